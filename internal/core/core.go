@@ -1,0 +1,192 @@
+// Package core is the vocabulary of the program: what a workload, a task, a
+// node and a device are. Everything below internal/core is pure: no I/O, no
+// clock, no goroutines, no logging. Time, randomness and identity arrive as
+// arguments.
+package core
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+type (
+	// WorkloadID identifies a workload for ever: 26 lower-case base-32
+	// characters, sortable by creation.
+	WorkloadID string
+	// NodeID names a node, unique over all planes.
+	NodeID string
+	// ProjectID names a project and its queue.
+	ProjectID string
+	// Revision numbers commits; commit order is revision order.
+	Revision int64
+)
+
+// DefaultProject is the project of a document that names none.
+const DefaultProject ProjectID = "default"
+
+// TaskID is one task of one attempt. Planes keep it where they can read it
+// back, so that a restarted server finds what it had started.
+type TaskID struct {
+	Workload WorkloadID
+	Attempt  int
+	Index    int
+}
+
+// String is workload/attempt/index.
+func (id TaskID) String() string {
+	return string(id.Workload) + "/" + strconv.Itoa(id.Attempt) + "/" + strconv.Itoa(id.Index)
+}
+
+// ParseTaskID reads what String wrote.
+func ParseTaskID(s string) (TaskID, error) {
+	parts := strings.Split(s, "/")
+	if len(parts) != 3 {
+		return TaskID{}, fmt.Errorf("task id %q: want workload/attempt/index", s)
+	}
+	attempt, err1 := strconv.Atoi(parts[1])
+	index, err2 := strconv.Atoi(parts[2])
+	if err1 != nil || err2 != nil || attempt < 0 || index < 0 || parts[0] == "" {
+		return TaskID{}, fmt.Errorf("task id %q: want workload/attempt/index", s)
+	}
+	return TaskID{WorkloadID(parts[0]), attempt, index}, nil
+}
+
+// Workload is the record of one workload. Values are immutable once they are
+// shared: a change makes a copy with Version+1.
+type Workload struct {
+	ID      WorkloadID
+	Seq     int64 // order of submission, from 1, without gaps worth knowing
+	Name    string
+	Project ProjectID
+	Kind    lifecycle.Kind
+	User    string
+	Spec    *spec.Document
+
+	lifecycle.State
+	Conditions []Condition
+	Attempts   []Attempt // every attempt, oldest first; their tasks are separate records
+
+	Version   int64 // grows by one with every change
+	Rev       Revision
+	CreatedAt time.Time
+	StartedAt time.Time // first time Running; zero before
+	EndedAt   time.Time // zero unless the phase is an end
+	PhaseAt   time.Time // since when it is in this phase
+	WakeAt    time.Time // when a timer is due (back-off over, deadline, retention); zero: none
+
+	Failures       int // failed attempts since submit or restart, against retry.limit
+	SystemFailures int
+	GPUSeconds     float64 // of ended attempts; the present one is added on reading
+}
+
+// Attempt is one try at executing a workload, numbered from 0.
+type Attempt struct {
+	Index     int              `json:"index"`
+	QueuedAt  time.Time        `json:"queuedAt,omitzero"`
+	StartedAt time.Time        `json:"startedAt,omitzero"` // entered Starting
+	RunningAt time.Time        `json:"runningAt,omitzero"`
+	EndedAt   time.Time        `json:"endedAt,omitzero"` // left Terminating
+	ExitCode  *int             `json:"exitCode,omitempty"`
+	Reason    lifecycle.Reason `json:"reason,omitempty"`
+	Message   string           `json:"message,omitempty"`
+	Culprit   *int             `json:"culprit,omitempty"`  // index of the first failed task
+	Port      int              `json:"port,omitempty"`     // rendezvous port of a gang
+	GPUMilli  int64            `json:"gpuMilli,omitempty"` // thousandths of devices held at present, all tasks
+}
+
+// Condition is a fact beside a phase.
+type Condition struct {
+	Type    lifecycle.ConditionType `json:"type"`
+	Reason  string                  `json:"reason,omitempty"`
+	Message string                  `json:"message,omitempty"`
+	Since   time.Time               `json:"since"`
+}
+
+// TaskState is where one task is.
+type TaskState string
+
+// The states of a task.
+const (
+	TaskPending   TaskState = "pending"   // has no place yet
+	TaskStarting  TaskState = "starting"  // placed; the plane is bringing it up
+	TaskRunning   TaskState = "running"   // its command runs
+	TaskStopping  TaskState = "stopping"  // was told to end
+	TaskSucceeded TaskState = "succeeded" // ended with exit code 0
+	TaskFailed    TaskState = "failed"    // ended otherwise
+	TaskLost      TaskState = "lost"      // gone, and nobody saw how
+)
+
+// Ended reports whether a task in s will not change any more.
+func (s TaskState) Ended() bool { return s == TaskSucceeded || s == TaskFailed || s == TaskLost }
+
+// Held reports whether a task in s keeps the devices it was given.
+func (s TaskState) Held() bool { return s == TaskStarting || s == TaskRunning || s == TaskStopping }
+
+// Task is the record of one task of one attempt.
+type Task struct {
+	ID        TaskID    `json:"-"`
+	Role      string    `json:"role"` // task, master, launcher, worker, replica
+	Node      NodeID    `json:"node,omitempty"`
+	Devices   []Share   `json:"devices,omitempty"`
+	State     TaskState `json:"state"`
+	Waiting   string    `json:"waiting,omitempty"` // the plane's word while starting: ContainerCreating, ErrImagePull, Init:0/1 …
+	ExitCode  *int      `json:"exitCode,omitempty"`
+	Signal    int       `json:"signal,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	Message   string    `json:"message,omitempty"`
+	PlacedAt  time.Time `json:"placedAt,omitzero"`
+	StartedAt time.Time `json:"startedAt,omitzero"`
+	EndedAt   time.Time `json:"endedAt,omitzero"`
+}
+
+// Share is a part of one device held by one task: Milli thousandths of it.
+type Share struct {
+	Device string `json:"device"` // the device's ID on its node
+	Index  int    `json:"index"`
+	Milli  int    `json:"milli"`
+}
+
+// Transition is one recorded step of a workload. The list of transitions is
+// its history; every figure about it is derived from that list.
+type Transition struct {
+	Seq      int64            `json:"seq"` // commit order over all workloads
+	Workload WorkloadID       `json:"workload"`
+	Attempt  int              `json:"attempt"`
+	From     lifecycle.Phase  `json:"from"`
+	Event    lifecycle.Event  `json:"event"`
+	To       lifecycle.Phase  `json:"to"`
+	Target   lifecycle.Phase  `json:"target,omitempty"`
+	Reason   lifecycle.Reason `json:"reason,omitempty"`
+	Message  string           `json:"message,omitempty"`
+	Actor    string           `json:"actor"` // user:NAME, scheduler, plane:NAME, control
+	At       time.Time        `json:"at"`
+}
+
+// Node is a machine, or a Kubernetes node, that runs tasks.
+type Node struct {
+	ID      NodeID            `json:"id"`
+	Plane   string            `json:"plane"`
+	Pool    string            `json:"pool"`
+	Labels  map[string]string `json:"labels,omitempty"`
+	Ready   bool              `json:"ready"`
+	Message string            `json:"message,omitempty"` // why it is not ready
+	Cordon  bool              `json:"cordon,omitempty"`
+	CPU     int64             `json:"cpuMilli"`    // allocatable, thousandths of cores
+	Memory  int64             `json:"memoryBytes"` // allocatable
+	Devices []Device          `json:"devices,omitempty"`
+}
+
+// Device is one GPU.
+type Device struct {
+	ID      string `json:"id"` // UUID, or fake-0
+	Index   int    `json:"index"`
+	Product string `json:"product"`
+	Memory  int64  `json:"memoryBytes"`
+	Fake    bool   `json:"fake,omitempty"` // named as such wherever it shows
+	Healthy bool   `json:"healthy"`
+}

@@ -1,0 +1,10 @@
+package plane
+
+import "errors"
+
+// Errors that callers tell apart.
+var (
+	ErrNoLogs      = errors.New("the task has written nothing: it never started")
+	ErrUnsupported = errors.New("not supported by this plane")
+	ErrUnreachable = errors.New("the plane cannot be reached")
+)

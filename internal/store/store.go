@@ -1,0 +1,138 @@
+// Package store defines how the control plane remembers. No query decides
+// anything: decisions are made in core on values; a store reads values and
+// writes batches of them atomically and durably.
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// Errors that callers tell apart.
+var (
+	ErrNotFound = errors.New("not found")
+	ErrExists   = errors.New("already exists")
+	ErrConflict = errors.New("changed since it was read")
+	// ErrNewer says that the database was written by a newer version; it is
+	// left untouched.
+	ErrNewer = errors.New("the database was written by a newer version of muster")
+	// ErrCorrupt says that the database cannot be trusted; it is left untouched.
+	ErrCorrupt = errors.New("the database is damaged")
+	// ErrFull says that the disk is full: nothing was written.
+	ErrFull = errors.New("the disk is full")
+	// ErrTermLost says that another control process leads now.
+	ErrTermLost = errors.New("another server has taken over")
+)
+
+// Store keeps the records. Implementations must pass storetest. There is one
+// writer at a time (the holder of the newest term); readers are many, see only
+// what is committed, and never wait for the writer.
+type Store interface {
+	// Acquire makes the caller the writer and returns its term. Every commit
+	// carries it; a commit with an older term fails with ErrTermLost.
+	Acquire(ctx context.Context, holder string) (Term, error)
+
+	// Commit writes the batch in one durable transaction: when it returns nil
+	// the batch survives kill -9 and loss of power; when it returns an error
+	// nothing of it was written. The revision that it got is returned; all
+	// workloads of the batch are stamped with it.
+	Commit(ctx context.Context, term Term, b *Batch) (core.Revision, error)
+
+	// Live returns every workload that has not ended, with the tasks of its
+	// present attempt, by Seq; it is what a new leader needs to go on.
+	Live(ctx context.Context) ([]Entry, error)
+
+	// Counters returns the largest workload Seq, transition Seq and revision.
+	Counters(ctx context.Context) (Counters, error)
+
+	// Workload returns one by id; ErrNotFound.
+	Workload(ctx context.Context, id core.WorkloadID) (*core.Workload, error)
+
+	// ByName returns the newest workload of that project and name that is not
+	// Deleted; ErrNotFound.
+	ByName(ctx context.Context, p core.ProjectID, name string) (*core.Workload, error)
+
+	// List returns a page of workloads, newest first.
+	List(ctx context.Context, q Query) (Page, error)
+
+	// Tasks returns the tasks of an attempt by index; of all attempts, by
+	// attempt and index, when attempt is negative.
+	Tasks(ctx context.Context, id core.WorkloadID, attempt int) ([]core.Task, error)
+
+	// Transitions returns those of a workload (all workloads when id is empty)
+	// with Seq greater than after, in order, at most limit (0: no limit).
+	Transitions(ctx context.Context, id core.WorkloadID, after int64, limit int) ([]core.Transition, error)
+
+	// ChangedSince returns workloads whose Rev is greater than rev, by Rev and
+	// Seq, at most limit.
+	ChangedSince(ctx context.Context, rev core.Revision, limit int) ([]*core.Workload, error)
+
+	// Remembered returns the workload that an idempotency key made, and the
+	// hash of the request that did; ErrNotFound.
+	Remembered(ctx context.Context, user, key string) (core.WorkloadID, string, error)
+
+	Close() error
+}
+
+// Term numbers leaderships.
+type Term int64
+
+// Batch is what one commit writes.
+type Batch struct {
+	// Workloads are inserted (Version 1) or replaced: a stored version other
+	// than Version-1 fails the whole batch with ErrConflict.
+	Workloads   []*core.Workload
+	Tasks       []*core.Task // inserted or replaced
+	Transitions []core.Transition
+	Keys        []Key
+	// ForgetKeysBefore drops idempotency keys older than this; zero: none.
+	ForgetKeysBefore time.Time
+}
+
+// Key remembers which request made a workload, so that a repeated one makes no
+// second.
+type Key struct {
+	User, Key, Hash string
+	Workload        core.WorkloadID
+	At              time.Time
+}
+
+// Entry is a live workload with the tasks of its present attempt.
+type Entry struct {
+	Workload *core.Workload
+	Tasks    []core.Task
+}
+
+// Counters continue where the last leader stopped.
+type Counters struct {
+	Workload   int64
+	Transition int64
+	Revision   core.Revision
+}
+
+// Query selects workloads. Zero fields do not restrict. A listing excludes
+// Deleted workloads unless Deleted is set.
+type Query struct {
+	Project core.ProjectID
+	User    string
+	Kinds   []lifecycle.Kind
+	Phases  []lifecycle.Phase
+	Live    bool      // only those that have not ended
+	Prefix  string    // of the name
+	Since   time.Time // created at or after
+	Before  time.Time
+	Labels  map[string]string
+	Deleted bool
+	Cursor  int64 // a Page.Next; 0: from the newest
+	Limit   int   // at most; 0: 100
+}
+
+// Page is a part of a listing.
+type Page struct {
+	Items []*core.Workload
+	Next  int64 // cursor of the next page; 0: this was the last
+}
