@@ -99,6 +99,14 @@ type Attempt struct {
 	GPUMilli  int64            `json:"gpuMilli,omitempty"` // thousandths of devices held at present, all tasks
 }
 
+// Project is a queue that workloads are submitted to.
+type Project struct {
+	ID        ProjectID `json:"name"`
+	Stopped   bool      `json:"stopped,omitempty"` // nothing new is queued; what is queued becomes Inadmissible
+	Note      string    `json:"note,omitempty"`    // who stopped it and why
+	CreatedAt time.Time `json:"createdAt"`
+}
+
 // Condition is a fact beside a phase.
 type Condition struct {
 	Type    lifecycle.ConditionType `json:"type"`
@@ -173,6 +181,7 @@ type Node struct {
 	Plane   string            `json:"plane"`
 	Pool    string            `json:"pool"`
 	Labels  map[string]string `json:"labels,omitempty"`
+	Address string            `json:"address,omitempty"` // where its tasks reach one another
 	Ready   bool              `json:"ready"`
 	Message string            `json:"message,omitempty"` // why it is not ready
 	Cordon  bool              `json:"cordon,omitempty"`
