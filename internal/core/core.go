@@ -79,9 +79,19 @@ type Workload struct {
 	PhaseAt   time.Time // since when it is in this phase
 	WakeAt    time.Time // when a timer is due (back-off over, deadline, retention); zero: none
 
-	Failures       int // failed attempts since submit or restart, against retry.limit
+	Counts         TaskCounts // of the present attempt
+	Failures       int        // failed attempts since submit or restart, against retry.limit
 	SystemFailures int
 	GPUSeconds     float64 // of ended attempts; the present one is added on reading
+}
+
+// TaskCounts counts the placed tasks of an attempt by state.
+type TaskCounts struct {
+	Starting  int `json:"starting,omitempty"`
+	Running   int `json:"running,omitempty"`
+	Stopping  int `json:"stopping,omitempty"`
+	Succeeded int `json:"succeeded,omitempty"`
+	Failed    int `json:"failed,omitempty"` // or lost
 }
 
 // Attempt is one try at executing a workload, numbered from 0.
@@ -96,6 +106,7 @@ type Attempt struct {
 	Message   string           `json:"message,omitempty"`
 	Culprit   *int             `json:"culprit,omitempty"`  // index of the first failed task
 	Port      int              `json:"port,omitempty"`     // rendezvous port of a gang
+	Todo      []int            `json:"todo,omitempty"`     // indexes that an array's retry still has to do; nil: all
 	GPUMilli  int64            `json:"gpuMilli,omitempty"` // thousandths of devices held at present, all tasks
 }
 
@@ -150,6 +161,10 @@ type Task struct {
 	PlacedAt  time.Time `json:"placedAt,omitzero"`
 	StartedAt time.Time `json:"startedAt,omitzero"`
 	EndedAt   time.Time `json:"endedAt,omitzero"`
+	// RestartedAt is when it was last started again in place; what the plane
+	// saw before that is about the run before.
+	RestartedAt time.Time `json:"restartedAt,omitzero"`
+	Restarts    int       `json:"restarts,omitempty"`
 }
 
 // Share is a part of one device held by one task: Milli thousandths of it.

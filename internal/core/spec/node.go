@@ -1,0 +1,105 @@
+package spec
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
+
+// nodeKind is what a document can hold at one place.
+type nodeKind uint8
+
+const (
+	nodeNull nodeKind = iota
+	nodeBool
+	nodeNumber
+	nodeText
+	nodeList
+	nodeMap
+)
+
+// node is a document before it has a meaning: YAML and JSON are both read into
+// it, and a Document is written through it.
+type node struct {
+	kind  nodeKind
+	text  string   // of a scalar, as it was written
+	keys  []string // of a map, beside items
+	at    []int    // positions of keys
+	items []node
+	pos   int // line, or byte offset in JSON; see source
+	size  int // nodes in it, aliases expanded
+
+	// bare text needs no quotes in YAML whatever it looks like (an amount
+	// such as 4, which is a string in JSON).
+	bare bool
+}
+
+func textNode(s string) node { return node{kind: nodeText, text: s} }
+func bareNode(s string) node { return node{kind: nodeText, text: s, bare: true} }
+func numNode(s string) node  { return node{kind: nodeNumber, text: s} }
+
+func (n *node) put(key string, v node) {
+	n.keys = append(n.keys, key)
+	n.items = append(n.items, v)
+}
+
+func (n *node) scalar() bool { return n.kind == nodeBool || n.kind == nodeNumber || n.kind == nodeText }
+
+// found says what is there, for messages.
+func (n *node) found() string {
+	switch n.kind {
+	case nodeBool:
+		return "found " + n.text
+	case nodeNumber:
+		return "found the number " + shorten(n.text)
+	case nodeText:
+		return "found the text " + strconv.Quote(shorten(n.text))
+	case nodeList:
+		return "found a list"
+	case nodeMap:
+		return "found a map"
+	default:
+		return "found nothing"
+	}
+}
+
+// source turns positions of nodes into lines.
+type source struct {
+	data    []byte
+	offsets bool // positions are byte offsets
+}
+
+func (s source) line(pos int) int {
+	if !s.offsets {
+		return pos
+	}
+	return 1 + bytes.Count(s.data[:min(max(pos, 0), len(s.data))], []byte("\n"))
+}
+
+// lineOf returns the line of a path that validation complained about, or of
+// the nearest thing around it; 0 when nothing of it was written.
+func (s source) lineOf(n *node, path string) int {
+	line := 0
+	for path != "" && n.kind == nodeMap {
+		best := -1
+		for i, k := range n.keys {
+			rest, ok := strings.CutPrefix(path, k)
+			if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') && (best < 0 || len(k) > len(n.keys[best])) {
+				best = i
+			}
+		}
+		if best < 0 {
+			break
+		}
+		line = s.line(n.at[best])
+		path = strings.TrimPrefix(path[len(n.keys[best]):], ".")
+		n = &n.items[best]
+	}
+	if n.kind == nodeList && strings.HasPrefix(path, "[") {
+		index, err := strconv.Atoi(strings.TrimSuffix(path[1:], "]"))
+		if err == nil && index >= 0 && index < len(n.items) {
+			line = s.line(n.items[index].pos)
+		}
+	}
+	return line
+}
