@@ -58,7 +58,7 @@ func Next(s State, in Input) (State, error) {
 		if r.On != in.On || !slices.Contains(r.From, s.Phase) || !r.holds(s) {
 			continue
 		}
-		if in.To != None && in.To != r.To {
+		if !r.leadsTo(s, in.To) {
 			continue
 		}
 		if found != nil {
@@ -68,6 +68,9 @@ func Next(s State, in Input) (State, error) {
 	}
 	if found == nil {
 		return refuse("")
+	}
+	if in.Reason == ReasonNone {
+		in.Reason = ownReason(in.On, s.Phase)
 	}
 	n := State{Phase: found.To, Reason: in.Reason, Message: in.Message, Attempt: s.Attempt, Started: s.Started}
 	switch {
@@ -94,6 +97,12 @@ func Next(s State, in Input) (State, error) {
 		n.Attempt++
 	}
 	return n, nil
+}
+
+// leadsTo reports whether r may lead to the phase that an event names. The
+// recorded end of Terminating counts too, so that a history can be replayed.
+func (r *Rule) leadsTo(s State, to Phase) bool {
+	return to == None || to == r.To || r.To == AsTargeted && to == s.Target
 }
 
 func (r *Rule) holds(s State) bool {

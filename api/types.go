@@ -1,0 +1,338 @@
+// Package api is the contract between server and clients: the JSON of the REST
+// API, its problems and its headers. It imports nothing of the server.
+package api
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Time is an instant in UTC, written in RFC 3339 with microseconds.
+type Time time.Time
+
+const layout = "2006-01-02T15:04:05.000000Z07:00"
+
+// MarshalJSON writes the instant in UTC.
+func (t Time) MarshalJSON() ([]byte, error) {
+	b := make([]byte, 0, len(layout)+2)
+	b = append(b, '"')
+	b = time.Time(t).UTC().AppendFormat(b, layout)
+	return append(b, '"'), nil
+}
+
+// UnmarshalJSON reads any RFC 3339 instant.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	return (*time.Time)(t).UnmarshalJSON(b)
+}
+
+// Workload is a workload as the API shows it.
+type Workload struct {
+	ID          string `json:"id" doc:"Identity for ever; sorts by creation"`
+	Name        string `json:"name" doc:"Name, unique in its project"`
+	Project     string `json:"project"`
+	Kind        string `json:"kind" enum:"training,distributed,workspace,inference,external"`
+	User        string `json:"user" doc:"Who submitted it"`
+	Priority    int    `json:"priority"`
+	Preemptible bool   `json:"preemptible"`
+
+	Phase      string      `json:"phase" doc:"Where it is in its life; GET /v1/lifecycle lists all phases"`
+	Reason     string      `json:"reason,omitempty" doc:"Why, as a token"`
+	Message    string      `json:"message,omitempty" doc:"Why, as a sentence"`
+	Target     string      `json:"target,omitempty" doc:"While Terminating: the phase that follows"`
+	Since      Time        `json:"since" doc:"Since when it is in this phase"`
+	Conditions []Condition `json:"conditions" nullable:"false"`
+
+	Attempt     int               `json:"attempt" doc:"Number of the present attempt, from 0"`
+	Attempts    []Attempt         `json:"attempts" nullable:"false" doc:"Every attempt, oldest first"`
+	Transitions []Transition      `json:"transitions" nullable:"false" doc:"Its history; in watch events only what is new"`
+	Statuses    map[string]Status `json:"statuses" doc:"The same in the words of other platforms"`
+	Pending     *Pending          `json:"pending,omitempty" doc:"Why it waits, while it waits"`
+
+	Tasks      TaskCounts `json:"tasks" doc:"Tasks of the present attempt by state"`
+	GPUs       int        `json:"gpus" doc:"GPUs that it asks for, over all tasks"`
+	GPUSeconds float64    `json:"gpuSeconds" doc:"Device-seconds charged so far"`
+
+	CreatedAt Time  `json:"createdAt"`
+	StartedAt *Time `json:"startedAt,omitempty" doc:"First time Running"`
+	EndedAt   *Time `json:"endedAt,omitempty"`
+
+	AllowedActions []string        `json:"allowedActions" nullable:"false" doc:"What can be asked of it now: stop, restart, delete"`
+	Version        int64           `json:"version" doc:"Grows with every change; the ETag"`
+	Revision       int64           `json:"revision" doc:"The commit that changed it last; resumes a watch"`
+	Spec           json.RawMessage `json:"spec,omitempty" doc:"The document, after defaults"`
+}
+
+// Condition is a fact beside the phase.
+type Condition struct {
+	Type    string `json:"type"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	Since   Time   `json:"since"`
+}
+
+// Attempt is one try at executing a workload.
+type Attempt struct {
+	Index     int    `json:"index"`
+	QueuedAt  *Time  `json:"queuedAt,omitempty"`
+	StartedAt *Time  `json:"startedAt,omitempty" doc:"Entered Starting"`
+	RunningAt *Time  `json:"runningAt,omitempty"`
+	EndedAt   *Time  `json:"endedAt,omitempty" doc:"Gave its resources back"`
+	ExitCode  *int   `json:"exitCode,omitempty" doc:"Of the first failed task, or 0"`
+	Reason    string `json:"reason,omitempty"`
+	Message   string `json:"message,omitempty"`
+	Culprit   *int   `json:"culprit,omitempty" doc:"Index of the task that failed first"`
+	Tasks     []Task `json:"tasks" nullable:"false"`
+}
+
+// Task is one process tree or container of an attempt.
+type Task struct {
+	Role      string   `json:"role"`
+	Index     int      `json:"index"`
+	Node      string   `json:"node,omitempty"`
+	Devices   []string `json:"devices,omitempty" doc:"GPUs that it holds"`
+	State     string   `json:"state" enum:"pending,starting,running,stopping,succeeded,failed,lost"`
+	Waiting   string   `json:"waiting,omitempty"`
+	ExitCode  *int     `json:"exitCode,omitempty" doc:"128 + signal when a signal ended it"`
+	Signal    int      `json:"signal,omitempty"`
+	Reason    string   `json:"reason,omitempty"`
+	Message   string   `json:"message,omitempty"`
+	Restarts  int      `json:"restarts,omitempty"`
+	PlacedAt  *Time    `json:"placedAt,omitempty"`
+	StartedAt *Time    `json:"startedAt,omitempty"`
+	EndedAt   *Time    `json:"endedAt,omitempty"`
+}
+
+// TaskCounts counts the tasks of the present attempt.
+type TaskCounts struct {
+	Total     int `json:"total"`
+	Pending   int `json:"pending"`
+	Starting  int `json:"starting"`
+	Running   int `json:"running"`
+	Stopping  int `json:"stopping"`
+	Succeeded int `json:"succeeded"`
+	Failed    int `json:"failed"`
+}
+
+// Transition is one recorded step.
+type Transition struct {
+	Seq     int64  `json:"seq" doc:"Order over all workloads"`
+	At      Time   `json:"at"`
+	From    string `json:"from"`
+	Event   string `json:"event"`
+	To      string `json:"to"`
+	Target  string `json:"target,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	Actor   string `json:"actor" doc:"user:NAME, scheduler, plane:NODE or control"`
+	Attempt int    `json:"attempt"`
+
+	Workload string `json:"workload,omitempty" doc:"Id; in histories only"`
+}
+
+// Status is the word of another platform for where a workload is.
+type Status struct {
+	Status string `json:"status"`
+	End    bool   `json:"end"`
+	Color  string `json:"color,omitempty"`
+	Code   *int   `json:"code,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Pending says why a workload waits, true of the moment it was asked.
+type Pending struct {
+	Reasons        []PendingReason `json:"reasons" nullable:"false" doc:"Every blocker, most severe first"`
+	Position       int             `json:"position,omitempty" doc:"In its queue, from 1"`
+	Waiting        int             `json:"waiting,omitempty" doc:"How many wait in its queue"`
+	Ahead          []string        `json:"ahead" nullable:"false" doc:"Names of the first few that go before it"`
+	EstimatedStart *Time           `json:"estimatedStart,omitempty" doc:"The earliest start, from the known ends of what runs"`
+	EvaluatedAt    Time            `json:"evaluatedAt"`
+}
+
+// PendingReason is one blocker: a token, its numbers, and a sentence of both.
+type PendingReason struct {
+	Token     string `json:"token"`
+	Message   string `json:"message"`
+	Resource  string `json:"resource,omitempty"`
+	Requested int64  `json:"requested,omitempty" doc:"By one task: devices, thousandths of cores, or bytes"`
+	Needed    int64  `json:"needed,omitempty" doc:"By all tasks that start together"`
+	Free      int64  `json:"free,omitempty"`
+	Largest   int64  `json:"largest,omitempty" doc:"Free on the best node"`
+	Total     int64  `json:"total,omitempty"`
+	Tasks     int64  `json:"tasks,omitempty"`
+	Fitting   int64  `json:"fitting,omitempty" doc:"How many of the tasks would fit now"`
+	Nodes     int    `json:"nodes,omitempty" doc:"Nodes that lack it"`
+	OfNodes   int    `json:"ofNodes,omitempty"`
+}
+
+// WorkloadList is a page of workloads, newest first.
+type WorkloadList struct {
+	Items []Workload `json:"items" nullable:"false"`
+	Next  string     `json:"next,omitempty" doc:"cursor of the next page; absent on the last"`
+}
+
+// TransitionList is a part of the history.
+type TransitionList struct {
+	Items []Transition `json:"items" nullable:"false"`
+	Next  string       `json:"next,omitempty" doc:"after of the next page; absent when there is none yet"`
+}
+
+// Project is a queue that workloads are submitted to.
+type Project struct {
+	Name      string `json:"name"`
+	Stopped   bool   `json:"stopped"`
+	Note      string `json:"note,omitempty"`
+	CreatedAt *Time  `json:"createdAt,omitempty"`
+}
+
+// ProjectList is every project.
+type ProjectList struct {
+	Items []Project `json:"items" nullable:"false"`
+	Next  string    `json:"next,omitempty"`
+}
+
+// Node is a machine with what is held of it.
+type Node struct {
+	Name     string            `json:"name"`
+	Plane    string            `json:"plane"`
+	Pool     string            `json:"pool"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	Ready    bool              `json:"ready"`
+	Message  string            `json:"message,omitempty"`
+	Cordoned bool              `json:"cordoned"`
+	CPU      Amount            `json:"cpu" doc:"Thousandths of cores"`
+	Memory   Amount            `json:"memory" doc:"Bytes"`
+	GPU      Amount            `json:"gpu" doc:"Thousandths of devices"`
+	Tasks    int               `json:"tasks"`
+	Devices  []Device          `json:"devices" nullable:"false"`
+}
+
+// Amount is how much there is and how much of it is held.
+type Amount struct {
+	Total int64 `json:"total"`
+	Used  int64 `json:"used"`
+}
+
+// Device is one GPU.
+type Device struct {
+	ID      string `json:"id"`
+	Index   int    `json:"index"`
+	Product string `json:"product"`
+	Memory  int64  `json:"memoryBytes"`
+	Fake    bool   `json:"fake,omitempty" doc:"Not a real GPU: for trying things out"`
+	Healthy bool   `json:"healthy"`
+	Used    int    `json:"used" doc:"Thousandths held"`
+}
+
+// NewProject is a project to make.
+type NewProject struct {
+	Name string `json:"name"`
+}
+
+// Lifecycle is the machine that every workload follows, as data.
+type Lifecycle struct {
+	Phases  []Phase `json:"phases" nullable:"false"`
+	Rules   []Rule  `json:"rules" nullable:"false"`
+	Mermaid string  `json:"mermaid" doc:"The same as a diagram"`
+}
+
+// Phase is one phase and what it means for accounting.
+type Phase struct {
+	Name    string `json:"name"`
+	Quota   bool   `json:"quota" doc:"Counts against the project's quota"`
+	Held    bool   `json:"held" doc:"Nodes and devices are assigned"`
+	End     bool   `json:"end" doc:"Nothing more happens by itself"`
+	Meaning string `json:"meaning"`
+}
+
+// Rule is one legal transition.
+type Rule struct {
+	Event   string   `json:"event"`
+	From    []string `json:"from" nullable:"false"`
+	To      string   `json:"to"`
+	Targets []string `json:"targets,omitempty" doc:"What may follow Terminating"`
+	When    string   `json:"when,omitempty"`
+}
+
+// Cluster is the state of all nodes.
+type Cluster struct {
+	Nodes    []Node    `json:"nodes" nullable:"false"`
+	Projects []Project `json:"projects" nullable:"false"`
+	Running  int       `json:"running" doc:"Workloads that hold resources"`
+	Waiting  int       `json:"waiting" doc:"Workloads that wait for resources"`
+	At       Time      `json:"at"`
+}
+
+// Version says what a server is.
+type Version struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Go      string `json:"go"`
+	API     string `json:"api" doc:"Major version of the API"`
+}
+
+// ServerStatus is a running server as its operator sees it.
+type ServerStatus struct {
+	PID       int    `json:"pid"`
+	Address   string `json:"address"`
+	DataDir   string `json:"dataDir"`
+	Version   string `json:"version"`
+	StartedAt Time   `json:"startedAt"`
+	FakeGPUs  int    `json:"fakeGpus,omitempty"`
+}
+
+// StopOptions refine a stop.
+type StopOptions struct {
+	Message     string `json:"message,omitempty" doc:"Why; kept in the history"`
+	GracePeriod string `json:"gracePeriod,omitempty" doc:"Instead of the workload's own, like 5s"`
+}
+
+// ProjectOptions refine stopping a project.
+type ProjectOptions struct {
+	Note string `json:"note,omitempty" doc:"Why; shown to whoever waits"`
+}
+
+// BulkResult is what became of each document of a bulk submission.
+type BulkResult struct {
+	Items []BulkItem `json:"items" nullable:"false"`
+}
+
+// BulkItem is a workload, or why it was refused.
+type BulkItem struct {
+	Workload *Workload `json:"workload,omitempty"`
+	Problem  *Problem  `json:"problem,omitempty"`
+}
+
+// Problem is an error as RFC 9457 has it, with a stable code and the next step.
+type Problem struct {
+	Type   string         `json:"type,omitempty"`
+	Title  string         `json:"title"`
+	Status int            `json:"status"`
+	Detail string         `json:"detail,omitempty"`
+	Code   string         `json:"code" doc:"Stable token: invalid, not_found, conflict, illegal_phase, unschedulable, unsupported, unavailable, disk_full, no_logs, internal"`
+	Hint   string         `json:"hint,omitempty" doc:"The next step"`
+	Errors []FieldProblem `json:"errors,omitempty" doc:"One for each wrong field"`
+}
+
+// Error is the detail.
+func (p *Problem) Error() string {
+	if p.Detail != "" {
+		return p.Detail
+	}
+	return p.Title
+}
+
+// GetStatus is the HTTP status, for the server's framework.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType names the media type of a problem, for the server's framework.
+func (p *Problem) ContentType(string) string { return "application/problem+json" }
+
+// FieldProblem is what is wrong with one field.
+type FieldProblem struct {
+	Path    string   `json:"path"`
+	Value   string   `json:"value,omitempty"`
+	Problem string   `json:"problem"`
+	Allowed []string `json:"allowed,omitempty"`
+	Hint    string   `json:"hint,omitempty"`
+	Line    int      `json:"line,omitempty"`
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/musterhq/muster/internal/cli"
+)
+
+// socketMax is the longest path that a unix socket can have on Linux, less one.
+const socketMax = 107
+
+// listen opens the unix socket and whatever else was asked for. The address of
+// the socket is left in muster.addr for clients. It is only called under the
+// data directory's lock, so a socket that is there belongs to a dead server.
+func listen(o cli.ServerOptions) ([]net.Listener, string, error) {
+	path := filepath.Join(o.DataDir, "muster.sock")
+	if len(path) > socketMax {
+		dir, err := os.MkdirTemp("", "muster-")
+		if err != nil {
+			return nil, "", fmt.Errorf("a directory for the socket cannot be made: %w", err)
+		}
+		path = filepath.Join(dir, "muster.sock")
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, "", fmt.Errorf("an old socket cannot be removed: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, "", fmt.Errorf("the socket cannot be opened: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, "", fmt.Errorf("the socket cannot be protected: %w", err)
+	}
+	all, address := []net.Listener{l}, "unix://"+path
+	for _, at := range o.Listen {
+		tcp, err := loopback(at)
+		if err != nil {
+			for _, l := range all {
+				l.Close()
+			}
+			return nil, "", err
+		}
+		all = append(all, tcp)
+	}
+	if err := os.WriteFile(filepath.Join(o.DataDir, "muster.addr"), []byte(address+"\n"), 0o600); err != nil {
+		return nil, "", fmt.Errorf("the address cannot be written: %w", err)
+	}
+	return all, address, nil
+}
+
+// loopback listens on a TCP address of this machine alone.
+func loopback(at string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(at)
+	if err != nil {
+		return nil, fmt.Errorf("--listen %q: %w; write HOST:PORT like 127.0.0.1:8080", at, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("--listen %q: only loopback addresses are served, since the connection is not encrypted; use 127.0.0.1 and a tunnel", at)
+	}
+	l, err := net.Listen("tcp", at)
+	if err != nil {
+		return nil, fmt.Errorf("--listen %q: %w", at, err)
+	}
+	return l, nil
+}
+
+// secret reads the token for TCP clients, making one when it is first wanted.
+func secret(path string, wanted bool) (string, error) {
+	if !wanted {
+		return "", nil
+	}
+	b, err := os.ReadFile(path)
+	if err == nil && len(strings.TrimSpace(string(b))) >= 32 {
+		return strings.TrimSpace(string(b)), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("the token cannot be read: %w", err)
+	}
+	var raw [32]byte
+	if _, err := rand.Read(raw[:]); err != nil {
+		return "", fmt.Errorf("no randomness for a token: %w", err)
+	}
+	token := hex.EncodeToString(raw[:])
+	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("the token cannot be written: %w", err)
+	}
+	return token, nil
+}

@@ -1,0 +1,20 @@
+// Command muster is server, command line and every helper process of Muster.
+package main
+
+import (
+	"os"
+
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/plane/local"
+)
+
+func main() { os.Exit(run()) }
+
+// run is main with its exit status; the helper that keeps tasks alive is this
+// same binary.
+func run() int {
+	if len(os.Args) > 1 && os.Args[1] == local.KeeperArg {
+		return local.KeeperMain(os.Args[2:])
+	}
+	return cli.Main(os.Args[1:], cli.Terminal(), cli.Hooks{Version: version(), RunServer: serve, StartServer: spawn})
+}

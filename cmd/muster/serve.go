@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/plane/local"
+	"github.com/musterhq/muster/internal/server"
+	"github.com/musterhq/muster/internal/store/sqlstore"
+)
+
+const (
+	// memoryAim makes the collector give memory back before a resting server
+	// grows past it; it is no hard limit.
+	memoryAim = 512 << 20
+	// shutdownWait is what running requests get when the server ends.
+	shutdownWait = 5 * time.Second
+)
+
+// serve runs the server until a signal or ctx ends it. Tasks go on without it.
+func serve(ctx context.Context, o cli.ServerOptions) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	debug.SetMemoryLimit(memoryAim)
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: o.LogLevel}))
+	lock, err := lockDir(o.DataDir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+
+	st, err := sqlstore.Open(ctx, filepath.Join(o.DataDir, "muster.db"))
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	pl, err := local.Open(local.Options{
+		Dir: filepath.Join(o.DataDir, "local"), LogDir: filepath.Join(o.DataDir, "logs"), FakeGPUs: o.FakeGPUs,
+	})
+	if err != nil {
+		return err
+	}
+	defer pl.Close()
+	started := time.Now()
+	ctl, err := control.New(ctx, control.Deps{
+		Store: st, Holder: holder(), Log: log, Elapsed: func() time.Duration { return time.Since(started) },
+		NewID: control.NewID(rand.Reader), NewName: control.NewName(rand.Reader), Port: freePort(),
+	}, []plane.Plane{pl}, time.Now)
+	if err != nil {
+		return err
+	}
+
+	listeners, address, err := listen(o)
+	if err != nil {
+		return err
+	}
+	token, err := secret(filepath.Join(o.DataDir, "token"), len(listeners) > 1)
+	if err != nil {
+		return err
+	}
+	v := version()
+	srv := server.New(server.Config{
+		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token,
+		Status: api.ServerStatus{PID: os.Getpid(), Address: address, DataDir: o.DataDir, Version: v.Version, StartedAt: api.Time(started), FakeGPUs: o.FakeGPUs},
+	})
+	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
+	return work(ctx, ctl, srv, listeners)
+}
+
+// work runs the control loop and the listeners until ctx is done or one fails.
+func work(ctx context.Context, ctl *control.Control, srv *server.Server, listeners []net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failed := make(chan error, len(listeners)+1)
+	done := make(chan error, 1)
+	go func() { done <- ctl.Run(ctx) }()
+	hs := srv.Listener()
+	for _, l := range listeners {
+		go func() {
+			if err := hs.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				failed <- err
+			}
+		}()
+	}
+	var err error
+	ended := false
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	case err = <-done:
+		ended = true
+	}
+	srv.Close()
+	sctx, scancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
+	defer scancel()
+	err = errors.Join(err, ignoreDeadline(hs.Shutdown(sctx)))
+	cancel()
+	if !ended {
+		err = errors.Join(err, <-done)
+	}
+	return err
+}
+
+func ignoreDeadline(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil // whoever was slow is cut off
+	}
+	return err
+}
+
+func holder() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return host + ":" + strconv.Itoa(os.Getpid())
+}
+
+// lockDir keeps a second server from the same data directory.
+func lockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("the data directory cannot be made: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "server.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("the data directory cannot be used: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		pid, _ := os.ReadFile(f.Name())
+		f.Close()
+		return nil, fmt.Errorf("another server (pid %s) serves %s already; use it, end it with muster server stop, or choose another --data-dir", strings.TrimSpace(string(pid)), dir)
+	}
+	if err := f.Truncate(0); err == nil {
+		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("the data directory cannot be written: %w", err)
+		}
+	}
+	return f, nil
+}
+
+// freePort proposes ports for gangs: one that nobody listens on at present and
+// that was not proposed lately.
+func freePort() func() int {
+	const first, span = 29500, 3000 // torchrun's default begins this range
+	next := 0
+	return func() int {
+		for range span {
+			port := first + next%span
+			next++
+			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+			if err == nil {
+				l.Close()
+				return port
+			}
+		}
+		return first
+	}
+}

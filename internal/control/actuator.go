@@ -1,0 +1,191 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+const (
+	planeRetry   = 500 * time.Millisecond // pause before a plane that failed is asked again
+	observeEvery = 30 * time.Second       // full look at a plane on which something runs
+)
+
+// actuator carries actions to one plane, in order, and observations back.
+type actuator struct {
+	plane plane.Plane
+	ctl   *Control
+	log   *slog.Logger
+	queue actionQueue
+	look  chan struct{} // asks for a full observation; capacity one
+}
+
+func newActuator(p plane.Plane, c *Control, log *slog.Logger) *actuator {
+	return &actuator{plane: p, ctl: c, log: log.With("plane", p.Name()), queue: actionQueue{wake: make(chan struct{}, 1)}, look: make(chan struct{}, 1)}
+}
+
+func (a *actuator) inventory(ctx context.Context) ([]core.Node, error) {
+	nodes, err := a.plane.Inventory(ctx)
+	for i := range nodes {
+		nodes[i].Plane = a.plane.Name()
+	}
+	return nodes, err
+}
+
+// actionQueue is an unbounded queue: actions follow from what is durable and
+// may not be dropped, and the writer may not wait for a plane.
+type actionQueue struct {
+	mu    sync.Mutex
+	items []Action
+	wake  chan struct{}
+}
+
+func (q *actionQueue) push(a Action) {
+	q.mu.Lock()
+	q.items = append(q.items, a)
+	q.mu.Unlock()
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (q *actionQueue) take() []Action {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	items := q.items
+	q.items = nil
+	return items
+}
+
+// run carries actions out until ctx is done.
+func (a *actuator) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.queue.wake:
+		}
+		items := a.queue.take()
+		for len(items) > 0 && ctx.Err() == nil {
+			n := sameKind(items)
+			if err := a.carry(ctx, items[:n]); err != nil {
+				a.log.Warn("the plane did not do what it was asked; asking again", "err", err)
+				a.pause(ctx)
+				continue // the same again: every action is harmless to repeat
+			}
+			items = items[n:]
+		}
+	}
+}
+
+// sameKind is how many actions at the head are of one kind (and grace), and so
+// can go in one call.
+func sameKind(items []Action) int {
+	n := 1
+	for n < len(items) && items[n].Kind == items[0].Kind && items[n].Grace == items[0].Grace {
+		n++
+	}
+	return n
+}
+
+func (a *actuator) carry(ctx context.Context, items []Action) error {
+	ids := make([]core.TaskID, len(items))
+	for i := range items {
+		ids[i] = items[i].Task
+	}
+	switch items[0].Kind {
+	case ActStart:
+		tasks := make([]plane.Assignment, len(items))
+		for i := range items {
+			tasks[i] = items[i].Assignment
+		}
+		return a.plane.Start(ctx, tasks)
+	case ActForget:
+		return a.plane.Forget(ctx, ids)
+	case ActStop:
+		err := a.plane.Stop(ctx, ids, items[0].Grace)
+		if err == nil {
+			a.lookAgain() // a task that never arrived there will not be heard of
+		}
+		return err
+	default:
+		return nil
+	}
+}
+
+func (a *actuator) lookAgain() {
+	select {
+	case a.look <- struct{}{}:
+	default:
+	}
+}
+
+func (a *actuator) pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(planeRetry):
+	}
+}
+
+// watch brings observations in until ctx is done: news as they come, and
+// everything at the start, after a break, when asked, and now and then while
+// something runs.
+func (a *actuator) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		wctx, cancel := context.WithCancel(ctx)
+		broken := make(chan error, 1)
+		go func() {
+			broken <- a.plane.Watch(wctx, func(seen []plane.Observation) { a.report(ctx, Observations{Seen: seen}) })
+		}()
+		err := a.observe(ctx, broken)
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		a.log.Warn("lost sight of the plane; looking again", "err", err)
+		a.pause(ctx)
+	}
+}
+
+// observe makes full observations until the watch breaks.
+func (a *actuator) observe(ctx context.Context, broken <-chan error) error {
+	tick := time.NewTicker(observeEvery)
+	defer tick.Stop()
+	for {
+		began := a.ctl.clock()
+		seen, err := a.plane.Observe(ctx)
+		if err == nil {
+			a.report(ctx, Observations{Seen: seen, Full: true, Began: began})
+		} else if ctx.Err() == nil {
+			a.log.Warn("the plane could not be observed", "err", err)
+			a.pause(ctx)
+			a.lookAgain()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-broken:
+			return err
+		case <-a.look:
+		case <-tick.C:
+		}
+	}
+}
+
+// report hands observations to the engine; what could not be stored is seen
+// again in the next full look.
+func (a *actuator) report(ctx context.Context, o Observations) {
+	o.Plane = a.plane.Name()
+	_, err := a.ctl.Do(ctx, Observe(o))
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrStopped) {
+		a.log.Warn("observations could not be stored; looking again", "err", err)
+		a.pause(ctx)
+		a.lookAgain()
+	}
+}

@@ -1,0 +1,210 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/store"
+)
+
+// batchMax is how many commands one commit takes at most; it bounds how long a
+// command waits for those before it.
+const batchMax = 512
+
+// Control drives an Engine in real time: it gathers what callers and planes
+// bring, lets the engine commit it in groups, and hands the engine's actions
+// to the planes.
+type Control struct {
+	engine *Engine
+	store  store.Store
+	planes map[string]*actuator
+	hub    *hub
+	clock  func() time.Time
+
+	inbox chan request
+	done  chan struct{}
+	wg    sync.WaitGroup
+	// ready is closed once every plane has said what nodes it has.
+	ready chan struct{}
+}
+
+type request struct {
+	run   Command
+	reply chan Result
+}
+
+// ErrStopped says that the control loop has ended.
+var ErrStopped = &Error{Code: CodeUnavailable, Message: "the server is shutting down", Hint: "try again"}
+
+// New loads the state and readies the planes; Run starts the work.
+func New(ctx context.Context, d Deps, planes []plane.Plane, clock func() time.Time) (*Control, error) {
+	c := &Control{
+		store: d.Store, planes: map[string]*actuator{}, hub: newHub(), clock: clock,
+		inbox: make(chan request, batchMax), done: make(chan struct{}), ready: make(chan struct{}),
+	}
+	var err error
+	if c.engine, err = Open(ctx, d, c.hub.publish); err != nil {
+		return nil, err
+	}
+	for _, p := range planes {
+		c.planes[p.Name()] = newActuator(p, c, d.Log)
+	}
+	return c, nil
+}
+
+// Run works until ctx is done. Nothing is lost by ending it at any line.
+func (c *Control) Run(ctx context.Context) error {
+	defer c.wg.Wait()
+	defer close(c.done) // first: whoever waits for an answer learns that none comes
+	for _, a := range c.planes {
+		nodes, err := a.inventory(ctx)
+		if err != nil {
+			return err
+		}
+		c.engine.Do(ctx, c.clock(), []Command{Inventory(a.plane.Name(), nodes)})
+	}
+	close(c.ready)
+	c.engine.Resume()
+	c.dispatch()
+	for _, a := range c.planes {
+		c.wg.Go(func() { a.run(ctx) })
+		c.wg.Go(func() { a.watch(ctx) })
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		c.arm(timer)
+		var first *request
+		select {
+		case <-ctx.Done():
+			return nil
+		case r := <-c.inbox:
+			first = &r
+		case <-timer.C:
+		}
+		c.round(ctx, first)
+	}
+}
+
+// round takes what is waiting through one commit.
+func (c *Control) round(ctx context.Context, first *request) {
+	var reqs []request
+	if first != nil {
+		reqs = append(reqs, *first)
+	}
+	for len(reqs) < batchMax {
+		select {
+		case r := <-c.inbox:
+			reqs = append(reqs, r)
+			continue
+		default:
+		}
+		break
+	}
+	commands := make([]Command, len(reqs))
+	for i, r := range reqs {
+		commands[i] = r.run
+	}
+	results := c.engine.Do(ctx, c.clock(), commands)
+	c.dispatch()
+	for i, r := range reqs {
+		r.reply <- results[i]
+	}
+}
+
+// dispatch hands the engine's actions to the planes.
+func (c *Control) dispatch() {
+	for _, a := range c.engine.TakeActions() {
+		if a.Kind == ActDeleteLogs {
+			c.deleteLogs(a)
+			continue
+		}
+		if p, ok := c.planes[a.Plane]; ok {
+			p.queue.push(a)
+		}
+	}
+}
+
+// deleteLogs removes the logs of a workload on every plane and reports it.
+func (c *Control) deleteLogs(a Action) {
+	c.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		var failure error
+		for _, p := range c.planes {
+			failure = errors.Join(failure, p.plane.DeleteLogs(ctx, a.Workload))
+		}
+		c.Do(ctx, Removed(a.Workload, failure)) //nolint:errcheck // a shutdown: Resume asks again
+	})
+}
+
+// arm sets the timer to the engine's next wake.
+func (c *Control) arm(t *time.Timer) {
+	t.Stop()
+	if at := c.engine.NextWake(); !at.IsZero() {
+		t.Reset(max(at.Sub(c.clock()), time.Millisecond))
+	}
+}
+
+// Do runs a command and returns once it is durable, or refused.
+func (c *Control) Do(ctx context.Context, run Command) (any, error) {
+	r := request{run: run, reply: make(chan Result, 1)}
+	select {
+	case c.inbox <- r:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-c.done:
+		return nil, ErrStopped
+	}
+	select {
+	case res := <-r.reply:
+		return res.Value, res.Err
+	case <-c.done:
+		select {
+		case res := <-r.reply:
+			return res.Value, res.Err
+		default:
+			return nil, ErrStopped
+		}
+	}
+}
+
+// Ready is closed once every plane has reported its nodes and the loop runs.
+func (c *Control) Ready() <-chan struct{} { return c.ready }
+
+// Store is for readers: what it answers is committed.
+func (c *Control) Store() store.Store { return c.store }
+
+// Plane returns the plane that a node belongs to.
+func (c *Control) Plane(name string) (plane.Plane, bool) {
+	a, ok := c.planes[name]
+	if !ok {
+		return nil, false
+	}
+	return a.plane, true
+}
+
+// Planes returns the planes' names; a single one serves nodes long gone.
+func (c *Control) Planes() []plane.Plane {
+	all := make([]plane.Plane, 0, len(c.planes))
+	for _, a := range c.planes {
+		all = append(all, a.plane)
+	}
+	return all
+}
+
+// Subscribe returns a subscription to every change committed from now on.
+func (c *Control) Subscribe() *Subscription { return c.hub.subscribe() }
+
+// Explain says why each of the ids waits; those that do not wait are absent.
+func (c *Control) Explain(ctx context.Context, ids []core.WorkloadID) (map[core.WorkloadID]Pending, error) {
+	v, err := c.Do(ctx, Explain(ids))
+	if err != nil {
+		return nil, err
+	}
+	return v.(map[core.WorkloadID]Pending), nil
+}

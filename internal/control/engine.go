@@ -1,0 +1,278 @@
+// Package control turns the pure core into a running program. Its Engine is the
+// one writer: it holds the live state in memory, applies commands, timers and
+// the scheduler's plan to a draft, commits the draft in one durable batch, and
+// only then shows it to anyone or asks a plane to act on it.
+//
+// The Engine is single-threaded and knows no clock; Control drives it in real
+// time, the simulator in virtual time.
+package control
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/store"
+)
+
+// Deps is what the engine is given; it fetches nothing by itself.
+type Deps struct {
+	Store  store.Store
+	Holder string // names this process in the leadership record
+	Log    *slog.Logger
+	// NewID and NewName make identities: a workload's id at a time, a name for
+	// a prefix (empty: a whole made-up name).
+	NewID   func(time.Time) core.WorkloadID
+	NewName func(prefix string) string
+	// Port proposes a rendezvous port for a gang.
+	Port func() int
+	// Elapsed is a stopwatch for metrics.
+	Elapsed func() time.Duration
+	// Images says whether a plane can run container images.
+	Images   bool
+	Schedule schedule.Config
+}
+
+// Engine is the one writer. Not safe for concurrent use.
+type Engine struct {
+	d    Deps
+	term store.Term
+	seq  store.Counters
+
+	live     map[core.WorkloadID]*entry // committed, not ended (or with a timer)
+	names    map[name]core.WorkloadID   // of live
+	projects map[core.ProjectID]core.Project
+	nodes    map[core.NodeID]core.Node
+
+	lanes   map[laneKey]*lane
+	shapes  map[string]*schedule.Shape
+	usage   map[core.NodeID]*usage
+	held    map[core.WorkloadID]struct{} // workloads whose phase holds resources
+	timers  timers
+	dirty   bool // something changed that a cycle should look at
+	actions []Action
+	publish func([]Change)
+	stats   stats
+}
+
+// stats count what has happened since the start, for metrics.
+type stats struct {
+	commits int64
+	spent   time.Duration
+	entered map[lifecycle.Phase]int64
+}
+
+type name struct {
+	project core.ProjectID
+	name    string
+}
+
+// entry is a live workload with the tasks of its present attempt, by index.
+type entry struct {
+	w     *core.Workload
+	tasks map[int]*core.Task
+	// seen is when each task was last reported, by the caller's clock; a full
+	// observation that began earlier cannot prove its absence.
+	seen map[int]time.Time
+}
+
+// Command is one use case: it drafts changes on tx, or returns an error having
+// drafted nothing.
+type Command func(tx *tx) (any, error)
+
+// Result is what became of a command.
+type Result struct {
+	Value any
+	Err   error
+}
+
+// Change is a committed change of one workload.
+type Change struct {
+	Workload    *core.Workload
+	Tasks       []*core.Task // all of the present attempt, by index
+	Transitions []core.Transition
+}
+
+// Open loads everything needed to continue from the store and becomes its
+// writer.
+func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) {
+	e := &Engine{d: d, publish: publish, nodes: map[core.NodeID]core.Node{}, stats: stats{entered: map[lifecycle.Phase]int64{}}}
+	var err error
+	if e.term, err = d.Store.Acquire(ctx, d.Holder); err != nil {
+		return nil, fmt.Errorf("become the writer: %w", err)
+	}
+	if err := e.load(ctx); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// load rebuilds the memory from the store; also after a failed commit, whose
+// draft has touched the indexes.
+func (e *Engine) load(ctx context.Context) error {
+	counters, err := e.d.Store.Counters(ctx)
+	if err != nil {
+		return fmt.Errorf("read counters: %w", err)
+	}
+	projects, err := e.d.Store.Projects(ctx)
+	if err != nil {
+		return fmt.Errorf("read projects: %w", err)
+	}
+	entries, err := e.d.Store.Live(ctx)
+	if err != nil {
+		return fmt.Errorf("read live workloads: %w", err)
+	}
+	e.seq = counters
+	e.projects = map[core.ProjectID]core.Project{core.DefaultProject: {ID: core.DefaultProject}}
+	for _, p := range projects {
+		e.projects[p.ID] = p
+	}
+	live := make(map[core.WorkloadID]*entry, len(entries))
+	for _, en := range entries {
+		n := &entry{w: en.Workload, tasks: make(map[int]*core.Task, len(en.Tasks)), seen: map[int]time.Time{}}
+		for i := range en.Tasks {
+			n.tasks[en.Tasks[i].ID.Index] = &en.Tasks[i]
+		}
+		live[en.Workload.ID] = n
+	}
+	e.live = live
+	e.reindex()
+	return nil
+}
+
+// reindex derives every index from the committed state.
+func (e *Engine) reindex() {
+	e.names = make(map[name]core.WorkloadID, len(e.live))
+	e.lanes = map[laneKey]*lane{}
+	e.shapes = map[string]*schedule.Shape{}
+	e.usage = map[core.NodeID]*usage{}
+	e.held = map[core.WorkloadID]struct{}{}
+	e.timers = nil
+	e.dirty = true
+	for _, en := range e.live {
+		e.names[name{en.w.Project, en.w.Name}] = en.w.ID
+		e.index(en.w, en.tasks)
+	}
+}
+
+// index adds a workload to every index that its state belongs to.
+func (e *Engine) index(w *core.Workload, tasks map[int]*core.Task) {
+	if w.Phase.Held() {
+		e.held[w.ID] = struct{}{}
+		for _, t := range tasks {
+			if holds(w, t) {
+				e.charge(w, t, 1)
+			}
+		}
+	}
+	if waiting(w, tasks) {
+		e.enqueue(w, tasks)
+	}
+	if !w.WakeAt.IsZero() {
+		e.timers.push(w.WakeAt, w.ID)
+	}
+}
+
+// unindex takes a workload out of every index, exactly as index put it in.
+func (e *Engine) unindex(w *core.Workload, tasks map[int]*core.Task) {
+	if w.Phase.Held() {
+		delete(e.held, w.ID)
+		for _, t := range tasks {
+			if holds(w, t) {
+				e.charge(w, t, -1)
+			}
+		}
+	}
+	if waiting(w, tasks) {
+		e.dequeue(w, tasks)
+	}
+}
+
+// Do applies commands, due timers and, where something changed, the
+// scheduler's plan; commits all of it at once; publishes it. When the commit
+// fails every command fails and nothing has changed.
+func (e *Engine) Do(ctx context.Context, now time.Time, commands []Command) []Result {
+	tx := &tx{e: e, ctx: ctx, now: now.Truncate(time.Microsecond), drafts: map[core.WorkloadID]*draft{}}
+	results := make([]Result, len(commands))
+	for i, c := range commands {
+		results[i].Value, results[i].Err = c(tx)
+	}
+	tx.wake()
+	if e.dirty {
+		e.dirty = false
+		tx.schedule()
+	}
+	if err := tx.commit(); err != nil {
+		e.d.Log.Error("commit failed", "err", err)
+		for i := range results {
+			results[i] = Result{Err: fromStore(err)}
+		}
+		if !errors.Is(err, store.ErrTermLost) {
+			// The draft has touched the indexes; what is committed is the truth.
+			e.reindex()
+		}
+		return results
+	}
+	return results
+}
+
+// NextWake is when the next timer is due; zero: none.
+func (e *Engine) NextWake() time.Time { return e.timers.next() }
+
+// TakeActions returns what the planes are to do because of what has been
+// committed, in order, and forgets it.
+func (e *Engine) TakeActions() []Action {
+	a := e.actions
+	e.actions = nil
+	return a
+}
+
+// Resume returns the actions that bring the planes to the committed state after
+// a restart: every held task that may not have been started is started (a
+// no-op where it was), every one being ended is ended.
+func (e *Engine) Resume() {
+	tx := &tx{e: e, drafts: map[core.WorkloadID]*draft{}}
+	ids := make([]core.WorkloadID, 0, len(e.held))
+	for id := range e.held {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		en := e.live[id]
+		for _, t := range en.sorted() {
+			switch {
+			case t.State == core.TaskStarting && en.w.Phase != lifecycle.Terminating && en.w.Phase != lifecycle.Restarting:
+				tx.start(en.w, t)
+			case t.State == core.TaskStopping:
+				tx.stop(t, grace(en.w))
+			}
+		}
+	}
+	for id, en := range e.live {
+		if en.w.Phase == lifecycle.Deleting {
+			tx.actions = append(tx.actions, Action{Kind: ActDeleteLogs, Workload: id})
+		}
+	}
+	e.actions = append(e.actions, tx.actions...)
+}
+
+// sorted returns the tasks by index.
+func (en *entry) sorted() []*core.Task {
+	return sortedTasks(en.tasks)
+}
+
+func sortedTasks(m map[int]*core.Task) []*core.Task {
+	all := make([]*core.Task, 0, len(m))
+	for _, t := range m {
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b *core.Task) int { return cmp.Compare(a.ID.Index, b.ID.Index) })
+	return all
+}

@@ -1,0 +1,68 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/store"
+)
+
+// Code says what sort of refusal an Error is; it is part of the API.
+type Code string
+
+// The codes.
+const (
+	CodeInvalid       Code = "invalid"       // the request itself is wrong
+	CodeNotFound      Code = "not_found"     // no such workload, project or attempt
+	CodeConflict      Code = "conflict"      // clashes with what exists
+	CodeIllegal       Code = "illegal_phase" // not possible in the present phase
+	CodeUnschedulable Code = "unschedulable" // can never fit
+	CodeUnsupported   Code = "unsupported"   // no plane here can do it
+	CodeUnavailable   Code = "unavailable"   // try again later
+	CodeFull          Code = "disk_full"
+)
+
+// Error is a refusal that a user can act on.
+type Error struct {
+	Code    Code
+	Field   string // of the document, where one is at fault
+	Message string
+	Hint    string // the next step
+	Err     error
+}
+
+func (e *Error) Error() string {
+	if e.Field != "" {
+		return e.Field + ": " + e.Message
+	}
+	return e.Message
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+func notFound(what string) *Error {
+	return &Error{Code: CodeNotFound, Message: what + " does not exist", Hint: "muster get lists what does"}
+}
+
+func illegal(name string, err error) error {
+	var ie *lifecycle.IllegalError
+	if !errors.As(err, &ie) {
+		return err
+	}
+	return &Error{Code: CodeIllegal, Message: fmt.Sprintf("%s: %v", name, ie), Err: err}
+}
+
+// fromStore turns a failed commit into what its callers should hear.
+func fromStore(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, store.ErrFull):
+		return &Error{Code: CodeFull, Message: "the disk that holds the database is full; nothing was changed", Hint: "free some space and try again", Err: err}
+	case errors.Is(err, store.ErrTermLost):
+		return &Error{Code: CodeUnavailable, Message: "another server has taken over", Hint: "try again", Err: err}
+	default:
+		return &Error{Code: CodeUnavailable, Message: "the change could not be stored; nothing was changed: " + err.Error(), Hint: "see the server's log", Err: err}
+	}
+}

@@ -1,0 +1,327 @@
+package control
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+// Inventory takes over what a plane says of its nodes.
+func Inventory(planeName string, nodes []core.Node) Command {
+	return func(tx *tx) (any, error) {
+		e := tx.e
+		known := map[core.NodeID]bool{}
+		for _, n := range nodes {
+			known[n.ID] = true
+			e.nodes[n.ID] = n
+		}
+		for id, n := range e.nodes {
+			if n.Plane == planeName && !known[id] {
+				n.Ready, n.Message = false, "the plane does not report it any more"
+				e.nodes[id] = n
+			}
+		}
+		e.dirty = true
+		return nil, nil
+	}
+}
+
+// Observations are what a plane saw. Full ones hold everything that it has: a
+// task that is missing from them is not there.
+type Observations struct {
+	Plane string
+	Seen  []plane.Observation
+	Full  bool
+	Began time.Time // when a full observation was asked for
+}
+
+// Observe takes observations over: what a plane reports twice, late or out of
+// order changes a task at most once.
+func Observe(o Observations) Command {
+	return func(tx *tx) (any, error) {
+		byWorkload := map[core.WorkloadID][]plane.Observation{}
+		for _, ob := range o.Seen {
+			byWorkload[ob.ID.Workload] = append(byWorkload[ob.ID.Workload], ob)
+		}
+		if o.Full {
+			tx.missing(o, byWorkload)
+		}
+		for _, id := range slices.Sorted(maps.Keys(byWorkload)) {
+			tx.observed(o.Plane, id, byWorkload[id])
+		}
+		return nil, nil
+	}
+}
+
+// observed applies what was seen of one workload and draws the conclusion.
+func (tx *tx) observed(planeName string, id core.WorkloadID, seen []plane.Observation) {
+	w, tasks, live := tx.view(id)
+	var news []plane.Observation
+	for _, ob := range seen {
+		t := tasks[ob.ID.Index]
+		if !live || t == nil || ob.ID.Attempt != w.Attempt || t.State.Ended() {
+			tx.stray(planeName, ob)
+			continue
+		}
+		if en := tx.e.live[id]; en != nil {
+			en.seen[ob.ID.Index] = tx.now
+		}
+		if differs(t, ob) {
+			news = append(news, ob)
+		}
+	}
+	if len(news) == 0 {
+		return
+	}
+	d, _ := tx.open(id)
+	err := tx.change(d, func() error {
+		for _, ob := range news {
+			if t := d.tasks[ob.ID.Index]; differs(t, ob) {
+				d.setTask(after(*t, ob, tx.now))
+				if ob.State.Ended() {
+					tx.forget(planeName, ob.ID)
+				}
+			}
+		}
+		return tx.conclude(d)
+	})
+	if err != nil {
+		tx.e.d.Log.Error("observation does not fit the state", "workload", id, "phase", d.w.Phase, "err", err)
+	}
+}
+
+// stray deals with a task that nobody wants any more: it is ended, then forgotten.
+func (tx *tx) stray(planeName string, ob plane.Observation) {
+	if ob.State.Ended() {
+		tx.forget(planeName, ob.ID)
+		return
+	}
+	tx.actions = append(tx.actions, Action{Kind: ActStop, Plane: planeName, Task: ob.ID, Grace: strayGrace})
+}
+
+// strayGrace is what a task gets to end that no workload claims.
+const strayGrace = 10 * time.Second
+
+// missing looks for tasks of the plane that a full observation does not hold.
+func (tx *tx) missing(o Observations, byWorkload map[core.WorkloadID][]plane.Observation) {
+	present := map[core.TaskID]bool{}
+	for _, ob := range o.Seen {
+		present[ob.ID] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(tx.e.held)) {
+		w, tasks, ok := tx.view(id)
+		if !ok {
+			continue
+		}
+		for _, t := range sortedTasks(tasks) {
+			if !t.State.Held() || present[t.ID] || tx.planeOf(t) != o.Plane || !t.PlacedAt.Before(o.Began) {
+				continue
+			}
+			if en := tx.e.live[id]; en != nil && !en.seen[t.ID.Index].Before(o.Began) {
+				continue // it was reported after this observation began
+			}
+			switch t.State {
+			case core.TaskStarting:
+				if w.Phase != lifecycle.Restarting {
+					tx.start(w, t) // never arrived there; starting twice is harmless
+				}
+			case core.TaskStopping:
+				byWorkload[id] = append(byWorkload[id], plane.Observation{
+					ID: t.ID, State: core.TaskLost, At: tx.now,
+					Reason: string(lifecycle.ReasonKilled), Message: "it was told to end and is gone",
+				})
+			default:
+				byWorkload[id] = append(byWorkload[id], plane.Observation{
+					ID: t.ID, State: core.TaskLost, At: tx.now,
+					Reason: string(lifecycle.ReasonOutcomeUnknown), Message: "the plane does not know it any more, and nobody saw how it ended",
+				})
+			}
+		}
+	}
+}
+
+// differs reports whether an observation is news about a task.
+func differs(t *core.Task, ob plane.Observation) bool {
+	if t.State.Ended() || !t.RestartedAt.IsZero() && ob.At.Before(t.RestartedAt) {
+		return false
+	}
+	switch ob.State {
+	case core.TaskStarting:
+		return t.State == core.TaskStarting && ob.Waiting != t.Waiting
+	case core.TaskRunning:
+		return t.State == core.TaskStarting
+	default:
+		return ob.State.Ended()
+	}
+}
+
+// after is a task after an observation that differs from it.
+func after(t core.Task, ob plane.Observation, now time.Time) core.Task {
+	at := ob.At
+	if at.IsZero() || at.After(now) {
+		at = now
+	}
+	at = at.Truncate(time.Microsecond)
+	switch ob.State {
+	case core.TaskStarting:
+		t.Waiting = ob.Waiting
+	case core.TaskRunning:
+		t.State, t.Waiting, t.StartedAt = core.TaskRunning, "", at
+	default:
+		t.State, t.Waiting, t.EndedAt = ob.State, "", at
+		if at.Before(t.PlacedAt) {
+			t.EndedAt = t.PlacedAt
+		}
+		t.ExitCode, t.Signal, t.Reason, t.Message = ob.ExitCode, ob.Signal, ob.Reason, ob.Message
+	}
+	return t
+}
+
+func actorPlane(node core.NodeID) string { return "plane:" + string(node) }
+
+// conclude draws what follows for the workload from the states of its tasks.
+// It must run inside change.
+func (tx *tx) conclude(d *draft) error {
+	if d.w.Phase == lifecycle.Terminating {
+		return tx.release(d)
+	}
+	if !d.w.Phase.Held() || d.w.Phase == lifecycle.Restarting {
+		return nil
+	}
+	c := count(d)
+	if c.bad != nil && (!c.independent || c.left == 0) {
+		return tx.failed(d, c.bad)
+	}
+	if d.w.Phase == lifecycle.Starting && c.ready {
+		if err := tx.step(d, lifecycle.Input{On: lifecycle.AllReady}, actorPlane(c.node)); err != nil {
+			return err
+		}
+	}
+	if d.w.Phase == lifecycle.Running && c.succeeded == c.total {
+		if d.w.Kind.Attended() {
+			return tx.failed(d, d.tasks[0]) // a clean exit is restarted like an error
+		}
+		zero := 0
+		d.attempt().ExitCode = &zero
+		return tx.end(d, lifecycle.Input{On: lifecycle.Succeed, Target: lifecycle.Completed}, actorPlane(c.node))
+	}
+	return nil
+}
+
+// tally is what the tasks of an attempt add up to.
+type tally struct {
+	independent bool
+	total       int
+	left        int // not ended, or not even placed
+	succeeded   int
+	ready       bool       // everything that must have started has
+	bad         *core.Task // the first that failed or was lost
+	node        core.NodeID
+}
+
+func count(d *draft) tally {
+	c := tally{independent: d.w.Spec.Array != nil, total: total(d.w)}
+	started := 0
+	for _, t := range d.tasks {
+		c.node = t.Node
+		switch t.State {
+		case core.TaskRunning, core.TaskStopping:
+			started++
+		case core.TaskSucceeded:
+			started++
+			c.succeeded++
+		case core.TaskFailed, core.TaskLost:
+			if c.bad == nil || t.EndedAt.Before(c.bad.EndedAt) || t.EndedAt.Equal(c.bad.EndedAt) && t.ID.Index < c.bad.ID.Index {
+				c.bad = t
+			}
+			if !t.StartedAt.IsZero() {
+				started++
+			}
+		}
+		if t.State.Held() {
+			c.left++
+		}
+	}
+	c.left += c.total - len(d.tasks)
+	c.ready = started >= c.total || c.independent && started > 0
+	return c
+}
+
+// failed decides what becomes of an attempt one of whose tasks failed.
+func (tx *tx) failed(d *draft, t *core.Task) error {
+	a := d.attempt()
+	index := t.ID.Index
+	a.Culprit, a.ExitCode = &index, t.ExitCode
+	reason := lifecycle.Reason(t.Reason)
+	message := blame(d.w, t)
+	actor := actorPlane(t.Node)
+	in := lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Terminating, Target: lifecycle.Failed, Reason: reason, Message: message}
+	switch {
+	case reason == lifecycle.ReasonNodeLost:
+		in = lifecycle.Input{On: lifecycle.NodeLost, Target: lifecycle.Failed, Reason: reason, Message: message}
+		if limit := d.w.Spec.Retry.System; limit == nil || d.w.SystemFailures < *limit {
+			d.w.SystemFailures++
+			in.Target = lifecycle.Queued
+		}
+	case t.State == core.TaskLost:
+		in = lifecycle.Input{On: lifecycle.OutcomeLost, Reason: lifecycle.ReasonOutcomeUnknown, Message: message}
+	case reason == lifecycle.ReasonFailedImagePull && d.w.Phase == lifecycle.Starting:
+		in = lifecycle.Input{On: lifecycle.PullFail, Reason: reason, Message: message}
+	case reason == lifecycle.ReasonContainerCannot && d.w.Phase == lifecycle.Starting:
+		in = lifecycle.Input{On: lifecycle.CannotRun, Reason: reason, Message: message}
+	case reason == lifecycle.ReasonMountFailed && d.w.Phase == lifecycle.Starting:
+		in = lifecycle.Input{On: lifecycle.MountFail, Reason: reason, Message: message}
+	case d.w.Kind.Attended():
+		d.w.Failures++
+		return tx.step(d, lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Restarting, Reason: reason, Message: message}, actor)
+	default:
+		d.w.Failures++
+		if d.w.Failures <= d.w.Spec.Retry.Limit {
+			in.Target = lifecycle.Backoff
+		}
+	}
+	return tx.end(d, in, actor)
+}
+
+// blame is one sentence on which task failed and how.
+func blame(w *core.Workload, t *core.Task) string {
+	who := "its task"
+	if w.Spec.Size() > 1 {
+		who = fmt.Sprintf("%s %d on %s", t.Role, t.ID.Index, t.Node)
+	}
+	switch {
+	case t.State == core.TaskLost:
+		return who + " was lost: " + t.Message
+	case t.Message != "":
+		return who + " failed: " + t.Message
+	case t.Signal != 0:
+		return fmt.Sprintf("%s was ended by signal %d", who, t.Signal)
+	case t.ExitCode != nil:
+		return fmt.Sprintf("%s exited with code %d", who, *t.ExitCode)
+	default:
+		return who + " failed"
+	}
+}
+
+// restartInPlace starts the ended tasks of an attended workload again where
+// they were. It must run inside change.
+func (tx *tx) restartInPlace(d *draft) error {
+	if err := tx.step(d, lifecycle.Input{On: lifecycle.BackoffOver}, actorControl); err != nil {
+		return err
+	}
+	for _, t := range sortedTasks(d.tasks) {
+		if !t.State.Ended() {
+			continue
+		}
+		again := core.Task{ID: t.ID, Role: t.Role, Node: t.Node, Devices: t.Devices, State: core.TaskStarting, PlacedAt: t.PlacedAt, RestartedAt: tx.now, Restarts: t.Restarts + 1}
+		d.setTask(again)
+		tx.forget(tx.planeOf(t), t.ID)
+		tx.start(d.w, &again)
+	}
+	return nil
+}

@@ -1,0 +1,287 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/store"
+)
+
+// Submission is a document that someone wants to run.
+type Submission struct {
+	Doc   *spec.Document // with defaults, validated
+	User  string
+	Actor string
+	// Key makes repeating the submission harmless; Hash tells whether the
+	// repetition is of the same document. Empty Key: none.
+	Key, Hash string
+	DryRun    bool
+}
+
+// Submitted is what became of a submission.
+type Submitted struct {
+	Workload *core.Workload
+	Repeated bool // its key had made it before
+	draft    *draft
+}
+
+// Transitions are the steps that the submission itself has made.
+func (s *Submitted) Transitions() []core.Transition {
+	if s.draft == nil {
+		return nil
+	}
+	return s.draft.trail
+}
+
+// Tasks are those that were placed at once.
+func (s *Submitted) Tasks() []core.Task {
+	if s.draft == nil {
+		return nil
+	}
+	var out []core.Task
+	for _, t := range sortedTasks(s.draft.tasks) {
+		out = append(out, *t)
+	}
+	return out
+}
+
+// SubmitMany submits each by itself; the value is a []Result of *Submitted.
+func SubmitMany(subs []Submission) Command {
+	return func(tx *tx) (any, error) {
+		out := make([]Result, len(subs))
+		for i, s := range subs {
+			out[i].Value, out[i].Err = Submit(s)(tx)
+		}
+		return out, nil
+	}
+}
+
+// Submit makes a workload of a document and takes it through the gates; the
+// value is a *Submitted.
+func Submit(s Submission) Command {
+	return func(tx *tx) (any, error) {
+		if s.Key != "" {
+			w, err := tx.remembered(s)
+			if err != nil {
+				return nil, err
+			}
+			if w != nil {
+				return &Submitted{Workload: w, Repeated: true}, nil
+			}
+		}
+		if err := tx.feasible(s.Doc); err != nil {
+			return nil, err
+		}
+		doc := *s.Doc
+		if err := tx.nameOf(&doc); err != nil {
+			return nil, err
+		}
+		w := &core.Workload{
+			ID: tx.e.d.NewID(tx.now), Seq: tx.e.seq.Workload + 1, Name: doc.Name, Project: core.ProjectID(doc.Project),
+			Kind: doc.Kind, User: s.User, Spec: &doc, CreatedAt: tx.now,
+		}
+		if s.DryRun {
+			return &Submitted{Workload: w}, nil
+		}
+		tx.e.seq.Workload++
+		d := tx.draft(w, nil, nil)
+		d.w.Attempts = []core.Attempt{{Index: 0, QueuedAt: tx.now}}
+		if tx.names == nil {
+			tx.names = map[name]struct{}{}
+		}
+		tx.names[name{w.Project, w.Name}] = struct{}{}
+		if s.Key != "" {
+			tx.keys = append(tx.keys, store.Key{User: s.User, Key: s.Key, Hash: s.Hash, Workload: w.ID, At: tx.now})
+		}
+		err := tx.change(d, func() error {
+			if err := tx.step(d, lifecycle.Input{On: lifecycle.Submit}, s.Actor); err != nil {
+				return err
+			}
+			return tx.gate(d)
+		})
+		return &Submitted{Workload: d.w, draft: d}, err
+	}
+}
+
+// gate takes a workload to its queue, or to Inadmissible where that is closed.
+func (tx *tx) gate(d *draft) error {
+	in := lifecycle.Input{On: lifecycle.QueueOpen}
+	if why, note := tx.closed(d.w.Project); why != lifecycle.ReasonNone {
+		in = lifecycle.Input{On: lifecycle.QueueClosed, Reason: why, Message: note}
+	}
+	return tx.step(d, in, actorControl)
+}
+
+// closed says why a project takes nothing at present; ReasonNone: it does.
+func (tx *tx) closed(id core.ProjectID) (lifecycle.Reason, string) {
+	p, ok := tx.project(id)
+	switch {
+	case !ok:
+		return lifecycle.ReasonQueueNotFound, fmt.Sprintf("project %q does not exist; muster project create %s makes it", id, id)
+	case p.Stopped:
+		return lifecycle.ReasonQueueStopped, fmt.Sprintf("project %q is stopped%s; muster project start %s opens it", id, noted(p.Note), id)
+	default:
+		return lifecycle.ReasonNone, ""
+	}
+}
+
+func noted(note string) string {
+	if note == "" {
+		return ""
+	}
+	return " (" + note + ")"
+}
+
+// remembered returns what an idempotency key has made before.
+func (tx *tx) remembered(s Submission) (*core.Workload, error) {
+	id, hash, err := tx.e.d.Store.Remembered(tx.ctx, s.User, s.Key)
+	if i := slices.IndexFunc(tx.keys, func(k store.Key) bool { return k.User == s.User && k.Key == s.Key }); i >= 0 {
+		id, hash, err = tx.keys[i].Workload, tx.keys[i].Hash, nil
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fromStore(err)
+	}
+	if hash != s.Hash {
+		return nil, &Error{Code: CodeConflict, Field: "Idempotency-Key", Message: fmt.Sprintf("%q was used for another document", s.Key), Hint: "use a new key for a new workload"}
+	}
+	if w, _, ok := tx.view(id); ok {
+		return w, nil
+	}
+	w, err := tx.e.d.Store.Workload(tx.ctx, id)
+	if err != nil {
+		return nil, fromStore(err)
+	}
+	return w, nil
+}
+
+// nameOf settles the name: as given where it is free, generated otherwise.
+func (tx *tx) nameOf(doc *spec.Document) error {
+	if doc.Name != "" {
+		taken, err := tx.taken(name{core.ProjectID(doc.Project), doc.Name})
+		if err != nil {
+			return err
+		}
+		if taken {
+			return &Error{
+				Code: CodeConflict, Field: "name", Message: fmt.Sprintf("%q exists in project %q already", doc.Name, doc.Project),
+				Hint: fmt.Sprintf("choose another name, use namePrefix to have one made, run it again with muster restart %s, or muster delete %s", doc.Name, doc.Name),
+			}
+		}
+		return nil
+	}
+	for range 100 {
+		n := tx.e.d.NewName(doc.NamePrefix)
+		taken, err := tx.taken(name{core.ProjectID(doc.Project), n})
+		if err != nil {
+			return err
+		}
+		if !taken {
+			doc.Name = n
+			return nil
+		}
+	}
+	return &Error{Code: CodeUnavailable, Message: "no free name was found", Hint: "give it a name"}
+}
+
+func (tx *tx) taken(n name) (bool, error) {
+	if _, ok := tx.names[n]; ok {
+		return true, nil
+	}
+	if _, ok := tx.e.names[n]; ok {
+		return true, nil
+	}
+	_, err := tx.e.d.Store.ByName(tx.ctx, n.project, n.name)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, fromStore(err)
+}
+
+// feasible refuses what could never run here, with the numbers.
+func (tx *tx) feasible(doc *spec.Document) error {
+	if doc.Image != "" && !tx.e.d.Images {
+		return &Error{Code: CodeUnsupported, Field: "image", Message: "this server runs processes of its machine, not container images", Hint: "leave image out and give the command"}
+	}
+	if len(tx.e.nodes) == 0 {
+		return nil // nothing is known yet; the queue will tell
+	}
+	snap := make([]schedule.Node, 0, len(tx.e.nodes))
+	for _, n := range tx.e.nodes {
+		snap = append(snap, schedule.Node{Node: n})
+	}
+	w := &core.Workload{Spec: doc, Attempts: []core.Attempt{{}}}
+	if r, ok := schedule.EverFits(snap, tx.e.shapeOf(w, nil)); !ok {
+		field := "resources"
+		if r.Resource == "tasks" {
+			field = "workers"
+		} else if r.Resource != "" {
+			field += "." + r.Resource
+		}
+		return &Error{Code: CodeUnschedulable, Field: field, Message: r.String(), Hint: "ask for less, or see muster util for what there is"}
+	}
+	return nil
+}
+
+// Ref names a workload: by ID, or by project and name.
+type Ref struct {
+	ID      core.WorkloadID
+	Project core.ProjectID
+	Name    string
+}
+
+func (r Ref) String() string {
+	if r.ID != "" {
+		return "workload " + string(r.ID)
+	}
+	return fmt.Sprintf("workload %q in project %q", r.Name, r.Project)
+}
+
+// find returns the draft of the workload that r names, live or ended.
+func (tx *tx) find(r Ref) (*draft, error) {
+	id := r.ID
+	if id == "" {
+		id = tx.e.names[name{r.Project, r.Name}]
+	}
+	if id == "" {
+		for _, d := range tx.drafts {
+			if d.w.Project == r.Project && d.w.Name == r.Name && d.w.Phase != lifecycle.Deleted {
+				return d, nil
+			}
+		}
+	}
+	if id != "" {
+		if d, ok := tx.open(id); ok {
+			return d, nil
+		}
+	}
+	var w *core.Workload
+	var err error
+	if id != "" {
+		w, err = tx.e.d.Store.Workload(tx.ctx, id)
+	} else {
+		w, err = tx.e.d.Store.ByName(tx.ctx, r.Project, r.Name)
+	}
+	if errors.Is(err, store.ErrNotFound) || err == nil && w.Phase == lifecycle.Deleted {
+		return nil, notFound(r.String())
+	}
+	if err != nil {
+		return nil, fromStore(err)
+	}
+	return &draft{w: w}, nil // not opened: ended, and perhaps left as it is
+}
+
+// reopen makes a draft of an ended workload that find returned.
+func (tx *tx) reopen(d *draft) *draft {
+	if d.changed != nil {
+		return d
+	}
+	return tx.draft(d.w, nil, nil)
+}

@@ -1,0 +1,169 @@
+package control
+
+import (
+	"container/heap"
+	"hash/fnv"
+	"strconv"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+const (
+	// stuckAfter is how long after the grace period a workload that has not
+	// ended counts as stuck; it is then ended again, by force.
+	stuckAfter = time.Minute
+	// healthy is how long an attempt must have run for its failure not to
+	// lengthen the next wait (Kubernetes resets its back-off after as long).
+	healthy = 10 * time.Minute
+	// restartBase and restartMax bound the wait before a workspace or replica
+	// is restarted in place (Kubernetes' container back-off).
+	restartBase, restartMax = 10 * time.Second, 5 * time.Minute
+	deleteRetry             = 10 * time.Second
+	actorControl            = "control"
+)
+
+// wakeAt is when w next needs attention by itself; zero: never.
+func wakeAt(w *core.Workload, now time.Time) time.Time {
+	switch w.Phase {
+	case lifecycle.Backoff:
+		r := w.Spec.Retry
+		return w.PhaseAt.Add(delay(w, time.Duration(r.Backoff), time.Duration(r.MaxBackoff)))
+	case lifecycle.Restarting:
+		return w.PhaseAt.Add(delay(w, restartBase, restartMax))
+	case lifecycle.Running, lifecycle.Starting:
+		return deadline(w)
+	case lifecycle.Terminating:
+		for _, c := range w.Conditions {
+			if c.Type == lifecycle.Degraded {
+				return now.Add(stuckAfter)
+			}
+		}
+		return w.PhaseAt.Add(grace(w) + stuckAfter)
+	case lifecycle.Deleting:
+		if w.Reason == lifecycle.ReasonDeleteFailed {
+			return now.Add(deleteRetry)
+		}
+	}
+	if ttl := time.Duration(w.Spec.TTLAfterEnd); ttl > 0 && w.Phase.End() && w.Phase != lifecycle.Deleted {
+		return w.EndedAt.Add(ttl)
+	}
+	return time.Time{}
+}
+
+// deadline is when the present attempt has run for its maximum; zero: no limit,
+// or it does not run yet.
+func deadline(w *core.Workload) time.Time {
+	a := w.Attempts[len(w.Attempts)-1]
+	if w.Spec.MaxDuration <= 0 || a.RunningAt.IsZero() {
+		return time.Time{}
+	}
+	return a.RunningAt.Add(time.Duration(w.Spec.MaxDuration))
+}
+
+func grace(w *core.Workload) time.Duration { return time.Duration(w.Spec.GracePeriod) }
+
+// delay doubles with every failure in a row, up to most, plus up to a tenth so
+// that what failed together is not tried together. The tenth is a function of
+// workload and failure, not of chance, so that it can be computed again.
+func delay(w *core.Workload, base, most time.Duration) time.Duration {
+	n := max(w.Failures, 1)
+	a := w.Attempts[len(w.Attempts)-1]
+	if !a.RunningAt.IsZero() && w.PhaseAt.Sub(a.RunningAt) >= healthy {
+		n = 1
+	}
+	d := base
+	for ; n > 1 && d < most; n-- {
+		d *= 2
+	}
+	d = min(d, max(most, base))
+	h := fnv.New32a()
+	h.Write([]byte(w.ID))
+	h.Write(strconv.AppendInt(nil, int64(w.Failures), 10))
+	return d + time.Duration(float64(d)/10*float64(h.Sum32())/float64(1<<32))
+}
+
+// wake handles every timer that is due.
+func (tx *tx) wake() {
+	for {
+		id, ok := tx.e.timers.due(tx.now)
+		if !ok {
+			return
+		}
+		if w, _, live := tx.view(id); !live || w.WakeAt.IsZero() || w.WakeAt.After(tx.now) {
+			continue // an older timer of a workload that has moved on
+		}
+		d, _ := tx.open(id)
+		if err := tx.change(d, func() error { return tx.timeout(d) }); err != nil {
+			tx.e.d.Log.Error("timer does not fit the state", "workload", id, "err", err)
+		}
+	}
+}
+
+func (tx *tx) timeout(d *draft) error {
+	switch w := d.w; w.Phase {
+	case lifecycle.Backoff:
+		return tx.step(d, lifecycle.Input{On: lifecycle.BackoffOver, Reason: w.Reason, Message: w.Message}, actorControl)
+	case lifecycle.Restarting:
+		return tx.restartInPlace(d)
+	case lifecycle.Running, lifecycle.Starting:
+		return tx.end(d, lifecycle.Input{
+			On: lifecycle.Deadline, Reason: lifecycle.ReasonMaxDuration,
+			Message: "it ran for its maxDuration of " + w.Spec.MaxDuration.String(),
+		}, actorControl)
+	case lifecycle.Terminating:
+		d.condition(core.Condition{Type: lifecycle.Degraded, Reason: "Stuck", Message: "its tasks have not ended; ending them again by force", Since: tx.now}, true)
+		for _, t := range sortedTasks(d.tasks) {
+			if t.State.Held() {
+				tx.stop(t, 0)
+			}
+		}
+		return tx.step(d, lifecycle.Input{On: lifecycle.Stuck}, actorControl)
+	case lifecycle.Deleting:
+		tx.actions = append(tx.actions, Action{Kind: ActDeleteLogs, Workload: w.ID})
+		return nil
+	default:
+		return tx.remove(d, lifecycle.ReasonTTL, "its ttlAfterEnd of "+w.Spec.TTLAfterEnd.String()+" is over", actorControl)
+	}
+}
+
+// timers is a heap of wake times; entries of workloads that have moved on are
+// skipped when they come up.
+type timers []timer
+
+type timer struct {
+	at time.Time
+	id core.WorkloadID
+}
+
+func (t timers) Len() int           { return len(t) }
+func (t timers) Less(i, j int) bool { return t[i].at.Before(t[j].at) }
+func (t timers) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
+
+// Push and Pop serve container/heap.
+func (t *timers) Push(x any) { *t = append(*t, x.(timer)) }
+
+// Pop serves container/heap.
+func (t *timers) Pop() any {
+	old := *t
+	last := old[len(old)-1]
+	*t = old[:len(old)-1]
+	return last
+}
+
+func (t *timers) push(at time.Time, id core.WorkloadID) { heap.Push(t, timer{at, id}) }
+
+func (t *timers) next() time.Time {
+	if len(*t) == 0 {
+		return time.Time{}
+	}
+	return (*t)[0].at
+}
+
+func (t *timers) due(now time.Time) (core.WorkloadID, bool) {
+	if len(*t) == 0 || (*t)[0].at.After(now) {
+		return "", false
+	}
+	return heap.Pop(t).(timer).id, true
+}

@@ -1,0 +1,294 @@
+package control
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/store"
+)
+
+// tx is one draft of changes over the committed state.
+type tx struct {
+	e      *Engine
+	ctx    context.Context
+	now    time.Time
+	drafts map[core.WorkloadID]*draft
+	order  []core.WorkloadID // of drafts, as first touched
+	names  map[name]struct{} // of workloads that the draft creates
+
+	transitions []core.Transition
+	keys        []store.Key
+	projects    []core.Project
+	actions     []Action
+}
+
+// draft is a workload as it will be.
+type draft struct {
+	w       *core.Workload
+	tasks   map[int]*core.Task
+	changed map[int]struct{} // tasks to write
+	former  []*core.Task     // changed tasks of the attempt before, to write as well
+	trail   []core.Transition
+	base    *entry // committed; nil: new
+	touched bool   // there is something to write
+}
+
+// open returns the draft of a live workload, making one on first touch.
+func (tx *tx) open(id core.WorkloadID) (*draft, bool) {
+	if d, ok := tx.drafts[id]; ok {
+		return d, true
+	}
+	en, ok := tx.e.live[id]
+	if !ok {
+		return nil, false
+	}
+	return tx.draft(en.w, en.tasks, en), true
+}
+
+func (tx *tx) draft(w *core.Workload, tasks map[int]*core.Task, base *entry) *draft {
+	c := *w
+	c.Version++
+	c.Attempts = slices.Clone(w.Attempts)
+	c.Conditions = slices.Clone(w.Conditions)
+	d := &draft{w: &c, tasks: maps.Clone(tasks), changed: map[int]struct{}{}, base: base}
+	if d.tasks == nil {
+		d.tasks = map[int]*core.Task{}
+	}
+	tx.drafts[c.ID] = d
+	tx.order = append(tx.order, c.ID)
+	return d
+}
+
+// view returns a live workload as the draft has it, without opening one.
+func (tx *tx) view(id core.WorkloadID) (*core.Workload, map[int]*core.Task, bool) {
+	if d, ok := tx.drafts[id]; ok {
+		return d.w, d.tasks, true
+	}
+	if en, ok := tx.e.live[id]; ok {
+		return en.w, en.tasks, true
+	}
+	return nil, nil, false
+}
+
+// change runs fn on a draft between taking it out of the indexes and putting
+// it back, so that every index is a function of the state alone.
+func (tx *tx) change(d *draft, fn func() error) error {
+	d.touched = true
+	tx.e.unindex(d.w, d.tasks)
+	err := fn()
+	d.w.WakeAt = wakeAt(d.w, tx.now)
+	d.w.Counts = counts(d.tasks)
+	tx.e.index(d.w, d.tasks)
+	return err
+}
+
+func counts(tasks map[int]*core.Task) core.TaskCounts {
+	var c core.TaskCounts
+	for _, t := range tasks {
+		switch t.State {
+		case core.TaskStarting:
+			c.Starting++
+		case core.TaskRunning:
+			c.Running++
+		case core.TaskStopping:
+			c.Stopping++
+		case core.TaskSucceeded:
+			c.Succeeded++
+		case core.TaskFailed, core.TaskLost:
+			c.Failed++
+		}
+	}
+	return c
+}
+
+// step offers one event to the machine and records what it made of it. It must
+// run inside change.
+func (tx *tx) step(d *draft, in lifecycle.Input, actor string) error {
+	next, err := lifecycle.Next(d.w.State, in)
+	if err != nil {
+		return err
+	}
+	from, attempt := d.w.Phase, d.w.Attempt
+	d.w.State = next
+	d.trail = append(d.trail, core.Transition{
+		Workload: d.w.ID, Attempt: next.Attempt, From: from, Event: in.On, To: next.Phase, Target: next.Target,
+		Reason: next.Reason, Message: next.Message, Actor: actor, At: tx.now,
+	})
+	tx.e.dirty = true
+	if from == lifecycle.Terminating && next.Phase != lifecycle.Terminating {
+		d.settle(tx.now)
+	}
+	if next.Attempt != attempt {
+		if a := d.attempt(); a.EndedAt.IsZero() {
+			a.EndedAt = tx.now
+		}
+		tx.openAttempt(d)
+	}
+	d.stamp(from, tx.now)
+	return nil
+}
+
+// attempt is the present attempt.
+func (d *draft) attempt() *core.Attempt { return &d.w.Attempts[len(d.w.Attempts)-1] }
+
+// stamp keeps the times that follow from entering a phase.
+func (d *draft) stamp(from lifecycle.Phase, now time.Time) {
+	w := d.w
+	if w.Phase == from {
+		return
+	}
+	w.PhaseAt = now
+	a := d.attempt()
+	switch w.Phase {
+	case lifecycle.Starting:
+		if a.StartedAt.IsZero() {
+			a.StartedAt = now
+		}
+	case lifecycle.Running:
+		if a.RunningAt.IsZero() {
+			a.RunningAt = now
+		}
+		if w.StartedAt.IsZero() {
+			w.StartedAt = now
+		}
+	}
+	w.EndedAt = time.Time{}
+	if w.Phase.End() {
+		w.EndedAt = now
+		if a.EndedAt.IsZero() {
+			a.EndedAt = now
+		}
+		if a.Reason == lifecycle.ReasonNone {
+			a.Reason, a.Message = w.Reason, w.Message
+		}
+		w.Conditions = nil
+	}
+}
+
+// settle closes the books of the present attempt, whose resources are being
+// given back.
+func (d *draft) settle(now time.Time) {
+	a := d.attempt()
+	a.EndedAt = now
+	a.Reason, a.Message = d.w.Reason, d.w.Message
+	d.w.GPUSeconds += charged(d.w, d.tasks, now)
+	a.GPUMilli = 0
+}
+
+// openAttempt begins a new attempt: no tasks yet; an array goes on with what
+// is left of it.
+func (tx *tx) openAttempt(d *draft) {
+	a := core.Attempt{Index: d.w.Attempt, QueuedAt: tx.now}
+	if d.w.Spec.Array != nil && len(d.trail) > 0 && d.trail[len(d.trail)-1].Event != lifecycle.Restart {
+		a.Todo = unfinished(d.w, d.tasks)
+	}
+	d.w.Attempts = append(d.w.Attempts, a)
+	for i := range d.changed { // the last words of the former attempt
+		d.former = append(d.former, d.tasks[i])
+	}
+	d.tasks = map[int]*core.Task{}
+	d.changed = map[int]struct{}{}
+}
+
+// setTask puts a changed task into the draft. It must run inside change.
+func (d *draft) setTask(t core.Task) {
+	d.tasks[t.ID.Index] = &t
+	d.changed[t.ID.Index] = struct{}{}
+}
+
+// condition sets or clears a condition beside the phase.
+func (d *draft) condition(c core.Condition, on bool) {
+	i := slices.IndexFunc(d.w.Conditions, func(x core.Condition) bool { return x.Type == c.Type })
+	switch {
+	case on && i < 0:
+		d.w.Conditions = append(d.w.Conditions, c)
+	case on:
+		c.Since = d.w.Conditions[i].Since
+		d.w.Conditions[i] = c
+	case i >= 0:
+		d.w.Conditions = slices.Delete(d.w.Conditions, i, i+1)
+	}
+}
+
+// commit writes the draft and makes it the truth.
+func (tx *tx) commit() error {
+	e := tx.e
+	b := &store.Batch{Keys: tx.keys, Projects: tx.projects}
+	seq := e.seq.Transition
+	for _, id := range tx.order {
+		d := tx.drafts[id]
+		if !d.touched {
+			continue
+		}
+		b.Workloads = append(b.Workloads, d.w)
+		b.Tasks = append(b.Tasks, d.former...)
+		for i := range d.changed {
+			b.Tasks = append(b.Tasks, d.tasks[i])
+		}
+		for i := range d.trail {
+			seq++
+			d.trail[i].Seq = seq
+		}
+		b.Transitions = append(b.Transitions, d.trail...)
+	}
+	if len(b.Workloads) == 0 && len(b.Projects) == 0 && len(b.Keys) == 0 {
+		e.actions = append(e.actions, tx.actions...)
+		return nil
+	}
+	began := e.d.Elapsed()
+	rev, err := e.d.Store.Commit(tx.ctx, e.term, b)
+	if err != nil {
+		return err
+	}
+	e.stats.commits++
+	e.stats.spent += e.d.Elapsed() - began
+	for _, t := range b.Transitions {
+		e.stats.entered[t.To]++
+	}
+	e.seq.Revision, e.seq.Transition = rev, seq
+	changes := make([]Change, 0, len(tx.order))
+	for _, id := range tx.order {
+		d := tx.drafts[id]
+		if !d.touched {
+			continue
+		}
+		d.w.Rev = rev
+		e.adopt(d)
+		changes = append(changes, Change{Workload: d.w, Tasks: sortedTasks(d.tasks), Transitions: d.trail})
+	}
+	for _, p := range tx.projects {
+		e.projects[p.ID] = p
+	}
+	e.actions = append(e.actions, tx.actions...)
+	if e.publish != nil && len(changes) > 0 {
+		e.publish(changes)
+	}
+	return nil
+}
+
+// adopt makes a committed draft part of the live state, or drops it from there
+// when it has ended for good.
+func (e *Engine) adopt(d *draft) {
+	key := name{d.w.Project, d.w.Name}
+	if d.w.Phase.End() && d.w.WakeAt.IsZero() {
+		delete(e.live, d.w.ID)
+		if e.names[key] == d.w.ID {
+			delete(e.names, key)
+		}
+		return
+	}
+	en := d.base
+	if en == nil {
+		en = &entry{seen: map[int]time.Time{}}
+	}
+	if en.w != nil && en.w.Attempt != d.w.Attempt {
+		en.seen = map[int]time.Time{}
+	}
+	en.w, en.tasks = d.w, d.tasks
+	e.live[d.w.ID] = en
+	e.names[key] = d.w.ID
+}

@@ -1,0 +1,101 @@
+package lifecycle
+
+import "strings"
+
+// initPattern stands for Init:0/1, Init:1/2 and so on in vocabularies.
+const initPattern = "Init:A/B"
+
+// chief is the task whose detail a platform shows for the whole workload: the
+// launcher or master of a gang, else the first that is not yet where it should
+// be; nil when there is no task.
+func chief(v View) *TaskView {
+	var first, late *TaskView
+	for i := range v.Tasks {
+		t := &v.Tasks[i]
+		if v.Kind == Distributed && (t.Role == "launcher" || t.Role == "master") {
+			return t
+		}
+		if first == nil || t.Index < first.Index {
+			first = t
+		}
+		if t.State != "running" && t.State != "succeeded" && (late == nil || t.Index < late.Index) {
+			late = t
+		}
+	}
+	if late != nil && v.Kind != Distributed {
+		return late
+	}
+	return first
+}
+
+// taskWord is what the chief task itself says, in the words that Kubernetes
+// shows for a pod; empty when it says nothing of its own.
+func taskWord(v View) string {
+	t := chief(v)
+	switch {
+	case t == nil:
+		return ""
+	case v.State.Phase == Restarting:
+		if t.Waiting == "" && t.State != "running" && t.Restarts > 0 {
+			return "CrashLoopBackOff" // not its first failure in this place
+		}
+		return t.Waiting
+	case t.State == "running" && v.Kind == Distributed:
+		return "Running" // a launcher may run before its workers do
+	case t.State != "starting":
+		return ""
+	}
+	detail, inInit := strings.CutPrefix(t.Waiting, "Init:")
+	switch {
+	case !inInit, detail == "Error", detail == "CrashLoopBackOff", pattern(t.Waiting) == initPattern:
+		return t.Waiting
+	case detail == "ErrImagePull", detail == "ImagePullBackOff":
+		return detail
+	default: // Init:ExitCode:3, Init:OOMKilled …
+		return "Init:Error"
+	}
+}
+
+// pattern is the entry of a vocabulary that stands for word.
+func pattern(word string) string {
+	rest, ok := strings.CutPrefix(word, "Init:")
+	if !ok {
+		return word
+	}
+	done, of, ok := strings.Cut(rest, "/")
+	if ok && digits(done) && digits(of) {
+		return initPattern
+	}
+	return word
+}
+
+func digits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// initCase writes the prefix of an init word as pattern wants it.
+func initCase(word string) string {
+	if rest, ok := strings.CutPrefix(strings.ToLower(word), "init:"); ok {
+		return "Init:" + rest
+	}
+	return word
+}
+
+// failedTask is the task whose end made the attempt fail, as far as one can
+// see: those that were ended because another had failed come after.
+func failedTask(v View) *TaskView {
+	var found *TaskView
+	better := func(a, b *TaskView) bool {
+		if ka, kb := a.Reason == string(ReasonKilled), b.Reason == string(ReasonKilled); ka != kb {
+			return kb
+		}
+		return a.Index < b.Index
+	}
+	for i := range v.Tasks {
+		t := &v.Tasks[i]
+		if t.State == "failed" && t.ExitCode != nil && *t.ExitCode != 0 && (found == nil || better(t, found)) {
+			found = t
+		}
+	}
+	return found
+}

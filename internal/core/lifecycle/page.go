@@ -1,0 +1,156 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Markdown returns the page docs/lifecycle.md, which is generated from the
+// tables of this package.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString(`# The life of a workload
+
+<!-- Generated from the tables in internal/core/lifecycle: go test ./internal/core/lifecycle -update -->
+
+One state machine tells what can happen to a workload. An event that does not fit the phase is refused and changes
+nothing. Other platforms' words for the same life are computed from it; nothing is decided by them.
+
+`)
+	pagePhases(&b)
+	pageRules(&b)
+	b.WriteString("## Picture\n\nAn arrow from a box holds for every phase in it.\n\n```mermaid\n" + Mermaid() + "```\n\n")
+	pageDialects(&b)
+	pageWords(&b)
+	return b.String()
+}
+
+func pagePhases(b *strings.Builder) {
+	b.WriteString(`## Phases
+
+Quota: counts against the project's quota. Held: nodes and devices are assigned and nobody else's. End: nothing more
+happens unless a user restarts or deletes.
+
+| Phase | Meaning | Quota | Held | End |
+|---|---|---|---|---|
+`)
+	for _, p := range phases {
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", p.Phase, p.Meaning, yes(p.Quota), yes(p.Held), yes(p.End))
+	}
+	b.WriteString("\n")
+}
+
+func pageRules(b *strings.Builder) {
+	b.WriteString(`## Transitions
+
+Where the next phase is Terminating, the phase after it is recorded on entering it; a stronger wish replaces it (delete
+over stop over everything else). New attempt: the attempt number grows by one; on release only towards Queued and
+Reserved.
+
+| Event | From | To | After Terminating | Only if | New attempt |
+|---|---|---|---|---|---|
+`)
+	for i := range rules {
+		r := &rules[i]
+		from := joinPhases(r.From)
+		if from == "" {
+			from = "(nothing)"
+		}
+		to := string(r.To)
+		if r.To == AsTargeted {
+			to = "what was recorded"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", r.On, from, to, strings.ReplaceAll(joinPhases(r.Targets), ", ", " or "), r.When, yes(r.NewAttempt))
+	}
+	b.WriteString("\n")
+}
+
+func pageDialects(b *strings.Builder) {
+	b.WriteString(`## Dialects
+
+What each platform says when there is nothing special to say; an end in its sense is **bold**. Conditions, details of
+tasks, reasons and earlier attempts refine it. While a node does not report, runai-job says Unknown, runai-workload
+Degraded and modelarts JOBSTAT_LOST of everything held there; while a whole plane does not report, they and mcli say
+Unknown.
+
+| Phase |`)
+	for _, d := range Dialects() {
+		fmt.Fprintf(b, " %s |", d)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(Dialects())) + "\n")
+	for _, s := range plainStates() {
+		name := string(s.Phase)
+		if s.Phase == Terminating {
+			name += ", then " + string(s.Target)
+		}
+		if s.Phase == Failed && s.Reason != ReasonError {
+			name += ", " + string(s.Reason)
+		}
+		fmt.Fprintf(b, "| %s |", name)
+		v := View{Kind: Training, State: s}
+		if s.Leaving() {
+			v.Prior = State{Phase: Running, Started: true}
+			v.State.Started = true
+		}
+		for _, d := range Dialects() {
+			fmt.Fprintf(b, " %s |", pageWord(Say(d, v)))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\nDeleting and Deleted are shown for a workload that was deleted while it ran. jobq and mcli keep saying of what had\nended how it had ended.\n\n")
+}
+
+// plainStates is every phase as it commonly is: Terminating once for each
+// target, Failed once for each reason that some platform has a word for.
+func plainStates() []State {
+	var all []State
+	for _, p := range phases {
+		switch p.Phase {
+		case Terminating:
+			for _, t := range targets() {
+				all = append(all, State{Phase: Terminating, Target: t})
+			}
+		case Failed:
+			for _, why := range []Reason{
+				ReasonError, ReasonFailedImagePull, ReasonContainerCannot, ReasonMountFailed, ReasonImageBuildFailed, ReasonReviewRejected,
+				ReasonSubmitFailed, ReasonSubmitModelFailed, ReasonDeployFailed, ReasonNodeLost,
+			} {
+				all = append(all, State{Phase: Failed, Reason: why})
+			}
+		default:
+			all = append(all, State{Phase: p.Phase})
+		}
+	}
+	return all
+}
+
+func pageWord(w Word) string {
+	text := w.Status
+	if w.Code != nil {
+		text = fmt.Sprintf("%d %s", *w.Code, w.Status)
+	}
+	if w.Reason != "" {
+		text += " (" + w.Reason + ")"
+	}
+	if w.End {
+		return "**" + text + "**"
+	}
+	return text
+}
+
+func pageWords(b *strings.Builder) {
+	b.WriteString("## Vocabularies\n\nEvery word that a platform may say, and in which phases. Bold: the platform calls it an end.\n")
+	for _, d := range Dialects() {
+		fmt.Fprintf(b, "\n### %s\n\n| Word | Colour | Phases |\n|---|---|---|\n", d)
+		for _, w := range Words(d) {
+			fmt.Fprintf(b, "| %s | %s | %s |\n", pageWord(w), w.Color, joinPhases(Hear(d, w.Status)))
+		}
+	}
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return ""
+}

@@ -1,0 +1,225 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/schedule"
+)
+
+// parts is a workload with the records that belong to it.
+type parts struct {
+	w           *core.Workload
+	tasks       []core.Task // of any attempts
+	transitions []core.Transition
+	pending     *control.Pending
+}
+
+// gather reads what belongs to each workload. A summary leaves out the history
+// and the tasks, except where a status word needs them.
+func (s *Server) gather(ctx context.Context, ws []*core.Workload, whole bool) ([]parts, error) {
+	out := make([]parts, len(ws))
+	var waiting []core.WorkloadID
+	for i, w := range ws {
+		out[i].w = w
+		var err error
+		if whole || w.Phase == lifecycle.Starting || w.Phase == lifecycle.Restarting {
+			attempt := -1
+			if !whole {
+				attempt = w.Attempt
+			}
+			if out[i].tasks, err = s.store.Tasks(ctx, w.ID, attempt); err != nil {
+				return nil, err
+			}
+		}
+		if whole || w.Phase == lifecycle.Deleting || w.Phase == lifecycle.Deleted {
+			if out[i].transitions, err = s.store.Transitions(ctx, w.ID, 0, 0); err != nil {
+				return nil, err
+			}
+		}
+		if w.Phase == lifecycle.Queued || w.Phase == lifecycle.Inadmissible || w.Phase == lifecycle.Backoff {
+			waiting = append(waiting, w.ID)
+		}
+	}
+	if len(waiting) == 0 {
+		return out, nil
+	}
+	why, err := s.control.Explain(ctx, waiting)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		if p, ok := why[out[i].w.ID]; ok {
+			out[i].pending = &p
+		}
+	}
+	return out, nil
+}
+
+// workload is the API's form of p.
+func (s *Server) workload(p parts, whole bool) api.Workload {
+	w, now := p.w, s.clock()
+	out := api.Workload{
+		ID: string(w.ID), Name: w.Name, Project: string(w.Project), Kind: string(w.Kind), User: w.User,
+		Priority: int(w.Spec.Priority), Preemptible: *w.Spec.Preemptible,
+		Phase: string(w.Phase), Reason: string(w.Reason), Message: w.Message, Target: string(w.Target), Since: api.Time(w.PhaseAt),
+		Conditions: []api.Condition{}, Attempt: w.Attempt, Attempts: []api.Attempt{}, Transitions: []api.Transition{},
+		Statuses: statuses(p), Tasks: taskCounts(w), GPUs: w.Spec.TotalGPUs(), GPUSeconds: s.gpuSeconds(p, now),
+		CreatedAt: api.Time(w.CreatedAt), StartedAt: at(w.StartedAt), EndedAt: at(w.EndedAt),
+		AllowedActions: allowed(w), Version: w.Version, Revision: int64(w.Rev),
+	}
+	for _, c := range w.Conditions {
+		out.Conditions = append(out.Conditions, api.Condition{Type: string(c.Type), Reason: c.Reason, Message: c.Message, Since: api.Time(c.Since)})
+	}
+	for _, a := range w.Attempts {
+		out.Attempts = append(out.Attempts, attempt(a, p.tasks))
+	}
+	if p.pending != nil {
+		out.Pending = pending(p.pending, now)
+	}
+	for _, t := range p.transitions {
+		out.Transitions = append(out.Transitions, transition(t))
+	}
+	if whole {
+		// The document was read from the store or checked on the way in.
+		out.Spec, _ = json.Marshal(w.Spec)
+	}
+	return out
+}
+
+// gpuSeconds is what has been charged until now. A summary of a workload that
+// holds devices has no tasks at hand; its devices since the attempt's start
+// say the same for anything but an array.
+func (s *Server) gpuSeconds(p parts, now time.Time) float64 {
+	sum := control.GPUSeconds(p.w, p.tasks, now)
+	if p.tasks == nil && p.w.Phase.Held() && len(p.w.Attempts) > 0 {
+		a := p.w.Attempts[len(p.w.Attempts)-1]
+		sum += now.Sub(a.StartedAt).Seconds() * float64(a.GPUMilli) / 1000
+	}
+	return math.Round(sum*1e3) / 1e3
+}
+
+func attempt(a core.Attempt, tasks []core.Task) api.Attempt {
+	out := api.Attempt{
+		Index: a.Index, QueuedAt: at(a.QueuedAt), StartedAt: at(a.StartedAt), RunningAt: at(a.RunningAt), EndedAt: at(a.EndedAt),
+		ExitCode: a.ExitCode, Reason: string(a.Reason), Message: a.Message, Culprit: a.Culprit, Tasks: []api.Task{},
+	}
+	for i := range tasks {
+		t := &tasks[i]
+		if t.ID.Attempt != a.Index {
+			continue
+		}
+		at := api.Task{
+			Role: t.Role, Index: t.ID.Index, Node: string(t.Node), State: string(t.State), Waiting: t.Waiting, ExitCode: t.ExitCode,
+			Signal: t.Signal, Reason: t.Reason, Message: t.Message, Restarts: t.Restarts,
+			PlacedAt: at(t.PlacedAt), StartedAt: at(t.StartedAt), EndedAt: at(t.EndedAt),
+		}
+		for _, d := range t.Devices {
+			at.Devices = append(at.Devices, d.Device)
+		}
+		out.Tasks = append(out.Tasks, at)
+	}
+	return out
+}
+
+func at(t time.Time) *api.Time {
+	if t.IsZero() {
+		return nil
+	}
+	v := api.Time(t)
+	return &v
+}
+
+func transition(t core.Transition) api.Transition {
+	return api.Transition{
+		Seq: t.Seq, At: api.Time(t.At), From: string(t.From), Event: string(t.Event), To: string(t.To), Target: string(t.Target),
+		Reason: string(t.Reason), Message: t.Message, Actor: t.Actor, Attempt: t.Attempt,
+	}
+}
+
+func taskCounts(w *core.Workload) api.TaskCounts {
+	c := w.Counts
+	n := api.TaskCounts{
+		Total: w.Spec.Size(), Starting: c.Starting, Running: c.Running, Stopping: c.Stopping, Succeeded: c.Succeeded, Failed: c.Failed,
+	}
+	if todo := w.Attempts[len(w.Attempts)-1].Todo; todo != nil {
+		n.Succeeded += n.Total - len(todo) // in attempts before
+	}
+	n.Pending = n.Total - n.Starting - n.Running - n.Stopping - n.Succeeded - n.Failed
+	return n
+}
+
+// actions are what a user may ask of a workload, by the event it becomes.
+var actions = []struct {
+	name  string
+	event lifecycle.Event
+}{{"stop", lifecycle.Stop}, {"restart", lifecycle.Restart}, {"delete", lifecycle.Delete}}
+
+func allowed(w *core.Workload) []string {
+	out := []string{}
+	fit := lifecycle.Allowed(w.State)
+	for _, a := range actions {
+		if slices.Contains(fit, a.event) {
+			out = append(out, a.name)
+		}
+	}
+	return out
+}
+
+func statuses(p parts) map[string]api.Status {
+	v := lifecycle.View{Kind: p.w.Kind, State: p.w.State, Prior: prior(p)}
+	for _, c := range p.w.Conditions {
+		v.Conditions = append(v.Conditions, c.Type)
+	}
+	for _, t := range p.tasks {
+		if t.ID.Attempt == p.w.Attempt {
+			v.Tasks = append(v.Tasks, lifecycle.TaskView{Role: t.Role, Index: t.ID.Index, State: string(t.State), Waiting: t.Waiting, ExitCode: t.ExitCode, Reason: t.Reason})
+		}
+	}
+	out := make(map[string]api.Status, len(lifecycle.Dialects()))
+	for _, d := range lifecycle.Dialects() {
+		word := lifecycle.Say(d, v)
+		out[string(d)] = api.Status{Status: word.Status, End: word.End, Color: word.Color, Code: word.Code, Reason: word.Reason}
+	}
+	return out
+}
+
+// prior is the last state before a deletion began.
+func prior(p parts) lifecycle.State {
+	st := p.w.State
+	for _, t := range p.transitions {
+		if t.To == lifecycle.Deleting || t.To == lifecycle.Deleted || t.Target == lifecycle.Deleting {
+			continue
+		}
+		st = lifecycle.State{Phase: t.To, Target: t.Target, Reason: t.Reason, Message: t.Message, Attempt: t.Attempt, Started: p.w.Started}
+	}
+	return st
+}
+
+func pending(p *control.Pending, now time.Time) *api.Pending {
+	out := &api.Pending{Reasons: []api.PendingReason{}, Position: p.Position, Waiting: p.Waiting, Ahead: p.AheadNames, EvaluatedAt: api.Time(now)}
+	if out.Ahead == nil {
+		out.Ahead = []string{}
+	}
+	if p.EarliestStart > 0 {
+		out.EstimatedStart = at(time.UnixMilli(p.EarliestStart))
+	}
+	for _, r := range p.Reasons {
+		out.Reasons = append(out.Reasons, reason(r))
+	}
+	return out
+}
+
+func reason(r schedule.Reason) api.PendingReason {
+	return api.PendingReason{
+		Token: string(r.Token), Message: r.String(), Resource: r.Resource, Requested: r.Requested, Needed: r.Needed, Free: r.Free,
+		Largest: r.Largest, Total: r.Total, Tasks: r.Tasks, Fitting: r.Fitting, Nodes: r.Nodes, OfNodes: r.OfNodes,
+	}
+}

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/musterhq/muster/api"
+)
+
+// serverRoutes serves what operators and probes ask.
+func (s *Server) serverRoutes() {
+	huma.Register(s.api, huma.Operation{
+		OperationID: "version", Method: http.MethodGet, Path: "/version", Summary: "Version of the server", Tags: []string{"server"},
+	}, func(context.Context, *struct{}) (*struct{ Body api.Version }, error) {
+		return &struct{ Body api.Version }{s.version}, nil
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "server", Method: http.MethodGet, Path: "/v1/server", Summary: "Process, address and data directory of the server", Tags: []string{"server"},
+	}, func(context.Context, *struct{}) (*struct{ Body api.ServerStatus }, error) {
+		return &struct{ Body api.ServerStatus }{s.status}, nil
+	})
+	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	s.mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-s.control.Ready():
+			fmt.Fprintln(w, "ok")
+		case <-r.Context().Done():
+		default:
+			writeProblem(w, newProblem(http.StatusServiceUnavailable, "unavailable", "the planes have not reported their nodes yet", "try again"))
+		}
+	})
+	s.mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeProblem(w, newProblem(http.StatusNotFound, "not_found", "there is nothing at "+r.Method+" "+r.URL.Path, "see /docs"))
+	})
+}
+
+// docs serves a page of all operations, made once, without anything from
+// elsewhere.
+func (s *Server) docs() {
+	var b strings.Builder
+	b.WriteString("<!doctype html><html lang=en><meta charset=utf-8><title>Muster API</title><style>body{font:15px/1.5 system-ui;max-width:60rem;margin:2rem auto;padding:0 1rem}code{font-size:14px}dt{margin-top:1rem}</style><h1>Muster API</h1><p>The exact contract: <a href=/openapi.json>/openapi.json</a><dl>")
+	paths := s.api.OpenAPI().Paths
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		item := paths[path]
+		for _, m := range []struct {
+			verb string
+			op   *huma.Operation
+		}{{"GET", item.Get}, {"POST", item.Post}, {"DELETE", item.Delete}} {
+			if m.op == nil {
+				continue
+			}
+			fmt.Fprintf(&b, "<dt><code>%s %s</code></dt><dd>%s", m.verb, html.EscapeString(path), html.EscapeString(m.op.Summary))
+			for _, p := range m.op.Parameters {
+				if p.In == "query" || p.In == "header" {
+					fmt.Fprintf(&b, "<br><code>%s</code> %s", html.EscapeString(p.Name), html.EscapeString(p.Description))
+				}
+			}
+			b.WriteString("</dd>")
+		}
+	}
+	b.WriteString("</dl></html>")
+	page := b.String()
+	s.mux.HandleFunc("GET /docs", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+		fmt.Fprint(w, page)
+	})
+}

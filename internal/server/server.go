@@ -1,0 +1,109 @@
+// Package server is the HTTP face of the control plane: it decodes requests,
+// runs one use case, and encodes the answer. It decides nothing.
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/store"
+)
+
+// bodyMax bounds a single document, in bytes; bulkMax a bulk submission.
+const (
+	bodyMax = 1 << 20
+	bulkMax = 64 << 20
+)
+
+// Config is what a Server needs.
+type Config struct {
+	Control *control.Control
+	Clock   func() time.Time
+	Log     *slog.Logger
+	Version api.Version
+	Status  api.ServerStatus
+	// Token must be shown by whoever comes over TCP; empty: TCP is refused.
+	Token string
+}
+
+// Server serves the API.
+type Server struct {
+	control *control.Control
+	store   store.Store
+	clock   func() time.Time
+	log     *slog.Logger
+	version api.Version
+	status  api.ServerStatus
+	token   string
+	metrics *metrics
+	users   sync.Map // uid to name
+	api     huma.API
+	mux     *http.ServeMux
+	closing chan struct{}
+	once    sync.Once
+}
+
+// New returns a server over a control plane.
+func New(c Config) *Server {
+	s := &Server{
+		control: c.Control, store: c.Control.Store(), clock: c.Clock, log: c.Log, version: c.Version,
+		status: c.Status, token: c.Token, mux: http.NewServeMux(), closing: make(chan struct{}),
+	}
+	s.metrics = newMetrics(s)
+	s.routes()
+	return s
+}
+
+// Close ends the streams, so that http.Server.Shutdown need not wait for them.
+func (s *Server) Close() { s.once.Do(func() { close(s.closing) }) }
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p := s.authenticate(r); p != nil {
+		writeProblem(w, p)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// Listener returns an http.Server for this API whose connections know their
+// peers.
+func (s *Server) Listener() *http.Server {
+	return &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return withPeer(ctx, c) },
+	}
+}
+
+func (s *Server) routes() {
+	frameworkErrors.Do(func() { huma.NewError = frameworkProblem })
+	cfg := huma.DefaultConfig("Muster", s.version.API)
+	cfg.Info.Description = "AI workload orchestrator. Every state carries a reason (token), a message (sentence) and since when."
+	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath = "", "", "/openapi"
+	cfg.CreateHooks = nil // no $schema links in bodies
+	s.api = humago.New(s.mux, cfg)
+	s.workloadRoutes()
+	s.actionRoutes()
+	s.streamRoutes()
+	s.clusterRoutes()
+	s.projectRoutes()
+	s.serverRoutes()
+	s.docs()
+}
+
+// frameworkErrors guards the framework's one global.
+var frameworkErrors sync.Once
+
+// OpenAPI is the description of the API, as JSON.
+func (s *Server) OpenAPI() ([]byte, error) { return s.api.OpenAPI().MarshalJSON() }

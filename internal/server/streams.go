@@ -1,0 +1,281 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+const (
+	// heartbeat keeps idle streams from being taken for dead ones.
+	heartbeat = 15 * time.Second
+	// catchUp is how many changed workloads a resuming watch reads at a time.
+	catchUp = 500
+)
+
+func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+func (s *Server) streamRoutes() {
+	huma.Register(s.api, huma.Operation{
+		OperationID: "watch", Method: http.MethodGet, Path: "/v1/watch", Summary: "Changes of workloads as server-sent events, resumable", Tags: []string{"workloads"},
+		Description: "id: the revision; data: the workload without its document, with the transitions of this change. Resume with Last-Event-ID or after; each workload changed since is sent once, as it is now, then 'event: synced', then every change.",
+	}, s.watch)
+	huma.Register(s.api, huma.Operation{
+		OperationID: "logs", Method: http.MethodGet, Path: "/v1/projects/{project}/workloads/{name}/logs", Summary: "Output of a task as plain text", Tags: []string{"workloads"},
+	}, s.logs)
+	huma.Register(s.api, huma.Operation{
+		OperationID: "workload-transitions", Method: http.MethodGet, Path: "/v1/projects/{project}/workloads/{name}/transitions", Summary: "History of a workload", Tags: []string{"workloads"},
+	}, func(ctx context.Context, in *struct {
+		nameInput
+		pageInput
+	}) (*transitionsOutput, error) {
+		w, err := s.find(ctx, in.Project, in.Name)
+		if err != nil {
+			return nil, problem(s.log, err)
+		}
+		return s.transitions(ctx, w.ID, in.pageInput)
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "transitions", Method: http.MethodGet, Path: "/v1/transitions", Summary: "History of all workloads", Tags: []string{"workloads"},
+	}, func(ctx context.Context, in *pageInput) (*transitionsOutput, error) {
+		return s.transitions(ctx, "", *in)
+	})
+}
+
+type pageInput struct {
+	After int64 `query:"after" minimum:"0" doc:"Only those with a greater seq"`
+	Limit int   `query:"limit" minimum:"1" maximum:"10000" default:"1000"`
+}
+
+type transitionsOutput struct{ Body api.TransitionList }
+
+func (s *Server) transitions(ctx context.Context, id core.WorkloadID, in pageInput) (*transitionsOutput, error) {
+	ts, err := s.store.Transitions(ctx, id, in.After, in.Limit)
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	out := &transitionsOutput{Body: api.TransitionList{Items: make([]api.Transition, len(ts))}}
+	for i, t := range ts {
+		out.Body.Items[i] = transition(t)
+		out.Body.Items[i].Workload = string(t.Workload)
+	}
+	if len(ts) == in.Limit {
+		out.Body.Next = strconv.FormatInt(ts[len(ts)-1].Seq, 10)
+	}
+	return out, nil
+}
+
+type watchInput struct {
+	Project string `query:"project" doc:"Only this project's"`
+	Name    string `query:"name" doc:"Only the workload of this name or id"`
+	After   string `query:"after" doc:"Begin after this revision; without it, with what comes from now on"`
+	LastID  string `header:"Last-Event-ID"`
+}
+
+func (s *Server) watch(_ context.Context, in *watchInput) (*huma.StreamResponse, error) {
+	from := in.After
+	if in.LastID != "" {
+		from = in.LastID
+	}
+	after := core.Revision(-1)
+	if from != "" {
+		n, err := strconv.ParseInt(from, 10, 64)
+		if err != nil || n < 0 {
+			return nil, badRequest("after", strconv.Quote(from)+" is not a revision", "use the id of the last event")
+		}
+		after = core.Revision(n)
+	}
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		r, w := humago.Unwrap(hc)
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Cache-Control", "no-store")
+		st := &stream{s: s, w: w, flush: http.NewResponseController(w), in: in}
+		if err := st.run(r.Context(), after); err != nil && r.Context().Err() == nil && !errors.Is(err, errClosing) {
+			s.log.Debug("a watch ended", "err", err)
+		}
+	}}, nil
+}
+
+var errClosing = errors.New("the server is closing")
+
+// stream is one watch.
+type stream struct {
+	s     *Server
+	w     io.Writer
+	flush *http.ResponseController
+	in    *watchInput
+}
+
+// run subscribes first and reads what was missed afterwards, so that nothing
+// falls between; what comes twice has the same revision and is skipped.
+func (st *stream) run(ctx context.Context, after core.Revision) error {
+	sub := st.s.control.Subscribe()
+	defer sub.Close()
+	sent := core.Revision(0)
+	for after >= 0 {
+		ws, err := st.s.store.ChangedSince(ctx, max(after, sent), catchUp)
+		if err != nil {
+			return err
+		}
+		if len(ws) == 0 {
+			break
+		}
+		ps, err := st.s.gather(ctx, ws, false)
+		if err != nil {
+			return err
+		}
+		for _, p := range ps {
+			if err := st.send(p); err != nil {
+				return err
+			}
+		}
+		sent = ws[len(ws)-1].Rev
+	}
+	if err := st.text("event: synced\ndata: {}\n\n"); err != nil {
+		return err
+	}
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-st.s.closing:
+			return errClosing
+		case <-tick.C:
+			if err := st.text(": heartbeat\n\n"); err != nil {
+				return err
+			}
+		case changes, ok := <-sub.C:
+			if !ok {
+				return errors.New("the client is too slow; it may resume")
+			}
+			if err := st.changes(changes, sent); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (st *stream) changes(changes []control.Change, sent core.Revision) error {
+	for _, c := range changes {
+		if c.Workload.Rev <= sent {
+			continue
+		}
+		p := parts{w: c.Workload, transitions: c.Transitions}
+		for _, t := range c.Tasks {
+			p.tasks = append(p.tasks, *t)
+		}
+		if err := st.send(p); err != nil {
+			return err
+		}
+	}
+	return st.flush.Flush()
+}
+
+func (st *stream) send(p parts) error {
+	if st.in.Project != "" && string(p.w.Project) != st.in.Project || st.in.Name != "" && p.w.Name != st.in.Name && string(p.w.ID) != st.in.Name {
+		return nil
+	}
+	data, err := json.Marshal(st.s.workload(p, false))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(st.w, "id: %d\nevent: workload\ndata: %s\n\n", p.w.Rev, data)
+	return err
+}
+
+func (st *stream) text(s string) error {
+	if _, err := io.WriteString(st.w, s); err != nil {
+		return err
+	}
+	return st.flush.Flush()
+}
+
+type logsInput struct {
+	nameInput
+	Attempt int   `query:"attempt" default:"-1" doc:"Number of the attempt; -1: the latest"`
+	Task    int   `query:"task" minimum:"0" doc:"Index of the task"`
+	Tail    int   `query:"tail" default:"-1" doc:"Only the last lines; -1: all"`
+	Offset  int64 `query:"offset" minimum:"0" doc:"Begin at this byte"`
+	Follow  bool  `query:"follow" doc:"Go on until the task has ended"`
+}
+
+func (s *Server) logs(ctx context.Context, in *logsInput) (*huma.StreamResponse, error) {
+	w, err := s.find(ctx, in.Project, in.Name)
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	attempt := in.Attempt
+	if attempt < 0 {
+		attempt = w.Attempt
+	}
+	if attempt > w.Attempt {
+		return nil, newProblem(http.StatusNotFound, "not_found", fmt.Sprintf("there is no attempt %d; the latest is %d", attempt, w.Attempt), "muster describe shows every attempt")
+	}
+	if n := w.Spec.Size(); in.Task >= n {
+		return nil, newProblem(http.StatusNotFound, "not_found", fmt.Sprintf("there is no task %d; it has %d, from 0", in.Task, n), "muster describe shows every task")
+	}
+	id := core.TaskID{Workload: w.ID, Attempt: attempt, Index: in.Task}
+	body, err := s.openLogs(ctx, id, plane.LogOptions{Follow: in.Follow, Tail: in.Tail, Offset: in.Offset})
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		defer body.Close()
+		r, rw := humago.Unwrap(hc)
+		rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		rw.Header().Set("X-Content-Type-Options", "nosniff")
+		stop := context.AfterFunc(r.Context(), func() { body.Close() })
+		defer stop()
+		go func() { // a follower must not hold up a shutdown
+			select {
+			case <-s.closing:
+				body.Close()
+			case <-r.Context().Done():
+			}
+		}()
+		flush := http.NewResponseController(rw)
+		buf := make([]byte, 32<<10)
+		for {
+			n, err := body.Read(buf)
+			if n > 0 {
+				if _, werr := rw.Write(buf[:n]); werr != nil {
+					return
+				}
+				if in.Follow {
+					_ = flush.Flush()
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}}, nil
+}
+
+// openLogs finds the plane that has the task's output.
+func (s *Server) openLogs(ctx context.Context, id core.TaskID, o plane.LogOptions) (io.ReadCloser, error) {
+	err := plane.ErrNoLogs
+	for _, p := range s.control.Planes() {
+		var body io.ReadCloser
+		if body, err = p.Logs(context.WithoutCancel(ctx), id, o); err == nil {
+			return body, nil
+		}
+	}
+	return nil, err
+}

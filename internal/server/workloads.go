@@ -1,0 +1,295 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/store"
+)
+
+// allProjects in a path stands for every project.
+const allProjects = "-"
+
+type workloadOutput struct {
+	Status int
+	ETag   string `header:"ETag"`
+	Body   api.Workload
+}
+
+type nameInput struct {
+	Project string `path:"project" doc:"Project; '-' with an id"`
+	Name    string `path:"name" doc:"Name or id"`
+}
+
+func (s *Server) workloadRoutes() {
+	s.create()
+	huma.Register(s.api, huma.Operation{
+		OperationID: "list-workloads", Method: http.MethodGet, Path: "/v1/projects/{project}/workloads",
+		Summary: "List workloads, newest first", Tags: []string{"workloads"},
+	}, s.list)
+	huma.Register(s.api, huma.Operation{
+		OperationID: "workload", Method: http.MethodGet, Path: "/v1/projects/{project}/workloads/{name}",
+		Summary: "One workload, whole", Tags: []string{"workloads"},
+	}, func(ctx context.Context, in *nameInput) (*workloadOutput, error) {
+		w, err := s.find(ctx, in.Project, in.Name)
+		if err != nil {
+			return nil, problem(s.log, err)
+		}
+		return s.answer(ctx, w, http.StatusOK)
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "delete-workload", Method: http.MethodDelete, Path: "/v1/projects/{project}/workloads/{name}",
+		Summary: "End a workload and remove it with its logs", Tags: []string{"workloads"},
+	}, func(ctx context.Context, in *nameInput) (*workloadOutput, error) {
+		return s.act(ctx, in, func(r control.Ref) control.Command { return control.Delete(r, s.actor(ctx)) })
+	})
+}
+
+// answer reads what belongs to w and wraps it.
+func (s *Server) answer(ctx context.Context, w *core.Workload, status int) (*workloadOutput, error) {
+	ps, err := s.gather(ctx, []*core.Workload{w}, true)
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	return &workloadOutput{Status: status, ETag: `"` + strconv.FormatInt(w.Version, 10) + `"`, Body: s.workload(ps[0], true)}, nil
+}
+
+// act runs a use case on the workload that the path names.
+func (s *Server) act(ctx context.Context, in *nameInput, command func(control.Ref) control.Command) (*workloadOutput, error) {
+	w, err := s.find(ctx, in.Project, in.Name)
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	v, err := s.control.Do(ctx, command(control.Ref{ID: w.ID}))
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	return s.answer(ctx, v.(*core.Workload), http.StatusOK)
+}
+
+var idForm = regexp.MustCompile(`^[0-9a-hjkmnp-tv-z]{26}$`)
+
+// find resolves a name or an id.
+func (s *Server) find(ctx context.Context, project, name string) (*core.Workload, error) {
+	var w *core.Workload
+	err := store.ErrNotFound
+	if project != allProjects {
+		w, err = s.store.ByName(ctx, core.ProjectID(project), name)
+	}
+	if errors.Is(err, store.ErrNotFound) && idForm.MatchString(name) {
+		w, err = s.store.Workload(ctx, core.WorkloadID(name))
+	}
+	if errors.Is(err, store.ErrNotFound) || err == nil && project != allProjects && w.Project != core.ProjectID(project) {
+		detail := "workload " + strconv.Quote(name) + " does not exist"
+		if project != allProjects {
+			detail = "workload " + strconv.Quote(name) + " does not exist in project " + strconv.Quote(project)
+		}
+		return nil, newProblem(http.StatusNotFound, "not_found", detail, "muster get lists what there is")
+	}
+	return w, err
+}
+
+type createInput struct {
+	Project string `path:"project" doc:"Project; '-': as the document says"`
+	Key     string `header:"Idempotency-Key" maxLength:"200" doc:"Repeating a request with the same key makes no second workload"`
+	DryRun  bool   `query:"dry_run" doc:"Check and answer as if it were submitted"`
+	RawBody []byte `contentType:"application/yaml" doc:"The workload document, YAML or JSON"`
+}
+
+func (s *Server) create() {
+	huma.Register(s.api, huma.Operation{
+		OperationID: "create-workload", Method: http.MethodPost, Path: "/v1/projects/{project}/workloads",
+		Summary: "Submit a workload", Tags: []string{"workloads"}, DefaultStatus: http.StatusCreated, MaxBodyBytes: bodyMax + 1,
+	}, func(ctx context.Context, in *createInput) (*workloadOutput, error) {
+		sub, err := s.submission(ctx, in.Project, in.Key, in.RawBody)
+		if err != nil {
+			return nil, problem(s.log, err)
+		}
+		sub.DryRun = in.DryRun
+		v, err := s.control.Do(ctx, control.Submit(sub))
+		if err != nil {
+			return nil, problem(s.log, err)
+		}
+		return s.submitted(ctx, v.(*control.Submitted), in.DryRun)
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "bulk-create-workloads", Method: http.MethodPost, Path: "/v1/workloads:bulk",
+		Summary: "Submit many workloads; each is taken or refused by itself", Tags: []string{"workloads"}, MaxBodyBytes: bulkMax,
+	}, s.bulk)
+}
+
+// submitted answers a submission, reading nothing back: this is the hot path.
+func (s *Server) submitted(ctx context.Context, r *control.Submitted, dry bool) (*workloadOutput, error) {
+	switch {
+	case dry:
+		return &workloadOutput{Status: http.StatusOK, Body: s.planned(r.Workload)}, nil
+	case r.Repeated:
+		return s.answer(ctx, r.Workload, http.StatusOK)
+	default:
+		p := parts{w: r.Workload, tasks: r.Tasks(), transitions: r.Transitions()}
+		return &workloadOutput{Status: http.StatusCreated, ETag: `"1"`, Body: s.workload(p, true)}, nil
+	}
+}
+
+// planned is a workload that only would be.
+func (s *Server) planned(w *core.Workload) api.Workload {
+	c := *w
+	c.Phase, c.PhaseAt, c.Attempts = lifecycle.Submitted, c.CreatedAt, []core.Attempt{{}}
+	return s.workload(parts{w: &c}, true)
+}
+
+// submission checks a document and says who sends it.
+func (s *Server) submission(ctx context.Context, project, key string, body []byte) (control.Submission, error) {
+	doc, err := spec.Load(body)
+	if err != nil {
+		return control.Submission{}, err
+	}
+	if project != allProjects && doc.Project != project {
+		if doc.Project != string(core.DefaultProject) {
+			return control.Submission{}, badRequest("project", "the document says "+strconv.Quote(doc.Project)+", the path "+strconv.Quote(project), "make them the same, or post to /v1/projects/-/workloads")
+		}
+		doc.Project = project
+		if errs := spec.Validate(doc); errs != nil {
+			return control.Submission{}, errs
+		}
+	}
+	sub := control.Submission{Doc: doc, User: s.user(ctx), Actor: s.actor(ctx), Key: key}
+	if key != "" {
+		sum := sha256.Sum256(body)
+		sub.Hash = hex.EncodeToString(sum[:])
+	}
+	return sub, nil
+}
+
+type bulkInput struct {
+	RawBody []byte `contentType:"application/json" doc:"An array of workload documents"`
+}
+
+type bulkOutput struct{ Body api.BulkResult }
+
+// bulk submits many documents in one commit or a few.
+func (s *Server) bulk(ctx context.Context, in *bulkInput) (*bulkOutput, error) {
+	var docs []json.RawMessage
+	if err := json.Unmarshal(in.RawBody, &docs); err != nil {
+		return nil, badRequest("body", "is not a JSON array of documents: "+err.Error(), "send [{…}, {…}]")
+	}
+	out := &bulkOutput{Body: api.BulkResult{Items: make([]api.BulkItem, len(docs))}}
+	subs := make([]control.Submission, 0, len(docs))
+	index := make([]int, 0, len(docs))
+	for i, raw := range docs {
+		sub, err := s.submission(ctx, allProjects, "", raw)
+		if err != nil {
+			out.Body.Items[i].Problem = problem(s.log, err)
+			continue
+		}
+		subs, index = append(subs, sub), append(index, i)
+	}
+	for chunk := range slices.Chunk(index, bulkChunk) {
+		v, err := s.control.Do(ctx, control.SubmitMany(subs[:len(chunk)]))
+		subs = subs[len(chunk):]
+		for k, i := range chunk {
+			switch {
+			case err != nil:
+				out.Body.Items[i].Problem = problem(s.log, err)
+			case v.([]control.Result)[k].Err != nil:
+				out.Body.Items[i].Problem = problem(s.log, v.([]control.Result)[k].Err)
+			default:
+				r := v.([]control.Result)[k].Value.(*control.Submitted)
+				w := s.workload(parts{w: r.Workload, tasks: r.Tasks(), transitions: r.Transitions()}, false)
+				out.Body.Items[i].Workload = &w
+			}
+		}
+	}
+	return out, nil
+}
+
+// bulkChunk is how many documents of a bulk submission share one commit: enough
+// to share its cost, few enough for others to get in between.
+const bulkChunk = 1000
+
+type listInput struct {
+	Project string    `path:"project" doc:"Project; '-': all"`
+	User    string    `query:"user"`
+	Kind    []string  `query:"kind" doc:"Any of these, separated by commas"`
+	Phase   []string  `query:"phase" doc:"Any of these phases, separated by commas"`
+	Live    bool      `query:"live" doc:"Only those that have not ended"`
+	Prefix  string    `query:"prefix" doc:"Names that begin with this"`
+	Since   time.Time `query:"since" doc:"Created at or after"`
+	Before  time.Time `query:"before" doc:"Created before"`
+	Label   []string  `query:"label,explode" doc:"key=value; repeat for several"`
+	Deleted bool      `query:"deleted" doc:"Also those that have been deleted"`
+	Limit   int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Cursor  string    `query:"cursor" doc:"next of the page before"`
+	View    string    `query:"view" enum:"full,summary" default:"full" doc:"summary leaves out history, tasks and document"`
+}
+
+type listOutput struct{ Body api.WorkloadList }
+
+func (s *Server) list(ctx context.Context, in *listInput) (*listOutput, error) {
+	q := store.Query{User: in.User, Live: in.Live, Prefix: in.Prefix, Since: in.Since, Before: in.Before, Deleted: in.Deleted, Limit: in.Limit}
+	if in.Project != allProjects {
+		q.Project = core.ProjectID(in.Project)
+	}
+	for _, k := range in.Kind {
+		if !slices.Contains(lifecycle.Kinds(), lifecycle.Kind(k)) {
+			return nil, badRequest("kind", strconv.Quote(k)+" is not known", "one of training, distributed, workspace, inference, external")
+		}
+		q.Kinds = append(q.Kinds, lifecycle.Kind(k))
+	}
+	for _, name := range in.Phase {
+		i := slices.IndexFunc(lifecycle.Phases(), func(p lifecycle.PhaseInfo) bool { return strings.EqualFold(string(p.Phase), name) })
+		if i < 0 {
+			return nil, badRequest("phase", strconv.Quote(name)+" is not known", "GET /v1/lifecycle lists all phases")
+		}
+		q.Phases = append(q.Phases, lifecycle.Phases()[i].Phase)
+	}
+	for _, l := range in.Label {
+		k, v, ok := strings.Cut(l, "=")
+		if !ok {
+			return nil, badRequest("label", strconv.Quote(l)+" has no '='", "write key=value")
+		}
+		if q.Labels == nil {
+			q.Labels = map[string]string{}
+		}
+		q.Labels[k] = v
+	}
+	if in.Cursor != "" {
+		c, err := strconv.ParseInt(in.Cursor, 10, 64)
+		if err != nil || c <= 0 {
+			return nil, badRequest("cursor", strconv.Quote(in.Cursor)+" is not a cursor", "use next of the page before")
+		}
+		q.Cursor = c
+	}
+	page, err := s.store.List(ctx, q)
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	ps, err := s.gather(ctx, page.Items, in.View == "full")
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	out := &listOutput{Body: api.WorkloadList{Items: make([]api.Workload, len(ps))}}
+	for i := range ps {
+		out.Body.Items[i] = s.workload(ps[i], in.View == "full")
+	}
+	if page.Next > 0 {
+		out.Body.Next = strconv.FormatInt(page.Next, 10)
+	}
+	return out, nil
+}
