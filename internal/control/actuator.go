@@ -13,6 +13,7 @@ import (
 
 const (
 	planeRetry   = 500 * time.Millisecond // pause before a plane that failed is asked again
+	lastWords    = 2 * time.Second        // for what is to do when the server ends
 	observeEvery = 30 * time.Second       // full look at a plane on which something runs
 )
 
@@ -55,6 +56,13 @@ func (q *actionQueue) push(a Action) {
 	}
 }
 
+// back puts items at the head again.
+func (q *actionQueue) back(items []Action) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.items = append(items, q.items...)
+}
+
 func (q *actionQueue) take() []Action {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -63,11 +71,21 @@ func (q *actionQueue) take() []Action {
 	return items
 }
 
-// run carries actions out until ctx is done.
+// run carries actions out until ctx is done; what is then still to do gets a
+// moment more, so that a server that was told to end leaves little behind.
 func (a *actuator) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+			defer cancel()
+			for items := a.queue.take(); len(items) > 0; {
+				n := sameKind(items)
+				if a.carry(last, items[:n]) != nil {
+					return // the next server asks again
+				}
+				items = items[n:]
+			}
 			return
 		case <-a.queue.wake:
 		}
@@ -80,6 +98,9 @@ func (a *actuator) run(ctx context.Context) {
 				continue // the same again: every action is harmless to repeat
 			}
 			items = items[n:]
+		}
+		if len(items) > 0 {
+			a.queue.back(items)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package control
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/store"
@@ -50,7 +52,17 @@ func illegal(name string, err error) error {
 	if !errors.As(err, &ie) {
 		return err
 	}
-	return &Error{Code: CodeIllegal, Message: fmt.Sprintf("%s: %v", name, ie), Err: err}
+	hint := "nothing can be asked of it any more"
+	var can []string
+	for _, verb := range []lifecycle.Event{lifecycle.Stop, lifecycle.Restart, lifecycle.Delete} {
+		if slices.Contains(ie.Allowed, verb) {
+			can = append(can, "muster "+string(verb)+" "+name)
+		}
+	}
+	if len(can) > 0 {
+		hint = "possible now: " + strings.Join(can, ", ")
+	}
+	return &Error{Code: CodeIllegal, Message: fmt.Sprintf("%s: %v", name, ie), Hint: hint, Err: err}
 }
 
 // fromStore turns a failed commit into what its callers should hear.

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -18,7 +17,7 @@ import (
 type actionInput struct {
 	Project string `path:"project"`
 	Target  string `path:"target" doc:"NAME:stop or NAME:restart"`
-	RawBody []byte `contentType:"application/json" required:"false"`
+	Body    *api.StopOptions
 }
 
 // actionRoutes serves POST …/NAME:verb. The router cannot split a path segment,
@@ -31,10 +30,10 @@ func (s *Server) actionRoutes() {
 		if i <= 0 {
 			return nil, newProblem(http.StatusNotFound, "not_found", "no action is named in "+strconv.Quote(in.Target), "POST …/NAME:stop or …/NAME:restart")
 		}
-		name := &nameInput{Project: in.Project, Name: in.Target[:i]}
+		name := &Named{Project: in.Project, Name: in.Target[:i]}
 		switch verb := in.Target[i+1:]; verb {
 		case "stop":
-			return s.stop(ctx, name, in.RawBody)
+			return s.stop(ctx, name, in.Body)
 		case "restart":
 			return s.act(ctx, name, func(r control.Ref) control.Command { return control.Restart(r, s.actor(ctx)) })
 		default:
@@ -45,12 +44,10 @@ func (s *Server) actionRoutes() {
 	s.describe("restart-workload", "/v1/projects/{project}/workloads/{name}:restart", "Run an ended workload again, as a new attempt")
 }
 
-func (s *Server) stop(ctx context.Context, name *nameInput, body []byte) (*workloadOutput, error) {
+func (s *Server) stop(ctx context.Context, name *Named, body *api.StopOptions) (*workloadOutput, error) {
 	var o api.StopOptions
-	if len(body) > 0 {
-		if err := json.Unmarshal(body, &o); err != nil {
-			return nil, badRequest("body", "is not a stop request: "+err.Error(), `send {"message": "…", "gracePeriod": "5s"}`)
-		}
+	if body != nil {
+		o = *body
 	}
 	var grace *time.Duration
 	if o.GracePeriod != "" {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -113,15 +112,13 @@ func (s *Server) projectRoutes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "act-on-project", Method: http.MethodPost, Path: "/v1/projects/{target}", Hidden: true,
 	}, func(ctx context.Context, in *struct {
-		Target  string `path:"target"`
-		RawBody []byte `contentType:"application/json" required:"false"`
+		Target string `path:"target"`
+		Body   *api.ProjectOptions
 	}) (*projectOutput, error) {
 		name, verb, _ := strings.Cut(in.Target, ":")
 		var o api.ProjectOptions
-		if len(in.RawBody) > 0 {
-			if err := json.Unmarshal(in.RawBody, &o); err != nil {
-				return nil, badRequest("body", "is not understood: "+err.Error(), `send {"note": "…"}`)
-			}
+		if in.Body != nil {
+			o = *in.Body
 		}
 		switch verb {
 		case "stop":

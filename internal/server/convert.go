@@ -180,7 +180,7 @@ func statuses(p parts) map[string]api.Status {
 	}
 	for _, t := range p.tasks {
 		if t.ID.Attempt == p.w.Attempt {
-			v.Tasks = append(v.Tasks, lifecycle.TaskView{Role: t.Role, Index: t.ID.Index, State: string(t.State), Waiting: t.Waiting, ExitCode: t.ExitCode, Reason: t.Reason})
+			v.Tasks = append(v.Tasks, lifecycle.TaskView{Role: t.Role, Index: t.ID.Index, State: string(t.State), Waiting: t.Waiting, ExitCode: t.ExitCode, Reason: t.Reason, Restarts: t.Restarts})
 		}
 	}
 	out := make(map[string]api.Status, len(lifecycle.Dialects()))
@@ -193,14 +193,14 @@ func statuses(p parts) map[string]api.Status {
 
 // prior is the last state before a deletion began.
 func prior(p parts) lifecycle.State {
-	st := p.w.State
+	last := p.w.State
 	for _, t := range p.transitions {
-		if t.To == lifecycle.Deleting || t.To == lifecycle.Deleted || t.Target == lifecycle.Deleting {
-			continue
+		st := lifecycle.State{Phase: t.To, Target: t.Target, Reason: t.Reason, Message: t.Message, Attempt: t.Attempt, Started: p.w.Started}
+		if !st.Leaving() {
+			last = st
 		}
-		st = lifecycle.State{Phase: t.To, Target: t.Target, Reason: t.Reason, Message: t.Message, Attempt: t.Attempt, Started: p.w.Started}
 	}
-	return st
+	return last
 }
 
 func pending(p *control.Pending, now time.Time) *api.Pending {

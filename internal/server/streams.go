@@ -40,30 +40,31 @@ func (s *Server) streamRoutes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "workload-transitions", Method: http.MethodGet, Path: "/v1/projects/{project}/workloads/{name}/transitions", Summary: "History of a workload", Tags: []string{"workloads"},
 	}, func(ctx context.Context, in *struct {
-		nameInput
-		pageInput
+		Named
+		Paged
 	}) (*transitionsOutput, error) {
 		w, err := s.find(ctx, in.Project, in.Name)
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
-		return s.transitions(ctx, w.ID, in.pageInput)
+		return s.transitions(ctx, w.ID, in.Paged)
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "transitions", Method: http.MethodGet, Path: "/v1/transitions", Summary: "History of all workloads", Tags: []string{"workloads"},
-	}, func(ctx context.Context, in *pageInput) (*transitionsOutput, error) {
+	}, func(ctx context.Context, in *Paged) (*transitionsOutput, error) {
 		return s.transitions(ctx, "", *in)
 	})
 }
 
-type pageInput struct {
+// Paged selects a page of a history; exported for the framework.
+type Paged struct {
 	After int64 `query:"after" minimum:"0" doc:"Only those with a greater seq"`
 	Limit int   `query:"limit" minimum:"1" maximum:"10000" default:"1000"`
 }
 
 type transitionsOutput struct{ Body api.TransitionList }
 
-func (s *Server) transitions(ctx context.Context, id core.WorkloadID, in pageInput) (*transitionsOutput, error) {
+func (s *Server) transitions(ctx context.Context, id core.WorkloadID, in Paged) (*transitionsOutput, error) {
 	ts, err := s.store.Transitions(ctx, id, in.After, in.Limit)
 	if err != nil {
 		return nil, problem(s.log, err)
@@ -207,7 +208,7 @@ func (st *stream) text(s string) error {
 }
 
 type logsInput struct {
-	nameInput
+	Named
 	Attempt int   `query:"attempt" default:"-1" doc:"Number of the attempt; -1: the latest"`
 	Task    int   `query:"task" minimum:"0" doc:"Index of the task"`
 	Tail    int   `query:"tail" default:"-1" doc:"Only the last lines; -1: all"`

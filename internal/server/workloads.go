@@ -32,7 +32,9 @@ type workloadOutput struct {
 	Body   api.Workload
 }
 
-type nameInput struct {
+// Named is the part of a path that names a workload; exported for the
+// framework, which fills it where it is embedded.
+type Named struct {
 	Project string `path:"project" doc:"Project; '-' with an id"`
 	Name    string `path:"name" doc:"Name or id"`
 }
@@ -46,7 +48,7 @@ func (s *Server) workloadRoutes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "workload", Method: http.MethodGet, Path: "/v1/projects/{project}/workloads/{name}",
 		Summary: "One workload, whole", Tags: []string{"workloads"},
-	}, func(ctx context.Context, in *nameInput) (*workloadOutput, error) {
+	}, func(ctx context.Context, in *Named) (*workloadOutput, error) {
 		w, err := s.find(ctx, in.Project, in.Name)
 		if err != nil {
 			return nil, problem(s.log, err)
@@ -56,7 +58,7 @@ func (s *Server) workloadRoutes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "delete-workload", Method: http.MethodDelete, Path: "/v1/projects/{project}/workloads/{name}",
 		Summary: "End a workload and remove it with its logs", Tags: []string{"workloads"},
-	}, func(ctx context.Context, in *nameInput) (*workloadOutput, error) {
+	}, func(ctx context.Context, in *Named) (*workloadOutput, error) {
 		return s.act(ctx, in, func(r control.Ref) control.Command { return control.Delete(r, s.actor(ctx)) })
 	})
 }
@@ -71,7 +73,7 @@ func (s *Server) answer(ctx context.Context, w *core.Workload, status int) (*wor
 }
 
 // act runs a use case on the workload that the path names.
-func (s *Server) act(ctx context.Context, in *nameInput, command func(control.Ref) control.Command) (*workloadOutput, error) {
+func (s *Server) act(ctx context.Context, in *Named, command func(control.Ref) control.Command) (*workloadOutput, error) {
 	w, err := s.find(ctx, in.Project, in.Name)
 	if err != nil {
 		return nil, problem(s.log, err)
@@ -178,17 +180,14 @@ func (s *Server) submission(ctx context.Context, project, key string, body []byt
 }
 
 type bulkInput struct {
-	RawBody []byte `contentType:"application/json" doc:"An array of workload documents"`
+	Body []json.RawMessage `doc:"Workload documents"`
 }
 
 type bulkOutput struct{ Body api.BulkResult }
 
 // bulk submits many documents in one commit or a few.
 func (s *Server) bulk(ctx context.Context, in *bulkInput) (*bulkOutput, error) {
-	var docs []json.RawMessage
-	if err := json.Unmarshal(in.RawBody, &docs); err != nil {
-		return nil, badRequest("body", "is not a JSON array of documents: "+err.Error(), "send [{…}, {…}]")
-	}
+	docs := in.Body
 	out := &bulkOutput{Body: api.BulkResult{Items: make([]api.BulkItem, len(docs))}}
 	subs := make([]control.Submission, 0, len(docs))
 	index := make([]int, 0, len(docs))

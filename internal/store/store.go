@@ -42,8 +42,8 @@ type Store interface {
 	// workloads of the batch are stamped with it.
 	Commit(ctx context.Context, term Term, b *Batch) (core.Revision, error)
 
-	// Live returns every workload that has not ended, with the tasks of its
-	// present attempt, by Seq; it is what a new leader needs to go on.
+	// Live returns every workload that has not ended or has a WakeAt, with the
+	// tasks of its present attempt, by Seq; it is what a new leader needs to go on.
 	Live(ctx context.Context) ([]Entry, error)
 
 	// Counters returns the largest workload Seq, transition Seq and revision.
@@ -71,6 +71,9 @@ type Store interface {
 	// Seq, at most limit.
 	ChangedSince(ctx context.Context, rev core.Revision, limit int) ([]*core.Workload, error)
 
+	// Projects returns every project, by ID.
+	Projects(ctx context.Context) ([]core.Project, error)
+
 	// Remembered returns the workload that an idempotency key made, and the
 	// hash of the request that did; ErrNotFound.
 	Remembered(ctx context.Context, user, key string) (core.WorkloadID, string, error)
@@ -89,6 +92,7 @@ type Batch struct {
 	Tasks       []*core.Task // inserted or replaced
 	Transitions []core.Transition
 	Keys        []Key
+	Projects    []core.Project // inserted or replaced
 	// ForgetKeysBefore drops idempotency keys older than this; zero: none.
 	ForgetKeysBefore time.Time
 }

@@ -1,0 +1,23 @@
+# make prints this help; make check is exactly what CI runs.
+.DEFAULT_GOAL := help
+.PHONY: help build test check lint generate bench
+
+help: ## show this
+	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/muster
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/muster ./cmd/muster
+
+test: ## everything: lint, generated files, all tests; installs what it needs
+	@scripts/test
+
+check: test ## the same
+
+lint: ## format, vet, staticcheck
+	@scripts/lint
+
+generate: ## write the generated files again
+	@scripts/generate
+
+bench: ## the figures of docs/benchmarks.md
+	@scripts/bench

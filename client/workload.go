@@ -1,0 +1,176 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/api"
+)
+
+// AllProjects in place of a project stands for every project, or for the one
+// that a document names.
+const AllProjects = "-"
+
+// SubmitOptions refine a submission.
+type SubmitOptions struct {
+	// Project takes the document; "": the one that the document names.
+	Project string
+	// Key makes repeating the submission harmless. Without one a key is made,
+	// so that a lost connection does not lead to two workloads.
+	Key string
+	// DryRun checks the document and answers as if it had been submitted.
+	DryRun bool
+	// YAML says that the document is YAML and not JSON.
+	YAML bool
+}
+
+// Submit sends one workload document.
+func (c *Client) Submit(ctx context.Context, document []byte, o SubmitOptions) (*api.Workload, error) {
+	k := call{method: http.MethodPost, path: workloads(o.Project), body: document, again: true, header: http.Header{}}
+	if o.Key == "" {
+		o.Key = rand.Text()
+	}
+	k.header.Set("Idempotency-Key", o.Key)
+	k.header.Set("Content-Type", "application/json")
+	if o.YAML {
+		k.header.Set("Content-Type", "application/yaml")
+	}
+	if o.DryRun {
+		k.query = url.Values{"dry_run": {"true"}}
+	}
+	return one[api.Workload](ctx, c, k)
+}
+
+// Bulk submits many documents; each is taken or refused by itself.
+func (c *Client) Bulk(ctx context.Context, documents []json.RawMessage) (*api.BulkResult, error) {
+	body, err := json.Marshal(documents)
+	if err != nil {
+		return nil, err
+	}
+	return one[api.BulkResult](ctx, c, call{method: http.MethodPost, path: "/v1/workloads:bulk", body: body})
+}
+
+// ListOptions select workloads. Zero fields do not restrict.
+type ListOptions struct {
+	Project string // "": all
+	User    string
+	Kinds   []string
+	Phases  []string
+	Live    bool      // only those that have not ended
+	Prefix  string    // of the name
+	Since   time.Time // created at or after
+	Before  time.Time // created before
+	Labels  map[string]string
+	Deleted bool // also those that have been deleted
+	Limit   int  // of one page; 0: the server's default
+	Cursor  string
+	Summary bool // without history, tasks and document
+}
+
+// Workloads returns one page of workloads, newest first.
+func (c *Client) Workloads(ctx context.Context, o ListOptions) (*api.WorkloadList, error) {
+	q := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	set("user", o.User)
+	set("kind", strings.Join(o.Kinds, ","))
+	set("phase", strings.Join(o.Phases, ","))
+	set("prefix", o.Prefix)
+	set("since", instant(o.Since))
+	set("before", instant(o.Before))
+	set("cursor", o.Cursor)
+	for k, v := range o.Labels {
+		q.Add("label", k+"="+v)
+	}
+	if o.Live {
+		q.Set("live", "true")
+	}
+	if o.Deleted {
+		q.Set("deleted", "true")
+	}
+	if o.Limit > 0 {
+		q.Set("limit", strconv.Itoa(o.Limit))
+	}
+	q.Set("view", "full")
+	if o.Summary {
+		q.Set("view", "summary")
+	}
+	return one[api.WorkloadList](ctx, c, call{method: http.MethodGet, path: workloads(o.Project), query: q, again: true})
+}
+
+func instant(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// Workload returns one workload, whole, by its name or id.
+func (c *Client) Workload(ctx context.Context, project, name string) (*api.Workload, error) {
+	return one[api.Workload](ctx, c, call{method: http.MethodGet, path: workload(project, name), again: true})
+}
+
+// Stop ends a workload; its definition and logs stay. It returns once the wish
+// is durable, not once the tasks have ended.
+func (c *Client) Stop(ctx context.Context, project, name string, o api.StopOptions) (*api.Workload, error) {
+	body, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	return one[api.Workload](ctx, c, call{method: http.MethodPost, path: workload(project, name) + ":stop", body: body})
+}
+
+// Restart runs an ended workload again, as a new attempt.
+func (c *Client) Restart(ctx context.Context, project, name string) (*api.Workload, error) {
+	return one[api.Workload](ctx, c, call{method: http.MethodPost, path: workload(project, name) + ":restart"})
+}
+
+// Delete ends a workload and removes it with its logs.
+func (c *Client) Delete(ctx context.Context, project, name string) (*api.Workload, error) {
+	return one[api.Workload](ctx, c, call{method: http.MethodDelete, path: workload(project, name)})
+}
+
+// Transitions returns the history of a workload (of all workloads when name is
+// empty) with Seq greater than after, at most limit (0: the server's default).
+func (c *Client) Transitions(ctx context.Context, project, name string, after int64, limit int) (*api.TransitionList, error) {
+	q := url.Values{}
+	if after > 0 {
+		q.Set("after", strconv.FormatInt(after, 10))
+	}
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	path := "/v1/transitions"
+	if name != "" {
+		path = workload(project, name) + "/transitions"
+	}
+	return one[api.TransitionList](ctx, c, call{method: http.MethodGet, path: path, query: q, again: true})
+}
+
+func one[T any](ctx context.Context, c *Client, k call) (*T, error) {
+	out := new(T)
+	if err := c.do(ctx, k, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func workloads(project string) string {
+	if project == "" {
+		project = AllProjects
+	}
+	return "/v1/projects/" + url.PathEscape(project) + "/workloads"
+}
+
+func workload(project, name string) string {
+	return workloads(project) + "/" + url.PathEscape(name)
+}

@@ -1,0 +1,149 @@
+// Package archtest checks who imports whom. A rule without a check is a wish.
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/musterhq/muster/"
+
+// rule says what a package may import of this module, and why it is so.
+type rule struct {
+	pkg  string   // prefix, without the module
+	may  []string // prefixes, without the module
+	why  string
+	std  []string // where set: the only packages of the standard library
+	libs []string // where set with std: the only other modules
+}
+
+var pure = []string{"bytes", "cmp", "container/heap", "encoding/json", "errors", "fmt", "hash/fnv", "io", "iter", "maps", "math", "reflect", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8"}
+
+// rules are looked up by the longest prefix.
+var rules = []rule{
+	{pkg: "internal/core", may: []string{"internal/core"}, std: pure, libs: []string{"github.com/goccy/go-yaml"}, why: "core is pure: no I/O, no clock, no chance, no logging"},
+	{pkg: "internal/store/sqlstore", may: []string{"internal/store", "internal/core"}, why: "a store knows records, not what is done with them"},
+	{pkg: "internal/store", may: []string{"internal/store", "internal/core"}, why: "a store knows records, not what is done with them"},
+	{pkg: "internal/plane", may: []string{"internal/plane", "internal/core"}, why: "planes know nothing of queues, stores or the control plane"},
+	{pkg: "internal/control", may: []string{"internal/control", "internal/core", "internal/store", "internal/plane"}, why: "control knows contracts; main gives it implementations"},
+	{pkg: "internal/server", may: []string{"internal/server", "internal/control", "internal/core", "internal/store", "internal/plane", "api"}, why: "the API decides nothing and touches no implementation"},
+	{pkg: "internal/cli", may: []string{"internal/cli", "internal/core", "api", "client"}, why: "the command line is a client like any other; of the server it shares only the pure core"},
+	{pkg: "internal/sim", may: []string{"internal/sim", "internal/core", "internal/control", "internal/store", "internal/plane"}, why: "the simulator drives the real control loop"},
+	{pkg: "api", may: nil, why: "the contract imports nothing of the server"},
+	{pkg: "client", may: []string{"api"}, why: "the client knows the contract only"},
+	{pkg: "examples", may: []string{"examples"}, why: "examples are users' programs"},
+	{pkg: "internal/archtest", may: nil, why: "it only reads"},
+	{pkg: "internal/bench", may: []string{"internal", "api", "client", "cmd"}, why: "benchmarks may look at everything"},
+	{pkg: "scripts", may: nil, why: "tools of the build stand alone"},
+	{pkg: "cmd", may: []string{"internal", "api", "client"}, why: "wiring may import everything"},
+}
+
+// implementations may be imported only by wiring and tests.
+var implementations = []string{"internal/store/sqlstore", "internal/store/memstore", "internal/plane/local", "internal/plane/fake"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+}
+
+func packages(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func within(path, prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") }
+
+func TestImportsFollowTheRules(t *testing.T) {
+	all := packages(t)
+	if len(all) < 10 {
+		t.Fatalf("only %d packages were found", len(all))
+	}
+	for _, p := range all {
+		path := strings.TrimPrefix(p.ImportPath, module)
+		r, ok := ruleFor(path)
+		if !ok {
+			t.Errorf("%s has no rule: add one that says what it may import, and why", path)
+			continue
+		}
+		for _, imp := range p.Imports {
+			if broken := check(r, path, imp); broken != "" {
+				t.Errorf("%s imports %s: %s (%s)", path, imp, broken, r.why)
+			}
+		}
+	}
+}
+
+func ruleFor(path string) (rule, bool) {
+	best := rule{}
+	for _, r := range rules {
+		if within(path, r.pkg) && len(r.pkg) > len(best.pkg) {
+			best = r
+		}
+	}
+	return best, best.pkg != ""
+}
+
+func check(r rule, path, imp string) string {
+	own, ours := strings.CutPrefix(imp, module)
+	switch {
+	case ours:
+		if !slices.ContainsFunc(r.may, func(m string) bool { return within(own, m) }) {
+			return "not among what it may import"
+		}
+		isImpl := slices.ContainsFunc(implementations, func(i string) bool { return within(own, i) && !within(path, i) })
+		if isImpl && !within(path, "cmd") && !within(path, "internal/sim") && !within(path, "internal/bench") {
+			return "an implementation"
+		}
+		return ""
+	case r.std == nil:
+		return ""
+	case strings.Contains(strings.Split(imp, "/")[0], "."):
+		if !slices.ContainsFunc(r.libs, func(l string) bool { return within(imp, l) }) {
+			return "a library that this package may not use"
+		}
+		return ""
+	case !slices.Contains(r.std, imp):
+		return "not among the pure packages"
+	}
+	return ""
+}
+
+func TestTheCheckFindsOffenders(t *testing.T) {
+	core, _ := ruleFor("internal/core/schedule")
+	cli, _ := ruleFor("internal/cli")
+	for _, c := range []struct {
+		r         rule
+		path, imp string
+		bad       bool
+	}{
+		{core, "internal/core/schedule", "os", true},
+		{core, "internal/core/schedule", "slices", false},
+		{core, "internal/core", "github.com/spf13/cobra", true},
+		{core, "internal/core", module + "internal/store", true},
+		{cli, "internal/cli", module + "internal/control", true},
+		{cli, "internal/cli", module + "client", false},
+	} {
+		if got := check(c.r, c.path, c.imp) != ""; got != c.bad {
+			t.Errorf("%s importing %s: offends %v, want %v", c.path, c.imp, got, c.bad)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package fake
+
+import (
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+// task is one task that the plane holds. Its future follows from its script
+// and from what was asked of it; its present, from that and the clock.
+type task struct {
+	a     plane.Assignment
+	s     script
+	begun time.Time
+	asked time.Time // first polite signal; zero: none
+	force time.Time // when it is ended by force; zero: never
+	wrote bool      // its output is in the log
+	state plane.Observation
+}
+
+// ready is when it runs, and whether it ever does.
+func (t *task) ready() (time.Time, bool) {
+	if t.s.start == forever || t.s.fail != "" {
+		return time.Time{}, false
+	}
+	return t.begun.Add(t.s.start), true
+}
+
+// end is when it ends by itself or because it was asked to, and how.
+func (t *task) end() (at time.Time, how plane.Observation, ends bool) {
+	first := func(x time.Time, signal, code int, reason lifecycle.Reason, message string) {
+		if ends && !x.Before(at) {
+			return
+		}
+		if signal != 0 {
+			code = 128 + signal
+		}
+		how = plane.Observation{ID: t.a.ID, State: core.TaskFailed, ExitCode: &code, Signal: signal, Reason: string(reason), Message: message, At: x}
+		at, ends = x, true
+	}
+	ready, runs := t.ready()
+	switch {
+	case t.s.fail != "" && t.s.start != forever:
+		first(t.begun.Add(t.s.start), 0, 0, lifecycle.Reason(t.s.fail), t.s.message)
+		how.ExitCode = nil
+	case runs && t.s.run != forever:
+		reason := lifecycle.ReasonError
+		if t.s.signal == 9 {
+			reason = lifecycle.ReasonKilled // nobody of ours sent it
+		}
+		first(ready.Add(t.s.run), t.s.signal, t.s.exit, reason, t.s.message)
+		if t.s.signal == 0 && t.s.exit == 0 {
+			how.State, how.Reason = core.TaskSucceeded, ""
+		}
+	}
+	if t.asked.IsZero() {
+		return at, how, ends
+	}
+	switch starting := !runs || t.asked.Before(ready); {
+	case starting: // there is no process yet that could be deaf or slow
+		first(t.asked, 15, 0, lifecycle.ReasonError, "")
+	case !t.s.deaf:
+		first(t.asked.Add(t.s.stop), 15, 0, lifecycle.ReasonError, "")
+	}
+	first(t.force, 9, 0, lifecycle.ReasonError, "")
+	return at, how, ends
+}
+
+// settle brings the task's state up to now; began says that it has begun to run
+// since, and so has written its output.
+func (t *task) settle(now time.Time) (began bool) {
+	if t.state.State.Ended() {
+		return false
+	}
+	ready, runs := t.ready()
+	at, how, ends := t.end()
+	ends = ends && !at.After(now)
+	if runs && !ready.After(now) && !(ends && at.Before(ready)) {
+		began = !t.wrote
+		t.wrote = true
+		t.state = plane.Observation{ID: t.a.ID, State: core.TaskRunning, At: ready}
+	}
+	if ends {
+		t.state = how
+	}
+	return began
+}
+
+// next is the first instant after now at which its state changes by itself.
+func (t *task) next(now time.Time) (time.Time, bool) {
+	if t.state.State.Ended() {
+		return time.Time{}, false
+	}
+	at, _, ends := t.end()
+	if ready, runs := t.ready(); runs && ready.After(now) && !(ends && at.Before(ready)) {
+		return ready, true
+	}
+	return at, ends
+}

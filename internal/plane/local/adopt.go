@@ -1,0 +1,184 @@
+//go:build linux
+
+package local
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+// dirName is a short name of a data directory, unique on the machine.
+func dirName(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return hex.EncodeToString(sum[:6])
+}
+
+// recover takes over every task that a former keeper left.
+func (k *keeper) recover() error {
+	dirs, err := filepath.Glob(filepath.Join(quoteGlob(k.paths.tasks()), "*", "*", "*"))
+	if err != nil {
+		return fmt.Errorf("look for tasks of a former keeper: %w", err)
+	}
+	for _, dir := range dirs {
+		rel, err := filepath.Rel(k.paths.tasks(), dir)
+		if err != nil {
+			continue
+		}
+		id, err := core.ParseTaskID(rel)
+		if err != nil {
+			k.log.Warn("not a task directory", "dir", dir)
+			continue
+		}
+		if err := k.recoverOne(id, dir); err != nil {
+			return fmt.Errorf("take over task %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+func quoteGlob(path string) string {
+	var out []byte
+	for i := range len(path) {
+		switch path[i] {
+		case '*', '?', '[', '\\':
+			out = append(out, '\\')
+		}
+		out = append(out, path[i])
+	}
+	return string(out)
+}
+
+// recoverOne decides from the records how far the task had got.
+func (k *keeper) recoverOne(id core.TaskID, dir string) error {
+	var rec assignmentRecord
+	known, err := readRecord(dir, assignmentFile, &rec)
+	if err != nil {
+		known = false // half a record: the process comes after it, so there is none
+	}
+	t := &task{id: id, dir: dir, group: rec.Group, limited: rec.Assignment.Memory > 0, adopted: true}
+	t.obs = plane.Observation{ID: id, State: core.TaskStarting, At: rec.At}
+	var end plane.Observation
+	ended, err := readRecord(dir, exitFile, &end)
+	if err != nil {
+		k.log.Error("the record of an end is damaged", "err", err)
+		ended = false
+	}
+	switch {
+	case !known && !ended:
+		return removeTaskDir(dir) // it was never forked and never acknowledged
+	case ended && !exists(filepath.Join(dir, fifoFile)):
+		t.exited, t.ended, t.obs = true, true, end
+		k.tasks[id] = t
+		return nil
+	}
+	if t.out, err = k.openOutput(t); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	k.tasks[id] = t
+	if ended { // killing its tree and draining its output were not complete
+		t.exited = true
+		go k.finish(t, end)
+		return nil
+	}
+	if rec.Boot != k.boot {
+		k.lost(t, lifecycle.ReasonNodeLost, "the machine was restarted while the task ran")
+		return nil
+	}
+	return k.adopt(t)
+}
+
+// adopt finds the process of a task that was running when the records end.
+func (k *keeper) adopt(t *task) error {
+	var st stateRecord
+	known, err := readRecord(t.dir, stateFile, &st)
+	if err != nil || !known {
+		st, known = k.findUnrecorded(t)
+		if !known {
+			k.lost(t, lifecycle.ReasonOutcomeUnknown, "the keeper died while it was starting the task; it is not started again, since it may have run")
+			return nil
+		}
+		if err := writeRecord(t.dir, stateFile, st); err != nil {
+			k.log.Warn("cannot record the process", "task", t.id, "pid", st.PID, "err", err)
+		}
+	}
+	t.pid, t.start = st.PID, st.Start
+	t.obs.State, t.obs.At, t.obs.Message = core.TaskRunning, st.At, st.Note
+	var stop stopRecord
+	if asked, _ := readRecord(t.dir, stopFile, &stop); asked {
+		t.deadline = stop.Deadline
+	}
+	s, err := readStat(st.PID)
+	switch {
+	case err != nil || s.start != st.Start:
+		k.lost(t, lifecycle.ReasonOutcomeUnknown, "the task ended while no keeper was running, so its exit code is not known; the end of its output may be missing")
+		return nil
+	case s.parent == k.pid: // this process was a keeper before it replaced itself
+		t.adopted = false
+		k.pids[st.PID] = t
+	default:
+		fd, err := unix.PidfdOpen(st.PID, unix.PIDFD_NONBLOCK)
+		if err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("pidfd_open %d: %w", st.PID, err)
+		}
+		if err != nil {
+			k.lost(t, lifecycle.ReasonOutcomeUnknown, "the task ended while it was being taken over")
+			return nil
+		}
+		go k.await(t, fd)
+	}
+	if !t.deadline.IsZero() {
+		go k.enforceStop(t, true)
+	}
+	return nil
+}
+
+func (k *keeper) lost(t *task, why lifecycle.Reason, message string) {
+	k.settle(t, plane.Observation{ID: t.id, State: core.TaskLost, Reason: string(why), Message: message, At: time.Now()})
+}
+
+// findUnrecorded looks for a process that was forked just before its keeper
+// died: the leader of a session whose environment names the task's directory.
+func (k *keeper) findUnrecorded(t *task) (stateRecord, bool) {
+	for _, p := range allProcesses() {
+		if p.session == p.pid && hasEnv(p.pid, t.marker()) {
+			return stateRecord{PID: p.pid, Start: p.start, At: time.Now()}, true
+		}
+	}
+	return stateRecord{}, false
+}
+
+// await waits for the end of a process that is not our child.
+func (k *keeper) await(t *task, fd int) {
+	f := os.NewFile(uintptr(fd), "pidfd "+strconv.Itoa(t.pid))
+	defer func() { _ = f.Close() }()
+	rc, err := f.SyscallConn()
+	if err == nil {
+		err = rc.Read(func(fd uintptr) bool {
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+			return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
+		})
+	}
+	if err != nil {
+		k.log.Warn("cannot wait for a process by event", "task", t.id, "err", err)
+		for alive(t.pid, t.start) {
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	if status, ok := foreignStatus(rcControl(rc), t.pid, t.start); ok {
+		k.ended(t, status)
+		return
+	}
+	k.lost(t, lifecycle.ReasonOutcomeUnknown, "the task ended under another keeper than had started it, and this kernel (before 6.15) does not tell the exit code of such processes")
+}

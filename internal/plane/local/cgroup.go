@@ -1,0 +1,273 @@
+//go:build linux
+
+package local
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// groups is what this machine's control groups allow us. A v2 tree gives each
+// task a directory that holds its whole process tree, whatever it does to hide;
+// limits come from v2 controllers where they are there, else from v1.
+type groups struct {
+	v2          string // the tasks' directories are made here; "": no v2
+	memory, cpu bool   // controllers of v2
+	v1Memory    string // parent for tasks with a memory limit; "": no v1
+	v1Home      string // where our own threads belong in v1's memory tree
+	v2Home      string // where the keeper came from
+}
+
+// taskGroup names the directories of one task. Empty: none.
+type taskGroup struct {
+	V2     string `json:"v2,omitempty"`
+	Memory string `json:"v1Memory,omitempty"`
+}
+
+type cgroupMount struct {
+	point, root string
+	v1          string // controllers of a v1 hierarchy, comma-separated
+}
+
+// findGroups looks for a place where name (unique to the data directory) can
+// have its own tree, and moves the keeper there: that is both the test of
+// whether we may and what keeps a service manager that ends the server's group
+// from ending us.
+func findGroups(name string, log *slog.Logger) groups {
+	var g groups
+	mounts, err := cgroupMounts()
+	if err != nil {
+		log.Warn("no control groups", "err", err)
+		return g
+	}
+	own := ownGroups()
+	for _, m := range mounts {
+		if m.v1 == "" {
+			if path, ok := own[""]; ok && g.v2 == "" {
+				g.v2, g.v2Home = findV2(m, path, name)
+			}
+			continue
+		}
+		if strings.Contains(","+m.v1+",", ",memory,") {
+			if home, ok := below(m, own["memory"]); ok {
+				g.v1Memory, g.v1Home = filepath.Join(home, "muster-"+name), home
+			}
+		}
+	}
+	if g.v2 != "" {
+		g.memory = exists(filepath.Join(g.v2, "keeper", "memory.max"))
+		g.cpu = exists(filepath.Join(g.v2, "keeper", "cpu.weight"))
+	}
+	if g.memory || unix.Access(g.v1Home, unix.W_OK) != nil {
+		g.v1Memory, g.v1Home = "", ""
+	}
+	return g
+}
+
+func findV2(m cgroupMount, own, name string) (dir, home string) {
+	home, ok := below(m, own)
+	places := []string{m.point} // the top first: no limit of the server's own group applies there
+	if ok && home != m.point {
+		places = append(places, home)
+	}
+	for _, parent := range places {
+		dir := filepath.Join(parent, "muster", name)
+		if err := os.MkdirAll(filepath.Join(dir, "keeper"), 0o755); err != nil {
+			continue
+		}
+		for _, d := range []string{parent, filepath.Join(parent, "muster"), dir} {
+			for _, c := range []string{"+memory", "+cpu"} { // one by one: either may be missing
+				_ = os.WriteFile(filepath.Join(d, "cgroup.subtree_control"), []byte(c), 0)
+			}
+		}
+		if os.WriteFile(filepath.Join(dir, "keeper", "cgroup.procs"), []byte("0"), 0) == nil {
+			return dir, home
+		}
+		_ = os.Remove(filepath.Join(dir, "keeper"))
+		_ = os.Remove(dir)
+	}
+	return "", ""
+}
+
+// leave removes our own directories, if nothing is in them.
+func (g groups) leave() {
+	if g.v2 != "" && g.v2Home != "" {
+		_ = os.WriteFile(filepath.Join(g.v2Home, "cgroup.procs"), []byte("0"), 0)
+		_ = os.Remove(filepath.Join(g.v2, "keeper"))
+		_ = os.Remove(g.v2)
+	}
+	if g.v1Memory != "" {
+		_ = os.Remove(g.v1Memory)
+	}
+}
+
+// below turns a path of /proc/self/cgroup into a directory under m.
+func below(m cgroupMount, path string) (string, bool) {
+	rel, err := filepath.Rel(m.root, path)
+	if path == "" || err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		return "", false
+	}
+	return filepath.Join(m.point, rel), true
+}
+
+func cgroupMounts() ([]cgroupMount, error) {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	var all []cgroupMount
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		left, right, ok := strings.Cut(sc.Text(), " - ")
+		l, r := strings.Fields(left), strings.Fields(right)
+		if !ok || len(l) < 5 || len(r) < 3 {
+			continue
+		}
+		switch r[0] {
+		case "cgroup2":
+			all = append(all, cgroupMount{point: l[4], root: l[3]})
+		case "cgroup":
+			all = append(all, cgroupMount{point: l[4], root: l[3], v1: r[2]})
+		}
+	}
+	return all, nil
+}
+
+// ownGroups maps each v1 controller, and "" for v2, to our path in it.
+func ownGroups() map[string]string {
+	own := map[string]string{}
+	data, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return own
+	}
+	for line := range strings.Lines(string(data)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) == 3 {
+			for _, c := range strings.Split(parts[1], ",") {
+				own[c] = parts[2]
+			}
+		}
+	}
+	return own
+}
+
+// make creates the directories of a task, with limits in force before the
+// first process enters. note says what was asked for and cannot be had.
+func (g groups) make(name string, memory, cpuMilli int64) (t taskGroup, note string, err error) {
+	if g.v2 != "" {
+		t.V2 = filepath.Join(g.v2, name)
+		if err := os.Mkdir(t.V2, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			return taskGroup{}, "", err
+		}
+	}
+	if cpuMilli > 0 && g.cpu {
+		weight := min(max(cpuMilli/10, 1), 10000) // one core is the kernel's default of 100
+		_ = writeGroup(t.V2, "cpu.weight", weight)
+	}
+	if memory <= 0 {
+		return t, "", nil
+	}
+	switch {
+	case g.memory:
+		err = writeGroup(t.V2, "memory.max", memory)
+		_ = writeGroup(t.V2, "memory.swap.max", 0) // absent without swap
+	case g.v1Memory != "":
+		t.Memory = filepath.Join(g.v1Memory, name)
+		if err = os.MkdirAll(t.Memory, 0o755); err == nil {
+			err = writeGroup(t.Memory, "memory.limit_in_bytes", memory)
+			_ = writeGroup(t.Memory, "memory.memsw.limit_in_bytes", memory)
+		}
+	default:
+		return t, "the memory limit is not enforced: no writable memory control group on this machine", nil
+	}
+	if err != nil {
+		t.remove()
+		return taskGroup{}, "", fmt.Errorf("memory limit of %d bytes: %w", memory, err)
+	}
+	return t, "", nil
+}
+
+func writeGroup(dir, file string, v int64) error {
+	return os.WriteFile(filepath.Join(dir, file), strconv.AppendInt(nil, v, 10), 0)
+}
+
+// oomKilled reports whether the kernel ended a process of the task because of
+// its memory limit.
+func (t taskGroup) oomKilled() bool {
+	return t.V2 != "" && groupCount(t.V2, "memory.events", "oom_kill") > 0 ||
+		t.Memory != "" && groupCount(t.Memory, "memory.oom_control", "oom_kill") > 0
+}
+
+func groupCount(dir, file, key string) int64 {
+	data, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		if k, v, _ := strings.Cut(strings.TrimSpace(line), " "); k == key {
+			n, _ := strconv.ParseInt(v, 10, 64)
+			return n
+		}
+	}
+	return 0
+}
+
+// processes lists everything in the task's v2 directory and below.
+func (t taskGroup) processes() []int {
+	var pids []int
+	_ = filepath.WalkDir(t.V2, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return nil
+		}
+		data, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
+		for _, f := range strings.Fields(string(data)) {
+			if pid, err := strconv.Atoi(f); err == nil && pid > 0 {
+				pids = append(pids, pid)
+			}
+		}
+		return nil
+	})
+	return pids
+}
+
+// kill ends everything in the v2 directory, forks in flight included.
+func (t taskGroup) kill() {
+	if os.WriteFile(filepath.Join(t.V2, "cgroup.kill"), []byte("1"), 0) == nil {
+		return
+	}
+	for _, pid := range t.processes() { // before Linux 5.14
+		killProcess(pid, unix.SIGKILL)
+	}
+}
+
+// remove removes the directories; false while a process is in them. To try is
+// the cheapest way to ask.
+func (t taskGroup) remove() bool {
+	if t.V2 != "" && !removeGroup(t.V2) {
+		return false
+	}
+	return t.Memory == "" || removeGroup(t.Memory)
+}
+
+func removeGroup(dir string) bool {
+	err := unix.Rmdir(dir)
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		return true
+	}
+	subs, _ := os.ReadDir(dir) // groups that the task made itself
+	removed := false
+	for _, s := range subs {
+		if s.IsDir() && removeGroup(filepath.Join(dir, s.Name())) {
+			removed = true
+		}
+	}
+	return removed && unix.Rmdir(dir) == nil
+}

@@ -1,0 +1,136 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// client is one connection to a keeper. Calls may overlap.
+type client struct {
+	conn net.Conn
+	sent sync.Mutex // guards enc
+	enc  *json.Encoder
+
+	mu      sync.Mutex
+	serial  uint64
+	waiting map[uint64]chan reply // a watch stays, with a channel that is read all the time
+	err     error                 // why the connection ended
+	dead    chan struct{}
+	version int
+	keeper  int // its pid
+}
+
+// errBroken is a connection that ended before the answer came: whether the
+// keeper did what it was told is unknown, and every operation may be repeated.
+var errBroken = errors.New("the connection to the keeper broke")
+
+func newClient(ctx context.Context, dir string) (*client, error) {
+	conn, err := dialKeeper(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &client{conn: conn, enc: json.NewEncoder(conn), waiting: map[uint64]chan reply{}, dead: make(chan struct{})}
+	go c.readLoop()
+	r, err := c.call(ctx, request{Op: opHello, Version: protocolVersion})
+	if err != nil {
+		c.close(err)
+		return nil, err
+	}
+	c.version, c.keeper = r.Version, r.PID
+	return c, nil
+}
+
+func (c *client) readLoop() {
+	dec := json.NewDecoder(c.conn)
+	for {
+		var r reply
+		if err := dec.Decode(&r); err != nil {
+			c.close(fmt.Errorf("%w: %w", errBroken, err))
+			return
+		}
+		c.mu.Lock()
+		ch := c.waiting[r.Serial]
+		c.mu.Unlock()
+		if ch != nil {
+			select {
+			case ch <- r:
+			case <-c.dead:
+				return
+			}
+		}
+	}
+}
+
+func (c *client) close(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+		close(c.dead)
+		_ = c.conn.Close()
+	}
+}
+
+func (c *client) alive() bool {
+	select {
+	case <-c.dead:
+		return false
+	default:
+		return true
+	}
+}
+
+// open sends q; answers arrive on the channel until done is called.
+func (c *client) open(q request) (answers chan reply, done func(), err error) {
+	answers = make(chan reply, 1)
+	c.mu.Lock()
+	c.serial++
+	q.Serial = c.serial
+	c.waiting[q.Serial] = answers
+	c.mu.Unlock()
+	done = func() {
+		c.mu.Lock()
+		delete(c.waiting, q.Serial)
+		c.mu.Unlock()
+	}
+	c.sent.Lock()
+	err = c.enc.Encode(q)
+	c.sent.Unlock()
+	if err != nil {
+		done()
+		c.close(fmt.Errorf("%w: %w", errBroken, err))
+		return nil, nil, c.err
+	}
+	return answers, done, nil
+}
+
+// call sends q and waits for its answer. An error of the keeper is a *refusal.
+func (c *client) call(ctx context.Context, q request) (reply, error) {
+	answers, done, err := c.open(q)
+	if err != nil {
+		return reply{}, err
+	}
+	defer done()
+	select {
+	case r := <-answers:
+		if r.Err != "" {
+			return r, &refusal{r.Err}
+		}
+		return r, nil
+	case <-c.dead:
+		return reply{}, c.err
+	case <-ctx.Done():
+		return reply{}, ctx.Err()
+	}
+}
+
+// refusal is an error that the keeper answered.
+type refusal struct{ text string }
+
+func (e *refusal) Error() string { return e.text }

@@ -1,0 +1,187 @@
+//go:build linux
+
+package local
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+const (
+	fakePrefix    = "fake-"
+	fakeMemory    = 80 << 30
+	reservedAtMax = 1 << 30 // of the machine's memory, for everything but tasks
+	gpuTimeout    = 20 * time.Second
+)
+
+// Inventory implements plane.Plane: this machine is the one node. A GPU tool
+// that fails makes the node unready rather than make its GPUs vanish.
+func (p *Plane) Inventory(ctx context.Context) ([]core.Node, error) {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "localhost"
+	}
+	memory, err := machineMemory("/proc/meminfo")
+	if err != nil {
+		return nil, err
+	}
+	n := core.Node{
+		ID: p.opts.NodeName, Plane: PlaneName, Pool: p.opts.Pool, Ready: true,
+		Labels: map[string]string{"os": runtime.GOOS, "arch": runtime.GOARCH, "hostname": host},
+		CPU:    int64(float64(runtime.NumCPU()) * 1000),
+		Memory: memory - min(memory/10, reservedAtMax),
+	}
+	if n.ID == "" {
+		n.ID = core.NodeID(nodeName(host))
+	}
+	if quota, ok := cpuQuota(); ok {
+		n.CPU = min(n.CPU, quota)
+	}
+	if p.opts.FakeGPUs > 0 {
+		n.Devices = fakeDevices(p.opts.FakeGPUs)
+		return []core.Node{n}, nil
+	}
+	n.Devices, err = realDevices(ctx)
+	if err != nil {
+		n.Ready, n.Message = false, err.Error()
+	}
+	return []core.Node{n}, nil
+}
+
+// nodeName keeps what a node's name may have: letters, digits, '.' and '-'.
+func nodeName(host string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '.':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, host)
+	if name = strings.Trim(name, "-."); name == "" {
+		return "localhost"
+	}
+	return name
+}
+
+func machineMemory(file string) (int64, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = f.Close() }()
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		if rest, ok := strings.CutPrefix(sc.Text(), "MemTotal:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("%s: MemTotal %q: %w", file, rest, err)
+			}
+			return kib << 10, nil
+		}
+	}
+	return 0, fmt.Errorf("%s has no MemTotal", file)
+}
+
+// cpuQuota is the limit of our own v2 group in thousandths of cores, where
+// there is one: a container with two cores of a machine with 64.
+func cpuQuota() (int64, bool) {
+	mounts, err := cgroupMounts()
+	if err != nil {
+		return 0, false
+	}
+	for _, m := range mounts {
+		dir, ok := below(m, ownGroups()[""])
+		if m.v1 != "" || !ok {
+			continue
+		}
+		data, err := os.ReadFile(dir + "/cpu.max")
+		if err != nil {
+			return 0, false
+		}
+		return parseQuota(string(data))
+	}
+	return 0, false
+}
+
+func parseQuota(text string) (milli int64, ok bool) {
+	f := strings.Fields(text)
+	if len(f) != 2 || f[0] == "max" {
+		return 0, false
+	}
+	quota, err1 := strconv.ParseInt(f[0], 10, 64)
+	period, err2 := strconv.ParseInt(f[1], 10, 64)
+	if err1 != nil || err2 != nil || quota <= 0 || period <= 0 || quota > math.MaxInt64/1000 {
+		return 0, false
+	}
+	return max(quota*1000/period, 1), true
+}
+
+func fakeDevices(n int) []core.Device {
+	all := make([]core.Device, n)
+	for i := range all {
+		all[i] = core.Device{
+			ID: fakePrefix + strconv.Itoa(i), Index: i, Product: "Fake GPU", Memory: fakeMemory, Fake: true, Healthy: true,
+		}
+	}
+	return all
+}
+
+// realDevices asks the driver's own tool; a machine without it has no GPUs.
+func realDevices(ctx context.Context) ([]core.Device, error) {
+	tool, err := exec.LookPath("nvidia-smi")
+	if err != nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, gpuTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, tool, "--query-gpu=index,uuid,name,memory.total", "--format=csv,noheader,nounits")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		said := strings.TrimSpace(string(out))
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			said = strings.TrimSpace(said + " " + string(exit.Stderr))
+		}
+		return nil, fmt.Errorf("the GPUs cannot be listed: %s: %w: %.300s", tool, err, said)
+	}
+	return parseDevices(string(out))
+}
+
+func parseDevices(text string) ([]core.Device, error) {
+	r := csv.NewReader(strings.NewReader(text))
+	r.TrimLeadingSpace = true
+	r.FieldsPerRecord = 4
+	rows, err := r.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("nvidia-smi: lines are not index, uuid, name, memory: %w", err)
+	}
+	all := make([]core.Device, 0, len(rows))
+	for _, row := range rows {
+		index, err := strconv.Atoi(strings.TrimSpace(row[0]))
+		if err != nil {
+			return nil, fmt.Errorf("nvidia-smi: GPU index %q is not a number", row[0])
+		}
+		mib, err := strconv.ParseInt(strings.TrimSpace(row[3]), 10, 64)
+		if err != nil {
+			mib = 0 // machines with one memory for CPU and GPU say [N/A]
+		}
+		all = append(all, core.Device{
+			ID: strings.TrimSpace(row[1]), Index: index, Product: strings.TrimSpace(row[2]), Memory: mib << 20, Healthy: true,
+		})
+	}
+	return all, nil
+}

@@ -1,0 +1,181 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+// Plane is the server's side: it talks to the keeper and reads logs.
+type Plane struct {
+	paths
+	opts Options
+	bell *bell
+
+	mu     sync.Mutex
+	link   *client
+	closed bool
+}
+
+var _ plane.Plane = (*Plane)(nil)
+
+// Open makes a plane of a directory. It starts no process: a keeper comes with
+// the first task, or with the first look at the tasks of a former keeper.
+// Several planes, in several processes too, may have the same directory.
+func Open(o Options) (*Plane, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	if os.Getenv(keeperEnv) != "" {
+		// Without this check a program that forgot would start itself for ever.
+		return nil, errors.New("local plane: this process was started to be a keeper; call local.KeeperMain first in main")
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("local plane: %w", err)
+	}
+	return &Plane{paths: paths{dir: o.Dir, logs: o.LogDir}, opts: o, bell: newBell()}, nil
+}
+
+// Close ends the connection. The keeper and its tasks go on.
+func (p *Plane) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	if p.link != nil {
+		p.link.close(errBroken)
+	}
+	return p.bell.close()
+}
+
+// Name is the plane's name.
+func (p *Plane) Name() string { return PlaneName }
+
+// call asks the keeper, and asks again when it died meanwhile: every operation
+// may be repeated.
+func (p *Plane) call(ctx context.Context, q request, need bool) (reply, error) {
+	var last error
+	for wait := time.Millisecond; wait < time.Second; wait *= 2 {
+		c, err := p.connect(ctx, need)
+		if err != nil {
+			return reply{}, err
+		}
+		r, err := c.call(ctx, q)
+		if !errors.Is(err, errBroken) && (err == nil || err.Error() != errLeaving.Error()) {
+			return r, err
+		}
+		c.close(errBroken)
+		last = err
+		select { // it may be on its way out
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return reply{}, ctx.Err()
+		}
+	}
+	return reply{}, fmt.Errorf("%w: %w; see %s", plane.ErrUnreachable, last, p.journal())
+}
+
+// Start implements plane.Plane.
+func (p *Plane) Start(ctx context.Context, tasks []plane.Assignment) error {
+	if len(tasks) == 0 {
+		return nil
+	}
+	base := baseEnv(os.Environ())
+	full := make([]plane.Assignment, len(tasks))
+	for i, a := range tasks {
+		a.Env = append(base[:len(base):len(base)], a.Env...)
+		full[i] = a
+	}
+	_, err := p.call(ctx, request{Op: opStart, Tasks: full}, true)
+	return err
+}
+
+// Stop implements plane.Plane.
+func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration) error {
+	return p.about(ctx, request{Op: opStop, IDs: ids, Grace: grace})
+}
+
+// Forget implements plane.Plane.
+func (p *Plane) Forget(ctx context.Context, ids []core.TaskID) error {
+	return p.about(ctx, request{Op: opForget, IDs: ids})
+}
+
+func (p *Plane) about(ctx context.Context, q request) error {
+	if len(q.IDs) == 0 {
+		return nil
+	}
+	_, err := p.call(ctx, q, false)
+	if errors.Is(err, errNoKeeper) {
+		return nil // no keeper and no records: all are unknown
+	}
+	return err
+}
+
+// Retire lets the keeper go as soon as it has no tasks, whoever is connected.
+func (p *Plane) Retire(ctx context.Context) error {
+	return p.about(ctx, request{Op: opRetire, IDs: []core.TaskID{{}}})
+}
+
+// Observe implements plane.Plane.
+func (p *Plane) Observe(ctx context.Context) ([]plane.Observation, error) {
+	r, err := p.call(ctx, request{Op: opObserve}, false)
+	if errors.Is(err, errNoKeeper) {
+		return nil, nil
+	}
+	return r.Seen, err
+}
+
+// Watch implements plane.Plane. It begins with everything there is, survives
+// the death of the keeper by starting another, and returns only with ctx or
+// when no keeper can be had.
+func (p *Plane) Watch(ctx context.Context, seen func([]plane.Observation)) error {
+	// Without a keeper, the next one's socket is the event to wait for.
+	wake, done := p.bell.listen(p.dir)
+	defer done()
+	for {
+		c, err := p.connect(ctx, false)
+		if err == nil {
+			err = p.follow(ctx, c, seen)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errNoKeeper):
+			select {
+			case <-wake:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		case err != nil && !errors.Is(err, errBroken):
+			return err
+		}
+	}
+}
+
+func (p *Plane) follow(ctx context.Context, c *client, seen func([]plane.Observation)) error {
+	answers, done, err := c.open(request{Op: opWatch})
+	if err != nil {
+		return err
+	}
+	defer done()
+	for {
+		select {
+		case r := <-answers:
+			if len(r.Seen) > 0 {
+				seen(r.Seen)
+			}
+		case <-c.dead:
+			return c.err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,156 @@
+//go:build linux
+
+package local
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+// reapLoop reaps main processes and the orphans that fall to us.
+func (k *keeper) reapLoop(children <-chan os.Signal) {
+	for {
+		k.reapAll()
+		<-children
+	}
+}
+
+func (k *keeper) reapAll() {
+	for {
+		pid, status, ok := peekZombie()
+		if !ok {
+			return
+		}
+		k.mu.Lock()
+		t := k.pids[pid]
+		k.mu.Unlock()
+		if t == nil {
+			// An orphan, or a child that is not in the table yet: wait for
+			// the forks under way, then look again.
+			k.forking.Lock()
+			k.mu.Lock()
+			t = k.pids[pid]
+			k.mu.Unlock()
+			k.forking.Unlock()
+		}
+		if t != nil {
+			k.ended(t, status) // before reaping: a crash between must find one or the other
+		}
+		var none unix.Siginfo
+		for errors.Is(unix.Waitid(unix.P_PID, pid, &none, unix.WEXITED|unix.WNOHANG, nil), unix.EINTR) {
+		}
+		if t != nil {
+			k.mu.Lock()
+			delete(k.pids, pid)
+			k.mu.Unlock()
+		}
+	}
+}
+
+// peekZombie returns a child that has ended, and its wait status, and leaves it.
+func peekZombie() (pid int, status unix.WaitStatus, ok bool) {
+	var info [128]byte // siginfo_t; x/sys hides the part for children
+	for {
+		err := unix.Waitid(unix.P_ALL, 0, (*unix.Siginfo)(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return 0, 0, false
+		}
+	}
+	at := 12 // si_signo, si_errno, si_code
+	if unsafe.Sizeof(uintptr(0)) == 8 {
+		at = 16
+	}
+	word := func(i int) int { return int(int32(binary.NativeEndian.Uint32(info[i:]))) }
+	code, pid, value := word(8), word(at), word(at+8)
+	if pid == 0 {
+		return 0, 0, false
+	}
+	if code == 1 { // CLD_EXITED
+		return pid, unix.WaitStatus(value << 8), true
+	}
+	return pid, unix.WaitStatus(value & 0x7f), true
+}
+
+// ended takes note of the end of a main process and has the rest done.
+func (k *keeper) ended(t *task, status unix.WaitStatus) {
+	k.mu.Lock()
+	asked := !t.deadline.IsZero()
+	k.mu.Unlock()
+	obs := outcome(t, status, asked)
+	k.settle(t, obs)
+}
+
+// settle records the outcome and ends the task in the background.
+func (k *keeper) settle(t *task, obs plane.Observation) {
+	if err := replaceRecord(t.dir, exitFile, obs); err != nil {
+		k.log.Error("cannot record the end", "task", t.id, "err", err)
+	}
+	k.mu.Lock()
+	t.exited = true
+	if t.alarm != nil {
+		t.alarm.Stop()
+	}
+	k.mu.Unlock()
+	go k.finish(t, obs)
+}
+
+// outcome is what a wait status means.
+func outcome(t *task, status unix.WaitStatus, asked bool) plane.Observation {
+	obs := plane.Observation{ID: t.id, State: core.TaskFailed, At: time.Now(), Reason: string(lifecycle.ReasonError)}
+	code := status.ExitStatus()
+	if status.Signaled() {
+		obs.Signal = int(status.Signal())
+		code = 128 + obs.Signal
+		obs.Message = fmt.Sprintf("ended by signal %d (%s)", obs.Signal, unix.SignalName(status.Signal()))
+		if !asked {
+			obs.Reason = string(lifecycle.ReasonKilled)
+		}
+	}
+	obs.ExitCode = &code
+	switch {
+	case code == 0:
+		obs.State, obs.Reason = core.TaskSucceeded, ""
+	case t.limited && t.group.oomKilled():
+		obs.Reason = string(lifecycle.ReasonOutOfMemory)
+		obs.Message = "the memory limit was reached; raise memory, or let the program use less"
+	}
+	return obs
+}
+
+// finish ends what the main process left, completes the log and tells.
+// Followers of the log take the end of the FIFO for the end of the output.
+func (k *keeper) finish(t *task, obs plane.Observation) {
+	k.killTree(t)
+	if t.out != nil {
+		remark := ""
+		if obs.State == core.TaskLost {
+			remark = obs.Message
+		}
+		t.out.finish(remark)
+	}
+	_ = os.RemoveAll(filepath.Join(t.dir, privateDir)) // may hold secrets
+	if err := os.Remove(filepath.Join(t.dir, fifoFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		k.log.Error("cannot remove the FIFO", "task", t.id, "err", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	t.obs, t.ended, t.out = obs, true, nil
+	k.publish(obs)
+	if k.orphaned {
+		k.checkIdle()
+	}
+}

@@ -1,0 +1,211 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"runtime"
+	"sync"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+// maxBacklog is how many observations a slow watcher may be behind before it
+// gets a fresh picture instead.
+const maxBacklog = 1 << 16
+
+// watcher collects what one connection has not been told yet.
+type watcher struct {
+	mu      sync.Mutex
+	pending []plane.Observation
+	over    bool
+	wake    chan struct{}
+}
+
+func (w *watcher) add(o plane.Observation) {
+	w.mu.Lock()
+	if len(w.pending) < maxBacklog {
+		w.pending = append(w.pending, o)
+	} else {
+		w.over = true
+	}
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watcher) take() (seen []plane.Observation, over bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen, over = w.pending, w.over
+	w.pending, w.over = nil, false
+	return seen, over
+}
+
+func (k *keeper) acceptLoop() {
+	for {
+		conn, err := k.listen.Accept()
+		if err != nil {
+			return
+		}
+		k.mu.Lock()
+		k.clients++
+		k.met = true
+		k.checkIdle()
+		k.mu.Unlock()
+		go func() {
+			k.serve(conn)
+			k.mu.Lock()
+			k.clients--
+			k.checkIdle()
+			k.mu.Unlock()
+		}()
+	}
+}
+
+// peer is one connection; replies may be sent from several goroutines.
+type peer struct {
+	mu  sync.Mutex
+	enc *json.Encoder
+}
+
+func (p *peer) send(r reply) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.enc.Encode(r)
+}
+
+func (k *keeper) serve(conn net.Conn) {
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	dec, p := json.NewDecoder(conn), &peer{enc: json.NewEncoder(conn)}
+	for {
+		var q request
+		if err := dec.Decode(&q); err != nil {
+			return // the client is gone, or is none
+		}
+		if q.Op == opWatch {
+			go k.watch(ctx, p, q.Serial)
+			continue
+		}
+		go func() {
+			r := k.handle(ctx, q)
+			r.Serial = q.Serial
+			if p.send(r) != nil {
+				_ = conn.Close()
+			}
+		}()
+	}
+}
+
+func (k *keeper) handle(ctx context.Context, q request) (r reply) {
+	var err error
+	switch q.Op {
+	case opHello:
+		r.Version, r.PID = protocolVersion, k.pid
+	case opStart:
+		err = k.startAll(q.Tasks)
+	case opStop:
+		err = k.stop(q.IDs, q.Grace)
+	case opObserve:
+		k.mu.Lock()
+		r.Seen = k.snapshot()
+		k.mu.Unlock()
+	case opForget:
+		err = k.forget(q.IDs)
+	case opRetire:
+		k.mu.Lock()
+		k.retiring = true
+		k.checkIdle()
+		k.mu.Unlock()
+	case opReplace:
+		err = k.replace(ctx, q.Argv)
+	default:
+		err = fmt.Errorf("operation %q is not known to keeper version %d", q.Op, protocolVersion)
+	}
+	if err != nil {
+		r.Err = err.Error()
+	}
+	return r
+}
+
+// watch streams until the connection ends.
+func (k *keeper) watch(ctx context.Context, p *peer, serial uint64) {
+	w := &watcher{wake: make(chan struct{}, 1)}
+	k.mu.Lock()
+	seen := k.snapshot()
+	k.watchers[w] = struct{}{}
+	k.mu.Unlock()
+	defer func() {
+		k.mu.Lock()
+		delete(k.watchers, w)
+		k.mu.Unlock()
+	}()
+	for {
+		if p.send(reply{Serial: serial, Seen: seen}) != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wake:
+		}
+		var over bool
+		if seen, over = w.take(); over {
+			k.mu.Lock()
+			seen = k.snapshot()
+			k.mu.Unlock()
+		}
+	}
+}
+
+// startAll starts a batch, a few at a time: preparing one overlaps with
+// forking another.
+func (k *keeper) startAll(tasks []plane.Assignment) error {
+	if len(tasks) == 1 {
+		return k.startOne(tasks[0])
+	}
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		first error
+		fails int
+		slots = make(chan struct{}, 2*runtime.NumCPU())
+	)
+	for _, a := range tasks {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if err := k.startOne(a); err != nil {
+				mu.Lock()
+				if fails++; first == nil {
+					first = err
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if fails > 1 {
+		return fmt.Errorf("%d of %d tasks could not be started; the first: %w", fails, len(tasks), first)
+	}
+	return first
+}
+
+// stop asks trees to end; see plane.Plane.
+func (k *keeper) stop(ids []core.TaskID, graceful graceTime) error {
+	var errs []error
+	for _, id := range ids {
+		if err := k.stopOne(id, graceful); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return joinFew(errs)
+}

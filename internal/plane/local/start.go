@@ -1,0 +1,260 @@
+//go:build linux
+
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+var (
+	errGone    = os.ErrNotExist
+	errLeaving = errors.New("the keeper is on its way out; ask again")
+)
+
+// startOne brings one task up. An error means that nothing was started and
+// nothing is kept: the caller may ask again.
+func (k *keeper) startOne(a plane.Assignment) error {
+	if err := checkTask(a.ID); err != nil {
+		return err
+	}
+	t := &task{id: a.ID, dir: k.task(a.ID), limited: a.Memory > 0}
+	t.obs = plane.Observation{ID: a.ID, State: core.TaskStarting, At: time.Now()}
+	k.mu.Lock()
+	if k.leaving {
+		k.mu.Unlock()
+		return errLeaving
+	}
+	if k.tasks[a.ID] != nil {
+		k.mu.Unlock()
+		return nil
+	}
+	k.tasks[a.ID] = t
+	k.starts.Add(1)
+	k.checkIdle()
+	k.mu.Unlock()
+	defer k.starts.Done()
+
+	// 1. Everything that the process needs, and the record that it may exist.
+	note, err := k.prepare(t, a)
+	if err == nil {
+		// 2. The process, and the record that it does.
+		err = k.launch(t, a, note)
+	}
+	var no *cannotRun
+	if errors.As(err, &no) {
+		k.refuse(t, no)
+		return nil
+	}
+	if err != nil {
+		k.undo(t)
+		return fmt.Errorf("start task %s: %w", a.ID, err)
+	}
+	// 3. Who asked for its end meanwhile gets it.
+	k.enforceStop(t, true)
+	return nil
+}
+
+// prepare makes the task's directory, output, group and private files.
+func (k *keeper) prepare(t *task, a plane.Assignment) (note string, err error) {
+	if err := os.MkdirAll(t.dir, 0o700); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(k.paths.log(t.id)), 0o700); err != nil {
+		return "", err
+	}
+	if t.group, note, err = k.groups.make(groupName(t.id), a.Memory, a.CPU); err != nil {
+		return "", err
+	}
+	if err := makeFiles(k.dir, t.dir, a); err != nil {
+		return "", err
+	}
+	if err := makeFIFO(filepath.Join(t.dir, fifoFile), a.UID, a.GID); err != nil {
+		return "", err
+	}
+	if t.out, err = k.openOutput(t); err != nil {
+		return "", err
+	}
+	rec := a
+	rec.Env, rec.Files = nil, nil
+	return note, writeRecord(t.dir, assignmentFile, assignmentRecord{Assignment: rec, Boot: k.boot, Group: t.group, At: t.obs.At})
+}
+
+func groupName(id core.TaskID) string {
+	return string(id.Workload) + "." + strconv.Itoa(id.Attempt) + "." + strconv.Itoa(id.Index)
+}
+
+func makeFiles(root, dir string, a plane.Assignment) error {
+	if len(a.Files) == 0 {
+		return nil
+	}
+	private := filepath.Join(dir, privateDir)
+	if err := os.MkdirAll(private, 0o700); err != nil {
+		return err
+	}
+	for _, f := range a.Files {
+		if f.Name == "" || f.Name != filepath.Base(f.Name) || f.Name == "." || f.Name == ".." {
+			return &cannotRun{fmt.Sprintf("private file %q: the name must be a plain file name", f.Name)}
+		}
+		if err := os.WriteFile(filepath.Join(private, f.Name), f.Data, 0o600); err != nil {
+			return err
+		}
+		if err := giveTo(filepath.Join(private, f.Name), a.UID, a.GID); err != nil {
+			return err
+		}
+	}
+	if a.UID == nil && a.GID == nil {
+		return nil
+	}
+	for d := dir; len(d) >= len(root); d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o711); err != nil { // the other user must get through
+			return err
+		}
+	}
+	return giveTo(private, a.UID, a.GID)
+}
+
+func giveTo(path string, uid, gid *uint32) error {
+	if uid == nil && gid == nil {
+		return nil
+	}
+	u, g := -1, -1
+	if uid != nil {
+		u = int(*uid)
+	}
+	if gid != nil {
+		g = int(*gid)
+	}
+	return os.Chown(path, u, g)
+}
+
+// launch forks. Between the fork and state.json only the marker in the
+// environment tells of the process, and recovery looks for it.
+func (k *keeper) launch(t *task, a plane.Assignment, note string) error {
+	env := taskEnv(t.dir, a)
+	if err := checkWorkdir(a.Workdir); err != nil {
+		return err
+	}
+	path, err := lookPath(a.Argv, a.Workdir, env)
+	if err != nil {
+		return err
+	}
+	attr, release, err := k.attributes(t, a, env)
+	if err != nil {
+		return err
+	}
+	defer release()
+	k.forking.RLock()
+	defer k.forking.RUnlock()
+	pid, err := forkIn(t.group.Memory, k.groups.v1Home, path, a.Argv, attr)
+	if err != nil {
+		return explainExec(err, path, a)
+	}
+	s, err := readStat(pid) // a zombie at worst: it is not reaped before we let go of forking
+	if err != nil {
+		k.log.Warn("cannot read the start time", "task", t.id, "pid", pid, "err", err)
+	}
+	now := time.Now()
+	if err := writeRecord(t.dir, stateFile, stateRecord{PID: pid, Start: s.start, At: now, Note: note}); err != nil {
+		k.log.Warn("cannot record the process", "task", t.id, "pid", pid, "err", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	t.pid, t.start = pid, s.start
+	t.obs.State, t.obs.At, t.obs.Message = core.TaskRunning, now, note
+	k.pids[pid] = t
+	k.publish(t.obs)
+	return nil
+}
+
+// attributes opens what the child inherits; release closes our side of it.
+// The descriptors are raw: package os would make the FIFO non-blocking, for
+// the child too.
+func (k *keeper) attributes(t *task, a plane.Assignment, env []string) (*syscall.ProcAttr, func(), error) {
+	out, err := unix.Open(filepath.Join(t.dir, fifoFile), unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the FIFO: %w", err)
+	}
+	release := func() { _ = unix.Close(out) }
+	sys := &syscall.SysProcAttr{Setsid: true, Credential: credential(a.UID, a.GID)}
+	if t.group.V2 != "" {
+		dir, err := unix.Open(t.group.V2, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			release()
+			return nil, nil, fmt.Errorf("open %s: %w", t.group.V2, err)
+		}
+		release = func() { _ = unix.Close(out); _ = unix.Close(dir) }
+		sys.UseCgroupFD, sys.CgroupFD = true, dir
+	}
+	files := []uintptr{k.null.Fd(), uintptr(out), uintptr(out)}
+	return &syscall.ProcAttr{Dir: a.Workdir, Env: env, Sys: sys, Files: files}, release, nil
+}
+
+// credential never leaves a foreign user our own groups: root's, in most cases.
+func credential(uid, gid *uint32) *syscall.Credential {
+	if uid == nil && gid == nil {
+		return nil
+	}
+	c := &syscall.Credential{Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid()), NoSetGroups: os.Getuid() != 0}
+	if uid != nil {
+		c.Uid, c.Gid = *uid, *uid
+		if u, err := user.LookupId(strconv.FormatUint(uint64(*uid), 10)); err == nil {
+			if g, err := strconv.ParseUint(u.Gid, 10, 32); err == nil {
+				c.Gid = uint32(g)
+			}
+		}
+	}
+	if gid != nil {
+		c.Gid = *gid
+	}
+	return c
+}
+
+// refuse makes an observation of what can never run.
+func (k *keeper) refuse(t *task, why *cannotRun) {
+	obs := plane.Observation{
+		ID: t.id, State: core.TaskFailed, Reason: string(lifecycle.ReasonContainerCannot), Message: why.text, At: time.Now(),
+	}
+	if err := replaceRecord(t.dir, exitFile, obs); err != nil {
+		k.log.Error("cannot record the end", "task", t.id, "err", err)
+	}
+	k.mu.Lock()
+	t.exited = true
+	k.mu.Unlock()
+	k.finish(t, obs)
+	removeEmpty(k.paths.log(t.id)) // it never began to write
+}
+
+// undo removes all traces of a task that was not started.
+func (k *keeper) undo(t *task) {
+	if t.out != nil {
+		t.out.finish("")
+	}
+	t.group.remove()
+	if err := removeTaskDir(t.dir); err != nil {
+		k.log.Error("cannot remove the records of a task that was not started", "task", t.id, "err", err)
+	}
+	removeEmpty(k.paths.log(t.id))
+	k.mu.Lock()
+	delete(k.tasks, t.id)
+	k.checkIdle()
+	k.mu.Unlock()
+}
+
+func removeEmpty(path string) {
+	if st, err := os.Stat(path); err == nil && st.Size() == 0 {
+		_ = os.Remove(path)
+	}
+}

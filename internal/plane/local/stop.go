@@ -1,0 +1,80 @@
+//go:build linux
+
+package local
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+type graceTime = time.Duration
+
+// stopOne records the wish, then acts on it: a keeper that dies between finds
+// the record and acts again.
+func (k *keeper) stopOne(id core.TaskID, grace graceTime) error {
+	deadline := time.Now().Add(max(grace, 0))
+	k.mu.Lock()
+	t := k.tasks[id]
+	if t == nil || t.ended || t.exited || !t.deadline.IsZero() && !deadline.Before(t.deadline) {
+		k.mu.Unlock()
+		return nil
+	}
+	first := t.deadline.IsZero()
+	t.deadline = deadline
+	forked := t.pid != 0
+	k.mu.Unlock()
+	err := replaceRecord(t.dir, stopFile, stopRecord{Deadline: deadline})
+	if forked { // else start looks at the deadline once it has
+		k.enforceStop(t, first)
+	}
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	return err
+}
+
+// enforceStop signals the tree and sets the alarm for the end of the grace.
+func (k *keeper) enforceStop(t *task, polite bool) {
+	k.mu.Lock()
+	if t.exited || t.deadline.IsZero() {
+		k.mu.Unlock()
+		return
+	}
+	grace := time.Until(t.deadline)
+	if t.alarm != nil {
+		t.alarm.Stop()
+	}
+	t.alarm = time.AfterFunc(max(grace, 0), func() { k.force(t) })
+	k.mu.Unlock()
+	if polite && grace > 0 {
+		k.signalTree(t, unix.SIGTERM)
+	}
+}
+
+// force kills until the main process has ended; what else is left is the
+// business of finish.
+func (k *keeper) force(t *task) {
+	for wait := time.Millisecond; ; wait = min(wait*2, time.Second) {
+		k.mu.Lock()
+		over := t.exited
+		k.mu.Unlock()
+		if over {
+			return
+		}
+		k.signalTree(t, unix.SIGKILL)
+		time.Sleep(wait)
+	}
+}
+
+// joinFew keeps an error of thousands of parts readable.
+func joinFew(errs []error) error {
+	if len(errs) > 3 {
+		errs = append(errs[:3:3], fmt.Errorf("and %d more", len(errs)-3))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,111 @@
+//go:build linux
+
+package local
+
+import (
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// members lists the processes of a task: what its v2 group holds; without one
+// the session of its main process, whatever carries its directory in the
+// environment, and all descendants of these. That misses only a process which
+// left the session, lost its parent and cleaned its environment.
+func (k *keeper) members(t *task) []int {
+	if t.group.V2 != "" {
+		return t.group.processes()
+	}
+	procs := allProcesses()
+	in := map[int]bool{}
+	// A pid is not given out again while it names a session. If it was, the
+	// session is gone and the newcomer is none of ours.
+	reused := slices.ContainsFunc(procs, func(p procStat) bool { return p.pid == t.pid && p.start != t.start })
+	for _, p := range procs {
+		if t.pid > 0 && p.session == t.pid && !reused || hasEnv(p.pid, t.marker()) {
+			in[p.pid] = true
+		}
+	}
+	for grew := len(in) > 0; grew; {
+		grew = false
+		for _, p := range procs {
+			if in[p.parent] && !in[p.pid] {
+				in[p.pid], grew = true, true
+			}
+		}
+	}
+	delete(in, k.pid)
+	pids := make([]int, 0, len(in))
+	for pid := range in {
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// signalTree sends sig to every process of the task. Stopped processes are
+// woken, for they could not act on it otherwise.
+func (k *keeper) signalTree(t *task, sig unix.Signal) {
+	if sig == unix.SIGKILL && t.group.V2 != "" {
+		t.group.kill()
+		return
+	}
+	for _, pid := range k.members(t) {
+		killProcess(pid, sig)
+		if sig != unix.SIGKILL {
+			killProcess(pid, unix.SIGCONT)
+		}
+	}
+}
+
+// killTree ends what the main process left behind, and returns when nothing is
+// left. A process that the kernel cannot end keeps the task from ending: its
+// devices are not free.
+func (k *keeper) killTree(t *task) {
+	if k.treeGone(t) {
+		return
+	}
+	started := time.Now()
+	complained := false
+	for wait := 200 * time.Microsecond; ; wait = min(wait*2, time.Second) {
+		k.signalTree(t, unix.SIGKILL)
+		time.Sleep(wait)
+		if k.treeGone(t) {
+			return
+		}
+		if !complained && time.Since(started) > 10*time.Second {
+			complained = true
+			k.log.Warn("processes do not end after SIGKILL", "task", t.id, "pids", k.members(t))
+		}
+	}
+}
+
+func (k *keeper) treeGone(t *task) bool {
+	if t.group.V2 != "" {
+		return t.group.remove()
+	}
+	return (k.noOrphans(t) || len(k.members(t)) == 0) && t.group.remove()
+}
+
+// noOrphans is the cheap answer for machines without v2 groups: the kernel
+// hands what a dead main process leaves to us, its subreaper. If all our
+// children are main processes, nothing was left.
+func (k *keeper) noOrphans(t *task) bool {
+	if t.adopted { // its orphans went elsewhere
+		return false
+	}
+	children, ok := ownChildren()
+	if !ok {
+		return false
+	}
+	k.forking.Lock() // a child that is being forked is not in the table yet
+	defer k.forking.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, pid := range children {
+		if k.pids[pid] == nil {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,153 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"math/rand"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/plane/fake"
+	"github.com/musterhq/muster/internal/server"
+	"github.com/musterhq/muster/internal/store/memstore"
+)
+
+const patience = time.Minute
+
+// world is a real control plane over a fake plane, served on a real socket.
+type world struct {
+	t      *testing.T
+	server *server.Server
+	plane  *fake.Plane
+	http   *http.Client
+	tcp    string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, plane: fake.New("fake", time.Now, []core.Node{fake.Node("node-1", 4000, 8<<30, 2, "Fake A100")})}
+	random := rand.New(rand.NewSource(1))
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	ctl, err := control.New(context.Background(), control.Deps{
+		Store: memstore.New(), Holder: "test", Log: log, Elapsed: func() time.Duration { return 0 }, Images: true,
+		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 },
+	}, []plane.Plane{w.plane}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- ctl.Run(ctx) }()
+	w.server = server.New(server.Config{
+		Control: ctl, Clock: time.Now, Log: log, Token: "secret",
+		Version: api.Version{Version: "test", Go: "go", API: "v1"}, Status: api.ServerStatus{PID: 1, DataDir: "d"},
+	})
+	socket := filepath.Join(t.TempDir(), "s")
+	unix, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.tcp = "http://" + tcp.Addr().String()
+	hs := w.server.Listener()
+	go hs.Serve(unix) //nolint:errcheck // it ends with the test
+	go hs.Serve(tcp)  //nolint:errcheck // it ends with the test
+	t.Cleanup(func() {
+		w.server.Close()
+		hs.Close()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	w.http = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}}
+	<-ctl.Ready()
+	return w
+}
+
+// call sends one request and decodes the answer into out, whatever its status.
+func (w *world) call(method, path, body string, out any, header ...string) *http.Response {
+	w.t.Helper()
+	req, err := http.NewRequest(method, "http://muster"+path, strings.NewReader(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := w.http.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	switch out := out.(type) {
+	case nil:
+	case *string:
+		*out = string(text)
+	default:
+		if err := json.Unmarshal(text, out); err != nil {
+			w.t.Fatalf("%s %s answered %s: %v", method, path, text, err)
+		}
+	}
+	return resp
+}
+
+func (w *world) submit(doc string) api.Workload {
+	w.t.Helper()
+	var out api.Workload
+	if resp := w.call("POST", "/v1/projects/-/workloads", doc, &out); resp.StatusCode != http.StatusCreated {
+		w.t.Fatalf("%s was answered with %s", doc, resp.Status)
+	}
+	return out
+}
+
+func (w *world) await(name, phase string) api.Workload {
+	w.t.Helper()
+	var out api.Workload
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		out = api.Workload{}
+		w.call("GET", "/v1/projects/default/workloads/"+name, "", &out)
+		if out.Phase == phase {
+			return out
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%s is %s (%s), want %s", name, out.Phase, out.Message, phase)
+		}
+	}
+}
+
+// refused expects a problem.
+func (w *world) refused(method, path, body string, status int, code string, header ...string) api.Problem {
+	w.t.Helper()
+	var p api.Problem
+	resp := w.call(method, path, body, &p, header...)
+	if resp.StatusCode != status || p.Code != code || p.Status != status {
+		w.t.Errorf("%s %s: %d %s %q, want %d %s", method, path, resp.StatusCode, p.Code, p.Detail, status, code)
+	}
+	if ct := resp.Header.Get("Content-Type"); ct != "application/problem+json" {
+		w.t.Errorf("%s %s: a problem came as %q", method, path, ct)
+	}
+	if p.Detail == "" || p.Hint == "" {
+		w.t.Errorf("%s %s: the problem does not say what and what next: %+v", method, path, p)
+	}
+	return p
+}

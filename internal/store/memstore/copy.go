@@ -1,0 +1,66 @@
+package memstore
+
+import (
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+// kept is t as a store gives it back: UTC, whole microseconds.
+func kept(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return time.UnixMicro(t.UnixMicro()).UTC()
+}
+
+func keptPointer[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
+}
+
+// keptList copies a list; an empty one becomes nil, as after a database.
+func keptList[T any](list []T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	return slices.Clone(list)
+}
+
+// keptWorkload copies w but for its document, which is never changed.
+func keptWorkload(w *core.Workload) *core.Workload {
+	c := *w
+	c.CreatedAt, c.StartedAt, c.EndedAt = kept(w.CreatedAt), kept(w.StartedAt), kept(w.EndedAt)
+	c.PhaseAt, c.WakeAt = kept(w.PhaseAt), kept(w.WakeAt)
+	c.Conditions = keptList(w.Conditions)
+	for i := range c.Conditions {
+		c.Conditions[i].Since = kept(c.Conditions[i].Since)
+	}
+	c.Attempts = keptList(w.Attempts)
+	for i := range c.Attempts {
+		a := &c.Attempts[i]
+		a.QueuedAt, a.StartedAt = kept(a.QueuedAt), kept(a.StartedAt)
+		a.RunningAt, a.EndedAt = kept(a.RunningAt), kept(a.EndedAt)
+		a.ExitCode, a.Culprit, a.Todo = keptPointer(a.ExitCode), keptPointer(a.Culprit), keptList(a.Todo)
+	}
+	return &c
+}
+
+func keptTask(t *core.Task) core.Task {
+	c := *t
+	c.PlacedAt, c.StartedAt = kept(t.PlacedAt), kept(t.StartedAt)
+	c.EndedAt, c.RestartedAt = kept(t.EndedAt), kept(t.RestartedAt)
+	c.ExitCode, c.Devices = keptPointer(t.ExitCode), keptList(t.Devices)
+	return c
+}
+
+// shown is a copy that a reader may keep and change at its top level.
+func shown(w *core.Workload) *core.Workload {
+	c := *w
+	c.Conditions, c.Attempts = slices.Clone(w.Conditions), slices.Clone(w.Attempts)
+	return &c
+}

@@ -1,0 +1,222 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/store"
+)
+
+// usualPage is the size of a page that asks for none.
+const usualPage = 100
+
+// reading begins a read: it fails when the caller has given up.
+func (s *Store) reading(ctx context.Context, what string) (done func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	s.mu.RLock()
+	return s.mu.RUnlock, nil
+}
+
+// Live implements store.Store.
+func (s *Store) Live(ctx context.Context) ([]store.Entry, error) {
+	done, err := s.reading(ctx, "reading the live workloads")
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var all []store.Entry
+	for _, w := range s.byAge {
+		if !w.Phase.End() || !w.WakeAt.IsZero() {
+			all = append(all, store.Entry{Workload: shown(w), Tasks: s.tasksOf(w.ID, w.Attempt)})
+		}
+	}
+	return all, nil
+}
+
+// Counters implements store.Store.
+func (s *Store) Counters(ctx context.Context) (store.Counters, error) {
+	done, err := s.reading(ctx, "reading the counters")
+	if err != nil {
+		return store.Counters{}, err
+	}
+	defer done()
+	return s.seq, nil
+}
+
+// Workload implements store.Store.
+func (s *Store) Workload(ctx context.Context, id core.WorkloadID) (*core.Workload, error) {
+	done, err := s.reading(ctx, "workload "+string(id))
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	w, ok := s.byID[id]
+	if !ok {
+		return nil, fmt.Errorf("workload %s: %w", id, store.ErrNotFound)
+	}
+	return shown(w), nil
+}
+
+// ByName implements store.Store.
+func (s *Store) ByName(ctx context.Context, p core.ProjectID, n string) (*core.Workload, error) {
+	done, err := s.reading(ctx, "workload "+n+" of project "+string(p))
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	id, ok := s.byName[name{p, n}]
+	if !ok {
+		return nil, fmt.Errorf("workload %s of project %s: %w", n, p, store.ErrNotFound)
+	}
+	return shown(s.byID[id]), nil
+}
+
+// List implements store.Store.
+func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
+	done, err := s.reading(ctx, "listing workloads")
+	if err != nil {
+		return store.Page{}, err
+	}
+	defer done()
+	limit := q.Limit
+	if limit <= 0 {
+		limit = usualPage
+	}
+	var page store.Page
+	for _, w := range slices.Backward(s.byAge) {
+		if !matches(w, q) {
+			continue
+		}
+		if len(page.Items) == limit { // one more tells that another page follows
+			page.Next = page.Items[limit-1].Seq
+			break
+		}
+		page.Items = append(page.Items, shown(w))
+	}
+	return page, nil
+}
+
+func matches(w *core.Workload, q store.Query) bool {
+	switch {
+	case w.Phase == lifecycle.Deleted && !q.Deleted,
+		q.Live && w.Phase.End(),
+		q.Cursor > 0 && w.Seq >= q.Cursor,
+		q.Project != "" && w.Project != q.Project,
+		q.User != "" && w.User != q.User,
+		!strings.HasPrefix(w.Name, q.Prefix),
+		len(q.Kinds) > 0 && !slices.Contains(q.Kinds, w.Kind),
+		len(q.Phases) > 0 && !slices.Contains(q.Phases, w.Phase),
+		!q.Since.IsZero() && w.CreatedAt.Before(q.Since),
+		!q.Before.IsZero() && !w.CreatedAt.Before(q.Before):
+		return false
+	}
+	for k, v := range q.Labels {
+		if have, ok := w.Spec.Labels[k]; !ok || have != v {
+			return false
+		}
+	}
+	return true
+}
+
+// Tasks implements store.Store.
+func (s *Store) Tasks(ctx context.Context, id core.WorkloadID, attempt int) ([]core.Task, error) {
+	done, err := s.reading(ctx, "reading the tasks of workload "+string(id))
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return s.tasksOf(id, attempt), nil
+}
+
+func (s *Store) tasksOf(id core.WorkloadID, attempt int) []core.Task {
+	var of []core.Task
+	for i := range s.tasks[id] {
+		if t := &s.tasks[id][i]; attempt < 0 || t.ID.Attempt == attempt {
+			of = append(of, *t)
+		}
+	}
+	return of
+}
+
+// Transitions implements store.Store.
+func (s *Store) Transitions(ctx context.Context, id core.WorkloadID, after int64, limit int) ([]core.Transition, error) {
+	done, err := s.reading(ctx, "reading transitions")
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	all := s.steps
+	if id != "" {
+		all = s.stepsOf[id]
+	}
+	i, _ := slices.BinarySearchFunc(all, after+1, bySeq)
+	all = all[i:]
+	if limit > 0 && len(all) > limit {
+		all = all[:limit]
+	}
+	return keptList(all), nil
+}
+
+// ChangedSince implements store.Store. As in a database, a page goes on beyond
+// limit to the end of its last revision.
+func (s *Store) ChangedSince(ctx context.Context, rev core.Revision, limit int) ([]*core.Workload, error) {
+	done, err := s.reading(ctx, "reading what has changed")
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var all []*core.Workload
+	for _, w := range s.byAge {
+		if w.Rev > rev {
+			all = append(all, w)
+		}
+	}
+	slices.SortFunc(all, func(a, b *core.Workload) int { return cmp.Or(cmp.Compare(a.Rev, b.Rev), cmp.Compare(a.Seq, b.Seq)) })
+	if limit > 0 && len(all) > limit {
+		end := limit
+		for end < len(all) && all[end].Rev == all[limit-1].Rev {
+			end++
+		}
+		all = all[:end]
+	}
+	for i := range all {
+		all[i] = shown(all[i])
+	}
+	return all, nil
+}
+
+// Projects implements store.Store.
+func (s *Store) Projects(ctx context.Context) ([]core.Project, error) {
+	done, err := s.reading(ctx, "reading the projects")
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var all []core.Project
+	for _, id := range slices.Sorted(maps.Keys(s.projects)) {
+		all = append(all, s.projects[id])
+	}
+	return all, nil
+}
+
+// Remembered implements store.Store.
+func (s *Store) Remembered(ctx context.Context, by, key string) (core.WorkloadID, string, error) {
+	done, err := s.reading(ctx, "an idempotency key of "+by)
+	if err != nil {
+		return "", "", err
+	}
+	defer done()
+	k, ok := s.keys[user{by, key}]
+	if !ok {
+		return "", "", fmt.Errorf("idempotency key %q of user %q: %w", key, by, store.ErrNotFound)
+	}
+	return k.Workload, k.Hash, nil
+}

@@ -1,0 +1,274 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/store"
+)
+
+// Commit implements store.Store. Rows are written in the order of the batch,
+// after ForgetKeysBefore; a later version of a workload may follow an earlier
+// one in the same batch. A key that is remembered already, a name that is
+// taken and a project's second workload of a name fail with store.ErrExists; a
+// transition whose Seq is taken fails with store.ErrConflict.
+func (s *Store) Commit(ctx context.Context, term store.Term, b *store.Batch) (core.Revision, error) {
+	if b == nil {
+		b = new(store.Batch)
+	}
+	// Encoded before it is one's turn: the transaction is as short as can be.
+	rows, err := encode(b)
+	if err != nil {
+		return 0, fmt.Errorf("commit: %w", err)
+	}
+	c := commit{w: s.w, ctx: ctx, rows: rows}
+	if err := s.w.transact(ctx, func() error { return c.write(term, b) }); err != nil {
+		return 0, s.fail("commit", err)
+	}
+	return core.Revision(c.revision), nil
+}
+
+// rows are the parts of a batch that are stored as JSON.
+type rows struct {
+	statuses, specs, tasks, projects []string // a spec is empty for what is not new
+}
+
+func encode(b *store.Batch) (r rows, err error) {
+	r.statuses, r.specs = make([]string, len(b.Workloads)), make([]string, len(b.Workloads))
+	for i, w := range b.Workloads {
+		if err := check(w); err != nil {
+			return r, err
+		}
+		if r.statuses[i], err = encodeStatus(w); err != nil {
+			return r, fmt.Errorf("workload %s: %w", w.ID, err)
+		}
+		if w.Version > 1 {
+			continue
+		}
+		if r.specs[i], err = encodeSpec(w.Spec); err != nil {
+			return r, fmt.Errorf("workload %s: its document: %w", w.ID, err)
+		}
+	}
+	r.tasks = make([]string, len(b.Tasks))
+	for i, t := range b.Tasks {
+		if t == nil || t.ID.Workload == "" || t.ID.Attempt < 0 || t.ID.Index < 0 {
+			return r, fmt.Errorf("task %d of the batch: it has no complete id", i)
+		}
+		if r.tasks[i], err = encodeTask(t); err != nil {
+			return r, fmt.Errorf("task %s: %w", t.ID, err)
+		}
+	}
+	r.projects = make([]string, len(b.Projects))
+	for i := range b.Projects {
+		if b.Projects[i].ID == "" {
+			return r, fmt.Errorf("project %d of the batch: it has no name", i)
+		}
+		if r.projects[i], err = encodeProject(&b.Projects[i]); err != nil {
+			return r, fmt.Errorf("project %s: %w", b.Projects[i].ID, err)
+		}
+	}
+	for i := range b.Transitions {
+		if t := &b.Transitions[i]; t.Seq <= 0 || t.Workload == "" {
+			return r, fmt.Errorf("transition %d of the batch: seq %d of workload %q; "+
+				"seq must be positive and the workload named", i, t.Seq, t.Workload)
+		}
+	}
+	return r, nil
+}
+
+// check refuses what could be written and not be trusted when read.
+func check(w *core.Workload) error {
+	switch {
+	case w == nil:
+		return errors.New("a workload of the batch is nil")
+	case w.ID == "":
+		return fmt.Errorf("workload with seq %d: ID is empty", w.Seq)
+	case w.Seq <= 0:
+		return fmt.Errorf("workload %s: Seq is %d; it counts from 1", w.ID, w.Seq)
+	case w.Version <= 0:
+		return fmt.Errorf("workload %s: Version is %d; it counts from 1", w.ID, w.Version)
+	case !w.Phase.Known():
+		return fmt.Errorf("workload %s: Phase %q is none of lifecycle.Phases", w.ID, w.Phase)
+	case w.Version == 1 && w.Spec == nil:
+		return fmt.Errorf("workload %s: Spec is nil; the first version carries it", w.ID)
+	case math.IsNaN(w.GPUSeconds) || math.IsInf(w.GPUSeconds, 0):
+		return fmt.Errorf("workload %s: GPUSeconds is %g; it must be a number", w.ID, w.GPUSeconds)
+	}
+	return nil
+}
+
+// commit is one Commit in its transaction.
+type commit struct {
+	w        *writer
+	ctx      context.Context // asked between rows, see transact
+	rows     rows
+	revision int64
+}
+
+func (c *commit) write(term store.Term, b *store.Batch) error {
+	err := c.w.stamp.QueryRowContext(context.Background(), int64(term)).Scan(&c.revision)
+	if errors.Is(err, sql.ErrNoRows) {
+		return c.termLost(term)
+	}
+	if err != nil {
+		return err
+	}
+	if !b.ForgetKeysBefore.IsZero() {
+		if err := run(c.w.forget, b.ForgetKeysBefore.UnixMicro()); err != nil {
+			return err
+		}
+	}
+	for i, w := range b.Workloads {
+		if err := c.workload(w, c.rows.statuses[i], c.rows.specs[i]); err != nil {
+			return err
+		}
+	}
+	for i, t := range b.Tasks {
+		err := c.row(c.w.putTask, clean(t.ID.Workload), int64(t.ID.Attempt), int64(t.ID.Index), c.rows.tasks[i])
+		if err != nil {
+			return err
+		}
+	}
+	for i := range b.Projects {
+		if err := c.row(c.w.putProject, clean(b.Projects[i].ID), c.rows.projects[i]); err != nil {
+			return err
+		}
+	}
+	if err := c.transitions(b.Transitions); err != nil {
+		return err
+	}
+	return c.keys(b.Keys)
+}
+
+func (c *commit) transitions(all []core.Transition) error {
+	for i := range all {
+		t := &all[i]
+		err := c.row(c.w.insertTransition, t.Seq, clean(t.Workload), int64(t.Attempt), clean(t.From), clean(t.Event),
+			clean(t.To), clean(t.Target), clean(t.Reason), clean(t.Message), clean(t.Actor), micros(t.At))
+		if isDuplicate(err) {
+			return fmt.Errorf("transition %d of workload %s: its Seq is taken: %w", t.Seq, t.Workload, store.ErrConflict)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *commit) keys(all []store.Key) error {
+	for i := range all {
+		k := &all[i]
+		err := c.row(c.w.insertKey, clean(k.User), clean(k.Key), clean(k.Hash), clean(k.Workload), k.At.UnixMicro())
+		if isDuplicate(err) {
+			return fmt.Errorf("idempotency key %q of user %q: %w", k.Key, k.User, store.ErrExists)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// row writes one row, unless the caller has given up.
+func (c *commit) row(s *sql.Stmt, args ...any) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	return run(s, args...)
+}
+
+func (c *commit) termLost(term store.Term) error {
+	var now int64
+	var holder string
+	if err := c.w.held.QueryRowContext(context.Background()).Scan(&now, &holder); err != nil {
+		return err
+	}
+	return fmt.Errorf("term %d is over, term %d is held by %q: %w", term, now, holder, store.ErrTermLost)
+}
+
+func (c *commit) workload(w *core.Workload, status, document string) error {
+	live := !w.Phase.End()
+	awake, deleted := number(live || !w.WakeAt.IsZero()), number(w.Phase == lifecycle.Deleted)
+	if w.Version > 1 {
+		return c.update(w, number(live), awake, deleted, status)
+	}
+	err := c.row(c.w.insertWorkload, w.Seq, clean(w.ID), c.revision, w.Version, clean(w.Project), clean(w.Name),
+		clean(w.Kind), clean(w.User), string(w.Phase), number(live), awake, deleted, int64(w.Attempt),
+		micros(w.CreatedAt), micros(w.EndedAt), status)
+	if isDuplicate(err) {
+		return c.taken(w)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.row(c.w.insertSpec, w.Seq, document); err != nil {
+		return err
+	}
+	for name, value := range w.Spec.Labels {
+		if err := c.row(c.w.insertLabel, clean(name), clean(value), w.Seq); err != nil && !isDuplicate(err) {
+			return err // a duplicate: two names that differ only in invalid text
+		}
+	}
+	return nil
+}
+
+func (c *commit) update(w *core.Workload, live, awake, deleted int64, status string) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	result, err := c.w.updateWorkload.ExecContext(context.Background(), c.revision, w.Version, string(w.Phase), live,
+		awake, deleted, int64(w.Attempt), micros(w.EndedAt), status, w.Seq, clean(w.ID), w.Version-1,
+		clean(w.Project), clean(w.Name), clean(w.Kind), clean(w.User))
+	if isDuplicate(err) {
+		return c.taken(w)
+	}
+	if err != nil {
+		return err
+	}
+	changed, err := result.RowsAffected()
+	if err != nil || changed == 1 {
+		return err
+	}
+	return c.explain(w)
+}
+
+// taken says what of w another row has already.
+func (c *commit) taken(w *core.Workload) error {
+	var other string
+	err := c.w.sameName.QueryRowContext(context.Background(), clean(w.Name), clean(w.Project)).Scan(&other)
+	if err == nil && other != clean(w.ID) {
+		return fmt.Errorf("workload %s: the name %q of project %q belongs to workload %s: %w",
+			w.ID, w.Name, w.Project, other, store.ErrExists)
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	return c.explain(w)
+}
+
+// explain says why w does not follow what is stored.
+func (c *commit) explain(w *core.Workload) error {
+	var seq, version int64
+	var id, project, name, kind, user string
+	err := c.w.sameID.QueryRowContext(context.Background(), clean(w.ID), w.Seq).
+		Scan(&seq, &id, &version, &project, &name, &kind, &user)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return fmt.Errorf("workload %s: version %d of a workload that is not stored: %w", w.ID, w.Version, store.ErrConflict)
+	case err != nil:
+		return err
+	case id != clean(w.ID):
+		return fmt.Errorf("workload %s: Seq %d belongs to workload %s: %w", w.ID, w.Seq, id, store.ErrConflict)
+	case version != w.Version-1:
+		return fmt.Errorf("workload %s: version %d does not follow the stored version %d: %w",
+			w.ID, w.Version, version, store.ErrConflict)
+	}
+	return fmt.Errorf("workload %s: its Seq, Project, Name, Kind and User were written once as %d, %q, %q, %q, %q; "+
+		"version %d says %d, %q, %q, %q, %q", w.ID, seq, project, name, kind, user,
+		w.Version, w.Seq, w.Project, w.Name, w.Kind, w.User)
+}

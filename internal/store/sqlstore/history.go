@@ -1,0 +1,82 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"math"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// Tasks implements store.Store.
+func (s *Store) Tasks(ctx context.Context, id core.WorkloadID, attempt int) ([]core.Task, error) {
+	var rows *sql.Rows
+	var err error
+	if attempt < 0 {
+		rows, err = s.r.tasksOfAll.QueryContext(ctx, clean(id))
+	} else {
+		rows, err = s.r.tasks.QueryContext(ctx, clean(id), int64(attempt))
+	}
+	all, err := collect(rows, err, scanTask)
+	return all, s.fail("reading the tasks of workload "+string(id), err)
+}
+
+func scanTask(rows *sql.Rows) (core.Task, error) {
+	var t core.Task
+	var body []byte
+	if err := rows.Scan((*string)(&t.ID.Workload), &t.ID.Attempt, &t.ID.Index, &body); err != nil {
+		return t, err
+	}
+	if err := json.Unmarshal(body, &t); err != nil {
+		return t, unreadable("task "+t.ID.String(), err)
+	}
+	return t, nil
+}
+
+// Transitions implements store.Store.
+func (s *Store) Transitions(ctx context.Context, id core.WorkloadID, after int64, limit int) ([]core.Transition, error) {
+	most := int64(limit)
+	if limit <= 0 {
+		most = math.MaxInt64
+	}
+	var rows *sql.Rows
+	var err error
+	if id == "" {
+		rows, err = s.r.transitions.QueryContext(ctx, after, most)
+	} else {
+		rows, err = s.r.transitionsOf.QueryContext(ctx, clean(id), after, most)
+	}
+	all, err := collect(rows, err, scanTransition)
+	return all, s.fail("reading transitions", err)
+}
+
+func scanTransition(rows *sql.Rows) (core.Transition, error) {
+	var t core.Transition
+	var from, event, to, target, reason string
+	var at sql.NullInt64
+	err := rows.Scan(&t.Seq, (*string)(&t.Workload), &t.Attempt, &from, &event, &to, &target, &reason,
+		&t.Message, &t.Actor, &at)
+	t.From, t.Event, t.To, t.Target = lifecycle.Phase(from), lifecycle.Event(event), lifecycle.Phase(to), lifecycle.Phase(target)
+	t.Reason, t.At = lifecycle.Reason(reason), instant(at)
+	return t, err
+}
+
+// Projects implements store.Store.
+func (s *Store) Projects(ctx context.Context) ([]core.Project, error) {
+	rows, err := s.r.projects.QueryContext(ctx)
+	all, err := collect(rows, err, func(rows *sql.Rows) (core.Project, error) {
+		var p core.Project
+		var id string
+		var body []byte
+		if err := rows.Scan(&id, &body); err != nil {
+			return p, err
+		}
+		if err := json.Unmarshal(body, &p); err != nil {
+			return p, unreadable("project "+id, err)
+		}
+		return p, nil
+	})
+	return all, s.fail("reading the projects", err)
+}

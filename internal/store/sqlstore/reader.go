@@ -1,0 +1,104 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/store"
+)
+
+// columns are those of scanWorkload, from workloads w and specs s.
+const columns = `w.seq, w.id, w.rev, w.version, w.project, w.name, w.kind, w.user_name, w.phase, w.attempt,
+	w.created_us, w.ended_us, w.status, s.document`
+
+const withSpecs = ` FROM workloads w JOIN specs s ON s.seq = w.seq `
+
+const taskColumns = `SELECT t.workload, t.attempt, t.idx, t.body FROM `
+
+const transitionColumns = `SELECT seq, workload, attempt, from_phase, event, to_phase, target, reason, message,
+	actor, at_us FROM transitions WHERE `
+
+// reader holds the statements of the reading connections.
+type reader struct {
+	db  *sql.DB
+	all []*sql.Stmt
+
+	counters, workload, byName, changed                     *sql.Stmt
+	awake, awakeTasks, tasks, tasksOfAll, projects, recalls *sql.Stmt
+	transitions, transitionsOf                              *sql.Stmt
+}
+
+func newReader(ctx context.Context, db *sql.DB, d dialect) (*reader, error) {
+	r := &reader{db: db}
+	for _, q := range readerQueries(r, d) {
+		stmt, err := db.PrepareContext(ctx, q.text)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(r.all))
+		}
+		*q.to, r.all = stmt, append(r.all, stmt)
+	}
+	return r, nil
+}
+
+// query is the text of one statement, and where it goes once it is prepared.
+type query struct {
+	to   **sql.Stmt
+	text string
+}
+
+func readerQueries(r *reader, d dialect) []query {
+	return []query{
+		{&r.counters, `SELECT (SELECT COALESCE(MAX(seq), 0) FROM workloads),
+			(SELECT COALESCE(MAX(seq), 0) FROM transitions), (SELECT revision FROM meta WHERE one = 1)`},
+		{&r.workload, `SELECT ` + columns + withSpecs + `WHERE w.id = $1`},
+		{&r.byName, `SELECT ` + columns + withSpecs + `WHERE w.name = $1 AND w.project = $2 AND w.deleted = 0`},
+		// Whole revisions: the page ends with the last workload of the
+		// revision in which its limit falls.
+		{&r.changed, `SELECT ` + columns + withSpecs + `WHERE w.rev > $1 AND w.rev <= COALESCE(
+			(SELECT c.rev FROM workloads c WHERE c.rev > $1 ORDER BY c.rev LIMIT 1 OFFSET $2), 9223372036854775807)
+			ORDER BY w.rev, w.seq`},
+		{&r.awake, `SELECT ` + columns + withSpecs + `WHERE w.awake = 1 ORDER BY w.seq`},
+		{&r.awakeTasks, taskColumns + `workloads w` + d.use("workloads_awake") +
+			` JOIN tasks t ON t.workload = w.id AND t.attempt = w.attempt
+			WHERE w.awake = 1 ORDER BY w.seq, t.idx`},
+		{&r.tasks, taskColumns + `tasks t WHERE t.workload = $1 AND t.attempt = $2 ORDER BY t.idx`},
+		{&r.tasksOfAll, taskColumns + `tasks t WHERE t.workload = $1 ORDER BY t.attempt, t.idx`},
+		{&r.projects, `SELECT id, body FROM projects ORDER BY id`},
+		{&r.recalls, `SELECT workload, hash FROM keys WHERE user_name = $1 AND key = $2`},
+		{&r.transitions, transitionColumns + `seq > $1 ORDER BY seq LIMIT $2`},
+		{&r.transitionsOf, transitionColumns + `workload = $1 AND seq > $2 ORDER BY seq LIMIT $3`},
+	}
+}
+
+// Counters implements store.Store.
+func (s *Store) Counters(ctx context.Context) (store.Counters, error) {
+	var c store.Counters
+	err := s.r.counters.QueryRowContext(ctx).Scan(&c.Workload, &c.Transition, &c.Revision)
+	return c, s.fail("reading the counters", err)
+}
+
+// Remembered implements store.Store.
+func (s *Store) Remembered(ctx context.Context, user, key string) (core.WorkloadID, string, error) {
+	var id, hash string
+	err := s.r.recalls.QueryRowContext(ctx, clean(user), clean(key)).Scan(&id, &hash)
+	return core.WorkloadID(id), hash, s.fail("looking for an idempotency key", err)
+}
+
+// collect reads every row with scan.
+func collect[T any](rows *sql.Rows, err error, scan func(*sql.Rows) (T, error)) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, rows.Err()
+}

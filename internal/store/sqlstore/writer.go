@@ -1,0 +1,124 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+// writer is the one connection that writes, with its statements.
+type writer struct {
+	turn  chan struct{} // holds one token; who has it may use the rest
+	conn  *sql.Conn
+	all   []*sql.Stmt // everything below
+	begin *sql.Stmt
+	end   *sql.Stmt
+	undo  *sql.Stmt
+
+	acquire, stamp, forget                           *sql.Stmt
+	insertWorkload, updateWorkload, sameID, sameName *sql.Stmt
+	insertSpec, insertLabel                          *sql.Stmt
+	putTask, putProject, insertTransition, insertKey *sql.Stmt
+	held                                             *sql.Stmt
+}
+
+func newWriter(ctx context.Context, conn *sql.Conn, d dialect) (*writer, error) {
+	w := &writer{turn: make(chan struct{}, 1), conn: conn}
+	for _, q := range []query{
+		{&w.begin, d.begin},
+		{&w.end, "COMMIT"},
+		{&w.undo, "ROLLBACK"},
+		{&w.acquire, `UPDATE meta SET term = term + 1, holder = $1 WHERE one = 1 RETURNING term`},
+		{&w.stamp, `UPDATE meta SET revision = revision + 1 WHERE one = 1 AND term = $1 RETURNING revision`},
+		{&w.held, `SELECT term, holder FROM meta WHERE one = 1`},
+		{&w.forget, `DELETE FROM keys WHERE at_us < $1`},
+		{&w.insertWorkload, `INSERT INTO workloads (seq, id, rev, version, project, name, kind, user_name,
+			phase, live, awake, deleted, attempt, created_us, ended_us, status)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`},
+		{&w.updateWorkload, `UPDATE workloads SET rev = $1, version = $2, phase = $3, live = $4, awake = $5,
+			deleted = $6, attempt = $7, ended_us = $8, status = $9
+			WHERE seq = $10 AND id = $11 AND version = $12
+			AND project = $13 AND name = $14 AND kind = $15 AND user_name = $16`},
+		{&w.sameID, `SELECT seq, id, version, project, name, kind, user_name FROM workloads
+			WHERE id = $1 OR seq = $2 ORDER BY id = $1 DESC LIMIT 1`},
+		{&w.sameName, `SELECT id FROM workloads WHERE name = $1 AND project = $2 AND deleted = 0`},
+		{&w.insertSpec, `INSERT INTO specs (seq, document) VALUES ($1, $2)`},
+		{&w.insertLabel, `INSERT INTO labels (name, value, seq) VALUES ($1, $2, $3)`},
+		{&w.putTask, `INSERT INTO tasks (workload, attempt, idx, body) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (workload, attempt, idx) DO UPDATE SET body = excluded.body`},
+		{&w.putProject, `INSERT INTO projects (id, body) VALUES ($1, $2)
+			ON CONFLICT (id) DO UPDATE SET body = excluded.body`},
+		{&w.insertTransition, `INSERT INTO transitions (seq, workload, attempt, from_phase, event, to_phase,
+			target, reason, message, actor, at_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`},
+		{&w.insertKey, `INSERT INTO keys (user_name, key, hash, workload, at_us) VALUES ($1, $2, $3, $4, $5)`},
+	} {
+		var err error
+		if *q.to, err = conn.PrepareContext(ctx, q.text); err != nil {
+			return nil, errors.Join(err, closeAll(w.all))
+		}
+		w.all = append(w.all, *q.to)
+	}
+	w.turn <- struct{}{}
+	return w, nil
+}
+
+// transact runs do in a transaction: all of it is durable when transact
+// returns nil, and nothing of it happened when it returns an error. Once it
+// has begun ctx is looked at between statements and never inside one, so that
+// no answer leaves open whether a commit happened.
+func (w *writer) transact(ctx context.Context, do func() error) (err error) {
+	select {
+	case <-w.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { w.turn <- struct{}{} }()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if w.conn == nil {
+		return errClosed
+	}
+	if err := run(w.begin); err != nil {
+		return err
+	}
+	if err = do(); err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		err = run(w.end)
+	}
+	if err != nil {
+		_ = run(w.undo) // it fails where the engine has undone it already
+	}
+	return err
+}
+
+var errClosed = errors.New("the database is closed")
+
+// close waits for the commit in progress. A statement left open would keep the
+// connection from folding the log in.
+func (w *writer) close() error {
+	<-w.turn
+	defer func() { w.turn <- struct{}{} }()
+	if w.conn == nil {
+		return nil
+	}
+	err := closeAll(w.all)
+	err = errors.Join(err, w.conn.Close())
+	w.conn = nil
+	return err
+}
+
+func closeAll(stmts []*sql.Stmt) error {
+	var err error
+	for _, s := range stmts {
+		err = errors.Join(err, s.Close())
+	}
+	return err
+}
+
+func run(s *sql.Stmt, args ...any) error {
+	_, err := s.ExecContext(context.Background(), args...)
+	return err
+}
