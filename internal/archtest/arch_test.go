@@ -38,7 +38,7 @@ var rules = []rule{
 	{pkg: "client", may: []string{"api"}, why: "the client knows the contract only"},
 	{pkg: "examples", may: []string{"examples"}, why: "examples are users' programs"},
 	{pkg: "internal/archtest", may: nil, why: "it only reads"},
-	{pkg: "internal/bench", may: []string{"internal", "api", "client", "cmd"}, why: "benchmarks may look at everything"},
+	{pkg: "internal/system", may: []string{"internal", "api", "client", "cmd"}, why: "tests of the whole may look at everything"},
 	{pkg: "scripts", may: nil, why: "tools of the build stand alone"},
 	{pkg: "cmd", may: []string{"internal", "api", "client"}, why: "wiring may import everything"},
 }
@@ -110,7 +110,7 @@ func check(r rule, path, imp string) string {
 			return "not among what it may import"
 		}
 		isImpl := slices.ContainsFunc(implementations, func(i string) bool { return within(own, i) && !within(path, i) })
-		if isImpl && !within(path, "cmd") && !within(path, "internal/sim") && !within(path, "internal/bench") {
+		if isImpl && !within(path, "cmd") && !within(path, "internal/sim") && !within(path, "internal/system") {
 			return "an implementation"
 		}
 		return ""

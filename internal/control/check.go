@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 
@@ -90,7 +89,6 @@ func (e *Engine) checkIndexes() error {
 	differ("those who hold", e.held, want.held)
 	differ("use", inUse(e.usage), inUse(want.usage))
 	differ("lanes", inLanes(e.lanes), inLanes(want.lanes))
-	differ("shapes", slices.Sorted(maps.Keys(e.shapes)), slices.Sorted(maps.Keys(want.shapes)))
 	for id, en := range e.live {
 		if !en.w.WakeAt.IsZero() && !slices.ContainsFunc(e.timers, func(t timer) bool { return t.id == id && !t.at.After(en.w.WakeAt) }) {
 			errs = append(errs, fmt.Errorf("workload %s has no timer for %v", id, en.w.WakeAt))

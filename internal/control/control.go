@@ -59,14 +59,16 @@ func New(ctx context.Context, d Deps, planes []plane.Plane, clock func() time.Ti
 // Run works until ctx is done. Nothing is lost by ending it at any line.
 func (c *Control) Run(ctx context.Context) error {
 	defer c.wg.Wait()
-	defer close(c.done) // first: whoever waits for an answer learns that none comes
+	defer close(c.done)       // first: whoever waits for an answer learns that none comes
+	var inventories []Command // of all planes at once: a timer that is due may need a node of any
 	for _, a := range c.planes {
 		nodes, err := a.inventory(ctx)
 		if err != nil {
 			return err
 		}
-		c.engine.Do(ctx, c.clock(), []Command{Inventory(a.plane.Name(), nodes)})
+		inventories = append(inventories, Inventory(a.plane.Name(), nodes))
 	}
+	c.engine.Do(ctx, c.clock(), inventories)
 	close(c.ready)
 	c.engine.Resume()
 	c.dispatch()

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -52,11 +53,11 @@ type Engine struct {
 	nodes    map[core.NodeID]core.Node
 
 	lanes   map[laneKey]*lane
-	shapes  map[string]*schedule.Shape
 	usage   map[core.NodeID]*usage
 	held    map[core.WorkloadID]struct{} // workloads whose phase holds resources
 	timers  timers
-	dirty   bool // something changed that a cycle should look at
+	dirty   bool      // something changed that a cycle should look at
+	retryAt time.Time // after a failed commit; else zero
 	actions []Action
 	publish func([]Change)
 	stats   stats
@@ -151,7 +152,6 @@ func (e *Engine) load(ctx context.Context) error {
 func (e *Engine) reindex() {
 	e.names = make(map[name]core.WorkloadID, len(e.live))
 	e.lanes = map[laneKey]*lane{}
-	e.shapes = map[string]*schedule.Shape{}
 	e.usage = map[core.NodeID]*usage{}
 	e.held = map[core.WorkloadID]struct{}{}
 	e.timers = nil
@@ -214,17 +214,29 @@ func (e *Engine) Do(ctx context.Context, now time.Time, commands []Command) []Re
 		for i := range results {
 			results[i] = Result{Err: fromStore(err)}
 		}
+		e.retryAt = tx.now.Add(commitRetry)
 		if !errors.Is(err, store.ErrTermLost) {
 			// The draft has touched the indexes; what is committed is the truth.
 			e.reindex()
 		}
 		return results
 	}
+	e.retryAt = time.Time{}
 	return results
 }
 
-// NextWake is when the next timer is due; zero: none.
-func (e *Engine) NextWake() time.Time { return e.timers.next() }
+// commitRetry is the pause before timers and the plan are tried again whose
+// commit failed.
+const commitRetry = time.Second
+
+// NextWake is when the next timer is due, or what could not be stored is to be
+// tried again; zero: never.
+func (e *Engine) NextWake() time.Time {
+	if !e.retryAt.IsZero() {
+		return e.retryAt
+	}
+	return e.timers.next()
+}
 
 // TakeActions returns what the planes are to do because of what has been
 // committed, in order, and forgets it.
@@ -255,8 +267,8 @@ func (e *Engine) Resume() {
 			}
 		}
 	}
-	for id, en := range e.live {
-		if en.w.Phase == lifecycle.Deleting {
+	for _, id := range slices.Sorted(maps.Keys(e.live)) {
+		if e.live[id].w.Phase == lifecycle.Deleting {
 			tx.actions = append(tx.actions, Action{Kind: ActDeleteLogs, Workload: id})
 		}
 	}

@@ -95,7 +95,7 @@ func unfinished(w *core.Workload, tasks map[int]*core.Task) []int {
 }
 
 // shapeOf is what decides where w can go.
-func (e *Engine) shapeOf(w *core.Workload, tasks map[int]*core.Task) *schedule.Shape {
+func shapeOf(w *core.Workload, tasks map[int]*core.Task) *schedule.Shape {
 	g := schedule.Group{Name: "tasks", Count: w.Spec.Size(), Need: need(w)}
 	switch {
 	case w.Spec.Array == nil:
@@ -105,12 +105,7 @@ func (e *Engine) shapeOf(w *core.Workload, tasks map[int]*core.Task) *schedule.S
 	default:
 		g.Count, g.Min = room(w, tasks), 0
 	}
-	s := schedule.NewShape([]schedule.Group{g}, nil)
-	if known, ok := e.shapes[s.Key]; ok {
-		return known
-	}
-	e.shapes[s.Key] = s
-	return s
+	return schedule.NewShape([]schedule.Group{g}, nil)
 }
 
 func keyOf(w *core.Workload, shape *schedule.Shape) laneKey {
@@ -118,7 +113,7 @@ func keyOf(w *core.Workload, shape *schedule.Shape) laneKey {
 }
 
 func (e *Engine) enqueue(w *core.Workload, tasks map[int]*core.Task) {
-	shape := e.shapeOf(w, tasks)
+	shape := shapeOf(w, tasks)
 	key := keyOf(w, shape)
 	l := e.lanes[key]
 	if l == nil {
@@ -130,7 +125,7 @@ func (e *Engine) enqueue(w *core.Workload, tasks map[int]*core.Task) {
 }
 
 func (e *Engine) dequeue(w *core.Workload, tasks map[int]*core.Task) {
-	key := keyOf(w, e.shapeOf(w, tasks))
+	key := keyOf(w, shapeOf(w, tasks))
 	l := e.lanes[key]
 	switch i := l.find(w.Seq); i {
 	case 0: // the usual case: whoever leaves is the oldest
@@ -140,7 +135,6 @@ func (e *Engine) dequeue(w *core.Workload, tasks map[int]*core.Task) {
 	}
 	if len(l.jobs) == 0 {
 		delete(e.lanes, key)
-		delete(e.shapes, key.shape) // made again when it is needed
 	}
 }
 

@@ -85,6 +85,7 @@ func (tx *tx) observed(planeName string, id core.WorkloadID, seen []plane.Observ
 				d.setTask(after(*t, ob, tx.now))
 				if ob.State.Ended() {
 					tx.forget(planeName, ob.ID)
+					tx.e.dirty = true // of an array its place is free now, whatever the others do
 				}
 			}
 		}
@@ -226,9 +227,11 @@ type tally struct {
 
 func count(d *draft) tally {
 	c := tally{independent: d.w.Spec.Array != nil, total: total(d.w)}
-	started := 0
-	for _, t := range d.tasks {
-		c.node = t.Node
+	started, first := 0, -1
+	for index, t := range d.tasks {
+		if first < 0 || index < first {
+			first, c.node = index, t.Node
+		}
 		switch t.State {
 		case core.TaskRunning, core.TaskStopping:
 			started++

@@ -49,7 +49,6 @@ func (tx *tx) place(p schedule.Placement) {
 				State: core.TaskStarting, PlacedAt: tx.now,
 			})
 		}
-		d.attempt().GPUMilli = devicesHeld(d.w, d.tasks)
 		return nil
 	})
 	if err != nil {
@@ -91,7 +90,7 @@ func Explain(ids []core.WorkloadID) Command {
 				}
 			case lifecycle.Inadmissible:
 				token := schedule.QueueNotFound
-				if _, ok := tx.e.projects[w.Project]; ok {
+				if _, ok := tx.project(w.Project); ok {
 					token = schedule.QueueStopped
 				}
 				out[id] = one(schedule.Reason{Token: token, Note: w.Message})

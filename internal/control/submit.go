@@ -218,7 +218,7 @@ func (tx *tx) feasible(doc *spec.Document) error {
 		snap = append(snap, schedule.Node{Node: n})
 	}
 	w := &core.Workload{Spec: doc, Attempts: []core.Attempt{{}}}
-	if r, ok := schedule.EverFits(snap, tx.e.shapeOf(w, nil)); !ok {
+	if r, ok := schedule.EverFits(snap, shapeOf(w, nil)); !ok {
 		field := "resources"
 		if r.Resource == "tasks" {
 			field = "workers"
@@ -279,9 +279,17 @@ func (tx *tx) find(r Ref) (*draft, error) {
 }
 
 // reopen makes a draft of an ended workload that find returned.
-func (tx *tx) reopen(d *draft) *draft {
+func (tx *tx) reopen(d *draft) (*draft, error) {
 	if d.changed != nil {
-		return d
+		return d, nil
 	}
-	return tx.draft(d.w, nil, nil)
+	stored, err := tx.e.d.Store.Tasks(tx.ctx, d.w.ID, d.w.Attempt)
+	if err != nil {
+		return nil, fromStore(err)
+	}
+	tasks := make(map[int]*core.Task, len(stored))
+	for i := range stored {
+		tasks[stored[i].ID.Index] = &stored[i]
+	}
+	return tx.draft(d.w, tasks, nil), nil
 }

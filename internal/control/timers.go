@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"container/heap"
 	"hash/fnv"
 	"strconv"
@@ -21,7 +22,10 @@ const (
 	// is restarted in place (Kubernetes' container back-off).
 	restartBase, restartMax = 10 * time.Second, 5 * time.Minute
 	deleteRetry             = 10 * time.Second
-	actorControl            = "control"
+	// deletePatience is when logs are deleted again of whose deletion nothing
+	// was heard: the report itself may not have been stored.
+	deletePatience = 2 * time.Minute
+	actorControl   = "control"
 )
 
 // wakeAt is when w next needs attention by itself; zero: never.
@@ -45,6 +49,7 @@ func wakeAt(w *core.Workload, now time.Time) time.Time {
 		if w.Reason == lifecycle.ReasonDeleteFailed {
 			return now.Add(deleteRetry)
 		}
+		return now.Add(deletePatience)
 	}
 	if ttl := time.Duration(w.Spec.TTLAfterEnd); ttl > 0 && w.Phase.End() && w.Phase != lifecycle.Deleted {
 		return w.EndedAt.Add(ttl)
@@ -137,9 +142,11 @@ type timer struct {
 	id core.WorkloadID
 }
 
-func (t timers) Len() int           { return len(t) }
-func (t timers) Less(i, j int) bool { return t[i].at.Before(t[j].at) }
-func (t timers) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
+func (t timers) Len() int { return len(t) }
+func (t timers) Less(i, j int) bool {
+	return cmp.Or(t[i].at.Compare(t[j].at), cmp.Compare(t[i].id, t[j].id)) < 0
+}
+func (t timers) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
 
 // Push and Pop serve container/heap.
 func (t *timers) Push(x any) { *t = append(*t, x.(timer)) }

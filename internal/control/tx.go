@@ -80,8 +80,9 @@ func (tx *tx) change(d *draft, fn func() error) error {
 	d.touched = true
 	tx.e.unindex(d.w, d.tasks)
 	err := fn()
-	d.w.WakeAt = wakeAt(d.w, tx.now)
+	d.w.WakeAt = wakeAt(d.w, tx.now).Truncate(time.Microsecond) // as it will be read back
 	d.w.Counts = counts(d.tasks)
+	d.attempt().GPUMilli = devicesHeld(d.w, d.tasks)
 	tx.e.index(d.w, d.tasks)
 	return err
 }
@@ -176,7 +177,7 @@ func (d *draft) settle(now time.Time) {
 	a.EndedAt = now
 	a.Reason, a.Message = d.w.Reason, d.w.Message
 	d.w.GPUSeconds += charged(d.w, d.tasks, now)
-	a.GPUMilli = 0
+	a.GPUMilli = 0 // change counts those of the attempt that is then the present one
 }
 
 // openAttempt begins a new attempt: no tasks yet; an array goes on with what

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -95,7 +96,9 @@ func Restart(r Ref, actor string) Command {
 		if err := tx.feasible(d.w.Spec); err != nil {
 			return nil, err
 		}
-		d = tx.reopen(d)
+		if d, err = tx.reopen(d); err != nil {
+			return nil, err
+		}
 		err = tx.change(d, func() error {
 			if err := tx.step(d, in, actor); err != nil {
 				return err
@@ -117,7 +120,9 @@ func Delete(r Ref, actor string) Command {
 		if _, err := lifecycle.Next(d.w.State, lifecycle.Input{On: lifecycle.Delete}); err != nil {
 			return nil, illegal(d.w.Name, err)
 		}
-		d = tx.reopen(d)
+		if d, err = tx.reopen(d); err != nil {
+			return nil, err
+		}
 		err = tx.change(d, func() error { return tx.remove(d, lifecycle.ReasonDeletedByUser, "", actor) })
 		return d.w, err
 	}
@@ -188,6 +193,7 @@ func (tx *tx) putProject(p core.Project) (any, error) {
 			ids = append(ids, id)
 		}
 	}
+	slices.Sort(ids) // the same commands make the same history
 	for _, id := range ids {
 		w, _, ok := tx.view(id)
 		if !ok || w.Project != p.ID {

@@ -83,6 +83,14 @@ func (s *Server) workload(p parts, whole bool) api.Workload {
 	}
 	if p.pending != nil {
 		out.Pending = pending(p.pending, now)
+		if w.Phase == lifecycle.Queued && len(out.Pending.Reasons) > 0 {
+			// A fact of the moment, like the explanation that it comes from: it
+			// is computed when asked and never stored.
+			first := out.Pending.Reasons[0]
+			out.Conditions = append(out.Conditions, api.Condition{
+				Type: string(lifecycle.Unschedulable), Reason: first.Token, Message: first.Message, Since: api.Time(w.PhaseAt),
+			})
+		}
 	}
 	for _, t := range p.transitions {
 		out.Transitions = append(out.Transitions, transition(t))

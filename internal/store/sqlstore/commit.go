@@ -239,17 +239,24 @@ func (c *commit) update(w *core.Workload, live, awake, deleted int64, status str
 
 // taken says what of w another row has already.
 func (c *commit) taken(w *core.Workload) error {
+	// A stored version comes first: where w is a workload that is there, who
+	// has its name says nothing.
+	if w.Version == 1 {
+		if err := c.explain(w); !errors.Is(err, errNotStored) {
+			return err
+		}
+	}
 	var other string
 	err := c.w.sameName.QueryRowContext(context.Background(), clean(w.Name), clean(w.Project)).Scan(&other)
-	if err == nil && other != clean(w.ID) {
-		return fmt.Errorf("workload %s: the name %q of project %q belongs to workload %s: %w",
-			w.ID, w.Name, w.Project, other, store.ErrExists)
-	}
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if err != nil {
 		return err
 	}
-	return c.explain(w)
+	return fmt.Errorf("workload %s: the name %q of project %q belongs to workload %s: %w",
+		w.ID, w.Name, w.Project, other, store.ErrExists)
 }
+
+// errNotStored is a conflict with nothing: there is no such workload.
+var errNotStored = fmt.Errorf("no version is stored: %w", store.ErrConflict)
 
 // explain says why w does not follow what is stored.
 func (c *commit) explain(w *core.Workload) error {
@@ -259,7 +266,7 @@ func (c *commit) explain(w *core.Workload) error {
 		Scan(&seq, &id, &version, &project, &name, &kind, &user)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("workload %s: version %d of a workload that is not stored: %w", w.ID, w.Version, store.ErrConflict)
+		return fmt.Errorf("workload %s: version %d: %w", w.ID, w.Version, errNotStored)
 	case err != nil:
 		return err
 	case id != clean(w.ID):

@@ -63,6 +63,11 @@ func testNames(t *testing.T, w *world) {
 	sameWorkload(t, got, b, rev)
 	w.stored(gone, goneRev) // the tombstone stays
 
+	// A version that is there already is a conflict, whoever has its name now.
+	buried := w.workload(named("o"), in(lifecycle.Deleted))
+	w.commit(batch(buried, w.workload(named("o"))))
+	w.refused(store.ErrConflict, batch(buried))
+
 	// In one batch: the name is given back and taken again.
 	c := w.workload(named("n"))
 	bGone := next(b, in(lifecycle.Deleted))

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+)
+
+// actOptions are what stop, restart and delete have in common.
+type actOptions struct {
+	scope   scope
+	yes     bool
+	wait    bool
+	follow  bool
+	message string
+	grace   string
+}
+
+func newStop(s *session) *cobra.Command {
+	o := &actOptions{}
+	cmd := &cobra.Command{
+		Use:     "stop [WORKLOAD…]",
+		Aliases: []string{"cancel"},
+		Short:   "End workloads; their definition and logs stay",
+		Example: `  muster stop train-moons
+  muster stop train-moons --grace-period 5s --message "wrong data"`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.each(cmd.Context(), o, dropNoun(args), verb{name: "stop", done: "stopping", ask: len(args) == 0, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+				return c.Stop(ctx, w.Project, w.ID, api.StopOptions{Message: o.message, GracePeriod: o.grace})
+			}})
+		},
+	}
+	o.register(s, cmd)
+	cmd.Flags().StringVar(&o.grace, "grace-period", "", "time between the polite signal and the end by force, like 5s")
+	cmd.Flags().StringVarP(&o.message, "message", "m", "", "why; kept in the history")
+	return cmd
+}
+
+func newRestart(s *session) *cobra.Command {
+	o := &actOptions{}
+	cmd := &cobra.Command{
+		Use:     "restart WORKLOAD…",
+		Aliases: []string{"rerun"},
+		Short:   "Run ended workloads again, as a new attempt",
+		Example: "  muster restart train-moons --follow",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.each(cmd.Context(), o, dropNoun(args), verb{name: "restart", done: "restarted", ask: len(args) == 0, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+				return c.Restart(ctx, w.Project, w.ID)
+			}})
+		},
+	}
+	o.register(s, cmd)
+	cmd.Flags().BoolVar(&o.follow, "follow", false, "show its phases and output until it ends, and exit as it did")
+	return cmd
+}
+
+func newDelete(s *session) *cobra.Command {
+	o := &actOptions{}
+	cmd := &cobra.Command{
+		Use:     "delete WORKLOAD…",
+		Aliases: []string{"rm"},
+		Short:   "End workloads and remove them with their logs",
+		Example: "  muster delete train-moons --yes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.each(cmd.Context(), o, dropNoun(args), verb{name: "delete", done: "deleting", ask: true, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+				return c.Delete(ctx, w.Project, w.ID)
+			}})
+		},
+	}
+	o.register(s, cmd)
+	return cmd
+}
+
+func (o *actOptions) register(s *session, cmd *cobra.Command) {
+	cmd.ValidArgsFunction = s.completeNames
+	o.scope.register(s, cmd)
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "return once it has ended")
+}
+
+// verb is what is done to each workload.
+type verb struct {
+	name, done string
+	ask        bool // first, unless --yes
+	run        func(context.Context, *client.Client, *api.Workload) (*api.Workload, error)
+}
+
+// each does v to every workload named. All names are resolved first, so that a
+// wrong one changes nothing; after that one that fails does not keep the
+// others from being done.
+func (s *session) each(ctx context.Context, o *actOptions, names []string, v verb) error {
+	if v.ask && !o.yes && !s.io.InTerminal {
+		return needsFlag("muster "+v.name, "--yes")
+	}
+	c, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	var ws []*api.Workload
+	for _, name := range names {
+		w, err := s.resolve(ctx, c, o.scope, name)
+		if err != nil {
+			return err
+		}
+		ws = append(ws, w)
+	}
+	if v.ask && !o.yes {
+		if ok, err := s.confirm(v.name, ws); !ok {
+			return err
+		}
+	}
+	var failed error
+	for _, w := range ws {
+		if err := s.act(ctx, c, o, w, v); err != nil {
+			if failed != nil {
+				s.report(ctx, failed)
+			}
+			failed = err
+		}
+	}
+	return failed
+}
+
+func (s *session) act(ctx context.Context, c *client.Client, o *actOptions, w *api.Workload, v verb) error {
+	done, err := v.run(ctx, c, w)
+	if err != nil {
+		return err
+	}
+	if o.follow {
+		f := newFollower(s, c, done)
+		f.history = false
+		s.say("%s %s", v.done, done.Name)
+		return f.follow(ctx)
+	}
+	if o.wait {
+		if done, err = s.untilEnd(ctx, c, done); err != nil {
+			return err
+		}
+	}
+	if s.machine() {
+		return s.document(done)
+	}
+	if s.format() == "name" {
+		_, err := fmt.Fprintln(s.io.Out, done.Name)
+		return err
+	}
+	if ended(done) {
+		s.say("%s is %s", done.Name, done.Phase)
+	} else {
+		s.say("%s %s: %s", v.done, done.Name, situation(done, s.moments(tableFlags{})))
+	}
+	return nil
+}
+
+// confirm lists what is about to be done and asks.
+func (s *session) confirm(what string, ws []*api.Workload) (bool, error) {
+	s.say("About to %s:", what)
+	for _, w := range ws {
+		s.say("  %s/%s  %s, %s GPU-seconds so far", w.Project, w.Name, w.Phase, number(w.GPUSeconds))
+	}
+	fmt.Fprint(s.io.Err, "Go on? [y/N] ")
+	line, err := bufio.NewReader(s.io.In).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return true, nil
+	default:
+		s.say("Nothing was done")
+		return false, silent(exitInternal)
+	}
+}

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+)
+
+const (
+	// socketName and addressName are what a server leaves in its data directory.
+	socketName  = "muster.sock"
+	addressName = "muster.addr"
+	logName     = "server.log"
+
+	// startLimit is how long a server that was just started may take until it
+	// is ready.
+	startLimit = 20 * time.Second
+)
+
+// dir is the data directory of the local server.
+func (s *session) dir() (string, error) {
+	dir := s.dataDir
+	if dir == "" {
+		dir = s.env("MUSTER_DATA_DIR")
+	}
+	if dir == "" {
+		base := s.env("XDG_DATA_HOME")
+		if base == "" {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return "", usage("no place for the state of a local server: "+err.Error(), "give one with --data-dir or MUSTER_DATA_DIR")
+			}
+			base = filepath.Join(home, ".local", "share")
+		}
+		dir = filepath.Join(base, "muster")
+	}
+	return filepath.Abs(dir)
+}
+
+// address is where the server of a data directory listens. The pointer file
+// comes first: the socket is elsewhere when its path would be too long.
+func address(dir string) string {
+	if data, err := os.ReadFile(filepath.Join(dir, addressName)); err == nil {
+		if a := strings.TrimSpace(string(data)); a != "" {
+			return a
+		}
+	}
+	return "unix://" + filepath.Join(dir, socketName)
+}
+
+func (s *session) dial(ctx context.Context, start bool) (*client.Client, error) {
+	if s.conn != nil {
+		return s.conn, nil
+	}
+	var err error
+	if s.server != "" {
+		s.conn, err = s.client(s.server)
+		return s.conn, err
+	}
+	dir, err := s.dir()
+	if err != nil {
+		return nil, err
+	}
+	if !answers(address(dir)) {
+		if !start || s.hooks.StartServer == nil {
+			return nil, &failure{code: exitUnreachable, problem: &api.Problem{
+				Title: "No server", Code: client.CodeUnreachable, Detail: "no server runs on " + dir,
+				Hint: "start one with muster server, leave out --no-autostart, or name one with --server",
+			}}
+		}
+		if err := s.autostart(ctx, dir); err != nil {
+			return nil, err
+		}
+	}
+	s.conn, err = s.client(address(dir))
+	return s.conn, err
+}
+
+func (s *session) client(address string) (*client.Client, error) { return s.clientTrying(address, 0) }
+
+func (s *session) clientTrying(address string, retries int) (*client.Client, error) {
+	return client.New(client.Options{Address: address, Token: s.env("MUSTER_TOKEN"), UserAgent: "muster/" + s.hooks.Version.Version, Retries: retries})
+}
+
+// answers reports whether anyone listens at a local address. One that is not
+// local is taken at its word.
+func answers(address string) bool {
+	path, local := client.SocketPath(address)
+	if !local {
+		return true
+	}
+	c, err := net.DialTimeout("unix", path, 5*time.Second)
+	if err != nil {
+		return false
+	}
+	return c.Close() == nil
+}
+
+// autostart starts a local server and waits until it is ready.
+func (s *session) autostart(ctx context.Context, dir string) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	died := make(chan error, 1)
+	go func() {
+		if err := s.hooks.StartServer(ctx, dir); err != nil {
+			died <- err
+		}
+	}()
+	var last error
+	for {
+		if c, err := s.clientTrying(address(dir), -1); err != nil {
+			last = err
+		} else if last = c.Ready(ctx); last == nil {
+			c.Close()
+			s.say("muster: started a local server (data in %s; muster server stop ends it)", dir)
+			return nil
+		}
+		select {
+		case err := <-died:
+			if answers(address(dir)) { // another command was faster
+				continue
+			}
+			return notStarted(dir, err)
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return ctx.Err()
+			}
+			return notStarted(dir, last)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func notStarted(dir string, err error) error {
+	detail := fmt.Sprintf("a local server on %s did not start: %v", dir, err)
+	if line := lastLine(filepath.Join(dir, logName)); line != "" && !strings.Contains(detail, line) {
+		detail += "\n  its log ends: " + line
+	}
+	return &failure{code: exitUnreachable, problem: &api.Problem{
+		Title: "Server did not start", Code: client.CodeUnreachable, Detail: detail,
+		Hint: "muster server --data-dir " + dir + " runs it in the foreground and says what is wrong",
+	}}
+}
+
+// lastLine is the last line of a log; "" when there is none.
+func lastLine(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.Size() > 64<<10 {
+		if _, err := f.Seek(-64<<10, 2); err != nil {
+			return ""
+		}
+	}
+	line := ""
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		if t := strings.TrimSpace(sc.Text()); t != "" {
+			line = t
+		}
+	}
+	return line
+}

@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// documentFlags are what `muster run` can say of a workload beside its file.
+type documentFlags struct {
+	file                                 string
+	name, prefix, project, kind          string
+	image, workdir, cpu, memory, gpuType string
+	priority, maxDuration                string
+	gpus, workers, retries               int
+	env, labels, sets                    []string
+	cmd                                  *cobra.Command // to see which flags were given
+}
+
+func (d *documentFlags) register(s *session, cmd *cobra.Command) {
+	d.cmd = cmd
+	f := cmd.Flags()
+	f.StringVarP(&d.file, "file", "f", "", "workload document, YAML or JSON; - is standard input")
+	f.StringVar(&d.name, "name", "", "name of the workload")
+	f.StringVar(&d.prefix, "prefix", "", "make a name that begins with this")
+	f.StringVarP(&d.project, "project", "p", s.env("MUSTER_PROJECT"), "project (MUSTER_PROJECT)")
+	f.StringVar(&d.kind, "kind", "", "training, distributed, workspace or inference")
+	f.StringVar(&d.image, "image", "", "container image")
+	f.StringVar(&d.workdir, "workdir", "", "working directory; default: this one")
+	f.StringVar(&d.cpu, "cpu", "", "CPU cores of each task, like 4 or 500m")
+	f.StringVar(&d.memory, "memory", "", "memory of each task, like 16Gi")
+	f.IntVarP(&d.gpus, "gpus", "g", 0, "GPUs of each task")
+	f.StringVar(&d.gpuType, "gpu-type", "", "only GPUs whose name contains this")
+	f.IntVar(&d.workers, "workers", 0, "tasks of a gang (kind distributed)")
+	f.StringVar(&d.priority, "priority", "", strings.Join(spec.PriorityNames(), ", ")+", or 0 to 1000")
+	f.StringVar(&d.maxDuration, "max-duration", "", "end it after this long, like 12h")
+	f.IntVar(&d.retries, "retries", 0, "failed attempts that are tried again")
+	f.StringArrayVarP(&d.env, "env", "e", nil, "KEY=value, or KEY to pass on one's own; repeat for several")
+	f.StringArrayVarP(&d.labels, "label", "l", nil, "key=value; repeat for several")
+	f.StringArrayVar(&d.sets, "set", nil, "FIELD=value, like resources.gpu.count=2; repeat for several")
+	_ = cmd.RegisterFlagCompletionFunc("project", s.completeProjects)
+}
+
+// source is a document with where it came from, so that errors can say where.
+type source struct {
+	file string // "" when there was none
+	data []byte
+}
+
+// build makes the document of a run: the file, what flags say over it, and the
+// words of the command line as its command.
+func (s *session) build(d *documentFlags, argv []string, local bool) (*spec.Document, source, error) {
+	src := source{file: d.file}
+	doc := &spec.Document{}
+	if d.file != "" {
+		var err error
+		if src.data, err = s.read(d.file); err != nil {
+			return nil, src, err
+		}
+		if d.file == "-" {
+			src.file = "standard input"
+		}
+		if doc, err = spec.Parse(src.data); err != nil {
+			return nil, src, src.refuse(err)
+		}
+	}
+	if err := d.check(argv); err != nil {
+		return nil, src, err
+	}
+	edits, err := d.edits(s, argv)
+	if err != nil {
+		return nil, src, err
+	}
+	if doc, err = edit(doc, edits); err != nil {
+		return nil, src, err
+	}
+	if err := settleWorkdir(doc, local); err != nil {
+		return nil, src, err
+	}
+	if errs := spec.Validate(spec.WithDefaults(doc)); len(errs) > 0 {
+		return nil, src, src.refuse(errs)
+	}
+	return doc, src, nil
+}
+
+func (d *documentFlags) check(argv []string) error {
+	if d.file == "" && len(argv) == 0 {
+		return usage("there is nothing to run", "muster run -f FILE, or muster run -- COMMAND ARGUMENTS")
+	}
+	return nil
+}
+
+// read returns the content of a document.
+func (s *session) read(file string) ([]byte, error) {
+	if file == "-" {
+		if s.io.InTerminal {
+			s.say("reading the document from the terminal; end with Ctrl-D")
+		}
+		return io.ReadAll(s.io.In)
+	}
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, missing(fmt.Sprintf("file %s does not exist", file), "muster run -f FILE takes a workload document")
+	}
+	if err != nil {
+		return nil, usage(err.Error(), "muster run -f FILE takes a workload document")
+	}
+	return data, nil
+}
+
+// refuse is err with the lines of the file, where it has any.
+func (src source) refuse(err error) error {
+	var errs spec.Errors
+	if !errors.As(err, &errs) {
+		return err
+	}
+	errs = slices.Clone(errs)
+	for i := range errs {
+		if errs[i].Line == 0 {
+			errs[i].Line = src.lines()[errs[i].Path]
+		}
+	}
+	return badDocument(src.file, errs)
+}
+
+// lines finds the lines of fields that the document itself has wrong: flags
+// and defaults have changed it since, and only its text knows lines.
+func (src source) lines() map[string]int {
+	m := map[string]int{}
+	if src.file == "" {
+		return m
+	}
+	_, err := spec.Load(src.data)
+	var errs spec.Errors
+	if errors.As(err, &errs) {
+		for _, e := range errs {
+			m[e.Path] = e.Line
+		}
+	}
+	return m
+}
+
+// settleWorkdir makes the working directory absolute. Without one it is the
+// present directory, unless the work runs in an image or on another machine.
+func settleWorkdir(doc *spec.Document, local bool) error {
+	if doc.Image != "" || !local || filepath.IsAbs(doc.Workdir) {
+		return nil
+	}
+	dir, err := filepath.Abs(doc.Workdir) // of "": the present one
+	if err != nil {
+		return usage("the working directory cannot be told: "+err.Error(), "give one with --workdir")
+	}
+	doc.Workdir = dir
+	return nil
+}
+
+// isLocal reports whether a server at that address shares this machine's files.
+func isLocal(address string) bool {
+	if _, ok := client.SocketPath(address); ok {
+		return true
+	}
+	u, err := url.Parse(address)
+	return err == nil && (u.Hostname() == "localhost" || u.Hostname() == "127.0.0.1" || u.Hostname() == "::1")
+}
+
+// edits are what flags and words say, as changes of fields.
+func (d *documentFlags) edits(s *session, argv []string) ([]change, error) {
+	var all []change
+	given := func(flag, path string, value any) {
+		if d.cmd.Flags().Changed(flag) {
+			all = append(all, change{path: path, value: value, flag: "--" + flag})
+		}
+	}
+	given("name", "name", d.name)
+	given("prefix", "namePrefix", d.prefix)
+	given("kind", "kind", d.kind)
+	given("image", "image", d.image)
+	given("workdir", "workdir", d.workdir)
+	given("cpu", "resources.cpu", d.cpu)
+	given("memory", "resources.memory", d.memory)
+	given("gpus", "resources.gpu.count", d.gpus)
+	given("gpu-type", "resources.gpu.type", d.gpuType)
+	given("workers", "workers", d.workers)
+	given("priority", "priority", d.priority)
+	given("max-duration", "maxDuration", d.maxDuration)
+	given("retries", "retry.limit", d.retries)
+	if d.project != "" {
+		all = append(all, change{path: "project", value: d.project, flag: "--project", soft: !d.cmd.Flags().Changed("project")})
+	}
+	if d.cmd.Flags().Changed("name") { // a name given is meant, whatever the file makes names of
+		all = append(all, change{path: "namePrefix", remove: true})
+	}
+	if d.cmd.Flags().Changed("prefix") {
+		all = append(all, change{path: "name", remove: true})
+	}
+	for _, e := range d.env {
+		k, v, ok := strings.Cut(e, "=")
+		if !ok {
+			if v, ok = os.LookupEnv(k); !ok {
+				return nil, usage(fmt.Sprintf("--env %s: the variable is not set here", k), "write --env "+k+"=value")
+			}
+		}
+		all = append(all, change{path: "env", key: k, value: v, flag: "--env"})
+	}
+	for _, l := range d.labels {
+		k, v, ok := strings.Cut(l, "=")
+		if !ok || k == "" {
+			return nil, usage(fmt.Sprintf("--label %s: is not key=value", l), "write --label team=vision")
+		}
+		all = append(all, change{path: "labels", key: k, value: v, flag: "--label"})
+	}
+	for _, set := range d.sets {
+		c, err := parseSet(set)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	if len(argv) > 0 && d.file != "" {
+		all = append(all, change{path: "args", value: argv, flag: "--"})
+	} else if len(argv) > 0 {
+		all = append(all, change{path: "command", value: argv, flag: "--"})
+	}
+	return all, nil
+}
+
+// encode is a document as it is sent.
+func encode(doc *spec.Document) ([]byte, error) {
+	data, err := json.Marshal(doc)
+	if err != nil {
+		return nil, fmt.Errorf("the document cannot be written: %w", err)
+	}
+	return data, nil
+}

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+)
+
+// event is a transition with the name of its workload.
+type event struct {
+	api.Transition
+	workload string
+}
+
+type eventsOptions struct {
+	table  tableFlags
+	scope  scope
+	all    bool
+	follow bool
+	after  int64
+	limit  int
+}
+
+func newEvents(s *session) *cobra.Command {
+	o := &eventsOptions{}
+	cmd := &cobra.Command{
+		Use:     "events [WORKLOAD]",
+		Aliases: []string{"history", "transitions"},
+		Short:   "Everything that happened to a workload, or to all",
+		Example: `  muster events train-moons
+  muster events -A -f -o jsonl`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			args = dropNoun(args)
+			if err := atMostOne(cmd, args); err != nil {
+				return err
+			}
+			if o.all && len(args) > 0 {
+				return usage("--all contradicts a workload", "leave one of them out")
+			}
+			return s.events(cmd.Context(), o, first(args))
+		},
+	}
+	cmd.ValidArgsFunction = s.completeNames
+	o.scope.register(s, cmd)
+	o.table.register(cmd)
+	f := cmd.Flags()
+	f.BoolVarP(&o.all, "all", "A", false, "of all workloads")
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what comes")
+	f.Int64Var(&o.after, "after", 0, "only those with a greater seq")
+	f.IntVar(&o.limit, "limit", 1000, "at most this many; 0: all")
+	return cmd
+}
+
+func (s *session) events(ctx context.Context, o *eventsOptions, name string) error {
+	c, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	var w *api.Workload
+	names := map[string]string{}
+	if !o.all {
+		if w, err = s.resolve(ctx, c, o.scope, name); err != nil {
+			return err
+		}
+	} else if s.format() != "json" && s.format() != "jsonl" {
+		if names, err = namesByID(ctx, c); err != nil {
+			return err
+		}
+	}
+	es, next, err := s.past(ctx, c, o, w, names)
+	if err != nil {
+		return err
+	}
+	if err := s.printEvents(o, es, next); err != nil || !o.follow {
+		return err
+	}
+	o.table.noHeaders = true
+	if s.format() == "json" {
+		s.output = "jsonl"
+	}
+	return s.followEvents(ctx, c, o, w, es)
+}
+
+// namesByID are the names of the workloads there are; histories carry ids.
+func namesByID(ctx context.Context, c *client.Client) (map[string]string, error) {
+	names, cursor := map[string]string{}, ""
+	for {
+		list, err := c.Workloads(ctx, client.ListOptions{Deleted: true, Summary: true, Limit: pageMost, Cursor: cursor})
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range list.Items {
+			names[w.ID] = w.Name
+		}
+		if cursor = list.Next; cursor == "" || len(names) >= 10*pageMost {
+			return names, nil
+		}
+	}
+}
+
+// past reads the history, of all workloads when w is nil.
+func (s *session) past(ctx context.Context, c *client.Client, o *eventsOptions, w *api.Workload, names map[string]string) ([]event, string, error) {
+	var es []event
+	after := o.after
+	for {
+		var list *api.TransitionList
+		var err error
+		if w == nil {
+			list, err = c.Transitions(ctx, "", "", after, o.limit)
+		} else {
+			list, err = c.Transitions(ctx, w.Project, w.ID, after, o.limit)
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		for _, t := range list.Items {
+			e := event{t, t.Workload}
+			if n, ok := names[t.Workload]; ok {
+				e.workload = n
+			}
+			es = append(es, e)
+			after = t.Seq
+		}
+		if list.Next == "" || o.limit > 0 {
+			return es, list.Next, nil
+		}
+	}
+}
+
+func (s *session) printEvents(o *eventsOptions, es []event, next string) error {
+	list := api.TransitionList{Items: []api.Transition{}, Next: next}
+	for _, e := range es {
+		list.Items = append(list.Items, e.Transition)
+	}
+	return print(s, o.table, table[event]{
+		columns: transitionColumns(s.moments(o.table), o.all), items: es, body: list,
+		name: func(e event) string { return strconv.FormatInt(e.Seq, 10) },
+	})
+}
+
+// followEvents goes on with transitions as they come. After a lost connection
+// it reads those that were missed.
+func (s *session) followEvents(ctx context.Context, c *client.Client, o *eventsOptions, w *api.Workload, es []event) error {
+	seen := o.after
+	if len(es) > 0 {
+		seen = es[len(es)-1].Seq
+	}
+	wo := client.WatchOptions{Broken: func(err error, _ time.Duration) { s.say("the server does not answer; trying again: %v", err) }}
+	if w != nil {
+		wo.Name, wo.After = w.ID, w.Revision
+	}
+	names := map[string]string{}
+	for e, err := range c.Watch(ctx, wo) {
+		if err != nil {
+			return err
+		}
+		var fresh []event
+		if e.Synced {
+			if fresh, _, err = s.past(ctx, c, &eventsOptions{after: seen}, w, names); err != nil {
+				return err
+			}
+		} else {
+			names[e.Workload.ID] = e.Workload.Name
+			for _, t := range e.Workload.Transitions {
+				t.Workload = e.Workload.ID
+				fresh = append(fresh, event{t, e.Workload.Name})
+			}
+		}
+		fresh = slices.DeleteFunc(fresh, func(e event) bool { return e.Seq <= seen })
+		for _, f := range fresh {
+			seen = max(seen, f.Seq)
+		}
+		if len(fresh) == 0 {
+			continue
+		}
+		if err := s.printEvents(o, fresh, ""); err != nil {
+			return err
+		}
+	}
+	return silent(exitInterrupted)
+}

@@ -1,0 +1,247 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+const (
+	// recent is how old an ended workload may be to be listed unasked.
+	recent = 24 * time.Hour
+	// pageMost is the longest page that the server gives.
+	pageMost = 1000
+)
+
+// filterFlags select workloads.
+type filterFlags struct {
+	status, kinds []string
+	user          string
+	all           bool
+	since, before string
+	labels        []string
+	prefix        string
+	deleted       bool
+	limit         int
+}
+
+func (f *filterFlags) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringSliceVar(&f.status, "status", nil, "only these phases, or words of the --dialect")
+	fl.StringSliceVar(&f.status, "phase", nil, "the same as --status")
+	fl.StringSliceVar(&f.kinds, "kind", nil, "only these kinds")
+	fl.StringVarP(&f.user, "user", "u", "", "only this user's; @me is yourself")
+	fl.BoolVarP(&f.all, "all", "A", false, "everybody's, and however old")
+	fl.StringVar(&f.since, "since", "", "submitted since: 2d, or an instant")
+	fl.StringVar(&f.before, "before", "", "submitted before: 2d ago, or an instant")
+	fl.StringArrayVarP(&f.labels, "label", "l", nil, "key=value; repeat for several")
+	fl.StringVar(&f.prefix, "prefix", "", "names that begin with this")
+	fl.BoolVar(&f.deleted, "deleted", false, "also those that were deleted")
+	fl.IntVar(&f.limit, "limit", 100, "at most this many; 0: all")
+}
+
+// query is what to load.
+type query struct {
+	options client.ListOptions
+	words   []string // statuses that are not phases of ours: matched here
+	usual   bool     // nobody asked for a span of time: active, or recent
+	mine    bool     // nobody asked for a user
+	limit   int
+}
+
+func (f *filterFlags) query(s *session, sc scope) (query, error) {
+	now := s.clock()
+	q := query{limit: f.limit, options: client.ListOptions{Project: sc.project, Prefix: f.prefix, Kinds: f.kinds, Deleted: f.deleted, User: f.user}}
+	q.mine = f.user == "" && !f.all
+	q.usual = !f.all && f.since == "" && f.before == "" && len(f.status) == 0
+	if f.limit < 0 {
+		return q, usage(fmt.Sprintf("--limit: %d is negative", f.limit), "0 is all")
+	}
+	var err error
+	if f.since != "" {
+		if q.options.Since, err = parseWhen("since", f.since, now); err != nil {
+			return q, err
+		}
+	}
+	if f.before != "" {
+		if q.options.Before, err = parseWhen("before", f.before, now); err != nil {
+			return q, err
+		}
+	}
+	for _, l := range f.labels {
+		k, v, ok := strings.Cut(l, "=")
+		if !ok {
+			return q, usage(fmt.Sprintf("--label %s: is not key=value", l), "write --label team=vision")
+		}
+		if q.options.Labels == nil {
+			q.options.Labels = map[string]string{}
+		}
+		q.options.Labels[k] = v
+	}
+	for _, word := range f.status {
+		if p, ok := phaseNamed(word); ok {
+			q.options.Phases = append(q.options.Phases, p)
+		} else {
+			q.words = append(q.words, word)
+		}
+	}
+	return q, nil
+}
+
+func phaseNamed(word string) (string, bool) {
+	for _, p := range lifecycle.Phases() {
+		if strings.EqualFold(string(p.Phase), word) {
+			return string(p.Phase), true
+		}
+	}
+	return "", false
+}
+
+// checkWords refuses statuses that are neither phases nor words of the dialect
+// asked for.
+func (q query) checkWords(dialect string) error {
+	if len(q.words) == 0 || dialect != "" && dialect != nativeDialect {
+		return nil
+	}
+	var all []string
+	for _, p := range lifecycle.Phases() {
+		all = append(all, string(p.Phase))
+	}
+	e := usage(fmt.Sprintf("--status: %q is not a phase", q.words[0]), "one of "+strings.Join(all, ", "))
+	if near := nearest(q.words[0], all); len(near) > 0 {
+		e.problem.Hint = "did you mean " + near[0] + "?"
+	}
+	return e
+}
+
+// load returns the workloads of the list, newest first, and the cursor of what
+// is left.
+func (l *listing) load(ctx context.Context) ([]api.Workload, string, error) {
+	if err := l.q.checkWords(l.o.dialect); err != nil {
+		return nil, "", err
+	}
+	q := l.q
+	if q.options.User == "@me" || q.mine {
+		q.options.User = l.s.me()
+	}
+	if len(q.words) > 0 { // matched here: phases must not exclude what words include
+		q.options.Phases, q.words = nil, append(slices.Clone(q.words), q.options.Phases...)
+	}
+	if !q.usual {
+		return l.pages(ctx, q)
+	}
+	live, recently := q, q
+	live.options.Live = true
+	recently.options.Since = l.s.clock().Add(-recent)
+	a, next, err := l.pages(ctx, live)
+	if err != nil {
+		return nil, "", err
+	}
+	b, more, err := l.pages(ctx, recently)
+	if err != nil {
+		return nil, "", err
+	}
+	all := append(b, a...)
+	slices.SortStableFunc(all, func(x, y api.Workload) int { return cmp.Compare(y.ID, x.ID) })
+	all = slices.CompactFunc(all, func(x, y api.Workload) bool { return x.ID == y.ID })
+	if q.limit > 0 && len(all) > q.limit {
+		all, next = all[:q.limit], cmp.Or(more, next, "more")
+	}
+	return all, cmp.Or(more, next), nil
+}
+
+// pages loads until the limit.
+func (l *listing) pages(ctx context.Context, q query) ([]api.Workload, string, error) {
+	var all []api.Workload
+	o := q.options
+	o.Summary = !l.s.machine() && (q.limit == 0 || q.limit > pageMost) // long tables do without nodes and images
+	for {
+		o.Limit = pageMost
+		if q.limit > 0 {
+			o.Limit = min(pageMost, q.limit-len(all))
+		}
+		page, err := l.c.Workloads(ctx, o)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, w := range page.Items {
+			if l.matches(&w, q.words) {
+				all = append(all, w)
+			}
+		}
+		o.Cursor = page.Next
+		if page.Next == "" || q.limit > 0 && len(all) >= q.limit {
+			return all, page.Next, nil
+		}
+	}
+}
+
+// matches compares with words of the dialect; without words all match.
+func (l *listing) matches(w *api.Workload, words []string) bool {
+	if len(words) == 0 {
+		return true
+	}
+	st := w.Statuses[l.o.dialect]
+	return slices.ContainsFunc(words, func(word string) bool {
+		return strings.EqualFold(word, st.Status) || strings.EqualFold(word, w.Phase) || st.Code != nil && word == fmt.Sprint(*st.Code)
+	})
+}
+
+// hidden says on standard error what the usual list leaves out. It is a
+// courtesy: a server that does not answer now is not worth an error.
+func (l *listing) hidden(ctx context.Context, shown []api.Workload, next string) {
+	if next != "" {
+		l.s.say("There are more than these %d; --limit 0 lists all", len(shown))
+	}
+	var left []string
+	if l.q.usual {
+		o := l.q.options
+		o.User, o.Before, o.Limit, o.Summary = l.q.user(l.s), l.s.clock().Add(-recent), 1, true
+		for _, p := range lifecycle.Phases() {
+			if p.End && p.Phase != lifecycle.Deleted {
+				o.Phases = append(o.Phases, string(p.Phase))
+			}
+		}
+		if older, err := l.c.Workloads(ctx, o); err == nil && len(older.Items) > 0 {
+			left = append(left, "older ones that have ended (--since 30d)")
+		}
+	}
+	if me := l.s.me(); l.q.mine && me != "" {
+		o := l.q.options
+		o.Limit, o.Summary, o.Live = 100, true, l.q.usual
+		if others, err := l.c.Workloads(ctx, o); err == nil && slices.ContainsFunc(others.Items, func(w api.Workload) bool { return w.User != me }) {
+			left = append(left, "those of other users (--all)")
+		}
+	}
+	if len(left) > 0 {
+		l.s.say("Not shown: %s", strings.Join(left, ", "))
+	} else if len(shown) == 0 && !l.s.machine() {
+		l.s.say("There are none. muster run submits a workload")
+	}
+}
+
+func (q query) user(s *session) string {
+	if q.mine || q.options.User == "@me" {
+		return s.me()
+	}
+	return q.options.User
+}
+
+// dialects are the words of --dialect.
+var dialects = []string{nativeDialect, "runai-job", "runai-workload", "jobq", "mcli", "modelarts"}
+
+func checkDialect(d string) error {
+	if d == "" || slices.Contains(dialects, d) {
+		return nil
+	}
+	return usage(fmt.Sprintf("--dialect: %q is not known", d), "one of "+strings.Join(dialects, ", "))
+}

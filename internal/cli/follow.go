@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// follower shows what happens to one workload until it ends: its phases, and
+// the output of its tasks, attempt after attempt.
+type follower struct {
+	s *session
+	c *client.Client
+	w *api.Workload // as last heard of; tasks of attempts are in pumps
+
+	// What is wanted.
+	task        *int   // only this task; nil: all
+	tail        *int   // of the attempt at hand
+	only        *int   // only this attempt
+	status      string // workload, task, or "" for always 0
+	onInterrupt string // detach or stop
+	quiet       bool   // no output of tasks
+	phases      bool   // changes of phase are shown
+	history     bool   // phases before the start are shown, too
+
+	screen  *screen
+	pumps   *pumps
+	seen    int64     // Seq of the last transition shown
+	told    [2]string // its reason and message
+	attempt int       // whose output is shown
+}
+
+func newFollower(s *session, c *client.Client, w *api.Workload) *follower {
+	return &follower{s: s, c: c, w: w, status: "workload", onInterrupt: "detach", history: true, phases: true}
+}
+
+// errEnded leaves the watch.
+var errEnded = errors.New("the workload has ended")
+
+// follow returns how the workload ended, as an exit code.
+func (f *follower) follow(ctx context.Context) error {
+	f.screen = newScreen(f.s)
+	defer f.screen.close()
+	f.attempt = f.w.Attempt
+	if f.only != nil {
+		f.attempt = *f.only
+	}
+	if !f.history {
+		for _, t := range f.w.Transitions {
+			f.seen = max(f.seen, t.Seq)
+		}
+	}
+	err := f.watch(ctx)
+	if ctx.Err() != nil && !errors.Is(err, errEnded) {
+		if f.onInterrupt != "stop" {
+			return f.detached()
+		}
+		if err = f.stopAndSee(); err == nil {
+			return f.detached()
+		}
+	}
+	if !errors.Is(err, errEnded) {
+		return err
+	}
+	if err := f.screen.failure(); err != nil {
+		return err
+	}
+	f.screen.wait("")
+	if f.status != "" {
+		f.screen.say(f.s.paint(f.s.io.ErrTerminal, toneOf(f.w.Phase), result(f.w, f.s.clock())))
+	}
+	if f.status != "" && f.s.machine() && f.quiet {
+		if err := f.s.document(f.w); err != nil {
+			return err
+		}
+	}
+	if f.status == "" {
+		return nil
+	}
+	return silent(exitOf(f.w, f.status))
+}
+
+// stopAndSee asks the server to stop the workload and goes on following until
+// another Ctrl-C. It returns nil after that.
+func (f *follower) stopAndSee() error {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	f.screen.say("stopping " + f.w.Name + "; Ctrl-C again leaves it to itself")
+	if _, err := f.c.Stop(ctx, f.w.Project, f.w.ID, api.StopOptions{Message: "interrupted by the user who followed it"}); err != nil {
+		return err
+	}
+	err := f.watch(ctx)
+	if ctx.Err() != nil && !errors.Is(err, errEnded) {
+		return nil
+	}
+	return err
+}
+
+func (f *follower) detached() error {
+	f.screen.wait("")
+	f.screen.say(fmt.Sprintf("Detached — still running. muster logs -f %s · muster stop %s", f.w.Name, f.w.Name))
+	return silent(exitInterrupted)
+}
+
+// watch shows what happens until the end (errEnded), an error or ctx.
+func (f *follower) watch(ctx context.Context) error {
+	f.pumps = newPumps(ctx, f)
+	defer f.pumps.close()
+	if err := f.take(ctx, f.w); err != nil {
+		return err
+	}
+	o := client.WatchOptions{Name: f.w.ID, After: max(f.w.Revision, 1), Broken: func(err error, _ time.Duration) {
+		f.screen.say("the server does not answer; the workload goes on, trying again: " + err.Error())
+	}}
+	for e, err := range f.c.Watch(ctx, o) {
+		switch {
+		case err != nil:
+			return err
+		case e.Synced: // what happened while nobody watched is in the whole
+			w, err := f.c.Workload(ctx, client.AllProjects, f.w.ID)
+			if err != nil {
+				return err
+			}
+			err = f.take(ctx, w)
+			if err != nil {
+				return err
+			}
+		case len(e.Workload.Transitions) == 0 && e.Workload.Phase != f.w.Phase:
+			// Told in summary on catching up; Synced follows.
+		default:
+			if err := f.take(ctx, e.Workload); err != nil {
+				return err
+			}
+		}
+		if err := f.screen.failure(); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// take shows what is new in w. It returns errEnded after the end, once all
+// output has been shown.
+func (f *follower) take(ctx context.Context, w *api.Workload) error {
+	if w.Version < f.w.Version {
+		return nil // a later one has been seen
+	}
+	for _, t := range w.Transitions {
+		if t.Seq <= f.seen {
+			continue
+		}
+		f.seen = t.Seq
+		if t.Attempt > f.attempt && f.only == nil {
+			if err := f.next(ctx, t.Attempt, f.reasonFor(t)); err != nil {
+				return err
+			}
+		}
+		f.show(t)
+	}
+	f.w = w
+	if !f.quiet {
+		f.pumps.update(w, f.attempt)
+	}
+	if ended(w) || f.only != nil && w.Attempt > *f.only {
+		return f.finish(ctx)
+	}
+	f.screen.wait(f.waitingFor(w))
+	return nil
+}
+
+// reasonFor says why there is another attempt: the transition that ended the
+// one before knows.
+func (f *follower) reasonFor(t api.Transition) string {
+	switch {
+	case t.Event == string(lifecycle.Restart):
+		return "restarted"
+	case f.w.Reason != "":
+		return why(f.w)
+	case t.Reason != "":
+		return t.Reason
+	default:
+		return t.Event
+	}
+}
+
+// next goes on to another attempt, once the output of the one before is shown.
+func (f *follower) next(ctx context.Context, attempt int, reason string) error {
+	if err := f.pumps.drain(ctx); err != nil {
+		return err
+	}
+	f.attempt = attempt
+	f.screen.say(f.s.paint(f.s.io.ErrTerminal, toneTitle, fmt.Sprintf("── attempt %d (%s) ──", attempt, reason)))
+	return nil
+}
+
+// finish shows the last output and takes the final figures.
+func (f *follower) finish(ctx context.Context) error {
+	w, err := f.c.Workload(ctx, client.AllProjects, f.w.ID)
+	if err != nil && !isNotFound(err) { // it may have been deleted altogether
+		return err
+	}
+	if err == nil {
+		f.w = w
+	}
+	if !f.quiet {
+		f.pumps.update(f.w, f.attempt)
+	}
+	if err := f.pumps.drain(ctx); err != nil {
+		return err
+	}
+	return errEnded
+}
+
+// show writes a change of phase.
+func (f *follower) show(t api.Transition) {
+	if !f.phases || t.From == t.To && t.Target == "" {
+		return
+	}
+	line := t.To
+	if t.Target != "" {
+		line += "→" + t.Target
+	}
+	if about := [2]string{t.Reason, t.Message}; about != f.told { // an end repeats why the ending began
+		if f.told = about; t.Reason != "" {
+			line += " (" + t.Reason + ")"
+		}
+		if t.Message != "" {
+			line += ": " + t.Message
+		}
+	}
+	f.screen.say(f.s.paint(f.s.io.ErrTerminal, toneOf(t.To), strings.TrimSpace(line)))
+}
+
+// waitingFor is what the spinning line says; "" while output flows.
+func (f *follower) waitingFor(w *api.Workload) string {
+	switch lifecycle.Phase(w.Phase) {
+	case lifecycle.Running:
+		if f.quiet {
+			return w.Name + " is running"
+		}
+		return ""
+	default:
+		return w.Name + " " + situation(w, f.s.moments(tableFlags{}))
+	}
+}

@@ -1,0 +1,257 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+)
+
+// nativeDialect is our own words.
+const nativeDialect = "native"
+
+// kindsOfThings are the first words of `muster get`; everything else is a name.
+var kindsOfThings = map[string]string{
+	"workload": "workloads", "workloads": "workloads", "run": "workloads", "runs": "workloads", "job": "workloads", "jobs": "workloads",
+	"wl": "workloads", "node": "nodes", "nodes": "nodes", "project": "projects", "projects": "projects", "queue": "projects", "queues": "projects",
+}
+
+type getOptions struct {
+	table   tableFlags
+	scope   scope
+	filter  filterFlags
+	dialect string
+	watch   bool
+}
+
+func newGet(s *session) *cobra.Command {
+	o := &getOptions{}
+	cmd := &cobra.Command{
+		Use:     "get [workloads|nodes|projects] [NAME…]",
+		Aliases: []string{"list", "ls", "ps"},
+		Short:   "List workloads, nodes or projects",
+		Long: `Lists workloads (also called run, runs, job, jobs or wl), nodes or projects.
+
+Without filters it lists your own workloads that are active or were submitted
+in the last 24 hours, and says on standard error what it left out.`,
+		Example: `  muster get                              mine, active or of the last day
+  muster get -A --status failed --since 7d
+  muster get runs -o json | jq '.items[].phase'
+  muster get nodes
+  muster stop $(muster get -o name --status queued)`,
+		RunE: func(cmd *cobra.Command, args []string) error { return s.get(cmd.Context(), o, args) },
+	}
+	cmd.ValidArgsFunction = s.completeNames
+	o.table.register(cmd)
+	o.scope.register(s, cmd)
+	o.filter.register(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.dialect, "dialect", s.env("MUSTER_DIALECT"), "words of another platform: runai-job, runai-workload, jobq, mcli, modelarts (MUSTER_DIALECT)")
+	f.BoolVarP(&o.watch, "watch", "w", false, "go on showing changes")
+	return cmd
+}
+
+func (s *session) get(ctx context.Context, o *getOptions, args []string) error {
+	what := "workloads"
+	if len(args) > 0 {
+		if k, ok := kindsOfThings[strings.ToLower(args[0])]; ok {
+			what, args = k, args[1:]
+		}
+	}
+	if err := checkDialect(o.dialect); err != nil {
+		return err
+	}
+	q, err := o.filter.query(s, o.scope)
+	if err != nil {
+		return err
+	}
+	c, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	switch what {
+	case "nodes":
+		return s.getNodes(ctx, c, o, args)
+	case "projects":
+		return s.getProjects(ctx, c, o, args)
+	}
+	if len(args) > 0 {
+		return s.getNamed(ctx, c, o, args)
+	}
+	l := &listing{s: s, c: c, o: o, q: q}
+	if o.watch {
+		return l.watch(ctx)
+	}
+	ws, next, err := l.load(ctx)
+	if err != nil {
+		return err
+	}
+	if err := l.print(ws, next); err != nil {
+		return err
+	}
+	l.hidden(ctx, ws, next)
+	return nil
+}
+
+// getNamed prints the workloads named; one of them as itself, not as a list.
+func (s *session) getNamed(ctx context.Context, c *client.Client, o *getOptions, names []string) error {
+	var ws []api.Workload
+	for _, name := range names {
+		w, err := s.resolve(ctx, c, o.scope, name)
+		if err != nil {
+			return err
+		}
+		ws = append(ws, *w)
+	}
+	if len(ws) == 1 && (s.format() == "json" || s.format() == "yaml") {
+		return s.document(ws[0])
+	}
+	return (&listing{s: s, c: c, o: o}).print(ws, "")
+}
+
+func (s *session) getNodes(ctx context.Context, c *client.Client, o *getOptions, names []string) error {
+	cluster, err := c.Cluster(ctx)
+	if err != nil {
+		return err
+	}
+	nodes := cluster.Nodes
+	if len(names) > 0 {
+		nodes = slices.DeleteFunc(nodes, func(n api.Node) bool { return !slices.Contains(names, n.Name) })
+		if len(nodes) < len(names) {
+			return missing(fmt.Sprintf("of %s only %d are nodes here", strings.Join(names, ", "), len(nodes)), "muster get nodes lists all")
+		}
+	}
+	var body any = map[string]any{"items": nodes}
+	if len(names) == 1 {
+		body = nodes[0]
+	}
+	return print(s, o.table, table[api.Node]{columns: nodeColumns(), items: nodes, name: func(n api.Node) string { return n.Name }, body: body})
+}
+
+func (s *session) getProjects(ctx context.Context, c *client.Client, o *getOptions, names []string) error {
+	list, err := c.Projects(ctx)
+	if err != nil {
+		return err
+	}
+	var body any = list
+	if len(names) > 0 {
+		list.Items = slices.DeleteFunc(list.Items, func(p api.Project) bool { return !slices.Contains(names, p.Name) })
+		if len(list.Items) < len(names) {
+			return missing(fmt.Sprintf("of %s only %d are projects", strings.Join(names, ", "), len(list.Items)), "muster get projects lists all")
+		}
+		if len(names) == 1 {
+			body = list.Items[0]
+		}
+	}
+	return print(s, o.table, table[api.Project]{
+		columns: projectColumns(s.moments(o.table)), items: list.Items, name: func(p api.Project) string { return p.Name }, body: body,
+	})
+}
+
+// listing is a list of workloads that may be loaded again.
+type listing struct {
+	s *session
+	c *client.Client
+	o *getOptions
+	q query
+}
+
+func (l *listing) print(ws []api.Workload, next string) error {
+	m := l.s.moments(l.o.table)
+	if ws == nil {
+		ws = []api.Workload{}
+	}
+	return print(l.s, l.o.table, table[api.Workload]{
+		columns: workloadColumns(m, l.o.dialect), items: ws, name: func(w api.Workload) string { return w.Name },
+		body: api.WorkloadList{Items: ws, Next: next},
+	})
+}
+
+// watch prints the list, and again whenever something in it has changed: in
+// place on a terminal, as further lines elsewhere.
+func (l *listing) watch(ctx context.Context) error {
+	ws, next, err := l.load(ctx)
+	if err != nil {
+		return err
+	}
+	lines, versions := 0, map[string]int64{}
+	show := func() error {
+		if l.s.io.OutTerminal && !l.s.machine() {
+			if lines > 0 {
+				fmt.Fprintf(l.s.io.Out, "\x1b[%dA\x1b[J", lines)
+			}
+			lines = len(ws) + 1
+			return l.print(ws, next)
+		}
+		var changed []api.Workload
+		for _, w := range ws {
+			if versions[w.ID] != w.Version {
+				changed = append(changed, w)
+			}
+			versions[w.ID] = w.Version
+		}
+		if l.s.format() == "json" {
+			l.s.output = "jsonl"
+		}
+		err := l.print(changed, "")
+		l.o.table.noHeaders = true
+		return err
+	}
+	after := int64(1)
+	for _, w := range ws {
+		after = max(after, w.Revision)
+	}
+	if err := show(); err != nil {
+		return err
+	}
+	changes := l.changes(ctx, after)
+	for range changes {
+		// What comes in a burst is shown once.
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+		}
+		select {
+		case <-changes:
+		default:
+		}
+		if ws, next, err = l.load(ctx); err != nil {
+			break
+		}
+		if err = show(); err != nil {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return silent(exitInterrupted)
+	}
+	return err
+}
+
+// changes says that something has changed, as often as the reader asks. It is
+// closed when the watch ends.
+func (l *listing) changes(ctx context.Context, after int64) <-chan struct{} {
+	out := make(chan struct{}, 1)
+	go func() {
+		defer close(out)
+		o := client.WatchOptions{Project: l.q.options.Project, After: after, Broken: func(err error, _ time.Duration) {
+			l.s.say("the server does not answer; trying again: %v", err)
+		}}
+		for _, err := range l.c.Watch(ctx, o) {
+			if err != nil {
+				return
+			}
+			select {
+			case out <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return out
+}

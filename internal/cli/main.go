@@ -1,0 +1,153 @@
+// Package cli is the command line: it turns words into calls of the REST API
+// and answers into tables, documents and exit codes.
+//
+// Standard output carries data, standard error everything else. On anything
+// but a terminal there is no colour, no truncation, no spinner and no prompt.
+// The package decides nothing about workloads, and runs a server only through
+// the hooks that its caller gives it.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/musterhq/muster/api"
+)
+
+// Streams are what a command reads and writes.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+	// Which of them are terminals.
+	InTerminal, OutTerminal, ErrTerminal bool
+	// Width of the terminal in columns; 0: 80.
+	Width int
+
+	colorAnyway bool // CLICOLOR_FORCE
+}
+
+// Terminal returns the streams of this process.
+func Terminal() Streams {
+	s := Streams{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		InTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
+		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		s.Width = w
+	}
+	return s
+}
+
+// ServerOptions say how a server is to run.
+type ServerOptions struct {
+	DataDir  string
+	Listen   []string // further addresses, host:port; the unix socket is always there
+	FakeGPUs int      // pretend to have this many GPUs; 0: look for real ones
+	LogLevel slog.Level
+}
+
+// Hooks are what the command line needs of the program around it.
+type Hooks struct {
+	// StartServer starts a server on dataDir as a process of its own that
+	// outlives this one, with args after `muster server --data-dir DIR`. It may
+	// return as soon as the process is there; an error says that no server will
+	// come of it. It may also stay until ctx is done and report a process that
+	// ended before: whoever calls it asks /readyz meanwhile.
+	StartServer func(ctx context.Context, dataDir string, args ...string) error
+	// RunServer runs a server in this process until ctx is done or it fails.
+	RunServer func(ctx context.Context, o ServerOptions) error
+	// Version of this program.
+	Version api.Version
+}
+
+// Main runs one command line (without the program's name) and returns its exit
+// code.
+func Main(args []string, streams Streams, hooks Hooks) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if streams.Width <= 0 {
+		streams.Width = 80
+	}
+	s := &session{io: streams, hooks: hooks, env: os.Getenv}
+	root := newRoot(s)
+	root.SetArgs(args)
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+	err := root.ExecuteContext(ctx)
+	s.close()
+	if err == nil {
+		return exitOK
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return exitOK // whoever read us has read enough
+	}
+	return s.report(ctx, err)
+}
+
+func newRoot(s *session) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "muster",
+		Short: "Run AI workloads on one machine or many",
+		Long: `Muster runs AI workloads: training, gangs of ranks, workspaces, services.
+
+  muster run -f train.yaml --follow      submit a document and see it through
+  muster run --gpus 1 -- python3 t.py    the same for a command
+  muster get                             what is mine and active
+  muster logs -f                         output of the latest
+  muster why                             why it still waits
+
+Without a server configured it uses the one of this machine's user, and starts
+it when there is none.`,
+		SilenceUsage: true, SilenceErrors: true,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return s.begin(cmd)
+		},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage(err.Error(), fmt.Sprintf("%s --help lists the flags", cmd.CommandPath()))
+	})
+	f := root.PersistentFlags()
+	f.StringVar(&s.server, "server", "", "address of the server: unix:///path, http://host:port (MUSTER_SERVER)")
+	f.StringVar(&s.dataDir, "data-dir", "", "where the local server keeps its state (MUSTER_DATA_DIR)")
+	f.BoolVar(&s.noAutostart, "no-autostart", false, "do not start a local server (MUSTER_NO_AUTOSTART)")
+	f.BoolVar(&s.noColor, "no-color", false, "no colours (NO_COLOR)")
+	f.StringVarP(&s.output, "output", "o", "", "format: "+strings.Join(formats, "|"))
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.AddCommand(
+		newRun(s), newGet(s), newDescribe(s), newLogs(s), newStop(s), newRestart(s), newDelete(s), newWait(s),
+		newWhy(s), newEvents(s), newLifecycle(s), newUtil(s), newExplain(s), newProject(s), newServer(s), newVersion(s),
+	)
+	return root
+}
+
+// noArgs refuses words that no command takes, with a suggestion.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	e := usage(fmt.Sprintf("%q is not a command of %s", args[0], cmd.CommandPath()), cmd.CommandPath()+" --help lists the commands")
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(append(names, c.Name()), c.Aliases...)
+	}
+	if near := nearest(args[0], names); len(near) > 0 {
+		e.problem.Hint = fmt.Sprintf("did you mean %s %s?", cmd.CommandPath(), near[0])
+	}
+	return e
+}

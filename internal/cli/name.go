@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+)
+
+// scope says among which workloads a name is looked for.
+type scope struct {
+	project string // "": the default one first, then all
+}
+
+func (sc *scope) register(s *session, cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&sc.project, "project", "p", s.env("MUSTER_PROJECT"), "project (MUSTER_PROJECT)")
+	_ = cmd.RegisterFlagCompletionFunc("project", s.completeProjects) // fails for unknown flags only
+}
+
+// defaultProject is where a name without a project is looked for first.
+const defaultProject = "default"
+
+// resolve returns the workload that a user means: by name, id, unique prefix,
+// @last, or, with an empty name, the latest of the user's own.
+func (s *session) resolve(ctx context.Context, c *client.Client, sc scope, name string) (*api.Workload, error) {
+	if back, ok, err := history(name); err != nil {
+		return nil, err
+	} else if ok {
+		return s.latest(ctx, c, sc, back, name == "")
+	}
+	project := sc.project
+	if project == "" {
+		project = defaultProject
+	}
+	w, err := c.Workload(ctx, project, name)
+	if err == nil || !isNotFound(err) {
+		return w, err
+	}
+	if looksLikeID(name) {
+		if w, err := c.Workload(ctx, client.AllProjects, name); err == nil {
+			return w, nil
+		}
+	}
+	return s.prefixed(ctx, c, sc, name)
+}
+
+// history reads "" and @last as 0, @{N} as N.
+func history(name string) (back int, ok bool, err error) {
+	switch {
+	case name == "" || name == "@last":
+		return 0, true, nil
+	case strings.HasPrefix(name, "@{") && strings.HasSuffix(name, "}"):
+		n, err := strconv.Atoi(name[2 : len(name)-1])
+		if err != nil || n < 0 || n > 999 {
+			return 0, false, usage(fmt.Sprintf("%s is not understood", name), "@{0} is the latest workload, @{1} the one before, up to @{999}")
+		}
+		return n, true, nil
+	case strings.HasPrefix(name, "@"):
+		return 0, false, usage(fmt.Sprintf("%s is not understood", name), "@last is the latest workload, @{1} the one before")
+	default:
+		return 0, false, nil
+	}
+}
+
+func (s *session) latest(ctx context.Context, c *client.Client, sc scope, back int, unnamed bool) (*api.Workload, error) {
+	list, err := c.Workloads(ctx, client.ListOptions{Project: sc.project, User: s.me(), Limit: back + 1, Summary: true})
+	if err != nil {
+		return nil, err
+	}
+	if len(list.Items) <= back {
+		return nil, missing(fmt.Sprintf("you have %d workloads", len(list.Items)), "muster run submits one; muster get --all shows those of others")
+	}
+	w := list.Items[back]
+	if unnamed {
+		s.say("No workload named; using the latest: %s", w.Name)
+	}
+	return c.Workload(ctx, w.Project, w.ID)
+}
+
+// prefixed looks for the one workload whose name begins with name, in any
+// project unless one was given.
+func (s *session) prefixed(ctx context.Context, c *client.Client, sc scope, name string) (*api.Workload, error) {
+	list, err := c.Workloads(ctx, client.ListOptions{Project: sc.project, Prefix: name, Limit: 100, Summary: true})
+	if err != nil {
+		return nil, err
+	}
+	found := list.Items
+	if exact := slices.DeleteFunc(slices.Clone(found), func(w api.Workload) bool { return w.Name != name }); len(exact) > 0 {
+		found = exact
+	}
+	switch len(found) {
+	case 1:
+		return c.Workload(ctx, found[0].Project, found[0].ID)
+	case 0:
+		return nil, s.unknown(ctx, c, sc, name)
+	default:
+		var names []string
+		for _, w := range found[:min(len(found), 5)] {
+			names = append(names, w.Project+"/"+w.Name)
+		}
+		return nil, &failure{code: exitNotFound, problem: &api.Problem{
+			Title: "Ambiguous name", Code: "ambiguous", Detail: fmt.Sprintf("%q could be any of %d workloads: %s", name, len(found), strings.Join(names, ", ")),
+			Hint: "write the whole name, with --project where it is in several",
+		}}
+	}
+}
+
+// unknown says that there is no such workload, and which there are.
+func (s *session) unknown(ctx context.Context, c *client.Client, sc scope, name string) error {
+	hint := "muster get lists what there is"
+	if list, err := c.Workloads(ctx, client.ListOptions{Project: sc.project, Limit: 500, Summary: true}); err == nil {
+		var names []string
+		for _, w := range list.Items {
+			names = append(names, w.Name)
+		}
+		if near := nearest(name, names); len(near) > 0 {
+			hint = "did you mean " + strings.Join(near, " or ") + "?"
+		}
+	}
+	where := ""
+	if sc.project != "" {
+		where = fmt.Sprintf(" in project %q", sc.project)
+	}
+	return missing(fmt.Sprintf("workload %q does not exist%s", name, where), hint)
+}
+
+func isNotFound(err error) bool {
+	var p *api.Problem
+	return errors.As(err, &p) && p.Status == 404
+}
+
+// looksLikeID reports whether name has the form of an id.
+func looksLikeID(name string) bool {
+	return len(name) == 26 && strings.Trim(name, "0123456789abcdefghjkmnpqrstvwxyz") == ""
+}
+
+// completionLimit bounds what a press of the tab key may take.
+const completionLimit = 300 * time.Millisecond
+
+// completeNames offers the names of workloads.
+func (s *session) completeNames(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return s.complete(cmd, func(ctx context.Context, c *client.Client) (names []string) {
+		list, err := c.Workloads(ctx, client.ListOptions{Prefix: typed, Limit: 100, Summary: true})
+		if err != nil {
+			return nil
+		}
+		for _, w := range list.Items {
+			names = append(names, w.Name+"\t"+w.Phase)
+		}
+		return names
+	})
+}
+
+func (s *session) completeProjects(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return s.complete(cmd, func(ctx context.Context, c *client.Client) (names []string) {
+		list, err := c.Projects(ctx)
+		if err != nil {
+			return nil
+		}
+		for _, p := range list.Items {
+			if strings.HasPrefix(p.Name, typed) {
+				names = append(names, p.Name)
+			}
+		}
+		return names
+	})
+}
+
+func (s *session) complete(cmd *cobra.Command, ask func(context.Context, *client.Client) []string) ([]string, cobra.ShellCompDirective) {
+	ctx := cmd.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionLimit)
+	defer cancel()
+	if s.server == "" {
+		s.server = s.env("MUSTER_SERVER")
+	}
+	c, err := s.connectOnly(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return ask(ctx, c), cobra.ShellCompDirectiveNoFileComp
+}
+
+// atMostOne refuses a second name.
+func atMostOne(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usage(fmt.Sprintf("%s takes one workload, not %d", cmd.CommandPath(), len(args)), cmd.UseLine())
+	}
+	return nil
+}
+
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}

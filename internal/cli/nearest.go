@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// nearest returns the known words that a wrong one was probably meant to be,
+// the nearest first, at most three.
+func nearest(word string, known []string) []string {
+	type near struct {
+		word string
+		far  int
+	}
+	if len(word) > 64 {
+		return nil
+	}
+	var found []near
+	low := strings.ToLower(word)
+	for _, k := range known {
+		l := strings.ToLower(k)
+		d := distance(low, l)
+		if len(low) >= 3 && strings.HasPrefix(l, low) {
+			d = 1
+		}
+		if d <= max(1, len(word)/3) {
+			found = append(found, near{k, d})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b near) int { return cmp.Compare(a.far, b.far) })
+	var words []string
+	for _, n := range found {
+		if len(words) < 3 && !slices.Contains(words, n.word) {
+			words = append(words, n.word)
+		}
+	}
+	return words
+}
+
+// distance counts the insertions, deletions and replacements from a to b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}

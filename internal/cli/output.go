@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+)
+
+// formats are the values of --output.
+var formats = []string{"table", "wide", "json", "yaml", "name", "csv", "jsonl"}
+
+func checkFormat(f string) error {
+	if f == "" || slices.Contains(formats, f) {
+		return nil
+	}
+	e := usage(fmt.Sprintf("--output: %q is not a format", f), "one of "+strings.Join(formats, ", "))
+	if near := nearest(f, formats); len(near) > 0 {
+		e.problem.Hint = "did you mean " + near[0] + "?"
+	}
+	return e
+}
+
+func (s *session) format() string {
+	if s.output == "" {
+		return "table"
+	}
+	return s.output
+}
+
+// machine reports whether the output is a document rather than a text.
+func (s *session) machine() bool {
+	switch s.format() {
+	case "json", "yaml", "jsonl":
+		return true
+	default:
+		return false
+	}
+}
+
+// document writes v, as the REST API has it, in the chosen format.
+func (s *session) document(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	switch s.format() {
+	case "yaml":
+		if data, err = yamlOf(data); err != nil {
+			return err
+		}
+	case "jsonl":
+		data = append(data, '\n')
+	default:
+		var b bytes.Buffer
+		if err := json.Indent(&b, data, "", "  "); err != nil {
+			return err
+		}
+		data = append(b.Bytes(), '\n')
+	}
+	_, err = s.io.Out.Write(data)
+	return err
+}
+
+// yamlOf is a JSON document as YAML, its fields in the same order.
+func yamlOf(data []byte) ([]byte, error) {
+	var v yaml.MapSlice
+	if err := yaml.UnmarshalWithOptions(data, &v, yaml.UseOrderedMap()); err != nil {
+		return nil, fmt.Errorf("the answer cannot be written as YAML: %w", err)
+	}
+	return yaml.MarshalWithOptions(v, yaml.IndentSequence(true), yaml.UseLiteralStyleIfMultiline(true))
+}
+
+// tableFlags are the flags of every command that prints a table.
+type tableFlags struct {
+	columns   []string
+	noHeaders bool
+	absolute  bool
+	utc       bool
+}
+
+func (t *tableFlags) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&t.columns, "columns", nil, "only these columns, in this order")
+	f.BoolVar(&t.noHeaders, "no-headers", false, "no line of titles")
+	f.BoolVar(&t.absolute, "absolute", false, "instants instead of ages")
+	f.BoolVar(&t.utc, "utc", false, "instants in UTC; implies --absolute")
+}
+
+// column is one column of a table of T.
+type column[T any] struct {
+	title string
+	wide  bool // only with -o wide
+	cell  func(T) string
+	tone  func(T) tone // nil: plain
+}
+
+// table is a list that is to be printed.
+type table[T any] struct {
+	columns []column[T]
+	items   []T
+	name    func(T) string
+	body    any // what -o json prints
+}
+
+func print[T any](s *session, f tableFlags, t table[T]) error {
+	switch s.format() {
+	case "json", "yaml":
+		return s.document(t.body)
+	case "jsonl":
+		for _, item := range t.items {
+			if err := s.document(item); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "name":
+		for _, item := range t.items {
+			if _, err := fmt.Fprintln(s.io.Out, t.name(item)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	cols, err := choose(t.columns, f.columns, s.format() == "wide" || s.format() == "csv")
+	if err != nil {
+		return err
+	}
+	g := grid{noHeaders: f.noHeaders}
+	for _, c := range cols {
+		g.titles = append(g.titles, c.title)
+	}
+	for _, item := range t.items {
+		row := make([]cell, len(cols))
+		for i, c := range cols {
+			row[i].text = c.cell(item)
+			if c.tone != nil {
+				row[i].tone = c.tone(item)
+			}
+		}
+		g.rows = append(g.rows, row)
+	}
+	return s.grid(g)
+}
+
+func choose[T any](all []column[T], names []string, wide bool) ([]column[T], error) {
+	var chosen []column[T]
+	if len(names) == 0 {
+		for _, c := range all {
+			if wide || !c.wide {
+				chosen = append(chosen, c)
+			}
+		}
+		return chosen, nil
+	}
+	titles := make([]string, len(all))
+	for i, c := range all {
+		titles[i] = strings.ToLower(c.title)
+	}
+	for _, n := range names {
+		i := slices.Index(titles, strings.ToLower(n))
+		if i < 0 {
+			return nil, usage(fmt.Sprintf("--columns: there is no column %q", n), "one of "+strings.Join(titles, ", "))
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+type runOptions struct {
+	document    documentFlags
+	follow      bool
+	detach      bool
+	wait        bool
+	dryRun      bool
+	exitStatus  string
+	onInterrupt string
+	key         string
+}
+
+func newRun(s *session) *cobra.Command {
+	o := &runOptions{}
+	cmd := &cobra.Command{
+		Use:     "run [-f FILE] [flags] [-- COMMAND ARGUMENTS…]",
+		Aliases: []string{"submit"},
+		Short:   "Submit a workload",
+		Long: `Submits a workload: a document, a command, or a document with changes.
+
+With -f, words after -- are arguments that the document's command gets; without
+it they are the command. Flags come before the command. The working directory
+is the present one unless the document or --workdir says otherwise.`,
+		Example: `  muster run -f train.yaml --follow
+  muster run --gpus 1 --name try -- python3 train.py --lr 0.1
+  muster run -f train.yaml --set retry.limit=3 --set parameters.lr=0.01
+  muster run -f train.yaml --dry-run -o yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd.Context(), o, args) },
+	}
+	o.document.register(s, cmd)
+	f := cmd.Flags()
+	f.SetInterspersed(false) // flags of the command are the command's
+	f.BoolVar(&o.follow, "follow", false, "show its phases and output until it ends, and exit as it did")
+	f.BoolVar(&o.detach, "detach", false, "return once it is submitted (the default)")
+	f.BoolVar(&o.wait, "wait", false, "return once it has ended, and exit as it did")
+	f.BoolVar(&o.dryRun, "dry-run", false, "check it against the server and submit nothing")
+	f.StringVar(&o.exitStatus, "exit-status", "workload", "with --follow or --wait: workload (10 when it failed), or task (the code of the first failed task)")
+	f.StringVar(&o.onInterrupt, "on-interrupt", "detach", "with --follow or --wait: what Ctrl-C does: detach, or stop the workload")
+	f.StringVar(&o.key, "idempotency-key", "", "repeating a submission with the same key makes no second workload")
+	return cmd
+}
+
+func (o *runOptions) check() error {
+	switch {
+	case o.detach && (o.follow || o.wait):
+		return usage("--detach contradicts --follow and --wait", "leave one of them out")
+	case o.dryRun && (o.follow || o.wait):
+		return usage("--dry-run submits nothing that could be waited for", "leave out --follow and --wait")
+	}
+	if err := oneOf("exit-status", o.exitStatus, "workload", "task"); err != nil {
+		return err
+	}
+	return oneOf("on-interrupt", o.onInterrupt, "detach", "stop")
+}
+
+func oneOf(flag, value string, allowed ...string) error {
+	for _, a := range allowed {
+		if a == value {
+			return nil
+		}
+	}
+	hint := "allowed:"
+	for _, a := range allowed {
+		hint += " " + a
+	}
+	return usage(fmt.Sprintf("--%s: %q is not known", flag, value), hint)
+}
+
+func (s *session) run(ctx context.Context, o *runOptions, argv []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	local := s.server == "" || isLocal(s.server)
+	doc, src, err := s.build(&o.document, argv, local)
+	if err != nil {
+		return err
+	}
+	data, err := encode(doc)
+	if err != nil {
+		return err
+	}
+	c, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := c.Submit(ctx, data, client.SubmitOptions{Key: o.key, DryRun: o.dryRun})
+	if err != nil {
+		return src.problem(err)
+	}
+	switch {
+	case o.dryRun:
+		return s.planned(w)
+	case o.follow:
+		s.submitted(w, false)
+		f := newFollower(s, c, w)
+		f.status, f.onInterrupt = o.exitStatus, o.onInterrupt
+		return f.follow(ctx)
+	case o.wait:
+		s.submitted(w, false)
+		f := newFollower(s, c, w)
+		f.status, f.onInterrupt, f.quiet = o.exitStatus, o.onInterrupt, true
+		return f.follow(ctx)
+	}
+	if s.machine() {
+		return s.document(w)
+	}
+	if _, err := fmt.Fprintln(s.io.Out, w.Name); err != nil {
+		return err
+	}
+	if s.format() != "name" {
+		s.submitted(s.place(ctx, c, w), true)
+	}
+	return nil
+}
+
+// place is w with its place in the queue, which the answer to a submission does
+// not have. It is a courtesy: the workload is submitted in any case.
+func (s *session) place(ctx context.Context, c *client.Client, w *api.Workload) *api.Workload {
+	if ended(w) || lifecycle.Phase(w.Phase).Held() {
+		return w
+	}
+	if now, err := c.Workload(ctx, w.Project, w.ID); err == nil {
+		return now
+	}
+	return w
+}
+
+// problem gives a refusal of the server the place in the file. The lines that
+// the server saw are of what was sent, which no one has written.
+func (src source) problem(err error) error {
+	var p *api.Problem
+	if !errors.As(err, &p) {
+		return err
+	}
+	for i := range p.Errors {
+		p.Errors[i].Line = 0
+	}
+	return &failure{code: codeOf(p), problem: p, file: src.file}
+}
+
+// submitted says what became of a submission and what can be done next.
+func (s *session) submitted(w *api.Workload, next bool) {
+	s.say("%s to project %s: %s", s.paint(s.io.ErrTerminal, toneGood, "submitted "+w.Name), w.Project, situation(w, s.moments(tableFlags{})))
+	if next {
+		s.say("  muster logs -f %s · muster why %s · muster stop %s", w.Name, w.Name, w.Name)
+	}
+}
+
+// planned shows a workload that was only checked.
+func (s *session) planned(w *api.Workload) error {
+	switch s.format() {
+	case "yaml": // the document as it would be stored, to be kept or compared
+		doc := new(spec.Document)
+		if err := doc.UnmarshalJSON(w.Spec); err != nil {
+			return err
+		}
+		_, err := s.io.Out.Write(spec.YAML(doc))
+		return err
+	case "json", "jsonl":
+		return s.document(w)
+	case "name":
+		_, err := fmt.Fprintln(s.io.Out, w.Name)
+		return err
+	}
+	_, err := fmt.Fprintf(s.io.Out, "%s would be accepted in project %s: %s, %s, %s\n", w.Name, w.Project, w.Kind, plural(w.Tasks.Total, "task"), plural(w.GPUs, "GPU"))
+	return err
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

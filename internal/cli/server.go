@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+)
+
+func newServer(s *session) *cobra.Command {
+	o := ServerOptions{}
+	level := ""
+	cmd := &cobra.Command{
+		Use:   "server",
+		Short: "Run the server, ask about it, or stop it",
+		Long: `Runs a server in the foreground on the data directory until Ctrl-C or SIGTERM.
+What it started goes on without it; the next server takes it over.`,
+		Example: `  muster server --fake-gpus 8                try things out without GPUs
+  muster server --listen 127.0.0.1:8080
+  muster server status -o json
+  muster server stop`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.LogLevel.UnmarshalText([]byte(level)); err != nil {
+				return usage(fmt.Sprintf("--log-level: %q is not a level", level), "one of debug, info, warn, error")
+			}
+			return s.serve(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&o.Listen, "listen", nil, "also serve on this HOST:PORT; repeat for several")
+	f.IntVar(&o.FakeGPUs, "fake-gpus", 0, "pretend to have this many GPUs")
+	f.StringVar(&level, "log-level", strings.ToLower(slog.LevelInfo.String()), "debug, info, warn or error")
+	status := &cobra.Command{
+		Use: "status", Short: "Process, address and data directory of the server", Args: noArgs, Example: "  muster server status -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.serverStatus(cmd.Context()) },
+	}
+	stop := &cobra.Command{
+		Use: "stop", Short: "End the local server; what it runs goes on", Args: noArgs, Example: "  muster server stop",
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.serverStop(cmd.Context()) },
+	}
+	cmd.AddCommand(status, stop)
+	return cmd
+}
+
+func (s *session) serve(ctx context.Context, o ServerOptions) error {
+	if s.hooks.RunServer == nil {
+		return usage("this program cannot be a server", "use the muster binary")
+	}
+	if o.FakeGPUs < 0 || o.FakeGPUs > 1024 {
+		return usage(fmt.Sprintf("--fake-gpus: %d is outside 0 to 1024", o.FakeGPUs), "0 looks for real ones")
+	}
+	var err error
+	if o.DataDir, err = s.dir(); err != nil {
+		return err
+	}
+	return s.hooks.RunServer(ctx, o)
+}
+
+func (s *session) serverStatus(ctx context.Context) error {
+	c, err := s.connectOnly(ctx)
+	if err != nil {
+		return err
+	}
+	st, err := c.Server(ctx)
+	if err != nil {
+		return err
+	}
+	if s.machine() {
+		return s.document(st)
+	}
+	g := grid{rows: [][]cell{
+		{{text: "Process", tone: toneTitle}, {text: fmt.Sprint(st.PID)}},
+		{{text: "Address", tone: toneTitle}, {text: st.Address}},
+		{{text: "Data", tone: toneTitle}, {text: st.DataDir}},
+		{{text: "Version", tone: toneTitle}, {text: st.Version}},
+		{{text: "Up", tone: toneTitle}, {text: age(s.clock().Sub(timeOf(st.StartedAt)))}},
+	}}
+	if st.FakeGPUs > 0 {
+		g.rows = append(g.rows, []cell{{"Fake GPUs", toneTitle}, {fmt.Sprint(st.FakeGPUs), toneWait}})
+	}
+	return s.grid(g)
+}
+
+// stopLimit is how long a server may take to end.
+const stopLimit = 60 * time.Second
+
+// serverStop ends the server of this machine and waits until it is gone. It
+// asks the server itself for its process: a number in a file may be anyone's.
+func (s *session) serverStop(ctx context.Context) error {
+	c, err := s.connectOnly(ctx)
+	if err != nil {
+		return err
+	}
+	if _, local := client.SocketPath(c.Address()); !local {
+		return usage("only a server of this machine can be stopped from here, not "+c.Address(), "stop it where it runs")
+	}
+	st, err := c.Server(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := os.FindProcess(st.PID)
+	if err == nil {
+		err = p.Signal(syscall.SIGTERM)
+	}
+	if err != nil {
+		return &failure{code: exitAuth, problem: &api.Problem{
+			Title: "Not stopped", Code: "forbidden", Detail: fmt.Sprintf("the server (process %d) cannot be told to end: %v", st.PID, err), Hint: "stop it as the user that runs it",
+		}}
+	}
+	limit := time.After(stopLimit)
+	for !gone(st.PID) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-limit:
+			return &failure{code: exitUnreachable, problem: &api.Problem{
+				Title: "Still running", Code: "unavailable", Detail: fmt.Sprintf("the server (process %d) has not ended after %s", st.PID, stopLimit), Hint: "see " + st.DataDir + "/" + logName,
+			}}
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	s.say("muster: the server on %s has ended; its workloads go on", st.DataDir)
+	return nil
+}
+
+// gone reports whether a process has ended. One that nobody has reaped yet has.
+func gone(pid int) bool {
+	if err := syscall.Kill(pid, 0); err != nil {
+		return err == syscall.ESRCH
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return os.IsNotExist(err) && syscall.Kill(pid, 0) == syscall.ESRCH
+	}
+	_, after, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(after, "Z") || strings.HasPrefix(after, "X")
+}
+
+func newVersion(s *session) *cobra.Command {
+	var only bool
+	cmd := &cobra.Command{
+		Use: "version", Short: "Versions of this program and of the server", Args: noArgs, Example: "  muster version -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.version(cmd.Context(), only) },
+	}
+	cmd.Flags().BoolVar(&only, "client", false, "do not ask the server")
+	return cmd
+}
+
+// versions is what -o json prints.
+type versions struct {
+	Client api.Version  `json:"client"`
+	Server *api.Version `json:"server,omitempty"`
+}
+
+func (s *session) version(ctx context.Context, only bool) error {
+	v := versions{Client: s.hooks.Version}
+	if !only {
+		if c, err := s.connectOnly(ctx); err == nil {
+			v.Server, _ = c.Version(ctx) // none runs: then there is nothing to tell
+		}
+	}
+	if s.machine() {
+		return s.document(v)
+	}
+	line := func(who string, v api.Version) string {
+		out := who + " " + v.Version
+		if v.Commit != "" {
+			out += " (" + v.Commit + ")"
+		}
+		return out + " " + v.Go + "\n"
+	}
+	out := line("muster", v.Client)
+	if v.Server != nil {
+		out += line("server", *v.Server)
+	}
+	_, err := fmt.Fprint(s.io.Out, out)
+	return err
+}

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/client"
+)
+
+// session is one command line while it is carried out: its streams, its global
+// flags and its connection.
+type session struct {
+	io    Streams
+	hooks Hooks
+	env   func(string) string
+
+	server, dataDir      string
+	noAutostart, noColor bool
+	output               string
+
+	color bool
+	conn  *client.Client
+}
+
+// begin checks the global flags before any command runs.
+func (s *session) begin(*cobra.Command) error {
+	if err := checkFormat(s.output); err != nil {
+		return err
+	}
+	if s.server == "" {
+		s.server = s.env("MUSTER_SERVER")
+	}
+	force := s.on("CLICOLOR_FORCE") || s.on("MUSTER_FORCE_TTY")
+	s.color = force || s.env("NO_COLOR") == "" && s.env("TERM") != "dumb"
+	if s.noColor {
+		s.color = false
+	}
+	if s.on("MUSTER_FORCE_TTY") {
+		s.io.OutTerminal, s.io.ErrTerminal = true, true
+	} else if force {
+		s.forced()
+	}
+	return nil
+}
+
+// forced keeps colours where there is no terminal.
+func (s *session) forced() { s.io.colorAnyway = true }
+
+// on reports whether a variable is set to something that means yes.
+func (s *session) on(name string) bool {
+	switch strings.ToLower(s.env(name)) {
+	case "", "0", "false", "no", "off":
+		return false
+	default:
+		return true
+	}
+}
+
+func (s *session) close() {
+	if s.conn != nil {
+		s.conn.Close()
+	}
+}
+
+// say writes a line for people to standard error.
+func (s *session) say(format string, args ...any) {
+	fmt.Fprintf(s.io.Err, format+"\n", args...)
+}
+
+// me is the user's name as a server on this machine sees it; "" for a server
+// elsewhere, which knows a token and no name.
+func (s *session) me() string {
+	if s.conn != nil {
+		if _, local := client.SocketPath(s.conn.Address()); !local {
+			return ""
+		}
+	}
+	uid := strconv.Itoa(os.Getuid())
+	if u, err := user.LookupId(uid); err == nil {
+		return u.Username
+	}
+	return uid
+}
+
+// clock is the present, in one place so that a table is of one moment.
+func (s *session) clock() time.Time { return time.Now() }
+
+// connect returns the connection to the server, starting a local one when none
+// runs and nobody forbids it.
+func (s *session) connect(ctx context.Context) (*client.Client, error) {
+	return s.dial(ctx, !s.noAutostart && !s.on("MUSTER_NO_AUTOSTART"))
+}
+
+// connectOnly is connect for commands that are about the server itself: it
+// never starts one.
+func (s *session) connectOnly(ctx context.Context) (*client.Client, error) {
+	return s.dial(ctx, false)
+}
