@@ -30,7 +30,8 @@ var (
 
 // Store keeps the records. Implementations must pass storetest. There is one
 // writer at a time (the holder of the newest term); readers are many, see only
-// what is committed, and never wait for the writer.
+// what is committed, and never wait for the writer. Times come back in UTC, cut
+// to microseconds; text that is not UTF-8 with U+FFFD in the wrong places.
 type Store interface {
 	// Acquire makes the caller the writer and returns its term. Every commit
 	// carries it; a commit with an older term fails with ErrTermLost.
@@ -68,7 +69,7 @@ type Store interface {
 	Transitions(ctx context.Context, id core.WorkloadID, after int64, limit int) ([]core.Transition, error)
 
 	// ChangedSince returns workloads whose Rev is greater than rev, by Rev and
-	// Seq, at most limit.
+	// Seq: whole revisions, as many as it takes to reach limit.
 	ChangedSince(ctx context.Context, rev core.Revision, limit int) ([]*core.Workload, error)
 
 	// Projects returns every project, by ID.
@@ -87,13 +88,17 @@ type Term int64
 // Batch is what one commit writes.
 type Batch struct {
 	// Workloads are inserted (Version 1) or replaced: a stored version other
-	// than Version-1 fails the whole batch with ErrConflict.
+	// than Version-1 fails the whole batch with ErrConflict, a name that
+	// another has with ErrExists. ID, Seq, Name, Project, Kind and User are
+	// fixed by version 1, changing one is an error; a changed Spec or CreatedAt
+	// is not looked at.
 	Workloads   []*core.Workload
 	Tasks       []*core.Task // inserted or replaced
 	Transitions []core.Transition
-	Keys        []Key
+	Keys        []Key // one that is remembered already: ErrExists
 	Projects    []core.Project // inserted or replaced
-	// ForgetKeysBefore drops idempotency keys older than this; zero: none.
+	// ForgetKeysBefore drops idempotency keys older than this, before Keys are
+	// written; zero: none.
 	ForgetKeysBefore time.Time
 }
 
