@@ -59,6 +59,7 @@ type Engine struct {
 	dirty   bool      // something changed that a cycle should look at
 	retryAt time.Time // after a failed commit; else zero
 	actions []Action
+	swept   time.Time // when old idempotency keys were last dropped
 	publish func([]Change)
 	stats   stats
 }

@@ -215,6 +215,10 @@ func (d *draft) condition(c core.Condition, on bool) {
 	}
 }
 
+// keysKept is how long an idempotency key is remembered; keysSweep how often
+// older ones are dropped.
+const keysKept, keysSweep = 24 * time.Hour, time.Hour
+
 // commit writes the draft and makes it the truth.
 func (tx *tx) commit() error {
 	e := tx.e
@@ -239,6 +243,9 @@ func (tx *tx) commit() error {
 	if len(b.Workloads) == 0 && len(b.Projects) == 0 && len(b.Keys) == 0 {
 		e.actions = append(e.actions, tx.actions...)
 		return nil
+	}
+	if len(b.Keys) > 0 && tx.now.Sub(e.swept) > keysSweep {
+		b.ForgetKeysBefore, e.swept = tx.now.Add(-keysKept), tx.now
 	}
 	began := e.d.Elapsed()
 	rev, err := e.d.Store.Commit(tx.ctx, e.term, b)

@@ -95,7 +95,7 @@ type Batch struct {
 	Workloads   []*core.Workload
 	Tasks       []*core.Task // inserted or replaced
 	Transitions []core.Transition
-	Keys        []Key // one that is remembered already: ErrExists
+	Keys        []Key          // one that is remembered already: ErrExists
 	Projects    []core.Project // inserted or replaced
 	// ForgetKeysBefore drops idempotency keys older than this, before Keys are
 	// written; zero: none.
