@@ -52,20 +52,28 @@ func Observe(o Observations) Command {
 			tx.missing(o, byWorkload)
 		}
 		for _, id := range slices.Sorted(maps.Keys(byWorkload)) {
-			tx.observed(o.Plane, id, byWorkload[id])
+			tx.observed(o, id, byWorkload[id])
 		}
 		return nil, nil
 	}
 }
 
 // observed applies what was seen of one workload and draws the conclusion.
-func (tx *tx) observed(planeName string, id core.WorkloadID, seen []plane.Observation) {
+func (tx *tx) observed(o Observations, id core.WorkloadID, seen []plane.Observation) {
 	w, tasks, live := tx.view(id)
 	var news []plane.Observation
 	for _, ob := range seen {
 		t := tasks[ob.ID.Index]
 		if !live || t == nil || ob.ID.Attempt != w.Attempt || t.State.Ended() {
-			tx.stray(planeName, ob)
+			tx.stray(o.Plane, ob)
+			continue
+		}
+		if o.Full && t.RestartedAt.Before(o.Began) && before(t, ob) && ob.State.Ended() {
+			// The run before is still there: what was to replace it never arrived.
+			tx.forget(o.Plane, ob.ID)
+			if t.State == core.TaskStarting {
+				tx.start(w, t)
+			}
 			continue
 		}
 		if en := tx.e.live[id]; en != nil {
@@ -84,7 +92,7 @@ func (tx *tx) observed(planeName string, id core.WorkloadID, seen []plane.Observ
 			if t := d.tasks[ob.ID.Index]; differs(t, ob) {
 				d.setTask(after(*t, ob, tx.now))
 				if ob.State.Ended() {
-					tx.forget(planeName, ob.ID)
+					tx.forget(o.Plane, ob.ID)
 					tx.e.dirty = true // of an array its place is free now, whatever the others do
 				}
 			}
@@ -146,9 +154,15 @@ func (tx *tx) missing(o Observations, byWorkload map[core.WorkloadID][]plane.Obs
 	}
 }
 
+// before reports whether an observation is of the run before t was restarted
+// in place.
+func before(t *core.Task, ob plane.Observation) bool {
+	return !t.RestartedAt.IsZero() && ob.At.Before(t.RestartedAt)
+}
+
 // differs reports whether an observation is news about a task.
 func differs(t *core.Task, ob plane.Observation) bool {
-	if t.State.Ended() || !t.RestartedAt.IsZero() && ob.At.Before(t.RestartedAt) {
+	if t.State.Ended() || before(t, ob) {
 		return false
 	}
 	switch ob.State {
@@ -280,6 +294,9 @@ func (tx *tx) failed(d *draft, t *core.Task) error {
 	case reason == lifecycle.ReasonMountFailed && d.w.Phase == lifecycle.Starting:
 		in = lifecycle.Input{On: lifecycle.MountFail, Reason: reason, Message: message}
 	case d.w.Kind.Attended():
+		if d.w.Phase == lifecycle.Running && tx.now.Sub(d.w.PhaseAt) >= healthy {
+			d.w.Failures = 0 // there is no limit that they count against
+		}
 		d.w.Failures++
 		return tx.step(d, lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Restarting, Reason: reason, Message: message}, actor)
 	default:

@@ -75,7 +75,7 @@ func grace(w *core.Workload) time.Duration { return time.Duration(w.Spec.GracePe
 func delay(w *core.Workload, base, most time.Duration) time.Duration {
 	n := max(w.Failures, 1)
 	a := w.Attempts[len(w.Attempts)-1]
-	if !a.RunningAt.IsZero() && w.PhaseAt.Sub(a.RunningAt) >= healthy {
+	if w.Phase == lifecycle.Backoff && !a.RunningAt.IsZero() && w.PhaseAt.Sub(a.RunningAt) >= healthy {
 		n = 1
 	}
 	d := base
@@ -109,7 +109,10 @@ func (tx *tx) wake() {
 func (tx *tx) timeout(d *draft) error {
 	switch w := d.w; w.Phase {
 	case lifecycle.Backoff:
-		return tx.step(d, lifecycle.Input{On: lifecycle.BackoffOver, Reason: w.Reason, Message: w.Message}, actorControl)
+		if err := tx.step(d, lifecycle.Input{On: lifecycle.BackoffOver, Reason: w.Reason, Message: w.Message}, actorControl); err != nil {
+			return err
+		}
+		return tx.queuedAgain(d)
 	case lifecycle.Restarting:
 		return tx.restartInPlace(d)
 	case lifecycle.Running, lifecycle.Starting:

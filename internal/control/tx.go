@@ -215,6 +215,22 @@ func (d *draft) condition(c core.Condition, on bool) {
 	}
 }
 
+// newsMax is up to how many tasks a change tells all of them, changed or not.
+const newsMax = 64
+
+// news is the tasks that a change tells: all where there are few, else those
+// that changed, so that following a large array does not cost its square.
+func (d *draft) news() []*core.Task {
+	if len(d.tasks) <= newsMax {
+		return sortedTasks(d.tasks)
+	}
+	changed := make(map[int]*core.Task, len(d.changed))
+	for i := range d.changed {
+		changed[i] = d.tasks[i]
+	}
+	return sortedTasks(changed)
+}
+
 // keysKept is how long an idempotency key is remembered; keysSweep how often
 // older ones are dropped.
 const keysKept, keysSweep = 24 * time.Hour, time.Hour
@@ -266,7 +282,7 @@ func (tx *tx) commit() error {
 		}
 		d.w.Rev = rev
 		e.adopt(d)
-		changes = append(changes, Change{Workload: d.w, Tasks: sortedTasks(d.tasks), Transitions: d.trail})
+		changes = append(changes, Change{Workload: d.w, Tasks: d.news(), Transitions: d.trail})
 	}
 	for _, p := range tx.projects {
 		e.projects[p.ID] = p

@@ -79,7 +79,17 @@ func (tx *tx) release(d *draft) error {
 	if d.w.Phase == lifecycle.Deleting {
 		tx.actions = append(tx.actions, Action{Kind: ActDeleteLogs, Workload: d.w.ID})
 	}
-	return nil
+	return tx.queuedAgain(d)
+}
+
+// queuedAgain takes a workload that came back to its queue out of it where the
+// queue has been closed meanwhile.
+func (tx *tx) queuedAgain(d *draft) error {
+	why, note := tx.closed(d.w.Project)
+	if d.w.Phase != lifecycle.Queued || why == lifecycle.ReasonNone {
+		return nil
+	}
+	return tx.step(d, lifecycle.Input{On: lifecycle.QueueClosed, Reason: why, Message: note}, actorControl)
 }
 
 // Restart runs an ended workload again from the start, as a new attempt.

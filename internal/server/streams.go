@@ -32,7 +32,7 @@ func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 func (s *Server) streamRoutes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "watch", Method: http.MethodGet, Path: "/v1/watch", Summary: "Changes of workloads as server-sent events, resumable", Tags: []string{"workloads"},
-		Description: "id: the revision; data: the workload without its document, with the transitions of this change. Resume with Last-Event-ID or after; each workload changed since is sent once, as it is now, then 'event: synced', then every change.",
+		Description: "id: the revision; data: the workload without its document, with the transitions of this change. Resume with Last-Event-ID or after; each workload changed since is sent once, as it is now, then 'event: synced', then every change. Of a workload with more than 64 tasks a change carries those that changed.",
 	}, s.watch)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "logs", Method: http.MethodGet, Path: "/v1/projects/{project}/workloads/{name}/logs", Summary: "Output of a task as plain text", Tags: []string{"workloads"},
