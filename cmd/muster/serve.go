@@ -81,7 +81,10 @@ func serve(ctx context.Context, o cli.ServerOptions) error {
 		Status: api.ServerStatus{PID: os.Getpid(), Address: address, DataDir: o.DataDir, Version: v.Version, StartedAt: api.Time(started), FakeGPUs: o.FakeGPUs},
 	})
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	return work(ctx, ctl, srv, listeners)
+	err = work(ctx, ctl, srv, listeners)
+	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
+	defer cancel()
+	return errors.Join(err, pl.Retire(rctx)) // its helper has no reason to stay where nothing runs
 }
 
 // work runs the control loop and the listeners until ctx is done or one fails.

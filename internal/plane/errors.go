@@ -4,7 +4,7 @@ import "errors"
 
 // Errors that callers tell apart.
 var (
-	ErrNoLogs      = errors.New("the task has written nothing: it never started")
+	ErrNoLogs      = errors.New("the task never started")
 	ErrUnsupported = errors.New("not supported by this plane")
 	ErrUnreachable = errors.New("the plane cannot be reached")
 )

@@ -48,8 +48,8 @@ type Plane interface {
 	// Unknown tasks are a success; tasks that have not ended are kept.
 	Forget(ctx context.Context, ids []core.TaskID) error
 
-	// Logs opens the output of a task, ended or not. It fails with
-	// ErrNoLogs when the task never began to write.
+	// Logs opens the output of a task, ended or not. A task that is silent has
+	// an empty one; ErrNoLogs means that it never started.
 	Logs(ctx context.Context, id core.TaskID, opts LogOptions) (io.ReadCloser, error)
 
 	// DeleteLogs removes the output of all attempts of a workload.

@@ -105,6 +105,10 @@ func (k *keeper) adopt(t *task) error {
 	known, err := readRecord(t.dir, stateFile, &st)
 	if err != nil || !known {
 		st, known = k.findUnrecorded(t)
+		if !known && t.group.neverUsed() {
+			k.undo(t) // the same as if it had never been asked for
+			return nil
+		}
 		if !known {
 			k.lost(t, lifecycle.ReasonOutcomeUnknown, "the keeper died while it was starting the task; it is not started again, since it may have run")
 			return nil
@@ -139,7 +143,7 @@ func (k *keeper) adopt(t *task) error {
 		go k.await(t, fd)
 	}
 	if !t.deadline.IsZero() {
-		go k.enforceStop(t, true)
+		go k.enforceStop(t, true, time.Now())
 	}
 	return nil
 }
@@ -151,12 +155,18 @@ func (k *keeper) lost(t *task, why lifecycle.Reason, message string) {
 // findUnrecorded looks for a process that was forked just before its keeper
 // died: the leader of a session whose environment names the task's directory.
 func (k *keeper) findUnrecorded(t *task) (stateRecord, bool) {
-	for _, p := range allProcesses() {
-		if p.session == p.pid && hasEnv(p.pid, t.marker()) {
-			return stateRecord{PID: p.pid, Start: p.start, At: time.Now()}, true
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		for _, p := range k.census.at(time.Now()) {
+			if p.session == p.pid && p.dir == t.dir {
+				return stateRecord{PID: p.pid, Start: p.start, At: time.Now()}, true
+			}
+		}
+		// A child that has not come to its exec yet is in the group, but its
+		// environment is still the keeper's.
+		if t.group.V2 == "" || len(t.group.processes()) == 0 || time.Since(begun) > 5*time.Second {
+			return stateRecord{}, false
 		}
 	}
-	return stateRecord{}, false
 }
 
 // await waits for the end of a process that is not our child.

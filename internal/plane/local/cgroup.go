@@ -220,6 +220,16 @@ func groupCount(dir, file, key string) int64 {
 	return 0
 }
 
+// neverUsed reports whether there certainly was no process in the v2 group:
+// its clock has counted nothing.
+func (t taskGroup) neverUsed() bool {
+	if t.V2 == "" || len(t.processes()) > 0 {
+		return false
+	}
+	data, err := os.ReadFile(filepath.Join(t.V2, "cpu.stat"))
+	return err == nil && strings.HasPrefix(string(data), "usage_usec 0\n")
+}
+
 // processes lists everything in the task's v2 directory and below.
 func (t taskGroup) processes() []int {
 	var pids []int

@@ -256,6 +256,7 @@ func TestKeeperKilledWhileStarting(t *testing.T) {
 			states[o.State]++
 		}
 	}
+	t.Logf("states: %v", states)
 	if states[core.TaskRunning]+states[core.TaskLost] != rounds*n {
 		t.Errorf("states %v, want %d running or lost in all", states, rounds*n)
 	}

@@ -49,6 +49,7 @@ type keeper struct {
 	groups  groups
 	noGroup bool // do without control groups even where there are some
 	space   *space
+	census  census
 	null    *os.File
 	lock    *os.File
 	listen  *net.UnixListener
@@ -93,8 +94,6 @@ type task struct {
 // markerEnv holds the task's private directory; it tells its processes from
 // all others, also after the keeper that started them is gone.
 const markerEnv = "MUSTER_TASK_DIR"
-
-func (t *task) marker() string { return markerEnv + "=" + t.dir }
 
 // KeeperMain is the main function of a keeper; args are the arguments after
 // KeeperArg, written by Plane. It returns the exit status. It does not return

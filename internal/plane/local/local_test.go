@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 			os.Exit(serverMain(os.Args[2:]))
 		}
 	}
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // else every keeper of a race build takes a second to leave
 	os.Exit(m.Run())
 }
 

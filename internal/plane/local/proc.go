@@ -8,6 +8,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,34 +49,65 @@ func alive(pid int, start uint64) bool {
 	return err == nil && s.start == start && s.state != 'Z' && s.state != 'X'
 }
 
+// process is a procStat with the task directory that its environment names.
+type process struct {
+	procStat
+	dir string
+}
+
+// census is one look at all processes, shared by all who ask for one at about
+// the same time: a look costs a few microseconds per process of the machine.
+type census struct {
+	mu    sync.Mutex
+	taken time.Time // when the look began
+	procs []process
+}
+
+// at returns a look that began at since or later.
+func (c *census) at(since time.Time) []process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.taken.Before(since) {
+		c.taken = time.Now()
+		c.procs = allProcesses()
+	}
+	return c.procs
+}
+
 // allProcesses returns what /proc shows now, without zombies.
-func allProcesses() []procStat {
+func allProcesses() []process {
 	d, err := os.Open("/proc")
 	if err != nil {
 		return nil
 	}
 	names, _ := d.Readdirnames(-1)
 	_ = d.Close()
-	var all []procStat
+	var all []process
 	for _, n := range names {
 		pid, err := strconv.Atoi(n)
 		if err != nil {
 			continue
 		}
 		if s, err := readStat(pid); err == nil && s.state != 'Z' && s.state != 'X' {
-			all = append(all, s)
+			all = append(all, process{s, taskDirOf(pid)})
 		}
 	}
 	return all
 }
 
-// hasEnv reports whether pid was started with the entry KEY=value.
-func hasEnv(pid int, entry string) bool {
+// taskDirOf returns the marker that pid was started with; "": none, or a
+// process that is not ours to look into.
+func taskDirOf(pid int) string {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil || len(data) == 0 {
-		return false
+	if err != nil {
+		return ""
 	}
-	return bytes.Contains(append([]byte{0}, append(data, 0)...), []byte("\x00"+entry+"\x00"))
+	for entry := range bytes.SplitSeq(data, []byte{0}) {
+		if dir, ok := bytes.CutPrefix(entry, []byte(markerEnv+"=")); ok {
+			return string(dir)
+		}
+	}
+	return ""
 }
 
 // ownChildren returns the keeper's children, or false where the kernel does

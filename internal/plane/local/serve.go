@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/plane"
 )
 
@@ -197,15 +196,4 @@ func (k *keeper) startAll(tasks []plane.Assignment) error {
 		return fmt.Errorf("%d of %d tasks could not be started; the first: %w", fails, len(tasks), first)
 	}
 	return first
-}
-
-// stop asks trees to end; see plane.Plane.
-func (k *keeper) stop(ids []core.TaskID, graceful graceTime) error {
-	var errs []error
-	for _, id := range ids {
-		if err := k.stopOne(id, graceful); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return joinFew(errs)
 }

@@ -63,7 +63,7 @@ func (k *keeper) startOne(a plane.Assignment) error {
 		return fmt.Errorf("start task %s: %w", a.ID, err)
 	}
 	// 3. Who asked for its end meanwhile gets it.
-	k.enforceStop(t, true)
+	k.enforceStop(t, true, time.Now())
 	return nil
 }
 
@@ -243,10 +243,10 @@ func (k *keeper) undo(t *task) {
 		t.out.finish("")
 	}
 	t.group.remove()
+	removeEmpty(k.paths.log(t.id))
 	if err := removeTaskDir(t.dir); err != nil {
 		k.log.Error("cannot remove the records of a task that was not started", "task", t.id, "err", err)
 	}
-	removeEmpty(k.paths.log(t.id))
 	k.mu.Lock()
 	delete(k.tasks, t.id)
 	k.checkIdle()

@@ -12,11 +12,22 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-type graceTime = time.Duration
+// stop asks trees to end; see plane.Plane. One look at the processes does for
+// all of them.
+func (k *keeper) stop(ids []core.TaskID, grace time.Duration) error {
+	var errs []error
+	since := time.Now()
+	for _, id := range ids {
+		if err := k.stopOne(id, grace, since); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return joinFew(errs)
+}
 
 // stopOne records the wish, then acts on it: a keeper that dies between finds
 // the record and acts again.
-func (k *keeper) stopOne(id core.TaskID, grace graceTime) error {
+func (k *keeper) stopOne(id core.TaskID, grace time.Duration, since time.Time) error {
 	deadline := time.Now().Add(max(grace, 0))
 	k.mu.Lock()
 	t := k.tasks[id]
@@ -30,7 +41,7 @@ func (k *keeper) stopOne(id core.TaskID, grace graceTime) error {
 	k.mu.Unlock()
 	err := replaceRecord(t.dir, stopFile, stopRecord{Deadline: deadline})
 	if forked { // else start looks at the deadline once it has
-		k.enforceStop(t, first)
+		k.enforceStop(t, first, since)
 	}
 	if errors.Is(err, errGone) {
 		return nil
@@ -39,7 +50,7 @@ func (k *keeper) stopOne(id core.TaskID, grace graceTime) error {
 }
 
 // enforceStop signals the tree and sets the alarm for the end of the grace.
-func (k *keeper) enforceStop(t *task, polite bool) {
+func (k *keeper) enforceStop(t *task, polite bool, since time.Time) {
 	k.mu.Lock()
 	if t.exited || t.deadline.IsZero() {
 		k.mu.Unlock()
@@ -52,7 +63,7 @@ func (k *keeper) enforceStop(t *task, polite bool) {
 	t.alarm = time.AfterFunc(max(grace, 0), func() { k.force(t) })
 	k.mu.Unlock()
 	if polite && grace > 0 {
-		k.signalTree(t, unix.SIGTERM)
+		k.signalTree(t, unix.SIGTERM, since)
 	}
 }
 
@@ -66,7 +77,7 @@ func (k *keeper) force(t *task) {
 		if over {
 			return
 		}
-		k.signalTree(t, unix.SIGKILL)
+		k.signalTree(t, unix.SIGKILL, time.Now())
 		time.Sleep(wait)
 	}
 }

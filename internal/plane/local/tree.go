@@ -12,18 +12,19 @@ import (
 // members lists the processes of a task: what its v2 group holds; without one
 // the session of its main process, whatever carries its directory in the
 // environment, and all descendants of these. That misses only a process which
-// left the session, lost its parent and cleaned its environment.
-func (k *keeper) members(t *task) []int {
+// left the session, lost its parent and cleaned its environment. The look at
+// the processes is not older than since.
+func (k *keeper) members(t *task, since time.Time) []int {
 	if t.group.V2 != "" {
 		return t.group.processes()
 	}
-	procs := allProcesses()
+	procs := k.census.at(since)
 	in := map[int]bool{}
 	// A pid is not given out again while it names a session. If it was, the
 	// session is gone and the newcomer is none of ours.
-	reused := slices.ContainsFunc(procs, func(p procStat) bool { return p.pid == t.pid && p.start != t.start })
+	reused := slices.ContainsFunc(procs, func(p process) bool { return p.pid == t.pid && p.start != t.start })
 	for _, p := range procs {
-		if t.pid > 0 && p.session == t.pid && !reused || hasEnv(p.pid, t.marker()) {
+		if t.pid > 0 && p.session == t.pid && !reused || p.dir == t.dir {
 			in[p.pid] = true
 		}
 	}
@@ -45,12 +46,12 @@ func (k *keeper) members(t *task) []int {
 
 // signalTree sends sig to every process of the task. Stopped processes are
 // woken, for they could not act on it otherwise.
-func (k *keeper) signalTree(t *task, sig unix.Signal) {
+func (k *keeper) signalTree(t *task, sig unix.Signal, since time.Time) {
 	if sig == unix.SIGKILL && t.group.V2 != "" {
 		t.group.kill()
 		return
 	}
-	for _, pid := range k.members(t) {
+	for _, pid := range k.members(t, since) {
 		killProcess(pid, sig)
 		if sig != unix.SIGKILL {
 			killProcess(pid, unix.SIGCONT)
@@ -68,14 +69,14 @@ func (k *keeper) killTree(t *task) {
 	started := time.Now()
 	complained := false
 	for wait := 200 * time.Microsecond; ; wait = min(wait*2, time.Second) {
-		k.signalTree(t, unix.SIGKILL)
+		k.signalTree(t, unix.SIGKILL, time.Now())
 		time.Sleep(wait)
 		if k.treeGone(t) {
 			return
 		}
 		if !complained && time.Since(started) > 10*time.Second {
 			complained = true
-			k.log.Warn("processes do not end after SIGKILL", "task", t.id, "pids", k.members(t))
+			k.log.Warn("processes do not end after SIGKILL", "task", t.id, "pids", k.members(t, started))
 		}
 	}
 }
@@ -84,7 +85,7 @@ func (k *keeper) treeGone(t *task) bool {
 	if t.group.V2 != "" {
 		return t.group.remove()
 	}
-	return (k.noOrphans(t) || len(k.members(t)) == 0) && t.group.remove()
+	return (k.noOrphans(t) || len(k.members(t, time.Now())) == 0) && t.group.remove()
 }
 
 // noOrphans is the cheap answer for machines without v2 groups: the kernel

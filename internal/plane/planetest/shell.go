@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/musterhq/muster/internal/core"
@@ -183,7 +182,9 @@ func wantGone(t *testing.T, pids map[string]int) {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err == nil && !strings.Contains(string(data), ") Z ") && !strings.Contains(string(data), ") X ") {
 			t.Errorf("the %s child, pid %d, outlived its task: %s", name, pid, data)
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			if child, err := os.FindProcess(pid); err == nil {
+				_ = child.Kill()
+			}
 		}
 	}
 }
