@@ -20,10 +20,9 @@ type tx struct {
 	order  []core.WorkloadID // of drafts, as first touched
 	names  map[name]struct{} // of workloads that the draft creates
 
-	transitions []core.Transition
-	keys        []store.Key
-	projects    []core.Project
-	actions     []Action
+	keys     []store.Key
+	projects []core.Project
+	actions  []Action
 }
 
 // draft is a workload as it will be.

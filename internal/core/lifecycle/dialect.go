@@ -241,7 +241,7 @@ func (t *tongue) hear(word string) string {
 		return s
 	}
 	for _, w := range t.words {
-		if strings.ToLower(w.Status) == word || strings.ToLower(pattern(initCase(word))) == strings.ToLower(w.Status) {
+		if strings.EqualFold(w.Status, word) || strings.EqualFold(w.Status, pattern(initCase(word))) {
 			return w.Status
 		}
 		if w.Code != nil && (word == fmt.Sprint(*w.Code) || "jobstat_"+word == strings.ToLower(w.Status)) {
