@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/plane/local"
 	"github.com/musterhq/muster/internal/server"
+	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/store/sqlstore"
 )
 
@@ -47,7 +48,12 @@ func serve(ctx context.Context, o cli.ServerOptions) error {
 	defer lock.Close()
 
 	st, err := sqlstore.Open(ctx, filepath.Join(o.DataDir, "muster.db"))
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrNewer):
+		return precondition(err.Error(), "use the version of muster that wrote it, or newer")
+	case errors.Is(err, store.ErrCorrupt):
+		return precondition(err.Error(), "restore a backup, or move the file away to begin anew")
+	case err != nil:
 		return err
 	}
 	defer st.Close()
@@ -136,6 +142,11 @@ func holder() string {
 	return host + ":" + strconv.Itoa(os.Getpid())
 }
 
+// precondition is a refusal to start that names the next step.
+func precondition(detail, hint string) error {
+	return &api.Problem{Title: http.StatusText(http.StatusConflict), Status: http.StatusConflict, Code: "conflict", Detail: detail, Hint: hint}
+}
+
 // lockDir keeps a second server from the same data directory.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -148,7 +159,9 @@ func lockDir(dir string) (*os.File, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		pid, _ := os.ReadFile(f.Name())
 		f.Close()
-		return nil, fmt.Errorf("another server (pid %s) serves %s already; use it, end it with muster server stop, or choose another --data-dir", strings.TrimSpace(string(pid)), dir)
+		return nil, precondition(
+			fmt.Sprintf("another server (pid %s) serves %s already", strings.TrimSpace(string(pid)), dir),
+			"use it, end it with muster server stop, or choose another --data-dir")
 	}
 	if err := f.Truncate(0); err == nil {
 		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)

@@ -6,12 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
 // spawn starts a server that outlives this process: own session, no terminal,
-// its words in server.log.
-func spawn(_ context.Context, dataDir string, args ...string) error {
+// its words in server.log. It returns when ctx is done (the server answers, or
+// nobody waits for it any more), or with an error when the server has died.
+func spawn(ctx context.Context, dataDir string, args ...string) error {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return fmt.Errorf("the data directory cannot be made: %w", err)
 	}
@@ -28,5 +30,26 @@ func spawn(_ context.Context, dataDir string, args ...string) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("a local server cannot be started: %w", err)
 	}
-	return cmd.Process.Release()
+	died := make(chan error, 1)
+	go func() { died <- cmd.Wait() }()
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-died:
+		return fmt.Errorf("the local server did not start (%v): %s", err, lastLine(log.Name()))
+	}
+}
+
+// lastLine is the last thing that a dead server said.
+func lastLine(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "see " + path
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	last := lines[len(lines)-1]
+	if len(lines) > 1 && strings.HasPrefix(last, "fix:") {
+		last = lines[len(lines)-2] + "; " + last
+	}
+	return last
 }

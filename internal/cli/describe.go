@@ -94,7 +94,7 @@ func followFlag(w *api.Workload) string {
 // facts prints what holds of the workload as a whole.
 func (s *session) facts(w *api.Workload, m moments, dialect string) error {
 	d := docOf(w)
-	g := grid{}
+	g := grid{whole: true}
 	line := func(title, text string, t tone) {
 		if text != "" {
 			g.rows = append(g.rows, []cell{{title, toneTitle}, {text, t}})

@@ -24,6 +24,9 @@ const (
 	// startLimit is how long a server that was just started may take until it
 	// is ready.
 	startLimit = 20 * time.Second
+	// rivalLimit is how long to wait, after the server that was just started has
+	// died, for one that somebody else started at the same time.
+	rivalLimit = 2 * time.Second
 )
 
 // dir is the data directory of the local server.
@@ -115,7 +118,8 @@ func (s *session) autostart(ctx context.Context, dir string) error {
 			died <- err
 		}
 	}()
-	var last error
+	var last, failure error
+	var rival <-chan time.Time
 	for {
 		if c, err := s.clientTrying(address(dir), -1); err != nil {
 			last = err
@@ -125,11 +129,12 @@ func (s *session) autostart(ctx context.Context, dir string) error {
 			return nil
 		}
 		select {
-		case err := <-died:
-			if answers(address(dir)) { // another command was faster
-				continue
-			}
-			return notStarted(dir, err)
+		case failure = <-died:
+			// Another command may have been faster, and its server may still
+			// be on its way up.
+			rival = time.After(rivalLimit)
+		case <-rival:
+			return notStarted(dir, failure)
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return ctx.Err()

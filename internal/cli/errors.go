@@ -55,7 +55,7 @@ func silent(code int) error {
 
 // usage is a command line that makes no sense.
 func usage(detail, hint string) *failure {
-	return &failure{code: exitUsage, problem: &api.Problem{Title: "Wrong usage", Code: "usage", Detail: detail, Hint: hint}}
+	return &failure{code: exitUsage, problem: &api.Problem{Title: "Wrong usage", Status: 400, Code: "usage", Detail: detail, Hint: hint}}
 }
 
 // needsFlag is a question that cannot be asked because nobody is there.
@@ -69,7 +69,7 @@ func missing(detail, hint string) *failure {
 
 // badDocument is a document that cannot be read, with the file that it is in.
 func badDocument(file string, errs spec.Errors) *failure {
-	p := &api.Problem{Title: "Wrong document", Code: "invalid", Detail: errs.Error(), Hint: "muster explain documents every field"}
+	p := &api.Problem{Title: "Wrong document", Status: 422, Code: "invalid", Detail: errs.Error(), Hint: "muster explain documents every field"}
 	for _, e := range errs {
 		p.Errors = append(p.Errors, api.FieldProblem{Path: e.Path, Value: e.Value, Problem: e.Problem, Allowed: e.Allowed, Hint: e.Hint, Line: e.Line})
 	}

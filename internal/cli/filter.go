@@ -200,7 +200,7 @@ func (l *listing) matches(w *api.Workload, words []string) bool {
 // courtesy: a server that does not answer now is not worth an error.
 func (l *listing) hidden(ctx context.Context, shown []api.Workload, next string) {
 	if next != "" {
-		l.s.say("There are more than these %d; --limit 0 lists all", len(shown))
+		l.s.say("There are more; --limit 0 lists all")
 	}
 	var left []string
 	if l.q.usual {

@@ -160,7 +160,7 @@ func (f *follower) take(ctx context.Context, w *api.Workload) error {
 		}
 		f.seen = t.Seq
 		if t.Attempt > f.attempt && f.only == nil {
-			if err := f.next(ctx, t.Attempt, f.reasonFor(t)); err != nil {
+			if err := f.next(ctx, t.Attempt, reasonFor(t, w)); err != nil {
 				return err
 			}
 		}
@@ -177,19 +177,24 @@ func (f *follower) take(ctx context.Context, w *api.Workload) error {
 	return nil
 }
 
-// reasonFor says why there is another attempt: the transition that ended the
-// one before knows.
-func (f *follower) reasonFor(t api.Transition) string {
-	switch {
-	case t.Event == string(lifecycle.Restart):
+// reasonFor says why there is another attempt: how the one before ended.
+func reasonFor(t api.Transition, w *api.Workload) string {
+	if t.Event == string(lifecycle.Restart) {
 		return "restarted"
-	case f.w.Reason != "":
-		return why(f.w)
-	case t.Reason != "":
-		return t.Reason
-	default:
-		return t.Event
 	}
+	for _, a := range w.Attempts {
+		switch {
+		case a.Index != t.Attempt-1 || a.Reason == "":
+		case a.ExitCode != nil && *a.ExitCode != 0:
+			return fmt.Sprintf("%s (exit %d)", a.Reason, *a.ExitCode)
+		default:
+			return a.Reason
+		}
+	}
+	if t.Reason != "" {
+		return t.Reason
+	}
+	return t.Event
 }
 
 // next goes on to another attempt, once the output of the one before is shown.

@@ -39,6 +39,7 @@ type grid struct {
 	rows      [][]cell
 	noHeaders bool
 	indent    string
+	whole     bool // nothing is cut; for texts rather than tables
 }
 
 // grid prints g: aligned and cut to the width on a terminal, with tabs and
@@ -53,7 +54,7 @@ func (s *session) grid(g grid) error {
 	case s.io.OutTerminal:
 		return s.aligned(g)
 	default:
-		return g.tabbed(s.io.Out)
+		return s.tabbed(g)
 	}
 }
 
@@ -84,7 +85,7 @@ func texts(row []cell) []string {
 // separators inside a cell would make two of it.
 var flat = strings.NewReplacer("\t", " ", "\r\n", " ", "\n", " ", "\r", " ")
 
-func (g grid) tabbed(w io.Writer) error {
+func (s *session) tabbed(g grid) error {
 	var b strings.Builder
 	if g.titles != nil {
 		b.WriteString(strings.Join(g.titles, "\t") + "\n")
@@ -94,11 +95,11 @@ func (g grid) tabbed(w io.Writer) error {
 			if i > 0 {
 				b.WriteByte('\t')
 			}
-			b.WriteString(flat.Replace(c.text))
+			b.WriteString(s.paint(false, c.tone, flat.Replace(c.text))) // in a pipe only where colours are forced
 		}
 		b.WriteByte('\n')
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(s.io.Out, b.String())
 	return err
 }
 
@@ -128,7 +129,7 @@ func (s *session) aligned(g grid) error {
 		for i, c := range row {
 			text := flat.Replace(c.text)
 			last := i == len(row)-1
-			if room < widths[i] && last { // only the last column is cut: the others carry the facts
+			if last && !g.whole && room < widths[i] { // only the last column is cut: the others carry the facts
 				text = cut(text, max(room, 8))
 			}
 			pad := widths[i] - utf8.RuneCountInString(text)

@@ -17,6 +17,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -78,15 +79,18 @@ type Hooks struct {
 func Main(args []string, streams Streams, hooks Hooks) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if streams.Width <= 0 {
-		streams.Width = 80
+	return execute(ctx, &session{io: streams, hooks: hooks, env: os.Getenv, now: time.Now}, args)
+}
+
+func execute(ctx context.Context, s *session, args []string) int {
+	if s.io.Width <= 0 {
+		s.io.Width = 80
 	}
-	s := &session{io: streams, hooks: hooks, env: os.Getenv}
 	root := newRoot(s)
 	root.SetArgs(args)
-	root.SetIn(streams.In)
-	root.SetOut(streams.Out)
-	root.SetErr(streams.Err)
+	root.SetIn(s.io.In)
+	root.SetOut(s.io.Out)
+	root.SetErr(s.io.Err)
 	err := root.ExecuteContext(ctx)
 	s.close()
 	if err == nil {

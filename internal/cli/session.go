@@ -20,6 +20,7 @@ type session struct {
 	io    Streams
 	hooks Hooks
 	env   func(string) string
+	now   func() time.Time
 
 	server, dataDir      string
 	noAutostart, noColor bool
@@ -90,7 +91,7 @@ func (s *session) me() string {
 }
 
 // clock is the present, in one place so that a table is of one moment.
-func (s *session) clock() time.Time { return time.Now() }
+func (s *session) clock() time.Time { return s.now() }
 
 // connect returns the connection to the server, starting a local one when none
 // runs and nobody forbids it.

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -59,17 +57,25 @@ func parseSet(text string) (change, error) {
 	return c, nil
 }
 
-// parseValue reads a value as it would be written in a document.
+// parseValue reads a value as it would be written in a document. It is read as
+// a parameter, the one place where a document takes anything.
 func parseValue(path, text string) (any, error) {
-	var v any
-	if err := yaml.UnmarshalWithOptions([]byte(text), &v, yaml.UseOrderedMap()); err != nil {
+	if strings.ContainsAny(text, "\r\n") {
+		return text, nil
+	}
+	doc, err := spec.Parse([]byte("parameters:\n  value: " + text + "\n"))
+	if err != nil {
 		return nil, usage(fmt.Sprintf("--set %s: %q cannot be read", path, text), "write the value as in a document; quotes keep it a text")
 	}
-	data, err := yaml.MarshalWithOptions(v, yaml.JSON())
+	data, err := json.Marshal(doc.Parameters)
 	if err != nil {
-		return nil, usage(fmt.Sprintf("--set %s: %q cannot be read", path, text), "write the value as in a document")
+		return nil, err
 	}
-	return json.RawMessage(bytes.TrimSpace(data)), nil
+	var read struct {
+		Value json.RawMessage `json:"value"`
+	}
+	err = json.Unmarshal(data, &read)
+	return read.Value, err
 }
 
 func badFlag(flag string, e spec.FieldError) error {

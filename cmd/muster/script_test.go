@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/musterhq/muster/internal/plane/local"
+)
+
+// patience bounds every wait of a script; a machine under load is no failure.
+const patience = 60 * time.Second
+
+// TestMain lets the test binary be the muster binary: under that name for the
+// scripts, and under the name by which server and keeper start themselves.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "exe" || len(os.Args) > 1 && os.Args[1] == local.KeeperArg {
+		os.Exit(run())
+	}
+	testscript.Main(m, map[string]func(){"muster": func() { os.Exit(run()) }})
+}
+
+// TestScripts runs the stories of testdata/script: the real binary, each with
+// a data directory of its own. Commands beside testscript's:
+//
+//	exits CODE COMMAND…     the command ends with exactly that exit code
+//	ready                   wait until the server answers
+//	json FILE PATH [VALUE]  FILE (or stdout, stderr) holds PATH, with VALUE
+//	eventually COMMAND…     the command succeeds in the end
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			data := filepath.Join(e.WorkDir, "d")
+			e.Setenv("MUSTER_DATA_DIR", data)
+			e.Setenv("MUSTER_SERVER", "")
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("NO_COLOR", "1")
+			e.Setenv("MUSTER_NO_AUTOSTART", "")
+			e.Defer(func() { tidy(t, data) })
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "ready": ready, "json": jsonAt, "eventually": eventually,
+		},
+	})
+}
+
+// tidy ends whatever a script has left: its workloads, then its server.
+func tidy(t *testing.T, data string) {
+	muster := func(args ...string) string {
+		cmd := exec.Command("muster", append(args, "--data-dir", data, "--no-autostart")...)
+		out, err := cmd.Output()
+		if err != nil && !errors.As(err, new(*exec.ExitError)) {
+			t.Errorf("muster %v: %v", args, err)
+		}
+		return string(out)
+	}
+	for _, id := range strings.Fields(muster("get", "-A", "--limit", "0", "--columns", "id", "--no-headers", "--status", "Submitted,Queued,Inadmissible,Backoff,Starting,Running,Restarting,Terminating")) {
+		muster("stop", id, "--grace-period", "1s", "--wait")
+	}
+	muster("server", "stop")
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var ee *exec.ExitError
+		if !errors.As(err, &ee) {
+			ts.Fatalf("%v", err)
+		}
+		got = ee.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func ready(ts *testscript.TestScript, _ bool, _ []string) {
+	eventually(ts, false, []string{"muster", "server", "status"})
+}
+
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	deadline := time.Now().Add(patience)
+	for {
+		err := ts.Exec(args[0], args[1:]...)
+		if (err != nil) == neg {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("still not after %s: %v", patience, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// jsonAt looks up a path like items.0.attempts.0.exitCode; len is a length, and
+// with ! in front the path must not be there.
+func jsonAt(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: json FILE PATH [VALUE]")
+	}
+	d := json.NewDecoder(bytes.NewReader([]byte(ts.ReadFile(args[0]))))
+	d.UseNumber()
+	var v any
+	ts.Check(d.Decode(&v))
+	v, ok := lookup(v, strings.Split(args[1], "."))
+	if ok == neg {
+		ts.Fatalf("%s is there: %v, want %v", args[1], ok, !neg)
+	}
+	if len(args) == 2 || neg {
+		return
+	}
+	got := fmt.Sprint(v)
+	if s, isText := v.(string); isText {
+		got = s
+	}
+	if want := strings.Join(args[2:], " "); got != want {
+		ts.Fatalf("%s is %q, want %q", args[1], got, want)
+	}
+}
+
+func lookup(v any, path []string) (any, bool) {
+	for _, key := range path {
+		switch c := v.(type) {
+		case map[string]any:
+			inner, ok := c[key]
+			if !ok {
+				return nil, false
+			}
+			v = inner
+		case []any:
+			if key == "len" {
+				return len(c), true
+			}
+			i, err := strconv.Atoi(key)
+			if err != nil || i >= len(c) || i < -len(c) {
+				return nil, false
+			}
+			if i < 0 {
+				i += len(c)
+			}
+			v = c[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
