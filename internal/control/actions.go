@@ -26,6 +26,7 @@ type Action struct {
 	Assignment plane.Assignment // of ActStart
 	Grace      time.Duration    // of ActStop
 	Workload   core.WorkloadID  // of ActDeleteLogs
+	At         time.Time        // when it was decided; zero: by a server before
 }
 
 func (tx *tx) start(w *core.Workload, t *core.Task) {

@@ -43,6 +43,7 @@ func (a *actuator) inventory(ctx context.Context) ([]core.Node, error) {
 type actionQueue struct {
 	mu    sync.Mutex
 	items []Action
+	doing []Action // taken, and not carried out yet
 	wake  chan struct{}
 }
 
@@ -60,14 +61,36 @@ func (q *actionQueue) push(a Action) {
 func (q *actionQueue) back(items []Action) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.items = append(items, q.items...)
+	q.items, q.doing = append(items, q.items...), nil
+}
+
+// carried says that the first n of those that were taken have been carried out.
+func (q *actionQueue) carried(n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.doing = q.doing[n:]
+}
+
+// oldest is when the oldest action was decided that has not been carried out;
+// false: all have.
+func (q *actionQueue) oldest() (time.Time, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case len(q.doing) > 0:
+		return q.doing[0].At, true
+	case len(q.items) > 0:
+		return q.items[0].At, true
+	default:
+		return time.Time{}, false
+	}
 }
 
 func (q *actionQueue) take() []Action {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	items := q.items
-	q.items = nil
+	q.items, q.doing = nil, items
 	return items
 }
 
@@ -98,6 +121,7 @@ func (a *actuator) run(ctx context.Context) {
 				continue // the same again: every action is harmless to repeat
 			}
 			items = items[n:]
+			a.queue.carried(n)
 		}
 		if len(items) > 0 {
 			a.queue.back(items)
@@ -174,12 +198,25 @@ func (a *actuator) watch(ctx context.Context) {
 	}
 }
 
+// proven is up to when a full observation that begins now can prove that a task
+// is absent: what was decided since may still be on its way to the plane.
+func (a *actuator) proven() time.Time {
+	at := a.ctl.clock()
+	if ns := a.ctl.deciding.Load(); ns != 0 && ns < at.UnixNano() {
+		at = time.Unix(0, ns)
+	}
+	if oldest, ok := a.queue.oldest(); ok && oldest.Before(at) {
+		at = oldest
+	}
+	return at.Truncate(time.Microsecond)
+}
+
 // observe makes full observations until the watch breaks.
 func (a *actuator) observe(ctx context.Context, broken <-chan error) error {
 	tick := time.NewTicker(observeEvery)
 	defer tick.Stop()
 	for {
-		began := a.ctl.clock()
+		began := a.proven()
 		seen, err := a.plane.Observe(ctx)
 		if err == nil {
 			a.report(ctx, Observations{Seen: seen, Full: true, Began: began})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -24,6 +25,10 @@ type Control struct {
 	planes map[string]*actuator
 	hub    *hub
 	clock  func() time.Time
+
+	// deciding is when the round under way began whose actions are not with the
+	// planes' queues yet, in nanoseconds; 0: none is.
+	deciding atomic.Int64
 
 	inbox chan request
 	done  chan struct{}
@@ -111,8 +116,11 @@ func (c *Control) round(ctx context.Context, first *request) {
 	for i, r := range reqs {
 		commands[i] = r.run
 	}
-	results := c.engine.Do(ctx, c.clock(), commands)
+	now := c.clock()
+	c.deciding.Store(now.UnixNano())
+	results := c.engine.Do(ctx, now, commands)
 	c.dispatch()
+	c.deciding.Store(0)
 	for i, r := range reqs {
 		r.reply <- results[i]
 	}

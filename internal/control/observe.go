@@ -37,7 +37,10 @@ type Observations struct {
 	Plane string
 	Seen  []plane.Observation
 	Full  bool
-	Began time.Time // when a full observation was asked for
+	// Began is when a full observation was asked for, or earlier: when the
+	// oldest action was decided that the plane had not been told yet. It proves
+	// the absence only of what was begun before.
+	Began time.Time
 }
 
 // Observe takes observations over: what a plane reports twice, late or out of
@@ -128,7 +131,7 @@ func (tx *tx) missing(o Observations, byWorkload map[core.WorkloadID][]plane.Obs
 			continue
 		}
 		for _, t := range sortedTasks(tasks) {
-			if !t.State.Held() || present[t.ID] || tx.planeOf(t) != o.Plane || !t.PlacedAt.Before(o.Began) {
+			if !t.State.Held() || present[t.ID] || tx.planeOf(t) != o.Plane || !t.PlacedAt.Before(o.Began) || !t.RestartedAt.Before(o.Began) {
 				continue
 			}
 			if en := tx.e.live[id]; en != nil && !en.seen[t.ID.Index].Before(o.Began) {

@@ -256,7 +256,7 @@ func (tx *tx) commit() error {
 		b.Transitions = append(b.Transitions, d.trail...)
 	}
 	if len(b.Workloads) == 0 && len(b.Projects) == 0 && len(b.Keys) == 0 {
-		e.actions = append(e.actions, tx.actions...)
+		tx.decided()
 		return nil
 	}
 	if len(b.Keys) > 0 && tx.now.Sub(e.swept) > keysSweep {
@@ -286,11 +286,19 @@ func (tx *tx) commit() error {
 	for _, p := range tx.projects {
 		e.projects[p.ID] = p
 	}
-	e.actions = append(e.actions, tx.actions...)
+	tx.decided()
 	if e.publish != nil && len(changes) > 0 {
 		e.publish(changes)
 	}
 	return nil
+}
+
+// decided hands out what the planes are to do.
+func (tx *tx) decided() {
+	for _, a := range tx.actions {
+		a.At = tx.now
+		tx.e.actions = append(tx.e.actions, a)
+	}
 }
 
 // adopt makes a committed draft part of the live state, or drops it from there

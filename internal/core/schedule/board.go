@@ -14,6 +14,8 @@ type board struct {
 	seats []seat // sorted by node ID
 	log   []taken
 	pack  bool
+	ranks map[wish]*ranking // seats by how well they serve a need
+	bare  *board            // the same nodes with nothing on them; made when asked for
 }
 
 type seat struct {
@@ -21,8 +23,10 @@ type seat struct {
 	cpu   int64
 	mem   int64
 	free  []int // per device, thousandths
+	sum   int   // of free
 	whole int   // healthy devices that are wholly free
 	fit   bool  // ready and not cordoned
+	turn  int   // grows with every change
 }
 
 type taken struct {
@@ -31,7 +35,7 @@ type taken struct {
 }
 
 func newBoard(nodes []Node, cfg Config) *board {
-	b := &board{seats: make([]seat, 0, len(nodes)), pack: cfg.Placement == BinPack}
+	b := &board{seats: make([]seat, 0, len(nodes)), pack: cfg.Placement == BinPack, ranks: map[wish]*ranking{}}
 	for i := range nodes {
 		n := &nodes[i]
 		s := seat{node: n, cpu: n.CPU - n.UsedCPU, mem: n.Memory - n.UsedMemory, free: make([]int, len(n.Devices)), fit: n.Ready && !n.Cordon}
@@ -46,6 +50,7 @@ func newBoard(nodes []Node, cfg Config) *board {
 			if s.free[d] >= 1000 {
 				s.whole++
 			}
+			s.sum += s.free[d]
 		}
 		b.seats = append(b.seats, s)
 	}
@@ -106,26 +111,29 @@ func (s *seat) devices(n Need, pack bool) ([]core.Share, bool) {
 	return shares, true
 }
 
+// holds reports whether one task of n fits. It is asked for every node, and so
+// makes no list of devices.
 func (s *seat) holds(n Need) bool {
-	if !s.fit || s.cpu < n.CPU || s.mem < n.Memory {
+	switch {
+	case !s.fit || s.cpu < n.CPU || s.mem < n.Memory:
 		return false
+	case n.Devices == 0:
+		return true
+	case n.Milli >= 1000 && (s.whole < n.Devices || n.Type == ""):
+		return s.whole >= n.Devices
 	}
-	_, ok := s.devices(n, true)
-	return ok
+	fit := 0
+	for d := range s.free {
+		if s.node.Devices[d].Healthy && s.free[d] >= n.Milli && typed(s.node.Devices[d].Product, n.Type) {
+			fit++
+		}
+	}
+	return fit >= n.Devices
 }
 
 // put places one task in pool, or reports that it fits nowhere there.
 func (b *board) put(g Group, pool string) (Place, bool) {
-	best := -1
-	for i := range b.seats {
-		s := &b.seats[i]
-		if (pool != "" && s.node.Pool != pool) || !s.holds(g.Need) {
-			continue
-		}
-		if best < 0 || b.better(s, &b.seats[best], g.Need) {
-			best = i
-		}
-	}
+	best := b.find(g.Need, pool)
 	if best < 0 {
 		return Place{}, false
 	}
@@ -135,32 +143,6 @@ func (b *board) put(g Group, pool string) (Place, bool) {
 	return p, true
 }
 
-// better reports whether x serves n better than y: work without GPUs stays off
-// GPU nodes, then the fullest (or emptiest) node wins, then the lower name.
-func (b *board) better(x, y *seat, n Need) bool {
-	if n.Devices == 0 {
-		if xg, yg := len(x.free) > 0, len(y.free) > 0; xg != yg {
-			return yg
-		}
-	}
-	c := cmp.Compare(x.milli(), y.milli())
-	if n.Devices == 0 || c == 0 {
-		c = cmp.Or(cmp.Compare(x.cpu, y.cpu), c)
-	}
-	if !b.pack {
-		c = -c
-	}
-	return c < 0 // equal: the earlier seat, whose name is lower, stays
-}
-
-func (s *seat) milli() int {
-	sum := 0
-	for _, f := range s.free {
-		sum += f
-	}
-	return sum
-}
-
 func (b *board) take(i int, p Place) {
 	b.apply(i, p, -1)
 	b.log = append(b.log, taken{i, p})
@@ -168,6 +150,7 @@ func (b *board) take(i int, p Place) {
 
 func (b *board) apply(i int, p Place, sign int) {
 	s := &b.seats[i]
+	s.turn++
 	s.cpu += int64(sign) * p.CPU
 	s.mem += int64(sign) * p.Memory
 	for _, sh := range p.Devices {
@@ -177,6 +160,7 @@ func (b *board) apply(i int, p Place, sign int) {
 			}
 			was := s.free[d] >= 1000
 			s.free[d] += sign * sh.Milli
+			s.sum += sign * sh.Milli
 			if now := s.free[d] >= 1000; now != was {
 				s.whole += sign
 			}
@@ -184,14 +168,19 @@ func (b *board) apply(i int, p Place, sign int) {
 	}
 }
 
-// giveBack frees what a running job holds, as if it had ended.
-func (b *board) giveBack(p Place) {
+// add frees what a task holds as if it had ended (sign 1), or takes it for good
+// (sign -1).
+func (b *board) add(p Place, sign int) {
 	if i, ok := slices.BinarySearchFunc(b.seats, p.Node, func(s seat, id core.NodeID) int { return cmp.Compare(s.node.ID, id) }); ok {
-		b.apply(i, p, 1)
+		b.apply(i, p, sign)
+		clear(b.ranks)
 	}
 }
 
 func (b *board) undo(mark int) {
+	if len(b.log) > mark {
+		clear(b.ranks)
+	}
 	for len(b.log) > mark {
 		last := b.log[len(b.log)-1]
 		b.apply(last.seat, last.place, 1)
@@ -242,6 +231,9 @@ func (b *board) pools(shape *Shape) []string {
 	slices.Sort(all)
 	return all
 }
+
+// uses reports whether shape may go to nodes of that pool.
+func (s *Shape) uses(pool string) bool { return len(s.Pools) == 0 || slices.Contains(s.Pools, pool) }
 
 // must is how many tasks start together.
 func (s *Shape) must() int {

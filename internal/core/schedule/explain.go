@@ -16,7 +16,10 @@ func (b *board) why(nodes []Node, shape *Shape) []Reason {
 	if len(nodes) == 0 {
 		return []Reason{{Token: NoNodes, Note: "the cluster has no nodes"}}
 	}
-	if r, ok := EverFits(nodes, shape); !ok {
+	if b.bare == nil {
+		b.bare = emptyBoard(nodes)
+	}
+	if r, ok := b.bare.everFits(shape); !ok {
 		return []Reason{r}
 	}
 	ready := 0
@@ -31,10 +34,13 @@ func (b *board) why(nodes []Node, shape *Shape) []Reason {
 	var reasons []Reason
 	for _, g := range shape.Groups {
 		for _, res := range []string{"gpu", "cpu", "memory"} {
-			if r, short := b.short(shape, g, res); short {
+			if r, short := b.short(shape, g, res, nil); short {
 				reasons = append(reasons, r)
 			}
 		}
+	}
+	if len(reasons) == 0 {
+		reasons = b.elsewhere(shape)
 	}
 	if len(reasons) == 0 {
 		reasons = append(reasons, b.fragmented(shape))
@@ -42,9 +48,28 @@ func (b *board) why(nodes []Node, shape *Shape) []Reason {
 	return reasons
 }
 
+// elsewhere finds what is free, but not on the nodes that have the GPUs.
+func (b *board) elsewhere(shape *Shape) []Reason {
+	var reasons []Reason
+	for _, g := range shape.Groups {
+		if g.Need.Devices == 0 {
+			continue
+		}
+		gpus := Need{Devices: g.Need.Devices, Milli: g.Need.Milli, Type: g.Need.Type}
+		for _, res := range []string{"cpu", "memory"} {
+			r, _ := b.short(shape, g, res, func(s *seat) bool { return s.holds(gpus) })
+			if r.Nodes > 0 && r.Nodes == r.OfNodes {
+				r.Note = "on nodes with " + Reason{Resource: "gpu", Type: gpus.Type}.amount(int64(gpus.Devices)) + " free"
+				reasons = append(reasons, r)
+			}
+		}
+	}
+	return reasons
+}
+
 // short reports whether all nodes together have less of res free than the
-// minimum of g needs.
-func (b *board) short(shape *Shape, g Group, res string) (Reason, bool) {
+// minimum of g needs. Where among is given only such nodes count.
+func (b *board) short(shape *Shape, g Group, res string, among func(*seat) bool) (Reason, bool) {
 	one := g.Need.of(res)
 	if one == 0 || g.Min == 0 && g.Count == 0 {
 		return Reason{}, false
@@ -56,7 +81,7 @@ func (b *board) short(shape *Shape, g Group, res string) (Reason, bool) {
 	}
 	for i := range b.seats {
 		s := &b.seats[i]
-		if len(shape.Pools) > 0 && !slices.Contains(shape.Pools, s.node.Pool) {
+		if !shape.uses(s.node.Pool) || among != nil && !among(s) {
 			r.OfNodes--
 			continue
 		}
@@ -83,7 +108,7 @@ func (b *board) fragmented(shape *Shape) Reason {
 	if g.Need.Devices > 0 {
 		res = "gpu"
 	}
-	r, _ := b.short(shape, g, res)
+	r, _ := b.short(shape, g, res, nil)
 	r.Token, r.Tasks = Fragmented, int64(shape.must())
 	for _, pool := range b.pools(shape) {
 		mark := len(b.log)
@@ -129,27 +154,45 @@ func (n Need) of(res string) int64 {
 // EverFits reports whether shape would fit if nothing ran and every node were
 // fit; otherwise the reason says what is too much.
 func EverFits(nodes []Node, shape *Shape) (Reason, bool) {
-	b := emptyBoard(nodes)
-	if _, _, ok := b.minimum(shape); ok {
+	return emptyBoard(nodes).everFits(shape)
+}
+
+// everFits leaves the board as it was.
+func (b *board) everFits(shape *Shape) (Reason, bool) {
+	if b.roomForOne(shape) {
 		return Reason{}, true
+	}
+	mark := len(b.log)
+	_, _, ok := b.minimum(shape)
+	b.undo(mark)
+	if ok {
+		return Reason{}, true
+	}
+	eligible := 0
+	for i := range b.seats {
+		if shape.uses(b.seats[i].node.Pool) {
+			eligible++
+		}
 	}
 	for _, g := range shape.Groups {
 		for _, res := range []string{"gpu", "cpu", "memory"} {
 			one := g.Need.of(res)
-			r := Reason{Token: NeverFits, Resource: res, Requested: one, OfNodes: len(b.seats)}
+			r := Reason{Token: NeverFits, Resource: res, Requested: one, OfNodes: eligible}
 			if res == "gpu" {
 				r.Type = g.Need.Type
 			}
 			for i := range b.seats {
-				_, total := b.seats[i].amount(res, g.Need)
-				r.Largest = max(r.Largest, total)
+				if shape.uses(b.seats[i].node.Pool) {
+					_, total := b.seats[i].amount(res, g.Need)
+					r.Largest = max(r.Largest, total)
+				}
 			}
 			if r.Largest < one {
 				return r, false
 			}
 		}
 	}
-	r := Reason{Token: NeverFits, Resource: "tasks", Tasks: int64(shape.must()), OfNodes: len(b.seats)}
+	r := Reason{Token: NeverFits, Resource: "tasks", Tasks: int64(shape.must()), OfNodes: eligible}
 	for _, pool := range b.pools(shape) {
 		mark := len(b.log)
 		_, n := b.fill(shape, pool)
@@ -157,6 +200,15 @@ func EverFits(nodes []Node, shape *Shape) (Reason, bool) {
 		r.Fitting = max(r.Fitting, int64(n))
 	}
 	return r, false
+}
+
+// roomForOne reports whether shape begins with a single task and some node has
+// room for it: most shapes, told without ranking every node.
+func (b *board) roomForOne(shape *Shape) bool {
+	if shape.must() != 1 || len(shape.Groups) != 1 {
+		return false
+	}
+	return slices.ContainsFunc(b.seats, func(s seat) bool { return shape.uses(s.node.Pool) && s.holds(shape.Groups[0].Need) })
 }
 
 // Explain says why job id waits under plan, which came from s.
@@ -180,7 +232,7 @@ func Explain(s *Snapshot, plan *Plan, cfg Config, id core.WorkloadID) (Explanati
 		first = append(first, s.Waiting[i].Jobs[:min(n, aheadShown)]...)
 	}
 	for i := range s.Waiting {
-		if s.Waiting[i].Queue == c.Queue {
+		if s.Waiting[i].Queue == c.Queue && s.Waiting[i].Shape.must() > 0 {
 			ex.Waiting += len(s.Waiting[i].Jobs)
 		}
 	}
@@ -218,7 +270,7 @@ func before(s *Snapshot, c *Class, order int64) map[int]int {
 	for i := range s.Waiting {
 		o := &s.Waiting[i]
 		switch {
-		case o.Queue != c.Queue || o.Priority < c.Priority:
+		case o.Queue != c.Queue || o.Priority < c.Priority || o.Shape.must() == 0: // who runs already does not wait to start
 		case o.Priority > c.Priority:
 			m[i] = len(o.Jobs)
 		default:
@@ -230,16 +282,9 @@ func before(s *Snapshot, c *Class, order int64) map[int]int {
 	return m
 }
 
-// earliest replays the known ends of what runs until shape fits.
+// earliest finds the first known end of what runs after which shape fits. What
+// fits goes on to fit as more ends, so it need not try every one.
 func earliest(s *Snapshot, plan *Plan, cfg Config, shape *Shape) int64 {
-	b := newBoard(s.Nodes, cfg)
-	for _, p := range plan.Placements {
-		for _, t := range p.Tasks {
-			if i, ok := slices.BinarySearchFunc(b.seats, t.Node, func(st seat, n core.NodeID) int { return cmp.Compare(st.node.ID, n) }); ok {
-				b.apply(i, t, -1)
-			}
-		}
-	}
 	ends := make([]*Job, 0, len(s.Running))
 	for i := range s.Running {
 		if s.Running[i].EndsBy > 0 {
@@ -247,15 +292,23 @@ func earliest(s *Snapshot, plan *Plan, cfg Config, shape *Shape) int64 {
 		}
 	}
 	slices.SortFunc(ends, func(x, y *Job) int { return cmp.Or(cmp.Compare(x.EndsBy, y.EndsBy), cmp.Compare(x.ID, y.ID)) })
-	for _, j := range ends {
-		for _, p := range j.Places {
-			b.giveBack(p)
+	n := sort.Search(len(ends), func(n int) bool {
+		b := newBoard(s.Nodes, cfg)
+		for _, p := range plan.Placements {
+			for _, t := range p.Tasks {
+				b.add(t, -1)
+			}
 		}
-		mark := len(b.log)
-		if _, _, ok := b.minimum(shape); ok {
-			b.undo(mark)
-			return max(j.EndsBy, s.Now)
+		for _, j := range ends[:n+1] {
+			for _, p := range j.Places {
+				b.add(p, 1)
+			}
 		}
+		_, _, ok := b.minimum(shape)
+		return ok
+	})
+	if n == len(ends) {
+		return 0
 	}
-	return 0
+	return max(ends[n].EndsBy, s.Now)
 }

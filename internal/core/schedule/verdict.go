@@ -58,9 +58,12 @@ func (r Reason) amount(n int64) string {
 	case "memory":
 		return bytes(n) + " memory"
 	case "gpu":
-		kind := "GPUs"
+		kind := "GPU"
+		if n != 1 {
+			kind = "GPUs"
+		}
 		if r.Type != "" {
-			kind = r.Type + " GPUs"
+			kind = r.Type + " " + kind
 		}
 		return fmt.Sprintf("%d %s", n, kind)
 	default:
@@ -72,13 +75,16 @@ func (r Reason) amount(n int64) string {
 func (r Reason) String() string {
 	switch r.Token {
 	case NeverFits:
+		if r.Resource == "tasks" && r.Fitting == 0 {
+			return fmt.Sprintf("never fits: none of %d nodes has all at once that each task asks for, even when empty", r.OfNodes)
+		}
 		if r.Resource == "tasks" {
 			return fmt.Sprintf("never fits: its %d tasks must start together, and all nodes together have room for %d even when empty", r.Tasks, r.Fitting)
 		}
 		return fmt.Sprintf("never fits: each task asks for %s, the largest of %d nodes has %s in all", r.amount(r.Requested), r.OfNodes, r.amount(r.Largest))
 	case WaitingForCapacity:
 		return fmt.Sprintf("waits for %s: needs %s, free %s of %s (%d of %d nodes lack it)",
-			r.Resource, r.amount(r.Needed), r.amount(r.Free), r.amount(r.Total), r.Nodes, r.OfNodes)
+			r.Resource, r.amount(r.Needed), r.amount(r.Free), r.amount(r.Total), r.Nodes, r.OfNodes) + suffix(r.Note)
 	case Fragmented:
 		return fmt.Sprintf("free %s in all is enough for the %s it needs, but scattered: %d of its %d tasks would fit now, the largest free block is %s",
 			r.amount(r.Free), r.amount(r.Needed), r.Fitting, r.Tasks, r.amount(r.Largest))

@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/plane/fake"
+)
+
+// Random is a whole run from a seed: planes, nodes, users and faults; then the
+// faults cease, and everything must come to its end. The error is the first
+// promise that was broken.
+func Random(seed uint64) (*World, error) {
+	w, err := New(seed, planes(rand.New(rand.NewPCG(seed, 3))))
+	if err != nil {
+		return w, err
+	}
+	w.storm()
+	w.busy(30 + w.chance.IntN(60))
+	for w.err == nil && w.users.left > 0 {
+		if !w.Step() {
+			break
+		}
+	}
+	w.RunUntil(w.now.Add(time.Duration(w.chance.Int64N(int64(5 * time.Minute)))).Truncate(time.Microsecond)) //nolint:errcheck // w.err
+	w.calmDown()
+	w.RunUntil(w.now.Add(10 * time.Minute)) //nolint:errcheck // w.err
+	w.finish()
+	return w, w.err
+}
+
+func planes(r *rand.Rand) map[string][]core.Node {
+	all := map[string][]core.Node{}
+	for p := range 1 + r.IntN(3) {
+		name := fmt.Sprintf("plane-%c", 'a'+p)
+		for n := range 1 + r.IntN(4) {
+			node := fake.Node(core.NodeID(fmt.Sprintf("%c%d", 'a'+p, n)), int64(2000*(1+r.IntN(8))), int64(4*(1+r.IntN(8)))<<30,
+				[]int{0, 2, 4, 8}[r.IntN(4)], []string{"fake-A100", "fake-H100"}[r.IntN(2)])
+			node.Pool, node.Address = name, "10.0.0.1"
+			all[name] = append(all[name], node)
+		}
+	}
+	return all
+}
+
+// finish (I4): with every queue open and everything told to end that would
+// not, each workload reaches an end.
+func (w *World) finish() {
+	for _, p := range []core.ProjectID{core.DefaultProject, "a", "b", "ghost"} {
+		w.do(control.CreateProject(p)) // refused where it exists
+		w.do(control.SetProject(p, false, ""))
+	}
+	for range 200 {
+		if w.err != nil || w.over() {
+			return
+		}
+		w.RunUntil(w.now.Add(10 * time.Minute)) //nolint:errcheck // w.err
+		w.agree()
+		w.stopEndless()
+	}
+	entries, err := w.memory.Live(context.Background())
+	if err != nil {
+		w.fail("%w", err)
+	}
+	for _, e := range entries {
+		if !e.Workload.Phase.End() {
+			w.fail("I4: workload %s has not come to an end: %+v, tasks %+v", e.Workload.Name, e.Workload.State, e.Tasks)
+		}
+	}
+}
+
+// over reports whether every workload has ended, by replaying each history
+// once more from the store (I5).
+func (w *World) over() bool {
+	entries, err := w.memory.Live(context.Background())
+	if err != nil {
+		w.fail("%w", err)
+	}
+	for _, e := range entries {
+		if !e.Workload.Phase.End() {
+			return false
+		}
+	}
+	steps, err := w.memory.Transitions(context.Background(), "", 0, 0)
+	if err != nil {
+		w.fail("%w", err)
+	}
+	states := map[core.WorkloadID]lifecycle.State{}
+	for _, t := range steps {
+		s, err := lifecycle.Next(states[t.Workload], lifecycle.Input{On: t.Event, To: t.To, Target: t.Target, Reason: t.Reason, Message: t.Message})
+		if err != nil {
+			w.fail("I5: %w", err)
+		}
+		states[t.Workload] = s
+	}
+	for _, id := range sortedKeys(states) {
+		if stored, err := w.memory.Workload(context.Background(), id); err != nil || stored.State != states[id] {
+			w.fail("I5: history of %s leads to %+v, stored is %+v (%v)", id, states[id], stored, err)
+		}
+	}
+	return true
+}
+
+// agree (I4): in calm times the engine and the planes see the same tasks in the
+// same states. A task that the engine waits for and no plane has would be
+// waited for for ever.
+func (w *World) agree() {
+	seen := map[core.TaskID]core.TaskState{}
+	for _, l := range w.links {
+		all, err := l.plane.Observe(context.Background())
+		if err != nil {
+			w.fail("%w", err)
+		}
+		for _, o := range all {
+			seen[o.ID] = o.State
+		}
+	}
+	entries, err := w.memory.Live(context.Background())
+	if err != nil {
+		w.fail("%w", err)
+	}
+	for _, e := range entries {
+		for _, t := range e.Tasks {
+			is, held := seen[t.ID]
+			delete(seen, t.ID)
+			switch want := t.State; {
+			case want.Ended() && !held, want == is, want == core.TaskStopping && held && !is.Ended():
+			default:
+				w.fail("I4: task %s of %s is %s to the engine and %q on the plane", t.ID, e.Workload.Name, want, is)
+			}
+		}
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(seen), func(a, b core.TaskID) int { return cmp.Compare(a.String(), b.String()) }) {
+		w.fail("I4: task %s is %s on the plane, and nobody claims it", id, seen[id])
+	}
+}
+
+// stopEndless stops what would hold its place for ever.
+func (w *World) stopEndless() {
+	entries, err := w.memory.Live(context.Background())
+	if err != nil {
+		w.fail("%w", err)
+	}
+	for _, e := range entries {
+		if e.Workload.Phase.Held() && e.Workload.Phase != lifecycle.Terminating && w.now.Sub(e.Workload.Attempts[e.Workload.Attempt].StartedAt) > 5*time.Minute {
+			w.do(control.Stop(control.StopRequest{Ref: control.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
+		}
+	}
+}
