@@ -185,11 +185,20 @@ func (a *actuator) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		wctx, cancel := context.WithCancel(ctx)
 		broken := make(chan error, 1)
+		fresh := newNews()
+		go func() { broken <- a.plane.Watch(wctx, fresh.add) }()
+		told := make(chan struct{})
 		go func() {
-			broken <- a.plane.Watch(wctx, func(seen []plane.Observation) { a.report(ctx, Observations{Seen: seen}) })
+			defer close(told)
+			for wctx.Err() == nil {
+				if seen := fresh.next(wctx); len(seen) > 0 {
+					a.report(ctx, Observations{Seen: seen})
+				}
+			}
 		}()
 		err := a.observe(ctx, broken)
 		cancel()
+		<-told
 		if ctx.Err() != nil {
 			return
 		}

@@ -27,50 +27,34 @@ func dirName(dir string) string {
 
 // recover takes over every task that a former keeper left.
 func (k *keeper) recover() error {
-	dirs, err := filepath.Glob(filepath.Join(quoteGlob(k.paths.tasks()), "*", "*", "*"))
+	dirs, err := os.ReadDir(k.paths.tasks())
 	if err != nil {
 		return fmt.Errorf("look for tasks of a former keeper: %w", err)
 	}
 	for _, dir := range dirs {
-		rel, err := filepath.Rel(k.paths.tasks(), dir)
+		id, err := undotted(dir.Name())
 		if err != nil {
+			k.log.Warn("not a task directory", "name", dir.Name())
 			continue
 		}
-		id, err := core.ParseTaskID(rel)
-		if err != nil {
-			k.log.Warn("not a task directory", "dir", dir)
-			continue
-		}
-		if err := k.recoverOne(id, dir); err != nil {
+		if err := k.recoverOne(id, k.paths.task(id)); err != nil {
 			return fmt.Errorf("take over task %s: %w", id, err)
 		}
 	}
 	return nil
 }
 
-func quoteGlob(path string) string {
-	var out []byte
-	for i := range len(path) {
-		switch path[i] {
-		case '*', '?', '[', '\\':
-			out = append(out, '\\')
-		}
-		out = append(out, path[i])
-	}
-	return string(out)
-}
-
 // recoverOne decides from the records how far the task had got.
 func (k *keeper) recoverOne(id core.TaskID, dir string) error {
-	var rec assignmentRecord
-	known, err := readRecord(dir, assignmentFile, &rec)
+	var rec assigned
+	known, err := readRecord(dir, assignmentRecord, &rec)
 	if err != nil {
 		known = false // half a record: the process comes after it, so there is none
 	}
 	t := &task{id: id, dir: dir, group: rec.Group, limited: rec.Assignment.Memory > 0, adopted: true}
 	t.obs = plane.Observation{ID: id, State: core.TaskStarting, At: rec.At}
 	var end plane.Observation
-	ended, err := readRecord(dir, exitFile, &end)
+	ended, err := readRecord(dir, exitRecord, &end)
 	if err != nil {
 		k.log.Error("the record of an end is damaged", "err", err)
 		ended = false
@@ -101,8 +85,8 @@ func (k *keeper) recoverOne(id core.TaskID, dir string) error {
 
 // adopt finds the process of a task that was running when the records end.
 func (k *keeper) adopt(t *task) error {
-	var st stateRecord
-	known, err := readRecord(t.dir, stateFile, &st)
+	var st forked
+	known, err := readRecord(t.dir, stateRecord, &st)
 	if err != nil || !known {
 		st, known = k.findUnrecorded(t)
 		if !known && t.group.neverUsed() {
@@ -113,14 +97,14 @@ func (k *keeper) adopt(t *task) error {
 			k.lost(t, lifecycle.ReasonOutcomeUnknown, "the keeper died while it was starting the task; it is not started again, since it may have run")
 			return nil
 		}
-		if err := writeRecord(t.dir, stateFile, st); err != nil {
+		if err := writeRecord(t.dir, stateRecord, st); err != nil {
 			k.log.Warn("cannot record the process", "task", t.id, "pid", st.PID, "err", err)
 		}
 	}
 	t.pid, t.start = st.PID, st.Start
 	t.obs.State, t.obs.At, t.obs.Message = core.TaskRunning, st.At, st.Note
-	var stop stopRecord
-	if asked, _ := readRecord(t.dir, stopFile, &stop); asked {
+	var stop stopped
+	if asked, _ := readRecord(t.dir, stopRecord, &stop); asked {
 		t.deadline = stop.Deadline
 	}
 	s, err := readStat(st.PID)
@@ -154,17 +138,17 @@ func (k *keeper) lost(t *task, why lifecycle.Reason, message string) {
 
 // findUnrecorded looks for a process that was forked just before its keeper
 // died: the leader of a session whose environment names the task's directory.
-func (k *keeper) findUnrecorded(t *task) (stateRecord, bool) {
+func (k *keeper) findUnrecorded(t *task) (forked, bool) {
 	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		for _, p := range k.census.at(time.Now()) {
 			if p.session == p.pid && p.dir == t.dir {
-				return stateRecord{PID: p.pid, Start: p.start, At: time.Now()}, true
+				return forked{PID: p.pid, Start: p.start, At: time.Now()}, true
 			}
 		}
 		// A child that has not come to its exec yet is in the group, but its
 		// environment is still the keeper's.
 		if t.group.V2 == "" || len(t.group.processes()) == 0 || time.Since(begun) > 5*time.Second {
-			return stateRecord{}, false
+			return forked{}, false
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -139,7 +140,7 @@ func TestExitIsKnownAfterServerWasAway(t *testing.T) {
 	p := paths{dir: dir}
 	for i := range 4 { // while nobody looks
 		id := core.TaskID{Workload: "away", Index: i}
-		until(t, "the end is on record", func() bool { return exists(filepath.Join(p.task(id), exitFile)) })
+		until(t, "the end is on record", func() bool { return recorded(p.task(id), exitRecord) })
 	}
 	q := open(t, Options{Dir: dir})
 	for i := range 4 {
@@ -239,7 +240,7 @@ func TestKeeperKilledWhileStarting(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- p.Start(t.Context(), tasks) }()
 		until(t, "the start is under way", func() bool {
-			return exists(filepath.Join(p.task(core.TaskID{Workload: "starting", Index: r*n + 2 + r*5}), assignmentFile))
+			return recorded(p.task(core.TaskID{Workload: "starting", Index: r*n + 2 + r*5}), assignmentRecord)
 		})
 		killKeeper(t, p)
 		if err := <-done; err != nil {
@@ -378,12 +379,12 @@ func TestRebootLosesTasks(t *testing.T) {
 	start(t, p, a, b)
 	end(t, p, b.ID)
 	killKeeper(t, p)
-	var rec assignmentRecord
-	if ok, err := readRecord(p.task(a.ID), assignmentFile, &rec); !ok || err != nil {
+	var rec assigned
+	if ok, err := readRecord(p.task(a.ID), assignmentRecord, &rec); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	rec.Boot = "another boot"
-	if err := replaceRecord(p.task(a.ID), assignmentFile, rec); err != nil {
+	if err := writeRecord(p.task(a.ID), assignmentRecord, rec); err != nil {
 		t.Fatal(err)
 	}
 	if o := end(t, p, a.ID); o.State != core.TaskLost || o.Reason != "NodeLost" {
@@ -393,4 +394,11 @@ func TestRebootLosesTasks(t *testing.T) {
 	if out := outputOf(t, p, a.ID); !strings.Contains(out, "[muster] the machine was restarted") {
 		t.Errorf("the log %q does not tell of the restart", out)
 	}
+}
+
+// recorded reports whether a task has got as far as that record.
+func recorded(dir, name string) bool {
+	var any json.RawMessage
+	ok, err := readRecord(dir, name, &any)
+	return ok && err == nil
 }

@@ -3,7 +3,9 @@
 package local
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,9 +18,9 @@ import (
 //	dir/keeper.lock        held by the keeper; contains its pid
 //	dir/keeper.sock        where it listens
 //	dir/keeper.log         what it has to complain about
-//	dir/tasks/W/A/I/       one task: its records and its FIFO
-//	logs/W/A/I.log         its output
-//	logs/W/A/I.idx         when which part of it was written
+//	dir/tasks/W.A.I/       task I of attempt A of workload W: its record and its FIFO
+//	logs/W/A.I.log         its output
+//	logs/W/A.I.idx         when which part of it was written
 type paths struct{ dir, logs string }
 
 func (p paths) lock() string   { return filepath.Join(p.dir, "keeper.lock") }
@@ -28,14 +30,37 @@ func (p paths) journal() string {
 }
 func (p paths) tasks() string { return filepath.Join(p.dir, "tasks") }
 
-func (p paths) task(id core.TaskID) string {
-	return filepath.Join(p.tasks(), string(id.Workload), strconv.Itoa(id.Attempt), strconv.Itoa(id.Index))
-}
+func (p paths) task(id core.TaskID) string { return filepath.Join(p.tasks(), dotted(id)) }
 
 func (p paths) logsOf(w core.WorkloadID) string { return filepath.Join(p.logs, string(w)) }
 
 func (p paths) log(id core.TaskID) string {
-	return filepath.Join(p.logsOf(id.Workload), strconv.Itoa(id.Attempt), strconv.Itoa(id.Index)+".log")
+	return filepath.Join(p.logsOf(id.Workload), strconv.Itoa(id.Attempt)+"."+strconv.Itoa(id.Index)+".log")
+}
+
+// dotted is the name of a task where a slash cannot stand; undotted reads it.
+func dotted(id core.TaskID) string {
+	return string(id.Workload) + "." + strconv.Itoa(id.Attempt) + "." + strconv.Itoa(id.Index)
+}
+
+func undotted(s string) (core.TaskID, error) {
+	parts := strings.Split(s, ".")
+	if n := len(parts); n > 3 { // a workload's id may have dots itself
+		parts = []string{strings.Join(parts[:n-2], "."), parts[n-2], parts[n-1]}
+	}
+	return core.ParseTaskID(strings.Join(parts, "/"))
+}
+
+// makeDir makes a directory whose parents are there, usually.
+func makeDir(path string) error {
+	switch err := os.Mkdir(path, 0o700); {
+	case err == nil || errors.Is(err, os.ErrExist):
+		return nil
+	case errors.Is(err, os.ErrNotExist):
+		return os.MkdirAll(path, 0o700)
+	default:
+		return err
+	}
 }
 
 func (p paths) index(id core.TaskID) string { return strings.TrimSuffix(p.log(id), ".log") + ".idx" }

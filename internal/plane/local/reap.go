@@ -96,7 +96,7 @@ func (k *keeper) ended(t *task, status unix.WaitStatus) {
 
 // settle records the outcome and ends the task in the background.
 func (k *keeper) settle(t *task, obs plane.Observation) {
-	if err := replaceRecord(t.dir, exitFile, obs); err != nil {
+	if err := writeRecord(t.dir, exitRecord, obs); err != nil {
 		k.log.Error("cannot record the end", "task", t.id, "err", err)
 	}
 	k.mu.Lock()

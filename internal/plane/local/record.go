@@ -3,6 +3,7 @@
 package local
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,90 +14,101 @@ import (
 	"github.com/musterhq/muster/internal/plane"
 )
 
-// The files of a task directory, in the order in which they come to be. What
-// is there after a crash says how far it had got:
+// A task directory holds its FIFO, its private files and one record file to
+// which every step appends a line. What is there after a crash says how far it
+// had got:
 //
-//	assignment.json            written, then the process is forked
-//	state.json                 it was forked: pid and start time
-//	stop.json                  it was told to end, with the deadline
-//	exit.json                  its main process has ended
-//	no FIFO beside exit.json   its tree is gone and its output complete
+//	assignment     written, then the process is forked
+//	state          it was forked: pid and start time
+//	stop           it was told to end, with the deadline
+//	exit           its main process has ended
+//	no FIFO, exit  its tree is gone and its output complete
 //
-// The page cache outlives processes and a dead machine has no processes, so
-// nothing here is synced.
+// One file instead of one each: making and removing files is what a short task
+// costs most, since a journaling file system looks long for an inode that was
+// not freed just now. The page cache outlives processes and a dead machine has
+// no processes, so nothing here is synced.
 const (
-	assignmentFile = "assignment.json"
-	stateFile      = "state.json"
-	stopFile       = "stop.json"
-	exitFile       = "exit.json"
-	fifoFile       = "out"
-	privateDir     = "files"
+	recordFile       = "record"
+	assignmentRecord = "assignment"
+	stateRecord      = "state"
+	stopRecord       = "stop"
+	exitRecord       = "exit"
+	fifoFile         = "out"
+	privateDir       = "files"
 )
 
-// assignmentRecord is what a later keeper needs of an assignment. The
+// assigned is what a later keeper needs of an assignment. The
 // environment and the private files stay out: they may be secrets.
-type assignmentRecord struct {
+type assigned struct {
 	Assignment plane.Assignment `json:"assignment"`
 	Boot       string           `json:"boot"`
 	Group      taskGroup        `json:"group"`
 	At         time.Time        `json:"at"`
 }
 
-type stateRecord struct {
+type forked struct {
 	PID   int       `json:"pid"`
 	Start uint64    `json:"start"` // clock ticks after boot, as in /proc/PID/stat
 	At    time.Time `json:"at"`
 	Note  string    `json:"note,omitempty"`
 }
 
-type stopRecord struct {
+type stopped struct {
 	Deadline time.Time `json:"deadline"`
 }
 
-// writeRecord writes in one go; a reader after a crash finds the whole record
-// or an empty file, which readRecord treats as none.
+// writeRecord appends a record in one write; the last of a name counts. It
+// begins a line of its own even behind one that a full disk cut short.
 func writeRecord(dir, name string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, name), append(data, '\n'), 0o600)
-}
-
-// replaceRecord never leaves half a record, even over an older one.
-func replaceRecord(dir, name string, v any) error {
-	if err := writeRecord(dir, name+".new", v); err != nil {
+	f, err := os.OpenFile(filepath.Join(dir, recordFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
 		return err
 	}
-	return os.Rename(filepath.Join(dir, name+".new"), filepath.Join(dir, name))
+	line := make([]byte, 0, len(data)+len(name)+3)
+	line = append(append(append(append(line, '\n'), name...), ' '), data...)
+	_, err = f.Write(append(line, '\n'))
+	return errors.Join(err, f.Close())
 }
 
-// readRecord reports whether there is such a record.
+// readRecord reads the last record of a name into v and reports whether there
+// is one. A line that was cut short counts as none.
 func readRecord(dir, name string, v any) (bool, error) {
-	data, err := os.ReadFile(filepath.Join(dir, name))
-	if errors.Is(err, os.ErrNotExist) || err == nil && len(data) == 0 {
+	path := filepath.Join(dir, recordFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return false, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+	var last []byte
+	for line := range bytes.Lines(data) {
+		if rest, ours := bytes.CutPrefix(line, []byte(name+" ")); ours && bytes.HasSuffix(line, []byte{'\n'}) && json.Valid(rest) {
+			last = rest
+		}
+	}
+	if last == nil {
+		return false, nil
+	}
+	if err := json.Unmarshal(last, v); err != nil {
+		return false, fmt.Errorf("%s: %s: %w", path, name, err)
 	}
 	return true, nil
 }
 
-// removeTaskDir removes the records of a task, and the directories above when
-// they are empty.
+// removeTaskDir removes the records of a task.
 func removeTaskDir(dir string) error {
-	if err := os.RemoveAll(dir); err != nil {
-		return err
+	// The usual case first: looking into the directory costs more.
+	_ = os.Remove(filepath.Join(dir, recordFile))
+	if os.Remove(dir) == nil {
+		return nil
 	}
-	attempt := filepath.Dir(dir)
-	if os.Remove(attempt) == nil {
-		_ = os.Remove(filepath.Dir(attempt)) // fails while other attempts are there
-	}
-	return nil
+	return os.RemoveAll(dir)
 }
 
 func exists(path string) bool {

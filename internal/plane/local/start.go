@@ -69,13 +69,13 @@ func (k *keeper) startOne(a plane.Assignment) error {
 
 // prepare makes the task's directory, output, group and private files.
 func (k *keeper) prepare(t *task, a plane.Assignment) (note string, err error) {
-	if err := os.MkdirAll(t.dir, 0o700); err != nil {
+	if err := makeDir(t.dir); err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(k.paths.log(t.id)), 0o700); err != nil {
+	if err := makeDir(k.paths.logsOf(t.id.Workload)); err != nil {
 		return "", err
 	}
-	if t.group, note, err = k.groups.make(groupName(t.id), a.Memory, a.CPU); err != nil {
+	if t.group, note, err = k.groups.make(dotted(t.id), a.Memory, a.CPU); err != nil {
 		return "", err
 	}
 	if err := makeFiles(k.dir, t.dir, a); err != nil {
@@ -89,11 +89,7 @@ func (k *keeper) prepare(t *task, a plane.Assignment) (note string, err error) {
 	}
 	rec := a
 	rec.Env, rec.Files = nil, nil
-	return note, writeRecord(t.dir, assignmentFile, assignmentRecord{Assignment: rec, Boot: k.boot, Group: t.group, At: t.obs.At})
-}
-
-func groupName(id core.TaskID) string {
-	return string(id.Workload) + "." + strconv.Itoa(id.Attempt) + "." + strconv.Itoa(id.Index)
+	return note, writeRecord(t.dir, assignmentRecord, assigned{Assignment: rec, Boot: k.boot, Group: t.group, At: t.obs.At})
 }
 
 func makeFiles(root, dir string, a plane.Assignment) error {
@@ -140,7 +136,7 @@ func giveTo(path string, uid, gid *uint32) error {
 	return os.Chown(path, u, g)
 }
 
-// launch forks. Between the fork and state.json only the marker in the
+// launch forks. Between the fork and its record only the marker in the
 // environment tells of the process, and recovery looks for it.
 func (k *keeper) launch(t *task, a plane.Assignment, note string) error {
 	env := taskEnv(t.dir, a)
@@ -167,7 +163,7 @@ func (k *keeper) launch(t *task, a plane.Assignment, note string) error {
 		k.log.Warn("cannot read the start time", "task", t.id, "pid", pid, "err", err)
 	}
 	now := time.Now()
-	if err := writeRecord(t.dir, stateFile, stateRecord{PID: pid, Start: s.start, At: now, Note: note}); err != nil {
+	if err := writeRecord(t.dir, stateRecord, forked{PID: pid, Start: s.start, At: now, Note: note}); err != nil {
 		k.log.Warn("cannot record the process", "task", t.id, "pid", pid, "err", err)
 	}
 	k.mu.Lock()
@@ -227,7 +223,7 @@ func (k *keeper) refuse(t *task, why *cannotRun) {
 	obs := plane.Observation{
 		ID: t.id, State: core.TaskFailed, Reason: string(lifecycle.ReasonContainerCannot), Message: why.text, At: time.Now(),
 	}
-	if err := replaceRecord(t.dir, exitFile, obs); err != nil {
+	if err := writeRecord(t.dir, exitRecord, obs); err != nil {
 		k.log.Error("cannot record the end", "task", t.id, "err", err)
 	}
 	k.mu.Lock()

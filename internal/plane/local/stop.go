@@ -39,7 +39,7 @@ func (k *keeper) stopOne(id core.TaskID, grace time.Duration, since time.Time) e
 	t.deadline = deadline
 	forked := t.pid != 0
 	k.mu.Unlock()
-	err := replaceRecord(t.dir, stopFile, stopRecord{Deadline: deadline})
+	err := writeRecord(t.dir, stopRecord, stopped{Deadline: deadline})
 	if forked { // else start looks at the deadline once it has
 		k.enforceStop(t, first, since)
 	}
