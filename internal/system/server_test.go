@@ -17,20 +17,23 @@ import (
 	"github.com/musterhq/muster/client"
 )
 
-// binary is built once for all benchmarks; MUSTER_BIN names another.
-var binary string
+// binary is built once for all benchmarks; MUSTER_BIN names another. Data
+// directories lie under root until the end: ext4 looks long for an inode while
+// thousands were freed in the last minutes, so removing the files of one
+// benchmark would be measured in the next.
+var binary, root string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	var err error
+	if root, err = os.MkdirTemp("", "muster-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(root)
 	if binary = os.Getenv("MUSTER_BIN"); binary == "" {
-		dir, err := os.MkdirTemp("", "muster-bench-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		binary = filepath.Join(dir, "muster")
+		binary = filepath.Join(root, "muster")
 		build := exec.Command("go", "build", "-o", binary, "github.com/musterhq/muster/cmd/muster")
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
@@ -49,7 +52,11 @@ type server struct {
 
 func start(tb testing.TB, args ...string) *server {
 	tb.Helper()
-	return startIn(tb, tb.TempDir(), args...)
+	dir, err := os.MkdirTemp(root, "data-")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return startIn(tb, dir, args...)
 }
 
 // startIn starts a server on a directory that may have been used before.
