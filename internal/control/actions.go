@@ -48,9 +48,8 @@ func (tx *tx) forget(planeName string, id core.TaskID) {
 	tx.actions = append(tx.actions, Action{Kind: ActForget, Plane: planeName, Task: id})
 }
 
-func (tx *tx) planeOf(t *core.Task) string {
-	return tx.e.nodes[t.Node].Plane
-}
+// planeOf is the plane that a task was given to; its node may be unknown by now.
+func (tx *tx) planeOf(t *core.Task) string { return t.Plane }
 
 // rendezvous is where the ranks of w find each other: at its first rank.
 func (tx *tx) rendezvous(w *core.Workload, tasks map[int]*core.Task) endpoint {

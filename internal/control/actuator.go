@@ -204,6 +204,10 @@ func (a *actuator) watch(ctx context.Context) {
 		}
 		a.log.Warn("lost sight of the plane; looking again", "err", err)
 		a.pause(ctx)
+		// What was lost sight of may have come back with other nodes.
+		if nodes, err := a.inventory(ctx); err == nil {
+			a.ctl.Do(ctx, Inventory(a.plane.Name(), nodes))
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,7 +62,8 @@ func New(ctx context.Context, d Deps, planes []plane.Plane, clock func() time.Ti
 	return c, nil
 }
 
-// Run works until ctx is done. Nothing is lost by ending it at any line.
+// Run works until ctx is done, or until another process has become the writer,
+// which is an error. Nothing is lost by ending it at any line.
 func (c *Control) Run(ctx context.Context) error {
 	defer c.wg.Wait()
 	defer close(c.done)       // first: whoever waits for an answer learns that none comes
@@ -94,6 +96,9 @@ func (c *Control) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		c.round(ctx, first)
+		if err := c.engine.Deposed(); err != nil {
+			return fmt.Errorf("the control loop has ended: %w", err)
+		}
 	}
 }
 

@@ -60,6 +60,7 @@ type Engine struct {
 	retryAt time.Time // after a failed commit; else zero
 	actions []Action
 	swept   time.Time // when old idempotency keys were last dropped
+	deposed error     // another process writes now
 	publish func([]Change)
 	stats   stats
 }
@@ -216,15 +217,19 @@ func (e *Engine) Do(ctx context.Context, now time.Time, commands []Command) []Re
 			results[i] = Result{Err: fromStore(err)}
 		}
 		e.retryAt = tx.now.Add(commitRetry)
-		if !errors.Is(err, store.ErrTermLost) {
-			// The draft has touched the indexes; what is committed is the truth.
-			e.reindex()
+		e.reindex() // the draft has touched the indexes; what is committed is the truth
+		if errors.Is(err, store.ErrTermLost) {
+			e.deposed = err
 		}
 		return results
 	}
 	e.retryAt = time.Time{}
 	return results
 }
+
+// Deposed says that another process has become the writer; nothing that this
+// engine does can succeed any more.
+func (e *Engine) Deposed() error { return e.deposed }
 
 // commitRetry is the pause before timers and the plan are tried again whose
 // commit failed.

@@ -341,7 +341,7 @@ func (tx *tx) restartInPlace(d *draft) error {
 		if !t.State.Ended() {
 			continue
 		}
-		again := core.Task{ID: t.ID, Role: t.Role, Node: t.Node, Devices: t.Devices, State: core.TaskStarting, PlacedAt: t.PlacedAt, RestartedAt: tx.now, Restarts: t.Restarts + 1}
+		again := core.Task{ID: t.ID, Role: t.Role, Plane: t.Plane, Node: t.Node, Devices: t.Devices, State: core.TaskStarting, PlacedAt: t.PlacedAt, RestartedAt: tx.now, Restarts: t.Restarts + 1}
 		d.setTask(again)
 		tx.forget(tx.planeOf(t), t.ID)
 		tx.start(d.w, &again)

@@ -45,7 +45,7 @@ func (tx *tx) place(p schedule.Placement) {
 		for i, index := range next(d.w, d.tasks, len(p.Tasks)) {
 			d.setTask(core.Task{
 				ID:   core.TaskID{Workload: d.w.ID, Attempt: d.w.Attempt, Index: index},
-				Role: d.w.Spec.Role(index), Node: p.Tasks[i].Node, Devices: p.Tasks[i].Devices,
+				Role: d.w.Spec.Role(index), Plane: tx.e.nodes[p.Tasks[i].Node].Plane, Node: p.Tasks[i].Node, Devices: p.Tasks[i].Devices,
 				State: core.TaskStarting, PlacedAt: tx.now,
 			})
 		}

@@ -150,6 +150,7 @@ func (s TaskState) Held() bool { return s == TaskStarting || s == TaskRunning ||
 type Task struct {
 	ID        TaskID    `json:"-"`
 	Role      string    `json:"role"` // task, master, launcher, worker, replica
+	Plane     string    `json:"plane,omitempty"`
 	Node      NodeID    `json:"node,omitempty"`
 	Devices   []Share   `json:"devices,omitempty"`
 	State     TaskState `json:"state"`

@@ -1,0 +1,122 @@
+package control_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/plane/fake"
+	"github.com/musterhq/muster/internal/store"
+	"github.com/musterhq/muster/internal/store/memstore"
+)
+
+// begin runs a control plane over st in real time until the test ends; what Run
+// returned comes out of the channel.
+func begin(t *testing.T, st store.Store) (*control.Control, <-chan error) {
+	t.Helper()
+	random := rand.New(rand.NewSource(1))
+	c, err := control.New(context.Background(), control.Deps{
+		Store: st, Holder: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
+		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 },
+	}, []plane.Plane{fake.New("fake", time.Now, []core.Node{fake.Node("n", 4000, 8<<30, 0, "")})}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	t.Cleanup(cancel)
+	<-c.Ready()
+	return c, ended
+}
+
+func submit(t *testing.T, c *control.Control, doc string) (*core.Workload, error) {
+	t.Helper()
+	d, err := spec.Load([]byte(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := c.Do(context.Background(), control.Submit(control.Submission{Doc: d, User: "u", Actor: "user:u"}))
+	if err != nil {
+		return nil, err
+	}
+	return v.(*control.Submitted).Workload, nil
+}
+
+func TestADeposedWriterEndsAndAnswersNobodyFalsely(t *testing.T) {
+	st := memstore.New()
+	c, ended := begin(t, st)
+	if _, err := submit(t, c, `{"name":"a","command":["fake"]}`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Acquire(context.Background(), "another"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := submit(t, c, `{"name":"b","command":["fake"]}`)
+	var refused *control.Error
+	if !errors.As(err, &refused) || refused.Code != control.CodeUnavailable {
+		t.Errorf("a deposed writer answered %v", err)
+	}
+	select {
+	case err := <-ended:
+		if !errors.Is(err, store.ErrTermLost) {
+			t.Errorf("Run returned %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("Run goes on")
+	}
+	if _, err := st.ByName(context.Background(), core.DefaultProject, "b"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("what was refused is there: %v", err)
+	}
+	if _, err := submit(t, c, `{"command":["fake"]}`); !errors.Is(err, control.ErrStopped) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// fullStore refuses commits while it is full.
+type fullStore struct {
+	store.Store
+	full chan struct{} // closed: there is room again
+}
+
+func (f *fullStore) Commit(ctx context.Context, term store.Term, b *store.Batch) (core.Revision, error) {
+	select {
+	case <-f.full:
+		return f.Store.Commit(ctx, term, b)
+	default:
+		return 0, store.ErrFull
+	}
+}
+
+func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
+	st := &fullStore{Store: memstore.New(), full: make(chan struct{})}
+	c, _ := begin(t, st)
+	_, err := submit(t, c, `{"name":"a","command":["fake"]}`)
+	var refused *control.Error
+	if !errors.As(err, &refused) || refused.Code != control.CodeFull {
+		t.Fatalf("a full disk answered %v", err)
+	}
+	close(st.full)
+	w, err := submit(t, c, `{"name":"a","command":["fake","run=10ms"]}`)
+	if err != nil {
+		t.Fatalf("the name of what was refused is taken: %v", err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		got, err := st.Workload(context.Background(), w.ID)
+		if err == nil && got.Phase == lifecycle.Completed {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it did not complete: %+v, %v", got, err)
+		}
+	}
+}
