@@ -65,7 +65,9 @@ func New(ctx context.Context, d Deps, planes []plane.Plane, clock func() time.Ti
 // Run works until ctx is done, or until another process has become the writer,
 // which is an error. Nothing is lost by ending it at any line.
 func (c *Control) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer c.wg.Wait()
+	defer cancel()
 	defer close(c.done)       // first: whoever waits for an answer learns that none comes
 	var inventories []Command // of all planes at once: a timer that is due may need a node of any
 	for _, a := range c.planes {
