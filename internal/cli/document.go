@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -88,10 +89,36 @@ func (s *session) build(d *documentFlags, argv []string, local bool) (*spec.Docu
 	if err := settleWorkdir(doc, local); err != nil {
 		return nil, src, err
 	}
+	s.carryEnvironment(doc, local)
 	if errs := spec.Validate(spec.WithDefaults(doc)); len(errs) > 0 {
 		return nil, src, src.refuse(errs)
 	}
 	return doc, src, nil
+}
+
+// carried are the variables that decide which programs and libraries a command
+// means: without them "python train.py" in an activated environment would run
+// with another Python, that of the shell which happened to start the server.
+var carried = []string{"PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "PYTHONPATH", "LD_LIBRARY_PATH"}
+
+// carryEnvironment gives a process of this machine the submitter's programs and
+// libraries; what the document says of a variable wins.
+func (s *session) carryEnvironment(doc *spec.Document, local bool) {
+	if doc.Image != "" || !local {
+		return
+	}
+	env := maps.Clone(doc.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	for _, name := range carried {
+		if _, said := env[name]; !said && s.env(name) != "" {
+			env[name] = s.env(name)
+		}
+	}
+	if len(env) > 0 {
+		doc.Env = env
+	}
 }
 
 func (d *documentFlags) check(argv []string) error {

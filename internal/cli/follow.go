@@ -199,6 +199,17 @@ func reasonFor(t api.Transition, w *api.Workload) string {
 
 // next goes on to another attempt, once the output of the one before is shown.
 func (f *follower) next(ctx context.Context, attempt int, reason string) error {
+	if !f.quiet {
+		// All of the attempt may have passed in one change, with tasks that
+		// were never heard of.
+		w, err := f.c.Workload(ctx, client.AllProjects, f.w.ID)
+		if err != nil && !isNotFound(err) {
+			return err
+		}
+		if err == nil {
+			f.pumps.update(w, f.attempt)
+		}
+	}
 	if err := f.pumps.drain(ctx); err != nil {
 		return err
 	}

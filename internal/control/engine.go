@@ -99,7 +99,7 @@ type Result struct {
 // Change is a committed change of one workload.
 type Change struct {
 	Workload    *core.Workload
-	Tasks       []*core.Task // of the present attempt, by index: all of a few, else the changed ones
+	Tasks       []*core.Task // by attempt and index: all of a few, else the changed ones
 	Transitions []core.Transition
 }
 

@@ -212,13 +212,14 @@ func (tx *tx) conclude(d *draft) error {
 		return nil
 	}
 	c := count(d)
-	if c.bad != nil && (!c.independent || c.left == 0) {
-		return tx.failed(d, c.bad)
-	}
+	// First what came first: a task may start and end between two looks.
 	if d.w.Phase == lifecycle.Starting && c.ready {
 		if err := tx.step(d, lifecycle.Input{On: lifecycle.AllReady}, actorPlane(c.node)); err != nil {
 			return err
 		}
+	}
+	if c.bad != nil && (!c.independent || c.left == 0) {
+		return tx.failed(d, c.bad)
 	}
 	if d.w.Phase == lifecycle.Running && c.succeeded == c.total {
 		if d.w.Kind.Attended() {

@@ -217,17 +217,18 @@ func (d *draft) condition(c core.Condition, on bool) {
 // newsMax is up to how many tasks a change tells all of them, changed or not.
 const newsMax = 64
 
-// news is the tasks that a change tells: all where there are few, else those
-// that changed, so that following a large array does not cost its square.
+// news is the tasks that a change tells: all of the present attempt where there
+// are few, else those that changed, so that following a large array does not
+// cost its square; and the last words of an attempt that ended with it.
 func (d *draft) news() []*core.Task {
 	if len(d.tasks) <= newsMax {
-		return sortedTasks(d.tasks)
+		return append(d.former, sortedTasks(d.tasks)...)
 	}
 	changed := make(map[int]*core.Task, len(d.changed))
 	for i := range d.changed {
 		changed[i] = d.tasks[i]
 	}
-	return sortedTasks(changed)
+	return append(d.former, sortedTasks(changed)...)
 }
 
 // keysKept is how long an idempotency key is remembered; keysSweep how often

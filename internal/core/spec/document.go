@@ -34,7 +34,7 @@ type Document struct {
 	Command    Command           `json:"command,omitempty" doc:"What to run: a string runs through 'sh -c', a list is the argument vector itself." example:"python3 train.py --lr 0.1"`
 	Args       []string          `json:"args,omitempty" doc:"Arguments appended to the command."`
 	Workdir    string            `json:"workdir,omitempty" doc:"Working directory. By default the directory that the workload was submitted from."`
-	Env        map[string]string `json:"env,omitempty" doc:"Environment variables of every task."`
+	Env        map[string]string `json:"env,omitempty" doc:"Environment variables of every task. A process of the machine that was submitted from also gets the submitter's PATH, VIRTUAL_ENV, CONDA_PREFIX, PYTHONPATH and LD_LIBRARY_PATH."`
 	Parameters Parameters        `json:"parameters,omitempty" doc:"Written as YAML to a file whose path is in $PARAMETERS."`
 
 	Resources Resources `json:"resources,omitempty" doc:"What each task needs."`

@@ -152,7 +152,7 @@ func contract(t *testing.T, o Options) {
 		Reopen:  func(t *testing.T, p plane.Plane) plane.Plane { return reopen(t, p.(*Plane)) },
 		Devices: []core.Share{{Device: "fake-1", Index: 1, Milli: 1000}, {Device: "GPU-uuid", Index: 3, Milli: 500}},
 		Visible: "1,GPU-uuid",
-		Memory:  probe,
+		Memory:  probe, Unlimited: len(o.Exe) > 2 && o.Exe[2] == noGroups,
 	})
 }
 

@@ -48,8 +48,9 @@ type Options struct {
 	Devices []core.Share
 	// Visible is the CUDA_VISIBLE_DEVICES that they make.
 	Visible string
-	// Memory says that hard memory limits are in force.
-	Memory bool
+	// Memory says that hard memory limits are in force. Unlimited leaves their
+	// test out: the plane is tested without them on purpose.
+	Memory, Unlimited bool
 }
 
 // Command is a shell command that does s, for planes that run commands.
