@@ -99,7 +99,8 @@ type Result struct {
 // Change is a committed change of one workload.
 type Change struct {
 	Workload    *core.Workload
-	Tasks       []*core.Task // by attempt and index: all of a few, else the changed ones
+	Former      []*core.Task // last words of an attempt that this change has ended
+	Tasks       []*core.Task // of the present attempt, by index: all of a few, else the changed ones
 	Transitions []core.Transition
 }
 

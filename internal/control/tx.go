@@ -219,16 +219,16 @@ const newsMax = 64
 
 // news is the tasks that a change tells: all of the present attempt where there
 // are few, else those that changed, so that following a large array does not
-// cost its square; and the last words of an attempt that ended with it.
+// cost its square.
 func (d *draft) news() []*core.Task {
 	if len(d.tasks) <= newsMax {
-		return append(d.former, sortedTasks(d.tasks)...)
+		return sortedTasks(d.tasks)
 	}
 	changed := make(map[int]*core.Task, len(d.changed))
 	for i := range d.changed {
 		changed[i] = d.tasks[i]
 	}
-	return append(d.former, sortedTasks(changed)...)
+	return sortedTasks(changed)
 }
 
 // keysKept is how long an idempotency key is remembered; keysSweep how often
@@ -282,7 +282,7 @@ func (tx *tx) commit() error {
 		}
 		d.w.Rev = rev
 		e.adopt(d)
-		changes = append(changes, Change{Workload: d.w, Tasks: d.news(), Transitions: d.trail})
+		changes = append(changes, Change{Workload: d.w, Former: d.former, Tasks: d.news(), Transitions: d.trail})
 	}
 	for _, p := range tx.projects {
 		e.projects[p.ID] = p

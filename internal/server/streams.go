@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -178,7 +179,7 @@ func (st *stream) changes(changes []control.Change, sent core.Revision) error {
 			continue
 		}
 		p := parts{w: c.Workload, transitions: c.Transitions}
-		for _, t := range c.Tasks {
+		for _, t := range slices.Concat(c.Former, c.Tasks) {
 			p.tasks = append(p.tasks, *t)
 		}
 		if err := st.send(p); err != nil {
