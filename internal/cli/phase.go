@@ -34,7 +34,11 @@ func phaseWord(w *api.Workload) string {
 	}
 	var also []string
 	for _, c := range w.Conditions {
-		also = append(also, c.Type)
+		// That it waits is said already, and the reason says for what; the word
+		// alone reads as "never".
+		if c.Type != string(lifecycle.Unschedulable) {
+			also = append(also, c.Type)
+		}
 	}
 	if len(also) > 0 {
 		return w.Phase + "(" + strings.Join(also, ",") + ")"
