@@ -167,13 +167,13 @@ type PendingReason struct {
 // WorkloadList is a page of workloads, newest first.
 type WorkloadList struct {
 	Items []Workload `json:"items" nullable:"false"`
-	Next  string     `json:"next,omitempty" doc:"cursor of the next page; absent on the last"`
+	Next  string     `json:"next" doc:"cursor of the next page; empty on the last"`
 }
 
 // TransitionList is a part of the history.
 type TransitionList struct {
 	Items []Transition `json:"items" nullable:"false"`
-	Next  string       `json:"next,omitempty" doc:"after of the next page; absent when there is none yet"`
+	Next  string       `json:"next" doc:"after of the next page; empty when there is none yet"`
 }
 
 // Project is a queue that workloads are submitted to.
@@ -187,7 +187,7 @@ type Project struct {
 // ProjectList is every project.
 type ProjectList struct {
 	Items []Project `json:"items" nullable:"false"`
-	Next  string    `json:"next,omitempty"`
+	Next  string    `json:"next"`
 }
 
 // Node is a machine with what is held of it.

@@ -81,10 +81,18 @@ func (r Reason) String() string {
 		if r.Resource == "tasks" {
 			return fmt.Sprintf("never fits: its %d tasks must start together, and all nodes together have room for %d even when empty", r.Tasks, r.Fitting)
 		}
-		return fmt.Sprintf("never fits: each task asks for %s, the largest of %d nodes has %s in all", r.amount(r.Requested), r.OfNodes, r.amount(r.Largest))
+		who := "the only node"
+		if r.OfNodes != 1 {
+			who = fmt.Sprintf("the largest of %d nodes", r.OfNodes)
+		}
+		return fmt.Sprintf("never fits: each task asks for %s, %s has %s in all", r.amount(r.Requested), who, r.amount(r.Largest))
 	case WaitingForCapacity:
-		return fmt.Sprintf("waits for %s: needs %s, free %s of %s (%d of %d nodes lack it)",
-			r.Resource, r.amount(r.Needed), r.amount(r.Free), r.amount(r.Total), r.Nodes, r.OfNodes) + suffix(r.Note)
+		lack := ""
+		if r.OfNodes > 1 {
+			lack = fmt.Sprintf(" (%d of %d nodes lack it)", r.Nodes, r.OfNodes)
+		}
+		return fmt.Sprintf("waits for %s: needs %s, free %s of %s",
+			r.Resource, r.amount(r.Needed), r.amount(r.Free), r.amount(r.Total)) + lack + suffix(r.Note)
 	case Fragmented:
 		return fmt.Sprintf("free %s in all is enough for the %s it needs, but scattered: %d of its %d tasks would fit now, the largest free block is %s",
 			r.amount(r.Free), r.amount(r.Needed), r.Fitting, r.Tasks, r.amount(r.Largest))
