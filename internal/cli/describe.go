@@ -63,10 +63,10 @@ func (s *session) describe(ctx context.Context, o *describeOptions, name string)
 	if err != nil {
 		return err
 	}
-	switch s.format() {
-	case "json", "yaml", "jsonl":
+	switch {
+	case s.machine():
 		return s.document(w)
-	case "name":
+	case s.format() == "name":
 		_, err := fmt.Fprintln(s.io.Out, w.Name)
 		return err
 	}

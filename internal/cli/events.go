@@ -68,7 +68,7 @@ func (s *session) events(ctx context.Context, o *eventsOptions, name string) err
 		if w, err = s.resolve(ctx, c, o.scope, name); err != nil {
 			return err
 		}
-	} else if s.format() != "json" && s.format() != "jsonl" {
+	} else if !s.machine() {
 		if names, err = namesByID(ctx, c); err != nil {
 			return err
 		}

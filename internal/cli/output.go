@@ -6,15 +6,26 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 )
 
 // formats are the values of --output.
-var formats = []string{"table", "wide", "json", "yaml", "name", "csv", "jsonl"}
+var formats = []string{"table", "wide", "json", "yaml", "name", "csv", "jsonl", templatePrefix + "TEXT"}
+
+// templatePrefix begins a format that is a Go template over the JSON of each
+// item: template={{.name}} {{.phase}}.
+const templatePrefix = "template="
 
 func checkFormat(f string) error {
+	if strings.HasPrefix(f, templatePrefix) {
+		if _, err := parseTemplate(f); err != nil {
+			return usage(fmt.Sprintf("--output: %v", err), "a Go template over the fields of -o json, like 'template={{.name}} {{.phase}}'")
+		}
+		return nil
+	}
 	if f == "" || slices.Contains(formats, f) {
 		return nil
 	}
@@ -24,6 +35,37 @@ func checkFormat(f string) error {
 	}
 	return e
 }
+
+func parseTemplate(f string) (*template.Template, error) {
+	text := strings.TrimPrefix(f, templatePrefix)
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return template.New("template").Option("missingkey=zero").Parse(text)
+}
+
+// fill writes a JSON document through the template of --output.
+func (s *session) fill(data []byte) error {
+	t, err := parseTemplate(s.format())
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, v); err != nil {
+		return usage(fmt.Sprintf("--output: %v", err), "muster get -o json shows the fields")
+	}
+	_, err = s.io.Out.Write(out.Bytes())
+	return err
+}
+
+// templated reports whether --output is a template.
+func (s *session) templated() bool { return strings.HasPrefix(s.format(), templatePrefix) }
 
 func (s *session) format() string {
 	if s.output == "" {
@@ -38,7 +80,7 @@ func (s *session) machine() bool {
 	case "json", "yaml", "jsonl":
 		return true
 	default:
-		return false
+		return s.templated()
 	}
 }
 
@@ -47,6 +89,9 @@ func (s *session) document(v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
+	}
+	if s.templated() {
+		return s.fill(data)
 	}
 	switch s.format() {
 	case "yaml":
@@ -108,7 +153,11 @@ type table[T any] struct {
 }
 
 func print[T any](s *session, f tableFlags, t table[T]) error {
-	switch s.format() {
+	format := s.format()
+	if s.templated() {
+		format = "jsonl" // item by item, too
+	}
+	switch format {
 	case "json", "yaml":
 		return s.document(t.body)
 	case "jsonl":

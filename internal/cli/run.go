@@ -162,17 +162,17 @@ func (s *session) submitted(w *api.Workload, next bool) {
 
 // planned shows a workload that was only checked.
 func (s *session) planned(w *api.Workload) error {
-	switch s.format() {
-	case "yaml": // the document as it would be stored, to be kept or compared
+	switch {
+	case s.format() == "yaml": // the document as it would be stored, to be kept or compared
 		doc := new(spec.Document)
 		if err := doc.UnmarshalJSON(w.Spec); err != nil {
 			return err
 		}
 		_, err := s.io.Out.Write(spec.YAML(doc))
 		return err
-	case "json", "jsonl":
+	case s.machine():
 		return s.document(w)
-	case "name":
+	case s.format() == "name":
 		_, err := fmt.Fprintln(s.io.Out, w.Name)
 		return err
 	}
