@@ -67,7 +67,13 @@ func deadline(w *core.Workload) time.Time {
 	return a.RunningAt.Add(time.Duration(w.Spec.MaxDuration))
 }
 
-func grace(w *core.Workload) time.Duration { return time.Duration(w.Spec.GracePeriod) }
+// grace is what the tasks of w get to end by themselves.
+func grace(w *core.Workload) time.Duration {
+	if w.EndGrace > 0 {
+		return w.EndGrace
+	}
+	return w.Spec.GracePeriod.Std()
+}
 
 // delay doubles with every failure in a row, up to most, plus up to a tenth so
 // that what failed together is not tried together. The tenth is a function of

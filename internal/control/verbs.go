@@ -50,9 +50,10 @@ func (tx *tx) endWithin(d *draft, in lifecycle.Input, actor string, within *time
 	if d.w.Phase != lifecycle.Terminating {
 		return nil
 	}
+	d.w.EndGrace = 0
 	g := grace(d.w)
 	if within != nil {
-		g = *within
+		g, d.w.EndGrace = *within, *within
 	}
 	for _, t := range sortedTasks(d.tasks) {
 		if t.State.Held() {

@@ -79,8 +79,9 @@ type Workload struct {
 	PhaseAt   time.Time // since when it is in this phase
 	WakeAt    time.Time // when a timer is due (back-off over, deadline, retention); zero: none
 
-	Counts         TaskCounts // of the present attempt
-	Failures       int        // failed attempts since submit or restart, against retry.limit
+	Counts         TaskCounts    // of the present attempt
+	EndGrace       time.Duration // asked for with the present end; 0: the document's
+	Failures       int           // failed attempts since submit or restart, against retry.limit
 	SystemFailures int
 	GPUSeconds     float64 // of ended attempts; the present one is added on reading
 }

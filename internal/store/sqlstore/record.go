@@ -24,6 +24,7 @@ type status struct {
 	PhaseAt        time.Time        `json:"phaseAt,omitzero"`
 	WakeAt         time.Time        `json:"wakeAt,omitzero"`
 	Counts         core.TaskCounts  `json:"counts,omitzero"`
+	EndGrace       time.Duration    `json:"endGrace,omitempty"`
 	Failures       int              `json:"failures,omitempty"`
 	SystemFailures int              `json:"systemFailures,omitempty"`
 	GPUSeconds     float64          `json:"gpuSeconds,omitempty"`
@@ -33,7 +34,7 @@ func encodeStatus(w *core.Workload) (string, error) {
 	s := status{
 		Target: w.Target, Reason: w.Reason, Message: w.Message, Started: w.Started,
 		StartedAt: kept(w.StartedAt), PhaseAt: kept(w.PhaseAt), WakeAt: kept(w.WakeAt),
-		Counts: w.Counts, Failures: w.Failures, SystemFailures: w.SystemFailures, GPUSeconds: w.GPUSeconds,
+		Counts: w.Counts, EndGrace: w.EndGrace, Failures: w.Failures, SystemFailures: w.SystemFailures, GPUSeconds: w.GPUSeconds,
 	}
 	if len(w.Conditions) > 0 {
 		s.Conditions = make([]core.Condition, len(w.Conditions))
@@ -62,7 +63,7 @@ func decodeStatus(text []byte, w *core.Workload) error {
 	w.Target, w.Reason, w.Message, w.Started = s.Target, s.Reason, s.Message, s.Started
 	w.Conditions, w.Attempts = s.Conditions, s.Attempts
 	w.StartedAt, w.PhaseAt, w.WakeAt = s.StartedAt, s.PhaseAt, s.WakeAt
-	w.Counts = s.Counts
+	w.Counts, w.EndGrace = s.Counts, s.EndGrace
 	w.Failures, w.SystemFailures, w.GPUSeconds = s.Failures, s.SystemFailures, s.GPUSeconds
 	return nil
 }
