@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -71,6 +72,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p := s.authenticate(r); p != nil {
 		writeProblem(w, p)
 		return
+	}
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		// What curl -d says unless told otherwise. There are no forms here, and
+		// no browser gets in without a token, so it can only mean JSON.
+		r.Header.Set("Content-Type", "application/json")
 	}
 	s.mux.ServeHTTP(w, r)
 }

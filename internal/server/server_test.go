@@ -119,7 +119,7 @@ func TestWhatWaitsSaysWhyWithNumbers(t *testing.T) {
 	if r := p.Reasons[0]; r.Token != "WaitingForCapacity" || r.Resource != "gpu" || r.Needed != 2 || r.Free != 1 || r.Total != 2 {
 		t.Errorf("reason %+v", r)
 	}
-	w.call("POST", "/v1/projects/default/workloads/holder:stop", `{"message":"make room"}`, nil)
+	w.call("POST", "/v1/projects/default/workloads/holder:stop", `{"message":"make room"}`, nil, "Content-Type", "application/x-www-form-urlencoded") // as curl -d
 	stopped := w.await("holder", "Stopped")
 	if stopped.Message != "make room" || stopped.Reason != "StoppedByUser" {
 		t.Errorf("stopped as %s %q", stopped.Reason, stopped.Message)
