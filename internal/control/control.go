@@ -196,16 +196,7 @@ func (c *Control) Ready() <-chan struct{} { return c.ready }
 // Store is for readers: what it answers is committed.
 func (c *Control) Store() store.Store { return c.store }
 
-// Plane returns the plane that a node belongs to.
-func (c *Control) Plane(name string) (plane.Plane, bool) {
-	a, ok := c.planes[name]
-	if !ok {
-		return nil, false
-	}
-	return a.plane, true
-}
-
-// Planes returns the planes' names; a single one serves nodes long gone.
+// Planes returns every plane, for readers of logs.
 func (c *Control) Planes() []plane.Plane {
 	all := make([]plane.Plane, 0, len(c.planes))
 	for _, a := range c.planes {

@@ -120,3 +120,41 @@ func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestAStopsOwnGraceCountsAlsoAfterARestart(t *testing.T) {
+	st, ctx := memstore.New(), context.Background()
+	deps := control.Deps{
+		Store: st, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
+		NewID: control.NewID(rand.New(rand.NewSource(1))), NewName: func(string) string { return "a" },
+	}
+	node := control.Inventory("p", []core.Node{{ID: "n", Plane: "p", Pool: "default", Ready: true, CPU: 4000}})
+	e, err := control.Open(ctx, deps, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	doc, err := spec.Load([]byte(`{"name":"a","command":["fake"],"gracePeriod":"1s"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := 5 * time.Minute
+	stop := control.Stop(control.StopRequest{Ref: control.Ref{Project: core.DefaultProject, Name: "a"}, Actor: "user:u", Grace: &long})
+	for _, r := range append(e.Do(ctx, now, []control.Command{node, control.Submit(control.Submission{Doc: doc, User: "u", Actor: "user:u"})}), e.Do(ctx, now, []control.Command{stop})...) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	if wake := e.NextWake(); wake.Before(now.Add(long)) {
+		t.Errorf("it would be ended by force at +%s, within the grace of %s", wake.Sub(now), long)
+	}
+	again, err := control.Open(ctx, deps, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Do(ctx, now, []control.Command{node})
+	again.Resume()
+	actions := again.TakeActions()
+	if len(actions) != 1 || actions[0].Kind != control.ActStop || actions[0].Grace != long {
+		t.Errorf("after a restart the plane is asked for %+v", actions)
+	}
+}

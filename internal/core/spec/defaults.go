@@ -42,12 +42,6 @@ func (d *Document) fill(f *field, v reflect.Value) {
 	}
 }
 
-// TaskShape is one task that a document asks for.
-type TaskShape struct {
-	Index int    // from 0
-	Role  string // task, master, worker or replica
-}
-
 // Size is the number of tasks of one attempt, at least 1.
 func (d *Document) Size() int {
 	switch {
@@ -58,15 +52,6 @@ func (d *Document) Size() int {
 	default:
 		return 1
 	}
-}
-
-// Tasks returns the tasks of one attempt, in the order of their index.
-func (d *Document) Tasks() []TaskShape {
-	tasks := make([]TaskShape, d.Size())
-	for i := range tasks {
-		tasks[i] = TaskShape{Index: i, Role: d.Role(i)}
-	}
-	return tasks
 }
 
 // Role is the part that the task of that index plays: task, master, worker or
@@ -86,14 +71,6 @@ func (d *Document) Role(index int) string {
 
 // Gang reports whether the tasks run all together or not at all.
 func (d *Document) Gang() bool { return d.Kind == lifecycle.Distributed }
-
-// AtOnce is how many tasks may run at the same time.
-func (d *Document) AtOnce() int {
-	if d.Kind != lifecycle.Distributed && d.Array != nil && d.Array.Parallelism > 0 {
-		return min(d.Size(), d.Array.Parallelism)
-	}
-	return d.Size()
-}
 
 // TotalGPUs is the GPUs of all tasks together.
 func (d *Document) TotalGPUs() int { return d.Size() * d.Resources.GPU.Count }

@@ -87,26 +87,23 @@ func TestDefaults(t *testing.T) {
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	for text, c := range map[string]struct {
-		roles        string
-		gang         bool
-		gpus, atOnce int
+		roles string
+		gang  bool
+		gpus  int
 	}{
-		"kind: training\nresources: {gpu: 2}":                          {"task", false, 2, 1},
-		"array: {completions: 3, parallelism: 2}\nresources: {gpu: 1}": {"task task task", false, 3, 2},
-		"kind: distributed\nworkers: 3\nresources: {gpu: 8}":           {"master worker worker", true, 24, 3},
-		"kind: workspace":                      {"task", false, 0, 1},
-		"kind: inference\nresources: {gpu: 1}": {"replica", false, 1, 1},
+		"kind: training\nresources: {gpu: 2}":                          {"task", false, 2},
+		"array: {completions: 3, parallelism: 2}\nresources: {gpu: 1}": {"task task task", false, 3},
+		"kind: distributed\nworkers: 3\nresources: {gpu: 8}":           {"master worker worker", true, 24},
+		"kind: workspace":                      {"task", false, 0},
+		"kind: inference\nresources: {gpu: 1}": {"replica", false, 1},
 	} {
 		d := mustParse(t, text)
 		var roles []string
-		for i, shape := range d.Tasks() {
-			if shape.Index != i {
-				t.Errorf("%q: task %d has index %d", text, i, shape.Index)
-			}
-			roles = append(roles, shape.Role)
+		for i := range d.Size() {
+			roles = append(roles, d.Role(i))
 		}
-		if strings.Join(roles, " ") != c.roles || d.Gang() != c.gang || d.TotalGPUs() != c.gpus || d.AtOnce() != c.atOnce {
-			t.Errorf("%q: %v %v %d %d", text, roles, d.Gang(), d.TotalGPUs(), d.AtOnce())
+		if strings.Join(roles, " ") != c.roles || d.Gang() != c.gang || d.TotalGPUs() != c.gpus {
+			t.Errorf("%q: %v %v %d", text, roles, d.Gang(), d.TotalGPUs())
 		}
 	}
 }
