@@ -33,7 +33,8 @@ type report struct {
 
 func read(in io.Reader, out io.Writer) report {
 	var r report
-	var since []string // output since the last test ended: what a failure has to say
+	var since []string  // output since the last test ended: what a failure has to say
+	var failed []string // the output of the package's failed tests
 	s := bufio.NewScanner(in)
 	s.Buffer(nil, 16<<20)
 	for s.Scan() {
@@ -45,7 +46,8 @@ func read(in io.Reader, out io.Writer) report {
 			since = nil
 		case strings.HasPrefix(line, "--- FAIL"):
 			r.failed++
-			since = append(since, line)
+			failed = append(append(failed, tail(since, 100)...), line)
+			since = nil
 		case strings.HasPrefix(strings.TrimSpace(line), "--- SKIP"):
 			r.skipped++
 			fmt.Fprintln(out, strings.TrimSpace(line), strings.Join(tail(since, 2), " "))
@@ -57,9 +59,9 @@ func read(in io.Reader, out io.Writer) report {
 			since = nil
 		case len(words) > 1 && words[0] == "FAIL":
 			r.broken = true
-			fmt.Fprintln(out, strings.Join(tail(since, 200), "\n"))
+			fmt.Fprintln(out, strings.Join(append(tail(failed, 400), tail(since, 200)...), "\n"))
 			fmt.Fprintln(out, line)
-			since = nil
+			since, failed = nil, nil
 		default:
 			since = append(since, line)
 		}

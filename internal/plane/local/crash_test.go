@@ -53,7 +53,15 @@ func end(t testing.TB, p *Plane, id core.TaskID) (o plane.Observation) {
 	return o
 }
 
-// output returns what a task has written so far.
+// letGo ends the wait of a task that waits for the file go in its directory.
+func letGo(t testing.TB, p *Plane, id core.TaskID) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(p.task(id), "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// outputOf returns what a task has written so far.
 func outputOf(t testing.TB, p *Plane, id core.TaskID) string {
 	t.Helper()
 	data, err := os.ReadFile(p.paths.log(id))
@@ -124,9 +132,7 @@ func TestTasksOutliveTheServer(t *testing.T) {
 		if o := observe(t, p, id); o.State != core.TaskRunning {
 			t.Errorf("after the server was killed: %+v, want running", o)
 		}
-		if err := os.WriteFile(filepath.Join(p.task(id), "go"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		letGo(t, p, id)
 		wantCode(t, end(t, p, id), 20+i)
 		if got := outputOf(t, p, id); got != "up\n" {
 			t.Errorf("output %q, want %q", got, "up\n")
@@ -169,9 +175,7 @@ func TestLogIsWholeOverDeathsOfTheKeeper(t *testing.T) {
 					t.Fatalf("after the keeper was killed: %+v, want running", o)
 				}
 			}
-			if err := os.WriteFile(filepath.Join(p.task(a.ID), "go"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			letGo(t, p, a.ID)
 			wantForeignCode(t, end(t, p, a.ID), 8)
 			wantCounting(t, outputOf(t, p, a.ID))
 		})
@@ -365,9 +369,7 @@ func TestWatchSurvivesTheKeeper(t *testing.T) {
 	await(core.TaskRunning)
 	killKeeper(t, p)
 	await(core.TaskRunning)
-	if err := os.WriteFile(filepath.Join(p.task(a.ID), "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	letGo(t, p, a.ID)
 	if remembers() {
 		await(core.TaskSucceeded)
 	}

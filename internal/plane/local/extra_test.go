@@ -35,9 +35,11 @@ func TestTwoPlanesShareADirectory(t *testing.T) {
 func TestLongDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long-name-", 15), strings.Repeat("[more]", 20))
 	p := open(t, Options{Dir: dir})
-	a := shellTask("long", 0, "echo hi; sleep 0.1; exit 5")
+	a := shellTask("long", 0, `echo hi; while [ ! -e "$MUSTER_TASK_DIR/go" ]; do sleep 0.01; done; exit 5`)
 	start(t, p, a)
+	until(t, "it is up", func() bool { return outputOf(t, p, a.ID) == "hi\n" })
 	killKeeper(t, p)
+	letGo(t, p, a.ID)
 	wantForeignCode(t, end(t, p, a.ID), 5)
 	if got := outputOf(t, p, a.ID); got != "hi\n" {
 		t.Errorf("output %q", got)
@@ -142,9 +144,7 @@ func TestKeeperReplacesItself(t *testing.T) {
 	if now := keeperPID(t, p); now != pid {
 		t.Errorf("the keeper has pid %d, want %d: it was to become another program in place", now, pid)
 	}
-	if err := os.WriteFile(filepath.Join(p.task(a.ID), "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	letGo(t, p, a.ID)
 	wantCode(t, end(t, p, a.ID), 8) // on every kernel: the task is its child still
 	wantCode(t, end(t, p, b.ID), 2)
 	wantCounting(t, outputOf(t, p, a.ID))
@@ -224,9 +224,12 @@ func TestRunAsAnotherUser(t *testing.T) {
 
 func TestOutputIndex(t *testing.T) {
 	p := open(t, Options{})
-	a := shellTask("index", 0, "echo one; sleep 0.5; echo two")
+	a := shellTask("index", 0, `echo one; while [ ! -e "$MUSTER_TASK_DIR/go" ]; do sleep 0.01; done; echo two`)
 	begun := time.Now()
 	start(t, p, a)
+	until(t, "one is in the log", func() bool { return outputOf(t, p, a.ID) == "one\n" })
+	time.Sleep(450 * time.Millisecond)
+	letGo(t, p, a.ID)
 	end(t, p, a.ID)
 	data, err := os.ReadFile(p.index(a.ID))
 	if err != nil || len(data) != 2*IndexRecord {
@@ -253,9 +256,7 @@ func TestOutsiderWithThePipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	if err := os.WriteFile(filepath.Join(p.task(a.ID), "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	letGo(t, p, a.ID)
 	wantCode(t, end(t, p, a.ID), 0)
 	if got := outputOf(t, p, a.ID); got != "done\n" {
 		t.Errorf("output %q, want %q", got, "done\n")
@@ -293,9 +294,7 @@ func TestManyFollowers(t *testing.T) {
 			got <- string(data)
 		}()
 	}
-	if err := os.WriteFile(filepath.Join(p.task(a.ID), "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	letGo(t, p, a.ID)
 	late := time.After(planetest.Within)
 	for range n {
 		select {

@@ -266,7 +266,7 @@ func (s suite) reopen(t *testing.T) {
 	ended(t, p, ids[1])
 	p = s.opts.Reopen(t, p)
 	wantExit(t, ended(t, p, ids[1]), 5, "Error")
-	running(t, p, ids[0])
+	s.sawLine(t, p, ids[0], "before")
 	s.start(t, p, "reopen", Script{Run: Forever}, Script{})
 	if all, err := p.Observe(t.Context()); err != nil || len(all) != 2 {
 		t.Errorf("Observe: %d tasks, %v; want 2", len(all), err)

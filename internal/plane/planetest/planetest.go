@@ -68,7 +68,8 @@ func Command(s Script) []string {
 	}
 	switch {
 	case s.Run == Forever:
-		b.WriteString("while :; do sleep 1000; done\n")
+		// A shell that outlives its child by a moment would write "Killed".
+		b.WriteString("exec sleep 100000\n")
 	case s.Run > 0:
 		fmt.Fprintf(&b, "sleep %.3f\n", s.Run.Seconds())
 	}
