@@ -68,6 +68,7 @@ type Workload struct {
 	Spec    *spec.Document
 
 	lifecycle.State
+	Course
 	Conditions []Condition
 	Attempts   []Attempt // every attempt, oldest first; their tasks are separate records
 
@@ -107,7 +108,8 @@ type Attempt struct {
 	Message   string           `json:"message,omitempty"`
 	Culprit   *int             `json:"culprit,omitempty"`  // index of the first failed task
 	Port      int              `json:"port,omitempty"`     // rendezvous port of a gang
-	Todo      []int            `json:"todo,omitempty"`     // indexes that an array's retry still has to do; nil: all
+	Todo      []int            `json:"todo,omitzero"`      // indexes that an array's retry still has to do; nil: all
+	Next      int              `json:"next,omitempty"`     // index of the next replica; they are never used twice in an attempt
 	GPUMilli  int64            `json:"gpuMilli,omitempty"` // thousandths of devices held at present, all tasks
 }
 
@@ -117,6 +119,23 @@ type Project struct {
 	Stopped   bool      `json:"stopped,omitempty"` // nothing new is queued; what is queued becomes Inadmissible
 	Note      string    `json:"note,omitempty"`    // who stopped it and why
 	CreatedAt time.Time `json:"createdAt"`
+	Rules
+}
+
+// Rules is what a project demands of its workloads.
+type Rules struct {
+	// Checks are made of every workload, before its own.
+	Checks []spec.Check `json:"checks,omitempty"`
+	// TimeLimit ends what has run for so long, by kind; zero or absent: none.
+	TimeLimit map[lifecycle.Kind]time.Duration `json:"timeLimit,omitempty"`
+	// IdleLimit ends what has let all its GPUs idle for so long, by kind.
+	IdleLimit map[lifecycle.Kind]time.Duration `json:"idleLimit,omitempty"`
+	// Budget is how many GPU-seconds the project may use in every Period, which
+	// is counted in whole periods since 1970 UTC; zero: any. A workload is
+	// approved while what has been used and what it may use itself
+	// (its GPUs for its maxDuration, if it has one) fit.
+	Budget float64       `json:"budgetGPUSeconds,omitempty"`
+	Period time.Duration `json:"budgetPeriod,omitempty"`
 }
 
 // Condition is a fact beside a phase.
@@ -154,6 +173,8 @@ type Task struct {
 	Plane     string    `json:"plane,omitempty"`
 	Node      NodeID    `json:"node,omitempty"`
 	Devices   []Share   `json:"devices,omitempty"`
+	CPU       int64     `json:"cpuMilli,omitempty"`    // that it was placed with, whatever its document says by now
+	Memory    int64     `json:"memoryBytes,omitempty"` // likewise
 	State     TaskState `json:"state"`
 	Waiting   string    `json:"waiting,omitempty"` // the plane's word while starting: ContainerCreating, ErrImagePull, Init:0/1 …
 	ExitCode  *int      `json:"exitCode,omitempty"`
@@ -167,6 +188,21 @@ type Task struct {
 	// saw before that is about the run before.
 	RestartedAt time.Time `json:"restartedAt,omitzero"`
 	Restarts    int       `json:"restarts,omitempty"`
+	// SeenAt is the time, by its plane's clock, of the last that the plane said
+	// of it; FormerAt is SeenAt of the run before the last restart in place.
+	// Clocks of two machines are never compared.
+	SeenAt   time.Time `json:"seenAt,omitzero"`
+	FormerAt time.Time `json:"formerAt,omitzero"`
+	// RestartAt is when it is to be started again in place, once it has ended.
+	RestartAt time.Time `json:"restartAt,omitzero"`
+	// ReleasedAt is when its devices were given back; they are charged from
+	// PlacedAt until then.
+	ReleasedAt time.Time `json:"releasedAt,omitzero"`
+	Port       int       `json:"port,omitempty"`     // a replica's own port, in $PORT; 0: it has none
+	Failures   int       `json:"failures,omitempty"` // in a row, of one that is restarted in place
+	Ready      bool      `json:"ready,omitempty"`    // a replica that takes requests
+	Edition    int       `json:"edition,omitempty"`  // of the document that it was started from
+	Leaving    bool      `json:"leaving,omitempty"`  // a replica that is not wanted any more
 }
 
 // Share is a part of one device held by one task: Milli thousandths of it.

@@ -79,6 +79,7 @@ type tongue struct {
 	rows    []row
 	aliases map[string]string // other spellings that Hear takes, lower case
 	reason  func(View) string // nil: this platform gives none
+	own     []ownArrow        // what the platform's own documents draw or list
 }
 
 func (d Dialect) tongue() *tongue {
@@ -105,15 +106,20 @@ func Say(d Dialect, v View) Word {
 	if t == nil {
 		return Word{Status: string(v.State.Phase), End: v.State.Phase.End()}
 	}
+	return t.say(v, taskWord(v))
+}
+
+// say is Say for one platform, where a task says said.
+func (t *tongue) say(v View, said string) Word {
 	r := t.match(v)
 	if r == nil {
 		return Word{Status: string(v.State.Phase), End: v.State.Phase.End()}
 	}
 	if r.say == last {
-		return t.sayLast(d, v)
+		return t.sayLast(v)
 	}
 	w, status := t.word(r.say), r.say
-	if said := taskWord(v); slices.Contains(r.tasks, pattern(said)) {
+	if slices.Contains(r.tasks, pattern(said)) {
 		w, status = t.word(pattern(said)), said
 	}
 	w.Status = status
@@ -156,13 +162,13 @@ func (t *tongue) word(status string) Word {
 
 // sayLast says the word from before the deletion began. Once the workload is
 // gone that must be an end: who was deleted alive was stopped by it.
-func (t *tongue) sayLast(d Dialect, v View) Word {
+func (t *tongue) sayLast(v View) Word {
 	before := v
 	before.State, before.Conditions, before.PlaneUnreachable = v.Prior, nil, false
 	if v.Prior.Phase == None || v.Prior.Leaving() || v.State.Phase == Deleted && !v.Prior.Phase.End() {
 		before.State = v.outcome()
 	}
-	w := Say(d, before)
+	w := t.say(before, taskWord(before))
 	if t.reason != nil && v.State.Phase == Deleted {
 		if w.Reason != "" {
 			w.Reason += ", "

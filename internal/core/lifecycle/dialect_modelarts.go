@@ -24,6 +24,10 @@ func jobstatWords() []Word {
 	return words
 }
 
+// neverRan are the failures that come before a process runs; to call such an
+// attempt running while it is cleared away would be a lie.
+var neverRan = []Reason{ReasonFailedImagePull, ReasonContainerCannot, ReasonMountFailed}
+
 var modelarts = tongue{
 	words: jobstatWords(),
 	rows: []row{
@@ -40,6 +44,7 @@ var modelarts = tongue{
 		{in: []Phase{Running}, with: Scaling, say: "JOBSTAT_SCALING"},
 		{in: []Phase{Running, Restarting}, say: "JOBSTAT_RUNNING"},
 		{in: []Phase{Terminating}, to: []Phase{Stopped, Preempted, TimedOut, Deleting}, say: "JOBSTAT_KILLING"},
+		{in: []Phase{Terminating}, to: []Phase{Failed}, why: neverRan, say: "JOBSTAT_WAITING"},
 		{in: []Phase{Terminating}, say: "JOBSTAT_RUNNING"},
 		{in: []Phase{Publishing, Completed}, say: "JOBSTAT_COMPLETED"},
 		{in: []Phase{Failed}, why: []Reason{ReasonImageBuildFailed}, say: "JOBSTAT_IMAGE_FAILED"},
@@ -56,4 +61,5 @@ var modelarts = tongue{
 		{in: []Phase{Deleting}, say: "JOBSTAT_KILLING"},
 	},
 	aliases: map[string]string{"fail": "JOBSTAT_FAILED"},
+	own:     modelartsArrows,
 }

@@ -24,6 +24,7 @@ var jobq = tongue{
 		{in: []Phase{Deleting, Deleted}, say: last},
 	},
 	aliases: map[string]string{"fail": "Failed", "executing": "Admitted"},
+	own:     jobqArrows,
 }
 
 // requeued are the reasons of Queued and Reserved right after an attempt was
@@ -57,6 +58,7 @@ var mcli = tongue{
 	},
 	aliases: map[string]string{"fail": "FAILED"},
 	reason:  mcliReason,
+	own:     mcliArrows,
 }
 
 // mcliReason is the text that mcli shows in brackets after an end.

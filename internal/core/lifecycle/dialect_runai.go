@@ -41,12 +41,13 @@ var runaiJob = tongue{
 		{in: slices.Concat(beforeQueue, []Phase{Inadmissible, Queued, Reserved}), say: "Pending"},
 		{in: []Phase{Starting}, say: "ContainerCreating", tasks: []string{
 			"Running", "ContainerCreating", initPattern, "PodInitializing",
-			"ErrImagePull", "ImagePullBackOff", "Init:Error", "Init:CrashLoopBackOff",
+			"ErrImagePull", "ImagePullBackOff", "Init:Error", "Init:CrashLoopBackOff", "CrashLoopBackOff",
 		}},
 		{in: []Phase{Running, Publishing}, say: "Running"},
 		{in: []Phase{Restarting}, say: "Error", tasks: []string{"Error", "CrashLoopBackOff"}},
 		{in: []Phase{Terminating}, to: []Phase{Completed, Publishing}, say: "Running"},
 		{in: []Phase{Terminating}, to: []Phase{Failed}, why: []Reason{ReasonFailedImagePull}, say: "ImagePullBackOff"},
+		{in: []Phase{Terminating}, to: []Phase{Failed}, why: []Reason{ReasonContainerCannot}, say: "ContainerCannotRun"},
 		{in: []Phase{Terminating}, to: []Phase{Failed, Backoff}, say: "Error"},
 		{in: []Phase{Terminating}, to: []Phase{Lost}, say: "Unknown"},
 		{in: []Phase{Terminating}, say: "Terminating"},
@@ -63,6 +64,7 @@ var runaiJob = tongue{
 		{in: []Phase{Deleting}, say: "Terminating"},
 	},
 	aliases: map[string]string{"failed": "Fail"},
+	own:     runaiJobArrows,
 }
 
 var runaiWorkload = tongue{
@@ -105,4 +107,5 @@ var runaiWorkload = tongue{
 		{in: []Phase{Deleted}, say: "Deleted"},
 	},
 	aliases: map[string]string{"fail": "Failed"},
+	own:     runaiWorkloadArrows,
 }

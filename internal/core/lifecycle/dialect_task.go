@@ -1,15 +1,18 @@
 package lifecycle
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // initPattern stands for Init:0/1, Init:1/2 and so on in vocabularies.
 const initPattern = "Init:A/B"
 
 // chief is the task whose detail a platform shows for the whole workload: the
-// launcher or master of a gang, else the first that is not yet where it should
-// be; nil when there is no task.
+// launcher or master of a gang, the best replica of a service, else the first
+// that is not yet where it should be; nil when there is no task.
 func chief(v View) *TaskView {
-	var first, late *TaskView
+	var first, late, best *TaskView
 	for i := range v.Tasks {
 		t := &v.Tasks[i]
 		if v.Kind == Distributed && (t.Role == "launcher" || t.Role == "master") {
@@ -21,11 +24,38 @@ func chief(v View) *TaskView {
 		if t.State != "running" && t.State != "succeeded" && (late == nil || t.Index < late.Index) {
 			late = t
 		}
+		if best == nil || t.worse() < best.worse() || t.worse() == best.worse() && t.Index < best.Index {
+			best = t
+		}
 	}
-	if late != nil && v.Kind != Distributed {
+	switch {
+	case v.Kind == Inference:
+		return best
+	case late != nil && v.Kind != Distributed:
 		return late
+	default:
+		return first
 	}
-	return first
+}
+
+// worse ranks replicas. A service is as well as its best one is, so that a
+// failed replica says nothing of the whole while another is on its way; those
+// that are ended for good come last.
+func (t *TaskView) worse() int {
+	switch {
+	case t.State == "running":
+		return 0
+	case t.State == "starting" && t.Restarts == 0 && slices.Contains([]string{"", "ContainerCreating", "PodInitializing", initPattern}, pattern(t.Waiting)):
+		return 1
+	case t.State == "starting":
+		return 2
+	case t.State == "failed" && (t.Waiting != "" || t.Restarts > 0):
+		return 3
+	case t.State == "failed":
+		return 4
+	default:
+		return 5
+	}
 }
 
 // taskWord is what the chief task itself says, in the words that Kubernetes
@@ -40,10 +70,12 @@ func taskWord(v View) string {
 			return "CrashLoopBackOff" // not its first failure in this place
 		}
 		return t.Waiting
-	case t.State == "running" && v.Kind == Distributed:
-		return "Running" // a launcher may run before its workers do
+	case t.State == "running" && (v.Kind == Distributed || v.Kind.Attended()):
+		return "Running" // before the launcher's workers do, or before the server takes requests
 	case t.State != "starting":
 		return ""
+	case t.Restarts > 0 && (t.Waiting == "" || t.Waiting == "ContainerCreating"):
+		return "CrashLoopBackOff" // a container that is started again in place is that until it runs
 	}
 	detail, inInit := strings.CutPrefix(t.Waiting, "Init:")
 	switch {

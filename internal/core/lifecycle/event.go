@@ -115,6 +115,9 @@ const (
 	ReasonDeleteFailed      Reason = "DeleteFailed"
 	ReasonRestartedByUser   Reason = "RestartedByUser"
 	ReasonSystem            Reason = "SystemFailure"
+	ReasonScaled            Reason = "Scaled"
+	ReasonUpdated           Reason = "Updated"
+	ReasonRetry             Reason = "CheckWantsRetry"
 )
 
 // ConditionType names a fact that may hold beside a phase.

@@ -109,6 +109,8 @@ func details() []View {
 	tasks = append(tasks,
 		[]TaskView{{Role: "launcher", State: "running"}, {Role: "worker", Index: 1, State: "starting", Waiting: "ErrImagePull"}},
 		[]TaskView{{Role: "launcher", State: "failed", ExitCode: &code, Restarts: 2}},
+		[]TaskView{{Role: "launcher", State: "starting", Waiting: "ContainerCreating", Restarts: 1}},
+		[]TaskView{{Role: "replica", State: "failed", ExitCode: &code}, {Role: "replica", Index: 1, State: "starting", Waiting: "ErrImagePull"}, {Role: "replica", Index: 2, State: "running"}},
 		[]TaskView{{Role: "launcher", State: "succeeded"}, {Role: "worker", Index: 1, State: "lost"}},
 		[]TaskView{{Role: "worker", State: "pending"}, {Role: "worker", Index: 1, State: "stopping"}},
 	)

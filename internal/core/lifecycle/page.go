@@ -21,7 +21,7 @@ nothing. Other platforms' words for the same life are computed from it; nothing 
 	pageRules(&b)
 	b.WriteString("## Picture\n\nAn arrow from a box holds for every phase in it.\n\n```mermaid\n" + Mermaid() + "```\n\n")
 	pageDialects(&b)
-	pageWords(&b)
+	pagePlatforms(&b)
 	return b.String()
 }
 
@@ -136,16 +136,6 @@ func pageWord(w Word) string {
 		return "**" + text + "**"
 	}
 	return text
-}
-
-func pageWords(b *strings.Builder) {
-	b.WriteString("## Vocabularies\n\nEvery word that a platform may say, and in which phases. Bold: the platform calls it an end.\n")
-	for _, d := range Dialects() {
-		fmt.Fprintf(b, "\n### %s\n\n| Word | Colour | Phases |\n|---|---|---|\n", d)
-		for _, w := range Words(d) {
-			fmt.Fprintf(b, "| %s | %s | %s |\n", pageWord(w), w.Color, joinPhases(Hear(d, w.Status)))
-		}
-	}
 }
 
 func yes(b bool) string {

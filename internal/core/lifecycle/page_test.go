@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -97,9 +98,16 @@ func TestPageNamesEverything(t *testing.T) {
 			t.Errorf("vocabulary of %s is missing", d)
 		}
 		for _, w := range Words(d) {
-			if !strings.Contains(page, pageWord(w)) {
+			number := ""
+			if w.Code != nil {
+				number = fmt.Sprint(*w.Code)
+			}
+			if row := fmt.Sprintf("| %s | %s | %s | %s | ", w.Status, number, w.Color, yes(w.End)); !strings.Contains(page, row) {
 				t.Errorf("%s %s is missing", d, w.Status)
 			}
+		}
+		if !strings.Contains(page, "```mermaid\n"+Diagram(d).Own().Mermaid()+"```") {
+			t.Errorf("the diagram of %s is missing", d)
 		}
 	}
 }

@@ -20,7 +20,9 @@ import (
 // New attempts begin without tasks. A command ends where " | " begins.
 type story struct {
 	view View
-	used map[string]bool // dialect + word
+	used map[string]bool      // dialect + word
+	said []string             // the words before, one for each dialect
+	maps []map[[2]string]bool // each dialect's diagram
 }
 
 func TestStories(t *testing.T) {
@@ -30,7 +32,11 @@ func TestStories(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := map[string]bool{}
-	s := &story{used: used}
+	var maps []map[[2]string]bool
+	for _, d := range Dialects() {
+		maps = append(maps, leads(Diagram(d)))
+	}
+	s := &story{used: used, maps: maps}
 	var out strings.Builder
 	for n, line := range strings.Split(strings.TrimRight(string(text), "\n"), "\n") {
 		command, _, _ := strings.Cut(line, " | ")
@@ -40,7 +46,7 @@ func TestStories(t *testing.T) {
 			out.WriteString(line + "\n")
 			continue
 		case command[0] == '=':
-			s = &story{used: used, view: View{Kind: Training}}
+			s = &story{used: used, maps: maps, view: View{Kind: Training}}
 			for _, k := range Kinds() {
 				if strings.HasSuffix(command, "["+string(k)+"]") {
 					s.view.Kind = k
@@ -53,6 +59,9 @@ func TestStories(t *testing.T) {
 			t.Fatalf("%s:%d: %s: %v", path, n+1, command, err)
 		}
 		fmt.Fprintf(&out, "%-44s | %s\n", command, s.say())
+		for _, undrawn := range s.follow() {
+			t.Errorf("%s:%d: %s: %s is not in the diagram", path, n+1, command, undrawn)
+		}
 	}
 	golden(t, path, out.String())
 	for _, d := range Dialects() {
@@ -62,6 +71,23 @@ func TestStories(t *testing.T) {
 			}
 		}
 	}
+}
+
+// follow moves on in every dialect's diagram, and returns the steps that it
+// does not have.
+func (s *story) follow() []string {
+	if s.said == nil {
+		s.said = make([]string, len(Dialects()))
+	}
+	var undrawn []string
+	for i, d := range Dialects() {
+		now := pattern(Say(d, s.view).Status)
+		if was := s.said[i]; was != now && !s.maps[i][[2]string{was, now}] {
+			undrawn = append(undrawn, fmt.Sprintf("%s: %q to %q", d, was, now))
+		}
+		s.said[i] = now
+	}
+	return undrawn
 }
 
 func (s *story) do(words []string) error {

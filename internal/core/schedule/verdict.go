@@ -19,6 +19,7 @@ const (
 	Fragmented         Token = "Fragmented"
 	NoNodes            Token = "NoNodes"
 	RetryBackoff       Token = "RetryBackoff"
+	AdmissionChecks    Token = "AdmissionChecks"
 	NotYetEvaluated    Token = "NotYetEvaluated"
 )
 

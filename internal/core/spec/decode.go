@@ -57,8 +57,7 @@ type parsed struct {
 // seems to be missing may be what could not.
 func (p *parsed) stillTrue(found Errors) (kept Errors) {
 	for _, e := range found {
-		top := topOf(e.Path)
-		unread := slices.ContainsFunc(p.errs, func(r FieldError) bool { return topOf(r.Path) == top && (r.Path == top || r.Path == e.Path) })
+		unread := slices.ContainsFunc(p.errs, func(r FieldError) bool { return within(r.Path, e.Path) || within(e.Path, r.Path) })
 		if !unread && p.src.lineOf(&p.tree, e.Path) > 0 {
 			kept = append(kept, e)
 		}
@@ -66,12 +65,10 @@ func (p *parsed) stillTrue(found Errors) (kept Errors) {
 	return kept
 }
 
-// topOf is the field of the document that a path begins with.
-func topOf(path string) string {
-	if i := strings.IndexAny(path, ".["); i >= 0 {
-		return path[:i]
-	}
-	return path
+// within reports whether path is around's own or lies below it.
+func within(path, around string) bool {
+	rest, ok := strings.CutPrefix(path, around)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 func parse(data []byte) (*parsed, error) {
@@ -145,7 +142,8 @@ type decoder struct {
 	top     *field // the whole schema, for suggestions
 	src     source
 	errs    Errors
-	lenient bool // unknown fields are skipped
+	indexes []int // in the lists around what is being read
+	lenient bool  // unknown fields are skipped
 }
 
 func (d *decoder) fail(pos int, path string, e FieldError) {
@@ -161,17 +159,24 @@ func mismatch(n *node, want string) FieldError {
 	return FieldError{Value: n.text, Problem: n.found() + ", expected " + want}
 }
 
+func inQuotes(n *node) string { return "write it in quotes: " + strconv.Quote(shorten(n.text)) }
+
 // object reads a map into a struct.
 func (d *decoder) object(f *field, n *node, v reflect.Value) {
+	path := f.at(d.indexes)
 	if n.kind != nodeMap {
 		want := "a map"
 		if f.short != nil {
-			want = "a number or a map"
+			want = f.short.bareWords() + " or a map"
 		}
-		d.fail(n.pos, f.path, mismatch(n, want))
+		e := mismatch(n, want)
+		if f.short != nil && f.short.kind == fieldText && n.scalar() {
+			e.Hint = inQuotes(n)
+		}
+		d.fail(n.pos, path, e)
 		return
 	}
-	d.distinct(n, f.path)
+	d.distinct(n, path)
 	for i, key := range n.keys {
 		c := f.byName[key]
 		if c == nil {
@@ -208,7 +213,7 @@ func (d *decoder) unknown(f *field, key string, pos int) {
 			}
 		})
 	}
-	d.fail(pos, join(f.path, shorten(key)), e)
+	d.fail(pos, join(f.at(d.indexes), shorten(key)), e)
 }
 
 // distinct refuses keys that stand twice.
@@ -244,27 +249,29 @@ func (d *decoder) value(f *field, n *node, v reflect.Value) {
 		if n.kind != nodeText {
 			e := mismatch(n, "a string")
 			if n.scalar() {
-				e.Hint = "write it in quotes: " + strconv.Quote(shorten(n.text))
+				e.Hint = inQuotes(n)
 			}
-			d.fail(n.pos, f.path, e)
+			d.fail(n.pos, f.at(d.indexes), e)
 			return
 		}
 		v.SetString(n.text)
 	case fieldInt:
 		i, ok := integer(n.text)
 		if n.kind != nodeNumber || !ok {
-			d.fail(n.pos, f.path, mismatch(n, "a whole number"))
+			d.fail(n.pos, f.at(d.indexes), mismatch(n, "a whole number"))
 			return
 		}
 		v.SetInt(int64(i))
 	case fieldBool:
 		if n.kind != nodeBool {
-			d.fail(n.pos, f.path, mismatch(n, "true or false"))
+			d.fail(n.pos, f.at(d.indexes), mismatch(n, "true or false"))
 			return
 		}
 		v.SetBool(isTrue(n.text))
 	case fieldTexts:
 		d.texts(f, n, v)
+	case fieldInts:
+		d.ints(f, n, v)
 	case fieldTextMap:
 		d.textMap(f, n, v)
 	case fieldParameters:
@@ -272,10 +279,12 @@ func (d *decoder) value(f *field, n *node, v reflect.Value) {
 	case fieldScalar:
 		var e FieldError
 		if err := v.Addr().Interface().(scalar).read(n); errors.As(err, &e) {
-			d.fail(n.pos, f.path, e)
+			d.fail(n.pos, f.at(d.indexes), e)
 		}
+	case fieldList:
+		d.list(f, n, v)
 	case fieldObject:
-		if f.short != nil && n.kind == nodeNumber {
+		if f.short != nil && f.short.takesBare(n) {
 			d.value(f.short, n, v.Field(f.short.index))
 			return
 		}
@@ -283,31 +292,13 @@ func (d *decoder) value(f *field, n *node, v reflect.Value) {
 	}
 }
 
-// texts reads a list of strings. Numbers and booleans are taken as they are
-// written: an argument list may say 0.10 and mean it.
-func (d *decoder) texts(f *field, n *node, v reflect.Value) {
-	if n.kind != nodeList {
-		d.fail(n.pos, f.path, mismatch(n, "a list of strings"))
-		return
-	}
-	var list []string
-	for i := range n.items {
-		if !n.items[i].scalar() {
-			d.fail(n.items[i].pos, fmt.Sprintf("%s[%d]", f.path, i), mismatch(&n.items[i], "a string"))
-			continue
-		}
-		list = append(list, n.items[i].text)
-	}
-	v.Set(reflect.ValueOf(list))
-}
-
 // textMap reads a map of strings, its values like texts.
 func (d *decoder) textMap(f *field, n *node, v reflect.Value) {
 	if n.kind != nodeMap {
-		d.fail(n.pos, f.path, mismatch(n, "a map of strings"))
+		d.fail(n.pos, f.at(d.indexes), mismatch(n, "a map of strings"))
 		return
 	}
-	d.distinct(n, f.path)
+	d.distinct(n, f.at(d.indexes))
 	if len(n.keys) == 0 {
 		return
 	}
@@ -320,7 +311,7 @@ func (d *decoder) textMap(f *field, n *node, v reflect.Value) {
 			if item.kind == nodeNull {
 				e.Hint = `write "" for an empty one`
 			}
-			d.fail(n.at[i], join(f.path, shorten(k)), e)
+			d.fail(n.at[i], join(f.at(d.indexes), shorten(k)), e)
 		}
 	}
 	v.Set(reflect.ValueOf(m))

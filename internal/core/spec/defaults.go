@@ -9,6 +9,10 @@ import (
 // Defaults fills in what the author left out. Doing it again changes nothing,
 // and what was written as zero stays zero.
 func (d *Document) Defaults() {
+	if a := d.Autoscale; a != nil && d.Replicas == nil && d.Kind == lifecycle.Inference {
+		n := max(1, a.Min) // what it would be scaled to at once
+		d.Replicas = &n
+	}
 	d.fill(root, reflect.ValueOf(d).Elem())
 	if d.Preemptible == nil {
 		p := !d.Kind.Attended()
@@ -24,15 +28,15 @@ func WithDefaults(d *Document) *Document {
 }
 
 func (d *Document) fill(f *field, v reflect.Value) {
-	for _, c := range f.fields {
+	for _, c := range f.filled {
 		fv := v.Field(c.index)
 		switch {
+		case !c.isFor(d.Kind): // kind is the first field
 		case c.kind == fieldObject && !c.pointer:
 			d.fill(c, fv)
 		case c.kind == fieldObject && !fv.IsNil():
 			d.fill(c, fv.Elem())
 		case !c.fallback.IsValid() || !fv.IsZero() || d.zeros&c.bit != 0 && c.bit != 0:
-		case c.only != "" && c.only != string(d.Kind): // kind is the first field
 		case c.pointer:
 			fv.Set(reflect.New(c.typ))
 			fv.Elem().Set(c.fallback)
@@ -41,36 +45,3 @@ func (d *Document) fill(f *field, v reflect.Value) {
 		}
 	}
 }
-
-// Size is the number of tasks of one attempt, at least 1.
-func (d *Document) Size() int {
-	switch {
-	case d.Kind == lifecycle.Distributed:
-		return max(1, d.Workers)
-	case d.Array != nil:
-		return max(1, d.Array.Completions)
-	default:
-		return 1
-	}
-}
-
-// Role is the part that the task of that index plays: task, master, worker or
-// replica.
-func (d *Document) Role(index int) string {
-	switch {
-	case d.Kind == lifecycle.Inference:
-		return "replica"
-	case d.Kind != lifecycle.Distributed:
-		return "task"
-	case index == 0:
-		return "master"
-	default:
-		return "worker"
-	}
-}
-
-// Gang reports whether the tasks run all together or not at all.
-func (d *Document) Gang() bool { return d.Kind == lifecycle.Distributed }
-
-// TotalGPUs is the GPUs of all tasks together.
-func (d *Document) TotalGPUs() int { return d.Size() * d.Resources.GPU.Count }

@@ -18,33 +18,67 @@ import "github.com/musterhq/muster/internal/core/lifecycle"
 //	min, max        bounds, written as in a document; a zero of an optional
 //	                field means that it is absent
 //	required        must be there when the map around it is
-//	only            the one kind that it makes sense for
-//	short           for a map: the field that a bare number stands for
+//	only            the kinds that it makes sense for
+//	short           for a map or a list of maps: the field that a bare number
+//	                or text stands for
+//	form            what a text must look like, see forms; of a list its
+//	                items, of a map its keys
+//
+// In a list enum, min and max are about its items. Fields of a list's items
+// have no defaults: there is nowhere to remember which were written as zero.
 type Document struct {
 	Kind        lifecycle.Kind    `json:"kind,omitempty" doc:"What sort of work this is." enum:"training,distributed,workspace,inference" default:"training"`
-	Name        string            `json:"name,omitempty" doc:"Name, unique in its project: lower-case letters, digits and '-', at most 52 characters. A generated one when absent." example:"mnist-sweep"`
-	NamePrefix  string            `json:"namePrefix,omitempty" doc:"Makes a name of this, '-' and six characters that are new each time; instead of name." example:"mnist"`
-	Project     string            `json:"project,omitempty" doc:"Project whose quota it uses." default:"default"`
+	Name        string            `json:"name,omitempty" doc:"Name, unique in its project: lower-case letters, digits and '-', at most 52 characters. A generated one when absent." example:"mnist-sweep" form:"name"`
+	NamePrefix  string            `json:"namePrefix,omitempty" doc:"Makes a name of this, '-' and six characters that are new each time; instead of name." example:"mnist" form:"name"`
+	Project     string            `json:"project,omitempty" doc:"Project whose quota it uses." default:"default" form:"name"`
 	Labels      map[string]string `json:"labels,omitempty" doc:"Short words to find it by."`
 	Annotations map[string]string `json:"annotations,omitempty" doc:"Free text kept with it."`
 	Priority    Priority          `json:"priority,omitempty" doc:"Order inside its project: very-low 25, low 40, medium-low 65, medium 80, medium-high 90, high 125, very-high 150, or a number from 0 to 1000." default:"medium" example:"high" min:"0" max:"1000"`
 	Preemptible *bool             `json:"preemptible,omitempty" doc:"Whether the scheduler may take its resources back. By default training and distributed may be preempted, workspace and inference not."`
 
-	Image      string            `json:"image,omitempty" doc:"Container image. Without one the command runs as a process of the machine." example:"ghcr.io/acme/train:1.4"`
+	Image      string            `json:"image,omitempty" doc:"Container image. Without one the command runs as a process of the machine." example:"ghcr.io/acme/train:1.4" form:"image"`
+	PullPolicy string            `json:"pullPolicy,omitempty" doc:"When the image is looked for in its registry: always, never, or only while it is missing on the node." enum:"missing,always,never" default:"missing"`
+	PullSecret string            `json:"pullSecret,omitempty" doc:"Secret of type docker that opens the image's registry. By default every one of the user's that fits the registry." example:"ghcr" form:"name"`
+	Build      *Build            `json:"build,omitempty" doc:"Makes the image first: a base image with code, packages and variables."`
 	Command    Command           `json:"command,omitempty" doc:"What to run: a string runs through 'sh -c', a list is the argument vector itself." example:"python3 train.py --lr 0.1"`
 	Args       []string          `json:"args,omitempty" doc:"Arguments appended to the command."`
 	Workdir    string            `json:"workdir,omitempty" doc:"Working directory. By default the directory that the workload was submitted from."`
-	Env        map[string]string `json:"env,omitempty" doc:"Environment variables of every task. A process of the machine that was submitted from also gets the submitter's PATH, VIRTUAL_ENV, CONDA_PREFIX, PYTHONPATH and LD_LIBRARY_PATH."`
+	Env        map[string]string `json:"env,omitempty" doc:"Environment variables of every task. A process of the machine that was submitted from also gets the submitter's PATH, VIRTUAL_ENV, CONDA_PREFIX, PYTHONPATH and LD_LIBRARY_PATH." form:"variable"`
 	Parameters Parameters        `json:"parameters,omitempty" doc:"Written as YAML to a file whose path is in $PARAMETERS."`
+
+	Init         []Init        `json:"init,omitempty"         doc:"What each task does while it is Starting, one after another, before it counts as running."`
+	Secrets      []SecretUse   `json:"secrets,omitempty" doc:"Secrets that its tasks see: names, or maps that say as what." short:"name"`
+	Integrations []Integration `json:"integrations,omitempty" doc:"What is done on every node at the start of Running, before the command, in this order."`
+	Volumes      []Volume      `json:"volumes,omitempty" doc:"Directories and files that its tasks see beside the image."`
+	Ports        []Port        `json:"ports,omitempty" doc:"Ports on which its tasks listen." short:"port"`
+	TTY          bool          `json:"tty,omitempty" doc:"Gives each task a terminal, to which 'muster attach' connects."`
+	Stdin        bool          `json:"stdin,omitempty" doc:"Keeps each task's standard input open for 'muster attach'."`
+	RunAs        *RunAs        `json:"runAs,omitempty" doc:"User and group of its processes. By default the image's, or the server's own."`
 
 	Resources Resources `json:"resources,omitempty" doc:"What each task needs."`
 
-	Workers   int    `json:"workers,omitempty" doc:"Number of tasks of the gang, all started together or not at all." example:"4" min:"1" max:"100000" only:"distributed"`
-	Framework string `json:"framework,omitempty" doc:"Which environment the ranks get beside MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE." enum:"env,pytorch,mpi,tensorflow,xgboost,jax" default:"env" only:"distributed"`
-	Array     *Array `json:"array,omitempty" doc:"Many independent tasks of one command." only:"training"`
+	Workers     int     `json:"workers,omitempty" doc:"Number of tasks of the gang, all started together or not at all." example:"4" min:"1" max:"100000" only:"distributed"`
+	Framework   string  `json:"framework,omitempty" doc:"Which environment the ranks get beside MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE. With mpi the command runs in a launcher of its own, beside the workers." enum:"env,pytorch,mpi,tensorflow,xgboost,jax" default:"env" only:"distributed"`
+	Master      *Master `json:"master,omitempty" doc:"What differs for the first task, the master, or for the launcher of an mpi workload." only:"distributed"`
+	Slots       int     `json:"slots,omitempty" doc:"Processes that each worker takes (mpi: slots of the host file). By default one for each GPU, at least one." example:"8" min:"1" max:"1024" only:"distributed"`
+	CleanPolicy string  `json:"cleanPolicy,omitempty" doc:"Which tasks are ended once the master or launcher has succeeded: those that still run, or none, so that all must end by themselves. By default running for mpi, else none." enum:"running,none" only:"distributed"`
+	Array       *Array  `json:"array,omitempty" doc:"Many independent tasks of one command." only:"training"`
+
+	Replicas  *int       `json:"replicas,omitempty" doc:"How many replicas run; with autoscale, how many at first." default:"1" min:"0" max:"1000" only:"inference"`
+	Autoscale *Autoscale `json:"autoscale,omitempty" doc:"Changes the number of replicas with the requests." only:"inference"`
+	Probe     *Probe     `json:"probe,omitempty" doc:"When a replica is ready for requests. By default when its port accepts connections." only:"inference"`
+	Update    Update     `json:"update,omitempty" doc:"How replicas are replaced when the workload is changed." only:"inference"`
+	Restart   string     `json:"restart,omitempty" doc:"Whether a workspace is started again when its command ends: always, only when it failed, or never." enum:"always,onFailure,never" default:"always" only:"workspace"`
+
+	Checks  []Check  `json:"checks,omitempty" doc:"What must be approved before it runs, beside what its project demands."`
+	Publish *Publish `json:"publish,omitempty" doc:"What is made of its results once it has succeeded." only:"training,distributed"`
 
 	Retry       Retry    `json:"retry,omitempty" doc:"When a failed attempt is tried again."`
 	MaxDuration Duration `json:"maxDuration,omitempty" doc:"Ends an attempt that has run for this long (TimedOut)." example:"12h" min:"1s"`
+	IdleLimit   Duration `json:"idleLimit,omitempty" doc:"Ends an attempt none of whose GPUs has done anything for this long (TimedOut)." example:"1h" min:"1s"`
+
+	TerminateAfterPreemption bool `json:"terminateAfterPreemption,omitempty" doc:"Ends it for good (Preempted) where it would go back to its queue."`
+
 	GracePeriod Duration `json:"gracePeriod,omitempty" doc:"Time between SIGTERM and SIGKILL when tasks are ended." default:"30s" min:"0s"`
 	TTLAfterEnd Duration `json:"ttlAfterEnd,omitempty" doc:"Deletes the workload and its logs this long after its end." example:"30d" min:"0s"`
 
@@ -58,6 +92,7 @@ type Document struct {
 type Resources struct {
 	CPU    Quantity `json:"cpu,omitempty" doc:"CPU cores; 500m is half of one." default:"1" example:"4" min:"0" max:"1000000"`
 	Memory Quantity `json:"memory,omitempty" doc:"Memory in bytes, also its limit; suffixes K, M, G, T and Ki, Mi, Gi, Ti. Without it memory is neither counted nor limited." example:"16Gi" min:"0"`
+	SHM    Quantity `json:"shm,omitempty" doc:"Size of /dev/shm in a container. By default 64Mi." example:"8Gi" min:"0"`
 	GPU    GPU      `json:"gpu,omitempty" doc:"GPUs: a whole number, or a map with count and type." example:"1" short:"count"`
 }
 
@@ -70,15 +105,9 @@ type GPU struct {
 // Array makes N independent tasks of one training workload. Each sees its
 // index, from 0, in $POD_INDEX and $MUSTER_TASK_INDEX.
 type Array struct {
-	Completions int `json:"completions,omitempty" doc:"Number of tasks that must succeed." example:"20" min:"1" max:"100000" required:"true"`
+	Completions int `json:"completions,omitempty" doc:"Number of tasks that must succeed; with a grid, its size." example:"20" min:"1" max:"100000"`
 	Parallelism int `json:"parallelism,omitempty" doc:"At most this many at once. By default as many as fit." example:"4" min:"0" max:"100000"`
-}
-
-// Retry says when a failed attempt is tried again. Preemption and moves never
-// count as failures.
-type Retry struct {
-	Limit      int      `json:"limit,omitempty" doc:"How many failed attempts are tried again." default:"0" example:"3" min:"0" max:"1000"`
-	Backoff    Duration `json:"backoff,omitempty" doc:"First wait before another attempt; doubles with every failure." default:"10s" min:"0s"`
-	MaxBackoff Duration `json:"maxBackoff,omitempty" doc:"The longest wait between attempts." default:"6m" min:"0s"`
-	System     *int     `json:"system,omitempty" doc:"How many attempts lost to the system (a lost node) are tried again; they do not count against limit." default:"3" min:"0" max:"1000"`
+	// Grid's cells are counted with the last name, in alphabetical order,
+	// changing fastest.
+	Grid Parameters `json:"grid,omitempty" doc:"Lists of values by parameter: one task for each combination, which it finds in its parameters file and, by upper-case name, in its environment." example:"{lr: [0.1, 0.01], seed: [1, 2, 3]}"`
 }

@@ -8,27 +8,31 @@ import (
 // appendYAML writes n in block style. Every reader of YAML 1.1 and 1.2 takes
 // the same values from it.
 func appendYAML(b []byte, n *node) []byte {
-	if n.kind == nodeMap && len(n.items) > 0 || n.kind == nodeList && len(n.items) > 0 {
-		return block(b, n, 0)
+	if len(n.items) > 0 {
+		return block(b, n, 0, 0)
 	}
 	return append(inline(b, n, 0), '\n')
 }
 
 // block writes the entries of a map or list that is not empty, each on lines
-// of its own.
-func block(b []byte, n *node, indent int) []byte {
+// of its own. The first begins at column, the others at indent.
+func block(b []byte, n *node, column, indent int) []byte {
 	for i := range n.items {
 		item := &n.items[i]
-		b = pad(b, indent)
+		b = pad(b, indent-column)
+		column = 0
 		if n.kind == nodeMap {
 			b = append(yamlString(b, n.keys[i]), ':')
 		} else {
 			b = append(b, '-')
 		}
 		switch {
+		case len(item.items) > 0 && n.kind == nodeList && item.kind == nodeMap:
+			b = append(b, ' ')
+			b = block(b, item, indent+2, indent+2)
 		case len(item.items) > 0:
 			b = append(b, '\n')
-			b = block(b, item, indent+2)
+			b = block(b, item, 0, indent+2)
 		default:
 			b = append(b, ' ')
 			b = append(inline(b, item, indent+2), '\n')

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 )
 
 // YAML writes doc so that Parse reads the same document again.
@@ -72,19 +73,64 @@ func (d *Document) Clone() *Document {
 		return nil
 	}
 	c := *d
-	c.Labels, c.Annotations, c.Env = maps.Clone(d.Labels), maps.Clone(d.Annotations), maps.Clone(d.Env)
-	c.Parameters = maps.Clone(d.Parameters)
-	c.Command.Argv, c.Args = slices.Clone(d.Command.Argv), slices.Clone(d.Args)
-	c.Preemptible, c.Array, c.Retry.System = copyOf(d.Preemptible), copyOf(d.Array), copyOf(d.Retry.System)
+	root.detach(reflect.ValueOf(&c).Elem())
 	return &c
 }
 
-func copyOf[T any](p *T) *T {
-	if p == nil {
-		return nil
+// detach replaces everything that v shares with the document it was copied
+// from by a copy.
+func (f *field) detach(v reflect.Value) {
+	for _, c := range f.fields {
+		if c.flat {
+			continue
+		}
+		fv := v.Field(c.index)
+		if c.pointer {
+			if fv.IsNil() {
+				continue
+			}
+			own := reflect.New(c.typ)
+			own.Elem().Set(fv.Elem())
+			fv.Set(own)
+			fv = own.Elem()
+		}
+		c.own(fv)
 	}
-	v := *p
-	return &v
+}
+
+func (f *field) own(v reflect.Value) {
+	switch f.kind {
+	case fieldTexts, fieldInts, fieldTextMap, fieldParameters:
+		if v.IsNil() {
+			return
+		}
+	}
+	switch f.kind {
+	case fieldObject:
+		f.detach(v)
+	case fieldTexts:
+		v.Set(reflect.ValueOf(slices.Clone(v.Interface().([]string))))
+	case fieldInts:
+		v.Set(reflect.ValueOf(slices.Clone(v.Interface().([]int))))
+	case fieldTextMap:
+		v.Set(reflect.ValueOf(maps.Clone(v.Interface().(map[string]string))))
+	case fieldParameters:
+		v.Set(reflect.ValueOf(maps.Clone(v.Interface().(Parameters))))
+	case fieldList:
+		if v.Len() == 0 {
+			return
+		}
+		own := reflect.MakeSlice(f.typ, v.Len(), v.Len())
+		reflect.Copy(own, v)
+		v.Set(own)
+		for i := range own.Len() {
+			f.item.detach(own.Index(i))
+		}
+	case fieldScalar: // the only one of more than a number
+		if c, ok := v.Addr().Interface().(*Command); ok {
+			c.Argv = slices.Clone(c.Argv)
+		}
+	}
 }
 
 // tree is d as nodes; ok is false when parameters hold what cannot be written.
@@ -100,7 +146,8 @@ type encoder struct {
 }
 
 func (e *encoder) object(f *field, v reflect.Value) node {
-	n := node{kind: nodeMap}
+	room := min(len(f.fields), 16) // few documents have more
+	n := node{kind: nodeMap, keys: make([]string, 0, room), items: make([]node, 0, room)}
 	for _, c := range f.fields {
 		fv := v.Field(c.index)
 		if c.pointer {
@@ -108,7 +155,7 @@ func (e *encoder) object(f *field, v reflect.Value) node {
 				continue
 			}
 			fv = fv.Elem()
-		} else if fv.IsZero() && (c.bit == 0 || e.zeros&c.bit == 0) && c.kind != fieldObject {
+		} else if fv.IsZero() && e.zeros&c.bits == 0 {
 			continue
 		}
 		if item := e.value(c, fv); c.pointer || item.scalar() || len(item.items) > 0 {
@@ -129,6 +176,18 @@ func (e *encoder) value(f *field, v reflect.Value) node {
 		n := node{kind: nodeList}
 		for i := range v.Len() {
 			n.items = append(n.items, textNode(v.Index(i).String()))
+		}
+		return n
+	case fieldInts:
+		n := node{kind: nodeList}
+		for i := range v.Len() {
+			n.items = append(n.items, numNode(strconv.FormatInt(v.Index(i).Int(), 10)))
+		}
+		return n
+	case fieldList:
+		n := node{kind: nodeList}
+		for i := range v.Len() {
+			n.items = append(n.items, e.value(f.item, v.Index(i)))
 		}
 		return n
 	case fieldTextMap:

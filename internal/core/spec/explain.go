@@ -18,7 +18,7 @@ type Topic struct {
 	Min      string   `json:"min,omitempty"`
 	Max      string   `json:"max,omitempty"`
 	Example  string   `json:"example,omitempty"`
-	Only     string   `json:"only,omitempty"` // the one kind it is for
+	Only     string   `json:"only,omitempty"` // the kinds it is for, with commas between
 	Required bool     `json:"required,omitempty"`
 	Children []Topic  `json:"fields,omitempty"`
 }
@@ -34,6 +34,7 @@ func Explain(path string) (Topic, error) {
 		return root.topic(), nil
 	}
 	for name := range strings.SplitSeq(path, ".") {
+		name, _, _ = strings.Cut(name, "[") // volumes[0].path is written in errors
 		next := at.byName[name]
 		if next == nil {
 			return Topic{}, at.noSuch(path, name)
@@ -63,7 +64,7 @@ func (f *field) noSuch(path, name string) error {
 func (f *field) topic() Topic {
 	t := Topic{
 		Path: f.path, Name: f.name, Type: f.words(), Doc: f.doc, Default: f.fallbackText, Enum: slices.Clone(f.enum),
-		Min: f.lowest, Max: f.highest, Example: f.example, Only: f.only, Required: f.required,
+		Min: f.lowest, Max: f.highest, Example: f.example, Only: strings.Join(f.only, ","), Required: f.required,
 	}
 	for _, c := range f.fields {
 		t.Children = append(t.Children, c.topic())
@@ -82,6 +83,13 @@ func (f *field) words() string {
 		return "boolean"
 	case fieldTexts:
 		return "list of strings"
+	case fieldInts:
+		return "list of integers"
+	case fieldList:
+		if f.item.short != nil {
+			return "list of " + f.item.short.words() + "s or maps"
+		}
+		return "list of maps"
 	case fieldTextMap:
 		return "map of string to string"
 	case fieldParameters:
@@ -116,7 +124,7 @@ func (t Topic) Text() string {
 		"Only for": t.Only, "Range": t.bounds(),
 	}
 	if t.Only != "" {
-		facts["Only for"] = "kind " + t.Only
+		facts["Only for"] = "kind " + strings.ReplaceAll(t.Only, ",", " or ")
 	}
 	if t.Required {
 		facts["Required"] = "yes"

@@ -1,5 +1,7 @@
 package spec
 
+import "strings"
+
 // JSONSchema returns the schema of a document as JSON Schema 2020-12, which is
 // what OpenAPI 3.1 embeds. The caller owns the result.
 func JSONSchema() map[string]any {
@@ -13,7 +15,7 @@ func (f *field) jsonSchema() map[string]any {
 	if f.doc != "" {
 		s["description"] = f.doc
 	}
-	if len(f.enum) > 0 {
+	if len(f.enum) > 0 && f.kind == fieldText {
 		s["enum"] = anyOf(f.enum)
 	}
 	if f.fallback.IsValid() {
@@ -22,13 +24,16 @@ func (f *field) jsonSchema() map[string]any {
 	if f.example != "" {
 		s["examples"] = []any{f.literal(f.example)}
 	}
-	if f.kind == fieldInt {
-		if f.lowest != "" {
-			s["minimum"] = f.lower
-		}
-		if f.highest != "" {
-			s["maximum"] = f.upper
-		}
+	return s
+}
+
+func (f *field) integerSchema() map[string]any {
+	s := map[string]any{"type": "integer"}
+	if f.lowest != "" {
+		s["minimum"] = f.lower
+	}
+	if f.highest != "" {
+		s["maximum"] = f.upper
 	}
 	return s
 }
@@ -44,6 +49,9 @@ func anyOf(words []string) []any {
 // literal is a tag's text as the JSON value that a document would hold.
 func (f *field) literal(text string) any {
 	switch {
+	case strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{"):
+		n, _ := readYAML([]byte(text))
+		return n.any()
 	case f.kind == fieldInt, f.short != nil && numeric(text):
 		n, _ := integer(text)
 		return n
@@ -90,13 +98,25 @@ func plainValue() map[string]any {
 func (f *field) jsonType() map[string]any {
 	switch f.kind {
 	case fieldText:
-		return map[string]any{"type": "string"}
+		s := map[string]any{"type": "string"}
+		if f.form == "name" {
+			s["pattern"], s["maxLength"] = `^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`, maxName
+		}
+		return s
 	case fieldInt:
-		return map[string]any{"type": "integer"}
+		return f.integerSchema()
 	case fieldBool:
 		return map[string]any{"type": "boolean"}
 	case fieldTexts:
-		return map[string]any{"type": "array", "items": plainValue()}
+		items := plainValue()
+		if len(f.enum) > 0 {
+			items = map[string]any{"type": "string", "enum": anyOf(f.enum)}
+		}
+		return map[string]any{"type": "array", "items": items}
+	case fieldInts:
+		return map[string]any{"type": "array", "items": f.integerSchema()}
+	case fieldList:
+		return map[string]any{"type": "array", "items": f.item.jsonType()}
 	case fieldTextMap:
 		return map[string]any{"type": "object", "additionalProperties": plainValue()}
 	case fieldParameters:

@@ -80,26 +80,44 @@ func (s source) line(pos int) int {
 // the nearest thing around it; 0 when nothing of it was written.
 func (s source) lineOf(n *node, path string) int {
 	line := 0
-	for path != "" && n.kind == nodeMap {
-		best := -1
-		for i, k := range n.keys {
-			rest, ok := strings.CutPrefix(path, k)
-			if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') && (best < 0 || len(k) > len(n.keys[best])) {
-				best = i
-			}
+	for path != "" {
+		var next *node
+		var pos int
+		switch n.kind {
+		case nodeMap:
+			next, pos, path = n.entry(path)
+		case nodeList:
+			next, pos, path = n.element(path)
 		}
-		if best < 0 {
+		if next == nil {
 			break
 		}
-		line = s.line(n.at[best])
-		path = strings.TrimPrefix(path[len(n.keys[best]):], ".")
-		n = &n.items[best]
-	}
-	if n.kind == nodeList && strings.HasPrefix(path, "[") {
-		index, err := strconv.Atoi(strings.TrimSuffix(path[1:], "]"))
-		if err == nil && index >= 0 && index < len(n.items) {
-			line = s.line(n.items[index].pos)
-		}
+		line, path, n = s.line(pos), strings.TrimPrefix(path, "."), next
 	}
 	return line
+}
+
+// entry is the longest key that path begins with: its value, where it stands
+// and what is left of the path; nil when there is none.
+func (n *node) entry(path string) (v *node, pos int, rest string) {
+	best := -1
+	for i, k := range n.keys {
+		if within(path, k) && (best < 0 || len(k) > len(n.keys[best])) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil, 0, path
+	}
+	return &n.items[best], n.at[best], path[len(n.keys[best]):]
+}
+
+// element is the item whose index path begins with, like entry.
+func (n *node) element(path string) (v *node, pos int, rest string) {
+	digits, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
+	index, err := strconv.Atoi(digits)
+	if !ok || err != nil || index < 0 || index >= len(n.items) {
+		return nil, 0, path
+	}
+	return &n.items[index], n.items[index].pos, rest
 }

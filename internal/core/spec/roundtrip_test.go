@@ -62,42 +62,73 @@ func randomValue(rng *rand.Rand, depth int) any {
 	}
 }
 
-// randomDocument is any document that could be written; not all are valid.
+// randomDocument is any document that could be written, with every field of
+// the schema now and then; not all are valid.
 func randomDocument(rng *rand.Rand) *Document {
-	d := &Document{
-		Kind: lifecycle.Kinds()[rng.IntN(4)], Name: randomText(rng), Project: randomText(rng),
-		Labels: randomTexts(rng), Annotations: randomTexts(rng), Env: randomTexts(rng),
-		Priority: Priority(rng.IntN(1001)), Image: randomText(rng), Workdir: randomText(rng),
-		Workers: rng.IntN(3), Framework: randomText(rng),
-		MaxDuration: Duration(rng.Int64N(maxInt64) >> rng.IntN(63)), TTLAfterEnd: Duration(rng.IntN(2)),
-	}
-	switch rng.IntN(3) {
-	case 0:
-		d.Command = ShellCommand("x" + randomText(rng))
-	case 1:
-		d.Command = Command{Argv: []string{randomText(rng), randomText(rng)}}
-	}
-	if rng.IntN(2) == 0 {
-		d.Args = []string{randomText(rng)}
-		d.Preemptible = new(bool)
-		d.Retry = Retry{Limit: rng.IntN(5), Backoff: Duration(rng.Int64N(1e12)), System: new(int)}
-	}
-	if rng.IntN(2) == 0 {
-		d.Array = &Array{Completions: rng.IntN(3), Parallelism: rng.IntN(2)}
-	}
-	if rng.IntN(2) == 0 {
-		d.Resources = Resources{CPU: Quantity(rng.IntN(5000)), Memory: Quantity(rng.Int64N(maxInt64)), GPU: GPU{rng.IntN(3), randomText(rng)}}
-	}
-	for range rng.IntN(4) {
-		if d.Parameters == nil {
-			d.Parameters = Parameters{}
-		}
-		d.Parameters[randomText(rng)] = randomValue(rng, 3)
-	}
+	d := new(Document)
+	randomFields(rng, root, reflect.ValueOf(d).Elem())
+	d.Kind = lifecycle.Kinds()[rng.IntN(4)]
 	if rng.IntN(2) == 0 {
 		d.Defaults()
 	}
 	return d
+}
+
+func randomFields(rng *rand.Rand, f *field, v reflect.Value) {
+	for _, c := range f.fields {
+		fv := v.Field(c.index)
+		if rng.IntN(3) > 0 {
+			continue
+		}
+		if c.pointer {
+			fv.Set(reflect.New(c.typ))
+			fv = fv.Elem()
+		}
+		randomField(rng, c, fv)
+	}
+}
+
+func randomField(rng *rand.Rand, f *field, v reflect.Value) {
+	switch f.kind {
+	case fieldText:
+		v.SetString(randomText(rng))
+	case fieldInt:
+		v.SetInt(rng.Int64N(4))
+	case fieldBool:
+		v.SetBool(rng.IntN(2) == 0)
+	case fieldTexts:
+		v.Set(reflect.ValueOf([]string{randomText(rng), randomText(rng)}[:1+rng.IntN(2)]))
+	case fieldInts:
+		v.Set(reflect.ValueOf([]int{rng.IntN(300), -rng.IntN(3)}[:1+rng.IntN(2)]))
+	case fieldTextMap:
+		v.Set(reflect.ValueOf(randomTexts(rng)))
+	case fieldParameters:
+		p := Parameters{randomText(rng): randomValue(rng, 3)}
+		for range rng.IntN(3) {
+			p[randomText(rng)] = randomValue(rng, 3)
+		}
+		v.Set(reflect.ValueOf(p))
+	case fieldObject:
+		randomFields(rng, f, v)
+	case fieldList:
+		n := 1 + rng.IntN(3)
+		v.Set(reflect.MakeSlice(f.typ, n, n))
+		for i := range n {
+			randomFields(rng, f.item, v.Index(i))
+		}
+	case fieldScalar:
+		switch s := v.Addr().Interface().(type) {
+		case *Command:
+			*s = ShellCommand("x" + randomText(rng))
+			if rng.IntN(2) == 0 {
+				*s = Command{Argv: []string{randomText(rng), randomText(rng)}}
+			}
+		case *Priority:
+			*s = Priority(rng.IntN(1001))
+		default:
+			v.SetInt(rng.Int64N(maxInt64) >> rng.IntN(63))
+		}
+	}
 }
 
 func TestDocumentsComeBackFromTheirText(t *testing.T) {
@@ -164,22 +195,36 @@ func TestCloneSharesNothing(t *testing.T) {
 		if !c.Equal(d) {
 			t.Fatalf("seed %d: not equal", seed)
 		}
-		for _, m := range []map[string]string{c.Labels, c.Annotations, c.Env} {
-			if m != nil {
-				m["x"] = "changed"
-			}
-		}
-		if len(c.Command.Argv) > 0 {
-			c.Command.Argv[len(c.Command.Argv)-1] = "changed"
-		}
-		if c.Array != nil {
-			c.Array.Completions += 7
-		}
-		if c.Preemptible != nil {
-			*c.Preemptible = !*c.Preemptible
-		}
+		scribble(reflect.ValueOf(c).Elem())
 		if !bytes.Equal(before, YAML(d)) {
 			t.Fatalf("seed %d: the original changed", seed)
+		}
+	}
+}
+
+// scribble overwrites everything that can be reached from v, but for values
+// inside Parameters.
+func scribble(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			scribble(v.Elem())
+			v.Elem().SetZero()
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				scribble(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			scribble(v.Index(i))
+			v.Index(i).SetZero()
+		}
+	case reflect.Map:
+		if !v.IsNil() {
+			v.SetMapIndex(reflect.ValueOf("scribbled"), reflect.Zero(v.Type().Elem()))
 		}
 	}
 }
@@ -208,7 +253,11 @@ func TestParametersWrittenInGoAreKept(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"command: ls\n", `{"command":["a","b"],"resources":{"gpu":{"count":1}}}`, "{command: ls}", "env: &a {A: 1}\nlabels: *a\n",
-		"command: |\n  a\n  b\nparameters:\n  x: [1, {y: 2.5}]\n", "? a\n: b\n", "---\ncommand: 'a'\n...\n", "a: \"\\u00e9\\x41\"\n", "\tx", "- - - a", "%YAML 1.2\n---\na: b",
+		"command: |\n  a\n  b\nparameters:\n  x: [1, {y: 2.5}]\n", "? a\n: b\n", "---\ncommand: 'a'\n...\n", "a: \"\\u00e9\\x41\"\n", "\tx",
+		"secrets: [a, {name: b, env: B}]\nports: [80, {port: 81, name: x}]\nimage: i\n", "volumes:\n- path: /a\n  temporary: 4Gi\n- {path: /b, config: {f: \"1\\n2\\n\"}}\n",
+		"retry: {rules: [{exitCodes: [42], action: retryFree}, {reasons: [OutOfMemory], action: fail}]}\n", "array: {grid: {lr: [0.1, 1e-3], m: [{a: 1}]}}\ncommand: ls\n",
+		"integrations:\n- git: {repo: a/b, ssh: false}\n- pip:\n    packages: [x]\n", `{"kind":"inference","replicas":0,"autoscale":{"max":2,"concurrency":1},"probe":{"path":"/"},"update":{"maxSurge":0}}`,
+		"publish: {model: out, serve: {command: ls, port: 80, resources: {cpu: 0}}}\nmaster: {resources: {gpu: 1}}\n", "- - - a", "%YAML 1.2\n---\na: b",
 	} {
 		f.Add([]byte(s))
 	}

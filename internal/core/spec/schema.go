@@ -3,7 +3,11 @@ package spec
 import (
 	"fmt"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
 // fieldKind is how a field is read and written.
@@ -14,9 +18,11 @@ const (
 	fieldInt
 	fieldBool
 	fieldTexts
+	fieldInts
 	fieldTextMap
 	fieldParameters
 	fieldObject
+	fieldList // of objects
 	fieldScalar
 )
 
@@ -27,11 +33,18 @@ type field struct {
 	index      int  // in the struct around it
 	pointer    bool // nil: absent
 	bit        uint64
+	bits       uint64 // bit and those of the fields below
 	doc        string
 	example    string
 	enum       []string
-	only       string
-	short      *field // what a bare number stands for
+	form       string
+	check      func(s string) (problem, hint string) // of form; nil: none
+	only       []string
+	short      *field // of an object: what a bare number or text stands for
+	item       *field // of a list of objects
+	element    bool   // is the item of parent
+	flat       bool   // a copy of the Go value shares nothing
+	parent     *field
 	required   bool
 
 	fallback     reflect.Value // of the default tag; invalid: none
@@ -39,7 +52,8 @@ type field struct {
 	lower, upper int64 // bounds, in the Go value's own unit
 	lowest       string
 	highest      string
-	fields       []*field
+	fields       []*field // of a list: its item's
+	filled       []*field // those with defaults in or below them
 	names        []string
 	byName       map[string]*field
 	typ          reflect.Type
@@ -66,32 +80,88 @@ func (f *field) children(bit *uint64) {
 		}
 		name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
 		c := &field{
-			name: name, path: join(f.path, name), index: i, typ: sf.Type,
-			doc: sf.Tag.Get("doc"), example: sf.Tag.Get("example"), only: sf.Tag.Get("only"),
+			name: name, path: join(f.path, name), parent: f, index: i, typ: sf.Type,
+			doc: sf.Tag.Get("doc"), example: sf.Tag.Get("example"), form: sf.Tag.Get("form"),
 			required: sf.Tag.Get("required") == "true",
+			enum:     words(sf.Tag.Get("enum")), only: words(sf.Tag.Get("only")),
 		}
 		if c.typ.Kind() == reflect.Pointer {
 			c.pointer, c.typ = true, c.typ.Elem()
 		}
-		if words := sf.Tag.Get("enum"); words != "" {
-			c.enum = strings.Split(words, ",")
+		if c.check = forms[c.form]; c.check == nil && c.form != "" {
+			panic("spec: no form " + c.form) // an error in the tags, seen by every test
 		}
 		c.kind = kindOf(c.typ)
-		if c.kind == fieldObject {
+		switch c.kind {
+		case fieldObject:
 			c.children(bit)
 			c.short = c.byName[sf.Tag.Get("short")]
+		case fieldList:
+			c.items(sf.Tag.Get("short"))
 		}
 		c.lowest, c.lower = c.bound(sf.Tag.Get("min"), -maxInt64)
 		c.highest, c.upper = c.bound(sf.Tag.Get("max"), maxInt64)
-		if text, ok := sf.Tag.Lookup("default"); ok {
-			c.fallbackText, c.fallback = text, c.value(text)
-			if !c.pointer && c.kind != fieldText && !c.fallback.IsZero() {
-				c.bit, *bit = *bit, *bit<<1
-			}
-		}
+		c.fall(sf.Tag, bit)
+		c.flat = !c.pointer && (c.kind <= fieldBool || c.kind == fieldScalar && c.typ.Kind() != reflect.Struct)
 		f.fields, f.names = append(f.fields, c), append(f.names, name)
 		f.byName[name] = c
+		for _, below := range c.filled {
+			c.bits |= below.bits
+		}
+		c.bits |= c.bit
+		if c.fallback.IsValid() || len(c.filled) > 0 {
+			f.filled = append(f.filled, c)
+		}
 	}
+}
+
+func words(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}
+
+// fall reads the default tag.
+func (f *field) fall(tag reflect.StructTag, bit *uint64) {
+	text, ok := tag.Lookup("default")
+	if !ok {
+		return
+	}
+	if bit == nil {
+		panic("spec: " + f.path + " has a default inside a list") // an error in the tags, seen by every test
+	}
+	f.fallbackText, f.fallback = text, f.value(text)
+	if !f.pointer && f.kind != fieldText && !f.fallback.IsZero() {
+		f.bit, *bit = *bit, *bit<<1
+	}
+}
+
+// items makes the schema of a list's items, whose path is the list's own.
+func (f *field) items(short string) {
+	f.item = &field{path: f.path, kind: fieldObject, typ: f.typ.Elem(), parent: f, element: true}
+	f.item.children(nil)
+	f.item.short = f.item.byName[short]
+	f.fields, f.names, f.byName = f.item.fields, f.item.names, f.item.byName
+}
+
+// at is f's path in a document: indexes are those of the lists around f,
+// outermost first.
+func (f *field) at(indexes []int) string {
+	last := len(indexes) - 1
+	switch {
+	case last < 0:
+		return f.path
+	case f.element:
+		return f.parent.at(indexes[:last]) + "[" + strconv.Itoa(indexes[last]) + "]"
+	default:
+		return join(f.parent.at(indexes), f.name)
+	}
+}
+
+// isFor reports whether the field makes sense for a kind of workload.
+func (f *field) isFor(kind lifecycle.Kind) bool {
+	return len(f.only) == 0 || slices.Contains(f.only, string(kind))
 }
 
 func kindOf(t reflect.Type) fieldKind {
@@ -109,6 +179,12 @@ func kindOf(t reflect.Type) fieldKind {
 	case reflect.Bool:
 		return fieldBool
 	case reflect.Slice:
+		switch t.Elem().Kind() {
+		case reflect.Struct:
+			return fieldList
+		case reflect.Int:
+			return fieldInts
+		}
 		return fieldTexts
 	case reflect.Map:
 		return fieldTextMap
@@ -134,6 +210,10 @@ func (f *field) value(text string) reflect.Value {
 func (f *field) bound(text string, none int64) (string, int64) {
 	if text == "" {
 		return "", none
+	}
+	if f.kind == fieldInts {
+		n, _ := integer(text)
+		return text, int64(n)
 	}
 	return text, f.value(text).Int()
 }

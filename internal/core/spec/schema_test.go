@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,6 +23,9 @@ func TestEveryFieldIsExplained(t *testing.T) {
 		}
 		if f.name == "" {
 			t.Errorf("a field without a json tag below %q", f.path)
+		}
+		if f.required && f.kind != fieldInt && f.example == "" && len(f.enum) == 0 {
+			t.Errorf("%s: nothing to suggest to whoever leaves it out", f.path)
 		}
 	})
 }
@@ -58,7 +62,8 @@ func TestExplainSuggests(t *testing.T) {
 	t.Parallel()
 	for path, hint := range map[string]string{
 		"resources.gpuu": "did you mean resources.gpu?", "gpu": "did you mean resources.gpu?", "nmae": "did you mean name?",
-		"name.x": "name has no fields; it is a string", "qqqqqqq": "",
+		"name.x": "name has no fields; it is a string", "qqqqqqq": "", "volumes.hostpath": "did you mean volumes.hostPath?",
+		"volumes[1].paht": "did you mean volumes.path?", "exitCodes": "did you mean retry.rules.exitCodes?",
 	} {
 		var e FieldError
 		if _, err := Explain(path); !errors.As(err, &e) || e.Hint != hint {
@@ -75,35 +80,14 @@ func TestDefaults(t *testing.T) {
 			d.GracePeriod.String() != "30s" || d.Retry.Backoff.String() != "10s" || d.Retry.MaxBackoff.String() != "6m" || *d.Retry.System != 3 {
 			t.Errorf("%s: %s", kind, YAML(d))
 		}
+		if (d.Update.MaxSurge != nil) != (kind == lifecycle.Inference) || (d.Replicas != nil) != (kind == lifecycle.Inference) || (d.Restart == "always") != (kind == lifecycle.Workspace) {
+			t.Errorf("%s: what is for other kinds: %s", kind, YAML(d))
+		}
 		if (d.Framework == "env") != (kind == lifecycle.Distributed) {
 			t.Errorf("%s: framework %q", kind, d.Framework)
 		}
 		if again := WithDefaults(d); !reflect.DeepEqual(again, d) {
 			t.Errorf("%s: twice is not once: %s", kind, YAML(again))
-		}
-	}
-}
-
-func TestTasks(t *testing.T) {
-	t.Parallel()
-	for text, c := range map[string]struct {
-		roles string
-		gang  bool
-		gpus  int
-	}{
-		"kind: training\nresources: {gpu: 2}":                          {"task", false, 2},
-		"array: {completions: 3, parallelism: 2}\nresources: {gpu: 1}": {"task task task", false, 3},
-		"kind: distributed\nworkers: 3\nresources: {gpu: 8}":           {"master worker worker", true, 24},
-		"kind: workspace":                      {"task", false, 0},
-		"kind: inference\nresources: {gpu: 1}": {"replica", false, 1},
-	} {
-		d := mustParse(t, text)
-		var roles []string
-		for i := range d.Size() {
-			roles = append(roles, d.Role(i))
-		}
-		if strings.Join(roles, " ") != c.roles || d.Gang() != c.gang || d.TotalGPUs() != c.gpus {
-			t.Errorf("%q: %v %v %d", text, roles, d.Gang(), d.TotalGPUs())
 		}
 	}
 }
@@ -139,6 +123,94 @@ func TestNearest(t *testing.T) {
 	for word, want := range map[string]string{"gpuu": "gpu", "memroy": "memory", "mem": "memory", "Memory": "memory", "x": "", "banana": ""} {
 		if got := nearest(word, []string{"cpu", "memory", "gpu"}); got != want {
 			t.Errorf("%s: %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestListsAreExplainedWithoutAnIndex(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"volumes": "list of maps", "secrets": "list of strings or maps", "ports": "list of integers or maps",
+		"volumes.hostPath": "string", "volumes.temporary": "quantity or map", "volumes.temporary.size": "quantity",
+		"retry.rules.exitCodes": "list of integers", "integrations.git.repo": "string", "volumes[3].path": "string",
+		"array.grid": "map of anything", "publish.serve.resources.gpu": "integer or map",
+	} {
+		if topic, err := Explain(path); err != nil || topic.Type != want {
+			t.Errorf("%s: %q %v", path, topic.Type, err)
+		}
+	}
+	topic, err := Explain("publish")
+	if err != nil || !strings.Contains(topic.Text(), "kind training or distributed") {
+		t.Errorf("%s %v", topic.Text(), err)
+	}
+}
+
+// TestExamplesCanBeWritten reads every example and every default the way a
+// document's own value would be read.
+func TestExamplesCanBeWritten(t *testing.T) {
+	t.Parallel()
+	root.walk(func(f *field) {
+		for _, text := range []string{f.example, f.fallbackText} {
+			if text == "" {
+				continue
+			}
+			n, _, err := readTree([]byte("value: " + text + "\n"))
+			if err != nil {
+				t.Errorf("%s: %v", f.path, err)
+				continue
+			}
+			d := decoder{doc: new(Document), top: root}
+			v := reflect.New(f.typ).Elem()
+			d.value(f, &n.items[0], v)
+			checks := validator{doc: new(Document), kind: lifecycle.Training}
+			checks.field(f, v)
+			if len(d.errs) > 0 || len(checks.errs) > 0 {
+				t.Errorf("%s: %s: %v %v", f.path, text, d.errs, checks.errs)
+			}
+		}
+	})
+}
+
+func TestJSONSchemaOfLists(t *testing.T) {
+	t.Parallel()
+	raw, err := json.Marshal(JSONSchema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"properties.ports.items.oneOf.0.type":                                        `"integer"`,
+		"properties.ports.items.oneOf.0.maximum":                                     `65535`,
+		"properties.secrets.items.oneOf.0.type":                                      `"string"`,
+		"properties.secrets.items.oneOf.1.required":                                  `["name"]`,
+		"properties.volumes.type":                                                    `"array"`,
+		"properties.volumes.items.properties.path.type":                              `"string"`,
+		"properties.volumes.items.additionalProperties":                              `false`,
+		"properties.retry.properties.rules.items.properties.exitCodes.items.maximum": `255`,
+		"properties.retry.properties.rules.items.properties.exitCodes.examples":      `[[42,137]]`,
+		"properties.retry.properties.rules.items.properties.reasons.items.enum.1":    `"OutOfMemory"`,
+		"properties.array.properties.grid.examples.0.seed":                           `[1,2,3]`,
+		"properties.runAs.properties.user.maximum":                                   `4294967294`,
+	} {
+		var at any
+		if err := json.Unmarshal(raw, &at); err != nil {
+			t.Fatal(err)
+		}
+		for name := range strings.SplitSeq(path, ".") {
+			switch in := at.(type) {
+			case map[string]any:
+				at = in[name]
+			case []any:
+				i, err := strconv.Atoi(name)
+				if err != nil || i >= len(in) {
+					t.Fatalf("%s: no %s", path, name)
+				}
+				at = in[i]
+			default:
+				at = nil
+			}
+		}
+		if got, err := json.Marshal(at); err != nil || string(got) != want && string(got) != strings.Replace(want, "4294967294", "4.294967294e+09", 1) {
+			t.Errorf("%s: %s, want %s %v", path, got, want, err)
 		}
 	}
 }

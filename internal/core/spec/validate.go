@@ -15,7 +15,9 @@ const (
 	maxName   = 52
 	maxPrefix = maxName - 7
 	// maxArgument is Linux's limit for one argument or variable, in bytes.
-	maxArgument    = 128<<10 - 1
+	maxArgument = 128<<10 - 1
+	// maxText is the longest name of anything, in bytes: that of a file.
+	maxText        = 4095
 	maxLabels      = 64
 	maxAnnotations = 256 << 10
 )
@@ -28,61 +30,147 @@ func Validate(d *Document) Errors {
 		v.kind = lifecycle.Training
 	}
 	v.schema(root, reflect.ValueOf(d).Elem())
-	v.name("name", d.Name)
-	v.name("namePrefix", d.NamePrefix)
 	switch {
 	case d.Name != "" && d.NamePrefix != "":
 		v.fail("namePrefix", d.NamePrefix, "cannot stand beside name", "remove one of the two")
 	case len(d.NamePrefix) > maxPrefix:
 		v.fail("namePrefix", d.NamePrefix, fmt.Sprintf("is longer than %d characters", maxPrefix), "shorten it: '-' and six characters follow")
 	}
-	v.name("project", d.Project)
 	v.labels()
 	v.command()
-	v.environment()
-	v.consistent()
+	v.container()
+	v.integrations()
+	v.tasks()
+	v.service()
+	v.retry()
 	return v.errs
 }
 
 type validator struct {
-	doc  *Document
-	kind lifecycle.Kind
-	errs Errors
+	doc     *Document
+	kind    lifecycle.Kind
+	indexes []int // in the lists around what is being checked
+	errs    Errors
 }
 
 func (v *validator) fail(path, value, problem, hint string, allowed ...string) {
 	v.errs.add(FieldError{Path: path, Value: value, Problem: problem, Hint: hint, Allowed: allowed})
 }
 
-// schema checks what the struct tags say: words, bounds, kinds.
+// schema checks what the struct tags say: words, bounds, forms, kinds and what
+// must be there.
 func (v *validator) schema(f *field, value reflect.Value) {
 	for _, c := range f.fields {
 		fv := value.Field(c.index)
-		if c.pointer {
-			if fv.IsNil() {
-				continue
-			}
+		switch {
+		case c.pointer && fv.IsNil():
+			continue
+		case c.pointer:
 			fv = fv.Elem()
-		}
-		if c.only != "" && c.only != string(v.kind) && (c.pointer || !fv.IsZero()) {
-			v.fail(c.path, "", fmt.Sprintf("is for kind %s; this is %s", c.only, shorten(string(v.kind))), "remove it, or write kind: "+c.only)
+		case fv.IsZero():
+			if c.required {
+				v.missing(c)
+			}
 			continue
 		}
-		switch c.kind {
-		case fieldObject:
-			v.schema(c, fv)
-		case fieldText:
-			v.word(c, fv.String())
-		case fieldInt, fieldScalar:
-			v.bounds(c, fv)
+		if !c.isFor(v.kind) {
+			v.fail(c.at(v.indexes), "", fmt.Sprintf("is for kind %s; this is %s", strings.Join(c.only, " or "), shorten(string(v.kind))), "remove it, or write kind: "+c.only[0])
+			continue
 		}
+		v.field(c, fv)
 	}
 }
 
-func (v *validator) word(f *field, s string) {
-	if len(f.enum) == 0 || s == "" || slices.Contains(f.enum, s) {
+func (v *validator) field(c *field, fv reflect.Value) {
+	switch c.kind {
+	case fieldObject:
+		v.schema(c, fv)
+	case fieldList:
+		v.indexes = append(v.indexes, 0)
+		for i := range fv.Len() {
+			v.indexes[len(v.indexes)-1] = i
+			v.schema(c.item, fv.Index(i))
+		}
+		v.indexes = v.indexes[:len(v.indexes)-1]
+	case fieldText:
+		v.judged(c, -1, fv.String(), maxText)
+	case fieldTexts:
+		for i := range fv.Len() {
+			v.judged(c, i, fv.Index(i).String(), maxArgument)
+		}
+		if c.required && fv.Len() == 0 {
+			v.missing(c)
+		}
+	case fieldTextMap:
+		if c.form == formVariable {
+			v.variables(c.at(v.indexes), fv.Interface().(map[string]string))
+		}
+	case fieldParameters:
+		if _, ok := mapNode(fv.Interface().(Parameters)); !ok {
+			e := errParameters
+			e.Path = c.at(v.indexes)
+			v.errs.add(e)
+		}
+	case fieldInts:
+		for i := range fv.Len() {
+			v.bounds(c, i, fv.Index(i))
+		}
+	case fieldInt:
+		v.bounds(c, -1, fv)
+	case fieldScalar:
+		if c.typ == commandType {
+			v.program(c.at(v.indexes), fv.Interface().(Command))
+			return
+		}
+		v.bounds(c, -1, fv)
+	}
+}
+
+var commandType = reflect.TypeFor[Command]()
+
+// item is the path of f, or of its item where i is not negative.
+func (v *validator) item(f *field, i int) string {
+	path := f.at(v.indexes)
+	if i >= 0 {
+		path += "[" + strconv.Itoa(i) + "]"
+	}
+	return path
+}
+
+func (v *validator) missing(f *field) {
+	path := f.at(v.indexes)
+	switch {
+	case f.kind == fieldInt:
+		v.fail(path, "", "is missing or 0", fmt.Sprintf("write a value from %s to %s", f.lowest, f.highest))
+	case len(f.enum) > 0:
+		v.fail(path, "", "is missing", "write one of "+strings.Join(f.enum, ", "), f.enum...)
+	default:
+		v.fail(path, "", "is missing", fmt.Sprintf("add it, such as: %s: %s", f.name, f.example))
+	}
+}
+
+// judged checks a text, or the item i of a list of texts.
+func (v *validator) judged(f *field, i int, s string, most int) {
+	if s == "" && i < 0 { // absent
 		return
 	}
+	if len(f.enum) > 0 && !slices.Contains(f.enum, s) {
+		v.unknown(f, i, s)
+		return
+	}
+	problem, hint := "", ""
+	if f.check != nil {
+		problem, hint = f.check(s)
+	}
+	if problem == "" {
+		problem, hint = unfit(s, most)
+	}
+	if problem != "" {
+		v.fail(v.item(f, i), s, problem, hint)
+	}
+}
+
+func (v *validator) unknown(f *field, i int, s string) {
 	hint := ""
 	if near := nearest(s, f.enum); near != "" {
 		hint = didYouMean(near)
@@ -90,15 +178,12 @@ func (v *validator) word(f *field, s string) {
 	if f.path == "kind" && s == string(lifecycle.External) {
 		hint = "pods that someone else made are found, not submitted; allowed: " + strings.Join(f.enum, ", ")
 	}
-	v.fail(f.path, s, fmt.Sprintf("%q is not known", shorten(s)), hint, f.enum...)
+	v.fail(v.item(f, i), s, fmt.Sprintf("%q is not known", shorten(s)), hint, f.enum...)
 }
 
-func (v *validator) bounds(f *field, fv reflect.Value) {
-	if !fv.CanInt() {
-		return
-	}
+func (v *validator) bounds(f *field, i int, fv reflect.Value) {
 	n := fv.Int()
-	if n == 0 && !f.required || n >= f.lower && n <= f.upper {
+	if n == 0 && i < 0 && f.lower > 0 || n >= f.lower && n <= f.upper { // a zero of an optional field is absent
 		return
 	}
 	text := strconv.FormatInt(n, 10)
@@ -107,31 +192,10 @@ func (v *validator) bounds(f *field, fv reflect.Value) {
 	}
 	switch {
 	case f.highest == "":
-		v.fail(f.path, text, text+" is less than "+f.lowest, "write at least "+f.lowest)
+		v.fail(v.item(f, i), text, text+" is less than "+f.lowest, "write at least "+f.lowest)
 	default:
-		v.fail(f.path, text, fmt.Sprintf("%s is outside %s to %s", text, f.lowest, f.highest), fmt.Sprintf("write a value from %s to %s", f.lowest, f.highest))
+		v.fail(v.item(f, i), text, fmt.Sprintf("%s is outside %s to %s", text, f.lowest, f.highest), fmt.Sprintf("write a value from %s to %s", f.lowest, f.highest))
 	}
-}
-
-func (v *validator) name(path, s string) {
-	const rule = "use lower-case letters, digits and '-', beginning and ending with a letter or digit, at most 52 characters"
-	switch {
-	case s == "":
-	case len(s) > maxName:
-		v.fail(path, s, fmt.Sprintf("has %d characters, more than %d", len([]rune(s)), maxName), rule)
-	case !label(s):
-		v.fail(path, s, fmt.Sprintf("%q is not a name", shorten(s)), rule)
-	}
-}
-
-func label(s string) bool {
-	for i := range len(s) {
-		edge := i == 0 || i == len(s)-1
-		if c := s[i]; !(c >= 'a' && c <= 'z' || digit(c) || c == '-' && !edge) {
-			return false
-		}
-	}
-	return true
 }
 
 func (v *validator) labels() {
@@ -174,80 +238,84 @@ func word(s, others string, most int) bool {
 	return true
 }
 
+// program checks what is to be executed.
+func (v *validator) program(path string, c Command) {
+	if len(c.Argv) > 0 && c.Argv[0] == "" {
+		v.fail(path, "", "names no program", "write the program first, such as: [python3, train.py]")
+	}
+	_, line := c.line()
+	for i, a := range c.Argv {
+		if problem, hint := unfit(a, maxArgument); problem != "" {
+			at := path
+			if !line {
+				at = fmt.Sprintf("%s[%d]", path, i)
+			}
+			v.fail(at, a, problem, hint)
+		}
+	}
+}
+
+// unfit says why no program can be given s; "" when one can.
+func unfit(s string, most int) (problem, hint string) {
+	switch {
+	case strings.IndexByte(s, 0) >= 0:
+		return "holds a NUL byte", "remove it; no program can be given one"
+	case len(s) > most:
+		return fmt.Sprintf("has %d bytes, more than %d", len(s), most), "put long text into a file"
+	}
+	return "", ""
+}
+
+func (v *validator) variables(path string, m map[string]string) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		at := join(path, shorten(k))
+		if problem, hint := variableForm(k); problem != "" {
+			v.fail(at, k, problem, hint)
+		}
+		if problem, hint := unfit(m[k], maxArgument-len(k)-1); problem != "" {
+			v.fail(at, m[k], problem, hint)
+		}
+	}
+}
+
+// command checks that there is one, and that arguments fit to it.
 func (v *validator) command() {
 	d := v.doc
-	if len(d.Command.Argv) == 0 && d.Image == "" {
+	line := func(c Command) bool { _, ok := c.line(); return ok }
+	const problem, hint = "cannot be appended to a command that is a line for the shell", "write command as a list, or put the arguments into the line"
+	if len(d.Command.Argv) == 0 && !v.image() && !v.launcherOnly() {
 		v.fail("command", "", "is missing", "write what to run, such as: command: python3 train.py")
 	}
-	if len(d.Command.Argv) > 0 && d.Command.Argv[0] == "" {
-		v.fail("command", "", "names no program", "write the program first, such as: [python3, train.py]")
+	if line(d.Command) && len(d.Args) > 0 {
+		v.fail("args", "", problem, hint)
 	}
-	for i, a := range d.Command.Argv {
-		path := fmt.Sprintf("command[%d]", i)
-		if _, ok := d.Command.line(); ok {
-			path = "command"
-		}
-		v.text(path, a, maxArgument)
-	}
-	for i, a := range d.Args {
-		v.text(fmt.Sprintf("args[%d]", i), a, maxArgument)
-	}
-	if _, ok := d.Command.line(); ok && len(d.Args) > 0 {
-		v.fail("args", "", "cannot be appended to a command that is a line for the shell", "write command as a list, or put the arguments into the line")
-	}
-	v.text("workdir", d.Workdir, 4095)
-	v.text("image", d.Image, 1024)
-	v.text("resources.gpu.type", d.Resources.GPU.Type, 256)
-	if strings.ContainsAny(d.Image, " \t\n") {
-		v.fail("image", d.Image, fmt.Sprintf("%q is not an image's name", shorten(d.Image)), "write it like ghcr.io/acme/train:1.4")
-	}
-}
-
-// text refuses what no program can be given.
-func (v *validator) text(path, s string, most int) {
-	switch {
-	case strings.ContainsRune(s, 0):
-		v.fail(path, s, "holds a NUL byte", "remove it; no program can be given one")
-	case len(s) > most:
-		v.fail(path, s, fmt.Sprintf("has %d bytes, more than %d", len(s), most), "put long text into a file")
-	}
-}
-
-func (v *validator) environment() {
-	for _, k := range slices.Sorted(maps.Keys(v.doc.Env)) {
-		path := join("env", shorten(k))
-		if !variable(k) {
-			v.fail(path, k, fmt.Sprintf("%q is not a variable's name", shorten(k)), "use letters, digits and '_', not beginning with a digit")
-		}
-		v.text(path, v.doc.Env[k], maxArgument-len(k)-1)
-	}
-	if _, ok := mapNode(v.doc.Parameters); !ok {
-		v.errs.add(errParameters)
-	}
-}
-
-func variable(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; !letter(c) && c != '_' && (i == 0 || !digit(c)) {
-			return false
+	if m := d.Master; m != nil && len(m.Args) > 0 {
+		if c := m.Command; line(c) || len(c.Argv) == 0 && line(d.Command) {
+			v.fail("master.args", "", problem, hint)
 		}
 	}
-	return s != ""
 }
 
-// consistent checks fields against each other.
-func (v *validator) consistent() {
+// launcherOnly reports whether an mpi launcher's own command is the only one
+// that is needed: the workers of mpi run the platform's.
+func (v *validator) launcherOnly() bool {
 	d := v.doc
-	if v.kind == lifecycle.Distributed && d.Workers == 0 {
-		v.fail("workers", "", "is missing", "write how many tasks the gang has, such as: workers: 2")
+	return v.kind == lifecycle.Distributed && d.Framework == mpi && d.Master != nil && len(d.Master.Command.Argv) > 0
+}
+
+// image reports whether the tasks run in containers.
+func (v *validator) image() bool { return v.doc.Image != "" || v.doc.Build != nil }
+
+// resources checks amounts that depend on each other, of tasks with an image
+// or without.
+func (v *validator) resources(path string, r *Resources, image bool) {
+	if r == nil {
+		return
 	}
-	if a := d.Array; a != nil && v.kind == lifecycle.Training && a.Parallelism > a.Completions && a.Completions > 0 {
-		v.fail("array.parallelism", strconv.Itoa(a.Parallelism), fmt.Sprintf("%d is more than the %d completions", a.Parallelism, a.Completions), "lower it, or leave it out to run as many as fit")
+	if r.GPU.Type != "" && r.GPU.Count == 0 {
+		v.fail(path+".gpu.count", "0", "is missing beside type", "write how many, such as: count: 1")
 	}
-	if g := d.Resources.GPU; g.Type != "" && g.Count == 0 {
-		v.fail("resources.gpu.count", "0", "is missing beside type", "write how many, such as: count: 1")
-	}
-	if r := d.Retry; r.MaxBackoff > 0 && r.Backoff > r.MaxBackoff {
-		v.fail("retry.backoff", r.Backoff.String(), fmt.Sprintf("%s is longer than maxBackoff, %s", r.Backoff, r.MaxBackoff), "raise retry.maxBackoff as well")
+	if r.SHM > 0 && !image {
+		v.fail(path+".shm", r.SHM.String(), needsImage, "write an image, or remove it: processes of the machine share its /dev/shm")
 	}
 }

@@ -1,0 +1,99 @@
+package core
+
+import (
+	"time"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// Course is what a workload has come to beside its phase.
+type Course struct {
+	Image  string       `json:"image,omitempty"`  // that was built for it; empty: the document's
+	Checks []CheckState `json:"checks,omitempty"` // of the present attempt
+	// Replicas is how many an inference workload wants; Edition the number of
+	// its document, from 0, which grows with every update.
+	Replicas int `json:"replicas,omitempty"`
+	Edition  int `json:"edition,omitempty"`
+	// ServicePort is where its one stable address listens; 0: it has none.
+	ServicePort int        `json:"servicePort,omitempty"`
+	RuleUses    []int      `json:"ruleUses,omitempty"` // how often each retry rule has tried again
+	Published   *Published `json:"published,omitempty"`
+	IdleSince   time.Time  `json:"idleSince,omitzero"` // since when none of its GPUs has done anything
+	// Warned is the end that DeadlineNear was last shown for.
+	Warned time.Time `json:"warned,omitzero"`
+	// AskAt is when the next check is asked again.
+	AskAt time.Time `json:"askAt,omitzero"`
+}
+
+// CheckVerdict is where an admission check stands.
+type CheckVerdict string
+
+// The verdicts.
+const (
+	CheckWaiting  CheckVerdict = "waiting" // nobody has begun to look
+	CheckAsked    CheckVerdict = "asked"   // it is under way
+	CheckApproved CheckVerdict = "approved"
+	CheckRejected CheckVerdict = "rejected"
+)
+
+// CheckState is one admission check of a workload.
+type CheckState struct {
+	Name     string        `json:"name"`
+	Type     string        `json:"type"`              // approval, webhook, budget
+	When     string        `json:"when"`              // queue, reservation
+	Users    []string      `json:"users,omitempty"`   // who may approve; empty: everyone
+	URL      string        `json:"url,omitempty"`     // of a webhook
+	Timeout  time.Duration `json:"timeout,omitempty"` // of one question
+	Deadline time.Time     `json:"deadline,omitzero"` // rejected by then
+	Verdict  CheckVerdict  `json:"verdict"`
+	Message  string        `json:"message,omitempty"`
+	By       string        `json:"by,omitempty"` // who decided: user:NAME, webhook, budget
+	At       time.Time     `json:"at,omitzero"`
+	Tries    int           `json:"tries,omitempty"` // questions that brought no decision
+	AskAt    time.Time     `json:"askAt,omitzero"`  // when it is asked again
+}
+
+// Published is what was made of the results.
+type Published struct {
+	Ref     string `json:"ref,omitempty"`
+	Digest  string `json:"digest,omitempty"`
+	Size    int64  `json:"sizeBytes,omitempty"`
+	Files   int    `json:"files,omitempty"`
+	Service string `json:"service,omitempty"` // name of the workload that serves it
+}
+
+// Secret is a value that tasks are given and nobody is shown.
+type Secret struct {
+	User string `json:"user"`
+	Name string `json:"name"` // unique of a user
+	Type string `json:"type"` // env, mounted, docker, ssh, git-ssh, sftp-ssh, s3, gcp, oci, databricks, hf
+	// Fields are not secret: the variable of env, the server and user of
+	// docker, the path of a mounted one.
+	Fields map[string]string `json:"fields,omitempty"`
+	// Everywhere gives it to every workload of its user, as mcli does.
+	Everywhere bool      `json:"everywhere,omitempty"`
+	Sealed     []byte    `json:"sealed"` // encrypted values; opened only for a task
+	CreatedAt  time.Time `json:"createdAt"`
+}
+
+// SecretID names a secret.
+type SecretID struct {
+	User, Name string
+}
+
+// Use is GPU time that one workload was charged in a span of time.
+type Use struct {
+	Workload   WorkloadID     `json:"workload"`
+	Name       string         `json:"name"`
+	Project    ProjectID      `json:"project"`
+	User       string         `json:"user"`
+	Kind       lifecycle.Kind `json:"kind"`
+	Attempt    int            `json:"attempt"`
+	Task       int            `json:"task"`
+	Node       NodeID         `json:"node"`
+	Device     string         `json:"device"`
+	Milli      int            `json:"milli"` // thousandths of the device
+	From       time.Time      `json:"from"`
+	To         time.Time      `json:"to"` // the end of the span, or now, while it is held
+	GPUSeconds float64        `json:"gpuSeconds"`
+}

@@ -1,0 +1,104 @@
+package spec
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// maxTasks is the number of tasks of the largest workload.
+const maxTasks = 100_000
+
+// tasks checks how many there are and in what they differ.
+func (v *validator) tasks() {
+	d := v.doc
+	if v.kind == lifecycle.Distributed {
+		if d.Workers == 0 {
+			v.fail("workers", "", "is missing", "write how many tasks the gang has, such as: workers: 2")
+		}
+		if d.Slots > 0 && d.Framework != mpi {
+			v.fail("slots", strconv.Itoa(d.Slots), "is for framework mpi", "remove it, or write framework: mpi")
+		}
+		if d.Master != nil {
+			v.resources("master.resources", d.Master.Resources, v.image())
+		}
+	}
+	if v.kind == lifecycle.Training && d.Array != nil {
+		v.array(d.Array)
+	}
+	if d.IdleLimit > 0 && d.Resources.GPU.Count == 0 && d.Needs(0).GPU.Count == 0 {
+		v.fail("idleLimit", d.IdleLimit.String(), "needs GPUs: it is about theirs being idle", "remove it, or write resources: {gpu: 1}")
+	}
+}
+
+func (v *validator) array(a *Array) {
+	total := a.Completions
+	if a.Grid != nil {
+		if !v.grid(a) {
+			return
+		}
+		total = a.cells()
+		if a.Completions > 0 && a.Completions != total {
+			v.fail("array.completions", strconv.Itoa(a.Completions), fmt.Sprintf("%d is not the %d combinations of grid", a.Completions, total), "leave it out; grid says how many there are")
+			return
+		}
+	}
+	if total == 0 {
+		v.fail("array.completions", "", "is missing", "write how many tasks there are, such as: completions: 20, or a grid")
+	}
+	if a.Parallelism > total && total > 0 {
+		v.fail("array.parallelism", strconv.Itoa(a.Parallelism), fmt.Sprintf("%d is more than the %d completions", a.Parallelism, total), "lower it, or leave it out to run as many as fit")
+	}
+}
+
+// grid reports whether its cells can be counted.
+func (v *validator) grid(a *Array) bool {
+	before := len(v.errs)
+	if len(a.Grid) == 0 {
+		v.fail("array.grid", "", "is empty", "write lists of values, such as: grid: {lr: [0.1, 0.01]}")
+	}
+	variables := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(a.Grid)) {
+		path := join("array.grid", shorten(name))
+		v.values(path, a.Grid[name])
+		key := Variable(name)
+		if !variable(key) {
+			v.fail(path, name, fmt.Sprintf("its variable would be %q, which is no variable's name", shorten(key)), "begin it with a letter or '_'")
+		}
+		if earlier, twice := variables[key]; twice {
+			v.fail(path, name, fmt.Sprintf("has the same variable as %s, %s", shorten(earlier), key), "rename one of the two")
+		}
+		variables[key] = name
+	}
+	if len(v.errs) > before {
+		return false
+	}
+	if n := a.cells(); n > maxTasks {
+		count := strconv.Itoa(n)
+		if n == tooManyCells {
+			count = "far too many"
+		}
+		v.fail("array.grid", count, fmt.Sprintf("has %s combinations, more than %d", count, maxTasks), "leave out values, or submit it in parts")
+		return false
+	}
+	return true
+}
+
+func (v *validator) values(path string, list any) {
+	n, ok := nodeOf(list)
+	switch {
+	case !ok: // said already
+	case n.kind != nodeList:
+		v.fail(path, n.text, n.found()+", expected a list of values", "write it as a list, such as: [0.1, 0.01]")
+	case len(n.items) == 0:
+		v.fail(path, "", "has no values", "write at least one, or remove it")
+	}
+	for i := range n.items {
+		if n.kind == nodeList && n.items[i].kind == nodeList {
+			v.fail(fmt.Sprintf("%s[%d]", path, i), "", "is a list", "write a text, number, true, false or a map; lists of values do not lie in each other")
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package spec
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// texts reads a list of strings. Numbers and booleans are taken as they are
+// written: an argument list may say 0.10 and mean it.
+func (d *decoder) texts(f *field, n *node, v reflect.Value) {
+	if n.kind != nodeList {
+		d.fail(n.pos, f.at(d.indexes), mismatch(n, "a list of strings"))
+		return
+	}
+	if len(n.items) == 0 {
+		return
+	}
+	list := make([]string, len(n.items))
+	for i := range n.items {
+		if !n.items[i].scalar() {
+			d.fail(n.items[i].pos, fmt.Sprintf("%s[%d]", f.at(d.indexes), i), mismatch(&n.items[i], "a string"))
+			continue
+		}
+		list[i] = n.items[i].text
+	}
+	v.Set(reflect.ValueOf(list))
+}
+
+func (d *decoder) ints(f *field, n *node, v reflect.Value) {
+	if n.kind != nodeList {
+		d.fail(n.pos, f.at(d.indexes), mismatch(n, "a list of whole numbers"))
+		return
+	}
+	if len(n.items) == 0 {
+		return
+	}
+	list := make([]int, len(n.items))
+	for i := range n.items {
+		number, ok := integer(n.items[i].text)
+		if n.items[i].kind != nodeNumber || !ok {
+			d.fail(n.items[i].pos, fmt.Sprintf("%s[%d]", f.at(d.indexes), i), mismatch(&n.items[i], "a whole number"))
+		}
+		list[i] = number
+	}
+	v.Set(reflect.ValueOf(list))
+}
+
+// list reads a list of objects. Items that cannot be read stay empty, so that
+// the others keep their places.
+func (d *decoder) list(f *field, n *node, v reflect.Value) {
+	if n.kind != nodeList {
+		e := mismatch(n, "a list")
+		switch {
+		case n.kind == nodeMap:
+			e.Hint = "begin each of its maps with '-'"
+		case f.item.short != nil && f.item.short.takesBare(n):
+			e.Hint = fmt.Sprintf("write it as a list: [%s]", shorten(n.text))
+		}
+		d.fail(n.pos, f.at(d.indexes), e)
+		return
+	}
+	if len(n.items) == 0 {
+		return
+	}
+	list := reflect.MakeSlice(f.typ, len(n.items), len(n.items))
+	d.indexes = append(d.indexes, 0)
+	for i := range n.items {
+		d.indexes[len(d.indexes)-1] = i
+		d.value(f.item, &n.items[i], list.Index(i))
+	}
+	d.indexes = d.indexes[:len(d.indexes)-1]
+	v.Set(list)
+}
+
+// takesBare reports whether n can stand for the map around f.
+func (f *field) takesBare(n *node) bool {
+	switch f.kind {
+	case fieldInt:
+		return n.kind == nodeNumber
+	case fieldText:
+		return n.kind == nodeText
+	default:
+		return n.kind == nodeNumber || n.kind == nodeText
+	}
+}
+
+// bareWords names what can stand for the map around f.
+func (f *field) bareWords() string {
+	switch f.kind {
+	case fieldInt:
+		return "a number"
+	case fieldText:
+		return "a text"
+	default:
+		return "a " + f.words()
+	}
+}

@@ -1,0 +1,65 @@
+package spec
+
+// Master is what differs for the first task of a gang.
+type Master struct {
+	Command   Command           `json:"command,omitempty" doc:"Instead of the workload's command."`
+	Args      []string          `json:"args,omitempty" doc:"Arguments appended to its command."`
+	Env       map[string]string `json:"env,omitempty" doc:"Variables on top of the workload's." form:"variable"`
+	Resources *Resources        `json:"resources,omitempty" doc:"Instead of the workload's resources. An mpi launcher by default takes one CPU and no GPU."`
+}
+
+// Autoscale changes the number of replicas with the requests that are under
+// way, as Knative's concurrency scaler does: replicas = ceil(requests / target).
+type Autoscale struct {
+	Min         int      `json:"min,omitempty" doc:"Fewest replicas; with 0 the first request brings one up and waits for it." min:"0" max:"1000"`
+	Max         int      `json:"max,omitempty" doc:"Most replicas." required:"true" min:"1" max:"1000"`
+	Concurrency int      `json:"concurrency,omitempty" doc:"Requests that one replica is to work on at once." required:"true" min:"1" max:"100000" example:"4"`
+	ScaleDown   Duration `json:"scaleDown,omitempty" doc:"For this long fewer replicas must have sufficed before one goes. By default 1m." min:"1s" example:"5m"`
+}
+
+// Probe says when a replica is ready.
+type Probe struct {
+	Path     string   `json:"path,omitempty" doc:"HTTP path that must answer 200 to 399. Without one the port must accept connections." example:"/healthz" form:"route"`
+	Port     int      `json:"port,omitempty" doc:"Port that is asked. By default the workload's first." min:"1" max:"65535"`
+	Period   Duration `json:"period,omitempty" doc:"How often it is asked. By default 2s." min:"10ms"`
+	Timeout  Duration `json:"timeout,omitempty" doc:"How long an answer may take. By default 1s." min:"1ms"`
+	Failures int      `json:"failures,omitempty" doc:"So many wrong answers in a row and it is not ready any more. By default 3." min:"1" max:"100"`
+}
+
+// Update says how replicas are replaced.
+type Update struct {
+	MaxSurge       *int `json:"maxSurge,omitempty" doc:"Replicas that may run beyond the wanted number meanwhile." default:"1" min:"0" max:"100"`
+	MaxUnavailable *int `json:"maxUnavailable,omitempty" doc:"Replicas that may be missing of the wanted number meanwhile." default:"0" min:"0" max:"100"`
+}
+
+// Check is one admission check.
+type Check struct {
+	Name     string   `json:"name,omitempty" doc:"A word for it, unique among the checks." required:"true" example:"legal" form:"name"`
+	Type     string   `json:"type,omitempty" doc:"A person's approval, or the answer of a web hook." enum:"approval,webhook" required:"true"`
+	When     string   `json:"when,omitempty" doc:"Before it is queued, or once its quota is reserved. By default queue." enum:"queue,reservation"`
+	Users    []string `json:"users,omitempty" doc:"Who may approve; by default everyone who may use the server."`
+	URL      string   `json:"url,omitempty" doc:"Where the question is posted, as JSON; the answer is {\"decision\": \"approve|reject|wait\", \"message\": …}." example:"http://127.0.0.1:9000/admit" form:"url"`
+	Timeout  Duration `json:"timeout,omitempty" doc:"How long the answer may take before it is asked again. By default 10s." min:"10ms"`
+	Deadline Duration `json:"deadline,omitempty" doc:"Without an approval by then it counts as rejected. By default there is no end." min:"1s"`
+}
+
+// Publish says what is made of the results.
+type Publish struct {
+	Model    string            `json:"model,omitempty" doc:"Directory that becomes an OCI artifact; relative to the workdir." required:"true" example:"out/model" form:"path"`
+	Target   string            `json:"target,omitempty" doc:"Name of the artifact. By default one below the server's --build-registry." example:"registry.acme.com/models/mnist:v1" form:"target"`
+	Metadata map[string]string `json:"metadata,omitempty" doc:"Annotations of the artifact."`
+	Secret   string            `json:"secret,omitempty" doc:"Secret of type docker that opens the target's registry. By default every one of the user's that fits." form:"name"`
+	Serve    *Serve            `json:"serve,omitempty" doc:"Deploys an inference workload that serves the model, whose directory it finds in $MODEL_DIR."`
+}
+
+// Serve is the inference workload that is made of a published model.
+type Serve struct {
+	Name      string            `json:"name,omitempty" doc:"Its name. By default the workload's with -serve." form:"name"`
+	Image     string            `json:"image,omitempty" doc:"Its image. By default it is a process of the machine." form:"image"`
+	Command   Command           `json:"command,omitempty" doc:"What serves." required:"true" example:"python3 serve.py"`
+	Env       map[string]string `json:"env,omitempty" doc:"Its variables." form:"variable"`
+	Resources *Resources        `json:"resources,omitempty" doc:"What each replica needs. By default one CPU."`
+	Replicas  int               `json:"replicas,omitempty" doc:"How many replicas. By default 1." min:"0" max:"1000"`
+	Port      int               `json:"port,omitempty" doc:"Port on which a replica listens." required:"true" example:"8000" min:"1" max:"65535"`
+	Probe     *Probe            `json:"probe,omitempty" doc:"When a replica is ready."`
+}

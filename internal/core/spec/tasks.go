@@ -1,0 +1,147 @@
+package spec
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+const mpi = "mpi"
+
+// Size is the number of tasks of one attempt: at least 1, but for an inference
+// workload of no replicas.
+func (d *Document) Size() int {
+	switch {
+	case d.launcher():
+		return max(1, d.Workers) + 1
+	case d.Kind == lifecycle.Distributed:
+		return max(1, d.Workers)
+	case d.Kind == lifecycle.Inference:
+		if d.Replicas == nil {
+			return 1
+		}
+		return max(0, *d.Replicas)
+	case d.Array != nil && d.Array.Grid != nil:
+		return max(1, d.Array.cells())
+	case d.Array != nil:
+		return max(1, d.Array.Completions)
+	default:
+		return 1
+	}
+}
+
+// launcher reports whether the first task runs beside the workers and not as
+// one of them.
+func (d *Document) launcher() bool {
+	return d.Kind == lifecycle.Distributed && d.Framework == mpi
+}
+
+// Role is the part that the task of that index plays: task, master, launcher,
+// worker or replica.
+func (d *Document) Role(index int) string {
+	switch {
+	case d.Kind == lifecycle.Inference:
+		return "replica"
+	case d.Kind != lifecycle.Distributed:
+		return "task"
+	case index > 0:
+		return "worker"
+	case d.Framework == mpi:
+		return "launcher"
+	default:
+		return "master"
+	}
+}
+
+// Gang reports whether the tasks run all together or not at all.
+func (d *Document) Gang() bool { return d.Kind == lifecycle.Distributed }
+
+// master is what differs for the task of that index; nil when nothing does.
+func (d *Document) master(index int) *Master {
+	if index == 0 && d.Kind == lifecycle.Distributed {
+		return d.Master
+	}
+	return nil
+}
+
+// Needs is what the task of that index needs.
+func (d *Document) Needs(index int) Resources {
+	if m := d.master(index); m != nil && m.Resources != nil {
+		return *m.Resources
+	}
+	if index == 0 && d.launcher() { // it starts the workers' processes and waits
+		return Resources{CPU: 1000}
+	}
+	return d.Resources
+}
+
+// TotalGPUs is the GPUs of all tasks together.
+func (d *Document) TotalGPUs() int {
+	n := d.Size()
+	if n == 0 {
+		return 0
+	}
+	return d.Needs(0).GPU.Count + (n-1)*d.Resources.GPU.Count // only the first ever differs
+}
+
+// SlotsOf is how many processes each worker takes: one for each of its GPUs
+// where the document does not say, at least one.
+func (d *Document) SlotsOf() int {
+	if d.Slots > 0 {
+		return d.Slots
+	}
+	return max(1, d.Resources.GPU.Count)
+}
+
+// CommandOf is the argument vector of the task of that index. It is nil for a
+// worker of mpi, where the platform runs its own, and may be nil where there
+// is an image, which has a command of its own; Args without a command are then
+// arguments of that. The result is not to be changed.
+func (d *Document) CommandOf(index int) (argv []string) {
+	command, args := d.Command.Argv, d.Args
+	if index > 0 && d.launcher() {
+		return nil
+	}
+	if m := d.master(index); m != nil {
+		switch {
+		case len(m.Command.Argv) > 0: // the workload's arguments are for its own command
+			command, args = m.Command.Argv, m.Args
+		case len(m.Args) > 0:
+			args = m.Args
+		}
+	}
+	switch {
+	case len(args) == 0:
+		return slices.Clip(command)
+	case len(command) == 0:
+		return slices.Clip(args)
+	}
+	return append(append(make([]string, 0, len(command)+len(args)), command...), args...)
+}
+
+// EnvOf is the variables that the document gives to the task of that index,
+// without those of a grid's cell. The result is not to be changed.
+func (d *Document) EnvOf(index int) map[string]string {
+	m := d.master(index)
+	if m == nil || len(m.Env) == 0 {
+		return d.Env
+	}
+	env := make(map[string]string, len(d.Env)+len(m.Env))
+	maps.Copy(env, d.Env)
+	maps.Copy(env, m.Env)
+	return env
+}
+
+// ParametersOf is the parameters of the task of that index: the document's,
+// with the values of a grid's cell on top. The result is not to be changed.
+func (d *Document) ParametersOf(index int) Parameters {
+	cell := d.Array.Cell(index)
+	if len(cell) == 0 {
+		return d.Parameters
+	}
+	all := make(Parameters, len(d.Parameters)+len(cell))
+	maps.Copy(all, d.Parameters)
+	maps.Copy(all, cell)
+	return all
+}
