@@ -75,6 +75,15 @@ type Store interface {
 	// Projects returns every project, by ID.
 	Projects(ctx context.Context) ([]core.Project, error)
 
+	// Secrets returns every secret, by User and Name.
+	Secrets(ctx context.Context) ([]core.Secret, error)
+
+	// Uses calls each with the GPU time that was charged between from and to,
+	// one call for each device of each task that held it in that time, in the
+	// order of workloads, attempts, tasks and devices. What is still held counts
+	// until now. A false of each ends it. Deleted workloads are there too.
+	Uses(ctx context.Context, q UseQuery, each func(core.Use) bool) error
+
 	// Remembered returns the workload that an idempotency key made, and the
 	// hash of the request that did; ErrNotFound.
 	Remembered(ctx context.Context, user, key string) (core.WorkloadID, string, error)
@@ -90,13 +99,16 @@ type Batch struct {
 	// Workloads are inserted (Version 1) or replaced: a stored version other
 	// than Version-1 fails the whole batch with ErrConflict, a name that
 	// another has with ErrExists. ID, Seq, Name, Project, Kind and User are
-	// fixed by version 1, changing one is an error; a changed Spec or CreatedAt
-	// is not looked at.
+	// fixed by version 1, changing one is an error; a changed Spec is looked at
+	// only where Edited names the workload, a changed CreatedAt never.
 	Workloads   []*core.Workload
-	Tasks       []*core.Task // inserted or replaced
+	Edited      []core.WorkloadID // of Workloads: their documents are replaced, labels too
+	Tasks       []*core.Task      // inserted or replaced
 	Transitions []core.Transition
-	Keys        []Key          // one that is remembered already: ErrExists
-	Projects    []core.Project // inserted or replaced
+	Keys        []Key           // one that is remembered already: ErrExists
+	Projects    []core.Project  // inserted or replaced
+	Secrets     []core.Secret   // inserted; one that exists: ErrExists
+	DropSecrets []core.SecretID // before Secrets are written; unknown ones are passed over
 	// ForgetKeysBefore drops idempotency keys older than this, before Keys are
 	// written; zero: none.
 	ForgetKeysBefore time.Time
@@ -138,6 +150,15 @@ type Query struct {
 	Deleted bool
 	Cursor  int64 // a Page.Next; 0: from the newest
 	Limit   int   // at most; 0: 100
+}
+
+// UseQuery selects charged time. Zero fields do not restrict.
+type UseQuery struct {
+	From, To time.Time // half open: [From, To)
+	Now      time.Time // until when what is still held counts
+	Project  core.ProjectID
+	User     string
+	Workload core.WorkloadID
 }
 
 // Page is a part of a listing.

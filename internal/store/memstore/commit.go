@@ -26,7 +26,8 @@ func (s *Store) Commit(ctx context.Context, term store.Term, b *store.Batch) (co
 	ws := make([]*core.Workload, len(b.Workloads))
 	for i, w := range b.Workloads {
 		ws[i] = keptWorkload(w)
-		if w.Version == 1 {
+		ws[i].Spec = nil // follows gives it what was written before
+		if w.Version == 1 || slices.Contains(b.Edited, w.ID) {
 			ws[i].Spec = w.Spec.Clone()
 		}
 	}
@@ -39,7 +40,7 @@ func (s *Store) Commit(ctx context.Context, term store.Term, b *store.Batch) (co
 		return 0, fmt.Errorf("commit: term %d is over, term %d is held by %q: %w", term, s.term, s.holder, store.ErrTermLost)
 	}
 	trial := trial{s: s, byID: map[core.WorkloadID]*core.Workload{}, byName: map[name]core.WorkloadID{}, seqs: map[int64]core.WorkloadID{}}
-	if err := errors.Join(trial.workloads(ws), s.freeSteps(b.Transitions), s.freeKeys(b)); err != nil {
+	if err := errors.Join(trial.workloads(ws), s.freeSteps(b.Transitions), s.freeKeys(b), s.freeSecrets(b)); err != nil {
 		return 0, fmt.Errorf("commit: %w", err)
 	}
 	s.write(b, ws)
@@ -56,10 +57,15 @@ func check(b *store.Batch) error {
 			return fmt.Errorf("workload %q: ID must be set, Seq (%d) and Version (%d) count from 1", w.ID, w.Seq, w.Version)
 		case !w.Phase.Known():
 			return fmt.Errorf("workload %s: Phase %q is none of lifecycle.Phases", w.ID, w.Phase)
-		case w.Version == 1 && w.Spec == nil:
-			return fmt.Errorf("workload %s: Spec is nil; the first version carries it", w.ID)
+		case w.Spec == nil && (w.Version == 1 || slices.Contains(b.Edited, w.ID)):
+			return fmt.Errorf("workload %s: Spec is nil; the first version and an edited one carry it", w.ID)
 		case math.IsNaN(w.GPUSeconds) || math.IsInf(w.GPUSeconds, 0):
 			return fmt.Errorf("workload %s: GPUSeconds is %g; it must be a number", w.ID, w.GPUSeconds)
+		}
+	}
+	for _, id := range b.Edited {
+		if !slices.ContainsFunc(b.Workloads, func(w *core.Workload) bool { return w.ID == id }) {
+			return fmt.Errorf("edited workload %q is not among the workloads of the batch; add its next version", id)
 		}
 	}
 	for i, t := range b.Tasks {
@@ -70,6 +76,11 @@ func check(b *store.Batch) error {
 	for i := range b.Projects {
 		if b.Projects[i].ID == "" {
 			return fmt.Errorf("project %d of the batch: it has no name", i)
+		}
+	}
+	for i := range b.Secrets {
+		if b.Secrets[i].Name == "" {
+			return fmt.Errorf("secret %d of the batch: it has no name", i)
 		}
 	}
 	for i := range b.Transitions {
@@ -103,7 +114,7 @@ func (t *trial) workloads(ws []*core.Workload) error {
 }
 
 // follows checks that w is the next version of what is stored, and gives it
-// the document that was written once.
+// the document that was written last.
 func (t *trial) follows(w *core.Workload) error {
 	old, ok := t.byID[w.ID]
 	if !ok {
@@ -128,7 +139,9 @@ func (t *trial) follows(w *core.Workload) error {
 		return fmt.Errorf("workload %s: its Seq, Project, Name, Kind and User were written once as %d, %q, %q, %q, %q; version %d says %d, %q, %q, %q, %q",
 			w.ID, old.Seq, old.Project, old.Name, old.Kind, old.User, w.Version, w.Seq, w.Project, w.Name, w.Kind, w.User)
 	}
-	w.Spec = old.Spec
+	if w.Spec == nil {
+		w.Spec = old.Spec
+	}
 	return nil
 }
 
@@ -179,6 +192,20 @@ func (s *Store) freeKeys(b *store.Batch) error {
 	return nil
 }
 
+func (s *Store) freeSecrets(b *store.Batch) error {
+	seen := map[core.SecretID]bool{}
+	for i := range b.Secrets {
+		id := core.SecretID{User: b.Secrets[i].User, Name: b.Secrets[i].Name}
+		_, taken := s.secrets[id]
+		taken = taken && !slices.Contains(b.DropSecrets, id)
+		if taken || seen[id] {
+			return fmt.Errorf("secret %q of user %q: %w", id.Name, id.User, store.ErrExists)
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
 // write applies a batch that trial has found good.
 func (s *Store) write(b *store.Batch, ws []*core.Workload) {
 	s.seq.Revision++
@@ -194,8 +221,13 @@ func (s *Store) write(b *store.Batch, ws []*core.Workload) {
 		s.putTask(keptTask(t))
 	}
 	for _, p := range b.Projects {
-		p.CreatedAt = kept(p.CreatedAt)
-		s.projects[p.ID] = p
+		s.projects[p.ID] = keptProject(p)
+	}
+	for _, id := range b.DropSecrets {
+		delete(s.secrets, id)
+	}
+	for _, k := range b.Secrets {
+		s.secrets[core.SecretID{User: k.User, Name: k.Name}] = keptSecret(k)
 	}
 	for _, t := range b.Transitions {
 		t.At = kept(t.At)

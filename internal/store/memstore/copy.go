@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -31,6 +32,14 @@ func keptList[T any](list []T) []T {
 	return slices.Clone(list)
 }
 
+// keptMap copies a map; an empty one becomes nil.
+func keptMap[K comparable, V any](m map[K]V) map[K]V {
+	if len(m) == 0 {
+		return nil
+	}
+	return maps.Clone(m)
+}
+
 // keptWorkload copies w but for its document, which is never changed.
 func keptWorkload(w *core.Workload) *core.Workload {
 	c := *w
@@ -45,15 +54,44 @@ func keptWorkload(w *core.Workload) *core.Workload {
 		a := &c.Attempts[i]
 		a.QueuedAt, a.StartedAt = kept(a.QueuedAt), kept(a.StartedAt)
 		a.RunningAt, a.EndedAt = kept(a.RunningAt), kept(a.EndedAt)
-		a.ExitCode, a.Culprit, a.Todo = keptPointer(a.ExitCode), keptPointer(a.Culprit), keptList(a.Todo)
+		a.ExitCode, a.Culprit = keptPointer(a.ExitCode), keptPointer(a.Culprit)
+		a.Todo = slices.Clone(a.Todo) // none is not the same as all
 	}
+	c.Course = keptCourse(w.Course)
 	return &c
+}
+
+func keptCourse(c core.Course) core.Course {
+	c.IdleSince, c.Warned, c.AskAt = kept(c.IdleSince), kept(c.Warned), kept(c.AskAt)
+	c.RuleUses, c.Published, c.Checks = keptList(c.RuleUses), keptPointer(c.Published), keptList(c.Checks)
+	for i := range c.Checks {
+		k := &c.Checks[i]
+		k.Deadline, k.At, k.AskAt, k.Users = kept(k.Deadline), kept(k.At), kept(k.AskAt), keptList(k.Users)
+	}
+	return c
+}
+
+func keptProject(p core.Project) core.Project {
+	p.CreatedAt = kept(p.CreatedAt)
+	p.Checks = keptList(p.Checks)
+	for i := range p.Checks {
+		p.Checks[i].Users = keptList(p.Checks[i].Users)
+	}
+	p.TimeLimit, p.IdleLimit = keptMap(p.TimeLimit), keptMap(p.IdleLimit)
+	return p
+}
+
+func keptSecret(k core.Secret) core.Secret {
+	k.CreatedAt = kept(k.CreatedAt)
+	k.Fields, k.Sealed = keptMap(k.Fields), keptList(k.Sealed)
+	return k
 }
 
 func keptTask(t *core.Task) core.Task {
 	c := *t
 	c.PlacedAt, c.StartedAt = kept(t.PlacedAt), kept(t.StartedAt)
 	c.EndedAt, c.RestartedAt = kept(t.EndedAt), kept(t.RestartedAt)
+	c.RestartAt, c.ReleasedAt = kept(t.RestartAt), kept(t.ReleasedAt)
 	c.ExitCode, c.Devices = keptPointer(t.ExitCode), keptList(t.Devices)
 	return c
 }
@@ -62,5 +100,6 @@ func keptTask(t *core.Task) core.Task {
 func shown(w *core.Workload) *core.Workload {
 	c := *w
 	c.Conditions, c.Attempts = slices.Clone(w.Conditions), slices.Clone(w.Attempts)
+	c.Checks, c.RuleUses = slices.Clone(w.Checks), slices.Clone(w.RuleUses)
 	return &c
 }

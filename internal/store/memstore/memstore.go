@@ -29,6 +29,7 @@ type Store struct {
 	steps    []core.Transition               // by Seq
 	stepsOf  map[core.WorkloadID][]core.Transition
 	projects map[core.ProjectID]core.Project
+	secrets  map[core.SecretID]core.Secret
 	keys     map[user]store.Key
 }
 
@@ -48,6 +49,7 @@ func New() *Store {
 		tasks:    map[core.WorkloadID][]core.Task{},
 		stepsOf:  map[core.WorkloadID][]core.Transition{},
 		projects: map[core.ProjectID]core.Project{},
+		secrets:  map[core.SecretID]core.Secret{},
 		keys:     map[user]store.Key{},
 	}
 }

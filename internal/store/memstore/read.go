@@ -202,9 +202,60 @@ func (s *Store) Projects(ctx context.Context) ([]core.Project, error) {
 	defer done()
 	var all []core.Project
 	for _, id := range slices.Sorted(maps.Keys(s.projects)) {
-		all = append(all, s.projects[id])
+		all = append(all, keptProject(s.projects[id]))
 	}
 	return all, nil
+}
+
+// Secrets implements store.Store.
+func (s *Store) Secrets(ctx context.Context) ([]core.Secret, error) {
+	done, err := s.reading(ctx, "reading the secrets")
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var all []core.Secret
+	for _, k := range s.secrets {
+		all = append(all, keptSecret(k))
+	}
+	slices.SortFunc(all, func(a, b core.Secret) int { return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Name, b.Name)) })
+	return all, nil
+}
+
+// Uses implements store.Store. It is collected before each is called, so that
+// each may commit.
+func (s *Store) Uses(ctx context.Context, q store.UseQuery, each func(core.Use) bool) error {
+	if err := q.Check(); err != nil {
+		return fmt.Errorf("reading charged time: %w", err)
+	}
+	done, err := s.reading(ctx, "reading charged time")
+	if err != nil {
+		return err
+	}
+	var all []core.Use
+	for _, w := range s.byAge {
+		if q.Workload != "" && w.ID != q.Workload || q.Project != "" && w.Project != q.Project || q.User != "" && w.User != q.User {
+			continue
+		}
+		for i := range s.tasks[w.ID] {
+			t := &s.tasks[w.ID][i]
+			u := core.Use{
+				Workload: w.ID, Name: w.Name, Project: w.Project, User: w.User, Kind: w.Kind,
+				Attempt: t.ID.Attempt, Task: t.ID.Index, Node: t.Node,
+			}
+			q.Charge(u, t.PlacedAt, t.ReleasedAt, t.Devices, func(u core.Use) bool {
+				all = append(all, u)
+				return true
+			})
+		}
+	}
+	done()
+	for _, u := range all {
+		if !each(u) {
+			break
+		}
+	}
+	return nil
 }
 
 // Remembered implements store.Store.

@@ -123,6 +123,62 @@ func BenchmarkUpdate100(b *testing.B) {
 	b.ReportMetric(size*float64(b.N)/b.Elapsed().Seconds(), "updates/s")
 }
 
+// BenchmarkLife is what really happens to workloads, one hundred at a time among
+// many that run: placed, running, ending, ended with their devices given back.
+func BenchmarkLife(b *testing.B) {
+	const rows, size = 20_000, 100
+	s := mustOpen(b, filepath.Join(b.TempDir(), "muster.db"))
+	term := mustAcquire(b, s)
+	var seq, steps int64
+	var took []time.Duration
+	commit := func(ws []*core.Workload, p lifecycle.Phase, state core.TaskState) {
+		x := new(store.Batch)
+		for i := range ws {
+			w := *ws[i]
+			w.Phase, w.Version = p, w.Version+1
+			ws[i] = &w
+			k := placed(&w)
+			k.State = state
+			switch state {
+			case core.TaskStarting:
+				k.StartedAt = time.Time{}
+			case core.TaskSucceeded:
+				k.EndedAt = w.CreatedAt.Add(time.Hour)
+				k.ReleasedAt = k.EndedAt
+			}
+			steps++
+			x.Workloads, x.Tasks = append(x.Workloads, &w), append(x.Tasks, k)
+			x.Transitions = append(x.Transitions, step(steps, &w))
+		}
+		began := time.Now()
+		mustCommit(b, s, term, x)
+		took = append(took, time.Since(began))
+	}
+	submit := func(n int) []*core.Workload {
+		x := new(store.Batch)
+		for range n {
+			seq++
+			x.Workloads = append(x.Workloads, usual(seq))
+		}
+		mustCommit(b, s, term, x)
+		return x.Workloads
+	}
+	for range rows / size {
+		commit(submit(size), lifecycle.Running, core.TaskStarting)
+	}
+	took = nil
+	b.ReportAllocs()
+	for b.Loop() {
+		ws := submit(size)
+		commit(ws, lifecycle.Starting, core.TaskStarting)
+		commit(ws, lifecycle.Running, core.TaskRunning)
+		commit(ws, lifecycle.Terminating, core.TaskStopping)
+		commit(ws, lifecycle.Completed, core.TaskSucceeded)
+	}
+	percentiles(b, took)
+	b.ReportMetric(4*size*float64(b.N)/b.Elapsed().Seconds(), "updates/s")
+}
+
 func percentiles(b *testing.B, took []time.Duration) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
@@ -262,5 +318,52 @@ func BenchmarkLive(b *testing.B) {
 			b.Fatal(len(live), err)
 		}
 		runtime.KeepAlive(live)
+	}
+}
+
+// BenchmarkUses reads the charged time of 100,000 tasks that have ended and of
+// 1,000 that run, whole and of the last hundredth.
+func BenchmarkUses(b *testing.B) {
+	s := mustOpen(b, filepath.Join(b.TempDir(), "muster.db"))
+	term := mustAcquire(b, s)
+	const ended, running = 100_000, 1000
+	var last time.Time
+	x := new(store.Batch)
+	for i := range int64(ended + running) {
+		w := usual(i + 1)
+		k := placed(w)
+		k.PlacedAt = time.Unix(1_700_000_000+i, 0)
+		if i < ended {
+			k.ReleasedAt = k.PlacedAt.Add(time.Hour)
+		}
+		last = k.PlacedAt
+		x.Workloads, x.Tasks = append(x.Workloads, w), append(x.Tasks, k)
+		if len(x.Workloads) == 1000 {
+			mustCommit(b, s, term, x)
+			x = new(store.Batch)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		q    store.UseQuery
+		want int
+	}{
+		{"All", store.UseQuery{Now: last}, ended + running - 1}, // the last is placed just now
+		{"Recent", store.UseQuery{Now: last, From: last.Add(-time.Second * (running - 1))}, 3600 + running},
+		{"RecentOfProject", store.UseQuery{Now: last, From: last.Add(-time.Second * (running - 1)), Project: "team-7"}, 230},
+		{"Workload", store.UseQuery{Now: last, Workload: job(777).ID}, 1},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				n := 0
+				if err := s.Uses(context.Background(), c.q, func(core.Use) bool { n++; return true }); err != nil {
+					b.Fatal(err)
+				}
+				if n < c.want*9/10 || n > c.want*11/10 {
+					b.Fatalf("%d uses, want about %d", n, c.want)
+				}
+			}
+		})
 	}
 }

@@ -3,9 +3,9 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -31,75 +31,6 @@ func (s *Store) Commit(ctx context.Context, term store.Term, b *store.Batch) (co
 		return 0, s.fail("commit", err)
 	}
 	return core.Revision(c.revision), nil
-}
-
-// rows are the parts of a batch that are stored as JSON.
-type rows struct {
-	statuses, specs, tasks, projects []string // a spec is empty for what is not new
-}
-
-func encode(b *store.Batch) (r rows, err error) {
-	r.statuses, r.specs = make([]string, len(b.Workloads)), make([]string, len(b.Workloads))
-	for i, w := range b.Workloads {
-		if err := check(w); err != nil {
-			return r, err
-		}
-		if r.statuses[i], err = encodeStatus(w); err != nil {
-			return r, fmt.Errorf("workload %s: %w", w.ID, err)
-		}
-		if w.Version > 1 {
-			continue
-		}
-		if r.specs[i], err = encodeSpec(w.Spec); err != nil {
-			return r, fmt.Errorf("workload %s: its document: %w", w.ID, err)
-		}
-	}
-	r.tasks = make([]string, len(b.Tasks))
-	for i, t := range b.Tasks {
-		if t == nil || t.ID.Workload == "" || t.ID.Attempt < 0 || t.ID.Index < 0 {
-			return r, fmt.Errorf("task %d of the batch: it has no complete id", i)
-		}
-		if r.tasks[i], err = encodeTask(t); err != nil {
-			return r, fmt.Errorf("task %s: %w", t.ID, err)
-		}
-	}
-	r.projects = make([]string, len(b.Projects))
-	for i := range b.Projects {
-		if b.Projects[i].ID == "" {
-			return r, fmt.Errorf("project %d of the batch: it has no name", i)
-		}
-		if r.projects[i], err = encodeProject(&b.Projects[i]); err != nil {
-			return r, fmt.Errorf("project %s: %w", b.Projects[i].ID, err)
-		}
-	}
-	for i := range b.Transitions {
-		if t := &b.Transitions[i]; t.Seq <= 0 || t.Workload == "" {
-			return r, fmt.Errorf("transition %d of the batch: seq %d of workload %q; "+
-				"seq must be positive and the workload named", i, t.Seq, t.Workload)
-		}
-	}
-	return r, nil
-}
-
-// check refuses what could be written and not be trusted when read.
-func check(w *core.Workload) error {
-	switch {
-	case w == nil:
-		return errors.New("a workload of the batch is nil")
-	case w.ID == "":
-		return fmt.Errorf("workload with seq %d: ID is empty", w.Seq)
-	case w.Seq <= 0:
-		return fmt.Errorf("workload %s: Seq is %d; it counts from 1", w.ID, w.Seq)
-	case w.Version <= 0:
-		return fmt.Errorf("workload %s: Version is %d; it counts from 1", w.ID, w.Version)
-	case !w.Phase.Known():
-		return fmt.Errorf("workload %s: Phase %q is none of lifecycle.Phases", w.ID, w.Phase)
-	case w.Version == 1 && w.Spec == nil:
-		return fmt.Errorf("workload %s: Spec is nil; the first version carries it", w.ID)
-	case math.IsNaN(w.GPUSeconds) || math.IsInf(w.GPUSeconds, 0):
-		return fmt.Errorf("workload %s: GPUSeconds is %g; it must be a number", w.ID, w.GPUSeconds)
-	}
-	return nil
 }
 
 // commit is one Commit in its transaction.
@@ -129,8 +60,7 @@ func (c *commit) write(term store.Term, b *store.Batch) error {
 		}
 	}
 	for i, t := range b.Tasks {
-		err := c.row(c.w.putTask, clean(t.ID.Workload), int64(t.ID.Attempt), int64(t.ID.Index), c.rows.tasks[i])
-		if err != nil {
+		if err := c.task(t, c.rows.tasks[i]); err != nil {
 			return err
 		}
 	}
@@ -139,10 +69,32 @@ func (c *commit) write(term store.Term, b *store.Batch) error {
 			return err
 		}
 	}
+	if err := c.secrets(b); err != nil {
+		return err
+	}
 	if err := c.transitions(b.Transitions); err != nil {
 		return err
 	}
 	return c.keys(b.Keys)
+}
+
+func (c *commit) secrets(b *store.Batch) error {
+	for _, id := range b.DropSecrets {
+		if err := c.row(c.w.dropSecret, clean(id.User), clean(id.Name)); err != nil {
+			return err
+		}
+	}
+	for i := range b.Secrets {
+		k := &b.Secrets[i]
+		err := c.row(c.w.insertSecret, clean(k.User), clean(k.Name), c.rows.secrets[i])
+		if isDuplicate(err) {
+			return fmt.Errorf("secret %q of user %q: %w", k.Name, k.User, store.ErrExists)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *commit) transitions(all []core.Transition) error {
@@ -195,7 +147,10 @@ func (c *commit) workload(w *core.Workload, status, document string) error {
 	live := !w.Phase.End()
 	awake, deleted := number(live || !w.WakeAt.IsZero()), number(w.Phase == lifecycle.Deleted)
 	if w.Version > 1 {
-		return c.update(w, number(live), awake, deleted, status)
+		if err := c.update(w, number(live), awake, deleted, status); err != nil || document == "" {
+			return err
+		}
+		return c.edit(w, document)
 	}
 	err := c.row(c.w.insertWorkload, w.Seq, clean(w.ID), c.revision, w.Version, clean(w.Project), clean(w.Name),
 		clean(w.Kind), clean(w.User), string(w.Phase), number(live), awake, deleted, int64(w.Attempt),
@@ -209,8 +164,36 @@ func (c *commit) workload(w *core.Workload, status, document string) error {
 	if err := c.row(c.w.insertSpec, w.Seq, document); err != nil {
 		return err
 	}
+	return c.labels(w)
+}
+
+// edit replaces the document of a workload. Its labels are found by the former
+// document: an index of labels by workload would cost every new workload more.
+func (c *commit) edit(w *core.Workload, document string) error {
+	var former []byte
+	if err := c.w.document.QueryRowContext(context.Background(), w.Seq).Scan(&former); err != nil {
+		return err
+	}
+	var old struct {
+		Labels map[string]string `json:"labels"`
+	}
+	if err := json.Unmarshal(former, &old); err != nil {
+		return unreadable("the document of workload "+string(w.ID), err)
+	}
+	for name, value := range old.Labels {
+		if err := c.row(c.w.dropLabel, name, value, w.Seq); err != nil {
+			return err
+		}
+	}
+	if err := c.row(c.w.updateSpec, document, w.Seq); err != nil {
+		return err
+	}
+	return c.labels(w)
+}
+
+func (c *commit) labels(w *core.Workload) error {
 	for name, value := range w.Spec.Labels {
-		if err := c.row(c.w.insertLabel, clean(name), clean(value), w.Seq); err != nil && !isDuplicate(err) {
+		if err := c.row(c.w.insertLabel, cleanLabel(name), cleanLabel(value), w.Seq); err != nil && !isDuplicate(err) {
 			return err // a duplicate: two names that differ only in invalid text
 		}
 	}
@@ -221,20 +204,40 @@ func (c *commit) update(w *core.Workload, live, awake, deleted int64, status str
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
-	result, err := c.w.updateWorkload.ExecContext(context.Background(), c.revision, w.Version, string(w.Phase), live,
-		awake, deleted, int64(w.Attempt), micros(w.EndedAt), status, w.Seq, clean(w.ID), w.Version-1,
-		clean(w.Project), clean(w.Name), clean(w.Kind), clean(w.User))
+	args := []any{
+		c.revision, w.Version, string(w.Phase), live, awake, deleted, int64(w.Attempt), micros(w.EndedAt), status,
+		w.Seq, clean(w.ID), w.Version - 1, clean(w.Project), clean(w.Name), clean(w.Kind), clean(w.User),
+	}
+	if live == 1 { // most likely it was before
+		if changed, err := updated(c.w.stepWorkload, args...); err != nil || changed {
+			return err
+		}
+	}
+	changed, err := updated(c.w.updateWorkload, args...)
 	if isDuplicate(err) {
 		return c.taken(w)
 	}
-	if err != nil {
-		return err
-	}
-	changed, err := result.RowsAffected()
-	if err != nil || changed == 1 {
+	if err != nil || changed {
 		return err
 	}
 	return c.explain(w)
+}
+
+// task writes a task. What it holds seldom changes: when it is placed, and
+// when it gives its devices back.
+func (c *commit) task(t *core.Task, body string) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	args := []any{
+		clean(t.ID.Workload), int64(t.ID.Attempt), int64(t.ID.Index), body, micros(t.PlacedAt), micros(t.ReleasedAt), milli(t),
+	}
+	if t.ReleasedAt.IsZero() && !t.StartedAt.IsZero() {
+		if changed, err := updated(c.w.stepTask, args...); err != nil || changed {
+			return err
+		}
+	}
+	return run(c.w.putTask, args...)
 }
 
 // taken says what of w another row has already.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"math"
 
 	"github.com/musterhq/muster/internal/core"
@@ -79,4 +80,25 @@ func (s *Store) Projects(ctx context.Context) ([]core.Project, error) {
 		return p, nil
 	})
 	return all, s.fail("reading the projects", err)
+}
+
+// Secrets implements store.Store.
+func (s *Store) Secrets(ctx context.Context) ([]core.Secret, error) {
+	rows, err := s.r.secrets.QueryContext(ctx)
+	all, err := collect(rows, err, func(rows *sql.Rows) (core.Secret, error) {
+		var k core.Secret
+		var user, name string
+		var body []byte
+		if err := rows.Scan(&user, &name, &body); err != nil {
+			return k, err
+		}
+		if err := json.Unmarshal(body, &k); err != nil {
+			return k, unreadable(fmt.Sprintf("secret %q of user %q", name, user), err)
+		}
+		if len(k.Sealed) == 0 {
+			k.Sealed = nil
+		}
+		return k, nil
+	})
+	return all, s.fail("reading the secrets", err)
 }

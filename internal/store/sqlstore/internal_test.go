@@ -270,3 +270,23 @@ func TestAfterPrefix(t *testing.T) {
 		}
 	}
 }
+
+// TestChargedTimeGoesByAnIndex: by the time of release, so that a recent span
+// costs what it holds and not the whole history; a workload's by its own tasks.
+func TestChargedTimeGoesByAnIndex(t *testing.T) {
+	t.Parallel()
+	s := mustOpen(t, filepath.Join(t.TempDir(), "muster.db"))
+	for _, c := range []struct {
+		q    store.UseQuery
+		want string
+	}{
+		{store.UseQuery{}, "SEARCH t USING INDEX tasks_charged (<expr>>?)"},
+		{store.UseQuery{From: time.Unix(1, 0), To: time.Unix(2, 0), Project: "p", User: "u"}, "SEARCH t USING INDEX tasks_charged (<expr>>?)"},
+		{store.UseQuery{Workload: "w", From: time.Unix(1, 0)}, "SEARCH t USING PRIMARY KEY (workload=?)"},
+	} {
+		plan := planOf(t, s, charges(c.q, s.dialect))
+		if !strings.Contains(plan, c.want) || strings.Contains(plan, "SCAN") {
+			t.Errorf("Uses(%+v) goes by\n%s\nwant %s", c.q, plan, c.want)
+		}
+	}
+}

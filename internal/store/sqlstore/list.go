@@ -84,8 +84,8 @@ func filters(t *statement, q store.Query) []string {
 	add(q.Prefix != "", func() string { return prefixed(t, q.Prefix) })
 	add(!q.Since.IsZero() || !q.Before.IsZero(), func() string { return created(t, q) })
 	for _, label := range slices.Sorted(maps.Keys(q.Labels)) {
-		all = append(all, "EXISTS (SELECT 1 FROM labels x WHERE x.name = "+t.arg(clean(label))+
-			" AND x.value = "+t.arg(clean(q.Labels[label]))+" AND x.seq = w.seq)")
+		all = append(all, "EXISTS (SELECT 1 FROM labels x WHERE x.name = "+t.arg(cleanLabel(label))+
+			" AND x.value = "+t.arg(cleanLabel(q.Labels[label]))+" AND x.seq = w.seq)")
 	}
 	return all
 }

@@ -3,8 +3,11 @@ package sqlstore
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -28,6 +31,7 @@ type status struct {
 	Failures       int              `json:"failures,omitempty"`
 	SystemFailures int              `json:"systemFailures,omitempty"`
 	GPUSeconds     float64          `json:"gpuSeconds,omitempty"`
+	Course         *core.Course     `json:"course,omitempty"`
 }
 
 func encodeStatus(w *core.Workload) (string, error) {
@@ -35,6 +39,7 @@ func encodeStatus(w *core.Workload) (string, error) {
 		Target: w.Target, Reason: w.Reason, Message: w.Message, Started: w.Started,
 		StartedAt: kept(w.StartedAt), PhaseAt: kept(w.PhaseAt), WakeAt: kept(w.WakeAt),
 		Counts: w.Counts, EndGrace: w.EndGrace, Failures: w.Failures, SystemFailures: w.SystemFailures, GPUSeconds: w.GPUSeconds,
+		Course: keptCourse(&w.Course),
 	}
 	if len(w.Conditions) > 0 {
 		s.Conditions = make([]core.Condition, len(w.Conditions))
@@ -55,6 +60,22 @@ func encodeStatus(w *core.Workload) (string, error) {
 	return string(text), err
 }
 
+// keptCourse is nil for that of most workloads, which have come to nothing
+// beside their phase.
+func keptCourse(w *core.Course) *core.Course {
+	if reflect.ValueOf(w).Elem().IsZero() {
+		return nil
+	}
+	c := *w
+	c.IdleSince, c.Warned, c.AskAt = kept(c.IdleSince), kept(c.Warned), kept(c.AskAt)
+	c.Checks = slices.Clone(c.Checks)
+	for i := range c.Checks {
+		k := &c.Checks[i]
+		k.Deadline, k.At, k.AskAt = kept(k.Deadline), kept(k.At), kept(k.AskAt)
+	}
+	return &c
+}
+
 func decodeStatus(text []byte, w *core.Workload) error {
 	var s status
 	if err := json.Unmarshal(text, &s); err != nil {
@@ -65,6 +86,9 @@ func decodeStatus(text []byte, w *core.Workload) error {
 	w.StartedAt, w.PhaseAt, w.WakeAt = s.StartedAt, s.PhaseAt, s.WakeAt
 	w.Counts, w.EndGrace = s.Counts, s.EndGrace
 	w.Failures, w.SystemFailures, w.GPUSeconds = s.Failures, s.SystemFailures, s.GPUSeconds
+	if w.Course = (core.Course{}); s.Course != nil {
+		w.Course = *s.Course
+	}
 	return nil
 }
 
@@ -82,6 +106,7 @@ func encodeTask(t *core.Task) (string, error) {
 	c := *t
 	c.PlacedAt, c.StartedAt = kept(t.PlacedAt), kept(t.StartedAt)
 	c.EndedAt, c.RestartedAt = kept(t.EndedAt), kept(t.RestartedAt)
+	c.RestartAt, c.ReleasedAt = kept(t.RestartAt), kept(t.ReleasedAt)
 	text, err := json.Marshal(&c)
 	return string(text), err
 }
@@ -91,6 +116,22 @@ func encodeProject(p *core.Project) (string, error) {
 	c.CreatedAt = kept(p.CreatedAt)
 	text, err := json.Marshal(&c)
 	return string(text), err
+}
+
+func encodeSecret(k *core.Secret) (string, error) {
+	c := *k
+	c.User, c.Name, c.CreatedAt = clean(k.User), clean(k.Name), kept(k.CreatedAt)
+	text, err := json.Marshal(&c)
+	return string(text), err
+}
+
+// milli is how many thousandths of devices t is given.
+func milli(t *core.Task) int64 {
+	var sum int64
+	for _, d := range t.Devices {
+		sum += max(0, int64(d.Milli))
+	}
+	return sum
 }
 
 // kept is t as it will be read back.
@@ -112,6 +153,15 @@ func micros(t time.Time) any {
 
 // clean makes text what every engine stores and JSON can carry.
 func clean[T ~string](text T) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
+
+// cleanLabel makes text what it is in a stored document too: JSON has one U+FFFD
+// for each byte that is no text.
+func cleanLabel(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	return string([]rune(text))
+}
 
 func number(b bool) int64 {
 	if b {

@@ -8,9 +8,9 @@
 // never touched.
 //
 // What a workload was submitted as (ID, Seq, Name, Project, Kind, User,
-// CreatedAt, Spec) is written once, by its first version. Later versions write
-// the rest; another ID, Seq, Name, Project, Kind or User is an error, another
-// Spec or CreatedAt is not looked at. Times are kept to the microsecond, in
+// CreatedAt, Spec) is written once, by its first version, but for a Spec that
+// the batch says was edited. Later versions write the rest; another ID, Seq,
+// Name, Project, Kind or User is an error, another CreatedAt is not looked at. Times are kept to the microsecond, in
 // UTC. Text that is not valid UTF-8 comes back with U+FFFD in the wrong
 // places. Empty lists and maps come back as nil.
 package sqlstore

@@ -50,7 +50,7 @@ func ways(q store.Query) []way {
 	}
 	for _, label := range slices.Sorted(maps.Keys(q.Labels)) {
 		all = append(all, way{labels: true, where: func(t *statement) string {
-			return "l.name = " + t.arg(clean(label)) + " AND l.value = " + t.arg(clean(q.Labels[label]))
+			return "l.name = " + t.arg(cleanLabel(label)) + " AND l.value = " + t.arg(cleanLabel(q.Labels[label]))
 		}})
 	}
 	if q.Prefix != "" && !q.Deleted {

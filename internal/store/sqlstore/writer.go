@@ -17,7 +17,9 @@ type writer struct {
 
 	acquire, stamp, forget                           *sql.Stmt
 	insertWorkload, updateWorkload, sameID, sameName *sql.Stmt
-	insertSpec, insertLabel                          *sql.Stmt
+	insertSpec, insertLabel, updateSpec, dropLabel   *sql.Stmt
+	insertSecret, dropSecret, document               *sql.Stmt
+	stepWorkload, stepTask                           *sql.Stmt
 	putTask, putProject, insertTransition, insertKey *sql.Stmt
 	held                                             *sql.Stmt
 }
@@ -39,13 +41,27 @@ func newWriter(ctx context.Context, conn *sql.Conn, d dialect) (*writer, error) 
 			deleted = $6, attempt = $7, ended_us = $8, status = $9
 			WHERE seq = $10 AND id = $11 AND version = $12
 			AND project = $13 AND name = $14 AND kind = $15 AND user_name = $16`},
+		// The columns that it leaves alone are in most indexes: the engine would
+		// write each of them anew.
+		{&w.stepWorkload, `UPDATE workloads SET rev = $1, version = $2, phase = $3, attempt = $7, ended_us = $8, status = $9
+			WHERE live = $4 AND awake = $5 AND deleted = $6 AND seq = $10 AND id = $11 AND version = $12
+			AND project = $13 AND name = $14 AND kind = $15 AND user_name = $16`},
 		{&w.sameID, `SELECT seq, id, version, project, name, kind, user_name FROM workloads
 			WHERE id = $1 OR seq = $2 ORDER BY id = $1 DESC LIMIT 1`},
 		{&w.sameName, `SELECT id FROM workloads WHERE name = $1 AND project = $2 AND deleted = 0`},
 		{&w.insertSpec, `INSERT INTO specs (seq, document) VALUES ($1, $2)`},
 		{&w.insertLabel, `INSERT INTO labels (name, value, seq) VALUES ($1, $2, $3)`},
-		{&w.putTask, `INSERT INTO tasks (workload, attempt, idx, body) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (workload, attempt, idx) DO UPDATE SET body = excluded.body`},
+		{&w.updateSpec, `UPDATE specs SET document = $1 WHERE seq = $2`},
+		{&w.document, `SELECT document FROM specs WHERE seq = $1`},
+		{&w.dropLabel, `DELETE FROM labels WHERE name = $1 AND value = $2 AND seq = $3`},
+		// Of a task that keeps what it holds, so that no index is touched.
+		{&w.stepTask, `UPDATE tasks SET body = $4 WHERE workload = $1 AND attempt = $2 AND idx = $3
+			AND placed_us IS $5 AND released_us IS $6 AND milli = $7`},
+		{&w.putTask, `INSERT INTO tasks (workload, attempt, idx, body, placed_us, released_us, milli)
+			VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (workload, attempt, idx) DO UPDATE SET
+			body = excluded.body, placed_us = excluded.placed_us, released_us = excluded.released_us, milli = excluded.milli`},
+		{&w.insertSecret, `INSERT INTO secrets (user_name, name, body) VALUES ($1, $2, $3)`},
+		{&w.dropSecret, `DELETE FROM secrets WHERE user_name = $1 AND name = $2`},
 		{&w.putProject, `INSERT INTO projects (id, body) VALUES ($1, $2)
 			ON CONFLICT (id) DO UPDATE SET body = excluded.body`},
 		{&w.insertTransition, `INSERT INTO transitions (seq, workload, attempt, from_phase, event, to_phase,
@@ -121,4 +137,14 @@ func closeAll(stmts []*sql.Stmt) error {
 func run(s *sql.Stmt, args ...any) error {
 	_, err := s.ExecContext(context.Background(), args...)
 	return err
+}
+
+// updated runs an update of one row and reports whether there was one.
+func updated(s *sql.Stmt, args ...any) (bool, error) {
+	result, err := s.ExecContext(context.Background(), args...)
+	if err != nil {
+		return false, err
+	}
+	changed, err := result.RowsAffected()
+	return changed == 1, err
 }

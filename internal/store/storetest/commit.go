@@ -95,7 +95,7 @@ func testIdentity(t *testing.T, w *world) {
 func testAtomic(t *testing.T, w *world) {
 	a := w.workload()
 	key := store.Key{User: "ada", Key: "k", Hash: "h", Workload: a.ID, At: epoch}
-	rev := w.commit(&store.Batch{Workloads: []*core.Workload{a}, Keys: []store.Key{key}})
+	rev := w.commit(&store.Batch{Workloads: []*core.Workload{a}, Keys: []store.Key{key}, Secrets: []core.Secret{secret("ada", "old")}})
 	b := w.workload()
 	project := core.Project{ID: "p", CreatedAt: epoch}
 	good := func() *store.Batch {
@@ -103,6 +103,7 @@ func testAtomic(t *testing.T, w *world) {
 			Workloads: []*core.Workload{b, next(a, in(lifecycle.Running))}, Tasks: []*core.Task{task(b.ID, 0, 0)},
 			Transitions: []core.Transition{w.transition(b.ID)}, Projects: []core.Project{project},
 			Keys: []store.Key{{User: "ada", Key: "new", Hash: "h", Workload: b.ID, At: epoch}}, ForgetKeysBefore: epoch.Add(time.Hour),
+			Secrets: []core.Secret{secret("ada", "new")}, DropSecrets: []core.SecretID{{User: "ada", Name: "old"}},
 		}
 	}
 	bad := map[string]func(*store.Batch) error{
@@ -116,11 +117,13 @@ func testAtomic(t *testing.T, w *world) {
 			x.Transitions = append(x.Transitions, x.Transitions[0])
 			return store.ErrConflict
 		},
+		"secret": func(x *store.Batch) error { x.Secrets = append(x.Secrets, x.Secrets[0]); return store.ErrExists },
 	}
 	for name, spoil := range bad {
 		x := good()
 		w.refused(spoil(x), x)
 		w.stored(a, rev)
+		w.secrets(secret("ada", "old"))
 		_, err := w.s.Workload(t.Context(), b.ID)
 		tasks, err1 := w.s.Tasks(t.Context(), b.ID, -1)
 		steps, err2 := w.s.Transitions(t.Context(), "", 0, 0)
@@ -134,6 +137,7 @@ func testAtomic(t *testing.T, w *world) {
 		}
 	}
 	w.commit(good())
+	w.secrets(secret("ada", "new"))
 	if _, _, err := w.s.Remembered(t.Context(), "ada", "k"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the old key was not forgotten: %v", err)
 	}

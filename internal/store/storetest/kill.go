@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -137,12 +138,24 @@ func killBatch(n int64) *store.Batch {
 			})
 		}
 		if n > 1 {
-			b.Workloads = append(b.Workloads, next(workload((n-2)*killWidth+i+1), in(lifecycle.Running)))
+			b.Workloads = append(b.Workloads, killSecond((n-2)*killWidth+i+1))
+			b.Edited = append(b.Edited, b.Workloads[len(b.Workloads)-1].ID)
 		}
 	}
 	b.Keys = []store.Key{{User: "ada", Key: fmt.Sprint(n), Hash: "h", Workload: b.Workloads[0].ID, At: epoch}}
+	// One secret, new with each batch.
+	b.Secrets = []core.Secret{secret("ada", fmt.Sprint(n))}
+	b.DropSecrets = []core.SecretID{{User: "ada", Name: fmt.Sprint(n - 1)}}
 	b.Projects = []core.Project{{ID: "p", Note: fmt.Sprint(n), CreatedAt: epoch}}
 	return b
+}
+
+// killSecond is the second version of a workload, with another document.
+func killSecond(seq int64) *core.Workload {
+	return next(workload(seq), in(lifecycle.Running), func(w *core.Workload) {
+		w.Edition = 1
+		w.Spec = &spec.Document{Name: w.Name, Image: fmt.Sprint(seq), Labels: map[string]string{"seq": fmt.Sprint(seq)}}
+	})
 }
 
 // checkBatches fails unless the batches after from are there completely, up to
@@ -170,6 +183,13 @@ func checkBatches(t *testing.T, s store.Store, from, acknowledged int64) int64 {
 	if last > 0 && (err1 != nil || len(projects) != 1 || projects[0].Note != fmt.Sprint(last)) {
 		t.Errorf("Projects: %v, %v; want the note %d", projects, err1, last)
 	}
+	if secrets, err := s.Secrets(ctx); err != nil || last > 0 && (len(secrets) != 1 || secrets[0].Name != fmt.Sprint(last)) {
+		t.Errorf("Secrets: %v, %v; want only that of batch %d", secrets, err, last)
+	}
+	uses := 0
+	if err := s.Uses(ctx, store.UseQuery{Now: epoch.Add(time.Hour)}, func(core.Use) bool { uses++; return true }); err != nil || uses != int(c.Workload) {
+		t.Errorf("Uses: %d for %d workloads, %v", uses, c.Workload, err)
+	}
 	if !errors.Is(err2, store.ErrNotFound) {
 		t.Errorf("the key of batch %d, which is not stored: %v", last+1, err2)
 	}
@@ -187,7 +207,7 @@ func checkBatch(t *testing.T, s store.Store, n int64, newest bool) {
 		}
 		rev := core.Revision(n)
 		if !newest {
-			want, rev = next(workload(want.Seq), in(lifecycle.Running)), rev+1
+			want, rev = killSecond(want.Seq), rev+1
 		}
 		got, err := s.Workload(t.Context(), want.ID)
 		if err != nil {

@@ -121,7 +121,7 @@ func cutTimes(v reflect.Value) reflect.Value {
 		for i := range v.Len() {
 			n = reflect.Append(n, cutTimes(v.Index(i)))
 		}
-	case v.Kind() == reflect.Slice:
+	case v.Kind() == reflect.Slice, v.Kind() == reflect.Map && v.Len() == 0:
 	default:
 		n.Set(v)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -152,6 +153,11 @@ func readSteps(t *testing.T, w *world, width int) (stop func()) {
 	reader(func() ([]int, error) {
 		steps, err := w.s.Transitions(t.Context(), "", 0, 0)
 		return []int{len(steps) % width, 0}, err
+	})
+	reader(func() ([]int, error) {
+		n := 0
+		err := w.s.Uses(t.Context(), store.UseQuery{Now: epoch.Add(time.Hour)}, func(core.Use) bool { n++; return true })
+		return []int{n % width, 0}, err
 	})
 	return func() {
 		done()

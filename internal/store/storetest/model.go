@@ -31,7 +31,7 @@ func testModel(t *testing.T, w *world) {
 	for _, seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newWorld(t, w.open)
-			m := &model{world: w, r: rand.New(rand.NewPCG(seed, 1)), tasks: map[core.TaskID]core.Task{}, keys: map[string]store.Key{}}
+			m := &model{world: w, r: rand.New(rand.NewPCG(seed, 1)), tasks: map[core.TaskID]core.Task{}, keys: map[string]store.Key{}, secrets: map[core.SecretID]core.Secret{}}
 			for i := 0; i < 60 && !t.Failed(); i++ {
 				m.round()
 				switch {
@@ -70,12 +70,13 @@ func matches(n *core.Workload, q store.Query) bool {
 
 type model struct {
 	*world
-	r     *rand.Rand
-	ws    []*core.Workload // by Seq, with Rev
-	tasks map[core.TaskID]core.Task
-	steps []core.Transition
-	keys  map[string]store.Key
-	rev   core.Revision
+	r       *rand.Rand
+	ws      []*core.Workload // by Seq, with Rev
+	tasks   map[core.TaskID]core.Task
+	steps   []core.Transition
+	keys    map[string]store.Key
+	secrets map[core.SecretID]core.Secret
+	rev     core.Revision
 }
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
@@ -117,6 +118,7 @@ func (m *model) change(n *core.Workload) *core.Workload {
 	return next(n, in(p), func(x *core.Workload) {
 		x.Message, x.Attempt = pick(m.r, texts...), x.Attempt+m.r.IntN(2)
 		x.Conditions = []core.Condition{{Type: lifecycle.Degraded, Since: epoch}}[:m.r.IntN(2)]
+		x.Course = m.course()
 	})
 }
 
@@ -138,7 +140,10 @@ func (m *model) round() {
 		i := m.r.IntN(len(ws))
 		ws[i] = m.change(ws[i])
 		b.Workloads = append(b.Workloads, ws[i])
-		b.Tasks = append(b.Tasks, task(ws[i].ID, ws[i].Attempt, m.r.IntN(3)))
+		if m.r.IntN(4) == 0 {
+			m.edit(b, ws[i])
+		}
+		b.Tasks = append(b.Tasks, m.task(ws[i]))
 		steps = append(steps, m.transition(ws[i].ID))
 		b.Transitions = append(b.Transitions, steps[len(steps)-1])
 	}
@@ -149,6 +154,7 @@ func (m *model) round() {
 	if m.r.IntN(4) == 0 {
 		b.ForgetKeysBefore = epoch.Add(time.Duration(m.r.Int64N(int64(m.rev)+1)) * time.Minute)
 	}
+	m.chooseSecrets(b)
 	if want := m.spoil(b, ws); want != nil {
 		m.refused(want, b)
 		m.seq, m.step = 0, 0
@@ -183,6 +189,12 @@ func (m *model) apply(b *store.Batch, ws []*core.Workload, steps []core.Transiti
 			delete(m.keys, id)
 		}
 	}
+	for _, id := range b.DropSecrets {
+		delete(m.secrets, id)
+	}
+	for _, k := range b.Secrets {
+		m.secrets[core.SecretID{User: k.User, Name: k.Name}] = k
+	}
 	for _, k := range b.Keys {
 		m.keys[k.User+" "+k.Key] = k
 	}
@@ -196,7 +208,11 @@ func (m *model) spoil(b *store.Batch, ws []*core.Workload) error {
 	n := ws[m.r.IntN(len(ws))]
 	var bad *core.Workload
 	var want error
-	switch m.r.IntN(3) {
+	switch m.r.IntN(4) {
+	case 3: // a secret that is there
+		k := secret("ada", "twice")
+		b.Secrets = append(b.Secrets, k, k)
+		return store.ErrExists
 	case 0: // a version that was there before
 		old := *n
 		bad, want = &old, store.ErrConflict
@@ -243,6 +259,8 @@ func (m *model) compare() {
 		t.Errorf("Counters: %+v, want %+v", got, want)
 	}
 	m.compareLists()
+	m.compareSecrets()
+	m.compareUses()
 	changed, err1 := m.s.ChangedSince(ctx, m.rev/2, 0)
 	var since []int64
 	for _, n := range slices.SortedStableFunc(slices.Values(m.ws), func(a, b *core.Workload) int { return int(a.Rev - b.Rev) }) {

@@ -34,10 +34,12 @@ func testEmpty(t *testing.T, w *world) {
 	steps, err3 := w.s.Transitions(ctx, "", 0, 0)
 	changed, err4 := w.s.ChangedSince(ctx, 0, 0)
 	projects, err5 := w.s.Projects(ctx)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	secrets, err6 := w.s.Secrets(ctx)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(live) + len(tasks) + len(steps) + len(changed) + len(projects); n != 0 {
+	uses := w.uses(store.UseQuery{Now: epoch})
+	if n := len(live) + len(tasks) + len(steps) + len(changed) + len(projects) + len(secrets) + len(uses); n != 0 {
 		t.Errorf("an empty store returned %d records", n)
 	}
 	if p := w.list(store.Query{}); len(p.Items) != 0 || p.Next != 0 {
@@ -62,11 +64,14 @@ func testEveryField(t *testing.T, w *world) {
 	fill(reflect.ValueOf(&step).Elem(), &count)
 	var project core.Project
 	fill(reflect.ValueOf(&project).Elem(), &count)
+	var secret core.Secret
+	fill(reflect.ValueOf(&secret).Elem(), &count)
 	rev := w.commit(&store.Batch{
-		Workloads: []*core.Workload{n}, Tasks: []*core.Task{&k},
-		Transitions: []core.Transition{step}, Projects: []core.Project{project},
+		Workloads: []*core.Workload{n}, Tasks: []*core.Task{&k}, Transitions: []core.Transition{step},
+		Projects: []core.Project{project}, Secrets: []core.Secret{secret},
 	})
 	w.stored(n, rev)
+	w.secrets(secret)
 	tasks, err1 := w.s.Tasks(t.Context(), n.ID, n.Attempt)
 	steps, err2 := w.s.Transitions(t.Context(), step.Workload, 0, 0)
 	projects, err3 := w.s.Projects(t.Context())

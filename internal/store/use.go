@@ -1,0 +1,51 @@
+package store
+
+import (
+	"errors"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+// Check refuses a question that has no answer.
+func (q UseQuery) Check() error {
+	if q.Now.IsZero() {
+		return errors.New("charged time: Now is zero; it says until when what is still held counts, so pass the present time")
+	}
+	return nil
+}
+
+// Charge calls each with u for every device that one task held, with the part
+// of the time from placed to released that q asks for: in whole microseconds
+// and UTC. A zero released says that it holds them still, a zero placed that it
+// never did. It reports whether each wants more.
+func (q UseQuery) Charge(u core.Use, placed, released time.Time, devices []core.Share, each func(core.Use) bool) bool {
+	if placed.IsZero() {
+		return true
+	}
+	if released.IsZero() {
+		released = q.Now
+	}
+	from, to := placed.UnixMicro(), released.UnixMicro()
+	if !q.From.IsZero() {
+		from = max(from, q.From.UnixMicro())
+	}
+	if !q.To.IsZero() {
+		to = min(to, q.To.UnixMicro())
+	}
+	if from >= to {
+		return true
+	}
+	u.From, u.To = time.UnixMicro(from).UTC(), time.UnixMicro(to).UTC()
+	for _, d := range devices {
+		if d.Milli <= 0 {
+			continue
+		}
+		u.Device, u.Milli = d.Device, d.Milli
+		u.GPUSeconds = float64(to-from) * float64(d.Milli) / 1e9 // microseconds of thousandths
+		if !each(u) {
+			return false
+		}
+	}
+	return true
+}
