@@ -61,23 +61,81 @@ type Assignment struct {
 	ID      core.TaskID  `json:"id"`
 	Node    core.NodeID  `json:"node"`
 	Devices []core.Share `json:"devices,omitempty"`
-	Image   string       `json:"image,omitempty"`
-	Argv    []string     `json:"argv"`
-	Workdir string       `json:"workdir,omitempty"`
-	Env     []string     `json:"env,omitempty"` // KEY=value, complete but for what the machine itself gives (PATH, HOME …)
-	Files   []File       `json:"files,omitempty"`
-	CPU     int64        `json:"cpuMilli,omitempty"`    // share of the machine, not a cap; 0: the machine's default
-	Memory  int64        `json:"memoryBytes,omitempty"` // hard limit; 0: none
-	UID     *uint32      `json:"uid,omitempty"`         // run as; nil: as the plane itself
-	GID     *uint32      `json:"gid,omitempty"`
+	// Image is the container image that it runs in; empty: it is a process of
+	// the machine. Pull and Credentials say how the image is had.
+	Image       string       `json:"image,omitempty"`
+	Pull        PullPolicy   `json:"pull,omitempty"`
+	PullRetries int          `json:"pullRetries,omitempty"` // tries after the first before it fails with FailedImagePull
+	Credentials []Credential `json:"credentials,omitempty"`
+	// Prelude is a script for /bin/sh that runs before Argv in the same
+	// environment and directory; it may change both. A failure of it is a
+	// failure of the task.
+	Prelude []byte `json:"prelude,omitempty"`
+	// Init are the steps of its start: they run before Prelude and Argv, one
+	// after another, in the same environment and directory. Until they are done
+	// the task is starting and waits with Init:DONE/ALL, Init:Error or
+	// Init:CrashLoopBackOff. One that fails for good is a failure of the task.
+	Init []Init `json:"init,omitempty"`
+	// Argv is the command. Of a container, an empty one means the image's own
+	// entry point and arguments; Args then take the place of these arguments.
+	Argv    []string `json:"argv"`
+	Args    []string `json:"args,omitempty"`
+	Workdir string   `json:"workdir,omitempty"`
+	Env     []string `json:"env,omitempty"` // KEY=value, complete but for what the machine or the image gives (PATH, HOME …)
+	Files   []File   `json:"files,omitempty"`
+	Mounts  []Mount  `json:"mounts,omitempty"`
+	CPU     int64    `json:"cpuMilli,omitempty"`    // share of the machine, not a cap; 0: the machine's default
+	Memory  int64    `json:"memoryBytes,omitempty"` // hard limit; 0: none
+	SHM     int64    `json:"shmBytes,omitempty"`    // size of a container's /dev/shm; 0: 64 MiB
+	UID     *uint32  `json:"uid,omitempty"`         // run as; nil: as the image says, or the plane itself
+	GID     *uint32  `json:"gid,omitempty"`
+	TTY     bool     `json:"tty,omitempty"`   // its standard streams are a terminal, to which Attach connects
+	Stdin   bool     `json:"stdin,omitempty"` // its standard input waits for Attach; else it is empty
+}
+
+// Init is a step of a task's start.
+type Init struct {
+	Argv    []string `json:"argv"`
+	Retries int      `json:"retries,omitempty"` // tries after the first
 }
 
 // File is written before the command starts, into the task's private
-// directory; Env holds its absolute path under the variable EnvVar.
+// directory; EnvVar, where it has one, holds its absolute path. In a container
+// it is at Path, where that is set.
 type File struct {
 	Name   string `json:"name"`
-	EnvVar string `json:"envVar"`
+	EnvVar string `json:"envVar,omitempty"`
+	Path   string `json:"path,omitempty"`
 	Data   []byte `json:"data"`
+}
+
+// Mount puts a directory or file of the machine into a container. A process of
+// the machine sees what there is; its Mounts must have equal Source and Target
+// or be Temporary, and only are checked to exist.
+type Mount struct {
+	Source    string `json:"source,omitempty"` // absolute path on the node
+	Target    string `json:"target"`           // absolute path in the container
+	ReadOnly  bool   `json:"readOnly,omitempty"`
+	Create    bool   `json:"create,omitempty"`    // make Source, a directory, where it is missing
+	Temporary bool   `json:"temporary,omitempty"` // in memory, gone with the task; no Source
+	Size      int64  `json:"sizeBytes,omitempty"` // of a Temporary one; 0: half of the memory
+}
+
+// PullPolicy says when an image is looked for in its registry.
+type PullPolicy string
+
+// The pull policies.
+const (
+	PullMissing PullPolicy = "missing" // unless it is here; the default
+	PullAlways  PullPolicy = "always"
+	PullNever   PullPolicy = "never"
+)
+
+// Credential opens a registry. It is never logged or shown.
+type Credential struct {
+	Server   string `json:"server"` // host, or a URL as docker login spells it
+	User     string `json:"user"`
+	Password string `json:"password"`
 }
 
 // Observation is what the plane sees of one task.
@@ -92,9 +150,25 @@ type Observation struct {
 	At       time.Time      `json:"at"` // when it came to be so, by the plane's clock
 }
 
+// Sampler is a plane that knows how busy the devices of its tasks are.
+type Sampler interface {
+	// Sample reports every running task that holds devices.
+	Sample(ctx context.Context) ([]Sample, error)
+}
+
+// Sample is how busy a task's devices are.
+type Sample struct {
+	Task core.TaskID `json:"task"`
+	Busy float64     `json:"busy"` // of its busiest device, since the sample before; 0 to 1
+}
+
 // LogOptions choose a part of a task's output.
 type LogOptions struct {
-	Follow bool  // go on until the task has ended
-	Tail   int   // only the last lines; negative: all
-	Offset int64 // start at this byte (with Tail < 0)
+	Follow bool      // go on until the task has ended
+	Tail   int       // only the last lines; negative: all
+	Offset int64     // start at this byte (with Tail < 0)
+	Since  time.Time // only what was written from then on, as exactly as the plane knows; zero: all
+	// Times puts the time at which it was written before each line, and before
+	// what the reader begins with, in the form of TimeLayout.
+	Times bool
 }

@@ -3,6 +3,11 @@
 //
 //	[fake, start=2s, run=30s, exit=1, log=hello]
 //
+//	pull-fails=2 that many pulls of its image fail before one works: it waits
+//	             with ErrImagePull and ImagePullBackOff, and fails with
+//	             FailedImagePull when the assignment allows no further try
+//	pull-wait=9s before the second pull, doubling from one to the next
+//	init=W/2s    it waits with the word W for so long; several one after another
 //	start=2s     until it runs; waiting=WORD is what it shows meanwhile
 //	run=30s      how long it runs; forever: until it is stopped
 //	exit=1       its exit code; signal=9: the signal that ends it
@@ -43,6 +48,7 @@ type Plane struct {
 	tasks      map[core.TaskID]*task
 	runs       map[core.TaskID]int // how often each was started before
 	logs       map[core.TaskID][]byte
+	stamps     map[core.TaskID][]stamp
 	failStarts int
 	changed    chan struct{} // closed and made anew when something was done
 }
@@ -51,7 +57,7 @@ type Plane struct {
 func New(name string, clock func() time.Time, nodes []core.Node) *Plane {
 	p := &Plane{
 		name: name, clock: clock, nodes: slices.Clone(nodes), changed: make(chan struct{}),
-		tasks: map[core.TaskID]*task{}, runs: map[core.TaskID]int{}, logs: map[core.TaskID][]byte{},
+		tasks: map[core.TaskID]*task{}, runs: map[core.TaskID]int{}, logs: map[core.TaskID][]byte{}, stamps: map[core.TaskID][]stamp{},
 	}
 	for i := range p.nodes {
 		p.nodes[i].Plane, p.nodes[i].Ready = name, true
@@ -98,6 +104,7 @@ func (p *Plane) settle(t *task, now time.Time) {
 		return
 	}
 	log := p.logs[t.a.ID] // of a run before, where it was restarted in place
+	p.stamps[t.a.ID] = append(p.stamps[t.a.ID], stamp{now, int64(len(log))})
 	for _, line := range t.s.log {
 		log = append(append(log, line...), '\n')
 	}

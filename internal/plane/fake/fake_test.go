@@ -206,3 +206,49 @@ func TestWhatCannotRunIsTold(t *testing.T) {
 	}
 	w.sees(id(4, 0), "failed ContainerCannotRun")
 }
+
+func TestScriptedPullsAndInit(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	start := func(index, retries int, words ...string) {
+		t.Helper()
+		a := plane.Assignment{ID: id(index, 0), Node: "a", Image: "img", PullRetries: retries, Argv: append([]string{"fake"}, words...)}
+		if err := w.Start(ctx, []plane.Assignment{a}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start(0, 5, "pull-fails=2", "pull-wait=4s", "init=Init:0/2/2s", "init=PodInitializing/1s", "start=1s", "run=forever")
+	begun := w.now
+	for _, c := range []struct {
+		at   time.Duration
+		sees string
+	}{
+		{0, "startingErrImagePull"}, {time.Second, "startingImagePullBackOff"}, {4 * time.Second, "startingErrImagePull"},
+		{6 * time.Second, "startingImagePullBackOff"}, {12 * time.Second, "startingInit:0/2"}, {14 * time.Second, "startingPodInitializing"},
+		{15 * time.Second, "startingContainerCreating"}, {16 * time.Second, "running"},
+	} {
+		if next := w.Next(); c.at > 0 && !next.Equal(begun.Add(c.at)) {
+			t.Errorf("the next change is at %s, want %s", next.Sub(begun), c.at)
+		}
+		w.pass(begun.Add(c.at).Sub(w.now))
+		w.sees(id(0, 0), c.sees)
+	}
+	start(1, 1, "pull-fails=2", "pull-wait=4s")
+	w.sees(id(1, 0), "startingErrImagePull")
+	w.pass(4 * time.Second)
+	w.sees(id(1, 0), "failed FailedImagePull")
+	start(2, 0, "pull-fails=1,0", "run=forever") // the next attempt's works
+	w.sees(id(2, 0), "failed FailedImagePull")
+	start(3, 5, "pull-fails=9", "pull-wait=1h")
+	w.pass(time.Minute)
+	if err := w.Stop(ctx, []core.TaskID{id(3, 0)}, 0); err != nil {
+		t.Fatal(err)
+	}
+	w.sees(id(3, 0), "failed 143 Error")
+	start(4, 0, "init=Init:0/2")
+	w.sees(id(4, 0), "failed ContainerCannotRun")
+	start(5, 0, "init=Init:Error/1s", "init=Init:CrashLoopBackOff/1s", "never-ready")
+	w.sees(id(5, 0), "startingInit:Error")
+	w.pass(time.Second)
+	w.sees(id(5, 0), "startingInit:CrashLoopBackOff")
+}

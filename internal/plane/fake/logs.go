@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/plane"
@@ -26,7 +27,42 @@ func (p *Plane) Logs(ctx context.Context, id core.TaskID, opts plane.LogOptions)
 	if opts.Tail >= 0 {
 		at = tail(log, opts.Tail)
 	}
-	return &reader{p: p, ctx: ctx, id: id, at: at, follow: opts.Follow, closed: make(chan struct{})}, nil
+	if !opts.Since.IsZero() {
+		at = max(at, p.since(id, opts.Since))
+	}
+	r := &reader{p: p, ctx: ctx, id: id, at: at, follow: opts.Follow, closed: make(chan struct{})}
+	if opts.Times {
+		return plane.Opened(plane.Timed(r, at, func(offset int64) time.Time { return p.writtenAt(id, offset) }), at), nil
+	}
+	return plane.Opened(r, at), nil
+}
+
+// stamp says when the output from an offset on was written.
+type stamp struct {
+	at     time.Time
+	offset int64
+}
+
+// since is where the output written from then on begins.
+func (p *Plane) since(id core.TaskID, then time.Time) int64 {
+	for _, s := range p.stamps[id] {
+		if !s.at.Before(then) {
+			return s.offset
+		}
+	}
+	return int64(len(p.logs[id]))
+}
+
+// writtenAt is when the byte at an offset was written.
+func (p *Plane) writtenAt(id core.TaskID, offset int64) (when time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.stamps[id] {
+		if s.offset <= offset {
+			when = s.at
+		}
+	}
+	return when
 }
 
 // tail is where the last n lines begin.
@@ -97,6 +133,7 @@ func (p *Plane) DeleteLogs(ctx context.Context, id core.WorkloadID) error {
 	for k := range p.logs {
 		if k.Workload == id {
 			delete(p.logs, k)
+			delete(p.stamps, k)
 		}
 	}
 	p.wake()

@@ -11,10 +11,13 @@ import (
 const forever = time.Duration(-1)
 
 // words are what a script may say; the package comment says what they mean.
-const words = "start=2s run=30s,forever exit=1,0 signal=9 stop=1s waiting=WORD fail=REASON message=TEXT log=LINE ignore-term never-ready"
+const words = "pull-fails=2 pull-wait=10s init=WORD/2s start=2s run=30s,forever exit=1,0 signal=9 stop=1s waiting=WORD fail=REASON message=TEXT log=LINE ignore-term never-ready"
 
 // script is what one task does, told by its argument vector.
 type script struct {
+	fails   int           // pulls of its image that fail before one works
+	wait    time.Duration // before the second pull; it doubles from one to the next
+	init    []step        // what it goes through before it begins to start
 	start   time.Duration // until it runs; forever: never
 	run     time.Duration // forever: until it is stopped
 	exit    int
@@ -29,7 +32,7 @@ type script struct {
 
 // read reads the script of the task with that index in its nth run, from 0.
 func read(argv []string, index, nth int) (script, error) {
-	s := script{waiting: "ContainerCreating"}
+	s := script{waiting: "ContainerCreating", wait: 10 * time.Second}
 	if len(argv) == 0 {
 		return s, fmt.Errorf("its command is empty: write [fake, %s]", words)
 	}
@@ -58,12 +61,20 @@ func (s *script) word(arg string, index, nth int) error {
 			return nil
 		}
 	}
-	if key == "run" || key == "exit" || key == "signal" || key == "start" || key == "fail" {
+	if key == "run" || key == "exit" || key == "signal" || key == "start" || key == "fail" || key == "pull-fails" {
 		runs := strings.Split(value, ",")
 		value = runs[min(nth, len(runs)-1)]
 	}
 	var err error
 	switch key {
+	case "pull-fails":
+		s.fails, err = strconv.Atoi(value)
+	case "pull-wait":
+		s.wait, err = length(value)
+	case "init":
+		var i step
+		i, err = readStep(value)
+		s.init = append(s.init, i)
 	case "start":
 		s.start, err = length(value)
 	case "run":
@@ -93,6 +104,40 @@ func (s *script) word(arg string, index, nth int) error {
 		return fmt.Errorf("%q: %w", arg, err)
 	}
 	return nil
+}
+
+// step is a time that a task spends with one word.
+type step struct {
+	word string
+	long time.Duration
+}
+
+// readStep reads WORD/DURATION; the word may have slashes itself.
+func readStep(s string) (step, error) {
+	i := strings.LastIndexByte(s, '/')
+	if i <= 0 {
+		return step{}, fmt.Errorf("%q is not WORD/DURATION, such as Init:0/2/3s", s)
+	}
+	d, err := time.ParseDuration(s[i+1:])
+	if err != nil || d < 0 {
+		return step{}, fmt.Errorf("%q does not end with a duration, such as Init:0/2/3s", s)
+	}
+	return step{s[:i], d}, nil
+}
+
+// steps are what a task goes through before it begins to start, with retries
+// of its pull after the first. fails says that the last pull has failed too.
+func (s script) steps(retries int) (all []step, fails bool) {
+	wait := s.wait
+	for try := 1; try <= s.fails; try++ {
+		if try > retries {
+			return all, true
+		}
+		shown := min(wait/4, 2*time.Second)
+		all = append(all, step{"ErrImagePull", shown}, step{"ImagePullBackOff", wait - shown})
+		wait = min(wait*2, 30*s.wait)
+	}
+	return append(all, s.init...), false
 }
 
 func length(s string) (time.Duration, error) {

@@ -20,12 +20,35 @@ type task struct {
 	state plane.Observation
 }
 
+// lead is how long it takes until it begins to start, and whether its image
+// cannot be had then.
+func (t *task) lead() (long time.Duration, fails bool) {
+	all, fails := t.s.steps(t.a.PullRetries)
+	for _, s := range all {
+		long += s.long
+	}
+	return long, fails
+}
+
+// waiting is the word that it waits with, and until when.
+func (t *task) waiting(now time.Time) (word string, until time.Time) {
+	all, _ := t.s.steps(t.a.PullRetries)
+	until = t.begun
+	for _, s := range all {
+		if until = until.Add(s.long); until.After(now) {
+			return s.word, until
+		}
+	}
+	return t.s.waiting, time.Time{}
+}
+
 // ready is when it runs, and whether it ever does.
 func (t *task) ready() (time.Time, bool) {
-	if t.s.start == forever || t.s.fail != "" {
+	lead, fails := t.lead()
+	if t.s.start == forever || t.s.fail != "" || fails {
 		return time.Time{}, false
 	}
-	return t.begun.Add(t.s.start), true
+	return t.begun.Add(lead + t.s.start), true
 }
 
 // end is when it ends by itself or because it was asked to, and how.
@@ -41,9 +64,13 @@ func (t *task) end() (at time.Time, how plane.Observation, ends bool) {
 		at, ends = x, true
 	}
 	ready, runs := t.ready()
+	lead, fails := t.lead()
 	switch {
+	case fails:
+		first(t.begun.Add(lead), 0, 0, lifecycle.ReasonFailedImagePull, "the image "+t.a.Image+" could not be pulled")
+		how.ExitCode = nil
 	case t.s.fail != "" && t.s.start != forever:
-		first(t.begun.Add(t.s.start), 0, 0, lifecycle.Reason(t.s.fail), t.s.message)
+		first(t.begun.Add(lead+t.s.start), 0, 0, lifecycle.Reason(t.s.fail), t.s.message)
 		how.ExitCode = nil
 	case runs && t.s.run != forever:
 		reason := lifecycle.ReasonError
@@ -82,6 +109,9 @@ func (t *task) settle(now time.Time) (began bool) {
 		t.wrote = true
 		t.state = plane.Observation{ID: t.a.ID, State: core.TaskRunning, At: ready}
 	}
+	if t.state.State == core.TaskStarting {
+		t.state.Waiting, _ = t.waiting(now)
+	}
 	if ends {
 		t.state = how
 	}
@@ -94,6 +124,9 @@ func (t *task) next(now time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	at, _, ends := t.end()
+	if _, until := t.waiting(now); t.state.State == core.TaskStarting && !until.IsZero() && !(ends && at.Before(until)) {
+		return until, true
+	}
 	if ready, runs := t.ready(); runs && ready.After(now) && !(ends && at.Before(ready)) {
 		return ready, true
 	}

@@ -51,8 +51,11 @@ func (k *keeper) recoverOne(id core.TaskID, dir string) error {
 	if err != nil {
 		known = false // half a record: the process comes after it, so there is none
 	}
-	t := &task{id: id, dir: dir, group: rec.Group, limited: rec.Assignment.Memory > 0, adopted: true}
-	t.obs = plane.Observation{ID: id, State: core.TaskStarting, At: rec.At}
+	t := &task{
+		id: id, dir: dir, a: rec.Assignment, box: rec.Box, input: -1,
+		group: rec.Group, limited: rec.Assignment.Memory > 0, adopted: true,
+	}
+	t.obs = starting(t, rec.At)
 	var end plane.Observation
 	ended, err := readRecord(dir, exitRecord, &end)
 	if err != nil {
@@ -64,13 +67,18 @@ func (k *keeper) recoverOne(id core.TaskID, dir string) error {
 		return removeTaskDir(dir) // it was never forked and never acknowledged
 	case ended && !exists(filepath.Join(dir, fifoFile)):
 		t.exited, t.ended, t.obs = true, true, end
-		k.tasks[id] = t
+		k.know(t)
 		return nil
 	}
-	if t.out, err = k.openOutput(t); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+	if !t.a.TTY {
+		if t.out, err = k.openOutput(t); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
 	}
-	k.tasks[id] = t
+	if err := k.regain(t); err != nil && !ended {
+		k.log.Warn("the task's terminal or input cannot be reached any more", "task", id, "err", err)
+	}
+	k.know(t)
 	if ended { // killing its tree and draining its output were not complete
 		t.exited = true
 		go k.finish(t, end)
@@ -83,10 +91,22 @@ func (k *keeper) recoverOne(id core.TaskID, dir string) error {
 	return k.adopt(t)
 }
 
+// know puts a task into the table; others that were taken over before may be
+// ending meanwhile.
+func (k *keeper) know(t *task) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.tasks[t.id] = t
+}
+
 // adopt finds the process of a task that was running when the records end.
 func (k *keeper) adopt(t *task) error {
 	var st forked
 	known, err := readRecord(t.dir, stateRecord, &st)
+	if t.box != nil && !known {
+		go k.adoptBox(t)
+		return nil
+	}
 	if err != nil || !known {
 		st, known = k.findUnrecorded(t)
 		if !known && t.group.neverUsed() {
@@ -102,10 +122,10 @@ func (k *keeper) adopt(t *task) error {
 		}
 	}
 	t.pid, t.start = st.PID, st.Start
-	t.obs.State, t.obs.At, t.obs.Message = core.TaskRunning, st.At, st.Note
+	k.begun(t, st.At, st.Note)
 	var stop stopped
 	if asked, _ := readRecord(t.dir, stopRecord, &stop); asked {
-		t.deadline = stop.Deadline
+		t.deadline, t.mild = stop.Deadline, stop.Mild
 	}
 	s, err := readStat(st.PID)
 	switch {
@@ -114,7 +134,9 @@ func (k *keeper) adopt(t *task) error {
 		return nil
 	case s.parent == k.pid: // this process was a keeper before it replaced itself
 		t.adopted = false
+		k.mu.Lock()
 		k.pids[st.PID] = t
+		k.mu.Unlock()
 	default:
 		fd, err := unix.PidfdOpen(st.PID, unix.PIDFD_NONBLOCK)
 		if err != nil && !errors.Is(err, unix.ESRCH) {
@@ -125,6 +147,9 @@ func (k *keeper) adopt(t *task) error {
 			return nil
 		}
 		go k.await(t, fd)
+	}
+	if t.box != nil {
+		go k.releaseAdopted(t)
 	}
 	if !t.deadline.IsZero() {
 		go k.enforceStop(t, true, time.Now())

@@ -137,3 +137,46 @@ func rss(t testing.TB, p *Plane) float64 {
 	t.Fatal("no VmRSS")
 	return 0
 }
+
+// BenchmarkBox measures from the call of Start until the watch says that a
+// container with an image that is there runs, one at a time.
+func BenchmarkBox(b *testing.B) {
+	needBoxes(b)
+	p := open(b, Options{Images: newShelf(b)})
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	seen := make(chan plane.Observation, 1024)
+	go func() {
+		_ = p.Watch(ctx, func(all []plane.Observation) {
+			for _, o := range all {
+				seen <- o
+			}
+		})
+	}()
+	var took, whole []time.Duration
+	for i := 0; b.Loop(); i++ {
+		a := plane.Assignment{ID: core.TaskID{Workload: "box", Index: i}, Image: "busybox", Argv: []string{"true"}}
+		begun := time.Now()
+		if err := p.Start(ctx, []plane.Assignment{a}); err != nil {
+			b.Fatal(err)
+		}
+		for ran := false; ; {
+			o := <-seen
+			if o.ID == a.ID && !ran && o.State != core.TaskStarting {
+				took, ran = append(took, time.Since(begun)), true
+			}
+			if o.ID == a.ID && o.State.Ended() {
+				whole = append(whole, time.Since(begun))
+				break
+			}
+		}
+		_ = p.Forget(ctx, []core.TaskID{a.ID})
+	}
+	slices.Sort(took)
+	slices.Sort(whole)
+	for name, all := range map[string][]time.Duration{"running": took, "ended": whole} {
+		b.ReportMetric(float64(all[len(all)/2].Microseconds()), name+"-p50-µs")
+		b.ReportMetric(float64(all[len(all)*99/100].Microseconds()), name+"-p99-µs")
+	}
+	b.ReportMetric(rss(b, p), "keeper-MiB")
+}

@@ -24,12 +24,20 @@ type groups struct {
 	v1Memory    string // parent for tasks with a memory limit; "": no v1
 	v1Home      string // where our own threads belong in v1's memory tree
 	v2Home      string // where the keeper came from
+	v2Point     string // where v2 is mounted
+	unified     bool   // there is no v1
+	name        string
+	second      string   // our directory in v2 that runc uses beside v1: it takes a path to be from the top there
+	v1          []string // our directory in each v1 hierarchy, where engines put containers
 }
 
 // taskGroup names the directories of one task. Empty: none.
 type taskGroup struct {
-	V2     string `json:"v2,omitempty"`
-	Memory string `json:"v1Memory,omitempty"`
+	V2     string   `json:"v2,omitempty"`
+	Memory string   `json:"v1Memory,omitempty"`
+	Engine string   `json:"engine,omitempty"` // where an engine runs, if not in V2 itself
+	Second string   `json:"second,omitempty"` // of v2 too: where runc puts a container beside v1
+	V1     []string `json:"v1,omitempty"`     // a container's in other hierarchies
 }
 
 type cgroupMount struct {
@@ -42,7 +50,7 @@ type cgroupMount struct {
 // whether we may and what keeps a service manager that ends the server's group
 // from ending us.
 func findGroups(name string, log *slog.Logger) groups {
-	var g groups
+	g := groups{name: name}
 	mounts, err := cgroupMounts()
 	if err != nil {
 		log.Warn("no control groups", "err", err)
@@ -53,14 +61,22 @@ func findGroups(name string, log *slog.Logger) groups {
 		if m.v1 == "" {
 			if path, ok := own[""]; ok && g.v2 == "" {
 				g.v2, g.v2Home = findV2(m, path, name)
+				g.v2Point = m.point
 			}
 			continue
+		}
+		if dir, ok := ownIn(m, own); ok {
+			g.v1 = append(g.v1, filepath.Join(dir, "muster-"+name))
 		}
 		if strings.Contains(","+m.v1+",", ",memory,") {
 			if home, ok := below(m, own["memory"]); ok {
 				g.v1Memory, g.v1Home = filepath.Join(home, "muster-"+name), home
 			}
 		}
+	}
+	g.unified = len(g.v1) == 0
+	if !g.unified && g.v2 != "" {
+		g.second = filepath.Join(g.v2Point, "muster-"+name)
 	}
 	if g.v2 != "" {
 		g.memory = exists(filepath.Join(g.v2, "keeper", "memory.max"))
@@ -99,14 +115,94 @@ func findV2(m cgroupMount, own, name string) (dir, home string) {
 
 // leave removes our own directories, if nothing is in them.
 func (g groups) leave() {
+	if strings.HasPrefix(g.v2Home+"/", g.v2+"/") {
+		g.v2Home = g.v2Point // a keeper before this one moved us
+	}
 	if g.v2 != "" && g.v2Home != "" {
 		_ = os.WriteFile(filepath.Join(g.v2Home, "cgroup.procs"), []byte("0"), 0)
 		_ = os.Remove(filepath.Join(g.v2, "keeper"))
 		_ = os.Remove(g.v2)
 	}
-	if g.v1Memory != "" {
-		_ = os.Remove(g.v1Memory)
+	for _, dir := range append(g.v1, g.second) {
+		_ = os.Remove(dir) // there may be none
 	}
+}
+
+// ownIn is our own directory in a v1 hierarchy.
+func ownIn(m cgroupMount, own map[string]string) (string, bool) {
+	for controller, path := range own {
+		if controller != "" && strings.Contains(","+m.v1+",", ","+controller+",") {
+			return below(m, path)
+		}
+	}
+	return "", false
+}
+
+// boxPath is where the engine shall put a container's groups: beside the limits
+// that the task has already, so that they are the same. Engines take a relative
+// path from their own group in each v1 hierarchy, and with v2 alone an absolute
+// one from the top.
+func (g groups) boxPath(task string) string {
+	if !g.unified {
+		return filepath.Join("muster-"+g.name, task)
+	}
+	rel, err := filepath.Rel(g.v2Point, filepath.Join(g.v2, task, "box"))
+	if err != nil {
+		return ""
+	}
+	return "/" + rel
+}
+
+// forBox prepares the group of a task for a container. An engine that runs in
+// it takes the container along, except with v2 alone, where processes may be in
+// the leaves only.
+func (g groups) forBox(t *taskGroup, task string) error {
+	if t.V2 == "" {
+		return &cannotRun{text: "containers need control groups of version 2, and this server can make none; mount cgroup2 and run the server as root"}
+	}
+	for _, dir := range g.v1 {
+		t.V1 = append(t.V1, filepath.Join(dir, task))
+	}
+	if !g.unified {
+		t.Second = filepath.Join(g.second, task)
+		return nil
+	}
+	t.Engine = filepath.Join(t.V2, "engine")
+	if err := os.Mkdir(t.Engine, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// keep sees to it that a container is where it will be looked for, whatever
+// its engine thinks.
+func (g groups) keep(t taskGroup, pid int) error {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(data)) {
+		path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::")
+		if !ok {
+			continue
+		}
+		at := filepath.Join(g.v2Point, path) + "/"
+		if strings.HasPrefix(at, t.V2+"/") || t.Second != "" && strings.HasPrefix(at, t.Second+"/") {
+			return nil
+		}
+	}
+	return writeGroup(t.V2, "cgroup.procs", int64(pid))
+}
+
+// engineGroup is the directory that an engine is to run in.
+func (t taskGroup) engineGroup() (string, error) {
+	if t.Engine != "" {
+		return t.Engine, nil
+	}
+	if t.V2 == "" {
+		return "", errors.New("the task has no control group")
+	}
+	return t.V2, nil
 }
 
 // below turns a path of /proc/self/cgroup into a directory under m.
@@ -232,8 +328,16 @@ func (t taskGroup) neverUsed() bool {
 
 // processes lists everything in the task's v2 directory and below.
 func (t taskGroup) processes() []int {
+	pids := processesIn(t.V2)
+	if t.Second != "" {
+		pids = append(pids, processesIn(t.Second)...)
+	}
+	return pids
+}
+
+func processesIn(dir string) []int {
 	var pids []int
-	_ = filepath.WalkDir(t.V2, func(path string, d os.DirEntry, err error) error {
+	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return nil
 		}
@@ -250,7 +354,11 @@ func (t taskGroup) processes() []int {
 
 // kill ends everything in the v2 directory, forks in flight included.
 func (t taskGroup) kill() {
-	if os.WriteFile(filepath.Join(t.V2, "cgroup.kill"), []byte("1"), 0) == nil {
+	err := os.WriteFile(filepath.Join(t.V2, "cgroup.kill"), []byte("1"), 0)
+	if t.Second != "" && exists(t.Second) {
+		err = errors.Join(err, os.WriteFile(filepath.Join(t.Second, "cgroup.kill"), []byte("1"), 0))
+	}
+	if err == nil {
 		return
 	}
 	for _, pid := range t.processes() { // before Linux 5.14
@@ -262,6 +370,14 @@ func (t taskGroup) kill() {
 // the cheapest way to ask.
 func (t taskGroup) remove() bool {
 	if t.V2 != "" && !removeGroup(t.V2) {
+		return false
+	}
+	for _, dir := range t.V1 {
+		if !removeGroup(dir) {
+			return false
+		}
+	}
+	if t.Second != "" && !removeGroup(t.Second) {
 		return false
 	}
 	return t.Memory == "" || removeGroup(t.Memory)

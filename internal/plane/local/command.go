@@ -11,11 +11,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/plane"
 )
 
 // cannotRun is a failure that will be the same whenever it is tried again.
-type cannotRun struct{ text string }
+type cannotRun struct {
+	text   string
+	reason lifecycle.Reason // empty: ContainerCannotRun
+}
 
 func (e *cannotRun) Error() string { return e.text }
 
@@ -26,11 +30,11 @@ func checkWorkdir(dir string) error {
 	st, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return &cannotRun{fmt.Sprintf("workdir %s does not exist on this machine; create it or change workdir", dir)}
+		return &cannotRun{text: fmt.Sprintf("workdir %s does not exist on this machine; create it or change workdir", dir)}
 	case err != nil:
-		return &cannotRun{fmt.Sprintf("workdir %s: %v", dir, err)}
+		return &cannotRun{text: fmt.Sprintf("workdir %s: %v", dir, err)}
 	case !st.IsDir():
-		return &cannotRun{fmt.Sprintf("workdir %s is not a directory", dir)}
+		return &cannotRun{text: fmt.Sprintf("workdir %s is not a directory", dir)}
 	}
 	return nil
 }
@@ -53,14 +57,14 @@ func explainExec(err error, path string, a plane.Assignment) error {
 	case errors.Is(err, unix.EACCES):
 		hint = "; make it executable (chmod +x) and its directories, and workdir, reachable"
 	}
-	return &cannotRun{fmt.Sprintf("cannot run %s: %v%s", path, err, hint)}
+	return &cannotRun{text: fmt.Sprintf("cannot run %s: %v%s", path, err, hint)}
 }
 
 // lookPath finds argv[0] as a shell would: with the task's own PATH, relative
 // names against its workdir.
 func lookPath(argv []string, workdir string, env []string) (string, error) {
 	if len(argv) == 0 || argv[0] == "" {
-		return "", &cannotRun{"the command is empty; name a program in command"}
+		return "", &cannotRun{text: "the command is empty; name a program in command"}
 	}
 	name := argv[0]
 	if strings.Contains(name, "/") {
@@ -69,7 +73,7 @@ func lookPath(argv []string, workdir string, env []string) (string, error) {
 			full = filepath.Join(workdir, name)
 		}
 		if _, err := os.Stat(full); err != nil {
-			return "", &cannotRun{fmt.Sprintf("cannot run %s: %v", full, errors.Unwrap(err))}
+			return "", &cannotRun{text: fmt.Sprintf("cannot run %s: %v", full, errors.Unwrap(err))}
 		}
 		return name, nil
 	}
@@ -91,5 +95,5 @@ func lookPath(argv []string, workdir string, env []string) (string, error) {
 			return full, nil
 		}
 	}
-	return "", &cannotRun{fmt.Sprintf("command %q is not in PATH (%s); install it or give its full path", name, search)}
+	return "", &cannotRun{text: fmt.Sprintf("command %q is not in PATH (%s); install it or give its full path", name, search)}
 }

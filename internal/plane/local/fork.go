@@ -63,9 +63,11 @@ var inherited = []string{
 	"http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR",
 }
 
+const defaultSearch = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 // baseEnv is what the machine gives; own is the server's environment.
 func baseEnv(own []string) []string {
-	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TERM=dumb"}
+	env := []string{defaultSearch, "TERM=dumb"}
 	for _, e := range own {
 		if name, _, _ := strings.Cut(e, "="); slices.Contains(inherited, name) {
 			env = append(env, e)
@@ -74,16 +76,21 @@ func baseEnv(own []string) []string {
 	return env
 }
 
-// taskEnv adds to the assignment's environment, which Plane has put on top of
-// baseEnv, what the plane alone knows. The last of equal names wins.
-func taskEnv(dir string, a plane.Assignment) []string {
-	env := slices.Clone(a.Env)
+// taskEnv adds to an environment what the plane alone knows; place says where
+// the task sees a private file. The last of equal names wins.
+func taskEnv(env []string, dir string, a plane.Assignment, place func(plane.File) string) []string {
+	env = slices.Clone(env)
 	for _, f := range a.Files {
 		if f.EnvVar != "" {
-			env = append(env, f.EnvVar+"="+filepath.Join(dir, privateDir, f.Name))
+			env = append(env, f.EnvVar+"="+place(f))
 		}
 	}
 	env = append(env, "CUDA_VISIBLE_DEVICES="+visibleDevices(a), "MUSTER_TASK_ID="+a.ID.String(), markerEnv+"="+dir)
+	return lastOf(env)
+}
+
+// lastOf keeps the last of equal names.
+func lastOf(env []string) []string {
 	at := make(map[string]int, len(env))
 	out := env[:0]
 	for _, e := range env {

@@ -60,9 +60,15 @@ type keeper struct {
 	// pids, so that the reaper, holding it for writing, knows every child.
 	forking sync.RWMutex
 
+	sweeping sync.Mutex // held by who empties the trash
+	sweeps   int        // how many want to
+
 	mu       sync.Mutex
 	tasks    map[core.TaskID]*task
-	pids     map[int]*task // main processes to be reaped
+	pids     map[int]*task                // main processes to be reaped
+	helpers  map[int]chan unix.WaitStatus // other children whose end somebody waits for
+	claims   int                          // how many wait to learn the pid of a child that may have ended already
+	strays   map[int]unix.WaitStatus      // children of nobody that ended while claims was not 0
 	watchers map[*watcher]struct{}
 	clients  int
 	met      bool // there was a client
@@ -77,12 +83,17 @@ type keeper struct {
 type task struct {
 	id      core.TaskID
 	dir     string
+	a       plane.Assignment // without secrets
+	box     *box             // nil: a process of the machine
 	group   taskGroup
 	limited bool // has a memory limit in force
 	adopted bool // not our child
 	out     *output
 
-	pid      int // 0 until forked
+	input    int  // its terminal, or where its standard input comes from; -1: neither
+	mild     bool // its end by force stands for the polite signal, see polite
+	execs    int  // commands that were run beside it, ever
+	pid      int  // 0 until forked
 	start    uint64
 	obs      plane.Observation
 	exited   bool      // the main process has ended
@@ -148,7 +159,7 @@ var errBusy = errors.New("another keeper has this directory")
 func newKeeper(args []string, log *slog.Logger) (*keeper, error) {
 	k := &keeper{
 		log: log, pid: os.Getpid(), boot: bootID(), exit: make(chan struct{}), args: args,
-		tasks: map[core.TaskID]*task{}, pids: map[int]*task{}, watchers: map[*watcher]struct{}{},
+		tasks: map[core.TaskID]*task{}, pids: map[int]*task{}, helpers: map[int]chan unix.WaitStatus{}, strays: map[int]unix.WaitStatus{}, watchers: map[*watcher]struct{}{},
 	}
 	fs := flag.NewFlagSet("keeper", flag.ContinueOnError)
 	fs.StringVar(&k.dir, "dir", "", "directory of the records")
@@ -228,9 +239,7 @@ func (k *keeper) open() error {
 
 // run serves until there has been nothing to do for a while.
 func (k *keeper) run() {
-	k.mu.Lock()
-	k.checkIdle()
-	k.mu.Unlock()
+	k.emptyTrash()
 	go k.acceptLoop()
 	go k.guard()
 	<-k.exit
@@ -262,7 +271,7 @@ func (k *keeper) checkIdle() {
 	timer = time.AfterFunc(wait, func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		if k.idle == timer && !k.leaving {
+		if k.idle == timer && !k.leaving && !k.busy() {
 			k.leaving = true
 			close(k.exit)
 		}
@@ -278,9 +287,9 @@ func (k *keeper) busy() bool {
 				return true
 			}
 		}
-		return false
+		return k.sweeps > 0
 	}
-	return len(k.tasks) > 0 || k.clients > 0 && !k.retiring
+	return len(k.tasks) > 0 || k.sweeps > 0 || k.clients > 0 && !k.retiring
 }
 
 // guard notices that somebody deleted our directory.
@@ -313,8 +322,17 @@ func (k *keeper) publish(o plane.Observation) {
 	}
 }
 
-// snapshot returns an observation of every task.
-func (k *keeper) snapshot() []plane.Observation {
+// snapshot returns an observation of every task, or of some.
+func (k *keeper) snapshot(ids ...core.TaskID) []plane.Observation {
+	if len(ids) > 0 {
+		var some []plane.Observation
+		for _, id := range ids {
+			if t := k.tasks[id]; t != nil {
+				some = append(some, t.obs)
+			}
+		}
+		return some
+	}
 	all := make([]plane.Observation, 0, len(k.tasks))
 	for _, t := range k.tasks {
 		all = append(all, t.obs)

@@ -35,21 +35,33 @@ func (p *Plane) Logs(ctx context.Context, id core.TaskID, opts plane.LogOptions)
 	if opts.Tail >= 0 {
 		offset, err = tailOffset(f, opts.Tail)
 	}
+	times := &logTimes{path: p.paths.index(id)}
+	if err == nil && !opts.Since.IsZero() {
+		var from int64
+		from, err = times.since(opts.Since, f)
+		offset = max(offset, from)
+	}
 	if err == nil {
 		_, err = f.Seek(offset, io.SeekStart)
 	}
 	if err != nil {
+		times.close()
 		_ = f.Close()
 		return nil, fmt.Errorf("logs of %s: %w", id, err)
 	}
-	if !opts.Follow {
-		return f, nil
+	var r io.ReadCloser = f
+	if opts.Follow {
+		// The FIFO is removed when the log is complete, so its directory tells the end.
+		wake, done := p.bell.listen(f.Name(), p.task(id))
+		r = &follower{
+			ctx: ctx, file: f, fifo: filepath.Join(p.task(id), fifoFile), wake: wake, done: done, quit: make(chan struct{}),
+		}
 	}
-	// The FIFO is removed when the log is complete, so its directory tells the end.
-	wake, done := p.bell.listen(f.Name(), p.task(id))
-	return &follower{
-		ctx: ctx, file: f, fifo: filepath.Join(p.task(id), fifoFile), wake: wake, done: done, quit: make(chan struct{}),
-	}, nil
+	if !opts.Times {
+		times.close()
+		return plane.Opened(r, offset), nil
+	}
+	return plane.Opened(plane.Timed(timedLog{r, times}, offset, times.at), offset), nil
 }
 
 // DeleteLogs implements plane.Plane.

@@ -44,6 +44,11 @@ type Options struct {
 	Pool       string        // default: "default"
 	FakeGPUs   int           // pretend to have this many GPUs instead of looking for real ones
 	Linger     time.Duration // how long a keeper without tasks and clients stays; default 5 s
+
+	Images      Images        // where container images come from; nil: containers are refused
+	Engine      string        // the OCI runtime; default: runc in PATH
+	PullBackoff time.Duration // wait before the second pull of an image, doubling up to 30 times as much; default 10 s
+	CDIDirs     []string      // device descriptions; default /etc/cdi and /var/run/cdi
 }
 
 func (o Options) complete() (Options, error) {
@@ -75,6 +80,15 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.Linger <= 0 {
 		o.Linger = 5 * time.Second
+	}
+	if o.Engine == "" {
+		o.Engine = "runc"
+	}
+	if o.PullBackoff <= 0 {
+		o.PullBackoff = 10 * time.Second
+	}
+	if o.CDIDirs == nil {
+		o.CDIDirs = []string{"/etc/cdi", "/var/run/cdi"}
 	}
 	return o, nil
 }

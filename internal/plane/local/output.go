@@ -43,8 +43,9 @@ type output struct {
 
 	size    int64 // of the log; only we write to it
 	stamped time.Time
+	begun   int64 // size of the log at first
 	missing int64 // bytes dropped since the last notice
-	copying bool  // this file system cannot splice
+	copying bool  // this file system, or a terminal, cannot splice
 	ended   atomic.Bool
 	done    chan struct{}
 }
@@ -56,12 +57,18 @@ func (k *keeper) openOutput(t *task) (*output, error) {
 	if err != nil {
 		return nil, err
 	}
+	return k.startOutput(t, pipe)
+}
+
+// startOutput copies from pipe, or from a terminal, to the log. It closes pipe
+// at the end, and when it fails.
+func (k *keeper) startOutput(t *task, pipe *os.File) (*output, error) {
 	log, err := os.OpenFile(k.paths.log(t.id), os.O_RDWR|os.O_CREATE, 0o600) // not O_APPEND: splice refuses that
 	if err != nil {
 		_ = pipe.Close()
 		return nil, err
 	}
-	o := &output{pipe: pipe, log: log, index: k.index(t.id), space: k.space, done: make(chan struct{})}
+	o := &output{pipe: pipe, log: log, index: k.index(t.id), space: k.space, copying: t.a.TTY, done: make(chan struct{})}
 	rc, err := pipe.SyscallConn()
 	if err == nil {
 		o.size, err = log.Seek(0, 2)
@@ -71,6 +78,7 @@ func (k *keeper) openOutput(t *task) (*output, error) {
 		_ = log.Close()
 		return nil, err
 	}
+	o.begun = o.size
 	_ = rc.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
 	go o.moveAll(rc)
 	return o, nil
@@ -189,6 +197,9 @@ func readPipe(pipe int, b []byte) int {
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
+		if errors.Is(err, unix.EIO) {
+			return 0 // of a terminal: nobody has it open
+		}
 		if err != nil {
 			return -1
 		}
@@ -262,6 +273,11 @@ func (o *output) finish(remark string) {
 	}
 	_ = o.pipe.Close()
 	_ = o.log.Close()
+}
+
+// discard forgets what was written since openOutput; only after finish.
+func (o *output) discard(path string) {
+	_ = os.Truncate(path, o.begun)
 }
 
 func thousands(n int64) string {

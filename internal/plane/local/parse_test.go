@@ -107,7 +107,7 @@ func TestTaskEnvKeepsTheLast(t *testing.T) {
 		Env:   []string{"PATH=/bin", "A=1", "broken", "=x", "A=2", "CUDA_VISIBLE_DEVICES=7", "PATH=/opt"},
 		Files: []plane.File{{Name: "f", EnvVar: "F"}, {Name: "g"}},
 	}
-	got := taskEnv("/d", a)
+	got := taskEnv(a.Env, "/d", a, func(f plane.File) string { return filepath.Join("/d", privateDir, f.Name) })
 	want := []string{"PATH=/opt", "A=2", "CUDA_VISIBLE_DEVICES=", "F=/d/files/f", "MUSTER_TASK_ID=w/1/2", "MUSTER_TASK_DIR=/d"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

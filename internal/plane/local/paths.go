@@ -28,6 +28,10 @@ func (p paths) socket() string { return filepath.Join(p.dir, socketName) }
 func (p paths) journal() string {
 	return filepath.Join(p.dir, "keeper.log")
 }
+
+// trash is where the files of ended containers are until they are removed.
+func (p paths) trash() string { return filepath.Join(p.dir, "trash") }
+
 func (p paths) tasks() string { return filepath.Join(p.dir, "tasks") }
 
 func (p paths) task(id core.TaskID) string { return filepath.Join(p.tasks(), dotted(id)) }

@@ -17,15 +17,23 @@ import (
 // Plane is the server's side: it talks to the keeper and reads logs.
 type Plane struct {
 	paths
-	opts Options
-	bell *bell
+	opts  Options
+	bell  *bell
+	preps *preparations
 
 	mu     sync.Mutex
 	link   *client
 	closed bool
+
+	sampling sync.Mutex
+	sampled  map[string]usedAt // by task directory
 }
 
-var _ plane.Plane = (*Plane)(nil)
+var (
+	_ plane.Plane   = (*Plane)(nil)
+	_ plane.Sampler = (*Plane)(nil)
+	_ plane.Enterer = (*Plane)(nil)
+)
 
 // Open makes a plane of a directory. It starts no process: a keeper comes with
 // the first task, or with the first look at the tasks of a former keeper.
@@ -42,11 +50,12 @@ func Open(o Options) (*Plane, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("local plane: %w", err)
 	}
-	return &Plane{paths: paths{dir: o.Dir, logs: o.LogDir}, opts: o, bell: newBell()}, nil
+	return &Plane{paths: paths{dir: o.Dir, logs: o.LogDir}, opts: o, bell: newBell(), preps: newPreparations()}, nil
 }
 
 // Close ends the connection. The keeper and its tasks go on.
 func (p *Plane) Close() error {
+	p.preps.close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
@@ -89,23 +98,40 @@ func (p *Plane) Start(ctx context.Context, tasks []plane.Assignment) error {
 		return nil
 	}
 	base := baseEnv(os.Environ())
-	full := make([]plane.Assignment, len(tasks))
-	for i, a := range tasks {
+	var jobs []job
+	var boxed []plane.Assignment
+	for _, a := range tasks {
+		if a.Image != "" {
+			boxed = append(boxed, a)
+			continue
+		}
 		a.Env = append(base[:len(base):len(base)], a.Env...)
-		full[i] = a
+		jobs = append(jobs, job{Assignment: a})
 	}
-	_, err := p.call(ctx, request{Op: opStart, Tasks: full}, true)
-	return err
+	var errs []error
+	if len(boxed) > 0 {
+		errs = append(errs, p.prepare(ctx, boxed))
+	}
+	if len(jobs) > 0 {
+		_, err := p.call(ctx, request{Op: opStart, Tasks: jobs}, true)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // Stop implements plane.Plane.
 func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration) error {
+	p.stopPreparing(ids, grace)
 	return p.about(ctx, request{Op: opStop, IDs: ids, Grace: grace})
 }
 
 // Forget implements plane.Plane.
 func (p *Plane) Forget(ctx context.Context, ids []core.TaskID) error {
-	return p.about(ctx, request{Op: opForget, IDs: ids})
+	p.preps.forget(ids)
+	if err := p.about(ctx, request{Op: opForget, IDs: ids}); err != nil {
+		return err
+	}
+	return p.release(ctx, ids)
 }
 
 func (p *Plane) about(ctx context.Context, q request) error {
@@ -127,16 +153,32 @@ func (p *Plane) Retire(ctx context.Context) error {
 // Observe implements plane.Plane.
 func (p *Plane) Observe(ctx context.Context) ([]plane.Observation, error) {
 	r, err := p.call(ctx, request{Op: opObserve}, false)
-	if errors.Is(err, errNoKeeper) {
-		return nil, nil
+	if err != nil && !errors.Is(err, errNoKeeper) {
+		return nil, err
 	}
-	return r.Seen, err
+	p.sweep(r.Seen)
+	return p.preps.seen(r.Seen), nil
 }
 
 // Watch implements plane.Plane. It begins with everything there is, survives
 // the death of the keeper by starting another, and returns only with ctx or
 // when no keeper can be had.
 func (p *Plane) Watch(ctx context.Context, seen func([]plane.Observation)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var one sync.Mutex
+	told := func(all []plane.Observation) {
+		one.Lock()
+		defer one.Unlock()
+		seen(all)
+	}
+	var second sync.WaitGroup
+	second.Go(func() { p.preps.watch(ctx, told) })
+	defer second.Wait()
+	defer cancel()
+	return p.watchKeeper(ctx, told)
+}
+
+func (p *Plane) watchKeeper(ctx context.Context, seen func([]plane.Observation)) error {
 	// Without a keeper, the next one's socket is the event to wait for.
 	wake, done := p.bell.listen(p.dir)
 	defer done()

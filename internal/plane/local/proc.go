@@ -98,7 +98,17 @@ func allProcesses() []process {
 // taskDirOf returns the marker that pid was started with; "": none, or a
 // process that is not ours to look into.
 func taskDirOf(pid int) string {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	dir := "/proc/" + strconv.Itoa(pid)
+	data, err := os.ReadFile(dir + "/environ")
+	// In the middle of becoming another program a process has no environment for
+	// a moment; a thread of the kernel, which has no program, never has one.
+	for try := 0; err == nil && len(data) == 0 && try < 10; try++ {
+		if _, err := os.Readlink(dir + "/exe"); err != nil {
+			return ""
+		}
+		time.Sleep(time.Millisecond)
+		data, err = os.ReadFile(dir + "/environ")
+	}
 	if err != nil {
 		return ""
 	}

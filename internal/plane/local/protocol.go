@@ -14,7 +14,7 @@ import (
 
 // protocolVersion grows with every change that an older keeper or client would
 // misunderstand. A client that meets another number has the keeper replace itself.
-const protocolVersion = 1
+const protocolVersion = 2
 
 const socketName = "keeper.sock"
 
@@ -23,21 +23,36 @@ const (
 	opHello   = "hello"   // the first request of every connection
 	opStart   = "start"   // Tasks
 	opStop    = "stop"    // IDs, Grace
-	opObserve = "observe" // answers with Seen
+	opObserve = "observe" // answers with Seen, of IDs only where there are some
 	opWatch   = "watch"   // answers with Seen again and again, first with everything
 	opForget  = "forget"  // IDs
 	opRetire  = "retire"  // exit as soon as there is no task
 	opReplace = "replace" // become Argv in place, keeping all tasks
+	opExec    = "exec"    // Exec beside IDs[0]; answers once with the descriptors of its streams, then with Exit
+	opInput   = "input"   // answers with the descriptor of the terminal or standard input of IDs[0]
+	opEOF     = "eof"     // the standard input of IDs[0] ends
 )
 
 type request struct {
-	Serial  uint64             `json:"n"`
-	Op      string             `json:"op"`
-	Version int                `json:"version,omitempty"`
-	Tasks   []plane.Assignment `json:"tasks,omitempty"`
-	IDs     []core.TaskID      `json:"ids,omitempty"`
-	Grace   time.Duration      `json:"grace,omitempty"`
-	Argv    []string           `json:"argv,omitempty"`
+	Serial  uint64        `json:"n"`
+	Op      string        `json:"op"`
+	Version int           `json:"version,omitempty"`
+	Tasks   []job         `json:"tasks,omitempty"`
+	IDs     []core.TaskID `json:"ids,omitempty"`
+	Grace   time.Duration `json:"grace,omitempty"`
+	Argv    []string      `json:"argv,omitempty"`
+	Exec    *execRequest  `json:"exec,omitempty"`
+}
+
+// execRequest is a command to be run beside a task. The connection that asks is
+// its life: the command is ended when it breaks.
+type execRequest struct {
+	Argv   []string    `json:"argv"`
+	Env    []string    `json:"env,omitempty"`
+	TTY    bool        `json:"tty,omitempty"`
+	Stdin  bool        `json:"stdin,omitempty"`  // else it is empty
+	Stderr bool        `json:"stderr,omitempty"` // apart from stdout
+	Size   *plane.Size `json:"size,omitempty"`
 }
 
 type reply struct {
@@ -46,6 +61,9 @@ type reply struct {
 	Version int                 `json:"version,omitempty"`
 	PID     int                 `json:"pid,omitempty"`
 	Seen    []plane.Observation `json:"seen,omitempty"`
+	Gone    bool                `json:"gone,omitempty"` // with Err: the task does not run
+	TTY     bool                `json:"tty,omitempty"`  // the descriptor is that of a terminal
+	Exit    *int                `json:"exit,omitempty"`
 }
 
 // atDir calls fn with a short name of dir: socket addresses end after 108

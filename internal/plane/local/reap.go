@@ -32,17 +32,16 @@ func (k *keeper) reapAll() {
 		if !ok {
 			return
 		}
-		k.mu.Lock()
-		t := k.pids[pid]
-		k.mu.Unlock()
-		if t == nil {
+		t, known := k.child(pid, status)
+		if !known {
 			// An orphan, or a child that is not in the table yet: wait for
 			// the forks under way, then look again.
 			k.forking.Lock()
-			k.mu.Lock()
-			t = k.pids[pid]
-			k.mu.Unlock()
+			t, known = k.child(pid, status)
 			k.forking.Unlock()
+		}
+		if !known {
+			k.stray(pid, status)
 		}
 		if t != nil {
 			k.ended(t, status) // before reaping: a crash between must find one or the other
@@ -55,6 +54,30 @@ func (k *keeper) reapAll() {
 			delete(k.pids, pid)
 			k.mu.Unlock()
 		}
+	}
+}
+
+// child says whether pid is a child that we know, and whose main process it is;
+// who waits for another one is told of its end.
+func (k *keeper) child(pid int, status unix.WaitStatus) (t *task, known bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if ch := k.helpers[pid]; ch != nil {
+		ch <- status
+		delete(k.helpers, pid)
+		return nil, true
+	}
+	t = k.pids[pid]
+	return t, t != nil
+}
+
+// stray remembers the end of a child of nobody as long as there is one who may
+// ask for it.
+func (k *keeper) stray(pid int, status unix.WaitStatus) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.claims > 0 {
+		k.strays[pid] = status
 	}
 }
 
@@ -88,8 +111,11 @@ func peekZombie() (pid int, status unix.WaitStatus, ok bool) {
 // ended takes note of the end of a main process and has the rest done.
 func (k *keeper) ended(t *task, status unix.WaitStatus) {
 	k.mu.Lock()
-	asked := !t.deadline.IsZero()
+	asked, mild := !t.deadline.IsZero(), t.mild
 	k.mu.Unlock()
+	if mild && status.Signaled() && status.Signal() == unix.SIGKILL {
+		status = unix.WaitStatus(unix.SIGTERM) // see polite
+	}
 	obs := outcome(t, status, asked)
 	k.settle(t, obs)
 }
@@ -124,7 +150,14 @@ func outcome(t *task, status unix.WaitStatus, asked bool) plane.Observation {
 	switch {
 	case code == 0:
 		obs.State, obs.Reason = core.TaskSucceeded, ""
-	case t.limited && t.group.oomKilled():
+	case status.Signaled():
+	case t.stepFailed(code) != "":
+		obs.Message = t.stepFailed(code)
+	case preludeFailed(t.dir):
+		obs.Message = preludeMessage(code)
+	}
+	switch {
+	case t.limited && code != 0 && t.group.oomKilled():
 		obs.Reason = string(lifecycle.ReasonOutOfMemory)
 		obs.Message = "the memory limit was reached; raise memory, or let the program use less"
 	}
@@ -135,6 +168,7 @@ func outcome(t *task, status unix.WaitStatus, asked bool) plane.Observation {
 // Followers of the log take the end of the FIFO for the end of the output.
 func (k *keeper) finish(t *task, obs plane.Observation) {
 	k.killTree(t)
+	k.letGo(t)
 	if t.out != nil {
 		remark := ""
 		if obs.State == core.TaskLost {
@@ -143,6 +177,9 @@ func (k *keeper) finish(t *task, obs plane.Observation) {
 		t.out.finish(remark)
 	}
 	_ = os.RemoveAll(filepath.Join(t.dir, privateDir)) // may hold secrets
+	_ = os.Remove(filepath.Join(t.dir, preludeFile))
+	_ = os.Remove(filepath.Join(t.dir, stageFile))
+	k.discardBox(t)
 	if err := os.Remove(filepath.Join(t.dir, fifoFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		k.log.Error("cannot remove the FIFO", "task", t.id, "err", err)
 	}

@@ -42,6 +42,7 @@ const (
 // environment and the private files stay out: they may be secrets.
 type assigned struct {
 	Assignment plane.Assignment `json:"assignment"`
+	Box        *box             `json:"box,omitempty"`
 	Boot       string           `json:"boot"`
 	Group      taskGroup        `json:"group"`
 	At         time.Time        `json:"at"`
@@ -56,6 +57,7 @@ type forked struct {
 
 type stopped struct {
 	Deadline time.Time `json:"deadline"`
+	Mild     bool      `json:"mild,omitempty"` // see polite
 }
 
 // writeRecord appends a record in one write; the last of a name counts. It

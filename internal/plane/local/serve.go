@@ -70,8 +70,9 @@ func (k *keeper) acceptLoop() {
 
 // peer is one connection; replies may be sent from several goroutines.
 type peer struct {
-	mu  sync.Mutex
-	enc *json.Encoder
+	mu   sync.Mutex
+	enc  *json.Encoder
+	conn *net.UnixConn // for descriptors
 }
 
 func (p *peer) send(r reply) error {
@@ -85,13 +86,22 @@ func (k *keeper) serve(conn net.Conn) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	dec, p := json.NewDecoder(conn), &peer{enc: json.NewEncoder(conn)}
+	p.conn, _ = conn.(*net.UnixConn)
 	for {
 		var q request
 		if err := dec.Decode(&q); err != nil {
 			return // the client is gone, or is none
 		}
-		if q.Op == opWatch {
+		switch q.Op {
+		case opWatch:
 			go k.watch(ctx, p, q.Serial)
+			continue
+		case opExec, opInput:
+			go func() {
+				if k.lend(ctx, p, q) != nil {
+					_ = conn.Close()
+				}
+			}()
 			continue
 		}
 		go func() {
@@ -115,8 +125,14 @@ func (k *keeper) handle(ctx context.Context, q request) (r reply) {
 		err = k.stop(q.IDs, q.Grace)
 	case opObserve:
 		k.mu.Lock()
-		r.Seen = k.snapshot()
+		r.Seen = k.snapshot(q.IDs...)
 		k.mu.Unlock()
+	case opEOF:
+		for _, id := range q.IDs {
+			if t := k.running(id); t != nil {
+				k.endInput(t)
+			}
+		}
 	case opForget:
 		err = k.forget(q.IDs)
 	case opRetire:
@@ -167,7 +183,7 @@ func (k *keeper) watch(ctx context.Context, p *peer, serial uint64) {
 
 // startAll starts a batch, a few at a time: preparing one overlaps with
 // forking another.
-func (k *keeper) startAll(tasks []plane.Assignment) error {
+func (k *keeper) startAll(tasks []job) error {
 	if len(tasks) == 1 {
 		return k.startOne(tasks[0])
 	}

@@ -3,6 +3,7 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -26,12 +27,14 @@ var (
 
 // startOne brings one task up. An error means that nothing was started and
 // nothing is kept: the caller may ask again.
-func (k *keeper) startOne(a plane.Assignment) error {
+func (k *keeper) startOne(j job) error {
+	a := j.Assignment
 	if err := checkTask(a.ID); err != nil {
 		return err
 	}
-	t := &task{id: a.ID, dir: k.task(a.ID), limited: a.Memory > 0}
-	t.obs = plane.Observation{ID: a.ID, State: core.TaskStarting, At: time.Now()}
+	t := &task{id: a.ID, dir: k.task(a.ID), a: public(a), box: j.Box, input: -1, limited: a.Memory > 0}
+	t.obs = starting(t, time.Now())
+	a = withSteps(a, stagePath(t))
 	k.mu.Lock()
 	if k.leaving {
 		k.mu.Unlock()
@@ -49,8 +52,12 @@ func (k *keeper) startOne(a plane.Assignment) error {
 
 	// 1. Everything that the process needs, and the record that it may exist.
 	note, err := k.prepare(t, a)
-	if err == nil {
-		// 2. The process, and the record that it does.
+	// 2. The process, and the record that it does.
+	switch {
+	case err != nil:
+	case t.box != nil:
+		err = k.launchBox(t, a, note)
+	default:
 		err = k.launch(t, a, note)
 	}
 	var no *cannotRun
@@ -67,6 +74,15 @@ func (k *keeper) startOne(a plane.Assignment) error {
 	return nil
 }
 
+// starting is what is seen of a task that does not run yet.
+func starting(t *task, at time.Time) plane.Observation {
+	o := plane.Observation{ID: t.id, State: core.TaskStarting, At: at}
+	if t.box != nil {
+		o.Waiting = waitCreating
+	}
+	return o
+}
+
 // prepare makes the task's directory, output, group and private files.
 func (k *keeper) prepare(t *task, a plane.Assignment) (note string, err error) {
 	if err := makeDir(t.dir); err != nil {
@@ -78,18 +94,31 @@ func (k *keeper) prepare(t *task, a plane.Assignment) (note string, err error) {
 	if t.group, note, err = k.groups.make(dotted(t.id), a.Memory, a.CPU); err != nil {
 		return "", err
 	}
-	if err := makeFiles(k.dir, t.dir, a); err != nil {
+	owner := a
+	if t.box != nil {
+		if err := k.groups.forBox(&t.group, dotted(t.id)); err != nil {
+			return "", err
+		}
+		owner.UID, owner.GID = nil, nil // the image says who that is
+	}
+	if err := makeFiles(k.dir, t.dir, owner); err != nil {
+		return "", err
+	}
+	if err := writePrelude(k.dir, t.dir, owner); err != nil {
+		return "", err
+	}
+	if err := writeStage(k.dir, t.dir, owner); err != nil {
 		return "", err
 	}
 	if err := makeFIFO(filepath.Join(t.dir, fifoFile), a.UID, a.GID); err != nil {
 		return "", err
 	}
-	if t.out, err = k.openOutput(t); err != nil {
-		return "", err
+	if !a.TTY { // a terminal has its own way to the log
+		if t.out, err = k.openOutput(t); err != nil {
+			return "", err
+		}
 	}
-	rec := a
-	rec.Env, rec.Files = nil, nil
-	return note, writeRecord(t.dir, assignmentRecord, assigned{Assignment: rec, Boot: k.boot, Group: t.group, At: t.obs.At})
+	return note, writeRecord(t.dir, assignmentRecord, assigned{Assignment: t.a, Box: t.box, Boot: k.boot, Group: t.group, At: t.obs.At})
 }
 
 func makeFiles(root, dir string, a plane.Assignment) error {
@@ -102,7 +131,7 @@ func makeFiles(root, dir string, a plane.Assignment) error {
 	}
 	for _, f := range a.Files {
 		if f.Name == "" || f.Name != filepath.Base(f.Name) || f.Name == "." || f.Name == ".." {
-			return &cannotRun{fmt.Sprintf("private file %q: the name must be a plain file name", f.Name)}
+			return &cannotRun{text: fmt.Sprintf("private file %q: the name must be a plain file name", f.Name)}
 		}
 		if err := os.WriteFile(filepath.Join(private, f.Name), f.Data, 0o600); err != nil {
 			return err
@@ -111,7 +140,12 @@ func makeFiles(root, dir string, a plane.Assignment) error {
 			return err
 		}
 	}
-	if a.UID == nil && a.GID == nil {
+	return reachable(root, dir, private, a.UID, a.GID)
+}
+
+// reachable gives path to a user and lets the user get there.
+func reachable(root, dir, path string, uid, gid *uint32) error {
+	if uid == nil && gid == nil {
 		return nil
 	}
 	for d := dir; len(d) >= len(root); d = filepath.Dir(d) {
@@ -119,7 +153,7 @@ func makeFiles(root, dir string, a plane.Assignment) error {
 			return err
 		}
 	}
-	return giveTo(private, a.UID, a.GID)
+	return giveTo(path, uid, gid)
 }
 
 func giveTo(path string, uid, gid *uint32) error {
@@ -139,23 +173,37 @@ func giveTo(path string, uid, gid *uint32) error {
 // launch forks. Between the fork and its record only the marker in the
 // environment tells of the process, and recovery looks for it.
 func (k *keeper) launch(t *task, a plane.Assignment, note string) error {
-	env := taskEnv(t.dir, a)
+	env := taskEnv(a.Env, t.dir, a, func(f plane.File) string { return filepath.Join(t.dir, privateDir, f.Name) })
 	if err := checkWorkdir(a.Workdir); err != nil {
 		return err
 	}
-	path, err := lookPath(a.Argv, a.Workdir, env)
+	if err := checkMounts(a); err != nil {
+		return err
+	}
+	argv := a.Argv
+	if len(a.Prelude) > 0 && len(argv) > 0 {
+		argv = withPrelude(filepath.Join(t.dir, preludeFile), argv)
+	}
+	path, err := lookPath(argv, a.Workdir, env)
 	if err != nil {
 		return err
 	}
-	attr, release, err := k.attributes(t, a, env)
+	in, err := k.openInputs(t)
 	if err != nil {
+		return err
+	}
+	defer in.closeTaskEnds()
+	attr, release, err := k.attributes(t, a, env, in)
+	if err != nil {
+		closeAll([]int{in.keep})
 		return err
 	}
 	defer release()
 	k.forking.RLock()
 	defer k.forking.RUnlock()
-	pid, err := forkIn(t.group.Memory, k.groups.v1Home, path, a.Argv, attr)
+	pid, err := forkIn(t.group.Memory, k.groups.v1Home, path, argv, attr)
 	if err != nil {
+		closeAll([]int{in.keep})
 		return explainExec(err, path, a)
 	}
 	s, err := readStat(pid) // a zombie at worst: it is not reaped before we let go of forking
@@ -166,10 +214,13 @@ func (k *keeper) launch(t *task, a plane.Assignment, note string) error {
 	if err := writeRecord(t.dir, stateRecord, forked{PID: pid, Start: s.start, At: now, Note: note}); err != nil {
 		k.log.Warn("cannot record the process", "task", t.id, "pid", pid, "err", err)
 	}
+	if err := k.hold(t, in.keep); err != nil { // before its end can be noticed
+		k.log.Error("the task's terminal or input is out of reach", "task", t.id, "err", err)
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	t.pid, t.start = pid, s.start
-	t.obs.State, t.obs.At, t.obs.Message = core.TaskRunning, now, note
+	k.begun(t, now, note)
 	k.pids[pid] = t
 	k.publish(t.obs)
 	return nil
@@ -178,7 +229,7 @@ func (k *keeper) launch(t *task, a plane.Assignment, note string) error {
 // attributes opens what the child inherits; release closes our side of it.
 // The descriptors are raw: package os would make the FIFO non-blocking, for
 // the child too.
-func (k *keeper) attributes(t *task, a plane.Assignment, env []string) (*syscall.ProcAttr, func(), error) {
+func (k *keeper) attributes(t *task, a plane.Assignment, env []string, in inputs) (*syscall.ProcAttr, func(), error) {
 	out, err := unix.Open(filepath.Join(t.dir, fifoFile), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the FIFO: %w", err)
@@ -195,6 +246,13 @@ func (k *keeper) attributes(t *task, a plane.Assignment, env []string) (*syscall
 		sys.UseCgroupFD, sys.CgroupFD = true, dir
 	}
 	files := []uintptr{k.null.Fd(), uintptr(out), uintptr(out)}
+	switch {
+	case in.slave >= 0:
+		files = []uintptr{uintptr(in.slave), uintptr(in.slave), uintptr(in.slave)}
+		sys.Setctty = true // descriptor 0
+	case in.stdin >= 0:
+		files[0] = uintptr(in.stdin)
+	}
 	return &syscall.ProcAttr{Dir: a.Workdir, Env: env, Sys: sys, Files: files}, release, nil
 }
 
@@ -221,7 +279,8 @@ func credential(uid, gid *uint32) *syscall.Credential {
 // refuse makes an observation of what can never run.
 func (k *keeper) refuse(t *task, why *cannotRun) {
 	obs := plane.Observation{
-		ID: t.id, State: core.TaskFailed, Reason: string(lifecycle.ReasonContainerCannot), Message: why.text, At: time.Now(),
+		ID: t.id, State: core.TaskFailed, Message: why.text, At: time.Now(),
+		Reason: string(cmp.Or(why.reason, lifecycle.ReasonContainerCannot)),
 	}
 	if err := writeRecord(t.dir, exitRecord, obs); err != nil {
 		k.log.Error("cannot record the end", "task", t.id, "err", err)

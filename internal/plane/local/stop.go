@@ -37,9 +37,10 @@ func (k *keeper) stopOne(id core.TaskID, grace time.Duration, since time.Time) e
 	}
 	first := t.deadline.IsZero()
 	t.deadline = deadline
-	forked := t.pid != 0
+	mild := t.mild
+	forked := t.pid != 0 || t.box != nil // an engine that hangs is ended by force
 	k.mu.Unlock()
-	err := writeRecord(t.dir, stopRecord, stopped{Deadline: deadline})
+	err := writeRecord(t.dir, stopRecord, stopped{Deadline: deadline, Mild: mild})
 	if forked { // else start looks at the deadline once it has
 		k.enforceStop(t, first, since)
 	}
@@ -63,7 +64,30 @@ func (k *keeper) enforceStop(t *task, polite bool, since time.Time) {
 	t.alarm = time.AfterFunc(max(grace, 0), func() { k.force(t) })
 	k.mu.Unlock()
 	if polite && grace > 0 {
-		k.signalTree(t, unix.SIGTERM, since)
+		k.polite(t, since)
+	}
+}
+
+// polite asks a tree to end. The first process of a container is its init, for
+// which the kernel ignores a signal without a handler where any other process
+// would die of it; so we do to it what the kernel would have done.
+func (k *keeper) polite(t *task, since time.Time) {
+	k.mu.Lock()
+	pid, deadline := t.pid, t.deadline
+	t.mild = t.mild || t.box != nil && pid != 0 && diesOf(pid, unix.SIGTERM)
+	mild := t.mild
+	k.mu.Unlock()
+	if t.box != nil && pid == 0 {
+		return // what runs is the engine, which we let finish
+	}
+	if mild {
+		if err := writeRecord(t.dir, stopRecord, stopped{Deadline: deadline, Mild: true}); err != nil {
+			k.log.Warn("cannot record that a stop is polite", "task", t.id, "err", err)
+		}
+	}
+	k.signalTree(t, unix.SIGTERM, since)
+	if mild {
+		killProcess(pid, unix.SIGKILL)
 	}
 }
 

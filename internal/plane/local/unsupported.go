@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"runtime"
 	"time"
@@ -59,3 +60,14 @@ func (*Plane) Logs(context.Context, core.TaskID, plane.LogOptions) (io.ReadClose
 
 // DeleteLogs fails with plane.ErrUnsupported.
 func (*Plane) DeleteLogs(context.Context, core.WorkloadID) error { return errSystem }
+
+// Exec fails with plane.ErrUnsupported.
+func (*Plane) Exec(context.Context, core.TaskID, plane.ExecOptions) (int, error) {
+	return 0, errSystem
+}
+
+// Attach fails with plane.ErrUnsupported.
+func (*Plane) Attach(context.Context, core.TaskID, plane.Streams) error { return errSystem }
+
+// Dial fails with plane.ErrUnsupported.
+func (*Plane) Dial(context.Context, core.TaskID, int) (net.Conn, error) { return nil, errSystem }

@@ -41,6 +41,12 @@ type Options struct {
 	// Shell says that Argv really runs on a machine with a POSIX shell that
 	// shares its file system and processes with the test.
 	Shell bool
+	// Image is one with busybox or the like, for planes that run containers: the
+	// tests with real commands run in it.
+	Image string
+	// Init says that a task is the first process of its own process namespace: a
+	// signal that it sends itself without handling it does nothing.
+	Init bool
 	// Reopen closes p and opens the same place again, as a restarted server
 	// does. Nil: the plane cannot.
 	Reopen func(t *testing.T, p plane.Plane) plane.Plane
@@ -120,8 +126,9 @@ func Run(t *testing.T, open func(t *testing.T) plane.Plane, opts Options) {
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(s, t) })
 	}
-	if opts.Shell {
+	if opts.Shell || opts.Image != "" {
 		s.runShell(t)
+		s.runEnter(t)
 	}
 }
 

@@ -15,25 +15,31 @@ import (
 // runShell is the part of the contract that needs real commands.
 func (s suite) runShell(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		test func(suite, *testing.T)
+		name   string
+		test   func(suite, *testing.T)
+		images bool // it means something for containers too
 	}{
-		{"the environment is the assignment's", suite.environment},
-		{"devices are visible, others are not", suite.devices},
-		{"private files are there and private", suite.files},
-		{"workdir is where it runs", suite.workdir},
-		{"what cannot run is told with its reason", suite.cannotRun},
-		{"the whole tree is stopped", suite.treeStopped},
-		{"the tree does not outlive the main process", suite.treeEnds},
-		{"output of a large burst is complete", suite.burst},
-		{"the memory limit ends the task", suite.memory},
+		{"the environment is the assignment's", suite.environment, true},
+		{"devices are visible, others are not", suite.devices, true},
+		{"private files are there and private", suite.files, false},
+		{"workdir is where it runs", suite.workdir, false},
+		{"what cannot run is told with its reason", suite.cannotRun, false},
+		{"the whole tree is stopped", suite.treeStopped, false},
+		{"the tree does not outlive the main process", suite.treeEnds, false},
+		{"output of a large burst is complete", suite.burst, true},
+		{"the memory limit ends the task", suite.memory, true},
+		{"a prelude changes environment and directory", suite.prelude, true},
+		{"a failing prelude is the task's failure", suite.preludeFails, true},
 	} {
+		if s.opts.Image != "" && !c.images {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) { c.test(s, t) })
 	}
 }
 
-func shell(id core.TaskID, script string) plane.Assignment {
-	return plane.Assignment{ID: id, Argv: []string{"/bin/sh", "-c", script}}
+func (s suite) shell(id core.TaskID, script string) plane.Assignment {
+	return plane.Assignment{ID: id, Image: s.opts.Image, Argv: []string{"/bin/sh", "-c", script}}
 }
 
 // run runs one assignment to its end and returns that and its output.
@@ -52,7 +58,7 @@ func run(t *testing.T, p plane.Plane, a plane.Assignment) (plane.Observation, st
 func (s suite) environment(t *testing.T) {
 	t.Setenv("MUSTER_SECRET_OF_THE_SERVER", "do not tell")
 	p := s.open(t)
-	a := shell(id("env", 3), `echo "$A|$B|$HOME|$MUSTER_TASK_ID|$MUSTER_SECRET_OF_THE_SERVER|${PATH:+path}"`)
+	a := s.shell(id("env", 3), `echo "$A|$B|$HOME|$MUSTER_TASK_ID|$MUSTER_SECRET_OF_THE_SERVER|${PATH:+path}"`)
 	a.Env = []string{"A=1", "B=two words", "A=2", "HOME=/elsewhere"}
 	_, out := run(t, p, a)
 	if want := "2|two words|/elsewhere|env/0/3||path\n"; out != want {
@@ -63,10 +69,10 @@ func (s suite) environment(t *testing.T) {
 func (s suite) devices(t *testing.T) {
 	p := s.open(t)
 	script := `echo "${CUDA_VISIBLE_DEVICES-unset}"`
-	if _, out := run(t, p, shell(id("devices", 0), script)); out != "\n" {
+	if _, out := run(t, p, s.shell(id("devices", 0), script)); out != "\n" {
 		t.Errorf("without devices CUDA_VISIBLE_DEVICES is %q, want it set and empty", out)
 	}
-	a := shell(id("devices", 1), script)
+	a := s.shell(id("devices", 1), script)
 	a.Devices = s.opts.Devices
 	if _, out := run(t, p, a); out != s.opts.Visible+"\n" {
 		t.Errorf("with devices CUDA_VISIBLE_DEVICES is %q, want %q", out, s.opts.Visible)
@@ -75,14 +81,14 @@ func (s suite) devices(t *testing.T) {
 
 func (s suite) files(t *testing.T) {
 	p := s.open(t)
-	a := shell(id("files", 0), `cat "$PARAMETERS" && stat -c ' %a' "$PARAMETERS" && echo "$PARAMETERS"`)
+	a := s.shell(id("files", 0), `cat "$PARAMETERS" && stat -c ' %a' "$PARAMETERS" && echo "$PARAMETERS"`)
 	a.Files = []plane.File{{Name: "parameters.yaml", EnvVar: "PARAMETERS", Data: []byte("lr: 0.1")}}
 	o, out := run(t, p, a)
 	wantExit(t, o, 0, "")
 	if !strings.HasPrefix(out, "lr: 0.1 600\n/") {
 		t.Errorf("private file: %q, want its content, mode 600 and an absolute path", out)
 	}
-	a = shell(id("files", 1), "true")
+	a = s.shell(id("files", 1), "true")
 	a.Files = []plane.File{{Name: "../escape", Data: []byte("x")}}
 	if o, _ = run(t, p, a); o.Reason != "ContainerCannotRun" || !strings.Contains(o.Message, "../escape") {
 		t.Errorf("a file outside the private directory: %+v, want ContainerCannotRun that names it", o)
@@ -192,7 +198,7 @@ func wantGone(t *testing.T, pids map[string]int) {
 func (s suite) treeStopped(t *testing.T) {
 	p := s.open(t)
 	dir := t.TempDir()
-	a := shell(id("tree", 0), "trap '' TERM\n"+fmt.Sprintf(family, dir)+"while :; do sleep 1000; done")
+	a := s.shell(id("tree", 0), "trap '' TERM\n"+fmt.Sprintf(family, dir)+"while :; do sleep 1000; done")
 	if err := p.Start(t.Context(), []plane.Assignment{a}); err != nil {
 		t.Fatalf("Start: %v", err)
 	}
@@ -204,7 +210,7 @@ func (s suite) treeStopped(t *testing.T) {
 func (s suite) treeEnds(t *testing.T) {
 	p := s.open(t)
 	dir := t.TempDir()
-	o, _ := run(t, p, shell(id("orphans", 0), fmt.Sprintf(family, dir)+"exit 4"))
+	o, _ := run(t, p, s.shell(id("orphans", 0), fmt.Sprintf(family, dir)+"exit 4"))
 	wantExit(t, o, 4, "Error")
 	wantGone(t, pids(t, dir))
 }
@@ -212,7 +218,7 @@ func (s suite) treeEnds(t *testing.T) {
 func (s suite) burst(t *testing.T) {
 	p := s.open(t)
 	const lines = 200_000
-	_, out := run(t, p, shell(id("burst", 0), fmt.Sprintf("seq %d; seq %d >&2", lines, lines)))
+	_, out := run(t, p, s.shell(id("burst", 0), fmt.Sprintf("seq %d; seq %d >&2", lines, lines)))
 	var want strings.Builder
 	for range 2 {
 		for i := range lines {
@@ -233,11 +239,14 @@ func (s suite) memory(t *testing.T) {
 	}
 	p := s.open(t)
 	// tail keeps what it may have to print, which never comes to an end here.
-	hog := shell(id("memory", 0), "cat /dev/zero | tail -c 500m > /dev/null")
+	hog := s.shell(id("memory", 0), "cat /dev/zero | tail -c 500m > /dev/null")
 	hog.Memory = 32 << 20
 	o, _ := run(t, p, hog)
 	wantExit(t, o, 137, "OutOfMemory")
-	small := shell(id("memory", 1), "kill -9 $$")
+	if s.opts.Init {
+		return
+	}
+	small := s.shell(id("memory", 1), "kill -9 $$")
 	small.Memory = 32 << 20
 	o, _ = run(t, p, small)
 	wantExit(t, o, 137, "Killed")

@@ -1,0 +1,54 @@
+package local
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/musterhq/muster/internal/oci"
+	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/plane/local/container"
+)
+
+// FromStore has images come from a cache of this machine. defaults open
+// registries for every task, after the task's own credentials.
+func FromStore(s *oci.Store, defaults []oci.Credential) Images { return stored{s, defaults} }
+
+type stored struct {
+	store    *oci.Store
+	defaults []oci.Credential
+}
+
+var policies = map[plane.PullPolicy]oci.PullPolicy{
+	plane.PullMissing: oci.IfNotPresent, plane.PullAlways: oci.Always, plane.PullNever: oci.Never,
+}
+
+// Pull implements Images.
+func (s stored) Pull(ctx context.Context, ref string, o PullOptions, progress func(PullProgress)) (container.Image, error) {
+	creds := make([]oci.Credential, 0, len(o.Credentials)+len(s.defaults))
+	for _, c := range o.Credentials {
+		creds = append(creds, oci.Credential{Server: c.Server, User: c.User, Password: c.Password})
+	}
+	img, err := s.store.Pull(ctx, ref, oci.PullOptions{
+		Policy: policies[o.Policy], Credentials: append(creds, s.defaults...), Owner: o.Owner,
+		Progress: func(p oci.Progress) {
+			progress(PullProgress{Layers: p.Layers, Done: p.LayersDone, Bytes: p.Bytes, Total: p.Total})
+		},
+	})
+	if err != nil {
+		return container.Image{}, err
+	}
+	return container.Image{
+		Ref: img.Ref, Digest: img.Digest, Layers: img.Layers,
+		Config: container.Config{
+			Env: img.Config.Env, Entrypoint: img.Config.Entrypoint, Cmd: img.Config.Cmd,
+			User: img.Config.User, Workdir: img.Config.WorkingDir,
+		},
+	}, nil
+}
+
+// Release implements Images.
+func (s stored) Release(owner string) error { return s.store.Release(owner) }
+
+// Held implements Images.
+func (s stored) Held() []string { return slices.Collect(maps.Keys(s.store.Held())) }
