@@ -1,6 +1,7 @@
 package control
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -16,6 +17,8 @@ const (
 	ActStop
 	ActForget
 	ActDeleteLogs // on every plane; Workload says whose
+	ActChore      // of the control plane itself
+	ActDropChores // of Workload: their results are not wanted any more
 )
 
 // Action is something a plane is to do because of what has been committed.
@@ -25,7 +28,9 @@ type Action struct {
 	Task       core.TaskID
 	Assignment plane.Assignment // of ActStart
 	Grace      time.Duration    // of ActStop
-	Workload   core.WorkloadID  // of ActDeleteLogs
+	Workload   core.WorkloadID  // of ActDeleteLogs, ActDropChores
+	Chore      Chore            // of ActChore
+	grants     []grant          // of ActStart: secrets that the task is given
 	At         time.Time        // when it was decided; zero: by a server before
 }
 
@@ -34,10 +39,24 @@ func (tx *tx) start(w *core.Workload, t *core.Task) {
 	if _, all, ok := tx.view(w.ID); ok {
 		tasks = all
 	}
+	if w.Spec.Gang() && !tx.located(tasks) {
+		return // its ranks would not find each other; the next look at the plane asks again
+	}
 	tx.actions = append(tx.actions, Action{
 		Kind: ActStart, Plane: tx.planeOf(t), Task: t.ID,
-		Assignment: assignment(w, t, tx.rendezvous(w, tasks)),
+		Assignment: tx.assignment(w, t, tx.gangOf(w, tasks)), grants: tx.grants(w),
 	})
+}
+
+// located reports whether it is known where tasks are: a server that has just
+// begun may not have heard of every plane yet.
+func (tx *tx) located(tasks map[int]*core.Task) bool {
+	for _, t := range tasks {
+		if _, ok := tx.e.nodes[t.Node]; !ok {
+			return false
+		}
+	}
+	return true
 }
 
 func (tx *tx) stop(t *core.Task, grace time.Duration) {
@@ -51,13 +70,38 @@ func (tx *tx) forget(planeName string, id core.TaskID) {
 // planeOf is the plane that a task was given to; its node may be unknown by now.
 func (tx *tx) planeOf(t *core.Task) string { return t.Plane }
 
-// rendezvous is where the ranks of w find each other: at its first rank.
-func (tx *tx) rendezvous(w *core.Workload, tasks map[int]*core.Task) endpoint {
-	at := endpoint{address: "127.0.0.1", port: w.Attempts[len(w.Attempts)-1].Port}
-	if first := tasks[0]; first != nil {
-		if a := tx.e.nodes[first.Node].Address; a != "" {
-			at.address = a
+// gangOf is where the ranks of w find each other.
+func (tx *tx) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
+	if !w.Spec.Gang() {
+		return gang{}
+	}
+	where := func(t *core.Task) string {
+		if t != nil {
+			if a := tx.e.nodes[t.Node].Address; a != "" {
+				return a
+			}
+		}
+		return "127.0.0.1"
+	}
+	g := gang{at: endpoint{where(tasks[0]), w.Attempts[len(w.Attempts)-1].Port}}
+	if f := w.Spec.Framework; f == "env" || f == "" {
+		return g
+	}
+	g.all = make([]endpoint, w.Spec.Size())
+	for i := range g.all {
+		g.all[i].address = where(tasks[i])
+		if t := tasks[i]; t != nil {
+			g.all[i].port = t.Port
 		}
 	}
-	return at
+	if w.Spec.Framework != "mpi" {
+		return g
+	}
+	if g.self = []string{"muster"}; tx.e.d.Self != nil {
+		g.self = tx.e.d.Self()
+	}
+	if tx.e.d.Secrets != nil {
+		g.token = tx.e.d.Secrets.Token(string(w.ID) + "/" + strconv.Itoa(w.Attempt))
+	}
+	return g
 }

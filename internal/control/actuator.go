@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/plane"
 )
 
@@ -15,6 +16,8 @@ const (
 	planeRetry   = 500 * time.Millisecond // pause before a plane that failed is asked again
 	lastWords    = 2 * time.Second        // for what is to do when the server ends
 	observeEvery = 30 * time.Second       // full look at a plane on which something runs
+	silentAfter  = 10 * time.Second       // for so long a plane may fail before it counts as unreachable
+	sampleEvery  = 15 * time.Second       // look at how busy devices are
 )
 
 // actuator carries actions to one plane, in order, and observations back.
@@ -24,6 +27,10 @@ type actuator struct {
 	log   *slog.Logger
 	queue actionQueue
 	look  chan struct{} // asks for a full observation; capacity one
+
+	lost  bool      // its nodes are not known yet
+	since time.Time // of its first failure in a row; zero: it answers
+	told  bool      // the engine knows that it is unreachable
 }
 
 func newActuator(p plane.Plane, c *Control, log *slog.Logger) *actuator {
@@ -146,9 +153,21 @@ func (a *actuator) carry(ctx context.Context, items []Action) error {
 	}
 	switch items[0].Kind {
 	case ActStart:
-		tasks := make([]plane.Assignment, len(items))
+		tasks := make([]plane.Assignment, 0, len(items))
+		var closed []plane.Observation
 		for i := range items {
-			tasks[i] = items[i].Assignment
+			as, err := items[i].Open(a.ctl.keyring)
+			if err != nil {
+				closed = append(closed, plane.Observation{ID: as.ID, State: core.TaskFailed, Reason: string(lifecycle.ReasonContainerCannot), Message: err.Error(), At: a.ctl.clock()})
+				continue
+			}
+			tasks = append(tasks, as)
+		}
+		if len(closed) > 0 {
+			a.report(ctx, Observations{Seen: closed})
+		}
+		if len(tasks) == 0 {
+			return nil
 		}
 		return a.plane.Start(ctx, tasks)
 	case ActForget:
@@ -183,6 +202,15 @@ func (a *actuator) pause(ctx context.Context) {
 // something runs.
 func (a *actuator) watch(ctx context.Context) {
 	for ctx.Err() == nil {
+		if a.lost {
+			nodes, err := a.inventory(ctx)
+			if err != nil {
+				a.pause(ctx)
+				continue
+			}
+			a.ctl.Do(ctx, Inventory(a.plane.Name(), nodes)) //nolint:errcheck // asked again after the next break
+			a.lost = false
+		}
 		wctx, cancel := context.WithCancel(ctx)
 		broken := make(chan error, 1)
 		fresh := newNews()
@@ -232,8 +260,10 @@ func (a *actuator) observe(ctx context.Context, broken <-chan error) error {
 		began := a.proven()
 		seen, err := a.plane.Observe(ctx)
 		if err == nil {
+			a.answers(ctx)
 			a.report(ctx, Observations{Seen: seen, Full: true, Began: began})
 		} else if ctx.Err() == nil {
+			a.fails(ctx, err)
 			a.log.Warn("the plane could not be observed", "err", err)
 			a.pause(ctx)
 			a.lookAgain()
@@ -258,5 +288,47 @@ func (a *actuator) report(ctx context.Context, o Observations) {
 		a.log.Warn("observations could not be stored; looking again", "err", err)
 		a.pause(ctx)
 		a.lookAgain()
+	}
+}
+
+// fails notes that the plane does not answer, and tells after a while.
+func (a *actuator) fails(ctx context.Context, err error) {
+	now := a.ctl.clock()
+	if a.since.IsZero() {
+		a.since = now
+	}
+	if !a.told && now.Sub(a.since) >= silentAfter {
+		_, failed := a.ctl.Do(ctx, Reach(a.plane.Name(), false, err.Error()))
+		a.told = failed == nil
+	}
+}
+
+// answers notes that the plane answers.
+func (a *actuator) answers(ctx context.Context) {
+	a.since = time.Time{}
+	if a.told {
+		_, failed := a.ctl.Do(ctx, Reach(a.plane.Name(), true, ""))
+		a.told = failed != nil
+	}
+}
+
+// sample tells now and then how busy devices are.
+func (a *actuator) sample(ctx context.Context, s plane.Sampler) {
+	tick := time.NewTicker(sampleEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		samples, err := s.Sample(ctx)
+		if err != nil {
+			a.log.Warn("the devices could not be sampled", "err", err)
+			continue
+		}
+		if len(samples) > 0 {
+			a.ctl.Do(ctx, Activity(samples)) //nolint:errcheck // the next sample tells again
+		}
 	}
 }

@@ -25,7 +25,10 @@ type Control struct {
 	store  store.Store
 	planes map[string]*actuator
 	hub    *hub
-	clock  func() time.Time
+	chores *chores
+	// keyring opens secrets on their way to a plane.
+	keyring Keyring
+	clock   func() time.Time
 
 	// deciding is when the round under way began whose actions are not with the
 	// planes' queues yet, in nanoseconds; 0: none is.
@@ -47,11 +50,13 @@ type request struct {
 var ErrStopped = &Error{Code: CodeUnavailable, Message: "the server is shutting down", Hint: "try again"}
 
 // New loads the state and readies the planes; Run starts the work.
-func New(ctx context.Context, d Deps, planes []plane.Plane, clock func() time.Time) (*Control, error) {
+func New(ctx context.Context, d Deps, planes []plane.Plane, hands Hands, clock func() time.Time) (*Control, error) {
 	c := &Control{
-		store: d.Store, planes: map[string]*actuator{}, hub: newHub(), clock: clock,
+		keyring: d.Secrets,
+		store:   d.Store, planes: map[string]*actuator{}, hub: newHub(), clock: Steady(clock),
 		inbox: make(chan request, batchMax), done: make(chan struct{}), ready: make(chan struct{}),
 	}
+	c.chores = &chores{hands: hands, do: c.Do, cancels: map[core.WorkloadID][]context.CancelFunc{}}
 	var err error
 	if c.engine, err = Open(ctx, d, c.hub.publish); err != nil {
 		return nil, err
@@ -66,14 +71,18 @@ func New(ctx context.Context, d Deps, planes []plane.Plane, clock func() time.Ti
 // which is an error. Nothing is lost by ending it at any line.
 func (c *Control) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
+	c.chores.ctx = ctx
 	defer c.wg.Wait()
+	defer c.chores.wg.Wait()
 	defer cancel()
 	defer close(c.done)       // first: whoever waits for an answer learns that none comes
 	var inventories []Command // of all planes at once: a timer that is due may need a node of any
 	for _, a := range c.planes {
 		nodes, err := a.inventory(ctx)
-		if err != nil {
-			return err
+		if err != nil { // what is submitted meanwhile waits for it
+			a.log.Warn("the plane does not say what nodes it has; asking again", "err", err)
+			a.lost = true
+			continue
 		}
 		inventories = append(inventories, Inventory(a.plane.Name(), nodes))
 	}
@@ -84,6 +93,9 @@ func (c *Control) Run(ctx context.Context) error {
 	for _, a := range c.planes {
 		c.wg.Go(func() { a.run(ctx) })
 		c.wg.Go(func() { a.watch(ctx) })
+		if s, ok := a.plane.(plane.Sampler); ok {
+			c.wg.Go(func() { a.sample(ctx, s) })
+		}
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -136,8 +148,15 @@ func (c *Control) round(ctx context.Context, first *request) {
 // dispatch hands the engine's actions to the planes.
 func (c *Control) dispatch() {
 	for _, a := range c.engine.TakeActions() {
-		if a.Kind == ActDeleteLogs {
+		switch a.Kind {
+		case ActDeleteLogs:
 			c.deleteLogs(a)
+			continue
+		case ActChore:
+			c.chores.begin(a.Chore)
+			continue
+		case ActDropChores:
+			c.chores.drop(a.Workload)
 			continue
 		}
 		if p, ok := c.planes[a.Plane]; ok {
@@ -154,6 +173,9 @@ func (c *Control) deleteLogs(a Action) {
 		var failure error
 		for _, p := range c.planes {
 			failure = errors.Join(failure, p.plane.DeleteLogs(ctx, a.Workload))
+		}
+		if c.chores.hands != nil {
+			failure = errors.Join(failure, c.chores.hands.Clean(ctx, a.Workload))
 		}
 		c.Do(ctx, Removed(a.Workload, failure)) //nolint:errcheck // a shutdown: Resume asks again
 	})

@@ -27,7 +27,7 @@ func begin(t *testing.T, st store.Store) (*control.Control, <-chan error) {
 	c, err := control.New(context.Background(), control.Deps{
 		Store: st, Holder: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
 		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 },
-	}, []plane.Plane{fake.New("fake", time.Now, []core.Node{fake.Node("n", 4000, 8<<30, 0, "")})}, time.Now)
+	}, []plane.Plane{fake.New("fake", time.Now, []core.Node{fake.Node("n", 4000, 8<<30, 0, "")})}, nil, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,9 +36,21 @@ type Deps struct {
 	Port func() int
 	// Elapsed is a stopwatch for metrics.
 	Elapsed func() time.Duration
-	// Images says whether a plane can run container images.
-	Images   bool
+	// Images says whether a plane can run container images; Builds whether
+	// images can be made and artifacts published.
+	Images, Builds bool
+	// Secrets opens what workloads refer to; nil: there are none.
+	Secrets Keyring
+	// Self is how tasks start this program, for the agents of mpi workloads;
+	// nil: they cannot.
+	Self     func() []string
 	Schedule schedule.Config
+	// Models is where, on the node, models that containers write are kept until
+	// they are published.
+	Models string
+	// NodeGrace is for how long a node may be silent before its tasks are
+	// lost; 0: 5 minutes, as in Kubernetes.
+	NodeGrace time.Duration
 }
 
 // Engine is the one writer. Not safe for concurrent use.
@@ -50,6 +62,7 @@ type Engine struct {
 	live     map[core.WorkloadID]*entry // committed, not ended (or with a timer)
 	names    map[name]core.WorkloadID   // of live
 	projects map[core.ProjectID]core.Project
+	secrets  map[core.SecretID]core.Secret
 	nodes    map[core.NodeID]core.Node
 
 	lanes   map[laneKey]*lane
@@ -59,8 +72,9 @@ type Engine struct {
 	dirty   bool      // something changed that a cycle should look at
 	retryAt time.Time // after a failed commit; else zero
 	actions []Action
-	swept   time.Time // when old idempotency keys were last dropped
-	deposed error     // another process writes now
+	strays  map[core.TaskID]stray // that were told to end
+	swept   time.Time             // when old idempotency keys were last dropped
+	deposed error                 // another process writes now
 	publish func([]Change)
 	stats   stats
 }
@@ -107,7 +121,7 @@ type Change struct {
 // Open loads everything needed to continue from the store and becomes its
 // writer.
 func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) {
-	e := &Engine{d: d, publish: publish, nodes: map[core.NodeID]core.Node{}, stats: stats{entered: map[lifecycle.Phase]int64{}}}
+	e := &Engine{d: d, publish: publish, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, stats: stats{entered: map[lifecycle.Phase]int64{}}}
 	var err error
 	if e.term, err = d.Store.Acquire(ctx, d.Holder); err != nil {
 		return nil, fmt.Errorf("become the writer: %w", err)
@@ -132,6 +146,14 @@ func (e *Engine) load(ctx context.Context) error {
 	entries, err := e.d.Store.Live(ctx)
 	if err != nil {
 		return fmt.Errorf("read live workloads: %w", err)
+	}
+	secrets, err := e.d.Store.Secrets(ctx)
+	if err != nil {
+		return fmt.Errorf("read secrets: %w", err)
+	}
+	e.secrets = make(map[core.SecretID]core.Secret, len(secrets))
+	for _, s := range secrets {
+		e.secrets[core.SecretID{User: s.User, Name: s.Name}] = s
 	}
 	e.seq = counters
 	e.projects = map[core.ProjectID]core.Project{core.DefaultProject: {ID: core.DefaultProject}}
@@ -267,7 +289,7 @@ func (e *Engine) Resume() {
 		en := e.live[id]
 		for _, t := range en.sorted() {
 			switch {
-			case t.State == core.TaskStarting && en.w.Phase != lifecycle.Terminating && en.w.Phase != lifecycle.Restarting:
+			case t.State == core.TaskStarting && t.RestartAt.IsZero() && en.w.Phase != lifecycle.Terminating && en.w.Phase != lifecycle.Restarting:
 				tx.start(en.w, t)
 			case t.State == core.TaskStopping:
 				tx.stop(t, grace(en.w))
@@ -275,9 +297,7 @@ func (e *Engine) Resume() {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.live)) {
-		if e.live[id].w.Phase == lifecycle.Deleting {
-			tx.actions = append(tx.actions, Action{Kind: ActDeleteLogs, Workload: id})
-		}
+		tx.resumeChores(e.live[id].w)
 	}
 	e.actions = append(e.actions, tx.actions...)
 }

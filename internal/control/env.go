@@ -2,44 +2,155 @@ package control
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/plane"
 )
 
-// endpoint is where a gang's first rank listens.
+// endpoint is where a task listens for the others.
 type endpoint struct {
 	address string
 	port    int
 }
 
-// assignment is everything a plane needs to run t.
-func assignment(w *core.Workload, t *core.Task, at endpoint) plane.Assignment {
+func (e endpoint) String() string { return e.address + ":" + strconv.Itoa(e.port) }
+
+// gang is where all tasks of a gang are, by index; of other kinds, empty.
+type gang struct {
+	at   endpoint // rendezvous
+	all  []endpoint
+	self []string // the program of this server, for the mpi agent
+	// token is a secret of the attempt, for the mpi agent.
+	token string
+}
+
+// assignment is everything a plane needs to run t, but for secrets.
+func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignment {
 	s := w.Spec
+	r := s.Needs(t.ID.Index)
 	a := plane.Assignment{
-		ID: t.ID, Node: t.Node, Devices: t.Devices, Image: s.Image,
-		Argv:    append(slices.Clone(s.Command.Argv), s.Args...),
+		ID: t.ID, Node: t.Node, Devices: t.Devices, Image: imageOf(w), Pull: plane.PullPolicy(s.PullPolicy),
+		Prelude: prelude(w),
+		Argv:    s.CommandOf(t.ID.Index),
 		Workdir: s.Workdir,
-		Env:     environment(w, t, at),
-		CPU:     s.Resources.CPU.Milli(),
-		Memory:  s.Resources.Memory.Units(),
+		Env:     environment(w, t, g),
+		CPU:     r.CPU.Milli(), Memory: r.Memory.Units(), SHM: r.SHM.Units(),
+		TTY: s.TTY, Stdin: s.Stdin,
 	}
-	if len(s.Parameters) > 0 {
-		a.Files = append(a.Files, plane.File{Name: "parameters.yaml", EnvVar: "PARAMETERS", Data: s.Parameters.YAML()})
+	if a.Image != "" && len(s.Command.Argv) == 0 && (t.ID.Index > 0 || s.Master == nil || len(s.Master.Command.Argv) == 0) {
+		a.Argv, a.Args = nil, a.Argv // the image's own command, with other arguments
+	}
+	if s.Retry.Pull != nil {
+		a.PullRetries = *s.Retry.Pull
+	}
+	for _, step := range s.Init {
+		a.Init = append(a.Init, plane.Init{Argv: step.Command.Argv, Retries: step.Retries})
+	}
+	if u := s.RunAs; u != nil {
+		a.UID, a.GID = id32(u.User), id32(u.Group)
+	}
+	if p := s.ParametersOf(t.ID.Index); len(p) > 0 {
+		path := ""
+		if a.Image != "" {
+			path = "/mnt/config/parameters.yaml" // where mcli's users look for it
+		}
+		a.Files = append(a.Files, plane.File{Name: "parameters.yaml", EnvVar: "PARAMETERS", Path: path, Data: p.YAML()})
+	}
+	volumes(&a, s)
+	modelMount(&a, w, tx.e.d.Models)
+	if s.Framework == "mpi" {
+		mpi(&a, w, t, g)
 	}
 	return a
+}
+
+// imageOf is the image that runs: the one that was built, else the document's.
+func imageOf(w *core.Workload) string {
+	if w.Image != "" {
+		return w.Image
+	}
+	return w.Spec.Image
+}
+
+func id32(n *int) *uint32 {
+	if n == nil {
+		return nil
+	}
+	u := uint32(*n)
+	return &u
+}
+
+// volumes puts what a document mounts into an assignment.
+func volumes(a *plane.Assignment, s *spec.Document) {
+	for i, v := range s.Volumes {
+		switch {
+		case v.HostPath != "":
+			a.Mounts = append(a.Mounts, plane.Mount{Source: v.HostPath, Target: v.Path, ReadOnly: v.ReadOnly, Create: v.Create})
+		case v.Temporary != nil:
+			a.Mounts = append(a.Mounts, plane.Mount{Temporary: true, Target: v.Path, Size: v.Temporary.Size.Units(), ReadOnly: v.ReadOnly})
+		case len(v.Config) > 0:
+			for _, name := range slices.Sorted(maps.Keys(v.Config)) {
+				a.Files = append(a.Files, plane.File{Name: fmt.Sprintf("config-%d-%s", i, name), Path: strings.TrimSuffix(v.Path, "/") + "/" + name, Data: []byte(v.Config[name])})
+			}
+		}
+	}
+}
+
+// ModelDir is the directory on the node whose content a workload publishes. A
+// process has it where its document says. What a container writes is gone with
+// it, so a directory of the machine, below base, is mounted there.
+func ModelDir(w *core.Workload, base string) string {
+	model := w.Spec.Publish.Model
+	if imageOf(w) == "" {
+		if filepath.IsAbs(model) {
+			return filepath.Clean(model)
+		}
+		return filepath.Join(w.Spec.Workdir, model)
+	}
+	for _, v := range w.Spec.Volumes { // unless it is on the machine anyway
+		if rest, ok := strings.CutPrefix(inImage(w, model)+"/", strings.TrimSuffix(v.Path, "/")+"/"); ok && v.HostPath != "" {
+			return filepath.Join(v.HostPath, rest)
+		}
+	}
+	return filepath.Join(base, "by-workload", fmt.Sprintf("%s.%d", w.ID, w.Attempt))
+}
+
+// inImage is the model's path in the container.
+func inImage(w *core.Workload, model string) string {
+	if path.IsAbs(model) {
+		return path.Clean(model)
+	}
+	return path.Join("/", w.Spec.Workdir, model)
+}
+
+// modelMount is what keeps the model of a container.
+func modelMount(a *plane.Assignment, w *core.Workload, base string) {
+	if w.Spec.Publish == nil || a.Image == "" || base == "" {
+		return
+	}
+	dir := ModelDir(w, base)
+	if strings.HasPrefix(dir, base) {
+		a.Mounts = append(a.Mounts, plane.Mount{Source: dir, Target: inImage(w, w.Spec.Publish.Model), Create: true})
+	}
 }
 
 // environment is the union of what the platforms that Muster speaks for put
 // into a task: mcli's (docs.mosaicml.com, "Environment variables"), torchrun's,
 // Run:ai's JOB_NAME, JOB_UUID, POD_INDEX, POD_UUID, and our own. The author's
 // own variables win.
-func environment(w *core.Workload, t *core.Task, at endpoint) []string {
+func environment(w *core.Workload, t *core.Task, g gang) []string {
 	n := w.Spec.Size()
-	gpus := w.Spec.Resources.GPU.Count
+	gpus := w.Spec.Needs(t.ID.Index).GPU.Count
 	index, attempt := strconv.Itoa(t.ID.Index), strconv.Itoa(t.ID.Attempt)
 	m := map[string]string{
 		"MUSTER_WORKLOAD":    w.Name,
@@ -62,20 +173,124 @@ func environment(w *core.Workload, t *core.Task, at endpoint) []string {
 		"PYTHONUNBUFFERED": "1",
 	}
 	if w.Kind == lifecycle.Distributed {
-		m["MASTER_ADDR"], m["MASTER_PORT"] = at.address, strconv.Itoa(at.port)
+		m["MASTER_ADDR"], m["MASTER_PORT"] = g.at.address, strconv.Itoa(g.at.port)
 		m["NODE_RANK"], m["NUM_NODES"] = index, strconv.Itoa(n)
 		m["RANK"], m["WORLD_SIZE"] = index, strconv.Itoa(n)
 		m["LOCAL_RANK"] = "0"
+		frameworkEnv(m, w, t, g)
 	} else {
 		m["NODE_RANK"], m["NUM_NODES"] = "0", "1"
 	}
-	for k, v := range w.Spec.Env {
-		m[k] = v
+	if t.Port > 0 && w.Kind == lifecycle.Inference {
+		m["PORT"] = strconv.Itoa(t.Port)
 	}
+	trackerEnv(m, w)
+	if w.Spec.Array != nil {
+		cellEnv(m, w.Spec.Array.Cell(t.ID.Index))
+	}
+	maps.Copy(m, w.Spec.EnvOf(t.ID.Index))
 	out := make([]string, 0, len(m))
 	for k, v := range m {
 		out = append(out, k+"="+v)
 	}
 	slices.SortFunc(out, func(a, b string) int { return cmp.Compare(a, b) })
 	return out
+}
+
+// frameworkEnv adds what the ranks of one framework look for, as Kubeflow's
+// training operator sets it.
+func frameworkEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
+	n, index := len(g.all), strconv.Itoa(t.ID.Index)
+	switch w.Spec.Framework {
+	case "pytorch": // read by torchrun in place of its flags
+		m["PET_NNODES"], m["PET_NODE_RANK"] = strconv.Itoa(n), index
+		m["PET_NPROC_PER_NODE"] = strconv.Itoa(w.Spec.SlotsOf())
+		m["PET_MASTER_ADDR"], m["PET_MASTER_PORT"] = m["MASTER_ADDR"], m["MASTER_PORT"]
+	case "tensorflow":
+		m["TF_CONFIG"] = tfConfig(t, g)
+	case "xgboost":
+		m["WORKER_PORT"] = strconv.Itoa(g.at.port)
+		var workers []string
+		for _, e := range g.all[min(1, n):] {
+			workers = append(workers, e.address)
+		}
+		m["WORKER_ADDRS"] = strings.Join(workers, ",")
+		m["DMLC_TRACKER_URI"], m["DMLC_TRACKER_PORT"] = m["MASTER_ADDR"], m["MASTER_PORT"]
+		m["DMLC_NUM_WORKER"], m["DMLC_TASK_ID"] = strconv.Itoa(n), index
+	case "jax":
+		m["COORDINATOR_ADDRESS"], m["COORDINATOR_PORT"] = m["MASTER_ADDR"], m["MASTER_PORT"]
+		m["NUM_PROCESSES"], m["PROCESS_ID"] = strconv.Itoa(n), index
+		m["JAX_COORDINATOR_ADDRESS"] = g.at.String()
+		m["JAX_NUM_PROCESSES"], m["JAX_PROCESS_ID"] = strconv.Itoa(n), index
+	}
+}
+
+// tfConfig is TF_CONFIG of a cluster with one chief: every task has an address
+// of its own (tensorflow.org, "Distributed training with TensorFlow").
+func tfConfig(t *core.Task, g gang) string {
+	type task struct {
+		Type  string `json:"type"`
+		Index int    `json:"index"`
+	}
+	c := struct {
+		Cluster map[string][]string `json:"cluster"`
+		Task    task                `json:"task"`
+	}{Cluster: map[string][]string{}, Task: task{"chief", 0}}
+	for i, e := range g.all {
+		role := "worker"
+		if i == 0 {
+			role = "chief"
+		}
+		c.Cluster[role] = append(c.Cluster[role], e.String())
+	}
+	if t.ID.Index > 0 {
+		c.Task = task{"worker", t.ID.Index - 1}
+	}
+	data, err := json.Marshal(c)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// The arguments under which this program is the two ends of the agent that
+// carries an mpi launcher's commands to its workers, instead of ssh.
+const (
+	MPIAgentArg = "__mpi-agent"
+	MPIShellArg = "__mpi-rsh"
+)
+
+// mpi makes the assignment of a launcher or worker: workers run the agent, the
+// launcher finds them in its host file and reaches them through its end of it
+// (open-mpi.org: plm_rsh_agent, orte_default_hostfile).
+func mpi(a *plane.Assignment, w *core.Workload, t *core.Task, g gang) {
+	if a.Image != "" { // the agent comes with us
+		a.Mounts = append(a.Mounts, plane.Mount{Source: g.self[0], Target: "/.muster/muster", ReadOnly: true})
+		g.self = []string{"/.muster/muster"}
+	}
+	a.Env = append(a.Env, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	a.Files = append(a.Files, plane.File{Name: "mpi-token", EnvVar: "MUSTER_MPI_TOKEN_FILE", Data: []byte(g.token)})
+	if t.ID.Index > 0 {
+		a.Argv = append(slices.Clone(g.self), MPIAgentArg)
+		a.Env = append(a.Env, "MUSTER_MPI_LISTEN="+g.all[t.ID.Index].String())
+		return
+	}
+	var hosts, where strings.Builder
+	for i := 1; i < len(g.all); i++ {
+		name := fmt.Sprintf("%s-worker-%d", w.Name, i-1)
+		fmt.Fprintf(&hosts, "%s slots=%d\n", name, w.Spec.SlotsOf())
+		fmt.Fprintf(&where, "%s=%s ", name, g.all[i])
+	}
+	a.Files = append(a.Files, plane.File{Name: "hostfile", EnvVar: "MUSTER_MPI_HOSTFILE", Data: []byte(hosts.String())})
+	a.Env = append(a.Env, "MUSTER_MPI_WORKERS="+strings.TrimSpace(where.String()))
+	a.Prelude = append(a.Prelude, mpiPrelude(g.self)...)
+}
+
+// mpiPrelude points Open MPI's launcher at the host file and the agent, whose
+// paths only the plane knows.
+func mpiPrelude(self []string) []byte {
+	agent := quote(strings.Join(append(slices.Clone(self), MPIShellArg), " ")) // Open MPI splits it at blanks
+	return []byte("export OMPI_MCA_orte_default_hostfile=\"$MUSTER_MPI_HOSTFILE\" PRTE_MCA_prte_default_hostfile=\"$MUSTER_MPI_HOSTFILE\"\n" +
+		"export OMPI_MCA_plm_rsh_agent=" + agent + " PRTE_MCA_plm_ssh_agent=" + agent + "\n" +
+		"export OMPI_MCA_orte_keep_fqdn_hostnames=t OMPI_MCA_plm_rsh_no_tree_spawn=1\n")
 }

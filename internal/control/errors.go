@@ -22,6 +22,7 @@ const (
 	CodeUnschedulable Code = "unschedulable" // can never fit
 	CodeUnsupported   Code = "unsupported"   // no plane here can do it
 	CodeUnavailable   Code = "unavailable"   // try again later
+	CodeForbidden     Code = "forbidden"     // this user may not do it
 	CodeFull          Code = "disk_full"
 )
 

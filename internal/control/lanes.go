@@ -30,16 +30,24 @@ type lane struct {
 func waiting(w *core.Workload, tasks map[int]*core.Task) bool {
 	switch w.Phase {
 	case lifecycle.Queued:
-		return true
-	case lifecycle.Starting, lifecycle.Running:
-		return w.Spec.Array != nil && room(w, tasks) > 0
+		return w.AskAt.IsZero()
+	case lifecycle.Reserved:
+		return !checksOpen(w, atReservation)
+	case lifecycle.Starting, lifecycle.Running, lifecycle.Restarting:
+		return grows(w) && room(w, tasks) > 0
 	default:
 		return false
 	}
 }
 
-// room is how many further tasks of an array may be placed now.
+// grows reports whether w gets further tasks while it runs.
+func grows(w *core.Workload) bool { return w.Spec.Array != nil || w.Kind == lifecycle.Inference }
+
+// room is how many further tasks of an array or replicas may be placed now.
 func room(w *core.Workload, tasks map[int]*core.Task) int {
+	if w.Kind == lifecycle.Inference {
+		return replicasMissing(w, tasks)
+	}
 	left := total(w) - len(tasks)
 	if p := w.Spec.Array.Parallelism; p > 0 {
 		active := 0
@@ -64,6 +72,14 @@ func total(w *core.Workload) int {
 // next returns the indexes of the first n tasks that have not been placed in
 // the present attempt.
 func next(w *core.Workload, tasks map[int]*core.Task, n int) []int {
+	if w.Kind == lifecycle.Inference {
+		first := w.Attempts[len(w.Attempts)-1].Next
+		out := make([]int, n)
+		for i := range out {
+			out[i] = first + i
+		}
+		return out
+	}
 	todo := w.Attempts[len(w.Attempts)-1].Todo
 	var out []int
 	for i := 0; i < total(w) && len(out) < n; i++ {
@@ -96,16 +112,32 @@ func unfinished(w *core.Workload, tasks map[int]*core.Task) []int {
 
 // shapeOf is what decides where w can go.
 func shapeOf(w *core.Workload, tasks map[int]*core.Task) *schedule.Shape {
-	g := schedule.Group{Name: "tasks", Count: w.Spec.Size(), Need: need(w)}
-	switch {
-	case w.Spec.Array == nil:
-		g.Min = g.Count
-	case w.Phase == lifecycle.Queued || w.Phase == lifecycle.None:
-		g.Count, g.Min = room(w, tasks), 1
-	default:
+	if w.Spec.Gang() {
+		return gangShape(w)
+	}
+	g := schedule.Group{Name: "tasks", Count: 1, Min: 1, Need: need(w, 0)}
+	switch running := w.Phase.Held(); {
+	case !grows(w):
+	case running:
 		g.Count, g.Min = room(w, tasks), 0
+	default:
+		g.Count = room(w, tasks)
+		g.Min = min(1, g.Count)
 	}
 	return schedule.NewShape([]schedule.Group{g}, nil)
+}
+
+// gangShape is all tasks at once: the first apart where it needs something else.
+func gangShape(w *core.Workload) *schedule.Shape {
+	n := w.Spec.Size()
+	first := need(w, 0)
+	if n == 1 || first == need(w, 1) {
+		return schedule.NewShape([]schedule.Group{{Name: "tasks", Count: n, Min: n, Need: first}}, nil)
+	}
+	return schedule.NewShape([]schedule.Group{
+		{Name: w.Spec.Role(0), Count: 1, Min: 1, Need: first},
+		{Name: "tasks", Count: n - 1, Min: n - 1, Need: need(w, 1)},
+	}, nil)
 }
 
 func keyOf(w *core.Workload, shape *schedule.Shape) laneKey {
@@ -193,13 +225,13 @@ func (tx *tx) running() []schedule.Job {
 			continue
 		}
 		j := schedule.Job{ID: id, Queue: w.Project, Priority: int(w.Spec.Priority), Preemptible: *w.Spec.Preemptible, Leaving: w.Phase == lifecycle.Terminating}
-		if at := deadline(w); !at.IsZero() {
-			j.EndsBy = at.UnixMilli()
+		if end, ok := tx.firstEnd(w); ok {
+			j.EndsBy = end.at.UnixMilli()
 		}
-		n := need(w)
 		for _, t := range sortedTasks(tasks) {
 			if holds(w, t) {
-				j.Places = append(j.Places, schedule.Place{Node: t.Node, Devices: t.Devices, CPU: n.CPU, Memory: n.Memory})
+				cpu, memory := taken(w, t)
+				j.Places = append(j.Places, schedule.Place{Node: t.Node, Devices: t.Devices, CPU: cpu, Memory: memory})
 			}
 		}
 		jobs = append(jobs, j)

@@ -27,8 +27,30 @@ func Inventory(planeName string, nodes []core.Node) Command {
 			}
 		}
 		e.dirty = true
-		return nil, nil
+		if err := tx.silent(); err != nil {
+			return nil, err
+		}
+		return nil, tx.handed()
 	}
+}
+
+// handed takes workloads on that were submitted before any plane had said what
+// nodes it has.
+func (tx *tx) handed() error {
+	if len(tx.e.nodes) == 0 {
+		return nil
+	}
+	for _, id := range sortedKeys(tx.e.live) {
+		w, _, ok := tx.view(id)
+		if !ok || w.Phase != lifecycle.Submitted {
+			continue
+		}
+		d, _ := tx.open(id)
+		if err := tx.change(d, func() error { return tx.gate(d) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Observations are what a plane saw. Full ones hold everything that it has: a
@@ -52,6 +74,10 @@ func Observe(o Observations) Command {
 			byWorkload[ob.ID.Workload] = append(byWorkload[ob.ID.Workload], ob)
 		}
 		if o.Full {
+			// A server before may have found the plane silent.
+			if err := tx.unreachable(func(t *core.Task) bool { return t.Plane == o.Plane }, false, ReasonPlaneUnreachable, ""); err != nil {
+				return nil, err
+			}
 			tx.missing(o, byWorkload)
 		}
 		for _, id := range slices.Sorted(maps.Keys(byWorkload)) {
@@ -110,14 +136,25 @@ func (tx *tx) observed(o Observations, id core.WorkloadID, seen []plane.Observat
 // stray deals with a task that nobody wants any more: it is ended, then forgotten.
 func (tx *tx) stray(planeName string, ob plane.Observation) {
 	if ob.State.Ended() {
+		delete(tx.e.strays, ob.ID)
 		tx.forget(planeName, ob.ID)
 		return
 	}
+	if told, ok := tx.e.strays[ob.ID]; ok && !told.at.After(tx.now) && tx.now.Sub(told.at) < strayGrace {
+		return // each stop is looked after at once; asking again then would never rest
+	}
+	tx.e.strays[ob.ID] = stray{planeName, tx.now}
 	tx.actions = append(tx.actions, Action{Kind: ActStop, Plane: planeName, Task: ob.ID, Grace: strayGrace})
 }
 
 // strayGrace is what a task gets to end that no workload claims.
 const strayGrace = 10 * time.Second
+
+// stray is a task of a plane that was told to end because nobody claims it.
+type stray struct {
+	plane string
+	at    time.Time
+}
 
 // missing looks for tasks of the plane that a full observation does not hold.
 func (tx *tx) missing(o Observations, byWorkload map[core.WorkloadID][]plane.Observation) {
@@ -125,6 +162,7 @@ func (tx *tx) missing(o Observations, byWorkload map[core.WorkloadID][]plane.Obs
 	for _, ob := range o.Seen {
 		present[ob.ID] = true
 	}
+	maps.DeleteFunc(tx.e.strays, func(id core.TaskID, s stray) bool { return s.plane == o.Plane && !present[id] })
 	for _, id := range slices.Sorted(maps.Keys(tx.e.held)) {
 		w, tasks, ok := tx.view(id)
 		if !ok {
@@ -144,12 +182,12 @@ func (tx *tx) missing(o Observations, byWorkload map[core.WorkloadID][]plane.Obs
 				}
 			case core.TaskStopping:
 				byWorkload[id] = append(byWorkload[id], plane.Observation{
-					ID: t.ID, State: core.TaskLost, At: tx.now,
+					ID: t.ID, State: core.TaskLost, // no time: the plane has said nothing
 					Reason: string(lifecycle.ReasonKilled), Message: "it was told to end and is gone",
 				})
 			default:
 				byWorkload[id] = append(byWorkload[id], plane.Observation{
-					ID: t.ID, State: core.TaskLost, At: tx.now,
+					ID: t.ID, State: core.TaskLost, // no time: the plane has said nothing
 					Reason: string(lifecycle.ReasonOutcomeUnknown), Message: "the plane does not know it any more, and nobody saw how it ended",
 				})
 			}
@@ -158,9 +196,9 @@ func (tx *tx) missing(o Observations, byWorkload map[core.WorkloadID][]plane.Obs
 }
 
 // before reports whether an observation is of the run before t was restarted
-// in place.
+// in place, by the plane's clock alone: it may not be ours.
 func before(t *core.Task, ob plane.Observation) bool {
-	return !t.RestartedAt.IsZero() && ob.At.Before(t.RestartedAt)
+	return !t.RestartedAt.IsZero() && !ob.At.IsZero() && !ob.At.Truncate(time.Microsecond).After(t.FormerAt)
 }
 
 // differs reports whether an observation is news about a task.
@@ -170,7 +208,7 @@ func differs(t *core.Task, ob plane.Observation) bool {
 	}
 	switch ob.State {
 	case core.TaskStarting:
-		return t.State == core.TaskStarting && ob.Waiting != t.Waiting
+		return t.State == core.TaskStarting && (ob.Waiting != t.Waiting || ob.Message != t.Message)
 	case core.TaskRunning:
 		return t.State == core.TaskStarting
 	default:
@@ -185,13 +223,16 @@ func after(t core.Task, ob plane.Observation, now time.Time) core.Task {
 		at = now
 	}
 	at = at.Truncate(time.Microsecond)
+	if !ob.At.IsZero() {
+		t.SeenAt = ob.At.UTC().Truncate(time.Microsecond)
+	}
 	switch ob.State {
 	case core.TaskStarting:
-		t.Waiting = ob.Waiting
+		t.Waiting, t.Message = ob.Waiting, ob.Message
 	case core.TaskRunning:
-		t.State, t.Waiting, t.StartedAt = core.TaskRunning, "", at
+		t.State, t.Waiting, t.Message, t.StartedAt = core.TaskRunning, "", ob.Message, at
 	default:
-		t.State, t.Waiting, t.EndedAt = ob.State, "", at
+		t.State, t.Waiting, t.EndedAt, t.Ready = ob.State, "", at, false
 		if at.Before(t.PlacedAt) {
 			t.EndedAt = t.PlacedAt
 		}
@@ -205,10 +246,14 @@ func actorPlane(node core.NodeID) string { return "plane:" + string(node) }
 // conclude draws what follows for the workload from the states of its tasks.
 // It must run inside change.
 func (tx *tx) conclude(d *draft) error {
-	if d.w.Phase == lifecycle.Terminating {
+	switch {
+	case d.w.Phase == lifecycle.Terminating:
 		return tx.release(d)
-	}
-	if !d.w.Phase.Held() || d.w.Phase == lifecycle.Restarting {
+	case !d.w.Phase.Held():
+		return nil
+	case d.w.Kind == lifecycle.Inference:
+		return tx.balance(d)
+	case d.w.Phase == lifecycle.Restarting:
 		return nil
 	}
 	c := count(d)
@@ -221,15 +266,25 @@ func (tx *tx) conclude(d *draft) error {
 	if c.bad != nil && (!c.independent || c.left == 0) {
 		return tx.failed(d, c.bad)
 	}
-	if d.w.Phase == lifecycle.Running && c.succeeded == c.total {
-		if d.w.Kind.Attended() {
+	if d.w.Phase == lifecycle.Running && (c.succeeded == c.total || c.chief && cleans(d.w)) {
+		if d.w.Kind == lifecycle.Workspace && d.w.Spec.Restart == "always" {
 			return tx.failed(d, d.tasks[0]) // a clean exit is restarted like an error
 		}
 		zero := 0
 		d.attempt().ExitCode = &zero
-		return tx.end(d, lifecycle.Input{On: lifecycle.Succeed, Target: lifecycle.Completed}, actorPlane(c.node))
+		target := lifecycle.Completed
+		if d.w.Spec.Publish != nil {
+			target = lifecycle.Publishing
+		}
+		return tx.end(d, lifecycle.Input{On: lifecycle.Succeed, Target: target}, actorPlane(c.node))
 	}
 	return nil
+}
+
+// cleans reports whether the success of the first task is that of the gang,
+// whose other tasks are then ended.
+func cleans(w *core.Workload) bool {
+	return w.Spec.Gang() && (w.Spec.CleanPolicy == "running" || w.Spec.CleanPolicy == "" && w.Spec.Framework == "mpi")
 }
 
 // tally is what the tasks of an attempt add up to.
@@ -238,6 +293,7 @@ type tally struct {
 	total       int
 	left        int // not ended, or not even placed
 	succeeded   int
+	chief       bool       // the first task has succeeded
 	ready       bool       // everything that must have started has
 	bad         *core.Task // the first that failed or was lost
 	node        core.NodeID
@@ -256,6 +312,7 @@ func count(d *draft) tally {
 		case core.TaskSucceeded:
 			started++
 			c.succeeded++
+			c.chief = c.chief || index == 0
 		case core.TaskFailed, core.TaskLost:
 			if c.bad == nil || t.EndedAt.Before(c.bad.EndedAt) || t.EndedAt.Equal(c.bad.EndedAt) && t.ID.Index < c.bad.ID.Index {
 				c.bad = t
@@ -281,7 +338,17 @@ func (tx *tx) failed(d *draft, t *core.Task) error {
 	reason := lifecycle.Reason(t.Reason)
 	message := blame(d.w, t)
 	actor := actorPlane(t.Node)
-	in := lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Terminating, Target: lifecycle.Failed, Reason: reason, Message: message}
+	retries := lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Terminating, Target: lifecycle.Backoff, Reason: reason, Message: message}
+	switch tx.ruled(d, t) {
+	case ruleRetry:
+		return tx.end(d, retries, actor)
+	case ruleFail:
+		in := retries
+		in.Target = lifecycle.Failed
+		return tx.end(d, in, actor)
+	}
+	in := retries
+	in.Target = lifecycle.Failed
 	switch {
 	case reason == lifecycle.ReasonNodeLost:
 		in = lifecycle.Input{On: lifecycle.NodeLost, Target: lifecycle.Failed, Reason: reason, Message: message}
@@ -297,11 +364,9 @@ func (tx *tx) failed(d *draft, t *core.Task) error {
 		in = lifecycle.Input{On: lifecycle.CannotRun, Reason: reason, Message: message}
 	case reason == lifecycle.ReasonMountFailed && d.w.Phase == lifecycle.Starting:
 		in = lifecycle.Input{On: lifecycle.MountFail, Reason: reason, Message: message}
-	case d.w.Kind.Attended():
-		if d.w.Phase == lifecycle.Running && tx.now.Sub(d.w.PhaseAt) >= healthy {
-			d.w.Failures = 0 // there is no limit that they count against
-		}
-		d.w.Failures++
+	case d.w.Kind.Attended() && d.w.Spec.Restart != "never":
+		tx.restartLater(d, t)
+		d.w.Failures = d.tasks[index].Failures
 		return tx.step(d, lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Restarting, Reason: reason, Message: message}, actor)
 	default:
 		d.w.Failures++
@@ -310,6 +375,46 @@ func (tx *tx) failed(d *draft, t *core.Task) error {
 		}
 	}
 	return tx.end(d, in, actor)
+}
+
+// ruling is what a retry rule says of a failure.
+type ruling int
+
+const (
+	ruleNone ruling = iota // none fits: the kind and retry.limit decide
+	ruleRetry
+	ruleFail
+)
+
+// ruled finds the retry rule that fits a failure and counts its use.
+func (tx *tx) ruled(d *draft, t *core.Task) ruling {
+	rules := d.w.Spec.Retry.Rules
+	if d.w.Kind.Attended() {
+		return ruleNone
+	}
+	for i, r := range rules {
+		if len(r.ExitCodes) > 0 && (t.ExitCode == nil || !slices.Contains(r.ExitCodes, *t.ExitCode)) ||
+			len(r.Reasons) > 0 && !slices.Contains(r.Reasons, t.Reason) {
+			continue
+		}
+		if r.Action == "fail" {
+			return ruleFail
+		}
+		uses := make([]int, len(rules))
+		copy(uses, d.w.RuleUses)
+		if r.Limit > 0 && uses[i] >= r.Limit {
+			return ruleFail
+		}
+		if r.Action == "retry" {
+			if d.w.Failures++; r.Limit == 0 && d.w.Failures > d.w.Spec.Retry.Limit {
+				return ruleFail
+			}
+		}
+		uses[i]++
+		d.w.RuleUses = uses
+		return ruleRetry
+	}
+	return ruleNone
 }
 
 // blame is one sentence on which task failed and how.
@@ -332,20 +437,31 @@ func blame(w *core.Workload, t *core.Task) string {
 	}
 }
 
-// restartInPlace starts the ended tasks of an attended workload again where
-// they were. It must run inside change.
+// restartInPlace starts tasks of an attended workload again where they were,
+// each once its back-off is over. It must run inside change.
 func (tx *tx) restartInPlace(d *draft) error {
-	if err := tx.step(d, lifecycle.Input{On: lifecycle.BackoffOver}, actorControl); err != nil {
-		return err
-	}
+	due := false
 	for _, t := range sortedTasks(d.tasks) {
-		if !t.State.Ended() {
+		if t.RestartAt.IsZero() || t.RestartAt.After(tx.now) {
 			continue
 		}
-		again := core.Task{ID: t.ID, Role: t.Role, Plane: t.Plane, Node: t.Node, Devices: t.Devices, State: core.TaskStarting, PlacedAt: t.PlacedAt, RestartedAt: tx.now, Restarts: t.Restarts + 1}
+		if !due && d.w.Phase == lifecycle.Restarting {
+			if err := tx.step(d, lifecycle.Input{On: lifecycle.BackoffOver}, actorControl); err != nil {
+				return err
+			}
+		}
+		due = true
+		again := core.Task{
+			ID: t.ID, Role: t.Role, Plane: t.Plane, Node: t.Node, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Port: t.Port,
+			Edition: d.w.Edition, Failures: t.Failures, State: core.TaskStarting, PlacedAt: t.PlacedAt,
+			RestartedAt: tx.now, Restarts: t.Restarts + 1, SeenAt: t.SeenAt, FormerAt: t.SeenAt,
+		}
 		d.setTask(again)
 		tx.forget(tx.planeOf(t), t.ID)
 		tx.start(d.w, &again)
+	}
+	if d.w.Kind == lifecycle.Inference {
+		return tx.balance(d)
 	}
 	return nil
 }

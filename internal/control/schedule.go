@@ -1,7 +1,9 @@
 package control
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -17,49 +19,137 @@ func (tx *tx) schedule() {
 	if len(tx.e.lanes) == 0 {
 		return
 	}
-	plan := schedule.Cycle(tx.snapshot(false), tx.e.d.Schedule)
-	for _, p := range plan.Placements {
-		tx.place(p)
+	for again := true; again; {
+		again = false
+		plan := schedule.Cycle(tx.snapshot(false), tx.e.d.Schedule)
+		for _, p := range plan.Placements {
+			if !tx.place(p) {
+				again = true // what was to be its place is another's
+			}
+		}
 	}
 	tx.e.dirty = false // what the plan itself changed, it has taken into account
 }
 
-// place puts the tasks of one workload where the plan says.
-func (tx *tx) place(p schedule.Placement) {
+// place puts the tasks of one workload where the plan says. It returns false
+// when checks after the reservation come first.
+func (tx *tx) place(p schedule.Placement) bool {
 	d, ok := tx.open(p.ID)
 	if !ok {
-		return
+		return true
 	}
+	held := false
 	err := tx.change(d, func() error {
 		if d.w.Phase == lifecycle.Queued {
-			if err := tx.step(d, lifecycle.Input{On: lifecycle.Reserve}, actorScheduler); err != nil {
+			if err := tx.step(d, lifecycle.Input{On: lifecycle.Reserve, Message: openChecks(d.w, atReservation)}, actorScheduler); err != nil {
 				return err
 			}
+			if checksOpen(d.w, atReservation) {
+				held = true
+				return tx.ask(d, atReservation)
+			}
+		}
+		if d.w.Phase == lifecycle.Reserved {
 			if err := tx.step(d, lifecycle.Input{On: lifecycle.Admit}, actorScheduler); err != nil {
 				return err
 			}
-			if d.w.Spec.Gang() {
-				d.attempt().Port = tx.e.d.Port()
+			if d.w.Spec.Gang() && len(p.Tasks) > 0 {
+				d.attempt().Port = tx.freePort(d, p.Tasks[0].Node)
 			}
 		}
-		for i, index := range next(d.w, d.tasks, len(p.Tasks)) {
-			d.setTask(core.Task{
-				ID:   core.TaskID{Workload: d.w.ID, Attempt: d.w.Attempt, Index: index},
-				Role: d.w.Spec.Role(index), Plane: tx.e.nodes[p.Tasks[i].Node].Plane, Node: p.Tasks[i].Node, Devices: p.Tasks[i].Devices,
-				State: core.TaskStarting, PlacedAt: tx.now,
-			})
+		tx.putTasks(d, p)
+		if d.w.Kind == lifecycle.Inference {
+			tx.serving(d)
 		}
 		return nil
 	})
 	if err != nil {
 		tx.e.d.Log.Error("plan does not fit the state", "workload", p.ID, "err", err)
-		return
+		return true
+	}
+	if held {
+		return false
 	}
 	for _, t := range sortedTasks(d.tasks) {
 		if t.State == core.TaskStarting && t.PlacedAt.Equal(tx.now) {
 			tx.start(d.w, t)
 		}
 	}
+	return true
+}
+
+// putTasks makes the tasks of a placement. It must run inside change.
+func (tx *tx) putTasks(d *draft, p schedule.Placement) {
+	w := d.w
+	places := slices.Clone(p.Tasks)
+	slices.SortStableFunc(places, func(a, b schedule.Place) int { // what is apart is the first task
+		return cmp.Compare(bit(b.Group == w.Spec.Role(0)), bit(a.Group == w.Spec.Role(0)))
+	})
+	indexes := next(w, d.tasks, len(places))
+	if w.Kind == lifecycle.Inference {
+		d.attempt().Next += len(places)
+	}
+	for i, index := range indexes {
+		t := core.Task{
+			ID:   core.TaskID{Workload: w.ID, Attempt: w.Attempt, Index: index},
+			Role: w.Spec.Role(index), Plane: tx.e.nodes[places[i].Node].Plane, Node: places[i].Node, Devices: places[i].Devices,
+			CPU: places[i].CPU, Memory: places[i].Memory, State: core.TaskStarting, PlacedAt: tx.now, Edition: w.Edition,
+		}
+		t.Port = tx.portOf(d, t.Node)
+		d.setTask(t)
+	}
+}
+
+// portOf is the port of a task of its own; 0: it needs none. Replicas share the
+// machine, so each is given one in $PORT; only one that is always alone may
+// have the port that its document names.
+func (tx *tx) portOf(d *draft, on core.NodeID) int {
+	w, s := d.w, d.w.Spec
+	switch {
+	case w.Kind == lifecycle.Inference && len(s.Ports) > 0 && w.Replicas <= 1 && s.Autoscale == nil && *s.Update.MaxSurge == 0 && !tx.portUsed(d, on, s.Ports[0].Port):
+		return s.Ports[0].Port
+	case w.Kind == lifecycle.Inference, s.Framework == "mpi", s.Framework == "tensorflow":
+		return tx.freePort(d, on)
+	default:
+		return 0
+	}
+}
+
+// portTries bounds the search for a port that nobody has been given yet; a task
+// that gets one which is in use fails and says so.
+const portTries = 1000
+
+// freePort proposes a port that nobody has been given.
+func (tx *tx) freePort(d *draft, on core.NodeID) int {
+	port := tx.e.d.Port()
+	for range portTries {
+		if !tx.portUsed(d, on, port) {
+			break
+		}
+		port = tx.e.d.Port()
+	}
+	return port
+}
+
+// portUsed reports whether another task on that node, or another task of the
+// same workload, has been given a port.
+func (tx *tx) portUsed(d *draft, on core.NodeID, port int) bool {
+	if u := tx.e.usage[on]; u != nil && u.ports[port] > 0 || d.attempt().Port == port {
+		return true
+	}
+	for _, t := range d.tasks {
+		if t.Port == port && holds(d.w, t) {
+			return true
+		}
+	}
+	return false
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // Pending is why and how long a workload waits.
@@ -80,7 +170,17 @@ func Explain(ids []core.WorkloadID) Command {
 				continue
 			}
 			switch w.Phase {
-			case lifecycle.Queued:
+			case lifecycle.Reviewing, lifecycle.Building:
+				out[id] = one(schedule.Reason{Token: schedule.AdmissionChecks, Note: w.Message})
+			case lifecycle.Queued, lifecycle.Reserved:
+				if w.Phase == lifecycle.Reserved && checksOpen(w, atReservation) || !w.AskAt.IsZero() {
+					p := one(schedule.Reason{Token: schedule.AdmissionChecks, Note: w.Message})
+					if !w.AskAt.IsZero() {
+						p.EarliestStart = w.AskAt.UnixMilli()
+					}
+					out[id] = p
+					break
+				}
 				if snap == nil {
 					snap = tx.snapshot(true)
 					plan = schedule.Cycle(snap, tx.e.d.Schedule)

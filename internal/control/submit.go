@@ -74,7 +74,7 @@ func Submit(s Submission) Command {
 				return &Submitted{Workload: w, Repeated: true}, nil
 			}
 		}
-		if err := tx.feasible(s.Doc); err != nil {
+		if err := tx.feasible(s.Doc, s.User); err != nil {
 			return nil, err
 		}
 		doc := *s.Doc
@@ -91,6 +91,7 @@ func Submit(s Submission) Command {
 		tx.e.seq.Workload++
 		d := tx.draft(w, nil, nil)
 		d.w.Attempts = []core.Attempt{{Index: 0, QueuedAt: tx.now}}
+		d.w.Replicas = firstReplicas(&doc)
 		if tx.names == nil {
 			tx.names = map[name]struct{}{}
 		}
@@ -106,15 +107,6 @@ func Submit(s Submission) Command {
 		})
 		return &Submitted{Workload: d.w, draft: d}, err
 	}
-}
-
-// gate takes a workload to its queue, or to Inadmissible where that is closed.
-func (tx *tx) gate(d *draft) error {
-	in := lifecycle.Input{On: lifecycle.QueueOpen}
-	if why, note := tx.closed(d.w.Project); why != lifecycle.ReasonNone {
-		in = lifecycle.Input{On: lifecycle.QueueClosed, Reason: why, Message: note}
-	}
-	return tx.step(d, in, actorControl)
 }
 
 // closed says why a project takes nothing at present; ReasonNone: it does.
@@ -206,9 +198,15 @@ func (tx *tx) taken(n name) (bool, error) {
 }
 
 // feasible refuses what could never run here, with the numbers.
-func (tx *tx) feasible(doc *spec.Document) error {
+func (tx *tx) feasible(doc *spec.Document, user string) error {
 	if doc.Image != "" && !tx.e.d.Images {
-		return &Error{Code: CodeUnsupported, Field: "image", Message: "this server runs processes of its machine, not container images", Hint: "leave image out and give the command"}
+		return &Error{Code: CodeUnsupported, Field: "image", Message: "this server runs processes of its machine, not container images", Hint: "leave image out and give the command, or install runc (apt-get install runc) and start the server as root"}
+	}
+	if doc.Build != nil && !tx.e.d.Builds {
+		return &Error{Code: CodeUnsupported, Field: "build", Message: "this server cannot build images", Hint: "give an image, or install runc (apt-get install runc) and start the server as root"}
+	}
+	if err := tx.secretsExist(doc, user); err != nil {
+		return err
 	}
 	if len(tx.e.nodes) == 0 {
 		return nil // nothing is known yet; the queue will tell
@@ -217,7 +215,8 @@ func (tx *tx) feasible(doc *spec.Document) error {
 	for _, n := range tx.e.nodes {
 		snap = append(snap, schedule.Node{Node: n})
 	}
-	w := &core.Workload{Spec: doc, Attempts: []core.Attempt{{}}}
+	w := &core.Workload{Spec: doc, Kind: doc.Kind, Attempts: []core.Attempt{{}}}
+	w.Replicas = max(1, firstReplicas(doc))
 	if r, ok := schedule.EverFits(snap, shapeOf(w, nil)); !ok {
 		field := "resources"
 		if r.Resource == "tasks" {

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"hash/fnv"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -29,18 +30,24 @@ const (
 )
 
 // wakeAt is when w next needs attention by itself; zero: never.
-func wakeAt(w *core.Workload, now time.Time) time.Time {
+func (tx *tx) wakeAt(w *core.Workload, tasks map[int]*core.Task) time.Time {
+	now := tx.now
 	switch w.Phase {
 	case lifecycle.Backoff:
 		r := w.Spec.Retry
 		return w.PhaseAt.Add(delay(w, time.Duration(r.Backoff), time.Duration(r.MaxBackoff)))
-	case lifecycle.Restarting:
-		return w.PhaseAt.Add(delay(w, restartBase, restartMax))
-	case lifecycle.Running, lifecycle.Starting:
-		return deadline(w)
+	case lifecycle.Reviewing, lifecycle.Reserved:
+		return nextCheck(w)
+	case lifecycle.Queued:
+		return w.AskAt
+	case lifecycle.Running, lifecycle.Starting, lifecycle.Restarting:
+		return tx.nextDue(w, tasks)
 	case lifecycle.Terminating:
+		if c := (&draft{w: w}).holding(lifecycle.Unreachable); c != nil && c.Reason == ReasonNodeUnreachable {
+			return c.Since.Add(tx.e.nodeGrace())
+		}
 		for _, c := range w.Conditions {
-			if c.Type == lifecycle.Degraded {
+			if c.Type == lifecycle.Degraded && c.Reason == reasonStuck {
 				return now.Add(stuckAfter)
 			}
 		}
@@ -57,14 +64,29 @@ func wakeAt(w *core.Workload, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// deadline is when the present attempt has run for its maximum; zero: no limit,
-// or it does not run yet.
-func deadline(w *core.Workload) time.Time {
-	a := w.Attempts[len(w.Attempts)-1]
-	if w.Spec.MaxDuration <= 0 || a.RunningAt.IsZero() {
-		return time.Time{}
+const reasonStuck = "Stuck"
+
+// nextDue is when something is due for a workload that runs: a limit or the
+// warning of it, the restart of a task, or giving up a silent node.
+func (tx *tx) nextDue(w *core.Workload, tasks map[int]*core.Task) time.Time {
+	var at time.Time
+	if end, ok := tx.firstEnd(w); ok {
+		at = end.at
+		if !w.Warned.Equal(end.at) {
+			at = end.at.Add(-end.warning())
+		}
 	}
-	return a.RunningAt.Add(time.Duration(w.Spec.MaxDuration))
+	for _, c := range w.Conditions {
+		if c.Type == lifecycle.Unreachable && c.Reason == ReasonNodeUnreachable {
+			at = earliest(at, c.Since.Add(tx.e.nodeGrace()))
+		}
+	}
+	if w.Kind.Attended() { // of others no task is restarted in place
+		for _, t := range tasks {
+			at = earliest(at, t.RestartAt)
+		}
+	}
+	return at
 }
 
 // grace is what the tasks of w get to end by themselves.
@@ -75,23 +97,29 @@ func grace(w *core.Workload) time.Duration {
 	return w.Spec.GracePeriod.Std()
 }
 
-// delay doubles with every failure in a row, up to most, plus up to a tenth so
-// that what failed together is not tried together. The tenth is a function of
-// workload and failure, not of chance, so that it can be computed again.
+// delay is the wait of w before its next attempt.
 func delay(w *core.Workload, base, most time.Duration) time.Duration {
-	n := max(w.Failures, 1)
+	n := w.Failures
 	a := w.Attempts[len(w.Attempts)-1]
-	if w.Phase == lifecycle.Backoff && !a.RunningAt.IsZero() && w.PhaseAt.Sub(a.RunningAt) >= healthy {
+	if !a.RunningAt.IsZero() && w.PhaseAt.Sub(a.RunningAt) >= healthy {
 		n = 1
 	}
+	return spread(w.ID, n, base, most)
+}
+
+// spread doubles base with every failure in a row, up to most, plus up to a
+// tenth so that what failed together is not tried together. The tenth is a
+// function of workload and failure, not of chance, so that it can be computed
+// again.
+func spread(id core.WorkloadID, failures int, base, most time.Duration) time.Duration {
 	d := base
-	for ; n > 1 && d < most; n-- {
+	for n := failures; n > 1 && d < most; n-- {
 		d *= 2
 	}
 	d = min(d, max(most, base))
 	h := fnv.New32a()
-	h.Write([]byte(w.ID))
-	h.Write(strconv.AppendInt(nil, int64(w.Failures), 10))
+	h.Write([]byte(id))
+	h.Write(strconv.AppendInt(nil, int64(failures), 10))
 	return d + time.Duration(float64(d)/10*float64(h.Sum32())/float64(1<<32))
 }
 
@@ -119,15 +147,19 @@ func (tx *tx) timeout(d *draft) error {
 			return err
 		}
 		return tx.queuedAgain(d)
-	case lifecycle.Restarting:
-		return tx.restartInPlace(d)
-	case lifecycle.Running, lifecycle.Starting:
-		return tx.end(d, lifecycle.Input{
-			On: lifecycle.Deadline, Reason: lifecycle.ReasonMaxDuration,
-			Message: "it ran for its maxDuration of " + w.Spec.MaxDuration.String(),
-		}, actorControl)
+	case lifecycle.Reviewing, lifecycle.Reserved:
+		return tx.checksDue(d)
+	case lifecycle.Queued:
+		w.AskAt = time.Time{} // it competes again
+		tx.e.dirty = true
+		return tx.startEmpty(d)
+	case lifecycle.Running, lifecycle.Starting, lifecycle.Restarting:
+		return tx.due(d)
 	case lifecycle.Terminating:
-		d.condition(core.Condition{Type: lifecycle.Degraded, Reason: "Stuck", Message: "its tasks have not ended; ending them again by force", Since: tx.now}, true)
+		if c := d.holding(lifecycle.Unreachable); c != nil && c.Reason == ReasonNodeUnreachable && !c.Since.Add(tx.e.nodeGrace()).After(tx.now) {
+			return tx.nodesLost(d)
+		}
+		d.fact(lifecycle.Degraded, true, tx.now, reasonStuck, "its tasks have not ended; ending them again by force")
 		for _, t := range sortedTasks(d.tasks) {
 			if t.State.Held() {
 				tx.stop(t, 0)
@@ -140,6 +172,17 @@ func (tx *tx) timeout(d *draft) error {
 	default:
 		return tx.remove(d, lifecycle.ReasonTTL, "its ttlAfterEnd of "+w.Spec.TTLAfterEnd.String()+" is over", actorControl)
 	}
+}
+
+// due does what is due for a workload that runs. It must run inside change.
+func (tx *tx) due(d *draft) error {
+	if ended, err := tx.limited(d); ended || err != nil {
+		return err
+	}
+	if c := d.holding(lifecycle.Unreachable); c != nil && c.Reason == ReasonNodeUnreachable && !c.Since.Add(tx.e.nodeGrace()).After(tx.now) {
+		return tx.nodesLost(d)
+	}
+	return tx.restartInPlace(d)
 }
 
 // timers is a heap of wake times; entries of workloads that have moved on are
@@ -182,4 +225,27 @@ func (t *timers) due(now time.Time) (core.WorkloadID, bool) {
 		return "", false
 	}
 	return heap.Pop(t).(timer).id, true
+}
+
+// stepMost is how far a clock may be set back for Steady to hold still.
+const stepMost = 5 * time.Minute
+
+// Steady returns a clock that never goes back: where the machine's is set back
+// by a little it stands still until that has caught up. A larger step is taken
+// as it comes, since waiting it out would stop every timer. What is compared
+// with the order of events (observations, placements) must read one Steady
+// clock.
+func Steady(clock func() time.Time) func() time.Time {
+	var mu sync.Mutex
+	var last time.Time
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now := clock()
+		if back := last.Sub(now); back > 0 && back <= stepMost {
+			return last
+		}
+		last = now
+		return now
+	}
 }

@@ -22,6 +22,8 @@ type tx struct {
 
 	keys     []store.Key
 	projects []core.Project
+	secrets  []core.Secret   // made
+	gone     []core.SecretID // secrets that are dropped
 	actions  []Action
 }
 
@@ -34,6 +36,7 @@ type draft struct {
 	trail   []core.Transition
 	base    *entry // committed; nil: new
 	touched bool   // there is something to write
+	edited  bool   // its document too
 }
 
 // open returns the draft of a live workload, making one on first touch.
@@ -79,7 +82,7 @@ func (tx *tx) change(d *draft, fn func() error) error {
 	d.touched = true
 	tx.e.unindex(d.w, d.tasks)
 	err := fn()
-	d.w.WakeAt = wakeAt(d.w, tx.now).Truncate(time.Microsecond) // as it will be read back
+	d.w.WakeAt = tx.wakeAt(d.w, d.tasks).Truncate(time.Microsecond) // as it will be read back
 	d.w.Counts = counts(d.tasks)
 	d.attempt().GPUMilli = devicesHeld(d.w, d.tasks)
 	tx.e.index(d.w, d.tasks)
@@ -122,6 +125,12 @@ func (tx *tx) step(d *draft, in lifecycle.Input, actor string) error {
 	if from == lifecycle.Terminating && next.Phase != lifecycle.Terminating {
 		d.settle(tx.now)
 	}
+	if busyPhase(from) && next.Phase != from {
+		tx.actions = append(tx.actions, Action{Kind: ActDropChores, Workload: d.w.ID})
+	}
+	if next.Phase == lifecycle.Queued || next.Phase == lifecycle.Inadmissible {
+		d.renewChecks()
+	}
 	if next.Attempt != attempt {
 		if a := d.attempt(); a.EndedAt.IsZero() {
 			a.EndedAt = tx.now
@@ -130,6 +139,17 @@ func (tx *tx) step(d *draft, in lifecycle.Input, actor string) error {
 	}
 	d.stamp(from, tx.now)
 	return nil
+}
+
+// renewChecks forgets what was said of a reservation: the next one is checked
+// anew.
+func (d *draft) renewChecks() {
+	d.w.Checks = slices.Clone(d.w.Checks)
+	for i := range d.w.Checks {
+		if c := &d.w.Checks[i]; c.When == atReservation {
+			c.Verdict, c.By, c.At, c.AskAt = core.CheckWaiting, "", time.Time{}, time.Time{}
+		}
+	}
 }
 
 // attempt is the present attempt.
@@ -175,8 +195,23 @@ func (d *draft) settle(now time.Time) {
 	a := d.attempt()
 	a.EndedAt = now
 	a.Reason, a.Message = d.w.Reason, d.w.Message
+	for _, t := range d.tasks {
+		if t.ReleasedAt.IsZero() {
+			c := *t
+			c.ReleasedAt = later(now, t.PlacedAt)
+			d.setTask(c)
+		}
+	}
 	d.w.GPUSeconds += charged(d.w, d.tasks, now)
+	d.w.Conditions, d.w.IdleSince, d.w.Warned = nil, time.Time{}, time.Time{}
 	a.GPUMilli = 0 // change counts those of the attempt that is then the present one
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // openAttempt begins a new attempt: no tasks yet; an array goes on with what
@@ -196,6 +231,9 @@ func (tx *tx) openAttempt(d *draft) {
 
 // setTask puts a changed task into the draft. It must run inside change.
 func (d *draft) setTask(t core.Task) {
+	if t.State.Ended() && t.ReleasedAt.IsZero() && freesEarly(d.w, &t) {
+		t.ReleasedAt = t.EndedAt
+	}
 	d.tasks[t.ID.Index] = &t
 	d.changed[t.ID.Index] = struct{}{}
 }
@@ -212,6 +250,17 @@ func (d *draft) condition(c core.Condition, on bool) {
 	case i >= 0:
 		d.w.Conditions = slices.Delete(d.w.Conditions, i, i+1)
 	}
+}
+
+// fact sets or clears a condition that needs no other reason than itself.
+func (d *draft) fact(t lifecycle.ConditionType, on bool, now time.Time, reason, message string) {
+	d.condition(core.Condition{Type: t, Reason: reason, Message: message, Since: now}, on)
+}
+
+// calm clears the conditions that are about work going on.
+func (d *draft) calm() {
+	d.w.Conditions = slices.DeleteFunc(d.w.Conditions, func(c core.Condition) bool { return c.Type != lifecycle.Unreachable && c.Reason != reasonStuck })
+	d.w.IdleSince, d.w.Warned = time.Time{}, time.Time{}
 }
 
 // newsMax is up to how many tasks a change tells all of them, changed or not.
@@ -238,7 +287,7 @@ const keysKept, keysSweep = 24 * time.Hour, time.Hour
 // commit writes the draft and makes it the truth.
 func (tx *tx) commit() error {
 	e := tx.e
-	b := &store.Batch{Keys: tx.keys, Projects: tx.projects}
+	b := &store.Batch{Keys: tx.keys, Projects: tx.projects, Secrets: tx.secrets, DropSecrets: tx.gone}
 	seq := e.seq.Transition
 	for _, id := range tx.order {
 		d := tx.drafts[id]
@@ -246,6 +295,9 @@ func (tx *tx) commit() error {
 			continue
 		}
 		b.Workloads = append(b.Workloads, d.w)
+		if d.edited {
+			b.Edited = append(b.Edited, d.w.ID)
+		}
 		b.Tasks = append(b.Tasks, d.former...)
 		for i := range d.changed {
 			b.Tasks = append(b.Tasks, d.tasks[i])
@@ -256,7 +308,7 @@ func (tx *tx) commit() error {
 		}
 		b.Transitions = append(b.Transitions, d.trail...)
 	}
-	if len(b.Workloads) == 0 && len(b.Projects) == 0 && len(b.Keys) == 0 {
+	if len(b.Workloads)+len(b.Projects)+len(b.Keys)+len(b.Secrets)+len(b.DropSecrets) == 0 {
 		tx.decided()
 		return nil
 	}
@@ -286,6 +338,12 @@ func (tx *tx) commit() error {
 	}
 	for _, p := range tx.projects {
 		e.projects[p.ID] = p
+	}
+	for _, id := range tx.gone {
+		delete(e.secrets, id)
+	}
+	for _, s := range tx.secrets {
+		e.secrets[core.SecretID{User: s.User, Name: s.Name}] = s
 	}
 	tx.decided()
 	if e.publish != nil && len(changes) > 0 {

@@ -12,26 +12,39 @@ import (
 type usage struct {
 	cpu, memory int64
 	milli       map[string]int // by device ID, thousandths
+	ports       map[int]int    // how many tasks have been given each
 	tasks       int
 }
 
 // holds reports whether t keeps its place: by phase, and for independent tasks
 // only until each has ended, since the next may use its place.
 func holds(w *core.Workload, t *core.Task) bool {
-	return w.Phase.Held() && t.Node != "" && (t.State.Held() || w.Spec.Array == nil)
+	return w.Phase.Held() && t.Node != "" && (t.State.Held() || !freesEarly(w, t))
+}
+
+// freesEarly reports whether the place of t is free as soon as it has ended:
+// that of an independent task, and of a replica that is not wanted any more.
+func freesEarly(w *core.Workload, t *core.Task) bool {
+	return w.Spec.Array != nil || w.Kind == lifecycle.Inference && t.Leaving
 }
 
 // charge adds (sign 1) or removes (sign -1) what a held task takes of its node.
 func (e *Engine) charge(w *core.Workload, t *core.Task, sign int) {
 	u := e.usage[t.Node]
 	if u == nil {
-		u = &usage{milli: map[string]int{}}
+		u = &usage{milli: map[string]int{}, ports: map[int]int{}}
 		e.usage[t.Node] = u
 	}
-	n := need(w)
-	u.cpu += int64(sign) * n.CPU
-	u.memory += int64(sign) * n.Memory
+	cpu, memory := taken(w, t)
+	u.cpu += int64(sign) * cpu
+	u.memory += int64(sign) * memory
 	u.tasks += sign
+	for _, p := range ports(w, t) {
+		u.ports[p] += sign
+		if u.ports[p] == 0 {
+			delete(u.ports, p)
+		}
+	}
 	for _, s := range t.Devices {
 		u.milli[s.Device] += sign * s.Milli
 		if u.milli[s.Device] == 0 {
@@ -40,24 +53,37 @@ func (e *Engine) charge(w *core.Workload, t *core.Task, sign int) {
 	}
 }
 
-// need is what one task of w needs.
-func need(w *core.Workload) schedule.Need {
-	r := w.Spec.Resources
+// ports are those on which t was told to listen: its own, and of the first task
+// of a gang the rendezvous.
+func ports(w *core.Workload, t *core.Task) []int {
+	var all []int
+	if t.Port > 0 {
+		all = append(all, t.Port)
+	}
+	if p := w.Attempts[len(w.Attempts)-1].Port; p > 0 && t.ID.Index == 0 {
+		all = append(all, p)
+	}
+	return all
+}
+
+// taken is what t holds of its node beside devices. A task outlives the
+// document that it was placed for where a service is updated.
+func taken(w *core.Workload, t *core.Task) (cpu, memory int64) {
+	if t.CPU != 0 || t.Memory != 0 {
+		return t.CPU, t.Memory
+	}
+	n := need(w, t.ID.Index) // nothing, or placed before tasks kept it
+	return n.CPU, n.Memory
+}
+
+// need is what the task of that index needs.
+func need(w *core.Workload, index int) schedule.Need {
+	r := w.Spec.Needs(index)
 	n := schedule.Need{Devices: r.GPU.Count, Type: r.GPU.Type, CPU: r.CPU.Milli(), Memory: r.Memory.Units()}
 	if n.Devices > 0 {
 		n.Milli = 1000
 	}
 	return n
-}
-
-// heldUntil ends the time for which t is charged, which began with its
-// placement: its own end where its place is free at once, else the instant at
-// which the attempt gives everything back.
-func heldUntil(w *core.Workload, t *core.Task, now time.Time) time.Time {
-	if w.Spec.Array != nil && t.State.Ended() {
-		return t.EndedAt
-	}
-	return now
 }
 
 // charged is the GPU time of the present attempt until now, in device-seconds.
@@ -71,7 +97,12 @@ func charged(w *core.Workload, tasks map[int]*core.Task, now time.Time) float64 
 		if milli == 0 || t.PlacedAt.IsZero() {
 			continue
 		}
-		sum += heldUntil(w, t, now).Sub(t.PlacedAt).Seconds() * float64(milli) / 1000
+		until := t.ReleasedAt
+		if until.IsZero() {
+			until = now
+		}
+		// A clock that was set back never makes time that is paid back.
+		sum += max(until.Sub(t.PlacedAt), 0).Seconds() * float64(milli) / 1000
 	}
 	return sum
 }

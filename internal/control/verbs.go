@@ -1,8 +1,6 @@
 package control
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -50,6 +48,7 @@ func (tx *tx) endWithin(d *draft, in lifecycle.Input, actor string, within *time
 	if d.w.Phase != lifecycle.Terminating {
 		return nil
 	}
+	d.calm()
 	d.w.EndGrace = 0
 	g := grace(d.w)
 	if within != nil {
@@ -73,22 +72,45 @@ func (tx *tx) release(d *draft) error {
 			return nil
 		}
 	}
-	d.condition(core.Condition{Type: lifecycle.Degraded}, false)
 	if err := tx.step(d, lifecycle.Input{On: lifecycle.Release}, actorControl); err != nil {
 		return err
 	}
-	if d.w.Phase == lifecycle.Deleting {
+	switch d.w.Phase {
+	case lifecycle.Deleting:
 		tx.actions = append(tx.actions, Action{Kind: ActDeleteLogs, Workload: d.w.ID})
+	case lifecycle.Publishing:
+		tx.chore(Chore{Kind: ChorePublish, Workload: d.w})
+	case lifecycle.Queued, lifecycle.Reserved:
+		if todo := d.attempt().Todo; todo != nil && len(todo) == 0 {
+			return tx.nothingLeft(d)
+		}
 	}
 	return tx.queuedAgain(d)
+}
+
+// nothingLeft ends an array whose last tasks succeeded while they were being
+// ended for another's sake: there is nothing to queue for.
+func (tx *tx) nothingLeft(d *draft) error {
+	if d.w.Phase == lifecycle.Queued {
+		if err := tx.step(d, lifecycle.Input{On: lifecycle.Reserve, Message: "all its tasks have succeeded"}, actorControl); err != nil {
+			return err
+		}
+	}
+	if err := tx.step(d, lifecycle.Input{On: lifecycle.Admit, Message: "all its tasks have succeeded"}, actorControl); err != nil {
+		return err
+	}
+	return tx.conclude(d)
 }
 
 // queuedAgain takes a workload that came back to its queue out of it where the
 // queue has been closed meanwhile.
 func (tx *tx) queuedAgain(d *draft) error {
-	why, note := tx.closed(d.w.Project)
-	if d.w.Phase != lifecycle.Queued || why == lifecycle.ReasonNone {
+	if d.w.Phase != lifecycle.Queued && d.w.Phase != lifecycle.Reserved {
 		return nil
+	}
+	why, note := tx.closed(d.w.Project)
+	if why == lifecycle.ReasonNone {
+		return tx.startEmpty(d)
 	}
 	return tx.step(d, lifecycle.Input{On: lifecycle.QueueClosed, Reason: why, Message: note}, actorControl)
 }
@@ -104,7 +126,7 @@ func Restart(r Ref, actor string) Command {
 		if _, err := lifecycle.Next(d.w.State, in); err != nil {
 			return nil, illegal(d.w.Name, err)
 		}
-		if err := tx.feasible(d.w.Spec); err != nil {
+		if err := tx.feasible(d.w.Spec, d.w.User); err != nil {
 			return nil, err
 		}
 		if d, err = tx.reopen(d); err != nil {
@@ -115,6 +137,7 @@ func Restart(r Ref, actor string) Command {
 				return err
 			}
 			d.w.Failures, d.w.SystemFailures = 0, 0
+			d.w.Course = core.Course{Image: d.w.Image, Edition: d.w.Edition, ServicePort: d.w.ServicePort, Replicas: firstReplicas(d.w.Spec)}
 			return tx.gate(d)
 		})
 		return d.w, err
@@ -159,63 +182,39 @@ func Removed(id core.WorkloadID, failure error) Command {
 	}
 }
 
-// project returns a project as the draft has it.
-func (tx *tx) project(id core.ProjectID) (core.Project, bool) {
-	for i := len(tx.projects) - 1; i >= 0; i-- {
-		if tx.projects[i].ID == id {
-			return tx.projects[i], true
-		}
-	}
-	p, ok := tx.e.projects[id]
-	return p, ok
+// PreemptRequest takes the resources of a workload back.
+type PreemptRequest struct {
+	Ref     Ref
+	Actor   string
+	Message string
+	// Move keeps its reservation: it starts again, elsewhere, as soon as it
+	// fits.
+	Move bool
 }
 
-// CreateProject makes a project; workloads that waited for it are queued.
-func CreateProject(id core.ProjectID) Command {
+// Preempt ends a workload for another's sake: it goes back to its queue, or,
+// where its document or kind says so, ends Preempted. The value is the workload.
+func Preempt(r PreemptRequest) Command {
 	return func(tx *tx) (any, error) {
-		if _, ok := tx.project(id); ok {
-			return nil, &Error{Code: CodeConflict, Field: "name", Message: fmt.Sprintf("project %q exists already", id), Hint: "muster project list shows all"}
+		d, err := tx.find(r.Ref)
+		if err != nil {
+			return nil, err
 		}
-		return tx.putProject(core.Project{ID: id, CreatedAt: tx.now})
-	}
-}
-
-// SetProject stops a project (nothing of it is queued; what runs goes on) or
-// opens it again.
-func SetProject(id core.ProjectID, stopped bool, note string) Command {
-	return func(tx *tx) (any, error) {
-		p, ok := tx.project(id)
-		if !ok {
-			return nil, notFound(fmt.Sprintf("project %q", id))
+		w := d.w
+		in := lifecycle.Input{On: lifecycle.Preempt, Target: lifecycle.Queued, Message: r.Message}
+		switch {
+		case r.Move:
+			in = lifecycle.Input{On: lifecycle.Move, Message: r.Message}
+		case w.Kind == lifecycle.Workspace || w.Spec.TerminateAfterPreemption:
+			in.Target = lifecycle.Preempted
 		}
-		p.Stopped, p.Note = stopped, note
-		return tx.putProject(p)
-	}
-}
-
-func (tx *tx) putProject(p core.Project) (any, error) {
-	tx.projects = append(tx.projects, p)
-	var ids []core.WorkloadID
-	for id := range tx.e.live {
-		ids = append(ids, id)
-	}
-	for id := range tx.drafts {
-		if _, ok := tx.e.live[id]; !ok {
-			ids = append(ids, id)
+		if _, err := lifecycle.Next(w.State, in); err != nil {
+			return nil, illegal(w.Name, err)
 		}
-	}
-	slices.Sort(ids) // the same commands make the same history
-	for _, id := range ids {
-		w, _, ok := tx.view(id)
-		if !ok || w.Project != p.ID {
-			continue
+		if !r.Move && !*w.Spec.Preemptible {
+			return nil, &Error{Code: CodeConflict, Message: w.Name + " is not preemptible", Hint: "muster stop " + w.Name + " ends it"}
 		}
-		if p.Stopped == (w.Phase == lifecycle.Queued) && (w.Phase == lifecycle.Queued || w.Phase == lifecycle.Inadmissible) {
-			d, _ := tx.open(id)
-			if err := tx.change(d, func() error { return tx.gate(d) }); err != nil {
-				return nil, err
-			}
-		}
+		err = tx.change(d, func() error { return tx.end(d, in, r.Actor) })
+		return d.w, err
 	}
-	return p, nil
 }

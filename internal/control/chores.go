@@ -1,0 +1,154 @@
+package control
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// ChoreKind says what the control plane has to do for a workload outside of
+// every plane.
+type ChoreKind int
+
+// The kinds of chores.
+const (
+	ChoreAsk     ChoreKind = iota // a question to a check
+	ChoreBuild                    // its image
+	ChorePublish                  // its results
+	ChoreFollow                   // the service of its published model, until it runs
+)
+
+// Chore is one such thing. It is begun at least once, begun again after a
+// restart, and its result comes back as a command that fits only the attempt
+// that asked.
+type Chore struct {
+	Kind     ChoreKind
+	Workload *core.Workload
+	Check    core.CheckState // of ChoreAsk
+}
+
+// Hands does chores. Every method may take long and ends with ctx.
+type Hands interface {
+	// Ask puts the question of a check.
+	Ask(ctx context.Context, w *core.Workload, c core.CheckState) (Answer, error)
+	// Build makes the image of w.Spec.Build and returns its name, by digest.
+	Build(ctx context.Context, w *core.Workload) (string, error)
+	// Publish makes an artifact of w's results and, where it is to be served,
+	// the document of the workload that does.
+	Publish(ctx context.Context, w *core.Workload) (core.Published, *spec.Document, error)
+	// Follow waits until the service of w's published model runs.
+	Follow(ctx context.Context, w *core.Workload) error
+	// Clean removes what was made for a workload on this machine: the log of its
+	// build, and the model that it wrote. What is published stays.
+	Clean(ctx context.Context, id core.WorkloadID) error
+}
+
+func (tx *tx) chore(c Chore) {
+	tx.actions = append(tx.actions, Action{Kind: ActChore, Chore: c})
+}
+
+// busyPhase reports whether chores are under way in p.
+func busyPhase(p lifecycle.Phase) bool {
+	return p == lifecycle.Reviewing || p == lifecycle.Building || p == lifecycle.Reserved || p == lifecycle.Publishing
+}
+
+// resumeChores asks again for what a server before may not have finished.
+func (tx *tx) resumeChores(w *core.Workload) {
+	switch w.Phase {
+	case lifecycle.Deleting:
+		tx.actions = append(tx.actions, Action{Kind: ActDeleteLogs, Workload: w.ID})
+	case lifecycle.Building:
+		tx.chore(Chore{Kind: ChoreBuild, Workload: w})
+	case lifecycle.Publishing:
+		kind := ChorePublish
+		if w.Published != nil {
+			kind = ChoreFollow
+		}
+		tx.chore(Chore{Kind: kind, Workload: w})
+	case lifecycle.Reviewing, lifecycle.Reserved:
+		for _, c := range w.Checks {
+			if c.Verdict == core.CheckAsked && c.AskAt.IsZero() {
+				tx.chore(Chore{Kind: ChoreAsk, Workload: w, Check: c})
+			}
+		}
+	}
+}
+
+// chores runs what the engine has asked for, each in a goroutine of its own.
+type chores struct {
+	hands Hands
+	do    func(context.Context, Command) (any, error)
+
+	ctx     context.Context // of Run, which sets it before anything begins
+	mu      sync.Mutex
+	wg      sync.WaitGroup
+	cancels map[core.WorkloadID][]context.CancelFunc
+}
+
+// begin starts a chore.
+func (c *chores) begin(ch Chore) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx == nil || c.ctx.Err() != nil {
+		return // the next server resumes it
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	id := ch.Workload.ID
+	c.cancels[id] = append(c.cancels[id], cancel)
+	c.wg.Go(func() {
+		defer cancel()
+		if result := c.result(ctx, ch); result != nil && ctx.Err() == nil {
+			c.report(result)
+		}
+	})
+}
+
+// report hands a result to the engine, which keeps what it cannot store for the
+// next try.
+func (c *chores) report(result Command) {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
+		if _, err := c.do(c.ctx, result); err == nil || c.ctx.Err() != nil {
+			return
+		}
+		select {
+		case <-time.After(wait):
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// drop ends the chores of a workload; nothing of them is reported.
+func (c *chores) drop(id core.WorkloadID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, cancel := range c.cancels[id] {
+		cancel()
+	}
+	delete(c.cancels, id)
+}
+
+func (c *chores) result(ctx context.Context, ch Chore) Command {
+	w := ch.Workload
+	switch ch.Kind {
+	case ChoreAsk:
+		within, cancel := context.WithTimeout(ctx, ch.Check.Timeout)
+		defer cancel()
+		a, err := c.hands.Ask(within, w, ch.Check)
+		return Answered(w.ID, w.Attempt, ch.Check.Name, a, err)
+	case ChoreBuild:
+		image, err := c.hands.Build(ctx, w)
+		return Built(w.ID, w.Attempt, image, err)
+	case ChorePublish:
+		p, serve, err := c.hands.Publish(ctx, w)
+		return Published(w.ID, w.Attempt, p, serve, err)
+	case ChoreFollow:
+		return Deployed(w.ID, w.Attempt, c.hands.Follow(ctx, w))
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,397 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// Replicas of an inference workload come and go one by one while it runs. A
+// replica that fails is restarted in place, after a wait of its own; one that
+// is not wanted any more is ended and its index never used again in this
+// attempt. The phase is that of the best of them: Running while one is ready,
+// Restarting only when none is up.
+
+// wanted reports whether t still counts as one of the replicas.
+func wanted(t *core.Task) bool {
+	return !t.Leaving && (t.State.Held() || !t.RestartAt.IsZero())
+}
+
+// replicasMissing is how many replicas may be placed now: up to what is wanted
+// and, during an update, maxSurge more.
+func replicasMissing(w *core.Workload, tasks map[int]*core.Task) int {
+	all, fresh := 0, 0
+	for _, t := range tasks {
+		if wanted(t) {
+			all++
+			if t.Edition == w.Edition {
+				fresh++
+			}
+		}
+	}
+	most := w.Replicas
+	if all > fresh {
+		most += *w.Spec.Update.MaxSurge
+	}
+	return max(min(w.Replicas-fresh, most-all), 0)
+}
+
+// balance draws what follows for an inference workload from its replicas. It
+// must run inside change.
+func (tx *tx) balance(d *draft) error {
+	if err := tx.replicasEnded(d); err != nil || d.w.Phase == lifecycle.Terminating || !d.w.Phase.Held() {
+		return err
+	}
+	tx.dismiss(d)
+	up, ready, due := 0, 0, 0
+	for _, t := range d.tasks {
+		if !wanted(t) {
+			continue
+		}
+		up += bit(t.State.Held())
+		ready += bit(t.Ready)
+		due += bit(!t.RestartAt.IsZero())
+	}
+	switch phase := d.w.Phase; {
+	case phase == lifecycle.Starting && (ready > 0 || d.w.Replicas == 0):
+		if err := tx.step(d, lifecycle.Input{On: lifecycle.AllReady}, actorControl); err != nil {
+			return err
+		}
+	case phase == lifecycle.Restarting && (up > 0 || due == 0): // with none due, others are to be placed
+		if err := tx.step(d, lifecycle.Input{On: lifecycle.BackoffOver}, actorControl); err != nil {
+			return err
+		}
+	case phase != lifecycle.Restarting && up == 0 && d.w.Replicas > 0:
+		if bad := lastFailed(d); bad != nil {
+			in := lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Restarting, Reason: lifecycle.Reason(bad.Reason), Message: blame(d.w, bad)}
+			if err := tx.step(d, in, actorPlane(bad.Node)); err != nil {
+				return err
+			}
+		}
+	}
+	tx.serving(d)
+	return nil
+}
+
+// serving sets and clears the conditions that follow from the replicas. It must
+// run inside change.
+func (tx *tx) serving(d *draft) {
+	ready, old := 0, 0
+	for _, t := range d.tasks {
+		if wanted(t) {
+			ready += bit(t.Ready)
+			old += bit(t.Edition != d.w.Edition)
+		}
+	}
+	d.fact(lifecycle.Updating, old > 0, tx.now, "", fmt.Sprintf("%d of %d replicas are still of the edition before", old, d.w.Replicas))
+	d.fact(lifecycle.Scaling, old == 0 && present(d) != d.w.Replicas, tx.now, "", fmt.Sprintf("%d replicas, %d wanted", present(d), d.w.Replicas))
+	d.fact(lifecycle.Degraded, ready < d.w.Replicas && d.w.Phase == lifecycle.Running, tx.now, "ReplicasNotReady", fmt.Sprintf("%d of %d replicas are ready", ready, d.w.Replicas))
+}
+
+// present is how many replicas there are, up or on their way.
+func present(d *draft) int {
+	n := 0
+	for _, t := range d.tasks {
+		if wanted(t) {
+			n++
+		}
+	}
+	return n
+}
+
+// lastFailed is the replica whose failure came last.
+func lastFailed(d *draft) *core.Task {
+	var last *core.Task
+	for _, t := range d.tasks {
+		if !t.Leaving && t.State.Ended() && (last == nil || t.EndedAt.After(last.EndedAt) || t.EndedAt.Equal(last.EndedAt) && t.ID.Index < last.ID.Index) {
+			last = t
+		}
+	}
+	return last
+}
+
+// replicasEnded plans the restart of replicas that have ended by themselves. An
+// image or command that has never worked ends the workload.
+func (tx *tx) replicasEnded(d *draft) error {
+	for _, t := range sortedTasks(d.tasks) {
+		if !t.State.Ended() || t.Leaving || !t.RestartAt.IsZero() {
+			continue
+		}
+		if t.Reason == string(lifecycle.ReasonNodeLost) {
+			c := *t // its place is gone: another one takes over elsewhere
+			c.Leaving = true
+			tx.e.dirty = true
+			d.setTask(c)
+			continue
+		}
+		if hopeless(lifecycle.Reason(t.Reason)) && d.w.Phase == lifecycle.Starting && !anyUp(d) {
+			return tx.failed(d, t)
+		}
+		tx.restartLater(d, t)
+	}
+	return nil
+}
+
+// hopeless reports whether a restart in place cannot help against reason.
+func hopeless(r lifecycle.Reason) bool {
+	return r == lifecycle.ReasonFailedImagePull || r == lifecycle.ReasonContainerCannot || r == lifecycle.ReasonMountFailed
+}
+
+func anyUp(d *draft) bool {
+	for _, t := range d.tasks {
+		if t.State.Held() && wanted(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// restartLater has an ended task started again in place after its back-off.
+func (tx *tx) restartLater(d *draft, t *core.Task) {
+	c := *t
+	c.Failures++
+	if !c.StartedAt.IsZero() && c.EndedAt.Sub(c.StartedAt) >= healthy {
+		c.Failures = 1
+	}
+	c.Ready = false
+	c.RestartAt = tx.now.Add(spread(d.w.ID, c.Failures, restartBase, restartMax)).Truncate(time.Microsecond)
+	d.setTask(c)
+}
+
+// dismiss ends replicas that are too many, or of an older edition while enough
+// others are ready.
+func (tx *tx) dismiss(d *draft) {
+	var old, fresh []*core.Task
+	ready := 0
+	for _, t := range sortedTasks(d.tasks) {
+		if !wanted(t) {
+			continue
+		}
+		if t.Ready {
+			ready++
+		}
+		if t.Edition == d.w.Edition {
+			fresh = append(fresh, t)
+		} else {
+			old = append(old, t)
+		}
+	}
+	slices.SortFunc(fresh, leastUseful)
+	slices.SortFunc(old, leastUseful)
+	for len(fresh) > d.w.Replicas {
+		tx.leave(d, fresh[0])
+		fresh = fresh[1:]
+	}
+	least := d.w.Replicas - *d.w.Spec.Update.MaxUnavailable
+	for _, t := range old {
+		switch {
+		case !t.Ready:
+		case ready > least:
+			ready--
+		default:
+			continue
+		}
+		tx.leave(d, t)
+	}
+}
+
+// leastUseful orders replicas by who can go first: those that are not ready,
+// then the youngest.
+func leastUseful(a, b *core.Task) int {
+	if a.Ready != b.Ready {
+		if b.Ready {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(b.ID.Index, a.ID.Index)
+}
+
+// leave ends a replica for good.
+func (tx *tx) leave(d *draft, t *core.Task) {
+	c := *t
+	c.Leaving, c.Ready, c.RestartAt = true, false, time.Time{}
+	if c.State.Held() {
+		c.State = core.TaskStopping
+		tx.stop(&c, grace(d.w))
+	} else {
+		c.ReleasedAt = later(tx.now, c.PlacedAt) // it kept its place to be restarted there
+	}
+	tx.e.dirty = true // there is room for another, if not its place
+	d.setTask(c)
+}
+
+// Probed says whether replicas take requests at present.
+func Probed(ready map[core.TaskID]bool) Command {
+	return func(tx *tx) (any, error) {
+		byWorkload := map[core.WorkloadID][]core.TaskID{}
+		for id := range ready {
+			byWorkload[id.Workload] = append(byWorkload[id.Workload], id)
+		}
+		for _, id := range sortedKeys(byWorkload) {
+			_, tasks, ok := tx.view(id)
+			if !ok {
+				continue
+			}
+			fits := func(t core.TaskID) bool {
+				x := tasks[t.Index]
+				return x != nil && x.ID == t && x.State == core.TaskRunning && !x.Leaving && x.Ready != ready[t]
+			}
+			if !slices.ContainsFunc(byWorkload[id], fits) {
+				continue
+			}
+			d, _ := tx.open(id)
+			err := tx.change(d, func() error {
+				for _, t := range byWorkload[id] {
+					if fits(t) {
+						c := *d.tasks[t.Index]
+						c.Ready = ready[t]
+						d.setTask(c)
+					}
+				}
+				return tx.conclude(d)
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	}
+}
+
+// ScaleRequest changes how many replicas an inference workload wants.
+type ScaleRequest struct {
+	Ref      Ref
+	Replicas int
+	Actor    string
+	Message  string
+	// Auto says that the autoscaler asks: it stays within the document's
+	// bounds and never argues.
+	Auto bool
+}
+
+// Scale changes the wanted number of replicas; the value is the workload.
+func Scale(r ScaleRequest) Command {
+	return func(tx *tx) (any, error) {
+		d, err := tx.find(r.Ref)
+		if err != nil {
+			return nil, err
+		}
+		w := d.w
+		if w.Kind != lifecycle.Inference {
+			return nil, &Error{Code: CodeInvalid, Message: fmt.Sprintf("%s is of kind %s; only inference workloads have replicas", w.Name, w.Kind), Hint: "change the document and submit it again"}
+		}
+		if d.changed == nil || w.Phase.End() || w.Phase == lifecycle.Terminating || w.Phase == lifecycle.Deleting {
+			return nil, &Error{Code: CodeIllegal, Message: fmt.Sprintf("%s is %s; it has no replicas to change", w.Name, w.Phase), Hint: "muster restart " + w.Name + " runs it again"}
+		}
+		if most := 1000; r.Replicas < 0 || r.Replicas > most {
+			return nil, &Error{Code: CodeInvalid, Field: "replicas", Message: fmt.Sprintf("%d is outside 0 to %d", r.Replicas, most), Hint: "write a number from 0 to 1000"}
+		}
+		if a := w.Spec.Autoscale; a != nil && !r.Auto && (r.Replicas < a.Min || r.Replicas > a.Max) {
+			return nil, &Error{Code: CodeInvalid, Field: "replicas", Message: fmt.Sprintf("%d is outside its autoscale bounds, %d to %d", r.Replicas, a.Min, a.Max), Hint: "change autoscale with muster update"}
+		}
+		if r.Replicas == w.Replicas {
+			return w, nil
+		}
+		err = tx.change(d, func() error {
+			was := d.w.Replicas
+			d.w.Replicas = r.Replicas
+			if d.w.Phase == lifecycle.Running {
+				msg := fmt.Sprintf("replicas %d → %d", was, r.Replicas)
+				if r.Message != "" {
+					msg += ": " + r.Message
+				}
+				if err := tx.step(d, lifecycle.Input{On: lifecycle.Scale, Reason: lifecycle.ReasonScaled, Message: msg}, r.Actor); err != nil {
+					return err
+				}
+			}
+			tx.e.dirty = true
+			if err := tx.startEmpty(d); err != nil {
+				return err
+			}
+			return tx.conclude(d)
+		})
+		return d.w, err
+	}
+}
+
+// UpdateRequest replaces the document of an inference workload.
+type UpdateRequest struct {
+	Ref   Ref
+	Doc   *spec.Document // with defaults, validated
+	Actor string
+}
+
+// Update gives an inference workload another document: its replicas are then
+// replaced a few at a time, so that it goes on to serve. The value is the
+// workload.
+func Update(r UpdateRequest) Command {
+	return func(tx *tx) (any, error) {
+		d, err := tx.find(r.Ref)
+		if err != nil {
+			return nil, err
+		}
+		w := d.w
+		if w.Kind != lifecycle.Inference || r.Doc.Kind != lifecycle.Inference {
+			return nil, &Error{Code: CodeInvalid, Field: "kind", Message: fmt.Sprintf("%s is of kind %s, the new document of kind %s; only inference workloads are updated", w.Name, w.Kind, r.Doc.Kind), Hint: "submit a new workload"}
+		}
+		if d.changed == nil || w.Phase.End() || w.Phase == lifecycle.Terminating || w.Phase == lifecycle.Deleting {
+			return nil, &Error{Code: CodeIllegal, Message: fmt.Sprintf("%s is %s and cannot be updated", w.Name, w.Phase), Hint: "muster restart " + w.Name + " runs it again, a new document needs a new workload"}
+		}
+		doc := *r.Doc
+		doc.Name, doc.NamePrefix, doc.Project = w.Name, "", string(w.Project)
+		if err := tx.feasible(&doc, w.User); err != nil {
+			return nil, err
+		}
+		err = tx.change(d, func() error {
+			was := d.w.Spec
+			d.w.Spec = &doc
+			d.w.Edition++
+			d.edited = true
+			d.unwarn()
+			if n := firstReplicas(&doc); n != firstReplicas(was) {
+				d.w.Replicas = n
+			}
+			if d.w.Phase == lifecycle.Running {
+				in := lifecycle.Input{On: lifecycle.Scale, Reason: lifecycle.ReasonUpdated, Message: fmt.Sprintf("edition %d", d.w.Edition)}
+				if err := tx.step(d, in, r.Actor); err != nil {
+					return err
+				}
+			}
+			tx.e.dirty = true
+			if err := tx.startEmpty(d); err != nil {
+				return err
+			}
+			return tx.conclude(d)
+		})
+		return d.w, err
+	}
+}
+
+// firstReplicas is how many replicas a document begins with.
+func firstReplicas(doc *spec.Document) int {
+	if doc.Kind != lifecycle.Inference {
+		return 0
+	}
+	n := doc.Size()
+	if a := doc.Autoscale; a != nil {
+		n = min(max(n, a.Min), a.Max)
+	}
+	return n
+}
+
+// Served notes where the one address of an inference workload is.
+func Served(id core.WorkloadID, port int) Command {
+	return func(tx *tx) (any, error) {
+		d, ok := tx.open(id)
+		if !ok || d.w.ServicePort == port || d.w.Phase.End() {
+			return nil, nil
+		}
+		return nil, tx.change(d, func() error { d.w.ServicePort = port; return nil })
+	}
+}

@@ -1,0 +1,316 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/plane/fake"
+	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/store/memstore"
+)
+
+// within bounds every wait; what is waited for takes a fraction of it.
+const within = 60 * time.Second
+
+// site is a plane whose tasks run nothing, and which answers for each of them
+// with a web server of the test.
+type site struct {
+	*fake.Plane
+	mu      sync.Mutex
+	servers map[core.TaskID]*httptest.Server
+	handler func(core.TaskID) http.Handler
+}
+
+func (p *site) Exec(context.Context, core.TaskID, plane.ExecOptions) (int, error) {
+	return 0, plane.ErrUnsupported
+}
+
+func (p *site) Attach(context.Context, core.TaskID, plane.Streams) error { return plane.ErrUnsupported }
+
+func (p *site) Dial(ctx context.Context, id core.TaskID, _ int) (net.Conn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	seen, err := p.Observe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	runs := false
+	for _, o := range seen {
+		runs = runs || o.ID == id && o.State == core.TaskRunning
+	}
+	if !runs {
+		return nil, plane.ErrNotRunning
+	}
+	s := p.servers[id]
+	if s == nil {
+		s = httptest.NewServer(p.handler(id))
+		p.servers[id] = s
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", s.Listener.Addr().String())
+}
+
+type world struct {
+	t    *testing.T
+	site *site
+	ctl  *control.Control
+}
+
+func newWorld(t *testing.T, handler func(core.TaskID) http.Handler) *world {
+	t.Helper()
+	p := &site{Plane: fake.New("fake", time.Now, []core.Node{fake.Node("n", 64000, 64<<30, 0, "")}), servers: map[core.TaskID]*httptest.Server{}, handler: handler}
+	random := rand.New(rand.NewSource(1))
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	ctl, err := control.New(t.Context(), control.Deps{
+		Store: memstore.New(), Holder: "test", Log: log, Elapsed: func() time.Duration { return 0 },
+		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 1 },
+	}, []plane.Plane{p}, nil, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := ctl.Run(ctx); err != nil {
+			t.Errorf("control: %v", err)
+		}
+	})
+	<-ctl.Ready()
+	wg.Go(func() { service.New(service.Config{Control: ctl, Log: log}).Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+		for _, s := range p.servers {
+			s.CloseClientConnections()
+			s.Close()
+		}
+	})
+	return &world{t: t, site: p, ctl: ctl}
+}
+
+func (w *world) document(text string) *spec.Document {
+	w.t.Helper()
+	doc, err := spec.Load([]byte("kind: inference\nname: svc\ncommand: [fake, run=forever]\nresources: {cpu: 100m}\n" + text))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return doc
+}
+
+func (w *world) do(c control.Command) any {
+	w.t.Helper()
+	v, err := w.ctl.Do(w.t.Context(), c)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return v
+}
+
+func (w *world) workload() (*core.Workload, []core.Task) {
+	w.t.Helper()
+	x, err := w.ctl.Store().ByName(w.t.Context(), core.DefaultProject, "svc")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	tasks, err := w.ctl.Store().Tasks(w.t.Context(), x.ID, x.Attempt)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return x, tasks
+}
+
+func (w *world) until(what string, cond func(*core.Workload, []core.Task) bool) *core.Workload {
+	w.t.Helper()
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		x, tasks := w.workload()
+		if cond(x, tasks) {
+			return x
+		}
+		if time.Since(begun) > within {
+			var all strings.Builder
+			for _, t := range tasks {
+				fmt.Fprintf(&all, "\n%+v", t)
+			}
+			w.t.Fatalf("still not: %s; it is %s (%s), wants %d, conditions %+v%s", what, x.Phase, x.Message, x.Replicas, x.Conditions, all.String())
+		}
+	}
+}
+
+func ready(tasks []core.Task) int {
+	n := 0
+	for _, t := range tasks {
+		if t.Ready {
+			n++
+		}
+	}
+	return n
+}
+
+func ask(port int) (string, error) {
+	c := http.Client{Timeout: within, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := c.Get(fmt.Sprintf("http://127.0.0.1:%d/who", port))
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", resp.Status, data)
+	}
+	return string(data), err
+}
+
+func named(id core.TaskID) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, id.Index) })
+}
+
+func TestBalancesOverReadyReplicas(t *testing.T) {
+	var bad sync.Map // replicas whose probe fails
+	w := newWorld(t, func(id core.TaskID) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if _, is := bad.Load(id.Index); is {
+				rw.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			fmt.Fprint(rw, id.Index)
+		})
+	})
+	bad.Store(1, true)
+	w.do(control.Submit(control.Submission{Doc: w.document("replicas: 3\nports: [8080]\nprobe: {path: /healthz, period: 50ms, failures: 1}\n"), User: "u", Actor: "user:u"}))
+	x := w.until("two are ready", func(x *core.Workload, ts []core.Task) bool { return ready(ts) == 2 && x.ServicePort > 0 })
+	if x.Phase != lifecycle.Running || len(x.Conditions) == 0 || x.Conditions[0].Type != lifecycle.Degraded {
+		t.Errorf("with 2 of 3 ready it is %s with %+v, want Running and Degraded", x.Phase, x.Conditions)
+	}
+	counts := map[string]int{}
+	for range 40 {
+		who, err := ask(x.ServicePort)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts[who]++
+	}
+	if counts["0"] < 10 || counts["2"] < 10 || counts["1"] > 0 {
+		t.Errorf("requests went to %v, want about as many to 0 as to 2, and none to 1", counts)
+	}
+	bad.Delete(1)
+	w.until("all are ready", func(x *core.Workload, ts []core.Task) bool { return ready(ts) == 3 && len(x.Conditions) == 0 })
+	bad.Store(0, true)
+	w.until("one is out again", func(_ *core.Workload, ts []core.Task) bool { return ready(ts) == 2 })
+}
+
+func TestScalesToZeroAndUpOnARequest(t *testing.T) {
+	slow := make(chan struct{})
+	w := newWorld(t, func(id core.TaskID) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			<-slow
+			fmt.Fprint(rw, id.Index)
+		})
+	})
+	w.do(control.Submit(control.Submission{Doc: w.document("replicas: 0\nports: [8080]\nautoscale: {min: 0, max: 3, concurrency: 2, scaleDown: 1s}\n"), User: "u", Actor: "user:u"}))
+	x := w.until("it runs without a replica", func(x *core.Workload, ts []core.Task) bool {
+		return x.Phase == lifecycle.Running && len(ts) == 0 && x.ServicePort > 0
+	})
+	answers := make(chan error, 5)
+	for range 5 { // of two at once each: three replicas
+		go func() {
+			_, err := ask(x.ServicePort)
+			answers <- err
+		}()
+	}
+	w.until("three replicas", func(x *core.Workload, ts []core.Task) bool { return x.Replicas == 3 && ready(ts) == 3 })
+	close(slow)
+	for range 5 {
+		if err := <-answers; err != nil {
+			t.Errorf("a request that waited for a replica: %v", err)
+		}
+	}
+	w.until("none is left", func(x *core.Workload, ts []core.Task) bool {
+		for _, t := range ts {
+			if !t.State.Ended() {
+				return false
+			}
+		}
+		return x.Replicas == 0
+	})
+	who, err := ask(x.ServicePort)
+	if err != nil || who == "0" {
+		t.Errorf("after zero: answered by %q, %v; want a new replica", who, err)
+	}
+}
+
+func TestRollingUpdateLosesNoRequest(t *testing.T) {
+	w := newWorld(t, named)
+	w.do(control.Submit(control.Submission{Doc: w.document("replicas: 3\nports: [8080]\n"), User: "u", Actor: "user:u"}))
+	x := w.until("all are ready", func(x *core.Workload, ts []core.Task) bool { return ready(ts) == 3 && x.ServicePort > 0 })
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, err := ask(x.ServicePort); err != nil {
+					t.Errorf("during the update: %v", err)
+					return
+				}
+			}
+		})
+	}
+	w.do(control.Update(control.UpdateRequest{Ref: control.Ref{ID: x.ID}, Doc: w.document("replicas: 3\nports: [8080]\nenv: {V: '2'}\n"), Actor: "user:u"}))
+	updating := false
+	w.until("all are of the new edition", func(x *core.Workload, ts []core.Task) bool {
+		fresh := 0
+		for _, t := range ts {
+			if t.Ready && t.Edition == 1 {
+				fresh++
+			}
+		}
+		for _, c := range x.Conditions {
+			updating = updating || c.Type == lifecycle.Updating
+		}
+		return fresh == 3 && len(x.Conditions) == 0
+	})
+	close(stop)
+	wg.Wait()
+	if !updating {
+		t.Error("the condition Updating was never there")
+	}
+}
+
+func TestAddressStaysOverARestartOfTheServices(t *testing.T) {
+	w := newWorld(t, named)
+	w.do(control.Submit(control.Submission{Doc: w.document("ports: [8080]\n"), User: "u", Actor: "user:u"}))
+	x := w.until("it is served", func(x *core.Workload, ts []core.Task) bool { return ready(ts) == 1 && x.ServicePort > 0 })
+	ctx, cancel := context.WithCancel(t.Context())
+	second := make(chan struct{})
+	go func() {
+		service.New(service.Config{Control: w.ctl, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}).Run(ctx)
+		close(second)
+	}()
+	// The address is taken by the first: the second opens another one and says so.
+	y := w.until("another address", func(y *core.Workload, _ []core.Task) bool { return y.ServicePort != x.ServicePort })
+	if _, err := ask(y.ServicePort); err != nil {
+		t.Errorf("at the new address: %v", err)
+	}
+	cancel()
+	<-second
+}
+
