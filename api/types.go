@@ -48,6 +48,11 @@ type Workload struct {
 	Statuses    map[string]Status `json:"statuses" doc:"The same in the words of other platforms"`
 	Pending     *Pending          `json:"pending,omitempty" doc:"Why it waits, while it waits"`
 
+	Image     string     `json:"image,omitempty" doc:"Image that was built for it"`
+	Checks    []Check    `json:"checks,omitempty" doc:"Admission checks of the present attempt"`
+	Replicas  *Replicas  `json:"replicas,omitempty" doc:"Of an inference workload"`
+	Published *Published `json:"published,omitempty" doc:"What was made of its results"`
+
 	Tasks      TaskCounts `json:"tasks" doc:"Tasks of the present attempt by state"`
 	GPUs       int        `json:"gpus" doc:"GPUs that it asks for, over all tasks"`
 	GPUSeconds float64    `json:"gpuSeconds" doc:"Device-seconds charged so far"`
@@ -60,6 +65,40 @@ type Workload struct {
 	Version        int64           `json:"version" doc:"Grows with every change; the ETag"`
 	Revision       int64           `json:"revision" doc:"The commit that changed it last; resumes a watch"`
 	Spec           json.RawMessage `json:"spec,omitempty" doc:"The document, after defaults"`
+}
+
+// Check is one admission check.
+type Check struct {
+	Name     string   `json:"name"`
+	Type     string   `json:"type" enum:"approval,webhook,budget"`
+	When     string   `json:"when" enum:"queue,reservation"`
+	Verdict  string   `json:"verdict" enum:"waiting,asked,approved,rejected"`
+	Message  string   `json:"message,omitempty"`
+	By       string   `json:"by,omitempty" doc:"Who decided"`
+	At       *Time    `json:"at,omitempty"`
+	Users    []string `json:"users,omitempty" doc:"Who may approve; empty: everyone"`
+	Tries    int      `json:"tries,omitempty" doc:"Questions that brought no decision"`
+	AskAt    *Time    `json:"askAt,omitempty" doc:"When it is asked again"`
+	Deadline *Time    `json:"deadline,omitempty" doc:"Rejected by then"`
+}
+
+// Replicas are those of an inference workload.
+type Replicas struct {
+	Wanted  int    `json:"wanted"`
+	Running int    `json:"running" doc:"Started, ready or not"`
+	Ready   int    `json:"ready" doc:"Take requests"`
+	Updated int    `json:"updated" doc:"Of the present edition"`
+	Edition int    `json:"edition" doc:"Of the document, from 0; grows with every update"`
+	URL     string `json:"url,omitempty" doc:"The one stable address, which balances over ready replicas"`
+}
+
+// Published is what was made of the results of a workload.
+type Published struct {
+	Ref     string `json:"ref,omitempty" doc:"Name of the artifact"`
+	Digest  string `json:"digest,omitempty"`
+	Size    int64  `json:"sizeBytes,omitempty"`
+	Files   int    `json:"files,omitempty"`
+	Service string `json:"service,omitempty" doc:"Name of the workload that serves it"`
 }
 
 // Condition is a fact beside the phase.
@@ -97,6 +136,11 @@ type Task struct {
 	Reason    string   `json:"reason,omitempty"`
 	Message   string   `json:"message,omitempty"`
 	Restarts  int      `json:"restarts,omitempty"`
+	RestartAt *Time    `json:"restartAt,omitempty" doc:"When it is started again in place"`
+	Ready     bool     `json:"ready,omitempty" doc:"A replica that takes requests"`
+	Leaving   bool     `json:"leaving,omitempty" doc:"A replica that is not wanted any more"`
+	Edition   int      `json:"edition,omitempty" doc:"Of the document that it was started from"`
+	Port      int      `json:"port,omitempty" doc:"Its own port"`
 	PlacedAt  *Time    `json:"placedAt,omitempty"`
 	StartedAt *Time    `json:"startedAt,omitempty"`
 	EndedAt   *Time    `json:"endedAt,omitempty"`
@@ -127,6 +171,7 @@ type Transition struct {
 	Attempt int    `json:"attempt"`
 
 	Workload string `json:"workload,omitempty" doc:"Id; in histories only"`
+	Word     string `json:"word,omitempty" doc:"Of the dialect that was asked for, in the state that it led to"`
 }
 
 // Status is the word of another platform for where a workload is.
@@ -182,6 +227,17 @@ type Project struct {
 	Stopped   bool   `json:"stopped"`
 	Note      string `json:"note,omitempty"`
 	CreatedAt *Time  `json:"createdAt,omitempty"`
+	ProjectRules
+}
+
+// ProjectRules is what a project demands of its workloads. Lengths of time are
+// written like 12h.
+type ProjectRules struct {
+	Checks       json.RawMessage   `json:"checks,omitempty" doc:"Checks of every workload, each as in a document's checks"`
+	TimeLimit    map[string]string `json:"timeLimit,omitempty" doc:"Ends what has run for so long, by kind"`
+	IdleLimit    map[string]string `json:"idleLimit,omitempty" doc:"Ends what has let all its GPUs idle for so long, by kind"`
+	BudgetHours  float64           `json:"budgetGpuHours,omitempty" minimum:"0" doc:"GPU-hours that may be used in every budgetPeriod"`
+	BudgetPeriod string            `json:"budgetPeriod,omitempty" doc:"Like 30d"`
 }
 
 // ProjectList is every project.
@@ -233,6 +289,18 @@ type Lifecycle struct {
 	Phases  []Phase `json:"phases" nullable:"false"`
 	Rules   []Rule  `json:"rules" nullable:"false"`
 	Mermaid string  `json:"mermaid" doc:"The same as a diagram"`
+	DOT     string  `json:"dot" doc:"The same for Graphviz"`
+	Words   []Word  `json:"words,omitempty" doc:"The vocabulary of the dialect that was asked for"`
+}
+
+// Word is one status of another platform.
+type Word struct {
+	Status string   `json:"status"`
+	Code   *int     `json:"code,omitempty"`
+	Color  string   `json:"color,omitempty"`
+	End    bool     `json:"end"`
+	Phases []string `json:"phases" nullable:"false" doc:"Phases in which it may be said"`
+	How    []string `json:"how" nullable:"false" doc:"States that it is said of, one line each"`
 }
 
 // Phase is one phase and what it means for accounting.
@@ -284,6 +352,91 @@ type ServerStatus struct {
 type StopOptions struct {
 	Message     string `json:"message,omitempty" doc:"Why; kept in the history"`
 	GracePeriod string `json:"gracePeriod,omitempty" doc:"Instead of the workload's own, like 5s"`
+}
+
+// PreemptOptions refine a preemption or move.
+type PreemptOptions struct {
+	Message string `json:"message,omitempty" doc:"Why; kept in the history"`
+}
+
+// DecisionOptions refine an approval or rejection.
+type DecisionOptions struct {
+	Check   string `json:"check,omitempty" doc:"Which check; needed where several wait for a person"`
+	Message string `json:"message,omitempty" doc:"Why; kept with the check"`
+}
+
+// ScaleOptions say how many replicas are wanted.
+type ScaleOptions struct {
+	Replicas int    `json:"replicas" minimum:"0" maximum:"1000"`
+	Message  string `json:"message,omitempty" doc:"Why; kept in the history"`
+}
+
+// NewSecret is a secret to store. Its values are never shown again.
+type NewSecret struct {
+	Name       string            `json:"name"`
+	Type       string            `json:"type" enum:"env,mounted,docker,ssh,git-ssh,sftp-ssh,s3,gcp,oci,databricks,hf"`
+	Fields     map[string]string `json:"fields,omitempty" doc:"What is not secret: env, path, server, username, host"`
+	Values     map[string][]byte `json:"values" doc:"What is, in base64"`
+	Everywhere bool              `json:"everywhere,omitempty" doc:"Give it to every workload of its user"`
+}
+
+// Secret is a secret without its values.
+type Secret struct {
+	Name       string            `json:"name"`
+	Type       string            `json:"type"`
+	Fields     map[string]string `json:"fields,omitempty"`
+	Everywhere bool              `json:"everywhere,omitempty"`
+	CreatedAt  Time              `json:"createdAt"`
+}
+
+// SecretList is every secret of a user.
+type SecretList struct {
+	Items []Secret `json:"items" nullable:"false"`
+	Next  string   `json:"next"`
+}
+
+// Usage is charged GPU time of one group.
+type Usage struct {
+	Project    string  `json:"project,omitempty"`
+	User       string  `json:"user,omitempty"`
+	Workload   string  `json:"workload,omitempty"`
+	ID         string  `json:"id,omitempty" doc:"Of the workload"`
+	Bucket     *Time   `json:"bucket,omitempty" doc:"Begin of the span, where they are split by time"`
+	GPUSeconds float64 `json:"gpuSeconds"`
+	Workloads  int     `json:"workloads" doc:"How many workloads it is of"`
+}
+
+// UsageList is charged GPU time by group, largest first.
+type UsageList struct {
+	Items []Usage `json:"items" nullable:"false"`
+	From  Time    `json:"from"`
+	To    Time    `json:"to"`
+	Total float64 `json:"totalGpuSeconds"`
+	Next  string  `json:"next"`
+}
+
+// The channels of an exec, attach or port-forward connection: the first byte
+// of every binary web socket message. They are those of Kubernetes' remote
+// command protocol.
+const (
+	ChannelStdin  = 0
+	ChannelStdout = 1
+	ChannelStderr = 2
+	ChannelEnd    = 3 // an ExecEnd as JSON; the last message
+	ChannelResize = 4 // a TerminalSize as JSON
+	ChannelEOF    = 5 // from the client: standard input has ended
+)
+
+// ExecEnd is how a command or connection ended.
+type ExecEnd struct {
+	ExitCode int      `json:"exitCode"`
+	Problem  *Problem `json:"problem,omitempty"`
+}
+
+// TerminalSize is the size of the client's terminal, in characters.
+type TerminalSize struct {
+	Columns uint16 `json:"columns"`
+	Rows    uint16 `json:"rows"`
 }
 
 // ProjectOptions refine stopping a project.

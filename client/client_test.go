@@ -122,10 +122,10 @@ func TestRequests(t *testing.T) {
 		"POST /v1/projects/a/workloads/b:restart":                func() error { _, err := c.Restart(ctx, "a", "b"); return err },
 		"DELETE /v1/projects/a/workloads/b":                      func() error { _, err := c.Delete(ctx, "a", "b"); return err },
 		"GET /v1/projects/a/workloads/b/transitions?after=4&limit=2": func() error {
-			_, err := c.Transitions(ctx, "a", "b", 4, 2)
+			_, err := c.Transitions(ctx, "a", "b", 4, 2, "")
 			return err
 		},
-		"GET /v1/transitions": func() error { _, err := c.Transitions(ctx, "", "", 0, 0); return err },
+		"GET /v1/transitions": func() error { _, err := c.Transitions(ctx, "", "", 0, 0, ""); return err },
 		"GET /v1/projects/a/workloads/b/logs?attempt=0&follow=true&offset=3&tail=5&task=2": func() error {
 			body, err := c.Logs(ctx, "a", "b", LogOptions{Attempt: &zero, Task: 2, Tail: &five, Offset: 3, Follow: true})
 			if err == nil {
@@ -138,7 +138,7 @@ func TestRequests(t *testing.T) {
 		`POST /v1/projects {"name":"a"}`:        func() error { _, err := c.CreateProject(ctx, "a"); return err },
 		`POST /v1/projects/a:stop {"note":"n"}`: func() error { _, err := c.StopProject(ctx, "a", api.ProjectOptions{Note: "n"}); return err },
 		"POST /v1/projects/a:start":             func() error { _, err := c.StartProject(ctx, "a"); return err },
-		"GET /v1/lifecycle":                     func() error { _, err := c.Lifecycle(ctx); return err },
+		"GET /v1/lifecycle":                     func() error { _, err := c.Lifecycle(ctx, ""); return err },
 		"GET /v1/server":                        func() error { _, err := c.Server(ctx); return err },
 		"GET /readyz":                           func() error { return c.Ready(ctx) },
 	} {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
+	"time"
 
 	"github.com/musterhq/muster/api"
 )
@@ -42,11 +44,71 @@ func (c *Client) StartProject(ctx context.Context, name string) (*api.Project, e
 	return one[api.Project](ctx, c, call{method: http.MethodPost, path: "/v1/projects/" + url.PathEscape(name) + ":start", again: true})
 }
 
+// SetRules replaces what a project demands of its workloads.
+func (c *Client) SetRules(ctx context.Context, name string, r api.ProjectRules) (*api.Project, error) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	return one[api.Project](ctx, c, call{method: http.MethodPut, path: "/v1/projects/" + url.PathEscape(name) + "/rules", body: body, again: true})
+}
+
+// UsageOptions select charged GPU time. Zero fields do not restrict.
+type UsageOptions struct {
+	Project, User string
+	From, To      time.Time     // default: the last 30 days
+	By            []string      // project, user, workload; default project
+	Every         time.Duration // 0: not split by time
+}
+
+// Usage returns charged GPU time by group.
+func (c *Client) Usage(ctx context.Context, o UsageOptions) (*api.UsageList, error) {
+	q := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	set("project", o.Project)
+	set("user", o.User)
+	set("from", instant(o.From))
+	set("to", instant(o.To))
+	set("by", strings.Join(o.By, ","))
+	if o.Every > 0 {
+		q.Set("every", o.Every.String())
+	}
+	return one[api.UsageList](ctx, c, call{method: http.MethodGet, path: "/v1/usage", query: q, again: true})
+}
+
+// Secrets returns the user's secrets, without their values.
+func (c *Client) Secrets(ctx context.Context) (*api.SecretList, error) {
+	return one[api.SecretList](ctx, c, call{method: http.MethodGet, path: "/v1/secrets", again: true})
+}
+
+// CreateSecret stores a secret; one of that name is a conflict.
+func (c *Client) CreateSecret(ctx context.Context, s api.NewSecret) (*api.Secret, error) {
+	body, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	return one[api.Secret](ctx, c, call{method: http.MethodPost, path: "/v1/secrets", body: body})
+}
+
+// DeleteSecret forgets a secret.
+func (c *Client) DeleteSecret(ctx context.Context, name string) error {
+	return c.do(ctx, call{method: http.MethodDelete, path: "/v1/secrets/" + url.PathEscape(name)}, nil)
+}
+
 // Lifecycle returns the machine: phases, rules and a diagram, as the server
-// writes them.
-func (c *Client) Lifecycle(ctx context.Context) (json.RawMessage, error) {
+// writes them; with a dialect also that platform's vocabulary and its own
+// diagrams.
+func (c *Client) Lifecycle(ctx context.Context, dialect string) (json.RawMessage, error) {
 	var out json.RawMessage
-	err := c.do(ctx, call{method: http.MethodGet, path: "/v1/lifecycle", again: true}, &out)
+	q := url.Values{}
+	if dialect != "" {
+		q.Set("dialect", dialect)
+	}
+	err := c.do(ctx, call{method: http.MethodGet, path: "/v1/lifecycle", query: q, again: true}, &out)
 	return out, err
 }
 

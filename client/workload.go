@@ -134,15 +134,58 @@ func (c *Client) Restart(ctx context.Context, project, name string) (*api.Worklo
 	return one[api.Workload](ctx, c, call{method: http.MethodPost, path: workload(project, name) + ":restart"})
 }
 
+// Approve approves an admission check of a workload.
+func (c *Client) Approve(ctx context.Context, project, name string, o api.DecisionOptions) (*api.Workload, error) {
+	return c.act(ctx, project, name, "approve", o)
+}
+
+// Reject rejects an admission check of a workload, which ends it.
+func (c *Client) Reject(ctx context.Context, project, name string, o api.DecisionOptions) (*api.Workload, error) {
+	return c.act(ctx, project, name, "reject", o)
+}
+
+// Preempt takes the resources of a workload back; it is queued again.
+func (c *Client) Preempt(ctx context.Context, project, name string, o api.PreemptOptions) (*api.Workload, error) {
+	return c.act(ctx, project, name, "preempt", o)
+}
+
+// Move starts a workload again elsewhere; it keeps its reservation.
+func (c *Client) Move(ctx context.Context, project, name string, o api.PreemptOptions) (*api.Workload, error) {
+	return c.act(ctx, project, name, "move", o)
+}
+
+// Scale changes how many replicas an inference workload wants.
+func (c *Client) Scale(ctx context.Context, project, name string, o api.ScaleOptions) (*api.Workload, error) {
+	return c.act(ctx, project, name, "scale", o)
+}
+
+// Update replaces the document of an inference workload.
+func (c *Client) Update(ctx context.Context, project, name string, document []byte) (*api.Workload, error) {
+	k := call{method: http.MethodPost, path: workload(project, name) + ":update", body: document, header: http.Header{"Content-Type": {"application/yaml"}}}
+	return one[api.Workload](ctx, c, k)
+}
+
+func (c *Client) act(ctx context.Context, project, name, verb string, options any) (*api.Workload, error) {
+	body, err := json.Marshal(options)
+	if err != nil {
+		return nil, err
+	}
+	return one[api.Workload](ctx, c, call{method: http.MethodPost, path: workload(project, name) + ":" + verb, body: body})
+}
+
 // Delete ends a workload and removes it with its logs.
 func (c *Client) Delete(ctx context.Context, project, name string) (*api.Workload, error) {
 	return one[api.Workload](ctx, c, call{method: http.MethodDelete, path: workload(project, name)})
 }
 
 // Transitions returns the history of a workload (of all workloads when name is
-// empty) with Seq greater than after, at most limit (0: the server's default).
-func (c *Client) Transitions(ctx context.Context, project, name string, after int64, limit int) (*api.TransitionList, error) {
+// empty) with Seq greater than after, at most limit (0: the server's default),
+// with the words of a dialect where one is named.
+func (c *Client) Transitions(ctx context.Context, project, name string, after int64, limit int, dialect string) (*api.TransitionList, error) {
 	q := url.Values{}
+	if dialect != "" {
+		q.Set("dialect", dialect)
+	}
 	if after > 0 {
 		q.Set("after", strconv.FormatInt(after, 10))
 	}

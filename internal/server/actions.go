@@ -1,8 +1,11 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -16,38 +19,134 @@ import (
 
 type actionInput struct {
 	Project string `path:"project"`
-	Target  string `path:"target" doc:"NAME:stop or NAME:restart"`
-	Body    *api.StopOptions
+	Target  string `path:"target" doc:"NAME:verb"`
+	RawBody []byte
 }
 
-// actionRoutes serves POST …/NAME:verb. The router cannot split a path segment,
-// so one route takes all verbs and each is described by itself.
+// verbs are the actions on a workload. The router cannot split a path segment,
+// so one route takes them all and each is described by itself.
+var verbs = []struct {
+	name, summary string
+	body          reflect.Type // nil: none
+	do            func(*Server, context.Context, *Named, []byte) (*workloadOutput, error)
+}{
+	{"stop", "End a workload; its definition and logs stay", typeOf[api.StopOptions](), (*Server).stop},
+	{"restart", "Run an ended workload again, as a new attempt", nil, (*Server).restart},
+	{"approve", "Approve an admission check of a workload", typeOf[api.DecisionOptions](), (*Server).approve},
+	{"reject", "Reject an admission check of a workload, which ends it", typeOf[api.DecisionOptions](), (*Server).reject},
+	{"preempt", "Take the resources of a workload back; it is queued again", typeOf[api.PreemptOptions](), (*Server).preempt},
+	{"move", "Start a workload again elsewhere; it keeps its reservation", typeOf[api.PreemptOptions](), (*Server).move},
+	{"scale", "Change how many replicas an inference workload wants", typeOf[api.ScaleOptions](), (*Server).scale},
+	{"update", "Replace the document of an inference workload, a few replicas at a time; the body is the document", nil, (*Server).update},
+}
+
+// actionRoutes serves POST …/NAME:verb.
 func (s *Server) actionRoutes() {
+	body := &huma.RequestBody{}
 	huma.Register(s.api, huma.Operation{
-		OperationID: "act-on-workload", Method: http.MethodPost, Path: "/v1/projects/{project}/workloads/{target}", Hidden: true,
+		OperationID: "act-on-workload", Method: http.MethodPost, Path: "/v1/projects/{project}/workloads/{target}", Hidden: true, MaxBodyBytes: bodyMax + 1, RequestBody: body,
 	}, func(ctx context.Context, in *actionInput) (*workloadOutput, error) {
 		i := strings.LastIndexByte(in.Target, ':')
 		if i <= 0 {
-			return nil, newProblem(http.StatusNotFound, "not_found", "no action is named in "+strconv.Quote(in.Target), "POST …/NAME:stop or …/NAME:restart")
+			return nil, newProblem(http.StatusNotFound, "not_found", "no action is named in "+strconv.Quote(in.Target), "POST …/NAME:stop, for example")
 		}
-		name := &Named{Project: in.Project, Name: in.Target[:i]}
-		switch verb := in.Target[i+1:]; verb {
-		case "stop":
-			return s.stop(ctx, name, in.Body)
-		case "restart":
-			return s.act(ctx, name, func(r control.Ref) control.Command { return control.Restart(r, s.actor(ctx)) })
-		default:
-			return nil, newProblem(http.StatusNotFound, "not_found", "there is no action "+strconv.Quote(verb), "stop and restart are")
+		verb := in.Target[i+1:]
+		var names []string
+		for _, v := range verbs {
+			if v.name == verb {
+				return v.do(s, ctx, &Named{Project: in.Project, Name: in.Target[:i]}, in.RawBody)
+			}
+			names = append(names, v.name)
 		}
+		return nil, newProblem(http.StatusNotFound, "not_found", "there is no action "+strconv.Quote(verb), "there are "+strings.Join(names, ", "))
 	})
-	s.describe("stop-workload", "/v1/projects/{project}/workloads/{name}:stop", "End a workload; its definition and logs stay")
-	s.describe("restart-workload", "/v1/projects/{project}/workloads/{name}:restart", "Run an ended workload again, as a new attempt")
+	body.Required = false // most actions need none; the framework takes it for granted
+	for _, v := range verbs {
+		s.describe(v.name+"-workload", "/v1/projects/{project}/workloads/{name}:"+v.name, v.summary, v.body)
+	}
 }
 
-func (s *Server) stop(ctx context.Context, name *Named, body *api.StopOptions) (*workloadOutput, error) {
-	var o api.StopOptions
-	if body != nil {
-		o = *body
+// options reads the optional JSON body of an action.
+func options[T any](body []byte) (T, error) {
+	var o T
+	if len(bytes.TrimSpace(body)) == 0 {
+		return o, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&o); err != nil {
+		return o, newProblem(http.StatusUnprocessableEntity, "invalid", "the body is not what is expected: "+err.Error(), "see /docs for what is expected")
+	}
+	return o, nil
+}
+
+func (s *Server) restart(ctx context.Context, name *Named, _ []byte) (*workloadOutput, error) {
+	return s.act(ctx, name, func(r control.Ref) control.Command { return control.Restart(r, s.actor(ctx)) })
+}
+
+func (s *Server) approve(ctx context.Context, name *Named, body []byte) (*workloadOutput, error) {
+	return s.decide(ctx, name, body, true)
+}
+
+func (s *Server) reject(ctx context.Context, name *Named, body []byte) (*workloadOutput, error) {
+	return s.decide(ctx, name, body, false)
+}
+
+func (s *Server) decide(ctx context.Context, name *Named, body []byte, approve bool) (*workloadOutput, error) {
+	o, err := options[api.DecisionOptions](body)
+	if err != nil {
+		return nil, err
+	}
+	return s.act(ctx, name, func(r control.Ref) control.Command {
+		return control.Decide(control.Decision{Ref: r, Check: o.Check, Approve: approve, User: s.user(ctx), Actor: s.actor(ctx), Message: o.Message})
+	})
+}
+
+func (s *Server) preempt(ctx context.Context, name *Named, body []byte) (*workloadOutput, error) {
+	return s.evict(ctx, name, body, false)
+}
+
+func (s *Server) move(ctx context.Context, name *Named, body []byte) (*workloadOutput, error) {
+	return s.evict(ctx, name, body, true)
+}
+
+func (s *Server) evict(ctx context.Context, name *Named, body []byte, move bool) (*workloadOutput, error) {
+	o, err := options[api.PreemptOptions](body)
+	if err != nil {
+		return nil, err
+	}
+	return s.act(ctx, name, func(r control.Ref) control.Command {
+		return control.Preempt(control.PreemptRequest{Ref: r, Actor: s.actor(ctx), Message: o.Message, Move: move})
+	})
+}
+
+func (s *Server) scale(ctx context.Context, name *Named, body []byte) (*workloadOutput, error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, badRequest("replicas", "is missing", "send {\"replicas\": 2}")
+	}
+	o, err := options[api.ScaleOptions](body)
+	if err != nil {
+		return nil, err
+	}
+	return s.act(ctx, name, func(r control.Ref) control.Command {
+		return control.Scale(control.ScaleRequest{Ref: r, Replicas: o.Replicas, Actor: s.actor(ctx), Message: o.Message})
+	})
+}
+
+func (s *Server) update(ctx context.Context, name *Named, body []byte) (*workloadOutput, error) {
+	doc, err := spec.Load(body)
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	return s.act(ctx, name, func(r control.Ref) control.Command {
+		return control.Update(control.UpdateRequest{Ref: r, Doc: doc, Actor: s.actor(ctx)})
+	})
+}
+
+func (s *Server) stop(ctx context.Context, name *Named, body []byte) (*workloadOutput, error) {
+	o, err := options[api.StopOptions](body)
+	if err != nil {
+		return nil, err
 	}
 	var grace *time.Duration
 	if o.GracePeriod != "" {
@@ -64,14 +163,20 @@ func (s *Server) stop(ctx context.Context, name *Named, body *api.StopOptions) (
 }
 
 // describe adds an action to the API's description.
-func (s *Server) describe(id, path, summary string) {
-	body := s.api.OpenAPI().Components.Schemas.Schema(typeOf[api.Workload](), true, "Workload")
-	s.api.OpenAPI().AddOperation(&huma.Operation{
+func (s *Server) describe(id, path, summary string, body reflect.Type) {
+	schemas := s.api.OpenAPI().Components.Schemas
+	op := &huma.Operation{
 		OperationID: id, Method: http.MethodPost, Path: path, Summary: summary, Tags: []string{"workloads"},
 		Parameters: []*huma.Param{
 			{Name: "project", In: "path", Required: true, Schema: &huma.Schema{Type: "string"}},
 			{Name: "name", In: "path", Required: true, Schema: &huma.Schema{Type: "string"}},
 		},
-		Responses: map[string]*huma.Response{"200": {Description: "The workload", Content: map[string]*huma.MediaType{"application/json": {Schema: body}}}},
-	})
+		Responses: map[string]*huma.Response{"200": {Description: "The workload", Content: map[string]*huma.MediaType{
+			"application/json": {Schema: schemas.Schema(typeOf[api.Workload](), true, "Workload")},
+		}}},
+	}
+	if body != nil {
+		op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Schema: schemas.Schema(body, true, body.Name())}}}
+	}
+	s.api.OpenAPI().AddOperation(op)
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
-	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -37,7 +35,15 @@ func (s *Server) clusterRoutes() {
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "lifecycle", Method: http.MethodGet, Path: "/v1/lifecycle", Summary: "The machine: phases and transitions", Tags: []string{"cluster"},
-	}, func(context.Context, *struct{}) (*lifecycleOutput, error) { return machine(), nil })
+	}, func(_ context.Context, in *struct {
+		Dialect string `query:"dialect" doc:"Also the vocabulary of this platform, and how each word is reached; with the diagrams of its own machine"`
+	}) (*lifecycleOutput, error) {
+		d, err := dialect(in.Dialect)
+		if err != nil {
+			return nil, err
+		}
+		return machine(d), nil
+	})
 }
 
 func node(n control.NodeState) api.Node {
@@ -54,14 +60,28 @@ func node(n control.NodeState) api.Node {
 	return out
 }
 
-func project(p core.Project) api.Project {
-	return api.Project{Name: string(p.ID), Stopped: p.Stopped, Note: p.Note, CreatedAt: at(p.CreatedAt)}
+// dialect is the dialect of a name; none, and native, is empty.
+func dialect(name string) (lifecycle.Dialect, error) {
+	if name == "" || name == "native" {
+		return "", nil
+	}
+	names := []string{"native"}
+	for _, d := range lifecycle.Dialects() {
+		if string(d) == name {
+			return d, nil
+		}
+		names = append(names, string(d))
+	}
+	return "", badRequest("dialect", strconv.Quote(name)+" is not known", "one of "+strings.Join(names, ", "))
 }
 
 type lifecycleOutput struct{ Body api.Lifecycle }
 
-func machine() *lifecycleOutput {
-	out := &lifecycleOutput{Body: api.Lifecycle{Mermaid: lifecycle.Mermaid()}}
+func machine(d lifecycle.Dialect) *lifecycleOutput {
+	out := &lifecycleOutput{Body: api.Lifecycle{Mermaid: lifecycle.Diagram(d).Mermaid(), DOT: lifecycle.Diagram(d).DOT()}}
+	if d != "" {
+		out.Body.Words = vocabulary(d)
+	}
 	for _, p := range lifecycle.Phases() {
 		out.Body.Phases = append(out.Body.Phases, api.Phase{Name: string(p.Phase), Quota: p.Quota, Held: p.Held, End: p.End, Meaning: p.Meaning})
 	}
@@ -78,63 +98,14 @@ func machine() *lifecycleOutput {
 	return out
 }
 
-type projectOutput struct {
-	Status int
-	Body   api.Project
-}
-
-type projectsOutput struct{ Body api.ProjectList }
-
-var projectForm = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,50}[a-z0-9])?$`)
-
-func (s *Server) projectRoutes() {
-	huma.Register(s.api, huma.Operation{
-		OperationID: "list-projects", Method: http.MethodGet, Path: "/v1/projects", Summary: "Every project", Tags: []string{"projects"},
-	}, func(ctx context.Context, _ *struct{}) (*projectsOutput, error) {
-		v, err := s.control.Do(ctx, control.Cluster())
-		if err != nil {
-			return nil, problem(s.log, err)
+func vocabulary(d lifecycle.Dialect) []api.Word {
+	var out []api.Word
+	for _, w := range lifecycle.Words(d) {
+		word := api.Word{Status: w.Status, Code: w.Code, Color: w.Color, End: w.End, Phases: []string{}, How: lifecycle.Said(d, w.Status)}
+		for _, p := range lifecycle.Hear(d, w.Status) {
+			word.Phases = append(word.Phases, string(p))
 		}
-		out := &projectsOutput{Body: api.ProjectList{Items: []api.Project{}}}
-		for _, p := range v.(*control.ClusterState).Projects {
-			out.Body.Items = append(out.Body.Items, project(p))
-		}
-		return out, nil
-	})
-	huma.Register(s.api, huma.Operation{
-		OperationID: "create-project", Method: http.MethodPost, Path: "/v1/projects", Summary: "Make a project", Tags: []string{"projects"}, DefaultStatus: http.StatusCreated,
-	}, func(ctx context.Context, in *struct{ Body api.NewProject }) (*projectOutput, error) {
-		if !projectForm.MatchString(in.Body.Name) {
-			return nil, badRequest("name", strconv.Quote(in.Body.Name)+" is not a name", "begin with a letter; lower-case letters, digits and '-', at most 52 characters")
-		}
-		return s.project(ctx, control.CreateProject(core.ProjectID(in.Body.Name)), http.StatusCreated)
-	})
-	huma.Register(s.api, huma.Operation{
-		OperationID: "act-on-project", Method: http.MethodPost, Path: "/v1/projects/{target}", Hidden: true,
-	}, func(ctx context.Context, in *struct {
-		Target string `path:"target"`
-		Body   *api.ProjectOptions
-	}) (*projectOutput, error) {
-		name, verb, _ := strings.Cut(in.Target, ":")
-		var o api.ProjectOptions
-		if in.Body != nil {
-			o = *in.Body
-		}
-		switch verb {
-		case "stop":
-			return s.project(ctx, control.SetProject(core.ProjectID(name), true, o.Note), http.StatusOK)
-		case "start":
-			return s.project(ctx, control.SetProject(core.ProjectID(name), false, ""), http.StatusOK)
-		default:
-			return nil, newProblem(http.StatusNotFound, "not_found", "there is no action "+strconv.Quote(verb), "POST …/NAME:stop or …/NAME:start")
-		}
-	})
-}
-
-func (s *Server) project(ctx context.Context, c control.Command, status int) (*projectOutput, error) {
-	v, err := s.control.Do(ctx, c)
-	if err != nil {
-		return nil, problem(s.log, err)
+		out = append(out, word)
 	}
-	return &projectOutput{Status: status, Body: project(v.(core.Project))}, nil
+	return out
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/musterhq/muster/api"
@@ -81,6 +82,7 @@ func (s *Server) workload(p parts, whole bool) api.Workload {
 	for _, a := range w.Attempts {
 		out.Attempts = append(out.Attempts, attempt(a, p.tasks))
 	}
+	course(&out, w, p.tasks)
 	if p.pending != nil {
 		out.Pending = pending(p.pending, now)
 		if w.Phase == lifecycle.Queued && len(out.Pending.Reasons) > 0 {
@@ -100,6 +102,40 @@ func (s *Server) workload(p parts, whole bool) api.Workload {
 		out.Spec, _ = json.Marshal(w.Spec)
 	}
 	return out
+}
+
+// course adds what w has come to beside its phase.
+func course(out *api.Workload, w *core.Workload, tasks []core.Task) {
+	out.Image = w.Image
+	for _, c := range w.Checks {
+		out.Checks = append(out.Checks, api.Check{
+			Name: c.Name, Type: c.Type, When: c.When, Verdict: string(c.Verdict), Message: c.Message, By: c.By, At: at(c.At),
+			Users: c.Users, Tries: c.Tries, AskAt: at(c.AskAt), Deadline: at(c.Deadline),
+		})
+	}
+	if p := w.Published; p != nil {
+		out.Published = &api.Published{Ref: p.Ref, Digest: p.Digest, Size: p.Size, Files: p.Files, Service: p.Service}
+	}
+	if w.Kind != lifecycle.Inference {
+		return
+	}
+	r := &api.Replicas{Wanted: w.Replicas, Edition: w.Edition}
+	if w.ServicePort > 0 {
+		r.URL = "http://127.0.0.1:" + strconv.Itoa(w.ServicePort)
+	}
+	for _, t := range tasks {
+		if t.ID.Attempt != w.Attempt || t.Leaving || t.State != core.TaskRunning {
+			continue
+		}
+		r.Running++
+		if t.Ready {
+			r.Ready++
+		}
+		if t.Edition == w.Edition {
+			r.Updated++
+		}
+	}
+	out.Replicas = r
 }
 
 // gpuSeconds is what has been charged until now. A summary of a workload that
@@ -126,7 +162,8 @@ func attempt(a core.Attempt, tasks []core.Task) api.Attempt {
 		}
 		at := api.Task{
 			Role: t.Role, Index: t.ID.Index, Node: string(t.Node), State: string(t.State), Waiting: t.Waiting, ExitCode: t.ExitCode,
-			Signal: t.Signal, Reason: t.Reason, Message: t.Message, Restarts: t.Restarts,
+			Signal: t.Signal, Reason: t.Reason, Message: t.Message, Restarts: t.Restarts, RestartAt: at(t.RestartAt),
+			Ready: t.Ready, Leaving: t.Leaving, Edition: t.Edition, Port: t.Port,
 			PlacedAt: at(t.PlacedAt), StartedAt: at(t.StartedAt), EndedAt: at(t.EndedAt),
 		}
 		for _, d := range t.Devices {
@@ -155,60 +192,55 @@ func transition(t core.Transition) api.Transition {
 func taskCounts(w *core.Workload) api.TaskCounts {
 	c := w.Counts
 	n := api.TaskCounts{
-		Total: w.Spec.Size(), Starting: c.Starting, Running: c.Running, Stopping: c.Stopping, Succeeded: c.Succeeded, Failed: c.Failed,
+		Total: size(w), Starting: c.Starting, Running: c.Running, Stopping: c.Stopping, Succeeded: c.Succeeded, Failed: c.Failed,
 	}
 	if todo := w.Attempts[len(w.Attempts)-1].Todo; todo != nil {
 		n.Succeeded += n.Total - len(todo) // in attempts before
 	}
-	n.Pending = n.Total - n.Starting - n.Running - n.Stopping - n.Succeeded - n.Failed
+	n.Pending = max(0, n.Total-n.Starting-n.Running-n.Stopping-n.Succeeded-n.Failed)
 	return n
+}
+
+func size(w *core.Workload) int {
+	if w.Kind == lifecycle.Inference {
+		return w.Replicas
+	}
+	return w.Spec.Size()
 }
 
 // actions are what a user may ask of a workload, by the event it becomes.
 var actions = []struct {
 	name  string
 	event lifecycle.Event
-}{{"stop", lifecycle.Stop}, {"restart", lifecycle.Restart}, {"delete", lifecycle.Delete}}
+}{{"stop", lifecycle.Stop}, {"restart", lifecycle.Restart}, {"delete", lifecycle.Delete}, {"preempt", lifecycle.Preempt}, {"scale", lifecycle.Scale}}
 
 func allowed(w *core.Workload) []string {
 	out := []string{}
 	fit := lifecycle.Allowed(w.State)
 	for _, a := range actions {
-		if slices.Contains(fit, a.event) {
+		switch {
+		case a.event == lifecycle.Preempt && !*w.Spec.Preemptible, a.event == lifecycle.Scale && w.Kind != lifecycle.Inference:
+			continue
+		case slices.Contains(fit, a.event):
 			out = append(out, a.name)
 		}
+	}
+	if slices.ContainsFunc(w.Checks, func(c core.CheckState) bool {
+		return c.Type == "approval" && c.Verdict != core.CheckApproved && (w.Phase == lifecycle.Reviewing && c.When == "queue" || w.Phase == lifecycle.Reserved && c.When == "reservation")
+	}) {
+		out = append(out, "approve", "reject")
 	}
 	return out
 }
 
 func statuses(p parts) map[string]api.Status {
-	v := lifecycle.View{Kind: p.w.Kind, State: p.w.State, Prior: prior(p)}
-	for _, c := range p.w.Conditions {
-		v.Conditions = append(v.Conditions, c.Type)
-	}
-	for _, t := range p.tasks {
-		if t.ID.Attempt == p.w.Attempt {
-			v.Tasks = append(v.Tasks, lifecycle.TaskView{Role: t.Role, Index: t.ID.Index, State: string(t.State), Waiting: t.Waiting, ExitCode: t.ExitCode, Reason: t.Reason, Restarts: t.Restarts})
-		}
-	}
+	v := control.View(p.w, p.tasks, p.transitions)
 	out := make(map[string]api.Status, len(lifecycle.Dialects()))
 	for _, d := range lifecycle.Dialects() {
 		word := lifecycle.Say(d, v)
 		out[string(d)] = api.Status{Status: word.Status, End: word.End, Color: word.Color, Code: word.Code, Reason: word.Reason}
 	}
 	return out
-}
-
-// prior is the last state before a deletion began.
-func prior(p parts) lifecycle.State {
-	last := p.w.State
-	for _, t := range p.transitions {
-		st := lifecycle.State{Phase: t.To, Target: t.Target, Reason: t.Reason, Message: t.Message, Attempt: t.Attempt, Started: p.w.Started}
-		if !st.Leaving() {
-			last = st
-		}
-	}
-	return last
 }
 
 func pending(p *control.Pending, now time.Time) *api.Pending {

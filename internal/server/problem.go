@@ -24,6 +24,7 @@ var statusOf = map[control.Code]int{
 	control.CodeUnschedulable: http.StatusUnprocessableEntity,
 	control.CodeUnsupported:   http.StatusUnprocessableEntity,
 	control.CodeUnavailable:   http.StatusServiceUnavailable,
+	control.CodeForbidden:     http.StatusForbidden,
 	control.CodeFull:          http.StatusInsufficientStorage,
 }
 
@@ -46,6 +47,10 @@ func problem(log *slog.Logger, err error) *api.Problem {
 		return p
 	case errors.Is(err, store.ErrNotFound):
 		return newProblem(http.StatusNotFound, "not_found", "there is no such thing", "muster get lists what there is")
+	case errors.Is(err, plane.ErrNotRunning):
+		return newProblem(http.StatusConflict, "illegal_phase", "the task does not run", "muster describe shows where it is")
+	case errors.Is(err, plane.ErrUnsupported):
+		return newProblem(http.StatusUnprocessableEntity, "unsupported", err.Error(), "use another plane for it")
 	case errors.Is(err, plane.ErrNoLogs):
 		return newProblem(http.StatusNotFound, "no_logs", "there is no log: the task never started", "muster why says what it waits for")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

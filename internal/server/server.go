@@ -34,30 +34,36 @@ type Config struct {
 	Status  api.ServerStatus
 	// Token must be shown by whoever comes over TCP; empty: TCP is refused.
 	Token string
+	// Sealer makes secrets; nil: none are kept.
+	Sealer Sealer
+	// BuildLogs is the directory of the logs of image builds, ID.log each.
+	BuildLogs string
 }
 
 // Server serves the API.
 type Server struct {
-	control *control.Control
-	store   store.Store
-	clock   func() time.Time
-	log     *slog.Logger
-	version api.Version
-	status  api.ServerStatus
-	token   string
-	metrics *metrics
-	users   sync.Map // uid to name
-	api     huma.API
-	mux     *http.ServeMux
-	closing chan struct{}
-	once    sync.Once
+	control   *control.Control
+	store     store.Store
+	clock     func() time.Time
+	log       *slog.Logger
+	version   api.Version
+	status    api.ServerStatus
+	token     string
+	sealer    Sealer
+	buildLogs string
+	metrics   *metrics
+	users     sync.Map // uid to name
+	api       huma.API
+	mux       *http.ServeMux
+	closing   chan struct{}
+	once      sync.Once
 }
 
 // New returns a server over a control plane.
 func New(c Config) *Server {
 	s := &Server{
 		control: c.Control, store: c.Control.Store(), clock: c.Clock, log: c.Log, version: c.Version,
-		status: c.Status, token: c.Token, mux: http.NewServeMux(), closing: make(chan struct{}),
+		status: c.Status, token: c.Token, sealer: c.Sealer, buildLogs: c.BuildLogs, mux: http.NewServeMux(), closing: make(chan struct{}),
 	}
 	s.metrics = newMetrics(s)
 	s.routes()
@@ -104,6 +110,9 @@ func (s *Server) routes() {
 	s.streamRoutes()
 	s.clusterRoutes()
 	s.projectRoutes()
+	s.secretRoutes()
+	s.usageRoutes()
+	s.enterRoutes()
 	s.serverRoutes()
 	s.docs()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/plane"
 )
 
@@ -61,24 +62,47 @@ func (s *Server) streamRoutes() {
 type Paged struct {
 	After int64 `query:"after" minimum:"0" doc:"Only those with a greater seq"`
 	Limit int   `query:"limit" minimum:"1" maximum:"10000" default:"1000"`
+	// Dialect asks for the word that each transition led to.
+	Dialect string `query:"dialect" doc:"Also the word of this platform for the state that each led to"`
 }
 
 type transitionsOutput struct{ Body api.TransitionList }
 
 func (s *Server) transitions(ctx context.Context, id core.WorkloadID, in Paged) (*transitionsOutput, error) {
+	d, err := dialect(in.Dialect)
+	if err != nil {
+		return nil, err
+	}
 	ts, err := s.store.Transitions(ctx, id, in.After, in.Limit)
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
+	kinds := map[core.WorkloadID]lifecycle.Kind{}
 	out := &transitionsOutput{Body: api.TransitionList{Items: make([]api.Transition, len(ts))}}
 	for i, t := range ts {
 		out.Body.Items[i] = transition(t)
 		out.Body.Items[i].Workload = string(t.Workload)
+		if d == "" {
+			continue
+		}
+		if _, ok := kinds[t.Workload]; !ok {
+			w, err := s.store.Workload(ctx, t.Workload)
+			if err != nil {
+				return nil, problem(s.log, err)
+			}
+			kinds[t.Workload] = w.Kind
+		}
+		out.Body.Items[i].Word = lifecycle.Say(d, lifecycle.View{Kind: kinds[t.Workload], State: stateOf(t)}).Status
 	}
 	if len(ts) == in.Limit {
 		out.Body.Next = strconv.FormatInt(ts[len(ts)-1].Seq, 10)
 	}
 	return out, nil
+}
+
+// stateOf is the state that a transition led to.
+func stateOf(t core.Transition) lifecycle.State {
+	return lifecycle.State{Phase: t.To, Target: t.Target, Reason: t.Reason, Message: t.Message, Attempt: t.Attempt}
 }
 
 type watchInput struct {
@@ -215,12 +239,20 @@ type logsInput struct {
 	Tail    int   `query:"tail" default:"-1" doc:"Only the last lines; -1: all"`
 	Offset  int64 `query:"offset" minimum:"0" doc:"Begin at this byte"`
 	Follow  bool  `query:"follow" doc:"Go on until the task has ended"`
+	// Part is task or build.
+	Part string `query:"part" enum:"task,build" default:"task" doc:"build: the log of the build of its image"`
+	// Since and Times go by what the plane knows of when what was written.
+	Since time.Time `query:"since" doc:"Only what was written from then on"`
+	Times bool      `query:"times" doc:"Before each line, and before the first byte sent, the time at which it was written: 24 characters and a space"`
 }
 
 func (s *Server) logs(ctx context.Context, in *logsInput) (*huma.StreamResponse, error) {
 	w, err := s.find(ctx, in.Project, in.Name)
 	if err != nil {
 		return nil, problem(s.log, err)
+	}
+	if in.Part == "build" {
+		return s.buildLog(w, in.Follow)
 	}
 	attempt := in.Attempt
 	if attempt < 0 {
@@ -229,11 +261,11 @@ func (s *Server) logs(ctx context.Context, in *logsInput) (*huma.StreamResponse,
 	if attempt > w.Attempt {
 		return nil, newProblem(http.StatusNotFound, "not_found", fmt.Sprintf("there is no attempt %d; the latest is %d", attempt, w.Attempt), "muster describe shows every attempt")
 	}
-	if n := w.Spec.Size(); in.Task >= n {
+	if n := w.Spec.Size(); in.Task >= n && w.Kind != lifecycle.Inference { // replicas get ever new indexes
 		return nil, newProblem(http.StatusNotFound, "not_found", fmt.Sprintf("there is no task %d; it has %d, from 0", in.Task, n), "muster describe shows every task")
 	}
 	id := core.TaskID{Workload: w.ID, Attempt: attempt, Index: in.Task}
-	body, err := s.openLogs(ctx, id, plane.LogOptions{Follow: in.Follow, Tail: in.Tail, Offset: in.Offset})
+	body, err := s.openLogs(ctx, id, plane.LogOptions{Follow: in.Follow, Tail: in.Tail, Offset: in.Offset, Since: in.Since, Times: in.Times})
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
@@ -242,6 +274,9 @@ func (s *Server) logs(ctx context.Context, in *logsInput) (*huma.StreamResponse,
 		r, rw := humago.Unwrap(hc)
 		rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		rw.Header().Set("X-Content-Type-Options", "nosniff")
+		if p, ok := body.(plane.Positioned); ok {
+			rw.Header().Set(api.LogOffsetHeader, strconv.FormatInt(p.Offset(), 10))
+		}
 		stop := context.AfterFunc(r.Context(), func() { body.Close() })
 		defer stop()
 		go func() { // a follower must not hold up a shutdown

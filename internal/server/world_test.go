@@ -41,7 +41,7 @@ func newWorld(t *testing.T) *world {
 	ctl, err := control.New(context.Background(), control.Deps{
 		Store: memstore.New(), Holder: "test", Log: log, Elapsed: func() time.Duration { return 0 }, Images: true,
 		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 },
-	}, []plane.Plane{w.plane}, time.Now)
+	}, []plane.Plane{w.plane}, nil, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

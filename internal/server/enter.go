@@ -1,0 +1,271 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+// messageMax bounds one message of an entered task's streams, in bytes.
+const messageMax = 1 << 20
+
+// enterRoutes serves exec, attach and port-forward: web sockets whose binary
+// messages begin with the number of a channel (package api).
+func (s *Server) enterRoutes() {
+	const path = "/v1/projects/{project}/workloads/{name}/"
+	s.mux.HandleFunc("GET "+path+"exec", s.exec)
+	s.mux.HandleFunc("GET "+path+"attach", s.attach)
+	s.mux.HandleFunc("GET "+path+"portforward", s.portForward)
+	s.describeSocket("exec", path+"exec", "Run a command beside a task (web socket)", "command: one argument each, in order; tty; task: index, default the first that runs")
+	s.describeSocket("attach", path+"attach", "Connect to a task's own terminal or streams (web socket)", "task: index; stdin: whether to send")
+	s.describeSocket("port-forward", path+"portforward", "Connect to a port of a task (web socket)", "port; task: index")
+}
+
+func (s *Server) describeSocket(id, path, summary, detail string) {
+	s.api.OpenAPI().AddOperation(&huma.Operation{
+		OperationID: id, Method: http.MethodGet, Path: path, Summary: summary, Description: "Query: " + detail + ". Binary messages: first byte 0 stdin, 1 stdout, 2 stderr, 3 end (JSON), 4 terminal size (JSON), 5 end of stdin.", Tags: []string{"workloads"},
+		Parameters: []*huma.Param{
+			{Name: "project", In: "path", Required: true, Schema: &huma.Schema{Type: "string"}},
+			{Name: "name", In: "path", Required: true, Schema: &huma.Schema{Type: "string"}},
+		},
+		Responses: map[string]*huma.Response{"101": {Description: "A web socket"}},
+	})
+}
+
+// entry finds the task that a request means and the plane that can enter it.
+func (s *Server) entry(r *http.Request) (plane.Enterer, core.TaskID, error) {
+	w, err := s.find(r.Context(), r.PathValue("project"), r.PathValue("name"))
+	if err != nil {
+		return nil, core.TaskID{}, err
+	}
+	tasks, err := s.store.Tasks(r.Context(), w.ID, w.Attempt)
+	if err != nil {
+		return nil, core.TaskID{}, err
+	}
+	index := -1
+	if text := r.URL.Query().Get("task"); text != "" {
+		if index, err = strconv.Atoi(text); err != nil || index < 0 {
+			return nil, core.TaskID{}, badRequest("task", strconv.Quote(text)+" is not an index", "muster describe lists the tasks")
+		}
+	}
+	for _, t := range tasks {
+		if index >= 0 && t.ID.Index != index || index < 0 && t.State != core.TaskRunning {
+			continue
+		}
+		if t.State != core.TaskRunning {
+			return nil, t.ID, newProblem(http.StatusConflict, "illegal_phase", "task "+strconv.Itoa(t.ID.Index)+" of "+w.Name+" is "+string(t.State)+"; only a running one can be entered", "muster describe "+w.Name+" shows its tasks")
+		}
+		for _, p := range s.control.Planes() {
+			if e, ok := p.(plane.Enterer); ok && p.Name() == t.Plane {
+				return e, t.ID, nil
+			}
+		}
+		return nil, t.ID, newProblem(http.StatusUnprocessableEntity, "unsupported", "plane "+t.Plane+" cannot enter its tasks", "use its own tools")
+	}
+	if index >= 0 {
+		return nil, core.TaskID{}, newProblem(http.StatusNotFound, "not_found", w.Name+" has no task "+strconv.Itoa(index)+" in its present attempt", "muster describe "+w.Name+" lists its tasks")
+	}
+	hint := "muster why " + w.Name + " says what it waits for"
+	if w.Phase.End() || w.Phase == lifecycle.Terminating {
+		hint = "muster restart " + w.Name + " runs it again"
+	}
+	return nil, core.TaskID{}, newProblem(http.StatusConflict, "illegal_phase", w.Name+" is "+string(w.Phase)+"; no task of it runs", hint)
+}
+
+func (s *Server) exec(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	if len(q["command"]) == 0 || q["command"][0] == "" {
+		writeProblem(w, badRequest("command", "is missing", "send command=PROGRAM&command=ARGUMENT…"))
+		return
+	}
+	s.enter(w, r, func(ctx context.Context, e plane.Enterer, id core.TaskID, c *channels) (int, error) {
+		return e.Exec(ctx, id, plane.ExecOptions{Argv: q["command"], Env: q["env"], TTY: q.Get("tty") == "true", Streams: c.streams(q.Get("stdin") == "true")})
+	})
+}
+
+func (s *Server) attach(w http.ResponseWriter, r *http.Request) {
+	stdin := r.URL.Query().Get("stdin") == "true"
+	s.enter(w, r, func(ctx context.Context, e plane.Enterer, id core.TaskID, c *channels) (int, error) {
+		return 0, e.Attach(ctx, id, c.streams(stdin))
+	})
+}
+
+func (s *Server) portForward(w http.ResponseWriter, r *http.Request) {
+	port, err := strconv.Atoi(r.URL.Query().Get("port"))
+	if err != nil || port < 1 || port > 65535 {
+		writeProblem(w, badRequest("port", strconv.Quote(r.URL.Query().Get("port"))+" is not a port", "a number from 1 to 65535"))
+		return
+	}
+	s.enter(w, r, func(ctx context.Context, e plane.Enterer, id core.TaskID, c *channels) (int, error) {
+		conn, err := e.Dial(ctx, id, port)
+		if err != nil {
+			return 0, newProblem(http.StatusBadGateway, "unavailable", "nothing answers on port "+strconv.Itoa(port)+" of the task: "+err.Error(), "check that it listens there, on 127.0.0.1 or on every address")
+		}
+		defer func() { _ = conn.Close() }()
+		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+		defer stop()
+		go func() {
+			_, _ = io.Copy(conn, c.stdin) // its end is told by the other direction
+			if half, ok := conn.(*net.TCPConn); ok {
+				_ = half.CloseWrite()
+			}
+		}()
+		_, err = io.Copy(c.writer(api.ChannelStdout), conn)
+		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+			err = nil
+		}
+		return 0, err
+	})
+}
+
+// enter upgrades a request and runs fn over its channels. What is wrong before
+// the upgrade is a plain problem; what is wrong later comes in the last message.
+func (s *Server) enter(w http.ResponseWriter, r *http.Request, fn func(context.Context, plane.Enterer, core.TaskID, *channels) (int, error)) {
+	e, id, err := s.entry(r)
+	if err != nil {
+		writeProblem(w, problem(s.log, err))
+		return
+	}
+	ws, err := websocket.Accept(w, r, nil) // only from this server's own pages
+	if err != nil {
+		return // it has answered
+	}
+	defer func() { _ = ws.CloseNow() }()
+	ws.SetReadLimit(messageMax + 1)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	go func() {
+		select {
+		case <-s.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	c := newChannels(ctx, ws)
+	go func() { c.read(); cancel() }() // whoever has gone needs nothing more
+	go c.keepAlive()
+	code, err := fn(ctx, e, id, c)
+	end := api.ExecEnd{ExitCode: code}
+	if err != nil && ctx.Err() == nil {
+		end.Problem = problem(s.log, err)
+	}
+	data, _ := json.Marshal(end) // of plain fields
+	if _, err := c.writer(api.ChannelEnd).Write(data); err == nil {
+		_ = ws.Close(websocket.StatusNormalClosure, "")
+	}
+}
+
+// channels are the streams inside one web socket.
+type channels struct {
+	ctx    context.Context
+	ws     *websocket.Conn
+	mu     sync.Mutex // of writing
+	stdin  *io.PipeReader
+	in     *io.PipeWriter
+	resize chan plane.Size
+}
+
+func newChannels(ctx context.Context, ws *websocket.Conn) *channels {
+	c := &channels{ctx: ctx, ws: ws, resize: make(chan plane.Size, 1)}
+	c.stdin, c.in = io.Pipe()
+	return c
+}
+
+func (c *channels) streams(stdin bool) plane.Streams {
+	st := plane.Streams{Stdout: c.writer(api.ChannelStdout), Stderr: c.writer(api.ChannelStderr), Resize: c.resize}
+	if stdin {
+		st.Stdin = c.stdin
+	} else {
+		_ = c.stdin.Close()
+	}
+	return st
+}
+
+// read takes the client's messages apart until it has gone.
+func (c *channels) read() {
+	defer func() { _ = c.in.Close() }()
+	for {
+		kind, data, err := c.ws.Read(c.ctx)
+		if err != nil {
+			return
+		}
+		if kind != websocket.MessageBinary || len(data) == 0 {
+			continue
+		}
+		switch data[0] {
+		case api.ChannelStdin:
+			_, _ = c.in.Write(data[1:]) // a command that reads no more is no error
+		case api.ChannelEOF:
+			_ = c.in.Close()
+		case api.ChannelResize:
+			var size api.TerminalSize
+			if json.Unmarshal(data[1:], &size) == nil {
+				c.resized(plane.Size{Columns: size.Columns, Rows: size.Rows})
+			}
+		}
+	}
+}
+
+// resized keeps only the newest size.
+func (c *channels) resized(size plane.Size) {
+	for {
+		select {
+		case c.resize <- size:
+			return
+		default:
+		}
+		select {
+		case <-c.resize:
+		default:
+		}
+	}
+}
+
+func (c *channels) keepAlive() {
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if c.ws.Ping(c.ctx) != nil {
+				return
+			}
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+type channelWriter struct {
+	c       *channels
+	channel byte
+}
+
+func (c *channels) writer(channel byte) io.Writer { return channelWriter{c, channel} }
+
+func (w channelWriter) Write(p []byte) (int, error) {
+	w.c.mu.Lock()
+	defer w.c.mu.Unlock()
+	for n := 0; n < len(p); {
+		part := p[n:min(n+messageMax, len(p))]
+		if err := w.c.ws.Write(w.c.ctx, websocket.MessageBinary, append([]byte{w.channel}, part...)); err != nil {
+			return n, err
+		}
+		n += len(part)
+	}
+	return len(p), nil
+}
