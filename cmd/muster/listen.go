@@ -73,8 +73,8 @@ func loopback(at string) (net.Listener, error) {
 	return l, nil
 }
 
-// secret reads the token for TCP clients, making one when it is first wanted.
-func secret(path string, wanted bool) (string, error) {
+// tokenFile reads the token for TCP clients, making one when it is first wanted.
+func tokenFile(path string, wanted bool) (string, error) {
 	if !wanted {
 		return "", nil
 	}

@@ -5,16 +5,25 @@ import (
 	"os"
 
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/mpi"
 	"github.com/musterhq/muster/internal/plane/local"
 )
 
 func main() { os.Exit(run()) }
 
-// run is main with its exit status; the helper that keeps tasks alive is this
-// same binary.
+// run is main with its exit status; the helper that keeps tasks alive and the
+// two ends of the agent for MPI are this same binary.
 func run() int {
-	if len(os.Args) > 1 && os.Args[1] == local.KeeperArg {
-		return local.KeeperMain(os.Args[2:])
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case local.KeeperArg:
+			return local.KeeperMain(os.Args[2:])
+		case control.MPIAgentArg:
+			return mpi.AgentMain()
+		case control.MPIShellArg:
+			return mpi.ShellMain(os.Args[2:])
+		}
 	}
 	return cli.Main(os.Args[1:], cli.Terminal(), cli.Hooks{Version: version(), RunServer: serve, StartServer: spawn})
 }

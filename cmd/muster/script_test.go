@@ -13,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/musterhq/muster/internal/oci/ocitest"
 	"github.com/musterhq/muster/internal/plane/local"
 )
 
@@ -37,6 +39,12 @@ func TestMain(m *testing.M) {
 //	ready                   wait until the server answers
 //	json FILE PATH [VALUE]  FILE (or stdout, stderr) holds PATH, with VALUE
 //	eventually COMMAND…     the command succeeds in the end
+//	registry [basic|bearer] a registry with the image busybox:1 at $REGISTRY,
+//	                        open or for ann with the password pw
+//	expand FILE…            puts the values of ${VARIABLES} into files
+//	gitserver               a git repository over https and ssh, see git_test.go
+//
+// and the condition [root].
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -53,8 +61,15 @@ func TestScripts(t *testing.T) {
 			e.Defer(func() { tidy(t, data) })
 			return nil
 		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "ready": ready, "json": jsonAt, "eventually": eventually,
+			"expand": expand, "gitserver": gitserver, "registry": func(ts *testscript.TestScript, _ bool, args []string) { registry(t, ts, args) },
 		},
 	})
 }
@@ -164,4 +179,35 @@ func lookup(v any, path []string) (any, bool) {
 		}
 	}
 	return v, true
+}
+
+func registry(t *testing.T, ts *testscript.TestScript, args []string) {
+	var options []ocitest.Option
+	switch strings.Join(args, " ") {
+	case "":
+	case "basic":
+		options = append(options, ocitest.Basic("ann", "pw"))
+	case "bearer":
+		options = append(options, ocitest.Bearer("ann", "pw"))
+	default:
+		ts.Fatalf("usage: registry [basic|bearer]")
+	}
+	r := ocitest.Start(options...)
+	ts.Defer(r.Close)
+	config := v1.Config{Env: []string{"PATH=/bin", "FROM_IMAGE=yes"}, Cmd: []string{"sh", "-c", "echo the image has spoken"}}
+	r.Push(t, "busybox:1", ocitest.Image(t, config, ocitest.Busybox(t)))
+	ts.Setenv("REGISTRY", r.Host)
+}
+
+func expand(ts *testscript.TestScript, _ bool, args []string) {
+	for _, name := range args {
+		path := ts.MkAbs(name)
+		text := os.Expand(ts.ReadFile(path), func(v string) string {
+			if v == "$" {
+				return v // $$ is one for the shell
+			}
+			return ts.Getenv(v)
+		})
+		ts.Check(os.WriteFile(path, []byte(text), 0o644))
+	}
 }

@@ -14,15 +14,19 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/chores"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/plane/local"
+	"github.com/musterhq/muster/internal/secret"
 	"github.com/musterhq/muster/internal/server"
+	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/store/sqlstore"
 )
@@ -57,49 +61,75 @@ func serve(ctx context.Context, o cli.ServerOptions) error {
 		return err
 	}
 	defer st.Close()
+	box, err := secret.Open(filepath.Join(o.DataDir, "secrets.key"))
+	if err != nil {
+		return precondition(err.Error(), "restore the file: without it the stored secrets cannot be opened")
+	}
+	keys := &keyring{box: box, store: st}
+	images, err := openImages(o, log)
+	if err != nil {
+		return err
+	}
+	defer images.close()
 	pl, err := local.Open(local.Options{
-		Dir: filepath.Join(o.DataDir, "local"), LogDir: filepath.Join(o.DataDir, "logs"), FakeGPUs: o.FakeGPUs,
+		Dir: filepath.Join(o.DataDir, "local"), LogDir: filepath.Join(o.DataDir, "logs"), FakeGPUs: o.FakeGPUs, Images: images.plane(),
 	})
 	if err != nil {
 		return err
 	}
 	defer pl.Close()
 	started := time.Now()
+	models := filepath.Join(o.DataDir, "models")
+	hands := chores.New(chores.Config{
+		Store: st, Log: log, Clock: time.Now, Images: images.store, Registry: images.registry(), Target: o.Registry,
+		Credentials: keys.credentials, BuildLogs: filepath.Join(o.DataDir, "builds"), Models: models, Installer: images.installer(),
+	})
 	ctl, err := control.New(ctx, control.Deps{
 		Store: st, Holder: holder(), Log: log, Elapsed: func() time.Duration { return time.Since(started) },
 		NewID: control.NewID(rand.Reader), NewName: control.NewName(rand.Reader), Port: freePort(),
-	}, []plane.Plane{pl}, time.Now)
+		Images: images.store != nil, Builds: images.store != nil, Secrets: keys, Self: program(o.DataDir), Models: models,
+	}, []plane.Plane{pl}, hands, time.Now)
 	if err != nil {
 		return err
 	}
+	services := service.New(service.Config{Control: ctl, Log: log})
 
 	listeners, address, err := listen(o)
 	if err != nil {
 		return err
 	}
-	token, err := secret(filepath.Join(o.DataDir, "token"), len(listeners) > 1)
+	token, err := tokenFile(filepath.Join(o.DataDir, "token"), len(listeners) > 1)
 	if err != nil {
 		return err
 	}
 	v := version()
 	srv := server.New(server.Config{
-		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token,
+		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token, Sealer: keys, BuildLogs: filepath.Join(o.DataDir, "builds"),
 		Status: api.ServerStatus{PID: os.Getpid(), Address: address, DataDir: o.DataDir, Version: v.Version, StartedAt: api.Time(started), FakeGPUs: o.FakeGPUs},
 	})
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	err = work(ctx, ctl, srv, listeners)
+	err = work(ctx, ctl, services, srv, listeners)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	return errors.Join(err, pl.Retire(rctx)) // its helper has no reason to stay where nothing runs
 }
 
 // work runs the control loop and the listeners until ctx is done or one fails.
-func work(ctx context.Context, ctl *control.Control, srv *server.Server, listeners []net.Listener) error {
+func work(ctx context.Context, ctl *control.Control, services *service.Services, srv *server.Server, listeners []net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
+	var serving sync.WaitGroup
+	defer serving.Wait()
 	defer cancel()
 	failed := make(chan error, len(listeners)+1)
 	done := make(chan error, 1)
 	go func() { done <- ctl.Run(ctx) }()
+	serving.Go(func() {
+		select {
+		case <-ctl.Ready():
+			services.Run(ctx)
+		case <-ctx.Done():
+		}
+	})
 	hs := srv.Listener()
 	for _, l := range listeners {
 		go func() {

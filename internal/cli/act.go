@@ -1,12 +1,8 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -80,10 +76,15 @@ func newDelete(s *session) *cobra.Command {
 }
 
 func (o *actOptions) register(s *session, cmd *cobra.Command) {
+	o.registerPlain(s, cmd)
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "return once it has ended")
+}
+
+// registerPlain registers the flags of verbs after which workloads go on.
+func (o *actOptions) registerPlain(s *session, cmd *cobra.Command) {
 	cmd.ValidArgsFunction = s.completeNames
 	o.scope.register(s, cmd)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&o.wait, "wait", false, "return once it has ended")
 }
 
 // verb is what is done to each workload.
@@ -91,6 +92,7 @@ type verb struct {
 	name, done string
 	ask        bool // first, unless --yes
 	run        func(context.Context, *client.Client, *api.Workload) (*api.Workload, error)
+	line       func(*api.Workload) string // what is said of the result; nil: done and where it stands
 }
 
 // each does v to every workload named. All names are resolved first, so that a
@@ -155,9 +157,12 @@ func (s *session) act(ctx context.Context, c *client.Client, o *actOptions, w *a
 		_, err := fmt.Fprintln(s.io.Out, done.Name)
 		return err
 	}
-	if ended(done) {
+	switch {
+	case v.line != nil:
+		s.say("%s", v.line(done))
+	case ended(done):
 		s.say("%s is %s", done.Name, done.Phase)
-	} else {
+	default:
 		s.say("%s %s: %s", v.done, done.Name, situation(done, s.moments(tableFlags{})))
 	}
 	return nil
@@ -165,20 +170,9 @@ func (s *session) act(ctx context.Context, c *client.Client, o *actOptions, w *a
 
 // confirm lists what is about to be done and asks.
 func (s *session) confirm(what string, ws []*api.Workload) (bool, error) {
-	s.say("About to %s:", what)
+	about := "About to " + what + ":"
 	for _, w := range ws {
-		s.say("  %s/%s  %s, %s GPU-seconds so far", w.Project, w.Name, w.Phase, number(w.GPUSeconds))
+		about += fmt.Sprintf("\n  %s/%s  %s, %s GPU-seconds so far", w.Project, w.Name, w.Phase, number(w.GPUSeconds))
 	}
-	fmt.Fprint(s.io.Err, "Go on? [y/N] ")
-	line, err := bufio.NewReader(s.io.In).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false, err
-	}
-	switch strings.ToLower(strings.TrimSpace(line)) {
-	case "y", "yes":
-		return true, nil
-	default:
-		s.say("Nothing was done")
-		return false, silent(exitInternal)
-	}
+	return s.ask(about)
 }

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/api"
@@ -197,6 +199,7 @@ func projectColumns(m moments) []column[api.Project] {
 			return toneGood
 		}},
 		{title: "AGE", cell: func(p api.Project) string { return m.ago(at(p.CreatedAt)) }},
+		{title: "DEMANDS", cell: func(p api.Project) string { return orDash(strings.Join(rulesOf(p), "; ")) }},
 		{title: "NOTE", cell: func(p api.Project) string { return orDash(p.Note) }},
 	}
 }
@@ -208,8 +211,9 @@ func projectStatus(p api.Project) string {
 	return "Open"
 }
 
-// transitionColumns are the columns of `muster events`.
-func transitionColumns(m moments, names bool) []column[event] {
+// transitionColumns are the columns of `muster events`, with a dialect's word
+// where one was asked for.
+func transitionColumns(m moments, names bool, dialect string) []column[event] {
 	cols := []column[event]{
 		{title: "AT", cell: func(e event) string { return m.ago(time.Time(e.At)) }},
 		{title: "WORKLOAD", cell: func(e event) string { return orDash(e.workload) }},
@@ -220,6 +224,9 @@ func transitionColumns(m moments, names bool) []column[event] {
 		{title: "ACTOR", cell: func(e event) string { return e.Actor }},
 		{title: "REASON", cell: func(e event) string { return orDash(e.Reason) }},
 		{title: "MESSAGE", cell: func(e event) string { return orDash(e.Message) }},
+	}
+	if dialect != "" && dialect != nativeDialect {
+		cols = slices.Insert(cols, 5, column[event]{title: "WORD", cell: func(e event) string { return orDash(e.Word) }})
 	}
 	if !names {
 		cols = append(cols[:1], cols[2:]...)

@@ -42,7 +42,7 @@ func newDescribe(s *session) *cobra.Command {
 	cmd.ValidArgsFunction = s.completeNames
 	o.scope.register(s, cmd)
 	o.table.register(cmd)
-	cmd.Flags().StringVar(&o.dialect, "dialect", s.env("MUSTER_DIALECT"), "words of another platform for the status")
+	s.registerDialect(cmd, &o.dialect, "words of another platform")
 	return cmd
 }
 
@@ -106,17 +106,31 @@ func (s *session) facts(w *api.Workload, m moments, dialect string) error {
 	}
 	line("Workload", w.Name, tonePlain)
 	line("Owner", fmt.Sprintf("project %s · user %s · %s · priority %s%s", w.Project, w.User, w.Kind, spec.Priority(w.Priority), preemptible), tonePlain)
-	line("Status", statusIn(w, dialect)+"  since "+m.ago(timeOf(w.Since))+sinceWord(m), toneOf(w.Phase))
+	foreign := dialect != "" && dialect != nativeDialect
+	tint := toneOf(w.Phase)
+	if foreign {
+		tint = toneOfColor(w.Statuses[dialect].Color, tint)
+	}
+	line("Status", statusIn(w, dialect)+"  since "+m.ago(timeOf(w.Since))+sinceWord(m), tint)
+	if foreign {
+		line("Phase", phaseWord(w), toneOf(w.Phase))
+	}
 	line("Why", reasonLine(w, m), tonePlain)
 	for _, cond := range w.Conditions {
-		line("Condition", strings.TrimSpace(cond.Type+" "+cond.Reason+" "+cond.Message), toneWait)
+		line("Condition", conditionLine(cond, m), toneWait)
 	}
+	for _, check := range w.Checks {
+		line("Check", checkLine(check, m), checkTone(check))
+	}
+	line("Replicas", replicasLine(w), tonePlain)
 	line("Asked", asked(w, d), tonePlain)
 	line("Got", got(w), tonePlain)
-	line("Image", d.Image, tonePlain)
+	line("Image", imageLine(w, d), tonePlain)
 	line("Command", oneLine(strings.TrimSpace(d.Command.String()+" "+strings.Join(d.Args, " "))), tonePlain)
 	line("Workdir", d.Workdir, tonePlain)
 	line("Labels", pairs(d.Labels), tonePlain)
+	line("Secrets", secretsLine(d), tonePlain)
+	line("Published", publishedLine(w), tonePlain)
 	line("Cost", number(w.GPUSeconds)+" GPU-seconds", tonePlain)
 	line("Submitted", m.instant(timeOf(w.CreatedAt)), tonePlain)
 	line("ID", w.ID, tonePlain)
@@ -245,61 +259,4 @@ func exitText(code *int) string {
 		return "-"
 	}
 	return strconv.Itoa(*code)
-}
-
-// tasksShown is how many tasks of an attempt are listed; more are summed up.
-const tasksShown = 40
-
-// tasks prints the tasks of the present attempt, the failed ones first.
-func (s *session) tasks(w *api.Workload, m moments) error {
-	a := lastAttempt(w)
-	if a == nil || len(a.Tasks) == 0 {
-		return nil
-	}
-	ts := slices.Clone(a.Tasks)
-	slices.SortStableFunc(ts, func(x, y api.Task) int { return rank(x) - rank(y) })
-	g := grid{titles: []string{"TASK", "STATE", "NODE", "GPUS", "TIME", "EXIT", "WHY"}, indent: " "}
-	for _, t := range ts[:min(len(ts), tasksShown)] {
-		state := t.State
-		if t.Waiting != "" {
-			state += "(" + t.Waiting + ")"
-		}
-		reason := t.Reason
-		if t.Message != "" {
-			reason = strings.TrimPrefix(reason+": "+t.Message, ": ")
-		}
-		g.rows = append(g.rows, []cell{
-			{text: fmt.Sprintf("%s %d", t.Role, t.Index)}, {text: state, tone: taskTone(t)}, {text: orDash(t.Node)}, {text: orDash(strings.Join(t.Devices, ","))},
-			{text: lengthOr(t.StartedAt, t.EndedAt, m.now, "-")}, {text: exitText(t.ExitCode)}, {text: orDash(reason)},
-		})
-	}
-	if _, err := fmt.Fprintf(s.io.Out, "\nTasks of attempt %d\n", a.Index); err != nil {
-		return err
-	}
-	if err := s.grid(g); err != nil {
-		return err
-	}
-	if len(ts) > tasksShown {
-		_, err := fmt.Fprintf(s.io.Out, " … and %d more; -o json has all\n", len(ts)-tasksShown)
-		return err
-	}
-	return nil
-}
-
-func rank(t api.Task) int {
-	if t.State == "failed" || t.State == "lost" {
-		return 0
-	}
-	return 1
-}
-
-func taskTone(t api.Task) tone {
-	switch t.State {
-	case "running", "succeeded":
-		return toneGood
-	case "failed", "lost":
-		return toneBad
-	default:
-		return toneBusy
-	}
 }

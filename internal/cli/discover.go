@@ -33,7 +33,7 @@ const (
 func (s *session) dir() (string, error) {
 	dir := s.dataDir
 	if dir == "" {
-		dir = s.env("MUSTER_DATA_DIR")
+		dir = s.setting("MUSTER_DATA_DIR")
 	}
 	if dir == "" {
 		base := s.env("XDG_DATA_HOME")

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -24,8 +25,10 @@ type documentFlags struct {
 	name, prefix, project, kind          string
 	image, workdir, cpu, memory, gpuType string
 	priority, maxDuration                string
-	gpus, workers, retries               int
+	gpus, workers, retries, replicas     int
+	tty, stdin                           bool
 	env, labels, sets                    []string
+	secrets, volumes, ports, checks      []string
 	cmd                                  *cobra.Command // to see which flags were given
 }
 
@@ -35,7 +38,7 @@ func (d *documentFlags) register(s *session, cmd *cobra.Command) {
 	f.StringVarP(&d.file, "file", "f", "", "workload document, YAML or JSON; - is standard input")
 	f.StringVar(&d.name, "name", "", "name of the workload")
 	f.StringVar(&d.prefix, "prefix", "", "make a name that begins with this")
-	f.StringVarP(&d.project, "project", "p", s.env("MUSTER_PROJECT"), "project (MUSTER_PROJECT)")
+	f.StringVarP(&d.project, "project", "p", s.setting("MUSTER_PROJECT"), "project (MUSTER_PROJECT)")
 	f.StringVar(&d.kind, "kind", "", "training, distributed, workspace or inference")
 	f.StringVar(&d.image, "image", "", "container image")
 	f.StringVar(&d.workdir, "workdir", "", "working directory; default: this one")
@@ -47,6 +50,14 @@ func (d *documentFlags) register(s *session, cmd *cobra.Command) {
 	f.StringVar(&d.priority, "priority", "", strings.Join(spec.PriorityNames(), ", ")+", or 0 to 1000")
 	f.StringVar(&d.maxDuration, "max-duration", "", "end it after this long, like 12h")
 	f.IntVar(&d.retries, "retries", 0, "failed attempts that are tried again")
+	f.IntVar(&d.retries, "retry", 0, "the same as --retries")
+	f.IntVar(&d.replicas, "replicas", 0, "replicas of a service (kind inference)")
+	f.StringArrayVar(&d.secrets, "secret", nil, "a secret that its tasks see: NAME, or NAME=VARIABLE; repeat for several")
+	f.StringArrayVarP(&d.volumes, "volume", "v", nil, "a directory or file of the node: HOSTPATH:PATH[:ro]; repeat for several")
+	f.StringArrayVar(&d.ports, "port", nil, "a port on which its tasks listen: PORT, or NAME=PORT; repeat for several")
+	f.StringArrayVar(&d.checks, "check", nil, "what must be approved first: name=legal,type=approval,users=ann+bob; repeat for several")
+	f.BoolVarP(&d.tty, "tty", "t", false, "give each task a terminal; with -i it is attached to this one")
+	f.BoolVarP(&d.stdin, "stdin", "i", false, "keep each task's standard input open, and attach to it")
 	f.StringArrayVarP(&d.env, "env", "e", nil, "KEY=value, or KEY to pass on one's own; repeat for several")
 	f.StringArrayVarP(&d.labels, "label", "l", nil, "key=value; repeat for several")
 	f.StringArrayVar(&d.sets, "set", nil, "FIELD=value, like resources.gpu.count=2; repeat for several")
@@ -85,6 +96,9 @@ func (s *session) build(d *documentFlags, argv []string, local bool) (*spec.Docu
 	}
 	if doc, err = edit(doc, edits); err != nil {
 		return nil, src, err
+	}
+	if d.stdin && doc.Kind == lifecycle.Workspace && doc.Restart == "" {
+		doc.Restart = "never" // who leaves the shell that was asked for wants no other
 	}
 	if err := settleWorkdir(doc, local); err != nil {
 		return nil, src, err
@@ -222,6 +236,15 @@ func (d *documentFlags) edits(s *session, argv []string) ([]change, error) {
 	given("priority", "priority", d.priority)
 	given("max-duration", "maxDuration", d.maxDuration)
 	given("retries", "retry.limit", d.retries)
+	given("retry", "retry.limit", d.retries)
+	given("replicas", "replicas", d.replicas)
+	given("tty", "tty", d.tty)
+	given("stdin", "stdin", d.stdin)
+	lists, err := d.lists()
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, lists...)
 	if d.project != "" {
 		all = append(all, change{path: "project", value: d.project, flag: "--project", soft: !d.cmd.Flags().Changed("project")})
 	}
@@ -231,6 +254,22 @@ func (d *documentFlags) edits(s *session, argv []string) ([]change, error) {
 	if d.cmd.Flags().Changed("prefix") {
 		all = append(all, change{path: "name", remove: true})
 	}
+	more, err := d.maps()
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, more...)
+	if len(argv) > 0 && d.file != "" {
+		all = append(all, change{path: "args", value: argv, flag: "--"})
+	} else if len(argv) > 0 {
+		all = append(all, change{path: "command", value: argv, flag: "--"})
+	}
+	return all, nil
+}
+
+// maps are the flags that set one entry of a map, or any field.
+func (d *documentFlags) maps() ([]change, error) {
+	var all []change
 	for _, e := range d.env {
 		k, v, ok := strings.Cut(e, "=")
 		if !ok {
@@ -253,11 +292,6 @@ func (d *documentFlags) edits(s *session, argv []string) ([]change, error) {
 			return nil, err
 		}
 		all = append(all, c)
-	}
-	if len(argv) > 0 && d.file != "" {
-		all = append(all, change{path: "args", value: argv, flag: "--"})
-	} else if len(argv) > 0 {
-		all = append(all, change{path: "command", value: argv, flag: "--"})
 	}
 	return all, nil
 }

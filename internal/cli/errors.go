@@ -45,6 +45,17 @@ func (f *failure) Error() string {
 	return f.problem.Error()
 }
 
+// problemOf is the problem that an error tells of; nil: none.
+func problemOf(err error) *api.Problem {
+	var f *failure
+	if errors.As(err, &f) {
+		return f.problem
+	}
+	var p *api.Problem
+	errors.As(err, &p)
+	return p
+}
+
 // silent ends the command with a code and no further word.
 func silent(code int) error {
 	if code == exitOK {

@@ -19,12 +19,13 @@ type event struct {
 }
 
 type eventsOptions struct {
-	table  tableFlags
-	scope  scope
-	all    bool
-	follow bool
-	after  int64
-	limit  int
+	table   tableFlags
+	scope   scope
+	dialect string
+	all     bool
+	follow  bool
+	after   int64
+	limit   int
 }
 
 func newEvents(s *session) *cobra.Command {
@@ -43,6 +44,9 @@ func newEvents(s *session) *cobra.Command {
 			if o.all && len(args) > 0 {
 				return usage("--all contradicts a workload", "leave one of them out")
 			}
+			if err := checkDialect(o.dialect); err != nil {
+				return err
+			}
 			return s.events(cmd.Context(), o, first(args))
 		},
 	}
@@ -54,6 +58,7 @@ func newEvents(s *session) *cobra.Command {
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what comes")
 	f.Int64Var(&o.after, "after", 0, "only those with a greater seq")
 	f.IntVar(&o.limit, "limit", 1000, "at most this many; 0: all")
+	s.registerDialect(cmd, &o.dialect, "also the word of another platform for where each led")
 	return cmd
 }
 
@@ -112,9 +117,9 @@ func (s *session) past(ctx context.Context, c *client.Client, o *eventsOptions, 
 		var list *api.TransitionList
 		var err error
 		if w == nil {
-			list, err = c.Transitions(ctx, "", "", after, o.limit)
+			list, err = c.Transitions(ctx, "", "", after, o.limit, o.dialect)
 		} else {
-			list, err = c.Transitions(ctx, w.Project, w.ID, after, o.limit)
+			list, err = c.Transitions(ctx, w.Project, w.ID, after, o.limit, o.dialect)
 		}
 		if err != nil {
 			return nil, "", err
@@ -139,7 +144,7 @@ func (s *session) printEvents(o *eventsOptions, es []event, next string) error {
 		list.Items = append(list.Items, e.Transition)
 	}
 	return print(s, o.table, table[event]{
-		columns: transitionColumns(s.moments(o.table), o.all), items: es, body: list,
+		columns: transitionColumns(s.moments(o.table), o.all, o.dialect), items: es, body: list,
 		name: func(e event) string { return strconv.FormatInt(e.Seq, 10) },
 	})
 }
@@ -162,14 +167,13 @@ func (s *session) followEvents(ctx context.Context, c *client.Client, o *eventsO
 		}
 		var fresh []event
 		if e.Synced {
-			if fresh, _, err = s.past(ctx, c, &eventsOptions{after: seen}, w, names); err != nil {
+			if fresh, _, err = s.past(ctx, c, &eventsOptions{after: seen, dialect: o.dialect}, w, names); err != nil {
 				return err
 			}
 		} else {
 			names[e.Workload.ID] = e.Workload.Name
-			for _, t := range e.Workload.Transitions {
-				t.Workload = e.Workload.ID
-				fresh = append(fresh, event{t, e.Workload.Name})
+			if fresh, err = s.news(ctx, c, o, e.Workload, seen); err != nil {
+				return err
 			}
 		}
 		fresh = slices.DeleteFunc(fresh, func(e event) bool { return e.Seq <= seen })
@@ -184,4 +188,25 @@ func (s *session) followEvents(ctx context.Context, c *client.Client, o *eventsO
 		}
 	}
 	return silent(exitInterrupted)
+}
+
+// news is what a change brings. A change has no words of other platforms: with
+// a dialect the history is read for them.
+func (s *session) news(ctx context.Context, c *client.Client, o *eventsOptions, w *api.Workload, seen int64) ([]event, error) {
+	ts := w.Transitions
+	if o.dialect != "" && o.dialect != nativeDialect && len(ts) > 0 {
+		list, err := c.Transitions(ctx, w.Project, w.ID, seen, 0, o.dialect)
+		if err != nil && !isNotFound(err) { // it may have been deleted meanwhile
+			return nil, err
+		}
+		if err == nil {
+			ts = list.Items
+		}
+	}
+	var fresh []event
+	for _, t := range ts {
+		t.Workload = w.ID
+		fresh = append(fresh, event{t, w.Name})
+	}
+	return fresh, nil
 }

@@ -245,3 +245,12 @@ func checkDialect(d string) error {
 	}
 	return usage(fmt.Sprintf("--dialect: %q is not known", d), "one of "+strings.Join(dialects, ", "))
 }
+
+// registerDialect registers --dialect, whose default the environment or the
+// configuration file may say.
+func (s *session) registerDialect(cmd *cobra.Command, to *string, use string) {
+	cmd.Flags().StringVar(to, "dialect", s.setting("MUSTER_DIALECT"), use+": "+strings.Join(dialects[1:], ", ")+" (MUSTER_DIALECT)")
+	_ = cmd.RegisterFlagCompletionFunc("dialect", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return dialects, cobra.ShellCompDirectiveNoFileComp
+	})
+}

@@ -23,8 +23,8 @@ type follower struct {
 	w *api.Workload // as last heard of; tasks of attempts are in pumps
 
 	// What is wanted.
-	task        *int   // only this task; nil: all
-	tail        *int   // of the attempt at hand
+	tasks       []int  // only these; nil: all
+	wish        wish   // of the attempt at hand; later ones are shown whole
 	only        *int   // only this attempt
 	status      string // workload, task, or "" for always 0
 	onInterrupt string // detach or stop
@@ -34,9 +34,10 @@ type follower struct {
 
 	screen  *screen
 	pumps   *pumps
-	seen    int64     // Seq of the last transition shown
-	told    [2]string // its reason and message
-	attempt int       // whose output is shown
+	shown   map[taskKey]int64 // bytes of output that have been shown before
+	seen    int64             // Seq of the last transition shown
+	told    [2]string         // its reason and message
+	attempt int               // whose output is shown
 }
 
 func newFollower(s *session, c *client.Client, w *api.Workload) *follower {
@@ -182,14 +183,8 @@ func reasonFor(t api.Transition, w *api.Workload) string {
 	if t.Event == string(lifecycle.Restart) {
 		return "restarted"
 	}
-	for _, a := range w.Attempts {
-		switch {
-		case a.Index != t.Attempt-1 || a.Reason == "":
-		case a.ExitCode != nil && *a.ExitCode != 0:
-			return fmt.Sprintf("%s (exit %d)", a.Reason, *a.ExitCode)
-		default:
-			return a.Reason
-		}
+	if reason := attemptReason(w, t.Attempt); reason != "" {
+		return reason
 	}
 	if t.Reason != "" {
 		return t.Reason
@@ -214,7 +209,7 @@ func (f *follower) next(ctx context.Context, attempt int, reason string) error {
 		return err
 	}
 	f.attempt = attempt
-	f.screen.say(f.s.paint(f.s.io.ErrTerminal, toneTitle, fmt.Sprintf("── attempt %d (%s) ──", attempt, reason)))
+	f.screen.say(f.s.paint(f.s.io.ErrTerminal, toneTitle, attemptLine(attempt, reason)))
 	return nil
 }
 

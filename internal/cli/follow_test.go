@@ -25,6 +25,7 @@ type stage struct {
 	logs    map[string]string
 	cutLogs map[string]int // the first stream breaks after so many bytes
 	stopped func()
+	times   func(key string, line int) time.Time // when lines were written
 	mux     *http.ServeMux
 }
 
@@ -110,7 +111,17 @@ func (s *stage) log(w http.ResponseWriter, r *http.Request) {
 	delete(s.cutLogs, key)
 	s.mu.Unlock()
 	offset, _ := strconv.Atoi(q.Get("offset"))
+	line := strings.Count(text[:min(offset, len(text))], "\n")
 	text = text[min(offset, len(text)):]
+	w.Header().Set(api.LogOffsetHeader, strconv.Itoa(offset))
+	if q.Get("times") == "true" {
+		timed := ""
+		for said := range strings.Lines(text) {
+			timed += s.times(key, line).Format("2006-01-02T15:04:05.000Z ") + said
+			line++
+		}
+		text = timed
+	}
 	if cut > 0 {
 		fmt.Fprint(w, text[:cut])
 		w.(http.Flusher).Flush()

@@ -52,7 +52,7 @@ in the last 24 hours, and says on standard error what it left out.`,
 	o.scope.register(s, cmd)
 	o.filter.register(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.dialect, "dialect", s.env("MUSTER_DIALECT"), "words of another platform: runai-job, runai-workload, jobq, mcli, modelarts (MUSTER_DIALECT)")
+	s.registerDialect(cmd, &o.dialect, "words of another platform")
 	f.BoolVarP(&o.watch, "watch", "w", false, "go on showing changes")
 	return cmd
 }

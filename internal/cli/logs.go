@@ -1,28 +1,30 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
-	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
 type logsOptions struct {
 	scope      scope
 	follow     bool
-	task       int
-	attempt    int
+	tasks      string
+	attempt    string
 	tail       int
+	since      string
 	failed     bool
+	firstError bool
 	previous   bool
 	all        bool
+	times      bool
+	build      bool
 	exitStatus string
 	flags      func(string) bool // whether a flag was given
 }
@@ -33,12 +35,19 @@ func newLogs(s *session) *cobra.Command {
 		Use:     "logs [WORKLOAD]",
 		Aliases: []string{"log"},
 		Short:   "Output of a workload's tasks",
-		Long: `Prints what a task wrote. Without a task it is the first one, or where the
-workload failed the task that failed first. Logs outlive their tasks.`,
+		Long: `Prints what tasks wrote. Without a task it is the first one, or where the
+workload failed the task that failed first. Logs outlive their tasks.
+
+Of several tasks each line has its own in front, and lines are in the order in
+which they were written, as exactly as is known: to a tenth of a second.
+
+--first-error reads the output of all tasks and shows where it first tells of an
+error: a Python traceback, CUDA out of memory, a NCCL error, a panic, a crash.`,
 		Example: `  muster logs -f                    follow the latest of yours
   muster logs sweep --task 7 --tail 50
-  muster logs gang --all-tasks
-  muster logs train-moons --previous  the attempt before`,
+  muster logs gang --rank 0,2-3 --since 10m
+  muster logs gang --first-error
+  muster logs train-moons --attempt all`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args = dropNoun(args)
 			if err := atMostOne(cmd, args); err != nil {
@@ -49,40 +58,65 @@ workload failed the task that failed first. Logs outlive their tasks.`,
 		},
 	}
 	cmd.ValidArgsFunction = s.completeNames
+	o.register(s, cmd)
+	return cmd
+}
+
+func (o *logsOptions) register(s *session, cmd *cobra.Command) {
 	o.scope.register(s, cmd)
 	f := cmd.Flags()
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on until the workload has ended, over all its attempts")
-	f.IntVar(&o.task, "task", 0, "index of the task")
-	f.IntVar(&o.task, "rank", 0, "the same as --task")
-	f.IntVar(&o.attempt, "attempt", -1, "number of the attempt; default: the latest that began")
-	f.IntVar(&o.tail, "tail", -1, "only the last lines")
+	f.StringVar(&o.tasks, "task", "", "index of the task, several like 0,2-3, or all")
+	f.StringVar(&o.tasks, "rank", "", "the same as --task")
+	f.StringVar(&o.attempt, "attempt", "", "number of the attempt, or all; default: the latest that began")
+	f.IntVar(&o.tail, "tail", -1, "only the last lines, of each task")
+	f.StringVar(&o.since, "since", "", "only what was written since: 10m, or an instant")
 	f.BoolVar(&o.failed, "failed", false, "the task that failed first")
+	f.BoolVar(&o.firstError, "first-error", false, "only the first error in the output of all tasks")
 	f.BoolVar(&o.previous, "previous", false, "the attempt before the latest")
-	f.BoolVar(&o.all, "all-tasks", false, "every task, each line with the task in front")
+	f.BoolVar(&o.all, "all-tasks", false, "the same as --task all")
+	f.BoolVar(&o.times, "timestamps", false, "before each line the time at which it was written")
+	f.BoolVar(&o.build, "build", false, "the output of building its image instead")
 	f.StringVar(&o.exitStatus, "exit-status", "none", "with --follow: none, workload (exit as the workload ended) or task")
-	return cmd
 }
 
 func (o *logsOptions) check() error {
 	given := o.flags("task") || o.flags("rank")
 	switch {
-	case given && o.task < 0:
-		return usage(fmt.Sprintf("--task: %d is negative", o.task), "tasks are numbered from 0")
-	case o.flags("attempt") && o.attempt < 0:
-		return usage(fmt.Sprintf("--attempt: %d is negative", o.attempt), "attempts are numbered from 0")
 	case o.flags("tail") && o.tail < 0:
 		return usage(fmt.Sprintf("--tail: %d is negative", o.tail), "leave it out to see everything")
 	case o.previous && o.flags("attempt"):
 		return usage("--previous contradicts --attempt", "leave one of them out")
 	case o.all && (given || o.failed), given && o.failed:
 		return usage("--task, --failed and --all-tasks contradict one another", "keep one of them")
+	case o.firstError && (o.follow || o.flags("tail") || o.times):
+		return usage("--first-error contradicts --follow, --tail and --timestamps", "leave them out")
+	case o.build && (given || o.failed || o.all || o.previous || o.flags("attempt") || o.firstError):
+		return usage("--build contradicts what selects tasks and attempts: an image is built before there are any", "leave one of them out")
 	}
 	return oneOf("exit-status", o.exitStatus, "none", "workload", "task")
+}
+
+// wish is which part of each task's output is wanted, and how.
+type wish struct {
+	tail  *int
+	since time.Time
+	times bool
 }
 
 func (s *session) logs(ctx context.Context, o *logsOptions, name string) error {
 	if err := o.check(); err != nil {
 		return err
+	}
+	want := wish{times: o.times}
+	if o.flags("tail") {
+		want.tail = &o.tail
+	}
+	if o.since != "" {
+		var err error
+		if want.since, err = parseWhen("since", o.since, s.clock()); err != nil {
+			return err
+		}
 	}
 	c, err := s.connect(ctx)
 	if err != nil {
@@ -92,152 +126,116 @@ func (s *session) logs(ctx context.Context, o *logsOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	attempt, err := o.attemptOf(w)
+	if o.build {
+		return s.buildLogs(ctx, c, w, o, want)
+	}
+	attempts, err := o.attemptsOf(w)
 	if err != nil {
 		return err
 	}
-	task, err := s.taskOf(w, o, attempt)
-	if err != nil {
+	if o.firstError {
+		return s.firstError(ctx, c, w, o, attempts, want.since)
+	}
+	return s.attemptLogs(ctx, c, w, o, attempts, want)
+}
+
+// attemptLogs prints the output of attempts, the last of which may be followed.
+func (s *session) attemptLogs(ctx context.Context, c *client.Client, w *api.Workload, o *logsOptions, attempts []int, want wish) error {
+	shown := false
+	for i, attempt := range attempts {
+		tasks, err := s.pick(w, o, attempt)
+		if err != nil {
+			return err
+		}
+		if len(attempts) > 1 {
+			s.say("%s", s.paint(s.io.ErrTerminal, toneTitle, attemptLine(attempt, attemptReason(w, attempt))))
+		}
+		if o.follow && i == len(attempts)-1 {
+			return s.followLogs(ctx, c, w, o, attempt, tasks, want)
+		}
+		err = s.someLogs(ctx, c, w, attempt, tasks, want)
+		if isNoLogs(err) && len(attempts) > 1 {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		shown = true
+	}
+	if !shown {
+		return s.noLogs(w)
+	}
+	return nil
+}
+
+// someLogs prints what tasks of an attempt have written until now.
+func (s *session) someLogs(ctx context.Context, c *client.Client, w *api.Workload, attempt int, tasks []int, want wish) error {
+	if len(tasks) == 1 {
+		return s.copyLogs(ctx, c, w, client.LogOptions{Attempt: &attempt, Task: tasks[0], Tail: want.tail, Since: want.since, Times: want.times})
+	}
+	m := &merge{s: s, c: c, w: w, attempt: attempt, wish: want}
+	if err := m.print(ctx, tasks); err != nil {
 		return err
 	}
-	var tail *int
-	if o.flags("tail") {
-		tail = &o.tail
+	if len(m.next) == 0 {
+		return s.noLogs(w)
 	}
-	if o.follow {
-		return s.followLogs(ctx, c, w, o, attempt, task, tail)
-	}
-	if task == nil {
-		return s.allLogs(ctx, c, w, attempt, tail)
-	}
-	return s.copyLogs(ctx, c, w, client.LogOptions{Attempt: &attempt, Task: *task, Tail: tail}, nil)
+	return nil
 }
 
-// attemptOf is the attempt that is meant: by default the latest that began, as
-// one that waits has written nothing yet.
-func (o *logsOptions) attemptOf(w *api.Workload) (int, error) {
-	n := w.Attempt
-	switch {
-	case o.flags("attempt"):
-		n = o.attempt
-	case o.previous:
-		n = w.Attempt - 1
-	case !o.follow:
-		for n > 0 && n < len(w.Attempts) && w.Attempts[n].StartedAt == nil {
-			n--
-		}
+func (s *session) buildLogs(ctx context.Context, c *client.Client, w *api.Workload, o *logsOptions, want wish) error {
+	if o.exitStatus != "none" {
+		return usage("--exit-status makes no sense with --build", "muster wait "+w.Name+" waits for its end")
 	}
-	if n < 0 || n > w.Attempt {
-		return 0, missing(fmt.Sprintf("%s has no attempt %d; the latest is %d", w.Name, n, w.Attempt), "muster describe "+w.Name+" shows every attempt")
+	err := s.copyLogs(ctx, c, w, client.LogOptions{Part: "build", Follow: o.follow, Tail: want.tail, Since: want.since, Times: want.times})
+	if isNoLogs(err) {
+		return &failure{code: exitNotFound, problem: &api.Problem{
+			Title: "No logs", Status: 404, Code: "no_logs", Detail: w.Name + " has built no image", Hint: "muster explain build says how one is built",
+		}}
 	}
-	return n, nil
+	return err
 }
 
-// taskOf is the task that is meant; nil is all of them.
-func (s *session) taskOf(w *api.Workload, o *logsOptions, attempt int) (*int, error) {
-	var culprit *int
-	if attempt < len(w.Attempts) {
-		culprit = w.Attempts[attempt].Culprit
-	}
-	zero := 0
-	switch {
-	case o.all:
-		return nil, nil
-	case o.flags("task") || o.flags("rank"):
-		if o.task >= w.Tasks.Total {
-			return nil, missing(fmt.Sprintf("%s has no task %d; it has %s, from 0", w.Name, o.task, plural(w.Tasks.Total, "task")), "muster describe "+w.Name+" shows every task")
-		}
-		return &o.task, nil
-	case o.failed && culprit == nil:
-		return nil, missing(fmt.Sprintf("no task of attempt %d of %s has failed", attempt, w.Name), "leave out --failed")
-	case culprit != nil && (o.failed || w.Tasks.Total > 1 && w.Phase == string(lifecycle.Failed)):
-		s.say("Showing task %d, which failed first; --task N shows another", *culprit)
-		return culprit, nil
-	case w.Tasks.Total > 1 && o.follow:
-		return nil, nil
-	case w.Tasks.Total > 1:
-		s.say("Showing task 0 of %d; --task N shows another, --all-tasks all", w.Tasks.Total)
-	}
-	return &zero, nil
-}
-
-func (s *session) followLogs(ctx context.Context, c *client.Client, w *api.Workload, o *logsOptions, attempt int, task, tail *int) error {
+func (s *session) followLogs(ctx context.Context, c *client.Client, w *api.Workload, o *logsOptions, attempt int, tasks []int, want wish) error {
 	f := newFollower(s, c, w)
-	f.task, f.tail, f.history, f.phases = task, tail, false, false
-	if o.flags("attempt") || o.previous {
+	f.wish, f.history, f.phases = want, false, false
+	if len(tasks) < len(tasksOf(w, attempt)) {
+		f.tasks = tasks
+	}
+	if o.flags("attempt") && o.attempt != allOfThem || o.previous {
 		f.only = &attempt
 	}
 	f.status = ""
 	if o.exitStatus != "none" {
 		f.status = o.exitStatus
 	}
+	if len(tasks) > 1 { // what there is in the order of time, then what comes as it comes
+		m := &merge{s: s, c: c, w: w, attempt: attempt, wish: want, hold: true}
+		if err := m.print(ctx, tasks); err != nil {
+			return err
+		}
+		f.shown = m.next
+	}
 	return f.follow(ctx)
 }
 
-// allLogs prints the output of every task, one after another.
-func (s *session) allLogs(ctx context.Context, c *client.Client, w *api.Workload, attempt int, tail *int) error {
-	any := false
-	for i := range w.Tasks.Total {
-		prefix := fmt.Sprintf("[%s %d] ", roleOf(w, attempt, i), i)
-		err := s.copyLogs(ctx, c, w, client.LogOptions{Attempt: &attempt, Task: i, Tail: tail}, []byte(prefix))
-		var f *failure
-		if errors.As(err, &f) && f.problem != nil && f.problem.Code == "no_logs" {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		any = true
-	}
-	if !any {
-		return s.noLogs(w)
-	}
-	return nil
-}
-
-func roleOf(w *api.Workload, attempt, index int) string {
-	if attempt < len(w.Attempts) {
-		for _, t := range w.Attempts[attempt].Tasks {
-			if t.Index == index {
-				return t.Role
-			}
-		}
-	}
-	return "task"
-}
-
-func (s *session) copyLogs(ctx context.Context, c *client.Client, w *api.Workload, o client.LogOptions, prefix []byte) error {
+// copyLogs prints the output of one task as it is.
+func (s *session) copyLogs(ctx context.Context, c *client.Client, w *api.Workload, o client.LogOptions) error {
 	body, err := c.Logs(ctx, client.AllProjects, w.ID, o)
-	var p *api.Problem
-	if errors.As(err, &p) && p.Code == "no_logs" {
+	if isNoLogs(err) {
 		return s.noLogs(w)
 	}
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	if prefix == nil {
-		_, err = io.Copy(s.io.Out, body)
-		return err
-	}
-	r := bufio.NewReader(body)
-	for {
-		line, err := r.ReadBytes('\n')
-		if len(line) > 0 {
-			if line[len(line)-1] != '\n' {
-				line = append(line, '\n')
-			}
-			if _, err := s.io.Out.Write(append(prefix[:len(prefix):len(prefix)], line...)); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	_, err = io.Copy(s.io.Out, body)
+	return err
+}
+
+func isNoLogs(err error) bool {
+	p := problemOf(err)
+	return p != nil && p.Code == "no_logs"
 }
 
 // noLogs says why there is no output.

@@ -58,6 +58,8 @@ type ServerOptions struct {
 	Listen   []string // further addresses, host:port; the unix socket is always there
 	FakeGPUs int      // pretend to have this many GPUs; 0: look for real ones
 	LogLevel slog.Level
+	Registry string // where built images and published models go: HOST or HOST/PATH
+	Cache    int64  // how much the cache of images may hold, in bytes; 0: no limit
 }
 
 // Hooks are what the command line needs of the program around it.
@@ -133,11 +135,28 @@ it when there is none.`,
 	f.BoolVar(&s.noColor, "no-color", false, "no colours (NO_COLOR)")
 	f.StringVarP(&s.output, "output", "o", "", "format: "+strings.Join(formats, "|"))
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(
-		newRun(s), newGet(s), newDescribe(s), newLogs(s), newStop(s), newRestart(s), newDelete(s), newWait(s),
-		newWhy(s), newEvents(s), newLifecycle(s), newUtil(s), newExplain(s), newProject(s), newServer(s), newVersion(s),
-	)
+	root.AddGroup(groupsOfCommands...)
+	group := func(id string, cmds ...*cobra.Command) {
+		for _, c := range cmds {
+			c.GroupID = id
+			root.AddCommand(c)
+		}
+	}
+	group("submit", newRun(s), newStop(s), newRestart(s), newDelete(s), newScale(s), newUpdate(s))
+	group("look", newGet(s), newDescribe(s), newLogs(s), newWhy(s), newWait(s), newEvents(s), newLifecycle(s), newExplain(s))
+	group("enter", newExec(s), newAttach(s), newPortForward(s))
+	group("decide", newApprove(s), newReject(s), newPreempt(s), newMove(s))
+	group("run", newUtil(s), newUsage(s), newProject(s), newSecret(s), newServer(s), newVersion(s))
 	return root
+}
+
+// groupsOfCommands order what --help lists.
+var groupsOfCommands = []*cobra.Group{
+	{ID: "submit", Title: "Submit and end work:"},
+	{ID: "look", Title: "See what it does:"},
+	{ID: "enter", Title: "Reach into what runs:"},
+	{ID: "decide", Title: "Decide about others' work:"},
+	{ID: "run", Title: "Run the place:"},
 }
 
 // noArgs refuses words that no command takes, with a suggestion.

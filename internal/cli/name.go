@@ -21,7 +21,7 @@ type scope struct {
 }
 
 func (sc *scope) register(s *session, cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&sc.project, "project", "p", s.env("MUSTER_PROJECT"), "project (MUSTER_PROJECT)")
+	cmd.Flags().StringVarP(&sc.project, "project", "p", s.setting("MUSTER_PROJECT"), "project (MUSTER_PROJECT)")
 	_ = cmd.RegisterFlagCompletionFunc("project", s.completeProjects) // fails for unknown flags only
 }
 
@@ -181,9 +181,7 @@ func (s *session) complete(cmd *cobra.Command, ask func(context.Context, *client
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionLimit)
 	defer cancel()
-	if s.server == "" {
-		s.server = s.env("MUSTER_SERVER")
-	}
+	s.chooseServer()
 	c, err := s.connectOnly(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -149,7 +149,8 @@ type table[T any] struct {
 	columns []column[T]
 	items   []T
 	name    func(T) string
-	body    any // what -o json prints
+	body    any  // what -o json prints
+	whole   bool // nothing is cut on a terminal
 }
 
 func print[T any](s *session, f tableFlags, t table[T]) error {
@@ -179,7 +180,7 @@ func print[T any](s *session, f tableFlags, t table[T]) error {
 	if err != nil {
 		return err
 	}
-	g := grid{noHeaders: f.noHeaders}
+	g := grid{noHeaders: f.noHeaders, whole: t.whole}
 	for _, c := range cols {
 		g.titles = append(g.titles, c.title)
 	}

@@ -14,7 +14,7 @@ func newProject(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "project",
 		Aliases: []string{"projects", "queue"},
-		Short:   "Projects: list, create, stop, start",
+		Short:   "Projects: list, describe, create, set, stop, start",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -36,7 +36,7 @@ func newProject(s *session) *cobra.Command {
 			return c.StopProject(ctx, name, api.ProjectOptions{Note: note})
 		})
 	stop.Flags().StringVarP(&note, "note", "m", "", "why; shown to whoever waits")
-	cmd.AddCommand(list, stop,
+	cmd.AddCommand(list, newProjectDescribe(s), newProjectSet(s), stop,
 		s.projectVerb("create", "Make a project", "muster project create vision", func(ctx context.Context, c *client.Client, name string) (*api.Project, error) {
 			return c.CreateProject(ctx, name)
 		}),

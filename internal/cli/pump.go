@@ -5,8 +5,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,7 +27,7 @@ type pumps struct {
 	slots chan struct{}
 	wg    sync.WaitGroup
 	all   map[taskKey]*pump
-	tail  *int
+	wish  wish
 }
 
 // taskKey is a task of an attempt.
@@ -42,7 +42,7 @@ func newPumps(ctx context.Context, f *follower) *pumps {
 			p.again = true
 		}
 	}
-	return &pumps{f: f, ctx: ctx, stop: stop, slots: make(chan struct{}, pumpsAtOnce), all: old, tail: f.tail}
+	return &pumps{f: f, ctx: ctx, stop: stop, slots: make(chan struct{}, pumpsAtOnce), all: old, wish: f.wish}
 }
 
 func (ps *pumps) close() {
@@ -58,7 +58,7 @@ func (ps *pumps) update(w *api.Workload, attempt int) {
 			continue
 		}
 		for _, t := range a.Tasks {
-			if ps.f.task != nil && t.Index != *ps.f.task {
+			if ps.f.tasks != nil && !slices.Contains(ps.f.tasks, t.Index) {
 				continue
 			}
 			over := t.State == "succeeded" || t.State == "failed" || t.State == "lost"
@@ -74,9 +74,12 @@ func (ps *pumps) one(w *api.Workload, attempt int, t api.Task, over bool) {
 	at := taskKey{attempt, t.Index}
 	p := ps.all[at]
 	if p == nil {
-		p = &pump{f: ps.f, project: w.Project, id: w.ID, at: at, again: true, over: make(chan struct{}), finished: make(chan struct{})}
-		if w.Tasks.Total > 1 && ps.f.task == nil {
-			p.prefix = []byte(fmt.Sprintf("[%s %d] ", t.Role, t.Index))
+		p = &pump{f: ps.f, project: w.Project, id: w.ID, at: at, wish: ps.wish, again: true, over: make(chan struct{}), finished: make(chan struct{})}
+		if n, before := ps.f.shown[at]; before {
+			p.offset, p.begun = n, true
+		}
+		if w.Tasks.Total > 1 && len(ps.f.tasks) != 1 {
+			p.prefix = ps.f.s.prefixOf(t.Role, t.Index)
 		}
 		ps.all[at] = p
 	}
@@ -89,7 +92,7 @@ func (ps *pumps) one(w *api.Workload, attempt int, t api.Task, over bool) {
 			select {
 			case ps.slots <- struct{}{}:
 				defer func() { <-ps.slots }()
-				p.run(ps.ctx, ps.tail)
+				p.run(ps.ctx)
 			case <-ps.ctx.Done():
 			}
 		})
@@ -105,7 +108,7 @@ func (ps *pumps) drain(ctx context.Context) error {
 		}
 	}
 	ps.wg.Wait()
-	ps.tail = nil // the next attempt is shown from its beginning
+	ps.wish.tail, ps.wish.since = nil, time.Time{} // the next attempt is shown from its beginning
 	return ctx.Err()
 }
 
@@ -115,8 +118,10 @@ type pump struct {
 	project, id string
 	at          taskKey
 	prefix      []byte
-	offset      int64         // bytes shown
-	cut         bool          // it began with the last lines: offset counts from there
+	wish        wish
+	offset      int64         // where the output that has not been shown begins
+	begun       bool          // some was asked for and came
+	lost        bool          // it began with the last lines of a server that did not say where they are
 	over        chan struct{} // closed once the task is known to have ended
 	finished    chan struct{} // closed once all is shown
 	again       bool          // not running now
@@ -133,20 +138,21 @@ func closed(c chan struct{}) bool {
 
 // run shows the output until the task has ended, over lost connections and
 // restarts of the server.
-func (p *pump) run(ctx context.Context, tail *int) {
+func (p *pump) run(ctx context.Context) {
 	const shortest = 20 * time.Millisecond
 	pause := shortest
 	for ctx.Err() == nil && p.f.screen.failure() == nil {
 		// Asked before: what is written until the end is in what follows.
 		over, before := closed(p.over), p.offset
-		body, err := p.f.c.Logs(ctx, p.project, p.id, p.options(tail))
+		body, err := p.f.c.Logs(ctx, p.project, p.id, p.options())
 		if err == nil {
-			err = p.copy(body)
+			p.opened(body)
+			err = p.copy(body, over)
 			body.Close()
 		} else if refusedForGood(err) {
 			err = nil // it has not written yet, or never did
 		}
-		if err == nil && (over || p.cut && p.ends(ctx)) {
+		if err == nil && (over || p.lost && p.ends(ctx)) {
 			close(p.finished)
 			return
 		}
@@ -165,7 +171,7 @@ func (p *pump) run(ctx context.Context, tail *int) {
 	}
 }
 
-// ends reports whether a stream that began with the last lines and came to its
+// ends reports whether a stream that began at an unknown place and came to its
 // end did so because the task had ended. A server that goes away ends it, too,
 // and the place to resume at is not known: better to wait a moment.
 func (p *pump) ends(ctx context.Context) bool {
@@ -179,13 +185,13 @@ func (p *pump) ends(ctx context.Context) bool {
 }
 
 // options ask for what has not been shown.
-func (p *pump) options(tail *int) client.LogOptions {
-	o := client.LogOptions{Attempt: &p.at.attempt, Task: p.at.index, Follow: true}
+func (p *pump) options() client.LogOptions {
+	o := client.LogOptions{Attempt: &p.at.attempt, Task: p.at.index, Follow: true, Times: p.wish.times}
 	none := 0
 	switch {
-	case p.offset == 0 && !p.cut:
-		o.Tail, p.cut = tail, tail != nil
-	case p.cut: // the beginning is not known, so neither is the place
+	case !p.begun:
+		o.Tail, o.Since = p.wish.tail, p.wish.since
+	case p.lost:
 		p.f.screen.say("the connection was lost; lines may be missing here")
 		o.Tail = &none
 	default:
@@ -194,44 +200,66 @@ func (p *pump) options(tail *int) client.LogOptions {
 	return o
 }
 
+// opened notes where a stream begins.
+func (p *pump) opened(body *client.Log) {
+	first := !p.begun
+	p.begun = true
+	switch {
+	case body.Offset >= 0:
+		p.offset, p.lost = body.Offset, false
+	case first:
+		p.lost = p.wish.tail != nil || !p.wish.since.IsZero()
+	}
+}
+
 // refusedForGood reports whether the server answered that there is nothing.
 func refusedForGood(err error) bool {
 	var p *api.Problem
 	return errors.As(err, &p) && p.Status >= 400 && p.Status < 500
 }
 
-// copy shows a stream. Without a prefix bytes go through as they come, so that
-// progress bars move; with one, by whole lines.
-func (p *pump) copy(body io.Reader) error {
-	if p.prefix == nil {
-		buf := make([]byte, 32<<10)
-		for {
-			n, err := body.Read(buf)
-			if werr := p.f.screen.output(buf[:n]); werr != nil {
-				return werr
-			}
-			p.offset += int64(n)
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
+// copy shows a stream. Without anything in front of lines bytes go through as
+// they come, so that progress bars move; else by whole lines. over says that
+// the output is complete: else what does not end its line may go on, after a
+// server that goes away has ended the stream.
+func (p *pump) copy(body io.Reader, over bool) error {
+	if p.prefix != nil || p.wish.times {
+		return p.copyLines(body, over)
+	}
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := body.Read(buf)
+		if werr := p.f.screen.output(buf[:n]); werr != nil {
+			return werr
+		}
+		p.offset += int64(n)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
+}
+
+func (p *pump) copyLines(body io.Reader, over bool) error {
 	r := bufio.NewReaderSize(body, 64<<10)
+	begin := true
 	for {
 		line, err := r.ReadSlice('\n')
-		if len(line) > 0 && (err == nil || errors.Is(err, bufio.ErrBufferFull) || errors.Is(err, io.EOF)) {
-			n := int64(len(line))
+		if len(line) > 0 && (err == nil || errors.Is(err, bufio.ErrBufferFull) || errors.Is(err, io.EOF) && over) {
+			n := len(line)
+			if p.wish.times && begin { // the time is not part of the output
+				n -= min(n, api.LogTimeWidth)
+			}
 			text := append(bytes.Clone(p.prefix), line...)
-			if text[len(text)-1] != '\n' {
+			if begin = text[len(text)-1] == '\n'; !begin {
 				text = append(text, '\n')
 			}
 			if werr := p.f.screen.output(text); werr != nil {
 				return werr
 			}
-			p.offset += n
+			p.offset += int64(n)
 		}
 		switch {
 		case err == nil, errors.Is(err, bufio.ErrBufferFull):

@@ -34,10 +34,13 @@ func newRun(s *session) *cobra.Command {
 
 With -f, words after -- are arguments that the document's command gets; without
 it they are the command. Flags come before the command. The working directory
-is the present one unless the document or --workdir says otherwise.`,
+is the present one unless the document or --workdir says otherwise.
+
+With -i it attaches to the first task once that runs, and exits as that does.`,
 		Example: `  muster run -f train.yaml --follow
   muster run --gpus 1 --name try -- python3 train.py --lr 0.1
   muster run -f train.yaml --set retry.limit=3 --set parameters.lr=0.01
+  muster run -it --kind workspace bash   a shell where work runs
   muster run -f train.yaml --dry-run -o yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd.Context(), o, args) },
 	}
@@ -60,6 +63,8 @@ func (o *runOptions) check() error {
 		return usage("--detach contradicts --follow and --wait", "leave one of them out")
 	case o.dryRun && (o.follow || o.wait):
 		return usage("--dry-run submits nothing that could be waited for", "leave out --follow and --wait")
+	case o.document.stdin && (o.follow || o.wait):
+		return usage("-i attaches to the task, which contradicts --follow and --wait", "leave one of them out")
 	}
 	if err := oneOf("exit-status", o.exitStatus, "workload", "task"); err != nil {
 		return err
@@ -104,6 +109,9 @@ func (s *session) run(ctx context.Context, o *runOptions, argv []string) error {
 	switch {
 	case o.dryRun:
 		return s.planned(w)
+	case o.document.stdin && !o.detach:
+		s.submitted(w, false)
+		return s.interact(ctx, c, w)
 	case o.follow:
 		s.submitted(w, false)
 		f := newFollower(s, c, w)

@@ -13,11 +13,12 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 func newServer(s *session) *cobra.Command {
 	o := ServerOptions{}
-	level := ""
+	level, cache := "", ""
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run the server, ask about it, or stop it",
@@ -32,10 +33,17 @@ What it started goes on without it; the next server takes it over.`,
 			if err := o.LogLevel.UnmarshalText([]byte(level)); err != nil {
 				return usage(fmt.Sprintf("--log-level: %q is not a level", level), "one of debug, info, warn, error")
 			}
+			size, err := spec.ParseQuantity(cache)
+			if err != nil || size < 0 {
+				return usage(fmt.Sprintf("--image-cache: %q is not a size", cache), "like 50Gi; 0 is without a limit")
+			}
+			o.Cache = size.Units()
 			return s.serve(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
+	f.StringVar(&o.Registry, "registry", os.Getenv("MUSTER_REGISTRY"), "where built images and published models go that name no target: HOST or HOST/PATH")
+	f.StringVar(&cache, "image-cache", "50Gi", "how much the cache of container images may hold; 0: no limit")
 	f.StringArrayVar(&o.Listen, "listen", nil, "also serve on this HOST:PORT; repeat for several")
 	f.IntVar(&o.FakeGPUs, "fake-gpus", 0, "pretend to have this many GPUs")
 	f.StringVar(&level, "log-level", strings.ToLower(slog.LevelInfo.String()), "debug, info, warn or error")

@@ -28,6 +28,9 @@ type session struct {
 
 	color bool
 	conn  *client.Client
+
+	config    map[string]string // of the configuration file; nil: not read yet
+	badConfig error
 }
 
 // begin checks the global flags before any command runs.
@@ -35,9 +38,10 @@ func (s *session) begin(*cobra.Command) error {
 	if err := checkFormat(s.output); err != nil {
 		return err
 	}
-	if s.server == "" {
-		s.server = s.env("MUSTER_SERVER")
+	if s.configure(); s.badConfig != nil {
+		return s.badConfig
 	}
+	s.chooseServer()
 	force := s.on("CLICOLOR_FORCE") || s.on("MUSTER_FORCE_TTY")
 	s.color = force || s.env("NO_COLOR") == "" && s.env("TERM") != "dumb"
 	if s.noColor {
@@ -51,12 +55,23 @@ func (s *session) begin(*cobra.Command) error {
 	return nil
 }
 
+// chooseServer takes the server that the environment names, or the file; the
+// file's only where nobody has named a data directory, which means a local one.
+func (s *session) chooseServer() {
+	if s.server != "" {
+		return
+	}
+	if s.server = s.env("MUSTER_SERVER"); s.server == "" && s.dataDir == "" && s.env("MUSTER_DATA_DIR") == "" {
+		s.server = s.setting("MUSTER_SERVER")
+	}
+}
+
 // forced keeps colours where there is no terminal.
 func (s *session) forced() { s.io.colorAnyway = true }
 
 // on reports whether a variable is set to something that means yes.
 func (s *session) on(name string) bool {
-	switch strings.ToLower(s.env(name)) {
+	switch strings.ToLower(s.setting(name)) {
 	case "", "0", "false", "no", "off":
 		return false
 	default:

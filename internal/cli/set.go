@@ -19,7 +19,11 @@ type change struct {
 	flag   string // for messages
 	remove bool
 	soft   bool // only where the document says nothing
+	add    bool // to the list that is there
 }
+
+// authorsMaps are the maps whose keys are the author's, dots and all.
+var authorsMaps = []string{"env", "labels", "annotations", "master.env", "build.env", "publish.metadata", "publish.serve.env"}
 
 // parseSet reads FIELD=value. The field's type says how the value is read.
 func parseSet(text string) (change, error) {
@@ -28,7 +32,7 @@ func parseSet(text string) (change, error) {
 		return change{}, usage(fmt.Sprintf("--set %s: is not FIELD=value", text), "write --set resources.gpu.count=2; muster explain lists the fields")
 	}
 	c := change{path: path, flag: "--set"}
-	for _, m := range []string{"env", "labels", "annotations"} { // maps whose keys are the author's
+	for _, m := range authorsMaps {
 		if key, in := strings.CutPrefix(path, m+"."); in {
 			c.path, c.key, c.value = m, key, value
 			return c, nil
@@ -143,6 +147,9 @@ func (c change) apply(data []byte) ([]byte, error) {
 	case c.remove:
 		delete(at, last)
 	case c.soft && there:
+	case c.add:
+		list, _ := at[last].([]any)
+		at[last] = append(list, c.value)
 	default:
 		at[last] = c.value
 	}

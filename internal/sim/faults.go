@@ -44,7 +44,13 @@ func (w *World) trouble() {
 			return
 		}
 		l := w.links[w.chance.IntN(len(w.links))]
-		switch n := w.chance.IntN(12); {
+		switch n := w.chance.IntN(18); {
+		case n >= 16:
+			w.stepClock()
+		case n >= 15:
+			l.cutOff(w.upTo(3 * time.Minute))
+		case n >= 12:
+			l.silenceOne()
 		case n < 2:
 			w.trace.note(w.now, "starts fail on %s", l.plane.Name())
 			l.plane.FailStarts(1 + w.chance.IntN(3))
@@ -97,6 +103,17 @@ func (l *link) nodeGone() {
 	l.world.after(l.world.upTo(5*time.Minute), func() { l.world.Revive(id) })
 }
 
+// silenceOne makes a node fall silent for a while, now and then for longer than
+// the control plane waits.
+func (l *link) silenceOne() {
+	nodes, err := l.plane.Inventory(context.Background())
+	if err != nil {
+		l.world.fail("inventory: %w", err)
+		return
+	}
+	l.fallSilent(nodes[l.world.chance.IntN(len(nodes))].ID, l.world.upTo(3*nodeGrace))
+}
+
 func (l *link) cordonOne() {
 	nodes, err := l.plane.Inventory(context.Background())
 	if err != nil {
@@ -137,7 +154,12 @@ func (w *World) node(id core.NodeID, what string, change func(*link) error) {
 func (w *World) calmDown() {
 	w.trace.note(w.now, "calm")
 	w.calm = true
+	clear(w.signals.sick)
 	for _, l := range w.links {
+		for _, id := range sortedKeys(l.silent) {
+			l.speak(id)
+		}
+		l.reconnect()
 		l.plane.FailStarts(0)
 		nodes, err := l.plane.Inventory(context.Background())
 		if err != nil {

@@ -2,10 +2,15 @@ package sim
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/plane/fake"
 )
@@ -18,11 +23,14 @@ type link struct {
 	queue  []control.Action
 	told   map[core.TaskID]plane.Observation // by the watch
 	paused bool                              // a failed call is waited out
+	cut    bool                              // nothing gets through, either way
+	blamed bool                              // the present server has been told so
+	silent map[core.NodeID]*silence
 }
 
 // forget drops what a server that has ended had under way.
 func (l *link) forget() {
-	l.queue, l.told, l.paused = nil, map[core.TaskID]plane.Observation{}, false
+	l.queue, l.told, l.paused, l.blamed = nil, map[core.TaskID]plane.Observation{}, false, false
 }
 
 // inventory is the command that tells the engine which nodes there are.
@@ -31,7 +39,25 @@ func (l *link) inventory() control.Command {
 	if err != nil {
 		l.world.fail("inventory: %w", err)
 	}
+	for i := range nodes {
+		if l.silent[nodes[i].ID] != nil {
+			nodes[i].Ready, nodes[i].Message = false, "its agent does not report"
+		}
+	}
+	nodes = slices.DeleteFunc(nodes, func(n core.Node) bool { return l.silent[n.ID] != nil && l.silent[n.ID].gone })
 	return control.Inventory(l.plane.Name(), nodes)
+}
+
+// introduce tells a server that has just begun what nodes there are, as soon as
+// the plane answers.
+func (l *link) introduce() {
+	if l.cut {
+		l.world.soon(500*time.Millisecond, l.introduce)
+		return
+	}
+	if r := l.world.do(l.inventory()); r != nil && r[0].Err != nil {
+		l.world.soon(500*time.Millisecond, l.introduce)
+	}
 }
 
 // dispatch hands the engine's actions to the links.
@@ -42,8 +68,15 @@ func (w *World) dispatch() {
 	actions := w.engine.TakeActions()
 	w.watch.actions(actions)
 	for _, a := range actions {
-		if a.Kind == control.ActDeleteLogs {
+		switch a.Kind {
+		case control.ActDeleteLogs:
 			w.soon(w.upTo(time.Second), func() { w.deleteLogs(a.Workload) })
+			continue
+		case control.ActChore:
+			w.hands.begin(a.Chore)
+			continue
+		case control.ActDropChores:
+			w.hands.drop(a.Workload)
 			continue
 		}
 		found := false
@@ -75,7 +108,7 @@ func (w *World) deleteLogs(id core.WorkloadID) {
 
 // carry carries out what is queued, in order, until something fails.
 func (l *link) carry() {
-	for life := l.world.life; len(l.queue) > 0 && !l.paused && l.world.life == life; {
+	for life := l.world.life; len(l.queue) > 0 && !l.paused && !l.cut && l.world.life == life; {
 		n := 1
 		for n < len(l.queue) && l.queue[n].Kind == l.queue[0].Kind && l.queue[n].Grace == l.queue[0].Grace {
 			n++
@@ -98,10 +131,15 @@ func (l *link) call(actions []control.Action) error {
 	var tasks []plane.Assignment
 	for _, a := range actions {
 		ids = append(ids, a.Task)
-		tasks = append(tasks, a.Assignment)
+		if a.Kind == control.ActStart {
+			tasks = l.opened(a, tasks)
+		}
 	}
 	switch actions[0].Kind {
 	case control.ActStart:
+		if len(tasks) == 0 {
+			return nil
+		}
 		return l.plane.Start(ctx, tasks)
 	case control.ActForget:
 		return l.plane.Forget(ctx, ids)
@@ -112,17 +150,43 @@ func (l *link) call(actions []control.Action) error {
 	}
 }
 
+// opened adds the assignment of a start with its secrets to tasks; one whose
+// secrets are gone is reported as failed instead.
+func (l *link) opened(a control.Action, tasks []plane.Assignment) []plane.Assignment {
+	as, err := a.Open(l.world.deps.Secrets)
+	if err != nil {
+		o := plane.Observation{ID: a.Task, State: core.TaskFailed, Reason: string(lifecycle.ReasonContainerCannot), Message: err.Error(), At: l.world.clock()}
+		l.world.soon(0, func() { l.world.observe(control.Observations{Plane: l.plane.Name(), Seen: []plane.Observation{o}}) })
+		return tasks
+	}
+	if n := len(as.Argv); n > 0 && as.Argv[n-1] == control.MPIAgentArg {
+		as.Argv = []string{"fake", "run=forever"} // the agent waits for its launcher
+	}
+	return append(tasks, as)
+}
+
+// keyring gives values that are no secret.
+type keyring struct{}
+
+// Give implements control.Keyring.
+func (keyring) Give(a *plane.Assignment, s core.Secret, _ spec.SecretUse) error {
+	if string(s.Sealed) == "damaged" {
+		return errors.New("it is damaged")
+	}
+	a.Env = append(a.Env, strings.ToUpper(s.Name)+"=shown")
+	return nil
+}
+
+// Token implements control.Keyring.
+func (keyring) Token(attempt string) string { return "token of " + attempt }
+
 // news sends what the watch has not told yet. Each message may be lost, late,
 // doubled and overtaken.
 func (l *link) news() {
-	if l.world.engine == nil {
+	if l.world.engine == nil || l.cut {
 		return
 	}
-	seen, err := l.plane.Observe(context.Background())
-	if err != nil {
-		l.world.fail("observe: %w", err)
-	}
-	for _, o := range seen {
+	for _, o := range l.see() {
 		if l.told[o.ID] == o {
 			continue
 		}
@@ -146,14 +210,14 @@ func (l *link) send(o plane.Observation, most time.Duration) {
 // look asks for everything that the plane holds; as in Control it proves what is
 // absent only up to the oldest action that has not been carried out.
 func (l *link) look() {
-	began := l.world.now
+	if l.cut {
+		return
+	}
+	began := l.world.clock()
 	if len(l.queue) > 0 {
 		began = l.queue[0].At
 	}
-	seen, err := l.plane.Observe(context.Background())
-	if err != nil {
-		l.world.fail("observe: %w", err)
-	}
+	seen := l.see()
 	l.world.soon(l.world.upTo(30*time.Second), func() {
 		l.world.observe(control.Observations{Plane: l.plane.Name(), Seen: seen, Full: true, Began: began})
 	})

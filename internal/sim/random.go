@@ -32,7 +32,8 @@ func Random(seed uint64) (*World, error) {
 	}
 	w.RunUntil(w.now.Add(time.Duration(w.chance.Int64N(int64(5 * time.Minute)))).Truncate(time.Microsecond)) //nolint:errcheck // w.err
 	w.calmDown()
-	w.RunUntil(w.now.Add(10 * time.Minute)) //nolint:errcheck // w.err
+	w.RunUntil(w.now.Add(20 * time.Minute)) //nolint:errcheck // w.err
+	w.rested()
 	w.finish()
 	return w, w.err
 }
@@ -57,6 +58,7 @@ func (w *World) finish() {
 	for _, p := range []core.ProjectID{core.DefaultProject, "a", "b", "ghost"} {
 		w.do(control.CreateProject(p)) // refused where it exists
 		w.do(control.SetProject(p, false, ""))
+		w.do(control.SetRules(p, core.Rules{}))
 	}
 	for range 200 {
 		if w.err != nil || w.over() {
@@ -64,6 +66,8 @@ func (w *World) finish() {
 		}
 		w.RunUntil(w.now.Add(10 * time.Minute)) //nolint:errcheck // w.err
 		w.agree()
+		w.rested()
+		w.approveAll()
 		w.stopEndless()
 	}
 	entries, err := w.memory.Live(context.Background())
@@ -73,6 +77,45 @@ func (w *World) finish() {
 	for _, e := range entries {
 		if !e.Workload.Phase.End() {
 			w.fail("I4: workload %s has not come to an end: %+v, tasks %+v", e.Workload.Name, e.Workload.State, e.Tasks)
+		}
+	}
+}
+
+// rested checks that in calm times nothing stands still where it must not.
+func (w *World) rested() {
+	if w.err != nil {
+		return
+	}
+	for _, e := range w.live() {
+		if why := stuck(e.Workload, w.clock()); why != "" {
+			w.fail("workload %s: %s: %+v, checks %+v", e.Workload.Name, why, e.Workload.State, e.Workload.Checks)
+		}
+		for _, c := range e.Workload.Conditions {
+			if c.Type == lifecycle.Unreachable {
+				w.fail("workload %s is %s with %+v, and everything is in reach", e.Workload.Name, e.Workload.Phase, c)
+			}
+		}
+		for _, t := range e.Tasks {
+			if e.Workload.Kind == lifecycle.Inference && e.Workload.Phase == lifecycle.Running && t.State == core.TaskRunning &&
+				!t.Ready && w.clock().Sub(t.StartedAt) > time.Minute {
+				w.fail("replica %s answers, and nobody has noticed", t.ID)
+			}
+		}
+	}
+}
+
+// approveAll lets people decide what waits for them.
+func (w *World) approveAll() {
+	for _, e := range w.live() {
+		for _, c := range e.Workload.Checks {
+			if c.Type != "approval" || c.Verdict != core.CheckWaiting {
+				continue
+			}
+			user := "sim"
+			if len(c.Users) > 0 {
+				user = c.Users[0]
+			}
+			w.do(control.Decide(control.Decision{Ref: control.Ref{ID: e.Workload.ID}, Check: c.Name, Approve: true, User: user, Actor: "user:" + user}))
 		}
 	}
 }
@@ -91,6 +134,9 @@ func (w *World) over() bool {
 	}
 	steps, err := w.memory.Transitions(context.Background(), "", 0, 0)
 	if err != nil {
+		w.fail("%w", err)
+	}
+	if err := w.watch.reported(); err != nil {
 		w.fail("%w", err)
 	}
 	states := map[core.WorkloadID]lifecycle.State{}

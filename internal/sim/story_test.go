@@ -29,6 +29,15 @@ import (
 //	lose NAME                 its task 0 vanishes
 //	hang|unhang PLANE         actions wait, observations come
 //	crash, boot               the server is gone, and comes back
+//	approve|reject NAME KEY=VALUE…  check=, by=
+//	scale NAME N, update NAME KEY=VALUE…, preempt NAME, move NAME
+//	rules PROJECT time.KIND=30s idle.KIND=1m
+//	secret make|drop NAME     of user u
+//	hands ask|build|publish|follow=WORD in=5s  what comes of chores from now on
+//	silence NODE, speak NODE  it does not report, and does again
+//	cut PLANE, join PLANE     nothing gets through, and does again
+//	idle|busy NAME            its devices
+//	sick|well NAME            its replica 0 does not answer, and does again
 //	at 12s                    lets time pass until then
 //	expect NAME PHASE KEY=VALUE…
 //	history NAME PHASE…       everything that it has been
@@ -37,6 +46,8 @@ type story struct {
 	w     *World
 	nodes map[string][]core.Node
 	line  string
+	// answers are what comes of chores, by kind.
+	answers map[string]string
 }
 
 func TestStories(t *testing.T) {
@@ -117,7 +128,7 @@ func (s *story) node(name string, p map[string]string) {
 	s.must(err)
 	on := or(p["plane"], "p")
 	n := fake.Node(core.NodeID(name), cpu.Milli(), memory.Units(), gpus, or(p["type"], "fake-H100"))
-	n.Pool = on
+	n.Pool, n.Address = on, "10.0.0.1"
 	s.nodes[on] = append(s.nodes[on], n)
 }
 
@@ -132,6 +143,8 @@ func (s *story) begin() {
 	var err error
 	s.w, err = New(1, s.nodes)
 	s.must(err)
+	s.answers = map[string]string{"in": "1s"}
+	s.w.hands.script = s.chore
 }
 
 func (s *story) tell(words []string) {
@@ -161,7 +174,9 @@ func (s *story) tell(words []string) {
 	case "history":
 		s.history(name, rest)
 	default:
-		s.fault(words[0], name)
+		if !s.verb(words, ref) {
+			s.fault(words[0], name)
+		}
 	}
 }
 
@@ -224,7 +239,7 @@ func (s *story) document(name string, words []string) *spec.Document {
 		case "gpus":
 			lines = append(lines, "resources: {cpu: 1, gpu: "+v+"}")
 		case "needs": // needs={cpu:2,gpu:{count:1,type:h100}}
-			lines = append(lines, "resources: "+strings.NewReplacer(":", ": ", ",", ", ").Replace(v))
+			lines = append(lines, "resources: "+flow(v))
 		case "array":
 			n, at, _ := strings.Cut(v, "/")
 			lines = append(lines, "array: {completions: "+n+", parallelism: "+or(at, "0")+"}")
@@ -234,6 +249,12 @@ func (s *story) document(name string, words []string) *spec.Document {
 			lines = append(lines, "retry: {system: "+v+"}")
 		case "kind", "workers", "priority", "project", "maxDuration", "ttlAfterEnd", "gracePeriod":
 			lines = append(lines, k+": "+v)
+		case "restart", "preemptible", "terminateAfterPreemption", "framework", "cleanPolicy", "replicas", "idleLimit":
+			lines = append(lines, k+": "+v)
+		case "checks", "build", "publish", "update", "ports", "autoscale", "master", "secrets": // {a:[b,c]} as in needs
+			lines = append(lines, k+": "+flow(v))
+		case "retrying":
+			lines = append(lines, "retry: "+flow(v))
 		case "refused":
 		default:
 			argv = append(argv, strconv.Quote(word))
@@ -243,6 +264,11 @@ func (s *story) document(name string, words []string) *spec.Document {
 	d, err := spec.Load([]byte(strings.Join(lines, "\n")))
 	s.must(err)
 	return d
+}
+
+// flow makes YAML of a text without blanks.
+func flow(s string) string {
+	return strings.NewReplacer("://", "://", ":", ": ", ",", ", ").Replace(s)
 }
 
 func (s *story) workload(name string) *core.Workload {
@@ -307,6 +333,10 @@ func (s *story) fact(w *core.Workload, key string) string {
 		return strconv.Itoa(len(tasks))
 	case "degraded":
 		return strconv.FormatBool(len(w.Conditions) > 0)
+	case "conditions", "ready", "replicas", "edition", "check", "service":
+		return service(w, tasks, key)
+	case "runai-job", "runai-workload", "jobq", "mcli", "modelarts":
+		return s.word(w, tasks, lifecycle.Dialect(key))
 	case "node", "state", "waiting", "restarts":
 		if len(tasks) == 0 {
 			return "none"

@@ -9,7 +9,6 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // users submit, stop, restart and delete at random.
@@ -60,12 +59,11 @@ var projects = []core.ProjectID{core.DefaultProject, core.DefaultProject, "a", "
 
 func (w *World) someAct() act {
 	u := &w.users
-	if n := w.chance.IntN(100); n < 60 || len(u.names) == 0 {
+	if n := w.chance.IntN(100); n < 50 || len(u.names) == 0 {
 		return w.submission()
 	}
 	ref := u.names[w.chance.IntN(len(u.names))]
-	project := projects[w.chance.IntN(len(projects)-1)]
-	switch n := w.chance.IntN(20); {
+	switch n := w.chance.IntN(44); {
 	case n < 8:
 		r := control.StopRequest{Ref: ref, Actor: "user:sim"}
 		if w.chance.IntN(3) == 0 {
@@ -77,13 +75,115 @@ func (w *World) someAct() act {
 		return act{what: "restart " + ref.Name, command: control.Restart(ref, "user:sim")}
 	case n < 14:
 		return act{what: "delete " + ref.Name, command: control.Delete(ref, "user:sim")}
-	case n < 16:
-		return act{what: "create " + string(project), command: control.CreateProject(project)}
-	case n < 18:
-		return act{what: "stop project " + string(project), command: control.SetProject(project, true, "sim")}
+	case n < 19:
+		return w.projectAct()
+	case n < 22:
+		return w.secretAct()
 	default:
-		return act{what: "start project " + string(project), command: control.SetProject(project, false, "")}
+		return w.verb(ref)
 	}
+}
+
+// aimed is some live workload that fits, mostly; else any name.
+func (w *World) aimed(otherwise control.Ref, fits func(*core.Workload) bool) control.Ref {
+	if w.one(5) {
+		return otherwise
+	}
+	var all []control.Ref
+	for _, e := range w.live() {
+		if fits(e.Workload) {
+			all = append(all, control.Ref{Project: e.Workload.Project, Name: e.Workload.Name})
+		}
+	}
+	if len(all) == 0 {
+		return otherwise
+	}
+	return all[w.chance.IntN(len(all))]
+}
+
+func reviewed(w *core.Workload) bool {
+	return w.Phase == lifecycle.Reviewing || w.Phase == lifecycle.Reserved && len(w.Checks) > 0
+}
+
+func serving(w *core.Workload) bool { return w.Kind == lifecycle.Inference }
+
+func evictable(w *core.Workload) bool { return w.Phase.Held() && w.Phase != lifecycle.Terminating }
+
+// verb is what users ask of what is under way.
+func (w *World) verb(ref control.Ref) act {
+	switch n := w.chance.IntN(22); {
+	case n < 6:
+		ref = w.aimed(ref, reviewed)
+		d := control.Decision{Ref: ref, Approve: w.chance.IntN(4) > 0, User: []string{"alice", "bob", "sim"}[w.chance.IntN(3)]}
+		if w.chance.IntN(3) > 0 {
+			d.Check = fmt.Sprint("c", w.chance.IntN(3))
+		}
+		d.Actor = "user:" + d.User
+		return act{what: fmt.Sprintf("%s decides %s of %s: %v", d.User, d.Check, ref.Name, d.Approve), command: control.Decide(d)}
+	case n < 12:
+		ref = w.aimed(ref, serving)
+		r := control.ScaleRequest{Ref: ref, Replicas: w.chance.IntN(6), Actor: "user:sim", Auto: w.chance.IntN(3) == 0}
+		return act{what: fmt.Sprintf("scale %s to %d", ref.Name, r.Replicas), command: control.Scale(r)}
+	case n < 17:
+		ref = w.aimed(ref, serving)
+		doc := w.documentOf(lifecycle.Inference, ref.Name)
+		return act{what: "update " + ref.Name, command: control.Update(control.UpdateRequest{Ref: ref, Doc: doc, Actor: "user:sim"})}
+	case n < 20:
+		ref = w.aimed(ref, evictable)
+		return act{what: "preempt " + ref.Name, command: control.Preempt(control.PreemptRequest{Ref: ref, Actor: "user:sim"})}
+	default:
+		ref = w.aimed(ref, evictable)
+		return act{what: "move " + ref.Name, command: control.Preempt(control.PreemptRequest{Ref: ref, Actor: "user:sim", Move: true})}
+	}
+}
+
+// projectAct changes a project.
+func (w *World) projectAct() act {
+	project := projects[w.chance.IntN(len(projects)-1)]
+	switch n := w.chance.IntN(8); {
+	case n < 2:
+		return act{what: "create " + string(project), command: control.CreateProject(project)}
+	case n < 4:
+		return act{what: "stop project " + string(project), command: control.SetProject(project, true, "sim")}
+	case n < 6:
+		return act{what: "start project " + string(project), command: control.SetProject(project, false, "")}
+	default:
+		r := w.someRules()
+		return act{what: fmt.Sprintf("rules of %s: %+v", project, r), command: control.SetRules(project, r)}
+	}
+}
+
+// someRules is what a project may demand.
+func (w *World) someRules() core.Rules {
+	var r core.Rules
+	kinds := []lifecycle.Kind{lifecycle.Training, lifecycle.Distributed, lifecycle.Workspace, lifecycle.Inference}
+	if w.chance.IntN(2) == 0 {
+		r.TimeLimit = map[lifecycle.Kind]time.Duration{kinds[w.chance.IntN(4)]: time.Duration(10+w.chance.IntN(300)) * time.Second}
+	}
+	if w.chance.IntN(3) == 0 {
+		r.IdleLimit = map[lifecycle.Kind]time.Duration{kinds[w.chance.IntN(4)]: time.Duration(10+w.chance.IntN(120)) * time.Second}
+	}
+	if w.chance.IntN(6) == 0 {
+		r.Budget, r.Period = 1000, time.Hour
+	}
+	if w.chance.IntN(5) == 0 {
+		r.Checks = w.someChecks()
+	}
+	return r
+}
+
+// secretAct makes or drops a secret; some are damaged.
+func (w *World) secretAct() act {
+	name := fmt.Sprint("s", w.chance.IntN(3))
+	if w.chance.IntN(3) == 0 {
+		return act{what: "drop secret " + name, command: control.DeleteSecret(core.SecretID{User: "sim", Name: name})}
+	}
+	sealed := "sound"
+	if w.chance.IntN(8) == 0 {
+		sealed = "damaged"
+	}
+	s := core.Secret{User: "sim", Name: name, Type: "env", Everywhere: w.chance.IntN(10) == 0, Sealed: []byte(sealed)}
+	return act{what: "make secret " + name, command: control.CreateSecret(s)}
 }
 
 func (w *World) submission() act {
@@ -126,82 +226,4 @@ func (w *World) answered(a act, r control.Result) {
 		w.fail("%s: the key made %s first and then %s", a.what, was, id)
 	}
 	w.users.made[a.key] = id
-}
-
-// document is some workload.
-func (w *World) document(name string) *spec.Document {
-	r := w.chance
-	some := func(n int) bool { return r.IntN(n) == 0 }
-	seconds := func(most int) spec.Duration { return spec.Duration(time.Duration(1+r.IntN(most)) * time.Second) }
-	d := &spec.Document{
-		Kind: lifecycle.Training, Name: name, Project: string(projects[r.IntN(len(projects))]),
-		Priority: []spec.Priority{spec.Low, spec.Medium, spec.Medium, spec.High}[r.IntN(4)],
-		Resources: spec.Resources{
-			CPU: spec.Quantity(500 * (1 + r.IntN(6))), Memory: spec.Quantity(r.IntN(3)) * 1000 << 30,
-			GPU: spec.GPU{Count: max(0, r.IntN(6)-1)},
-		},
-		Retry: spec.Retry{Limit: r.IntN(3)},
-	}
-	if d.Resources.GPU.Count > 0 && some(6) {
-		d.Resources.GPU.Type = []string{"H100", "a100"}[r.IntN(2)]
-	}
-	switch r.IntN(6) {
-	case 0:
-		d.Kind, d.Workers = lifecycle.Distributed, 1+r.IntN(4)
-	case 1:
-		d.Kind = lifecycle.Workspace
-	case 2:
-		d.Array = &spec.Array{Completions: 1 + r.IntN(10)}
-		d.Array.Parallelism = r.IntN(d.Array.Completions + 1)
-	}
-	if some(5) {
-		d.MaxDuration = seconds(60)
-	}
-	if some(4) {
-		d.TTLAfterEnd = seconds(90)
-	}
-	if some(3) {
-		d.GracePeriod = seconds(40)
-	}
-	if some(4) {
-		n := r.IntN(3)
-		d.Retry.System = &n
-	}
-	d.Command.Argv = w.script(d)
-	d.Defaults()
-	if errs := spec.Validate(d); len(errs) > 0 {
-		w.fail("a made-up document is not valid: %w", errs)
-	}
-	return d
-}
-
-// script is what the tasks of a document do.
-func (w *World) script(d *spec.Document) []string {
-	r := w.chance
-	some := func(n int) bool { return r.IntN(n) == 0 }
-	argv := []string{"fake", fmt.Sprintf("start=%dms", max(0, r.IntN(7500)-2500)), fmt.Sprintf("run=%dms", 1+r.IntN(90000))}
-	switch r.IntN(4) {
-	case 0:
-		argv = append(argv, fmt.Sprintf("exit=%d,%d,0", r.IntN(3), r.IntN(3)))
-	case 1:
-		argv = append(argv, fmt.Sprintf("exit@%d=1,0", r.IntN(d.Size())))
-	}
-	if some(8) {
-		argv = append(argv, "ignore-term")
-	} else if some(4) {
-		argv = append(argv, fmt.Sprintf("stop=%dms", r.IntN(8000)))
-	}
-	switch r.IntN(40) {
-	case 0:
-		argv = append(argv, "never-ready")
-	case 1:
-		argv = append(argv, "fail=FailedImagePull", "waiting=ImagePullBackOff")
-	case 2:
-		argv = append(argv, fmt.Sprintf("fail@%d=ContainerCannotRun", r.IntN(d.Size())))
-	case 3:
-		argv = append(argv, "run=forever")
-	case 4:
-		argv = append(argv, "rnu=1s") // told as ContainerCannotRun
-	}
-	return argv
 }

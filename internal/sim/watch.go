@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"time"
+	"slices"
 
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/core/schedule"
 )
 
 // watch keeps its own account of what the engine publishes and asks planes
@@ -23,16 +21,15 @@ type watch struct {
 	news   int            // changes published since the last check
 	total  int            // and ever
 	lost   map[core.WorkloadID]bool
-}
-
-// hold is the time for which one task has its devices.
-type hold struct {
-	from, to time.Time // to: zero while it lasts
-	devices  []core.Share
+	before map[core.TaskID]core.Task // as last published
+	words  words
 }
 
 func newWatch(w *World) watch {
-	return watch{w: w, states: map[core.WorkloadID]lifecycle.State{}, holds: map[core.TaskID]*hold{}, use: map[string]int{}, lost: map[core.WorkloadID]bool{}}
+	return watch{
+		w: w, states: map[core.WorkloadID]lifecycle.State{}, holds: map[core.TaskID]*hold{}, use: map[string]int{}, lost: map[core.WorkloadID]bool{},
+		before: map[core.TaskID]core.Task{}, words: newWords(),
+	}
 }
 
 // published is called by the engine with what it shows the world.
@@ -43,10 +40,13 @@ func (o *watch) published(changes []control.Change) {
 		for _, t := range c.Transitions {
 			o.w.trace.note(o.w.now, "%s/%d %s: %s to %s %s %s", c.Workload.Name, t.Attempt, t.Event, t.From, t.To, t.Target, t.Reason)
 		}
-		for _, check := range []func(control.Change) error{o.durable, o.replay, o.gangWhole, o.account} {
+		for _, check := range []func(control.Change) error{o.durable, o.replay, o.gangWhole, o.ports, o.replicas, o.conditions, o.preempted, o.account, o.heard} {
 			if err := check(c); err != nil {
 				o.w.fail("workload %s: %w", c.Workload.Name, err)
 			}
+		}
+		for _, t := range c.Tasks {
+			o.before[t.ID] = *t
 		}
 	}
 	for device, milli := range o.use { // now that the whole commit has been taken into account
@@ -118,69 +118,9 @@ func (o *watch) gangWhole(c control.Change) error {
 	return nil
 }
 
-// account (I1, I6) keeps the timeline of every device, and compares with what
-// the workload is charged.
-func (o *watch) account(c control.Change) error {
-	w := c.Workload
-	all, err := o.w.memory.Tasks(context.Background(), w.ID, -1)
-	if err != nil {
-		return err
-	}
-	for i := range all {
-		t := &all[i]
-		h := o.holds[t.ID]
-		if h == nil {
-			h = &hold{from: o.w.now, devices: t.Devices}
-			if !t.PlacedAt.Equal(o.w.now) {
-				return fmt.Errorf("I6: task %s says that it was placed at %v, at %v", t.ID, t.PlacedAt, o.w.now)
-			}
-			o.holds[t.ID] = h
-			o.take(h, 1)
-		}
-		switch present := t.ID.Attempt == w.Attempt && w.Phase.Held(); {
-		case !h.to.IsZero():
-		case w.Spec.Array != nil && t.State.Ended():
-			if t.EndedAt.Before(h.from) || t.EndedAt.After(o.w.now) {
-				return fmt.Errorf("I6: task %s ended at %v, outside %v to %v", t.ID, t.EndedAt, h.from, o.w.now)
-			}
-			h.to = t.EndedAt
-			o.take(h, -1)
-		case !present:
-			h.to = o.w.now
-			o.take(h, -1)
-		}
-	}
-	return o.charged(w, all)
-}
-
-func (o *watch) take(h *hold, sign int) {
-	for _, s := range h.devices {
-		o.use[s.Device] += sign * s.Milli
-	}
-}
-
-// charged (I6): the GPU time of a workload is what its devices' timelines say.
-func (o *watch) charged(w *core.Workload, tasks []core.Task) error {
-	var want float64
-	for i := range tasks {
-		h := o.holds[tasks[i].ID]
-		to := h.to
-		if to.IsZero() {
-			to = o.w.now
-		}
-		for _, s := range h.devices {
-			want += to.Sub(h.from).Seconds() * float64(s.Milli) / 1000
-		}
-	}
-	if have := control.GPUSeconds(w, tasks, o.w.now); math.Abs(have-want) > 0.001*float64(len(tasks)+1) {
-		return fmt.Errorf("I6: it is charged %.6f GPU seconds in %s, its devices were held for %.6f", have, w.Phase, want)
-	}
-	return nil
-}
-
 // check looks at the whole world after something was published.
 func (o *watch) check() {
-	if o.news == 0 || o.w.err != nil {
+	if o.w.err != nil {
 		return
 	}
 	o.news = 0
@@ -192,123 +132,6 @@ func (o *watch) check() {
 			o.w.fail("%w", err)
 		}
 	}
-}
-
-// capacity (I1): no node gives more than it has, by what is stored.
-func (o *watch) capacity() error {
-	type sum struct{ cpu, memory int64 }
-	used, milli := map[core.NodeID]sum{}, map[string]int{}
-	entries, err := o.w.memory.Live(context.Background())
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !e.Workload.Phase.Held() {
-			continue
-		}
-		r := e.Workload.Spec.Resources
-		for _, t := range e.Tasks {
-			if e.Workload.Spec.Array != nil && t.State.Ended() {
-				continue
-			}
-			u := used[t.Node]
-			used[t.Node] = sum{u.cpu + r.CPU.Milli(), u.memory + r.Memory.Units()}
-			for _, s := range t.Devices {
-				milli[s.Device] += s.Milli
-			}
-		}
-	}
-	for _, l := range o.w.links {
-		nodes, err := l.plane.Inventory(context.Background())
-		if err != nil {
-			return err
-		}
-		for _, n := range nodes {
-			if u := used[n.ID]; u.cpu > n.CPU || u.memory > n.Memory {
-				return fmt.Errorf("I1: node %s gives %d/%d mCPU and %d/%d bytes", n.ID, u.cpu, n.CPU, u.memory, n.Memory)
-			}
-			for _, d := range n.Devices {
-				if milli[d.ID] > 1000 {
-					return fmt.Errorf("I1: device %s gives %d/1000", d.ID, milli[d.ID])
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// physical (I1): no two living tasks of a plane have one device. A task that a
-// fault made vanish may have run twice; its workload does not count.
-func (o *watch) physical() error {
-	for _, l := range o.w.links {
-		seen, err := l.plane.Observe(context.Background())
-		if err != nil {
-			return err
-		}
-		by := map[string]core.TaskID{}
-		for _, ob := range seen {
-			a, ok := l.plane.Assigned(ob.ID)
-			if !ok || ob.State.Ended() || o.lost[ob.ID.Workload] {
-				continue
-			}
-			for _, s := range a.Devices {
-				if other, taken := by[s.Device]; taken {
-					return fmt.Errorf("I1: tasks %s and %s both run on device %s", other, ob.ID, s.Device)
-				}
-				by[s.Device] = ob.ID
-			}
-		}
-	}
-	return nil
-}
-
-// explained (I8): whoever waits is told why.
-func (o *watch) explained() error {
-	if o.w.disk.failed {
-		return nil // the plan was taken back with the commit
-	}
-	entries, err := o.w.memory.Live(context.Background())
-	if err != nil {
-		return err
-	}
-	projects, err := o.w.memory.Projects(context.Background())
-	if err != nil {
-		return err
-	}
-	open := map[core.ProjectID]bool{core.DefaultProject: true}
-	for _, p := range projects {
-		open[p.ID] = !p.Stopped
-	}
-	var waiting []core.WorkloadID
-	for _, e := range entries {
-		if p := e.Workload.Phase; open[e.Workload.Project] == (p == lifecycle.Inadmissible) && (p == lifecycle.Inadmissible || p == lifecycle.Queued) {
-			return fmt.Errorf("workload %s is %s; that its project is open is %v", e.Workload.Name, p, open[e.Workload.Project])
-		}
-		switch e.Workload.Phase {
-		case lifecycle.Queued, lifecycle.Inadmissible, lifecycle.Backoff:
-			waiting = append(waiting, e.Workload.ID)
-		}
-	}
-	if len(waiting) == 0 {
-		return nil
-	}
-	r := o.w.engine.Do(context.Background(), o.w.now, []control.Command{control.Explain(waiting)})[0]
-	if r.Err != nil {
-		return fmt.Errorf("I8: %w", r.Err)
-	}
-	all := r.Value.(map[core.WorkloadID]control.Pending)
-	for _, id := range waiting {
-		p, ok := all[id]
-		if !ok || len(p.Reasons) == 0 {
-			return fmt.Errorf("I8: workload %s waits and nobody says why", id)
-		}
-		for _, why := range p.Reasons {
-			if why.Token == schedule.NotYetEvaluated || why.String() == "" {
-				return fmt.Errorf("I8: workload %s waits because of %+v", id, why)
-			}
-		}
-	}
-	return nil
 }
 
 // actions (I3): planes are asked only for what is stored.
@@ -331,12 +154,15 @@ func (o *watch) action(a control.Action) error {
 	if a.Kind != control.ActStart {
 		return nil // harmless at any time: it ends or forgets what nobody claims
 	}
+	if slices.Contains(a.Assignment.Env, "MASTER_ADDR=127.0.0.1") {
+		return errors.New("its master is said to be on every node; all nodes have addresses")
+	}
 	tasks, err := o.w.memory.Tasks(ctx, a.Task.Workload, a.Task.Attempt)
 	if err != nil {
 		return err
 	}
 	for _, t := range tasks {
-		if t.ID == a.Task && t.Node == a.Assignment.Node && t.PlacedAt.Compare(o.w.now) <= 0 {
+		if t.ID == a.Task && t.Node == a.Assignment.Node && a.Assignment.ID == t.ID {
 			return nil
 		}
 	}

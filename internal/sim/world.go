@@ -27,8 +27,11 @@ const stepsMax = 500_000
 
 // World is one simulated installation. Not safe for concurrent use.
 type World struct {
-	now    time.Time
+	now    time.Time // by the clocks of planes and users
 	chance *rand.Rand
+	// skew is by how much the server's clock is off; clock is that clock.
+	skew  time.Duration
+	clock func() time.Time
 	// calm: nothing fails, and what is sent arrives at once.
 	calm bool
 
@@ -37,32 +40,37 @@ type World struct {
 	engine *control.Engine
 	// life counts the engines; what one had under way ends with it.
 	life   int
+	up     bool // the present one has asked again for what one before had under way
 	links  []*link
 	events events
 	deps   control.Deps
 
-	steps int
-	watch watch
-	users users
-	trace trace
-	err   error // the first thing that was not as it must be
+	steps   int
+	watch   watch
+	users   users
+	hands   hands
+	signals signals
+	trace   trace
+	err     error // the first thing that was not as it must be
 }
 
 // New returns a world with these planes, without faults.
 func New(seed uint64, planes map[string][]core.Node) (*World, error) {
 	w := &World{now: Epoch, chance: rand.New(rand.NewPCG(seed, 1)), calm: true, memory: memstore.New()}
 	w.disk = &disk{Store: w.memory}
-	w.watch = newWatch(w)
+	w.watch, w.hands = newWatch(w), hands{w: w}
+	w.signals = signals{sick: map[core.TaskID]time.Time{}, idle: map[core.WorkloadID]time.Time{}, well: map[core.TaskID]bool{}}
 	names := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), byte(seed >> 24), 1})
 	ports := rand.New(rand.NewPCG(seed, 2))
 	w.deps = control.Deps{
 		Store: w.disk, Holder: "sim", Log: slog.New(&errorLog{w}),
 		NewID: control.NewID(names), NewName: control.NewName(names),
-		Port:    func() int { return 20000 + ports.IntN(10000) },
+		Port:    func() int { return 20000 + ports.IntN(50) }, // so few that some are proposed twice
 		Elapsed: func() time.Duration { return 0 },
+		Images:  true, Builds: true, Secrets: keyring{}, Self: func() []string { return []string{"muster"} }, NodeGrace: nodeGrace,
 	}
 	for _, name := range sortedKeys(planes) {
-		l := &link{world: w, plane: fake.New(name, func() time.Time { return w.now }, planes[name])}
+		l := &link{world: w, silent: map[core.NodeID]*silence{}, plane: fake.New(name, func() time.Time { return w.now }, planes[name])}
 		l.forget()
 		w.links = append(w.links, l)
 	}
@@ -78,9 +86,15 @@ func (w *World) fail(format string, args ...any) {
 	}
 }
 
+// nodeGrace is for how long a node may be silent.
+const nodeGrace = 2 * time.Minute
+
 // open starts a server on what the store holds, as Control does.
 func (w *World) open() {
 	w.life++
+	w.clock = control.Steady(func() time.Time { return w.now.Add(w.skew) })
+	w.hands.forget()
+	w.up = false
 	engine, err := control.Open(context.Background(), w.deps, w.watch.published)
 	if err != nil {
 		w.fail("open: %w", err)
@@ -91,6 +105,10 @@ func (w *World) open() {
 	var inventories []control.Command
 	for _, l := range w.links {
 		l.forget()
+		if l.cut || w.happens(0.2) { // the plane does not answer yet
+			w.soon(w.upTo(20*time.Second), l.introduce)
+			continue
+		}
 		inventories = append(inventories, l.inventory())
 	}
 	if w.do(inventories...); w.life != life {
@@ -98,10 +116,14 @@ func (w *World) open() {
 	}
 	w.engine.Resume()
 	w.dispatch()
+	w.up = true
+	w.asked()
 	for _, l := range w.links {
 		l.look()
 		l.lookNowAndThen()
 	}
+	w.probe()
+	w.sample()
 }
 
 // crash ends the server at this line and starts it again a while later.
@@ -122,9 +144,10 @@ func (w *World) do(commands ...control.Command) []control.Result {
 	if w.engine == nil || w.err != nil {
 		return nil
 	}
-	results := w.engine.Do(context.Background(), w.now, commands)
+	now := w.clock()
+	results := w.engine.Do(context.Background(), now, commands)
 	w.watch.check()
-	if w.disk.failed && due(w.engine.NextWake(), w.now) {
+	if w.disk.failed && due(w.engine.NextWake(), now) {
 		w.fail("a commit failed and the engine wants to try again at once, and again")
 	}
 	if w.happens(0.003) {
@@ -132,6 +155,7 @@ func (w *World) do(commands ...control.Command) []control.Result {
 		return nil
 	}
 	w.dispatch()
+	w.asked()
 	return results
 }
 
@@ -151,7 +175,7 @@ func (w *World) Step() bool {
 	switch {
 	case len(w.events) > 0 && !w.events[0].at.After(w.now):
 		w.events.pop().run()
-	case w.engine != nil && due(w.engine.NextWake(), w.now):
+	case w.engine != nil && due(w.engine.NextWake(), w.clock()):
 		w.do()
 	}
 	for _, l := range w.links {
@@ -173,12 +197,25 @@ func (w *World) next() (first time.Time, ok bool) {
 		sooner(w.events[0].at)
 	}
 	if w.engine != nil {
-		sooner(w.engine.NextWake())
+		sooner(w.wakes())
 	}
 	for _, l := range w.links {
 		sooner(l.plane.Next())
 	}
 	return first, ok
+}
+
+// wakes is when the server's clock will have come to the engine's next timer.
+func (w *World) wakes() time.Time {
+	at := w.engine.NextWake()
+	switch {
+	case at.IsZero():
+		return at
+	case due(at, w.clock()):
+		return w.now
+	default:
+		return at.Add(-w.skew)
+	}
 }
 
 // RunUntil steps until that instant, which it then is.

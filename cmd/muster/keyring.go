@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/oci"
+	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/secret"
+	"github.com/musterhq/muster/internal/store"
+)
+
+// keyring opens secrets for tasks, seals those that users send, and finds what
+// opens a registry.
+type keyring struct {
+	box   *secret.Box
+	store store.Store
+}
+
+// Give implements control.Keyring.
+func (k *keyring) Give(a *plane.Assignment, s core.Secret, use spec.SecretUse) error {
+	values, err := k.box.Unseal(s)
+	if err != nil {
+		return err
+	}
+	g, err := secret.Give(s, values, use)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Env)) {
+		a.Env = append(a.Env, name+"="+g.Env[name])
+	}
+	a.Files = append(a.Files, g.Files...)
+	if g.Credential != nil {
+		a.Credentials = append(a.Credentials, *g.Credential)
+	}
+	a.Prelude = append(a.Prelude, g.Prelude...)
+	return nil
+}
+
+// Token implements control.Keyring.
+func (k *keyring) Token(attempt string) string { return k.box.Token(attempt) }
+
+// Seal implements server.Sealer.
+func (k *keyring) Seal(user, name, typ string, fields map[string]string, values map[string][]byte) (core.Secret, error) {
+	s, err := secret.Make(k.box, user, name, typ, fields, values, time.Now())
+	if err != nil { // it tells no value
+		return s, &api.Problem{Title: http.StatusText(http.StatusUnprocessableEntity), Status: http.StatusUnprocessableEntity, Code: "invalid", Detail: err.Error(), Hint: "muster secret create --help shows what each type takes"}
+	}
+	return s, nil
+}
+
+// credentials is what opens registries for a user: the one secret that is
+// named, else every docker secret of the user's; and what the server's own
+// docker login has left.
+func (k *keyring) credentials(ctx context.Context, user, name string) ([]oci.Credential, error) {
+	all, err := k.store.Secrets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var creds []oci.Credential
+	for _, s := range all {
+		if s.User != user || s.Type != "docker" || name != "" && s.Name != name {
+			continue
+		}
+		var a plane.Assignment
+		if err := k.Give(&a, s, spec.SecretUse{Name: s.Name}); err != nil {
+			return nil, err
+		}
+		for _, c := range a.Credentials {
+			creds = append(creds, oci.Credential{Server: c.Server, User: c.User, Password: c.Password})
+		}
+	}
+	own, err := dockerLogin()
+	return append(creds, own...), err
+}
+
+// dockerLogin is what docker login has written for the server's own user.
+func dockerLogin() ([]oci.Credential, error) {
+	dir := os.Getenv("DOCKER_CONFIG")
+	if dir == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, nil // no home, no login
+		}
+		dir = filepath.Join(home, ".docker")
+	}
+	creds, err := oci.DockerConfig(filepath.Join(dir, "config.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return creds, err
+}
+
+// program returns how tasks start this program. What runs may be gone from the
+// disk, as after go run, so a link or copy of it is kept in the data directory.
+func program(dir string) func() []string {
+	return sync.OnceValue(func() []string {
+		path := filepath.Join(dir, "muster")
+		if err := keepProgram(path); err != nil {
+			return []string{"muster"} // in PATH, perhaps
+		}
+		return []string{path}
+	})
+}
+
+func keepProgram(path string) error {
+	data, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "muster-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(0o755), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestConfigurationFile: it says what the environment does not.
+func TestConfigurationFile(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		file, env string
+		args      []string
+		want      string
+	}{
+		"no file":        {"", "", nil, "Running(Degraded)"},
+		"file":           {"dialect: mcli\n", "", nil, "RUNNING"},
+		"environment":    {"dialect: mcli\n", "modelarts", nil, "8 JOBSTAT_RUNNING"},
+		"flag":           {"dialect: mcli\n", "", []string{"--dialect", "native"}, "Running(Degraded)"},
+		"other settings": {"noAutostart: true\nproject: vision\n", "", nil, "Running(Degraded)"},
+		"an empty one":   {"# nothing\n", "", nil, "Running(Degraded)"},
+	} {
+		w := newWorld(t, sampleAPI())
+		home := t.TempDir()
+		w.env["HOME"] = home
+		if c.env != "" {
+			w.env["MUSTER_DIALECT"] = c.env
+		}
+		if c.file != "" {
+			if err := os.MkdirAll(filepath.Join(home, ".config", "muster"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(home, ".config", "muster", "config.yaml"), []byte(c.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.run(append([]string{"get", "llama-sft", "--columns", "status", "--no-headers"}, c.args...)...)
+		if got := w.out.String(); got != c.want+"\n" {
+			t.Errorf("%s: %q, want %q: %s", name, got, c.want, w.err.String())
+		}
+	}
+}
+
+func TestWrongConfigurationFiles(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	for text, says := range map[string]string{
+		"dialct: mcli\n":     `there is no setting "dialct"`,
+		"dialect: [mcli]\n":  "dialect is not a text",
+		"dialect: \"mcli\n":  "is not YAML",
+		"dialect: klingon\n": `--dialect: "klingon" is not known`,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w := newWorld(t, sampleAPI())
+		w.env["MUSTER_CONFIG"] = path
+		if code := w.run("get"); code != exitUsage || !strings.Contains(w.err.String(), says) {
+			t.Errorf("%q: exit code %d: %s; want %q", text, code, w.err.String(), says)
+		}
+	}
+	w := newWorld(t, sampleAPI())
+	w.env["MUSTER_CONFIG"] = path + ".not"
+	if code := w.run("get"); code != exitUsage {
+		t.Errorf("a file that was named and is not there: exit code %d", code)
+	}
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+)
+
+func newApprove(s *session) *cobra.Command {
+	return s.decision("approve", "approved", "Approve an admission check of workloads", (*client.Client).Approve)
+}
+
+func newReject(s *session) *cobra.Command {
+	return s.decision("reject", "rejected", "Reject an admission check of workloads, which ends them", (*client.Client).Reject)
+}
+
+type decider func(*client.Client, context.Context, string, string, api.DecisionOptions) (*api.Workload, error)
+
+func (s *session) decision(name, done, short string, decide decider) *cobra.Command {
+	o := &actOptions{}
+	check := ""
+	cmd := &cobra.Command{
+		Use: name + " WORKLOAD…", Short: short,
+		Long: short + ".\n\nmuster describe shows the checks of a workload, and who may decide.",
+		Example: "  muster " + name + " train-moons\n  muster " + name +
+			" train-moons --check legal --message 'ticket 4711'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			names, err := someNames(cmd, args)
+			if err != nil {
+				return err
+			}
+			return s.each(cmd.Context(), o, names, verb{name: name, done: done, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+				return decide(c, ctx, w.Project, w.ID, api.DecisionOptions{Check: check, Message: o.message})
+			}})
+		},
+	}
+	o.registerPlain(s, cmd)
+	cmd.Flags().StringVar(&check, "check", "", "which check; needed where several wait for a person")
+	cmd.Flags().StringVarP(&o.message, "message", "m", "", "why; kept with the check")
+	return cmd
+}
+
+// someNames are the workloads of a verb that does not guess which are meant.
+func someNames(cmd *cobra.Command, args []string) ([]string, error) {
+	if args = dropNoun(args); len(args) == 0 {
+		return nil, usage(cmd.CommandPath()+" needs the name of a workload", cmd.UseLine())
+	}
+	return args, nil
+}
+
+func newPreempt(s *session) *cobra.Command {
+	return s.eviction("preempt", "preempting", "Take the resources of workloads back; they are queued again",
+		"Ends the present attempt of preemptible workloads as a more important workload would.\nThey go back to their queue and start again when it is their turn.", (*client.Client).Preempt)
+}
+
+func newMove(s *session) *cobra.Command {
+	return s.eviction("move", "moving", "Start workloads again elsewhere; they keep their reservation",
+		"Ends the present attempt of workloads and starts another, on other nodes where there are\nsome. They do not go back to their queue.", (*client.Client).Move)
+}
+
+type evictor func(*client.Client, context.Context, string, string, api.PreemptOptions) (*api.Workload, error)
+
+func (s *session) eviction(name, done, short, long string, evict evictor) *cobra.Command {
+	o := &actOptions{}
+	cmd := &cobra.Command{
+		Use: name + " WORKLOAD…", Short: short, Long: long, Example: "  muster " + name + " train-moons --message 'node maintenance'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			names, err := someNames(cmd, args)
+			if err != nil {
+				return err
+			}
+			return s.each(cmd.Context(), o, names, verb{name: name, done: done, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+				return evict(c, ctx, w.Project, w.ID, api.PreemptOptions{Message: o.message})
+			}})
+		},
+	}
+	o.registerPlain(s, cmd)
+	cmd.Flags().StringVarP(&o.message, "message", "m", "", "why; kept in the history")
+	return cmd
+}
+
+func newScale(s *session) *cobra.Command {
+	o := &actOptions{}
+	cmd := &cobra.Command{
+		Use: "scale WORKLOAD N", Short: "Change how many replicas a service has",
+		Example: "  muster scale chat 4",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args = dropNoun3(args); len(args) != 2 {
+				return usage(fmt.Sprintf("muster scale takes a workload and a number, not %s", plural(len(args), "word")), cmd.UseLine())
+			}
+			n, err := strconv.Atoi(args[1])
+			if err != nil || n < 0 || n > 1000 {
+				return usage(fmt.Sprintf("%q is not a number of replicas", args[1]), "a number from 0 to 1000")
+			}
+			return s.each(cmd.Context(), o, args[:1], verb{name: "scale", line: replicaLine, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+				return c.Scale(ctx, w.Project, w.ID, api.ScaleOptions{Replicas: n, Message: o.message})
+			}})
+		},
+	}
+	o.registerPlain(s, cmd)
+	cmd.Flags().StringVarP(&o.message, "message", "m", "", "why; kept in the history")
+	return cmd
+}
+
+// dropNoun3 is dropNoun where a word follows the name.
+func dropNoun3(args []string) []string {
+	if len(args) == 3 {
+		return dropNoun(args)
+	}
+	return args
+}
+
+// replicaLine says how many replicas a workload has and is to have.
+func replicaLine(w *api.Workload) string {
+	r := w.Replicas
+	if r == nil {
+		return w.Name + " is " + phaseWord(w)
+	}
+	return fmt.Sprintf("%s %s: %s wanted, %d ready", w.Name, phaseWord(w), plural(r.Wanted, "replica"), r.Ready)
+}

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// allOfThem in place of a number is every task, or every attempt.
+const allOfThem = "all"
+
+// picked reports whether tasks were asked for.
+func (o *logsOptions) picked() bool {
+	return (o.flags("task") || o.flags("rank")) && o.tasks != allOfThem || o.failed
+}
+
+// attemptsOf are the attempts that are meant: by default the latest that
+// began, as one that waits has written nothing yet.
+func (o *logsOptions) attemptsOf(w *api.Workload) ([]int, error) {
+	n := w.Attempt
+	switch {
+	case o.attempt == allOfThem:
+		all := make([]int, w.Attempt+1)
+		for i := range all {
+			all[i] = i
+		}
+		return all, nil
+	case o.flags("attempt"):
+		var err error
+		if n, err = strconv.Atoi(o.attempt); err != nil || n < 0 {
+			return nil, usage(fmt.Sprintf("--attempt: %q is not a number", o.attempt), "attempts are numbered from 0; all is every one")
+		}
+	case o.previous:
+		n = w.Attempt - 1
+	case !o.follow:
+		for n > 0 && n < len(w.Attempts) && w.Attempts[n].StartedAt == nil {
+			n--
+		}
+	}
+	if n < 0 || n > w.Attempt {
+		return nil, missing(fmt.Sprintf("%s has no attempt %d; the latest is %d", w.Name, n, w.Attempt), "muster describe "+w.Name+" shows every attempt")
+	}
+	return []int{n}, nil
+}
+
+// pick is the tasks of an attempt that are meant.
+func (s *session) pick(w *api.Workload, o *logsOptions, attempt int) ([]int, error) {
+	every := tasksOf(w, attempt)
+	culprit := culpritOf(w, attempt)
+	switch {
+	case o.all || o.tasks == allOfThem:
+		return every, nil
+	case o.flags("task") || o.flags("rank"):
+		return pickRanks(w, o.tasks, every)
+	case o.failed && culprit == nil:
+		return nil, missing(fmt.Sprintf("no task of attempt %d of %s has failed", attempt, w.Name), "leave out --failed")
+	case culprit != nil && (o.failed || len(every) > 1 && w.Phase == string(lifecycle.Failed)):
+		s.say("Showing task %d, which failed first; --task N shows another, --first-error the error itself", *culprit)
+		return []int{*culprit}, nil
+	case len(every) > 1 && o.follow:
+		return every, nil
+	case len(every) > 1:
+		s.say("Showing task %d of %d; --task N shows another, --all-tasks all", every[0], len(every))
+	}
+	return every[:1], nil
+}
+
+func culpritOf(w *api.Workload, attempt int) *int {
+	if attempt < len(w.Attempts) {
+		return w.Attempts[attempt].Culprit
+	}
+	return nil
+}
+
+// tasksOf are the indexes of an attempt's tasks, or of those that it will have.
+func tasksOf(w *api.Workload, attempt int) []int {
+	var all []int
+	if attempt < len(w.Attempts) {
+		for _, t := range w.Attempts[attempt].Tasks {
+			all = append(all, t.Index)
+		}
+	}
+	if len(all) == 0 || attempt == w.Attempt && w.Kind != string(lifecycle.Inference) && len(all) < w.Tasks.Total {
+		all = all[:0]
+		for i := range max(w.Tasks.Total, 1) {
+			all = append(all, i)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// pickRanks reads 0,2-3 as tasks 0, 2 and 3.
+func pickRanks(w *api.Workload, text string, every []int) ([]int, error) {
+	wrong := func() error {
+		return usage(fmt.Sprintf("--task: %q is not understood", text), "an index from 0, several like 0,2-3, or all")
+	}
+	there := make(map[int]bool, len(every))
+	for _, i := range every {
+		there[i] = true
+	}
+	var some []int
+	for part := range strings.SplitSeq(text, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		if !isRange {
+			to = from
+		}
+		a, err1 := strconv.Atoi(from)
+		b, err2 := strconv.Atoi(to)
+		if err1 != nil || err2 != nil || a < 0 || b < a || from[0] == '+' || to[0] == '+' {
+			return nil, wrong()
+		}
+		for i := a; i <= b; i++ {
+			if !there[i] {
+				return nil, missing(fmt.Sprintf("%s has no task %d; it has %s", w.Name, i, tasksThere(every)), "muster describe "+w.Name+" shows every task")
+			}
+			some = append(some, i)
+		}
+	}
+	slices.Sort(some)
+	return slices.Compact(some), nil
+}
+
+func tasksThere(every []int) string {
+	if every[len(every)-1] == len(every)-1 {
+		return plural(len(every), "task") + ", from 0"
+	}
+	var all []string
+	for _, i := range every[:min(len(every), 20)] {
+		all = append(all, strconv.Itoa(i))
+	}
+	return "tasks " + strings.Join(all, ", ")
+}
+
+// roleOf is the role of a task of an attempt.
+func roleOf(w *api.Workload, attempt, index int) string {
+	if attempt < len(w.Attempts) {
+		for _, t := range w.Attempts[attempt].Tasks {
+			if t.Index == index {
+				return t.Role
+			}
+		}
+	}
+	return "task"
+}
+
+// rankTones tell the tasks of a merged view apart.
+var rankTones = []tone{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
+
+// prefixOf is what stands before each line of a task among several.
+func (s *session) prefixOf(role string, index int) []byte {
+	return []byte(s.paint(s.io.OutTerminal, rankTones[index%len(rankTones)], fmt.Sprintf("[%s %d]", role, index)) + " ")
+}
+
+// attemptLine says where the output of an attempt begins, and why there is one.
+func attemptLine(attempt int, reason string) string {
+	if reason == "" {
+		return fmt.Sprintf("── attempt %d ──", attempt)
+	}
+	return fmt.Sprintf("── attempt %d (%s) ──", attempt, reason)
+}
+
+// attemptReason is why there is this attempt: how the one before ended.
+func attemptReason(w *api.Workload, attempt int) string {
+	for _, a := range w.Attempts {
+		switch {
+		case a.Index != attempt-1 || a.Reason == "":
+		case a.ExitCode != nil && *a.ExitCode != 0:
+			return fmt.Sprintf("%s (exit %d)", a.Reason, *a.ExitCode)
+		default:
+			return a.Reason
+		}
+	}
+	return ""
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"github.com/musterhq/muster/api"
+)
+
+// valueMost bounds what is read for a value, in bytes; the server takes less.
+const valueMost = 4 << 20
+
+// readValue returns the content of a file; - is standard input.
+func (s *session) readValue(file string) ([]byte, error) {
+	var in io.Reader = s.io.In
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, usage(err.Error(), "give the path of a file, or - for standard input")
+		}
+		defer f.Close()
+		in = f
+	} else if s.io.InTerminal {
+		s.say("reading the value from the terminal; end with Ctrl-D")
+	}
+	data, err := io.ReadAll(io.LimitReader(in, valueMost+1))
+	if err != nil {
+		return nil, usage(err.Error(), "give the path of a file, or - for standard input")
+	}
+	if len(data) > valueMost {
+		return nil, usage(fmt.Sprintf("%s has more than %d bytes", file, valueMost), "put large data into a volume")
+	}
+	return data, nil
+}
+
+// mainValue finds the value of a secret: on the command line, in a file, on
+// standard input, or by asking for it.
+func (s *session) mainValue(ctx context.Context, o *secretOptions, t secretType, given string, in *api.NewSecret) error {
+	if o.passwordStdin {
+		if o.fromFile != "" {
+			return usage("--password-stdin contradicts --from-file", "leave one of them out")
+		}
+		o.fromFile = "-"
+	}
+	switch {
+	case t.main == "" && o.fromFile != "":
+		return usage(fmt.Sprintf("--from-file is not for a secret of type %s, which has several files", t.name), "give each with its own flag")
+	case t.main == "":
+		return nil
+	case given != "" && o.fromFile != "":
+		return usage("a value on the command line contradicts --from-file and -", "leave one of them out")
+	case given != "":
+		in.Values[t.main] = []byte(given)
+		return nil
+	case o.fromFile != "":
+		data, err := s.readValue(o.fromFile)
+		if err != nil {
+			return err
+		}
+		if !t.file && t.name != "mounted" { // echo and editors end the line
+			data = bytes.TrimSuffix(bytes.TrimSuffix(data, []byte("\n")), []byte("\r"))
+		}
+		in.Values[t.main] = data
+		return nil
+	case t.file || !s.io.InTerminal:
+		return usage(fmt.Sprintf("the %s of the secret is missing", t.main), "give it with --from-file FILE, or write - to read it from standard input")
+	}
+	data, err := s.askHidden(ctx, fmt.Sprintf("%s of %s: ", t.main, in.Name))
+	if err == nil && len(data) == 0 {
+		err = usage("the "+t.main+" is empty", "type it, or give it with --from-file FILE")
+	}
+	in.Values[t.main] = data
+	return err
+}
+
+// askHidden asks a question whose answer the terminal does not show, from the
+// moment on at which the question is there.
+func (s *session) askHidden(ctx context.Context, question string) ([]byte, error) {
+	raw, err := s.raw()
+	if err != nil {
+		return nil, err
+	}
+	if raw == nil {
+		return nil, needsFlag("the value", "--from-file FILE")
+	}
+	defer raw.restore()
+	ctx, stop := deadly(ctx)
+	defer stop()
+	type answer struct {
+		text string
+		err  error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		t := term.NewTerminal(struct {
+			io.Reader
+			io.Writer
+		}{guarded{s.io.In, raw}, s.io.Err}, "")
+		text, err := t.ReadPassword(question)
+		done <- answer{text, err}
+	}()
+	select {
+	case a := <-done:
+		if errors.Is(a.err, io.EOF) { // Ctrl-C or Ctrl-D: no signal comes of them now
+			s.sayRaw("")
+			return nil, silent(exitInterrupted)
+		}
+		return []byte(a.text), a.err
+	case <-ctx.Done():
+		s.sayRaw("")
+		return nil, silent(exitInterrupted)
+	}
+}
+
+// ask shows what is about to be done and asks whether to go on.
+func (s *session) ask(about string) (bool, error) {
+	s.say("%s", about)
+	fmt.Fprint(s.io.Err, "Go on? [y/N] ")
+	line, err := bufio.NewReader(s.io.In).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	switch string(bytes.ToLower(bytes.TrimSpace([]byte(line)))) {
+	case "y", "yes":
+		return true, nil
+	default:
+		s.say("Nothing was done")
+		return false, silent(exitInternal)
+	}
+}

@@ -1,0 +1,232 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// hands does what the control plane has to do outside of every plane: slowly,
+// in any order, twice, and not always well. A server that ends drops it all.
+type hands struct {
+	w      *World
+	issued []*ticket
+	// script answers instead of chance; of stories.
+	script func(control.Chore) (result control.Command, in time.Duration, ok bool)
+}
+
+// ticket is one chore that is under way.
+type ticket struct {
+	chore   control.Chore
+	dropped bool
+}
+
+// choreKey tells what the engine waits for.
+type choreKey struct {
+	workload core.WorkloadID
+	attempt  int
+	kind     control.ChoreKind
+	check    string
+}
+
+func keyOf(c control.Chore) choreKey {
+	return choreKey{c.Workload.ID, c.Workload.Attempt, c.Kind, c.Check.Name}
+}
+
+// begin starts a chore.
+func (h *hands) begin(c control.Chore) {
+	t := &ticket{chore: c}
+	h.issued = append(h.issued, t)
+	result, in, ok := control.Command(nil), time.Duration(0), false
+	if h.script != nil {
+		result, in, ok = h.script(c)
+	}
+	if !ok {
+		result, in = h.result(c), 100*time.Millisecond+h.w.upTo(40*time.Second)
+	}
+	if result == nil {
+		return // it takes for ever
+	}
+	h.w.soon(in, func() { h.report(t, result) })
+	if h.w.happens(0.1) { // its caller did not hear that it had arrived
+		h.w.soon(in+h.w.upTo(time.Minute), func() { h.w.do(result) })
+	}
+}
+
+// report brings a result in. One that was dropped may have been on its way.
+func (h *hands) report(t *ticket, result control.Command) {
+	if t.dropped && !h.w.happens(0.3) {
+		return
+	}
+	results := h.w.do(result)
+	switch {
+	case results == nil:
+	case results[0].Err != nil: // it could not be stored
+		h.w.soon(500*time.Millisecond, func() { h.report(t, result) })
+	default:
+		h.end(func(other *ticket) bool { return other == t })
+	}
+}
+
+// drop ends the chores of a workload.
+func (h *hands) drop(id core.WorkloadID) {
+	h.end(func(t *ticket) bool { return t.chore.Workload.ID == id })
+}
+
+// forget ends every chore, as the end of a server does.
+func (h *hands) forget() { h.end(func(*ticket) bool { return true }) }
+
+func (h *hands) end(which func(*ticket) bool) {
+	var left []*ticket
+	for _, t := range h.issued {
+		if which(t) {
+			t.dropped = true
+		} else {
+			left = append(left, t)
+		}
+	}
+	h.issued = left
+}
+
+// underWay reports whether a chore has been begun and not ended.
+func (h *hands) underWay(k choreKey) bool {
+	for _, t := range h.issued {
+		if keyOf(t.chore) == k {
+			return true
+		}
+	}
+	return false
+}
+
+// result is what comes of a chore.
+func (h *hands) result(c control.Chore) control.Command {
+	w := c.Workload
+	failure := func(p float64, what string) error {
+		if h.w.chance.Float64() < p {
+			return errors.New(what)
+		}
+		return nil
+	}
+	switch c.Kind {
+	case control.ChoreAsk:
+		a, err := h.answer()
+		return control.Answered(w.ID, w.Attempt, c.Check.Name, a, err)
+	case control.ChoreBuild:
+		return control.Built(w.ID, w.Attempt, "registry.sim/"+w.Name+"@sha256:00", failure(0.15, "pip install failed"))
+	case control.ChorePublish:
+		return control.Published(w.ID, w.Attempt, core.Published{Ref: "registry.sim/models/" + w.Name + ":v1", Files: 1}, serves(w), failure(0.15, "the directory is empty"))
+	case control.ChoreFollow:
+		return control.Deployed(w.ID, w.Attempt, failure(0.2, "its service does not become ready"))
+	default:
+		h.w.fail("nobody knows how to do a chore of kind %d", c.Kind)
+		return nil
+	}
+}
+
+// answer is what a webhook or a budget says.
+func (h *hands) answer() (control.Answer, error) {
+	n := h.w.chance.IntN(20)
+	if h.w.calm && n >= 14 {
+		n = 0 // sooner or later it decides
+	}
+	switch {
+	case n < 11:
+		return control.Answer{Verdict: core.CheckApproved, Message: "fine"}, nil
+	case n < 13:
+		return control.Answer{Verdict: core.CheckRejected, Message: "too dear"}, nil
+	case n < 16:
+		return control.Answer{Verdict: core.CheckWaiting, Message: "not yet"}, nil
+	case n < 18:
+		return control.Answer{Verdict: core.CheckWaiting, Retry: true, Message: "later"}, nil
+	default:
+		return control.Answer{}, errors.New("connection refused")
+	}
+}
+
+// serves is the document of the workload that serves what w has published; nil
+// where nothing does.
+func serves(w *core.Workload) *spec.Document {
+	p := w.Spec.Publish
+	if p == nil || p.Serve == nil {
+		return nil
+	}
+	n := max(1, p.Serve.Replicas)
+	d := &spec.Document{
+		Kind: lifecycle.Inference, Name: p.Serve.Name, Project: string(w.Project), Command: p.Serve.Command, Replicas: &n,
+		Ports: []spec.Port{{Port: p.Serve.Port}},
+	}
+	if d.Name == "" {
+		d.Name = w.Name + "-serve"
+	}
+	d.Defaults()
+	return d
+}
+
+// asked checks that whatever waits for a chore has one under way.
+func (w *World) asked() {
+	if w.engine == nil || !w.up || w.err != nil {
+		return
+	}
+	for _, e := range w.live() {
+		for _, k := range needsChore(e.Workload) {
+			if !w.hands.underWay(k) {
+				w.fail("workload %s is %s (%s) and nobody does what it waits for: %+v", e.Workload.Name, e.Workload.Phase, e.Workload.Reason, k)
+			}
+		}
+	}
+}
+
+// needsChore is what w waits for, by its record alone.
+func needsChore(w *core.Workload) []choreKey {
+	when := map[lifecycle.Phase]string{lifecycle.Reviewing: "queue", lifecycle.Reserved: "reservation"}[w.Phase]
+	var keys []choreKey
+	switch w.Phase {
+	case lifecycle.Building:
+		keys = append(keys, choreKey{w.ID, w.Attempt, control.ChoreBuild, ""})
+	case lifecycle.Publishing:
+		kind := control.ChorePublish
+		if w.Published != nil {
+			kind = control.ChoreFollow
+		}
+		keys = append(keys, choreKey{w.ID, w.Attempt, kind, ""})
+	case lifecycle.Reviewing, lifecycle.Reserved:
+		for _, c := range w.Checks {
+			if c.When == when && c.Verdict == core.CheckAsked && c.AskAt.IsZero() {
+				keys = append(keys, choreKey{w.ID, w.Attempt, control.ChoreAsk, c.Name})
+			}
+		}
+	}
+	return keys
+}
+
+// stuck says why a workload must not rest as it is; empty: it may.
+func stuck(w *core.Workload, now time.Time) string {
+	asks := func(when string) bool { // and nobody but programs
+		open, person := false, false
+		for _, c := range w.Checks {
+			if c.When == when && c.Verdict != core.CheckApproved {
+				open, person = true, person || c.Type == "approval"
+			}
+		}
+		return open && !person
+	}
+	long := now.Sub(w.PhaseAt) > 8*time.Minute
+	switch p := w.Phase; {
+	case p == lifecycle.Submitted, long && (p == lifecycle.Building || p == lifecycle.Publishing || p == lifecycle.Restarting ||
+		p == lifecycle.Terminating || p == lifecycle.Backoff || p == lifecycle.Deleting):
+		return fmt.Sprintf("it has been %s since %v", p, w.PhaseAt)
+	case long && p == lifecycle.Reviewing && asks("queue"):
+		return "it is under review, and no person is to approve it"
+	case long && p == lifecycle.Reserved && asks("reservation"):
+		return "it is reserved, and no person is to approve it"
+	case long && p == lifecycle.Queued && !w.AskAt.IsZero():
+		return "it waits for a check to be asked again"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,203 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// counted reports whether a replica is one of those that the service has: it is
+// there, or ended and will be started again in its place.
+func counted(t *core.Task) bool { return !t.Leaving && (t.State.Held() || !t.RestartAt.IsZero()) }
+
+// replicas: there are never more than are wanted and may be surplus, and the
+// engine takes none away that is needed to serve.
+func (o *watch) replicas(c control.Change) error {
+	w := c.Workload
+	if w.Kind != lifecycle.Inference || !w.Phase.Held() || w.Phase == lifecycle.Terminating {
+		return nil
+	}
+	here, ready, fresh, old, gone := 0, 0, 0, 0, false
+	for _, t := range c.Tasks {
+		was := o.before[t.ID]
+		gone = gone || t.Leaving && !was.Leaving && was.Ready && o.w.signals.well[t.ID] && t.State == core.TaskStopping
+		if t.Ready && (t.State != core.TaskRunning || t.Leaving) {
+			return fmt.Errorf("replica %s is %s (leaving: %v) and ready", t.ID, t.State, t.Leaving)
+		}
+		if !counted(t) {
+			continue
+		}
+		here++
+		if t.Ready {
+			ready++
+		}
+		if t.Edition == w.Edition {
+			fresh++
+		} else {
+			old++
+		}
+	}
+	u := w.Spec.Update
+	if fresh > w.Replicas {
+		return fmt.Errorf("%d replicas of its edition, %d are wanted", fresh, w.Replicas)
+	}
+	if most := w.Replicas + *u.MaxSurge; fresh > 0 && here > most && old == 0 {
+		return fmt.Errorf("%d replicas, at most %d may be there", here, most)
+	}
+	if least := w.Replicas - *u.MaxUnavailable; gone && ready < least && !rescaled(c) {
+		return fmt.Errorf("a replica was taken away while %d are ready and %d must be", ready, least)
+	}
+	return o.surge(c, here)
+}
+
+// rescaled reports whether users have changed the service twice in one commit:
+// what was too many by the first may be missing by the second.
+func rescaled(c control.Change) bool {
+	n := 0
+	for _, t := range c.Transitions {
+		n += bit(t.Event == lifecycle.Scale)
+	}
+	return n > 1
+}
+
+// surge: a change that makes replicas stays within what may be surplus.
+func (o *watch) surge(c control.Change, here int) error {
+	made := false
+	for _, t := range c.Tasks {
+		_, known := o.before[t.ID]
+		made = made || !known
+	}
+	if most := c.Workload.Replicas + *c.Workload.Spec.Update.MaxSurge; made && here > most {
+		return fmt.Errorf("replicas were made, %d are there, and at most %d may be", here, most)
+	}
+	return nil
+}
+
+// ports: no two living tasks of one workload listen on the same one.
+func (o *watch) ports(c control.Change) error {
+	by := map[int]core.TaskID{}
+	for _, t := range c.Tasks {
+		if t.Port == 0 || t.ID.Attempt != c.Workload.Attempt || !(t.State.Held() || !t.RestartAt.IsZero()) {
+			continue
+		}
+		if other, taken := by[t.Port]; taken {
+			return fmt.Errorf("tasks %s and %s both have port %d", other, t.ID, t.Port)
+		}
+		by[t.Port] = t.ID
+	}
+	return nil
+}
+
+// preempted (I7): what must not be preempted is not.
+func (o *watch) preempted(c control.Change) error {
+	for _, t := range c.Transitions {
+		if t.Event == lifecycle.Preempt && !*c.Workload.Spec.Preemptible {
+			return fmt.Errorf("I7: it is not preemptible and %s preempted it", t.Actor)
+		}
+	}
+	return nil
+}
+
+// conditions: each holds while it is true, and none outlives its attempt.
+func (o *watch) conditions(c control.Change) error {
+	w := c.Workload
+	has := map[lifecycle.ConditionType]core.Condition{}
+	for _, k := range w.Conditions {
+		if _, twice := has[k.Type]; twice {
+			return fmt.Errorf("condition %s holds twice", k.Type)
+		}
+		has[k.Type] = k
+	}
+	if !w.Phase.Held() {
+		if len(has) > 0 {
+			return fmt.Errorf("it is %s with the conditions %+v", w.Phase, w.Conditions)
+		}
+		return nil
+	}
+	want := map[lifecycle.ConditionType]bool{lifecycle.Idle: !w.IdleSince.IsZero()}
+	if w.Kind == lifecycle.Inference && w.Phase != lifecycle.Terminating {
+		here, ready, old := 0, 0, 0
+		for _, t := range c.Tasks {
+			if counted(t) {
+				here++
+				old += bit(t.Edition != w.Edition)
+				ready += bit(t.Ready)
+			}
+		}
+		want[lifecycle.Updating] = old > 0
+		want[lifecycle.Scaling] = old == 0 && here != w.Replicas
+		want[lifecycle.Degraded] = w.Phase == lifecycle.Running && ready < w.Replicas
+	}
+	for _, t := range []lifecycle.ConditionType{lifecycle.Idle, lifecycle.Updating, lifecycle.Scaling, lifecycle.Degraded} {
+		k, holds := has[t]
+		if holds && k.Reason == "Stuck" && w.Phase == lifecycle.Terminating {
+			continue
+		}
+		if holds != want[t] {
+			return fmt.Errorf("in %s condition %s holds: %v; it should: %v (%+v)", w.Phase, t, holds, want[t], w.Counts)
+		}
+	}
+	return o.warned(w, has)
+}
+
+// warned: DeadlineNear holds only while an end is near.
+func (o *watch) warned(w *core.Workload, has map[lifecycle.ConditionType]core.Condition) error {
+	k, holds := has[lifecycle.DeadlineNear]
+	if !holds {
+		return nil
+	}
+	for _, e := range o.ends(w) {
+		if near := e.at.Add(-min(e.length/10, 10*time.Minute)); !near.After(o.w.clock()) {
+			return nil
+		}
+	}
+	return fmt.Errorf("in %s it says that its end is near (%s), and none is", w.Phase, k.Message)
+}
+
+type limit struct {
+	at     time.Time
+	length time.Duration
+}
+
+// rules are what a project demands, as stored.
+func (o *watch) rules(id core.ProjectID) core.Rules {
+	projects, err := o.w.memory.Projects(context.Background())
+	if err != nil {
+		o.w.fail("%w", err)
+	}
+	for _, p := range projects {
+		if p.ID == id {
+			return p.Rules
+		}
+	}
+	return core.Rules{}
+}
+
+// ends are the limits of a workload that runs.
+func (o *watch) ends(w *core.Workload) []limit {
+	rules := o.rules(w.Project)
+	var all []limit
+	add := func(from time.Time, d time.Duration) {
+		if d > 0 && !from.IsZero() {
+			all = append(all, limit{from.Add(d), d})
+		}
+	}
+	running := w.Attempts[len(w.Attempts)-1].RunningAt
+	add(running, time.Duration(w.Spec.MaxDuration))
+	add(running, rules.TimeLimit[w.Kind])
+	add(w.IdleSince, time.Duration(w.Spec.IdleLimit))
+	add(w.IdleSince, rules.IdleLimit[w.Kind])
+	return slices.Clip(all)
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

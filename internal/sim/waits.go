@@ -1,0 +1,88 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/schedule"
+)
+
+// physical (I1): no two living tasks of a plane have one device. A task that a
+// fault made vanish may have run twice; its workload does not count.
+func (o *watch) physical() error {
+	for _, l := range o.w.links {
+		seen, err := l.plane.Observe(context.Background())
+		if err != nil {
+			return err
+		}
+		by := map[string]core.TaskID{}
+		for _, ob := range seen {
+			a, ok := l.plane.Assigned(ob.ID)
+			if !ok || ob.State.Ended() || o.lost[ob.ID.Workload] {
+				continue
+			}
+			for _, s := range a.Devices {
+				if other, taken := by[s.Device]; taken {
+					return fmt.Errorf("I1: tasks %s and %s both run on device %s", other, ob.ID, s.Device)
+				}
+				by[s.Device] = ob.ID
+			}
+		}
+	}
+	return nil
+}
+
+// explained (I8): whoever waits is told why.
+func (o *watch) explained() error {
+	if o.w.disk.failed {
+		return nil // the plan was taken back with the commit
+	}
+	entries, err := o.w.memory.Live(context.Background())
+	if err != nil {
+		return err
+	}
+	projects, err := o.w.memory.Projects(context.Background())
+	if err != nil {
+		return err
+	}
+	open := map[core.ProjectID]bool{core.DefaultProject: true}
+	for _, p := range projects {
+		open[p.ID] = !p.Stopped
+	}
+	var waiting []core.WorkloadID
+	for _, e := range entries {
+		if p := e.Workload.Phase; open[e.Workload.Project] == (p == lifecycle.Inadmissible) && (p == lifecycle.Inadmissible || p == lifecycle.Queued) {
+			return fmt.Errorf("workload %s is %s; that its project is open is %v", e.Workload.Name, p, open[e.Workload.Project])
+		}
+		switch e.Workload.Phase {
+		case lifecycle.Queued, lifecycle.Inadmissible, lifecycle.Backoff:
+			waiting = append(waiting, e.Workload.ID)
+		}
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	r := o.w.engine.Do(context.Background(), o.w.clock(), []control.Command{control.Explain(waiting)})[0]
+	if o.w.disk.failed {
+		return nil // it was tried again, in vain
+	}
+	if r.Err != nil {
+		return fmt.Errorf("I8: %w", r.Err)
+	}
+	all := r.Value.(map[core.WorkloadID]control.Pending)
+	for _, id := range waiting {
+		p, ok := all[id]
+		if !ok || len(p.Reasons) == 0 {
+			return fmt.Errorf("I8: workload %s waits and nobody says why", id)
+		}
+		for _, why := range p.Reasons {
+			if why.Token == schedule.NotYetEvaluated || why.String() == "" {
+				return fmt.Errorf("I8: workload %s waits because of %+v", id, why)
+			}
+		}
+	}
+	return nil
+}
