@@ -133,6 +133,35 @@ func TestRequests(t *testing.T) {
 			}
 			return err
 		},
+		"GET /v1/projects/a/workloads/b/logs?part=build&since=2026-01-02T03%3A04%3A05Z&task=0&times=true": func() error {
+			body, err := c.Logs(ctx, "a", "b", LogOptions{Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Times: true, Part: "build"})
+			if err == nil {
+				if body.Offset != -1 {
+					t.Errorf("offset %d of a server that does not say", body.Offset)
+				}
+				body.Close()
+			}
+			return err
+		},
+		"GET /v1/projects/a/workloads/b/transitions?dialect=mcli":  func() error { _, err := c.Transitions(ctx, "a", "b", 0, 0, "mcli"); return err },
+		"GET /v1/lifecycle?dialect=mcli":                           func() error { _, err := c.Lifecycle(ctx, "mcli"); return err },
+		`POST /v1/projects/a/workloads/b:approve {"check":"x"}`:    func() error { _, err := c.Approve(ctx, "a", "b", api.DecisionOptions{Check: "x"}); return err },
+		`POST /v1/projects/a/workloads/b:reject {"message":"why"}`: func() error { _, err := c.Reject(ctx, "a", "b", api.DecisionOptions{Message: "why"}); return err },
+		`POST /v1/projects/a/workloads/b:preempt {}`:               func() error { _, err := c.Preempt(ctx, "a", "b", api.PreemptOptions{}); return err },
+		`POST /v1/projects/a/workloads/b:move {"message":"why"}`:   func() error { _, err := c.Move(ctx, "a", "b", api.PreemptOptions{Message: "why"}); return err },
+		`POST /v1/projects/a/workloads/b:scale {"replicas":0}`:     func() error { _, err := c.Scale(ctx, "a", "b", api.ScaleOptions{}); return err },
+		"POST /v1/projects/a/workloads/b:update command: ls":       func() error { _, err := c.Update(ctx, "a", "b", []byte("command: ls")); return err },
+		`PUT /v1/projects/a/rules {"budgetPeriod":"30d"}`:          func() error { _, err := c.SetRules(ctx, "a", api.ProjectRules{BudgetPeriod: "30d"}); return err },
+		"GET /v1/usage?by=project%2Cuser&every=24h0m0s&project=p": func() error {
+			_, err := c.Usage(ctx, UsageOptions{Project: "p", By: []string{"project", "user"}, Every: 24 * time.Hour})
+			return err
+		},
+		"GET /v1/secrets": func() error { _, err := c.Secrets(ctx); return err },
+		`POST /v1/secrets {"name":"a","type":"hf","values":{"token":"eA=="}}`: func() error {
+			_, err := c.CreateSecret(ctx, api.NewSecret{Name: "a", Type: "hf", Values: map[string][]byte{"token": []byte("x")}})
+			return err
+		},
+		"DELETE /v1/secrets/a%2Fb":              func() error { return c.DeleteSecret(ctx, "a/b") },
 		"GET /v1/cluster":                       func() error { _, err := c.Cluster(ctx); return err },
 		"GET /v1/projects":                      func() error { _, err := c.Projects(ctx); return err },
 		`POST /v1/projects {"name":"a"}`:        func() error { _, err := c.CreateProject(ctx, "a"); return err },

@@ -62,6 +62,7 @@ func (d *documentFlags) register(s *session, cmd *cobra.Command) {
 	f.StringArrayVarP(&d.labels, "label", "l", nil, "key=value; repeat for several")
 	f.StringArrayVar(&d.sets, "set", nil, "FIELD=value, like resources.gpu.count=2; repeat for several")
 	_ = cmd.RegisterFlagCompletionFunc("project", s.completeProjects)
+	_ = cmd.RegisterFlagCompletionFunc("secret", s.completeSecrets)
 }
 
 // source is a document with where it came from, so that errors can say where.
@@ -136,7 +137,10 @@ func (s *session) carryEnvironment(doc *spec.Document, local bool) {
 }
 
 func (d *documentFlags) check(argv []string) error {
-	if d.file == "" && len(argv) == 0 {
+	says := func(set string) bool {
+		return strings.HasPrefix(set, "command=") || strings.HasPrefix(set, "image=") || strings.HasPrefix(set, "build.")
+	}
+	if d.file == "" && len(argv) == 0 && d.image == "" && !slices.ContainsFunc(d.sets, says) { // an image has a command of its own
 		return usage("there is nothing to run", "muster run -f FILE, or muster run -- COMMAND ARGUMENTS")
 	}
 	return nil

@@ -55,6 +55,10 @@ func TestFlagsChangeTheDocument(t *testing.T) {
 		"--set command=[a,b]":                  "command: [a, b]",
 		"--kind distributed --workers 3":       "kind: distributed\nworkers: 3",
 		"--prefix p --set array.completions=3": "namePrefix: p\narray: {completions: 3}",
+		"--image a/b --set volumes.0.path=/d --set volumes.0.hostPath=/h":   "volumes: [{path: /d, hostPath: /h}]",
+		"--set secrets.0=a --set secrets.0.env=A --set secrets.1.name=b":    "secrets: [{name: a, env: A}, b]",
+		"--set ports.0=80 --set ports.0.name=web":                           "ports: [{port: 80, name: web}]",
+		"--set retry.rules.0.action=fail --set retry.rules.0.exitCodes=[3]": "retry: {rules: [{action: fail, exitCodes: [3]}]}",
 	} {
 		got, err := built(t, "command: ls\nresources: {gpu: 1}\n", strings.Fields(args)...)
 		if err != nil {

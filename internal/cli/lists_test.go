@@ -56,9 +56,21 @@ func TestListFlags(t *testing.T) {
 		"--check name=a,type=maybe": "checks[0].type",
 		"--secret Not_A_Name":       "secrets[1].name",
 		"--workers 2":               "workers",
+		"--set secrets.2=b":         "there is no item 2, only 1",
+		"--set secrets.0.nme=b":     "no such field",
 	} {
 		if _, err := built(t, "command: ls\nsecrets: [a]\n", strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", args, err, says)
+		}
+	}
+}
+
+// TestSomethingToRun: an image has a command of its own.
+func TestSomethingToRun(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]bool{"--image a/b": true, "--set command=ls": true, "--set image=a/b": true, "": false, "--gpus 1": false, "--set name=x": false} {
+		if _, err := built(t, "", strings.Fields(args)...); (err == nil) != want {
+			t.Errorf("%q: %v", args, err)
 		}
 	}
 }

@@ -64,9 +64,28 @@ func (s *session) pick(w *api.Workload, o *logsOptions, attempt int) ([]int, err
 	case len(every) > 1 && o.follow:
 		return every, nil
 	case len(every) > 1:
-		s.say("Showing task %d of %d; --task N shows another, --all-tasks all", every[0], len(every))
+		first := firstWanted(w, attempt, every)
+		s.say("Showing task %d of %d; --task N shows another, --all-tasks all", first, len(every))
+		return []int{first}, nil
 	}
-	return every[:1], nil
+	return every, nil
+}
+
+// firstWanted is the first task, of replicas the first of the newest edition
+// that is not on its way out.
+func firstWanted(w *api.Workload, attempt int, every []int) int {
+	var best *api.Task
+	if attempt < len(w.Attempts) {
+		for i := range w.Attempts[attempt].Tasks {
+			if t := &w.Attempts[attempt].Tasks[i]; !t.Leaving && (best == nil || t.Edition > best.Edition) {
+				best = t
+			}
+		}
+	}
+	if best == nil {
+		return every[0]
+	}
+	return best.Index
 }
 
 func culpritOf(w *api.Workload, attempt int) *int {

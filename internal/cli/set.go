@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,7 +44,7 @@ func parseSet(text string) (change, error) {
 		c.value = v
 		return c, err
 	}
-	t, err := spec.Explain(path)
+	t, err := spec.Explain(withoutIndexes(path))
 	var fe spec.FieldError
 	if errors.As(err, &fe) {
 		return change{}, badFlag("--set", fe)
@@ -119,6 +120,21 @@ func edit(doc *spec.Document, changes []change) (*spec.Document, error) {
 	return doc, nil
 }
 
+// withoutIndexes is volumes.hostPath of volumes.0.hostPath: every item of a list
+// has the same fields.
+func withoutIndexes(path string) string {
+	words := strings.Split(path, ".")
+	return strings.Join(slices.DeleteFunc(words, isIndex), ".")
+}
+
+func isIndex(word string) bool {
+	return word != "" && len(word) < 6 && strings.Trim(word, "0123456789") == ""
+}
+
+// shorts are the maps for which a bare number or text may stand, with the field
+// that it then is.
+var shorts = map[string]string{"gpu": "count", "secrets": "name", "ports": "port", "temporary": "size"}
+
 func (c change) apply(data []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -130,31 +146,61 @@ func (c change) apply(data []byte) ([]byte, error) {
 	if c.key != "" {
 		words = append(words, c.key)
 	}
-	at := tree
-	for _, w := range words[:len(words)-1] {
-		inner, ok := at[w].(map[string]any)
-		if !ok {
-			inner = map[string]any{}
-			if n, short := at[w].(json.Number); short && w == "gpu" { // gpu: 2 stands for gpu: {count: 2}
-				inner["count"] = n
-			}
-			at[w] = inner
-		}
-		at = inner
+	next, err := c.within(tree, "", words)
+	if err != nil {
+		return nil, err
 	}
-	last := words[len(words)-1]
-	switch _, there := at[last]; {
-	case c.remove:
-		delete(at, last)
-	case c.soft && there:
-	case c.add:
-		list, _ := at[last].([]any)
-		at[last] = append(list, c.value)
-	default:
-		at[last] = c.value
+	return json.Marshal(next)
+}
+
+// within is node, which is called name, with the change made below it.
+func (c change) within(node any, name string, words []string) (any, error) {
+	word, rest := words[0], words[1:]
+	list, isList := node.([]any)
+	if c.key == "" && isIndex(word) && (isList || node == nil) {
+		i, err := strconv.Atoi(word)
+		if err != nil || i > len(list) {
+			return nil, usage(fmt.Sprintf("%s %s: there is no item %s, only %d", c.flag, c.path, word, len(list)), "items are counted from 0; the next that can be added is "+strconv.Itoa(len(list)))
+		}
+		if i == len(list) {
+			list = append(list, nil)
+		}
+		if list[i], err = c.step(list[i], name, rest); err != nil {
+			return nil, err
+		}
+		return list, nil
+	}
+	m, isMap := node.(map[string]any)
+	if !isMap {
+		m = map[string]any{}
+		if short := shorts[name]; short != "" && node != nil && !isList { // gpu: 2 stands for gpu: {count: 2}
+			m[short] = node
+		}
+	}
+	old, there := m[word]
+	if c.soft && there && len(rest) == 0 {
+		return m, nil
+	}
+	if c.remove && len(rest) == 0 {
+		delete(m, word)
+		return m, nil
+	}
+	var err error
+	m[word], err = c.step(old, word, rest)
+	return m, err
+}
+
+// step is what becomes of a value on the way to the place of the change.
+func (c change) step(old any, name string, rest []string) (any, error) {
+	if len(rest) > 0 {
+		return c.within(old, name, rest)
+	}
+	if c.add {
+		list, _ := old.([]any)
+		return append(list, c.value), nil
 	}
 	if n, ok := c.value.(int); ok { // JSON numbers as the document writes them
-		at[last] = json.Number(strconv.Itoa(n))
+		return json.Number(strconv.Itoa(n)), nil
 	}
-	return json.Marshal(tree)
+	return c.value, nil
 }

@@ -74,10 +74,19 @@ func taskColumns(ts []api.Task, m moments) []column[api.Task] {
 }
 
 func taskState(t api.Task) string {
+	if dismissed(t) {
+		return "ended"
+	}
 	if t.Waiting != "" {
 		return t.State + "(" + t.Waiting + ")"
 	}
 	return t.State
+}
+
+// dismissed reports whether t is a replica that has ended because it is not
+// wanted any more: that is no failure.
+func dismissed(t api.Task) bool {
+	return t.Leaving && (t.State == "failed" || t.State == "succeeded" || t.State == "lost")
 }
 
 func taskReady(t api.Task) string {
@@ -112,13 +121,20 @@ func numberOr(n int, none string) string {
 }
 
 func rank(t api.Task) int {
-	if t.State == "failed" || t.State == "lost" {
+	switch {
+	case dismissed(t):
+		return 2
+	case t.State == "failed" || t.State == "lost":
 		return 0
+	default:
+		return 1
 	}
-	return 1
 }
 
 func taskTone(t api.Task) tone {
+	if dismissed(t) {
+		return toneDim
+	}
 	switch t.State {
 	case "running", "succeeded":
 		return toneGood

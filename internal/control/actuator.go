@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ const (
 	lastWords    = 2 * time.Second        // for what is to do when the server ends
 	observeEvery = 30 * time.Second       // full look at a plane on which something runs
 	silentAfter  = 10 * time.Second       // for so long a plane may fail before it counts as unreachable
+	answerWithin = 15 * time.Second       // for so long a plane may take to say what it has
 	sampleEvery  = 15 * time.Second       // look at how busy devices are
 )
 
@@ -28,9 +30,10 @@ type actuator struct {
 	queue actionQueue
 	look  chan struct{} // asks for a full observation; capacity one
 
-	lost  bool      // its nodes are not known yet
-	since time.Time // of its first failure in a row; zero: it answers
-	told  bool      // the engine knows that it is unreachable
+	lost  bool        // its nodes are not known yet
+	nodes []core.Node // as last told
+	since time.Time   // of its first failure in a row; zero: it answers
+	told  bool        // the engine knows that it is unreachable
 }
 
 func newActuator(p plane.Plane, c *Control, log *slog.Logger) *actuator {
@@ -258,7 +261,9 @@ func (a *actuator) observe(ctx context.Context, broken <-chan error) error {
 	defer tick.Stop()
 	for {
 		began := a.proven()
-		seen, err := a.plane.Observe(ctx)
+		within, cancel := context.WithTimeout(ctx, answerWithin)
+		seen, err := a.plane.Observe(within)
+		cancel()
 		if err == nil {
 			a.answers(ctx)
 			a.report(ctx, Observations{Seen: seen, Full: true, Began: began})
@@ -275,7 +280,21 @@ func (a *actuator) observe(ctx context.Context, broken <-chan error) error {
 			return err
 		case <-a.look:
 		case <-tick.C:
+			a.survey(ctx)
 		}
+	}
+}
+
+// survey tells when what the plane has is not what it was.
+func (a *actuator) survey(ctx context.Context) {
+	within, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	nodes, err := a.inventory(within)
+	if err != nil || reflect.DeepEqual(nodes, a.nodes) {
+		return
+	}
+	if _, err := a.ctl.Do(ctx, Inventory(a.plane.Name(), nodes)); err == nil {
+		a.nodes = nodes
 	}
 }
 

@@ -56,11 +56,14 @@ func checksOpen(w *core.Workload, when string) bool {
 // of its image, and whether the queue is open. It must run inside change.
 func (tx *tx) gate(d *draft) error {
 	if d.w.Phase == lifecycle.Submitted {
-		if len(tx.e.nodes) == 0 {
-			return tx.step(d, lifecycle.Input{On: lifecycle.Hand, Message: "no plane has said yet what nodes it has"}, actorControl)
-		}
-		if err := tx.feasible(d.w.Spec, d.w.User); err != nil && d.w.Reason == lifecycle.ReasonHandedOver {
+		switch err := tx.fits(d.w.Spec); {
+		case err == nil:
+		case tx.surveyed():
 			return tx.step(d, lifecycle.Input{On: lifecycle.Refuse, Message: err.Error()}, actorControl)
+		case d.w.Reason == lifecycle.ReasonHandedOver:
+			return nil // still nobody can tell
+		default:
+			return tx.step(d, lifecycle.Input{On: lifecycle.Hand, Message: "it does not fit what is known of the nodes, and not all have reported: " + err.Error()}, actorControl)
 		}
 		d.w.Checks = tx.checksOf(d.w)
 		if checksOpen(d.w, atQueue) {

@@ -161,10 +161,12 @@ func (tx *tx) unreachable(there func(*core.Task) bool, on bool, reason, message 
 		if !ok {
 			continue
 		}
-		has := false
+		has, up := false, false
 		for _, t := range tasks {
+			up = up || t.State.Held()
 			has = has || t.State.Held() && there(t)
 		}
+		has = has || !on && !up // of one that has nothing up anywhere it is not true any more
 		d := &draft{w: w}
 		c := d.holding(lifecycle.Unreachable)
 		set := c != nil && c.Reason == reason

@@ -37,9 +37,6 @@ func Inventory(planeName string, nodes []core.Node) Command {
 // handed takes workloads on that were submitted before any plane had said what
 // nodes it has.
 func (tx *tx) handed() error {
-	if len(tx.e.nodes) == 0 {
-		return nil
-	}
 	for _, id := range sortedKeys(tx.e.live) {
 		w, _, ok := tx.view(id)
 		if !ok || w.Phase != lifecycle.Submitted {

@@ -89,19 +89,23 @@ func (tx *tx) serving(d *draft) {
 		}
 	}
 	d.fact(lifecycle.Updating, old > 0, tx.now, "", fmt.Sprintf("%d of %d replicas are still of the edition before", old, d.w.Replicas))
-	d.fact(lifecycle.Scaling, old == 0 && present(d) != d.w.Replicas, tx.now, "", fmt.Sprintf("%d replicas, %d wanted", present(d), d.w.Replicas))
+	here, going := present(d)
+	d.fact(lifecycle.Scaling, old == 0 && (here != d.w.Replicas || going > 0), tx.now, "", fmt.Sprintf("%d replicas, %d wanted", here+going, d.w.Replicas))
 	d.fact(lifecycle.Degraded, ready < d.w.Replicas && d.w.Phase == lifecycle.Running, tx.now, "ReplicasNotReady", fmt.Sprintf("%d of %d replicas are ready", ready, d.w.Replicas))
 }
 
-// present is how many replicas there are, up or on their way.
-func present(d *draft) int {
-	n := 0
+// present is how many replicas there are that have come up at least once, and
+// how many are on their way out.
+func present(d *draft) (here, going int) {
 	for _, t := range d.tasks {
-		if wanted(t) {
-			n++
+		switch {
+		case wanted(t) && (t.State != core.TaskStarting || t.Restarts > 0):
+			here++
+		case t.Leaving && t.State.Held():
+			going++
 		}
 	}
-	return n
+	return here, going
 }
 
 // lastFailed is the replica whose failure came last.
@@ -347,6 +351,9 @@ func Update(r UpdateRequest) Command {
 		doc.Name, doc.NamePrefix, doc.Project = w.Name, "", string(w.Project)
 		if err := tx.feasible(&doc, w.User); err != nil {
 			return nil, err
+		}
+		if err := tx.fits(&doc); err != nil { // a submission could wait until it is known; what runs must not be given what never fits
+			return nil, &Error{Code: CodeUnavailable, Message: "not all nodes have reported, and it does not fit those that have: " + err.Error(), Hint: "try again"}
 		}
 		err = tx.change(d, func() error {
 			was := d.w.Spec

@@ -118,7 +118,7 @@ func (tx *tx) grants(w *core.Workload) []grant {
 		if id.User != w.User || given[id.Name] {
 			continue
 		}
-		ours := s.Type == "docker" && w.Spec.Image != "" && w.Spec.PullSecret == "" || s.Type == "git-ssh" && git
+		ours := s.Type == "docker" && imageOf(w) != "" && w.Spec.PullSecret == "" || s.Type == "git-ssh" && git
 		if s.Everywhere || ours {
 			more = append(more, grant{secret: s, use: spec.SecretUse{Name: id.Name}})
 		}

@@ -208,9 +208,26 @@ func (tx *tx) feasible(doc *spec.Document, user string) error {
 	if err := tx.secretsExist(doc, user); err != nil {
 		return err
 	}
-	if len(tx.e.nodes) == 0 {
-		return nil // nothing is known yet; the queue will tell
+	if err := tx.fits(doc); err != nil && tx.surveyed() {
+		return err
 	}
+	return nil // or nobody can tell yet: then it waits as Submitted
+}
+
+// surveyed reports whether what every plane has is known: none is silent and
+// no node of theirs is not ready, whose devices may come back.
+func (tx *tx) surveyed() bool {
+	for _, n := range tx.e.nodes {
+		if !n.Ready {
+			return false
+		}
+	}
+	return len(tx.e.nodes) > 0
+}
+
+// fits says with the numbers why a document could never run on the nodes that
+// are known.
+func (tx *tx) fits(doc *spec.Document) error {
 	snap := make([]schedule.Node, 0, len(tx.e.nodes))
 	for _, n := range tx.e.nodes {
 		snap = append(snap, schedule.Node{Node: n})

@@ -8,7 +8,7 @@ import (
 // View is what dialects look at of w: tasks may be of any attempts, and steps
 // its whole history, which only what is being deleted needs.
 func View(w *core.Workload, tasks []core.Task, steps []core.Transition) lifecycle.View {
-	v := lifecycle.View{Kind: w.Kind, State: w.State, Prior: prior(w, steps)}
+	v := lifecycle.View{Kind: w.Kind, State: w.State, Prior: prior(w, steps), Culprit: w.Attempts[len(w.Attempts)-1].Culprit}
 	for _, c := range w.Conditions {
 		v.Conditions = append(v.Conditions, c.Type)
 		v.PlaneUnreachable = v.PlaneUnreachable || c.Type == lifecycle.Unreachable && c.Reason == ReasonPlaneUnreachable

@@ -313,4 +313,3 @@ func TestAddressStaysOverARestartOfTheServices(t *testing.T) {
 	cancel()
 	<-second
 }
-

@@ -121,16 +121,17 @@ func (o *watch) conditions(c control.Change) error {
 	}
 	want := map[lifecycle.ConditionType]bool{lifecycle.Idle: !w.IdleSince.IsZero()}
 	if w.Kind == lifecycle.Inference && w.Phase != lifecycle.Terminating {
-		here, ready, old := 0, 0, 0
+		here, going, ready, old := 0, 0, 0, 0
 		for _, t := range c.Tasks {
+			going += bit(t.Leaving && t.State.Held())
 			if counted(t) {
-				here++
+				here += bit(t.State != core.TaskStarting || t.Restarts > 0)
 				old += bit(t.Edition != w.Edition)
 				ready += bit(t.Ready)
 			}
 		}
 		want[lifecycle.Updating] = old > 0
-		want[lifecycle.Scaling] = old == 0 && here != w.Replicas
+		want[lifecycle.Scaling] = old == 0 && (here != w.Replicas || going > 0)
 		want[lifecycle.Degraded] = w.Phase == lifecycle.Running && ready < w.Replicas
 	}
 	for _, t := range []lifecycle.ConditionType{lifecycle.Idle, lifecycle.Updating, lifecycle.Scaling, lifecycle.Degraded} {

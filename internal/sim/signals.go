@@ -108,9 +108,6 @@ func (l *link) fallSilent(id core.NodeID, d time.Duration) {
 	for _, o := range l.see() {
 		if a, ok := l.plane.Assigned(o.ID); ok && a.Node == id {
 			s.known[o.ID] = o
-			if d > l.world.deps.NodeGrace/2 {
-				l.world.watch.lost[o.ID.Workload] = true // it may run on where nobody sees it
-			}
 		}
 	}
 	l.silent[id] = s

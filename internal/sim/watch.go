@@ -47,6 +47,9 @@ func (o *watch) published(changes []control.Change) {
 		}
 		for _, t := range c.Tasks {
 			o.before[t.ID] = *t
+			if t.State == core.TaskLost { // it may run on where nobody sees it, until its node reports again
+				o.lost[t.ID.Workload] = true
+			}
 		}
 	}
 	for device, milli := range o.use { // now that the whole commit has been taken into account

@@ -27,6 +27,7 @@ type View struct {
 	State      State
 	Conditions []ConditionType
 	Tasks      []TaskView // of the present attempt
+	Culprit    *int       // index of the task that made it fail, where that is known
 	// Prior is the last state that was not Leaving; zero when nobody knows it.
 	// Some platforms keep showing the last word of what is being deleted.
 	Prior            State

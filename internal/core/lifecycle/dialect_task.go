@@ -116,6 +116,13 @@ func initCase(word string) string {
 // failedTask is the task whose end made the attempt fail, as far as one can
 // see: those that were ended because another had failed come after.
 func failedTask(v View) *TaskView {
+	if v.Culprit != nil {
+		for i := range v.Tasks {
+			if t := &v.Tasks[i]; t.Index == *v.Culprit && t.ExitCode != nil && *t.ExitCode != 0 {
+				return t
+			}
+		}
+	}
 	var found *TaskView
 	better := func(a, b *TaskView) bool {
 		if ka, kb := a.Reason == string(ReasonKilled), b.Reason == string(ReasonKilled); ka != kb {

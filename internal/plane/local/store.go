@@ -36,7 +36,7 @@ func (s stored) Pull(ctx context.Context, ref string, o PullOptions, progress fu
 		},
 	})
 	if err != nil {
-		return container.Image{}, err
+		return container.Image{}, asKubelet(err)
 	}
 	return container.Image{
 		Ref: img.Ref, Digest: img.Digest, Layers: img.Layers,
@@ -52,3 +52,19 @@ func (s stored) Release(owner string) error { return s.store.Release(owner) }
 
 // Held implements Images.
 func (s stored) Held() []string { return slices.Collect(maps.Keys(s.store.Held())) }
+
+// asKubelet has an image that is not there, or that nobody may see, looked for
+// again as a kubelet does: it may have been pushed, or opened, a moment later.
+func asKubelet(err error) error {
+	switch oci.KindOf(err) {
+	case oci.NotFound, oci.Denied:
+		return &passing{err}
+	default:
+		return err
+	}
+}
+
+type passing struct{ error }
+
+func (p *passing) Unwrap() error   { return p.error }
+func (p *passing) Temporary() bool { return true }
