@@ -2,6 +2,9 @@ package control
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -81,6 +84,7 @@ func (tx *tx) resumeChores(w *core.Workload) {
 // chores runs what the engine has asked for, each in a goroutine of its own.
 type chores struct {
 	hands Hands
+	log   *slog.Logger
 	do    func(context.Context, Command) (any, error)
 
 	ctx     context.Context // of Run, which sets it before anything begins
@@ -136,19 +140,38 @@ func (c *chores) result(ctx context.Context, ch Chore) Command {
 	w := ch.Workload
 	switch ch.Kind {
 	case ChoreAsk:
-		within, cancel := context.WithTimeout(ctx, ch.Check.Timeout)
-		defer cancel()
-		a, err := c.hands.Ask(within, w, ch.Check)
+		var a Answer
+		err := guarded(c.log, func() (err error) {
+			within, cancel := context.WithTimeout(ctx, ch.Check.Timeout)
+			defer cancel()
+			a, err = c.hands.Ask(within, w, ch.Check)
+			return err
+		})
 		return Answered(w.ID, w.Attempt, ch.Check.Name, a, err)
 	case ChoreBuild:
-		image, err := c.hands.Build(ctx, w)
+		var image string
+		err := guarded(c.log, func() (err error) { image, err = c.hands.Build(ctx, w); return err })
 		return Built(w.ID, w.Attempt, image, err)
 	case ChorePublish:
-		p, serve, err := c.hands.Publish(ctx, w)
+		var p core.Published
+		var serve *spec.Document
+		err := guarded(c.log, func() (err error) { p, serve, err = c.hands.Publish(ctx, w); return err })
 		return Published(w.ID, w.Attempt, p, serve, err)
 	case ChoreFollow:
-		return Deployed(w.ID, w.Attempt, c.hands.Follow(ctx, w))
+		return Deployed(w.ID, w.Attempt, guarded(c.log, func() error { return c.hands.Follow(ctx, w) }))
 	default:
 		return nil
 	}
+}
+
+// guarded makes a failure of a chore's panic: one workload's chore must not
+// take the server with it.
+func guarded(log *slog.Logger, fn func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("a chore panicked", "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the server failed at it (%v); its log says more", p)
+		}
+	}()
+	return fn()
 }

@@ -56,7 +56,7 @@ func New(ctx context.Context, d Deps, planes []plane.Plane, hands Hands, clock f
 		store:   d.Store, planes: map[string]*actuator{}, hub: newHub(), clock: Steady(clock),
 		inbox: make(chan request, batchMax), done: make(chan struct{}), ready: make(chan struct{}),
 	}
-	c.chores = &chores{hands: hands, do: c.Do, cancels: map[core.WorkloadID][]context.CancelFunc{}}
+	c.chores = &chores{hands: hands, log: d.Log, do: c.Do, cancels: map[core.WorkloadID][]context.CancelFunc{}}
 	var err error
 	if c.engine, err = Open(ctx, d, c.hub.publish); err != nil {
 		return nil, err

@@ -36,10 +36,10 @@ func (i Installer) Install(ctx context.Context, img *oci.Image, script string, e
 	if err != nil {
 		return "", nil, err
 	}
-	done = func() { _ = os.RemoveAll(dir) }
+	remove := func() { _ = os.RemoveAll(dir) }
 	defer func() {
 		if err != nil {
-			done()
+			remove()
 		}
 	}()
 	for _, name := range []string{rootDir, upperDir, workDir, etcDir, stateDir} {
@@ -52,7 +52,7 @@ func (i Installer) Install(ctx context.Context, img *oci.Image, script string, e
 		return "", nil, err
 	}
 	upper = filepath.Join(dir, upperDir)
-	return upper, done, dropMountPoints(upper)
+	return upper, remove, dropMountPoints(upper)
 }
 
 // run runs the script in the tree that is mounted for this thread only.

@@ -228,7 +228,7 @@ func TestPullFromRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	p := open(t, Options{Images: FromStore(store, nil)})
+	p := open(t, Options{Images: FromStore(store, nil), PullBackoff: time.Millisecond})
 	a := plane.Assignment{ID: core.TaskID{Workload: "registry"}, Image: reg.Ref("team/tool:v1")}
 	a.Credentials = []plane.Credential{{Server: reg.Host, User: "user", Password: "geheim"}}
 	o, out := ran(t, p, a)

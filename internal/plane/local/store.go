@@ -58,13 +58,13 @@ func (s stored) Held() []string { return slices.Collect(maps.Keys(s.store.Held()
 func asKubelet(err error) error {
 	switch oci.KindOf(err) {
 	case oci.NotFound, oci.Denied:
-		return &passing{err}
+		return &retried{err}
 	default:
 		return err
 	}
 }
 
-type passing struct{ error }
+type retried struct{ error }
 
-func (p *passing) Unwrap() error   { return p.error }
-func (p *passing) Temporary() bool { return true }
+func (p *retried) Unwrap() error   { return p.error }
+func (p *retried) Temporary() bool { return true }
