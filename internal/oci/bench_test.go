@@ -43,7 +43,7 @@ func BenchmarkPull(b *testing.B) {
 	r := ocitest.New(b, ocitest.OnDisk(b.TempDir()))
 	packed := b.TempDir()
 	var paths []string
-	img := ocitest.Image(b, v1.Config{})
+	var img v1.Image
 	var all []*ocitest.Layer
 	for i := range layers {
 		var files []ocitest.File

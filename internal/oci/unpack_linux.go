@@ -118,7 +118,7 @@ func (u *unpacker) entry(h *tar.Header, body io.Reader) error {
 	switch h.Typeflag {
 	case tar.TypeDir:
 		return u.makeDirectory(path.Join(dir, base), h)
-	case tar.TypeReg, tar.TypeRegA, tar.TypeCont, tar.TypeGNUSparse: //nolint:staticcheck // old archives have RegA
+	case tar.TypeReg, tar.TypeCont, tar.TypeGNUSparse: // the reader has made TypeReg of what old archives have
 		return u.file(base, h, body)
 	case tar.TypeSymlink:
 		return u.symlink(base, h)
