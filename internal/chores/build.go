@@ -184,14 +184,18 @@ func byDigest(target, digest string) string {
 	return target + "@" + digest
 }
 
+// buildah builds in a storage of its own, which goes with the build: nothing of
+// one user's build is left for another, and nothing stays mounted.
 func buildah(ctx context.Context, path, file, dir, target, digest, auth string, log io.Writer) error {
 	tls := "--tls-verify=" + fmt.Sprint(!loopback(target))
-	local := "muster-build:" + filepath.Base(filepath.Dir(digest))
-	if err := command(ctx, dir, log, path, "bud", "--isolation", "chroot", "--authfile", auth, tls, "-f", file, "-t", local, "."); err != nil {
+	tmp := filepath.Dir(digest)
+	own := []string{path, "--root", filepath.Join(tmp, "storage"), "--runroot", filepath.Join(tmp, "run"), "--storage-driver", "vfs"}
+	const local = "muster-build:latest"
+	err := command(ctx, dir, log, append(own[:len(own):len(own)], "bud", "--isolation", "chroot", "--authfile", auth, tls, "-f", file, "-t", local, ".")...)
+	if err != nil {
 		return err
 	}
-	err := command(ctx, dir, log, path, "push", "--authfile", auth, tls, "--digestfile", digest, local, "docker://"+target)
-	return errors.Join(err, command(context.WithoutCancel(ctx), dir, io.Discard, path, "rmi", local))
+	return command(ctx, dir, log, append(own[:len(own):len(own)], "push", "--authfile", auth, tls, "--digestfile", digest, local, "docker://"+target)...)
 }
 
 func buildctl(ctx context.Context, path, file, dir, target, digest, auth string, log io.Writer) error {
