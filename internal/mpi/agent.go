@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -93,12 +94,15 @@ func answer(conn net.Conn, tok []byte) error {
 	if err := cmd.Start(); err != nil {
 		return out.write(frameEnd, []byte(err.Error()))
 	}
+	var ended atomic.Bool
 	go func() {
 		defer func() { _ = stdin.Close() }()
 		for {
 			kind, data, err := readFrame(conn)
-			if err != nil { // whoever asked has gone, or we have closed
-				_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			if err != nil { // whoever asked has gone, or it is over
+				if !ended.Load() { // else what is left in the group is on its way into the background
+					_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+				}
 				return
 			}
 			switch kind {
@@ -110,6 +114,7 @@ func answer(conn net.Conn, tok []byte) error {
 		}
 	}()
 	err = cmd.Wait()
+	ended.Store(true)
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil
 	}

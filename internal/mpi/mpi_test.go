@@ -115,6 +115,18 @@ func TestCommandEndsWithItsConnection(t *testing.T) {
 	})
 }
 
+// TestWhatGoesIntoTheBackgroundStays: a daemon is still in the group of the
+// command that started it when that has ended.
+func TestWhatGoesIntoTheBackgroundStays(t *testing.T) {
+	have(t, secret, "w-0="+agent(t, secret))
+	mark := filepath.Join(t.TempDir(), "mark")
+	command := "( sleep 0.3; touch " + mark + " ) >/dev/null 2>&1 </dev/null &"
+	if code, err := shell(t.Context(), []string{"w-0", command}, strings.NewReader(""), io.Discard, io.Discard); err != nil || code != 0 {
+		t.Fatalf("%d, %v", code, err)
+	}
+	until(t, "the daemon has done its work", func() bool { _, err := os.Stat(mark); return err == nil })
+}
+
 // blocked is a standard input that never says anything.
 type blocked struct{}
 
