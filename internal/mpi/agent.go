@@ -45,6 +45,12 @@ func serve(ctx context.Context, address string, tok []byte) error {
 }
 
 func accept(ctx context.Context, l net.Listener, tok []byte) error {
+	// Daemons of several workers on one machine must not share a session folder.
+	own, err := os.MkdirTemp("", "mpi-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(own) }()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
@@ -61,7 +67,7 @@ func accept(ctx context.Context, l net.Listener, tok []byte) error {
 			defer func() { _ = conn.Close() }()
 			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 			defer stop()
-			if err := answer(conn, tok); err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
+			if err := answer(conn, tok, own); err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
 				fmt.Fprintf(os.Stderr, "muster mpi agent: %s: %v\n", conn.RemoteAddr(), err)
 			}
 		})
@@ -71,7 +77,7 @@ func accept(ctx context.Context, l net.Listener, tok []byte) error {
 // answer runs one command. Its process group ends with the connection, but
 // what it has left behind when it ended by itself stays: Open MPI's daemon
 // goes into the background like this.
-func answer(conn net.Conn, tok []byte) error {
+func answer(conn net.Conn, tok []byte, own string) error {
 	if err := conn.SetDeadline(time.Now().Add(greetWithin)); err != nil {
 		return err
 	}
@@ -84,6 +90,7 @@ func answer(conn net.Conn, tok []byte) error {
 	}
 	cmd := exec.Command("/bin/sh", "-c", command)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Env = append(os.Environ(), "OMPI_MCA_orte_tmpdir_base="+own, "PRTE_MCA_prte_tmpdir_base="+own)
 	cmd.WaitDelay = time.Second // for pipes that something in the background keeps open
 	out := &frames{w: conn}
 	cmd.Stdout, cmd.Stderr = frameWriter{out, frameStdout}, frameWriter{out, frameStderr}
