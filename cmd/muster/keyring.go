@@ -95,11 +95,7 @@ func dockerLogin() ([]oci.Credential, error) {
 		}
 		dir = filepath.Join(home, ".docker")
 	}
-	creds, err := oci.DockerConfig(filepath.Join(dir, "config.json"))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	return creds, err
+	return oci.DockerConfig(filepath.Join(dir, "config.json"))
 }
 
 // program returns how tasks start this program. What runs may be gone from the

@@ -90,10 +90,10 @@ func (h *Hands) build(ctx context.Context, w *core.Workload, log io.Writer) (str
 func installs(b *spec.Build) string {
 	var s strings.Builder
 	if len(b.Apt) > 0 {
-		s.WriteString("export DEBIAN_FRONTEND=noninteractive\napt-get update\napt-get install -y --no-install-recommends " + words(b.Apt) + "\nrm -rf /var/lib/apt/lists/*\n")
+		s.WriteString("export DEBIAN_FRONTEND=noninteractive\napt-get update\napt-get install -y --no-install-recommends " + spec.ShellWords(b.Apt...) + "\nrm -rf /var/lib/apt/lists/*\n")
 	}
 	if len(b.Pip) > 0 {
-		s.WriteString("python3 -m pip install --no-cache-dir " + words(b.Pip) + "\n")
+		s.WriteString("python3 -m pip install --no-cache-dir " + spec.ShellWords(b.Pip...) + "\n")
 	}
 	for _, r := range b.Run {
 		s.WriteString("( " + r + "\n)\n")
@@ -102,14 +102,6 @@ func installs(b *spec.Build) string {
 		return ""
 	}
 	return "set -ex\n" + s.String()
-}
-
-func words(list []string) string {
-	out := make([]string, len(list))
-	for i, w := range list {
-		out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-	}
-	return strings.Join(out, " ")
 }
 
 func (h *Hands) install(ctx context.Context, base, script string, b *spec.Build, creds []oci.Credential, log io.Writer) (string, func(), error) {
@@ -153,7 +145,7 @@ func dockerfile(ctx context.Context, file, dir, target string, creds []oci.Crede
 	}
 	defer func() { _ = os.RemoveAll(tmp) }()
 	auth := filepath.Join(tmp, "config.json")
-	if err := writeDockerConfig(auth, creds); err != nil {
+	if err := oci.WriteDockerConfig(auth, creds); err != nil {
 		return "", err
 	}
 	digest := filepath.Join(tmp, "digest")
@@ -187,7 +179,7 @@ func byDigest(target, digest string) string {
 // buildah builds in a storage of its own, which goes with the build: nothing of
 // one user's build is left for another, and nothing stays mounted.
 func buildah(ctx context.Context, path, file, dir, target, digest, auth string, log io.Writer) error {
-	tls := "--tls-verify=" + fmt.Sprint(!loopback(target))
+	tls := "--tls-verify=" + fmt.Sprint(!oci.Loopback(target))
 	tmp := filepath.Dir(digest)
 	own := []string{path, "--root", filepath.Join(tmp, "storage"), "--runroot", filepath.Join(tmp, "run"), "--storage-driver", "vfs"}
 	const local = "muster-build:latest"
@@ -202,7 +194,7 @@ func buildctl(ctx context.Context, path, file, dir, target, digest, auth string,
 	meta := digest + ".json"
 	err := command(ctx, dir, log, "env", "DOCKER_CONFIG="+filepath.Dir(auth), path, "build", "--frontend", "dockerfile.v0",
 		"--local", "context="+dir, "--local", "dockerfile="+filepath.Dir(file), "--opt", "filename="+filepath.Base(file),
-		"--output", fmt.Sprintf("type=image,name=%s,push=true,registry.insecure=%v", target, loopback(target)), "--metadata-file", meta, "--progress", "plain")
+		"--output", fmt.Sprintf("type=image,name=%s,push=true,registry.insecure=%v", target, oci.Loopback(target)), "--metadata-file", meta, "--progress", "plain")
 	if err != nil {
 		return err
 	}

@@ -306,8 +306,8 @@ func TestNamesOfImages(t *testing.T) {
 		t.Errorf("by digest: %q", got)
 	}
 	for ref, want := range map[string]bool{"localhost:1/a": true, "127.0.0.1/a": true, "ghcr.io/a": false, "[::1]:5/a": true} {
-		if loopback(ref) != want {
-			t.Errorf("loopback(%q) is %v", ref, !want)
+		if oci.Loopback(ref) != want {
+			t.Errorf("Loopback(%q) is %v", ref, !want)
 		}
 	}
 }

@@ -185,9 +185,7 @@ func environment(w *core.Workload, t *core.Task, g gang) []string {
 		m["PORT"] = strconv.Itoa(t.Port)
 	}
 	trackerEnv(m, w)
-	if w.Spec.Array != nil {
-		cellEnv(m, w.Spec.Array.Cell(t.ID.Index))
-	}
+	maps.Copy(m, w.Spec.Array.Variables(t.ID.Index))
 	maps.Copy(m, w.Spec.EnvOf(t.ID.Index))
 	out := make([]string, 0, len(m))
 	for k, v := range m {
@@ -289,7 +287,7 @@ func mpi(a *plane.Assignment, w *core.Workload, t *core.Task, g gang) {
 // mpiPrelude points Open MPI's launcher at the host file and the agent, whose
 // paths only the plane knows.
 func mpiPrelude(self []string) []byte {
-	agent := quote(strings.Join(append(slices.Clone(self), MPIShellArg), " ")) // Open MPI splits it at blanks
+	agent := spec.ShellWords(strings.Join(append(slices.Clone(self), MPIShellArg), " ")) // Open MPI splits it at blanks
 	return []byte("export OMPI_MCA_orte_default_hostfile=\"$MUSTER_MPI_HOSTFILE\" PRTE_MCA_prte_default_hostfile=\"$MUSTER_MPI_HOSTFILE\"\n" +
 		"export OMPI_MCA_plm_rsh_agent=" + agent + " PRTE_MCA_plm_ssh_agent=" + agent + "\n" +
 		"export OMPI_MCA_orte_keep_fqdn_hostnames=t OMPI_MCA_plm_rsh_no_tree_spawn=1\n")

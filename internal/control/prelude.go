@@ -2,8 +2,6 @@ package control
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core"
@@ -23,9 +21,9 @@ func prelude(w *core.Workload) []byte {
 			if in.Pip.Upgrade {
 				upgrade = "--upgrade "
 			}
-			fmt.Fprintf(&b, "muster_do python3 -m pip install %s%s || exit $?\n", upgrade, quoted(in.Pip.Packages))
+			fmt.Fprintf(&b, "muster_do python3 -m pip install %s%s || exit $?\n", upgrade, spec.ShellWords(in.Pip.Packages...))
 		case in.Apt != nil:
-			fmt.Fprintf(&b, "muster_do apt-get update -qq -o DPkg::Lock::Timeout=600 || exit $?\nmuster_do env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=600 %s || exit $?\n", quoted(in.Apt.Packages))
+			fmt.Fprintf(&b, "muster_do apt-get update -qq -o DPkg::Lock::Timeout=600 || exit $?\nmuster_do env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=600 %s || exit $?\n", spec.ShellWords(in.Apt.Packages...))
 		}
 	}
 	if b.Len() == 0 {
@@ -62,29 +60,18 @@ func writeGit(b *strings.Builder, g *spec.Git) {
 	https, ssh := "https://"+host+"/"+g.Repo, fmt.Sprintf("git@%s:%s.git", host, strings.TrimSuffix(g.Repo, ".git"))
 	switch {
 	case strings.Contains(g.Repo, "://") || strings.HasPrefix(g.Repo, "/") || strings.Contains(g.Repo, "@"):
-		fmt.Fprintf(b, "muster_url=%s\n", quote(g.Repo))
+		fmt.Fprintf(b, "muster_url=%s\n", spec.ShellWords(g.Repo))
 	case g.SSH == nil: // over ssh where the user has a key for it
-		fmt.Fprintf(b, "muster_url=%s; [ -z \"${GIT_SSH_COMMAND:-}\" ] || muster_url=%s\n", quote(https), quote(ssh))
+		fmt.Fprintf(b, "muster_url=%s; [ -z \"${GIT_SSH_COMMAND:-}\" ] || muster_url=%s\n", spec.ShellWords(https), spec.ShellWords(ssh))
 	case *g.SSH:
-		fmt.Fprintf(b, "muster_url=%s\n", quote(ssh))
+		fmt.Fprintf(b, "muster_url=%s\n", spec.ShellWords(ssh))
 	default:
-		fmt.Fprintf(b, "muster_url=%s\n", quote(https))
+		fmt.Fprintf(b, "muster_url=%s\n", spec.ShellWords(https))
 	}
-	fmt.Fprintf(b, "( if command -v flock >/dev/null; then flock 9; fi; muster_clone \"$muster_url\" %s %s %s ) 9>%s || exit $?\n", quote(dir), quote(g.Branch), quote(g.Commit), quote(dir+".lock"))
+	fmt.Fprintf(b, "( if command -v flock >/dev/null; then flock 9; fi; muster_clone \"$muster_url\" %s %s %s ) 9>%s || exit $?\n", spec.ShellWords(dir), spec.ShellWords(g.Branch), spec.ShellWords(g.Commit), spec.ShellWords(dir+".lock"))
 	if g.Pip != "" {
-		fmt.Fprintf(b, "( cd %s && muster_do python3 -m pip install %s ) || exit $?\n", quote(dir), g.Pip)
+		fmt.Fprintf(b, "( cd %s && muster_do python3 -m pip install %s ) || exit $?\n", spec.ShellWords(dir), g.Pip)
 	}
-}
-
-// quote makes one word of s for a shell.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-func quoted(words []string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = quote(w)
-	}
-	return strings.Join(out, " ")
 }
 
 // trackerEnv is what experiment trackers read (docs.mosaicml.com,
@@ -118,24 +105,4 @@ func trackerEnv(m map[string]string, w *core.Workload) {
 			set("MLFLOW_RUN_NAME", w.Name)
 		}
 	}
-}
-
-// cellEnv gives the values of an array's grid cell as variables.
-func cellEnv(m map[string]string, cell map[string]any) {
-	for _, k := range slices.Sorted(maps.Keys(cell)) {
-		m[envName(k)] = fmt.Sprint(cell[k])
-	}
-}
-
-func envName(s string) string {
-	b := []byte(strings.ToUpper(s))
-	for i, c := range b {
-		if !(c >= 'A' && c <= 'Z' || c >= '0' && c <= '9') {
-			b[i] = '_'
-		}
-	}
-	if len(b) > 0 && b[0] >= '0' && b[0] <= '9' {
-		return "_" + string(b)
-	}
-	return string(b)
 }

@@ -279,20 +279,31 @@ type ScaleRequest struct {
 	Auto bool
 }
 
+// service finds an inference workload whose replicas can be changed, or says
+// why they cannot.
+func (tx *tx) service(r Ref) (*draft, error) {
+	d, err := tx.find(r)
+	if err != nil {
+		return nil, err
+	}
+	w := d.w
+	if w.Kind != lifecycle.Inference {
+		return nil, &Error{Code: CodeInvalid, Field: "kind", Message: fmt.Sprintf("%s is of kind %s; only inference workloads have replicas and are updated", w.Name, w.Kind), Hint: "submit a new workload"}
+	}
+	if d.changed == nil || w.Phase.End() || w.Phase == lifecycle.Terminating || w.Phase == lifecycle.Deleting {
+		return nil, &Error{Code: CodeIllegal, Message: fmt.Sprintf("%s is %s; it has no replicas to change", w.Name, w.Phase), Hint: "muster restart " + w.Name + " runs it again, another document needs a new workload"}
+	}
+	return d, nil
+}
+
 // Scale changes the wanted number of replicas; the value is the workload.
 func Scale(r ScaleRequest) Command {
 	return func(tx *tx) (any, error) {
-		d, err := tx.find(r.Ref)
+		d, err := tx.service(r.Ref)
 		if err != nil {
 			return nil, err
 		}
 		w := d.w
-		if w.Kind != lifecycle.Inference {
-			return nil, &Error{Code: CodeInvalid, Message: fmt.Sprintf("%s is of kind %s; only inference workloads have replicas", w.Name, w.Kind), Hint: "change the document and submit it again"}
-		}
-		if d.changed == nil || w.Phase.End() || w.Phase == lifecycle.Terminating || w.Phase == lifecycle.Deleting {
-			return nil, &Error{Code: CodeIllegal, Message: fmt.Sprintf("%s is %s; it has no replicas to change", w.Name, w.Phase), Hint: "muster restart " + w.Name + " runs it again"}
-		}
 		if most := 1000; r.Replicas < 0 || r.Replicas > most {
 			return nil, &Error{Code: CodeInvalid, Field: "replicas", Message: fmt.Sprintf("%d is outside 0 to %d", r.Replicas, most), Hint: "write a number from 0 to 1000"}
 		}
@@ -311,62 +322,6 @@ func Scale(r ScaleRequest) Command {
 					msg += ": " + r.Message
 				}
 				if err := tx.step(d, lifecycle.Input{On: lifecycle.Scale, Reason: lifecycle.ReasonScaled, Message: msg}, r.Actor); err != nil {
-					return err
-				}
-			}
-			tx.e.dirty = true
-			if err := tx.startEmpty(d); err != nil {
-				return err
-			}
-			return tx.conclude(d)
-		})
-		return d.w, err
-	}
-}
-
-// UpdateRequest replaces the document of an inference workload.
-type UpdateRequest struct {
-	Ref   Ref
-	Doc   *spec.Document // with defaults, validated
-	Actor string
-}
-
-// Update gives an inference workload another document: its replicas are then
-// replaced a few at a time, so that it goes on to serve. The value is the
-// workload.
-func Update(r UpdateRequest) Command {
-	return func(tx *tx) (any, error) {
-		d, err := tx.find(r.Ref)
-		if err != nil {
-			return nil, err
-		}
-		w := d.w
-		if w.Kind != lifecycle.Inference || r.Doc.Kind != lifecycle.Inference {
-			return nil, &Error{Code: CodeInvalid, Field: "kind", Message: fmt.Sprintf("%s is of kind %s, the new document of kind %s; only inference workloads are updated", w.Name, w.Kind, r.Doc.Kind), Hint: "submit a new workload"}
-		}
-		if d.changed == nil || w.Phase.End() || w.Phase == lifecycle.Terminating || w.Phase == lifecycle.Deleting {
-			return nil, &Error{Code: CodeIllegal, Message: fmt.Sprintf("%s is %s and cannot be updated", w.Name, w.Phase), Hint: "muster restart " + w.Name + " runs it again, a new document needs a new workload"}
-		}
-		doc := *r.Doc
-		doc.Name, doc.NamePrefix, doc.Project = w.Name, "", string(w.Project)
-		if err := tx.feasible(&doc, w.User); err != nil {
-			return nil, err
-		}
-		if err := tx.fits(&doc); err != nil { // a submission could wait until it is known; what runs must not be given what never fits
-			return nil, &Error{Code: CodeUnavailable, Message: "not all nodes have reported, and it does not fit those that have: " + err.Error(), Hint: "try again"}
-		}
-		err = tx.change(d, func() error {
-			was := d.w.Spec
-			d.w.Spec = &doc
-			d.w.Edition++
-			d.edited = true
-			d.unwarn()
-			if n := firstReplicas(&doc); n != firstReplicas(was) {
-				d.w.Replicas = n
-			}
-			if d.w.Phase == lifecycle.Running {
-				in := lifecycle.Input{On: lifecycle.Scale, Reason: lifecycle.ReasonUpdated, Message: fmt.Sprintf("edition %d", d.w.Edition)}
-				if err := tx.step(d, in, r.Actor); err != nil {
 					return err
 				}
 			}

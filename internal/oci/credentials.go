@@ -139,3 +139,26 @@ func denied(e *Error, host string, tried []*Credential) *Error {
 	out.Text += fmt.Sprintf(" for %s; check the name, the password, and that this user may read it", strings.Join(who, ", and for "))
 	return &out
 }
+
+// WriteDockerConfig writes credentials as builders read them, and as
+// DockerConfig does: docker's config.json.
+func WriteDockerConfig(path string, creds []Credential) error {
+	type entry struct {
+		Auth          string `json:"auth,omitempty"`
+		IdentityToken string `json:"identitytoken,omitempty"`
+		RegistryToken string `json:"registrytoken,omitempty"`
+	}
+	auths := map[string]entry{}
+	for _, c := range creds {
+		e := entry{IdentityToken: c.IdentityToken, RegistryToken: c.RegistryToken}
+		if c.User != "" {
+			e.Auth = base64.StdEncoding.EncodeToString([]byte(c.User + ":" + c.Password))
+		}
+		auths[c.Server] = e
+	}
+	data, err := json.Marshal(map[string]any{"auths": auths})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
+}

@@ -122,7 +122,7 @@ func NewClient(o Options) *Client {
 
 func fill(o *Options) {
 	if o.PlainHTTP == nil {
-		o.PlainHTTP = loopback
+		o.PlainHTTP = Loopback
 	}
 	if o.Platform == "" {
 		o.Platform = "linux/" + runtime.GOARCH
@@ -138,8 +138,10 @@ func fill(o *Options) {
 	}
 }
 
-// loopback says whether host is this machine, where TLS protects nothing.
-func loopback(host string) bool {
+// Loopback reports whether a registry, or the registry of an image's name, is
+// this machine, where TLS protects nothing.
+func Loopback(name string) bool {
+	host, _, _ := strings.Cut(name, "/")
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}

@@ -33,7 +33,7 @@ func open(t testing.TB, o oci.Options) *oci.Store {
 	}
 	t.Cleanup(func() { s.Close() })
 	if err := s.CanPull(); err != nil {
-		t.Skip(err)
+		t.Skipf("this takes a machine on which layers can be unpacked, as root: %v", err)
 	}
 	return s
 }

@@ -92,7 +92,7 @@ func (f *fortress) check(t testing.TB) {
 func needRoot(t testing.TB) {
 	t.Helper()
 	if err := probeUnpack(t.TempDir()); err != nil {
-		t.Skip(err)
+		t.Skipf("this takes root and the right to make devices and set owners: %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -41,7 +42,7 @@ func (b *backend) probe(ctx context.Context, r *replica) {
 		if ok {
 			failures = 0
 		}
-		now := ok || was && failures < orInt(p.Failures, probeFailures)
+		now := ok || was && failures < cmp.Or(p.Failures, probeFailures)
 		if now != was {
 			b.mu.Lock()
 			if r.probed = now; now {
@@ -52,7 +53,7 @@ func (b *backend) probe(ctx context.Context, r *replica) {
 		if now != task.Ready {
 			b.s.tell(ctx, control.Probed(map[core.TaskID]bool{task.ID: now}))
 		}
-		wait := or(time.Duration(p.Period), probePeriod)
+		wait := cmp.Or(time.Duration(p.Period), probePeriod)
 		if !now {
 			wait = min(wait, probeEager)
 		}
@@ -63,23 +64,9 @@ func (b *backend) probe(ctx context.Context, r *replica) {
 	}
 }
 
-func or(d, otherwise time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return otherwise
-}
-
-func orInt(n, otherwise int) int {
-	if n > 0 {
-		return n
-	}
-	return otherwise
-}
-
 // answers asks once.
 func (b *backend) answers(ctx context.Context, t *core.Task, doc *spec.Document, p spec.Probe) bool {
-	ctx, cancel := context.WithTimeout(ctx, or(time.Duration(p.Timeout), probeTimeout))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(time.Duration(p.Timeout), probeTimeout))
 	defer cancel()
 	port := target(t, doc)
 	e := b.s.enterer(t.Plane)

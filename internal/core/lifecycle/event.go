@@ -86,6 +86,7 @@ type Reason string
 const (
 	ReasonNone              Reason = ""
 	ReasonReviewRejected    Reason = "ReviewRejected"
+	ReasonReviewRequired    Reason = "ReviewRequired"
 	ReasonChecksRunning     Reason = "ChecksRunning"
 	ReasonApproved          Reason = "Approved"
 	ReasonImageBuildFailed  Reason = "ImageBuildFailed"

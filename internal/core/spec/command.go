@@ -22,11 +22,17 @@ func (c Command) String() string {
 	if line, ok := c.line(); ok {
 		return line
 	}
-	words := make([]string, len(c.Argv))
-	for i, w := range c.Argv {
-		words[i] = shellQuote(w)
+	return ShellWords(c.Argv...)
+}
+
+// ShellWords is words as a shell reads them back, whatever they contain: those
+// that need it in quotes, with blanks between.
+func ShellWords(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = shellQuote(w)
 	}
-	return strings.Join(words, " ")
+	return strings.Join(quoted, " ")
 }
 
 // line is the string that was written, when it was one.

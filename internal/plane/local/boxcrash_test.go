@@ -221,7 +221,7 @@ func terminals(t *testing.T, test func(t *testing.T, p *Plane, image string)) {
 
 func TestTerminalSurvivesTheKeeper(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("another user's keeper may not take descriptors from its tasks on every machine")
+		t.Skip("this takes root: without it, whether a keeper may take descriptors from its tasks depends on the kernel's ptrace rules")
 	}
 	terminals(t, func(t *testing.T, p *Plane, image string) {
 		a := shellTask("tty", 0, `echo ready; while read line; do echo "got $line"; [ "$line" = end ] && exit 8; done; exit 1`)
@@ -264,7 +264,7 @@ func typed(t *testing.T, p *Plane, id core.TaskID, text string) {
 
 func TestInputSurvivesTheKeeper(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("another user's keeper may not take descriptors from its tasks on every machine")
+		t.Skip("this takes root: without it, whether a keeper may take descriptors from its tasks depends on the kernel's ptrace rules")
 	}
 	terminals(t, func(t *testing.T, p *Plane, image string) {
 		a := shellTask("input", 0, "cat; exit 6")

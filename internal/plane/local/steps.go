@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/plane/local/container"
 )
@@ -58,11 +59,7 @@ func withSteps(a plane.Assignment, where string) plane.Assignment {
 	var b strings.Builder
 	b.WriteString(stepsHead)
 	for i, step := range a.Init {
-		fmt.Fprintf(&b, "muster_step %d %d %d", i+1, len(a.Init), step.Retries)
-		for _, word := range step.Argv {
-			b.WriteString(" '" + strings.ReplaceAll(word, "'", `'\''`) + "'")
-		}
-		b.WriteByte('\n')
+		fmt.Fprintf(&b, "muster_step %d %d %d %s\n", i+1, len(a.Init), step.Retries, spec.ShellWords(step.Argv...))
 	}
 	b.WriteString("muster_stage " + stageDone + "\nunset -f muster_step muster_stage\nunset " + stageEnv + "\n")
 	a.Prelude = append([]byte(b.String()), a.Prelude...)

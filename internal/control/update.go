@@ -1,0 +1,61 @@
+package control
+
+import (
+	"fmt"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// UpdateRequest replaces the document of an inference workload.
+type UpdateRequest struct {
+	Ref   Ref
+	Doc   *spec.Document // with defaults, validated
+	Actor string
+}
+
+// Update gives an inference workload another document: its replicas are then
+// replaced a few at a time, so that it goes on to serve. The value is the
+// workload.
+func Update(r UpdateRequest) Command {
+	return func(tx *tx) (any, error) {
+		d, err := tx.service(r.Ref)
+		if err != nil {
+			return nil, err
+		}
+		w := d.w
+		if r.Doc.Kind != lifecycle.Inference {
+			return nil, &Error{Code: CodeInvalid, Field: "kind", Message: fmt.Sprintf("the new document is of kind %s, %s of kind %s", r.Doc.Kind, w.Name, w.Kind), Hint: "submit a new workload"}
+		}
+		doc := *r.Doc
+		doc.Name, doc.NamePrefix, doc.Project = w.Name, "", string(w.Project)
+		if err := tx.feasible(&doc, w.User); err != nil {
+			return nil, err
+		}
+		if err := tx.fits(&doc); err != nil { // a submission could wait until it is known; what runs must not be given what never fits
+			return nil, &Error{Code: CodeUnavailable, Message: "not all nodes have reported, and it does not fit those that have: " + err.Error(), Hint: "try again"}
+		}
+		err = tx.change(d, func() error {
+			was := d.w.Spec
+			d.w.Spec = &doc
+			d.w.Edition++
+			d.edited = true
+			d.unwarn()
+			if n := firstReplicas(&doc); n != firstReplicas(was) {
+				d.w.Replicas = n
+			}
+			if d.w.Phase == lifecycle.Running {
+				in := lifecycle.Input{On: lifecycle.Scale, Reason: lifecycle.ReasonUpdated, Message: fmt.Sprintf("edition %d", d.w.Edition)}
+				if err := tx.step(d, in, r.Actor); err != nil {
+					return err
+				}
+			}
+			tx.e.dirty = true
+			if err := tx.startEmpty(d); err != nil {
+				return err
+			}
+			return tx.conclude(d)
+		})
+		return d.w, err
+	}
+}
