@@ -77,7 +77,7 @@ func plain(w *core.Workload) core.Workload {
 }
 
 func (e *Engine) checkIndexes() error {
-	want := &Engine{d: e.d, live: e.live, nodes: e.nodes, projects: e.projects}
+	want := &Engine{d: e.d, live: e.live, nodes: e.nodes, projects: e.projects, pools: e.pools, settings: e.settings}
 	want.reindex()
 	var errs []error
 	differ := func(what string, have, want any) {

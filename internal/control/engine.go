@@ -63,7 +63,10 @@ type Engine struct {
 	names    map[name]core.WorkloadID   // of live
 	projects map[core.ProjectID]core.Project
 	secrets  map[core.SecretID]core.Secret
-	nodes    map[core.NodeID]core.Node
+	pools    map[string]core.Pool
+	settings map[core.NodeID]core.NodeSetting // what was said of nodes
+	reported map[core.NodeID]core.Node        // as their planes say
+	nodes    map[core.NodeID]core.Node        // reported, with their settings and pools
 
 	lanes   map[laneKey]*lane
 	usage   map[core.NodeID]*usage
@@ -121,7 +124,7 @@ type Change struct {
 // Open loads everything needed to continue from the store and becomes its
 // writer.
 func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) {
-	e := &Engine{d: d, publish: publish, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, stats: stats{entered: map[lifecycle.Phase]int64{}}}
+	e := &Engine{d: d, publish: publish, reported: map[core.NodeID]core.Node{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, stats: stats{entered: map[lifecycle.Phase]int64{}}}
 	var err error
 	if e.term, err = d.Store.Acquire(ctx, d.Holder); err != nil {
 		return nil, fmt.Errorf("become the writer: %w", err)
@@ -139,9 +142,8 @@ func (e *Engine) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read counters: %w", err)
 	}
-	projects, err := e.d.Store.Projects(ctx)
-	if err != nil {
-		return fmt.Errorf("read projects: %w", err)
+	if err := e.loadOrganisation(ctx); err != nil {
+		return err
 	}
 	entries, err := e.d.Store.Live(ctx)
 	if err != nil {
@@ -156,10 +158,6 @@ func (e *Engine) load(ctx context.Context) error {
 		e.secrets[core.SecretID{User: s.User, Name: s.Name}] = s
 	}
 	e.seq = counters
-	e.projects = map[core.ProjectID]core.Project{core.DefaultProject: {ID: core.DefaultProject}}
-	for _, p := range projects {
-		e.projects[p.ID] = p
-	}
 	live := make(map[core.WorkloadID]*entry, len(entries))
 	for _, en := range entries {
 		n := &entry{w: en.Workload, tasks: make(map[int]*core.Task, len(en.Tasks)), seen: map[int]time.Time{}}
@@ -170,6 +168,35 @@ func (e *Engine) load(ctx context.Context) error {
 	}
 	e.live = live
 	e.reindex()
+	return nil
+}
+
+// loadOrganisation reads departments, projects, pools and what is said of nodes.
+func (e *Engine) loadOrganisation(ctx context.Context) error {
+	projects, err := e.d.Store.Projects(ctx)
+	if err != nil {
+		return fmt.Errorf("read projects: %w", err)
+	}
+	pools, err := e.d.Store.Pools(ctx)
+	if err != nil {
+		return fmt.Errorf("read pools: %w", err)
+	}
+	nodes, err := e.d.Store.Nodes(ctx)
+	if err != nil {
+		return fmt.Errorf("read what is said of nodes: %w", err)
+	}
+	e.projects = map[core.ProjectID]core.Project{core.DefaultProject: core.NewProject(core.DefaultProject, time.Time{})}
+	for _, p := range projects {
+		e.projects[p.ID] = p
+	}
+	e.pools = map[string]core.Pool{core.DefaultPool: {Name: core.DefaultPool}}
+	for _, p := range pools {
+		e.pools[p.Name] = p
+	}
+	e.settings = make(map[core.NodeID]core.NodeSetting, len(nodes))
+	for _, n := range nodes {
+		e.settings[n.ID] = n
+	}
 	return nil
 }
 
@@ -240,6 +267,8 @@ func (e *Engine) Do(ctx context.Context, now time.Time, commands []Command) []Re
 			results[i] = Result{Err: fromStore(err)}
 		}
 		e.retryAt = tx.now.Add(commitRetry)
+		tx.org = organisation{}
+		tx.survey()
 		e.reindex() // the draft has touched the indexes; what is committed is the truth
 		if errors.Is(err, store.ErrTermLost) {
 			e.deposed = err

@@ -20,12 +20,11 @@ const (
 
 // checksOf is what must be approved of w: what its project demands, then its own.
 func (tx *tx) checksOf(w *core.Workload) []core.CheckState {
-	p, _ := tx.project(w.Project)
 	var all []core.CheckState
-	if p.Budget > 0 {
+	if len(tx.tree().Budgets(w.Project)) > 0 {
 		all = append(all, core.CheckState{Name: "budget", Type: "budget", When: atQueue, Timeout: checkTimeout, Verdict: core.CheckWaiting})
 	}
-	for _, c := range slices.Concat(p.Checks, w.Spec.Checks) {
+	for _, c := range slices.Concat(tx.tree().Rules(w.Project).Checks, w.Spec.Checks) {
 		if slices.ContainsFunc(all, func(x core.CheckState) bool { return x.Name == c.Name }) {
 			continue // the project's own comes first
 		}

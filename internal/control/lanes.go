@@ -183,15 +183,9 @@ func (tx *tx) snapshot(running bool) *schedule.Snapshot {
 		s.Nodes = append(s.Nodes, e.nodeState(n))
 	}
 	slices.SortFunc(s.Nodes, func(a, b schedule.Node) int { return cmp.Compare(a.ID, b.ID) })
-	for id := range e.projects {
-		p, _ := tx.project(id)
-		s.Queues = append(s.Queues, schedule.Queue{ID: p.ID, Stopped: p.Stopped})
-	}
-	for _, p := range tx.projects {
-		if _, old := e.projects[p.ID]; !old {
-			now, _ := tx.project(p.ID)
-			s.Queues = append(s.Queues, schedule.Queue{ID: p.ID, Stopped: now.Stopped})
-		}
+	for p := range tx.eachProject() {
+		mode, _ := tx.tree().Stopped(p.ID)
+		s.Queues = append(s.Queues, schedule.Queue{ID: p.ID, Stopped: mode != core.StopNone})
 	}
 	slices.SortFunc(s.Queues, func(a, b schedule.Queue) int { return cmp.Compare(a.ID, b.ID) })
 	for k, l := range e.lanes {

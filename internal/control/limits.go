@@ -23,8 +23,7 @@ func (tx *tx) firstEnd(w *core.Workload) (end, bool) {
 	if a.RunningAt.IsZero() {
 		return end{}, false
 	}
-	p, _ := tx.project(w.Project)
-	rules := p.Rules
+	rules := tx.tree().Rules(w.Project)
 	var first end
 	limit := func(from time.Time, d time.Duration, reason lifecycle.Reason, message string) {
 		if d <= 0 || from.IsZero() {

@@ -18,15 +18,15 @@ func Inventory(planeName string, nodes []core.Node) Command {
 		known := map[core.NodeID]bool{}
 		for _, n := range nodes {
 			known[n.ID] = true
-			e.nodes[n.ID] = n
+			e.reported[n.ID] = n
 		}
-		for id, n := range e.nodes {
+		for id, n := range e.reported {
 			if n.Plane == planeName && !known[id] {
 				n.Ready, n.Message = false, "the plane does not report it any more"
-				e.nodes[id] = n
+				e.reported[id] = n
 			}
 		}
-		e.dirty = true
+		tx.survey()
 		if err := tx.silent(); err != nil {
 			return nil, err
 		}

@@ -9,89 +9,137 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-// project returns a project as the draft has it.
-func (tx *tx) project(id core.ProjectID) (core.Project, bool) {
-	for i := len(tx.projects) - 1; i >= 0; i-- {
-		if tx.projects[i].ID == id {
-			return tx.projects[i], true
-		}
-	}
-	p, ok := tx.e.projects[id]
-	return p, ok
-}
-
-// CreateProject makes a project; workloads that waited for it are queued.
+// CreateProject makes a project; workloads that waited for it are queued. The
+// value is an []Edited.
 func CreateProject(id core.ProjectID) Command {
-	return func(tx *tx) (any, error) {
-		if _, ok := tx.project(id); ok {
-			return nil, &Error{Code: CodeConflict, Field: "name", Message: fmt.Sprintf("project %q exists already", id), Hint: "muster project list shows all"}
-		}
-		return tx.putProject(core.Project{ID: id, CreatedAt: tx.now})
-	}
+	return Organise([]Edit{{What: RecordProject, Name: string(id), Must: MustBeNew, Project: func(*core.Project) error { return nil }}}, false)
 }
 
-// SetProject stops a project (nothing of it is queued; what runs goes on) or
-// opens it again.
-func SetProject(id core.ProjectID, stopped bool, note string) Command {
-	return func(tx *tx) (any, error) {
-		p, ok := tx.project(id)
-		if !ok {
-			return nil, notFound(fmt.Sprintf("project %q", id))
-		}
-		p.Stopped, p.Note = stopped, note
-		return tx.putProject(p)
-	}
+// SetProject stops a project or department, with everything below it, or opens
+// it again; the value is an []Edited.
+func SetProject(what Record, id core.ProjectID, mode core.StopMode, note string) Command {
+	return Organise([]Edit{{What: what, Name: string(id), Must: MustExist, Project: func(p *core.Project) error {
+		p.StopMode, p.Note = mode, note
+		return nil
+	}}}, false)
 }
 
 // SetRules replaces what a project demands. Limits hold at once, checks for
-// what is submitted from now on.
+// what is submitted from now on. The value is an []Edited.
 func SetRules(id core.ProjectID, r core.Rules) Command {
-	return func(tx *tx) (any, error) {
-		p, ok := tx.project(id)
-		if !ok {
-			return nil, notFound(fmt.Sprintf("project %q", id))
-		}
+	return Organise([]Edit{{What: RecordProject, Name: string(id), Must: MustExist, Project: func(p *core.Project) error {
 		p.Rules = r
-		return tx.putProject(p)
+		return nil
+	}}}, false)
+}
+
+// follow draws what follows from edits for workloads that are there.
+func (tx *tx) follow(edits []Edit, was organisation) error {
+	changed, limits := map[core.ProjectID]bool{}, false
+	for _, e := range edits {
+		if e.What == RecordPool || e.What == RecordNode {
+			continue
+		}
+		id := core.ProjectID(e.Name)
+		changed[id] = true
+		before, ok := tx.e.projects[id]
+		if p := was.projects[id]; p != nil {
+			before, ok = *p, true
+		}
+		now, _ := tx.project(id)
+		limits = limits || !maps.Equal(before.TimeLimit, now.TimeLimit) || !maps.Equal(before.IdleLimit, now.IdleLimit) || ok && before.Parent != now.Parent
+	}
+	tx.e.dirty = true // what runs may grow again, or not any more
+	if len(changed) == 0 {
+		return nil
+	}
+	for id := range tx.workloads() {
+		w, _, ok := tx.view(id)
+		if !ok || !changed[w.Project] && !slices.ContainsFunc(tx.tree().Path(w.Project), func(p core.Project) bool { return changed[p.ID] }) {
+			continue
+		}
+		if err := tx.reconsider(w, limits); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reconsider applies what holds now for the project of w.
+func (tx *tx) reconsider(w *core.Workload, limits bool) error {
+	why, note := tx.closed(w.Project)
+	open := why == lifecycle.ReasonNone
+	waits := w.Phase == lifecycle.Queued || w.Phase == lifecycle.Reserved
+	toggles := !open && waits || open && w.Phase == lifecycle.Inadmissible
+	mode, _ := tx.tree().Stopped(w.Project)
+	drains := mode == core.StopHoldAndDrain && (w.Phase == lifecycle.Starting || w.Phase == lifecycle.Running || w.Phase == lifecycle.Restarting)
+	if !toggles && !drains && !(limits && w.Phase.Held()) {
+		return nil
+	}
+	d, _ := tx.open(w.ID)
+	return tx.change(d, func() error {
+		d.unwarn() // of what runs, the limits are counted anew
+		switch {
+		case toggles:
+			return tx.toQueue(d)
+		case drains:
+			return tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: preempted(d.w), Message: note}, actorControl)
+		default:
+			return nil
+		}
+	})
+}
+
+// preempted is where a workload goes whose resources are taken back.
+func preempted(w *core.Workload) lifecycle.Phase {
+	if w.Kind == lifecycle.Workspace || w.Spec.TerminateAfterPreemption {
+		return lifecycle.Preempted
+	}
+	return lifecycle.Queued
+}
+
+// closed says why a project takes nothing at present; ReasonNone: it does.
+func (tx *tx) closed(id core.ProjectID) (lifecycle.Reason, string) {
+	p, ok := tx.project(id)
+	switch {
+	case !ok:
+		return lifecycle.ReasonQueueNotFound, fmt.Sprintf("project %q does not exist; muster project create %s makes it", id, id)
+	case p.Department:
+		return lifecycle.ReasonQueueNotFound, fmt.Sprintf("%q is a department, and only projects take workloads", id)
+	}
+	mode, by := tx.tree().Stopped(id)
+	switch {
+	case mode == core.StopNone:
+		return lifecycle.ReasonNone, ""
+	case by.ID == id:
+		return lifecycle.ReasonQueueStopped, fmt.Sprintf("project %q is stopped%s; muster project start %s opens it", id, noted(by.Note), id)
+	default:
+		return lifecycle.ReasonQueueStopped, fmt.Sprintf("department %q above project %q is stopped%s; muster department start %s opens it", by.ID, id, noted(by.Note), by.ID)
 	}
 }
 
-func (tx *tx) putProject(p core.Project) (any, error) {
-	before, _ := tx.project(p.ID)
-	limits := !maps.Equal(before.TimeLimit, p.TimeLimit) || !maps.Equal(before.IdleLimit, p.IdleLimit)
-	tx.projects = append(tx.projects, p)
-	tx.e.dirty = true // what runs may grow again, or not any more
-	var ids []core.WorkloadID
-	for id := range tx.e.live {
-		ids = append(ids, id)
+func noted(note string) string {
+	if note == "" {
+		return ""
 	}
-	for id := range tx.drafts {
-		if _, ok := tx.e.live[id]; !ok {
-			ids = append(ids, id)
-		}
+	return " (" + note + ")"
+}
+
+// takes refuses a document that names a department.
+func (tx *tx) takes(id core.ProjectID) error {
+	p, ok := tx.project(id)
+	if !ok || !p.Department {
+		return nil
 	}
-	slices.Sort(ids) // the same commands make the same history
-	for _, id := range ids {
-		w, _, ok := tx.view(id)
-		if !ok || w.Project != p.ID {
-			continue
-		}
-		waits := w.Phase == lifecycle.Queued || w.Phase == lifecycle.Reserved
-		toggles := p.Stopped && waits || !p.Stopped && w.Phase == lifecycle.Inadmissible
-		if !toggles && !(limits && w.Phase.Held()) {
-			continue
-		}
-		d, _ := tx.open(id)
-		err := tx.change(d, func() error { // of what runs, the limits are counted anew
-			d.unwarn()
-			if toggles {
-				return tx.toQueue(d)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
+	var below []string
+	for x := range tx.eachProject() {
+		if !x.Department && tx.tree().Below(x.ID, id) {
+			below = append(below, string(x.ID))
 		}
 	}
-	return p, nil
+	hint := fmt.Sprintf("muster project create NAME --department %s makes a project in it", id)
+	if slices.Sort(below); len(below) > 0 {
+		hint = "name one of its projects: " + few(below)
+	}
+	return &Error{Code: CodeInvalid, Field: "project", Message: fmt.Sprintf("%q is a department, and only projects take workloads", id), Hint: hint}
 }

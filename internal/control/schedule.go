@@ -190,7 +190,7 @@ func Explain(ids []core.WorkloadID) Command {
 				}
 			case lifecycle.Inadmissible:
 				token := schedule.QueueNotFound
-				if _, ok := tx.project(w.Project); ok {
+				if p, ok := tx.project(w.Project); ok && !p.Department {
 					token = schedule.QueueStopped
 				}
 				out[id] = one(schedule.Reason{Token: token, Note: w.Message})
@@ -264,7 +264,8 @@ func Cluster() Command {
 			st.Nodes = append(st.Nodes, ns)
 		}
 		for _, q := range snap.Queues {
-			st.Projects = append(st.Projects, e.projects[q.ID])
+			p, _ := tx.project(q.ID)
+			st.Projects = append(st.Projects, p)
 		}
 		return st, nil
 	}

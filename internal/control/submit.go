@@ -74,6 +74,9 @@ func Submit(s Submission) Command {
 				return &Submitted{Workload: w, Repeated: true}, nil
 			}
 		}
+		if err := tx.takes(core.ProjectID(s.Doc.Project)); err != nil {
+			return nil, err
+		}
 		if err := tx.feasible(s.Doc, s.User); err != nil {
 			return nil, err
 		}
@@ -107,26 +110,6 @@ func Submit(s Submission) Command {
 		})
 		return &Submitted{Workload: d.w, draft: d}, err
 	}
-}
-
-// closed says why a project takes nothing at present; ReasonNone: it does.
-func (tx *tx) closed(id core.ProjectID) (lifecycle.Reason, string) {
-	p, ok := tx.project(id)
-	switch {
-	case !ok:
-		return lifecycle.ReasonQueueNotFound, fmt.Sprintf("project %q does not exist; muster project create %s makes it", id, id)
-	case p.Stopped:
-		return lifecycle.ReasonQueueStopped, fmt.Sprintf("project %q is stopped%s; muster project start %s opens it", id, noted(p.Note), id)
-	default:
-		return lifecycle.ReasonNone, ""
-	}
-}
-
-func noted(note string) string {
-	if note == "" {
-		return ""
-	}
-	return " (" + note + ")"
 }
 
 // remembered returns what an idempotency key has made before.

@@ -20,11 +20,11 @@ type tx struct {
 	order  []core.WorkloadID // of drafts, as first touched
 	names  map[name]struct{} // of workloads that the draft creates
 
-	keys     []store.Key
-	projects []core.Project
-	secrets  []core.Secret   // made
-	gone     []core.SecretID // secrets that are dropped
-	actions  []Action
+	keys    []store.Key
+	org     organisation
+	secrets []core.Secret   // made
+	gone    []core.SecretID // secrets that are dropped
+	actions []Action
 }
 
 // draft is a workload as it will be.
@@ -287,7 +287,8 @@ const keysKept, keysSweep = 24 * time.Hour, time.Hour
 // commit writes the draft and makes it the truth.
 func (tx *tx) commit() error {
 	e := tx.e
-	b := &store.Batch{Keys: tx.keys, Projects: tx.projects, Secrets: tx.secrets, DropSecrets: tx.gone}
+	b := &store.Batch{Keys: tx.keys, Secrets: tx.secrets, DropSecrets: tx.gone}
+	tx.org.write(b)
 	seq := e.seq.Transition
 	for _, id := range tx.order {
 		d := tx.drafts[id]
@@ -308,7 +309,8 @@ func (tx *tx) commit() error {
 		}
 		b.Transitions = append(b.Transitions, d.trail...)
 	}
-	if len(b.Workloads)+len(b.Projects)+len(b.Keys)+len(b.Secrets)+len(b.DropSecrets) == 0 {
+	if len(b.Workloads)+len(b.Keys)+len(b.Secrets)+len(b.DropSecrets)+
+		len(b.Projects)+len(b.DropProjects)+len(b.Pools)+len(b.DropPools)+len(b.Nodes) == 0 {
 		tx.decided()
 		return nil
 	}
@@ -336,9 +338,7 @@ func (tx *tx) commit() error {
 		e.adopt(d)
 		changes = append(changes, Change{Workload: d.w, Former: d.former, Tasks: d.news(), Transitions: d.trail})
 	}
-	for _, p := range tx.projects {
-		e.projects[p.ID] = p
-	}
+	e.organised(tx.org)
 	for _, id := range tx.gone {
 		delete(e.secrets, id)
 	}

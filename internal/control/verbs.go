@@ -201,12 +201,9 @@ func Preempt(r PreemptRequest) Command {
 			return nil, err
 		}
 		w := d.w
-		in := lifecycle.Input{On: lifecycle.Preempt, Target: lifecycle.Queued, Message: r.Message}
-		switch {
-		case r.Move:
+		in := lifecycle.Input{On: lifecycle.Preempt, Target: preempted(w), Message: r.Message}
+		if r.Move {
 			in = lifecycle.Input{On: lifecycle.Move, Message: r.Message}
-		case w.Kind == lifecycle.Workspace || w.Spec.TerminateAfterPreemption:
-			in.Target = lifecycle.Preempted
 		}
 		if _, err := lifecycle.Next(w.State, in); err != nil {
 			return nil, illegal(w.Name, err)

@@ -113,31 +113,6 @@ type Attempt struct {
 	GPUMilli  int64            `json:"gpuMilli,omitempty"` // thousandths of devices held at present, all tasks
 }
 
-// Project is a queue that workloads are submitted to.
-type Project struct {
-	ID        ProjectID `json:"name"`
-	Stopped   bool      `json:"stopped,omitempty"` // nothing new is queued; what is queued becomes Inadmissible
-	Note      string    `json:"note,omitempty"`    // who stopped it and why
-	CreatedAt time.Time `json:"createdAt"`
-	Rules
-}
-
-// Rules is what a project demands of its workloads.
-type Rules struct {
-	// Checks are made of every workload, before its own.
-	Checks []spec.Check `json:"checks,omitempty"`
-	// TimeLimit ends what has run for so long, by kind; zero or absent: none.
-	TimeLimit map[lifecycle.Kind]time.Duration `json:"timeLimit,omitempty"`
-	// IdleLimit ends what has let all its GPUs idle for so long, by kind.
-	IdleLimit map[lifecycle.Kind]time.Duration `json:"idleLimit,omitempty"`
-	// Budget is how many GPU-seconds the project may use in every Period, which
-	// is counted in whole periods since 1970 UTC; zero: any. A workload is
-	// approved while what has been used and what it may use itself
-	// (its GPUs for its maxDuration, if it has one) fit.
-	Budget float64       `json:"budgetGPUSeconds,omitempty"`
-	Period time.Duration `json:"budgetPeriod,omitempty"`
-}
-
 // Condition is a fact beside a phase.
 type Condition struct {
 	Type    lifecycle.ConditionType `json:"type"`
@@ -237,7 +212,9 @@ type Node struct {
 	Address string            `json:"address,omitempty"` // where its tasks reach one another
 	Ready   bool              `json:"ready"`
 	Message string            `json:"message,omitempty"` // why it is not ready
-	Cordon  bool              `json:"cordon,omitempty"`
+	Cordon  bool              `json:"cordon,omitempty"`  // it takes nothing new
+	Drain   bool              `json:"drain,omitempty"`   // and what ran on it was told to move
+	Taints  []Taint           `json:"taints,omitempty"`
 	CPU     int64             `json:"cpuMilli"`    // allocatable, thousandths of cores
 	Memory  int64             `json:"memoryBytes"` // allocatable
 	Devices []Device          `json:"devices,omitempty"`

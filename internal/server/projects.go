@@ -76,9 +76,9 @@ func (s *Server) projectRoutes() {
 		}
 		switch verb {
 		case "stop":
-			return s.project(ctx, control.SetProject(core.ProjectID(name), true, o.Note), http.StatusOK)
+			return s.project(ctx, control.SetProject(control.RecordProject, core.ProjectID(name), core.StopHold, o.Note), http.StatusOK)
 		case "start":
-			return s.project(ctx, control.SetProject(core.ProjectID(name), false, ""), http.StatusOK)
+			return s.project(ctx, control.SetProject(control.RecordProject, core.ProjectID(name), core.StopNone, ""), http.StatusOK)
 		default:
 			return nil, newProblem(http.StatusNotFound, "not_found", "there is no action "+strconv.Quote(verb), "POST …/NAME:stop or …/NAME:start")
 		}
@@ -90,11 +90,11 @@ func (s *Server) project(ctx context.Context, c control.Command, status int) (*p
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	return &projectOutput{Status: status, Body: project(v.(core.Project))}, nil
+	return &projectOutput{Status: status, Body: project(*v.([]control.Edited)[0].After.(*core.Project))}, nil
 }
 
 func project(p core.Project) api.Project {
-	out := api.Project{Name: string(p.ID), Stopped: p.Stopped, Note: p.Note, CreatedAt: at(p.CreatedAt)}
+	out := api.Project{Name: string(p.ID), Stopped: p.StopMode != core.StopNone, Note: p.Note, CreatedAt: at(p.CreatedAt)}
 	out.TimeLimit, out.IdleLimit = lengths(p.TimeLimit), lengths(p.IdleLimit)
 	out.BudgetHours = p.Budget / 3600
 	if p.Period > 0 {

@@ -57,9 +57,10 @@ func planes(r *rand.Rand) map[string][]core.Node {
 func (w *World) finish() {
 	for _, p := range []core.ProjectID{core.DefaultProject, "a", "b", "ghost"} {
 		w.do(control.CreateProject(p)) // refused where it exists
-		w.do(control.SetProject(p, false, ""))
+		w.do(control.SetProject(control.RecordProject, p, core.StopNone, ""))
 		w.do(control.SetRules(p, core.Rules{}))
 	}
+	w.do(control.SetProject(control.RecordDepartment, department, core.StopNone, "")) // refused where it does not
 	for range 200 {
 		if w.err != nil || w.over() {
 			return

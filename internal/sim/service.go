@@ -93,10 +93,18 @@ func (o *watch) ports(c control.Change) error {
 	return nil
 }
 
-// preempted (I7): what must not be preempted is not.
+// preempted (I7): what must not be preempted is not, unless its whole project
+// is emptied by its administrator.
 func (o *watch) preempted(c control.Change) error {
 	for _, t := range c.Transitions {
 		if t.Event == lifecycle.Preempt && !*c.Workload.Spec.Preemptible {
+			tree, err := o.tree()
+			if err != nil {
+				return err
+			}
+			if mode, _ := tree.Stopped(c.Workload.Project); mode == core.StopHoldAndDrain {
+				continue
+			}
 			return fmt.Errorf("I7: it is not preemptible and %s preempted it", t.Actor)
 		}
 	}

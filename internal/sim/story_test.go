@@ -224,8 +224,12 @@ func (s *story) project(words []string) {
 	switch words[1] {
 	case "create":
 		s.command(words, control.CreateProject(id))
+	case "stop":
+		s.command(words, control.SetProject(control.RecordProject, id, core.StopHold, ""))
+	case "drain":
+		s.command(words, control.SetProject(control.RecordProject, id, core.StopHoldAndDrain, ""))
 	default:
-		s.command(words, control.SetProject(id, words[1] == "stop", ""))
+		s.command(words, control.SetProject(control.RecordProject, id, core.StopNone, ""))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/core/schedule"
 )
 
@@ -35,6 +36,16 @@ func (o *watch) physical() error {
 	return nil
 }
 
+// tree is the tree of projects as it is stored.
+func (o *watch) tree() (org.Tree, error) {
+	projects, err := o.w.memory.Projects(context.Background())
+	byID := map[core.ProjectID]core.Project{core.DefaultProject: {ID: core.DefaultProject}}
+	for _, p := range projects {
+		byID[p.ID] = p
+	}
+	return func(id core.ProjectID) (core.Project, bool) { p, ok := byID[id]; return p, ok }, err
+}
+
 // explained (I8): whoever waits is told why.
 func (o *watch) explained() error {
 	if o.w.disk.failed {
@@ -44,13 +55,15 @@ func (o *watch) explained() error {
 	if err != nil {
 		return err
 	}
-	projects, err := o.w.memory.Projects(context.Background())
+	tree, err := o.tree()
 	if err != nil {
 		return err
 	}
-	open := map[core.ProjectID]bool{core.DefaultProject: true}
-	for _, p := range projects {
-		open[p.ID] = !p.Stopped
+	open := map[core.ProjectID]bool{}
+	for _, e := range entries {
+		p, there := tree(e.Workload.Project)
+		mode, _ := tree.Stopped(p.ID)
+		open[e.Workload.Project] = there && mode == core.StopNone && !p.Department
 	}
 	var waiting []core.WorkloadID
 	for _, e := range entries {

@@ -75,6 +75,12 @@ type Store interface {
 	// Projects returns every project, by ID.
 	Projects(ctx context.Context) ([]core.Project, error)
 
+	// Pools returns every pool that was ever written and not dropped, by Name.
+	Pools(ctx context.Context) ([]core.Pool, error)
+
+	// Nodes returns what was said of nodes, by ID.
+	Nodes(ctx context.Context) ([]core.NodeSetting, error)
+
 	// Secrets returns every secret, by User and Name.
 	Secrets(ctx context.Context) ([]core.Secret, error)
 
@@ -105,10 +111,16 @@ type Batch struct {
 	Edited      []core.WorkloadID // of Workloads: their documents are replaced, labels too
 	Tasks       []*core.Task      // inserted or replaced
 	Transitions []core.Transition
-	Keys        []Key           // one that is remembered already: ErrExists
-	Projects    []core.Project  // inserted or replaced
-	Secrets     []core.Secret   // inserted; one that exists: ErrExists
-	DropSecrets []core.SecretID // before Secrets are written; unknown ones are passed over
+	Keys        []Key // one that is remembered already: ErrExists
+	// DropProjects and DropPools go before Projects and Pools are written;
+	// unknown ones are passed over.
+	DropProjects []core.ProjectID
+	DropPools    []string
+	Projects     []core.Project     // inserted or replaced
+	Pools        []core.Pool        // inserted or replaced
+	Nodes        []core.NodeSetting // inserted or replaced; one that says nothing is dropped
+	Secrets      []core.Secret      // inserted; one that exists: ErrExists
+	DropSecrets  []core.SecretID    // before Secrets are written; unknown ones are passed over
 	// ForgetKeysBefore drops idempotency keys older than this, before Keys are
 	// written; zero: none.
 	ForgetKeysBefore time.Time

@@ -73,10 +73,8 @@ func check(b *store.Batch) error {
 			return fmt.Errorf("task %d of the batch: it has no complete id", i)
 		}
 	}
-	for i := range b.Projects {
-		if b.Projects[i].ID == "" {
-			return fmt.Errorf("project %d of the batch: it has no name", i)
-		}
+	if err := checkOrganisation(b); err != nil {
+		return err
 	}
 	for i := range b.Secrets {
 		if b.Secrets[i].Name == "" {
@@ -220,9 +218,7 @@ func (s *Store) write(b *store.Batch, ws []*core.Workload) {
 	for _, t := range b.Tasks {
 		s.putTask(keptTask(t))
 	}
-	for _, p := range b.Projects {
-		s.projects[p.ID] = keptProject(p)
-	}
+	s.organise(b)
 	for _, id := range b.DropSecrets {
 		delete(s.secrets, id)
 	}

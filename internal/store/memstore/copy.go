@@ -71,16 +71,6 @@ func keptCourse(c core.Course) core.Course {
 	return c
 }
 
-func keptProject(p core.Project) core.Project {
-	p.CreatedAt = kept(p.CreatedAt)
-	p.Checks = keptList(p.Checks)
-	for i := range p.Checks {
-		p.Checks[i].Users = keptList(p.Checks[i].Users)
-	}
-	p.TimeLimit, p.IdleLimit = keptMap(p.TimeLimit), keptMap(p.IdleLimit)
-	return p
-}
-
 func keptSecret(k core.Secret) core.Secret {
 	k.CreatedAt = kept(k.CreatedAt)
 	k.Fields, k.Sealed = keptMap(k.Fields), keptList(k.Sealed)

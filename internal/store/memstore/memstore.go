@@ -29,6 +29,8 @@ type Store struct {
 	steps    []core.Transition               // by Seq
 	stepsOf  map[core.WorkloadID][]core.Transition
 	projects map[core.ProjectID]core.Project
+	pools    map[string]core.Pool
+	nodes    map[core.NodeID]core.NodeSetting
 	secrets  map[core.SecretID]core.Secret
 	keys     map[user]store.Key
 }
@@ -49,6 +51,8 @@ func New() *Store {
 		tasks:    map[core.WorkloadID][]core.Task{},
 		stepsOf:  map[core.WorkloadID][]core.Transition{},
 		projects: map[core.ProjectID]core.Project{},
+		pools:    map[string]core.Pool{},
+		nodes:    map[core.NodeID]core.NodeSetting{},
 		secrets:  map[core.SecretID]core.Secret{},
 		keys:     map[user]store.Key{},
 	}

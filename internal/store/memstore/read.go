@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -189,20 +188,6 @@ func (s *Store) ChangedSince(ctx context.Context, rev core.Revision, limit int) 
 	}
 	for i := range all {
 		all[i] = shown(all[i])
-	}
-	return all, nil
-}
-
-// Projects implements store.Store.
-func (s *Store) Projects(ctx context.Context) ([]core.Project, error) {
-	done, err := s.reading(ctx, "reading the projects")
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	var all []core.Project
-	for _, id := range slices.Sorted(maps.Keys(s.projects)) {
-		all = append(all, keptProject(s.projects[id]))
 	}
 	return all, nil
 }

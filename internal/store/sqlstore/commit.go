@@ -64,10 +64,8 @@ func (c *commit) write(term store.Term, b *store.Batch) error {
 			return err
 		}
 	}
-	for i := range b.Projects {
-		if err := c.row(c.w.putProject, clean(b.Projects[i].ID), c.rows.projects[i]); err != nil {
-			return err
-		}
+	if err := c.organise(b); err != nil {
+		return err
 	}
 	if err := c.secrets(b); err != nil {
 		return err

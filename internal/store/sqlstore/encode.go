@@ -11,7 +11,8 @@ import (
 
 // rows are the parts of a batch that are stored as JSON.
 type rows struct {
-	statuses, specs, tasks, projects, secrets []string // a spec is empty for what is neither new nor edited
+	statuses, specs, tasks, secrets []string // a spec is empty for what is neither new nor edited
+	projects, pools, nodes          []string // a node is empty that says nothing
 }
 
 func encode(b *store.Batch) (r rows, err error) {
@@ -27,14 +28,8 @@ func encode(b *store.Batch) (r rows, err error) {
 			return r, fmt.Errorf("task %s: %w", t.ID, err)
 		}
 	}
-	r.projects = make([]string, len(b.Projects))
-	for i := range b.Projects {
-		if b.Projects[i].ID == "" {
-			return r, fmt.Errorf("project %d of the batch: it has no name", i)
-		}
-		if r.projects[i], err = encodeProject(&b.Projects[i]); err != nil {
-			return r, fmt.Errorf("project %s: %w", b.Projects[i].ID, err)
-		}
+	if err := r.organisation(b); err != nil {
+		return r, err
 	}
 	r.secrets = make([]string, len(b.Secrets))
 	for i := range b.Secrets {

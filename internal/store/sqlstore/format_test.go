@@ -110,6 +110,11 @@ func TestFirstFormatGoesOn(t *testing.T) {
 	if c, err := s.Counters(t.Context()); err != nil || c != (store.Counters{Workload: 7, Transition: 1, Revision: 1}) || term != 2 {
 		t.Errorf("Counters: %+v, %v, term %d", c, err, term)
 	}
+	projects, err := s.Projects(t.Context())
+	if err != nil || len(projects) != 2 || projects[0].StopMode != core.StopNone || projects[0].Priority != core.UsualPriority ||
+		projects[1].StopMode != core.StopHold || projects[1].Note != "by ada" {
+		t.Errorf("Projects: %+v, %v; want an open one and one on hold", projects, err)
+	}
 	live, err := s.Live(t.Context())
 	if err != nil || len(live) != 2 || len(live[0].Tasks) != 4 || len(live[1].Tasks) != 2 {
 		t.Fatalf("Live: %d entries, %v; want 2 with 4 and 2 tasks", len(live), err)

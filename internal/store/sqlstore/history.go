@@ -64,24 +64,6 @@ func scanTransition(rows *sql.Rows) (core.Transition, error) {
 	return t, err
 }
 
-// Projects implements store.Store.
-func (s *Store) Projects(ctx context.Context) ([]core.Project, error) {
-	rows, err := s.r.projects.QueryContext(ctx)
-	all, err := collect(rows, err, func(rows *sql.Rows) (core.Project, error) {
-		var p core.Project
-		var id string
-		var body []byte
-		if err := rows.Scan(&id, &body); err != nil {
-			return p, err
-		}
-		if err := json.Unmarshal(body, &p); err != nil {
-			return p, unreadable("project "+id, err)
-		}
-		return p, nil
-	})
-	return all, s.fail("reading the projects", err)
-}
-
 // Secrets implements store.Store.
 func (s *Store) Secrets(ctx context.Context) ([]core.Secret, error) {
 	rows, err := s.r.secrets.QueryContext(ctx)

@@ -27,7 +27,7 @@ type reader struct {
 
 	counters, workload, byName, changed                     *sql.Stmt
 	awake, awakeTasks, tasks, tasksOfAll, projects, recalls *sql.Stmt
-	transitions, transitionsOf, secrets                     *sql.Stmt
+	transitions, transitionsOf, secrets, pools, nodes       *sql.Stmt
 }
 
 func newReader(ctx context.Context, db *sql.DB, d dialect) (*reader, error) {
@@ -66,6 +66,8 @@ func readerQueries(r *reader, d dialect) []query {
 		{&r.tasks, taskColumns + `tasks t WHERE t.workload = $1 AND t.attempt = $2 ORDER BY t.idx`},
 		{&r.tasksOfAll, taskColumns + `tasks t WHERE t.workload = $1 ORDER BY t.attempt, t.idx`},
 		{&r.projects, `SELECT id, body FROM projects ORDER BY id`},
+		{&r.pools, `SELECT name, body FROM pools ORDER BY name`},
+		{&r.nodes, `SELECT id, body FROM nodes ORDER BY id`},
 		{&r.secrets, `SELECT user_name, name, body FROM secrets ORDER BY user_name, name`},
 		{&r.recalls, `SELECT workload, hash FROM keys WHERE user_name = $1 AND key = $2`},
 		{&r.transitions, transitionColumns + `seq > $1 ORDER BY seq LIMIT $2`},

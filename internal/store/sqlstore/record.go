@@ -111,13 +111,6 @@ func encodeTask(t *core.Task) (string, error) {
 	return string(text), err
 }
 
-func encodeProject(p *core.Project) (string, error) {
-	c := *p
-	c.CreatedAt = kept(p.CreatedAt)
-	text, err := json.Marshal(&c)
-	return string(text), err
-}
-
 func encodeSecret(k *core.Secret) (string, error) {
 	c := *k
 	c.User, c.Name, c.CreatedAt = clean(k.User), clean(k.Name), kept(k.CreatedAt)

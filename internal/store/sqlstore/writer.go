@@ -21,7 +21,8 @@ type writer struct {
 	insertSecret, dropSecret, document               *sql.Stmt
 	stepWorkload, stepTask                           *sql.Stmt
 	putTask, putProject, insertTransition, insertKey *sql.Stmt
-	held                                             *sql.Stmt
+	putPool, putNode, dropProject, dropPool          *sql.Stmt
+	dropNode, held                                   *sql.Stmt
 }
 
 func newWriter(ctx context.Context, conn *sql.Conn, d dialect) (*writer, error) {
@@ -64,6 +65,11 @@ func newWriter(ctx context.Context, conn *sql.Conn, d dialect) (*writer, error) 
 		{&w.dropSecret, `DELETE FROM secrets WHERE user_name = $1 AND name = $2`},
 		{&w.putProject, `INSERT INTO projects (id, body) VALUES ($1, $2)
 			ON CONFLICT (id) DO UPDATE SET body = excluded.body`},
+		{&w.dropProject, `DELETE FROM projects WHERE id = $1`},
+		{&w.putPool, `INSERT INTO pools (name, body) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET body = excluded.body`},
+		{&w.dropPool, `DELETE FROM pools WHERE name = $1`},
+		{&w.putNode, `INSERT INTO nodes (id, body) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET body = excluded.body`},
+		{&w.dropNode, `DELETE FROM nodes WHERE id = $1`},
 		{&w.insertTransition, `INSERT INTO transitions (seq, workload, attempt, from_phase, event, to_phase,
 			target, reason, message, actor, at_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`},
 		{&w.insertKey, `INSERT INTO keys (user_name, key, hash, workload, at_us) VALUES ($1, $2, $3, $4, $5)`},

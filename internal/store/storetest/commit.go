@@ -101,7 +101,7 @@ func testAtomic(t *testing.T, w *world) {
 	good := func() *store.Batch {
 		return &store.Batch{
 			Workloads: []*core.Workload{b, next(a, in(lifecycle.Running))}, Tasks: []*core.Task{task(b.ID, 0, 0)},
-			Transitions: []core.Transition{w.transition(b.ID)}, Projects: []core.Project{project},
+			Transitions: []core.Transition{w.transition(b.ID)}, Projects: []core.Project{project}, Pools: []core.Pool{{Name: "p"}}, Nodes: []core.NodeSetting{{ID: "n", Cordon: true}},
 			Keys: []store.Key{{User: "ada", Key: "new", Hash: "h", Workload: b.ID, At: epoch}}, ForgetKeysBefore: epoch.Add(time.Hour),
 			Secrets: []core.Secret{secret("ada", "new")}, DropSecrets: []core.SecretID{{User: "ada", Name: "old"}},
 		}
@@ -128,10 +128,12 @@ func testAtomic(t *testing.T, w *world) {
 		tasks, err1 := w.s.Tasks(t.Context(), b.ID, -1)
 		steps, err2 := w.s.Transitions(t.Context(), "", 0, 0)
 		projects, err3 := w.s.Projects(t.Context())
+		pools, err6 := w.s.Pools(t.Context())
+		nodes, err7 := w.s.Nodes(t.Context())
 		_, _, err4 := w.s.Remembered(t.Context(), "ada", "k")
 		_, _, err5 := w.s.Remembered(t.Context(), "ada", "new")
-		if !errors.Is(err, store.ErrNotFound) || !errors.Is(err5, store.ErrNotFound) || errors.Join(err1, err2, err3, err4) != nil ||
-			len(tasks)+len(steps)+len(projects) != 0 {
+		if !errors.Is(err, store.ErrNotFound) || !errors.Is(err5, store.ErrNotFound) || errors.Join(err1, err2, err3, err4, err6, err7) != nil ||
+			len(tasks)+len(steps)+len(projects)+len(pools)+len(nodes) != 0 {
 			t.Errorf("a batch refused for its %s has left something: %v, %v, %v, %v, %v, %v",
 				name, err, tasks, steps, projects, err4, err5)
 		}
@@ -157,6 +159,8 @@ func testInvalid(t *testing.T, w *world) {
 		"task without id":  {Tasks: []*core.Task{{}}},
 		"transition seq 0": {Transitions: []core.Transition{{Workload: "x"}}},
 		"unnamed project":  {Projects: []core.Project{{}}},
+		"unnamed pool":     {Pools: []core.Pool{{}}},
+		"unnamed node":     {Nodes: []core.NodeSetting{{}}},
 	} {
 		t.Log(name)
 		w.refused(nil, b)
@@ -283,17 +287,4 @@ func testKeys(t *testing.T, w *world) {
 	check("bob", "1", false)
 	check("ada", "1", true)
 	check("ada", "2", true)
-}
-
-func testProjects(t *testing.T, w *world) {
-	a, b := core.Project{ID: "a", CreatedAt: epoch}, core.Project{ID: "b", CreatedAt: epoch}
-	w.commit(&store.Batch{Projects: []core.Project{b, a}})
-	b.Stopped, b.Note = true, "by ada"
-	w.commit(&store.Batch{Projects: []core.Project{b}})
-	w.reopen()
-	got, err := w.s.Projects(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, "Projects", got, []core.Project{a, b})
 }

@@ -35,11 +35,13 @@ func testEmpty(t *testing.T, w *world) {
 	changed, err4 := w.s.ChangedSince(ctx, 0, 0)
 	projects, err5 := w.s.Projects(ctx)
 	secrets, err6 := w.s.Secrets(ctx)
-	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
+	pools, err7 := w.s.Pools(ctx)
+	nodes, err8 := w.s.Nodes(ctx)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
 		t.Fatal(err)
 	}
 	uses := w.uses(store.UseQuery{Now: epoch})
-	if n := len(live) + len(tasks) + len(steps) + len(changed) + len(projects) + len(secrets) + len(uses); n != 0 {
+	if n := len(live) + len(tasks) + len(steps) + len(changed) + len(projects) + len(secrets) + len(uses) + len(pools) + len(nodes); n != 0 {
 		t.Errorf("an empty store returned %d records", n)
 	}
 	if p := w.list(store.Query{}); len(p.Items) != 0 || p.Next != 0 {
@@ -64,23 +66,31 @@ func testEveryField(t *testing.T, w *world) {
 	fill(reflect.ValueOf(&step).Elem(), &count)
 	var project core.Project
 	fill(reflect.ValueOf(&project).Elem(), &count)
+	var pool core.Pool
+	fill(reflect.ValueOf(&pool).Elem(), &count)
+	var node core.NodeSetting
+	fill(reflect.ValueOf(&node).Elem(), &count)
 	var secret core.Secret
 	fill(reflect.ValueOf(&secret).Elem(), &count)
 	rev := w.commit(&store.Batch{
 		Workloads: []*core.Workload{n}, Tasks: []*core.Task{&k}, Transitions: []core.Transition{step},
-		Projects: []core.Project{project}, Secrets: []core.Secret{secret},
+		Projects: []core.Project{project}, Secrets: []core.Secret{secret}, Pools: []core.Pool{pool}, Nodes: []core.NodeSetting{node},
 	})
 	w.stored(n, rev)
 	w.secrets(secret)
 	tasks, err1 := w.s.Tasks(t.Context(), n.ID, n.Attempt)
 	steps, err2 := w.s.Transitions(t.Context(), step.Workload, 0, 0)
 	projects, err3 := w.s.Projects(t.Context())
-	if err := errors.Join(err1, err2, err3); err != nil {
+	pools, err4 := w.s.Pools(t.Context())
+	nodes, err5 := w.s.Nodes(t.Context())
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "Tasks", tasks, []core.Task{k})
 	same(t, "Transitions", steps, []core.Transition{step})
 	same(t, "Projects", projects, []core.Project{project})
+	same(t, "Pools", pools, []core.Pool{pool})
+	same(t, "Nodes", nodes, []core.NodeSetting{node})
 
 	// And by the other ways to a workload and its tasks.
 	live, err := w.s.Live(t.Context())

@@ -118,4 +118,5 @@ INSERT INTO tasks VALUES ('old7', 0, 1, '{"role":"task","plane":"local","node":"
 INSERT INTO transitions VALUES (1, 'old1', 0, 'Submitted', 'queue_open', 'Queued', '', '', '', 'scheduler', 1772366340000001);
 INSERT INTO keys VALUES ('ada', 'k', 'h', 'old1', 1772366400000000);
 INSERT INTO projects VALUES ('default', '{"name":"default","createdAt":"2026-03-01T11:58:20.000001Z"}');
+INSERT INTO projects VALUES ('vision', '{"name":"vision","stopped":true,"note":"by ada","createdAt":"2026-03-01T11:58:20.000001Z"}');
 INSERT INTO meta VALUES (1, 1, 1, 'a test');

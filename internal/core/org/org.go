@@ -1,0 +1,170 @@
+// Package org decides what follows from the tree of departments and projects:
+// whether a change makes sense, what holds for a project because of what
+// stands above it, and what has been promised twice. It is pure: it reads
+// records and changes none.
+package org
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// Tree finds a project or department by its name; false: there is none.
+type Tree func(core.ProjectID) (core.Project, bool)
+
+// pathMax bounds how far a path is followed; a cycle cannot be stored, and this
+// keeps one that was from hanging the server.
+const pathMax = 64
+
+// Path returns a project and everything above it, itself first; nil: there is
+// no such project.
+func (t Tree) Path(id core.ProjectID) []core.Project {
+	var path []core.Project
+	for len(path) < pathMax {
+		p, ok := t(id)
+		if !ok {
+			break
+		}
+		path = append(path, p)
+		if p.Parent == "" {
+			break
+		}
+		id = p.Parent
+	}
+	return path
+}
+
+// Stopped is the strictest mode on the path of a project, and who set it.
+func (t Tree) Stopped(id core.ProjectID) (core.StopMode, core.Project) {
+	var by core.Project
+	mode := core.StopNone
+	for _, p := range t.Path(id) {
+		if m := mode.Stricter(p.StopMode); m != mode {
+			mode, by = m, p
+		}
+	}
+	return mode, by
+}
+
+// Rules are what a project and everything above it demand: checks add up, the
+// topmost first; of limits the tightest holds. The budget is the project's own,
+// see Budgets.
+func (t Tree) Rules(id core.ProjectID) core.Rules {
+	path := t.Path(id)
+	if len(path) == 0 {
+		return core.Rules{}
+	}
+	r := path[0].Rules
+	for _, p := range path[1:] {
+		r.Checks = slices.Concat(p.Checks, r.Checks)
+		r.TimeLimit = tightest(r.TimeLimit, p.TimeLimit)
+		r.IdleLimit = tightest(r.IdleLimit, p.IdleLimit)
+	}
+	return r
+}
+
+func tightest(a, b map[lifecycle.Kind]time.Duration) map[lifecycle.Kind]time.Duration {
+	if len(b) == 0 {
+		return a
+	}
+	out := maps.Clone(b)
+	for k, d := range a {
+		if other := out[k]; other <= 0 || d > 0 && d < other {
+			out[k] = d
+		}
+	}
+	return out
+}
+
+// Budgets are the projects and departments on a project's path that have a
+// budget, its own first.
+func (t Tree) Budgets(id core.ProjectID) []core.Project {
+	return slices.DeleteFunc(t.Path(id), func(p core.Project) bool { return p.Budget <= 0 || p.Period <= 0 })
+}
+
+// Pools is where workloads go that name no pool, in order: as the nearest says
+// that says anything; nil: anywhere.
+func (t Tree) Pools(id core.ProjectID) []string {
+	for _, p := range t.Path(id) {
+		if len(p.PoolOrder) > 0 {
+			return p.PoolOrder
+		}
+	}
+	return nil
+}
+
+// MinRuntime is for how long what a project has started is let alone, as the
+// nearest says that says anything; of is one of the two fields.
+func (t Tree) MinRuntime(id core.ProjectID, of func(*core.Project) *time.Duration) time.Duration {
+	for _, p := range t.Path(id) {
+		if d := of(&p); d != nil {
+			return *d
+		}
+	}
+	return 0
+}
+
+// NodeTypes are those that a kind of workload may use: the nearest list, less
+// what a list above it does not have; nil: any.
+func (t Tree) NodeTypes(id core.ProjectID, kind lifecycle.Kind) []string {
+	var types []string
+	for _, p := range t.Path(id) {
+		list, ok := p.NodeTypes[kind]
+		switch {
+		case !ok:
+		case types == nil:
+			types = slices.Clone(list)
+		default:
+			types = slices.DeleteFunc(types, func(x string) bool { return !slices.Contains(list, x) })
+		}
+	}
+	return types
+}
+
+// Below reports whether a project is, or stands below, another.
+func (t Tree) Below(id, above core.ProjectID) bool {
+	return slices.ContainsFunc(t.Path(id), func(p core.Project) bool { return p.ID == above })
+}
+
+// PoolOf is the pool of a node: the first, by name, whose label it has, else
+// the one that its plane names, else the default.
+func PoolOf(n core.Node, pools map[string]core.Pool) string {
+	best := ""
+	for name, p := range pools {
+		value, ok := n.Labels[p.Selector.Key]
+		if p.Selector.Key != "" && ok && value == p.Selector.Value && (best == "" || name < best) {
+			best = name
+		}
+	}
+	switch {
+	case best != "":
+		return best
+	case n.Pool != "":
+		return n.Pool
+	default:
+		return core.DefaultPool
+	}
+}
+
+// Set returns a node as its administrator wants it: s added to what its plane
+// reports.
+func Set(n core.Node, s core.NodeSetting) core.Node {
+	n.Cordon = n.Cordon || s.Cordon || s.Drain
+	n.Drain = n.Drain || s.Drain
+	if len(s.Labels) > 0 {
+		labels := maps.Clone(n.Labels)
+		if labels == nil {
+			labels = make(map[string]string, len(s.Labels))
+		}
+		maps.Copy(labels, s.Labels)
+		n.Labels = labels
+	}
+	if len(s.Taints) > 0 {
+		n.Taints = slices.Concat(n.Taints, s.Taints)
+	}
+	return n
+}

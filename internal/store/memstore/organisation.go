@@ -1,0 +1,116 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/store"
+)
+
+// checkOrganisation refuses records without a name.
+func checkOrganisation(b *store.Batch) error {
+	for i := range b.Projects {
+		if b.Projects[i].ID == "" {
+			return fmt.Errorf("project %d of the batch: it has no name", i)
+		}
+	}
+	for i := range b.Pools {
+		if b.Pools[i].Name == "" {
+			return fmt.Errorf("pool %d of the batch: it has no name", i)
+		}
+	}
+	for i := range b.Nodes {
+		if b.Nodes[i].ID == "" {
+			return fmt.Errorf("node %d of the batch: it has no name", i)
+		}
+	}
+	return nil
+}
+
+// organise writes projects, pools and what is said of nodes.
+func (s *Store) organise(b *store.Batch) {
+	for _, id := range b.DropProjects {
+		delete(s.projects, id)
+	}
+	for _, name := range b.DropPools {
+		delete(s.pools, name)
+	}
+	for _, p := range b.Projects {
+		s.projects[p.ID] = keptProject(p)
+	}
+	for _, p := range b.Pools {
+		s.pools[p.Name] = keptPool(p)
+	}
+	for _, n := range b.Nodes {
+		if n.Plain() {
+			delete(s.nodes, n.ID)
+			continue
+		}
+		s.nodes[n.ID] = keptNode(n)
+	}
+}
+
+// Projects implements store.Store.
+func (s *Store) Projects(ctx context.Context) ([]core.Project, error) {
+	return listed(ctx, s, "reading the projects", s.projects, keptProject)
+}
+
+// Pools implements store.Store.
+func (s *Store) Pools(ctx context.Context) ([]core.Pool, error) {
+	return listed(ctx, s, "reading the pools", s.pools, keptPool)
+}
+
+// Nodes implements store.Store.
+func (s *Store) Nodes(ctx context.Context) ([]core.NodeSetting, error) {
+	return listed(ctx, s, "reading what is said of nodes", s.nodes, keptNode)
+}
+
+func listed[K cmp.Ordered, V any](ctx context.Context, s *Store, what string, m map[K]V, kept func(V) V) ([]V, error) {
+	done, err := s.reading(ctx, what)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var all []V
+	for _, id := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, kept(m[id]))
+	}
+	return all, nil
+}
+
+func keptProject(p core.Project) core.Project {
+	p.CreatedAt = kept(p.CreatedAt)
+	p.Checks = keptList(p.Checks)
+	for i := range p.Checks {
+		p.Checks[i].Users = keptList(p.Checks[i].Users)
+	}
+	p.TimeLimit, p.IdleLimit = keptMap(p.TimeLimit), keptMap(p.IdleLimit)
+	p.Pools, p.PoolOrder, p.NodeTypes = keptMap(p.Pools), keptList(p.PoolOrder), keptMap(p.NodeTypes)
+	for name, q := range p.Pools {
+		p.Pools[name] = core.PoolQuota{GPU: keptQuota(q.GPU), CPU: keptQuota(q.CPU), Memory: keptQuota(q.Memory)}
+	}
+	for kind, types := range p.NodeTypes {
+		p.NodeTypes[kind] = slices.Clone(types)
+	}
+	p.PreemptMinRuntime, p.ReclaimMinRuntime = keptPointer(p.PreemptMinRuntime), keptPointer(p.ReclaimMinRuntime)
+	p.UserLimit.GPU = keptPointer(p.UserLimit.GPU)
+	return p
+}
+
+func keptQuota(q core.ResourceQuota) core.ResourceQuota {
+	return core.ResourceQuota{Quota: keptPointer(q.Quota), Limit: keptPointer(q.Limit), Weight: keptPointer(q.Weight)}
+}
+
+func keptPool(p core.Pool) core.Pool {
+	p.CreatedAt, p.Topology = kept(p.CreatedAt), keptList(p.Topology)
+	return p
+}
+
+func keptNode(n core.NodeSetting) core.NodeSetting {
+	n.Labels, n.Taints = keptMap(n.Labels), keptList(n.Taints)
+	return n
+}

@@ -1,0 +1,116 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/store"
+)
+
+func (r *rows) organisation(b *store.Batch) (err error) {
+	r.projects = make([]string, len(b.Projects))
+	for i, p := range b.Projects {
+		p.CreatedAt = kept(p.CreatedAt)
+		if r.projects[i], err = encodeNamed("project", i, string(p.ID), p); err != nil {
+			return err
+		}
+	}
+	r.pools = make([]string, len(b.Pools))
+	for i, p := range b.Pools {
+		p.CreatedAt = kept(p.CreatedAt)
+		if r.pools[i], err = encodeNamed("pool", i, p.Name, p); err != nil {
+			return err
+		}
+	}
+	r.nodes = make([]string, len(b.Nodes))
+	for i, n := range b.Nodes {
+		if r.nodes[i], err = encodeNamed("node", i, string(n.ID), n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func encodeNamed(what string, i int, name string, record any) (string, error) {
+	if name == "" {
+		return "", fmt.Errorf("%s %d of the batch: it has no name", what, i)
+	}
+	text, err := json.Marshal(record)
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", what, name, err)
+	}
+	return string(text), nil
+}
+
+// organise writes projects, pools and what is said of nodes.
+func (c *commit) organise(b *store.Batch) error {
+	for _, id := range b.DropProjects {
+		if err := c.row(c.w.dropProject, clean(id)); err != nil {
+			return err
+		}
+	}
+	for _, name := range b.DropPools {
+		if err := c.row(c.w.dropPool, clean(name)); err != nil {
+			return err
+		}
+	}
+	for i := range b.Projects {
+		if err := c.row(c.w.putProject, clean(b.Projects[i].ID), c.rows.projects[i]); err != nil {
+			return err
+		}
+	}
+	for i := range b.Pools {
+		if err := c.row(c.w.putPool, clean(b.Pools[i].Name), c.rows.pools[i]); err != nil {
+			return err
+		}
+	}
+	for i := range b.Nodes {
+		n := &b.Nodes[i]
+		err := error(nil)
+		if n.Plain() {
+			err = c.row(c.w.dropNode, clean(n.ID))
+		} else {
+			err = c.row(c.w.putNode, clean(n.ID), c.rows.nodes[i])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Projects implements store.Store.
+func (s *Store) Projects(ctx context.Context) ([]core.Project, error) {
+	return namedRecords[core.Project](ctx, s, s.r.projects, "project")
+}
+
+// Pools implements store.Store.
+func (s *Store) Pools(ctx context.Context) ([]core.Pool, error) {
+	return namedRecords[core.Pool](ctx, s, s.r.pools, "pool")
+}
+
+// Nodes implements store.Store.
+func (s *Store) Nodes(ctx context.Context) ([]core.NodeSetting, error) {
+	return namedRecords[core.NodeSetting](ctx, s, s.r.nodes, "node")
+}
+
+// namedRecords reads a small table of names and bodies.
+func namedRecords[T any](ctx context.Context, s *Store, from *sql.Stmt, what string) ([]T, error) {
+	rows, err := from.QueryContext(ctx)
+	all, err := collect(rows, err, func(rows *sql.Rows) (T, error) {
+		var v T
+		var name string
+		var body []byte
+		if err := rows.Scan(&name, &body); err != nil {
+			return v, err
+		}
+		if err := json.Unmarshal(body, &v); err != nil {
+			return v, unreadable(what+" "+name, err)
+		}
+		return v, nil
+	})
+	return all, s.fail("reading every "+what, err)
+}
