@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -88,44 +89,67 @@ func (h *Hands) Ask(ctx context.Context, w *core.Workload, c core.CheckState) (c
 	}
 }
 
-// budget approves while what the project has used in this period, what it may
-// use by what runs, and what w may use fit its budget.
+// budget approves while w fits every budget above it: its project's own and
+// those of the departments that it stands below.
 func (h *Hands) budget(ctx context.Context, w *core.Workload) (control.Answer, error) {
 	projects, err := h.Store.Projects(ctx)
 	if err != nil {
 		return control.Answer{}, err
 	}
-	var rules core.Rules
+	byID := make(map[core.ProjectID]core.Project, len(projects))
 	for _, p := range projects {
-		if p.ID == w.Project {
-			rules = p.Rules
-		}
+		byID[p.ID] = p
 	}
-	if rules.Budget <= 0 || rules.Period <= 0 {
+	tree := org.Tree(func(id core.ProjectID) (core.Project, bool) { p, ok := byID[id]; return p, ok })
+	budgets := tree.Budgets(w.Project)
+	if len(budgets) == 0 {
 		return control.Answer{Verdict: core.CheckApproved, Message: "the project has no budget any more"}, nil
 	}
-	now := h.Clock()
-	from := now.Truncate(rules.Period)
-	until := from.Add(rules.Period)
-	var used float64
-	err = h.Store.Uses(ctx, store.UseQuery{From: from, To: now, Now: now, Project: w.Project}, func(u core.Use) bool {
-		used += u.GPUSeconds
-		return true
-	})
-	if err != nil {
-		return control.Answer{}, err
+	for _, b := range budgets {
+		var spenders []core.ProjectID // in the order of their names
+		for _, p := range projects {
+			if tree.Below(p.ID, b.ID) {
+				spenders = append(spenders, p.ID)
+			}
+		}
+		if short, err := h.short(ctx, w, &b, spenders); err != nil || short != "" {
+			return control.Answer{Verdict: core.CheckWaiting, Message: short}, err
+		}
 	}
-	promised, err := h.promised(ctx, w, now, until)
-	if err != nil {
-		return control.Answer{}, err
+	return control.Answer{Verdict: core.CheckApproved}, nil
+}
+
+// short says why w does not fit a budget; empty: what has been used in this
+// period, what may be used by what runs, and what w may use fit it.
+func (h *Hands) short(ctx context.Context, w *core.Workload, b *core.Project, spenders []core.ProjectID) (string, error) {
+	now := h.Clock()
+	from := now.Truncate(b.Period)
+	until := from.Add(b.Period)
+	var used, promised float64
+	for _, id := range spenders {
+		err := h.Store.Uses(ctx, store.UseQuery{From: from, To: now, Now: now, Project: id}, func(u core.Use) bool {
+			used += u.GPUSeconds
+			return true
+		})
+		if err != nil {
+			return "", err
+		}
+		more, err := h.promised(ctx, w, id, now, until)
+		if err != nil {
+			return "", err
+		}
+		promised += more
 	}
 	need := mayUse(w, now, until)
-	if used+promised+need <= rules.Budget && used < rules.Budget {
-		return control.Answer{Verdict: core.CheckApproved}, nil
+	if used+promised+need <= b.Budget && used < b.Budget {
+		return "", nil
 	}
-	return control.Answer{Verdict: core.CheckWaiting, Message: fmt.Sprintf(
-		"project %s has used %.2f of its %.2f GPU-hours until %s, what runs may use %.2f more, this workload %.2f",
-		w.Project, used/3600, rules.Budget/3600, until.UTC().Format(time.RFC3339), promised/3600, need/3600)}, nil
+	what := "project"
+	if b.Department {
+		what = "department"
+	}
+	return fmt.Sprintf("%s %s has used %.2f of its %.2f GPU-hours until %s, what runs may use %.2f more, this workload %.2f",
+		what, b.ID, used/3600, b.Budget/3600, until.UTC().Format(time.RFC3339), promised/3600, need/3600), nil
 }
 
 // mayUse is what w may use until then: its GPUs for its maximum duration. One
@@ -138,12 +162,12 @@ func mayUse(w *core.Workload, now, until time.Time) float64 {
 	return min(d, until.Sub(now)).Seconds() * float64(w.Spec.TotalGPUs())
 }
 
-// promised is what other workloads of the project that have passed this check
-// may still use.
-func (h *Hands) promised(ctx context.Context, w *core.Workload, now, until time.Time) (float64, error) {
+// promised is what workloads of a project other than w that have passed this
+// check may still use.
+func (h *Hands) promised(ctx context.Context, w *core.Workload, project core.ProjectID, now, until time.Time) (float64, error) {
 	var sum float64
 	for cursor := int64(0); ; {
-		page, err := h.Store.List(ctx, store.Query{Project: w.Project, Live: true, Cursor: cursor, Limit: 1000})
+		page, err := h.Store.List(ctx, store.Query{Project: project, Live: true, Cursor: cursor, Limit: 1000})
 		if err != nil {
 			return 0, err
 		}

@@ -50,6 +50,9 @@ func (tx *tx) follow(edits []Edit, was organisation) error {
 		limits = limits || !maps.Equal(before.TimeLimit, now.TimeLimit) || !maps.Equal(before.IdleLimit, now.IdleLimit) || ok && before.Parent != now.Parent
 	}
 	tx.e.dirty = true // what runs may grow again, or not any more
+	if err := tx.stay(edits); err != nil {
+		return err
+	}
 	if len(changed) == 0 {
 		return nil
 	}

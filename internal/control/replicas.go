@@ -22,6 +22,9 @@ func wanted(t *core.Task) bool {
 	return !t.Leaving && (t.State.Held() || !t.RestartAt.IsZero())
 }
 
+// upToDate reports whether no other replica is to take over from t.
+func upToDate(w *core.Workload, t *core.Task) bool { return t.Edition == w.Edition && !t.Away }
+
 // replicasMissing is how many replicas may be placed now: up to what is wanted
 // and, during an update, maxSurge more.
 func replicasMissing(w *core.Workload, tasks map[int]*core.Task) int {
@@ -29,7 +32,7 @@ func replicasMissing(w *core.Workload, tasks map[int]*core.Task) int {
 	for _, t := range tasks {
 		if wanted(t) {
 			all++
-			if t.Edition == w.Edition {
+			if upToDate(w, t) {
 				fresh++
 			}
 		}
@@ -126,8 +129,8 @@ func (tx *tx) replicasEnded(d *draft) error {
 		if !t.State.Ended() || t.Leaving || !t.RestartAt.IsZero() {
 			continue
 		}
-		if t.Reason == string(lifecycle.ReasonNodeLost) {
-			c := *t // its place is gone: another one takes over elsewhere
+		if t.Reason == string(lifecycle.ReasonNodeLost) || t.Away {
+			c := *t // its place is gone, or going: another one takes over elsewhere
 			c.Leaving = true
 			tx.e.dirty = true
 			d.setTask(c)
@@ -167,8 +170,8 @@ func (tx *tx) restartLater(d *draft, t *core.Task) {
 	d.setTask(c)
 }
 
-// dismiss ends replicas that are too many, or of an older edition while enough
-// others are ready.
+// dismiss ends replicas that are too many, or of an older edition or on their
+// way from a node while enough others are ready.
 func (tx *tx) dismiss(d *draft) {
 	var old, fresh []*core.Task
 	ready := 0
@@ -179,7 +182,7 @@ func (tx *tx) dismiss(d *draft) {
 		if t.Ready {
 			ready++
 		}
-		if t.Edition == d.w.Edition {
+		if upToDate(d.w, t) {
 			fresh = append(fresh, t)
 		} else {
 			old = append(old, t)

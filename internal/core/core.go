@@ -178,6 +178,7 @@ type Task struct {
 	Ready      bool      `json:"ready,omitempty"`    // a replica that takes requests
 	Edition    int       `json:"edition,omitempty"`  // of the document that it was started from
 	Leaving    bool      `json:"leaving,omitempty"`  // a replica that is not wanted any more
+	Away       bool      `json:"away,omitempty"`     // a replica that another one elsewhere takes over from, since its node is drained
 }
 
 // Share is a part of one device held by one task: Milli thousandths of it.

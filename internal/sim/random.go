@@ -60,6 +60,9 @@ func (w *World) finish() {
 		w.do(control.SetProject(control.RecordProject, p, core.StopNone, ""))
 		w.do(control.SetRules(p, core.Rules{}))
 	}
+	for _, id := range w.nodeIDs() {
+		w.do(control.CordonNode(id, false, ""), control.TaintNode(control.Tainting{Node: id, Drop: []core.Taint{{Key: "sim"}}}))
+	}
 	w.do(control.SetProject(control.RecordDepartment, department, core.StopNone, "")) // refused where it does not
 	for range 200 {
 		if w.err != nil || w.over() {

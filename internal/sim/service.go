@@ -36,7 +36,7 @@ func (o *watch) replicas(c control.Change) error {
 		if t.Ready {
 			ready++
 		}
-		if t.Edition == w.Edition {
+		if t.Edition == w.Edition && !t.Away {
 			fresh++
 		} else {
 			old++

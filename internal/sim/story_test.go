@@ -173,6 +173,8 @@ func (s *story) tell(words []string) {
 		s.expect(name, rest)
 	case "history":
 		s.history(name, rest)
+	case "department", "below", "drain", "taint", "label", "open":
+		s.organise(words, rest)
 	default:
 		if !s.verb(words, ref) {
 			s.fault(words[0], name)
@@ -216,20 +218,6 @@ func (s *story) command(words []string, c control.Command) {
 	refused := words[len(words)-1] == "refused"
 	if (r.Err != nil) != refused {
 		s.failf("it was answered: %v", r.Err)
-	}
-}
-
-func (s *story) project(words []string) {
-	id := core.ProjectID(words[2])
-	switch words[1] {
-	case "create":
-		s.command(words, control.CreateProject(id))
-	case "stop":
-		s.command(words, control.SetProject(control.RecordProject, id, core.StopHold, ""))
-	case "drain":
-		s.command(words, control.SetProject(control.RecordProject, id, core.StopHoldAndDrain, ""))
-	default:
-		s.command(words, control.SetProject(control.RecordProject, id, core.StopNone, ""))
 	}
 }
 

@@ -57,9 +57,6 @@ type act struct {
 
 var projects = []core.ProjectID{core.DefaultProject, core.DefaultProject, "a", "b", "ghost"}
 
-// department is one that projects are moved below and away from.
-const department core.ProjectID = "lab"
-
 func (w *World) someAct() act {
 	u := &w.users
 	if n := w.chance.IntN(100); n < 50 || len(u.names) == 0 {
@@ -79,7 +76,7 @@ func (w *World) someAct() act {
 	case n < 14:
 		return act{what: "delete " + ref.Name, command: control.Delete(ref, "user:sim")}
 	case n < 19:
-		return w.projectAct()
+		return w.organiserAct()
 	case n < 22:
 		return w.secretAct()
 	default:
@@ -137,31 +134,6 @@ func (w *World) verb(ref control.Ref) act {
 	default:
 		ref = w.aimed(ref, evictable)
 		return act{what: "move " + ref.Name, command: control.Preempt(control.PreemptRequest{Ref: ref, Actor: "user:sim", Move: true})}
-	}
-}
-
-// projectAct changes a project.
-func (w *World) projectAct() act {
-	project := projects[w.chance.IntN(len(projects)-1)]
-	mode := []core.StopMode{core.StopNone, core.StopNone, core.StopHold, core.StopHoldAndDrain}[w.chance.IntN(4)]
-	switch n := w.chance.IntN(11); {
-	case n < 2:
-		return act{what: "create " + string(project), command: control.CreateProject(project)}
-	case n < 6:
-		return act{what: fmt.Sprintf("project %s: %q", project, mode), command: control.SetProject(control.RecordProject, project, mode, "sim")}
-	case n < 7:
-		return act{what: fmt.Sprintf("department %s: %q", department, mode), command: control.SetProject(control.RecordDepartment, department, mode, "sim")}
-	case n < 8:
-		parent := []core.ProjectID{"", department}[w.chance.IntN(2)]
-		return act{what: fmt.Sprintf("project %s goes below %q", project, parent), command: control.Organise([]control.Edit{
-			{What: control.RecordDepartment, Name: string(department), Project: func(*core.Project) error { return nil }},
-			{What: control.RecordProject, Name: string(project), Project: func(p *core.Project) error { p.Parent = parent; return nil }},
-		}, w.chance.IntN(8) == 0)}
-	case n < 9:
-		return act{what: "delete project " + string(project), command: control.Organise([]control.Edit{{What: control.RecordProject, Name: string(project), Drop: true}}, false)}
-	default:
-		r := w.someRules()
-		return act{what: fmt.Sprintf("rules of %s: %+v", project, r), command: control.SetRules(project, r)}
 	}
 }
 

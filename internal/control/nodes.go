@@ -1,0 +1,275 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/org"
+	"github.com/musterhq/muster/internal/core/schedule"
+)
+
+// CordonNode keeps new work from a node, or lets it in again, which ends a
+// drain too; the value is an []Edited.
+func CordonNode(id core.NodeID, on bool, note string) Command {
+	return Organise([]Edit{{What: RecordNode, Name: string(id), Node: func(s *core.NodeSetting, reported core.Node) error {
+		if !on && reported.Cordon {
+			return &Error{Code: CodeConflict, Message: fmt.Sprintf("plane %s itself keeps work from node %s", reported.Plane, id), Hint: "let it in there, such as with kubectl uncordon"}
+		}
+		s.Cordon, s.Note = on, note
+		s.Drain = s.Drain && on
+		return nil
+	}}}, false)
+}
+
+// LabelNode sets and drops labels of a node; the value is an []Edited.
+func LabelNode(id core.NodeID, set map[string]string, drop []string, dryRun bool) Command {
+	return Organise([]Edit{{What: RecordNode, Name: string(id), Node: func(s *core.NodeSetting, reported core.Node) error {
+		for _, key := range slices.Sorted(maps.Keys(set)) {
+			if err := org.CheckLabel("labels."+key, core.Label{Key: key, Value: set[key]}); err != nil {
+				return err
+			}
+			put(&s.Labels, key, set[key])
+		}
+		for _, key := range drop {
+			_, own := s.Labels[key]
+			if _, there := reported.Labels[key]; !own && there {
+				return &Error{Code: CodeConflict, Field: "labels." + key, Message: fmt.Sprintf("plane %s reports this label; it cannot be dropped here", reported.Plane), Hint: fmt.Sprintf("muster node label %s %s=VALUE gives it another value", id, key)}
+			}
+			delete(s.Labels, key)
+		}
+		return nil
+	}}}, dryRun)
+}
+
+// Tainting is a change of the taints of a node.
+type Tainting struct {
+	Node  core.NodeID
+	Set   []core.Taint // one of the same key and effect is replaced
+	Drop  []core.Taint // without an effect: all of that key
+	Actor string
+}
+
+// TaintNode sets and drops taints of a node. What runs there is moved away
+// where a new taint says NoExecute. The value is an []Edited.
+func TaintNode(r Tainting) Command {
+	return func(tx *tx) (any, error) {
+		v, err := Organise([]Edit{{What: RecordNode, Name: string(r.Node), Node: func(s *core.NodeSetting, reported core.Node) error {
+			return r.apply(s, reported)
+		}}}, false)(tx)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range r.Set {
+			if t.Effect != core.NoExecute {
+				continue
+			}
+			message := fmt.Sprintf("node %s was given the taint %s", r.Node, t)
+			if _, err := tx.vacate(r.Node, vacation{actor: r.Actor, message: message, do: true}); err != nil {
+				return nil, err
+			}
+		}
+		return v, nil
+	}
+}
+
+func (r Tainting) apply(s *core.NodeSetting, reported core.Node) error {
+	for _, t := range r.Drop {
+		same := func(x core.Taint) bool { return x.Key == t.Key && (t.Effect == "" || x.Effect == t.Effect) }
+		left := slices.DeleteFunc(slices.Clone(s.Taints), same)
+		if len(left) == len(s.Taints) && slices.ContainsFunc(reported.Taints, same) {
+			return &Error{Code: CodeConflict, Field: "taints", Message: fmt.Sprintf("plane %s reports the taint %s; it cannot be dropped here", reported.Plane, t.Key), Hint: "drop it there, such as with kubectl taint"}
+		}
+		s.Taints = left
+	}
+	for _, t := range r.Set {
+		if err := org.CheckTaint(t); err != nil {
+			return err
+		}
+		s.Taints = slices.DeleteFunc(slices.Clone(s.Taints), func(x core.Taint) bool { return x.Key == t.Key && x.Effect == t.Effect })
+		s.Taints = append(s.Taints, t)
+	}
+	slices.SortFunc(s.Taints, func(a, b core.Taint) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect))
+	})
+	return nil
+}
+
+// DrainRequest empties a node.
+type DrainRequest struct {
+	Node   core.NodeID
+	Force  bool // also what is not preemptible
+	DryRun bool
+	Note   string
+	Actor  string
+}
+
+// Drained is what a drain does, or would do.
+type Drained struct {
+	Node  core.NodeID
+	Steps []DrainStep
+}
+
+// DrainStep is what becomes of one workload that has tasks on a node.
+type DrainStep struct {
+	Workload *core.Workload
+	Tasks    int // on the node
+	GPUMilli int // of the node's devices, held by them
+	Do       DrainWord
+	// Within is how long its tasks have to end once they are told; By is when it
+	// ends by itself at the latest, where that is known.
+	Within time.Duration
+	By     time.Time
+}
+
+// DrainWord says what becomes of a workload.
+type DrainWord string
+
+// What becomes of workloads on a node that is drained.
+const (
+	DrainMoves  DrainWord = "move"   // it starts again on other nodes
+	DrainParks  DrainWord = "park"   // it is ended as well, and no other node could take it: it waits
+	DrainWaits  DrainWord = "wait"   // it is not preemptible: it runs to its own end
+	DrainEnding DrainWord = "ending" // it is on its way out
+)
+
+// Drain keeps new work from a node and has what runs there move away. What is
+// not preemptible is waited for, unless forced. The value is a *Drained.
+func Drain(r DrainRequest) Command {
+	return func(tx *tx) (any, error) {
+		was := tx.org.clone()
+		_, err := tx.edit([]Edit{{What: RecordNode, Name: string(r.Node), Node: func(s *core.NodeSetting, _ core.Node) error {
+			s.Cordon, s.Drain, s.Note = true, true, r.Note
+			return nil
+		}}})
+		var steps []DrainStep
+		if err == nil {
+			message := fmt.Sprintf("node %s is drained%s", r.Node, noted(r.Note))
+			steps, err = tx.vacate(r.Node, vacation{actor: r.Actor, message: message, force: r.Force, do: !r.DryRun})
+		}
+		if err != nil || r.DryRun {
+			tx.org = was
+			tx.survey()
+		}
+		return &Drained{Node: r.Node, Steps: steps}, err
+	}
+}
+
+// vacation is how a node is emptied.
+type vacation struct {
+	actor, message string
+	force          bool // also of what is not preemptible
+	do             bool // or only say what would be done
+}
+
+// vacate has everything on a node that may be displaced move away.
+func (tx *tx) vacate(id core.NodeID, v vacation) ([]DrainStep, error) {
+	var steps []DrainStep
+	for _, wid := range sortedKeys(tx.e.held) {
+		w, tasks, ok := tx.view(wid)
+		if !ok {
+			continue
+		}
+		s := DrainStep{Workload: w, Do: DrainMoves, Within: grace(w)}
+		for _, t := range tasks {
+			if t.Node == id && holds(w, t) {
+				s.Tasks++
+				for _, share := range t.Devices {
+					s.GPUMilli += share.Milli
+				}
+			}
+		}
+		if s.Tasks == 0 {
+			continue
+		}
+		_, illegal := lifecycle.Next(w.State, lifecycle.Input{On: lifecycle.Move})
+		switch {
+		case illegal != nil:
+			s.Do = DrainEnding
+		case !*w.Spec.Preemptible && !v.force:
+			s.Do, s.Within = DrainWaits, 0
+			if end, ok := tx.firstEnd(w); ok {
+				s.By = end.at
+			}
+		case !tx.fitsBeside(w, id):
+			s.Do = DrainParks
+		}
+		steps = append(steps, s)
+	}
+	if !v.do {
+		return steps, nil
+	}
+	for _, s := range steps {
+		if s.Do != DrainMoves && s.Do != DrainParks {
+			continue
+		}
+		d, _ := tx.open(s.Workload.ID)
+		err := tx.change(d, func() error {
+			if d.w.Kind == lifecycle.Inference {
+				return tx.replace(d, id, true)
+			}
+			return tx.end(d, lifecycle.Input{On: lifecycle.Move, Message: v.message}, v.actor)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return steps, nil
+}
+
+// replace has others take over from the replicas on a node, as in an update, or
+// keeps them there after all. It must run inside change.
+func (tx *tx) replace(d *draft, id core.NodeID, away bool) error {
+	for _, t := range sortedTasks(d.tasks) {
+		if t.Node != id || !wanted(t) || t.Away == away {
+			continue
+		}
+		c := *t
+		c.Away = away
+		d.setTask(c)
+		if away && !c.RestartAt.IsZero() {
+			tx.leave(d, &c) // it would be started again here
+		}
+	}
+	tx.e.dirty = true
+	return tx.conclude(d)
+}
+
+// stay keeps the replicas on nodes whose drain has ended.
+func (tx *tx) stay(edits []Edit) error {
+	for _, e := range edits {
+		id := core.NodeID(e.Name)
+		if e.What != RecordNode || tx.setting(id).Drain || !tx.e.settings[id].Drain {
+			continue
+		}
+		for _, wid := range sortedKeys(tx.e.held) {
+			w, tasks, ok := tx.view(wid)
+			if !ok || w.Kind != lifecycle.Inference || !slices.ContainsFunc(sortedTasks(tasks), func(t *core.Task) bool { return t.Node == id && t.Away }) {
+				continue
+			}
+			d, _ := tx.open(wid)
+			if err := tx.change(d, func() error { return tx.replace(d, id, false) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fitsBeside reports whether the other nodes could ever take w.
+func (tx *tx) fitsBeside(w *core.Workload, id core.NodeID) bool {
+	var others []schedule.Node
+	for _, n := range tx.e.nodes {
+		if n.ID != id && !n.Cordon {
+			others = append(others, schedule.Node{Node: n})
+		}
+	}
+	fresh := &core.Workload{Spec: w.Spec, Kind: w.Kind, Attempts: []core.Attempt{{}}}
+	fresh.Replicas = max(1, firstReplicas(w.Spec))
+	_, ok := schedule.EverFits(others, shapeOf(fresh, nil))
+	return ok
+}

@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+)
+
+// department is one that projects are moved below and away from.
+const department core.ProjectID = "lab"
+
+// organiserAct is what those ask who look after projects and nodes.
+func (w *World) organiserAct() act {
+	if w.one(3) {
+		return w.nodeAct()
+	}
+	return w.projectAct()
+}
+
+// projectAct changes a project.
+func (w *World) projectAct() act {
+	project := projects[w.chance.IntN(len(projects)-1)]
+	mode := []core.StopMode{core.StopNone, core.StopNone, core.StopHold, core.StopHoldAndDrain}[w.chance.IntN(4)]
+	switch n := w.chance.IntN(11); {
+	case n < 2:
+		return act{what: "create " + string(project), command: control.CreateProject(project)}
+	case n < 6:
+		return act{what: fmt.Sprintf("project %s: %q", project, mode), command: control.SetProject(control.RecordProject, project, mode, "sim")}
+	case n < 7:
+		return act{what: fmt.Sprintf("department %s: %q", department, mode), command: control.SetProject(control.RecordDepartment, department, mode, "sim")}
+	case n < 8:
+		parent := []core.ProjectID{"", department}[w.chance.IntN(2)]
+		return act{what: fmt.Sprintf("project %s goes below %q", project, parent), command: control.Organise([]control.Edit{
+			{What: control.RecordDepartment, Name: string(department), Project: func(*core.Project) error { return nil }},
+			{What: control.RecordProject, Name: string(project), Project: func(p *core.Project) error { p.Parent = parent; return nil }},
+		}, w.chance.IntN(8) == 0)}
+	case n < 9:
+		return act{what: "delete project " + string(project), command: control.Organise([]control.Edit{{What: control.RecordProject, Name: string(project), Drop: true}}, false)}
+	default:
+		r := w.someRules()
+		return act{what: fmt.Sprintf("rules of %s: %+v", project, r), command: control.SetRules(project, r)}
+	}
+}
+
+// nodeAct changes what is said of a node.
+func (w *World) nodeAct() act {
+	ids := w.nodeIDs()
+	id := ids[w.chance.IntN(len(ids))]
+	switch n := w.chance.IntN(8); {
+	case n < 3:
+		r := control.DrainRequest{Node: id, Force: w.one(3), DryRun: w.one(5), Actor: "user:sim"}
+		return act{what: fmt.Sprintf("drain %s, force %v, dry run %v", id, r.Force, r.DryRun), command: control.Drain(r)}
+	case n < 6:
+		return act{what: "uncordon " + string(id), command: control.CordonNode(id, false, "")}
+	case n < 7:
+		t := core.Taint{Key: "sim", Effect: []core.TaintEffect{core.NoSchedule, core.NoExecute}[w.chance.IntN(2)]}
+		return act{what: fmt.Sprintf("taint %s %s", id, t), command: control.TaintNode(control.Tainting{Node: id, Set: []core.Taint{t}, Actor: "user:sim"})}
+	default:
+		return act{what: "untaint " + string(id), command: control.TaintNode(control.Tainting{Node: id, Drop: []core.Taint{{Key: "sim"}}})}
+	}
+}
+
+// nodeIDs are the nodes that planes report.
+func (w *World) nodeIDs() []core.NodeID {
+	var ids []core.NodeID
+	for _, l := range w.links {
+		nodes, err := l.plane.Inventory(context.Background())
+		if err != nil {
+			w.fail("inventory: %w", err)
+		}
+		for _, n := range nodes {
+			ids = append(ids, n.ID)
+		}
+	}
+	return ids
+}
