@@ -425,7 +425,7 @@ func (tx *tx) mayDrop(e Edit, id core.ProjectID) error {
 		}
 	}
 	if slices.Sort(live); len(live) > 0 {
-		return &Error{Code: CodeConflict, Message: fmt.Sprintf("project %s has %d workloads that have not ended: %s", id, len(live), few(live)), Hint: fmt.Sprintf("muster stop -p %s NAME ends each, then muster project delete %s", id, id)}
+		return &Error{Code: CodeConflict, Message: fmt.Sprintf("project %s has live workloads (%d): %s", id, len(live), few(live)), Hint: fmt.Sprintf("muster stop -p %s NAME ends each, then muster project delete %s", id, id)}
 	}
 	return nil
 }
@@ -456,7 +456,7 @@ func (tx *tx) mayDropPool(e Edit) error {
 		}
 	}
 	if slices.Sort(busy); len(busy) > 0 {
-		return &Error{Code: CodeConflict, Message: fmt.Sprintf("pool %s has %d workloads on its nodes: %s", e.Name, len(busy), few(busy)), Hint: "muster node drain NODE moves them away; then muster pool delete " + e.Name}
+		return &Error{Code: CodeConflict, Message: fmt.Sprintf("pool %s has workloads on its nodes (%d): %s", e.Name, len(busy), few(busy)), Hint: "muster node drain NODE moves them away; then muster pool delete " + e.Name}
 	}
 	return nil
 }

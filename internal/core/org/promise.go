@@ -85,17 +85,17 @@ func promised(above *core.Project, below []core.Project, there Capacity) []strin
 			has, who, ok := 0.0, "", false
 			if above == nil {
 				has, ok = there[pool][r], there[pool] != nil
-				who = "the nodes of pool " + pool + " have"
+				who = "its nodes have"
 			} else if q := above.QuotaIn(pool).Of(r).Quota; q != nil {
 				has, ok = *q, true
-				who = fmt.Sprintf("department %s has in pool %s", above.ID, pool)
+				who = fmt.Sprintf("department %s has", above.ID)
 			}
 			if !ok {
 				continue
 			}
 			sum, names := sumOf(below, pool, r)
 			if sum > has {
-				out = append(out, fmt.Sprintf("%s is promised to %s, and %s %s", Show(r, sum), names, who, Show(r, has)))
+				out = append(out, fmt.Sprintf("in pool %s the quotas of %s add up to %s; %s %s", pool, names, Show(r, sum), who, Show(r, has)))
 			}
 		}
 	}
