@@ -157,7 +157,7 @@ func (tx *tx) survey() {
 		n.Pool = org.PoolOf(n, pools)
 		tx.e.nodes[id] = n
 	}
-	tx.e.dirty = true
+	tx.e.dirty, tx.e.stale = true, true
 }
 
 // Existence says whether what an edit is about may be there already.
