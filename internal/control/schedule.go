@@ -221,7 +221,8 @@ func (tx *tx) namesOf(ids []core.WorkloadID) []string {
 // ClusterState is the nodes with what is held of them.
 type ClusterState struct {
 	Nodes    []NodeState
-	Projects []core.Project
+	Pools    []PoolState
+	Projects []core.Project          // departments too
 	Phases   map[lifecycle.Phase]int // live workloads
 	Holding  int                     // workloads that hold resources
 	Waiting  int                     // workloads that wait for resources
@@ -234,6 +235,7 @@ type ClusterState struct {
 // NodeState is one node with what is held of it.
 type NodeState struct {
 	core.Node
+	Note       string // why it takes nothing
 	UsedCPU    int64
 	UsedMemory int64
 	Tasks      int
@@ -252,9 +254,10 @@ func Cluster() Command {
 			st.Phases[en.w.Phase]++
 		}
 		st.Waiting = st.Phases[lifecycle.Queued]
+		st.Pools = tx.poolStates()
 		snap := tx.snapshot(false)
 		for _, n := range snap.Nodes {
-			ns := NodeState{Node: n.Node, UsedCPU: n.UsedCPU, UsedMemory: n.UsedMemory, Milli: map[string]int{}}
+			ns := NodeState{Node: n.Node, UsedCPU: n.UsedCPU, UsedMemory: n.UsedMemory, Note: tx.setting(n.ID).Note, Milli: map[string]int{}}
 			for i, m := range n.UsedMilli {
 				ns.Milli[n.Devices[i].ID] = m
 			}
