@@ -46,7 +46,7 @@ func (tx *tx) mayDropPool(e Edit) error {
 		}
 	}
 	if slices.Sort(users); len(users) > 0 {
-		return &Error{Code: CodeConflict, Message: fmt.Sprintf("pool %s is named by the quotas or the pool order of %s", e.Name, few(users)), Hint: "muster project update NAME --pool " + e.Name + "=none drops a quota, --pool-order names other pools"}
+		return &Error{Code: CodeConflict, Message: fmt.Sprintf("pool %s is named by the quotas or the pool order of %s", e.Name, few(users)), Hint: "muster project update NAME --forget-pool " + e.Name + " drops a quota, --pool-order names other pools"}
 	}
 	var busy []string
 	former := tx.e.pools

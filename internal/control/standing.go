@@ -25,7 +25,7 @@ type Standing struct {
 }
 
 // Standings is how every project and department stands in every pool that it
-// has a quota in, uses or waits for; the value is a []Standing, by project and
+// has a quota in, uses or waits for, at least in one; the value is a []Standing, by project and
 // pool. What a department uses is what the projects below it use.
 func Standings() Command {
 	return func(tx *tx) (any, error) {
@@ -47,6 +47,15 @@ func Standings() Command {
 			w, tasks, ok := tx.view(id)
 			if ok {
 				b.count(w, tasks)
+			}
+		}
+		seen := map[core.ProjectID]bool{}
+		for k := range b.rows {
+			seen[k.project] = true
+		}
+		for p := range tx.eachProject() {
+			if !seen[p.ID] { // nobody is left out
+				b.row(p, b.firstPool(p.ID))
 			}
 		}
 		out := make([]Standing, 0, len(b.rows))
@@ -80,6 +89,14 @@ func (b *standings) row(p core.Project, pool string) *Standing {
 	return s
 }
 
+// firstPool is where workloads of a project go first.
+func (b *standings) firstPool(id core.ProjectID) string {
+	if order := b.tx.tree().Pools(id); len(order) > 0 {
+		return order[0]
+	}
+	return core.DefaultPool
+}
+
 // count adds a workload to its project and to everything above it.
 func (b *standings) count(w *core.Workload, tasks map[int]*core.Task) {
 	waits := w.Phase == lifecycle.Queued || w.Phase == lifecycle.Reserved
@@ -88,12 +105,8 @@ func (b *standings) count(w *core.Workload, tasks map[int]*core.Task) {
 	}
 	path := b.tx.tree().Path(w.Project)
 	if waits {
-		pool := core.DefaultPool
-		if order := b.tx.tree().Pools(w.Project); len(order) > 0 {
-			pool = order[0]
-		}
 		for _, p := range path {
-			s := b.row(p, pool)
+			s := b.row(p, b.firstPool(w.Project))
 			s.Queued++
 			s.QueuedGPUs += w.Spec.TotalGPUs()
 		}

@@ -216,9 +216,9 @@ func changesOf(done control.Edited) ([]api.FieldChange, error) {
 		return nil, err
 	}
 	var out []api.FieldChange
-	paths := maps.Clone(was)
-	maps.Copy(paths, is)
-	for _, path := range slices.Sorted(maps.Keys(paths)) {
+	paths := slices.AppendSeq(slices.Collect(maps.Keys(was)), maps.Keys(is))
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
 		if !bytes.Equal(was[path], is[path]) {
 			out = append(out, api.FieldChange{Path: path, From: was[path], To: is[path]})
 		}
@@ -240,7 +240,7 @@ func fieldsOfRecord(v any) (map[string]json.RawMessage, error) {
 			in.Taints = append(in.Taints, api.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
 		}
 		decided = in
-	default:
+	default: // there was none
 		return nil, nil
 	}
 	m, err := record(decided)
