@@ -170,9 +170,34 @@ func TestRequests(t *testing.T) {
 		`POST /v1/projects {"name":"a"}`:        func() error { _, err := c.CreateProject(ctx, Projects, api.NewProject{Name: "a"}); return err },
 		`POST /v1/projects/a:stop {"note":"n"}`: func() error { _, err := c.StopProject(ctx, Projects, "a", api.ProjectOptions{Note: "n"}); return err },
 		"POST /v1/projects/a:start":             func() error { _, err := c.StartProject(ctx, Projects, "a"); return err },
-		"GET /v1/lifecycle":                     func() error { _, err := c.Lifecycle(ctx, ""); return err },
-		"GET /v1/server":                        func() error { _, err := c.Server(ctx); return err },
-		"GET /readyz":                           func() error { return c.Ready(ctx) },
+		"GET /v1/departments":                   func() error { _, err := c.ProjectsOf(ctx, Departments); return err },
+		"DELETE /v1/departments/a":              func() error { return c.DeleteProject(ctx, Departments, "a") },
+		"GET /v1/pools":                         func() error { _, err := c.Pools(ctx); return err },
+		"DELETE /v1/pools/a%2Fb":                func() error { return c.DeletePool(ctx, "a/b") },
+		"GET /v1/nodes":                         func() error { _, err := c.Nodes(ctx); return err },
+		"GET /v1/nodes/a":                       func() error { _, err := c.Node(ctx, "a"); return err },
+		"GET /v1/quota?pool=b&project=a":        func() error { _, err := c.Quota(ctx, "a", "b"); return err },
+		`PATCH /v1/projects/a {"parent":null}`: func() error {
+			_, err := c.ChangeProject(ctx, Projects, "a", map[string]any{"parent": nil})
+			return err
+		},
+		`PATCH /v1/pools/a {"note":"n"}`: func() error { _, err := c.ChangePool(ctx, "a", map[string]any{"note": "n"}); return err },
+		`POST /v1/pools {"name":"a","selector":"x=y"}`: func() error {
+			_, err := c.CreatePool(ctx, api.NewPool{Name: "a", PoolSpec: api.PoolSpec{Selector: "x=y"}})
+			return err
+		},
+		`POST /v1/nodes/a/cordon {"note":"n"}`: func() error { _, err := c.ChangeNode(ctx, "a", "cordon", api.NodeOptions{Note: "n"}); return err },
+		`POST /v1/nodes/a/drain?dry_run=true {"force":true}`: func() error {
+			_, err := c.DrainNode(ctx, "a", api.NodeOptions{Force: true}, true)
+			return err
+		},
+		`POST /v1/apply?dry_run=true {"items":[{"kind":"Pool"}]}`: func() error {
+			_, err := c.Apply(ctx, api.Manifest{Items: []map[string]any{{"kind": "Pool"}}}, true)
+			return err
+		},
+		"GET /v1/lifecycle": func() error { _, err := c.Lifecycle(ctx, ""); return err },
+		"GET /v1/server":    func() error { _, err := c.Server(ctx); return err },
+		"GET /readyz":       func() error { return c.Ready(ctx) },
 	} {
 		if err := do(); err != nil {
 			t.Errorf("%s: %v", want, err)

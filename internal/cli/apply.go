@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,9 +44,13 @@ records that no document names stay as they are. Doing it again changes nothing.
 
 // placedRecord is where a record of a manifest stands.
 type placedRecord struct {
-	file string
-	node ast.Node
+	file   string
+	before int // lines before its document
+	node   ast.Node
 }
+
+// line is that of the field at path.
+func (r placedRecord) line(path string) int { return r.before + lineOf(r.node, path) }
 
 func (s *session) apply(ctx context.Context, files []string, dry bool) error {
 	m := api.Manifest{Items: []map[string]any{}}
@@ -57,14 +63,11 @@ func (s *session) apply(ctx context.Context, files []string, dry bool) error {
 		if file == "-" {
 			file = "standard input"
 		}
-		items, nodes, err := recordsOf(file, data)
+		items, at, err := recordsOf(file, data)
 		if err != nil {
 			return err
 		}
-		m.Items = append(m.Items, items...)
-		for _, n := range nodes {
-			places = append(places, placedRecord{file, n})
-		}
+		m.Items, places = append(m.Items, items...), append(places, at...)
 	}
 	if len(m.Items) == 0 {
 		return usage("there is no record in "+strings.Join(files, ", "), "each has its kind and name; muster apply --help shows how")
@@ -89,34 +92,59 @@ func (s *session) apply(ctx context.Context, files []string, dry bool) error {
 }
 
 // recordsOf reads the documents of a file.
-func recordsOf(file string, data []byte) ([]map[string]any, []ast.Node, error) {
-	parsed, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		return nil, nil, unreadable(file, err)
-	}
+func recordsOf(file string, data []byte) ([]map[string]any, []placedRecord, error) {
 	var items []map[string]any
-	var nodes []ast.Node
-	for _, doc := range parsed.Docs {
-		if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType {
-			continue // nothing between two lines of ---
+	var places []placedRecord
+	for from, text := range documents(data) {
+		parsed, err := parser.ParseBytes(text, 0)
+		if err != nil {
+			return nil, nil, unreadable(file, from, err)
 		}
-		var item map[string]any
-		if err := yaml.NodeToValue(doc.Body, &item); err != nil {
-			return nil, nil, unreadable(file, err)
+		for _, doc := range parsed.Docs {
+			if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType || doc.Body.Type() == ast.CommentGroupType {
+				continue // nothing between two lines of ---
+			}
+			var item map[string]any
+			if err := yaml.NodeToValue(doc.Body, &item); err != nil {
+				return nil, nil, unreadable(file, from, err)
+			}
+			items, places = append(items, item), append(places, placedRecord{file: file, before: from, node: doc.Body})
 		}
-		items, nodes = append(items, item), append(nodes, doc.Body)
 	}
-	return items, nodes, nil
+	return items, places, nil
+}
+
+// documents splits a file at its lines of ---, which stand for nothing else
+// where a line begins; the parser would pass over all that follows a document
+// of comments alone. It yields how many lines stand before each.
+func documents(data []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		from, number := 0, 0
+		var text []byte
+		for line := range bytes.Lines(data) {
+			number++
+			word := bytes.TrimRight(line, " \t\r\n")
+			if bytes.Equal(word, []byte("---")) || bytes.HasPrefix(line, []byte("--- ")) {
+				if !yield(from, text) {
+					return
+				}
+				from, text = number-1, bytes.Repeat([]byte(" "), 3)
+				line = line[3:]
+			}
+			text = append(text, line...)
+		}
+		yield(from, text)
+	}
 }
 
 // unreadable is a file that is no YAML, or no mapping.
-func unreadable(file string, err error) error {
+func unreadable(file string, before int, err error) error {
 	line, text := 0, err.Error()
 	var e yaml.Error
 	if errors.As(err, &e) {
 		text = e.GetMessage()
 		if t := e.GetToken(); t != nil && t.Position != nil {
-			line = t.Position.Line
+			line = before + t.Position.Line
 		}
 	}
 	return &failure{code: exitUsage, file: file, problem: &api.Problem{
@@ -142,7 +170,7 @@ func placedProblem(err error, places []placedRecord) error {
 			continue
 		}
 		e.Path = strings.TrimPrefix(path, ".")
-		e.Line = lineOf(places[i].node, e.Path)
+		e.Line = places[i].line(e.Path)
 		if several {
 			e.Path, e.Line = place(places[i].file, e.Line)+e.Path, 0
 		} else {

@@ -65,7 +65,7 @@ func (s *session) drain(ctx context.Context, name string, o api.NodeOptions, t t
 				if d.EndsBy == nil {
 					return "-"
 				}
-				return m.ago(at(d.EndsBy))
+				return "by " + m.clockTime(at(d.EndsBy))
 			}},
 		}})
 	}

@@ -104,7 +104,11 @@ func (s *Server) apply(ctx context.Context, items []map[string]any, dry bool) (*
 		seen[key] = i
 	}
 	if len(wrong) > 0 {
-		p := newProblem(http.StatusUnprocessableEntity, "invalid", wrong[0].Path+": "+wrong[0].Problem, wrong[0].Hint)
+		hint := wrong[0].Hint
+		if len(wrong[0].Allowed) > 0 {
+			hint = cmp.Or(hint, "allowed: "+strings.Join(wrong[0].Allowed, ", "))
+		}
+		p := newProblem(http.StatusUnprocessableEntity, "invalid", wrong[0].Path+": "+wrong[0].Problem, cmp.Or(hint, "see the fields in /docs"))
 		p.Errors = wrong
 		return nil, p
 	}

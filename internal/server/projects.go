@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -266,6 +267,13 @@ func limits(field string, in map[string]string) (map[lifecycle.Kind]time.Duratio
 // checksOf reads checks as a document has them, by its rules.
 func checksOf(raw json.RawMessage) ([]spec.Check, error) {
 	doc, err := spec.Load([]byte(`{"command":["true"],"checks":` + string(raw) + `}`))
+	var fields spec.Errors
+	if errors.As(err, &fields) {
+		for i := range fields {
+			fields[i].Line = 0 // of a document that nobody wrote
+		}
+		return nil, fieldProblems(fields)
+	}
 	if err != nil {
 		return nil, err
 	}
