@@ -26,8 +26,10 @@ func newApply(s *session) *cobra.Command {
 		Long: `Makes records what files say: all of them, or none where one of them cannot be.
 A file holds one or several documents, divided by lines of ---, each with its kind
 (Project, Department, Pool or Node), its name, and its other fields as in
--o yaml of the record. What a document does not say is what it is by default;
-records that no document names stay as they are. Doing it again changes nothing.`,
+-o yaml of the record. What a document does not say is what it is by default, but
+for what changes by the day: stopMode of projects and cordon of nodes stay as
+they are unless they are named. Records that no document names stay as they are.
+Doing it again changes nothing.`,
 		Example: "  muster apply -f organisation.yaml --dry-run\n  muster apply -f departments.yaml -f projects.yaml\n  muster project list -o yaml",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

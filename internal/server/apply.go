@@ -184,17 +184,33 @@ func editOf(item map[string]any) (control.Edit, error) {
 		return e, cmp.Or(strictly(fields, "", &in), decidePool(in, new(core.Pool)))
 	case control.RecordNode:
 		var in nodeSpec
-		e.Node = func(n *core.NodeSetting, reported core.Node) error { return in.decide(n, reported) }
+		e.Node = func(n *core.NodeSetting, reported core.Node) error {
+			if !says(fields, "cordon") { // it is the day's, and not the file's
+				in.Cordon, in.Note = n.Cordon, n.Note
+			}
+			return in.decide(n, reported)
+		}
 		return e, strictly(fields, "", &in)
 	default:
 		var in api.ProjectSpec
 		if err := strictly(fields, "", &in); err != nil {
 			return e, err
 		}
-		e.Project = func(p *core.Project) error { return decide(in, p) }
+		e.Project = func(p *core.Project) error {
+			mode, note := p.StopMode, p.Note
+			if err := decide(in, p); err != nil {
+				return err
+			}
+			if !says(fields, "stopMode") { // it is the day's, and not the file's
+				p.StopMode, p.Note = mode, note
+			}
+			return nil
+		}
 		return e, decide(in, new(core.Project))
 	}
 }
+
+func says(fields map[string]any, name string) bool { _, ok := fields[name]; return ok }
 
 func (in nodeSpec) decide(n *core.NodeSetting, reported core.Node) error {
 	n.Cordon, n.Note, n.Labels, n.Taints = in.Cordon, in.Note, nil, nil
