@@ -27,10 +27,10 @@ func CordonNode(id core.NodeID, on bool, note string) Command {
 }
 
 // LabelNode sets and drops labels of a node; the value is an []Edited.
-func LabelNode(id core.NodeID, set map[string]string, drop []string, dryRun bool) Command {
+func LabelNode(id core.NodeID, set map[string]string, drop []string) Command {
 	return Organise([]Edit{{What: RecordNode, Name: string(id), Node: func(s *core.NodeSetting, reported core.Node) error {
 		return Label(s, reported, set, drop)
-	}}}, dryRun)
+	}}}, false)
 }
 
 // Label sets and drops labels of what is said of a node.

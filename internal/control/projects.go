@@ -59,7 +59,7 @@ func (tx *tx) follow(edits []Edit, was organisation) error {
 	}
 	for id := range tx.workloads() {
 		w, _, ok := tx.view(id)
-		if !ok || !changed[w.Project] && !slices.ContainsFunc(tx.tree().Path(w.Project), func(p core.Project) bool { return changed[p.ID] }) {
+		if !ok || !changed[w.Project] && !tx.belowAny(w.Project, changed) {
 			continue
 		}
 		if err := tx.reconsider(w, limits); err != nil {
@@ -67,6 +67,16 @@ func (tx *tx) follow(edits []Edit, was organisation) error {
 		}
 	}
 	return nil
+}
+
+// belowAny reports whether something above a project is among ids.
+func (tx *tx) belowAny(id core.ProjectID, ids map[core.ProjectID]bool) bool {
+	for p := range tx.tree().Up(id) {
+		if ids[p.ID] {
+			return true
+		}
+	}
+	return false
 }
 
 // reconsider applies what holds now for the project of w.

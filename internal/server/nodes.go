@@ -76,7 +76,7 @@ func nodeCommand(verb string, id core.NodeID, o api.NodeOptions) (control.Comman
 	case "cordon", "uncordon":
 		return control.CordonNode(id, verb == "cordon", o.Note), nil
 	case "label":
-		return control.LabelNode(id, o.Set, o.Drop, false), nil
+		return control.LabelNode(id, o.Set, o.Drop), nil
 	}
 	r := control.Tainting{Node: id}
 	for _, t := range o.Taints {
