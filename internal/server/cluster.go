@@ -28,8 +28,9 @@ func (s *Server) clusterRoutes() {
 		for _, n := range st.Nodes {
 			out.Body.Nodes = append(out.Body.Nodes, node(n))
 		}
+		tree := treeOf(st.Projects)
 		for _, p := range st.Projects {
-			out.Body.Projects = append(out.Body.Projects, project(p, treeOf(st.Projects)))
+			out.Body.Projects = append(out.Body.Projects, project(p, tree))
 		}
 		return out, nil
 	})

@@ -146,10 +146,11 @@ func (s *Server) listProjects(ctx context.Context, what control.Record) (*projec
 		return nil, problem(s.log, err)
 	}
 	all := v.(*control.ClusterState).Projects
+	tree := treeOf(all)
 	out := &projectsOutput{Body: api.ProjectList{Items: []api.Project{}}}
 	for _, p := range all {
 		if p.Department == (what == control.RecordDepartment) {
-			out.Body.Items = append(out.Body.Items, project(p, treeOf(all)))
+			out.Body.Items = append(out.Body.Items, project(p, tree))
 		}
 	}
 	return out, nil
