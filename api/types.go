@@ -221,47 +221,6 @@ type TransitionList struct {
 	Next  string       `json:"next" doc:"after of the next page; empty when there is none yet"`
 }
 
-// Project is a queue that workloads are submitted to.
-type Project struct {
-	Name      string `json:"name"`
-	Stopped   bool   `json:"stopped"`
-	Note      string `json:"note,omitempty"`
-	CreatedAt *Time  `json:"createdAt,omitempty"`
-	ProjectRules
-}
-
-// ProjectRules is what a project demands of its workloads. Lengths of time are
-// written like 12h.
-type ProjectRules struct {
-	Checks       json.RawMessage   `json:"checks,omitempty" doc:"Checks of every workload, each as in a document's checks"`
-	TimeLimit    map[string]string `json:"timeLimit,omitempty" doc:"Ends what has run for so long, by kind"`
-	IdleLimit    map[string]string `json:"idleLimit,omitempty" doc:"Ends what has let all its GPUs idle for so long, by kind"`
-	BudgetHours  float64           `json:"budgetGpuHours,omitempty" minimum:"0" doc:"GPU-hours that may be used in every budgetPeriod"`
-	BudgetPeriod string            `json:"budgetPeriod,omitempty" doc:"Like 30d"`
-}
-
-// ProjectList is every project.
-type ProjectList struct {
-	Items []Project `json:"items" nullable:"false"`
-	Next  string    `json:"next"`
-}
-
-// Node is a machine with what is held of it.
-type Node struct {
-	Name     string            `json:"name"`
-	Plane    string            `json:"plane"`
-	Pool     string            `json:"pool"`
-	Labels   map[string]string `json:"labels,omitempty"`
-	Ready    bool              `json:"ready"`
-	Message  string            `json:"message,omitempty"`
-	Cordoned bool              `json:"cordoned"`
-	CPU      Amount            `json:"cpu" doc:"Thousandths of cores"`
-	Memory   Amount            `json:"memory" doc:"Bytes"`
-	GPU      Amount            `json:"gpu" doc:"Thousandths of devices"`
-	Tasks    int               `json:"tasks"`
-	Devices  []Device          `json:"devices" nullable:"false"`
-}
-
 // Amount is how much there is and how much of it is held.
 type Amount struct {
 	Total int64 `json:"total"`
@@ -277,11 +236,6 @@ type Device struct {
 	Fake    bool   `json:"fake,omitempty" doc:"Not a real GPU: for trying things out"`
 	Healthy bool   `json:"healthy"`
 	Used    int    `json:"used" doc:"Thousandths held"`
-}
-
-// NewProject is a project to make.
-type NewProject struct {
-	Name string `json:"name"`
 }
 
 // Lifecycle is the machine that every workload follows, as data.
@@ -324,6 +278,7 @@ type Rule struct {
 // Cluster is the state of all nodes.
 type Cluster struct {
 	Nodes    []Node    `json:"nodes" nullable:"false"`
+	Pools    []Pool    `json:"pools" nullable:"false"`
 	Projects []Project `json:"projects" nullable:"false"`
 	Running  int       `json:"running" doc:"Workloads that hold resources"`
 	Waiting  int       `json:"waiting" doc:"Workloads that wait for resources"`
@@ -437,11 +392,6 @@ type ExecEnd struct {
 type TerminalSize struct {
 	Columns uint16 `json:"columns"`
 	Rows    uint16 `json:"rows"`
-}
-
-// ProjectOptions refine stopping a project.
-type ProjectOptions struct {
-	Note string `json:"note,omitempty" doc:"Why; shown to whoever waits"`
 }
 
 // BulkResult is what became of each document of a bulk submission.

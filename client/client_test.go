@@ -151,7 +151,10 @@ func TestRequests(t *testing.T) {
 		`POST /v1/projects/a/workloads/b:move {"message":"why"}`:   func() error { _, err := c.Move(ctx, "a", "b", api.PreemptOptions{Message: "why"}); return err },
 		`POST /v1/projects/a/workloads/b:scale {"replicas":0}`:     func() error { _, err := c.Scale(ctx, "a", "b", api.ScaleOptions{}); return err },
 		"POST /v1/projects/a/workloads/b:update command: ls":       func() error { _, err := c.Update(ctx, "a", "b", []byte("command: ls")); return err },
-		`PUT /v1/projects/a/rules {"budgetPeriod":"30d"}`:          func() error { _, err := c.SetRules(ctx, "a", api.ProjectRules{BudgetPeriod: "30d"}); return err },
+		`PUT /v1/projects/a/rules {"budgetPeriod":"30d"}`: func() error {
+			_, err := c.SetRules(ctx, Projects, "a", api.ProjectRules{BudgetPeriod: "30d"})
+			return err
+		},
 		"GET /v1/usage?by=project%2Cuser&every=24h0m0s&project=p": func() error {
 			_, err := c.Usage(ctx, UsageOptions{Project: "p", By: []string{"project", "user"}, Every: 24 * time.Hour})
 			return err
@@ -164,12 +167,37 @@ func TestRequests(t *testing.T) {
 		"DELETE /v1/secrets/a%2Fb":              func() error { return c.DeleteSecret(ctx, "a/b") },
 		"GET /v1/cluster":                       func() error { _, err := c.Cluster(ctx); return err },
 		"GET /v1/projects":                      func() error { _, err := c.Projects(ctx); return err },
-		`POST /v1/projects {"name":"a"}`:        func() error { _, err := c.CreateProject(ctx, "a"); return err },
-		`POST /v1/projects/a:stop {"note":"n"}`: func() error { _, err := c.StopProject(ctx, "a", api.ProjectOptions{Note: "n"}); return err },
-		"POST /v1/projects/a:start":             func() error { _, err := c.StartProject(ctx, "a"); return err },
-		"GET /v1/lifecycle":                     func() error { _, err := c.Lifecycle(ctx, ""); return err },
-		"GET /v1/server":                        func() error { _, err := c.Server(ctx); return err },
-		"GET /readyz":                           func() error { return c.Ready(ctx) },
+		`POST /v1/projects {"name":"a"}`:        func() error { _, err := c.CreateProject(ctx, Projects, api.NewProject{Name: "a"}); return err },
+		`POST /v1/projects/a:stop {"note":"n"}`: func() error { _, err := c.StopProject(ctx, Projects, "a", api.ProjectOptions{Note: "n"}); return err },
+		"POST /v1/projects/a:start":             func() error { _, err := c.StartProject(ctx, Projects, "a"); return err },
+		"GET /v1/departments":                   func() error { _, err := c.ProjectsOf(ctx, Departments); return err },
+		"DELETE /v1/departments/a":              func() error { return c.DeleteProject(ctx, Departments, "a") },
+		"GET /v1/pools":                         func() error { _, err := c.Pools(ctx); return err },
+		"DELETE /v1/pools/a%2Fb":                func() error { return c.DeletePool(ctx, "a/b") },
+		"GET /v1/nodes":                         func() error { _, err := c.Nodes(ctx); return err },
+		"GET /v1/nodes/a":                       func() error { _, err := c.Node(ctx, "a"); return err },
+		"GET /v1/quota?pool=b&project=a":        func() error { _, err := c.Quota(ctx, "a", "b"); return err },
+		`PATCH /v1/projects/a {"parent":null}`: func() error {
+			_, err := c.ChangeProject(ctx, Projects, "a", map[string]any{"parent": nil})
+			return err
+		},
+		`PATCH /v1/pools/a {"note":"n"}`: func() error { _, err := c.ChangePool(ctx, "a", map[string]any{"note": "n"}); return err },
+		`POST /v1/pools {"name":"a","selector":"x=y"}`: func() error {
+			_, err := c.CreatePool(ctx, api.NewPool{Name: "a", PoolSpec: api.PoolSpec{Selector: "x=y"}})
+			return err
+		},
+		`POST /v1/nodes/a/cordon {"note":"n"}`: func() error { _, err := c.ChangeNode(ctx, "a", "cordon", api.NodeOptions{Note: "n"}); return err },
+		`POST /v1/nodes/a/drain?dry_run=true {"force":true}`: func() error {
+			_, err := c.DrainNode(ctx, "a", api.NodeOptions{Force: true}, true)
+			return err
+		},
+		`POST /v1/apply?dry_run=true {"items":[{"kind":"Pool"}]}`: func() error {
+			_, err := c.Apply(ctx, api.Manifest{Items: []map[string]any{{"kind": "Pool"}}}, true)
+			return err
+		},
+		"GET /v1/lifecycle": func() error { _, err := c.Lifecycle(ctx, ""); return err },
+		"GET /v1/server":    func() error { _, err := c.Server(ctx); return err },
+		"GET /readyz":       func() error { return c.Ready(ctx) },
 	} {
 		if err := do(); err != nil {
 			t.Errorf("%s: %v", want, err)

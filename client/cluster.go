@@ -16,43 +16,6 @@ func (c *Client) Cluster(ctx context.Context) (*api.Cluster, error) {
 	return one[api.Cluster](ctx, c, call{method: http.MethodGet, path: "/v1/cluster", again: true})
 }
 
-// Projects returns every project.
-func (c *Client) Projects(ctx context.Context) (*api.ProjectList, error) {
-	return one[api.ProjectList](ctx, c, call{method: http.MethodGet, path: "/v1/projects", again: true})
-}
-
-// CreateProject makes a project; one that exists is a conflict.
-func (c *Client) CreateProject(ctx context.Context, name string) (*api.Project, error) {
-	body, err := json.Marshal(map[string]string{"name": name})
-	if err != nil {
-		return nil, err
-	}
-	return one[api.Project](ctx, c, call{method: http.MethodPost, path: "/v1/projects", body: body})
-}
-
-// StopProject keeps new work of a project from being queued.
-func (c *Client) StopProject(ctx context.Context, name string, o api.ProjectOptions) (*api.Project, error) {
-	body, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	return one[api.Project](ctx, c, call{method: http.MethodPost, path: "/v1/projects/" + url.PathEscape(name) + ":stop", body: body, again: true})
-}
-
-// StartProject opens a stopped project again.
-func (c *Client) StartProject(ctx context.Context, name string) (*api.Project, error) {
-	return one[api.Project](ctx, c, call{method: http.MethodPost, path: "/v1/projects/" + url.PathEscape(name) + ":start", again: true})
-}
-
-// SetRules replaces what a project demands of its workloads.
-func (c *Client) SetRules(ctx context.Context, name string, r api.ProjectRules) (*api.Project, error) {
-	body, err := json.Marshal(r)
-	if err != nil {
-		return nil, err
-	}
-	return one[api.Project](ctx, c, call{method: http.MethodPut, path: "/v1/projects/" + url.PathEscape(name) + "/rules", body: body, again: true})
-}
-
 // UsageOptions select charged GPU time. Zero fields do not restrict.
 type UsageOptions struct {
 	Project, User string

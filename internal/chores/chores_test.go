@@ -311,3 +311,39 @@ func TestNamesOfImages(t *testing.T) {
 		}
 	}
 }
+
+// TestBudgetOfADepartment: what projects use together counts above them.
+func TestBudgetOfADepartment(t *testing.T) {
+	st := memstore.New()
+	h := hands(t, func(c *Config) { c.Store = st })
+	for i, project := range []string{"seg", "det", "elsewhere"} {
+		w := workload(t, `{command: ["true"], resources: {gpu: 1}}`)
+		w.ID, w.Seq, w.Name, w.Project, w.Phase = core.WorkloadID(project), int64(i+1), project, core.ProjectID(project), lifecycle.Completed
+		put(t, st, w, 4)
+	}
+	term, err := st.Acquire(t.Context(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab := core.Project{ID: "lab", Department: true, Rules: core.Rules{Budget: 9 * 3600, Period: 24 * time.Hour}}
+	_, err = st.Commit(t.Context(), term, &store.Batch{Projects: []core.Project{
+		lab, {ID: "vision", Department: true, Parent: "lab"}, {ID: "seg", Parent: "vision"}, {ID: "det", Parent: "lab"},
+		{ID: "elsewhere", Rules: core.Rules{Budget: 9 * 3600, Period: 24 * time.Hour}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		project, length string
+		verdict         core.CheckVerdict
+	}{
+		{"seg", "1h", core.CheckApproved}, {"seg", "2h", core.CheckWaiting}, {"elsewhere", "2h", core.CheckApproved},
+	} {
+		w := workload(t, `{command: ["true"], resources: {gpu: 1}, maxDuration: `+c.length+`}`)
+		w.Project = core.ProjectID(c.project)
+		a, err := h.Ask(t.Context(), w, core.CheckState{Name: "budget", Type: "budget"})
+		if err != nil || a.Verdict != c.verdict || c.verdict == core.CheckWaiting && !strings.HasPrefix(a.Message, "department lab has used 8.00 of its 9.00 GPU-hours") {
+			t.Errorf("%s of %s: %+v, %v; want %s", c.length, c.project, a, err, c.verdict)
+		}
+	}
+}

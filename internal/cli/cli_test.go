@@ -178,7 +178,7 @@ func sampleAPI() http.Handler {
 		write(w, 404, api.Problem{Status: 404, Code: "not_found", Detail: "no"})
 	})
 	mux.HandleFunc("GET /v1/cluster", func(w http.ResponseWriter, _ *http.Request) {
-		write(w, 200, api.Cluster{Running: 1, Waiting: 1, Nodes: []api.Node{
+		write(w, 200, api.Cluster{Running: 1, Waiting: 1, Pools: []api.Pool{{Name: "default"}, {Name: "h100", GPU: api.Amount{Total: 3000, Used: 2000}, IdleGPU: 500, ShutGPU: 1000}}, Nodes: []api.Node{
 			{
 				Name: "gpu-a01", Pool: "h100", Plane: "local", Ready: true, CPU: api.Amount{Total: 64000, Used: 32500}, Memory: api.Amount{Total: 512 << 30, Used: 3 << 29},
 				GPU: api.Amount{Total: 2000, Used: 2000}, Tasks: 1, Devices: []api.Device{{ID: "GPU-0", Product: "H100"}, {ID: "GPU-1", Product: "H100"}},

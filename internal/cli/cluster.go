@@ -47,6 +47,12 @@ func (s *session) util(ctx context.Context, t tableFlags, noUsers bool) error {
 	if s.format() == "name" || s.format() == "csv" {
 		return print(s, t, table[api.Node]{columns: nodeColumns(), items: cluster.Nodes, name: func(n api.Node) string { return n.Name }})
 	}
+	if err := s.poolUse(cluster.Pools, tableFlags{noHeaders: t.noHeaders}); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(s.io.Out); err != nil {
+		return err
+	}
 	if err := s.utilNodes(cluster, t); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/musterhq/muster/api"
@@ -124,6 +123,10 @@ func nodeStatus(n api.Node) string {
 	switch {
 	case !n.Ready:
 		return "NotReady"
+	case n.Draining && n.Tasks > 0:
+		return "Draining"
+	case n.Draining:
+		return "Drained"
 	case n.Cordoned:
 		return "Cordoned"
 	default:
@@ -187,28 +190,6 @@ func size(n int64) string {
 		return strconv.FormatFloat(f, 'f', 1, 64) + units[i:i+1] + "i"
 	}
 	return strconv.FormatFloat(f, 'f', 0, 64) + units[i:i+1] + "i"
-}
-
-func projectColumns(m moments) []column[api.Project] {
-	return []column[api.Project]{
-		{title: "NAME", cell: func(p api.Project) string { return p.Name }},
-		{title: "STATUS", cell: func(p api.Project) string { return projectStatus(p) }, tone: func(p api.Project) tone {
-			if p.Stopped {
-				return toneBad
-			}
-			return toneGood
-		}},
-		{title: "AGE", cell: func(p api.Project) string { return m.ago(at(p.CreatedAt)) }},
-		{title: "DEMANDS", cell: func(p api.Project) string { return orDash(strings.Join(rulesOf(p), "; ")) }},
-		{title: "NOTE", cell: func(p api.Project) string { return orDash(p.Note) }},
-	}
-}
-
-func projectStatus(p api.Project) string {
-	if p.Stopped {
-		return "Stopped"
-	}
-	return "Open"
 }
 
 // transitionColumns are the columns of `muster events`, with a dialect's word

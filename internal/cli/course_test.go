@@ -64,10 +64,10 @@ func courseAPI(t *testing.T, asked *[]string) http.Handler {
 		write(w, list)
 	})
 	mux.HandleFunc("GET /v1/projects", func(w http.ResponseWriter, _ *http.Request) {
-		write(w, api.ProjectList{Items: []api.Project{{Name: "default"}, {Name: "vision", ProjectRules: api.ProjectRules{
+		write(w, api.ProjectList{Items: []api.Project{{Name: "default"}, {Name: "vision", ProjectSpec: api.ProjectSpec{ProjectRules: api.ProjectRules{
 			TimeLimit: map[string]string{"training": "12h"}, IdleLimit: map[string]string{"workspace": "30m"}, BudgetHours: 100, BudgetPeriod: "30d",
 			Checks: json.RawMessage(`[{"name":"legal","type":"approval","users":["ann","bob"]},{"name":"gate","type":"webhook","url":"http://h/a","when":"reservation"}]`),
-		}}}})
+		}}}}})
 	})
 	return mux
 }

@@ -20,6 +20,7 @@ const nativeDialect = "native"
 var kindsOfThings = map[string]string{
 	"workload": "workloads", "workloads": "workloads", "run": "workloads", "runs": "workloads", "job": "workloads", "jobs": "workloads",
 	"wl": "workloads", "node": "nodes", "nodes": "nodes", "project": "projects", "projects": "projects", "queue": "projects", "queues": "projects",
+	"department": "departments", "departments": "departments", "pool": "pools", "pools": "pools",
 }
 
 type getOptions struct {
@@ -33,10 +34,11 @@ type getOptions struct {
 func newGet(s *session) *cobra.Command {
 	o := &getOptions{}
 	cmd := &cobra.Command{
-		Use:     "get [workloads|nodes|projects] [NAME…]",
+		Use:     "get [workloads|nodes|pools|projects|departments] [NAME…]",
 		Aliases: []string{"list", "ls", "ps"},
-		Short:   "List workloads, nodes or projects",
-		Long: `Lists workloads (also called run, runs, job, jobs or wl), nodes or projects.
+		Short:   "List workloads, nodes, pools, projects or departments",
+		Long: `Lists workloads (also called run, runs, job, jobs or wl), nodes, pools, projects
+or departments.
 
 Without filters it lists your own workloads that are active or were submitted
 in the last 24 hours, and says on standard error what it left out.`,
@@ -79,7 +81,11 @@ func (s *session) get(ctx context.Context, o *getOptions, args []string) error {
 	case "nodes":
 		return s.getNodes(ctx, c, o, args)
 	case "projects":
-		return s.getProjects(ctx, c, o, args)
+		return s.getProjects(ctx, c, projectWord, o, args)
+	case "departments":
+		return s.getProjects(ctx, c, departmentWord, o, args)
+	case "pools":
+		return s.getPools(ctx, c, o.table, args)
 	}
 	if len(args) > 0 {
 		return s.getNamed(ctx, c, o, args)
@@ -134,8 +140,8 @@ func (s *session) getNodes(ctx context.Context, c *client.Client, o *getOptions,
 	return print(s, o.table, table[api.Node]{columns: nodeColumns(), items: nodes, name: func(n api.Node) string { return n.Name }, body: body})
 }
 
-func (s *session) getProjects(ctx context.Context, c *client.Client, o *getOptions, names []string) error {
-	list, err := c.Projects(ctx)
+func (s *session) getProjects(ctx context.Context, c *client.Client, n projectNoun, o *getOptions, names []string) error {
+	list, err := c.ProjectsOf(ctx, n.records)
 	if err != nil {
 		return err
 	}
@@ -143,7 +149,7 @@ func (s *session) getProjects(ctx context.Context, c *client.Client, o *getOptio
 	if len(names) > 0 {
 		list.Items = slices.DeleteFunc(list.Items, func(p api.Project) bool { return !slices.Contains(names, p.Name) })
 		if len(list.Items) < len(names) {
-			return missing(fmt.Sprintf("of %s only %d are projects", strings.Join(names, ", "), len(list.Items)), "muster get projects lists all")
+			return missing(fmt.Sprintf("of %s only %d are %ss", strings.Join(names, ", "), len(list.Items), n.word), "muster get "+n.word+"s lists all")
 		}
 		if len(names) == 1 {
 			body = list.Items[0]

@@ -146,7 +146,7 @@ it when there is none.`,
 	group("look", newGet(s), newDescribe(s), newLogs(s), newWhy(s), newWait(s), newEvents(s), newLifecycle(s), newExplain(s))
 	group("enter", newExec(s), newAttach(s), newPortForward(s))
 	group("decide", newApprove(s), newReject(s), newPreempt(s), newMove(s))
-	group("run", newUtil(s), newUsage(s), newProject(s), newSecret(s), newServer(s), newVersion(s))
+	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newNode(s), newSecret(s), newServer(s), newVersion(s))
 	return root
 }
 

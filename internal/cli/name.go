@@ -159,19 +159,26 @@ func (s *session) completeNames(cmd *cobra.Command, _ []string, typed string) ([
 	})
 }
 
-func (s *session) completeProjects(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.complete(cmd, func(ctx context.Context, c *client.Client) (names []string) {
-		list, err := c.Projects(ctx)
-		if err != nil {
-			return nil
-		}
-		for _, p := range list.Items {
-			if strings.HasPrefix(p.Name, typed) {
-				names = append(names, p.Name)
+func (s *session) completeProjects(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return s.completeRecords(projectWord)(cmd, args, typed)
+}
+
+// completeRecords completes the names of projects or departments.
+func (s *session) completeRecords(n projectNoun) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return s.complete(cmd, func(ctx context.Context, c *client.Client) (names []string) {
+			list, err := c.ProjectsOf(ctx, n.records)
+			if err != nil {
+				return nil
 			}
-		}
-		return names
-	})
+			for _, p := range list.Items {
+				if strings.HasPrefix(p.Name, typed) {
+					names = append(names, p.Name)
+				}
+			}
+			return names
+		})
+	}
 }
 
 func (s *session) complete(cmd *cobra.Command, ask func(context.Context, *client.Client) []string) ([]string, cobra.ShellCompDirective) {

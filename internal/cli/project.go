@@ -1,8 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -10,48 +15,112 @@ import (
 	"github.com/musterhq/muster/client"
 )
 
-func newProject(s *session) *cobra.Command {
+// projectNoun is what projects and departments differ in.
+type projectNoun struct {
+	word    string
+	arg     string // in usage lines
+	aliases []string
+	records client.Records
+	about   string
+}
+
+var (
+	projectWord    = projectNoun{"project", "PROJECT", []string{"projects", "queue"}, client.Projects, "Projects, which are queues of workloads"}
+	departmentWord = projectNoun{"department", "DEPARTMENT", []string{"departments"}, client.Departments, "Departments, which hold projects and departments"}
+)
+
+func newProjects(s *session, n projectNoun) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "project",
-		Aliases: []string{"projects", "queue"},
-		Short:   "Projects: list, describe, create, set, stop, start",
+		Use:     n.word,
+		Aliases: n.aliases,
+		Short:   n.about + ": list, describe, create, update, set, stop, start, delete",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	o := &getOptions{}
 	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls", "get"}, Short: "List projects", Example: "  muster project list",
+		Use: "list", Aliases: []string{"ls", "get"}, Short: "List " + n.word + "s", Example: "  muster " + n.word + " list",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := s.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return s.getProjects(cmd.Context(), c, o, args)
+			return s.getProjects(cmd.Context(), c, n, o, args)
 		},
 	}
 	o.table.register(list)
-	var note string
-	stop := s.projectVerb("stop", "Keep new work of a project from being queued; what runs goes on", "muster project stop vision --note 'maintenance until noon'",
-		func(ctx context.Context, c *client.Client, name string) (*api.Project, error) {
-			return c.StopProject(ctx, name, api.ProjectOptions{Note: note})
-		})
-	stop.Flags().StringVarP(&note, "note", "m", "", "why; shown to whoever waits")
-	cmd.AddCommand(list, newProjectDescribe(s), newProjectSet(s), stop,
-		s.projectVerb("create", "Make a project", "muster project create vision", func(ctx context.Context, c *client.Client, name string) (*api.Project, error) {
-			return c.CreateProject(ctx, name)
-		}),
-		s.projectVerb("start", "Open a stopped project again", "muster project start vision", func(ctx context.Context, c *client.Client, name string) (*api.Project, error) {
-			return c.StartProject(ctx, name)
-		}))
+	cmd.AddCommand(list, newProjectDescribe(s, n), newProjectCreate(s, n), newProjectUpdate(s, n), newProjectSet(s, n),
+		newProjectStop(s, n), newProjectStart(s, n), newProjectDelete(s, n))
 	return cmd
 }
 
-func (s *session) projectVerb(verb, short, example string, run func(context.Context, *client.Client, string) (*api.Project, error)) *cobra.Command {
+func newProjectStop(s *session, n projectNoun) *cobra.Command {
+	var o api.ProjectOptions
+	cmd := s.projectVerb(n, "stop", "Keep new work from being queued; what runs goes on", "muster "+n.word+" stop vision --note 'maintenance until noon'",
+		func(ctx context.Context, c *client.Client, name string) (*api.Project, error) {
+			return c.StopProject(ctx, n.records, name, o)
+		})
+	cmd.Long = `Keeps new work from being queued. What waits becomes Inadmissible and says why;
+what runs goes on. With --mode hold-and-drain what runs goes back to its queue
+as well, and starts again when it is opened.`
+	f := cmd.Flags()
+	f.StringVarP(&o.Note, "note", "m", "", "why; shown to whoever waits")
+	f.StringVar(&o.Mode, "mode", "hold", "hold, or hold-and-drain: what runs goes back to its queue too")
+	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"hold", "hold-and-drain"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func newProjectStart(s *session, n projectNoun) *cobra.Command {
+	cmd := s.projectVerb(n, "start", "Open it again", "muster "+n.word+" start vision", func(ctx context.Context, c *client.Client, name string) (*api.Project, error) {
+		return c.StartProject(ctx, n.records, name)
+	})
+	cmd.Aliases = []string{"open"}
+	return cmd
+}
+
+func newProjectDelete(s *session, n projectNoun) *cobra.Command {
+	var yes bool
 	cmd := &cobra.Command{
-		Use: verb + " PROJECT", Short: short, Example: "  " + example,
+		Use: "delete " + n.arg, Aliases: []string{"rm"}, Short: "Delete a " + n.word + " that nothing needs any more", Example: "  muster " + n.word + " delete vision --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage(fmt.Sprintf("muster project %s takes one project, not %d", verb, len(args)), cmd.UseLine())
+				return usage(fmt.Sprintf("muster %s delete takes one %s, not %d", n.word, n.word, len(args)), cmd.UseLine())
+			}
+			return s.drop(cmd.Context(), n.word, args[0], yes, func(ctx context.Context, c *client.Client) error { return c.DeleteProject(ctx, n.records, args[0]) })
+		},
+		ValidArgsFunction: s.completeRecords(n),
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+// drop deletes a record, unless a person thinks better of it.
+func (s *session) drop(ctx context.Context, what, name string, yes bool, drop func(context.Context, *client.Client) error) error {
+	if !yes {
+		if !s.io.InTerminal {
+			return needsFlag("muster "+what+" delete", "--yes")
+		}
+		if ok, err := s.ask(fmt.Sprintf("About to delete %s %s", what, name)); !ok {
+			return err
+		}
+	}
+	c, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if err := drop(ctx, c); err != nil {
+		return err
+	}
+	s.say("%s %s is deleted", what, name)
+	return nil
+}
+
+func (s *session) projectVerb(n projectNoun, verb, short, example string, run func(context.Context, *client.Client, string) (*api.Project, error)) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: verb + " " + n.arg, Short: short, Example: "  " + example,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage(fmt.Sprintf("muster %s %s takes one %s, not %d", n.word, verb, n.word, len(args)), cmd.UseLine())
 			}
 			c, err := s.connect(cmd.Context())
 			if err != nil {
@@ -61,19 +130,216 @@ func (s *session) projectVerb(verb, short, example string, run func(context.Cont
 			if err != nil {
 				return err
 			}
-			switch {
-			case s.machine():
-				return s.document(p)
-			case s.format() == "name":
-				_, err := fmt.Fprintln(s.io.Out, p.Name)
-				return err
-			}
-			s.say("project %s: %s", p.Name, projectStatus(*p))
-			return nil
+			return s.projectDone(n, p)
 		},
 	}
 	if verb != "create" {
-		cmd.ValidArgsFunction = s.completeProjects
+		cmd.ValidArgsFunction = s.completeRecords(n)
 	}
 	return cmd
+}
+
+// projectDone prints what has become of a project or department.
+func (s *session) projectDone(n projectNoun, p *api.Project) error {
+	s.warn(p.Warnings)
+	switch {
+	case s.machine():
+		return s.document(p)
+	case s.format() == "name":
+		_, err := fmt.Fprintln(s.io.Out, p.Name)
+		return err
+	}
+	s.say("%s %s: %s", n.word, p.Name, projectStatus(*p))
+	return nil
+}
+
+// warn says what is allowed and perhaps not meant.
+func (s *session) warn(warnings []string) {
+	for _, w := range warnings {
+		s.say("%s %s", s.paint(s.io.ErrTerminal, toneWait, "warning:"), w)
+	}
+}
+
+func projectColumns(m moments) []column[api.Project] {
+	return []column[api.Project]{
+		{title: "NAME", cell: func(p api.Project) string { return p.Name }},
+		{title: "STATUS", cell: func(p api.Project) string { return projectStatus(p) }, tone: func(p api.Project) tone {
+			if p.Stopped {
+				return toneBad
+			}
+			return toneGood
+		}},
+		{title: "PARENT", cell: func(p api.Project) string { return orDash(p.Parent) }},
+		{title: "GPU QUOTA", cell: func(p api.Project) string { return orDash(gpuQuotas(p)) }},
+		{title: "AGE", cell: func(p api.Project) string { return m.ago(at(p.CreatedAt)) }},
+		{title: "DEMANDS", cell: func(p api.Project) string { return orDash(strings.Join(rulesOf(p), "; ")) }},
+		{title: "NOTE", cell: func(p api.Project) string { return orDash(p.Note) }},
+	}
+}
+
+// gpuQuotas are the quotas of GPUs by pool, like h100 32/64.
+func gpuQuotas(p api.Project) string {
+	var out []string
+	for _, pool := range slices.Sorted(maps.Keys(p.Pools)) {
+		if q := p.Pools[pool].GPU; q != nil && (q.Quota != nil || q.Limit != nil) {
+			text := pool + " " + bound(q.Quota)
+			if q.Limit != nil {
+				text += "/" + bound(q.Limit)
+			}
+			out = append(out, text)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// bound is an amount, or that there is no bound.
+func bound(n *float64) string {
+	if n == nil {
+		return "∞"
+	}
+	return strconv.FormatFloat(*n, 'f', -1, 64)
+}
+
+func projectStatus(p api.Project) string {
+	switch {
+	case p.StoppedBy != "":
+		return "Stopped(" + p.StoppedBy + ")"
+	case p.StopMode == "hold-and-drain":
+		return "Stopped(drained)"
+	case p.Stopped:
+		return "Stopped"
+	default:
+		return "Open"
+	}
+}
+
+func newProjectDescribe(s *session, n projectNoun) *cobra.Command {
+	var t tableFlags
+	cmd := &cobra.Command{
+		Use: "describe " + n.arg, Aliases: []string{"show"}, Short: "Show a " + n.word + ": its place, its quotas, and what it demands of its workloads", Example: "  muster " + n.word + " describe vision",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage(fmt.Sprintf("muster %s describe takes one %s, not %d", n.word, n.word, len(args)), cmd.UseLine())
+			}
+			c, err := s.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			p, err := projectNamed(cmd.Context(), c, n, args[0])
+			if err != nil {
+				return err
+			}
+			return s.describeProject(n, p, s.moments(t))
+		},
+		ValidArgsFunction: s.completeRecords(n),
+	}
+	t.register(cmd)
+	return cmd
+}
+
+func (s *session) describeProject(n projectNoun, p *api.Project, m moments) error {
+	switch {
+	case s.machine():
+		return s.document(p)
+	case s.format() == "name":
+		_, err := fmt.Fprintln(s.io.Out, p.Name)
+		return err
+	}
+	g := grid{whole: true}
+	line := func(title, text string) {
+		if text != "" {
+			g.rows = append(g.rows, []cell{{title, toneTitle}, {text, tonePlain}})
+		}
+	}
+	line(strings.ToUpper(n.word[:1])+n.word[1:], p.Name)
+	line("Status", projectStatus(*p))
+	line("Note", p.Note)
+	line("Parent", p.Parent)
+	if p.CreatedAt != nil {
+		line("Created", m.ago(at(p.CreatedAt))+sinceWord(m))
+	}
+	if p.Priority != nil && *p.Priority != 100 {
+		line("Priority", strconv.Itoa(*p.Priority))
+	}
+	for _, pool := range slices.Sorted(maps.Keys(p.Pools)) {
+		line("Pool "+pool, quotaText(p.Pools[pool]))
+	}
+	line("Pool order", strings.Join(p.PoolOrder, ", "))
+	for _, kind := range slices.Sorted(maps.Keys(p.NodeTypes)) {
+		line("Node types", kind+" "+strings.Join(p.NodeTypes[kind], ", "))
+	}
+	if p.MaxRunning > 0 {
+		line("Running", "at most "+plural(p.MaxRunning, "workload"))
+	}
+	if u := p.UserLimit; u != nil && u.GPU != nil {
+		line("Each user", "at most "+bound(u.GPU)+" GPUs")
+	}
+	if u := p.UserLimit; u != nil && u.MaxRunning > 0 {
+		line("Each user", "at most "+plural(u.MaxRunning, "workload"))
+	}
+	line("Preempted", after(p.PreemptMinRuntime))
+	line("Reclaimed", after(p.ReclaimMinRuntime))
+	projectRuleLines(p, line)
+	return s.grid(g)
+}
+
+func after(length string) string {
+	if length == "" {
+		return ""
+	}
+	return "after " + length + " at the earliest"
+}
+
+func projectRuleLines(p *api.Project, line func(title, text string)) {
+	for _, kind := range slices.Sorted(maps.Keys(p.TimeLimit)) {
+		line("Time limit", kind+" "+p.TimeLimit[kind])
+	}
+	for _, kind := range slices.Sorted(maps.Keys(p.IdleLimit)) {
+		line("Idle limit", kind+" "+p.IdleLimit[kind])
+	}
+	if p.BudgetHours > 0 {
+		line("Budget", fmt.Sprintf("%s GPU-hours in every %s", number(p.BudgetHours), p.BudgetPeriod))
+	}
+	for _, c := range checksOf(*p) {
+		line("Check", strings.TrimPrefix(checkText(c), "check "))
+	}
+	if len(rulesOf(*p)) == 0 {
+		line("Demands", "nothing of its workloads")
+	}
+}
+
+// quotaText is one pool's quota in a line.
+func quotaText(q api.PoolQuota) string {
+	var out []string
+	add := func(what, quota, limit string, weight *float64) {
+		text := what
+		if quota != "" {
+			text += " quota " + quota
+		}
+		if limit != "" {
+			text += " limit " + limit
+		}
+		if weight != nil {
+			text += " weight " + bound(weight)
+		}
+		if text != what {
+			out = append(out, text)
+		}
+	}
+	said := func(n *float64) string {
+		if n == nil {
+			return ""
+		}
+		return bound(n)
+	}
+	if r := q.GPU; r != nil {
+		add("gpu", said(r.Quota), said(r.Limit), r.Weight)
+	}
+	if r := q.CPU; r != nil {
+		add("cpu", said(r.Quota), said(r.Limit), r.Weight)
+	}
+	if r := q.Memory; r != nil {
+		add("memory", r.Quota, r.Limit, r.Weight)
+	}
+	return cmp.Or(strings.Join(out, "; "), "no bound")
 }

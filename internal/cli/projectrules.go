@@ -25,11 +25,11 @@ type ruleOptions struct {
 	clear                bool
 }
 
-func newProjectSet(s *session) *cobra.Command {
+func newProjectSet(s *session, n projectNoun) *cobra.Command {
 	o := &ruleOptions{}
 	cmd := &cobra.Command{
-		Use:   "set PROJECT [flags]",
-		Short: "Change what a project demands of its workloads",
+		Use:   "set " + n.arg + " [flags]",
+		Short: "Change what a " + n.word + " demands of its workloads",
 		Long: `Changes what a project demands of its workloads: how long they may run, how long
 they may leave their GPUs idle, how many GPU-hours they may use, and what must
 be approved before they run. What is not named stays; an empty value removes
@@ -41,14 +41,14 @@ it, and --clear everything that was there before.`,
   muster project set vision --clear`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage(fmt.Sprintf("muster project set takes one project, not %d", len(args)), cmd.UseLine())
+				return usage(fmt.Sprintf("muster %s set takes one %s, not %d", n.word, n.word, len(args)), cmd.UseLine())
 			}
 			if !slices.ContainsFunc([]string{"time-limit", "idle-limit", "budget", "check", "clear"}, cmd.Flags().Changed) {
-				return usage("there is nothing to change", "muster project set --help lists the flags; muster project describe shows what holds")
+				return usage("there is nothing to change", "muster "+n.word+" set --help lists the flags; muster "+n.word+" describe shows what holds")
 			}
-			return s.setRules(cmd.Context(), o, args[0], cmd.Flags().Changed("budget"))
+			return s.setRules(cmd.Context(), n, o, args[0], cmd.Flags().Changed("budget"))
 		},
-		ValidArgsFunction: s.completeProjects,
+		ValidArgsFunction: s.completeRecords(n),
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.timeLimit, "time-limit", nil, "KIND=DURATION ends what has run for so long; repeat for several")
@@ -59,12 +59,12 @@ it, and --clear everything that was there before.`,
 	return cmd
 }
 
-func (s *session) setRules(ctx context.Context, o *ruleOptions, name string, budget bool) error {
+func (s *session) setRules(ctx context.Context, n projectNoun, o *ruleOptions, name string, budget bool) error {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
-	p, err := projectNamed(ctx, c, name)
+	p, err := projectNamed(ctx, c, n, name)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (s *session) setRules(ctx context.Context, o *ruleOptions, name string, bud
 	if r.Checks, err = changeChecks(r.Checks, o.checks); err != nil {
 		return err
 	}
-	if p, err = c.SetRules(ctx, name, r); err != nil {
+	if p, err = c.SetRules(ctx, n.records, name, r); err != nil {
 		return err
 	}
 	switch {
@@ -96,13 +96,13 @@ func (s *session) setRules(ctx context.Context, o *ruleOptions, name string, bud
 		_, err := fmt.Fprintln(s.io.Out, p.Name)
 		return err
 	}
-	s.say("project %s demands %s", p.Name, cmp.Or(strings.Join(rulesOf(*p), "; "), "nothing"))
+	s.say("%s %s demands %s", n.word, p.Name, cmp.Or(strings.Join(rulesOf(*p), "; "), "nothing"))
 	return nil
 }
 
-// projectNamed returns one project.
-func projectNamed(ctx context.Context, c *client.Client, name string) (*api.Project, error) {
-	list, err := c.Projects(ctx)
+// projectNamed returns one project or department.
+func projectNamed(ctx context.Context, c *client.Client, n projectNoun, name string) (*api.Project, error) {
+	list, err := c.ProjectsOf(ctx, n.records)
 	if err != nil {
 		return nil, err
 	}
@@ -113,11 +113,11 @@ func projectNamed(ctx context.Context, c *client.Client, name string) (*api.Proj
 		}
 		names = append(names, p.Name)
 	}
-	hint := "muster project list shows all"
+	hint := "muster " + n.word + " list shows all"
 	if near := nearest(name, names); len(near) > 0 {
 		hint = "did you mean " + near[0] + "?"
 	}
-	return nil, missing(fmt.Sprintf("project %q does not exist", name), hint)
+	return nil, missing(fmt.Sprintf("%s %q does not exist", n.word, name), hint)
 }
 
 // changeLimits reads KIND=DURATION; without a duration the limit goes.
@@ -232,66 +232,4 @@ func checkText(c spec.Check) string {
 		out += ", " + c.URL
 	}
 	return out + ")"
-}
-
-func newProjectDescribe(s *session) *cobra.Command {
-	var t tableFlags
-	cmd := &cobra.Command{
-		Use: "describe PROJECT", Aliases: []string{"show"}, Short: "Show a project and what it demands of its workloads", Example: "  muster project describe vision",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage(fmt.Sprintf("muster project describe takes one project, not %d", len(args)), cmd.UseLine())
-			}
-			c, err := s.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			p, err := projectNamed(cmd.Context(), c, args[0])
-			if err != nil {
-				return err
-			}
-			return s.describeProject(p, s.moments(t))
-		},
-		ValidArgsFunction: s.completeProjects,
-	}
-	t.register(cmd)
-	return cmd
-}
-
-func (s *session) describeProject(p *api.Project, m moments) error {
-	switch {
-	case s.machine():
-		return s.document(p)
-	case s.format() == "name":
-		_, err := fmt.Fprintln(s.io.Out, p.Name)
-		return err
-	}
-	g := grid{whole: true}
-	line := func(title, text string) {
-		if text != "" {
-			g.rows = append(g.rows, []cell{{title, toneTitle}, {text, tonePlain}})
-		}
-	}
-	line("Project", p.Name)
-	line("Status", projectStatus(*p))
-	line("Note", p.Note)
-	if p.CreatedAt != nil {
-		line("Created", m.ago(at(p.CreatedAt))+sinceWord(m))
-	}
-	for _, kind := range slices.Sorted(maps.Keys(p.TimeLimit)) {
-		line("Time limit", kind+" "+p.TimeLimit[kind])
-	}
-	for _, kind := range slices.Sorted(maps.Keys(p.IdleLimit)) {
-		line("Idle limit", kind+" "+p.IdleLimit[kind])
-	}
-	if p.BudgetHours > 0 {
-		line("Budget", fmt.Sprintf("%s GPU-hours in every %s", number(p.BudgetHours), p.BudgetPeriod))
-	}
-	for _, c := range checksOf(*p) {
-		line("Check", strings.TrimPrefix(checkText(c), "check "))
-	}
-	if len(rulesOf(*p)) == 0 {
-		line("Demands", "nothing of its workloads")
-	}
-	return s.grid(g)
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/fill"
 	"github.com/musterhq/muster/internal/store"
@@ -71,7 +72,9 @@ type Engine struct {
 
 	sched    *schedule.State          // what the scheduler knows: all that hold or want something
 	bare     *schedule.State          // the nodes with nothing on them: what can ever fit
-	stale    bool                     // queues, pools or nodes are not as the scheduler knows them
+	stale    bool                     // nodes are not as the scheduler knows them
+	regroup  bool                     // nor are queues and pools
+	tree     org.Tree                 // of projects, as the present draft has it
 	work     []fill.Shape             // what is usual here
 	learnt   int64                    // submissions when that was last looked at
 	planned  time.Time                // when the last plan was made
@@ -210,7 +213,8 @@ func (e *Engine) loadOrganisation(ctx context.Context) error {
 // reindex derives every index from the committed state.
 func (e *Engine) reindex() {
 	e.names = make(map[name]core.WorkloadID, len(e.live))
-	e.sched, e.bare, e.stale = schedule.NewState(e.d.Schedule), schedule.Bare(nil), true
+	e.sched, e.bare, e.stale, e.regroup = schedule.NewState(e.d.Schedule), schedule.Bare(nil), true, true
+	e.tree = func(id core.ProjectID) (core.Project, bool) { p, ok := e.projects[id]; return p, ok }
 	if e.promised == nil {
 		e.promised = map[core.WorkloadID]bool{}
 	}
@@ -260,6 +264,7 @@ func (e *Engine) unindex(w *core.Workload, tasks map[int]*core.Task) {
 // fails every command fails and nothing has changed.
 func (e *Engine) Do(ctx context.Context, now time.Time, commands []Command) []Result {
 	tx := &tx{e: e, ctx: ctx, now: now.Truncate(time.Microsecond), drafts: map[core.WorkloadID]*draft{}}
+	e.tree = tx.tree()
 	results := make([]Result, len(commands))
 	for i, c := range commands {
 		results[i].Value, results[i].Err = c(tx)

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -25,14 +26,14 @@ func (e *Engine) job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, 
 	if !a.StartedAt.IsZero() && w.Phase.Held() {
 		j.Started = a.StartedAt.UnixMilli()
 	}
-	groups := groupsOf(w)
+	groups, rule := groupsOf(w), e.rule(w)
 	if wants {
-		want(w, tasks, groups)
+		want(w, tasks, groups, rule)
 	}
 	if w.Phase.Held() {
 		for _, t := range sortedTasks(tasks) {
 			if holds(w, t) {
-				j.Held = append(j.Held, heldBy(w, t, groups))
+				j.Held = append(j.Held, heldBy(w, t, groups, rule))
 			}
 		}
 	}
@@ -44,8 +45,37 @@ func (e *Engine) job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, 
 		j.Patient = w.PhaseAt.Add(d).UnixMilli()
 	}
 	j.Pools = w.Spec.Pools
-	j.Shape = schedule.Flat(groups...)
+	if len(j.Pools) == 0 {
+		j.Pools = e.tree.Pools(w.Project)
+	}
+	j.Shape = schedule.NewShape([]schedule.Set{{Parent: -1, Topology: e.topology(w, j.Pools)}}, groups)
 	return j, true
+}
+
+// topology is how near one another w's tasks must be, by the levels of the first
+// of its pools that has any.
+func (e *Engine) topology(w *core.Workload, pools []string) *schedule.Topology {
+	t := w.Spec.Topology
+	if t.Required == "" && t.Preferred == "" {
+		return nil
+	}
+	out := &schedule.Topology{Required: t.Required, Preferred: t.Preferred}
+	if len(pools) == 0 {
+		pools = sortedKeys(e.pools)
+	}
+	for _, name := range pools {
+		levels := e.pools[name].Topology
+		if (t.Required == "" || slices.Contains(levels, t.Required)) && (t.Preferred == "" || slices.Contains(levels, t.Preferred)) {
+			out.Levels = levels
+			return out
+		}
+	}
+	for _, level := range []string{t.Required, t.Preferred} { // labels that no pool names as its levels
+		if level != "" && !slices.Contains(out.Levels, level) {
+			out.Levels = append(out.Levels, level)
+		}
+	}
+	return out
 }
 
 func wantedIn(groups []schedule.Group) int {
@@ -89,24 +119,27 @@ func groupOf(groups []schedule.Group, index int) int {
 }
 
 // want adds to the groups what w has still to place.
-func want(w *core.Workload, tasks map[int]*core.Task, groups []schedule.Group) {
+func want(w *core.Workload, tasks map[int]*core.Task, groups []schedule.Group, rule *schedule.Rule) {
 	for g := range groups {
 		count := groups[g].Min
 		if grows(w) {
 			count = room(w, tasks)
 		}
 		if count > 0 {
-			groups[g].Runs = []schedule.Run{{Need: need(w, g), Rule: ruleOf(w), Count: count}}
+			groups[g].Runs = []schedule.Run{{Need: need(w, g), Rule: rule, Count: count}}
 		}
 	}
 }
 
-// ruleOf is where w's tasks may go beside what they need.
-func ruleOf(w *core.Workload) *schedule.Rule {
+// rule is where w's tasks may go beside what they need.
+func (e *Engine) rule(w *core.Workload) *schedule.Rule {
 	s := w.Spec
 	r := schedule.Rule{Near: s.Near, Away: s.Apart}
 	for _, t := range s.NodeTerms() {
 		r.Terms = append(r.Terms, schedule.Term{Key: t.Key, Op: t.Op, Values: t.Values})
+	}
+	if types := e.tree.NodeTypes(w.Project, w.Kind); types != nil {
+		r.Terms = append(r.Terms, schedule.Term{Key: spec.NodeTypeLabel, Op: "In", Values: types})
 	}
 	for _, t := range s.Tolerations {
 		r.Tolerates = append(r.Tolerates, schedule.Toleration{Key: t.Key, Value: t.Value, Effect: t.Effect})
@@ -120,10 +153,10 @@ func ruleOf(w *core.Workload) *schedule.Rule {
 	return &r
 }
 
-func heldBy(w *core.Workload, t *core.Task, groups []schedule.Group) schedule.Held {
+func heldBy(w *core.Workload, t *core.Task, groups []schedule.Group, rule *schedule.Rule) schedule.Held {
 	cpu, memory := taken(w, t)
 	h := schedule.Held{
-		Group: groupOf(groups, t.ID.Index), Task: t.ID.Index, Need: need(w, t.ID.Index), Rule: ruleOf(w),
+		Group: groupOf(groups, t.ID.Index), Task: t.ID.Index, Need: need(w, t.ID.Index), Rule: rule,
 		Place:   schedule.Place{Node: t.Node, Devices: t.Devices, CPU: cpu, Memory: memory},
 		Leaving: w.Phase == lifecycle.Terminating || t.State == core.TaskStopping,
 	}
@@ -204,12 +237,21 @@ func strategy(s core.Strategy) schedule.Strategy {
 // sync tells the scheduler of queues, pools and nodes that are not as they were.
 func (tx *tx) sync() {
 	e := tx.e
+	if e.regroup || len(tx.org.projects)+len(tx.org.pools) > 0 {
+		e.regroup = false
+		e.sched.SetPools(tx.poolsFor())
+		e.sched.SetQueues(tx.queues())
+		for id := range tx.workloads() { // what their projects say of them may be new
+			w, tasks, _ := tx.view(id)
+			if j, ok := e.job(w, tasks); ok {
+				e.sched.PutJob(j)
+			}
+		}
+	}
 	if !e.stale {
 		return
 	}
 	e.stale = false
-	e.sched.SetPools(tx.poolsFor())
-	e.sched.SetQueues(tx.queues())
 	for _, id := range sortedKeys(e.nodes) {
 		e.sched.PutNode(schedule.Node{Node: e.nodes[id]})
 		e.bare.PutBare(schedule.Node{Node: e.nodes[id]})

@@ -27,57 +27,69 @@ func CordonNode(id core.NodeID, on bool, note string) Command {
 }
 
 // LabelNode sets and drops labels of a node; the value is an []Edited.
-func LabelNode(id core.NodeID, set map[string]string, drop []string, dryRun bool) Command {
+func LabelNode(id core.NodeID, set map[string]string, drop []string) Command {
 	return Organise([]Edit{{What: RecordNode, Name: string(id), Node: func(s *core.NodeSetting, reported core.Node) error {
-		for _, key := range slices.Sorted(maps.Keys(set)) {
-			if err := org.CheckLabel("labels."+key, core.Label{Key: key, Value: set[key]}); err != nil {
-				return err
-			}
-			put(&s.Labels, key, set[key])
+		return Label(s, reported, set, drop)
+	}}}, false)
+}
+
+// Label sets and drops labels of what is said of a node.
+func Label(s *core.NodeSetting, reported core.Node, set map[string]string, drop []string) error {
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		if err := org.CheckLabel("labels."+key, core.Label{Key: key, Value: set[key]}); err != nil {
+			return err
 		}
-		for _, key := range drop {
-			_, own := s.Labels[key]
-			if _, there := reported.Labels[key]; !own && there {
-				return &Error{Code: CodeConflict, Field: "labels." + key, Message: fmt.Sprintf("plane %s reports this label; it cannot be dropped here", reported.Plane), Hint: fmt.Sprintf("muster node label %s %s=VALUE gives it another value", id, key)}
-			}
-			delete(s.Labels, key)
+		put(&s.Labels, key, set[key])
+	}
+	for _, key := range drop {
+		_, own := s.Labels[key]
+		if _, there := reported.Labels[key]; !own && there {
+			return &Error{Code: CodeConflict, Field: "labels." + key, Message: fmt.Sprintf("plane %s reports this label; it cannot be dropped here", reported.Plane), Hint: fmt.Sprintf("muster node label %s %s=VALUE gives it another value", s.ID, key)}
 		}
-		return nil
-	}}}, dryRun)
+		delete(s.Labels, key)
+	}
+	return nil
 }
 
 // Tainting is a change of the taints of a node.
 type Tainting struct {
-	Node  core.NodeID
-	Set   []core.Taint // one of the same key and effect is replaced
-	Drop  []core.Taint // without an effect: all of that key
-	Actor string
+	Node core.NodeID
+	Set  []core.Taint // one of the same key and effect is replaced
+	Drop []core.Taint // without an effect: all of that key
 }
 
 // TaintNode sets and drops taints of a node. What runs there is moved away
 // where a new taint says NoExecute. The value is an []Edited.
 func TaintNode(r Tainting) Command {
-	return func(tx *tx) (any, error) {
-		v, err := Organise([]Edit{{What: RecordNode, Name: string(r.Node), Node: func(s *core.NodeSetting, reported core.Node) error {
-			return r.apply(s, reported)
-		}}}, false)(tx)
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range r.Set {
-			if t.Effect != core.NoExecute {
-				continue
-			}
-			message := fmt.Sprintf("node %s was given the taint %s", r.Node, t)
-			if _, err := tx.vacate(r.Node, vacation{actor: r.Actor, message: message, do: true}); err != nil {
-				return nil, err
-			}
-		}
-		return v, nil
-	}
+	return Organise([]Edit{{What: RecordNode, Name: string(r.Node), Node: r.Apply}}, false)
 }
 
-func (r Tainting) apply(s *core.NodeSetting, reported core.Node) error {
+// expel moves what runs away from nodes that have a new taint NoExecute.
+func (tx *tx) expel(edits []Edit, was organisation) error {
+	for _, e := range edits {
+		id := core.NodeID(e.Name)
+		if e.What != RecordNode {
+			continue
+		}
+		before := tx.e.settings[id]
+		if s := was.nodes[id]; s != nil {
+			before = *s
+		}
+		for _, t := range tx.setting(id).Taints {
+			if t.Effect != core.NoExecute || slices.Contains(before.Taints, t) {
+				continue
+			}
+			message := fmt.Sprintf("node %s was given the taint %s", id, t)
+			if _, err := tx.vacate(id, vacation{actor: actorControl, message: message, do: true}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Apply sets and drops taints of what is said of a node.
+func (r Tainting) Apply(s *core.NodeSetting, reported core.Node) error {
 	for _, t := range r.Drop {
 		same := func(x core.Taint) bool { return x.Key == t.Key && (t.Effect == "" || x.Effect == t.Effect) }
 		left := slices.DeleteFunc(slices.Clone(s.Taints), same)

@@ -154,7 +154,7 @@ func TestEditsComeAllOrNone(t *testing.T) {
 	if p, ok := o.project("vision"); !ok || *p.Pools["gpu"].GPU.Quota != 3 {
 		t.Errorf("after a restart: %+v, %v", p, ok)
 	}
-	out := o.do(control.LabelNode("n1", map[string]string{"pool": "gpu"}, nil, false)).([]control.Edited)
+	out := o.do(control.LabelNode("n1", map[string]string{"pool": "gpu"}, nil)).([]control.Edited)
 	if out[0].After.(*core.NodeSetting).Labels["pool"] != "gpu" || o.node("n1").Pool != "gpu" || o.node("n2").Pool != "default" {
 		t.Errorf("%+v; n1 is in pool %s, n2 in %s", out[0].After, o.node("n1").Pool, o.node("n2").Pool)
 	}
@@ -167,8 +167,8 @@ func TestEditsComeAllOrNone(t *testing.T) {
 func TestWhatIsSaidOfNodesHoldsAfterARestart(t *testing.T) {
 	o := newOffice(t, memstore.New())
 	o.do(control.CordonNode("n1", true, "fan"))
-	o.do(control.LabelNode("n1", map[string]string{"zone": "y", "rack": "1"}, nil, false))
-	o.do(control.LabelNode("n2", map[string]string{"zone": "z"}, nil, true)) // a dry run
+	o.do(control.LabelNode("n1", map[string]string{"zone": "y", "rack": "1"}, nil))
+	o.do(control.Organise([]control.Edit{{What: control.RecordNode, Name: "n2", Node: func(s *core.NodeSetting, _ core.Node) error { s.Cordon = true; return nil }}}, true))
 	o.do(control.TaintNode(control.Tainting{Node: "n1", Set: []core.Taint{{Key: "k", Value: "v", Effect: core.NoSchedule}}}))
 	for range 2 {
 		n := o.node("n1")
@@ -181,7 +181,7 @@ func TestWhatIsSaidOfNodesHoldsAfterARestart(t *testing.T) {
 		o.open()
 	}
 	o.do(control.CordonNode("n1", false, ""))
-	o.do(control.LabelNode("n1", nil, []string{"zone", "rack"}, false))
+	o.do(control.LabelNode("n1", nil, []string{"zone", "rack"}))
 	o.do(control.TaintNode(control.Tainting{Node: "n1", Drop: []core.Taint{{Key: "k"}}}))
 	if n := o.node("n1"); n.Cordon || n.Labels["zone"] != "x" || len(n.Labels) != 1 || len(n.Taints) != 0 {
 		t.Errorf("after everything was taken back: %+v", n.Node)
@@ -189,8 +189,8 @@ func TestWhatIsSaidOfNodesHoldsAfterARestart(t *testing.T) {
 	if left, err := o.st.Nodes(context.Background()); err != nil || len(left) != 0 {
 		t.Errorf("what says nothing is kept: %+v, %v", left, err)
 	}
-	o.refused(control.CodeConflict, control.LabelNode("n1", nil, []string{"zone"}, false))
-	o.refused(control.CodeInvalid, control.LabelNode("n1", map[string]string{"a b": ""}, nil, false))
+	o.refused(control.CodeConflict, control.LabelNode("n1", nil, []string{"zone"}))
+	o.refused(control.CodeInvalid, control.LabelNode("n1", map[string]string{"a b": ""}, nil))
 	o.refused(control.CodeNotFound, control.CordonNode("n9", true, ""))
 	o.refused(control.CodeInvalid, control.TaintNode(control.Tainting{Node: "n1", Set: []core.Taint{{Key: "k", Effect: "Never"}}}))
 }
@@ -218,8 +218,8 @@ func TestWhatIsNeededIsNotDropped(t *testing.T) {
 	if got := o.refused(control.CodeInvalid, o.submit(`{"name":"b","project":"lab","command":["fake"]}`)); !strings.Contains(got, "department") {
 		t.Error(got)
 	}
-	o.do(control.LabelNode("n1", map[string]string{"pool": "gpu"}, nil, false))
-	o.do(control.LabelNode("n2", map[string]string{"pool": "gpu"}, nil, false))
+	o.do(control.LabelNode("n1", map[string]string{"pool": "gpu"}, nil))
+	o.do(control.LabelNode("n2", map[string]string{"pool": "gpu"}, nil))
 	o.do(control.Organise([]control.Edit{{What: control.RecordProject, Name: "vision", Project: func(p *core.Project) error { p.PoolOrder = nil; return nil }}}, false))
 	if got := o.refused(control.CodeConflict, drop(control.RecordPool, "gpu")); !strings.Contains(got, "workloads on its nodes (1): a") {
 		t.Error(got)

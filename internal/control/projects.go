@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,7 +51,7 @@ func (tx *tx) follow(edits []Edit, was organisation) error {
 		limits = limits || !maps.Equal(before.TimeLimit, now.TimeLimit) || !maps.Equal(before.IdleLimit, now.IdleLimit) || ok && before.Parent != now.Parent
 	}
 	tx.e.dirty = true // what runs may grow again, or not any more
-	if err := tx.stay(edits); err != nil {
+	if err := errors.Join(tx.stay(edits), tx.expel(edits, was)); err != nil {
 		return err
 	}
 	if len(changed) == 0 {
@@ -58,7 +59,7 @@ func (tx *tx) follow(edits []Edit, was organisation) error {
 	}
 	for id := range tx.workloads() {
 		w, _, ok := tx.view(id)
-		if !ok || !changed[w.Project] && !slices.ContainsFunc(tx.tree().Path(w.Project), func(p core.Project) bool { return changed[p.ID] }) {
+		if !ok || !changed[w.Project] && !tx.belowAny(w.Project, changed) {
 			continue
 		}
 		if err := tx.reconsider(w, limits); err != nil {
@@ -66,6 +67,16 @@ func (tx *tx) follow(edits []Edit, was organisation) error {
 		}
 	}
 	return nil
+}
+
+// belowAny reports whether something above a project is among ids.
+func (tx *tx) belowAny(id core.ProjectID, ids map[core.ProjectID]bool) bool {
+	for p := range tx.tree().Up(id) {
+		if ids[p.ID] {
+			return true
+		}
+	}
+	return false
 }
 
 // reconsider applies what holds now for the project of w.
@@ -140,7 +151,7 @@ func (tx *tx) takes(id core.ProjectID) error {
 			below = append(below, string(x.ID))
 		}
 	}
-	hint := fmt.Sprintf("muster project create NAME --department %s makes a project in it", id)
+	hint := fmt.Sprintf("muster project create NAME --parent %s makes a project in it", id)
 	if slices.Sort(below); len(below) > 0 {
 		hint = "name one of its projects: " + few(below)
 	}

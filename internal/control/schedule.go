@@ -222,7 +222,8 @@ func (tx *tx) namesOf(ids []core.WorkloadID) []string {
 // ClusterState is the nodes with what is held of them.
 type ClusterState struct {
 	Nodes    []NodeState
-	Projects []core.Project
+	Pools    []PoolState
+	Projects []core.Project          // departments too
 	Phases   map[lifecycle.Phase]int // live workloads
 	Holding  int                     // workloads that hold resources
 	Waiting  int                     // workloads that wait for resources
@@ -235,6 +236,7 @@ type ClusterState struct {
 // NodeState is one node with what is held of it.
 type NodeState struct {
 	core.Node
+	Note       string // why it takes nothing
 	UsedCPU    int64
 	UsedMemory int64
 	Tasks      int
@@ -253,8 +255,9 @@ func Cluster() Command {
 			st.Phases[en.w.Phase]++
 		}
 		st.Waiting = st.Phases[lifecycle.Queued]
+		st.Pools = tx.poolStates()
 		for _, id := range sortedKeys(e.nodes) {
-			ns := NodeState{Node: e.nodes[id], Milli: map[string]int{}}
+			ns := NodeState{Node: e.nodes[id], Note: tx.setting(id).Note, Milli: map[string]int{}}
 			if u := e.usage[id]; u != nil {
 				ns.UsedCPU, ns.UsedMemory, ns.Tasks, ns.Milli = u.cpu, u.memory, u.tasks, maps.Clone(u.milli)
 			}

@@ -24,12 +24,13 @@ func (s *Server) clusterRoutes() {
 			return nil, problem(s.log, err)
 		}
 		st := v.(*control.ClusterState)
-		out := &clusterOutput{Body: api.Cluster{Nodes: []api.Node{}, Projects: []api.Project{}, Running: st.Holding, Waiting: st.Waiting, At: api.Time(s.clock())}}
+		out := &clusterOutput{Body: api.Cluster{Nodes: []api.Node{}, Pools: poolsOf(st), Projects: []api.Project{}, Running: st.Holding, Waiting: st.Waiting, At: api.Time(s.clock())}}
 		for _, n := range st.Nodes {
 			out.Body.Nodes = append(out.Body.Nodes, node(n))
 		}
+		tree := treeOf(st.Projects)
 		for _, p := range st.Projects {
-			out.Body.Projects = append(out.Body.Projects, project(p))
+			out.Body.Projects = append(out.Body.Projects, project(p, tree))
 		}
 		return out, nil
 	})
@@ -44,20 +45,6 @@ func (s *Server) clusterRoutes() {
 		}
 		return machine(d), nil
 	})
-}
-
-func node(n control.NodeState) api.Node {
-	out := api.Node{
-		Name: string(n.ID), Plane: n.Plane, Pool: n.Pool, Labels: n.Labels, Ready: n.Ready, Message: n.Message, Cordoned: n.Cordon, Tasks: n.Tasks,
-		CPU: api.Amount{Total: n.CPU, Used: n.UsedCPU}, Memory: api.Amount{Total: n.Memory, Used: n.UsedMemory}, Devices: []api.Device{},
-	}
-	for _, d := range n.Devices {
-		used := n.Milli[d.ID]
-		out.GPU.Total += 1000
-		out.GPU.Used += int64(used)
-		out.Devices = append(out.Devices, api.Device{ID: d.ID, Index: d.Index, Product: d.Product, Memory: d.Memory, Fake: d.Fake, Healthy: d.Healthy, Used: used})
-	}
-	return out
 }
 
 // dialect is the dialect of a name; none, and native, is empty.

@@ -54,7 +54,7 @@ func (s *Server) docs() {
 		for _, m := range []struct {
 			verb string
 			op   *huma.Operation
-		}{{"GET", item.Get}, {"POST", item.Post}, {"DELETE", item.Delete}} {
+		}{{"GET", item.Get}, {"POST", item.Post}, {"PUT", item.Put}, {"PATCH", item.Patch}, {"DELETE", item.Delete}} {
 			if m.op == nil {
 				continue
 			}

@@ -3,9 +3,9 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,83 +27,184 @@ type projectOutput struct {
 
 type projectsOutput struct{ Body api.ProjectList }
 
-var projectForm = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,50}[a-z0-9])?$`)
-
+// projectRoutes serves projects and departments, which differ in what they are
+// called and in that departments take no workloads.
 func (s *Server) projectRoutes() {
+	s.projectRoutesOf(control.RecordProject, "/v1/projects")
+	s.projectRoutesOf(control.RecordDepartment, "/v1/departments")
+}
+
+func (s *Server) projectRoutesOf(what control.Record, path string) {
+	kind, tags := string(what), []string{string(what) + "s"}
 	huma.Register(s.api, huma.Operation{
-		OperationID: "list-projects", Method: http.MethodGet, Path: "/v1/projects", Summary: "Every project", Tags: []string{"projects"},
-	}, func(ctx context.Context, _ *struct{}) (*projectsOutput, error) {
-		v, err := s.control.Do(ctx, control.Cluster())
-		if err != nil {
-			return nil, problem(s.log, err)
-		}
-		out := &projectsOutput{Body: api.ProjectList{Items: []api.Project{}}}
-		for _, p := range v.(*control.ClusterState).Projects {
-			out.Body.Items = append(out.Body.Items, project(p))
-		}
-		return out, nil
+		OperationID: "list-" + kind + "s", Method: http.MethodGet, Path: path, Summary: "Every " + kind, Tags: tags,
+	}, func(ctx context.Context, _ *struct{}) (*projectsOutput, error) { return s.listProjects(ctx, what) })
+	huma.Register(s.api, huma.Operation{
+		OperationID: kind, Method: http.MethodGet, Path: path + "/{name}", Summary: "One " + kind, Tags: tags,
+	}, func(ctx context.Context, in *RecordName) (*projectOutput, error) {
+		return s.oneProject(ctx, what, in.Name)
 	})
 	huma.Register(s.api, huma.Operation{
-		OperationID: "create-project", Method: http.MethodPost, Path: "/v1/projects", Summary: "Make a project", Tags: []string{"projects"}, DefaultStatus: http.StatusCreated,
-	}, func(ctx context.Context, in *struct{ Body api.NewProject }) (*projectOutput, error) {
-		if !projectForm.MatchString(in.Body.Name) {
-			return nil, badRequest("name", strconv.Quote(in.Body.Name)+" is not a name", "begin with a letter; lower-case letters, digits and '-', at most 52 characters")
-		}
-		return s.project(ctx, control.CreateProject(core.ProjectID(in.Body.Name)), http.StatusCreated)
-	})
-	huma.Register(s.api, huma.Operation{
-		OperationID: "set-project-rules", Method: http.MethodPut, Path: "/v1/projects/{name}/rules", Summary: "Replace what a project demands of its workloads", Tags: []string{"projects"},
+		OperationID: "create-" + kind, Method: http.MethodPost, Path: path, Summary: "Make a " + kind, Tags: tags, DefaultStatus: http.StatusCreated,
 	}, func(ctx context.Context, in *struct {
-		Name string `path:"name"`
+		DryRunning
+		Body api.NewProject
+	}) (*projectOutput, error) {
+		return s.editProject(ctx, in.DryRun, http.StatusCreated, control.Edit{What: what, Name: in.Body.Name, Must: control.MustBeNew, Project: func(p *core.Project) error {
+			return decide(in.Body.ProjectSpec, p)
+		}})
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "replace-" + kind, Method: http.MethodPut, Path: path + "/{name}", Summary: "Decide everything about a " + kind + " anew, making it where it is not there", Tags: tags,
+	}, func(ctx context.Context, in *struct {
+		RecordName
+		DryRunning
+		Body api.ProjectSpec
+	}) (*projectOutput, error) {
+		return s.editProject(ctx, in.DryRun, http.StatusOK, control.Edit{What: what, Name: in.Name, Project: func(p *core.Project) error {
+			return decide(in.Body, p)
+		}})
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "change-" + kind, Method: http.MethodPatch, Path: path + "/{name}", Summary: "Change some fields of a " + kind + ": a JSON merge patch, in which null takes a field away", Tags: tags,
+	}, func(ctx context.Context, in *struct {
+		RecordName
+		DryRunning
+		Body map[string]any `contentType:"application/merge-patch+json"`
+	}) (*projectOutput, error) {
+		return s.editProject(ctx, in.DryRun, http.StatusOK, control.Edit{What: what, Name: in.Name, Must: control.MustExist, Project: func(p *core.Project) error {
+			return changed(projectSpec(*p), in.Body, func(n api.ProjectSpec) error { return decide(n, p) })
+		}})
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "set-" + kind + "-rules", Method: http.MethodPut, Path: path + "/{name}/rules", Summary: "Replace what a " + kind + " demands of its workloads", Tags: tags,
+	}, func(ctx context.Context, in *struct {
+		RecordName
 		Body api.ProjectRules
 	}) (*projectOutput, error) {
 		r, err := rulesOf(in.Body)
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
-		return s.project(ctx, control.SetRules(core.ProjectID(in.Name), r), http.StatusOK)
+		return s.editProject(ctx, false, http.StatusOK, control.Edit{What: what, Name: in.Name, Must: control.MustExist, Project: func(p *core.Project) error {
+			p.Rules = r
+			return nil
+		}})
 	})
 	huma.Register(s.api, huma.Operation{
-		OperationID: "act-on-project", Method: http.MethodPost, Path: "/v1/projects/{target}", Hidden: true,
+		OperationID: "delete-" + kind, Method: http.MethodDelete, Path: path + "/{name}", Summary: "Delete a " + kind + " that nothing needs any more", Tags: tags, DefaultStatus: http.StatusNoContent,
+	}, func(ctx context.Context, in *RecordName) (*struct{}, error) {
+		_, err := s.control.Do(ctx, control.Organise([]control.Edit{{What: what, Name: in.Name, Drop: true}}, false))
+		return nil, s.refusal(err)
+	})
+	s.projectActions(what, path)
+}
+
+// RecordName is a path that names a record; exported for the framework.
+type RecordName struct {
+	Name string `path:"name"`
+}
+
+// DryRunning is the wish to change nothing; exported for the framework, which
+// fills it where it is embedded.
+type DryRunning struct {
+	DryRun bool `query:"dry_run" doc:"Check and answer as if it were done"`
+}
+
+func (s *Server) projectActions(what control.Record, path string) {
+	huma.Register(s.api, huma.Operation{
+		OperationID: "act-on-" + string(what), Method: http.MethodPost, Path: path + "/{target}", Hidden: true,
 	}, func(ctx context.Context, in *struct {
 		Target string `path:"target"`
 		Body   *api.ProjectOptions
 	}) (*projectOutput, error) {
 		name, verb, _ := strings.Cut(in.Target, ":")
-		var o api.ProjectOptions
-		if in.Body != nil {
-			o = *in.Body
-		}
+		mode, note := core.StopNone, ""
 		switch verb {
 		case "stop":
-			return s.project(ctx, control.SetProject(control.RecordProject, core.ProjectID(name), core.StopHold, o.Note), http.StatusOK)
-		case "start":
-			return s.project(ctx, control.SetProject(control.RecordProject, core.ProjectID(name), core.StopNone, ""), http.StatusOK)
+			mode = core.StopHold
+			if in.Body != nil {
+				note = in.Body.Note
+				if in.Body.Mode != "" {
+					mode = core.StopMode(in.Body.Mode)
+				}
+			}
+		case "start", "open":
 		default:
 			return nil, newProblem(http.StatusNotFound, "not_found", "there is no action "+strconv.Quote(verb), "POST …/NAME:stop or …/NAME:start")
 		}
+		return s.editProject(ctx, false, http.StatusOK, control.Edit{What: what, Name: name, Must: control.MustExist, Project: func(p *core.Project) error {
+			p.StopMode, p.Note = mode, note
+			return nil
+		}})
 	})
 }
 
-func (s *Server) project(ctx context.Context, c control.Command, status int) (*projectOutput, error) {
-	v, err := s.control.Do(ctx, c)
+func (s *Server) listProjects(ctx context.Context, what control.Record) (*projectsOutput, error) {
+	v, err := s.control.Do(ctx, control.Cluster())
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	return &projectOutput{Status: status, Body: project(*v.([]control.Edited)[0].After.(*core.Project))}, nil
+	all := v.(*control.ClusterState).Projects
+	tree := treeOf(all)
+	out := &projectsOutput{Body: api.ProjectList{Items: []api.Project{}}}
+	for _, p := range all {
+		if p.Department == (what == control.RecordDepartment) {
+			out.Body.Items = append(out.Body.Items, project(p, tree))
+		}
+	}
+	return out, nil
 }
 
-func project(p core.Project) api.Project {
-	out := api.Project{Name: string(p.ID), Stopped: p.StopMode != core.StopNone, Note: p.Note, CreatedAt: at(p.CreatedAt)}
-	out.TimeLimit, out.IdleLimit = lengths(p.TimeLimit), lengths(p.IdleLimit)
-	out.BudgetHours = p.Budget / 3600
-	if p.Period > 0 {
-		out.BudgetPeriod = spec.Duration(p.Period).String()
+func (s *Server) oneProject(ctx context.Context, what control.Record, name string) (*projectOutput, error) {
+	list, err := s.listProjects(ctx, what)
+	if err != nil {
+		return nil, err
 	}
-	if len(p.Checks) > 0 {
-		out.Checks, _ = json.Marshal(p.Checks) // they were read from JSON
+	for _, p := range list.Body.Items {
+		if p.Name == name {
+			return &projectOutput{Status: http.StatusOK, Body: p}, nil
+		}
 	}
-	return out
+	return nil, newProblem(http.StatusNotFound, "not_found", string(what)+" "+strconv.Quote(name)+" does not exist", "muster "+string(what)+" list shows all")
+}
+
+// editProject makes one edit and answers with what it has come to.
+func (s *Server) editProject(ctx context.Context, dry bool, status int, e control.Edit) (*projectOutput, error) {
+	v, err := s.control.Do(ctx, control.Organise([]control.Edit{e}, dry))
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	done := v.([]control.Edited)[0]
+	p := *done.After.(*core.Project)
+	c, err := s.control.Do(ctx, control.Cluster())
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	body := project(p, treeOf(append(c.(*control.ClusterState).Projects, p))) // of a dry run it is not there
+	body.Warnings = done.Warnings
+	return &projectOutput{Status: status, Body: body}, nil
+}
+
+// refusal is the problem of an error; nil: there is none.
+func (s *Server) refusal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return problem(s.log, err)
+}
+
+// changed applies a merge patch to a record, which do then takes.
+func changed[T any](was T, patch map[string]any, do func(T) error) error {
+	m, err := record(was)
+	if err != nil {
+		return err
+	}
+	var n T
+	if err := strictly(merged(m, patch), "", &n); err != nil {
+		return err
+	}
+	return do(n)
 }
 
 func lengths(m map[lifecycle.Kind]time.Duration) map[string]string {
@@ -167,6 +268,13 @@ func limits(field string, in map[string]string) (map[lifecycle.Kind]time.Duratio
 // checksOf reads checks as a document has them, by its rules.
 func checksOf(raw json.RawMessage) ([]spec.Check, error) {
 	doc, err := spec.Load([]byte(`{"command":["true"],"checks":` + string(raw) + `}`))
+	var fields spec.Errors
+	if errors.As(err, &fields) {
+		for i := range fields {
+			fields[i].Line = 0 // of a document that nobody wrote
+		}
+		return nil, fieldProblems(fields)
+	}
 	if err != nil {
 		return nil, err
 	}

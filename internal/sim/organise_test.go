@@ -48,8 +48,8 @@ func (s *story) organise(words, rest []string) {
 	case "open":
 		s.command(words, control.CordonNode(node, false, ""))
 	case "taint":
-		s.command(words, control.TaintNode(control.Tainting{Node: node, Set: []core.Taint{{Key: "k", Effect: core.TaintEffect(words[2])}}, Actor: "user:u"}))
+		s.command(words, control.TaintNode(control.Tainting{Node: node, Set: []core.Taint{{Key: "k", Effect: core.TaintEffect(words[2])}}}))
 	case "label":
-		s.command(words, control.LabelNode(node, pairs(rest), nil, false))
+		s.command(words, control.LabelNode(node, pairs(rest), nil))
 	}
 }

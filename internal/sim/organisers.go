@@ -56,7 +56,7 @@ func (w *World) nodeAct() act {
 		return act{what: "uncordon " + string(id), command: control.CordonNode(id, false, "")}
 	case n < 7:
 		t := core.Taint{Key: "sim", Effect: []core.TaintEffect{core.NoSchedule, core.NoExecute}[w.chance.IntN(2)]}
-		return act{what: fmt.Sprintf("taint %s %s", id, t), command: control.TaintNode(control.Tainting{Node: id, Set: []core.Taint{t}, Actor: "user:sim"})}
+		return act{what: fmt.Sprintf("taint %s %s", id, t), command: control.TaintNode(control.Tainting{Node: id, Set: []core.Taint{t}})}
 	default:
 		return act{what: "untaint " + string(id), command: control.TaintNode(control.Tainting{Node: id, Drop: []core.Taint{{Key: "sim"}}})}
 	}

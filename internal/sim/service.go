@@ -96,6 +96,9 @@ func (o *watch) ports(c control.Change) error {
 // preempted (I7): what must not be preempted is not, unless its whole project
 // is emptied by its administrator.
 func (o *watch) preempted(c control.Change) error {
+	if slices.ContainsFunc(c.Transitions, func(t core.Transition) bool { return t.Reason == lifecycle.ReasonUpdated }) {
+		return nil // its document said otherwise before, within the same commit
+	}
 	for _, t := range c.Transitions {
 		if t.Event == lifecycle.Preempt && !*c.Workload.Spec.Preemptible {
 			tree, err := o.tree()
@@ -161,7 +164,8 @@ func (o *watch) warned(w *core.Workload, has map[lifecycle.ConditionType]core.Co
 		return nil
 	}
 	for _, e := range o.ends(w) {
-		if near := e.at.Add(-min(e.length/10, 10*time.Minute)); !near.After(o.w.clock()) {
+		// By the clock as it was then, too: a restarted server's may be behind.
+		if near := e.at.Add(-min(e.length/10, 10*time.Minute)); !near.After(o.w.clock()) || !near.After(k.Since) {
 			return nil
 		}
 	}

@@ -5,6 +5,7 @@
 package org
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -20,29 +21,28 @@ type Tree func(core.ProjectID) (core.Project, bool)
 // keeps one that was from hanging the server.
 const pathMax = 64
 
-// Path returns a project and everything above it, itself first; nil: there is
-// no such project.
-func (t Tree) Path(id core.ProjectID) []core.Project {
-	var path []core.Project
-	for len(path) < pathMax {
-		p, ok := t(id)
-		if !ok {
-			break
+// Up yields a project and everything above it, itself first; nothing where
+// there is no such project.
+func (t Tree) Up(id core.ProjectID) iter.Seq[core.Project] {
+	return func(yield func(core.Project) bool) {
+		for range pathMax {
+			p, ok := t(id)
+			if !ok || !yield(p) || p.Parent == "" {
+				return
+			}
+			id = p.Parent
 		}
-		path = append(path, p)
-		if p.Parent == "" {
-			break
-		}
-		id = p.Parent
 	}
-	return path
 }
+
+// Path is what Up yields, as a list.
+func (t Tree) Path(id core.ProjectID) []core.Project { return slices.Collect(t.Up(id)) }
 
 // Stopped is the strictest mode on the path of a project, and who set it.
 func (t Tree) Stopped(id core.ProjectID) (core.StopMode, core.Project) {
 	var by core.Project
 	mode := core.StopNone
-	for _, p := range t.Path(id) {
+	for p := range t.Up(id) {
 		if m := mode.Stricter(p.StopMode); m != mode {
 			mode, by = m, p
 		}
@@ -54,12 +54,12 @@ func (t Tree) Stopped(id core.ProjectID) (core.StopMode, core.Project) {
 // topmost first; of limits the tightest holds. The budget is the project's own,
 // see Budgets.
 func (t Tree) Rules(id core.ProjectID) core.Rules {
-	path := t.Path(id)
-	if len(path) == 0 {
+	own, ok := t(id)
+	if !ok {
 		return core.Rules{}
 	}
-	r := path[0].Rules
-	for _, p := range path[1:] {
+	r := own.Rules
+	for p := range t.Up(own.Parent) {
 		r.Checks = slices.Concat(p.Checks, r.Checks)
 		r.TimeLimit = tightest(r.TimeLimit, p.TimeLimit)
 		r.IdleLimit = tightest(r.IdleLimit, p.IdleLimit)
@@ -83,13 +83,19 @@ func tightest(a, b map[lifecycle.Kind]time.Duration) map[lifecycle.Kind]time.Dur
 // Budgets are the projects and departments on a project's path that have a
 // budget, its own first.
 func (t Tree) Budgets(id core.ProjectID) []core.Project {
-	return slices.DeleteFunc(t.Path(id), func(p core.Project) bool { return p.Budget <= 0 || p.Period <= 0 })
+	var out []core.Project
+	for p := range t.Up(id) {
+		if p.Budget > 0 && p.Period > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // Pools is where workloads go that name no pool, in order: as the nearest says
 // that says anything; nil: anywhere.
 func (t Tree) Pools(id core.ProjectID) []string {
-	for _, p := range t.Path(id) {
+	for p := range t.Up(id) {
 		if len(p.PoolOrder) > 0 {
 			return p.PoolOrder
 		}
@@ -100,7 +106,7 @@ func (t Tree) Pools(id core.ProjectID) []string {
 // MinRuntime is for how long what a project has started is let alone, as the
 // nearest says that says anything; of is one of the two fields.
 func (t Tree) MinRuntime(id core.ProjectID, of func(*core.Project) *time.Duration) time.Duration {
-	for _, p := range t.Path(id) {
+	for p := range t.Up(id) {
 		if d := of(&p); d != nil {
 			return *d
 		}
@@ -112,7 +118,7 @@ func (t Tree) MinRuntime(id core.ProjectID, of func(*core.Project) *time.Duratio
 // what a list above it does not have; nil: any.
 func (t Tree) NodeTypes(id core.ProjectID, kind lifecycle.Kind) []string {
 	var types []string
-	for _, p := range t.Path(id) {
+	for p := range t.Up(id) {
 		list, ok := p.NodeTypes[kind]
 		switch {
 		case !ok:
@@ -127,7 +133,12 @@ func (t Tree) NodeTypes(id core.ProjectID, kind lifecycle.Kind) []string {
 
 // Below reports whether a project is, or stands below, another.
 func (t Tree) Below(id, above core.ProjectID) bool {
-	return slices.ContainsFunc(t.Path(id), func(p core.Project) bool { return p.ID == above })
+	for p := range t.Up(id) {
+		if p.ID == above {
+			return true
+		}
+	}
+	return false
 }
 
 // PoolOf is the pool of a node: the first, by name, whose label it has, else

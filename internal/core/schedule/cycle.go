@@ -220,14 +220,19 @@ func (st *State) sortedLanes() []*lane {
 	return out
 }
 
-// choice is the pool that the lane tries in that round; empty: none.
+// choice is the pool that the lane tries in that round; empty: none. Pools that
+// do not exist do not count.
 func (l *lane) choice(all []string, round int) string {
-	pools := l.pools
-	if pools == nil {
-		pools = all
+	if l.pools == nil {
+		return all[round]
 	}
-	if round < len(pools) {
-		return pools[round]
+	for _, name := range l.pools {
+		if slices.Contains(all, name) {
+			if round == 0 {
+				return name
+			}
+			round--
+		}
 	}
 	return ""
 }

@@ -19,6 +19,7 @@ type hunt struct {
 	room    map[*ask]*tally
 	victims []unit                  // in the order in which they were told to go
 	lost    map[int32]quota.Amounts // by queue: what victims of this hunt held
+	freed   map[*job][]unit         // by victim: who had been made to leave for it, once that is looked at again
 	wide    bool                    // also from queues that have no more than their due, if all of that finds another place
 }
 
@@ -285,20 +286,33 @@ func (h *hunt) settle() bool {
 		if !v.moved && h.placed(v) {
 			continue
 		}
-		for _, x := range c.won[v.job] {
+		for _, x := range h.freed[v.job] {
 			if x.moved || !h.placed(&x) {
-				c.cause[x.job] = verdictOf{c.cause[x.job].cause, h.j.ID}
+				c.cause[x.job] = verdictOf{x.cause(c.cause[x.job].cause, h.j), h.j.ID}
 				c.won[h.j] = append(c.won[h.j], x)
 			}
 		}
 		delete(c.won, v.job)
+		delete(h.freed, v.job)
 		c.cause[v.job] = verdictOf{h.kind, h.j.ID}
 		c.won[h.j] = append(c.won[h.j], *v)
 	}
 	return true
 }
 
+// cause is why u leaves, now that it leaves for j.
+func (u *unit) cause(was Action, j *job) Action {
+	switch {
+	case was == Reclaim && u.leaf == j.leaf:
+		return Preempt
+	case was == Preempt && u.leaf != j.leaf:
+		return Reclaim
+	}
+	return was
+}
+
 func (h *hunt) resettle() bool {
+	h.freed = map[*job][]unit{}
 	early, late := h.turns()
 	for _, u := range early {
 		h.rehouse(u)
@@ -312,22 +326,32 @@ func (h *hunt) resettle() bool {
 		}
 	}
 	for i := range h.victims {
-		if v := &h.victims[i]; v.moved || !h.placed(v) {
-			h.release(v.job)
+		if v := &h.victims[i]; (v.moved || !h.placed(v)) && !h.release(v.job) {
+			return false
 		}
 	}
 	return h.kind != Reclaim || h.fair()
 }
 
 // release puts back whom v made leave, that was promised their room in this
-// cycle and has now lost it.
-func (h *hunt) release(v *job) {
-	won := h.c.won[v]
+// cycle and has now lost it. It reports whether those who cannot come back may
+// be made to leave by the hunt's job as well.
+func (h *hunt) release(v *job) bool {
+	won, known := h.freed[v]
+	if !known {
+		won = slices.Clone(h.c.won[v]) // the trial may fail
+		h.freed[v] = won
+	}
 	for i := len(won) - 1; i >= 0; i-- {
-		if u := &won[i]; u.moved || !h.placed(u) {
+		u := &won[i]
+		if u.moved || !h.placed(u) {
 			h.comeBack(u)
 		}
+		if !u.moved && !h.placed(u) && u.leaf == h.j.leaf && u.job.Priority >= h.j.Priority {
+			return false
+		}
 	}
+	return true
 }
 
 // comeBack puts a unit back where it was, also if it has another place by now.
@@ -419,6 +443,7 @@ func (h *hunt) rehouse(u *unit) bool {
 		}
 		u.next = append(u.next, y)
 	}
+	st.gather(u.job)
 	u.moved = true
 	return true
 }

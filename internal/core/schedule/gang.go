@@ -8,8 +8,15 @@ import (
 // place puts the tries of j on sites of sub, all of them or none. What it took
 // is in the journal; on failure the caller undoes it.
 func (st *State) place(j *job, tries []try, sub *subset) bool {
-	if !st.enough(j, tries, sub) || !st.placeSet(j, 0, tries, sub) {
+	if !st.enough(j, tries, sub) {
 		return false
+	}
+	mark := len(st.log)
+	if !st.placeSet(j, 0, tries, sub) {
+		st.undo(mark)
+		if !st.solve(j, tries, sub) {
+			return false
+		}
 	}
 	st.gather(j)
 	return true

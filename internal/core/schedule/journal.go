@@ -23,13 +23,27 @@ type entry struct {
 
 // take gives a task of j room on s, now if it is free, else once it is.
 func (st *State) take(j *job, group int, a *ask, s *site, task int, counted bool) *hold {
-	h := &hold{job: j, group: int32(group), task: task, ask: a, site: s, cpu: a.need.CPU, mem: a.need.Memory, fresh: true, later: !s.fits(a, false), counted: counted}
+	h := draft(j, group, a, s)
+	h.task, h.counted, h.later = task, counted, !s.fits(a, false)
 	if a.need.Devices > 0 {
-		h.milli = s.milli(a)
 		h.devs = st.devices(s, a, h.later)
 	}
-	h.amount = s.pool.amount(a)
-	h.amount[0] = int64(len(h.devs))*int64(h.milli) + a.slices
+	return st.seat(h)
+}
+
+// draft is a hold that has no devices yet.
+func draft(j *job, group int, a *ask, s *site) *hold {
+	h := &hold{job: j, group: int32(group), ask: a, site: s, cpu: a.need.CPU, mem: a.need.Memory, fresh: true}
+	if a.need.Devices > 0 {
+		h.milli = s.milli(a)
+	}
+	return h
+}
+
+// seat gives a hold its room.
+func (st *State) seat(h *hold) *hold {
+	h.amount = h.site.pool.amount(h.ask)
+	h.amount[0] = int64(len(h.devs))*int64(h.milli) + h.ask.slices
 	st.do(entry{op: took, h: h})
 	return h
 }

@@ -187,21 +187,28 @@ func plus(a, b quota.Amounts, sign int64) quota.Amounts {
 
 // firstPool is where a lane's demand counts: the first that it would try.
 func (st *State) firstPool(l *lane) *pool {
-	if len(l.pools) > 0 {
-		return st.pools[l.pools[0]]
+	if names := st.poolNames(); len(names) > 0 {
+		return st.pools[l.choice(names, 0)]
 	}
-	if len(st.pools) == 0 {
-		return nil
-	}
-	return st.pools[st.poolNames()[0]]
+	return nil
 }
 
-// poolNames are the pools in the order in which who names none tries them.
+// poolNames are the pools that have nodes, in the order in which who names none
+// tries them.
 func (st *State) poolNames() []string {
-	names := sortedKeys(st.pools)
+	if st.names != nil {
+		return st.names
+	}
+	names := []string{}
+	for _, name := range sortedKeys(st.pools) {
+		if len(st.pools[name].sites) > 0 {
+			names = append(names, name)
+		}
+	}
 	if i := slices.Index(names, "default"); i > 0 {
 		names = slices.Insert(slices.Delete(names, i, i+1), 0, "default")
 	}
+	st.names = names
 	return names
 }
 

@@ -125,6 +125,9 @@ func (st *State) scan(sub *subset, a *ask) *site {
 // none of those whom it wants away. The first of those who want to be near each
 // other goes anywhere.
 func (st *State) company(s *site, r *Rule) bool {
+	if r == nil {
+		return true
+	}
 	if r.Away != "" && st.tagged(s, r.Away, r.Tags) > 0 {
 		return false
 	}

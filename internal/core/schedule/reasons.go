@@ -136,7 +136,8 @@ func (st *State) whyRoom(p *pool, j *job, tries []try) []Reason {
 		return nil
 	}
 	var rs []Reason
-	for a, n := range st.wanted(j, tries) {
+	for _, x := range st.wanted(j, tries) {
+		a, n := x.ask, x.count
 		for r := range quota.Resources {
 			if x, short := p.short(st, a, n, r, nil); short {
 				rs = append(rs, x)
@@ -163,17 +164,30 @@ func total(tries []try) int {
 	return n
 }
 
+// wanted is a number of tasks of one ask.
+type wanted struct {
+	ask   *ask
+	count int
+}
+
 // wanted is how many tasks of each ask are to be placed.
-func (st *State) wanted(j *job, tries []try) map[*ask]int {
-	m := map[*ask]int{}
+func (st *State) wanted(j *job, tries []try) []wanted {
+	var out []wanted
 	for _, t := range tries {
 		for i := range int32(t.count) {
-			if a := st.nextRun(j, t.group, j.placed[t.group]+i); a != nil {
-				m[a]++
+			a := st.nextRun(j, t.group, j.placed[t.group]+i)
+			if a == nil {
+				continue
 			}
+			k := slices.IndexFunc(out, func(w wanted) bool { return w.ask == a })
+			if k < 0 {
+				k = len(out)
+				out = append(out, wanted{ask: a})
+			}
+			out[k].count++
 		}
 	}
-	return m
+	return out
 }
 
 // short reports whether all sites together have less of a resource free than n
@@ -246,7 +260,8 @@ func (s *site) amount(res quota.Resource, a *ask) (free, whole int64) {
 // elsewhere finds what is free, but not on the nodes that have the GPUs.
 func (st *State) elsewhere(p *pool, j *job, tries []try) []Reason {
 	var rs []Reason
-	for a, n := range st.wanted(j, tries) {
+	for _, x := range st.wanted(j, tries) {
+		a, n := x.ask, x.count
 		if a.need.Devices == 0 {
 			continue
 		}
@@ -278,7 +293,8 @@ func (st *State) scattered(p *pool, j *job, tries []try) Reason {
 	}
 	r, _ := p.short(st, first, total(tries), res, nil)
 	r.Token, r.Tasks = Fragmented, int64(total(tries))
-	for a, n := range st.wanted(j, tries) {
+	for _, x := range st.wanted(j, tries) {
+		a, n := x.ask, x.count
 		most := 0
 		for _, part := range p.partsFor(j) {
 			most = max(most, st.roomFor(part, a, n))
@@ -292,7 +308,8 @@ func (st *State) scattered(p *pool, j *job, tries []try) Reason {
 		for _, sites := range d.sites[level] {
 			sub := &subset{pool: p, sites: sites}
 			n := 0
-			for a, k := range st.wanted(j, tries) {
+			for _, x := range st.wanted(j, tries) {
+				a, k := x.ask, x.count
 				n += st.roomFor(sub, a, k)
 			}
 			r.Fitting = max(r.Fitting, int64(n))
@@ -328,7 +345,8 @@ func (st *State) never(j *job, tries []try) Reason {
 	}
 	var worst Reason
 	for _, p := range pools {
-		for a, n := range st.wanted(j, tries) {
+		for _, x := range st.wanted(j, tries) {
+			a, n := x.ask, x.count
 			for res := range quota.Resources {
 				r, _ := p.short(st, a, n, res, nil)
 				if r.Requested > 0 && r.Largest < r.Requested && (worst.Token == "" || r.Largest > worst.Largest) {
@@ -359,7 +377,8 @@ func (st *State) never(j *job, tries []try) Reason {
 			r.Fitting = max(r.Fitting, int64(fitting))
 		}
 		r.OfNodes += len(p.sites)
-		for a := range st.wanted(j, tries) {
+		for _, x := range st.wanted(j, tries) {
+			a := x.ask
 			for _, s := range p.sites {
 				if !st.allowed(s, a) {
 					r.Excluded++

@@ -25,6 +25,7 @@ type State struct {
 	lanes   map[laneKey]*lane
 	running []int // jobs that hold something, by queue and those below it
 	users   map[userKey]held
+	names   []string                 // of pools, as poolNames says; nil: not known
 	below   map[core.WorkloadID]*job // gangs that are below their minimum
 	log     []entry
 	scopes  []*subset // parts of pools that are being tried
@@ -123,6 +124,9 @@ func Load(s *Snapshot, cfg Config) *State {
 // SetPools says how pools are to be used. Those that are not named have the
 // defaults.
 func (st *State) SetPools(pools []Pool) {
+	for name, p := range st.pools {
+		p.Pool = Pool{Name: name}
+	}
 	for _, p := range pools {
 		st.poolOf(p.Name).Pool = p
 	}
@@ -156,6 +160,7 @@ func (st *State) PutNode(n Node) {
 	st.sites[n.ID] = s
 	i := sort.Search(len(p.sites), func(i int) bool { return p.sites[i].node.ID >= n.ID })
 	p.sites = slices.Insert(p.sites, i, s)
+	st.names = nil
 	p.dirty = true
 	for _, id := range sortedIDs(st.tenants[n.ID]) {
 		st.PutJob(st.jobs[id].Job)
@@ -196,6 +201,7 @@ func (st *State) DropNode(id core.NodeID) {
 		st.DropJob(j.ID)
 	}
 	delete(st.sites, id)
+	st.names = nil
 	s.pool.sites = slices.DeleteFunc(s.pool.sites, func(x *site) bool { return x == s })
 	for _, a := range st.asks {
 		delete(a.ok, s)

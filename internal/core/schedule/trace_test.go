@@ -10,7 +10,9 @@ func TestTrace(t *testing.T) {
 		t.Skip("needs -schedule.seed")
 	}
 	w := drawn(*seedFlag)
-	small := shrunk(w, func(w *world) string { return fmt.Sprint(len(judged(w, Cycle(&w.Snap, w.Cfg))) > 0)[:0] + first(judged(w, Cycle(&w.Snap, w.Cfg))) })
+	small := shrunk(w, func(w *world) string {
+		return fmt.Sprint(len(judged(w, Cycle(&w.Snap, w.Cfg))) > 0)[:0] + first(judged(w, Cycle(&w.Snap, w.Cfg)))
+	})
 	for _, j := range small.Snap.Jobs {
 		t.Logf("%s q %s prio %d pre %v groups %+v held %+v", j.ID, j.Queue, j.Priority, j.Preemptible, j.Shape.Groups, j.Held)
 	}

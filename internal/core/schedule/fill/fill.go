@@ -31,7 +31,6 @@ type Shape struct {
 
 	fit    int64 // GPUs of the kinds of node that could hold it
 	claims bool  // it can go to few kinds only, which others should leave to it
-	times  int64 // how often each task counts in the waste
 }
 
 // Stock is how many GPUs the cluster has in nodes of one kind. Kinds of the same
@@ -89,8 +88,6 @@ const (
 	maxPress   = 1 << 20
 	maxStock   = 1 << 30
 	maxLevels  = 128
-	maxRare    = 64
-	maxTimes   = 1 << 12
 )
 
 // Model holds what follows from the shapes: look-up tables. It is immutable and
@@ -178,16 +175,13 @@ func (m *Model) tame(shapes []Shape) []Shape {
 // load is the milli-GPUs one task of s takes.
 func (s *Shape) load() int64 { return int64(s.Devices) * int64(s.Milli) }
 
-// weight is how much the shape counts in the waste.
-func (s *Shape) weight() int64 { return s.Count * s.times }
+// weight is how much the shape counts in the waste: each task once for each of
+// its GPUs.
+func (s *Shape) weight() int64 { return s.Count * int64(s.Devices) }
 
-// place sets what follows from where tasks of s could go.
-//
-// A task counts in the waste once for each of its GPUs, and the more, the fewer
-// of the cluster's GPUs are in nodes that could hold it. Where these are few, or
-// of models that it names, it has a claim on them. Tasks that need the largest
-// nodes are few; were it not for both, others would sit on all of these, and one
-// GPU in use is enough to make such a node useless to them.
+// place sets what follows from where tasks of s could go. Tasks that need the
+// largest nodes are few; had they no claim on them, others would sit on all of
+// these, and one GPU in use is enough to make such a node useless to them.
 func (m *Model) place(s *Shape) {
 	var all int64
 	s.fit = 0
@@ -197,10 +191,6 @@ func (m *Model) place(s *Shape) {
 		if k.holds(s) {
 			s.fit += k.amount()
 		}
-	}
-	s.times = int64(s.Devices)
-	if s.Devices > 1 && s.fit > 0 {
-		s.times = min(s.times*min(all/s.fit, maxRare), maxTimes)
 	}
 	s.claims = len(s.Models) > 0 || s.Devices > 1 && s.fit < all/claimShare
 }

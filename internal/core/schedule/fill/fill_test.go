@@ -57,17 +57,6 @@ func plainCost(shapes []Shape, cpu int64, free []int32, p Product) int64 {
 		}
 		cpuSum += s.Count * s.CPU
 		gpuSum += s.Count * int64(s.Devices*s.Milli)
-		var all, hold int64
-		for _, k := range cluster {
-			all += k.GPUs
-			if holds(k, s) {
-				hold += k.GPUs
-			}
-		}
-		times := int64(s.Devices)
-		if s.Devices > 1 && hold > 0 {
-			times *= min(all/hold, 64)
-		}
 		fit, left := 0, int64(0)
 		for _, x := range free {
 			left += int64(x) % int64(s.Milli)
@@ -82,7 +71,7 @@ func plainCost(shapes []Shape, cpu int64, free []int32, p Product) int64 {
 		case s.Devices > 1 && s.Milli == 1000:
 			left = tot - nf/k*k*1000
 		}
-		waste += s.Count * times * left
+		waste += s.Count * k * left
 	}
 	if gpuSum == 0 {
 		return 0

@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+)
+
+func newNode(s *session) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "node", Aliases: []string{"nodes"}, Short: "Nodes: list, describe, cordon, uncordon, drain, label, taint",
+		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	o := &getOptions{}
+	list := &cobra.Command{
+		Use: "list", Aliases: []string{"ls", "get"}, Short: "List nodes", Example: "  muster node list",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := s.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return s.getNodes(cmd.Context(), c, o, args)
+		},
+	}
+	o.table.register(list)
+	var note string
+	cordon := s.nodeVerb("cordon NODE", "Keep new work from a node; what runs goes on", "muster node cordon gpu-a03 --note 'fan to be changed'", 1,
+		func(ctx context.Context, c *client.Client, name string, _ []string) (*api.Node, error) {
+			return c.ChangeNode(ctx, name, "cordon", api.NodeOptions{Note: note})
+		})
+	cordon.Flags().StringVarP(&note, "note", "m", "", "why")
+	uncordon := s.nodeVerb("uncordon NODE", "Let work in again; ends a drain", "muster node uncordon gpu-a03", 1,
+		func(ctx context.Context, c *client.Client, name string, _ []string) (*api.Node, error) {
+			return c.ChangeNode(ctx, name, "uncordon", api.NodeOptions{})
+		})
+	label := s.nodeVerb("label NODE KEY=VALUE… KEY-…", "Set labels of a node, and drop those written KEY-", "muster node label gpu-a03 gpu=h100 rack=r7 old-", 2,
+		func(ctx context.Context, c *client.Client, name string, words []string) (*api.Node, error) {
+			in, err := labelsOf(words)
+			if err != nil {
+				return nil, err
+			}
+			return c.ChangeNode(ctx, name, "label", in)
+		})
+	taint := s.nodeVerb("taint NODE KEY[=VALUE]:EFFECT… KEY[:EFFECT]-…", "Set taints of a node, and drop those that end in -", "muster node taint gpu-a03 maintenance=fan:NoSchedule\n  muster node taint gpu-a03 maintenance-", 2,
+		func(ctx context.Context, c *client.Client, name string, words []string) (*api.Node, error) {
+			in, err := taintsOf(words)
+			if err != nil {
+				return nil, err
+			}
+			return c.ChangeNode(ctx, name, "taint", in)
+		})
+	cmd.AddCommand(list, newNodeDescribe(s), cordon, uncordon, newNodeDrain(s), label, taint)
+	return cmd
+}
+
+// nodeVerb is a command that changes the node that its first word names.
+func (s *session) nodeVerb(use, short, example string, words int, run func(context.Context, *client.Client, string, []string) (*api.Node, error)) *cobra.Command {
+	verb, _, _ := strings.Cut(use, " ")
+	return &cobra.Command{
+		Use: use, Short: short, Example: "  " + example,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) < words || words == 1 && len(args) > 1 {
+				return usage(fmt.Sprintf("muster node %s does not take %s", verb, plural(len(args), "word")), cmd.UseLine())
+			}
+			c, err := s.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			n, err := run(cmd.Context(), c, args[0], args[1:])
+			if err != nil {
+				return err
+			}
+			switch {
+			case s.machine():
+				return s.document(n)
+			case s.format() == "name":
+				_, err := fmt.Fprintln(s.io.Out, n.Name)
+				return err
+			}
+			s.say("node %s: %s, pool %s%s", n.Name, nodeStatus(*n), n.Pool, nodeMarks(n))
+			return nil
+		},
+		ValidArgsFunction: s.completeNodes,
+	}
+}
+
+// nodeMarks are the labels and taints of a node.
+func nodeMarks(n *api.Node) string {
+	out := ""
+	if len(n.Labels) > 0 {
+		out += ", labels " + strings.Join(pairsOf(n.Labels), " ")
+	}
+	if len(n.Taints) > 0 {
+		out += ", taints " + strings.Join(taintTexts(n.Taints), " ")
+	}
+	return out
+}
+
+func pairsOf(m map[string]string) []string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, k+"="+m[k])
+	}
+	return out
+}
+
+func taintTexts(taints []api.Taint) []string {
+	var out []string
+	for _, t := range taints {
+		text := t.Key
+		if t.Value != "" {
+			text += "=" + t.Value
+		}
+		out = append(out, text+":"+t.Effect)
+	}
+	return out
+}
+
+func labelsOf(words []string) (api.NodeOptions, error) {
+	o := api.NodeOptions{Set: map[string]string{}}
+	for _, w := range words {
+		key, value, ok := strings.Cut(w, "=")
+		switch {
+		case ok && key != "":
+			o.Set[key] = value
+		case !ok && strings.HasSuffix(w, "-") && w != "-":
+			o.Drop = append(o.Drop, strings.TrimSuffix(w, "-"))
+		default:
+			return o, usage(fmt.Sprintf("%q is neither KEY=VALUE nor KEY-", w), "write gpu=h100 to set a label, gpu- to drop it")
+		}
+	}
+	return o, nil
+}
+
+func taintsOf(words []string) (api.NodeOptions, error) {
+	var o api.NodeOptions
+	for _, w := range words {
+		if drop, ok := strings.CutSuffix(w, "-"); ok && drop != "" {
+			key, effect, _ := strings.Cut(drop, ":")
+			key, _, _ = strings.Cut(key, "=")
+			o.Drop = append(o.Drop, strings.TrimSuffix(key+":"+effect, ":"))
+			continue
+		}
+		pair, effect, ok := strings.Cut(w, ":")
+		key, value, _ := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return o, usage(fmt.Sprintf("%q is neither KEY[=VALUE]:EFFECT nor KEY-", w), "the effects are NoSchedule, PreferNoSchedule and NoExecute; write maintenance=fan:NoSchedule")
+		}
+		o.Taints = append(o.Taints, api.Taint{Key: key, Value: value, Effect: effect})
+	}
+	return o, nil
+}
+
+func (s *session) completeNodes(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return s.complete(cmd, func(ctx context.Context, c *client.Client) (names []string) {
+		list, err := c.Nodes(ctx)
+		if err != nil {
+			return nil
+		}
+		for _, n := range list.Items {
+			if strings.HasPrefix(n.Name, typed) {
+				names = append(names, n.Name)
+			}
+		}
+		return names
+	})
+}
+
+func newNodeDescribe(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "describe NODE", Aliases: []string{"show"}, Short: "Show a node", Example: "  muster node describe gpu-a03",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage(fmt.Sprintf("muster node describe takes one node, not %d", len(args)), cmd.UseLine())
+			}
+			c, err := s.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			n, err := c.Node(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return s.describeNode(n)
+		},
+		ValidArgsFunction: s.completeNodes,
+	}
+}
+
+func (s *session) describeNode(n *api.Node) error {
+	switch {
+	case s.machine():
+		return s.document(n)
+	case s.format() == "name":
+		_, err := fmt.Fprintln(s.io.Out, n.Name)
+		return err
+	}
+	g := grid{whole: true}
+	line := func(title, text string) {
+		if text != "" {
+			g.rows = append(g.rows, []cell{{title, toneTitle}, {text, tonePlain}})
+		}
+	}
+	line("Node", n.Name)
+	line("Status", nodeStatus(*n))
+	line("Message", n.Message)
+	line("Note", n.Note)
+	line("Plane", n.Plane)
+	line("Pool", n.Pool)
+	line("CPU", used(n.CPU)+" cores")
+	line("Memory", size(n.Memory.Used)+"/"+size(n.Memory.Total))
+	line("GPUs", used(n.GPU)+" "+devices(n.Devices))
+	line("Tasks", strconv.Itoa(n.Tasks))
+	for _, l := range pairsOf(n.Labels) {
+		line("Label", l)
+	}
+	for _, t := range taintTexts(n.Taints) {
+		line("Taint", t)
+	}
+	for _, d := range n.Devices {
+		state := fmt.Sprintf("%s %s, %s, %s held", d.ID, d.Product, size(d.Memory), thousandths(int64(d.Used)))
+		if !d.Healthy {
+			state += ", broken"
+		}
+		line(fmt.Sprintf("GPU %d", d.Index), state)
+	}
+	return s.grid(g)
+}

@@ -1,0 +1,174 @@
+package control
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/org"
+	"github.com/musterhq/muster/internal/store"
+)
+
+// organisation is what a draft changes of departments, projects, pools and what
+// is said of nodes; nil stands for what is dropped.
+type organisation struct {
+	projects map[core.ProjectID]*core.Project
+	pools    map[string]*core.Pool
+	nodes    map[core.NodeID]*core.NodeSetting
+}
+
+func (o organisation) clone() organisation {
+	return organisation{maps.Clone(o.projects), maps.Clone(o.pools), maps.Clone(o.nodes)}
+}
+
+func put[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[k] = v
+}
+
+// write adds what o changes to a batch.
+func (o organisation) write(b *store.Batch) {
+	for _, id := range sortedKeys(o.projects) {
+		if p := o.projects[id]; p != nil {
+			b.Projects = append(b.Projects, *p)
+		} else {
+			b.DropProjects = append(b.DropProjects, id)
+		}
+	}
+	for _, name := range sortedKeys(o.pools) {
+		if p := o.pools[name]; p != nil {
+			b.Pools = append(b.Pools, *p)
+		} else {
+			b.DropPools = append(b.DropPools, name)
+		}
+	}
+	for _, id := range sortedKeys(o.nodes) {
+		b.Nodes = append(b.Nodes, *o.nodes[id])
+	}
+}
+
+// organised makes what o changes the truth.
+func (e *Engine) organised(o organisation) {
+	for id, p := range o.projects {
+		if p == nil {
+			delete(e.projects, id)
+			continue
+		}
+		e.projects[id] = *p
+	}
+	for name, p := range o.pools {
+		if p == nil {
+			delete(e.pools, name)
+			continue
+		}
+		e.pools[name] = *p
+	}
+	for id, n := range o.nodes {
+		if n.Plain() {
+			delete(e.settings, id)
+			continue
+		}
+		e.settings[id] = *n
+	}
+}
+
+// project returns a project or department as the draft has it.
+func (tx *tx) project(id core.ProjectID) (core.Project, bool) {
+	if p, ok := tx.org.projects[id]; ok {
+		if p == nil {
+			return core.Project{}, false
+		}
+		return *p, true
+	}
+	p, ok := tx.e.projects[id]
+	return p, ok
+}
+
+// tree is the tree of projects as the draft has it.
+func (tx *tx) tree() org.Tree { return tx.project }
+
+// eachProject yields every project and department as the draft has it, in no
+// order.
+func (tx *tx) eachProject() iter.Seq[core.Project] {
+	return func(yield func(core.Project) bool) {
+		for id, p := range tx.e.projects {
+			if _, changed := tx.org.projects[id]; !changed && !yield(p) {
+				return
+			}
+		}
+		for _, p := range tx.org.projects {
+			if p != nil && !yield(*p) {
+				return
+			}
+		}
+	}
+}
+
+// pools are those that were made, as the draft has them.
+func (tx *tx) pools() map[string]core.Pool {
+	if len(tx.org.pools) == 0 {
+		return tx.e.pools
+	}
+	all := maps.Clone(tx.e.pools)
+	for name, p := range tx.org.pools {
+		if p == nil {
+			delete(all, name)
+			continue
+		}
+		all[name] = *p
+	}
+	return all
+}
+
+// poolNames are the names that a quota may be about: pools that were made, and
+// those that planes name.
+func (tx *tx) poolNames() []string {
+	names := map[string]bool{}
+	for name := range tx.pools() {
+		names[name] = true
+	}
+	for _, n := range tx.e.nodes {
+		names[n.Pool] = true
+	}
+	return sortedKeys(names)
+}
+
+func (tx *tx) setting(id core.NodeID) core.NodeSetting {
+	s := tx.e.settings[id]
+	if changed := tx.org.nodes[id]; changed != nil {
+		s = *changed
+	}
+	s.ID = id
+	return s
+}
+
+// survey derives every node from what its plane reports and what the draft has
+// been told of it.
+func (tx *tx) survey() {
+	pools := tx.pools()
+	for id, n := range tx.e.reported {
+		n = org.Set(n, tx.setting(id))
+		n.Pool = org.PoolOf(n, pools)
+		tx.e.nodes[id] = n
+	}
+	tx.e.dirty, tx.e.stale = true, true
+}
+
+// workloads yields the live ones and those that the draft has made, in order:
+// the same commands make the same history.
+func (tx *tx) workloads() iter.Seq[core.WorkloadID] {
+	ids := make([]core.WorkloadID, 0, len(tx.e.live))
+	for id := range tx.e.live {
+		ids = append(ids, id)
+	}
+	for id := range tx.drafts {
+		if _, ok := tx.e.live[id]; !ok {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Values(ids)
+}

@@ -1,0 +1,78 @@
+package control_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/store/memstore"
+)
+
+func TestStandingsAddUpBelowDepartments(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	quota := 1.0
+	o.do(control.Organise([]control.Edit{
+		{What: control.RecordPool, Name: "gpu", Pool: gpuPool},
+		{What: control.RecordDepartment, Name: "lab", Project: func(p *core.Project) error {
+			p.Pools = map[string]core.PoolQuota{"gpu": {GPU: core.ResourceQuota{Quota: &quota}}}
+			return nil
+		}},
+		{What: control.RecordProject, Name: "vision", Project: below("lab")},
+		{What: control.RecordProject, Name: "nlp", Project: func(p *core.Project) error { p.Parent, p.PoolOrder = "lab", []string{"gpu"}; return nil }},
+	}, false))
+	o.do(control.LabelNode("n1", map[string]string{"pool": "gpu"}, nil))
+	first := o.do(o.submit(`{"name":"a","project":"vision","command":["fake"],"preemptible":false,"resources":{"gpu":1,"cpu":2,"memory":"1Gi"}}`)).(*control.Submitted)
+	o.do(o.submit(`{"name":"b","project":"nlp","command":["fake"],"resources":{"gpu":1}}`))
+	rows := map[string]control.Standing{}
+	for _, s := range o.do(control.Standings()).([]control.Standing) {
+		rows[string(s.Project.ID)+"/"+s.Pool] = s
+	}
+	for _, name := range []string{"vision/gpu", "lab/gpu"} {
+		s := rows[name]
+		if s.Used[core.GPU] != 1 || s.Used[core.CPU] != 2 || s.Used[core.Memory] != 1<<30 || s.Fixed[core.GPU] != 1 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	if s := rows["lab/gpu"]; s.Queued != 1 || s.QueuedGPUs != 1 || *s.Quota.GPU.Quota != 1 {
+		t.Errorf("lab: %+v", s)
+	}
+	if s := rows["nlp/gpu"]; s.Queued != 1 || s.Used[core.GPU] != 0 || s.Quota.GPU.Quota != nil {
+		t.Errorf("nlp: %+v", s)
+	}
+	if _, ok := rows["default/default"]; !ok || len(rows) != 4 {
+		t.Errorf("%d rows; want those of everybody: %+v", len(rows), rows)
+	}
+
+	// Devices that do nothing are counted as idle after a while.
+	task := core.TaskID{Workload: first.Workload.ID}
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := func(now time.Time, c control.Command) any {
+		t.Helper()
+		r := o.e.Do(context.Background(), now, []control.Command{c})[0]
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		return r.Value
+	}
+	at(start, control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{{ID: task, State: core.TaskRunning, At: start}}}))
+	at(start, control.Activity([]plane.Sample{{Task: task}}))
+	for after, want := range map[time.Duration]float64{control.IdleLong - time.Second: 0, control.IdleLong: 1} {
+		for _, p := range at(start.Add(after), control.Cluster()).(*control.ClusterState).Pools {
+			switch {
+			case p.Name == "gpu" && (p.Idle != want || p.Used[core.GPU] != 1 || p.Total[core.GPU] != 1 || p.Nodes != 1 || p.Shut != 0):
+				t.Errorf("after %v: %+v, want %v idle", after, p, want)
+			case p.Name == "default" && (p.Nodes != 1 || p.Total[core.CPU] != 4):
+				t.Errorf("default: %+v", p)
+			}
+		}
+	}
+	o.do(control.CordonNode("n1", true, ""))
+	for _, p := range o.do(control.Cluster()).(*control.ClusterState).Pools {
+		if want := map[string]float64{"gpu": 1}[p.Name]; p.Shut != want {
+			t.Errorf("pool %s has %v devices shut, want %v", p.Name, p.Shut, want)
+		}
+	}
+}

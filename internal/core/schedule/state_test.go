@@ -1,0 +1,254 @@
+package schedule
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+// said is all that a state knows, in words: two that say the same are the same.
+func (st *State) said() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "journal %d scopes %d running %v\n", len(st.log), len(st.scopes), st.running)
+	for _, name := range sortedKeys(st.pools) {
+		p := st.pools[name]
+		if len(p.sites) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "pool %s total %v free %v moving %d\n", name, p.total, p.free, p.moving)
+		for _, s := range p.sites {
+			fmt.Fprintf(&b, " %s now %v soon %v legacy %d tags", s.node.ID, s.now, s.soon, s.legacy)
+			for _, k := range sortedKeys(s.tags) {
+				if s.tags[k] != 0 {
+					fmt.Fprintf(&b, " %s:%d", k, s.tags[k])
+				}
+			}
+			b.WriteString("\n")
+		}
+		for i := range p.q {
+			a := &p.q[i]
+			fmt.Fprintf(&b, " queue %d alloc %v fixed %v victims", i, a.alloc, a.fixed)
+			for _, v := range a.victims {
+				fmt.Fprintf(&b, " %s", v.ID)
+			}
+			b.WriteString("\n")
+		}
+		var leaving []string
+		for _, h := range p.leaving {
+			leaving = append(leaving, fmt.Sprintf("%s/%d", h.job.ID, h.task))
+		}
+		slices.Sort(leaving)
+		fmt.Fprintf(&b, " leaving %v\n", leaving)
+	}
+	for _, id := range sortedIDs(st.jobs) {
+		j := st.jobs[id]
+		fmt.Fprintf(&b, "job %s active %v placed %v standing %d now %v lane %v holds", id, j.active, j.placed, j.standing, j.placedNow, j.lane != nil && slices.Contains(j.lane.jobs, j))
+		for _, h := range j.holds {
+			fmt.Fprintf(&b, " %d/%d %v %s%v", h.group, h.task, h.leaving, h.site.node.ID, h.devs)
+		}
+		b.WriteString("\n")
+	}
+	lanes := 0
+	for _, l := range st.lanes {
+		lanes += len(l.jobs)
+	}
+	var users []string
+	for k, u := range st.users {
+		if u != (held{}) {
+			users = append(users, fmt.Sprint(k, u))
+		}
+	}
+	slices.Sort(users)
+	var below []core.WorkloadID
+	for id := range st.below {
+		below = append(below, id)
+	}
+	slices.Sort(below)
+	fmt.Fprintf(&b, "waiting %d users %v below %v", lanes, users, below)
+	return b.String()
+}
+
+// ranked is, of every ask in every pool, the site that the state would choose;
+// and the one that it finds by looking at all.
+func (st *State) ranked() (kept, searched string) {
+	asks := sortedKeys(st.asks)
+	for _, name := range st.poolNames() {
+		p := st.pools[name]
+		for _, key := range asks {
+			a := st.asks[key]
+			if a.social() || a.need.Never {
+				continue
+			}
+			kept += fmt.Sprintf("%s %s: %s\n", name, key, st.best(p.whole, a).name())
+			searched += fmt.Sprintf("%s %s: %s\n", name, key, st.scan(p.whole, a).name())
+		}
+	}
+	return kept, searched
+}
+
+func (s *site) name() string {
+	if s == nil {
+		return "none"
+	}
+	return string(s.node.ID)
+}
+
+// difference is the first line in which two texts differ.
+func difference(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return fmt.Sprintf("%q, then %q", x[i], y[i])
+		}
+	}
+	if len(x) != len(y) {
+		return fmt.Sprintf("%d lines, then %d", len(x), len(y))
+	}
+	return ""
+}
+
+func TestLookingChangesNothing(t *testing.T) {
+	t.Parallel()
+	search(t, 2500, func(w *world) string {
+		st := Load(&w.Snap, w.Cfg)
+		st.prepare()
+		before, snap := st.said(), w.text()
+		plan := st.Cycle(clock)
+		if d := difference(before, st.said()); d != "" {
+			return "a cycle changes the state: " + d
+		}
+		for _, j := range w.Snap.Jobs {
+			one, _ := st.Explain(clock, j.ID)
+			if d := difference(before, st.said()); d != "" {
+				return fmt.Sprintf("explaining %s changes the state: %s", j.ID, d)
+			}
+			for range 3 {
+				if again, _ := st.Explain(clock, j.ID); !reflect.DeepEqual(one, again) {
+					return fmt.Sprintf("%s is explained by %+v, then by %+v", j.ID, one, again)
+				}
+			}
+			st.Try(clock, j)
+			st.prepare()
+			if d := difference(before, st.said()); d != "" {
+				return fmt.Sprintf("trying %s changes the state: %s", j.ID, d)
+			}
+		}
+		kept, searched := st.ranked()
+		if d := difference(kept, searched); d != "" {
+			return "a ranking is not that of a search: " + d
+		}
+		if again := st.Cycle(clock); !reflect.DeepEqual(plan, again) {
+			return "the same again gives another plan: " + plan.brief() + " / " + again.brief()
+		}
+		if w.text() != snap {
+			return "the snapshot was changed"
+		}
+		return ""
+	})
+}
+
+func TestPlansAreRepeatable(t *testing.T) {
+	t.Parallel()
+	search(t, 2500, func(w *world) string {
+		want := Cycle(&w.Snap, w.Cfg)
+		c := w.clone()
+		r := rand.New(rand.NewPCG(uint64(len(w.text())), 3))
+		s := &c.Snap
+		r.Shuffle(len(s.Nodes), func(i, j int) { s.Nodes[i], s.Nodes[j] = s.Nodes[j], s.Nodes[i] })
+		r.Shuffle(len(s.Queues), func(i, j int) { s.Queues[i], s.Queues[j] = s.Queues[j], s.Queues[i] })
+		r.Shuffle(len(s.Jobs), func(i, j int) { s.Jobs[i], s.Jobs[j] = s.Jobs[j], s.Jobs[i] })
+		if got := Cycle(s, c.Cfg); !reflect.DeepEqual(got, want) {
+			return fmt.Sprintf("%s\nshuffled: %s", want.brief(), got.brief())
+		}
+		return ""
+	})
+}
+
+// TestEditedStatesAreAsLoaded edits a state at random, and compares its plans
+// with those of a state that was loaded with the outcome.
+func TestEditedStatesAreAsLoaded(t *testing.T) {
+	t.Parallel()
+	search(t, 2500, func(w *world) string {
+		r := rand.New(rand.NewPCG(uint64(len(w.text())), 5))
+		c := w.clone()
+		st := Load(&c.Snap, c.Cfg)
+		for range 5 {
+			what := edit(r, c, st)
+			got := st.Cycle(clock)
+			loaded := Load(&c.Snap, c.Cfg)
+			want := loaded.Cycle(clock)
+			if d := difference(loaded.said(), st.said()); d != "" {
+				return fmt.Sprintf("%s: loaded %s", what, d)
+			}
+			if !reflect.DeepEqual(got, want) {
+				return fmt.Sprintf("%s: loaded %s\nedited %s", what, want.brief(), got.brief())
+			}
+		}
+		return ""
+	})
+}
+
+// edit changes one thing in the snapshot and in the state.
+func edit(r *rand.Rand, c *world, st *State) string {
+	s := &c.Snap
+	switch r.IntN(6) {
+	case 0:
+		if len(s.Jobs) == 0 {
+			return "nothing"
+		}
+		i := r.IntN(len(s.Jobs))
+		id := s.Jobs[i].ID
+		st.DropJob(id)
+		s.Jobs = slices.Delete(slices.Clone(s.Jobs), i, i+1)
+		return "drop " + string(id)
+	case 1:
+		if len(s.Jobs) == 0 {
+			return "nothing"
+		}
+		j := s.Jobs[r.IntN(len(s.Jobs))]
+		j.ID, j.Held, j.Order, j.Started = core.WorkloadID(fmt.Sprintf("new%d", r.IntN(1000))), nil, 1000+r.Int64N(1000), 0
+		if slices.ContainsFunc(s.Jobs, func(o Job) bool { return o.ID == j.ID || o.Order == j.Order }) {
+			return "nothing"
+		}
+		st.PutJob(j)
+		s.Jobs = append(slices.Clone(s.Jobs), j)
+		return "put " + string(j.ID)
+	case 2:
+		i := r.IntN(len(s.Queues))
+		s.Queues = slices.Clone(s.Queues)
+		s.Queues[i].Default, s.Queues[i].Stopped, s.Queues[i].Age = Unlimited(), r.IntN(4) == 0, r.Int64N(3)
+		st.SetQueues(s.Queues)
+		return "set queue " + string(s.Queues[i].ID)
+	case 3:
+		i := r.IntN(len(s.Nodes))
+		n := s.Nodes[i]
+		n.Cordon, n.OtherCPU = r.IntN(2) == 0, int64(r.IntN(2))*1000
+		s.Nodes = slices.Clone(s.Nodes)
+		s.Nodes[i] = n
+		st.PutNode(n)
+		return "put node " + string(n.ID)
+	case 4:
+		if len(s.Nodes) < 2 {
+			return "nothing"
+		}
+		i := r.IntN(len(s.Nodes))
+		id := s.Nodes[i].ID
+		st.DropNode(id)
+		s.Nodes = slices.Delete(slices.Clone(s.Nodes), i, i+1)
+		return "drop node " + string(id)
+	default: // what a plan says takes effect
+		l := &life{w: c, held: map[core.WorkloadID]int{}}
+		p := Cycle(s, c.Cfg)
+		s.Jobs = slices.Clone(s.Jobs)
+		l.start(p)
+		for _, pl := range p.Placements {
+			st.PutJob(*l.job(pl.ID))
+		}
+		return "apply " + p.brief()
+	}
+}

@@ -1,0 +1,191 @@
+package server
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/org"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// project is the API's form of p, which stands in tree.
+func project(p core.Project, tree org.Tree) api.Project {
+	out := api.Project{Name: string(p.ID), Department: p.Department, CreatedAt: at(p.CreatedAt), ProjectSpec: projectSpec(p)}
+	if mode, by := tree.Stopped(p.ID); mode != core.StopNone {
+		out.Stopped = true
+		if p.StopMode == core.StopNone {
+			out.StoppedBy, out.Note = string(by.ID), by.Note
+		}
+	}
+	return out
+}
+
+// treeOf is the tree of some projects.
+func treeOf(all []core.Project) org.Tree {
+	byID := make(map[core.ProjectID]core.Project, len(all))
+	for _, p := range all {
+		byID[p.ID] = p
+	}
+	return func(id core.ProjectID) (core.Project, bool) { p, ok := byID[id]; return p, ok }
+}
+
+func projectSpec(p core.Project) api.ProjectSpec {
+	priority := p.Priority
+	out := api.ProjectSpec{
+		Parent: string(p.Parent), StopMode: string(p.StopMode), Note: p.Note, Priority: &priority, PoolOrder: p.PoolOrder, MaxRunning: p.MaxRunning,
+		PreemptMinRuntime: lengthText(p.PreemptMinRuntime), ReclaimMinRuntime: lengthText(p.ReclaimMinRuntime), ProjectRules: projectRules(p.Rules),
+	}
+	if len(p.Pools) > 0 {
+		out.Pools = make(map[string]api.PoolQuota, len(p.Pools))
+		for name, q := range p.Pools {
+			out.Pools[name] = poolQuota(q)
+		}
+	}
+	if len(p.NodeTypes) > 0 {
+		out.NodeTypes = make(map[string][]string, len(p.NodeTypes))
+		for k, types := range p.NodeTypes {
+			out.NodeTypes[string(k)] = types
+		}
+	}
+	if p.UserLimit != (core.UserLimit{}) {
+		out.UserLimit = &api.UserLimit{GPU: p.UserLimit.GPU, MaxRunning: p.UserLimit.MaxRunning}
+	}
+	return out
+}
+
+func projectRules(r core.Rules) api.ProjectRules {
+	out := api.ProjectRules{TimeLimit: lengths(r.TimeLimit), IdleLimit: lengths(r.IdleLimit), BudgetHours: r.Budget / 3600}
+	if r.Period > 0 {
+		out.BudgetPeriod = spec.Duration(r.Period).String()
+	}
+	if len(r.Checks) > 0 {
+		out.Checks, _ = json.Marshal(r.Checks) // they were read from JSON
+	}
+	return out
+}
+
+func lengthText(d *time.Duration) string {
+	if d == nil {
+		return ""
+	}
+	return spec.Duration(*d).String()
+}
+
+func poolQuota(q core.PoolQuota) api.PoolQuota {
+	var out api.PoolQuota
+	if q.GPU != (core.ResourceQuota{}) {
+		out.GPU = &api.ResourceQuota{Quota: q.GPU.Quota, Limit: q.GPU.Limit, Weight: q.GPU.Weight}
+	}
+	if q.CPU != (core.ResourceQuota{}) {
+		out.CPU = &api.ResourceQuota{Quota: q.CPU.Quota, Limit: q.CPU.Limit, Weight: q.CPU.Weight}
+	}
+	if q.Memory != (core.ResourceQuota{}) {
+		out.Memory = &api.MemoryQuota{Quota: bytesText(q.Memory.Quota), Limit: bytesText(q.Memory.Limit), Weight: q.Memory.Weight}
+	}
+	return out
+}
+
+// bytesText writes bytes in the largest binary unit that divides them.
+func bytesText(n *float64) string {
+	if n == nil {
+		return ""
+	}
+	v, unit := int64(*n), ""
+	for _, u := range []string{"Ki", "Mi", "Gi", "Ti"} {
+		if v == 0 || v%1024 != 0 {
+			break
+		}
+		v, unit = v/1024, u
+	}
+	return strconv.FormatInt(v, 10) + unit
+}
+
+// decide puts what was decided into a record, in place of all that was.
+func decide(in api.ProjectSpec, p *core.Project) error {
+	rules, err := rulesOf(in.ProjectRules)
+	if err != nil {
+		return err
+	}
+	n := core.NewProject(p.ID, p.CreatedAt)
+	n.Department, n.Parent, n.StopMode, n.Note = p.Department, core.ProjectID(in.Parent), core.StopMode(in.StopMode), in.Note
+	n.PoolOrder, n.MaxRunning, n.Rules = slices.Clone(in.PoolOrder), in.MaxRunning, rules
+	if in.Priority != nil {
+		n.Priority = *in.Priority
+	}
+	if n.PreemptMinRuntime, err = lengthOf("preemptMinRuntime", in.PreemptMinRuntime); err != nil {
+		return err
+	}
+	if n.ReclaimMinRuntime, err = lengthOf("reclaimMinRuntime", in.ReclaimMinRuntime); err != nil {
+		return err
+	}
+	if in.UserLimit != nil {
+		n.UserLimit = core.UserLimit{GPU: in.UserLimit.GPU, MaxRunning: in.UserLimit.MaxRunning}
+	}
+	if len(in.NodeTypes) > 0 {
+		n.NodeTypes = make(map[lifecycle.Kind][]string, len(in.NodeTypes))
+		for k, types := range in.NodeTypes {
+			n.NodeTypes[lifecycle.Kind(k)] = types
+		}
+	}
+	if len(in.Pools) > 0 {
+		n.Pools = make(map[string]core.PoolQuota, len(in.Pools))
+		for _, name := range slices.Sorted(maps.Keys(in.Pools)) {
+			if n.Pools[name], err = poolQuotaOf("pools."+name, in.Pools[name]); err != nil {
+				return err
+			}
+		}
+	}
+	*p = n
+	return nil
+}
+
+func poolQuotaOf(field string, in api.PoolQuota) (core.PoolQuota, error) {
+	var out core.PoolQuota
+	if in.GPU != nil {
+		out.GPU = core.ResourceQuota{Quota: in.GPU.Quota, Limit: in.GPU.Limit, Weight: in.GPU.Weight}
+	}
+	if in.CPU != nil {
+		out.CPU = core.ResourceQuota{Quota: in.CPU.Quota, Limit: in.CPU.Limit, Weight: in.CPU.Weight}
+	}
+	if in.Memory == nil {
+		return out, nil
+	}
+	out.Memory.Weight = in.Memory.Weight
+	var err error
+	if out.Memory.Quota, err = bytesOf(field+".memory.quota", in.Memory.Quota); err != nil {
+		return out, err
+	}
+	out.Memory.Limit, err = bytesOf(field+".memory.limit", in.Memory.Limit)
+	return out, err
+}
+
+func bytesOf(field, text string) (*float64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	q, err := spec.ParseQuantity(text)
+	if err != nil || strings.HasPrefix(text, "-") {
+		return nil, badRequest(field, strconv.Quote(text)+" is not an amount of memory", "like 512Gi, or leave it out for no bound")
+	}
+	n := float64(q.Units())
+	return &n, nil
+}
+
+func lengthOf(field, text string) (*time.Duration, error) {
+	if text == "" {
+		return nil, nil
+	}
+	d, err := spec.ParseDuration(text)
+	if err != nil {
+		return nil, badRequest(field, strconv.Quote(text)+" is not a length of time", "like 30m or 12h; 0s for none")
+	}
+	n := d.Std()
+	return &n, nil
+}
