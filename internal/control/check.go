@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/core/schedule"
 )
 
 // Check compares what the engine remembers with what it must be: its live
@@ -19,10 +18,12 @@ import (
 func (e *Engine) Check(ctx context.Context) error {
 	errs := []error{e.checkStored(ctx), e.checkIndexes()}
 	if !e.dirty { // else a failed commit has taken the plan back
-		tx := &tx{e: e, ctx: ctx}
-		plan := schedule.Cycle(tx.snapshot(false), e.d.Schedule)
+		plan := e.sched.Cycle(e.planned.UnixMilli())
 		for _, p := range plan.Placements {
 			errs = append(errs, fmt.Errorf("workload %s could have been placed and was not: %+v", p.ID, p.Tasks))
+		}
+		for _, ev := range plan.Evictions {
+			errs = append(errs, fmt.Errorf("workload %s should have been told to leave and was not: %+v", ev.ID, ev))
 		}
 	}
 	return errors.Join(errs...)
@@ -77,7 +78,7 @@ func plain(w *core.Workload) core.Workload {
 }
 
 func (e *Engine) checkIndexes() error {
-	want := &Engine{d: e.d, live: e.live, nodes: e.nodes, projects: e.projects, pools: e.pools, settings: e.settings}
+	want := &Engine{d: e.d, live: e.live, nodes: e.nodes, projects: e.projects, pools: e.pools, settings: e.settings, promised: e.promised, work: e.work}
 	want.reindex()
 	var errs []error
 	differ := func(what string, have, want any) {
@@ -88,7 +89,10 @@ func (e *Engine) checkIndexes() error {
 	differ("names", e.names, want.names)
 	differ("those who hold", e.held, want.held)
 	differ("use", inUse(e.usage), inUse(want.usage))
-	differ("lanes", inLanes(e.lanes), inLanes(want.lanes))
+	(&tx{e: want}).sync()
+	if have, want := e.sched.Cycle(e.planned.UnixMilli()), want.sched.Cycle(e.planned.UnixMilli()); !e.stale && !reflect.DeepEqual(have, want) {
+		errs = append(errs, fmt.Errorf("the scheduler plans %+v, and from a rebuild %+v", have, want))
+	}
 	for id, en := range e.live {
 		if !en.w.WakeAt.IsZero() && !slices.ContainsFunc(e.timers, func(t timer) bool { return t.id == id && !t.at.After(en.w.WakeAt) }) {
 			errs = append(errs, fmt.Errorf("workload %s has no timer for %v", id, en.w.WakeAt))
@@ -104,14 +108,6 @@ func inUse(all map[core.NodeID]*usage) map[core.NodeID]usage {
 		if u.tasks != 0 || u.cpu != 0 || u.memory != 0 || len(u.milli) > 0 {
 			m[id] = *u
 		}
-	}
-	return m
-}
-
-func inLanes(all map[laneKey]*lane) map[laneKey][]schedule.Waiter {
-	m := map[laneKey][]schedule.Waiter{}
-	for k, l := range all {
-		m[k] = slices.Clone(l.jobs)
 	}
 	return m
 }

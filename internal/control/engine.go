@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/fill"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -68,18 +69,24 @@ type Engine struct {
 	reported map[core.NodeID]core.Node        // as their planes say
 	nodes    map[core.NodeID]core.Node        // reported, with their settings and pools
 
-	lanes   map[laneKey]*lane
-	usage   map[core.NodeID]*usage
-	held    map[core.WorkloadID]struct{} // workloads whose phase holds resources
-	timers  timers
-	dirty   bool      // something changed that a cycle should look at
-	retryAt time.Time // after a failed commit; else zero
-	actions []Action
-	strays  map[core.TaskID]stray // that were told to end
-	swept   time.Time             // when old idempotency keys were last dropped
-	deposed error                 // another process writes now
-	publish func([]Change)
-	stats   stats
+	sched    *schedule.State          // what the scheduler knows: all that hold or want something
+	bare     *schedule.State          // the nodes with nothing on them: what can ever fit
+	stale    bool                     // queues, pools or nodes are not as the scheduler knows them
+	work     []fill.Shape             // what is usual here
+	learnt   int64                    // submissions when that was last looked at
+	planned  time.Time                // when the last plan was made
+	promised map[core.WorkloadID]bool // for whom others were told to leave
+	usage    map[core.NodeID]*usage
+	held     map[core.WorkloadID]struct{} // workloads whose phase holds resources
+	timers   timers
+	dirty    bool      // something changed that a cycle should look at
+	retryAt  time.Time // after a failed commit; else zero
+	actions  []Action
+	strays   map[core.TaskID]stray // that were told to end
+	swept    time.Time             // when old idempotency keys were last dropped
+	deposed  error                 // another process writes now
+	publish  func([]Change)
+	stats    stats
 }
 
 // stats count what has happened since the start, for metrics.
@@ -203,7 +210,10 @@ func (e *Engine) loadOrganisation(ctx context.Context) error {
 // reindex derives every index from the committed state.
 func (e *Engine) reindex() {
 	e.names = make(map[name]core.WorkloadID, len(e.live))
-	e.lanes = map[laneKey]*lane{}
+	e.sched, e.bare, e.stale = schedule.NewState(e.d.Schedule), schedule.Bare(nil), true
+	if e.promised == nil {
+		e.promised = map[core.WorkloadID]bool{}
+	}
 	e.usage = map[core.NodeID]*usage{}
 	e.held = map[core.WorkloadID]struct{}{}
 	e.timers = nil
@@ -224,8 +234,8 @@ func (e *Engine) index(w *core.Workload, tasks map[int]*core.Task) {
 			}
 		}
 	}
-	if waiting(w, tasks) {
-		e.enqueue(w, tasks)
+	if j, ok := e.job(w, tasks); ok {
+		e.sched.PutJob(j)
 	}
 	if !w.WakeAt.IsZero() {
 		e.timers.push(w.WakeAt, w.ID)
@@ -242,9 +252,7 @@ func (e *Engine) unindex(w *core.Workload, tasks map[int]*core.Task) {
 			}
 		}
 	}
-	if waiting(w, tasks) {
-		e.dequeue(w, tasks)
-	}
+	e.sched.DropJob(w.ID)
 }
 
 // Do applies commands, due timers and, where something changed, the

@@ -280,8 +280,6 @@ func (tx *tx) fitsBeside(w *core.Workload, id core.NodeID) bool {
 			others = append(others, schedule.Node{Node: n})
 		}
 	}
-	fresh := &core.Workload{Spec: w.Spec, Kind: w.Kind, Attempts: []core.Attempt{{}}}
-	fresh.Replicas = max(1, firstReplicas(w.Spec))
-	_, ok := schedule.EverFits(others, shapeOf(fresh, nil))
+	_, ok := schedule.EverFits(others, tx.e.fresh(w.Spec))
 	return ok
 }

@@ -154,7 +154,7 @@ func (tx *tx) survey() {
 		n.Pool = org.PoolOf(n, pools)
 		tx.e.nodes[id] = n
 	}
-	tx.e.dirty = true
+	tx.e.dirty, tx.e.stale = true, true
 }
 
 // workloads yields the live ones and those that the draft has made, in order:

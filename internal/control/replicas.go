@@ -360,3 +360,10 @@ func Served(id core.WorkloadID, port int) Command {
 		return nil, tx.change(d, func() error { d.w.ServicePort = port; return nil })
 	}
 }
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -16,27 +16,38 @@ const actorScheduler = "scheduler"
 
 // schedule runs one cycle over the draft and applies its plan to it.
 func (tx *tx) schedule() {
-	if len(tx.e.lanes) == 0 {
-		return
-	}
-	for again := true; again; {
-		again = false
-		plan := schedule.Cycle(tx.snapshot(false), tx.e.d.Schedule)
-		for _, p := range plan.Placements {
-			if !tx.place(p) {
-				again = true // what was to be its place is another's
+	e := tx.e
+	tx.sync()
+	tx.learn()
+	e.planned = tx.now
+	for range maxRounds {
+		plan := e.sched.Cycle(tx.now.UnixMilli())
+		changed := tx.promise(plan)
+		for _, ev := range plan.Evictions {
+			if err := tx.evict(ev); err != nil {
+				e.d.Log.Error("plan does not fit the state", "workload", ev.ID, "err", err)
 			}
 		}
+		for _, p := range plan.Placements {
+			tx.place(p)
+		}
+		if len(plan.Evictions)+len(plan.Placements) == 0 && !changed {
+			break // else another round sees what is to be free, and what was refused
+		}
 	}
-	tx.e.dirty = false // what the plan itself changed, it has taken into account
+	e.dirty = false // what the plan itself changed, it has taken into account
 }
 
-// place puts the tasks of one workload where the plan says. It returns false
-// when checks after the reservation come first.
-func (tx *tx) place(p schedule.Placement) bool {
+// maxRounds bounds how often a plan is followed by another at one instant. Each
+// places or ends something that was not before, so that it never comes to that.
+const maxRounds = 1000
+
+// place puts the tasks of one workload where the plan says, unless checks after
+// the reservation come first.
+func (tx *tx) place(p schedule.Placement) {
 	d, ok := tx.open(p.ID)
 	if !ok {
-		return true
+		return
 	}
 	held := false
 	err := tx.change(d, func() error {
@@ -54,7 +65,7 @@ func (tx *tx) place(p schedule.Placement) bool {
 				return err
 			}
 			if d.w.Spec.Gang() && len(p.Tasks) > 0 {
-				d.attempt().Port = tx.freePort(d, p.Tasks[0].Node)
+				d.attempt().Port = tx.freePort(d, p.Tasks[0].Place.Node)
 			}
 		}
 		tx.putTasks(d, p)
@@ -65,26 +76,23 @@ func (tx *tx) place(p schedule.Placement) bool {
 	})
 	if err != nil {
 		tx.e.d.Log.Error("plan does not fit the state", "workload", p.ID, "err", err)
-		return true
+		return
 	}
 	if held {
-		return false
+		return
 	}
 	for _, t := range sortedTasks(d.tasks) {
 		if t.State == core.TaskStarting && t.PlacedAt.Equal(tx.now) {
 			tx.start(d.w, t)
 		}
 	}
-	return true
 }
 
 // putTasks makes the tasks of a placement. It must run inside change.
 func (tx *tx) putTasks(d *draft, p schedule.Placement) {
 	w := d.w
 	places := slices.Clone(p.Tasks)
-	slices.SortStableFunc(places, func(a, b schedule.Place) int { // what is apart is the first task
-		return cmp.Compare(bit(b.Group == w.Spec.Role(0)), bit(a.Group == w.Spec.Role(0)))
-	})
+	slices.SortStableFunc(places, func(a, b schedule.Placed) int { return cmp.Compare(a.Group, b.Group) }) // what is apart is the first task
 	indexes := next(w, d.tasks, len(places))
 	if w.Kind == lifecycle.Inference {
 		d.attempt().Next += len(places)
@@ -92,8 +100,8 @@ func (tx *tx) putTasks(d *draft, p schedule.Placement) {
 	for i, index := range indexes {
 		t := core.Task{
 			ID:   core.TaskID{Workload: w.ID, Attempt: w.Attempt, Index: index},
-			Role: w.Spec.Role(index), Plane: tx.e.nodes[places[i].Node].Plane, Node: places[i].Node, Devices: places[i].Devices,
-			CPU: places[i].CPU, Memory: places[i].Memory, State: core.TaskStarting, PlacedAt: tx.now, Edition: w.Edition,
+			Role: w.Spec.Role(index), Plane: tx.e.nodes[places[i].Place.Node].Plane, Node: places[i].Place.Node, Devices: places[i].Place.Devices,
+			CPU: places[i].Place.CPU, Memory: places[i].Place.Memory, State: core.TaskStarting, PlacedAt: tx.now, Edition: w.Edition,
 		}
 		t.Port = tx.portOf(d, t.Node)
 		d.setTask(t)
@@ -145,13 +153,6 @@ func (tx *tx) portUsed(d *draft, on core.NodeID, port int) bool {
 	return false
 }
 
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // Pending is why and how long a workload waits.
 type Pending struct {
 	schedule.Explanation
@@ -162,8 +163,7 @@ type Pending struct {
 func Explain(ids []core.WorkloadID) Command {
 	return func(tx *tx) (any, error) {
 		out := map[core.WorkloadID]Pending{}
-		var snap *schedule.Snapshot
-		var plan *schedule.Plan
+		asked := false
 		for _, id := range ids {
 			w, _, ok := tx.view(id)
 			if !ok {
@@ -181,11 +181,12 @@ func Explain(ids []core.WorkloadID) Command {
 					out[id] = p
 					break
 				}
-				if snap == nil {
-					snap = tx.snapshot(true)
-					plan = schedule.Cycle(snap, tx.e.d.Schedule)
+				if !asked {
+					asked = true
+					tx.sync()
+					tx.ends()
 				}
-				if ex, ok := schedule.Explain(snap, plan, tx.e.d.Schedule, id); ok {
+				if ex, ok := tx.e.sched.Explain(tx.now.UnixMilli(), id); ok {
 					out[id] = Pending{Explanation: ex, AheadNames: tx.namesOf(ex.Ahead)}
 				}
 			case lifecycle.Inadmissible:
@@ -255,21 +256,14 @@ func Cluster() Command {
 		}
 		st.Waiting = st.Phases[lifecycle.Queued]
 		st.Pools = tx.poolStates()
-		snap := tx.snapshot(false)
-		for _, n := range snap.Nodes {
-			ns := NodeState{Node: n.Node, UsedCPU: n.UsedCPU, UsedMemory: n.UsedMemory, Note: tx.setting(n.ID).Note, Milli: map[string]int{}}
-			for i, m := range n.UsedMilli {
-				ns.Milli[n.Devices[i].ID] = m
-			}
-			if u := e.usage[n.ID]; u != nil {
-				ns.Tasks = u.tasks
+		for _, id := range sortedKeys(e.nodes) {
+			ns := NodeState{Node: e.nodes[id], Note: tx.setting(id).Note, Milli: map[string]int{}}
+			if u := e.usage[id]; u != nil {
+				ns.UsedCPU, ns.UsedMemory, ns.Tasks, ns.Milli = u.cpu, u.memory, u.tasks, maps.Clone(u.milli)
 			}
 			st.Nodes = append(st.Nodes, ns)
 		}
-		for _, q := range snap.Queues {
-			p, _ := tx.project(q.ID)
-			st.Projects = append(st.Projects, p)
-		}
+		st.Projects = slices.SortedFunc(tx.eachProject(), func(a, b core.Project) int { return cmp.Compare(a.ID, b.ID) })
 		return st, nil
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/store"
 )
@@ -211,13 +210,8 @@ func (tx *tx) surveyed() bool {
 // fits says with the numbers why a document could never run on the nodes that
 // are known.
 func (tx *tx) fits(doc *spec.Document) error {
-	snap := make([]schedule.Node, 0, len(tx.e.nodes))
-	for _, n := range tx.e.nodes {
-		snap = append(snap, schedule.Node{Node: n})
-	}
-	w := &core.Workload{Spec: doc, Kind: doc.Kind, Attempts: []core.Attempt{{}}}
-	w.Replicas = max(1, firstReplicas(doc))
-	if r, ok := schedule.EverFits(snap, shapeOf(w, nil)); !ok {
+	tx.sync()
+	if r, ok := tx.e.bare.Fits(tx.e.fresh(doc)); !ok {
 		field := "resources"
 		if r.Resource == "tasks" {
 			field = "workers"

@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // usage is what is held of one node.
@@ -79,9 +80,15 @@ func taken(w *core.Workload, t *core.Task) (cpu, memory int64) {
 // need is what the task of that index needs.
 func need(w *core.Workload, index int) schedule.Need {
 	r := w.Spec.Needs(index)
-	n := schedule.Need{Devices: r.GPU.Count, Type: r.GPU.Type, CPU: r.CPU.Milli(), Memory: r.Memory.Units()}
-	if n.Devices > 0 {
-		n.Milli = 1000
+	g := r.GPU
+	n := schedule.Need{Type: g.Type, CPU: r.CPU.Milli(), Memory: r.Memory.Units()}
+	switch g.Kind() {
+	case spec.MIGGPU:
+		n.MIG = string(g.MIG)
+	case spec.MemoryGPU:
+		n.Devices, n.Share = g.Devices(), g.Memory.Units()
+	case spec.WholeGPU, spec.ShareGPU:
+		n.Devices, n.Milli = g.Devices(), g.Milli()
 	}
 	return n
 }

@@ -5,115 +5,168 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/quota"
 )
 
-// machines are n nodes of 8 GPUs, of which that many are held on each.
-func machines(n, held int) []Node {
-	all := make([]Node, n)
-	for i := range all {
-		all[i] = occupied(node(fmt.Sprintf("n%04d", i), 8, 128000, 1024*gib, "NVIDIA H100"), held, int64(held)*1000, 0)
+func gpus(n int, product string) []core.Device {
+	out := make([]core.Device, n)
+	for i := range out {
+		out[i] = core.Device{ID: fmt.Sprintf("gpu-%d", i), Index: i, Product: product, Memory: 80 << 30, Healthy: true}
 	}
-	return all
+	return out
 }
 
-func jobs(n int, from int64) []Waiter {
-	all := make([]Waiter, n)
-	for i := range all {
-		all[i] = Waiter{ID: core.WorkloadID(fmt.Sprintf("w%d", from+int64(i))), Order: from + int64(i)}
+func nodes(n, per int) []Node {
+	out := make([]Node, n)
+	for i := range out {
+		out[i] = Node{Node: core.Node{
+			ID: core.NodeID(fmt.Sprintf("n%05d", i)), Pool: "default", Ready: true, CPU: 128_000, Memory: 1 << 40, Devices: gpus(per, "H100"),
+			Labels: map[string]string{"block": fmt.Sprintf("b%d", i/64), "rack": fmt.Sprintf("r%d", i/16)},
+		}}
 	}
-	return all
+	return out
 }
 
-// BenchmarkNothingNew: 100,000 wait in 20 classes for 1,000 full nodes.
-func BenchmarkNothingNew(b *testing.B) {
-	s := &Snapshot{Nodes: machines(1000, 8)}
-	for i := range 20 {
-		c := class(fmt.Sprintf("q%d", i%5), i%3, single(gpu(1+i%8)))
-		c.Jobs = jobs(5000, int64(i)*5000)
-		s.Waiting = append(s.Waiting, c)
+func plainQueue(id string, age int64, gpu int64) Queue {
+	q := Unlimited()
+	q.Quota[quota.GPU] = gpu
+	return Queue{ID: core.ProjectID(id), Age: age, Priority: 100, Default: q}
+}
+
+func gpuJob(id, queue string, order int64, tasks, each int) Job {
+	need := Need{Devices: each, Milli: 1000, CPU: 1000, Memory: 1 << 30}
+	return Job{
+		ID: core.WorkloadID(id), Queue: core.ProjectID(queue), Priority: 50, Preemptible: true, Order: order,
+		Shape: Flat(Group{Name: "tasks", Min: tasks, Runs: []Run{{Need: need, Count: tasks}}}),
 	}
-	for b.Loop() {
-		if plan := Cycle(s, Config{}); len(plan.Placements) > 0 {
-			b.Fatal(where(plan))
+}
+
+// run returns the job as it is once it holds these places.
+func run(j Job, places ...Place) Job {
+	need := j.Shape.Groups[0].Runs[0].Need
+	for i, p := range places {
+		j.Held = append(j.Held, Held{Task: i, Need: need, Place: p})
+	}
+	j.Shape = Flat(Group{Name: "tasks", Min: j.Shape.Groups[0].Min})
+	return j
+}
+
+// apply puts the plan's placements into effect.
+func (st *State) applyAll(plan *Plan) {
+	for _, p := range plan.Placements {
+		j := st.jobs[p.ID].Job
+		var places []Place
+		for _, t := range p.Tasks {
+			places = append(places, t.Place)
 		}
+		st.PutJob(run(j, places...))
 	}
 }
 
-// BenchmarkFill: 8,000 one-GPU jobs fill 1,000 empty nodes of 8.
 func BenchmarkFill(b *testing.B) {
-	for _, placement := range []Strategy{BinPack, Spread} {
-		b.Run("placement="+string(placement), func(b *testing.B) {
-			c := class("q", 0, single(gpu(1)))
-			c.Jobs = jobs(8000, 1)
-			s := &Snapshot{Nodes: machines(1000, 0), Waiting: []Class{c}}
+	for _, n := range []int{100, 1000, 10000} {
+		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+			s := &Snapshot{Nodes: nodes(n, 8), Queues: []Queue{plainQueue("a", 1, quota.Unlimited), plainQueue("b", 2, quota.Unlimited)}}
+			for i := range n * 8 {
+				s.Jobs = append(s.Jobs, gpuJob(fmt.Sprintf("j%07d", i), []string{"a", "b"}[i%2], int64(i), 1, 1))
+			}
+			st := Load(s, Config{})
+			b.ReportAllocs()
 			for b.Loop() {
-				if plan := Cycle(s, Config{Placement: placement}); len(plan.Placements) != 8000 {
-					b.Fatalf("%d were placed", len(plan.Placements))
+				if p := st.Cycle(0); len(p.Placements) != n*8 {
+					b.Fatal(len(p.Placements))
 				}
 			}
-			b.ReportMetric(8000*float64(b.N)/b.Elapsed().Seconds(), "placements/s")
 		})
 	}
 }
 
-// BenchmarkFillMixed: the same by 20 classes whose jobs alternate.
-func BenchmarkFillMixed(b *testing.B) {
-	s := &Snapshot{Nodes: machines(1000, 0)}
-	for i := range 20 {
-		n := gpu(1)
-		n.Memory = int64(i) * gib
-		c := class("q", 0, single(n))
-		for k := range 400 {
-			c.Jobs = append(c.Jobs, Waiter{ID: core.WorkloadID(fmt.Sprintf("w%d-%d", i, k)), Order: int64(k*20 + i)})
-		}
-		s.Waiting = append(s.Waiting, c)
+func BenchmarkNothingNew(b *testing.B) {
+	s := &Snapshot{Nodes: nodes(10000, 8)}
+	for q := range 100 {
+		s.Queues = append(s.Queues, plainQueue(fmt.Sprintf("q%02d", q), int64(q), 800_000))
 	}
-	for b.Loop() {
-		if plan := Cycle(s, Config{}); len(plan.Placements) != 8000 {
-			b.Fatalf("%d were placed", len(plan.Placements))
-		}
+	for i := range 80_000 {
+		s.Jobs = append(s.Jobs, gpuJob(fmt.Sprintf("j%07d", i), fmt.Sprintf("q%02d", i%100), int64(i), 1, 1))
 	}
-	b.ReportMetric(8000*float64(b.N)/b.Elapsed().Seconds(), "placements/s")
-}
-
-// BenchmarkGang: one gang of 512 tasks of a whole node each, on 1,000 nodes.
-func BenchmarkGang(b *testing.B) {
-	s := &Snapshot{Nodes: machines(1000, 0), Waiting: []Class{class("q", 0, gang(512, gpu(8)), 1)}}
+	st := Load(s, Config{})
+	st.applyAll(st.Cycle(0))
+	for i := range 100_000 {
+		st.PutJob(gpuJob(fmt.Sprintf("w%07d", i), fmt.Sprintf("q%02d", i%100), int64(100_000+i), 1, 1<<(i%4)))
+	}
+	b.ReportAllocs()
 	for b.Loop() {
-		if plan := Cycle(s, Config{}); len(plan.Placements) != 1 {
-			b.Fatal("it was not placed")
+		if p := st.Cycle(0); len(p.Placements)+len(p.Promises) > 0 {
+			b.Fatal(len(p.Placements), len(p.Promises))
 		}
 	}
 }
 
-// BenchmarkHopelessGang: a gang that fits 1,000 empty nodes and not these.
-func BenchmarkHopelessGang(b *testing.B) {
-	s := &Snapshot{Nodes: machines(1000, 1), Waiting: []Class{class("q", 0, gang(512, gpu(8)), 1)}}
+// full is n nodes full of one-GPU jobs of queue a, and a queue b that has a
+// claim to all.
+func full(n int, claim int64) *State {
+	s := &Snapshot{Nodes: nodes(n, 8), Queues: []Queue{plainQueue("a", 1, 0), plainQueue("b", 2, claim)}}
+	for i := range n * 8 {
+		s.Jobs = append(s.Jobs, gpuJob(fmt.Sprintf("j%07d", i), "a", int64(i), 1, 1))
+	}
+	st := Load(s, Config{})
+	st.applyAll(st.Cycle(0))
+	return st
+}
+
+func BenchmarkReclaimMany(b *testing.B) {
+	st := full(500, 4_000_000)
+	for i := range 4000 {
+		st.PutJob(gpuJob(fmt.Sprintf("w%07d", i), "b", int64(100_000+i), 1, 1))
+	}
+	b.ReportAllocs()
 	for b.Loop() {
-		if plan := Cycle(s, Config{}); len(plan.Placements) != 0 || plan.Verdicts[0] == nil {
-			b.Fatal("it was placed, or nobody says why not")
+		if p := st.Cycle(0); len(p.Promises) != 4000 || len(p.Evictions) != 4000 {
+			b.Fatal(len(p.Promises), len(p.Evictions))
 		}
 	}
 }
 
-// BenchmarkExplain: one explanation among 100,000 waiting and 8,000 running
-// whose ends are known.
-func BenchmarkExplain(b *testing.B) {
-	s := &Snapshot{Nodes: machines(1000, 8)}
-	c := class("q", 0, gang(512, gpu(8)))
-	c.Jobs = jobs(100_000, 1)
-	s.Waiting = []Class{c}
-	for i := range 8000 {
-		n := s.Nodes[i%1000]
-		s.Running = append(s.Running, Job{
-			ID: core.WorkloadID(fmt.Sprintf("r%d", i)), EndsBy: int64(1 + i),
-			Places: []Place{{Node: n.ID, CPU: 1000, Devices: []core.Share{{Device: n.Devices[i/1000].ID, Milli: 1000}}}},
+func BenchmarkReclaimGang(b *testing.B) {
+	for _, each := range []int{1, 8} {
+		b.Run(fmt.Sprintf("gpusPerTask=%d", each), func(b *testing.B) {
+			st := full(1000, 8_000_000)
+			st.PutJob(gpuJob("gang", "b", 100_000, 800/each, each))
+			b.ReportAllocs()
+			for b.Loop() {
+				if p := st.Cycle(0); len(p.Promises) != 1 || len(p.Evictions) != 800 {
+					b.Fatal(len(p.Promises), len(p.Evictions))
+				}
+			}
 		})
 	}
-	plan := Cycle(s, Config{})
+}
+
+func BenchmarkReclaimFails(b *testing.B) {
+	st := full(100, 800_000)
+	j := gpuJob("huge", "b", 100_000, 1, 1)
+	j.Shape.Groups[0].Runs[0].Need.CPU = 129_000
+	j.Shape = Flat(j.Shape.Groups...)
+	st.PutJob(j)
+	b.ReportAllocs()
 	for b.Loop() {
-		if ex, ok := Explain(s, plan, Config{}, "w50000"); !ok || ex.EarliestStart == 0 {
-			b.Fatalf("%+v", ex)
+		if p := st.Cycle(0); len(p.Promises) != 0 {
+			b.Fatal(len(p.Promises), len(p.Evictions))
+		}
+	}
+}
+
+func BenchmarkTopologyGang(b *testing.B) {
+	s := &Snapshot{Nodes: nodes(1000, 8), Queues: []Queue{plainQueue("a", 1, quota.Unlimited)}}
+	j := gpuJob("gang", "a", 1, 512, 1)
+	j.Shape.Sets[0].Topology = &Topology{Levels: []string{"block", "rack"}, Required: "block", Preferred: "rack"}
+	j.Shape = NewShape(j.Shape.Sets, j.Shape.Groups)
+	s.Jobs = append(s.Jobs, j)
+	st := Load(s, Config{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if p := st.Cycle(0); len(p.Placements) != 1 || len(p.Placements[0].Tasks) != 512 {
+			b.Fatal(len(p.Placements))
 		}
 	}
 }

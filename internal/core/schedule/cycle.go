@@ -2,165 +2,380 @@ package schedule
 
 import (
 	"cmp"
-	"container/heap"
+	"slices"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/quota"
 )
 
-// Cycle returns the plan for s. The same snapshot gives the same plan whatever
-// the order of its slices.
-//
-// Jobs are taken by queue order; inside a queue by priority, then those below
-// their gang minimum before extra tasks of those above it, then age. A job that
-// does not fit blocks nobody: its whole class is set aside, since capacity only
-// shrinks within a cycle.
-func Cycle(s *Snapshot, cfg Config) *Plan {
-	b := newBoard(s.Nodes, cfg)
-	plan := &Plan{Revision: s.Revision, Verdicts: make([]*Verdict, len(s.Waiting)), Left: make([]int, len(s.Waiting))}
-	stopped := stoppedQueues(s.Queues)
-	line := make(line, 0, len(s.Waiting))
-	for i := range s.Waiting {
-		plan.Left[i] = len(s.Waiting[i].Jobs)
-		if len(s.Waiting[i].Jobs) > 0 {
-			line = append(line, cursor{class: i, c: &s.Waiting[i]})
-		}
+// Plan is what is to be done now.
+type Plan struct {
+	Placements []Placement // start at once; a gang's minimum is whole in it
+	Promises   []Placement // start once those who were told to leave have left
+	Evictions  []Eviction
+}
+
+// Placement puts tasks of one job on nodes.
+type Placement struct {
+	ID    core.WorkloadID
+	Tasks []Placed
+}
+
+// Placed is one task: the Task-th of those that its group still has to place
+// (negative numbers never occur), or a running one that moves.
+type Placed struct {
+	Group int
+	Task  int
+	Moves bool // Task is the caller's number of a task that leaves its place for this one
+	Later bool
+	Place Place
+}
+
+// Eviction ends tasks of a job.
+type Eviction struct {
+	ID    core.WorkloadID
+	For   core.WorkloadID // who gets the room; empty: nobody
+	Cause Action
+	Tasks []int // the caller's numbers
+	Whole bool  // these are all that it holds
+	Moves bool  // all of them get a new place in the same plan
+}
+
+// cycle is one pass over all actions.
+type cycle struct {
+	st    *State
+	cause map[*job]verdictOf // of whose holds were evicted
+	fresh map[int32][]*job   // by queue: who was placed in this cycle, having held nothing before
+	won   map[*job][]unit    // who was made to leave for whom
+	rest  map[*lane]int      // how many of a lane the present walk is past
+}
+
+type verdictOf struct {
+	cause Action
+	by    core.WorkloadID
+}
+
+// Cycle returns the plan for a snapshot. The same snapshot gives the same plan
+// whatever the order of its slices.
+func Cycle(s *Snapshot, cfg Config) *Plan { return Load(s, cfg).Cycle(s.Now) }
+
+// Cycle plans. The state is afterwards as it was before: the caller applies the
+// plan and puts what came of it.
+func (st *State) Cycle(now int64) *Plan {
+	st.now = now
+	st.prepare()
+	c := newCycle(st)
+	c.redeem()
+	actions := st.cfg.Actions
+	if len(actions) == 0 {
+		actions = Actions()
 	}
-	heap.Init(&line)
-	placed := map[core.WorkloadID]int{} // position in plan.Placements
-	for len(line) > 0 {
-		at := line[0]
-		if why := stopped[at.c.Queue]; why != nil {
-			plan.Verdicts[at.class] = &Verdict{Reasons: []Reason{*why}}
-			heap.Pop(&line)
+	for _, a := range actions {
+		if a == StaleGang {
+			c.stale()
 			continue
 		}
-		if at.extra != nil {
-			at.placeExtra(b, plan, placed, &line)
-			continue
-		}
-		places, pool, ok := b.minimum(at.c.Shape)
-		if !ok {
-			plan.Verdicts[at.class] = &Verdict{Reasons: b.why(s.Nodes, at.c.Shape)}
-			heap.Pop(&line)
-			continue
-		}
-		id := at.c.Jobs[at.next].ID
-		placed[id] = len(plan.Placements)
-		plan.Placements = append(plan.Placements, Placement{ID: id, Tasks: places})
-		plan.Left[at.class]--
-		order := at.c.Jobs[at.next].Order
-		if at.next++; at.next < len(at.c.Jobs) {
-			line[0] = at
-			heap.Fix(&line, 0)
-		} else {
-			heap.Pop(&line)
-		}
-		if x := extras(at.c.Shape, id, order, pool); x != nil {
-			heap.Push(&line, cursor{class: at.class, c: at.c, extra: x})
-		}
+		c.walk(func(p *pool, j *job) outcome { return c.look(a, p, j) })
 	}
-	dropEmpty(plan)
+	plan := c.plan()
+	st.finish(c)
 	return plan
 }
 
-// dropEmpty removes placements of jobs whose minimum was nothing and whose
-// extras found no room: nothing was decided for them.
-func dropEmpty(plan *Plan) {
-	kept := plan.Placements[:0]
-	for _, p := range plan.Placements {
-		if len(p.Tasks) > 0 {
-			kept = append(kept, p)
-		}
-	}
-	plan.Placements = kept
+func newCycle(st *State) *cycle {
+	return &cycle{st: st, cause: map[*job]verdictOf{}, fresh: map[int32][]*job{}, rest: map[*lane]int{}, won: map[*job][]unit{}}
 }
 
-func stoppedQueues(queues []Queue) map[core.ProjectID]*Reason {
-	m := map[core.ProjectID]*Reason{}
-	for _, q := range queues {
-		if q.Stopped {
-			m[q.ID] = &Reason{Token: QueueStopped, Note: string(q.ID)}
+// prepare brings up to date what a cycle goes by.
+func (st *State) prepare() {
+	for _, name := range st.poolNames() {
+		p := st.pools[name]
+		if p.dirty {
+			p.reshaped()
+		}
+		st.shares(p)
+	}
+}
+
+// finish takes back what a cycle tried.
+func (st *State) finish(c *cycle) {
+	st.undo(0)
+	for _, jobs := range c.fresh {
+		for _, j := range jobs {
+			j.placedNow = false
+		}
+	}
+}
+
+// look tries one action for one job.
+func (c *cycle) look(a Action, p *pool, j *job) outcome {
+	switch a {
+	case Allocate:
+		return c.allocate(p, j)
+	case Consolidate:
+		return c.consolidate(p, j)
+	case Reclaim:
+		return c.reclaim(p, j)
+	case Preempt:
+		return c.preempt(p, j)
+	default:
+		return hopeless
+	}
+}
+
+// outcome says how the walk goes on after a job was looked at.
+type outcome uint8
+
+const (
+	hopeless outcome = iota // nor will others of its lane
+	passed                  // not served; of others of its lane it says nothing
+	served
+	grows // served, and to be looked at again for more
+)
+
+// walk looks at all waiting jobs: in each pool, those first for whom it is the
+// first choice.
+func (c *cycle) walk(look func(*pool, *job) outcome) {
+	st := c.st
+	names, lanes := st.poolNames(), st.sortedLanes()
+	clear(c.rest)
+	for round := range len(names) {
+		for _, name := range names {
+			l := st.newLine(st.pools[name])
+			for _, ln := range lanes {
+				if ln.choice(names, round) == name {
+					c.join(l, ln)
+				}
+			}
+			for cur := l.top(); cur != nil; cur = l.top() {
+				c.step(l, cur, look)
+			}
+		}
+	}
+}
+
+// join puts into the line who of a lane may want something of its pool: those
+// that hold something already, each for itself, for they are not alike any
+// more; and a cursor on the first of the others.
+func (c *cycle) join(l *line, ln *lane) {
+	st, first := c.st, ln.jobs[0]
+	if first.leaf < 0 || st.queues.list[first.leaf].stopped != "" {
+		return
+	}
+	at := 0
+	for ; at < len(ln.jobs) && (at < c.rest[ln] || ln.jobs[at].standing > 0); at++ {
+		if j := ln.jobs[at]; j.standing > 0 && j.home() == l.pool && st.wants(j) {
+			l.add(&cursor{job: j})
+		}
+	}
+	c.rest[ln] = at
+	if at == len(ln.jobs) {
+		return
+	}
+	j := ln.jobs[at]
+	if home := j.home(); (home == nil || home == l.pool) && st.wants(j) {
+		l.add(&cursor{lane: ln, next: at})
+	}
+}
+
+func (c *cycle) step(l *line, cur *cursor, look func(*pool, *job) outcome) {
+	j := cur.at()
+	out := look(l.pool, j)
+	if out == hopeless {
+		l.moved(cur, true)
+		return
+	}
+	if out != passed && j.pool == nil && j.Preemptible && !j.placedNow {
+		j.placedNow = true
+		c.fresh[j.leaf] = append(c.fresh[j.leaf], j)
+	}
+	again := out == grows && c.st.wants(j)
+	if cur.job != nil {
+		l.moved(cur, !again)
+		return
+	}
+	l.moved(cur, !c.advance(cur))
+	if again {
+		l.add(&cursor{job: j})
+	}
+}
+
+// advance moves the cursor to the next of its lane that holds nothing; false:
+// there is none.
+func (c *cycle) advance(cur *cursor) bool {
+	jobs := cur.lane.jobs
+	for cur.next++; cur.next < len(jobs) && jobs[cur.next].standing > 0; cur.next++ {
+	}
+	c.rest[cur.lane] = cur.next
+	return cur.next < len(jobs)
+}
+
+// sortedLanes are the lanes in an order that does not depend on the map's.
+func (st *State) sortedLanes() []*lane {
+	out := make([]*lane, 0, len(st.lanes))
+	for _, l := range st.lanes {
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b *lane) int { return older(a.jobs[0], b.jobs[0]) })
+	return out
+}
+
+// choice is the pool that the lane tries in that round; empty: none.
+func (l *lane) choice(all []string, round int) string {
+	pools := l.pools
+	if pools == nil {
+		pools = all
+	}
+	if round < len(pools) {
+		return pools[round]
+	}
+	return ""
+}
+
+// permits reports whether the queues and the user of j may have so much more in p.
+func (st *State) permits(j *job, p *pool, more quota.Amounts) bool {
+	if j.leaf >= 0 && st.overUser(j, more) != nil {
+		return false
+	}
+	if st.cfg.NoQuota {
+		return true
+	}
+	for q := j.leaf; q >= 0; q = st.queues.list[q].parent {
+		a := &p.q[q]
+		if !a.alloc.Add(more).Within(a.Limit) || !j.Preemptible && !a.fixed.Add(more).Within(a.Quota.Quota) {
+			return false
+		}
+	}
+	return true
+}
+
+// allocate places what fits without disturbing anyone.
+func (c *cycle) allocate(p *pool, j *job) outcome {
+	st := c.st
+	if st.crowded(j) != nil {
+		return hopeless
+	}
+	mark := len(st.log)
+	for _, tries := range st.options(j) {
+		if !st.permits(j, p, st.cost(j, p, tries)) {
+			continue
+		}
+		if st.placeIn(p, j, tries) {
+			return grows
+		}
+		st.undo(mark)
+	}
+	return hopeless
+}
+
+// stale ends gangs that have been below their minimum for too long.
+func (c *cycle) stale() {
+	st := c.st
+	for _, id := range sortedIDs(st.below) {
+		j := st.below[id]
+		grace := st.cfg.StaleGrace
+		if j.StaleGrace != nil {
+			grace = *j.StaleGrace
+		}
+		if j.BelowSince == 0 || grace < 0 || st.now-j.BelowSince < grace || len(j.Done) > 0 {
+			continue
+		}
+		if len(st.deficits(j, 0, 1)) == 0 {
+			continue
+		}
+		for _, h := range slices.Clone(j.holds) {
+			if !h.leaving {
+				st.evict(h)
+				c.cause[j] = verdictOf{cause: StaleGang}
+			}
+		}
+	}
+}
+
+// plan reads the journal's outcome off the jobs it touched.
+func (c *cycle) plan() *Plan {
+	touched := map[*job]bool{}
+	var jobs []*job
+	for _, e := range c.st.log {
+		if !touched[e.h.job] {
+			touched[e.h.job] = true
+			jobs = append(jobs, e.h.job)
+		}
+	}
+	plan := &Plan{}
+	evicted := map[*job]bool{}
+	for _, e := range c.st.log {
+		if e.op == went && e.h.leaving && !e.h.fresh {
+			evicted[e.h.job] = true
+		}
+	}
+	for _, j := range jobs {
+		if evicted[j] {
+			plan.Evictions = append(plan.Evictions, c.eviction(j))
+		}
+		now, later := c.placed(j)
+		if len(now) > 0 {
+			plan.Placements = append(plan.Placements, Placement{j.ID, now})
+		}
+		if len(later) > 0 {
+			plan.Promises = append(plan.Promises, Placement{j.ID, later})
+		}
+	}
+	slices.SortStableFunc(plan.Evictions, func(a, b Eviction) int { return cmp.Compare(a.ID, b.ID) })
+	return plan
+}
+
+// placed are the tasks of j that start now, and those that do once others have
+// left.
+func (c *cycle) placed(j *job) (now, later []Placed) {
+	nth := make([]int, len(j.placed))
+	for _, h := range j.holds {
+		if !h.fresh || h.leaving {
+			continue
+		}
+		t := Placed{Group: int(h.group), Task: h.task, Moves: h.moves, Later: h.later, Place: h.place()}
+		if !h.moves {
+			t.Task = nth[h.group]
+			nth[h.group]++
+		}
+		if h.later {
+			later = append(later, t)
+		} else {
+			now = append(now, t)
+		}
+	}
+	return now, later
+}
+
+func (c *cycle) eviction(j *job) Eviction {
+	ev := Eviction{ID: j.ID, Cause: c.cause[j].cause, For: c.cause[j].by, Whole: true}
+	moved := 0
+	was := c.st.before0(j)
+	for _, h := range j.holds {
+		switch {
+		case h.fresh && h.moves:
+			moved++
+		case h.fresh || was[h]:
+		case h.leaving:
+			ev.Tasks = append(ev.Tasks, h.task)
+		default:
+			ev.Whole = false
+		}
+	}
+	ev.Moves = moved == len(ev.Tasks)
+	return ev
+}
+
+// before0 are the holds of j that were leaving already when the cycle began.
+func (st *State) before0(j *job) map[*hold]bool {
+	m := map[*hold]bool{}
+	for _, h := range j.holds {
+		m[h] = h.leaving
+	}
+	for i := len(st.log) - 1; i >= 0; i-- {
+		if e := st.log[i]; e.h.job == j && (e.op == went || e.op == stays) {
+			m[e.h] = e.op == stays
 		}
 	}
 	return m
-}
-
-// cursor walks one class, or places the extra tasks of one job.
-type cursor struct {
-	class int
-	c     *Class
-	next  int
-	extra *extra
-}
-
-type extra struct {
-	id     core.WorkloadID
-	order  int64
-	pool   string
-	groups []Group // Count is what is still to be placed
-}
-
-func extras(shape *Shape, id core.WorkloadID, order int64, pool string) *extra {
-	x := &extra{id: id, order: order, pool: pool}
-	for _, g := range shape.Groups {
-		if g.Count > g.Min {
-			g.Count -= g.Min
-			x.groups = append(x.groups, g)
-		}
-	}
-	if len(x.groups) == 0 {
-		return nil
-	}
-	return x
-}
-
-// placeExtra adds one task to a job that has its minimum.
-func (at cursor) placeExtra(b *board, plan *Plan, placed map[core.WorkloadID]int, line *line) {
-	x := at.extra
-	for i := range x.groups {
-		if x.groups[i].Count == 0 {
-			continue
-		}
-		p, ok := b.put(x.groups[i], x.pool)
-		if !ok {
-			break
-		}
-		x.groups[i].Count--
-		pl := &plan.Placements[placed[x.id]]
-		pl.Tasks = append(pl.Tasks, p)
-		heap.Fix(line, 0)
-		return
-	}
-	heap.Pop(line)
-}
-
-func (at cursor) order() int64 {
-	if at.extra != nil {
-		return at.extra.order
-	}
-	return at.c.Jobs[at.next].Order
-}
-
-// line is a heap of cursors, the one to serve next on top.
-type line []cursor
-
-func (l line) Len() int { return len(l) }
-func (l line) Less(i, j int) bool {
-	a, c := l[i], l[j]
-	above := 0
-	if a.extra != nil {
-		above++
-	}
-	if c.extra != nil {
-		above--
-	}
-	return cmp.Or(cmp.Compare(c.c.Priority, a.c.Priority), above, cmp.Compare(a.order(), c.order())) < 0
-}
-func (l line) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
-func (l *line) Push(x any)   { *l = append(*l, x.(cursor)) }
-func (l *line) Pop() any {
-	old := *l
-	last := old[len(old)-1]
-	*l = old[:len(old)-1]
-	return last
 }

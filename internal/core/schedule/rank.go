@@ -2,103 +2,314 @@ package schedule
 
 import (
 	"cmp"
-	"container/heap"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core"
 )
 
-// wish is what a ranking is made for.
-type wish struct {
-	need Need
-	pool string
+// subset is sites among which a place is sought, with their rankings.
+type subset struct {
+	pool  *pool
+	sites []*site
+	ranks map[*ask]*ranking
+	news  []*site         // sites that changed, in order
+	base  int             // how many were dropped from the front of news
+	order map[*site]int64 // sites to be used first; nil: all alike
 }
 
-// ranking is a heap of the seats that serve one wish, the best on top. Within a
-// cycle seats only fill up, so that one that is too full is dropped for good,
-// and one that has changed gets a new entry beside its old one, which is
-// dropped when it comes up.
+// ranking is a heap of the sites that serve one ask, the best on top. A site
+// that has changed gets a new entry beside its old one, which is dropped when it
+// comes up.
 type ranking struct {
 	items []rank
-	at    int // how much of the board's log it has seen
+	at    int // how much of the subset's news it has seen
 }
 
-// rank is how well a seat serves, as it was at that turn; lower is better.
+// rank is how well a site serves, as it was at that turn; lower is better.
 type rank struct {
-	first, second, third int64
-	seat, turn           int
+	first, second int64
+	site          *site
+	turn          uint32
 }
 
-func (r *ranking) Len() int      { return len(r.items) }
-func (r *ranking) Swap(i, j int) { r.items[i], r.items[j] = r.items[j], r.items[i] }
-func (r *ranking) Less(i, j int) bool {
-	a, b := &r.items[i], &r.items[j]
-	return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.second, b.second), cmp.Compare(a.third, b.third), cmp.Compare(a.seat, b.seat)) < 0
+func (a *rank) less(b *rank) bool {
+	if c := cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.second, b.second)); c != 0 {
+		return c < 0
+	}
+	return a.site.at < b.site.at
 }
 
-// Push and Pop serve container/heap, which is used without them: they would
-// allocate for every entry.
-func (r *ranking) Push(x any) { r.items = append(r.items, x.(rank)) }
-
-// Pop serves container/heap.
-func (r *ranking) Pop() any {
-	last := r.items[len(r.items)-1]
-	r.items = r.items[:len(r.items)-1]
-	return last
+// forget makes the subset rank anew.
+func (sub *subset) forget() {
+	clear(sub.ranks)
+	sub.base, sub.news = 0, sub.news[:0]
 }
 
-func (r *ranking) add(x rank) {
-	r.items = append(r.items, x)
-	heap.Fix(r, len(r.items)-1)
-}
+// maxRanks bounds how many rankings a pool keeps.
+const maxRanks = 1024
 
-func (r *ranking) drop() {
-	last := len(r.items) - 1
-	r.items[0] = r.items[last]
-	if r.items = r.items[:last]; last > 0 {
-		heap.Fix(r, 0)
+func (sub *subset) changed(s *site) {
+	if len(sub.ranks) == 0 {
+		return
+	}
+	sub.news = append(sub.news, s)
+	if len(sub.news) > 4*len(sub.sites)+1024 {
+		n := len(sub.news) / 2
+		sub.base += n
+		sub.news = append(sub.news[:0], sub.news[n:]...)
 	}
 }
 
-// rank says how well seat i serves n: work without GPUs stays off GPU nodes,
-// then the fullest (or emptiest) node wins, then the lower name.
-func (b *board) rank(i int, n Need) rank {
-	s := &b.seats[i]
-	r := rank{second: int64(s.sum), third: s.cpu, seat: i, turn: s.turn}
-	if n.Devices == 0 {
-		r.second, r.third = r.third, r.second
+// best returns the site that serves a best now or soon, or nil.
+func (st *State) best(sub *subset, a *ask) *site {
+	if a.need.Never {
+		return nil
 	}
-	if !b.pack {
-		r.second, r.third = -r.second, -r.third
+	if a.rule != nil && (a.rule.Near != "" || a.rule.Away != "") {
+		return st.scan(sub, a)
 	}
-	if n.Devices == 0 && len(s.free) > 0 {
-		r.first = 1
+	r := sub.ranks[a]
+	switch end := sub.base + len(sub.news); {
+	case r == nil || r.at < sub.base || len(r.items) > 4*len(sub.sites)+64:
+		r = st.rankAll(sub, a)
+	default:
+		for _, s := range sub.news[r.at-sub.base:] {
+			if s.fits(a, true) && st.allowed(s, a) {
+				r.push(sub.rank(st, s, a))
+			}
+		}
+		r.at = end
+	}
+	for len(r.items) > 0 {
+		if top := &r.items[0]; top.turn == top.site.turn {
+			return top.site
+		}
+		r.pop()
+	}
+	return nil
+}
+
+func (st *State) rankAll(sub *subset, a *ask) *ranking {
+	if len(sub.ranks) >= maxRanks {
+		clear(sub.ranks)
+	}
+	r := &ranking{at: sub.base + len(sub.news)}
+	for _, s := range sub.sites {
+		if s.fits(a, true) && st.allowed(s, a) {
+			r.items = append(r.items, sub.rank(st, s, a))
+		}
+	}
+	for i := len(r.items)/2 - 1; i >= 0; i-- {
+		r.down(i)
+	}
+	sub.ranks[a] = r
+	return r
+}
+
+// scan is best for those whose place depends on who else is where.
+func (st *State) scan(sub *subset, a *ask) *site {
+	var best rank
+	for _, s := range sub.sites {
+		if !s.fits(a, true) || !st.allowed(s, a) || !st.company(s, a.rule) {
+			continue
+		}
+		if r := sub.rank(st, s, a); best.site == nil || r.less(&best) {
+			best = r
+		}
+	}
+	return best.site
+}
+
+// company reports whether those are in s's domain whom the rule wants near, and
+// none of those whom it wants away. The first of those who want to be near each
+// other goes anywhere.
+func (st *State) company(s *site, r *Rule) bool {
+	if r.Away != "" && st.tagged(s, r.Away, r.Tags) > 0 {
+		return false
+	}
+	if r.Near == "" || st.tagged(s, r.Near, r.Tags) > 0 {
+		return true
+	}
+	for _, other := range s.pool.sites {
+		if other.tags[r.Tags] > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (st *State) tagged(s *site, key, tags string) int {
+	n, value := 0, label(s, key)
+	for _, other := range s.pool.sites {
+		if label(other, key) == value {
+			n += other.tags[tags]
+		}
+	}
+	return n
+}
+
+// label is a node's label; every node is its own hostname.
+func label(s *site, key string) string {
+	if v, ok := s.node.Labels[key]; ok {
+		return v
+	}
+	if key == "kubernetes.io/hostname" {
+		return string(s.node.ID)
+	}
+	return ""
+}
+
+// allowed reports whether a may go to s at all, whatever is free.
+func (st *State) allowed(s *site, a *ask) bool {
+	if ok, known := a.ok[s]; known {
+		return ok
+	}
+	ok := st.cfg.NoFilters || kindAllows(s, a) && tolerated(s.node.Taints, a.rule) && matches(s, a.rule)
+	a.ok[s] = ok
+	return ok
+}
+
+// kindAllows keeps whole devices off nodes that are cut into partitions, and
+// shares off all nodes with a strategy for them.
+func kindAllows(s *site, a *ask) bool {
+	if s.node.MIGStrategy == "" || a.need.Devices == 0 {
+		return true
+	}
+	return s.node.MIGStrategy != "mixed" && a.need.Share == 0 && a.need.Milli >= 1000
+}
+
+func tolerated(taints []core.Taint, r *Rule) bool {
+	for _, t := range taints {
+		if t.Effect == core.PreferNoSchedule {
+			continue
+		}
+		if r == nil || !slices.ContainsFunc(r.Tolerates, func(x Toleration) bool {
+			return (x.Key == "" || x.Key == t.Key) && (x.Value == "" || x.Value == t.Value) && (x.Effect == "" || x.Effect == string(t.Effect))
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func matches(s *site, r *Rule) bool {
+	if r == nil {
+		return true
+	}
+	for _, t := range r.Terms {
+		v, has := s.node.Labels[t.Key]
+		if !has && t.Key == "kubernetes.io/hostname" {
+			v, has = string(s.node.ID), true
+		}
+		ok := false
+		switch t.Op {
+		case "In":
+			ok = has && slices.Contains(t.Values, v)
+		case "NotIn":
+			ok = !has || !slices.Contains(t.Values, v)
+		case "Exists":
+			ok = has
+		case "DoesNotExist":
+			ok = !has
+		case "Gt", "Lt":
+			ok = has && len(t.Values) == 1 && compareNumbers(v, t.Values[0]) == map[string]int{"Gt": 1, "Lt": -1}[t.Op]
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// compareNumbers compares two decimal integers; 0 where one is none.
+func compareNumbers(a, b string) int {
+	digits := func(s string) bool {
+		return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
+	}
+	if !digits(a) || !digits(b) {
+		return 0
+	}
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}
+
+func (sub *subset) rank(st *State, s *site, a *ask) rank {
+	r := st.rank(s, a)
+	if sub.order != nil {
+		r.first |= sub.order[s] << 8
 	}
 	return r
 }
 
-// find returns the seat that serves n best in pool; negative: none does.
-func (b *board) find(n Need, pool string) int {
-	r := b.ranks[wish{n, pool}]
-	serves := func(i int) bool { return (pool == "" || b.seats[i].node.Pool == pool) && b.seats[i].holds(n) }
-	if r == nil {
-		r = new(ranking)
-		for i := range b.seats {
-			if serves(i) {
-				r.items = append(r.items, b.rank(i, n))
-			}
-		}
-		heap.Init(r)
-		b.ranks[wish{n, pool}] = r
-	} else {
-		for _, t := range b.log[r.at:] {
-			if serves(t.seat) {
-				r.add(b.rank(t.seat, n))
-			}
-		}
+// rank says how well s serves a: shares go to devices that are shared already,
+// what is free now comes before what will be, work without GPUs stays off GPU
+// nodes; then the pool's strategy, then the name.
+func (st *State) rank(s *site, a *ask) rank {
+	r := rank{site: s, turn: s.turn}
+	if a.need.Milli < 1000 && a.need.Devices > 0 && !st.cfg.NoSharing && s.pool.Devices != Spread && !s.shared(a) {
+		r.first |= 8
 	}
-	r.at = len(b.log)
-	for ; len(r.items) > 0; r.drop() {
-		if top := r.items[0]; top.turn == b.seats[top.seat].turn {
-			return top.seat
-		}
+	if !st.cfg.NoAvailability && !s.fits(a, false) {
+		r.first |= 4
 	}
-	return -1
+	if a.need.Devices == 0 && a.migs == nil && len(s.soon.dev)+len(s.migs) > 0 {
+		r.first |= 2
+	}
+	if slices.ContainsFunc(s.node.Taints, func(t core.Taint) bool { return t.Effect == core.PreferNoSchedule }) {
+		r.first |= 1
+	}
+	strategy, free, total := s.pool.GPU, s.soon.sum, s.cap
+	for i := range s.soon.mig {
+		free += int64(s.soon.mig[i]) * slicesOf(s.migs[i])
+		total += int64(s.node.MIG[s.migs[i]]) * slicesOf(s.migs[i])
+	}
+	if a.need.Devices == 0 && a.migs == nil {
+		strategy, free, total = s.pool.CPU, s.soon.cpu, s.node.CPU
+	}
+	switch {
+	case strategy == Spread:
+		r.second = -free * 1_000_000 / max(total, 1)
+	case strategy == Fill && st.fill != nil:
+		r.second = st.fill.delta(s, a)
+	default:
+		r.second = free
+	}
+	return r
+}
+
+func (r *ranking) push(x rank) {
+	r.items = append(r.items, x)
+	for i := len(r.items) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !r.items[i].less(&r.items[up]) {
+			return
+		}
+		r.items[i], r.items[up] = r.items[up], r.items[i]
+		i = up
+	}
+}
+
+func (r *ranking) pop() {
+	last := len(r.items) - 1
+	r.items[0] = r.items[last]
+	r.items = r.items[:last]
+	r.down(0)
+}
+
+func (r *ranking) down(i int) {
+	for {
+		c := 2*i + 1
+		if c >= len(r.items) {
+			return
+		}
+		if c+1 < len(r.items) && r.items[c+1].less(&r.items[c]) {
+			c++
+		}
+		if !r.items[c].less(&r.items[i]) {
+			return
+		}
+		r.items[i], r.items[c] = r.items[c], r.items[i]
+		i = c
+	}
 }

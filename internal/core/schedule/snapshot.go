@@ -1,160 +1,125 @@
-// Package schedule decides which waiting workload goes where: Cycle is a pure
-// function from a snapshot to a plan. It knows nothing of planes, stores or
-// clocks, and answers everyone: whoever is not placed gets an explanation.
+// Package schedule decides which waiting job goes where, and who leaves for it.
+// It is pure: Cycle is a function from what is known to a plan; it knows nothing
+// of planes, stores or clocks.
 //
-// Equal waiting jobs are handled as one class, so a cycle costs what changed
-// and what differs, not how many wait.
+// The parts, from the bottom up:
+//
+//	site       a node with what is free on it, now and once those leave who were told to
+//	ranking    which site serves a need best, kept between cycles
+//	queue      the tree of quotas, and who is to be served (or taken from) next
+//	gang       a job's tasks placed whole: sub-groups, topology
+//	displace   who leaves for whom: reclaim, preempt, consolidation
+//	reserve    when a gang that does not fit yet will start, and who may use its place until then
+//	State      all that, kept between cycles, with a journal that takes a trial back
 package schedule
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/quota"
 )
 
 // Snapshot is everything that may matter to a plan.
 type Snapshot struct {
-	Revision core.Revision
-	Now      int64 // unix milliseconds
-	Seed     uint64
-	Nodes    []Node
-	Queues   []Queue
-	Running  []Job // hold resources; their Places say where
-	Waiting  []Class
+	Now    int64 // unix milliseconds
+	Nodes  []Node
+	Pools  []Pool
+	Queues []Queue
+	Jobs   []Job
 }
 
-// Config switches what the caller does not want of the scheduler.
-type Config struct {
-	Placement Strategy
+// Node is a node, with what others hold of it whom this scheduler does not know.
+type Node struct {
+	core.Node
+	Pods       int // tasks it takes at once; 0: any number
+	OtherCPU   int64
+	OtherMem   int64
+	OtherMilli []int // per device of Devices, thousandths
+	// MIG are the static partitions that can be asked for by their name. A node
+	// that has MIGStrategy set gives no fractions; with "mixed" no whole devices either.
+	MIG         map[string]int
+	MIGStrategy string
 }
 
-// Strategy says how nodes are chosen for a task that fits on several.
+// Strategy says which of the nodes that fit a task is chosen.
 type Strategy string
 
 // The placement strategies. The zero value is BinPack.
 const (
-	BinPack Strategy = ""       // fullest node that fits
-	Spread  Strategy = "spread" // emptiest node
+	BinPack Strategy = ""       // the fullest
+	Spread  Strategy = "spread" // the emptiest
+	Fill    Strategy = "fill"   // the one whose remaining room the usual work can best use
 )
 
-// Node is a node with what is taken of it.
-type Node struct {
-	core.Node
-	UsedCPU    int64
-	UsedMemory int64
-	UsedMilli  []int // per device of Node.Devices, thousandths
+// Pool is a set of nodes with quotas and strategies of its own. Gangs never
+// span two pools.
+type Pool struct {
+	Name       string
+	GPU, CPU   Strategy // for tasks with GPUs, and without
+	Devices    Strategy // which shared device of a node: BinPack or Spread
+	MinRuntime int64    // ms for which nobody is displaced after its start
+	Reserve    int      // how many gangs that do not fit get a time to start; 0: none
 }
 
 // Queue is a node of the queue tree: a department or a project.
 type Queue struct {
-	ID      core.ProjectID
-	Parent  core.ProjectID // empty: top level
-	Stopped bool
+	ID       core.ProjectID
+	Parent   core.ProjectID // empty: top level
+	Priority int
+	Age      int64 // smaller is older; ties by ID
+	Stopped  bool
+	Shares   map[string]Quota // by pool; absent: Default
+	Default  Quota
+	// PreemptMin and ReclaimMin are ms for which its running jobs are not
+	// displaced after their start; negative: as its parent.
+	PreemptMin, ReclaimMin int64
+	UserGPU                int64 // thousandths of devices that one user may hold; 0: any
+	UserJobs               int   // running jobs of one user; 0: any number
+	MaxJobs                int   // running jobs, of those below it too; 0: any number
 }
 
-// Need is what one task needs. Zero fields need nothing.
-type Need struct {
-	Devices int    // GPUs
-	Milli   int    // of each device, thousandths; 1000 is a whole one
-	Type    string // product must contain this, whatever the case
-	CPU     int64  // thousandths of cores
-	Memory  int64  // bytes
+// Quota is what a queue is entitled to in one pool.
+type Quota struct {
+	Quota, Limit quota.Amounts // quota.Unlimited: no bound
+	Weight       [quota.Resources]int64
+	Usage        [quota.Resources]float64 // its share of the pool's past use; 0 when that does not count
 }
 
-// Group is a set of equal tasks of one job.
-type Group struct {
-	Name  string
-	Count int // tasks to place
-	Min   int // placed together or not at all; what is above comes one by one
-	Need  Need
+// Unlimited is a quota without bounds.
+func Unlimited() Quota {
+	u := int64(quota.Unlimited)
+	return Quota{Quota: quota.Amounts{u, u, u}, Limit: quota.Amounts{u, u, u}, Weight: [quota.Resources]int64{1, 1, 1}}
 }
 
-// Shape is everything about a job that decides where it can go. Jobs of equal
-// Key are interchangeable but for their order.
-type Shape struct {
-	Key    string
-	Groups []Group
-	Pools  []string // tried in this order, never mixed; empty: any one pool
+// Config is what the caller wants of the scheduler beside its data.
+type Config struct {
+	Actions    []Action // in order; empty: all
+	StaleGrace int64    // ms that a gang may be below its minimum; negative: for ever
+	MaxMoves   int      // running tasks that one consolidation may move; 0: none; negative: any number
+	// Saturation is by how much more a reclaiming queue may be served than the
+	// one it takes from; 0 counts as 1.
+	Saturation float64
+	K          float64 // weight of past use in fair shares (runai.md §3.3)
+	// Off switches parts off, for data that were made without them.
+	NoQuota        bool // quotas, limits and fair shares
+	NoAvailability bool // preference for nodes that are free now
+	NoSharing      bool // preference for devices that are shared already
+	NoElastic      bool // order by minimum of gangs
+	NoPriority     bool // order by priority
+	NoFilters      bool // node labels, taints, MIG strategy
+	NoRuntime      bool
 }
 
-// NewShape returns a shape with its key.
-func NewShape(groups []Group, pools []string) *Shape {
-	var b strings.Builder
-	for _, g := range groups {
-		fmt.Fprintf(&b, "%s:%d/%d:%d*%d%q,%d,%d;", g.Name, g.Min, g.Count, g.Need.Devices, g.Need.Milli, g.Need.Type, g.Need.CPU, g.Need.Memory)
-	}
-	b.WriteString(strings.Join(pools, ","))
-	return &Shape{Key: b.String(), Groups: groups, Pools: pools}
-}
+// Action is one part of a cycle.
+type Action string
 
-// Class is all waiting jobs of one queue, priority and shape, oldest first.
-type Class struct {
-	Queue       core.ProjectID
-	Priority    int
-	Preemptible bool
-	Shape       *Shape
-	Jobs        []Waiter
-}
+// The actions, in the order of a cycle.
+const (
+	Allocate    Action = "allocate"
+	Consolidate Action = "consolidation"
+	Reclaim     Action = "reclaim"
+	Preempt     Action = "preempt"
+	StaleGang   Action = "stalegangeviction"
+)
 
-// Waiter is one waiting job of a class. Order is its age: smaller is older,
-// and no two jobs share one.
-type Waiter struct {
-	ID    core.WorkloadID
-	Order int64
-	Since int64 // unix milliseconds
-}
-
-// Job is a job that holds resources.
-type Job struct {
-	ID          core.WorkloadID
-	Queue       core.ProjectID
-	Priority    int
-	Preemptible bool
-	Started     int64 // unix milliseconds
-	EndsBy      int64 // unix milliseconds; 0: unknown
-	Leaving     bool  // is being ended already
-	Places      []Place
-}
-
-// Place is one task on a node.
-type Place struct {
-	Group   string
-	Node    core.NodeID
-	Devices []core.Share
-	CPU     int64
-	Memory  int64
-}
-
-// Plan answers everyone in the snapshot.
-type Plan struct {
-	Revision   core.Revision
-	Placements []Placement
-	Evictions  []Eviction
-	Promises   []Promise
-	// Verdicts says why what is left of each class waits, by the class's
-	// position in the snapshot; nil where nothing of it is left.
-	Verdicts []*Verdict
-	// Left is how many jobs of each class still wait, by position.
-	Left []int
-}
-
-// Placement puts tasks of one job on nodes. A gang's minimum is whole in it.
-type Placement struct {
-	ID    core.WorkloadID
-	Tasks []Place
-}
-
-// Eviction ends a running job for another's placement.
-type Eviction struct {
-	ID    core.WorkloadID
-	For   core.WorkloadID
-	Cause Token
-}
-
-// Promise says that a job will start there once named others have left.
-type Promise struct {
-	ID      core.WorkloadID
-	Waiting []core.WorkloadID
-	Tasks   []Place
-}
+// Actions are all, in their order.
+func Actions() []Action { return []Action{Allocate, Consolidate, Reclaim, Preempt, StaleGang} }

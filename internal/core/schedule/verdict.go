@@ -21,16 +21,21 @@ const (
 	RetryBackoff       Token = "RetryBackoff"
 	AdmissionChecks    Token = "AdmissionChecks"
 	NotYetEvaluated    Token = "NotYetEvaluated"
+
+	OverLimit               Token = "OverLimit"
+	NonPreemptibleOverQuota Token = "NonPreemptibleOverQuota"
+	WaitingForQuota         Token = "WaitingForQuota"
+	WaitingForPreemption    Token = "WaitingForPreemption"
+	TopologyUnsatisfied     Token = "TopologyUnsatisfied"
+	Reserved                Token = "Reserved"
 )
 
 // Tokens returns every reason for waiting, most severe first.
 func Tokens() []Token {
-	return []Token{QueueNotFound, NeverFits, QueueStopped, NoNodes, WaitingForCapacity, Fragmented, RetryBackoff, NotYetEvaluated}
-}
-
-// Verdict says why a class waits. It is true of the snapshot it came from.
-type Verdict struct {
-	Reasons []Reason
+	return []Token{
+		QueueNotFound, NeverFits, QueueStopped, NonPreemptibleOverQuota, OverLimit, AdmissionChecks, NoNodes,
+		WaitingForCapacity, TopologyUnsatisfied, Fragmented, WaitingForQuota, Reserved, WaitingForPreemption, RetryBackoff, NotYetEvaluated,
+	}
 }
 
 // Reason is one blocker, as data first; String makes the English line.
@@ -50,6 +55,16 @@ type Reason struct {
 	Type      string `json:"type,omitempty"`    // GPU type asked for
 	Pool      string `json:"pool,omitempty"`
 	Note      string `json:"note,omitempty"`
+	Excluded  int    `json:"excluded,omitempty"` // nodes whose labels, taints or kind do not suit
+	Domain    string `json:"domain,omitempty"`   // level of the network within which all must be
+
+	// Of quotas and limits; devices in thousandths.
+	Queue     core.ProjectID `json:"queue,omitempty"`
+	User      string         `json:"user,omitempty"`
+	Allocated int64          `json:"allocated,omitempty"` // by the queue, or of it by what is never displaced
+	Quota     int64          `json:"quota,omitempty"`
+	Limit     int64          `json:"limit,omitempty"`
+	Share     int64          `json:"share,omitempty"` // its fair share at present
 }
 
 func (r Reason) amount(n int64) string {
@@ -72,12 +87,45 @@ func (r Reason) amount(n int64) string {
 	}
 }
 
+// part is an amount of a quota.
+func (r Reason) part(n int64) string {
+	if r.Resource == "gpu" {
+		return milli(n) + " GPU"
+	}
+	return r.amount(n)
+}
+
+func (r Reason) whose() string {
+	if r.User != "" {
+		return fmt.Sprintf("%s in %s", r.User, r.Queue)
+	}
+	return string(r.Queue)
+}
+
+// excluded says how many nodes are out of the question.
+func (r Reason) excluded() string {
+	switch r.Excluded {
+	case 0:
+		return ""
+	case 1:
+		return "; the labels, taints or kind of 1 more node do not suit"
+	default:
+		return fmt.Sprintf("; the labels, taints or kind of %d more nodes do not suit", r.Excluded)
+	}
+}
+
 // String is one English line with the numbers.
 func (r Reason) String() string {
 	switch r.Token {
 	case NeverFits:
+		if r.Resource == "pool" {
+			return "never fits: " + r.Note
+		}
+		if r.Domain != "" {
+			return fmt.Sprintf("never fits: its %d tasks must be in one %s, and none is large enough even when empty", r.Tasks, r.Domain)
+		}
 		if r.Resource == "tasks" && r.Fitting == 0 {
-			return fmt.Sprintf("never fits: none of %d nodes has all at once that each task asks for, even when empty", r.OfNodes)
+			return fmt.Sprintf("never fits: none of %d nodes has all at once that each task asks for, even when empty", r.OfNodes) + r.excluded()
 		}
 		if r.Resource == "tasks" {
 			return fmt.Sprintf("never fits: its %d tasks must start together, and all nodes together have room for %d even when empty", r.Tasks, r.Fitting)
@@ -93,10 +141,24 @@ func (r Reason) String() string {
 			lack = fmt.Sprintf(" (%d of %d nodes lack it)", r.Nodes, r.OfNodes)
 		}
 		return fmt.Sprintf("waits for %s: needs %s, free %s of %s",
-			r.Resource, r.amount(r.Needed), r.amount(r.Free), r.amount(r.Total)) + lack + suffix(r.Note)
+			r.Resource, r.amount(r.Needed), r.amount(r.Free), r.amount(r.Total)) + lack + r.excluded() + suffix(r.Note)
 	case Fragmented:
 		return fmt.Sprintf("free %s in all is enough for the %s it needs, but scattered: %d of its %d tasks would fit now, the largest free block is %s",
 			r.amount(r.Free), r.amount(r.Needed), r.Fitting, r.Tasks, r.amount(r.Largest))
+	case TopologyUnsatisfied:
+		return fmt.Sprintf("its %d tasks must be in one %s: the best has room for %d now, while %s are free in all", r.Tasks, r.Domain, r.Fitting, r.amount(r.Free))
+	case OverLimit:
+		return fmt.Sprintf("over the limit of %s: it holds %s of at most %s, and this asks for %s", r.whose(), r.part(r.Allocated), r.part(r.Limit), r.part(r.Requested))
+	case NonPreemptibleOverQuota:
+		return fmt.Sprintf("not preemptible, so it must be inside the quota of %s: %s of %s are held by such work, and this asks for %s; a preemptible workload could go over the quota",
+			r.Queue, r.part(r.Allocated), r.part(r.Quota), r.part(r.Requested))
+	case WaitingForQuota:
+		return fmt.Sprintf("%s holds %s of %s guaranteed, and its fair share is %s at present: it cannot take %s more from others, only what is free",
+			r.Queue, r.part(r.Allocated), r.part(r.Quota), r.part(r.Share), r.part(r.Requested))
+	case WaitingForPreemption:
+		return "has its place: it starts once those have left who were told to" + suffix(r.Note)
+	case Reserved:
+		return "what is free is kept for those ahead" + suffix(r.Note)
 	case NoNodes:
 		return "no node is ready" + suffix(r.Note)
 	case QueueStopped:

@@ -22,6 +22,7 @@ func (v *validator) tasks() {
 		if d.Slots > 0 && d.Framework != mpi {
 			v.fail("slots", strconv.Itoa(d.Slots), "is for framework mpi", "remove it, or write framework: mpi")
 		}
+		v.elastic()
 		if d.Master != nil {
 			v.resources("master.resources", d.Master.Resources, v.image())
 		}
@@ -29,7 +30,7 @@ func (v *validator) tasks() {
 	if v.kind == lifecycle.Training && d.Array != nil {
 		v.array(d.Array)
 	}
-	if d.IdleLimit > 0 && d.Resources.GPU.Count == 0 && d.Needs(0).GPU.Count == 0 {
+	if d.IdleLimit > 0 && d.Resources.GPU.Kind() == NoGPU && d.Needs(0).GPU.Kind() == NoGPU {
 		v.fail("idleLimit", d.IdleLimit.String(), "needs GPUs: it is about theirs being idle", "remove it, or write resources: {gpu: 1}")
 	}
 }

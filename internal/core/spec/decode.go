@@ -284,11 +284,14 @@ func (d *decoder) value(f *field, n *node, v reflect.Value) {
 	case fieldList:
 		d.list(f, n, v)
 	case fieldObject:
-		if f.short != nil && f.short.takesBare(n) {
-			d.value(f.short, n, v.Field(f.short.index))
-			return
+		if c := f.bare(n); c != nil {
+			d.value(c, n, v.Field(c.index))
+		} else {
+			d.object(f, n, v)
 		}
-		d.object(f, n, v)
+		if f.typ == gpuType {
+			d.devices(f, n, v.Addr().Interface().(*GPU))
+		}
 	}
 }
 

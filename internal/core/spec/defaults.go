@@ -14,6 +14,13 @@ func (d *Document) Defaults() {
 		d.Replicas = &n
 	}
 	d.fill(root, reflect.ValueOf(d).Elem())
+	d.Resources.GPU.complete()
+	if m := d.Master; m != nil && m.Resources != nil {
+		m.Resources.GPU.complete()
+	}
+	if p := d.Publish; p != nil && p.Serve != nil && p.Serve.Resources != nil {
+		p.Serve.Resources.GPU.complete()
+	}
 	if d.Preemptible == nil {
 		p := !d.Kind.Attended()
 		d.Preemptible = &p

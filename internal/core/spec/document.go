@@ -20,7 +20,8 @@ import "github.com/musterhq/muster/internal/core/lifecycle"
 //	required        must be there when the map around it is
 //	only            the kinds that it makes sense for
 //	short           for a map or a list of maps: the field that a bare number
-//	                or text stands for
+//	                or text stands for; after a comma, the one that a number
+//	                with a fraction stands for
 //	form            what a text must look like, see forms; of a list its
 //	                items, of a map its keys
 //
@@ -57,7 +58,19 @@ type Document struct {
 
 	Resources Resources `json:"resources,omitempty" doc:"What each task needs."`
 
-	Workers     int     `json:"workers,omitempty" doc:"Number of tasks of the gang, all started together or not at all." example:"4" min:"1" max:"100000" only:"distributed"`
+	Pools        []string          `json:"pools,omitempty" doc:"Node pools, tried in this order; a workload is never spread over two. By default those of its project." example:"[h100, default]" form:"pool"`
+	NodeSelector map[string]string `json:"nodeSelector,omitempty" doc:"Labels that a node must have, with their values." example:"{zone: a}" form:"labelKey"`
+	NodeAffinity []NodeTerm        `json:"nodeAffinity,omitempty" doc:"Conditions on the labels of nodes, all of which must hold."`
+	NodeType     string            `json:"nodeType,omitempty" doc:"Value of the node label node-type. A project may allow certain ones only, and then one must be named." example:"dgx" form:"labelValue"`
+	Tolerations  []Toleration      `json:"tolerations,omitempty" doc:"Taints of nodes that do not keep it away: keys, or maps." short:"key"`
+	Topology     Topology          `json:"topology,omitempty" doc:"How close to each other in the network the tasks of a gang are." only:"distributed"`
+	Near         string            `json:"near,omitempty" doc:"Label of nodes of which all tasks must have the same value." example:"zone" form:"labelKey" only:"training,distributed,inference"`
+	Apart        string            `json:"apart,omitempty" doc:"Label of nodes of which every task must have another value: with kubernetes.io/hostname no two share a node." example:"kubernetes.io/hostname" form:"labelKey" only:"training,distributed,inference"`
+	Patience     Duration          `json:"patience,omitempty" doc:"For this long after it was queued it waits for free room before it displaces others." default:"0s" example:"10m" min:"0s"`
+
+	Workers     int     `json:"workers,omitempty" doc:"Number of tasks of the gang, all started together or not at all; with minWorkers, how many it has at most." example:"4" min:"1" max:"100000" only:"distributed"`
+	MinWorkers  int     `json:"minWorkers,omitempty" doc:"Makes the gang elastic: it starts with at least so many workers, takes more while there is room, up to workers, and gives them back before it is displaced whole. WORLD_SIZE is the number at the time of a task's start." example:"2" min:"1" max:"100000" only:"distributed"`
+	Resize      string  `json:"resize,omitempty" doc:"What becomes of the other tasks when the number of workers changes: they are restarted with the new WORLD_SIZE, as torchrun does, or they live on and see to it themselves. By default restart." enum:"restart,live" only:"distributed"`
 	Framework   string  `json:"framework,omitempty" doc:"Which environment the ranks get beside MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE. With mpi the command runs in a launcher of its own, beside the workers." enum:"env,pytorch,mpi,tensorflow,xgboost,jax" default:"env" only:"distributed"`
 	Master      *Master `json:"master,omitempty" doc:"What differs for the first task, the master, or for the launcher of an mpi workload." only:"distributed"`
 	Slots       int     `json:"slots,omitempty" doc:"Processes that each worker takes (mpi: slots of the host file). By default one for each GPU, at least one." example:"8" min:"1" max:"1024" only:"distributed"`
@@ -93,13 +106,7 @@ type Resources struct {
 	CPU    Quantity `json:"cpu,omitempty" doc:"CPU cores; 500m is half of one." default:"1" example:"4" min:"0" max:"1000000"`
 	Memory Quantity `json:"memory,omitempty" doc:"Memory in bytes, also its limit; suffixes K, M, G, T and Ki, Mi, Gi, Ti. Without it memory is neither counted nor limited." example:"16Gi" min:"0"`
 	SHM    Quantity `json:"shm,omitempty" doc:"Size of /dev/shm in a container. By default 64Mi." example:"8Gi" min:"0"`
-	GPU    GPU      `json:"gpu,omitempty" doc:"GPUs: a whole number, or a map with count and type." example:"1" short:"count"`
-}
-
-// GPU is what one task needs of GPUs. A bare number in a document is Count.
-type GPU struct {
-	Count int    `json:"count,omitempty" doc:"Whole GPUs." example:"8" min:"0" max:"1024"`
-	Type  string `json:"type,omitempty" doc:"Only GPUs whose product name contains this, whatever the case." example:"h100"`
+	GPU    GPU      `json:"gpu,omitempty" doc:"GPUs: a whole number, a part of one such as 0.5, or a map." example:"1" short:"count,share"`
 }
 
 // Array makes N independent tasks of one training workload. Each sees its

@@ -40,7 +40,7 @@ func (d *Document) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads a whole number, or a map with count and type.
+// UnmarshalJSON reads a number, or a map, as a document has it.
 func (g *GPU) UnmarshalJSON(data []byte) error {
 	n, err := readJSON(data)
 	if err != nil || n.kind == nodeNull {
@@ -205,7 +205,10 @@ func (e *encoder) value(f *field, v reflect.Value) node {
 		return v.Interface().(scalarWriter).write()
 	default:
 		n := e.object(f, v)
-		if f.short != nil && len(n.keys) == 1 && n.keys[0] == f.short.name {
+		if f.typ == gpuType {
+			n = v.Addr().Interface().(*GPU).shortened(n)
+		}
+		if f.short != nil && len(n.keys) == 1 && (n.keys[0] == f.short.name || f.part != nil && n.keys[0] == f.part.name) {
 			return n.items[0]
 		}
 		return n

@@ -97,7 +97,10 @@ func (f *field) words() string {
 	case fieldScalar:
 		return scalarWords[f.typ.Name()]
 	}
-	if f.short != nil {
+	switch {
+	case f.part != nil:
+		return f.part.words() + " or map"
+	case f.short != nil:
 		return f.short.words() + " or map"
 	}
 	return "map"
@@ -108,6 +111,8 @@ var scalarWords = map[string]string{
 	"Quantity": "quantity",
 	"Priority": "name or integer",
 	"Duration": "duration",
+	"Share":    "number",
+	"MIG":      "string or map of string to integer",
 }
 
 // Text is t for a terminal of 80 columns.

@@ -17,6 +17,9 @@ const (
 	formPackage  = "package"
 	formRoute    = "route" // of HTTP
 	formURL      = "url"
+	formPool     = "pool"
+	formKey      = "labelKey"   // of nodes
+	formValue    = "labelValue" // of nodes
 )
 
 // forms say what is wrong with a text and what would be right; an empty
@@ -32,6 +35,9 @@ var forms = map[string]func(s string) (problem, hint string){
 	formPackage:  packageForm,
 	formRoute:    routeForm,
 	formURL:      urlForm,
+	formPool:     poolForm,
+	formKey:      labelKeyForm,
+	formValue:    labelValueForm,
 }
 
 func nameForm(s string) (problem, hint string) {
@@ -127,6 +133,31 @@ func urlForm(s string) (problem, hint string) {
 	}
 	if host, _, _ := strings.Cut(rest, "/"); !ok || host == "" || host[0] == ':' || blank(s) {
 		return fmt.Sprintf("%q is not a URL", shorten(s)), "write it like https://example.com/admit; http and https are allowed"
+	}
+	return "", ""
+}
+
+func poolForm(s string) (problem, hint string) {
+	if s == "" {
+		return "is empty", "write the name of a pool, or remove it"
+	}
+	return nameForm(s)
+}
+
+func labelKeyForm(s string) (problem, hint string) {
+	prefix, name, prefixed := strings.Cut(s, "/")
+	if !prefixed {
+		prefix, name = "", s
+	}
+	if name == "" || prefixed && prefix == "" || !word(name, "_-.", 63) || !word(prefix, "-.", 253) {
+		return fmt.Sprintf("%q is not the key of a node's label", shorten(s)), "write it like zone or kubernetes.io/hostname: at most 63 letters, digits and '_', '-', '.' between them"
+	}
+	return "", ""
+}
+
+func labelValueForm(s string) (problem, hint string) {
+	if !word(s, "_-.", 63) {
+		return fmt.Sprintf("%q is not the value of a node's label", shorten(s)), "use at most 63 letters, digits and '_', '-', '.' between them"
 	}
 	return "", ""
 }

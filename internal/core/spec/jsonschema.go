@@ -1,6 +1,10 @@
 package spec
 
-import "strings"
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+)
 
 // JSONSchema returns the schema of a document as JSON Schema 2020-12, which is
 // what OpenAPI 3.1 embeds. The caller owns the result.
@@ -57,10 +61,14 @@ func (f *field) literal(text string) any {
 		return n
 	case f.kind == fieldBool:
 		return isTrue(text)
+	case f.typ == shareType:
+		return json.Number(text)
 	default:
 		return text
 	}
 }
+
+var shareType = reflect.TypeFor[Share]()
 
 // scalarSchemas are the types of values with a text form of their own.
 var scalarSchemas = map[string]func() map[string]any{
@@ -80,6 +88,15 @@ var scalarSchemas = map[string]func() map[string]any{
 		return map[string]any{"oneOf": []any{
 			map[string]any{"type": "string", "enum": anyOf(PriorityNames())},
 			map[string]any{"type": "integer", "minimum": 0, "maximum": 1000},
+		}}
+	},
+	"Share": func() map[string]any {
+		return map[string]any{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+	},
+	"MIG": func() map[string]any {
+		return map[string]any{"oneOf": []any{
+			map[string]any{"type": "string", "minLength": 1},
+			map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "integer", "minimum": 1, "maximum": maxPartitions}},
 		}}
 	},
 	"Duration": func() map[string]any {
@@ -135,7 +152,10 @@ func (f *field) jsonType() map[string]any {
 	if len(required) > 0 {
 		s["required"] = required
 	}
-	if f.short != nil {
+	switch {
+	case f.part != nil:
+		return map[string]any{"oneOf": []any{f.short.jsonType(), f.part.jsonType(), s}}
+	case f.short != nil:
 		return map[string]any{"oneOf": []any{f.short.jsonType(), s}}
 	}
 	return s

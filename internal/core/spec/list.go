@@ -72,6 +72,20 @@ func (d *decoder) list(f *field, n *node, v reflect.Value) {
 	v.Set(list)
 }
 
+// bare is the field of f that n stands for; nil where n is to be read as f
+// itself.
+func (f *field) bare(n *node) *field {
+	if f.short == nil || !f.short.takesBare(n) {
+		return nil
+	}
+	if f.part != nil {
+		if _, ok := integer(n.text); !ok {
+			return f.part
+		}
+	}
+	return f.short
+}
+
 // takesBare reports whether n can stand for the map around f.
 func (f *field) takesBare(n *node) bool {
 	switch f.kind {

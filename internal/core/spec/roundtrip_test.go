@@ -110,6 +110,9 @@ func randomField(rng *rand.Rand, f *field, v reflect.Value) {
 		v.Set(reflect.ValueOf(p))
 	case fieldObject:
 		randomFields(rng, f, v)
+		if g, ok := v.Addr().Interface().(*GPU); ok {
+			g.complete() // what no document says is read as if it had been said
+		}
 	case fieldList:
 		n := 1 + rng.IntN(3)
 		v.Set(reflect.MakeSlice(f.typ, n, n))
@@ -125,6 +128,10 @@ func randomField(rng *rand.Rand, f *field, v reflect.Value) {
 			}
 		case *Priority:
 			*s = Priority(rng.IntN(1001))
+		case *Share:
+			*s = Share(1 + rng.IntN(999))
+		case *MIG:
+			*s = []MIG{"1g.5gb=1", "1g.5gb=3", "1g.10gb+me=1,3g.40gb=2"}[rng.IntN(3)]
 		default:
 			v.SetInt(rng.Int64N(maxInt64) >> rng.IntN(63))
 		}
@@ -257,7 +264,11 @@ func FuzzParse(f *testing.F) {
 		"secrets: [a, {name: b, env: B}]\nports: [80, {port: 81, name: x}]\nimage: i\n", "volumes:\n- path: /a\n  temporary: 4Gi\n- {path: /b, config: {f: \"1\\n2\\n\"}}\n",
 		"retry: {rules: [{exitCodes: [42], action: retryFree}, {reasons: [OutOfMemory], action: fail}]}\n", "array: {grid: {lr: [0.1, 1e-3], m: [{a: 1}]}}\ncommand: ls\n",
 		"integrations:\n- git: {repo: a/b, ssh: false}\n- pip:\n    packages: [x]\n", `{"kind":"inference","replicas":0,"autoscale":{"max":2,"concurrency":1},"probe":{"path":"/"},"update":{"maxSurge":0}}`,
-		"publish: {model: out, serve: {command: ls, port: 80, resources: {cpu: 0}}}\nmaster: {resources: {gpu: 1}}\n", "- - - a", "%YAML 1.2\n---\na: b",
+		"publish: {model: out, serve: {command: ls, port: 80, resources: {cpu: 0}}}\nmaster: {resources: {gpu: 1}}\n", "resources: {gpu: 0.5}\n",
+		`{"resources":{"gpu":{"count":2,"share":0.125}},"master":{"resources":{"gpu":{"memory":"8Gi"}}},"minWorkers":1,"resize":"live"}`,
+		"resources: {gpu: {mig: {1g.10gb: 2, 3g.40gb: 1}}}\npatience: 5m\n", "resources: {gpu: {count: 0, share: 0.5}}\n", "resources: {gpu: {mig: \"1g.5gb=2\"}}\n",
+		"pools: [a, b]\nnodeSelector: {zone: 1}\nnodeAffinity: [{key: k, op: Gt, values: [3]}]\nnodeType: dgx\ntolerations: [a, {effect: NoExecute}]\n",
+		"topology: {required: a/b, preferred: c}\nnear: zone\napart: kubernetes.io/hostname\n", "- - - a", "%YAML 1.2\n---\na: b",
 	} {
 		f.Add([]byte(s))
 	}
@@ -306,6 +317,24 @@ func FuzzQuantity(f *testing.F) {
 		}
 		if back, err := ParseQuantity(q.String()); err != nil || back != q || q < 0 {
 			t.Fatalf("%q is %d, written %q, read %d %v", s, q, q, back, err)
+		}
+	})
+}
+
+func FuzzGPU(f *testing.F) {
+	for _, s := range []string{"0.5", ".125", "5e-1", "1", "0.0001", "1g.10gb", "1g.10gb=2,3g.40gb+me=1", "1g.5gb=1,1g.5gb=1", "="} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if x, err := ParseShare(s); err == nil {
+			if back, err := ParseShare(x.String()); err != nil || back != x || x < 1 || x > 999 {
+				t.Fatalf("%q is %d, written %q, read %d %v", s, x, x, back, err)
+			}
+		}
+		if m, err := ParseMIG(s); err == nil {
+			if back, err := ParseMIG(string(m)); err != nil || back != m || m.Partitions() < 1 {
+				t.Fatalf("%q is %q, read %q %v", s, m, back, err)
+			}
 		}
 	})
 }

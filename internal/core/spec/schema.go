@@ -41,6 +41,7 @@ type field struct {
 	check      func(s string) (problem, hint string) // of form; nil: none
 	only       []string
 	short      *field // of an object: what a bare number or text stands for
+	part       *field // of an object: what a bare number with a fraction stands for; nil: the same
 	item       *field // of a list of objects
 	element    bool   // is the item of parent
 	flat       bool   // a copy of the Go value shares nothing
@@ -95,7 +96,8 @@ func (f *field) children(bit *uint64) {
 		switch c.kind {
 		case fieldObject:
 			c.children(bit)
-			c.short = c.byName[sf.Tag.Get("short")]
+			short, part, _ := strings.Cut(sf.Tag.Get("short"), ",")
+			c.short, c.part = c.byName[short], c.byName[part]
 		case fieldList:
 			c.items(sf.Tag.Get("short"))
 		}

@@ -36,17 +36,26 @@ func TestExplainReadsLikeAManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `FIELD: resources.gpu  <integer or map>
+	const want = `FIELD: resources.gpu  <number or map>
 
-    GPUs: a whole number, or a map with count and type.
+    GPUs: a whole number, a part of one such as 0.5, or a map.
 
     Example:  1
 
 FIELDS:
   count  <integer>
-      Whole GPUs.
+      Whole GPUs; beside share or memory, how many GPUs of one node that part is
+      taken of, by default one.
   type  <string>
       Only GPUs whose product name contains this, whatever the case.
+  share  <number>
+      Part of each GPU, between 0 and 1 in steps of 0.001; others may have the
+      rest.
+  memory  <quantity>
+      Bytes of each GPU's memory instead of a share.
+  mig  <string or map of string to integer>
+      Static partitions by profile: one profile, or a map of profile to number.
+      They stand instead of count, share and memory.
 `
 	if got := topic.Text(); got != want {
 		t.Errorf("%s", got)
@@ -133,7 +142,8 @@ func TestListsAreExplainedWithoutAnIndex(t *testing.T) {
 		"volumes": "list of maps", "secrets": "list of strings or maps", "ports": "list of integers or maps",
 		"volumes.hostPath": "string", "volumes.temporary": "quantity or map", "volumes.temporary.size": "quantity",
 		"retry.rules.exitCodes": "list of integers", "integrations.git.repo": "string", "volumes[3].path": "string",
-		"array.grid": "map of anything", "publish.serve.resources.gpu": "integer or map",
+		"array.grid": "map of anything", "publish.serve.resources.gpu": "number or map", "resources.gpu.share": "number",
+		"tolerations": "list of strings or maps", "nodeAffinity[0].values": "list of strings", "topology.required": "string", "nodeSelector": "map of string to string",
 	} {
 		if topic, err := Explain(path); err != nil || topic.Type != want {
 			t.Errorf("%s: %q %v", path, topic.Type, err)
@@ -189,6 +199,13 @@ func TestJSONSchemaOfLists(t *testing.T) {
 		"properties.retry.properties.rules.items.properties.exitCodes.examples":      `[[42,137]]`,
 		"properties.retry.properties.rules.items.properties.reasons.items.enum.1":    `"OutOfMemory"`,
 		"properties.array.properties.grid.examples.0.seed":                           `[1,2,3]`,
+		"properties.resources.properties.gpu.oneOf.0.type":                           `"integer"`,
+		"properties.resources.properties.gpu.oneOf.1.exclusiveMaximum":               `1`,
+		"properties.resources.properties.gpu.oneOf.2.properties.share.examples":      `[0.5]`,
+		"properties.resources.properties.gpu.oneOf.2.properties.mig.oneOf.1.type":    `"object"`,
+		"properties.tolerations.items.oneOf.1.properties.effect.enum.0":              `"NoSchedule"`,
+		"properties.pools.examples":                                                  `[["h100","default"]]`,
+		"properties.minWorkers.minimum":                                              `1`,
 		"properties.runAs.properties.user.maximum":                                   `4294967294`,
 	} {
 		var at any

@@ -7,7 +7,10 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-const mpi = "mpi"
+const (
+	mpi        = "mpi"
+	resizeLive = "live"
+)
 
 // Size is the number of tasks of one attempt: at least 1, but for an inference
 // workload of no replicas.
@@ -30,6 +33,31 @@ func (d *Document) Size() int {
 		return 1
 	}
 }
+
+// MinSize is the fewest tasks that start together or not at all: those of a
+// gang, with minWorkers instead of workers where it is elastic. Tasks that are
+// independent of each other start one by one; it is then 1, or 0 where there
+// are none.
+func (d *Document) MinSize() int {
+	switch {
+	case !d.Gang():
+		return min(1, d.Size())
+	case d.Elastic():
+		return d.Size() - d.Workers + d.MinWorkers
+	default:
+		return d.Size()
+	}
+}
+
+// Elastic reports whether the number of a gang's workers may change while it
+// runs.
+func (d *Document) Elastic() bool {
+	return d.Gang() && d.MinWorkers > 0 && d.MinWorkers < d.Workers
+}
+
+// Live reports whether the other tasks live on when the number of workers of
+// an elastic gang changes; else they are restarted.
+func (d *Document) Live() bool { return d.Resize == resizeLive }
 
 // launcher reports whether the first task runs beside the workers and not as
 // one of them.
@@ -76,13 +104,23 @@ func (d *Document) Needs(index int) Resources {
 	return d.Resources
 }
 
-// TotalGPUs is the GPUs of all tasks together.
+// TotalGPUs is the GPUs of all tasks together. One of which a task has a part,
+// and a partition, counts as one.
 func (d *Document) TotalGPUs() int {
 	n := d.Size()
 	if n == 0 {
 		return 0
 	}
-	return d.Needs(0).GPU.Count + (n-1)*d.Resources.GPU.Count // only the first ever differs
+	return d.Needs(0).GPU.Devices() + (n-1)*d.Resources.GPU.Devices() // only the first ever differs
+}
+
+// TotalMilli is GPU.TotalMilli of all tasks together.
+func (d *Document) TotalMilli() int64 {
+	n := d.Size()
+	if n == 0 {
+		return 0
+	}
+	return d.Needs(0).GPU.TotalMilli() + int64(n-1)*d.Resources.GPU.TotalMilli()
 }
 
 // SlotsOf is how many processes each worker takes: one for each of its GPUs
@@ -91,7 +129,7 @@ func (d *Document) SlotsOf() int {
 	if d.Slots > 0 {
 		return d.Slots
 	}
-	return max(1, d.Resources.GPU.Count)
+	return max(1, d.Resources.GPU.Devices())
 }
 
 // CommandOf is the argument vector of the task of that index. It is nil for a

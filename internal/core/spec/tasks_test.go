@@ -161,10 +161,11 @@ func TestAskingAboutTasksCostsNothing(t *testing.T) {
 	for _, text := range []string{
 		"command: ls\n", "kind: distributed\nworkers: 1000\nframework: mpi\nmaster: {resources: {gpu: 1}}\nargs: [a]\n",
 		"array: {grid: {a: [1, 2, 3], b: [x, y]}}\ncommand: ls\n", "kind: inference\nreplicas: 3\ncommand: [a]\n",
+		"kind: distributed\nworkers: 4\nminWorkers: 2\nresources: {gpu: {mig: {1g.10gb: 2, 3g.40gb: 1}}}\ncommand: [a]\n", "resources: {gpu: 0.5}\ncommand: ls\n",
 	} {
 		d := mustParse(t, text)
 		if n := testing.AllocsPerRun(100, func() {
-			total += d.Size() + len(d.Role(0)) + d.Needs(1).GPU.Count + d.TotalGPUs() + d.SlotsOf() + len(d.EnvOf(1)) + len(d.CommandOf(1)) + len(d.ParametersOf(-1))
+			total += d.Size() + len(d.Role(0)) + d.Needs(1).GPU.Count + d.Needs(1).GPU.Milli() + d.MinSize() + len(d.NodeTerms()) + int(d.TotalMilli()) + d.TotalGPUs() + d.SlotsOf() + len(d.EnvOf(1)) + len(d.CommandOf(1)) + len(d.ParametersOf(-1))
 		}); n != 0 {
 			t.Errorf("%q: %v allocations", text, n)
 		}

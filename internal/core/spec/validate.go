@@ -39,6 +39,7 @@ func Validate(d *Document) Errors {
 	v.labels()
 	v.command()
 	v.container()
+	v.where()
 	v.integrations()
 	v.tasks()
 	v.service()
@@ -102,8 +103,11 @@ func (v *validator) field(c *field, fv reflect.Value) {
 			v.missing(c)
 		}
 	case fieldTextMap:
-		if c.form == formVariable {
+		switch c.form {
+		case formVariable:
 			v.variables(c.at(v.indexes), fv.Interface().(map[string]string))
+		case formKey:
+			v.selector(c.at(v.indexes), fv.Interface().(map[string]string))
 		}
 	case fieldParameters:
 		if _, ok := mapNode(fv.Interface().(Parameters)); !ok {
@@ -118,15 +122,18 @@ func (v *validator) field(c *field, fv reflect.Value) {
 	case fieldInt:
 		v.bounds(c, -1, fv)
 	case fieldScalar:
-		if c.typ == commandType {
+		switch c.typ {
+		case commandType:
 			v.program(c.at(v.indexes), fv.Interface().(Command))
-			return
+		case migType:
+			v.mig(c.at(v.indexes), MIG(fv.String()))
+		default:
+			v.bounds(c, -1, fv)
 		}
-		v.bounds(c, -1, fv)
 	}
 }
 
-var commandType = reflect.TypeFor[Command]()
+var commandType, migType = reflect.TypeFor[Command](), reflect.TypeFor[MIG]()
 
 // item is the path of f, or of its item where i is not negative.
 func (v *validator) item(f *field, i int) string {
@@ -312,9 +319,7 @@ func (v *validator) resources(path string, r *Resources, image bool) {
 	if r == nil {
 		return
 	}
-	if r.GPU.Type != "" && r.GPU.Count == 0 {
-		v.fail(path+".gpu.count", "0", "is missing beside type", "write how many, such as: count: 1")
-	}
+	v.gpu(path+".gpu", &r.GPU)
 	if r.SHM > 0 && !image {
 		v.fail(path+".shm", r.SHM.String(), needsImage, "write an image, or remove it: processes of the machine share its /dev/shm")
 	}

@@ -1,0 +1,319 @@
+package control
+
+import (
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// job is w in the scheduler's words, and whether it concerns the scheduler at
+// all: whether it holds or wants anything.
+func (e *Engine) job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, bool) {
+	wants := waiting(w, tasks)
+	if !wants && !w.Phase.Held() {
+		return schedule.Job{}, false
+	}
+	j := schedule.Job{
+		ID: w.ID, Queue: w.Project, User: w.User, Priority: int(w.Spec.Priority), Preemptible: *w.Spec.Preemptible, Order: w.Seq,
+		Promised: e.promised[w.ID] || w.Phase == lifecycle.Reserved,
+	}
+	a := &w.Attempts[len(w.Attempts)-1]
+	if !a.StartedAt.IsZero() && w.Phase.Held() {
+		j.Started = a.StartedAt.UnixMilli()
+	}
+	groups := groupsOf(w)
+	if wants {
+		want(w, tasks, groups)
+	}
+	if w.Phase.Held() {
+		for _, t := range sortedTasks(tasks) {
+			if holds(w, t) {
+				j.Held = append(j.Held, heldBy(w, t, groups))
+			}
+		}
+	}
+	if grows(w) {
+		// Its tasks need not start together. They leave together.
+		groups[0].Min = max(len(j.Held), min(1, wantedIn(groups)))
+	}
+	if d := time.Duration(w.Spec.Patience); d > 0 && !w.PhaseAt.IsZero() {
+		j.Patient = w.PhaseAt.Add(d).UnixMilli()
+	}
+	j.Pools = w.Spec.Pools
+	j.Shape = schedule.Flat(groups...)
+	return j, true
+}
+
+func wantedIn(groups []schedule.Group) int {
+	n := 0
+	for i := range groups {
+		for _, r := range groups[i].Runs {
+			n += r.Count
+		}
+	}
+	return n
+}
+
+// fresh is what a document asks for at first, in the scheduler's words.
+func (e *Engine) fresh(doc *spec.Document) schedule.Job {
+	w := &core.Workload{Spec: doc, Kind: doc.Kind, Attempts: []core.Attempt{{}}}
+	w.Replicas = max(1, firstReplicas(doc))
+	w.Phase = lifecycle.Queued
+	j, _ := e.job(w, nil)
+	return j
+}
+
+// groupsOf are the groups of w's tasks: the first task apart where it needs
+// something else.
+func groupsOf(w *core.Workload) []schedule.Group {
+	n := 1
+	if w.Spec.Gang() {
+		n = w.Spec.Size()
+	}
+	if n == 1 || need(w, 0) == need(w, 1) {
+		return []schedule.Group{{Name: "tasks", Min: n}}
+	}
+	return []schedule.Group{{Name: w.Spec.Role(0), Min: 1}, {Name: "tasks", Min: n - 1}}
+}
+
+// groupOf is the group of the task of that index.
+func groupOf(groups []schedule.Group, index int) int {
+	if len(groups) > 1 && index > 0 {
+		return 1
+	}
+	return 0
+}
+
+// want adds to the groups what w has still to place.
+func want(w *core.Workload, tasks map[int]*core.Task, groups []schedule.Group) {
+	for g := range groups {
+		count := groups[g].Min
+		if grows(w) {
+			count = room(w, tasks)
+		}
+		if count > 0 {
+			groups[g].Runs = []schedule.Run{{Need: need(w, g), Rule: ruleOf(w), Count: count}}
+		}
+	}
+}
+
+// ruleOf is where w's tasks may go beside what they need.
+func ruleOf(w *core.Workload) *schedule.Rule {
+	s := w.Spec
+	r := schedule.Rule{Near: s.Near, Away: s.Apart}
+	for _, t := range s.NodeTerms() {
+		r.Terms = append(r.Terms, schedule.Term{Key: t.Key, Op: t.Op, Values: t.Values})
+	}
+	for _, t := range s.Tolerations {
+		r.Tolerates = append(r.Tolerates, schedule.Toleration{Key: t.Key, Value: t.Value, Effect: t.Effect})
+	}
+	if r.Near != "" || r.Away != "" {
+		r.Tags = string(w.ID)
+	}
+	if r.Near == "" && r.Away == "" && len(r.Terms)+len(r.Tolerates) == 0 {
+		return nil
+	}
+	return &r
+}
+
+func heldBy(w *core.Workload, t *core.Task, groups []schedule.Group) schedule.Held {
+	cpu, memory := taken(w, t)
+	h := schedule.Held{
+		Group: groupOf(groups, t.ID.Index), Task: t.ID.Index, Need: need(w, t.ID.Index), Rule: ruleOf(w),
+		Place:   schedule.Place{Node: t.Node, Devices: t.Devices, CPU: cpu, Memory: memory},
+		Leaving: w.Phase == lifecycle.Terminating || t.State == core.TaskStopping,
+	}
+	return h
+}
+
+// queues are the projects and departments as the draft has them.
+func (tx *tx) queues() []schedule.Queue {
+	var out []schedule.Queue
+	for p := range tx.eachProject() {
+		q := schedule.Queue{
+			ID: p.ID, Parent: p.Parent, Priority: p.Priority, Age: p.CreatedAt.UnixNano(), Stopped: p.StopMode != core.StopNone,
+			Shares: map[string]schedule.Quota{}, Default: quotaOf(p.Pools[core.AnyPool]),
+			PreemptMin: runtimeOf(p.PreemptMinRuntime), ReclaimMin: runtimeOf(p.ReclaimMinRuntime),
+			MaxJobs: p.MaxRunning, UserJobs: p.UserLimit.MaxRunning,
+		}
+		if p.CreatedAt.IsZero() {
+			q.Age = 0
+		}
+		if g := p.UserLimit.GPU; g != nil {
+			q.UserGPU = max(int64(*g*1000), 1)
+		}
+		for pool := range p.Pools {
+			if pool != core.AnyPool {
+				q.Shares[pool] = quotaOf(p.Pools[pool])
+			}
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+// runtimeOf is a protected time in ms; -1: as of the queue above.
+func runtimeOf(d *time.Duration) int64 {
+	if d == nil {
+		return -1
+	}
+	return d.Milliseconds()
+}
+
+func quotaOf(q core.PoolQuota) schedule.Quota {
+	out := schedule.Unlimited()
+	for r, own := range map[quota.Resource]struct {
+		core.ResourceQuota
+		unit float64
+	}{quota.GPU: {q.GPU, 1000}, quota.CPU: {q.CPU, 1000}, quota.Memory: {q.Memory, 1}} {
+		if own.Quota != nil {
+			out.Quota[r] = int64(*own.Quota * own.unit)
+		}
+		if own.Limit != nil {
+			out.Limit[r] = int64(*own.Limit * own.unit)
+		}
+		out.Weight[r] = int64(own.WeightOf() * 1000)
+	}
+	return out
+}
+
+// poolsFor are the pools as the scheduler uses them.
+func (tx *tx) poolsFor() []schedule.Pool {
+	var out []schedule.Pool
+	for _, p := range tx.pools() {
+		out = append(out, schedule.Pool{Name: p.Name, GPU: strategy(p.Placement.GPU), CPU: strategy(p.Placement.CPU), MinRuntime: p.MinRuntime.Milliseconds()})
+	}
+	return out
+}
+
+func strategy(s core.Strategy) schedule.Strategy {
+	switch s {
+	case core.PlaceBinPack:
+		return schedule.BinPack
+	case core.PlaceSpread:
+		return schedule.Spread
+	default:
+		return schedule.Fill
+	}
+}
+
+// sync tells the scheduler of queues, pools and nodes that are not as they were.
+func (tx *tx) sync() {
+	e := tx.e
+	if !e.stale {
+		return
+	}
+	e.stale = false
+	e.sched.SetPools(tx.poolsFor())
+	e.sched.SetQueues(tx.queues())
+	for _, id := range sortedKeys(e.nodes) {
+		e.sched.PutNode(schedule.Node{Node: e.nodes[id]})
+		e.bare.PutBare(schedule.Node{Node: e.nodes[id]})
+	}
+	for _, id := range e.sched.Nodes() {
+		if _, ok := e.nodes[id]; !ok {
+			e.sched.DropNode(id)
+			e.bare.DropNode(id)
+		}
+	}
+	e.sched.SetWork(e.work)
+}
+
+// learn lets the scheduler know what work is usual here, anew whenever there
+// has been half as much again.
+func (tx *tx) learn() {
+	e := tx.e
+	if e.seq.Workload < e.learnt+max(learnEvery, min(e.learnt/2, learnAtMost)) && e.learnt > 0 {
+		return
+	}
+	e.learnt = e.seq.Workload
+	e.work = e.sched.Work()
+	e.sched.SetWork(e.work)
+}
+
+// learnEvery is after how many submissions it is looked at anew what work is
+// usual; learnAtMost is the most that may pass.
+const learnEvery, learnAtMost = 32, 512
+
+// ends tells the scheduler when what runs will end, for those who ask.
+func (tx *tx) ends() {
+	for _, id := range sortedKeys(tx.e.held) {
+		w, tasks, ok := tx.view(id)
+		if !ok {
+			continue
+		}
+		end, ok := tx.firstEnd(w)
+		if !ok {
+			continue
+		}
+		if j, ok := tx.e.job(w, tasks); ok {
+			j.EndsBy = end.at.UnixMilli()
+			tx.e.sched.PutJob(j)
+		}
+	}
+}
+
+// promise remembers for whom room is about to be free: they are served first
+// until they have it. Of the others nothing is remembered. It reports whether
+// they are others than before.
+func (tx *tx) promise(plan *schedule.Plan) (changed bool) {
+	now := make(map[core.WorkloadID]bool, len(plan.Promises))
+	for _, p := range plan.Promises {
+		now[p.ID] = true
+	}
+	before := tx.e.promised
+	tx.e.promised = now
+	for _, m := range []map[core.WorkloadID]bool{before, now} {
+		for id := range m {
+			if before[id] == now[id] {
+				continue
+			}
+			changed = true
+			w, tasks, ok := tx.view(id)
+			if !ok {
+				continue
+			}
+			if j, ok := tx.e.job(w, tasks); ok {
+				tx.e.sched.PutJob(j)
+			}
+		}
+	}
+	return changed
+}
+
+// evict carries out what the plan takes from running workloads.
+func (tx *tx) evict(ev schedule.Eviction) error {
+	d, ok := tx.open(ev.ID)
+	if !ok {
+		return nil
+	}
+	in := lifecycle.Input{On: lifecycle.Preempt, Target: preempted(d.w), Message: tx.whyEvicted(ev)}
+	if ev.Moves && ev.Whole {
+		in = lifecycle.Input{On: lifecycle.Move, Message: tx.whyEvicted(ev)}
+	}
+	return tx.change(d, func() error { return tx.end(d, in, actorScheduler) })
+}
+
+// whyEvicted says who gets the room, and by which right.
+func (tx *tx) whyEvicted(ev schedule.Eviction) string {
+	who := "others"
+	if w, _, ok := tx.view(ev.For); ok {
+		who = w.Name + " of project " + string(w.Project)
+	}
+	switch ev.Cause {
+	case schedule.Reclaim:
+		return "its project holds more than its due; " + who + " claims its own"
+	case schedule.Preempt:
+		return who + " has a higher priority"
+	case schedule.Consolidate:
+		return "moves so that " + who + " fits"
+	case schedule.StaleGang:
+		return "too few of its tasks were left for too long"
+	default:
+		return "its room is needed by " + who
+	}
+}

@@ -1,0 +1,305 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+)
+
+// place puts the tries of j on sites of sub, all of them or none. What it took
+// is in the journal; on failure the caller undoes it.
+func (st *State) place(j *job, tries []try, sub *subset) bool {
+	if !st.enough(j, tries, sub) || !st.placeSet(j, 0, tries, sub) {
+		return false
+	}
+	st.gather(j)
+	return true
+}
+
+// gather makes all of a gang wait if those of it that could start now would be
+// less than its minimum.
+func (st *State) gather(j *job) {
+	short := false
+	for g := range j.Shape.Groups {
+		n := int(j.active[g])
+		for _, h := range j.holds {
+			if int(h.group) == g && h.later && !h.leaving {
+				n--
+			}
+		}
+		short = short || n < j.Shape.Groups[g].Min && int(j.active[g]) > n
+	}
+	if !short {
+		return
+	}
+	for _, h := range j.holds {
+		if h.fresh && !h.leaving {
+			st.wait(h)
+		}
+	}
+}
+
+func (st *State) placeSet(j *job, set int, tries []try, sub *subset) bool {
+	mine := tries[:0:0]
+	for _, t := range tries {
+		if j.inSet(t.group, set) {
+			mine = append(mine, t)
+		}
+	}
+	if len(mine) == 0 {
+		return true
+	}
+	return st.inDomain(j, j.Shape.Sets[set].Topology, mine, func(g int) bool { return j.inSet(g, set) }, sub, func(sub *subset) bool {
+		for s := range j.Shape.Sets {
+			if s > 0 && j.Shape.Sets[s].Parent == set && !st.placeSet(j, s, mine, sub) {
+				return false
+			}
+		}
+		for i := range mine {
+			g := mine[i].group
+			if j.Shape.Groups[g].Set != set {
+				continue
+			}
+			one := func(other int) bool { return other == g }
+			if !st.inDomain(j, j.Shape.Groups[g].Topology, mine[i:i+1], one, sub, func(sub *subset) bool { return st.placeGroup(j, mine[i], sub) }) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// inSet reports whether group g belongs to set, or to one below it.
+func (j *job) inSet(g, set int) bool {
+	for s := j.Shape.Groups[g].Set; s >= 0; s = j.Shape.Sets[s].Parent {
+		if s == set {
+			return true
+		}
+	}
+	return false
+}
+
+func (st *State) placeGroup(j *job, t try, sub *subset) bool {
+	for range t.count {
+		a := st.nextRun(j, t.group, j.placed[t.group])
+		if a == nil {
+			return false
+		}
+		s := st.best(sub, a)
+		if s == nil {
+			return false
+		}
+		st.take(j, t.group, a, s, -1, true)
+	}
+	return true
+}
+
+// enough is a cheap test that fails only what cannot fit: for each ask, sites
+// with room for as many.
+func (st *State) enough(j *job, tries []try, sub *subset) bool {
+	if len(tries) == 1 && tries[0].count == 1 {
+		return true // the try itself is as cheap
+	}
+	need := map[*ask]int{}
+	for _, t := range tries {
+		for i := range int32(t.count) {
+			a := st.nextRun(j, t.group, j.placed[t.group]+i)
+			if a == nil {
+				return false
+			}
+			need[a]++
+		}
+	}
+	for a, n := range need {
+		if st.roomFor(sub, a, n) < n {
+			return false
+		}
+	}
+	return true
+}
+
+// roomFor is how many tasks of a have room in sub, counted up to n.
+func (st *State) roomFor(sub *subset, a *ask, n int) int {
+	have := 0
+	for _, s := range sub.sites {
+		if have >= n {
+			break
+		}
+		if k := s.room(a, n-have); k > 0 && st.allowed(s, a) {
+			have += k
+		}
+	}
+	return have
+}
+
+// domains is the tree of a pool's sites by ordered labels.
+type domains struct {
+	levels []string
+	of     []map[*site]string // per level, the path to the site's domain
+	sites  []map[string][]*site
+}
+
+func (p *pool) domainsOf(levels []string) *domains {
+	key := ""
+	for _, l := range levels {
+		key += l + "\x00"
+	}
+	if d := p.trees[key]; d != nil {
+		return d
+	}
+	d := &domains{levels: levels}
+	for i := range levels {
+		d.of = append(d.of, map[*site]string{})
+		d.sites = append(d.sites, map[string][]*site{})
+		for _, s := range p.sites {
+			v := label(s, levels[i])
+			if v == "" {
+				continue
+			}
+			path := v
+			if i > 0 {
+				up, ok := d.of[i-1][s]
+				if !ok {
+					continue
+				}
+				path = up + "\x00" + v
+			}
+			d.of[i][s] = path
+			d.sites[i][path] = append(d.sites[i][path], s)
+		}
+	}
+	p.trees[key] = d
+	return d
+}
+
+// inDomain runs fn on the domains that t asks for, the narrowest level first,
+// there the fullest that may do, until one does.
+func (st *State) inDomain(j *job, t *Topology, tries []try, member func(int) bool, sub *subset, fn func(*subset) bool) bool {
+	if t == nil || t.Required == "" && t.Preferred == "" {
+		return fn(sub)
+	}
+	d := sub.pool.domainsOf(t.Levels)
+	required, preferred := slices.Index(t.Levels, t.Required), slices.Index(t.Levels, t.Preferred)
+	if t.Required != "" && required < 0 || t.Preferred != "" && preferred < 0 {
+		return false
+	}
+	within, fixed := st.settled(j, d, required, member, sub)
+	for level := max(preferred, required); level >= max(required, 0); level-- {
+		for _, dom := range st.domainsIn(within, d, level, j, tries) {
+			if fixed != nil && level > required { // close to those who are there already
+				if at, ok := d.of[level][fixed]; !ok || at != dom.path {
+					continue
+				}
+			}
+			if st.attempt(dom.sub(d, level, preferred, st, j, tries), fn) {
+				return true
+			}
+		}
+	}
+	return required < 0 && fn(within)
+}
+
+// settled narrows sub to the domain in which tasks of the same groups are
+// already, if all must be in one.
+func (st *State) settled(j *job, d *domains, required int, member func(int) bool, sub *subset) (*subset, *site) {
+	for _, h := range j.holds {
+		if h.leaving || !member(int(h.group)) {
+			continue
+		}
+		if required < 0 {
+			return sub, h.site
+		}
+		var sites []*site
+		for _, s := range d.sites[required][d.of[required][h.site]] {
+			if sub.has(s) {
+				sites = append(sites, s)
+			}
+		}
+		return &subset{pool: sub.pool, sites: sites, ranks: map[*ask]*ranking{}}, h.site
+	}
+	return sub, nil
+}
+
+func (sub *subset) has(s *site) bool {
+	if sub == s.pool.whole {
+		return true
+	}
+	i, ok := slices.BinarySearchFunc(sub.sites, s.at, func(x *site, at int32) int { return cmp.Compare(x.at, at) })
+	return ok && sub.sites[i] == s
+}
+
+type domain struct {
+	path  string
+	sites []*site
+	pool  *pool
+	room  []int64 // of the domains it lies in, from the widest to itself
+}
+
+// domainsIn are the domains of a level that have room for the tries, the
+// fullest first.
+func (st *State) domainsIn(sub *subset, d *domains, level int, j *job, tries []try) []domain {
+	by := map[string]*domain{}
+	room := map[string]int64{}
+	for _, s := range sub.sites {
+		for l := range level + 1 {
+			if path, ok := d.of[l][s]; ok {
+				room[path] += s.soon.sum*1_000_000 + s.soon.cpu
+			}
+		}
+	}
+	for _, s := range sub.sites {
+		path, ok := d.of[level][s]
+		if !ok {
+			continue
+		}
+		dom := by[path]
+		if dom == nil {
+			dom = &domain{path: path, pool: sub.pool}
+			for l := range level + 1 {
+				dom.room = append(dom.room, room[d.of[l][s]])
+			}
+			by[path] = dom
+		}
+		dom.sites = append(dom.sites, s)
+	}
+	var out []domain
+	for _, dom := range by {
+		if st.enough(j, tries, &subset{pool: dom.pool, sites: dom.sites}) {
+			out = append(out, *dom)
+		}
+	}
+	slices.SortFunc(out, func(a, b domain) int { return cmp.Or(slices.Compare(a.room, b.room), cmp.Compare(a.path, b.path)) })
+	return out
+}
+
+// sub is the domain's sites; where a narrower level is preferred, those parts
+// of it with the most room first.
+func (dom *domain) sub(d *domains, level, preferred int, st *State, j *job, tries []try) *subset {
+	sub := &subset{pool: dom.pool, sites: dom.sites, ranks: map[*ask]*ranking{}}
+	if preferred <= level {
+		return sub
+	}
+	room := map[string]int64{}
+	for _, s := range dom.sites {
+		room[d.of[preferred][s]] += s.soon.sum*1_000_000 + s.soon.cpu
+	}
+	paths := sortedKeys(room)
+	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Or(cmp.Compare(room[b], room[a]), cmp.Compare(b, a)) })
+	sub.order = map[*site]int64{}
+	for _, s := range dom.sites {
+		sub.order[s] = int64(slices.Index(paths, d.of[preferred][s]))
+	}
+	return sub
+}
+
+// attempt runs fn with sub told of every change, and undoes what it did if it
+// fails.
+func (st *State) attempt(sub *subset, fn func(*subset) bool) bool {
+	mark := len(st.log)
+	st.scopes = append(st.scopes, sub)
+	ok := fn(sub)
+	st.scopes = st.scopes[:len(st.scopes)-1]
+	if !ok {
+		st.undo(mark)
+	}
+	return ok
+}

@@ -1,0 +1,183 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+// Need is what one task needs. Zero fields need nothing.
+type Need struct {
+	Devices int    // GPUs
+	Milli   int    // of each, thousandths; 1000 is a whole one
+	Share   int64  // instead of Milli: bytes of the memory of each
+	Type    string // the product must contain this, whatever the case
+	CPU     int64  // thousandths of cores
+	Memory  int64  // bytes
+	MIG     string // partitions by name: "1g.5gb=2,2g.10gb=1", sorted
+	Never   bool   // a task of a kind that is never placed
+}
+
+// Rule is where a task may go beside what it needs.
+type Rule struct {
+	Terms     []Term
+	Tolerates []Toleration
+	// Near and Away demand, resp. forbid, tasks with the same Tags in the same
+	// domain of that node label; empty: no matter.
+	Near, Away string
+	Tags       string // of the task itself, for others' Near and Away
+	PlaceNever bool
+}
+
+// Term is a condition on a node's labels; all of a rule's must hold.
+type Term struct {
+	Key    string
+	Op     string // In, NotIn, Exists, DoesNotExist, Gt, Lt
+	Values []string
+}
+
+// Toleration lets a task go to nodes with a taint.
+type Toleration struct {
+	Key    string // empty: any
+	Value  string // empty: any
+	Effect string // empty: any
+}
+
+// Topology binds the tasks of a set to one domain of the network.
+type Topology struct {
+	Levels    []string // node label keys, the widest first
+	Required  string   // level within which all must be; empty: none
+	Preferred string   // level within which all should be; empty: none
+}
+
+// Run is a number of equal tasks that are still to be placed.
+type Run struct {
+	Need  Need
+	Rule  *Rule // nil: anywhere
+	Count int
+}
+
+// Group is a set of tasks of which Min run together or none.
+type Group struct {
+	Name     string
+	Set      int // the set it belongs to, an index of Shape.Sets
+	Min      int
+	Runs     []Run // still to be placed, in this order
+	Topology *Topology
+}
+
+// Set is an inner node of a job's tree of groups. The first is the job itself.
+type Set struct {
+	Parent    int // index of Shape.Sets; -1 for the first
+	MinGroups int // members that must be whole; 0: all
+	Topology  *Topology
+}
+
+// Shape is everything about a job's tasks that decides where it can go. Jobs
+// of one queue whose shapes have equal keys are interchangeable but for age.
+type Shape struct {
+	Key    string
+	Sets   []Set
+	Groups []Group
+}
+
+// Flat returns the shape of a job with one set.
+func Flat(groups ...Group) *Shape { return NewShape([]Set{{Parent: -1}}, groups) }
+
+// NewShape returns a shape with its key.
+func NewShape(sets []Set, groups []Group) *Shape {
+	var b strings.Builder
+	for _, s := range sets {
+		fmt.Fprintf(&b, "(%d/%d%s", s.Parent, s.MinGroups, s.Topology.key())
+	}
+	for _, g := range groups {
+		fmt.Fprintf(&b, "[%q:%d:%d%s", g.Name, g.Set, g.Min, g.Topology.key())
+		for _, r := range g.Runs {
+			b.WriteString(r.Need.key())
+			b.WriteString(r.Rule.key())
+			fmt.Fprintf(&b, "*%d;", r.Count)
+		}
+	}
+	return &Shape{Key: b.String(), Sets: sets, Groups: groups}
+}
+
+func (n Need) key() string {
+	return fmt.Sprintf("%dx%d/%d%q,%d,%d%q%t", n.Devices, n.Milli, n.Share, n.Type, n.CPU, n.Memory, n.MIG, n.Never)
+}
+
+func (t *Topology) key() string {
+	if t == nil {
+		return ""
+	}
+	return fmt.Sprintf("@%q%q%q", t.Levels, t.Required, t.Preferred)
+}
+
+func (r *Rule) key() string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf("%v%v%q%q%q", r.Terms, r.Tolerates, r.Near, r.Away, r.Tags)
+}
+
+// Job is one workload as the scheduler sees it: what it holds, and what it
+// still wants.
+type Job struct {
+	ID          core.WorkloadID
+	Queue       core.ProjectID
+	User        string
+	Priority    int
+	Preemptible bool
+	Order       int64    // its age: smaller is older; no two jobs share one
+	Pools       []string // tried in this order, never mixed; empty: any one
+	Shape       *Shape
+	Held        []Held
+	Promised    bool  // others were told to leave for it: it goes first
+	Started     int64 // unix ms since when it has held its minimum; 0: it has not
+	EndsBy      int64 // unix ms; 0: unknown
+	Likely      int64 // unix ms at which such jobs usually end; 0: unknown
+	BelowSince  int64 // unix ms since when its gang has been below its minimum; 0: it is not
+	Done        []int // per group: tasks that have ended well and count as placed; nil: none
+	StaleGrace  *int64
+	Patient     int64 // unix ms before which it displaces nobody; 0: it need not wait
+}
+
+// Held is a task with a place.
+type Held struct {
+	Group   int // index of Shape.Groups
+	Task    int // the caller's number for it
+	Need    Need
+	Rule    *Rule
+	Place   Place
+	Leaving bool // was told to end
+	Stuck   bool // was told to end, and nobody knows when it will
+}
+
+// Place is one task's room on a node.
+type Place struct {
+	Node    core.NodeID
+	Devices []core.Share
+	CPU     int64
+	Memory  int64
+	MIG     string
+}
+
+// Wants is how many tasks the group has still to place.
+func (g *Group) wants() int {
+	n := 0
+	for _, r := range g.Runs {
+		n += r.Count
+	}
+	return n
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, cmp.Compare[string])
+	return keys
+}

@@ -1,0 +1,165 @@
+package schedule
+
+import "slices"
+
+// op is what an entry of the journal did.
+type op uint8
+
+const (
+	took  op = iota // a hold was made, or one that was dropped is back
+	drops           // a hold that was made in this cycle is taken back
+	went            // a hold was told to go
+	stays           // a hold that was told to go is left where it is
+	waits           // a hold's room is not taken now but once it is free
+)
+
+// entry is one step of a trial. Undoing all of them in reverse restores the
+// state exactly.
+type entry struct {
+	op op
+	h  *hold
+	at int // of one that drops: where it was among its job's holds
+}
+
+// take gives a task of j room on s, now if it is free, else once it is.
+func (st *State) take(j *job, group int, a *ask, s *site, task int, counted bool) *hold {
+	h := &hold{job: j, group: int32(group), task: task, ask: a, site: s, cpu: a.need.CPU, mem: a.need.Memory, fresh: true, later: !s.fits(a, false), counted: counted}
+	if a.need.Devices > 0 {
+		h.milli = s.milli(a)
+		h.devs = st.devices(s, a, h.later)
+	}
+	h.amount = s.pool.amount(a)
+	h.amount[0] = int64(len(h.devs))*int64(h.milli) + a.slices
+	st.do(entry{op: took, h: h})
+	return h
+}
+
+// evict tells a hold to go: its room will be free soon. One that was made in
+// this cycle has not started, so it is gone at once.
+func (st *State) evict(h *hold) {
+	if h.fresh {
+		st.do(entry{op: drops, h: h, at: slices.Index(h.job.holds, h)})
+		return
+	}
+	st.do(entry{op: went, h: h})
+}
+
+// stay takes an eviction back, or reports that others are promised the room.
+func (st *State) stay(h *hold) bool {
+	if !h.site.soon.spares(h) || h.fresh && !h.later && !h.site.now.spares(h) {
+		return false
+	}
+	if h.fresh {
+		st.do(entry{op: took, h: h})
+	} else {
+		st.do(entry{op: stays, h: h})
+	}
+	return true
+}
+
+// spares reports whether just the room that h had is free.
+func (v *view) spares(h *hold) bool {
+	if v.pods < 1 || h.cpu > 0 && v.cpu < h.cpu || h.mem > 0 && v.mem < h.mem {
+		return false
+	}
+	for _, d := range h.devs {
+		if v.dev[d] < h.milli {
+			return false
+		}
+	}
+	return h.ask.migs == nil || v.fitsMIG(h.site, h.ask)
+}
+
+// wait makes a hold wait for the others of its gang.
+func (st *State) wait(h *hold) {
+	if !h.later {
+		st.do(entry{op: waits, h: h})
+	}
+}
+
+func (st *State) do(e entry) {
+	st.log = append(st.log, e)
+	st.apply(e, 1)
+	e.h.site.changed()
+	for _, sub := range st.scopes {
+		sub.changed(e.h.site)
+	}
+}
+
+// apply does a step (sign 1), or takes it back (-1).
+func (st *State) apply(e entry, sign int64) {
+	h, s := e.h, e.h.site
+	j := h.job
+	switch e.op {
+	case took, drops:
+		taken := (e.op == took) == (sign > 0)
+		switch {
+		case !taken && e.op == took: // the last, for steps are taken back in reverse
+			j.holds = j.holds[:len(j.holds)-1]
+		case !taken:
+			j.holds = slices.Delete(j.holds, e.at, e.at+1)
+		case e.op == took:
+			j.holds = append(j.holds, h)
+		default:
+			j.holds = slices.Insert(j.holds, e.at, h)
+		}
+		st.settleFresh(h, taken)
+	case went, stays:
+		if e.op == stays {
+			sign = -sign
+		}
+		h.leaving = sign > 0
+		s.move(h, sign)
+		s.pool.moving += int(sign)
+		st.count(h, -sign)
+		s.tag(h, int(-sign))
+	case waits:
+		h.later = sign > 0
+		s.pool.moving += int(sign)
+		s.now.move(h, sign)
+	}
+}
+
+// settleFresh gives a hold that was made in this cycle its room, or takes it
+// from it.
+func (st *State) settleFresh(h *hold, taken bool) {
+	sign, s := int64(1), h.site
+	if !taken {
+		sign = -1
+	}
+	h.gone = !taken
+	s.move(h, -sign)
+	if h.later {
+		s.pool.moving += int(sign)
+	} else {
+		s.now.move(h, -sign)
+	}
+	if h.counted {
+		h.job.placed[h.group] += int32(sign)
+	}
+	st.count(h, sign)
+	s.tag(h, int(sign))
+}
+
+// undo takes back all steps since mark.
+func (st *State) undo(mark int) {
+	for len(st.log) > mark {
+		e := st.log[len(st.log)-1]
+		st.log = st.log[:len(st.log)-1]
+		st.apply(e, -1)
+		e.h.site.changed()
+		for _, sub := range st.scopes {
+			sub.changed(e.h.site)
+		}
+	}
+}
+
+// devices chooses which devices of s a task gets.
+func (st *State) devices(s *site, a *ask, later bool) []int32 {
+	if s.pool.GPU == Fill && st.fill != nil && a.need.Devices == 1 && s.milli(a) < 1000 {
+		if devs := st.fill.choose(s, a, later); devs != nil {
+			return devs
+		}
+	}
+	return s.choose(a, s.pool.Devices != Spread, later)
+}

@@ -1,0 +1,267 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/quota"
+)
+
+// laneKey tells apart what is not interchangeable.
+type laneKey struct {
+	queue       core.ProjectID
+	priority    int
+	preemptible bool
+	shape       string
+	pools       string
+	user        string          // where users are limited
+	own         core.WorkloadID // of a job that holds something already
+}
+
+// lane is waiting jobs that differ only in age, oldest first. What is found of
+// one of them is true of all.
+type lane struct {
+	key   laneKey
+	shape *Shape
+	jobs  []*job
+	pools []string // to be tried, in this order; nil: all
+	// need is what a job asks for at its next placement, per pool; all is what
+	// it asks for in the end.
+	need, all map[*pool]quota.Amounts
+	options   [][]try // of those that hold nothing, once known
+	known     bool
+}
+
+// enlist puts a job that wants something in its lane.
+func (st *State) enlist(j *job) {
+	wants := 0
+	for i := range j.Shape.Groups {
+		wants += j.Shape.Groups[i].wants()
+	}
+	if wants == 0 {
+		return
+	}
+	key := laneKey{queue: j.Queue, priority: j.Priority, preemptible: j.Preemptible, shape: j.Shape.Key, pools: strings.Join(j.Pools, ",")}
+	if j.leaf >= 0 {
+		if q := &st.queues.list[j.leaf]; q.perUser() {
+			key.user = j.User
+		}
+	}
+	if len(j.holds) > 0 || len(j.Done) > 0 || j.Promised {
+		key.own = j.ID
+	}
+	l := st.lanes[key]
+	if l == nil {
+		l = &lane{key: key, shape: j.Shape, need: map[*pool]quota.Amounts{}, all: map[*pool]quota.Amounts{}}
+		if len(j.Pools) > 0 {
+			l.pools = j.Pools
+		}
+		st.lanes[key] = l
+	}
+	j.lane = l
+	i := sort.Search(len(l.jobs), func(i int) bool { return older(l.jobs[i], j) >= 0 })
+	l.jobs = slices.Insert(l.jobs, i, j)
+}
+
+func (l *lane) remove(j *job) {
+	i := sort.Search(len(l.jobs), func(i int) bool { return older(l.jobs[i], j) >= 0 })
+	if i == 0 { // the usual case: whoever leaves is the oldest
+		l.jobs[0] = nil
+		l.jobs = l.jobs[1:]
+		return
+	}
+	l.jobs = slices.Delete(l.jobs, i, i+1)
+}
+
+// lanesOf are the lanes of one queue.
+func (st *State) lanesOf(q int32) []*lane {
+	var out []*lane
+	for _, l := range st.lanes {
+		if st.queues.find(l.key.queue) == q {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// asksOf is what j's runs ask for, by group and run.
+func (st *State) asksOf(j *job) [][]*ask {
+	if j.asks == nil {
+		j.asks = make([][]*ask, len(j.Shape.Groups))
+		for g := range j.Shape.Groups {
+			for _, r := range j.Shape.Groups[g].Runs {
+				j.asks[g] = append(j.asks[g], st.askOf(r.Need, r.Rule))
+			}
+		}
+	}
+	return j.asks
+}
+
+// nextRun is the ask of the i-th task of group g that is still to be placed, or
+// nil.
+func (st *State) nextRun(j *job, g int, i int32) *ask {
+	asks := st.asksOf(j)[g]
+	for r, run := range j.Shape.Groups[g].Runs {
+		if i < int32(run.Count) {
+			return asks[r]
+		}
+		i -= int32(run.Count)
+	}
+	return nil
+}
+
+// demand is what all that j still wants counts for in p.
+func (st *State) demand(j *job, p *pool) quota.Amounts {
+	var sum quota.Amounts
+	for g, asks := range st.asksOf(j) {
+		for r, a := range asks {
+			sum = plus(sum, p.amount(a), int64(j.Shape.Groups[g].Runs[r].Count))
+		}
+	}
+	return sum
+}
+
+// try is tasks of one group that are placed together.
+type try struct {
+	group int
+	count int
+}
+
+// next is what of j is to be placed next, all or nothing, and whether it is
+// below its minimum. The second result is empty where it wants no more.
+func (st *State) next(j *job) (below bool, tries []try) {
+	if all := st.options(j); len(all) > 0 {
+		tries = all[0]
+	}
+	return len(st.deficits(j, 0, 1)) > 0, tries
+}
+
+// wants reports whether j has anything left to be placed.
+func (st *State) wants(j *job) bool { return len(st.options(j)) > 0 }
+
+// options are the ways to go on with j, the best first: below its minimum the
+// sets of groups that would make it whole, else one task more of some group.
+// Jobs of one lane that hold nothing have the same.
+func (st *State) options(j *job) [][]try {
+	l := j.lane
+	if len(j.holds) > 0 || l == nil || l.key.own != "" {
+		return st.findOptions(j)
+	}
+	if !l.known {
+		l.options, l.known = st.findOptions(j), true
+	}
+	return l.options
+}
+
+func (st *State) findOptions(j *job) [][]try {
+	if ways := st.deficits(j, 0, maxWays); len(ways) > 0 {
+		return slices.DeleteFunc(ways, func(tries []try) bool { return !st.hasAll(j, tries) })
+	}
+	type growth struct {
+		try
+		ratio float64
+	}
+	var more []growth
+	for g := range j.Shape.Groups {
+		grp := &j.Shape.Groups[g]
+		x := growth{try{g, 1}, float64(j.active[g]) / float64(max(grp.Min, 1))}
+		if short := grp.Min - int(j.active[g]); short > 0 { // of a group that need not be there
+			x = growth{try{g, short}, -1}
+		}
+		if st.hasAll(j, []try{x.try}) {
+			more = append(more, x)
+		}
+	}
+	slices.SortStableFunc(more, func(a, b growth) int { return cmp.Compare(a.ratio, b.ratio) })
+	var out [][]try
+	for _, x := range more {
+		out = append(out, []try{x.try})
+	}
+	return out
+}
+
+// hasAll reports whether j has as many tasks left to place as the tries name.
+func (st *State) hasAll(j *job, tries []try) bool {
+	for _, t := range tries {
+		if int(j.placed[t.group])+t.count > j.Shape.Groups[t.group].wants() {
+			return false
+		}
+	}
+	return true
+}
+
+// maxWays bounds in how many ways a job of which not all groups are needed is
+// made whole.
+const maxWays = 32
+
+// deficits are the ways to make a set of j whole, at most limit; none: it is.
+func (st *State) deficits(j *job, set, limit int) [][]try {
+	var open [][][]try // of each member that is not whole, the ways to make it so
+	members, whole := 0, 0
+	for s := range j.Shape.Sets {
+		if s == 0 || j.Shape.Sets[s].Parent != set {
+			continue
+		}
+		members++
+		if ways := st.deficits(j, s, limit); len(ways) > 0 {
+			open = append(open, ways)
+		} else {
+			whole++
+		}
+	}
+	for g := range j.Shape.Groups {
+		grp := &j.Shape.Groups[g]
+		if grp.Set != set {
+			continue
+		}
+		members++
+		if short := grp.Min - int(j.active[g]); short > 0 {
+			open = append(open, [][]try{{{g, short}}})
+		} else {
+			whole++
+		}
+	}
+	want := members
+	if m := j.Shape.Sets[set].MinGroups; m > 0 {
+		want = min(m, members)
+	}
+	if lack := want - whole; lack > 0 {
+		return combined(open, lack, limit, nil, nil)
+	}
+	return nil
+}
+
+// combined appends to out the ways to choose so many of open, those in front
+// first, each in every way of its own.
+func combined(open [][][]try, lack, limit int, sofar []try, out [][]try) [][]try {
+	if lack == 0 {
+		return append(out, slices.Clone(sofar))
+	}
+	for i := 0; i+lack <= len(open); i++ {
+		for _, way := range open[i] {
+			if len(out) >= limit {
+				return out
+			}
+			out = combined(open[i+1:], lack-1, limit, slices.Concat(sofar, way), out)
+		}
+	}
+	return out
+}
+
+// cost is what the tries count for in p.
+func (st *State) cost(j *job, p *pool, tries []try) quota.Amounts {
+	var sum quota.Amounts
+	for _, t := range tries {
+		asks, skip, left := st.asksOf(j)[t.group], int(j.placed[t.group]), t.count
+		for r, run := range j.Shape.Groups[t.group].Runs {
+			n := min(max(run.Count-skip, 0), left)
+			skip = max(skip-run.Count, 0)
+			left -= n
+			sum = plus(sum, p.amount(asks[r]), int64(n))
+		}
+	}
+	return sum
+}

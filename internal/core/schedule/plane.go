@@ -1,0 +1,63 @@
+package schedule
+
+// A pool may have nodes of several planes. A gang never spans two: its tasks
+// could not reach one another, and nobody could start them together.
+
+// split makes the parts of a pool, one for each plane, if there are several.
+func (p *pool) split() {
+	p.parts = nil
+	byPlane := map[string]*subset{}
+	for _, s := range p.sites {
+		part := byPlane[s.node.Plane]
+		if part == nil {
+			part = &subset{pool: p, ranks: map[*ask]*ranking{}}
+			byPlane[s.node.Plane] = part
+		}
+		part.sites = append(part.sites, s)
+		s.part = part
+	}
+	if len(byPlane) < 2 {
+		for _, s := range p.sites {
+			s.part = nil
+		}
+		return
+	}
+	for _, name := range sortedKeys(byPlane) {
+		p.parts = append(p.parts, byPlane[name])
+	}
+}
+
+// placeIn places the tries of j on one plane of p, beside what it holds there.
+func (st *State) placeIn(p *pool, j *job, tries []try) bool {
+	mark := len(st.log)
+	for _, part := range p.partsFor(j) {
+		if st.place(j, tries, part) {
+			return true
+		}
+		st.undo(mark)
+	}
+	return false
+}
+
+// partsFor are the parts of p that j may use.
+func (p *pool) partsFor(j *job) []*subset {
+	if len(p.parts) == 0 {
+		return []*subset{p.whole}
+	}
+	for _, h := range j.holds {
+		if h.site.pool == p && h.site.part != nil {
+			return []*subset{h.site.part}
+		}
+	}
+	return p.parts
+}
+
+// home is the pool in which j holds something, be it since this cycle, or nil.
+func (j *job) home() *pool {
+	for _, h := range j.holds {
+		if !h.leaving || h.job.pool != nil {
+			return h.site.pool
+		}
+	}
+	return nil
+}

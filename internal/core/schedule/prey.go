@@ -1,0 +1,203 @@
+package schedule
+
+import (
+	"cmp"
+
+	"github.com/musterhq/muster/internal/core/quota"
+)
+
+// pick returns the job that is to lose something next, or nil.
+func (h *hunt) pick() *job {
+	if h.kind == Preempt {
+		return h.nextOf(h.j.leaf)
+	}
+	return h.pickBelow(-1)
+}
+
+// prey reports whether there is any victim at all.
+func (h *hunt) prey() bool {
+	if h.kind != Preempt {
+		return h.alive(-1)
+	}
+	if len(h.c.fresh[h.j.leaf]) > 0 {
+		return true
+	}
+	for _, v := range h.pool.q[h.j.leaf].victims { // the least important first
+		if v.Priority >= h.j.Priority {
+			return false
+		}
+		if h.eligible(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// pickBelow goes down the tree by the reverse of the order of service.
+func (h *hunt) pickBelow(parent int32) *job {
+	st := h.c.st
+	tried := map[int32]bool{}
+	for {
+		last := int32(-1)
+		for _, q := range st.childrenOf(parent) {
+			if tried[q] || !h.alive(q) {
+				continue
+			}
+			if last < 0 || h.poorer(last, q) < 0 {
+				last = q
+			}
+		}
+		if last < 0 {
+			return nil
+		}
+		var v *job
+		if len(st.queues.list[last].children) > 0 {
+			v = h.pickBelow(last)
+		} else {
+			v = h.nextOf(last)
+		}
+		if v != nil {
+			return v
+		}
+		tried[last] = true
+	}
+}
+
+func (st *State) childrenOf(parent int32) []int32 {
+	if parent >= 0 {
+		return st.queues.list[parent].children
+	}
+	return st.queues.top
+}
+
+// alive reports whether something below q may still be taken.
+func (h *hunt) alive(q int32) bool {
+	st := h.c.st
+	if ch := st.childrenOf(q); q < 0 || len(ch) > 0 {
+		for _, c := range ch {
+			if h.alive(c) {
+				return true
+			}
+		}
+		return false
+	}
+	if h.kind == Reclaim && q == h.j.leaf || len(h.pool.q[q].victims)+len(h.c.fresh[q]) == 0 {
+		return false
+	}
+	p := h.leafs[q]
+	return p == nil || !p.over
+}
+
+// nextOf is the next victim in queue q, or nil for good.
+func (h *hunt) nextOf(q int32) *job {
+	acc := &h.pool.q[q]
+	p := h.leafs[q]
+	if p == nil {
+		p = &prey{}
+		for _, v := range h.c.fresh[q] {
+			if v.home() == h.pool && h.eligible(v) {
+				p.back = append(p.back, v)
+			}
+		}
+		h.leafs[q] = p
+	}
+	if p.over || h.kind == Reclaim && !h.wide && !h.exceeds(q, nil, false) {
+		p.over = true
+		return nil
+	}
+	for p.next < len(acc.victims) && !h.eligible(acc.victims[p.next]) {
+		p.next++
+	}
+	best := -1
+	for i, v := range p.back {
+		if best < 0 || victimOrder(v, p.back[best]) < 0 {
+			best = i
+		}
+	}
+	if p.next < len(acc.victims) && (best < 0 || victimOrder(acc.victims[p.next], p.back[best]) < 0) {
+		p.next++
+		return acc.victims[p.next-1]
+	}
+	if best < 0 {
+		p.over = true
+		return nil
+	}
+	v := p.back[best]
+	p.back = append(p.back[:best], p.back[best+1:]...)
+	return v
+}
+
+// eligible reports whether anything of v can be taken for h's job.
+func (h *hunt) eligible(v *job) bool {
+	if v == h.j || h.kind == Preempt && v.Priority >= h.j.Priority {
+		return false
+	}
+	if h.kind == Consolidate && h.c.st.queues.list[v.leaf].stopped != "" {
+		return false // it could not start again where it is to move
+	}
+	held := false
+	for _, x := range v.holds {
+		held = held || !x.leaving
+		if x.ask.need.Never {
+			return false // it could not come back
+		}
+	}
+	return held && (h.kind == Consolidate || !h.sheltered(v))
+}
+
+// sheltered reports whether v has not run for as long as it may without being
+// disturbed. What it has above its minimum can be taken all the same.
+func (h *hunt) sheltered(v *job) bool {
+	st := h.c.st
+	if st.cfg.NoRuntime || v.Started == 0 {
+		return false
+	}
+	least := h.pool.MinRuntime
+	if h.kind == Preempt {
+		least = max(least, st.queues.list[v.leaf].PreemptMin)
+	} else {
+		_, q := st.queues.fork(h.j.leaf, v.leaf)
+		least = max(least, st.queues.list[q].ReclaimMin)
+	}
+	return st.now-v.Started < least && v.level() < 2
+}
+
+// exceeds reports whether the queue that q belongs to, where its branch and
+// that of h's job part, has more than its due: with the job, once it has its
+// place, and with those who have left already added again.
+func (h *hunt) exceeds(q int32, gone map[int32]quota.Amounts, entered bool) bool {
+	st := h.c.st
+	a, b := st.queues.fork(h.j.leaf, q)
+	x, y := &h.pool.q[a], &h.pool.q[b]
+	has, will := y.alloc.Add(gone[b]), x.alloc
+	if !entered {
+		will = will.Add(h.need)
+	}
+	if !has.Within(y.may) {
+		return true
+	}
+	return will.Within(x.Quota.Quota) && !has.Within(y.Quota.Quota)
+}
+
+// poorer orders two queues of one parent by who is to be served next; the last
+// is taken from. What they lost in this hunt counts for their shares only:
+// whether they are over their due is as it was before.
+func (h *hunt) poorer(a, b int32) int {
+	st, p := h.c.st, h.pool
+	x, y := &p.q[a], &p.q[b]
+	qa, qb := &st.queues.list[a], &st.queues.list[b]
+	c := 0
+	if !st.cfg.NoQuota {
+		wa, wb := x.alloc.Add(h.lost[a]), y.alloc.Add(h.lost[b])
+		c = cmp.Or(
+			cmp.Compare(bit(quota.OverShare(wa, x.share)), bit(quota.OverShare(wb, y.share))),
+			cmp.Compare(bit(!wa.Within(x.Quota.Quota)), bit(!wb.Within(y.Quota.Quota))),
+			cmp.Compare(qb.Priority, qa.Priority),
+			cmp.Compare(bit(quota.Unentitled(wa, x.may)), bit(quota.Unentitled(wb, y.may))),
+			cmp.Compare(quota.DominantShare(x.alloc, x.may, p.total), quota.DominantShare(y.alloc, y.may, p.total)),
+			cmp.Compare(quota.DominantShare(wa, x.may, p.total), quota.DominantShare(wb, y.may, p.total)),
+			cmp.Compare(x.may[quota.GPU], y.may[quota.GPU]),
+		)
+	}
+	return cmp.Or(c, cmp.Compare(qa.Age, qb.Age), cmp.Compare(a, b))
+}

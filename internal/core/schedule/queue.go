@@ -1,0 +1,275 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/quota"
+)
+
+// tree is the queues, parents before their children.
+type tree struct {
+	list []queue
+	top  []int32 // those without a parent
+	byID map[core.ProjectID]int32
+}
+
+type queue struct {
+	Queue
+	parent   int32 // negative: top level
+	depth    int32
+	children []int32
+	stopped  core.ProjectID // itself or the ancestor that is stopped; empty: none
+}
+
+// account is what one queue has in one pool.
+type account struct {
+	Quota
+	alloc   quota.Amounts // held, without what leaves
+	fixed   quota.Amounts // of that, by jobs that are never displaced
+	request quota.Amounts // held and wanted
+	share   quota.Amounts // fair share
+	may     quota.Amounts // min(limit, max(quota, share)): what it may claim
+	victims []*job        // preemptible, who leaves first at the front
+}
+
+func newTree(queues []Queue) *tree {
+	t := &tree{byID: map[core.ProjectID]int32{}}
+	depth := map[core.ProjectID]int32{}
+	index := map[core.ProjectID]*Queue{}
+	for i := range queues {
+		index[queues[i].ID] = &queues[i]
+	}
+	for i := range queues {
+		d, q := int32(0), &queues[i]
+		// A cycle, which control refuses, ends at a depth that no tree has.
+		for p := index[q.Parent]; p != nil && int(d) <= len(queues); p = index[p.Parent] {
+			d++
+		}
+		depth[q.ID] = d
+	}
+	order := slices.Clone(queues)
+	slices.SortFunc(order, func(a, b Queue) int {
+		return cmp.Or(cmp.Compare(depth[a.ID], depth[b.ID]), cmp.Compare(a.Age, b.Age), cmp.Compare(a.ID, b.ID))
+	})
+	for _, q := range order {
+		n := queue{Queue: q, parent: -1, depth: depth[q.ID]}
+		if p, ok := t.byID[q.Parent]; ok && q.Parent != "" {
+			n.parent = p
+			t.list[p].children = append(t.list[p].children, int32(len(t.list)))
+			n.stopped = t.list[p].stopped
+			n.PreemptMin, n.ReclaimMin = inherit(q.PreemptMin, t.list[p].PreemptMin), inherit(q.ReclaimMin, t.list[p].ReclaimMin)
+		}
+		if q.Stopped && n.stopped == "" {
+			n.stopped = q.ID
+		}
+		if n.parent < 0 {
+			t.top = append(t.top, int32(len(t.list)))
+		}
+		t.byID[q.ID] = int32(len(t.list))
+		t.list = append(t.list, n)
+	}
+	return t
+}
+
+func inherit(own, parent int64) int64 {
+	if own < 0 {
+		return parent
+	}
+	return own
+}
+
+func (t *tree) find(id core.ProjectID) int32 {
+	if i, ok := t.byID[id]; ok {
+		return i
+	}
+	return -1
+}
+
+// fork returns the children, of the lowest queue above both, that a and b
+// belong to. One may be negative: the other is below it.
+func (t *tree) fork(a, b int32) (int32, int32) {
+	for t.list[a].depth > t.list[b].depth && t.list[a].parent != b {
+		a = t.list[a].parent
+	}
+	for t.list[b].depth > t.list[a].depth && t.list[b].parent != a {
+		b = t.list[b].parent
+	}
+	for t.list[a].parent != t.list[b].parent {
+		a, b = t.list[a].parent, t.list[b].parent
+	}
+	return a, b
+}
+
+// SetQueues replaces the queue tree.
+func (st *State) SetQueues(queues []Queue) {
+	st.queues = newTree(queues)
+	for _, p := range st.pools {
+		p.q = make([]account, len(st.queues.list))
+		st.settle(p)
+	}
+	jobs := st.jobs
+	st.jobs = make(map[core.WorkloadID]*job, len(jobs))
+	st.lanes = map[laneKey]*lane{}
+	st.running, st.users = make([]int, len(st.queues.list)), map[userKey]held{}
+	for _, id := range sortedIDs(jobs) {
+		j := jobs[id]
+		j.leaf = st.queues.find(j.Queue)
+		st.jobs[id] = j
+		clear(j.active)
+		j.standing = 0
+		copy(j.active, narrow(j.Done))
+		for _, h := range j.holds {
+			if !h.leaving {
+				st.count(h, 1)
+			}
+		}
+		st.enlist(j)
+		if j.pool != nil && j.leaf >= 0 && j.Preemptible {
+			j.pool.q[j.leaf].addVictim(j)
+		}
+	}
+}
+
+// settle gives each queue what it is entitled to in p.
+func (st *State) settle(p *pool) {
+	for i := range st.queues.list {
+		q := &st.queues.list[i]
+		own, ok := q.Shares[p.Name]
+		if !ok {
+			own = q.Default
+		}
+		p.q[i].Quota = own
+	}
+}
+
+// shares computes the fair shares of p's queues.
+func (st *State) shares(p *pool) {
+	for i := range p.q {
+		p.q[i].request = quota.Amounts{}
+	}
+	for _, l := range st.lanes {
+		q := st.queues.find(l.key.queue)
+		if q < 0 || st.firstPool(l) != p {
+			continue
+		}
+		sum := st.demand(l.jobs[0], p)
+		p.q[q].request = plus(p.q[q].request, sum, int64(len(l.jobs)))
+	}
+	in := make([]quota.Queue, len(p.q))
+	for i := len(p.q) - 1; i >= 0; i-- {
+		q, a := &st.queues.list[i], &p.q[i]
+		if len(q.children) == 0 {
+			a.request = a.request.Add(a.alloc)
+		}
+		if q.parent >= 0 {
+			p.q[q.parent].request = p.q[q.parent].request.Add(a.request)
+		}
+		in[i] = quota.Queue{Parent: int(q.parent), Priority: q.Priority, Age: q.Age, Quota: a.Quota.Quota, Limit: a.Limit, Weight: a.Weight, Request: a.request, Usage: a.Usage}
+	}
+	out := quota.Share(p.total, in, st.cfg.K, nil)
+	for i := range p.q {
+		a := &p.q[i]
+		a.share = out[i]
+		a.may = quota.Entitlement(a.Limit, a.Quota.Quota, a.share)
+	}
+}
+
+// plus is a + sign·b.
+func plus(a, b quota.Amounts, sign int64) quota.Amounts {
+	for r := range a {
+		a[r] += sign * b[r]
+	}
+	return a
+}
+
+// firstPool is where a lane's demand counts: the first that it would try.
+func (st *State) firstPool(l *lane) *pool {
+	if len(l.pools) > 0 {
+		return st.pools[l.pools[0]]
+	}
+	if len(st.pools) == 0 {
+		return nil
+	}
+	return st.pools[st.poolNames()[0]]
+}
+
+// poolNames are the pools in the order in which who names none tries them.
+func (st *State) poolNames() []string {
+	names := sortedKeys(st.pools)
+	if i := slices.Index(names, "default"); i > 0 {
+		names = slices.Insert(slices.Delete(names, i, i+1), 0, "default")
+	}
+	return names
+}
+
+// before orders two queues of one parent by who is to be served next, given
+// what each would get. Negative: a first.
+func (st *State) before(p *pool, a, b int32, na, nb quota.Amounts) int {
+	x, y := &p.q[a], &p.q[b]
+	qa, qb := &st.queues.list[a], &st.queues.list[b]
+	if !st.cfg.NoQuota {
+		wa, wb := x.alloc.Add(na), y.alloc.Add(nb)
+		if c := cmp.Or(
+			cmp.Compare(bit(quota.OverShare(x.alloc, x.share)), bit(quota.OverShare(y.alloc, y.share))),
+			cmp.Compare(bit(!wa.Within(x.Quota.Quota)), bit(!wb.Within(y.Quota.Quota))),
+			cmp.Compare(qb.Priority, qa.Priority),
+			cmp.Compare(bit(quota.Unentitled(wa, x.may)), bit(quota.Unentitled(wb, y.may))),
+			cmp.Compare(quota.DominantShare(wa, x.may, p.total), quota.DominantShare(wb, y.may, p.total)),
+			cmp.Compare(quota.DominantShare(x.alloc, x.may, p.total), quota.DominantShare(y.alloc, y.may, p.total)),
+			cmp.Compare(x.may[quota.GPU], y.may[quota.GPU]),
+		); c != 0 {
+			return c
+		}
+	}
+	return cmp.Or(cmp.Compare(qa.Age, qb.Age), cmp.Compare(a, b))
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// victimOrder is the order in which jobs of one queue are taken from: the
+// reverse of the order in which they are served.
+func victimOrder(a, b *job) int {
+	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(b.level(), a.level()), older(b, a))
+}
+
+// level is 0 below the minimum, 1 at it, 2 above it.
+func (j *job) level() int {
+	over := false
+	for g := range j.Shape.Groups {
+		have, need := int(j.active[g]), j.Shape.Groups[g].Min
+		if have < need {
+			return 0
+		}
+		over = over || have > need
+	}
+	if over {
+		return 2
+	}
+	return 1
+}
+
+func (a *account) addVictim(j *job) {
+	i := sort.Search(len(a.victims), func(i int) bool { return victimOrder(a.victims[i], j) >= 0 })
+	a.victims = slices.Insert(a.victims, i, j)
+}
+
+func (a *account) dropVictim(j *job) {
+	i := sort.Search(len(a.victims), func(i int) bool { return victimOrder(a.victims[i], j) >= 0 })
+	for i < len(a.victims) && a.victims[i] != j {
+		i++
+	}
+	if i == len(a.victims) { // its level has changed since
+		i = slices.Index(a.victims, j)
+	}
+	if i >= 0 {
+		a.victims = slices.Delete(a.victims, i, i+1)
+	}
+}

@@ -1,0 +1,374 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/musterhq/muster/internal/core/quota"
+)
+
+// why returns what keeps j from starting, the gravest first. It is true of the
+// state as it is.
+func (st *State) why(j *job) []Reason {
+	if r := st.gate(j); r != nil {
+		return []Reason{*r}
+	}
+	below, tries := st.next(j)
+	if len(tries) == 0 {
+		if below {
+			return []Reason{{Token: NotYetEvaluated, Note: "its tasks are fewer than its minimum"}}
+		}
+		return nil
+	}
+	if len(st.sites) == 0 {
+		return []Reason{{Token: NoNodes, Note: "the cluster has no nodes"}}
+	}
+	if r, ok := st.bare().Fits(j.Job); !ok {
+		return []Reason{r}
+	}
+	var all []Reason
+	pools := slices.DeleteFunc(st.poolsOf(j), func(p *pool) bool { return len(p.sites) == 0 })
+	for i, p := range pools {
+		rs := st.whyIn(p, j, tries)
+		if i > 0 && len(all) > 0 && len(rs) > 0 && len(pools) > 1 && !sameTokens(all, rs) {
+			rs = rs[:1]
+		}
+		if len(pools) > 1 {
+			for k := range rs {
+				rs[k].Pool = p.Name
+			}
+		}
+		all = append(all, rs...)
+		if len(all) > 8 {
+			break
+		}
+	}
+	order := Tokens()
+	slices.SortStableFunc(all, func(a, b Reason) int { return slices.Index(order, a.Token) - slices.Index(order, b.Token) })
+	return all
+}
+
+func sameTokens(a, b []Reason) bool {
+	return slices.EqualFunc(a, b, func(x, y Reason) bool { return x.Token == y.Token })
+}
+
+// bare is the same cluster with nothing on it.
+func (st *State) bare() *State {
+	var nodes []Node
+	for _, name := range st.poolNames() {
+		for _, s := range st.pools[name].sites {
+			nodes = append(nodes, *s.node)
+		}
+	}
+	return Bare(nodes)
+}
+
+func (st *State) whyIn(p *pool, j *job, tries []try) []Reason {
+	ready := 0
+	for _, s := range p.sites {
+		if s.fit {
+			ready++
+		}
+	}
+	if ready == 0 {
+		return []Reason{{Token: NoNodes, OfNodes: len(p.sites), Note: "all are down or cordoned"}}
+	}
+	need := st.cost(j, p, tries)
+	rs := st.whyQuota(p, j, need)
+	room := st.whyRoom(p, j, tries)
+	rs = append(rs, room...)
+	if len(room) > 0 && !st.cfg.NoQuota {
+		rs = append(rs, st.whyShare(p, j, need)...)
+	}
+	return rs
+}
+
+// whyQuota are the limits and quotas that j would exceed.
+func (st *State) whyQuota(p *pool, j *job, need quota.Amounts) []Reason {
+	var rs []Reason
+	if st.cfg.NoQuota {
+		return nil
+	}
+	if r := st.overUser(j, need); r != nil {
+		rs = append(rs, *r)
+	}
+	for q := j.leaf; q >= 0; q = st.queues.list[q].parent {
+		a := &p.q[q]
+		for r := range quota.Resources {
+			if l := a.Limit[r]; l >= 0 && a.alloc[r]+need[r] > l && need[r] > 0 {
+				rs = append(rs, Reason{Token: OverLimit, Resource: resourceNames[r], Queue: st.queues.list[q].ID, Requested: need[r], Allocated: a.alloc[r], Limit: l})
+			}
+			if d := a.Quota.Quota[r]; !j.Preemptible && d >= 0 && a.fixed[r]+need[r] > d && need[r] > 0 {
+				rs = append(rs, Reason{Token: NonPreemptibleOverQuota, Resource: resourceNames[r], Queue: st.queues.list[q].ID, Requested: need[r], Allocated: a.fixed[r], Quota: d})
+			}
+		}
+	}
+	return rs
+}
+
+var resourceNames = [quota.Resources]string{quota.GPU: "gpu", quota.CPU: "cpu", quota.Memory: "memory"}
+
+// whyShare says that j's queue has its due already, so that it can take nothing
+// from others.
+func (st *State) whyShare(p *pool, j *job, need quota.Amounts) []Reason {
+	a := &p.q[j.leaf]
+	for r := range quota.Resources {
+		if need[r] > 0 && a.alloc[r]+need[r] > a.share[r] && a.Quota.Quota[r] >= 0 {
+			return []Reason{{Token: WaitingForQuota, Resource: resourceNames[r], Queue: st.queues.list[j.leaf].ID, Requested: need[r], Allocated: a.alloc[r], Quota: a.Quota.Quota[r], Share: a.share[r]}}
+		}
+	}
+	return nil
+}
+
+// whyRoom says what is short; empty: it has room.
+func (st *State) whyRoom(p *pool, j *job, tries []try) []Reason {
+	mark := len(st.log)
+	fits := st.placeIn(p, j, tries)
+	later := false
+	for _, h := range j.holds {
+		later = later || h.fresh && h.later
+	}
+	st.undo(mark)
+	if fits {
+		if later {
+			return []Reason{{Token: WaitingForPreemption, Tasks: int64(total(tries))}}
+		}
+		return nil
+	}
+	var rs []Reason
+	for a, n := range st.wanted(j, tries) {
+		for r := range quota.Resources {
+			if x, short := p.short(st, a, n, r, nil); short {
+				rs = append(rs, x)
+			}
+		}
+	}
+	if len(rs) == 0 {
+		rs = st.elsewhere(p, j, tries)
+	}
+	if len(rs) == 0 {
+		rs = append(rs, st.scattered(p, j, tries))
+	}
+	slices.SortStableFunc(rs, func(a, b Reason) int {
+		return slices.Index(resourceNames[:], a.Resource) - slices.Index(resourceNames[:], b.Resource)
+	})
+	return rs
+}
+
+func total(tries []try) int {
+	n := 0
+	for _, t := range tries {
+		n += t.count
+	}
+	return n
+}
+
+// wanted is how many tasks of each ask are to be placed.
+func (st *State) wanted(j *job, tries []try) map[*ask]int {
+	m := map[*ask]int{}
+	for _, t := range tries {
+		for i := range int32(t.count) {
+			if a := st.nextRun(j, t.group, j.placed[t.group]+i); a != nil {
+				m[a]++
+			}
+		}
+	}
+	return m
+}
+
+// short reports whether all sites together have less of a resource free than n
+// tasks of a need, or none has room for one. Where among is given only such
+// sites count.
+func (p *pool) short(st *State, a *ask, n int, res quota.Resource, among func(*site) bool) (Reason, bool) {
+	one := a.amountOf(res)
+	if one == 0 {
+		return Reason{}, false
+	}
+	r := Reason{Token: WaitingForCapacity, Resource: resourceNames[res], Requested: one, Needed: one * int64(n), Tasks: int64(n), OfNodes: len(p.sites)}
+	if res == quota.GPU {
+		r.Type = a.need.Type
+	}
+	for _, s := range p.sites {
+		if !st.allowed(s, a) {
+			r.Excluded++
+		}
+		if among != nil && !among(s) || !st.allowed(s, a) {
+			r.OfNodes--
+			continue
+		}
+		free, whole := s.amount(res, a)
+		r.Total += whole
+		if !s.fit {
+			free = 0
+		}
+		r.Free += free
+		r.Largest = max(r.Largest, free)
+		if free < one {
+			r.Nodes++
+		}
+	}
+	return r, r.Free < r.Needed || r.Nodes == r.OfNodes && r.Total > 0
+}
+
+// amountOf is what one task asks for, devices whole.
+func (a *ask) amountOf(r quota.Resource) int64 {
+	switch r {
+	case quota.GPU:
+		return int64(a.need.Devices)
+	case quota.CPU:
+		return a.need.CPU
+	default:
+		return a.need.Memory
+	}
+}
+
+// amount is what of a resource is free and in all on s; of devices those that
+// would serve a.
+func (s *site) amount(res quota.Resource, a *ask) (free, whole int64) {
+	switch res {
+	case quota.CPU:
+		return max(s.now.cpu, 0), s.node.CPU
+	case quota.Memory:
+		return max(s.now.mem, 0), s.node.Memory
+	}
+	m := s.milli(a)
+	for d := range s.now.dev {
+		if s.is(d, a.need.Type) {
+			whole++
+			if min(s.now.dev[d], s.soon.dev[d]) >= m {
+				free++
+			}
+		}
+	}
+	return free, whole
+}
+
+// elsewhere finds what is free, but not on the nodes that have the GPUs.
+func (st *State) elsewhere(p *pool, j *job, tries []try) []Reason {
+	var rs []Reason
+	for a, n := range st.wanted(j, tries) {
+		if a.need.Devices == 0 {
+			continue
+		}
+		bare := *a
+		bare.need.CPU, bare.need.Memory = 0, 0
+		for _, res := range []quota.Resource{quota.CPU, quota.Memory} {
+			r, _ := p.short(st, a, n, res, func(s *site) bool { return s.fits(&bare, false) })
+			if r.Nodes > 0 && r.Nodes == r.OfNodes {
+				r.Note = "on nodes with " + Reason{Resource: "gpu", Type: a.need.Type}.amount(int64(a.need.Devices)) + " free"
+				rs = append(rs, r)
+			}
+		}
+	}
+	return rs
+}
+
+// scattered describes a gang that fits by its sums but not node by node, or not
+// in one domain of the network.
+func (st *State) scattered(p *pool, j *job, tries []try) Reason {
+	var first *ask
+	for _, t := range tries {
+		if first = st.nextRun(j, t.group, j.placed[t.group]); first != nil {
+			break
+		}
+	}
+	res := quota.CPU
+	if first.need.Devices > 0 {
+		res = quota.GPU
+	}
+	r, _ := p.short(st, first, total(tries), res, nil)
+	r.Token, r.Tasks = Fragmented, int64(total(tries))
+	for a, n := range st.wanted(j, tries) {
+		most := 0
+		for _, part := range p.partsFor(j) {
+			most = max(most, st.roomFor(part, a, n))
+		}
+		r.Fitting += int64(most)
+	}
+	if t, level := j.required(); t != nil && r.Fitting >= r.Tasks {
+		r.Token, r.Domain = TopologyUnsatisfied, t.Required
+		d := p.domainsOf(t.Levels)
+		r.Fitting = 0
+		for _, sites := range d.sites[level] {
+			sub := &subset{pool: p, sites: sites}
+			n := 0
+			for a, k := range st.wanted(j, tries) {
+				n += st.roomFor(sub, a, k)
+			}
+			r.Fitting = max(r.Fitting, int64(n))
+		}
+	}
+	return r
+}
+
+// required is the topology that all of j must keep to, and its level.
+func (j *job) required() (*Topology, int) {
+	for i := range j.Shape.Sets {
+		if t := j.Shape.Sets[i].Topology; t != nil && t.Required != "" {
+			if l := slices.Index(t.Levels, t.Required); l >= 0 {
+				return t, l
+			}
+		}
+	}
+	for i := range j.Shape.Groups {
+		if t := j.Shape.Groups[i].Topology; t != nil && t.Required != "" {
+			if l := slices.Index(t.Levels, t.Required); l >= 0 {
+				return t, l
+			}
+		}
+	}
+	return nil, 0
+}
+
+// never says what is too much on a state on which nothing runs.
+func (st *State) never(j *job, tries []try) Reason {
+	pools := st.poolsOf(j)
+	if len(pools) == 0 && len(j.Pools) > 0 {
+		return Reason{Token: NeverFits, Resource: "pool", Note: fmt.Sprintf("no node is in pool %v", j.Pools)}
+	}
+	var worst Reason
+	for _, p := range pools {
+		for a, n := range st.wanted(j, tries) {
+			for res := range quota.Resources {
+				r, _ := p.short(st, a, n, res, nil)
+				if r.Requested > 0 && r.Largest < r.Requested && (worst.Token == "" || r.Largest > worst.Largest) {
+					r.Token = NeverFits
+					worst = r
+				}
+			}
+		}
+	}
+	if worst.Token != "" {
+		return worst
+	}
+	r := Reason{Token: NeverFits, Resource: "tasks", Tasks: int64(total(tries))}
+	for _, p := range pools {
+		mark := len(st.log)
+		fitting := 0
+		for _, part := range p.partsFor(j) {
+			fitting = 0
+			for _, t := range tries {
+				for range t.count {
+					if !st.placeGroup(j, try{t.group, 1}, part) {
+						break
+					}
+					fitting++
+				}
+			}
+			st.undo(mark)
+			r.Fitting = max(r.Fitting, int64(fitting))
+		}
+		r.OfNodes += len(p.sites)
+		for a := range st.wanted(j, tries) {
+			for _, s := range p.sites {
+				if !st.allowed(s, a) {
+					r.Excluded++
+				}
+			}
+		}
+	}
+	if t, _ := j.required(); t != nil && r.Fitting == r.Tasks {
+		r.Domain = t.Required
+	}
+	return r
+}

@@ -1,0 +1,177 @@
+package spec
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// GPU is what one task needs of GPUs: whole ones, the same part of each of
+// several, or partitions. A bare number in a document is Count where it is
+// whole, else Share.
+type GPU struct {
+	Count  int      `json:"count,omitempty" doc:"Whole GPUs; beside share or memory, how many GPUs of one node that part is taken of, by default one." example:"8" min:"0" max:"1024"`
+	Type   string   `json:"type,omitempty" doc:"Only GPUs whose product name contains this, whatever the case." example:"h100"`
+	Share  Share    `json:"share,omitempty" doc:"Part of each GPU, between 0 and 1 in steps of 0.001; others may have the rest." example:"0.5" min:"0.001" max:"0.999"`
+	Memory Quantity `json:"memory,omitempty" doc:"Bytes of each GPU's memory instead of a share." example:"8Gi" min:"1Mi"`
+	MIG    MIG      `json:"mig,omitempty" doc:"Static partitions by profile: one profile, or a map of profile to number. They stand instead of count, share and memory." example:"1g.10gb"`
+}
+
+// GPUKind says in which way GPUs are asked for.
+type GPUKind uint8
+
+// The ways to ask for GPUs.
+const (
+	NoGPU     GPUKind = iota
+	WholeGPU          // Count devices that nobody else has
+	ShareGPU          // Share of each of Count devices
+	MemoryGPU         // Memory of each of Count devices
+	MIGGPU            // the partitions of MIG
+)
+
+// Kind is the way in which g asks. Of a document that contradicts itself it is
+// the last of the ways that it asks in.
+func (g GPU) Kind() GPUKind {
+	switch {
+	case g.MIG != "":
+		return MIGGPU
+	case g.Memory > 0:
+		return MemoryGPU
+	case g.Share > 0:
+		return ShareGPU
+	case g.Count > 0:
+		return WholeGPU
+	default:
+		return NoGPU
+	}
+}
+
+// Milli is what is taken of each device, in thousandths: 1000 of a whole one.
+// It is 0 for memory and partitions, since what they are of a device is known
+// only once they have one, and where there are no GPUs.
+func (g GPU) Milli() int {
+	switch g.Kind() {
+	case WholeGPU:
+		return 1000
+	case ShareGPU:
+		return int(g.Share)
+	default:
+		return 0
+	}
+}
+
+// Devices is how many devices the task sees: whole ones, ones that it has a
+// part of, or partitions.
+func (g GPU) Devices() int {
+	switch g.Kind() {
+	case MIGGPU:
+		return g.MIG.Partitions()
+	case ShareGPU, MemoryGPU:
+		return max(1, g.Count)
+	default:
+		return g.Count
+	}
+}
+
+// TotalMilli is what g takes of all devices together, in thousandths, as far
+// as the document tells: memory counts as the whole device, and a partition as
+// many devices as its profile has slices, which is how quotas count it.
+func (g GPU) TotalMilli() int64 {
+	switch g.Kind() {
+	case ShareGPU:
+		return int64(g.Devices()) * int64(g.Share)
+	case MIGGPU:
+		return g.MIG.slices() * 1000
+	default:
+		return int64(g.Devices()) * 1000
+	}
+}
+
+// Words is g for people, such as "2 GPUs h100", "0.5 of a GPU" or "1g.10gb";
+// empty where there are none.
+func (g GPU) Words() string {
+	n := g.Devices()
+	of := "a GPU"
+	if n > 1 {
+		of = fmt.Sprintf("each of %d GPUs", n)
+	}
+	var s string
+	switch g.Kind() {
+	case NoGPU:
+		return ""
+	case MIGGPU:
+		s = string(g.MIG)
+		if n == 1 {
+			s = strings.TrimSuffix(s, "=1")
+		}
+	case MemoryGPU:
+		s = g.Memory.String() + " of " + of
+	case ShareGPU:
+		s = g.Share.String() + " of " + of
+	default:
+		s = strings.TrimPrefix(of, "each of ")
+		if n == 1 {
+			s = "1 GPU"
+		}
+	}
+	if g.Type != "" {
+		s += " " + g.Type
+	}
+	return s
+}
+
+// complete fills in that a part without a number of GPUs is of one, so that
+// Count can be relied on.
+func (g *GPU) complete() {
+	if k := g.Kind(); g.Count == 0 && (k == ShareGPU || k == MemoryGPU) {
+		g.Count = 1
+	}
+}
+
+var gpuType = reflect.TypeFor[GPU]()
+
+// devices completes what was read of n. That there are no GPUs of which
+// something is taken can be seen only here.
+func (d *decoder) devices(f *field, n *node, g *GPU) {
+	before := g.Count
+	g.complete()
+	if before == g.Count || n.kind != nodeMap {
+		return
+	}
+	for i, key := range n.keys {
+		if key == "count" && n.items[i].kind == nodeNumber {
+			d.fail(n.at[i], f.at(d.indexes)+".count", FieldError{Value: n.items[i].text, Problem: "is 0 beside share or memory", Hint: "write of how many GPUs, or leave it out for one"})
+		}
+	}
+}
+
+// shortened is n, which g was written to, without the number that complete
+// fills in.
+func (g *GPU) shortened(n node) node {
+	if k := g.Kind(); g.Count == 1 && (k == ShareGPU || k == MemoryGPU) && len(n.keys) > 0 && n.keys[0] == "count" {
+		n.keys, n.items = n.keys[1:], n.items[1:]
+	}
+	return n
+}
+
+// gpu checks that GPUs are asked for in one way.
+func (v *validator) gpu(path string, g *GPU) {
+	if g.Type != "" && g.Kind() == NoGPU {
+		v.fail(path+".count", "0", "is missing beside type", "write how many, such as: count: 1")
+	}
+	if g.Share > 0 && g.Memory > 0 {
+		v.fail(path+".memory", g.Memory.String(), "cannot stand beside share", "keep one of the two: a part of each GPU, or bytes of it")
+	}
+	if g.MIG == "" {
+		return
+	}
+	for _, other := range []struct {
+		name  string
+		given bool
+	}{{"count", g.Count != 0}, {"share", g.Share != 0}, {"memory", g.Memory != 0}} {
+		if other.given {
+			v.fail(path+".mig", string(g.MIG), "cannot stand beside "+other.name, "remove one of the two; how many partitions there are is said in mig, such as: mig: {1g.10gb: 2}")
+			return
+		}
+	}
+}
