@@ -13,7 +13,7 @@ import (
 
 func TestStandingsAddUpBelowDepartments(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	quota := 1.0
+	quota := 1.5
 	o.do(control.Organise([]control.Edit{
 		{What: control.RecordPool, Name: "gpu", Pool: gpuPool},
 		{What: control.RecordDepartment, Name: "lab", Project: func(p *core.Project) error {
@@ -36,7 +36,7 @@ func TestStandingsAddUpBelowDepartments(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	if s := rows["lab/gpu"]; s.Queued != 1 || s.QueuedGPUs != 1 || *s.Quota.GPU.Quota != 1 {
+	if s := rows["lab/gpu"]; s.Queued != 1 || s.QueuedGPUs != 1 || *s.Quota.GPU.Quota != 1.5 {
 		t.Errorf("lab: %+v", s)
 	}
 	if s := rows["nlp/gpu"]; s.Queued != 1 || s.Used[core.GPU] != 0 || s.Quota.GPU.Quota != nil {

@@ -117,6 +117,7 @@ func TestNodesAndPoolsOverHTTP(t *testing.T) {
 		t.Errorf("drained: %+v", d.Node)
 	}
 	w.await("a", "Reserved")
+	w.ok("POST", "/v1/nodes/node-1/taint", `{"drop":["k:NoSchedule"]}`, http.StatusOK, nil)
 	w.ok("POST", "/v1/nodes/node-1/uncordon", "", http.StatusOK, nil)
 	w.await("a", "Running")
 	w.refused("POST", "/v1/nodes/nobody/drain", `{}`, http.StatusNotFound, "not_found")

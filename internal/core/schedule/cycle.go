@@ -77,6 +77,9 @@ func (st *State) Cycle(now int64) *Plan {
 		}
 		c.walk(func(p *pool, j *job) outcome { return c.look(a, p, j) })
 	}
+	if st.cfg.Quantum > 0 {
+		c.relieve()
+	}
 	plan := c.plan()
 	st.finish(c)
 	return plan

@@ -134,14 +134,17 @@ type Job struct {
 	Pools       []string // tried in this order, never mixed; empty: any one
 	Shape       *Shape
 	Held        []Held
-	Promised    bool  // others were told to leave for it: it goes first
-	Started     int64 // unix ms since when it has held its minimum; 0: it has not
-	EndsBy      int64 // unix ms; 0: unknown
-	Likely      int64 // unix ms at which such jobs usually end; 0: unknown
-	BelowSince  int64 // unix ms since when its gang has been below its minimum; 0: it is not
-	Done        []int // per group: tasks that have ended well and count as placed; nil: none
-	StaleGrace  *int64
-	Patient     int64 // unix ms before which it displaces nobody; 0: it need not wait
+	// Due is from when it makes others leave who have had more, if nothing else
+	// helps; unix ms, 0: never. Attained is what it had before Started, in ms.
+	Due, Attained int64
+	Promised      bool  // others were told to leave for it: it goes first
+	Started       int64 // unix ms since when it has held its minimum; 0: it has not
+	EndsBy        int64 // unix ms; 0: unknown
+	Likely        int64 // unix ms at which such jobs usually end; 0: unknown
+	BelowSince    int64 // unix ms since when its gang has been below its minimum; 0: it is not
+	Done          []int // per group: tasks that have ended well and count as placed; nil: none
+	StaleGrace    *int64
+	Patient       int64 // unix ms before which it displaces nobody; 0: it need not wait
 }
 
 // Held is a task with a place.

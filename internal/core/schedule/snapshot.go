@@ -98,6 +98,7 @@ type Config struct {
 	// Saturation is by how much more a reclaiming queue may be served than the
 	// one it takes from; 0 counts as 1.
 	Saturation float64
+	Quantum    int64   // ms that everyone has at least before Relieve takes it; 0: no Relieve
 	K          float64 // weight of past use in fair shares (runai.md §3.3)
 	// Off switches parts off, for data that were made without them.
 	NoQuota        bool // quotas, limits and fair shares

@@ -64,11 +64,10 @@ type Ask struct {
 	Milli   int   // of each device, 1..1000
 }
 
-// The weights of the policy. They were chosen on seeds other than those that the
-// figures are measured on, for two ends: GPUs allocated when nothing ever
-// leaves, and waits when tasks come and go. The first alone would have 300 and
-// 0, which differs by 0.05 points of the GPUs; but then free capacity scatters
-// and large tasks wait although a fifth of all GPUs is free.
+// The weights of the policy, chosen for two ends: GPUs allocated when nothing
+// ever leaves, and waits when tasks come and go. The first alone would have 300
+// and 0, which differs by 0.05 points of the GPUs; but then free capacity
+// scatters and large tasks wait although a fifth of all GPUs is free.
 const (
 	shortageWeight = 600
 	remainWeight   = 5

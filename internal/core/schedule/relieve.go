@@ -1,0 +1,179 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Relieve bounds how long anyone waits: who is due makes those leave who have
+// had the most. It is the sixth action; a Config names it, or has Quantum set.
+const Relieve Action = "relieve"
+
+// relieve looks at those whose patience is over, the longest due first. Of a
+// lane that cannot be helped the others cannot be either.
+func (c *cycle) relieve() {
+	st := c.st
+	var due []*job
+	for _, l := range st.lanes {
+		if len(l.jobs[0].holds) == 0 {
+			due = appendDue(due, l, st.now)
+		}
+	}
+	slices.SortFunc(due, func(a, b *job) int { return cmp.Or(cmp.Compare(a.Due, b.Due), older(a, b)) })
+	sorted := map[*pool][]*job{}
+	hopelessLanes := map[*lane]bool{}
+	for _, j := range due {
+		if hopelessLanes[j.lane] || len(j.holds) > 0 || st.gate(j) != nil {
+			continue
+		}
+		helped := false
+		for _, p := range st.poolsOf(j) {
+			if sorted[p] == nil {
+				sorted[p] = st.served(p)
+			}
+			if helped = c.relief(p, j, sorted[p]); helped {
+				break
+			}
+		}
+		if helped {
+			clear(hopelessLanes)
+		} else {
+			hopelessLanes[j.lane] = true
+		}
+	}
+}
+
+// dueLooked bounds how far into a lane those are sought who are due: behind the
+// oldest are only those who were displaced, and are due later.
+const dueLooked = 64
+
+func appendDue(due []*job, l *lane, now int64) []*job {
+	for _, j := range l.jobs[:min(len(l.jobs), dueLooked)] {
+		if j.Due > 0 && j.Due <= now {
+			due = append(due, j)
+		}
+	}
+	return due
+}
+
+// served are those who could be asked to leave, who has had the most first.
+func (st *State) served(p *pool) []*job {
+	var all []*job
+	for q := range p.q {
+		for _, v := range p.q[q].victims {
+			if st.now-v.Started >= st.cfg.Quantum && v.Started > 0 {
+				all = append(all, v)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *job) int {
+		return cmp.Or(cmp.Compare(b.Attained-b.Started, a.Attained-a.Started), older(a, b)) // what each has by now
+	})
+	return all
+}
+
+// relief makes room for j at the cost of its own queue, and of queues that hold
+// more than their quota.
+func (c *cycle) relief(p *pool, j *job, served []*job) bool {
+	st := c.st
+	_, tries := st.next(j)
+	if len(tries) == 0 {
+		return false
+	}
+	h := &hunt{c: c, kind: Relieve, pool: p, j: j, tries: tries, need: st.cost(j, p, tries)}
+	if !st.couldRelieve(p, j, h, served) {
+		return false
+	}
+	mark := len(st.log)
+	h.count()
+	for next := 0; ; next++ {
+		if h.enough() && h.comeIn(mark) {
+			return true
+		}
+		for next < len(served) && !st.yields(p, j, served[next]) {
+			next++
+		}
+		if next >= len(served) {
+			st.undo(mark)
+			return false
+		}
+		h.send(served[next])
+	}
+}
+
+// couldRelieve is a cheap test that fails only what cannot be helped: whether
+// as much is free, or with those who could leave, as j needs.
+func (st *State) couldRelieve(p *pool, j *job, h *hunt, served []*job) bool {
+	have := p.free
+	for _, v := range served {
+		if h.need.Within(have) {
+			break
+		}
+		if st.yields(p, j, v) {
+			for _, x := range v.holds {
+				have = have.Add(x.amount)
+			}
+		}
+	}
+	return h.need.Within(have)
+}
+
+// yields reports whether v may be asked to leave for j.
+func (st *State) yields(p *pool, j, v *job) bool {
+	if v.standing == 0 || v == j {
+		return false
+	}
+	if v.leaf == j.leaf {
+		return v.Priority <= j.Priority
+	}
+	return !p.q[v.leaf].alloc.Within(p.q[v.leaf].Quota.Quota)
+}
+
+// send tells all of v to go.
+func (h *hunt) send(v *job) {
+	st := h.c.st
+	u := unit{job: v, leaf: v.leaf, whole: true}
+	for _, x := range v.holds {
+		if !x.leaving {
+			u.holds = append(u.holds, x)
+		}
+	}
+	for _, x := range u.holds {
+		st.evict(x)
+		for a, t := range h.room {
+			if k := x.site.room(a, t.need); k != t.at[x.site] && st.allowed(x.site, a) {
+				t.have += k - t.at[x.site]
+				t.at[x.site] = k
+			}
+		}
+	}
+	h.victims = append(h.victims, u)
+}
+
+// comeIn places the job, and leaves those where they are whose room it does
+// not need, the last told first.
+func (h *hunt) comeIn(mark int) bool {
+	st := h.c.st
+	before := len(st.log)
+	if !h.enter() {
+		st.undo(before)
+		return false
+	}
+	for i := len(h.victims) - 1; i >= 0; i-- {
+		u := &h.victims[i]
+		if !st.permits(u.job, h.pool, u.amount()) {
+			continue
+		}
+		at := len(st.log)
+		for _, x := range u.holds {
+			if !st.stay(x) {
+				st.undo(at)
+				break
+			}
+		}
+	}
+	for i := range h.victims {
+		h.c.cause[h.victims[i].job] = verdictOf{Relieve, h.j.ID}
+	}
+	return true
+}
