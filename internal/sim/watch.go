@@ -101,22 +101,27 @@ func (o *watch) replay(c control.Change) error {
 	return nil
 }
 
-// gangWhole (I2): a gang has all its places, from one commit, or none.
+// gangWhole (I2): a gang has all its places, from one commit, or none. An
+// elastic one has at least its minimum of them, and others may come later.
 func (o *watch) gangWhole(c control.Change) error {
 	w := c.Workload
 	if w.Kind != lifecycle.Distributed || !w.Phase.Held() {
 		return nil
 	}
-	if len(c.Tasks) != w.Spec.Size() {
-		return fmt.Errorf("I2: the gang has %d places in %s and needs %d", len(c.Tasks), w.Phase, w.Spec.Size())
-	}
+	ranks := 0
 	for _, t := range c.Tasks {
-		if t.Node == "" || !t.PlacedAt.Equal(c.Tasks[0].PlacedAt) {
+		if !t.Leaving {
+			ranks++
+		}
+		if t.Node == "" || !w.Spec.Elastic() && !t.PlacedAt.Equal(c.Tasks[0].PlacedAt) {
 			return fmt.Errorf("I2: %s got its place on %q at %v, %s at %v", t.ID, t.Node, t.PlacedAt, c.Tasks[0].ID, c.Tasks[0].PlacedAt)
 		}
 		if a, b := o.w.linkOf(t.Node), o.w.linkOf(c.Tasks[0].Node); a != b {
 			return fmt.Errorf("I2: the gang spans two planes: %s and %s", t.Node, c.Tasks[0].Node)
 		}
+	}
+	if ranks > w.Spec.Size() || ranks < w.Spec.MinSize() {
+		return fmt.Errorf("I2: the gang has %d places in %s and needs %d to %d", ranks, w.Phase, w.Spec.MinSize(), w.Spec.Size())
 	}
 	return nil
 }
