@@ -64,10 +64,6 @@ func (w *World) quotaAct(project core.ProjectID) act {
 		return &f
 	}
 	q := core.ResourceQuota{Quota: number(8), Weight: number(3)}
-	if q.Quota != nil && w.one(3) {
-		limit := *q.Quota + float64(r.IntN(6))
-		q.Limit = &limit
-	}
 	priority := 100 + r.IntN(2)
 	return act{what: fmt.Sprintf("quota of %s %s: %+v", what, name, q), command: control.Organise([]control.Edit{{What: what, Name: name, Project: func(p *core.Project) error {
 		p.Pools, p.Priority = map[string]core.PoolQuota{core.AnyPool: {GPU: q}}, priority
