@@ -59,6 +59,7 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 	if a.Image != "" && len(s.Command.Argv) == 0 && (t.ID.Index > 0 || s.Master == nil || len(s.Master.Command.Argv) == 0) {
 		a.Argv, a.Args = nil, a.Argv // the image's own command, with other arguments
 	}
+	a.GPUMemory = tx.gpuMemory(t, r.GPU)
 	if s.Retry.Pull != nil {
 		a.PullRetries = *s.Retry.Pull
 	}
@@ -81,6 +82,23 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 		mpi(&a, w, t, g)
 	}
 	return a
+}
+
+// gpuMemory is how much of the memory of each of its devices t may use, in
+// bytes; 0: all of it.
+func (tx *tx) gpuMemory(t *core.Task, asked spec.GPU) int64 {
+	if len(t.Devices) == 0 || t.Devices[0].Milli >= 1000 {
+		return 0
+	}
+	if asked.Kind() == spec.MemoryGPU {
+		return asked.Memory.Units()
+	}
+	for _, d := range tx.e.nodes[t.Node].Devices {
+		if d.ID == t.Devices[0].Device {
+			return d.Memory / 1000 * int64(t.Devices[0].Milli)
+		}
+	}
+	return 0
 }
 
 // imageOf is the image that runs: the one that was built, else the document's.
