@@ -58,9 +58,9 @@ func missingRanks(w *core.Workload, tasks map[int]*core.Task) int {
 	return max(w.Spec.Size()-len(ranks(tasks)), 0)
 }
 
-// sheds reports whether single tasks of d can leave while the others go on.
-func sheds(d *draft) bool {
-	return grows(d.w) || d.w.Spec.Elastic() && !settled(d.tasks)
+// sheds reports whether n tasks of d can leave while the others go on.
+func sheds(d *draft, n int) bool {
+	return grows(d.w) || d.w.Spec.Elastic() && !settled(d.tasks) && len(ranks(d.tasks))-n >= d.w.Spec.MinSize()
 }
 
 // shed tells single tasks of d to go. It must run inside change.

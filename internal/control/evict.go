@@ -11,11 +11,11 @@ func (tx *tx) evict(ev schedule.Eviction) error {
 	if !ok {
 		return nil
 	}
-	if !ev.Whole && sheds(d) {
+	if !ev.Whole && sheds(d, len(ev.Tasks)) {
 		return tx.change(d, func() error { return tx.shed(d, ev) })
 	}
 	in := lifecycle.Input{On: lifecycle.Preempt, Target: preempted(d.w), Message: tx.whyEvicted(ev)}
-	if ev.Moves && ev.Whole {
+	if ev.Moves { // what has to go whole, since too little would be left meanwhile, moves whole
 		in = lifecycle.Input{On: lifecycle.Move, Message: tx.whyEvicted(ev)}
 	}
 	return tx.change(d, func() error { return tx.end(d, in, actorScheduler) })

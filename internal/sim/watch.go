@@ -19,6 +19,8 @@ type watch struct {
 	holds  map[core.TaskID]*hold
 	use    map[string]int // thousandths by device, of open holds
 	news   int            // changes published since the last check
+	due    int            // commits that changed something since the last look at the engine's memory
+	deeds  map[string]int // what has happened, of what must happen in some world
 	total  int            // and ever
 	lost   map[core.WorkloadID]bool
 	before map[core.TaskID]core.Task // as last published
@@ -28,7 +30,7 @@ type watch struct {
 func newWatch(w *World) watch {
 	return watch{
 		w: w, states: map[core.WorkloadID]lifecycle.State{}, holds: map[core.TaskID]*hold{}, use: map[string]int{}, lost: map[core.WorkloadID]bool{},
-		before: map[core.TaskID]core.Task{}, words: newWords(),
+		before: map[core.TaskID]core.Task{}, words: newWords(), deeds: map[string]int{},
 	}
 }
 
@@ -40,7 +42,7 @@ func (o *watch) published(changes []control.Change) {
 		for _, t := range c.Transitions {
 			o.w.trace.note(o.w.now, "%s/%d %s: %s to %s %s %s", c.Workload.Name, t.Attempt, t.Event, t.From, t.To, t.Target, t.Reason)
 		}
-		for _, check := range []func(control.Change) error{o.durable, o.replay, o.gangWhole, o.ports, o.replicas, o.conditions, o.preempted, o.account, o.heard} {
+		for _, check := range []func(control.Change) error{o.durable, o.replay, o.gangWhole, o.ports, o.replicas, o.conditions, o.preempted, o.inQuota, o.account, o.heard, o.noted} {
 			if err := check(c); err != nil {
 				o.w.fail("workload %s: %w", c.Workload.Name, err)
 			}
@@ -126,14 +128,24 @@ func (o *watch) gangWhole(c control.Change) error {
 	return nil
 }
 
+// checkEvery is after how many commits that changed something the engine's
+// memory is compared with a rebuild.
+const checkEvery = 4
+
 // check looks at the whole world after something was published.
 func (o *watch) check() {
 	if o.w.err != nil {
 		return
 	}
+	if o.news > 0 || o.w.disk.failed {
+		o.due++
+	}
 	o.news = 0
-	if err := o.w.engine.Check(context.Background()); err != nil {
-		o.w.fail("the engine's memory: %w", err)
+	if o.due >= checkEvery { // a rebuild of everything is dear, and what is wrong stays wrong
+		o.due = 0
+		if err := o.w.engine.Check(context.Background()); err != nil {
+			o.w.fail("the engine's memory: %w", err)
+		}
 	}
 	for _, check := range []func() error{o.capacity, o.physical, o.explained} {
 		if err := check(); err != nil {
