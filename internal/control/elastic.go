@@ -66,6 +66,12 @@ func sheds(d *draft, n int) bool {
 // shed tells single tasks of d to go. It must run inside change.
 func (tx *tx) shed(d *draft, ev schedule.Eviction) error {
 	tx.e.dirty = true
+	if !d.w.Spec.Elastic() && d.w.Phase == lifecycle.Running {
+		message := fmt.Sprintf("%d of its tasks leave: %s", len(ev.Tasks), tx.whyEvicted(ev))
+		if err := tx.step(d, lifecycle.Input{On: lifecycle.Scale, Reason: lifecycle.ReasonScaled, Message: message}, actorScheduler); err != nil {
+			return err
+		}
+	}
 	if d.w.Kind == lifecycle.Inference {
 		for _, index := range ev.Tasks {
 			if t := d.tasks[index]; t != nil && wanted(t) {
@@ -81,7 +87,6 @@ func (tx *tx) shed(d *draft, ev schedule.Eviction) error {
 		}
 	}
 	if !d.w.Spec.Elastic() {
-		tx.curtailed(d, tx.whyEvicted(ev))
 		return tx.conclude(d)
 	}
 	if err := tx.resized(d, before, tx.whyEvicted(ev), actorScheduler); err != nil {
@@ -111,12 +116,12 @@ const reasonTasksPreempted = "TasksPreempted"
 
 // curtailed says what becomes of tasks of an array that had to leave: a task is
 // run once in an attempt, so they wait for the next.
-func (tx *tx) curtailed(d *draft, why string) {
+func (tx *tx) curtailed(d *draft) {
 	n := 0
 	for _, t := range d.tasks {
 		n += bit(t.Leaving && t.State != core.TaskSucceeded)
 	}
-	d.fact(lifecycle.Degraded, n > 0, tx.now, reasonTasksPreempted, fmt.Sprintf("%d of its %d tasks had to leave and run again once the others have ended: %s", n, total(d.w), why))
+	d.fact(lifecycle.Degraded, n > 0, tx.now, reasonTasksPreempted, fmt.Sprintf("%d of its %d tasks had to leave and run again once the others have ended", n, total(d.w)))
 }
 
 // resized records that a gang has another number of ranks than before, and has

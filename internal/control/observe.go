@@ -258,6 +258,9 @@ func (tx *tx) conclude(d *draft) error {
 			return err
 		}
 	}
+	if d.w.Spec.Array != nil {
+		tx.curtailed(d)
+	}
 	c := count(d)
 	// First what came first: a task may start and end between two looks.
 	if d.w.Phase == lifecycle.Starting && c.ready {

@@ -68,7 +68,7 @@ func (o *watch) transition(w *core.Workload, t core.Transition) {
 // its project and of every department above.
 func (o *watch) inQuota(c control.Change) error {
 	w := c.Workload
-	if len(c.Tasks) == 0 || *w.Spec.Preemptible || !slices.ContainsFunc(c.Transitions, func(t core.Transition) bool { return t.Event == lifecycle.Admit }) {
+	if o.hidden || len(c.Tasks) == 0 || *w.Spec.Preemptible || !slices.ContainsFunc(c.Transitions, func(t core.Transition) bool { return t.Event == lifecycle.Admit }) {
 		return nil
 	}
 	tree, err := o.tree()

@@ -57,7 +57,7 @@ func (w *World) quotaAct(project core.ProjectID) act {
 		what, name = control.RecordDepartment, string(department)
 	}
 	number := func(most int) *float64 {
-		if w.one(4) {
+		if w.one(6) {
 			return nil
 		}
 		f := float64(r.IntN(2*most)) / 2

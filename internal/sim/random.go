@@ -29,6 +29,11 @@ func Random(seed uint64) (*World, error) {
 	if err != nil {
 		return w, err
 	}
+	if w.one(2) { // projects that share, from the beginning
+		for _, p := range projects[1:4] {
+			w.do(w.quotaAct(p).command)
+		}
+	}
 	w.storm()
 	w.busy(30 + w.chance.IntN(60))
 	for w.err == nil && w.users.left > 0 {

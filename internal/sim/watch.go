@@ -20,6 +20,7 @@ type watch struct {
 	use    map[string]int // thousandths by device, of open holds
 	news   int            // changes published since the last check
 	due    int            // commits that changed something since the last look at the engine's memory
+	hidden bool           // some node was not even named by its plane: to the scheduler nobody holds anything there
 	deeds  map[string]int // what has happened, of what must happen in some world
 	total  int            // and ever
 	lost   map[core.WorkloadID]bool
