@@ -26,6 +26,10 @@ func (e *Engine) job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, 
 	if !a.StartedAt.IsZero() && w.Phase.Held() {
 		j.Started = a.StartedAt.UnixMilli()
 	}
+	j.MaxRun = e.longest(w).Milliseconds()
+	if j.MaxRun > 0 && !a.RunningAt.IsZero() {
+		j.EndsBy = a.RunningAt.UnixMilli() + j.MaxRun
+	}
 	groups, rule := groupsOf(w), e.rule(w)
 	if wants {
 		want(w, tasks, groups, rule)
@@ -76,6 +80,15 @@ func (e *Engine) topology(w *core.Workload, pools []string) *schedule.Topology {
 		}
 	}
 	return out
+}
+
+// longest is for how long w may run, by its document or its project; 0: for ever.
+func (e *Engine) longest(w *core.Workload) time.Duration {
+	own, rule := time.Duration(w.Spec.MaxDuration), e.tree.Rules(w.Project).TimeLimit[w.Kind]
+	if own > 0 && (rule <= 0 || own < rule) {
+		return own
+	}
+	return rule
 }
 
 func wantedIn(groups []schedule.Group) int {
@@ -214,11 +227,15 @@ func quotaOf(q core.PoolQuota) schedule.Quota {
 	return out
 }
 
+// reservations is how many gangs of each pool that do not fit are given a time
+// to start, of whose way others keep out.
+const reservations = 4
+
 // poolsFor are the pools as the scheduler uses them.
 func (tx *tx) poolsFor() []schedule.Pool {
 	var out []schedule.Pool
 	for _, p := range tx.pools() {
-		out = append(out, schedule.Pool{Name: p.Name, GPU: strategy(p.Placement.GPU), CPU: strategy(p.Placement.CPU), MinRuntime: p.MinRuntime.Milliseconds()})
+		out = append(out, schedule.Pool{Name: p.Name, GPU: strategy(p.Placement.GPU), CPU: strategy(p.Placement.CPU), MinRuntime: p.MinRuntime.Milliseconds(), Reserve: reservations})
 	}
 	return out
 }

@@ -43,11 +43,13 @@ type Eviction struct {
 
 // cycle is one pass over all actions.
 type cycle struct {
-	st    *State
-	cause map[*job]verdictOf // of whose holds were evicted
-	fresh map[int32][]*job   // by queue: who was placed in this cycle, having held nothing before
-	won   map[*job][]unit    // who was made to leave for whom
-	rest  map[*lane]int      // how many of a lane the present walk is past
+	st     *State
+	cause  map[*job]verdictOf  // of whose holds were evicted
+	booked map[*pool][]booking // who has a time to start
+	ends   map[*pool][]*job    // whose end is known, in order
+	fresh  map[int32][]*job    // by queue: who was placed in this cycle, having held nothing before
+	won    map[*job][]unit     // who was made to leave for whom
+	rest   map[*lane]int       // how many of a lane the present walk is past
 }
 
 type verdictOf struct {
@@ -263,15 +265,26 @@ func (c *cycle) allocate(p *pool, j *job) outcome {
 	if st.crowded(j) != nil {
 		return hopeless
 	}
-	mark := len(st.log)
+	mark, kept := len(st.log), false
 	for _, tries := range st.options(j) {
 		if !st.permits(j, p, st.cost(j, p, tries)) {
 			continue
 		}
-		if st.placeIn(p, j, tries) {
+		if !j.Preemptible && len(c.booked[p]) > 0 {
+			if c.between(p, j, tries) {
+				return grows
+			}
+			kept = kept || st.placeIn(p, j, tries)
+		} else if st.placeIn(p, j, tries) {
 			return grows
 		}
 		st.undo(mark)
+		if !kept {
+			c.book(p, j, tries)
+		}
+	}
+	if kept {
+		return passed // others of its lane may leave in time
 	}
 	return hopeless
 }

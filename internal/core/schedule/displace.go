@@ -276,7 +276,7 @@ func (st *State) optional(v *job) int {
 // elsewhere. It undoes what it did if that does not work out.
 func (h *hunt) settle() bool {
 	mark := len(h.c.st.log)
-	if !h.resettle() {
+	if !h.resettle() || (h.kind == Consolidate || h.wide) && !h.rehearse(mark) {
 		h.c.st.undo(mark)
 		return false
 	}
@@ -296,6 +296,54 @@ func (h *hunt) settle() bool {
 		delete(h.freed, v.job)
 		c.cause[v.job] = verdictOf{h.kind, h.j.ID}
 		c.won[h.j] = append(c.won[h.j], *v)
+	}
+	return true
+}
+
+// rehearse reports whether those who move, and the hunt's job, would all get a
+// place if they came to an allocation in their order: what was settled since
+// mark may be forgotten by then, and must not have been for nothing.
+func (h *hunt) rehearse(mark int) bool {
+	st, end := h.c.st, len(h.c.st.log)
+	defer st.undo(end)
+	for _, e := range slices.Clone(st.log[mark:end]) {
+		if e.op == took && !e.h.gone {
+			st.evict(e.h)
+		}
+	}
+	for i := range h.victims {
+		for _, x := range h.victims[i].holds {
+			if x.leaving {
+				st.do(entry{op: parts, h: x})
+			}
+		}
+	}
+	early, late := h.order()
+	for _, u := range early {
+		if u.moved && !h.again(u) {
+			return false
+		}
+	}
+	if !st.placeIn(h.pool, h.j, h.tries) {
+		return false
+	}
+	for _, u := range late {
+		if u.moved && !h.again(u) {
+			return false
+		}
+	}
+	return true
+}
+
+// again places a unit as an allocation would.
+func (h *hunt) again(u *unit) bool {
+	st := h.c.st
+	for _, x := range u.holds {
+		s := st.best(h.pool.partsFor(u.job)[0], x.ask)
+		if s == nil {
+			return false
+		}
+		st.take(u.job, int(x.group), x.ask, s, x.task, false)
 	}
 	return true
 }

@@ -51,6 +51,9 @@ func (st *State) whyNow(j *job) []Reason {
 	if reasons := st.why(j); len(reasons) > 0 {
 		return reasons
 	}
+	if !j.Preemptible { // it would fit, and must keep out of the way of those who have a time
+		return []Reason{{Token: Reserved}}
+	}
 	return []Reason{{Token: NotYetEvaluated}}
 }
 

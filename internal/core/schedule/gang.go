@@ -202,7 +202,11 @@ func (st *State) inDomain(j *job, t *Topology, tries []try, member func(int) boo
 			}
 		}
 	}
-	return required < 0 && fn(within)
+	if required >= 0 {
+		return false
+	}
+	all := domain{sites: within.sites, pool: within.pool}
+	return st.attempt(all.sub(d, -1, preferred, st, j, tries), fn)
 }
 
 // settled narrows sub to the domain in which tasks of the same groups are
@@ -285,15 +289,44 @@ func (dom *domain) sub(d *domains, level, preferred int, st *State, j *job, trie
 	if preferred <= level {
 		return sub
 	}
+	// A part is ordered by the room of what it lies in first: of two racks that
+	// in the emptier spine comes first, however full it is itself.
 	room := map[string]int64{}
+	parts := map[string][]string{} // what a part lies in, from the widest to itself
 	for _, s := range dom.sites {
-		room[d.of[preferred][s]] += s.soon.sum*1_000_000 + s.soon.cpu
+		part, ok := d.of[preferred][s]
+		if !ok {
+			continue
+		}
+		if parts[part] == nil {
+			for l := level + 1; l <= preferred; l++ {
+				parts[part] = append(parts[part], d.of[l][s])
+			}
+		}
+		for _, path := range parts[part] {
+			room[path] += s.soon.sum*1_000_000 + s.soon.cpu
+		}
 	}
-	paths := sortedKeys(room)
-	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Or(cmp.Compare(room[b], room[a]), cmp.Compare(b, a)) })
+	paths := sortedKeys(parts)
+	slices.SortStableFunc(paths, func(a, b string) int {
+		for l := range parts[a] {
+			if c := cmp.Or(cmp.Compare(room[parts[b][l]], room[parts[a][l]]), cmp.Compare(parts[b][l], parts[a][l])); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	at := make(map[string]int64, len(paths))
+	for i, path := range paths {
+		at[path] = int64(i)
+	}
 	sub.order = map[*site]int64{}
 	for _, s := range dom.sites {
-		sub.order[s] = int64(slices.Index(paths, d.of[preferred][s]))
+		i, ok := at[d.of[preferred][s]]
+		if !ok {
+			i = int64(len(paths)) // without the label: after all that have it
+		}
+		sub.order[s] = i
 	}
 	return sub
 }

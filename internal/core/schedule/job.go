@@ -139,6 +139,7 @@ type Job struct {
 	Due, Attained int64
 	Promised      bool  // others were told to leave for it: it goes first
 	Started       int64 // unix ms since when it has held its minimum; 0: it has not
+	MaxRun        int64 // ms after its start by which it has ended for sure; 0: unknown
 	EndsBy        int64 // unix ms; 0: unknown
 	Likely        int64 // unix ms at which such jobs usually end; 0: unknown
 	BelowSince    int64 // unix ms since when its gang has been below its minimum; 0: it is not

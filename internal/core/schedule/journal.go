@@ -11,6 +11,7 @@ const (
 	went            // a hold was told to go
 	stays           // a hold that was told to go is left where it is
 	waits           // a hold's room is not taken now but once it is free
+	parts           // a hold that was told to go has gone
 )
 
 // entry is one step of a trial. Undoing all of them in reverse restores the
@@ -127,6 +128,9 @@ func (st *State) apply(e entry, sign int64) {
 		s.pool.moving += int(sign)
 		st.count(h, -sign)
 		s.tag(h, int(-sign))
+	case parts:
+		s.pool.moving -= int(sign)
+		s.now.move(h, sign)
 	case waits:
 		h.later = sign > 0
 		s.pool.moving += int(sign)

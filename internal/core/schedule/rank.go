@@ -16,6 +16,7 @@ type subset struct {
 	news  []*site         // sites that changed, in order
 	base  int             // how many were dropped from the front of news
 	order map[*site]int64 // sites to be used first; nil: all alike
+	late  bool            // sites that are free now come last
 }
 
 // ranking is a heap of the sites that serve one ask, the best on top. A site
@@ -239,6 +240,9 @@ func compareNumbers(a, b string) int {
 
 func (sub *subset) rank(st *State, s *site, a *ask) rank {
 	r := st.rank(s, a)
+	if sub.late {
+		r.first ^= 4
+	}
 	if sub.order != nil {
 		r.first |= sub.order[s] << 8
 	}

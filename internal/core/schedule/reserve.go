@@ -30,6 +30,131 @@ func (c *cycle) redeem() {
 	}
 }
 
+// booking is the time from which a gang that does not fit yet will, by the known
+// ends of what runs.
+type booking struct {
+	j     *job
+	tries []try
+	at    int64
+}
+
+// book gives j a time to start in p, if it can be told. What is placed after it
+// in this cycle keeps out of its way.
+func (c *cycle) book(p *pool, j *job, tries []try) {
+	if len(c.booked[p]) >= p.Reserve || j.standing > 0 || len(tries) == 0 {
+		return
+	}
+	ends := c.ending(p)
+	mark := len(c.st.log)
+	n, found := slices.BinarySearchFunc(ends, true, func(x *job, _ bool) int {
+		defer c.st.undo(mark)
+		c.leaveUntil(ends, x.end(c.st.now))
+		if c.st.placeIn(p, j, tries) {
+			return 0
+		}
+		return -1
+	})
+	if !found && n == len(ends) {
+		return
+	}
+	if c.booked == nil {
+		c.booked = map[*pool][]booking{}
+	}
+	c.booked[p] = append(c.booked[p], booking{j, tries, ends[n].end(c.st.now)})
+}
+
+// ending are the jobs in p whose end is known, the first to end first.
+func (c *cycle) ending(p *pool) []*job {
+	if ends, ok := c.ends[p]; ok {
+		return ends
+	}
+	var ends []*job
+	for _, j := range c.st.jobs {
+		if j.pool == p && j.standing > 0 && j.end(c.st.now) > 0 {
+			ends = append(ends, j)
+		}
+	}
+	slices.SortFunc(ends, func(a, b *job) int { return cmp.Or(cmp.Compare(a.end(c.st.now), b.end(c.st.now)), older(a, b)) })
+	if c.ends == nil {
+		c.ends = map[*pool][]*job{}
+	}
+	c.ends[p] = ends
+	return ends
+}
+
+// end is when j is expected to end: when such jobs usually do, at the latest
+// when it must; 0: unknown.
+func (j *job) end(now int64) int64 {
+	switch {
+	case j.Likely > now && (j.EndsBy == 0 || j.Likely < j.EndsBy):
+		return j.Likely
+	case j.EndsBy > 0:
+		return max(j.EndsBy, now)
+	default:
+		return 0
+	}
+}
+
+// leaveUntil tells all to go who will have ended by then.
+func (c *cycle) leaveUntil(ends []*job, then int64) {
+	for _, x := range ends {
+		if x.end(c.st.now) > then {
+			return
+		}
+		for _, h := range x.holds {
+			if !h.leaving {
+				c.st.evict(h)
+			}
+		}
+	}
+}
+
+// between places j, which nobody may displace, without delaying those who have
+// a time: it leaves before that, or uses what they will not need.
+func (c *cycle) between(p *pool, j *job, tries []try) bool {
+	st := c.st
+	mark := len(st.log)
+	for _, b := range c.booked[p] {
+		if b.j == j || b.j.standing > 0 || j.MaxRun > 0 && st.now+j.MaxRun <= b.at {
+			continue
+		}
+		c.leaveUntil(c.ending(p), b.at)
+		if (len(p.parts) > 0 || !st.attempt(p.latest(), func(sub *subset) bool { return st.place(b.j, b.tries, sub) })) && !st.placeIn(p, b.j, b.tries) {
+			st.undo(mark) // its time has come to nothing by what was placed before j
+			return st.placeIn(p, j, tries)
+		}
+		for _, h := range b.j.holds {
+			if h.fresh && !h.leaving {
+				st.wait(h)
+			}
+		}
+	}
+	had := len(j.holds)
+	if !st.placeIn(p, j, tries) {
+		st.undo(mark)
+		return false
+	}
+	taken := slices.Clone(j.holds[had:])
+	for _, h := range taken {
+		if h.later { // it would wait for those who are only expected to go
+			st.undo(mark)
+			return false
+		}
+	}
+	st.undo(mark)
+	for _, h := range taken {
+		again := *h
+		st.do(entry{op: took, h: &again})
+	}
+	return true
+}
+
+// latest is the pool with what is free now sought last: what somebody will need
+// only later is better taken from what is free only then.
+func (p *pool) latest() *subset {
+	return &subset{pool: p, sites: p.sites, ranks: map[*ask]*ranking{}, late: true}
+}
+
 // Nodes are the nodes that are known, by name.
 func (st *State) Nodes() []core.NodeID {
 	ids := make([]core.NodeID, 0, len(st.sites))

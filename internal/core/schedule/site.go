@@ -221,8 +221,31 @@ func typed(product, want string) bool {
 }
 
 // choose returns the devices that a task of a gets, with pack the fullest that
-// have room first. What is free now comes before what will be.
+// have room first. What is free now comes before what will be. Of a share of
+// several devices each it takes the emptiest where the fullest would leave room
+// for fewer of its kind than need be.
 func (s *site) choose(a *ask, pack, soon bool) []int32 {
+	out := s.pick(a, pack, soon)
+	if m := s.milli(a); !pack || a.need.Devices < 2 || m >= 1000 || out == nil {
+		return out
+	}
+	before := s.roomDevices(a)
+	s.shift(out, -s.milli(a))
+	after := s.roomDevices(a)
+	s.shift(out, s.milli(a))
+	if after < before-1 {
+		return s.pick(a, false, soon)
+	}
+	return out
+}
+
+func (s *site) shift(devs []int32, by int32) {
+	for _, d := range devs {
+		s.soon.dev[d] += by
+	}
+}
+
+func (s *site) pick(a *ask, pack, soon bool) []int32 {
 	n := a.need.Devices
 	if n == 0 {
 		return nil
@@ -237,10 +260,11 @@ func (s *site) choose(a *ask, pack, soon bool) []int32 {
 			if free < m || !soon && !ready || !s.is(d, a.need.Type) || slices.Contains(out, int32(d)) {
 				continue
 			}
+			if !pack {
+				free = 1000 - free
+			}
 			if !ready {
 				free += 4000 // after all that are free now
-			} else if !pack {
-				free = 1000 - free
 			}
 			if best < 0 || free < bestFree {
 				best, bestFree = int32(d), free

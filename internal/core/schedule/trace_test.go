@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"fmt"
 	"testing"
 )
 
@@ -9,23 +8,12 @@ func TestTrace(t *testing.T) {
 	if *seedFlag == 0 {
 		t.Skip("needs -schedule.seed")
 	}
-	w := drawn(*seedFlag)
-	small := shrunk(w, func(w *world) string {
-		return fmt.Sprint(len(judged(w, Cycle(&w.Snap, w.Cfg))) > 0)[:0] + first(judged(w, Cycle(&w.Snap, w.Cfg)))
-	})
+	small := shrunk(drawn(*seedFlag), func(w *world) string { return settles(w, false) })
 	for _, j := range small.Snap.Jobs {
-		t.Logf("%s q %s prio %d pre %v groups %+v held %+v", j.ID, j.Queue, j.Priority, j.Preemptible, j.Shape.Groups, j.Held)
+		t.Logf("%s q %s prio %d pre %v user %s pools %v sets %+v groups %+v held %+v", j.ID, j.Queue, j.Priority, j.Preemptible, j.User, j.Pools, j.Shape.Sets, j.Shape.Groups, j.Held)
 	}
-	p := Cycle(&small.Snap, small.Cfg)
-	t.Logf("now %+v", p.Placements)
-	t.Logf("later %+v", p.Promises)
-	t.Logf("evict %+v", p.Evictions)
-	t.Log(judged(small, p))
-}
-
-func first(s []string) string {
-	if len(s) == 0 {
-		return ""
+	for _, q := range small.Snap.Queues {
+		t.Logf("%+v", q)
 	}
-	return s[0]
+	t.Log(settles(small, false))
 }

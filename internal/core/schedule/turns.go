@@ -28,6 +28,11 @@ func (h *hunt) turns() (early, late []*unit) {
 		}
 		return nil, late
 	}
+	return h.order()
+}
+
+// order is turns by the order of service, whatever the kind of hunt.
+func (h *hunt) order() (early, late []*unit) {
 	lines := h.lines()
 	gained := map[int32]quota.Amounts{} // what those who were put back hold again
 	for before := true; ; {
