@@ -90,6 +90,7 @@ type Engine struct {
 	deposed  error                 // another process writes now
 	publish  func([]Change)
 	stats    stats
+	insight  *insight
 }
 
 // stats count what has happened since the start, for metrics.
@@ -134,13 +135,16 @@ type Change struct {
 // Open loads everything needed to continue from the store and becomes its
 // writer.
 func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) {
-	e := &Engine{d: d, publish: publish, reported: map[core.NodeID]core.Node{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, stats: stats{entered: map[lifecycle.Phase]int64{}}}
+	e := &Engine{d: d, publish: publish, reported: map[core.NodeID]core.Node{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
 	var err error
 	if e.term, err = d.Store.Acquire(ctx, d.Holder); err != nil {
 		return nil, fmt.Errorf("become the writer: %w", err)
 	}
 	if err := e.load(ctx); err != nil {
 		return nil, err
+	}
+	if err := e.insight.seed(ctx, d.Store); err != nil {
+		d.Log.Warn("estimates of starts begin without experience", "err", err)
 	}
 	return e, nil
 }

@@ -52,9 +52,23 @@ func (st *State) whyNow(j *job) []Reason {
 		return reasons
 	}
 	if !j.Preemptible { // it would fit, and must keep out of the way of those who have a time
-		return []Reason{{Token: Reserved}}
+		return []Reason{c.keptFor(j)}
 	}
 	return []Reason{{Token: NotYetEvaluated}}
+}
+
+// keptFor finds the gang for which the room is kept that j could use.
+func (c *cycle) keptFor(j *job) Reason {
+	c.walk(func(p *pool, x *job) outcome { return c.look(Allocate, p, x) })
+	r := Reason{Token: Reserved}
+	for _, p := range c.st.poolsOf(j) {
+		for _, b := range c.booked[p] {
+			if b.j != j && (r.Until == 0 || b.at < r.Until) {
+				r.For, r.Until, r.Pool = b.j.ID, b.at, p.Name
+			}
+		}
+	}
+	return r
 }
 
 // leavers says how many leave for j, and where.

@@ -259,6 +259,9 @@ func (f *future) place(pl Placement) {
 // begin notes a start.
 func (f *future) begin(j *Job, pl Placement) {
 	j.Started = f.now
+	if j.MaxRun > 0 {
+		j.EndsBy = f.now + j.MaxRun
+	}
 	if _, before := f.starts[j.ID]; !before {
 		f.starts[j.ID] = f.now
 	}
@@ -337,7 +340,7 @@ func (f *future) part(j *Job, gone func(*Held) bool) {
 	}
 	j.Held, j.Shape = held, NewShape(j.Shape.Sets, groups)
 	if len(held) == 0 {
-		j.Started, j.BelowSince, j.EndsBy = 0, 0, 0
+		j.Started, j.BelowSince, j.EndsBy, j.Likely = 0, 0, 0, 0
 		f.ends = slices.DeleteFunc(f.ends, func(x Freed) bool { return x.ID == j.ID })
 	}
 	f.st.PutJob(*j)

@@ -70,6 +70,10 @@ type Reason struct {
 	Limit     int64          `json:"limit,omitempty"`
 	Share     int64          `json:"share,omitempty"` // its fair share at present
 
+	// For is whose room is kept, until the instant Until (unix ms) at which that
+	// one starts.
+	For   core.WorkloadID `json:"for,omitempty"`
+	Until int64           `json:"until,omitempty"`
 	// Blocks are the largest domains of which all of it must be in one, the
 	// roomiest first.
 	Blocks []Block `json:"blocks,omitempty"`
@@ -98,6 +102,9 @@ func (r Reason) amount(n int64) string {
 		}
 		return fmt.Sprintf("%d %s", n, kind)
 	default:
+		if n == 1 {
+			return "1 " + strings.TrimSuffix(r.Resource, "s")
+		}
 		return fmt.Sprintf("%d %s", n, r.Resource)
 	}
 }

@@ -67,9 +67,11 @@ func (r Reason) smaller() string {
 	case r.Resource == "tasks" && r.Domain != "":
 		return fmt.Sprintf("let its tasks be in more than one %s", r.Domain)
 	case r.Resource == "tasks" && r.Fitting > 0:
-		return fmt.Sprintf("at most %d such tasks fit together", r.Fitting)
+		return fmt.Sprintf("at most %d such tasks fit together: --workers %d", r.Fitting, r.Fitting)
 	case r.Resource == "tasks":
 		return "ask for less, or for other nodes; muster node list shows what there is"
+	case r.Largest > 0 && r.Resource == "gpu":
+		return fmt.Sprintf("at most %s fit on a node: --gpus %d", r.amount(r.Largest), r.Largest)
 	case r.Largest > 0:
 		return fmt.Sprintf("at most %s fit on a node", r.amount(r.Largest))
 	default:
