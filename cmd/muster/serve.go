@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/chores"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/plane/local"
 	"github.com/musterhq/muster/internal/secret"
@@ -88,6 +89,7 @@ func serve(ctx context.Context, o cli.ServerOptions) error {
 		Store: st, Holder: holder(), Log: log, Elapsed: func() time.Duration { return time.Since(started) },
 		NewID: control.NewID(rand.Reader), NewName: control.NewName(rand.Reader), Port: freePort(),
 		Images: images.store != nil, Builds: images.store != nil, Secrets: keys, Self: program(o.DataDir), Models: models,
+		Schedule: planning(o.PastWeight), Past: control.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
 	}, []plane.Plane{pl}, hands, time.Now)
 	if err != nil {
 		return err
@@ -220,4 +222,11 @@ func freePort() func() int {
 		}
 		return first
 	}
+}
+
+// planning is how the scheduler plans, with so much weight on past use.
+func planning(past float64) schedule.Config {
+	c := schedule.Default()
+	c.K = past
+	return c
 }

@@ -57,9 +57,14 @@ type ServerOptions struct {
 	DataDir  string
 	Listen   []string // further addresses, host:port; the unix socket is always there
 	FakeGPUs int      // pretend to have this many GPUs; 0: look for real ones
-	LogLevel slog.Level
-	Registry string // where built images and published models go: HOST or HOST/PATH
-	Cache    int64  // how much the cache of images may hold, in bytes; 0: no limit
+	// PastWeight is how much what projects have had lately counts against them
+	// where what nobody is guaranteed is divided; 0: not at all. PastWindow is how
+	// far back, PastHalfLife after how long something counts half (0: always whole).
+	PastWeight               float64
+	PastWindow, PastHalfLife time.Duration
+	LogLevel                 slog.Level
+	Registry                 string // where built images and published models go: HOST or HOST/PATH
+	Cache                    int64  // how much the cache of images may hold, in bytes; 0: no limit
 }
 
 // Hooks are what the command line needs of the program around it.
@@ -146,7 +151,7 @@ it when there is none.`,
 	group("look", newGet(s), newDescribe(s), newLogs(s), newWhy(s), newWait(s), newEvents(s), newLifecycle(s), newExplain(s))
 	group("enter", newExec(s), newAttach(s), newPortForward(s))
 	group("decide", newApprove(s), newReject(s), newPreempt(s), newMove(s))
-	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newNode(s), newSecret(s), newServer(s), newVersion(s))
+	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newNode(s), newSecret(s), newSimulate(s), newServer(s), newVersion(s))
 	return root
 }
 

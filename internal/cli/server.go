@@ -18,7 +18,7 @@ import (
 
 func newServer(s *session) *cobra.Command {
 	o := ServerOptions{}
-	level, cache := "", ""
+	level, cache, window, half := "", "", "", ""
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run the server, ask about it, or stop it",
@@ -38,6 +38,17 @@ What it started goes on without it; the next server takes it over.`,
 				return usage(fmt.Sprintf("--image-cache: %q is not a size", cache), "like 50Gi; 0 is without a limit")
 			}
 			o.Cache = size.Units()
+			if o.PastWeight < 0 {
+				return usage(fmt.Sprintf("--past-weight: %v is less than 0", o.PastWeight), "0 is off, 1 counts past use as much as weights")
+			}
+			for flag, d := range map[string]*time.Duration{"past-window": &o.PastWindow, "past-half-life": &o.PastHalfLife} {
+				text := map[string]string{"past-window": window, "past-half-life": half}[flag]
+				parsed, err := spec.ParseDuration(text)
+				if err != nil {
+					return usage(fmt.Sprintf("--%s: %v", flag, err), "like 7d or 12h")
+				}
+				*d = time.Duration(parsed)
+			}
 			return s.serve(cmd.Context(), o)
 		},
 	}
@@ -46,6 +57,9 @@ What it started goes on without it; the next server takes it over.`,
 	f.StringVar(&cache, "image-cache", "50Gi", "how much the cache of container images may hold; 0: no limit")
 	f.StringArrayVar(&o.Listen, "listen", nil, "also serve on this HOST:PORT; repeat for several")
 	f.IntVar(&o.FakeGPUs, "fake-gpus", 0, "pretend to have this many GPUs")
+	f.Float64Var(&o.PastWeight, "past-weight", 0, "how much past use counts where what nobody is guaranteed is divided; 0: not at all, 1: as much as weights")
+	f.StringVar(&window, "past-window", "7d", "how far back use counts")
+	f.StringVar(&half, "past-half-life", "0s", "use that is older by this counts half; 0s: whole until past-window")
 	f.StringVar(&level, "log-level", strings.ToLower(slog.LevelInfo.String()), "debug, info, warn or error")
 	status := &cobra.Command{
 		Use: "status", Short: "Process, address and data directory of the server", Args: noArgs, Example: "  muster server status -o json",

@@ -45,8 +45,10 @@ type Deps struct {
 	Secrets Keyring
 	// Self is how tasks start this program, for the agents of mpi workloads;
 	// nil: they cannot.
-	Self     func() []string
+	Self func() []string
+	// Schedule is how the scheduler plans; plain: schedule.Default().
 	Schedule schedule.Config
+	Past     Past // counts where Schedule.K is not zero
 	// Models is where, on the node, models that containers write are kept until
 	// they are published.
 	Models string
@@ -70,13 +72,14 @@ type Engine struct {
 	reported map[core.NodeID]core.Node        // as their planes say
 	nodes    map[core.NodeID]core.Node        // reported, with their settings and pools
 
-	sched    *schedule.State          // what the scheduler knows: all that hold or want something
-	bare     *schedule.State          // the nodes with nothing on them: what can ever fit
-	stale    bool                     // nodes are not as the scheduler knows them
-	regroup  bool                     // nor are queues and pools
-	tree     org.Tree                 // of projects, as the present draft has it
-	work     []fill.Shape             // what is usual here
-	learnt   int64                    // submissions when that was last looked at
+	sched    *schedule.State // what the scheduler knows: all that hold or want something
+	bare     *schedule.State // the nodes with nothing on them: what can ever fit
+	stale    bool            // nodes are not as the scheduler knows them
+	regroup  bool            // nor are queues and pools
+	tree     org.Tree        // of projects, as the present draft has it
+	work     []fill.Shape    // what is usual here
+	learnt   int64           // submissions when that was last looked at
+	past     past
 	planned  time.Time                // when the last plan was made
 	promised map[core.WorkloadID]bool // for whom others were told to leave
 	usage    map[core.NodeID]*usage
@@ -135,6 +138,11 @@ type Change struct {
 // Open loads everything needed to continue from the store and becomes its
 // writer.
 func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) {
+	if d.Schedule.Plain() {
+		k := d.Schedule.K
+		d.Schedule = schedule.Default()
+		d.Schedule.K = k
+	}
 	e := &Engine{d: d, publish: publish, reported: map[core.NodeID]core.Node{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
 	var err error
 	if e.term, err = d.Store.Acquire(ctx, d.Holder); err != nil {
@@ -268,6 +276,7 @@ func (e *Engine) unindex(w *core.Workload, tasks map[int]*core.Task) {
 // fails every command fails and nothing has changed.
 func (e *Engine) Do(ctx context.Context, now time.Time, commands []Command) []Result {
 	tx := &tx{e: e, ctx: ctx, now: now.Truncate(time.Microsecond), drafts: map[core.WorkloadID]*draft{}}
+	tx.remember()
 	e.tree = tx.tree()
 	results := make([]Result, len(commands))
 	for i, c := range commands {

@@ -21,6 +21,7 @@ func (e *Engine) job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, 
 	j := schedule.Job{
 		ID: w.ID, Queue: w.Project, User: w.User, Priority: int(w.Spec.Priority), Preemptible: *w.Spec.Preemptible, Order: w.Seq,
 		Promised: e.promised[w.ID] || w.Phase == lifecycle.Reserved,
+		Moved:    w.Phase == lifecycle.Reserved && w.Reason == lifecycle.ReasonMoved,
 	}
 	a := &w.Attempts[len(w.Attempts)-1]
 	if !a.StartedAt.IsZero() && w.Phase.Held() {

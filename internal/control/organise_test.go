@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/store/memstore"
@@ -19,9 +20,10 @@ import (
 
 // office is an engine whose one plane has two nodes.
 type office struct {
-	t  *testing.T
-	st store.Store
-	e  *control.Engine
+	schedule schedule.Config
+	t        *testing.T
+	st       store.Store
+	e        *control.Engine
 }
 
 func newOffice(t *testing.T, st store.Store) *office {
@@ -37,7 +39,7 @@ func (o *office) open() {
 	var err error
 	o.e, err = control.Open(context.Background(), control.Deps{
 		Store: o.st, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
-		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 1 },
+		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 1 }, Schedule: o.schedule,
 	}, nil)
 	if err != nil {
 		o.t.Fatal(err)

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/musterhq/muster/internal/core"
@@ -81,24 +82,127 @@ func BenchmarkFill(b *testing.B) {
 	}
 }
 
-func BenchmarkNothingNew(b *testing.B) {
-	s := &Snapshot{Nodes: nodes(10000, 8)}
+// loaded is a cluster of n nodes × 8 GPUs, full of one-GPU jobs in 100 queues
+// and with as many waiting, and a fifth more running that use no GPU.
+func loaded(n int) *State {
+	s := &Snapshot{Nodes: nodes(n, 8)}
 	for q := range 100 {
-		s.Queues = append(s.Queues, plainQueue(fmt.Sprintf("q%02d", q), int64(q), 800_000))
+		s.Queues = append(s.Queues, plainQueue(fmt.Sprintf("q%02d", q), int64(q), int64(n)*80))
 	}
-	for i := range 80_000 {
+	for i := range n * 8 {
 		s.Jobs = append(s.Jobs, gpuJob(fmt.Sprintf("j%07d", i), fmt.Sprintf("q%02d", i%100), int64(i), 1, 1))
+	}
+	for i := range n * 2 {
+		j := gpuJob(fmt.Sprintf("c%07d", i), fmt.Sprintf("q%02d", i%100), int64(n*8+i), 1, 0)
+		s.Jobs = append(s.Jobs, j)
 	}
 	st := Load(s, Config{})
 	st.applyAll(st.Cycle(0))
-	for i := range 100_000 {
-		st.PutJob(gpuJob(fmt.Sprintf("w%07d", i), fmt.Sprintf("q%02d", i%100), int64(100_000+i), 1, 1<<(i%4)))
+	for i := range n * 10 {
+		st.PutJob(gpuJob(fmt.Sprintf("w%07d", i), fmt.Sprintf("q%02d", i%100), int64(n*10+i), 1, 1<<(i%4)))
 	}
+	return st
+}
+
+func BenchmarkNothingNew(b *testing.B) {
+	for _, n := range []int{100, 1000, 10000} {
+		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+			st := loaded(n)
+			b.ReportAllocs()
+			for b.Loop() {
+				st.changes() // as if something had changed
+				if p := st.Cycle(0); len(p.Placements)+len(p.Promises) > 0 {
+					b.Fatal(len(p.Placements), len(p.Promises))
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkQuiet is a cycle after one in which nothing happened, with nothing
+// changed in between.
+func BenchmarkQuiet(b *testing.B) {
+	st := loaded(10000)
 	b.ReportAllocs()
 	for b.Loop() {
 		if p := st.Cycle(0); len(p.Placements)+len(p.Promises) > 0 {
 			b.Fatal(len(p.Placements), len(p.Promises))
 		}
+	}
+}
+
+// BenchmarkOneEnds is a cycle in which one job has ended and another has come:
+// one of those who wait is placed.
+func BenchmarkOneEnds(b *testing.B) {
+	for _, n := range []int{100, 1000, 10000} {
+		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+			st := loaded(n)
+			b.ReportAllocs()
+			ended := 0
+			for b.Loop() {
+				st.DropJob(core.WorkloadID(fmt.Sprintf("j%07d", ended)))
+				ended = (ended + 1) % (n * 8)
+				st.PutJob(gpuJob(fmt.Sprintf("x%07d", ended), fmt.Sprintf("q%02d", ended%100), int64(1_000_000+ended), 1, 1))
+				p := st.Cycle(0)
+				if len(p.Placements) > 1 {
+					b.Fatal(len(p.Placements))
+				}
+				st.applyAll(p)
+			}
+		})
+	}
+}
+
+// BenchmarkHopelessGang is a gang of 512 tasks that fits by its sums, but in no
+// domain: placed for nothing, and explained.
+func BenchmarkHopelessGang(b *testing.B) {
+	s := &Snapshot{Nodes: nodes(1000, 8), Queues: []Queue{plainQueue("a", 1, quota.Unlimited)}}
+	j := gpuJob("gang", "a", 1, 520, 1)
+	j.Shape.Sets[0].Topology = &Topology{Levels: []string{"block", "rack"}, Required: "block", Preferred: "rack"}
+	j.Shape = NewShape(j.Shape.Sets, j.Shape.Groups)
+	s.Jobs = append(s.Jobs, j)
+	st := Load(s, Config{})
+	b.ReportAllocs()
+	for b.Loop() {
+		st.changes()
+		if p := st.Cycle(0); len(p.Placements) != 0 {
+			b.Fatal(len(p.Placements))
+		}
+		if ex, ok := st.Explain(0, "gang"); !ok || ex.Reasons[0].Token != NeverFits {
+			b.Fatal(ex)
+		}
+	}
+}
+
+// BenchmarkWaiting reports what a million jobs that wait in 10,000 queues take.
+func BenchmarkWaiting(b *testing.B) {
+	for b.Loop() {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		st := NewState(Config{})
+		var queues []Queue
+		for q := range 10_000 {
+			queues = append(queues, plainQueue(fmt.Sprintf("q%04d", q), int64(q), 800))
+		}
+		st.SetQueues(queues)
+		for _, n := range nodes(1000, 8) {
+			st.PutNode(n)
+		}
+		for i := range 1_000_000 {
+			st.PutJob(gpuJob(fmt.Sprintf("w%07d", i), fmt.Sprintf("q%04d", i%10_000), int64(i), 1, 1+i%3))
+		}
+		if p := st.Cycle(0); len(p.Placements) == 0 {
+			b.Fatal("nothing is placed")
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		mib := float64(after.HeapAlloc-before.HeapAlloc) / (1 << 20)
+		b.ReportMetric(mib, "MiB")
+		if mib > 1024 {
+			b.Fatalf("%.0f MiB", mib)
+		}
+		runtime.KeepAlive(st)
 	}
 }
 
@@ -150,6 +254,7 @@ func BenchmarkReclaimFails(b *testing.B) {
 	st.PutJob(j)
 	b.ReportAllocs()
 	for b.Loop() {
+		st.changes()
 		if p := st.Cycle(0); len(p.Promises) != 0 {
 			b.Fatal(len(p.Promises), len(p.Evictions))
 		}
@@ -165,6 +270,7 @@ func BenchmarkTopologyGang(b *testing.B) {
 	st := Load(s, Config{})
 	b.ReportAllocs()
 	for b.Loop() {
+		st.changes()
 		if p := st.Cycle(0); len(p.Placements) != 1 || len(p.Placements[0].Tasks) != 512 {
 			b.Fatal(len(p.Placements))
 		}

@@ -1,45 +1,11 @@
 package schedule
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
 )
-
-// Plan is what is to be done now.
-type Plan struct {
-	Placements []Placement // start at once; a gang's minimum is whole in it
-	Promises   []Placement // start once those who were told to leave have left
-	Evictions  []Eviction
-}
-
-// Placement puts tasks of one job on nodes.
-type Placement struct {
-	ID    core.WorkloadID
-	Tasks []Placed
-}
-
-// Placed is one task: the Task-th of those that its group still has to place
-// (negative numbers never occur), or a running one that moves.
-type Placed struct {
-	Group int
-	Task  int
-	Moves bool // Task is the caller's number of a task that leaves its place for this one
-	Later bool
-	Place Place
-}
-
-// Eviction ends tasks of a job.
-type Eviction struct {
-	ID    core.WorkloadID
-	For   core.WorkloadID // who gets the room; empty: nobody
-	Cause Action
-	Tasks []int // the caller's numbers
-	Whole bool  // these are all that it holds
-	Moves bool  // all of them get a new place in the same plan
-}
 
 // cycle is one pass over all actions.
 type cycle struct {
@@ -64,6 +30,9 @@ func Cycle(s *Snapshot, cfg Config) *Plan { return Load(s, cfg).Cycle(s.Now) }
 // Cycle plans. The state is afterwards as it was before: the caller applies the
 // plan and puts what came of it.
 func (st *State) Cycle(now int64) *Plan {
+	if st.idle(now) {
+		return &Plan{}
+	}
 	st.now = now
 	st.prepare()
 	c := newCycle(st)
@@ -84,6 +53,9 @@ func (st *State) Cycle(now int64) *Plan {
 	}
 	plan := c.plan()
 	st.finish(c)
+	if len(plan.Placements)+len(plan.Promises)+len(plan.Evictions) == 0 {
+		st.quiet = quiet{version: st.version, since: now, fill: st.fill, known: true}
+	}
 	return plan
 }
 
@@ -93,10 +65,14 @@ func newCycle(st *State) *cycle {
 
 // prepare brings up to date what a cycle goes by.
 func (st *State) prepare() {
+	st.sweep()
 	for _, name := range st.poolNames() {
 		p := st.pools[name]
 		if p.dirty {
 			p.reshaped()
+			for _, a := range st.asks {
+				delete(a.ok, p)
+			}
 		}
 		st.shares(p)
 	}
@@ -142,14 +118,16 @@ const (
 // first choice.
 func (c *cycle) walk(look func(*pool, *job) outcome) {
 	st := c.st
-	names, lanes := st.poolNames(), st.sortedLanes()
+	names := st.poolNames()
 	clear(c.rest)
 	for round := range len(names) {
 		for _, name := range names {
 			l := st.newLine(st.pools[name])
-			for _, ln := range lanes {
-				if ln.choice(names, round) == name {
-					c.join(l, ln)
+			for q := range st.queues.list {
+				for _, ln := range st.queues.list[q].lanes {
+					if ln.choice(names, round) == name {
+						c.join(l, ln)
+					}
 				}
 			}
 			for cur := l.top(); cur != nil; cur = l.top() {
@@ -213,16 +191,6 @@ func (c *cycle) advance(cur *cursor) bool {
 	}
 	c.rest[cur.lane] = cur.next
 	return cur.next < len(jobs)
-}
-
-// sortedLanes are the lanes in an order that does not depend on the map's.
-func (st *State) sortedLanes() []*lane {
-	out := make([]*lane, 0, len(st.lanes))
-	for _, l := range st.lanes {
-		out = append(out, l)
-	}
-	slices.SortFunc(out, func(a, b *lane) int { return older(a.jobs[0], b.jobs[0]) })
-	return out
 }
 
 // choice is the pool that the lane tries in that round; empty: none. Pools that
@@ -311,92 +279,4 @@ func (c *cycle) stale() {
 			}
 		}
 	}
-}
-
-// plan reads the journal's outcome off the jobs it touched.
-func (c *cycle) plan() *Plan {
-	touched := map[*job]bool{}
-	var jobs []*job
-	for _, e := range c.st.log {
-		if !touched[e.h.job] {
-			touched[e.h.job] = true
-			jobs = append(jobs, e.h.job)
-		}
-	}
-	plan := &Plan{}
-	evicted := map[*job]bool{}
-	for _, e := range c.st.log {
-		if e.op == went && e.h.leaving && !e.h.fresh {
-			evicted[e.h.job] = true
-		}
-	}
-	for _, j := range jobs {
-		if evicted[j] {
-			plan.Evictions = append(plan.Evictions, c.eviction(j))
-		}
-		now, later := c.placed(j)
-		if len(now) > 0 {
-			plan.Placements = append(plan.Placements, Placement{j.ID, now})
-		}
-		if len(later) > 0 {
-			plan.Promises = append(plan.Promises, Placement{j.ID, later})
-		}
-	}
-	slices.SortStableFunc(plan.Evictions, func(a, b Eviction) int { return cmp.Compare(a.ID, b.ID) })
-	return plan
-}
-
-// placed are the tasks of j that start now, and those that do once others have
-// left.
-func (c *cycle) placed(j *job) (now, later []Placed) {
-	nth := make([]int, len(j.placed))
-	for _, h := range j.holds {
-		if !h.fresh || h.leaving {
-			continue
-		}
-		t := Placed{Group: int(h.group), Task: h.task, Moves: h.moves, Later: h.later, Place: h.place()}
-		if !h.moves {
-			t.Task = nth[h.group]
-			nth[h.group]++
-		}
-		if h.later {
-			later = append(later, t)
-		} else {
-			now = append(now, t)
-		}
-	}
-	return now, later
-}
-
-func (c *cycle) eviction(j *job) Eviction {
-	ev := Eviction{ID: j.ID, Cause: c.cause[j].cause, For: c.cause[j].by, Whole: true}
-	moved := 0
-	was := c.st.before0(j)
-	for _, h := range j.holds {
-		switch {
-		case h.fresh && h.moves:
-			moved++
-		case h.fresh || was[h]:
-		case h.leaving:
-			ev.Tasks = append(ev.Tasks, h.task)
-		default:
-			ev.Whole = false
-		}
-	}
-	ev.Moves = moved == len(ev.Tasks)
-	return ev
-}
-
-// before0 are the holds of j that were leaving already when the cycle began.
-func (st *State) before0(j *job) map[*hold]bool {
-	m := map[*hold]bool{}
-	for _, h := range j.holds {
-		m[h] = h.leaving
-	}
-	for i := len(st.log) - 1; i >= 0; i-- {
-		if e := st.log[i]; e.h.job == j && (e.op == went || e.op == stays) {
-			m[e.h] = e.op == stays
-		}
-	}
-	return m
 }

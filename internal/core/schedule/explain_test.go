@@ -1,7 +1,7 @@
 package schedule
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,193 +9,227 @@ import (
 	"github.com/musterhq/muster/internal/core/quota"
 )
 
-// told is what an explanation says, blocker by blocker.
-func told(t *testing.T, s *Snapshot, id core.WorkloadID) (Explanation, []string) {
+const gib = 1 << 30
+
+// node is a ready node of one pool, with whole devices of one product.
+func node(id string, gpus int, cpu, memory int64, product string) Node {
+	return Node{Node: core.Node{ID: core.NodeID(id), Pool: "default", Ready: true, CPU: cpu, Memory: memory, Devices: gpusOf(id, gpus, product)}}
+}
+
+func gpusOf(id string, n int, product string) []core.Device {
+	out := gpus(n, product)
+	for i := range out {
+		out[i].ID = fmt.Sprintf("%s-%d", id, i)
+	}
+	return out
+}
+
+// occupied is n with so much of it held by others.
+func occupied(n Node, gpus int, cpu, memory int64) Node {
+	n.OtherMilli = make([]int, len(n.Devices))
+	for i := range gpus {
+		n.OtherMilli[i] = 1000
+	}
+	n.OtherCPU, n.OtherMem = cpu, memory
+	return n
+}
+
+func gpu(count int) Need { return Need{Devices: count, Milli: 1000, CPU: 1000} }
+
+func gang(size int, n Need) *Shape {
+	return Flat(Group{Name: "tasks", Min: size, Runs: []Run{{Need: n, Count: size}}})
+}
+
+func single(n Need) *Shape { return gang(1, n) }
+
+// waiter is a job of queue q that wants so much.
+func waiter(id string, order int64, shape *Shape) Job {
+	return Job{ID: core.WorkloadID(id), Queue: "q", Priority: 50, Preemptible: true, Order: order, Shape: shape}
+}
+
+// texts are the reasons for which job id waits once a plan has been applied,
+// one to a line.
+func texts(t *testing.T, s *Snapshot, id string) string {
 	t.Helper()
-	ex, ok := Load(s, Config{}).Explain(clock, id)
+	st := Load(s, Config{})
+	if p := st.Cycle(0); len(p.Promises)+len(p.Evictions) > 0 {
+		t.Fatalf("the plan displaces: %s", p.brief())
+	} else {
+		st.applyAll(p)
+	}
+	ex, ok := st.Explain(0, core.WorkloadID(id))
 	if !ok {
-		t.Fatalf("%s is not explained", id)
+		return "placed"
 	}
-	again, _ := Load(s, Config{}).Explain(clock, id)
-	var out []string
-	for i, r := range ex.Reasons {
-		out = append(out, string(r.Token)+": "+r.String())
-		if again.Reasons[i].String() != r.String() {
-			t.Errorf("asked again, it says %s and not %s", again.Reasons[i], r)
-		}
-		if r.Hint() == "" || r.Act() == "" {
-			t.Errorf("%s: nobody is told what to do", r)
-		}
+	var all []string
+	for _, r := range ex.Reasons {
+		all = append(all, r.String())
 	}
-	return ex, out
+	return strings.Join(all, "\n")
 }
 
-func limited(gpus, limit int64) Quota {
-	q := Unlimited()
-	q.Quota[quota.GPU], q.Limit[quota.GPU] = gpus*1000, limit
-	return q
-}
-
-func TestEveryBlockerIsTold(t *testing.T) {
+func TestExplanations(t *testing.T) {
 	t.Parallel()
-	fixed := func(j Job) Job { j.Preemptible = false; return j }
-	within := func(j Job, level string) Job {
-		g := slices.Clone(j.Shape.Groups)
-		j.Shape = NewShape([]Set{{Parent: -1, Topology: &Topology{Levels: []string{"rack"}, Required: level}}}, g)
-		return j
+	h100 := func(id string, held int) Node {
+		return occupied(node(id, 8, 64000, 512*gib, "NVIDIA H100"), held, int64(held)*1000, 0)
 	}
-	busy := []Job{runs("a", 1, "n0", 0, 1, 2), runs("b", 2, "n1", 0, 1), runs("c", 3, "n2", 0, 1, 2, 3)}
-	for name, c := range map[string]struct {
-		nodes int
-		edit  func(*Snapshot)
-		jobs  []Job
-		mine  Job
-		want  []string
+	a100 := func(id string, held int) Node {
+		return occupied(node(id, 4, 32000, 128*gib, "NVIDIA A100"), held, int64(held)*1000, 0)
+	}
+	down := func(n Node) Node { n.Ready = false; return n }
+	cordoned := func(n Node) Node { n.Cordon = true; return n }
+	typed := func(count int, kind string) Need { n := gpu(count); n.Type = kind; return n }
+	for _, c := range []struct {
+		name  string
+		nodes []Node
+		shape *Shape
+		want  string
 	}{
-		"capacity": {
-			nodes: 3, jobs: busy, mine: gang("mine", 9, 2, 2),
-			want: []string{"WaitingForCapacity: waits for gpu: needs 4 GPUs, free 3 GPUs of 12 GPUs (2 of 3 nodes lack it)"},
-		},
-		"fragmented": {
-			nodes: 2, jobs: busy[:2], mine: gang("mine", 9, 3, 1),
-			want: nil, // it fits
-		},
-		"scattered": {
-			nodes: 2, jobs: []Job{runs("a", 1, "n0", 0), runs("b", 2, "n1", 0)}, mine: gang("mine", 9, 3, 2),
-			want: []string{"Fragmented: free 6 GPUs in all is enough for the 6 GPUs it needs, but scattered: 2 of its 3 tasks would fit now, the largest free block is 3 GPUs"},
-		},
-		"topology": {
-			nodes: 4, jobs: []Job{runs("a", 1, "n0", 0, 1, 2), runs("b", 2, "n2", 0, 1, 2, 3)}, mine: within(gang("mine", 9, 6, 1), "rack"),
-			want: []string{"TopologyUnsatisfied: its 6 tasks must be in one rack: the best has room for 5 now, while 9 GPUs are free in all (r0 has 5 GPUs free, r1 has 4 GPUs free)"},
-		},
-		"quota": {
-			nodes: 1, jobs: []Job{runs("a", 1, "n0", 0, 1, 2, 3)}, mine: gang("mine", 9, 1, 1), edit: func(s *Snapshot) { s.Queues[0].Default = limited(2, -1) },
-			want: []string{
-				"WaitingForCapacity: waits for gpu: needs 1 GPU, free 0 GPUs of 4 GPUs",
-				"WaitingForQuota: q holds 4 GPU of 2 GPU guaranteed, and its fair share is 4 GPU at present: it cannot take 1 GPU more from others, only what is free",
-			},
-		},
-		"limit and capacity": {
-			nodes: 1, jobs: []Job{runs("a", 1, "n0", 0, 1, 2, 3)}, mine: gang("mine", 9, 1, 2), edit: func(s *Snapshot) { s.Queues[0].Default = limited(-1, 5000); s.Queues[0].Default.Quota[quota.GPU] = -1 },
-			want: []string{
-				"OverLimit: over the limit of q: it holds 4 GPU of at most 5 GPU, and this asks for 2 GPU",
-				"WaitingForCapacity: waits for gpu: needs 2 GPUs, free 0 GPUs of 4 GPUs",
-			},
-		},
-		"running workloads, of all and of a user": {
-			nodes: 2, jobs: []Job{runs("a", 1, "n0", 0)}, mine: gang("mine", 9, 1, 1), edit: func(s *Snapshot) { s.Queues[0].MaxJobs, s.Queues[0].UserJobs = 1, 1 },
-			want: []string{
-				"OverLimit: over the limit of q: it holds 1 running workload of at most 1 running workload, and this asks for 1 running workload",
-				"OverLimit: over the limit of u in q: it holds 1 running workload of at most 1 running workload, and this asks for 1 running workload",
-			},
-		},
-		"not preemptible": {
-			nodes: 1, mine: fixed(gang("mine", 9, 1, 3)), edit: func(s *Snapshot) { s.Queues[0].Default = limited(2, -1) },
-			want: []string{"NonPreemptibleOverQuota: not preemptible, so it must be inside the quota of q: 0 GPU of 2 GPU are held by such work, and this asks for 3 GPU; a preemptible workload could go over the quota"},
-		},
-		"stopped, and full": {
-			nodes: 1, jobs: []Job{runs("a", 1, "n0", 0, 1, 2, 3)}, mine: gang("mine", 9, 1, 1), edit: func(s *Snapshot) { s.Queues[0].Stopped = true },
-			want: []string{
-				"QueueStopped: its queue is stopped: q",
-				"WaitingForCapacity: waits for gpu: needs 1 GPU, free 0 GPUs of 4 GPUs",
-			},
-		},
-		"never": {
-			nodes: 2, mine: gang("mine", 9, 1, 8),
-			want: []string{"NeverFits: never fits: each task asks for 8 GPUs, the largest of 2 nodes has 4 GPUs in all"},
-		},
-		"nowhere": {nodes: 0, mine: gang("mine", 9, 1, 1), want: []string{"NoNodes: no node is ready: the cluster has no nodes"}},
-		"nobody":  {nodes: 1, mine: func() Job { j := gang("mine", 9, 1, 1); j.Queue = "x"; return j }(), want: []string{"QueueNotFound: its project does not exist: x"}},
+		{"never, by GPU", []Node{h100("a", 0), a100("b", 0)}, single(gpu(16)),
+			"never fits: each task asks for 16 GPUs, the largest of 2 nodes has 8 GPUs in all"},
+		{"never, by CPU", []Node{h100("a", 0)}, single(Need{CPU: 96500}),
+			"never fits: each task asks for 96.5 CPU, the only node has 64 CPU in all"},
+		{"never, by memory", []Node{h100("a", 0)}, single(Need{CPU: 1000, Memory: 1 << 40}),
+			"never fits: each task asks for 1 TiB memory, the only node has 512 GiB memory in all"},
+		{"never, by type", []Node{h100("a", 0), a100("b", 0)}, single(typed(1, "b200")),
+			"never fits: each task asks for 1 b200 GPU, the largest of 2 nodes has 0 b200 GPUs in all"},
+		{"never, by type and number", []Node{h100("a", 0), a100("b", 0)}, single(typed(8, "a100")),
+			"never fits: each task asks for 8 a100 GPUs, the largest of 2 nodes has 4 a100 GPUs in all"},
+		{"never, the gang is too big", []Node{h100("a", 0), h100("b", 0)}, gang(5, gpu(4)),
+			"never fits: its 5 tasks must start together, and all nodes together have room for 4 even when empty"},
+		{"never, each thing on another node", []Node{node("a", 8, 4000, gib, "x"), node("b", 0, 64000, 512*gib, "")}, single(Need{Devices: 1, Milli: 1000, CPU: 8000}),
+			"never fits: none of 2 nodes has all at once that each task asks for, even when empty"},
+		{"for GPUs", []Node{h100("a", 6), h100("b", 7)}, single(gpu(4)),
+			"waits for gpu: needs 4 GPUs, free 3 GPUs of 16 GPUs (2 of 2 nodes lack it)"},
+		{"for GPUs of a gang", []Node{h100("a", 6), h100("b", 0)}, gang(6, gpu(2)),
+			"waits for gpu: needs 12 GPUs, free 10 GPUs of 16 GPUs (0 of 2 nodes lack it)"},
+		{"for GPUs of a type", []Node{h100("a", 0), a100("b", 4)}, single(typed(1, "A100")),
+			"waits for gpu: needs 1 A100 GPU, free 0 A100 GPUs of 4 A100 GPUs (2 of 2 nodes lack it)"},
+		{"for CPU", []Node{occupied(node("a", 0, 8000, gib, ""), 0, 7500, 0)}, single(Need{CPU: 1000}),
+			"waits for cpu: needs 1 CPU, free 0.5 CPU of 8 CPU"},
+		{"for memory", []Node{occupied(node("a", 0, 8000, 16*gib, ""), 0, 0, 12*gib)}, single(Need{CPU: 1000, Memory: 6 * gib}),
+			"waits for memory: needs 6 GiB memory, free 4 GiB memory of 16 GiB memory"},
+		{"for two things", []Node{occupied(node("a", 2, 8000, 16*gib, "x"), 2, 7500, 0)}, single(gpu(1)),
+			"waits for gpu: needs 1 GPU, free 0 GPUs of 2 GPUs\nwaits for cpu: needs 1 CPU, free 0.5 CPU of 8 CPU"},
+		{"for CPU where the GPUs are", []Node{occupied(node("a", 2, 8000, 16*gib, "x"), 0, 8000, 0), node("b", 0, 8000, 16*gib, "")}, single(gpu(1)),
+			"waits for cpu: needs 1 CPU, free 0 CPU of 8 CPU: on nodes with 1 GPU free"},
+		{"fragmented", []Node{h100("a", 3), h100("b", 3)}, gang(3, gpu(3)),
+			"free 10 GPUs in all is enough for the 9 GPUs it needs, but scattered: 2 of its 3 tasks would fit now, the largest free block is 5 GPUs"},
+		{"no nodes", nil, single(gpu(1)), "no node is ready: the cluster has no nodes"},
+		{"none ready", []Node{down(h100("a", 0)), cordoned(h100("b", 0))}, single(gpu(1)), "no node is ready: all are down or cordoned"},
+		{"the free ones are cordoned", []Node{cordoned(h100("a", 0)), h100("b", 8)}, single(gpu(2)),
+			"waits for gpu: needs 2 GPUs, free 0 GPUs of 16 GPUs (2 of 2 nodes lack it)"},
 	} {
-		s := floor(c.nodes)
-		if c.edit != nil {
-			c.edit(s)
-		}
-		s.Jobs = append(slices.Clone(c.jobs), c.mine)
-		_, got := told(t, s, "mine")
-		if c.want == nil {
-			c.want = []string{"NotYetEvaluated: has not been looked at yet"}
-		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s:\ngot  %s\nwant %s", name, strings.Join(got, "\n     "), strings.Join(c.want, "\n     "))
-		}
+		t.Run(c.name, func(t *testing.T) {
+			s := &Snapshot{Nodes: c.nodes, Queues: []Queue{plainQueue("q", 1, quota.Unlimited)}, Jobs: []Job{waiter("j", 1, c.shape)}}
+			if got := texts(t, s, "j"); got != c.want {
+				t.Errorf("got\n  %s\nwant\n  %s", got, c.want)
+			}
+		})
 	}
 }
 
-// What is said to be fine is fine, and what is in the way is not said to be.
-func TestOnlyWhatWasCheckedIsFine(t *testing.T) {
+// TestExplanationsOfQueues are those of what a queue may have.
+func TestExplanationsOfQueues(t *testing.T) {
 	t.Parallel()
-	whats := func(ex Explanation) (out []string) {
-		for _, c := range ex.Checked {
-			out = append(out, c.What)
+	for _, c := range []struct {
+		name string
+		with func(*Queue, *Job)
+		want string
+	}{
+		{"stopped", func(q *Queue, _ *Job) { q.Stopped = true }, "its queue is stopped: q"},
+		{"unknown", func(_ *Queue, j *Job) { j.Queue = "elsewhere" }, "its project does not exist: elsewhere"},
+		{"over its limit", func(q *Queue, _ *Job) { q.Default.Limit[quota.GPU] = 3000 },
+			"over the limit of q: it holds 2 GPU of at most 3 GPU, and this asks for 2 GPU"},
+		{"over its quota", func(q *Queue, j *Job) { q.Default.Quota[quota.GPU], j.Preemptible = 1500, false },
+			"not preemptible, so it must be inside the quota of q: 0 GPU of 1.5 GPU are held by such work, and this asks for 2 GPU; a preemptible workload could go over the quota"},
+		{"too many run", func(q *Queue, _ *Job) { q.MaxJobs = 1 },
+			"over the limit of q: it holds 1 running workload of at most 1 running workload, and this asks for 1 running workload"},
+		{"too many GPUs of one user", func(q *Queue, _ *Job) { q.UserGPU = 3000 },
+			"over the limit of ann in q: it holds 2 GPU of at most 3 GPU, and this asks for 2 GPU"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			q, j := plainQueue("q", 1, quota.Unlimited), waiter("j", 2, single(gpu(2)))
+			j.User = "ann"
+			c.with(&q, &j)
+			n := node("a", 8, 64000, 512*gib, "x")
+			held := run(waiter("held", 1, single(gpu(2))), Place{Node: "a", CPU: 1000, Devices: []core.Share{{Device: "a-0", Milli: 1000}, {Device: "a-1", Index: 1, Milli: 1000}}})
+			held.User = "ann"
+			if got := texts(t, &Snapshot{Nodes: []Node{n}, Queues: []Queue{q}, Jobs: []Job{held, j}}, "j"); got != c.want {
+				t.Errorf("got\n  %s\nwant\n  %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestEverFits(t *testing.T) {
+	t.Parallel()
+	full := occupied(node("a", 4, 8000, 16*gib, "x"), 4, 8000, 16*gib)
+	full.Ready, full.Devices[0].Healthy = false, false
+	nodes := []Node{full}
+	if r, ok := EverFits(nodes, waiter("j", 1, gang(2, gpu(2)))); !ok {
+		t.Errorf("what fits an empty, healthy cluster: %+v", r)
+	}
+	r, ok := EverFits(nodes, waiter("j", 1, gang(3, gpu(2))))
+	if ok || r.Resource != "tasks" || r.Fitting != 2 || r.Tasks != 3 {
+		t.Errorf("a gang of 3 × 2 GPUs on 4: %+v, %v", r, ok)
+	}
+	if _, ok := EverFits(nil, waiter("j", 1, single(Need{CPU: 1}))); ok {
+		t.Error("it fits a cluster without nodes")
+	}
+	if nodes[0].Ready || nodes[0].Devices[0].Healthy || nodes[0].OtherCPU != 8000 {
+		t.Error("EverFits changed its input")
+	}
+}
+
+func TestPosition(t *testing.T) {
+	t.Parallel()
+	s := &Snapshot{Nodes: []Node{node("a", 0, 0, 0, "")}, Queues: []Queue{plainQueue("q", 1, quota.Unlimited), plainQueue("p", 2, quota.Unlimited)}}
+	add := func(queue string, priority int, shape *Shape, orders ...int64) {
+		for _, o := range orders {
+			j := waiter(fmt.Sprintf("j%d", o), o, shape)
+			j.Queue, j.Priority = core.ProjectID(queue), priority
+			s.Jobs = append(s.Jobs, j)
 		}
-		return out
 	}
-	s := floor(2)
-	s.Queues[0].Default = limited(8, 9000)
-	mine := gang("mine", 9, 1, 2)
-	mine.Shape = Flat(Group{Min: 1, Runs: []Run{{Need: Need{Devices: 2, Milli: 1000, CPU: 1000}, Rule: &Rule{Terms: []Term{{"rack", "In", []string{"r0"}}}}, Count: 1}}})
-	s.Jobs = []Job{runs("a", 1, "n0", 0, 1, 2), runs("b", 2, "n1", 0, 1, 2), mine}
-	ex, _ := told(t, s, "mine")
-	if got, want := whats(ex), []string{"queue", "priority", "limits", "size", "quota", "nodes", "cpu"}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
+	add("q", 1, single(gpu(1)), 10, 30, 50)
+	add("q", 1, single(gpu(2)), 20, 40)
+	add("q", 2, single(gpu(1)), 60)
+	add("q", 0, single(gpu(1)), 5)
+	add("p", 9, single(gpu(1)), 2)
+	st := Load(s, Config{})
+	for id, want := range map[string]string{
+		"j60": "1/7 []",
+		"j10": "2/7 [j60]",
+		"j40": "5/7 [j60 j10 j20 j30]",
+		"j5":  "7/7 [j60 j10 j20 j30 j40]",
+		"j2":  "1/1 []",
+	} {
+		ex, ok := st.Explain(0, core.WorkloadID(id))
+		if got := fmt.Sprintf("%d/%d %v", ex.Position, ex.Waiting, ex.Ahead); !ok || got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
 	}
-	higher := gang("higher", 8, 1, 4)
-	higher.Priority = 7
-	s.Jobs = append(s.Jobs, higher)
-	if ex, _ := told(t, s, "mine"); slices.Contains(whats(ex), "priority") || ex.Position != 2 || !slices.Equal(ex.Ahead, []core.WorkloadID{"higher"}) {
-		t.Errorf("%+v", ex)
-	}
-	s.Queues[0].Stopped = true
-	if ex, _ := told(t, s, "mine"); slices.Contains(whats(ex), "queue") {
-		t.Errorf("a stopped queue is fine: %v", whats(ex))
-	}
-	s.Jobs[2].Shape = Flat(Group{Min: 1, Runs: []Run{{Need: Need{Devices: 9, Milli: 1000}, Count: 1}}})
-	if ex, _ := told(t, s, "mine"); slices.Contains(whats(ex), "size") {
-		t.Errorf("what never fits is of a fine size: %v", whats(ex))
+	if _, ok := st.Explain(0, "nobody"); ok {
+		t.Error("who does not wait has an explanation")
 	}
 }
 
-func TestPromisedRoomIsTold(t *testing.T) {
+func TestReasonsHaveWords(t *testing.T) {
 	t.Parallel()
-	s := floor(1)
-	leaver := runs("a", 1, "n0", 0, 1, 2, 3)
-	leaver.Held[0].Leaving = true
-	mine := gang("mine", 9, 1, 4)
-	mine.Promised = true
-	s.Jobs = []Job{leaver, mine}
-	if _, got := told(t, s, "mine"); !slices.Equal(got, []string{"WaitingForPreemption: has its place: it starts once those have left who were told to: 1 workload"}) {
-		t.Errorf("%v", got)
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1 KiB", 1536: "1.5 KiB", 64 * gib: "64 GiB", 1 << 50: "1 PiB"} {
+		if got := bytes(n); got != want {
+			t.Errorf("%d bytes: %q, want %q", n, got, want)
+		}
 	}
-}
-
-func TestRoomThatIsKeptIsTold(t *testing.T) {
-	t.Parallel()
-	s := floor(2)
-	s.Pools = []Pool{{Name: "default", Reserve: 1}}
-	busy := runs("a", 1, "n0", 0, 1, 2, 3)
-	busy.EndsBy = clock + 60_000
-	mine := gang("mine", 9, 1, 1)
-	mine.Preemptible = false
-	s.Jobs = []Job{busy, gang("wide", 2, 2, 4), mine}
-	ex, got := told(t, s, "mine")
-	if len(ex.Reasons) != 1 || ex.Reasons[0].Token != Reserved || ex.Reasons[0].For != "wide" || ex.Reasons[0].Until != clock+60_000 {
-		t.Errorf("%v %+v", got, ex.Reasons)
+	for n, want := range map[int64]string{0: "0", 500: "0.5", 1000: "1", 1250: "1.25", 12345: "12.345"} {
+		if got := milli(n); got != want {
+			t.Errorf("%d thousandths: %q, want %q", n, got, want)
+		}
 	}
-}
-
-func TestEveryTokenHasItsWords(t *testing.T) {
-	t.Parallel()
 	for _, token := range Tokens() {
-		r := Reason{Token: token}
-		if r.String() == "" || r.Hint() == "" || !slices.Contains([]Act{ActWait, ActChange, ActAsk}, r.Act()) {
-			t.Errorf("%s: %q, %q, %q", token, r, r.Hint(), r.Act())
+		if s := (Reason{Token: token, Note: "note"}).String(); s == "" {
+			t.Errorf("%s has no line", token)
 		}
-	}
-	if got, want := (Reason{Token: NeverFits, Resource: "gpu", Requested: 8, Largest: 4}).Hint(), "at most 4 GPUs fit on a node: --gpus 4"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got, want := (Reason{Token: NeverFits, Resource: "tasks", Tasks: 3, Fitting: 2}).Hint(), "at most 2 such tasks fit together: --workers 2"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }

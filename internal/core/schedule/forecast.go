@@ -24,7 +24,12 @@ func (st *State) Copy(now int64, work []fill.Shape) *Copy {
 		c.Pools = append(c.Pools, p.Pool)
 	}
 	for i := range st.queues.list {
-		c.Queues = append(c.Queues, st.queues.list[i].Queue)
+		q := st.queues.list[i].Queue
+		q.Shares = make(map[string]Quota, len(st.pools))
+		for name, p := range st.pools {
+			q.Shares[name] = p.q[i].Quota // with what it has used of late
+		}
+		c.Queues = append(c.Queues, q)
 	}
 	c.Nodes = make([]Node, 0, len(st.sites))
 	for _, s := range st.sites {

@@ -25,8 +25,8 @@ func floor(nodes int) *Snapshot {
 	return s
 }
 
-// gang is a job that waits for tasks with so many GPUs each.
-func gang(id string, order int64, tasks, gpus int) Job {
+// wide is a job that waits for tasks with so many GPUs each.
+func wide(id string, order int64, tasks, gpus int) Job {
 	return Job{
 		ID: core.WorkloadID(id), Queue: "q", User: "u", Preemptible: true, Order: order,
 		Shape: Flat(Group{Min: tasks, Runs: []Run{{Need: Need{Devices: gpus, Milli: 1000, CPU: 1000}, Count: tasks}}}),
@@ -35,7 +35,7 @@ func gang(id string, order int64, tasks, gpus int) Job {
 
 // runs is a job that has run for a while with all of so many GPUs of a node.
 func runs(id string, order int64, node string, devices ...int) Job {
-	j := gang(id, order, 1, len(devices))
+	j := wide(id, order, 1, len(devices))
 	need := j.Shape.Groups[0].Runs[0].Need
 	p := Place{Node: core.NodeID(node), CPU: 1000}
 	for _, d := range devices {
@@ -51,7 +51,7 @@ func ends(early, likely, late int64) Span { return Span{clock + early, clock + l
 func TestAForecastIsARangeWithItsCauses(t *testing.T) {
 	t.Parallel()
 	s := floor(2)
-	s.Jobs = []Job{runs("a", 1, "n0", 0, 1, 2, 3), runs("b", 2, "n1", 0, 1, 2, 3), gang("first", 3, 1, 4), gang("mine", 4, 1, 4)}
+	s.Jobs = []Job{runs("a", 1, "n0", 0, 1, 2, 3), runs("b", 2, "n1", 0, 1, 2, 3), wide("first", 3, 1, 4), wide("mine", 4, 1, 4)}
 	spans := map[core.WorkloadID]Span{
 		"a": ends(60_000, 100_000, 200_000), "b": ends(300_000, 400_000, 900_000),
 		"first": {50_000, 100_000, 1_000_000},
@@ -76,7 +76,7 @@ func TestAForecastIsARangeWithItsCauses(t *testing.T) {
 func TestAForecastSaysWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	s := floor(1)
-	s.Jobs = []Job{runs("a", 1, "n0", 0, 1, 2, 3), gang("mine", 2, 1, 1)}
+	s.Jobs = []Job{runs("a", 1, "n0", 0, 1, 2, 3), wide("mine", 2, 1, 1)}
 	c := Load(s, Config{}).Copy(clock, nil)
 	if f := c.Forecast("mine", nil); f.Span != (Span{}) {
 		t.Errorf("of a job without an end: %+v", f)
@@ -94,9 +94,9 @@ func TestAForecastSaysWhatItDoesNotKnow(t *testing.T) {
 func TestAForecastFollowsEvictions(t *testing.T) {
 	t.Parallel()
 	s := floor(1)
-	victim, high := runs("victim", 1, "n0", 0, 1, 2, 3), gang("high", 2, 1, 4)
+	victim, high := runs("victim", 1, "n0", 0, 1, 2, 3), wide("high", 2, 1, 4)
 	high.Priority = 10
-	s.Jobs = []Job{victim, high, gang("mine", 3, 1, 4)}
+	s.Jobs = []Job{victim, high, wide("mine", 3, 1, 4)}
 	f := Load(s, Config{}).Copy(clock, nil).Forecast("mine", map[core.WorkloadID]Span{
 		"victim": ends(9_000, 9_000, 9_000), "high": {100_000, 100_000, 100_000},
 	})
@@ -147,15 +147,15 @@ func TestACopyIsIndependent(t *testing.T) {
 func TestATurnAsksTheWholeCycle(t *testing.T) {
 	t.Parallel()
 	s := floor(1)
-	s.Jobs = []Job{runs("a", 1, "n0", 0, 1, 2), gang("older", 2, 1, 1)}
+	s.Jobs = []Job{runs("a", 1, "n0", 0, 1, 2), wide("older", 2, 1, 1)}
 	st := Load(s, Config{})
-	if tr := st.Turn(clock, gang("mine", 3, 1, 1)); tr.Starts() || len(tr.Reasons) == 0 {
+	if tr := st.Turn(clock, wide("mine", 3, 1, 1)); tr.Starts() || len(tr.Reasons) == 0 {
 		t.Errorf("it takes the place of who is older: %+v", tr)
 	}
-	if tr := st.Try(clock, gang("mine", 3, 1, 1)); !tr.Now {
+	if tr := st.Try(clock, wide("mine", 3, 1, 1)); !tr.Now {
 		t.Errorf("alone it would fit: %+v", tr)
 	}
-	high := gang("mine", 3, 1, 4)
+	high := wide("mine", 3, 1, 4)
 	high.Priority = 5
 	tr := st.Turn(clock, high)
 	if !tr.Later || tr.Now || len(tr.Victims) != 1 || tr.Victims[0].ID != "a" || tr.Victims[0].Cause != Preempt || tr.Pool != "default" || len(tr.Tasks) != 1 {
@@ -171,20 +171,20 @@ func TestATurnAsksTheWholeCycle(t *testing.T) {
 func TestFewerFindsTheMostThatFit(t *testing.T) {
 	t.Parallel()
 	s := floor(3)
-	s.Jobs = []Job{runs("a", 1, "n0", 0, 1, 2), gang("mine", 2, 8, 2)}
+	s.Jobs = []Job{runs("a", 1, "n0", 0, 1, 2), wide("mine", 2, 8, 2)}
 	st := Load(s, Config{})
 	n, tr := st.Fewer(clock, s.Jobs[1])
 	if n != 4 || !tr.Now || len(tr.Tasks) != 4 { // two nodes are free, with two such tasks each
 		t.Errorf("%d, %+v", n, tr)
 	}
-	if n, _ := st.Fewer(clock, gang("wide", 3, 3, 8)); n != 0 {
+	if n, _ := st.Fewer(clock, wide("wide", 3, 3, 8)); n != 0 {
 		t.Errorf("of what fits nowhere %d fit", n)
 	}
-	j, ok := gang("big", 4, 2, 4).Halved()
+	j, ok := wide("big", 4, 2, 4).Halved()
 	if need := j.Shape.Groups[0].Runs[0].Need; !ok || need.Devices != 2 {
 		t.Errorf("%+v", need)
 	}
-	if _, ok := gang("small", 4, 2, 1).Halved(); ok {
+	if _, ok := wide("small", 4, 2, 1).Halved(); ok {
 		t.Error("one GPU was halved")
 	}
 }

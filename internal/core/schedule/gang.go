@@ -143,6 +143,8 @@ type domains struct {
 	levels []string
 	of     []map[*site]string // per level, the path to the site's domain
 	sites  []map[string][]*site
+	paths  [][]string // per level, the domains
+	at     [][]int32  // per level and site (by its place in the pool), its domain's place in paths; negative: none
 }
 
 func (p *pool) domainsOf(levels []string) *domains {
@@ -157,7 +159,10 @@ func (p *pool) domainsOf(levels []string) *domains {
 	for i := range levels {
 		d.of = append(d.of, map[*site]string{})
 		d.sites = append(d.sites, map[string][]*site{})
+		d.paths = append(d.paths, nil)
+		d.at = append(d.at, make([]int32, len(p.sites)))
 		for _, s := range p.sites {
+			d.at[i][s.at] = -1
 			v := label(s, levels[i])
 			if v == "" {
 				continue
@@ -171,6 +176,12 @@ func (p *pool) domainsOf(levels []string) *domains {
 				path = up + "\x00" + v
 			}
 			d.of[i][s] = path
+			if len(d.sites[i][path]) == 0 {
+				d.paths[i] = append(d.paths[i], path)
+				d.at[i][s.at] = int32(len(d.paths[i]) - 1)
+			} else {
+				d.at[i][s.at] = d.at[i][d.sites[i][path][0].at]
+			}
 			d.sites[i][path] = append(d.sites[i][path], s)
 		}
 	}
@@ -248,35 +259,32 @@ type domain struct {
 // domainsIn are the domains of a level that have room for the tries, the
 // fullest first.
 func (st *State) domainsIn(sub *subset, d *domains, level int, j *job, tries []try) []domain {
-	by := map[string]*domain{}
-	room := map[string]int64{}
-	for _, s := range sub.sites {
-		for l := range level + 1 {
-			if path, ok := d.of[l][s]; ok {
-				room[path] += s.soon.sum*1_000_000 + s.soon.cpu
-			}
-		}
+	room := make([][]int64, level+1)
+	for l := range room {
+		room[l] = make([]int64, len(d.paths[l]))
 	}
+	of := make([][]*site, len(d.paths[level]))
 	for _, s := range sub.sites {
-		path, ok := d.of[level][s]
-		if !ok {
-			continue
-		}
-		dom := by[path]
-		if dom == nil {
-			dom = &domain{path: path, pool: sub.pool}
-			for l := range level + 1 {
-				dom.room = append(dom.room, room[d.of[l][s]])
+		free := s.soon.sum*1_000_000 + s.soon.cpu
+		for l := range room {
+			if i := d.at[l][s.at]; i >= 0 {
+				room[l][i] += free
 			}
-			by[path] = dom
 		}
-		dom.sites = append(dom.sites, s)
+		if i := d.at[level][s.at]; i >= 0 {
+			of[i] = append(of[i], s)
+		}
 	}
 	var out []domain
-	for _, dom := range by {
-		if st.enough(j, tries, &subset{pool: dom.pool, sites: dom.sites}) {
-			out = append(out, *dom)
+	for i, sites := range of {
+		if len(sites) == 0 || !st.enough(j, tries, &subset{pool: sub.pool, sites: sites}) {
+			continue
 		}
+		dom := domain{path: d.paths[level][i], pool: sub.pool, sites: sites}
+		for l := range room {
+			dom.room = append(dom.room, room[l][d.at[l][sites[0].at]])
+		}
+		out = append(out, dom)
 	}
 	slices.SortFunc(out, func(a, b domain) int { return cmp.Or(slices.Compare(a.room, b.room), cmp.Compare(a.path, b.path)) })
 	return out

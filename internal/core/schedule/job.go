@@ -2,9 +2,7 @@ package schedule
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/musterhq/muster/internal/core"
 )
@@ -89,37 +87,15 @@ func Flat(groups ...Group) *Shape { return NewShape([]Set{{Parent: -1}}, groups)
 
 // NewShape returns a shape with its key.
 func NewShape(sets []Set, groups []Group) *Shape {
-	var b strings.Builder
-	for _, s := range sets {
-		fmt.Fprintf(&b, "(%d/%d%s", s.Parent, s.MinGroups, s.Topology.key())
-	}
-	for _, g := range groups {
-		fmt.Fprintf(&b, "[%q:%d:%d%s", g.Name, g.Set, g.Min, g.Topology.key())
-		for _, r := range g.Runs {
-			b.WriteString(r.Need.key())
-			b.WriteString(r.Rule.key())
-			fmt.Fprintf(&b, "*%d;", r.Count)
-		}
-	}
-	return &Shape{Key: b.String(), Sets: sets, Groups: groups}
+	k := make(key, 0, 128)
+	k.shape(sets, groups)
+	return &Shape{Key: string(k), Sets: sets, Groups: groups}
 }
 
 func (n Need) key() string {
-	return fmt.Sprintf("%dx%d/%d%q,%d,%d%q%t", n.Devices, n.Milli, n.Share, n.Type, n.CPU, n.Memory, n.MIG, n.Never)
-}
-
-func (t *Topology) key() string {
-	if t == nil {
-		return ""
-	}
-	return fmt.Sprintf("@%q%q%q", t.Levels, t.Required, t.Preferred)
-}
-
-func (r *Rule) key() string {
-	if r == nil {
-		return ""
-	}
-	return fmt.Sprintf("%v%v%q%q%q", r.Terms, r.Tolerates, r.Near, r.Away, r.Tags)
+	k := make(key, 0, 64)
+	k.need(&n)
+	return string(k)
 }
 
 // Job is one workload as the scheduler sees it: what it holds, and what it
@@ -138,6 +114,7 @@ type Job struct {
 	// helps; unix ms, 0: never. Attained is what it had before Started, in ms.
 	Due, Attained int64
 	Promised      bool  // others were told to leave for it: it goes first
+	Moved         bool  // it left its place for another's sake: it goes after them
 	Started       int64 // unix ms since when it has held its minimum; 0: it has not
 	MaxRun        int64 // ms after its start by which it has ended for sure; 0: unknown
 	EndsBy        int64 // unix ms; 0: unknown

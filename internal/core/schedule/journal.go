@@ -56,12 +56,14 @@ func (st *State) evict(h *hold) {
 		st.do(entry{op: drops, h: h, at: slices.Index(h.job.holds, h)})
 		return
 	}
+	h.site.owe()
 	st.do(entry{op: went, h: h})
 }
 
 // stay takes an eviction back, or reports that others are promised the room.
 func (st *State) stay(h *hold) bool {
-	if !h.site.soon.spares(h) || h.fresh && !h.later && !h.site.now.spares(h) {
+	s := h.site
+	if !s.soon.spares(h, s.debt) || h.fresh && !h.later && !s.now.spares(h, nil) {
 		return false
 	}
 	if h.fresh {
@@ -72,18 +74,50 @@ func (st *State) stay(h *hold) bool {
 	return true
 }
 
-// spares reports whether just the room that h had is free.
-func (v *view) spares(h *hold) bool {
-	if v.pods < 1 || h.cpu > 0 && v.cpu < h.cpu || h.mem > 0 && v.mem < h.mem {
+// owe notes what the site has given beyond what it has: a device has failed
+// under its task, or others came. Whoever is there may go on being there.
+func (s *site) owe() {
+	v := &s.soon
+	if s.debt != nil || v.cpu >= 0 && v.mem >= 0 && v.pods >= 0 && !slices.ContainsFunc(v.dev, negative) && !slices.ContainsFunc(v.mig, negative) {
+		return
+	}
+	d := *v
+	d.dev, d.mig = slices.Clone(v.dev), slices.Clone(v.mig)
+	s.debt = &d
+}
+
+func negative(n int32) bool { return n < 0 }
+
+// spares reports whether just the room that h had is free, where no less may
+// be left than was before.
+func (v *view) spares(h *hold, debt *view) bool {
+	if debt == nil {
+		debt = &noDebt
+	}
+	if v.pods-1 < min(debt.pods, 0) || h.cpu > 0 && v.cpu-h.cpu < min(debt.cpu, 0) || h.mem > 0 && v.mem-h.mem < min(debt.mem, 0) {
 		return false
 	}
 	for _, d := range h.devs {
-		if v.dev[d] < h.milli {
-			return false
+		if low := int32(0); v.dev[d] < h.milli {
+			if debt.dev != nil {
+				low = min(debt.dev[d], 0)
+			}
+			if v.dev[d]-h.milli < low {
+				return false
+			}
 		}
 	}
-	return h.ask.migs == nil || v.fitsMIG(h.site, h.ask)
+	for _, w := range h.ask.migs {
+		if i := slices.Index(h.site.migs, w.name); i >= 0 && v.mig[i] < w.count {
+			if debt.mig == nil || v.mig[i]-w.count < min(debt.mig[i], 0) {
+				return false
+			}
+		}
+	}
+	return true
 }
+
+var noDebt view
 
 // wait makes a hold wait for the others of its gang.
 func (st *State) wait(h *hold) {

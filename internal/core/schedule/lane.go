@@ -24,15 +24,13 @@ type laneKey struct {
 // lane is waiting jobs that differ only in age, oldest first. What is found of
 // one of them is true of all.
 type lane struct {
-	key   laneKey
-	shape *Shape
-	jobs  []*job
-	pools []string // to be tried, in this order; nil: all
-	// need is what a job asks for at its next placement, per pool; all is what
-	// it asks for in the end.
-	need, all map[*pool]quota.Amounts
-	options   [][]try // of those that hold nothing, once known
-	known     bool
+	key     laneKey
+	shape   *Shape
+	jobs    []*job
+	pools   []string // to be tried, in this order; nil: all
+	asks    [][]*ask // by group and run
+	options [][]try  // of those that hold nothing, once known
+	known   bool
 }
 
 // enlist puts a job that wants something in its lane.
@@ -50,18 +48,25 @@ func (st *State) enlist(j *job) {
 			key.user = j.User
 		}
 	}
-	if len(j.holds) > 0 || len(j.Done) > 0 || j.Promised {
+	if len(j.holds) > 0 || len(j.Done) > 0 || j.Promised || j.Moved {
 		key.own = j.ID
 	}
 	l := st.lanes[key]
 	if l == nil {
-		l = &lane{key: key, shape: j.Shape, need: map[*pool]quota.Amounts{}, all: map[*pool]quota.Amounts{}}
+		l = &lane{key: key, shape: j.Shape}
 		if len(j.Pools) > 0 {
 			l.pools = j.Pools
 		}
 		st.lanes[key] = l
+		if j.leaf >= 0 {
+			q := &st.queues.list[j.leaf]
+			q.lanes = append(q.lanes, l)
+		}
 	}
 	j.lane = l
+	if j.Shape != l.shape {
+		j.Shape = l.shape // one for all is enough
+	}
 	i := sort.Search(len(l.jobs), func(i int) bool { return older(l.jobs[i], j) >= 0 })
 	l.jobs = slices.Insert(l.jobs, i, j)
 }
@@ -78,26 +83,49 @@ func (l *lane) remove(j *job) {
 
 // lanesOf are the lanes of one queue.
 func (st *State) lanesOf(q int32) []*lane {
-	var out []*lane
-	for _, l := range st.lanes {
-		if st.queues.find(l.key.queue) == q {
-			out = append(out, l)
+	if q < 0 {
+		return nil
+	}
+	return st.queues.list[q].lanes
+}
+
+// forgetLane takes an empty lane out.
+func (st *State) forgetLane(l *lane, leaf int32) {
+	delete(st.lanes, l.key)
+	if leaf < 0 {
+		return
+	}
+	q := &st.queues.list[leaf]
+	if i := slices.Index(q.lanes, l); i >= 0 {
+		q.lanes[i] = q.lanes[len(q.lanes)-1]
+		q.lanes[len(q.lanes)-1] = nil
+		q.lanes = q.lanes[:len(q.lanes)-1]
+	}
+}
+
+// asksOf is what j's runs ask for, by group and run. All of a lane ask for the
+// same.
+func (st *State) asksOf(j *job) [][]*ask {
+	switch {
+	case j.lane == nil && j.asks == nil:
+		j.asks = st.findAsks(j.Shape)
+	case j.lane != nil && j.lane.asks == nil:
+		j.lane.asks = st.findAsks(j.Shape)
+	}
+	if j.lane != nil {
+		return j.lane.asks
+	}
+	return j.asks
+}
+
+func (st *State) findAsks(sh *Shape) [][]*ask {
+	out := make([][]*ask, len(sh.Groups))
+	for g := range sh.Groups {
+		for _, r := range sh.Groups[g].Runs {
+			out[g] = append(out[g], st.askOf(r.Need, r.Rule))
 		}
 	}
 	return out
-}
-
-// asksOf is what j's runs ask for, by group and run.
-func (st *State) asksOf(j *job) [][]*ask {
-	if j.asks == nil {
-		j.asks = make([][]*ask, len(j.Shape.Groups))
-		for g := range j.Shape.Groups {
-			for _, r := range j.Shape.Groups[g].Runs {
-				j.asks[g] = append(j.asks[g], st.askOf(r.Need, r.Rule))
-			}
-		}
-	}
-	return j.asks
 }
 
 // nextRun is the ask of the i-th task of group g that is still to be placed, or

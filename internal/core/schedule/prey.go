@@ -22,7 +22,8 @@ func (h *hunt) prey() bool {
 	if len(h.c.fresh[h.j.leaf]) > 0 {
 		return true
 	}
-	for _, v := range h.pool.q[h.j.leaf].victims { // the least important first
+	acc := &h.pool.q[h.j.leaf]
+	for _, v := range acc.victims[acc.gone:] { // the least important first
 		if v.Priority >= h.j.Priority {
 			return false
 		}
@@ -93,7 +94,10 @@ func (h *hunt) nextOf(q int32) *job {
 	acc := &h.pool.q[q]
 	p := h.leafs[q]
 	if p == nil {
-		p = &prey{}
+		for acc.gone < len(acc.victims) && acc.victims[acc.gone].standing == 0 {
+			acc.gone++
+		}
+		p = &prey{next: acc.gone}
 		for _, v := range h.c.fresh[q] {
 			if v.home() == h.pool && h.eligible(v) {
 				p.back = append(p.back, v)

@@ -21,6 +21,7 @@ type queue struct {
 	parent   int32 // negative: top level
 	depth    int32
 	children []int32
+	lanes    []*lane
 	stopped  core.ProjectID // itself or the ancestor that is stopped; empty: none
 }
 
@@ -33,6 +34,7 @@ type account struct {
 	share   quota.Amounts // fair share
 	may     quota.Amounts // min(limit, max(quota, share)): what it may claim
 	victims []*job        // preemptible, who leaves first at the front
+	gone    int           // how many of victims, from the front, hold nothing any more in this cycle
 }
 
 func newTree(queues []Queue) *tree {
@@ -105,6 +107,7 @@ func (t *tree) fork(a, b int32) (int32, int32) {
 
 // SetQueues replaces the queue tree.
 func (st *State) SetQueues(queues []Queue) {
+	st.changes()
 	st.queues = newTree(queues)
 	for _, p := range st.pools {
 		p.q = make([]account, len(st.queues.list))
@@ -148,17 +151,18 @@ func (st *State) settle(p *pool) {
 // shares computes the fair shares of p's queues.
 func (st *State) shares(p *pool) {
 	for i := range p.q {
-		p.q[i].request = quota.Amounts{}
+		p.q[i].request, p.q[i].gone = quota.Amounts{}, 0
 	}
-	for _, l := range st.lanes {
-		q := st.queues.find(l.key.queue)
-		if q < 0 || st.firstPool(l) != p {
-			continue
+	for q := range st.queues.list {
+		for _, l := range st.queues.list[q].lanes {
+			if st.firstPool(l) == p {
+				sum := st.demand(l.jobs[0], p)
+				p.q[q].request = plus(p.q[q].request, sum, int64(len(l.jobs)))
+			}
 		}
-		sum := st.demand(l.jobs[0], p)
-		p.q[q].request = plus(p.q[q].request, sum, int64(len(l.jobs)))
 	}
-	in := make([]quota.Queue, len(p.q))
+	st.rows = slices.Grow(st.rows[:0], len(p.q))[:len(p.q)]
+	in := st.rows
 	for i := len(p.q) - 1; i >= 0; i-- {
 		q, a := &st.queues.list[i], &p.q[i]
 		if len(q.children) == 0 {
@@ -169,7 +173,8 @@ func (st *State) shares(p *pool) {
 		}
 		in[i] = quota.Queue{Parent: int(q.parent), Priority: q.Priority, Age: q.Age, Quota: a.Quota.Quota, Limit: a.Limit, Weight: a.Weight, Request: a.request, Usage: a.Usage}
 	}
-	out := quota.Share(p.total, in, st.cfg.K, nil)
+	st.quotas = st.divider.Share(p.total, in, st.cfg.K, st.quotas)
+	out := st.quotas
 	for i := range p.q {
 		a := &p.q[i]
 		a.share = out[i]

@@ -47,8 +47,12 @@ func (sub *subset) forget() {
 	sub.base, sub.news = 0, sub.news[:0]
 }
 
-// maxRanks bounds how many rankings a pool keeps.
-const maxRanks = 1024
+// maxRanks bounds how many rankings a pool keeps, and maxRanked how many sites
+// they have together.
+const (
+	maxRanks  = 1024
+	maxRanked = 1 << 22
+)
 
 func (sub *subset) changed(s *site) {
 	if len(sub.ranks) == 0 {
@@ -92,7 +96,7 @@ func (st *State) best(sub *subset, a *ask) *site {
 }
 
 func (st *State) rankAll(sub *subset, a *ask) *ranking {
-	if len(sub.ranks) >= maxRanks {
+	if len(sub.ranks) >= maxRanks || len(sub.ranks)*len(sub.sites) > maxRanked {
 		clear(sub.ranks)
 	}
 	r := &ranking{at: sub.base + len(sub.news)}
@@ -166,12 +170,18 @@ func label(s *site, key string) string {
 
 // allowed reports whether a may go to s at all, whatever is free.
 func (st *State) allowed(s *site, a *ask) bool {
-	if ok, known := a.ok[s]; known {
-		return ok
+	known := a.ok[s.pool]
+	if len(known) != len(s.pool.sites) {
+		known = make([]int8, len(s.pool.sites))
+		a.ok[s.pool] = known
 	}
-	ok := st.cfg.NoFilters || kindAllows(s, a) && tolerated(s.node.Taints, a.rule) && matches(s, a.rule)
-	a.ok[s] = ok
-	return ok
+	if known[s.at] == 0 {
+		known[s.at] = -1
+		if st.cfg.NoFilters || kindAllows(s, a) && tolerated(s.node.Taints, a.rule) && matches(s, a.rule) {
+			known[s.at] = 1
+		}
+	}
+	return known[s.at] > 0
 }
 
 // kindAllows keeps whole devices off nodes that are cut into partitions, and

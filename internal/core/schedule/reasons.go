@@ -64,15 +64,17 @@ func sameTokens(a, b []Reason) bool {
 	return slices.EqualFunc(a, b, func(x, y Reason) bool { return x.Token == y.Token })
 }
 
-// bare is the same cluster with nothing on it.
+// bare is the same cluster with nothing on it, kept until its nodes change.
 func (st *State) bare() *State {
-	var nodes []Node
-	for _, name := range st.poolNames() {
-		for _, s := range st.pools[name].sites {
-			nodes = append(nodes, *s.node)
+	if st.empty == nil {
+		st.empty = NewState(Config{NoQuota: true})
+		for _, name := range st.poolNames() {
+			for _, s := range st.pools[name].sites {
+				st.empty.PutBare(*s.node)
+			}
 		}
 	}
-	return Bare(nodes)
+	return st.empty
 }
 
 func (st *State) whyIn(p *pool, j *job, tries []try) []Reason {

@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"slices"
+	"sort"
 )
 
 // Relieve bounds how long anyone waits: who is due makes those leave who have
@@ -43,14 +44,18 @@ func (c *cycle) relieve() {
 	}
 }
 
-// dueLooked bounds how far into a lane those are sought who are due: behind the
-// oldest are only those who were displaced, and are due later.
+// dueLooked bounds how many of a lane are looked at who may be due: of those
+// who have not had a turn yet, and of those who were displaced and stand behind
+// them, the oldest are due first.
 const dueLooked = 64
 
 func appendDue(due []*job, l *lane, now int64) []*job {
-	for _, j := range l.jobs[:min(len(l.jobs), dueLooked)] {
-		if j.Due > 0 && j.Due <= now {
-			due = append(due, j)
+	displaced := sort.Search(len(l.jobs), func(i int) bool { return l.jobs[i].Attained > 0 })
+	for _, part := range [][]*job{l.jobs[:displaced], l.jobs[displaced:]} {
+		for _, j := range part[:min(len(part), dueLooked)] {
+			if j.Due > 0 && j.Due <= now {
+				due = append(due, j)
+			}
 		}
 	}
 	return due
@@ -118,6 +123,11 @@ func (st *State) couldRelieve(p *pool, j *job, h *hunt, served []*job) bool {
 	return h.need.Within(have)
 }
 
+// overdue is for how many quanta a job may be due in vain. After that everyone
+// makes room for it who has had a quantum: what is larger than its queue's quota
+// is otherwise shut out for as long as the other queues use all of theirs.
+const overdue = 96
+
 // yields reports whether v may be asked to leave for j.
 func (st *State) yields(p *pool, j, v *job) bool {
 	if v.standing == 0 || v == j {
@@ -126,7 +136,7 @@ func (st *State) yields(p *pool, j, v *job) bool {
 	if v.leaf == j.leaf {
 		return v.Priority <= j.Priority
 	}
-	return !p.q[v.leaf].alloc.Within(p.q[v.leaf].Quota.Quota)
+	return st.now-j.Due >= overdue*st.cfg.Quantum || !p.q[v.leaf].alloc.Within(p.q[v.leaf].Quota.Quota)
 }
 
 // send tells all of v to go.

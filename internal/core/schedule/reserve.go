@@ -8,16 +8,19 @@ import (
 )
 
 // redeem places those first for whom others were told to leave: at once where
-// all of their room is free, else on the room that is about to be.
+// all of their room is free, else on the room that is about to be. Who moved
+// for them comes after them, or would take its old place again.
 func (c *cycle) redeem() {
 	st := c.st
 	var promised []*job
 	for _, l := range st.lanes {
-		if l.jobs[0].Promised {
+		if l.jobs[0].Promised || l.jobs[0].Moved {
 			promised = append(promised, l.jobs[0])
 		}
 	}
-	slices.SortFunc(promised, func(a, b *job) int { return cmp.Or(cmp.Compare(b.Priority, a.Priority), older(a, b)) })
+	slices.SortFunc(promised, func(a, b *job) int {
+		return cmp.Or(cmp.Compare(bit(a.Moved), bit(b.Moved)), cmp.Compare(b.Priority, a.Priority), older(a, b))
+	})
 	for _, j := range promised {
 		if st.gate(j) != nil {
 			continue

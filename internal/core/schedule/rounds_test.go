@@ -176,15 +176,20 @@ func TestPlansSettleWithPromisesForgotten(t *testing.T) {
 	search(t, 2500, func(w *world) string {
 		// With several pools, who is served in its second choice would have to
 		// remember that: those whose first choice it is come before it.
-		c := w.clone()
-		for i := range c.Snap.Nodes {
-			c.Snap.Nodes[i].Pool = "default"
-		}
-		for i := range c.Snap.Jobs {
-			c.Snap.Jobs[i].Pools = nil
-		}
-		return settles(c, false)
+		return settles(onePool(w), false)
 	})
+}
+
+// onePool is the world with all nodes in one pool.
+func onePool(w *world) *world {
+	c := w.clone()
+	for i := range c.Snap.Nodes {
+		c.Snap.Nodes[i].Pool = "default"
+	}
+	for i := range c.Snap.Jobs {
+		c.Snap.Jobs[i].Pools = nil
+	}
+	return c
 }
 
 func TestPlansSettleWithPromisesKept(t *testing.T) {

@@ -252,3 +252,33 @@ func edit(r *rand.Rand, c *world, st *State) string {
 		return "apply " + p.brief()
 	}
 }
+
+// TestTimeIsNoticed lets time pass over a state to which nothing happens, and
+// compares its plans with those of a state that has just been loaded.
+func TestTimeIsNoticed(t *testing.T) {
+	t.Parallel()
+	search(t, 1500, func(w *world) string {
+		c := w.clone()
+		r := rand.New(rand.NewPCG(uint64(len(w.text())), 9))
+		if r.IntN(3) == 0 {
+			c.Cfg.Quantum = 500
+			for i := range c.Snap.Jobs {
+				c.Snap.Jobs[i].Due = clock + r.Int64N(2000)
+			}
+		}
+		for i := range c.Snap.Jobs { // mostly nothing to do but wait
+			if j := &c.Snap.Jobs[i]; len(j.Held) == 0 {
+				j.Patient = clock + r.Int64N(3000)
+			}
+		}
+		st := Load(&c.Snap, c.Cfg)
+		for now := clock; now < clock+4000; now += r.Int64N(400) {
+			c.Snap.Now = now
+			got, want := st.Cycle(now), Cycle(&c.Snap, c.Cfg)
+			if !reflect.DeepEqual(got, want) {
+				return fmt.Sprintf("after %d ms: loaded %s\nkept %s", now-clock, want.brief(), got.brief())
+			}
+		}
+		return ""
+	})
+}

@@ -26,12 +26,14 @@ func (st *State) Try(now int64, data Job) Trial {
 	if known {
 		was = old.Job
 	}
+	version := st.version
 	st.PutJob(data)
 	defer func() {
 		st.DropJob(data.ID)
 		if known {
 			st.PutJob(was)
 		}
+		st.version = version // all is as it was
 	}()
 	st.prepare()
 	j := st.jobs[data.ID]

@@ -19,12 +19,12 @@ import (
 // estimates of starts were. Unlike the rest of the engine it may be used by
 // several goroutines.
 type insight struct {
-	past  past
+	runs  runs
 	score score
 }
 
 func newInsight() *insight {
-	return &insight{past: past{runs: map[string]*lengths{}}, score: score{open: map[core.WorkloadID]estimate{}}}
+	return &insight{runs: runs{of: map[string]*lengths{}}, score: score{open: map[core.WorkloadID]estimate{}}}
 }
 
 // seedRuns is how many ended workloads a start of the server learns from; what
@@ -45,7 +45,7 @@ func (in *insight) seed(ctx context.Context, s store.Store) error {
 		return fmt.Errorf("learn how long workloads run: %w", err)
 	}
 	for _, w := range slices.Backward(page.Items) { // the oldest first
-		in.past.note(w)
+		in.runs.note(w)
 	}
 	return nil
 }
@@ -56,15 +56,15 @@ func (in *insight) saw(w *core.Workload, steps []core.Transition) {
 		in.score.saw(&t)
 	}
 	if len(steps) > 0 && w.Phase.End() {
-		in.past.note(w)
+		in.runs.note(w)
 	}
 }
 
-// past is how long workloads ran that have ended.
-type past struct {
+// runs is how long workloads ran that have ended.
+type runs struct {
 	mu    sync.RWMutex
-	runs  map[string]*lengths
-	order []string // keys of runs as they came
+	of    map[string]*lengths
+	order []string // keys of of as they came
 }
 
 // lengths are the last few lengths of a class, in ms.
@@ -106,7 +106,7 @@ func stem(w *core.Workload) string {
 
 // note remembers the last run of w. One that was cut short to make room for
 // others says nothing of how long it would have run.
-func (p *past) note(w *core.Workload) {
+func (p *runs) note(w *core.Workload) {
 	a := w.Attempts[len(w.Attempts)-1]
 	if a.RunningAt.IsZero() || a.EndedAt.IsZero() || w.Phase == lifecycle.Preempted || w.Phase == lifecycle.Lost {
 		return
@@ -115,14 +115,14 @@ func (p *past) note(w *core.Workload) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range classesOf(w) {
-		l := p.runs[c.key]
+		l := p.of[c.key]
 		if l == nil {
 			if len(p.order) >= classesKept {
-				delete(p.runs, p.order[0])
+				delete(p.of, p.order[0])
 				p.order = p.order[1:]
 			}
 			l = &lengths{}
-			p.runs[c.key] = l
+			p.of[c.key] = l
 			p.order = append(p.order, c.key)
 		}
 		if len(l.ms) < lengthsKept {
@@ -136,14 +136,14 @@ func (p *past) note(w *core.Workload) {
 
 // length is how long such workloads ran that ran for longer than since: a tenth
 // was over by the first, half by the second, nine tenths by the third.
-func (p *past) length(w *core.Workload, since int64) (schedule.Span, bool) {
+func (p *runs) length(w *core.Workload, since int64) (schedule.Span, bool) {
 	if w.Kind == lifecycle.Inference {
 		return schedule.Span{}, false // runs until someone stops it
 	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	for _, c := range classesOf(w) {
-		l := p.runs[c.key]
+		l := p.of[c.key]
 		if l == nil || len(l.ms) < c.least {
 			continue
 		}
@@ -188,7 +188,7 @@ func (in *insight) span(w *core.Workload, j *schedule.Job, now int64, b *basis) 
 			from = now
 		}
 	}
-	learnt, ok := in.past.length(w, max(now-from, 0)*int64(bit(running)))
+	learnt, ok := in.runs.length(w, max(now-from, 0)*int64(bit(running)))
 	limit := j.MaxRun
 	if running && j.EndsBy > 0 {
 		limit = max(j.EndsBy-from, 1)

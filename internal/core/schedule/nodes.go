@@ -1,0 +1,124 @@
+package schedule
+
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/quota"
+)
+
+// PutNode makes a node known, or replaces what is known of it.
+func (st *State) PutNode(n Node) {
+	old := st.sites[n.ID]
+	if old != nil && old.node.Pool == n.Pool && sameNode(old.node, &n) {
+		return
+	}
+	if old != nil {
+		st.DropNode(n.ID)
+	}
+	p := st.poolOf(n.Pool)
+	s := newSite(&n, p)
+	st.sites[n.ID] = s
+	i := sort.Search(len(p.sites), func(i int) bool { return p.sites[i].node.ID >= n.ID })
+	p.sites = slices.Insert(p.sites, i, s)
+	st.names, st.empty = nil, nil
+	st.changes()
+	p.dirty = true
+	for _, id := range sortedIDs(st.tenants[n.ID]) {
+		st.PutJob(st.jobs[id].Job)
+	}
+}
+
+func sameNode(a, b *Node) bool {
+	return a.Ready == b.Ready && a.Cordon == b.Cordon && a.CPU == b.CPU && a.Memory == b.Memory && a.Pods == b.Pods &&
+		a.OtherCPU == b.OtherCPU && a.OtherMem == b.OtherMem && slices.Equal(a.OtherMilli, b.OtherMilli) && a.MIGStrategy == b.MIGStrategy &&
+		slices.Equal(a.Devices, b.Devices) && equalMaps(a.Labels, b.Labels) && equalMaps(a.MIG, b.MIG) && slices.Equal(a.Taints, b.Taints)
+}
+
+func equalMaps[V comparable](a, b map[string]V) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k, v := range a {
+		if w, ok := b[k]; !ok || w != v {
+			return false
+		}
+	}
+	return true
+}
+
+// DropNode forgets a node. To the scheduler nobody holds anything there any
+// more, until it is known again.
+func (st *State) DropNode(id core.NodeID) {
+	s := st.sites[id]
+	if s == nil {
+		return
+	}
+	tenants := sortedIDs(st.tenants[id])
+	jobs := make([]Job, len(tenants))
+	for i, id := range tenants {
+		jobs[i] = st.jobs[id].Job
+	}
+	for _, j := range jobs {
+		st.DropJob(j.ID)
+	}
+	delete(st.sites, id)
+	st.names, st.empty = nil, nil
+	st.changes()
+	s.pool.sites = slices.DeleteFunc(s.pool.sites, func(x *site) bool { return x == s })
+	s.pool.dirty = true
+	for _, j := range jobs {
+		st.PutJob(j)
+	}
+}
+
+func sortedIDs(m map[core.WorkloadID]*job) []core.WorkloadID {
+	ids := make([]core.WorkloadID, 0, len(m))
+	for id := range m {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// reshaped forgets what depends on the set of sites.
+func (p *pool) reshaped() {
+	p.dirty = false
+	p.total, p.memory, p.free = quota.Amounts{}, 0, quota.Amounts{}
+	for i, s := range p.sites {
+		s.at = int32(i)
+		if !s.fit {
+			continue
+		}
+		p.total[quota.GPU] += s.cap
+		for m, name := range s.migs {
+			p.total[quota.GPU] += slicesOf(name) * int64(s.node.MIG[s.migs[m]])
+		}
+		p.free = p.free.Add(s.free())
+		p.total[quota.CPU] += s.node.CPU
+		p.total[quota.Memory] += s.node.Memory
+		if s.memory > 0 && (p.memory == 0 || s.memory < p.memory) {
+			p.memory = s.memory
+		}
+	}
+	clear(p.trees)
+	p.whole.sites = p.sites
+	p.whole.forget()
+	p.split()
+}
+
+// slicesOf is how many thousandths of a device a partition counts for: one
+// device for each compute slice in its name (mig-2g.10gb: 2).
+func slicesOf(profile string) int64 {
+	name := profile[strings.LastIndex(profile, "-")+1:]
+	n := int64(0)
+	for _, c := range name {
+		if c < '0' || c > '9' {
+			break
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n * 1000
+}

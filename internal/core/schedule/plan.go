@@ -1,0 +1,121 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+// Plan is what is to be done now.
+type Plan struct {
+	Placements []Placement // start at once; a gang's minimum is whole in it
+	Promises   []Placement // start once those who were told to leave have left
+	Evictions  []Eviction
+}
+
+// Placement puts tasks of one job on nodes.
+type Placement struct {
+	ID    core.WorkloadID
+	Tasks []Placed
+}
+
+// Placed is one task: the Task-th of those that its group still has to place
+// (negative numbers never occur), or a running one that moves.
+type Placed struct {
+	Group int
+	Task  int
+	Moves bool // Task is the caller's number of a task that leaves its place for this one
+	Later bool
+	Place Place
+}
+
+// Eviction ends tasks of a job.
+type Eviction struct {
+	ID    core.WorkloadID
+	For   core.WorkloadID // who gets the room; empty: nobody
+	Cause Action
+	Tasks []int // the caller's numbers
+	Whole bool  // these are all that it holds
+	Moves bool  // all of them get a new place in the same plan
+}
+
+// plan reads the journal's outcome off the jobs it touched.
+func (c *cycle) plan() *Plan {
+	plan := &Plan{}
+	if len(c.st.log) == 0 {
+		return plan
+	}
+	evicted := map[*job]bool{} // the jobs that are touched, and whether any of them is evicted
+	var jobs []*job
+	was := map[*hold]bool{} // whether a hold was leaving when the cycle began
+	for i := len(c.st.log) - 1; i >= 0; i-- {
+		if e := c.st.log[i]; e.op == went || e.op == stays {
+			was[e.h] = e.op == stays
+		}
+	}
+	for _, e := range c.st.log {
+		if _, seen := evicted[e.h.job]; !seen {
+			evicted[e.h.job] = false
+			jobs = append(jobs, e.h.job)
+		}
+		if e.op == went && e.h.leaving && !e.h.fresh {
+			evicted[e.h.job] = true
+		}
+	}
+	for _, j := range jobs {
+		if evicted[j] {
+			plan.Evictions = append(plan.Evictions, c.eviction(j, was))
+		}
+		now, later := c.placed(j)
+		if len(now) > 0 {
+			plan.Placements = append(plan.Placements, Placement{j.ID, now})
+		}
+		if len(later) > 0 {
+			plan.Promises = append(plan.Promises, Placement{j.ID, later})
+		}
+	}
+	slices.SortStableFunc(plan.Evictions, func(a, b Eviction) int { return cmp.Compare(a.ID, b.ID) })
+	return plan
+}
+
+// placed are the tasks of j that start now, and those that do once others have
+// left.
+func (c *cycle) placed(j *job) (now, later []Placed) {
+	nth := make([]int, len(j.placed))
+	for _, h := range j.holds {
+		if !h.fresh || h.leaving {
+			continue
+		}
+		t := Placed{Group: int(h.group), Task: h.task, Moves: h.moves, Later: h.later, Place: h.place()}
+		if !h.moves {
+			t.Task = nth[h.group]
+			nth[h.group]++
+		}
+		if h.later {
+			later = append(later, t)
+		} else {
+			now = append(now, t)
+		}
+	}
+	return now, later
+}
+
+func (c *cycle) eviction(j *job, was map[*hold]bool) Eviction {
+	ev := Eviction{ID: j.ID, Cause: c.cause[j].cause, For: c.cause[j].by, Whole: true}
+	moved := 0
+	for _, h := range j.holds {
+		left, touched := was[h]
+		switch {
+		case h.fresh && h.moves:
+			moved++
+		case h.fresh || touched && left || !touched && h.leaving:
+		case h.leaving:
+			ev.Tasks = append(ev.Tasks, h.task)
+		default:
+			ev.Whole = false
+		}
+	}
+	ev.Moves = moved == len(ev.Tasks)
+	return ev
+}

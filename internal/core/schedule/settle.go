@@ -1,0 +1,242 @@
+package schedule
+
+import (
+	"slices"
+)
+
+// settle places j on what has become free and puts back all who can stay or go
+// elsewhere. It undoes what it did if that does not work out.
+func (h *hunt) settle() bool {
+	mark := len(h.c.st.log)
+	if !h.resettle() || (h.kind == Consolidate || h.wide) && !h.rehearse(mark) {
+		h.c.st.undo(mark)
+		return false
+	}
+	h.trim(mark)
+	c := h.c
+	for i := range h.victims {
+		v := &h.victims[i]
+		if !v.moved && h.placed(v) {
+			continue
+		}
+		for _, x := range h.freed[v.job] {
+			if x.moved || !h.placed(&x) {
+				c.cause[x.job] = verdictOf{x.cause(c.cause[x.job].cause, h.j), h.j.ID}
+				c.won[h.j] = append(c.won[h.j], x)
+			}
+		}
+		delete(c.won, v.job)
+		delete(h.freed, v.job)
+		c.cause[v.job] = verdictOf{h.kind, h.j.ID}
+		c.won[h.j] = append(c.won[h.j], *v)
+	}
+	return true
+}
+
+// mostTrimmed bounds for how many victims it is tried whether each has to leave.
+const mostTrimmed = 16
+
+// trim looks, for each who is to leave, for another place of the hunt's job that
+// spares it: the job has taken the best of all that was free, not what costs
+// least.
+func (h *hunt) trim(mark int) {
+	if len(h.victims) < 2 || h.kind == Consolidate {
+		return // the first of all was told to go because nothing else would do
+	}
+	var left []*unit
+	for i := range h.victims {
+		if u := &h.victims[i]; !h.placed(u) && !u.fresh() {
+			left = append(left, u)
+		}
+	}
+	if len(left) > mostTrimmed {
+		return
+	}
+	st := h.c.st
+	for _, u := range left {
+		end, was := len(st.log), *u
+		for _, e := range slices.Clone(st.log[mark:]) {
+			if e.op == took && e.h.job == h.j && !e.h.gone {
+				st.evict(e.h)
+			}
+		}
+		if !h.rehouse(u) || !h.enter() || h.kind == Reclaim && !h.fair() {
+			st.undo(end)
+			*u = was
+		}
+	}
+}
+
+// fresh reports whether the unit has its room since this cycle only: it costs
+// nothing that it does not start.
+func (u *unit) fresh() bool {
+	return !slices.ContainsFunc(u.holds, func(x *hold) bool { return !x.fresh })
+}
+
+// rehearse reports whether those who move, and the hunt's job, would all get a
+// place if they came to an allocation in their order: what was settled since
+// mark may be forgotten by then, and must not have been for nothing.
+func (h *hunt) rehearse(mark int) bool {
+	st, end := h.c.st, len(h.c.st.log)
+	defer st.undo(end)
+	for _, e := range slices.Clone(st.log[mark:end]) {
+		if e.op == took && !e.h.gone {
+			st.evict(e.h)
+		}
+	}
+	for i := range h.victims {
+		for _, x := range h.victims[i].holds {
+			if x.leaving {
+				st.do(entry{op: parts, h: x})
+			}
+		}
+	}
+	early, late := h.order()
+	for _, u := range early {
+		if u.moved && !h.again(u) {
+			return false
+		}
+	}
+	if !st.placeIn(h.pool, h.j, h.tries) {
+		return false
+	}
+	for _, u := range late {
+		if u.moved && !h.again(u) {
+			return false
+		}
+	}
+	return true
+}
+
+// again places a unit as an allocation would.
+func (h *hunt) again(u *unit) bool {
+	st := h.c.st
+	for _, x := range u.holds {
+		s := st.best(h.pool.partsFor(u.job)[0], x.ask)
+		if s == nil {
+			return false
+		}
+		st.take(u.job, int(x.group), x.ask, s, x.task, false)
+	}
+	return true
+}
+
+// cause is why u leaves, now that it leaves for j.
+func (u *unit) cause(was Action, j *job) Action {
+	switch {
+	case was == Reclaim && u.leaf == j.leaf:
+		return Preempt
+	case was == Preempt && u.leaf != j.leaf:
+		return Reclaim
+	}
+	return was
+}
+
+func (h *hunt) resettle() bool {
+	h.freed = nil
+	early, late := h.turns()
+	for _, u := range early {
+		h.rehouse(u)
+	}
+	if !h.enter() {
+		return false
+	}
+	for _, u := range late {
+		if !h.rehouse(u) && h.kind == Consolidate {
+			return false
+		}
+	}
+	for i := range h.victims {
+		if v := &h.victims[i]; (v.moved || !h.placed(v)) && !h.release(v.job) {
+			return false
+		}
+	}
+	return h.kind != Reclaim || h.fair()
+}
+
+// release puts back whom v made leave, that was promised their room in this
+// cycle and has now lost it. It reports whether those who cannot come back may
+// be made to leave by the hunt's job as well.
+func (h *hunt) release(v *job) bool {
+	won, known := h.freed[v]
+	if !known {
+		if won = slices.Clone(h.c.won[v]); len(won) == 0 { // the trial may fail
+			return true
+		}
+		if h.freed == nil {
+			h.freed = map[*job][]unit{}
+		}
+		h.freed[v] = won
+	}
+	for i := len(won) - 1; i >= 0; i-- {
+		u := &won[i]
+		if u.moved || !h.placed(u) {
+			h.comeBack(u)
+			h.pool.q[u.leaf].gone = 0
+		}
+		if !u.moved && !h.placed(u) && u.leaf == h.j.leaf && u.job.Priority >= h.j.Priority {
+			return false
+		}
+	}
+	return true
+}
+
+// comeBack puts a unit back where it was, also if it has another place by now.
+func (h *hunt) comeBack(u *unit) {
+	st, mark, was := h.c.st, len(h.c.st.log), *u
+	for i, y := range was.next {
+		y = y.present()
+		if !y.gone {
+			st.evict(y)
+			y.heir = was.holds[i]
+		}
+	}
+	if !h.rehouse(u) {
+		st.undo(mark)
+		*u = was
+	}
+}
+
+// present is the hold that its task has by now. Two may have followed each
+// other several times.
+func (x *hold) present() *hold {
+	for range 8 {
+		if !x.gone || x.heir == nil {
+			break
+		}
+		x = x.heir
+	}
+	return x
+}
+
+// enter places the job itself; it waits until others have left.
+func (h *hunt) enter() bool {
+	st, mark := h.c.st, len(h.c.st.log)
+	if !st.permits(h.j, h.pool, h.need) || !st.placeIn(h.pool, h.j, h.tries) {
+		return false
+	}
+	if !h.vacant() {
+		for _, e := range slices.Clone(st.log[mark:]) {
+			if e.op == took && !e.h.gone {
+				st.wait(e.h)
+			}
+		}
+	}
+	return true
+}
+
+// vacant reports whether all victims have their room since this cycle only, so
+// that nobody has to be waited for.
+func (h *hunt) vacant() bool {
+	for i := range h.victims {
+		if len(h.c.won[h.victims[i].job]) > 0 {
+			return false
+		}
+		for _, x := range h.victims[i].holds {
+			if !x.fresh || x.moves {
+				return false
+			}
+		}
+	}
+	return true
+}
