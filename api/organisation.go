@@ -212,6 +212,7 @@ type Use struct {
 	Over       float64  `json:"over" doc:"Of used, what is over the quota and can be taken back"`
 	Limit      *float64 `json:"limit,omitempty" doc:"Absent: no bound"`
 	Weight     float64  `json:"weight"`
+	FairShare  float64  `json:"fairShare" doc:"What it is due at present: its quota as far as it wants it, and its part of what others do not want"`
 	Share      *float64 `json:"share,omitempty" doc:"used in proportion to guaranteed; absent where nothing is guaranteed"`
 }
 

@@ -92,6 +92,7 @@ func (s *session) quota(ctx context.Context, t tableFlags, project, pool, resour
 			}
 			return strconv.FormatFloat(*of(st).Share, 'f', 1, 64)
 		}},
+		{title: "FAIR", wide: true, cell: func(st api.Standing) string { u := of(st).FairShare; return amount(&u) }},
 		{title: "WEIGHT", wide: true, cell: func(st api.Standing) string { return strconv.FormatFloat(of(st).Weight, 'f', -1, 64) }},
 		{title: "FIXED", wide: true, cell: func(st api.Standing) string { u := of(st).Fixed; return amount(&u) }},
 	}})

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/org"
+	"github.com/musterhq/muster/internal/core/quota"
 )
 
 // Standing is how a project or department stands in one pool.
@@ -18,6 +19,7 @@ type Standing struct {
 	Quota   core.PoolQuota
 	Used    map[core.Resource]float64 // in the units of quotas
 	Fixed   map[core.Resource]float64 // of Used, what is not preemptible
+	Fair    map[core.Resource]float64 // its fair share at present
 	// Queued is how many workloads wait that would go to this pool first, and
 	// how many GPUs they ask for.
 	Queued     int
@@ -59,13 +61,26 @@ func Standings() Command {
 			}
 		}
 		out := make([]Standing, 0, len(b.rows))
+		tx.sync()
 		for _, s := range b.rows {
+			s.Fair = tx.fair(s.Pool, s.Project.ID)
 			out = append(out, *s)
 		}
 		slices.SortFunc(out, func(a, b Standing) int {
 			return cmp.Or(cmp.Compare(a.Project.ID, b.Project.ID), cmp.Compare(a.Pool, b.Pool))
 		})
 		return out, nil
+	}
+}
+
+// fair is the fair share of a queue, in the units of quotas.
+func (tx *tx) fair(pool string, id core.ProjectID) map[core.Resource]float64 {
+	share, ok := tx.e.sched.FairShare(pool, id)
+	if !ok {
+		return nil
+	}
+	return map[core.Resource]float64{
+		core.GPU: float64(share[quota.GPU]) / 1000, core.CPU: float64(share[quota.CPU]) / 1000, core.Memory: float64(share[quota.Memory]),
 	}
 }
 

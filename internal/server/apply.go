@@ -58,7 +58,7 @@ func (s *Server) organisationRoutes() {
 func standing(s control.Standing) api.Standing {
 	use := func(r core.Resource) api.Use {
 		q := s.Quota.Of(r)
-		u := api.Use{Guaranteed: q.Quota, Used: s.Used[r], Fixed: s.Fixed[r], Limit: q.Limit, Weight: q.WeightOf()}
+		u := api.Use{Guaranteed: q.Quota, Used: s.Used[r], Fixed: s.Fixed[r], Limit: q.Limit, Weight: q.WeightOf(), FairShare: s.Fair[r]}
 		if q.Quota != nil {
 			u.Over = max(0, u.Used-*q.Quota)
 			if *q.Quota > 0 {

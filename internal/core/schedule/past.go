@@ -34,3 +34,17 @@ func (st *State) SetUsage(pool string, queue core.ProjectID, usage [quota.Resour
 		p.q[q].Usage = usage
 	}
 }
+
+// FairShare is what a queue is due in a pool at present, by what everybody holds
+// and waits for; false: one of them is not known.
+func (st *State) FairShare(pool string, queue core.ProjectID) (quota.Amounts, bool) {
+	p, q := st.pools[pool], st.queues.find(queue)
+	if p == nil || q < 0 {
+		return quota.Amounts{}, false
+	}
+	if p.dirty {
+		p.reshaped()
+	}
+	st.shares(p)
+	return p.q[q].share, true
+}
