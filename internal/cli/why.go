@@ -113,17 +113,17 @@ func (s *session) whyWaits(ctx context.Context, b *strings.Builder, c *client.Cl
 		fmt.Fprintf(b, " · needs %s", a)
 	}
 	b.WriteByte('\n')
-	s.outlook(b, &y.Outlook, m)
+	held := ""
 	if len(y.Frees) == 0 && y.Position > 0 {
-		if hs := s.holders(ctx, c, w, m); hs != "" {
-			fmt.Fprintf(b, "Held by         %s\n", hs)
-		}
+		held = s.holders(ctx, c, w, m)
 	}
+	s.outlook(b, &y.Outlook, held, m)
 	fmt.Fprintf(b, "Evaluated       %s ago, at %s\n", age(m.now.Sub(timeOf(y.EvaluatedAt))), timeOf(y.EvaluatedAt).Local().Format("15:04:05"))
 }
 
 // outlook prints what stands in the way, what does not, and what to expect.
-func (s *session) outlook(b *strings.Builder, o *api.Outlook, m moments) {
+// held is who holds what is missing, where nobody can tell who will give it up.
+func (s *session) outlook(b *strings.Builder, o *api.Outlook, held string, m moments) {
 	for _, r := range o.Reasons {
 		fmt.Fprintf(b, " %s %-20s %s\n", s.paint(s.io.OutTerminal, toneBad, "✗"), r.Token, r.Message)
 		if r.Hint != "" && r.Hint != "wait" {
@@ -138,6 +138,9 @@ func (s *session) outlook(b *strings.Builder, o *api.Outlook, m moments) {
 	}
 	if len(o.Frees) > 0 {
 		fmt.Fprintf(b, "Makes room      %s\n", strings.Join(each(o.Frees, func(n api.Neighbour) string { return frees(n, m) }), " · "))
+	}
+	if held != "" {
+		fmt.Fprintf(b, "Held by         %s\n", held)
 	}
 	s.expected(b, o.Estimate, m)
 	for i, f := range o.Offers {

@@ -65,7 +65,9 @@ func (st *State) fineIn(p *pool, j *job, reasons []Reason, says func(...Token) b
 	}
 	short := map[string]bool{}
 	for _, r := range reasons {
-		short[r.Resource] = true
+		if r.Token == WaitingForCapacity || r.Token == Fragmented || r.Token == TopologyUnsatisfied {
+			short[r.Resource] = true
+		}
 	}
 	suits, all, ruled := len(p.sites), len(p.sites), false
 	for _, x := range st.wanted(j, tries) {
