@@ -144,7 +144,7 @@ func TestExplanationsOfQueues(t *testing.T) {
 		{"over its quota", func(q *Queue, j *Job) { q.Default.Quota[quota.GPU], j.Preemptible = 1500, false },
 			"not preemptible, so it must be inside the quota of q: 0 GPU of 1.5 GPU are held by such work, and this asks for 2 GPU; a preemptible workload could go over the quota"},
 		{"too many run", func(q *Queue, _ *Job) { q.MaxJobs = 1 },
-			"over the limit of q: it holds 1 running workloads of at most 1 running workloads, and this asks for 1 running workloads"},
+			"over the limit of q: it holds 1 running workload of at most 1 running workload, and this asks for 1 running workload"},
 		{"too many GPUs of one user", func(q *Queue, _ *Job) { q.UserGPU = 3000 },
 			"over the limit of ann in q: it holds 2 GPU of at most 3 GPU, and this asks for 2 GPU"},
 	} {
