@@ -47,6 +47,7 @@ type Workload struct {
 	Transitions []Transition      `json:"transitions" nullable:"false" doc:"Its history; in watch events only what is new"`
 	Statuses    map[string]Status `json:"statuses" doc:"The same in the words of other platforms"`
 	Pending     *Pending          `json:"pending,omitempty" doc:"Why it waits, while it waits"`
+	Plan        *Plan             `json:"plan,omitempty" doc:"What would become of it; of a dry run only"`
 
 	Image     string     `json:"image,omitempty" doc:"Image that was built for it"`
 	Checks    []Check    `json:"checks,omitempty" doc:"Admission checks of the present attempt"`
@@ -191,22 +192,6 @@ type Pending struct {
 	Ahead          []string        `json:"ahead" nullable:"false" doc:"Names of the first few that go before it"`
 	EstimatedStart *Time           `json:"estimatedStart,omitempty" doc:"The earliest start, from the known ends of what runs"`
 	EvaluatedAt    Time            `json:"evaluatedAt"`
-}
-
-// PendingReason is one blocker: a token, its numbers, and a sentence of both.
-type PendingReason struct {
-	Token     string `json:"token"`
-	Message   string `json:"message"`
-	Resource  string `json:"resource,omitempty"`
-	Requested int64  `json:"requested,omitempty" doc:"By one task: devices, thousandths of cores, or bytes"`
-	Needed    int64  `json:"needed,omitempty" doc:"By all tasks that start together"`
-	Free      int64  `json:"free,omitempty"`
-	Largest   int64  `json:"largest,omitempty" doc:"Free on the best node"`
-	Total     int64  `json:"total,omitempty"`
-	Tasks     int64  `json:"tasks,omitempty"`
-	Fitting   int64  `json:"fitting,omitempty" doc:"How many of the tasks would fit now"`
-	Nodes     int    `json:"nodes,omitempty" doc:"Nodes that lack it"`
-	OfNodes   int    `json:"ofNodes,omitempty"`
 }
 
 // WorkloadList is a page of workloads, newest first.

@@ -24,7 +24,8 @@ type SubmitOptions struct {
 	// Key makes repeating the submission harmless. Without one a key is made,
 	// so that a lost connection does not lead to two workloads.
 	Key string
-	// DryRun checks the document and answers as if it had been submitted.
+	// DryRun checks the document and answers as if it had been submitted, with
+	// what would become of it.
 	DryRun bool
 	// YAML says that the document is YAML and not JSON.
 	YAML bool
@@ -117,6 +118,12 @@ func instant(t time.Time) string {
 // Workload returns one workload, whole, by its name or id.
 func (c *Client) Workload(ctx context.Context, project, name string) (*api.Workload, error) {
 	return one[api.Workload](ctx, c, call{method: http.MethodGet, path: workload(project, name), again: true})
+}
+
+// Why answers why a workload does not run, when it is expected to start, and
+// what could be changed.
+func (c *Client) Why(ctx context.Context, project, name string) (*api.Why, error) {
+	return one[api.Why](ctx, c, call{method: http.MethodGet, path: workload(project, name) + "/why", again: true})
 }
 
 // Stop ends a workload; its definition and logs stay. It returns once the wish

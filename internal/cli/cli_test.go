@@ -177,6 +177,13 @@ func sampleAPI() http.Handler {
 		}
 		write(w, 404, api.Problem{Status: 404, Code: "not_found", Detail: "no"})
 	})
+	mux.HandleFunc("GET /v1/projects/{project}/workloads/{name}/why", func(w http.ResponseWriter, r *http.Request) {
+		for _, item := range samples() {
+			if item.ID == r.PathValue("name") {
+				write(w, 200, whyOf(item))
+			}
+		}
+	})
 	mux.HandleFunc("GET /v1/cluster", func(w http.ResponseWriter, _ *http.Request) {
 		write(w, 200, api.Cluster{Running: 1, Waiting: 1, Pools: []api.Pool{{Name: "default"}, {Name: "h100", GPU: api.Amount{Total: 3000, Used: 2000}, IdleGPU: 500, ShutGPU: 1000}}, Nodes: []api.Node{
 			{

@@ -10,7 +10,6 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/core/spec"
 )
 
 type runOptions struct {
@@ -50,7 +49,7 @@ With -i it attaches to the first task once that runs, and exits as that does.`,
 	f.BoolVar(&o.follow, "follow", false, "show its phases and output until it ends, and exit as it did")
 	f.BoolVar(&o.detach, "detach", false, "return once it is submitted (the default)")
 	f.BoolVar(&o.wait, "wait", false, "return once it has ended, and exit as it did")
-	f.BoolVar(&o.dryRun, "dry-run", false, "check it against the server and submit nothing")
+	f.BoolVar(&o.dryRun, "dry-run", false, "submit nothing; say whether it would be accepted, where and when it would start, and whom it would displace")
 	f.StringVar(&o.exitStatus, "exit-status", "workload", "with --follow or --wait: workload (10 when it failed), or task (the code of the first failed task)")
 	f.StringVar(&o.onInterrupt, "on-interrupt", "detach", "with --follow or --wait: what Ctrl-C does: detach, or stop the workload")
 	f.StringVar(&o.key, "idempotency-key", "", "repeating a submission with the same key makes no second workload")
@@ -166,26 +165,6 @@ func (s *session) submitted(w *api.Workload, next bool) {
 	if next {
 		s.say("  muster logs -f %s · muster why %s · muster stop %s", w.Name, w.Name, w.Name)
 	}
-}
-
-// planned shows a workload that was only checked.
-func (s *session) planned(w *api.Workload) error {
-	switch {
-	case s.format() == "yaml": // the document as it would be stored, to be kept or compared
-		doc := new(spec.Document)
-		if err := doc.UnmarshalJSON(w.Spec); err != nil {
-			return err
-		}
-		_, err := s.io.Out.Write(spec.YAML(doc))
-		return err
-	case s.machine():
-		return s.document(w)
-	case s.format() == "name":
-		_, err := fmt.Fprintln(s.io.Out, w.Name)
-		return err
-	}
-	_, err := fmt.Fprintf(s.io.Out, "%s would be accepted in project %s: %s, %s, %s\n", w.Name, w.Project, w.Kind, plural(w.Tasks.Total, "task"), plural(w.GPUs, "GPU"))
-	return err
 }
 
 func plural(n int, noun string) string {

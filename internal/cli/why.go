@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,10 +17,14 @@ func newWhy(s *session) *cobra.Command {
 	var sc scope
 	cmd := &cobra.Command{
 		Use:   "why [WORKLOAD]",
-		Short: "Why a workload waits, or why it ended",
-		Long: `Says everything that keeps a workload from starting, with the numbers, who goes
-before it and when it may start. One that never fits exits with 6.`,
-		Example: "  muster why eval-72b",
+		Short: "Why a workload waits, when it will start, or why it ended",
+		Long: `Says everything that keeps a workload from starting, with the numbers and what
+can be done about each; what was checked and is fine; who goes before it; when
+it is expected to start, as a range, and how often such ranges were right; and
+with which changes it would start now, each of which the scheduler has tried.
+One that never fits exits with 6.`,
+		Example: `  muster why eval-72b
+  muster why eval-72b -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args = dropNoun(args)
 			if err := atMostOne(cmd, args); err != nil {
@@ -41,47 +47,47 @@ func (s *session) why(ctx context.Context, sc scope, name string) error {
 	if err != nil {
 		return err
 	}
+	y, err := c.Why(ctx, w.Project, w.ID)
+	if err != nil {
+		return err
+	}
 	if s.machine() {
-		var body any = w.Pending
-		if w.Pending == nil {
-			body = map[string]any{"phase": w.Phase, "reason": w.Reason, "message": w.Message}
-		}
-		if err := s.document(body); err != nil {
+		if err := s.document(y); err != nil {
 			return err
 		}
-		return silent(neverFits(w))
+		return silent(neverFits(y.Reasons))
 	}
 	var b strings.Builder
-	m := s.moments(tableFlags{})
-	since := age(m.now.Sub(timeOf(w.Since)))
-	if w.Pending == nil {
-		s.whyNot(&b, w, since)
+	since := age(s.clock().Sub(timeOf(y.Since)))
+	if y.Waits {
+		s.whyWaits(ctx, &b, c, w, y, since)
 	} else {
-		s.whyPending(ctx, &b, c, w, since)
+		s.whyNot(&b, w, since)
 	}
 	if _, err := fmt.Fprint(s.io.Out, b.String()); err != nil {
 		return err
 	}
-	return silent(neverFits(w))
+	return silent(neverFits(y.Reasons))
 }
 
 // neverFits is the exit code of a workload that can never start as written.
-func neverFits(w *api.Workload) int {
-	if w.Pending != nil {
-		for _, r := range w.Pending.Reasons {
-			if r.Token == "NeverFits" {
-				return exitUnschedulable
-			}
+func neverFits(reasons []api.PendingReason) int {
+	for _, r := range reasons {
+		if r.Token == "NeverFits" {
+			return exitUnschedulable
 		}
 	}
 	return exitOK
 }
 
-// whyNot tells of a workload that does not wait for a place.
+// whyNot tells of a workload that does not wait for anything.
 func (s *session) whyNot(b *strings.Builder, w *api.Workload, since string) {
 	fmt.Fprintf(b, "%s %s for %s", w.Name, s.paint(s.io.OutTerminal, toneOf(w.Phase), phaseWord(w)), since)
-	if r := why(w); r != "" {
+	switch r := why(w); {
+	case r != "":
 		fmt.Fprintf(b, ": %s", r)
+	case w.Phase == "Running":
+		b.WriteString(": it runs")
 	}
 	b.WriteByte('\n')
 	if w.Message != "" {
@@ -91,43 +97,147 @@ func (s *session) whyNot(b *strings.Builder, w *api.Workload, since string) {
 	if a == nil {
 		return
 	}
-	for _, t := range a.Tasks {
-		if t.State == "starting" && t.Waiting != "" {
-			fmt.Fprintf(b, "  %s %d on %s: %s %s\n", t.Role, t.Index, t.Node, t.Waiting, t.Message)
-		}
-	}
 	if a.Culprit != nil && ended(w) {
 		fmt.Fprintf(b, "  task %d failed first; muster logs %s --task %d --tail 20\n", *a.Culprit, w.Name, *a.Culprit)
 	}
 }
 
-func (s *session) whyPending(ctx context.Context, b *strings.Builder, c *client.Client, w *api.Workload, since string) {
-	p := w.Pending
+// whyWaits tells of one that does.
+func (s *session) whyWaits(ctx context.Context, b *strings.Builder, c *client.Client, w *api.Workload, y *api.Why, since string) {
 	m := s.moments(tableFlags{})
-	fmt.Fprintf(b, "%s %s for %s", w.Name, s.paint(s.io.OutTerminal, toneOf(w.Phase), w.Phase), since)
-	if p.Position > 0 {
-		fmt.Fprintf(b, " · #%d of %d in project %s", p.Position, max(p.Waiting, p.Position), w.Project)
+	fmt.Fprintf(b, "%s %s for %s", w.Name, s.paint(s.io.OutTerminal, toneOf(y.Phase), y.Phase), since)
+	if y.Position > 0 {
+		fmt.Fprintf(b, " · %s of %d in queue %q", ordinal(y.Position), max(y.Waiting, y.Position), y.Project)
 	}
 	if a := asked(w, docOf(w)); a != "" {
-		fmt.Fprintf(b, " · asks for %s", a)
+		fmt.Fprintf(b, " · needs %s", a)
 	}
 	b.WriteByte('\n')
-	for _, r := range p.Reasons {
+	held := ""
+	if len(y.Frees) == 0 && y.Position > 0 {
+		held = s.holders(ctx, c, w, m)
+	}
+	s.outlook(b, &y.Outlook, held, m)
+	fmt.Fprintf(b, "Evaluated       %s ago, at %s\n", age(m.now.Sub(timeOf(y.EvaluatedAt))), timeOf(y.EvaluatedAt).Local().Format("15:04:05"))
+}
+
+// outlook prints what stands in the way, what does not, and what to expect.
+// held is who holds what is missing, where nobody can tell who will give it up.
+func (s *session) outlook(b *strings.Builder, o *api.Outlook, held string, m moments) {
+	for _, r := range o.Reasons {
 		fmt.Fprintf(b, " %s %-20s %s\n", s.paint(s.io.OutTerminal, toneBad, "✗"), r.Token, r.Message)
+		if r.Hint != "" && r.Hint != "wait" {
+			fmt.Fprintf(b, "   %-20s %s\n", "", s.paint(s.io.OutTerminal, toneDim, "→ "+r.Hint))
+		}
 	}
-	if w.Message != "" {
-		fmt.Fprintf(b, "   %s\n", w.Message)
+	if fine := checked(o.Checked); fine != "" {
+		fmt.Fprintf(b, " %s %s\n", s.paint(s.io.OutTerminal, toneGood, "✓"), fine)
 	}
-	if len(p.Ahead) > 0 {
-		fmt.Fprintf(b, "Ahead of it     %s%s\n", strings.Join(p.Ahead, ", "), more(p.Position-1-len(p.Ahead)))
+	if len(o.Ahead) > 0 {
+		fmt.Fprintf(b, "Ahead of it     %s%s\n", strings.Join(each(o.Ahead, func(n api.Neighbour) string { return ahead(n, m) }), " · "), more(o.Position-1-len(o.Ahead)))
 	}
-	if hs := s.holders(ctx, c, w, m); hs != "" {
-		fmt.Fprintf(b, "Held by         %s\n", hs)
+	if len(o.Frees) > 0 {
+		fmt.Fprintf(b, "Makes room      %s\n", strings.Join(each(o.Frees, func(n api.Neighbour) string { return frees(n, m) }), " · "))
 	}
-	if p.EstimatedStart != nil {
-		fmt.Fprintf(b, "Expected start  %s (from the known ends of what runs)\n", m.clockTime(at(p.EstimatedStart)))
+	if held != "" {
+		fmt.Fprintf(b, "Held by         %s\n", held)
 	}
-	fmt.Fprintf(b, "As of           %s ago\n", age(m.now.Sub(timeOf(p.EvaluatedAt))))
+	s.expected(b, o.Estimate, m)
+	for i, f := range o.Offers {
+		title := ""
+		if i == 0 {
+			title = "Would start now if:"
+		}
+		fmt.Fprintf(b, "%-19s %s%s\n", title, f.Flags, offered(f))
+	}
+}
+
+// terse are the checks of which the name says enough.
+var terse = []string{"queue", "priority", "limits", "size", "gpu", "cpu", "memory"}
+
+// checked is what is fine: names, then what has a note worth reading.
+func checked(all []api.Checked) string {
+	var names, noted []string
+	for _, c := range all {
+		if c.Note == "" || slices.Contains(terse, c.What) {
+			names = append(names, c.What)
+		} else {
+			noted = append(noted, c.What+" ("+c.Note+")")
+		}
+	}
+	if len(names)+len(noted) == 0 {
+		return ""
+	}
+	return strings.Join(append(names, noted...), ", ") + " fine"
+}
+
+func each[T any](all []T, word func(T) string) []string {
+	out := make([]string, len(all))
+	for i, v := range all {
+		out[i] = word(v)
+	}
+	return out
+}
+
+// ordinal is 1st, 2nd, 3rd, 4th.
+func ordinal(n int) string {
+	suffix := "th"
+	if n%100 < 11 || n%100 > 13 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprintf("%d%s", n, suffix)
+}
+
+func gpusOf(n api.Neighbour) string {
+	if n.GPUs == 0 {
+		return "no GPU"
+	}
+	return plural(n.GPUs, "GPU")
+}
+
+// ahead is one that goes before it.
+func ahead(n api.Neighbour, m moments) string {
+	if n.Start == nil {
+		return fmt.Sprintf("%s (needs %s)", n.Name, gpusOf(n))
+	}
+	return fmt.Sprintf("%s (needs %s, starts ~%s)", n.Name, gpusOf(n), m.clockTime(at(n.Start)))
+}
+
+// frees is one whose end makes room.
+func frees(n api.Neighbour, m moments) string {
+	out := fmt.Sprintf("%s (frees %s ~%s", n.Name, gpusOf(n), m.clockTime(at(n.End)))
+	if n.Early != nil && n.Late != nil {
+		if d := at(n.Late).Sub(at(n.Early)) / 2; d >= time.Minute {
+			out += " ±" + age(d)
+		}
+	}
+	return out + ")"
+}
+
+// offered is what follows an offer's flags.
+func offered(f api.Offer) string {
+	if len(f.Displaces) == 0 {
+		if f.Now {
+			return ""
+		}
+		return "   once its place is free"
+	}
+	return "   displaces " + displaced(f.Displaces)
+}
+
+func displaced(all []api.Neighbour) string {
+	const shown = 5
+	names := each(all[:min(len(all), shown)], func(n api.Neighbour) string {
+		return fmt.Sprintf("%s (%s, project %s, %s)", n.Name, gpusOf(n), n.Project, n.User)
+	})
+	return strings.Join(names, ", ") + more(len(all)-shown)
 }
 
 func more(n int) string {

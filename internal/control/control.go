@@ -26,6 +26,8 @@ type Control struct {
 	planes map[string]*actuator
 	hub    *hub
 	chores *chores
+	// studies has a place for each answer that may be worked out at once.
+	studies chan struct{}
 	// keyring opens secrets on their way to a plane.
 	keyring Keyring
 	clock   func() time.Time
@@ -54,7 +56,7 @@ func New(ctx context.Context, d Deps, planes []plane.Plane, hands Hands, clock f
 	c := &Control{
 		keyring: d.Secrets,
 		store:   d.Store, planes: map[string]*actuator{}, hub: newHub(), clock: Steady(clock),
-		inbox: make(chan request, batchMax), done: make(chan struct{}), ready: make(chan struct{}),
+		inbox: make(chan request, batchMax), done: make(chan struct{}), ready: make(chan struct{}), studies: make(chan struct{}, studiesAtOnce),
 	}
 	c.chores = &chores{hands: hands, log: d.Log, do: c.Do, cancels: map[core.WorkloadID][]context.CancelFunc{}}
 	var err error

@@ -97,6 +97,7 @@ type Engine struct {
 	deposed  error                 // another process writes now
 	publish  func([]Change)
 	stats    stats
+	insight  *insight
 }
 
 // stats count what has happened since the start, for metrics.
@@ -146,7 +147,7 @@ func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) 
 		d.Schedule = schedule.Default()
 		d.Schedule.K = k
 	}
-	e := &Engine{d: d, publish: publish, reported: map[core.NodeID]core.Node{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, stats: stats{entered: map[lifecycle.Phase]int64{}}}
+	e := &Engine{d: d, publish: publish, reported: map[core.NodeID]core.Node{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
 	e.d.Patience.complete()
 	e.d.Schedule.Quantum = e.d.Patience.Quantum.Milliseconds()
 	var err error
@@ -155,6 +156,9 @@ func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) 
 	}
 	if err := e.load(ctx); err != nil {
 		return nil, err
+	}
+	if err := e.insight.seed(ctx, d.Store); err != nil {
+		d.Log.Warn("estimates of starts begin without experience", "err", err)
 	}
 	return e, nil
 }

@@ -218,7 +218,7 @@ func (tx *tx) fits(doc *spec.Document) error {
 		} else if r.Resource != "" {
 			field += "." + r.Resource
 		}
-		return &Error{Code: CodeUnschedulable, Field: field, Message: r.String(), Hint: "ask for less, or see muster util for what there is"}
+		return &Error{Code: CodeUnschedulable, Field: field, Message: r.String(), Hint: r.Hint()}
 	}
 	return nil
 }

@@ -336,6 +336,7 @@ func (tx *tx) commit() error {
 		}
 		d.w.Rev = rev
 		e.adopt(d)
+		e.insight.saw(d.w, d.trail)
 		changes = append(changes, Change{Workload: d.w, Former: d.former, Tasks: d.news(), Transitions: d.trail})
 	}
 	e.organised(tx.org)

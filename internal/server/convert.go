@@ -12,7 +12,6 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/core/schedule"
 )
 
 // parts is a workload with the records that belong to it.
@@ -255,11 +254,4 @@ func pending(p *control.Pending, now time.Time) *api.Pending {
 		out.Reasons = append(out.Reasons, reason(r))
 	}
 	return out
-}
-
-func reason(r schedule.Reason) api.PendingReason {
-	return api.PendingReason{
-		Token: string(r.Token), Message: r.String(), Resource: r.Resource, Requested: r.Requested, Needed: r.Needed, Free: r.Free,
-		Largest: r.Largest, Total: r.Total, Tasks: r.Tasks, Fitting: r.Fitting, Nodes: r.Nodes, OfNodes: r.OfNodes,
-	}
 }

@@ -16,7 +16,7 @@ type metrics struct {
 	registry *prometheus.Registry
 	server   *Server
 
-	workloads, gpuTotal, gpuUsed, cpuTotal, cpuUsed, memoryTotal, memoryUsed, nodes, commits, committed, transitions *prometheus.Desc
+	workloads, gpuTotal, gpuUsed, cpuTotal, cpuUsed, memoryTotal, memoryUsed, nodes, commits, committed, transitions, estimates *prometheus.Desc
 }
 
 func newMetrics(s *Server) *metrics {
@@ -36,6 +36,7 @@ func newMetrics(s *Server) *metrics {
 		commits:     d("commits_total", "Durable commits."),
 		committed:   d("commit_seconds_total", "Time spent in durable commits."),
 		transitions: d("transitions_total", "Transitions of workloads by the phase they led to.", "to"),
+		estimates:   d("start_estimates_total", "Estimates of starts by how they compare with what came.", "result"),
 	}
 	m.registry.MustRegister(m, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -43,7 +44,7 @@ func newMetrics(s *Server) *metrics {
 
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.workloads, m.gpuTotal, m.gpuUsed, m.cpuTotal, m.cpuUsed, m.memoryTotal, m.memoryUsed, m.nodes, m.commits, m.committed, m.transitions} {
+	for _, d := range []*prometheus.Desc{m.workloads, m.gpuTotal, m.gpuUsed, m.cpuTotal, m.cpuUsed, m.memoryTotal, m.memoryUsed, m.nodes, m.commits, m.committed, m.transitions, m.estimates} {
 		ch <- d
 	}
 }
@@ -79,6 +80,10 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	ch <- prometheus.MustNewConstMetric(m.commits, prometheus.CounterValue, float64(st.Commits))
 	ch <- prometheus.MustNewConstMetric(m.committed, prometheus.CounterValue, st.CommitTime.Seconds())
+	score := m.server.control.Estimates()
+	for result, n := range map[string]int{"inside": score.Inside, "early": score.Early, "late": score.Late} {
+		ch <- prometheus.MustNewConstMetric(m.estimates, prometheus.CounterValue, float64(n), result)
+	}
 	for to, n := range st.Entered {
 		ch <- prometheus.MustNewConstMetric(m.transitions, prometheus.CounterValue, float64(n), string(to))
 	}

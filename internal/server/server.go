@@ -106,6 +106,7 @@ func (s *Server) routes() {
 	cfg.CreateHooks = nil // no $schema links in bodies
 	s.api = humago.New(s.mux, cfg)
 	s.workloadRoutes()
+	s.whyRoutes()
 	s.actionRoutes()
 	s.streamRoutes()
 	s.clusterRoutes()

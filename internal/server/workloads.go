@@ -123,12 +123,14 @@ func (s *Server) create() {
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
-		sub.DryRun = in.DryRun
+		if in.DryRun {
+			return s.dryRun(ctx, sub)
+		}
 		v, err := s.control.Do(ctx, control.Submit(sub))
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
-		return s.submitted(ctx, v.(*control.Submitted), in.DryRun)
+		return s.submitted(ctx, v.(*control.Submitted))
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "bulk-create-workloads", Method: http.MethodPost, Path: "/v1/workloads:bulk",
@@ -137,23 +139,25 @@ func (s *Server) create() {
 }
 
 // submitted answers a submission, reading nothing back: this is the hot path.
-func (s *Server) submitted(ctx context.Context, r *control.Submitted, dry bool) (*workloadOutput, error) {
-	switch {
-	case dry:
-		return &workloadOutput{Status: http.StatusOK, Body: s.planned(r.Workload)}, nil
-	case r.Repeated:
+func (s *Server) submitted(ctx context.Context, r *control.Submitted) (*workloadOutput, error) {
+	if r.Repeated {
 		return s.answer(ctx, r.Workload, http.StatusOK)
-	default:
-		p := parts{w: r.Workload, tasks: r.Tasks(), transitions: r.Transitions()}
-		return &workloadOutput{Status: http.StatusCreated, ETag: `"1"`, Body: s.workload(p, true)}, nil
 	}
+	p := parts{w: r.Workload, tasks: r.Tasks(), transitions: r.Transitions()}
+	return &workloadOutput{Status: http.StatusCreated, ETag: `"1"`, Body: s.workload(p, true)}, nil
 }
 
-// planned is a workload that only would be.
-func (s *Server) planned(w *core.Workload) api.Workload {
-	c := *w
+// dryRun answers with a workload that only would be, and what would become of it.
+func (s *Server) dryRun(ctx context.Context, sub control.Submission) (*workloadOutput, error) {
+	y, err := s.control.WhatIf(ctx, sub)
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	c := *y.Workload
 	c.Phase, c.PhaseAt, c.Attempts = lifecycle.Submitted, c.CreatedAt, []core.Attempt{{}}
-	return s.workload(parts{w: &c}, true)
+	out := s.workload(parts{w: &c}, true)
+	out.Plan = plan(y)
+	return &workloadOutput{Status: http.StatusOK, Body: out}, nil
 }
 
 // submission checks a document and says who sends it.

@@ -35,7 +35,12 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, plane: fake.New("fake", time.Now, []core.Node{fake.Node("node-1", 4000, 8<<30, 2, "Fake A100")})}
+	return newWorldOf(t, fake.Node("node-1", 4000, 8<<30, 2, "Fake A100"))
+}
+
+func newWorldOf(t *testing.T, nodes ...core.Node) *world {
+	t.Helper()
+	w := &world{t: t, plane: fake.New("fake", time.Now, nodes)}
 	random := rand.New(rand.NewSource(1))
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ctl, err := control.New(context.Background(), control.Deps{

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sort"
 
@@ -31,6 +32,7 @@ func (st *State) Explain(now int64, id core.WorkloadID) (Explanation, bool) {
 		ex.Position += n.count
 	}
 	ex.Ahead = firstOf(ahead)
+	ex.Checked = st.fine(j, ex)
 	ex.EarliestStart = st.earliest(j)
 	return ex, true
 }
@@ -43,16 +45,50 @@ func (st *State) whyNow(j *job) []Reason {
 	defer st.finish(c)
 	for _, h := range j.holds {
 		if h.fresh && h.later {
-			return []Reason{{Token: WaitingForPreemption, Tasks: int64(len(j.holds))}}
+			return []Reason{{Token: WaitingForPreemption, Tasks: int64(len(j.holds)), Note: st.leavers(j)}}
 		}
 	}
 	if reasons := st.why(j); len(reasons) > 0 {
 		return reasons
 	}
 	if !j.Preemptible { // it would fit, and must keep out of the way of those who have a time
-		return []Reason{{Token: Reserved}}
+		return []Reason{c.keptFor(j)}
 	}
 	return []Reason{{Token: NotYetEvaluated}}
+}
+
+// keptFor finds the gang for which the room is kept that j could use.
+func (c *cycle) keptFor(j *job) Reason {
+	c.walk(Allocate)
+	r := Reason{Token: Reserved}
+	for _, p := range c.st.poolsOf(j) {
+		for _, b := range c.booked[p] {
+			if b.j != j && (r.Until == 0 || b.at < r.Until) {
+				r.For, r.Until, r.Pool = b.j.ID, b.at, p.Name
+			}
+		}
+	}
+	return r
+}
+
+// leavers says how many leave for j, and where.
+func (st *State) leavers(j *job) string {
+	who := map[core.WorkloadID]bool{}
+	for _, h := range j.holds {
+		for _, x := range h.site.pool.leaving {
+			if x.site == h.site {
+				who[x.job.ID] = true
+			}
+		}
+	}
+	switch len(who) {
+	case 0:
+		return ""
+	case 1:
+		return "1 workload"
+	default:
+		return fmt.Sprintf("%d workloads", len(who))
+	}
 }
 
 // part is how many of a lane go before a job.

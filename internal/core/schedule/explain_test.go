@@ -144,7 +144,7 @@ func TestExplanationsOfQueues(t *testing.T) {
 		{"over its quota", func(q *Queue, j *Job) { q.Default.Quota[quota.GPU], j.Preemptible = 1500, false },
 			"not preemptible, so it must be inside the quota of q: 0 GPU of 1.5 GPU are held by such work, and this asks for 2 GPU; a preemptible workload could go over the quota"},
 		{"too many run", func(q *Queue, _ *Job) { q.MaxJobs = 1 },
-			"over the limit of q: it holds 1 running workloads of at most 1 running workloads, and this asks for 1 running workloads"},
+			"over the limit of q: it holds 1 running workload of at most 1 running workload, and this asks for 1 running workload"},
 		{"too many GPUs of one user", func(q *Queue, _ *Job) { q.UserGPU = 3000 },
 			"over the limit of ann in q: it holds 2 GPU of at most 3 GPU, and this asks for 2 GPU"},
 	} {
@@ -232,4 +232,48 @@ func TestReasonsHaveWords(t *testing.T) {
 			t.Errorf("%s has no line", token)
 		}
 	}
+}
+
+// TestEveryoneWhoWaitsIsToldWhy: whoever is left waiting for its minimum has a
+// reason, and one that names more than that nothing is known.
+func TestEveryoneWhoWaitsIsToldWhy(t *testing.T) {
+	t.Parallel()
+	search(t, 500, func(w *world) string {
+		l := &life{w: w.clone(), held: map[core.WorkloadID]int{}}
+		l.w.Cfg.Actions = []Action{Allocate}
+		first := Cycle(&l.w.Snap, l.w.Cfg)
+		if len(first.Promises) > 0 {
+			return ""
+		}
+		l.start(first)
+		st := Load(&l.w.Snap, l.w.Cfg)
+		g := &judge{w: l.w, plan: &Plan{}}
+		for i := range l.w.Snap.Jobs {
+			j := &l.w.Snap.Jobs[i]
+			if g.wholeTree(j, g.tasksOf(j, false, true), 0) {
+				continue
+			}
+			ex, ok := st.Explain(clock, j.ID)
+			if wants := j.Shape.wants(); !ok && wants > 0 {
+				return fmt.Sprintf("%s waits and has no explanation", j.ID)
+			}
+			for _, r := range ex.Reasons {
+				if r.Token == Reserved || r.Token == NotYetEvaluated && r.Note == "" || r.String() == "" {
+					return fmt.Sprintf("%s is told: %s", j.ID, r)
+				}
+			}
+			if ok && len(ex.Reasons) == 0 {
+				return fmt.Sprintf("%s is told nothing", j.ID)
+			}
+		}
+		return ""
+	})
+}
+
+func (sh *Shape) wants() int {
+	n := 0
+	for i := range sh.Groups {
+		n += sh.Groups[i].wants()
+	}
+	return n
 }

@@ -1,8 +1,10 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/internal/core/quota"
 )
@@ -10,22 +12,34 @@ import (
 // why returns what keeps j from starting, the gravest first. It is true of the
 // state as it is.
 func (st *State) why(j *job) []Reason {
-	if r := st.gate(j); r != nil {
-		return []Reason{*r}
+	if j.leaf < 0 {
+		return []Reason{*st.gate(j)}
 	}
+	all := st.gates(j)
 	below, tries := st.next(j)
-	if len(tries) == 0 {
-		if below {
-			return []Reason{{Token: NotYetEvaluated, Note: "its tasks are fewer than its minimum"}}
-		}
-		return nil
-	}
-	if len(st.sites) == 0 {
-		return []Reason{{Token: NoNodes, Note: "the cluster has no nodes"}}
+	switch {
+	case len(tries) == 0 && below:
+		return append(all, Reason{Token: NotYetEvaluated, Note: "its tasks are fewer than its minimum"})
+	case len(tries) == 0:
+		return all
+	case len(st.sites) == 0:
+		return graver(append(all, Reason{Token: NoNodes, Note: "the cluster has no nodes"}))
 	}
 	if r, ok := st.bare().Fits(j.Job); !ok {
-		return []Reason{r}
+		return graver(append(all, r))
 	}
+	return graver(append(all, st.whyPools(j, tries)...))
+}
+
+// graver sorts reasons, the gravest first.
+func graver(all []Reason) []Reason {
+	order := Tokens()
+	slices.SortStableFunc(all, func(a, b Reason) int { return slices.Index(order, a.Token) - slices.Index(order, b.Token) })
+	return all
+}
+
+// whyPools is what keeps j out of each of its pools.
+func (st *State) whyPools(j *job, tries []try) []Reason {
 	var all []Reason
 	pools := slices.DeleteFunc(st.poolsOf(j), func(p *pool) bool { return len(p.sites) == 0 })
 	for i, p := range pools {
@@ -43,8 +57,6 @@ func (st *State) why(j *job) []Reason {
 			break
 		}
 	}
-	order := Tokens()
-	slices.SortStableFunc(all, func(a, b Reason) int { return slices.Index(order, a.Token) - slices.Index(order, b.Token) })
 	return all
 }
 
@@ -305,19 +317,47 @@ func (st *State) scattered(p *pool, j *job, tries []try) Reason {
 	}
 	if t, level := j.required(); t != nil && r.Fitting >= r.Tasks {
 		r.Token, r.Domain = TopologyUnsatisfied, t.Required
-		d := p.domainsOf(t.Levels)
+		r.Blocks = st.blocks(p, j, tries, t, level)
 		r.Fitting = 0
-		for _, sites := range d.sites[level] {
-			sub := &subset{pool: p, sites: sites}
-			n := 0
-			for _, x := range st.wanted(j, tries) {
-				a, k := x.ask, x.count
-				n += st.roomFor(sub, a, k)
-			}
-			r.Fitting = max(r.Fitting, int64(n))
+		for _, b := range r.Blocks {
+			r.Fitting = max(r.Fitting, b.Fitting)
 		}
+		r.Blocks = r.Blocks[:min(len(r.Blocks), blocksShown)]
 	}
 	return r
+}
+
+// blocksShown is how many domains a reason names.
+const blocksShown = 3
+
+// blocks are the domains of a level with what of them is free, the roomiest
+// first.
+func (st *State) blocks(p *pool, j *job, tries []try, t *Topology, level int) []Block {
+	d := p.domainsOf(t.Levels)
+	all := st.wanted(j, tries)
+	res := quota.CPU
+	if all[0].ask.need.Devices > 0 {
+		res = quota.GPU
+	}
+	var out []Block
+	for path, sites := range d.sites[level] {
+		b := Block{Name: strings.ReplaceAll(path, "\x00", "/")}
+		for _, s := range sites {
+			if s.fit && st.allowed(s, all[0].ask) {
+				free, _ := s.amount(res, all[0].ask)
+				b.Free += free
+			}
+		}
+		sub := &subset{pool: p, sites: sites}
+		for _, x := range all {
+			b.Fitting += int64(st.roomFor(sub, x.ask, x.count))
+		}
+		out = append(out, b)
+	}
+	slices.SortFunc(out, func(a, b Block) int {
+		return cmp.Or(cmp.Compare(b.Fitting, a.Fitting), cmp.Compare(b.Free, a.Free), cmp.Compare(a.Name, b.Name))
+	})
+	return out
 }
 
 // required is the topology that all of j must keep to, and its level.

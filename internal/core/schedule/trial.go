@@ -89,21 +89,40 @@ func (st *State) gate(j *job) *Reason {
 	return st.crowded(j)
 }
 
-// crowded is the limit on running jobs that j would exceed by starting, or nil.
+// gates are all that keep j from being looked at whatever is free.
+func (st *State) gates(j *job) []Reason {
+	var all []Reason
+	if q := st.queues.list[j.leaf].stopped; q != "" {
+		all = append(all, Reason{Token: QueueStopped, Queue: q, Note: string(q)})
+	}
+	return append(all, st.crowds(j)...)
+}
+
+// crowded is the first limit on running jobs that j would exceed by starting, or
+// nil.
 func (st *State) crowded(j *job) *Reason {
+	if all := st.crowds(j); len(all) > 0 {
+		return &all[0]
+	}
+	return nil
+}
+
+// crowds are the limits on running jobs that j would exceed by starting.
+func (st *State) crowds(j *job) []Reason {
 	if j.standing > 0 {
 		return nil
 	}
+	var all []Reason
 	for q := j.leaf; q >= 0; q = st.queues.list[q].parent {
 		if m := st.queues.list[q].MaxJobs; m > 0 && st.running[q] >= m {
-			return &Reason{Token: OverLimit, Resource: "running workloads", Queue: st.queues.list[q].ID, Allocated: int64(st.running[q]), Limit: int64(m), Requested: 1}
+			all = append(all, Reason{Token: OverLimit, Resource: "running workloads", Queue: st.queues.list[q].ID, Allocated: int64(st.running[q]), Limit: int64(m), Requested: 1})
 		}
 	}
 	leaf := &st.queues.list[j.leaf]
 	if u, m := st.users[userKey{j.leaf, j.User}], leaf.UserJobs; m > 0 && u.jobs >= m {
-		return &Reason{Token: OverLimit, Resource: "running workloads", Queue: leaf.ID, User: j.User, Allocated: int64(u.jobs), Limit: int64(m), Requested: 1}
+		all = append(all, Reason{Token: OverLimit, Resource: "running workloads", Queue: leaf.ID, User: j.User, Allocated: int64(u.jobs), Limit: int64(m), Requested: 1})
 	}
-	return nil
+	return all
 }
 
 // overUser is the limit on its user's GPUs that j would exceed with so much

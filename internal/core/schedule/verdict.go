@@ -20,6 +20,9 @@ const (
 	NoNodes            Token = "NoNodes"
 	RetryBackoff       Token = "RetryBackoff"
 	AdmissionChecks    Token = "AdmissionChecks"
+	ImageBuild         Token = "ImageBuild"
+	ImagePull          Token = "ImagePull"
+	Initializing       Token = "Initializing"
 	NotYetEvaluated    Token = "NotYetEvaluated"
 
 	OverLimit               Token = "OverLimit"
@@ -34,7 +37,8 @@ const (
 func Tokens() []Token {
 	return []Token{
 		QueueNotFound, NeverFits, QueueStopped, NonPreemptibleOverQuota, OverLimit, AdmissionChecks, NoNodes,
-		WaitingForCapacity, TopologyUnsatisfied, Fragmented, WaitingForQuota, Reserved, WaitingForPreemption, RetryBackoff, NotYetEvaluated,
+		WaitingForCapacity, TopologyUnsatisfied, Fragmented, WaitingForQuota, Reserved, WaitingForPreemption, RetryBackoff,
+		ImageBuild, ImagePull, Initializing, NotYetEvaluated,
 	}
 }
 
@@ -65,6 +69,21 @@ type Reason struct {
 	Quota     int64          `json:"quota,omitempty"`
 	Limit     int64          `json:"limit,omitempty"`
 	Share     int64          `json:"share,omitempty"` // its fair share at present
+
+	// For is whose room is kept, until the instant Until (unix ms) at which that
+	// one starts.
+	For   core.WorkloadID `json:"for,omitempty"`
+	Until int64           `json:"until,omitempty"`
+	// Blocks are the largest domains of which all of it must be in one, the
+	// roomiest first.
+	Blocks []Block `json:"blocks,omitempty"`
+}
+
+// Block is the room in one domain of the network.
+type Block struct {
+	Name    string `json:"name"`
+	Free    int64  `json:"free"`    // of the resource
+	Fitting int64  `json:"fitting"` // tasks
 }
 
 func (r Reason) amount(n int64) string {
@@ -83,6 +102,9 @@ func (r Reason) amount(n int64) string {
 		}
 		return fmt.Sprintf("%d %s", n, kind)
 	default:
+		if n == 1 {
+			return "1 " + strings.TrimSuffix(r.Resource, "s")
+		}
 		return fmt.Sprintf("%d %s", n, r.Resource)
 	}
 }
@@ -146,7 +168,7 @@ func (r Reason) String() string {
 		return fmt.Sprintf("free %s in all is enough for the %s it needs, but scattered: %d of its %d tasks would fit now, the largest free block is %s",
 			r.amount(r.Free), r.amount(r.Needed), r.Fitting, r.Tasks, r.amount(r.Largest))
 	case TopologyUnsatisfied:
-		return fmt.Sprintf("its %d tasks must be in one %s: the best has room for %d now, while %s are free in all", r.Tasks, r.Domain, r.Fitting, r.amount(r.Free))
+		return fmt.Sprintf("its %d tasks must be in one %s: the best has room for %d now, while %s are free in all", r.Tasks, r.Domain, r.Fitting, r.amount(r.Free)) + r.blocks()
 	case OverLimit:
 		return fmt.Sprintf("over the limit of %s: it holds %s of at most %s, and this asks for %s", r.whose(), r.part(r.Allocated), r.part(r.Limit), r.part(r.Requested))
 	case NonPreemptibleOverQuota:
@@ -167,11 +189,34 @@ func (r Reason) String() string {
 		return "its project does not exist" + suffix(r.Note)
 	case RetryBackoff:
 		return "waits before it is tried again" + suffix(r.Note)
+	case AdmissionChecks:
+		if r.Note != "" {
+			return r.Note
+		}
+		return "waits to be approved"
+	case ImageBuild:
+		return "its image is being built" + suffix(r.Note)
+	case ImagePull:
+		return "its image is being pulled" + suffix(r.Note)
+	case Initializing:
+		return "its tasks are being started" + suffix(r.Note)
 	case NotYetEvaluated:
 		return "has not been looked at yet" + suffix(r.Note)
 	default:
 		return string(r.Token) + suffix(r.Note)
 	}
+}
+
+// blocks names the roomiest domains.
+func (r Reason) blocks() string {
+	if len(r.Blocks) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, b := range r.Blocks {
+		parts = append(parts, fmt.Sprintf("%s has %s free", b.Name, r.amount(b.Free)))
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 func suffix(note string) string {
@@ -187,9 +232,16 @@ type Explanation struct {
 	Position int               // in its queue, from 1
 	Waiting  int               // jobs waiting in its queue
 	Ahead    []core.WorkloadID // the first few that go before it
+	Checked  []Check           // what was looked at and does not stand in its way
 	// EarliestStart is the first instant (unix milliseconds) at which enough
 	// will be free, from the known ends of what runs; 0: unknown.
 	EarliestStart int64
+}
+
+// Check is something that was looked at and is fine.
+type Check struct {
+	What string `json:"what"` // queue, priority, limits, quota, size, nodes, topology, gpu, cpu, memory
+	Note string `json:"note,omitempty"`
 }
 
 func milli(n int64) string {

@@ -1,0 +1,129 @@
+package api
+
+// PendingReason is one blocker: a token, its numbers, and a sentence of both.
+type PendingReason struct {
+	Token     string `json:"token"`
+	Message   string `json:"message"`
+	Act       string `json:"act" enum:"wait,change,ask" doc:"Who can end it: time, whoever submitted it, or an administrator"`
+	Hint      string `json:"hint" doc:"The next step"`
+	Resource  string `json:"resource,omitempty"`
+	Type      string `json:"type,omitempty" doc:"GPU type asked for"`
+	Requested int64  `json:"requested,omitempty" doc:"By one task: devices, thousandths of cores, or bytes; of quotas and limits by all, devices in thousandths"`
+	Needed    int64  `json:"needed,omitempty" doc:"By all tasks that start together"`
+	Free      int64  `json:"free,omitempty"`
+	Largest   int64  `json:"largest,omitempty" doc:"Free on the best node"`
+	Total     int64  `json:"total,omitempty"`
+	Tasks     int64  `json:"tasks,omitempty"`
+	Fitting   int64  `json:"fitting,omitempty" doc:"How many of the tasks would fit now"`
+	Nodes     int    `json:"nodes,omitempty" doc:"Nodes that lack it"`
+	OfNodes   int    `json:"ofNodes,omitempty"`
+	Excluded  int    `json:"excluded,omitempty" doc:"Nodes whose labels, taints or kind do not suit"`
+	Pool      string `json:"pool,omitempty"`
+	Domain    string `json:"domain,omitempty" doc:"Level of the network within which all must be"`
+	Queue     string `json:"queue,omitempty" doc:"Project or department whose quota or limit it is"`
+	User      string `json:"user,omitempty" doc:"User whose limit it is"`
+	Allocated int64  `json:"allocated,omitempty" doc:"What that holds; devices in thousandths"`
+	Quota     int64  `json:"quota,omitempty"`
+	Limit     int64  `json:"limit,omitempty"`
+	Share     int64  `json:"share,omitempty" doc:"Its fair share at present"`
+	Until     *Time  `json:"until,omitempty" doc:"When it ends by itself"`
+
+	Blocks []Block `json:"blocks,omitempty" doc:"The roomiest domains of the network"`
+}
+
+// Block is the room in one domain of the network.
+type Block struct {
+	Name    string `json:"name"`
+	Free    int64  `json:"free"`
+	Fitting int64  `json:"fitting" doc:"Tasks that would fit now"`
+}
+
+// Checked is something that was looked at and does not stand in the way.
+type Checked struct {
+	What string `json:"what"`
+	Note string `json:"note,omitempty"`
+}
+
+// Why is why a workload does not run, when it is expected to, and what could be
+// changed.
+type Why struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Project string `json:"project"`
+	Phase   string `json:"phase"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	Since   Time   `json:"since"`
+	Waits   bool   `json:"waits" doc:"Something keeps it from running"`
+	Outlook
+	EvaluatedAt Time `json:"evaluatedAt"`
+}
+
+// Outlook is what stands in the way of a workload, and what is to be expected.
+type Outlook struct {
+	Reasons  []PendingReason `json:"reasons" nullable:"false" doc:"Every blocker, most severe first"`
+	Checked  []Checked       `json:"checked" nullable:"false" doc:"What was looked at and is fine"`
+	Position int             `json:"position,omitempty" doc:"In its queue, from 1"`
+	Waiting  int             `json:"waiting,omitempty" doc:"How many wait in its queue"`
+	Ahead    []Neighbour     `json:"ahead" nullable:"false" doc:"The first few that go before it"`
+	Frees    []Neighbour     `json:"frees" nullable:"false" doc:"Those whose ends are expected to make its room"`
+	Estimate *Estimate       `json:"estimate,omitempty" doc:"When it is expected to start"`
+	Offers   []Offer         `json:"offers" nullable:"false" doc:"Changes with which it would start now; each has been tried"`
+}
+
+// Neighbour is another workload that matters to one that waits.
+type Neighbour struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Project string `json:"project"`
+	User    string `json:"user"`
+	GPUs    int    `json:"gpus"`
+	Cause   string `json:"cause,omitempty" doc:"Of one that would be displaced: by which right"`
+	Start   *Time  `json:"start,omitempty" doc:"When it is likely to start"`
+	End     *Time  `json:"end,omitempty" doc:"When it is likely to end"`
+	Early   *Time  `json:"early,omitempty" doc:"In one case of ten it has ended by then"`
+	Late    *Time  `json:"late,omitempty" doc:"In nine cases of ten it has ended by then"`
+}
+
+// Estimate is a range of starts, from a simulation of what is known. It holds
+// if nobody submits more and nothing breaks.
+type Estimate struct {
+	Early  *Time `json:"early,omitempty" doc:"If all goes quickly"`
+	Likely *Time `json:"likely,omitempty" doc:"As things usually go"`
+	Late   *Time `json:"late,omitempty" doc:"If all goes slowly; absent: nobody can tell"`
+	After  *Time `json:"after,omitempty" doc:"Later than this, up to which was looked"`
+	Simple bool  `json:"simple,omitempty" doc:"There is too much to simulate: likely is the first known end after which there is room"`
+
+	Learnt  int `json:"learnt" doc:"Running workloads whose likes have ended before"`
+	Limits  int `json:"limits" doc:"Those of which only a time limit is known"`
+	Unknown int `json:"unknown" doc:"Those of whose ends nothing is known"`
+
+	Inside int `json:"inside" doc:"Past estimates that were right: it started within the range"`
+	Scored int `json:"scored" doc:"Past estimates that came to be compared"`
+}
+
+// Offer is a change with which a workload would start now.
+type Offer struct {
+	Flags     string      `json:"flags" doc:"Of muster run"`
+	Now       bool        `json:"now" doc:"At once; else once those have left whom it displaces"`
+	Pool      string      `json:"pool,omitempty"`
+	Displaces []Neighbour `json:"displaces" nullable:"false"`
+}
+
+// Plan is what would become of a submission.
+type Plan struct {
+	Fits      bool        `json:"fits" doc:"It could start now, be it once others have left"`
+	Now       bool        `json:"now" doc:"At once"`
+	Pool      string      `json:"pool,omitempty"`
+	Tasks     []Spot      `json:"tasks" nullable:"false" doc:"Where its tasks would be"`
+	Displaces []Neighbour `json:"displaces" nullable:"false"`
+	Checks    []string    `json:"checks" nullable:"false" doc:"What must be approved first"`
+	Outlook
+	EvaluatedAt Time `json:"evaluatedAt"`
+}
+
+// Spot is where a task would be.
+type Spot struct {
+	Node    string   `json:"node"`
+	Devices []string `json:"devices,omitempty"`
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// expected prints when it will start, on what that rests, and how good such
+// words were.
+func (s *session) expected(b *strings.Builder, e *api.Estimate, m moments) {
+	if e == nil {
+		return
+	}
+	fmt.Fprintf(b, "Expected start  %s\n", when(e, m))
+	if rests := basis(e); rests != "" {
+		fmt.Fprintf(b, "                %s\n", s.paint(s.io.OutTerminal, toneDim, rests))
+	}
+	if e.Early != nil && e.Late != nil {
+		fmt.Fprintf(b, "                %s\n", s.paint(s.io.OutTerminal, toneDim, record(e)))
+	}
+}
+
+// when is the range in words.
+func when(e *api.Estimate, m moments) string {
+	clock := func(t *api.Time) string { return m.clockTime(at(t)) }
+	switch {
+	case e.Likely == nil && e.After != nil:
+		return "after " + clock(e.After) + ", up to which was looked"
+	case e.Likely == nil && e.Early != nil:
+		return "not before " + clock(e.Early) + "; nobody can tell more"
+	case e.Likely == nil:
+		return "nobody can tell"
+	case e.Early == nil && e.Late == nil:
+		return clock(e.Likely)
+	case e.Late == nil:
+		return fmt.Sprintf("%s (not before %s, perhaps much later)", clock(e.Likely), clock(e.Early))
+	default:
+		return fmt.Sprintf("%s (likely %s–%s)", clock(e.Likely), clock(e.Early), clock(e.Late))
+	}
+}
+
+// basis says on what an estimate rests.
+func basis(e *api.Estimate) string {
+	if e.Simple {
+		return "the first known end after which there is room; there is too much to simulate"
+	}
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{e.Learnt, "by how long their likes ran"}, {e.Limits, "by their time limits"}, {e.Unknown, "with no known end"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "of what runs " + strings.Join(parts, ", ") + "; if nobody submits more"
+}
+
+// scoredLeast is how many estimates must have been compared for a rate to mean
+// anything.
+const scoredLeast = 10
+
+// record says how often estimates were right.
+func record(e *api.Estimate) string {
+	if e.Scored < scoredLeast {
+		return fmt.Sprintf("too few past estimates to say how good they are (n=%d)", e.Scored)
+	}
+	return fmt.Sprintf("%d %% of past estimates were inside the range (n=%d)", (e.Inside*100+e.Scored/2)/e.Scored, e.Scored)
+}
+
+// planned shows a workload that was only checked, and what would become of it.
+func (s *session) planned(w *api.Workload) error {
+	switch {
+	case s.format() == "yaml": // the document as it would be stored, to be kept or compared
+		doc := new(spec.Document)
+		if err := doc.UnmarshalJSON(w.Spec); err != nil {
+			return err
+		}
+		_, err := s.io.Out.Write(spec.YAML(doc))
+		return err
+	case s.machine():
+		return s.document(w)
+	case s.format() == "name":
+		_, err := fmt.Fprintln(s.io.Out, w.Name)
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s would be accepted in project %s: %s, %s, %s\n", w.Name, w.Project, w.Kind, plural(w.Tasks.Total, "task"), plural(w.GPUs, "GPU"))
+	if w.Plan != nil {
+		s.plan(&b, w.Plan)
+	}
+	_, err := fmt.Fprint(s.io.Out, b.String())
+	return err
+}
+
+// plan prints what would become of a submission.
+func (s *session) plan(b *strings.Builder, p *api.Plan) {
+	if len(p.Checks) > 0 {
+		fmt.Fprintf(b, "It has to be approved first: %s\n", strings.Join(p.Checks, ", "))
+	}
+	switch {
+	case p.Now:
+		b.WriteString("It would start now")
+	case p.Fits:
+		b.WriteString("It would start once others have made room")
+	case p.Position > 0:
+		fmt.Fprintf(b, "It would wait, %s of %d in its queue\n", ordinal(p.Position), p.Waiting)
+	default:
+		b.WriteString("It would wait\n")
+	}
+	if p.Fits {
+		if on := spots(p.Tasks); on != "" {
+			fmt.Fprintf(b, " in pool %s: %s", p.Pool, on)
+		}
+		b.WriteByte('\n')
+	}
+	if len(p.Displaces) > 0 {
+		fmt.Fprintf(b, "It would displace %s\n", displaced(p.Displaces))
+	}
+	s.outlook(b, &p.Outlook, "", s.moments(tableFlags{}))
+}
+
+// spots is where tasks would be, node by node.
+func spots(tasks []api.Spot) string {
+	const shown = 8
+	var order []string
+	count, devices := map[string]int{}, map[string][]string{}
+	for _, t := range tasks {
+		if count[t.Node] == 0 {
+			order = append(order, t.Node)
+		}
+		count[t.Node]++
+		devices[t.Node] = append(devices[t.Node], t.Devices...)
+	}
+	words := each(order[:min(len(order), shown)], func(n string) string {
+		out := n
+		if count[n] > 1 {
+			out += fmt.Sprintf(" ×%d", count[n])
+		}
+		if len(devices[n]) > 0 {
+			out += " (" + strings.Join(devices[n], " ") + ")"
+		}
+		return out
+	})
+	return strings.Join(words, ", ") + more(len(order)-shown)
+}

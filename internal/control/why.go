@@ -1,0 +1,275 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/schedule"
+)
+
+// Why is everything that can be told of why a workload does not run, or of what
+// would become of one that was not submitted.
+type Why struct {
+	Workload *core.Workload
+	At       time.Time // as of when
+	// Waits says that something keeps it from running; the rest is empty where
+	// nothing does.
+	Waits bool
+	schedule.Explanation
+	AheadOf  []Neighbour // those of Ahead
+	Frees    []Neighbour // whose ends make its room
+	Forecast schedule.Forecast
+	// Learnt, Limits and Unknown count the running workloads by what is known of
+	// their ends.
+	Learnt, Limits, Unknown int
+	Score                   Score
+	Offers                  []Offer
+	// Trial is what becomes of a submission, and Victims whom it displaces; of a
+	// dry run only.
+	Trial   *schedule.Trial
+	Victims []Neighbour
+	Checks  []core.CheckState // that it has to pass first
+}
+
+// Study is a question with everything that its answer needs, so that the answer,
+// which may take a second, keeps nobody waiting.
+type Study struct {
+	now     time.Time
+	w       *core.Workload
+	pending *Pending       // known without the scheduler
+	copy    *schedule.Copy // nil: the scheduler has no say
+	dry     bool
+	job     schedule.Job
+	offers  []offer
+	live    map[core.WorkloadID]*core.Workload
+	in      *insight
+}
+
+// StudyOf asks why a workload waits; the value is a *Study. One that does not
+// is an answer, too.
+func StudyOf(r Ref) Command {
+	return func(tx *tx) (any, error) {
+		d, err := tx.find(r)
+		if err != nil {
+			return nil, err
+		}
+		s := &Study{now: tx.now, w: d.w, in: tx.e.insight}
+		w, tasks, live := tx.view(d.w.ID)
+		if !live {
+			return s, nil
+		}
+		s.w = w
+		if p, ok := tx.phase(w, tasks); ok {
+			s.pending = &p
+			return s, nil
+		}
+		if waiting(w, tasks) && !w.Phase.Held() {
+			tx.sync()
+			tx.ends()
+			job, _ := tx.e.job(w, tasks)
+			tx.study(s, tasks, job)
+		}
+		return s, nil
+	}
+}
+
+// StudyRun asks what would become of a submission; the value is a *Study. What
+// could never run is refused as Submit does.
+func StudyRun(sub Submission) Command {
+	return func(tx *tx) (any, error) {
+		sub.DryRun, sub.Key = true, ""
+		v, err := Submit(sub)(tx)
+		if err != nil {
+			return nil, err
+		}
+		w := *v.(*Submitted).Workload
+		w.Attempts = []core.Attempt{{QueuedAt: tx.now}}
+		w.Phase, w.PhaseAt = lifecycle.Queued, tx.now
+		w.Replicas = firstReplicas(w.Spec)
+		w.Checks = tx.checksOf(&w)
+		s := &Study{now: tx.now, w: &w, in: tx.e.insight, dry: true}
+		tx.sync()
+		tx.ends()
+		if job, ok := tx.e.job(&w, nil); ok {
+			tx.study(s, nil, job)
+		}
+		return s, nil
+	}
+}
+
+// study copies what an answer needs.
+func (tx *tx) study(s *Study, tasks map[int]*core.Task, job schedule.Job) {
+	s.job = job
+	s.offers = tx.offers(s.w, tasks, job)
+	s.copy = tx.e.sched.Copy(tx.now.UnixMilli(), tx.e.work)
+	s.live = make(map[core.WorkloadID]*core.Workload, len(s.copy.Jobs)+1)
+	for i := range s.copy.Jobs {
+		if w, _, ok := tx.view(s.copy.Jobs[i].ID); ok {
+			s.live[w.ID] = w
+		}
+	}
+	if s.dry {
+		s.live[s.w.ID] = s.w
+	}
+}
+
+// Answer works the question out. It changes nothing and may run beside the
+// engine; that an estimate was given is remembered.
+func (s *Study) Answer() *Why {
+	y := &Why{Workload: s.w, At: s.now, Score: s.in.score.read()}
+	if s.dry {
+		y.Checks = s.w.Checks
+	}
+	if s.pending != nil {
+		y.Waits, y.Explanation = true, s.pending.Explanation
+	}
+	if s.copy == nil {
+		return y
+	}
+	now, id := s.now.UnixMilli(), s.w.ID
+	st := s.copy.State()
+	if s.dry {
+		t := st.Turn(now, s.job)
+		y.Trial, y.Victims = &t, s.victims(&t)
+		if t.Starts() {
+			return y
+		}
+		st.PutJob(s.job)
+		s.copy.Jobs = append(s.copy.Jobs, s.job)
+	}
+	ex, ok := st.Explain(now, id)
+	if !ok {
+		return y
+	}
+	y.Waits, y.Explanation = true, ex
+	for i := range y.Reasons {
+		if r := &y.Reasons[i]; s.live[r.For] != nil {
+			r.Note = keptNote(s.live[r.For], r.Until)
+		}
+	}
+	y.Checked = append(y.Checked, s.checked()...)
+	s.offer(y, st)
+	s.foretell(y)
+	return y
+}
+
+// foretell adds when it will start, and thanks to whom.
+func (s *Study) foretell(y *Why) {
+	now, id := s.now.UnixMilli(), s.w.ID
+	spans, b := make(map[core.WorkloadID]schedule.Span, len(s.copy.Jobs)), basis{}
+	for i := range s.copy.Jobs {
+		j := &s.copy.Jobs[i]
+		if w := s.live[j.ID]; w != nil {
+			spans[j.ID] = s.in.span(w, j, now, &b)
+		}
+	}
+	y.Learnt, y.Limits, y.Unknown = b.Learnt, b.Limits, b.Unknown
+	y.Forecast = s.copy.Forecast(id, spans)
+	for _, a := range y.Ahead {
+		n := s.neighbour(a)
+		n.At = y.Forecast.Starts[a]
+		y.AheadOf = append(y.AheadOf, n)
+	}
+	for _, f := range y.Forecast.Frees {
+		n := s.neighbour(f.ID)
+		n.At = f.At
+		if span := spans[f.ID]; span.Early > now { // an instant: it runs already
+			n.Ends = span
+		}
+		y.Frees = append(y.Frees, n)
+	}
+	slices.SortStableFunc(y.Frees, func(a, b Neighbour) int { return cmp.Compare(b.GPUs, a.GPUs) })
+	y.Frees = y.Frees[:min(len(y.Frees), freesShown)]
+	if !s.dry {
+		s.in.score.said(id, y.Forecast.Span)
+	}
+}
+
+// freesShown is how many of those are named whose ends make room.
+const freesShown = 5
+
+// offer tries what might let it start now. What disturbs nobody comes first.
+func (s *Study) offer(y *Why, st *schedule.State) {
+	now := s.now.UnixMilli()
+	for i := range s.offers {
+		flags, t := s.offers[i].try(st, now)
+		if !t.Starts() {
+			continue
+		}
+		y.Offers = append(y.Offers, Offer{Flags: flags, Now: t.Now, Pool: t.Pool, Victims: s.victims(&t)})
+		if s.offers[i].enough {
+			break
+		}
+	}
+	slices.SortStableFunc(y.Offers, func(a, b Offer) int { return bit(b.Now) - bit(a.Now) })
+	y.Offers = y.Offers[:min(len(y.Offers), offersShown)]
+}
+
+// checked is what stands in nobody's way once a workload is in its queue.
+func (s *Study) checked() []schedule.Check {
+	var out []schedule.Check
+	if s.w.Spec.Image != "" || s.w.Image != "" {
+		out = append(out, schedule.Check{What: "image", Note: "images can run here; whether this one can be pulled shows on the node"})
+	}
+	if len(s.w.Spec.Secrets) > 0 {
+		out = append(out, schedule.Check{What: "secrets", Note: "all existed when it was submitted"})
+	}
+	for _, c := range s.w.Checks {
+		if c.Verdict == core.CheckApproved {
+			out = append(out, schedule.Check{What: "check " + c.Name, Note: "approved by " + c.By})
+		}
+	}
+	return out
+}
+
+func (s *Study) neighbour(id core.WorkloadID) Neighbour {
+	n := Neighbour{ID: id}
+	if w := s.live[id]; w != nil {
+		n.Name, n.Project, n.User, n.GPUs = w.Name, w.Project, w.User, w.Spec.TotalGPUs()
+	}
+	return n
+}
+
+// victims are those whom a trial displaces.
+func (s *Study) victims(t *schedule.Trial) []Neighbour {
+	var out []Neighbour
+	for _, e := range t.Victims {
+		n := s.neighbour(e.ID)
+		n.Cause = e.Cause
+		out = append(out, n)
+	}
+	return out
+}
+
+// studiesAtOnce bounds how many answers are worked out at a time: the rest of
+// the machine is for work.
+const studiesAtOnce = 2
+
+// Why answers why a workload waits, and when it will start.
+func (c *Control) Why(ctx context.Context, r Ref) (*Why, error) { return c.answer(ctx, StudyOf(r)) }
+
+// WhatIf answers what would become of a submission.
+func (c *Control) WhatIf(ctx context.Context, s Submission) (*Why, error) {
+	return c.answer(ctx, StudyRun(s))
+}
+
+func (c *Control) answer(ctx context.Context, ask Command) (*Why, error) {
+	select {
+	case c.studies <- struct{}{}:
+		defer func() { <-c.studies }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	v, err := c.Do(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	return v.(*Study).Answer(), nil
+}
+
+// Estimates is how good the estimates of starts were since the server began.
+func (c *Control) Estimates() Score { return c.engine.insight.score.read() }

@@ -1,0 +1,201 @@
+package control
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/schedule"
+)
+
+// Pending is why and how long a workload waits.
+type Pending struct {
+	schedule.Explanation
+	AheadNames []string
+}
+
+// Explain answers, for each of the ids that waits, why. It is the cheap answer
+// of lists; Study has the whole one.
+func Explain(ids []core.WorkloadID) Command {
+	return func(tx *tx) (any, error) {
+		out := map[core.WorkloadID]Pending{}
+		asked := false
+		for _, id := range ids {
+			w, tasks, ok := tx.view(id)
+			if !ok {
+				continue
+			}
+			if p, ok := tx.phase(w, tasks); ok {
+				out[id] = p
+				continue
+			}
+			if !waiting(w, tasks) || w.Phase.Held() {
+				continue
+			}
+			if !asked {
+				asked = true
+				tx.sync()
+				tx.ends()
+			}
+			if ex, ok := tx.e.sched.Explain(tx.now.UnixMilli(), id); ok {
+				out[id] = Pending{Explanation: tx.named(ex), AheadNames: tx.namesOf(ex.Ahead)}
+			}
+		}
+		return out, nil
+	}
+}
+
+// named puts names into reasons that are about other workloads.
+func (tx *tx) named(ex schedule.Explanation) schedule.Explanation {
+	for i := range ex.Reasons {
+		r := &ex.Reasons[i]
+		if w, _, ok := tx.view(r.For); ok {
+			r.Note = keptNote(w, r.Until)
+		}
+	}
+	return ex
+}
+
+func keptNote(w *core.Workload, until int64) string {
+	return fmt.Sprintf("%s starts with it at the latest at %s", w.Name, time.UnixMilli(until).UTC().Format(time.RFC3339))
+}
+
+// phase is why w waits in a phase in which that is not the scheduler's matter;
+// false: it is, or it does not wait.
+func (tx *tx) phase(w *core.Workload, tasks map[int]*core.Task) (Pending, bool) {
+	switch w.Phase {
+	case lifecycle.Submitted:
+		return one(schedule.Reason{Token: schedule.NotYetEvaluated, Note: w.Message}), true
+	case lifecycle.Reviewing:
+		return checksPending(w, atQueue), true
+	case lifecycle.Building:
+		return one(schedule.Reason{Token: schedule.ImageBuild, Note: "muster logs " + w.Name + " shows the build"}), true
+	case lifecycle.Queued, lifecycle.Reserved:
+		if w.Phase == lifecycle.Reserved && checksOpen(w, atReservation) || !w.AskAt.IsZero() {
+			p := checksPending(w, atReservation)
+			if !w.AskAt.IsZero() {
+				p.EarliestStart = w.AskAt.UnixMilli()
+			}
+			return p, true
+		}
+		return Pending{}, false
+	case lifecycle.Inadmissible:
+		return one(tx.shut(w)), true
+	case lifecycle.Backoff:
+		p := one(schedule.Reason{Token: schedule.RetryBackoff, Note: w.Message})
+		if !w.WakeAt.IsZero() {
+			p.EarliestStart, p.Reasons[0].Until = w.WakeAt.UnixMilli(), w.WakeAt.UnixMilli()
+		}
+		return p, true
+	case lifecycle.Starting, lifecycle.Restarting:
+		return startingPending(tasks)
+	default:
+		return Pending{}, false
+	}
+}
+
+func one(r schedule.Reason) Pending {
+	return Pending{Explanation: schedule.Explanation{Reasons: []schedule.Reason{r}}}
+}
+
+// shut is why a queue takes nothing.
+func (tx *tx) shut(w *core.Workload) schedule.Reason {
+	p, ok := tx.project(w.Project)
+	if !ok || p.Department {
+		return schedule.Reason{Token: schedule.QueueNotFound, Queue: w.Project, Note: w.Message}
+	}
+	r := schedule.Reason{Token: schedule.QueueStopped, Queue: w.Project, Note: w.Message}
+	if mode, who := tx.tree().Stopped(w.Project); mode != core.StopNone {
+		r.Queue = who.ID
+	}
+	return r
+}
+
+// checksPending has a reason for every check that has not been approved.
+func checksPending(w *core.Workload, when string) Pending {
+	var p Pending
+	for _, c := range w.Checks {
+		if c.When == when && c.Verdict != core.CheckApproved {
+			p.Reasons = append(p.Reasons, schedule.Reason{Token: schedule.AdmissionChecks, Resource: c.Name, Note: checkNote(w, &c)})
+		} else if c.Verdict == core.CheckApproved {
+			p.Checked = append(p.Checked, schedule.Check{What: "check " + c.Name, Note: "approved by " + c.By})
+		}
+	}
+	if len(p.Reasons) == 0 { // it is about to be asked
+		p.Reasons = []schedule.Reason{{Token: schedule.AdmissionChecks, Note: w.Message}}
+	}
+	return p
+}
+
+func checkNote(w *core.Workload, c *core.CheckState) string {
+	var b strings.Builder
+	switch c.Type {
+	case "approval":
+		who := "anybody"
+		if len(c.Users) > 0 {
+			who = strings.Join(c.Users, " or ")
+		}
+		fmt.Fprintf(&b, "check %s waits for %s to approve it", c.Name, who)
+	case "budget":
+		fmt.Fprintf(&b, "check %s waits for room in the budget of %s", c.Name, w.Project)
+	default:
+		fmt.Fprintf(&b, "check %s waits for the answer of its %s", c.Name, c.Type)
+	}
+	fmt.Fprintf(&b, " since %s", w.PhaseAt.UTC().Format(time.RFC3339))
+	if c.Message != "" {
+		fmt.Fprintf(&b, "; the last answer: %s", c.Message)
+	}
+	if !c.AskAt.IsZero() {
+		fmt.Fprintf(&b, "; asked again at %s", c.AskAt.UTC().Format(time.RFC3339))
+	}
+	if !c.Deadline.IsZero() {
+		fmt.Fprintf(&b, "; rejected at %s", c.Deadline.UTC().Format(time.RFC3339))
+	}
+	return b.String()
+}
+
+// startingPending says what tasks that are not up yet are at.
+func startingPending(tasks map[int]*core.Task) (Pending, bool) {
+	var p Pending
+	at := map[schedule.Token]int{}
+	for _, t := range sortedTasks(tasks) {
+		if t.State != core.TaskStarting {
+			continue
+		}
+		token := schedule.Initializing
+		if strings.Contains(t.Waiting, "Pull") || strings.HasPrefix(t.Message, "pulling ") {
+			token = schedule.ImagePull
+		}
+		i, ok := at[token]
+		if !ok {
+			i = len(p.Reasons)
+			at[token] = i
+			p.Reasons = append(p.Reasons, schedule.Reason{Token: token, Note: taskNote(t)})
+		}
+		p.Reasons[i].Tasks++
+	}
+	return p, len(p.Reasons) > 0
+}
+
+// taskNote is what one task is at, in its plane's words.
+func taskNote(t *core.Task) string {
+	out := fmt.Sprintf("%s %d on %s", t.Role, t.ID.Index, t.Node)
+	for _, more := range []string{t.Waiting, t.Message} {
+		if more != "" {
+			out += ", " + more
+		}
+	}
+	return out
+}
+
+func (tx *tx) namesOf(ids []core.WorkloadID) []string {
+	names := make([]string, 0, len(ids))
+	for _, id := range ids {
+		if w, _, ok := tx.view(id); ok {
+			names = append(names, w.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,190 @@
+package schedule
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+// floor is a cluster of nodes with four GPUs each, two to a rack, and one queue.
+func floor(nodes int) *Snapshot {
+	s := &Snapshot{Now: clock, Queues: []Queue{{ID: "q", Default: Unlimited()}}}
+	for i := range nodes {
+		n := Node{Node: core.Node{
+			ID: core.NodeID(fmt.Sprintf("n%d", i)), Pool: "default", Ready: true, CPU: 32_000, Memory: 64 << 30,
+			Labels: map[string]string{"rack": fmt.Sprintf("r%d", i/2)},
+		}}
+		for d := range 4 {
+			n.Devices = append(n.Devices, core.Device{ID: fmt.Sprint(d), Index: d, Product: "H100", Healthy: true})
+		}
+		s.Nodes = append(s.Nodes, n)
+	}
+	return s
+}
+
+// wide is a job that waits for tasks with so many GPUs each.
+func wide(id string, order int64, tasks, gpus int) Job {
+	return Job{
+		ID: core.WorkloadID(id), Queue: "q", User: "u", Preemptible: true, Order: order,
+		Shape: Flat(Group{Min: tasks, Runs: []Run{{Need: Need{Devices: gpus, Milli: 1000, CPU: 1000}, Count: tasks}}}),
+	}
+}
+
+// runs is a job that has run for a while with all of so many GPUs of a node.
+func runs(id string, order int64, node string, devices ...int) Job {
+	j := wide(id, order, 1, len(devices))
+	need := j.Shape.Groups[0].Runs[0].Need
+	p := Place{Node: core.NodeID(node), CPU: 1000}
+	for _, d := range devices {
+		p.Devices = append(p.Devices, core.Share{Device: fmt.Sprint(d), Index: d, Milli: 1000})
+	}
+	j.Shape = Flat(Group{Min: 1})
+	j.Held, j.Started = []Held{{Task: 1, Need: need, Place: p}}, clock-1000
+	return j
+}
+
+func ends(early, likely, late int64) Span { return Span{clock + early, clock + likely, clock + late} }
+
+func TestAForecastIsARangeWithItsCauses(t *testing.T) {
+	t.Parallel()
+	s := floor(2)
+	s.Jobs = []Job{runs("a", 1, "n0", 0, 1, 2, 3), runs("b", 2, "n1", 0, 1, 2, 3), wide("first", 3, 1, 4), wide("mine", 4, 1, 4)}
+	spans := map[core.WorkloadID]Span{
+		"a": ends(60_000, 100_000, 200_000), "b": ends(300_000, 400_000, 900_000),
+		"first": {50_000, 100_000, 1_000_000},
+	}
+	f := Load(s, Config{}).Copy(clock, nil).Forecast("mine", spans)
+	// Quickly: a's place is first's from 60 s on, and mine's from 110 s on. As
+	// usual: at 200 s. Slowly: b's end at 900 s comes before first's.
+	if want := (Span{clock + 110_000, clock + 200_000, clock + 900_000}); f.Span != want {
+		t.Errorf("%+v, want %+v", f.Span, want)
+	}
+	if want := map[core.WorkloadID]int64{"first": clock + 100_000, "mine": clock + 200_000}; !reflect.DeepEqual(f.Starts, want) {
+		t.Errorf("starts %v, want %v", f.Starts, want)
+	}
+	if want := []Freed{{"a", clock + 100_000}, {"first", clock + 200_000}}; !slices.Equal(f.Frees, want) {
+		t.Errorf("frees %v, want %v", f.Frees, want)
+	}
+	if f.Until != 0 || f.Simple {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestAForecastSaysWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	s := floor(1)
+	s.Jobs = []Job{runs("a", 1, "n0", 0, 1, 2, 3), wide("mine", 2, 1, 1)}
+	c := Load(s, Config{}).Copy(clock, nil)
+	if f := c.Forecast("mine", nil); f.Span != (Span{}) {
+		t.Errorf("of a job without an end: %+v", f)
+	}
+	if f := c.Forecast("mine", map[core.WorkloadID]Span{"a": {Early: clock + 1, Likely: clock + 5000}}); f.Early != clock+1 || f.Likely != clock+5000 || f.Late != 0 {
+		t.Errorf("of one that may run for ever: %+v", f)
+	}
+	s.Queues[0].Stopped = true
+	if f := Load(s, Config{}).Copy(clock, nil).Forecast("mine", map[core.WorkloadID]Span{"a": ends(1, 2, 3)}); f.Span != (Span{}) {
+		t.Errorf("in a stopped queue: %+v", f)
+	}
+}
+
+// A forecast follows evictions: who is displaced waits again, and comes back.
+func TestAForecastFollowsEvictions(t *testing.T) {
+	t.Parallel()
+	s := floor(1)
+	victim, high := runs("victim", 1, "n0", 0, 1, 2, 3), wide("high", 2, 1, 4)
+	high.Priority = 10
+	s.Jobs = []Job{victim, high, wide("mine", 3, 1, 4)}
+	f := Load(s, Config{}).Copy(clock, nil).Forecast("mine", map[core.WorkloadID]Span{
+		"victim": ends(9_000, 9_000, 9_000), "high": {100_000, 100_000, 100_000},
+	})
+	// high runs at once, until 100 s; then the victim, which is older, for the 10
+	// s that it takes from its start.
+	if want := clock + 110_000; f.Likely != want || f.Starts["high"] != clock || f.Starts["victim"] != clock+100_000 {
+		t.Errorf("%+v, want the start at %d", f, want)
+	}
+}
+
+func TestACopyIsIndependent(t *testing.T) {
+	t.Parallel()
+	search(t, 120, func(w *world) string {
+		st := Load(&w.Snap, w.Cfg)
+		st.Cycle(clock)
+		before := st.said()
+		c := st.Copy(w.Snap.Now, nil)
+		other := c.State()
+		if got := Load(&Snapshot{Now: c.Now, Nodes: c.Nodes, Pools: c.Pools, Queues: c.Queues, Jobs: c.Jobs}, w.Cfg).Cycle(clock).brief(); got != st.Cycle(clock).brief() {
+			return "its plan is another: " + got
+		}
+		spans := map[core.WorkloadID]Span{}
+		for i, j := range w.Snap.Jobs {
+			at := int64(1000 * (i + 1))
+			spans[j.ID] = Span{at, at * 2, at * 4}
+			if len(j.Held) > 0 {
+				spans[j.ID] = Span{clock + at, clock + at*2, clock + at*4}
+			}
+		}
+		for _, j := range w.Snap.Jobs {
+			f := c.Forecast(j.ID, spans)
+			if again := c.Forecast(j.ID, spans); !reflect.DeepEqual(f, again) {
+				return fmt.Sprintf("%s: %+v, and asked again %+v", j.ID, f, again)
+			}
+			if f.Late != 0 && f.Late < f.Likely || f.Likely != 0 && f.Likely < f.Early || f.Early != 0 && f.Early < clock {
+				return fmt.Sprintf("%s: out of order: %+v", j.ID, f)
+			}
+			other.Turn(clock, j)
+			other.Explain(clock, j.ID)
+		}
+		if after := st.said(); after != before {
+			return "the state changed:\n" + after
+		}
+		return ""
+	})
+}
+
+func TestATurnAsksTheWholeCycle(t *testing.T) {
+	t.Parallel()
+	s := floor(1)
+	s.Jobs = []Job{runs("a", 1, "n0", 0, 1, 2), wide("older", 2, 1, 1)}
+	st := Load(s, Config{})
+	if tr := st.Turn(clock, wide("mine", 3, 1, 1)); tr.Starts() || len(tr.Reasons) == 0 {
+		t.Errorf("it takes the place of who is older: %+v", tr)
+	}
+	if tr := st.Try(clock, wide("mine", 3, 1, 1)); !tr.Now {
+		t.Errorf("alone it would fit: %+v", tr)
+	}
+	high := wide("mine", 3, 1, 4)
+	high.Priority = 5
+	tr := st.Turn(clock, high)
+	if !tr.Later || tr.Now || len(tr.Victims) != 1 || tr.Victims[0].ID != "a" || tr.Victims[0].Cause != Preempt || tr.Pool != "default" || len(tr.Tasks) != 1 {
+		t.Errorf("%+v", tr)
+	}
+	fresh := Load(s, Config{})
+	fresh.Cycle(clock)
+	if fresh.said() != st.said() {
+		t.Errorf("a turn changed the state:\n%s", st.said())
+	}
+}
+
+func TestFewerFindsTheMostThatFit(t *testing.T) {
+	t.Parallel()
+	s := floor(3)
+	s.Jobs = []Job{runs("a", 1, "n0", 0, 1, 2), wide("mine", 2, 8, 2)}
+	st := Load(s, Config{})
+	n, tr := st.Fewer(clock, s.Jobs[1])
+	if n != 4 || !tr.Now || len(tr.Tasks) != 4 { // two nodes are free, with two such tasks each
+		t.Errorf("%d, %+v", n, tr)
+	}
+	if n, _ := st.Fewer(clock, wide("wide", 3, 3, 8)); n != 0 {
+		t.Errorf("of what fits nowhere %d fit", n)
+	}
+	j, ok := wide("big", 4, 2, 4).Halved()
+	if need := j.Shape.Groups[0].Runs[0].Need; !ok || need.Devices != 2 {
+		t.Errorf("%+v", need)
+	}
+	if _, ok := wide("small", 4, 2, 1).Halved(); ok {
+		t.Error("one GPU was halved")
+	}
+}

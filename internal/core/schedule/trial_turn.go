@@ -1,0 +1,108 @@
+package schedule
+
+import "slices"
+
+// Turn answers what becomes of data in a whole cycle, all others in their turn:
+// who goes before it gets its room first. The state is afterwards as it was.
+func (st *State) Turn(now int64, data Job) Trial {
+	old, known := st.jobs[data.ID]
+	var was Job
+	if known {
+		was = old.Job
+	}
+	st.PutJob(data)
+	defer func() {
+		st.DropJob(data.ID)
+		if known {
+			st.PutJob(was)
+		}
+	}()
+	plan := st.Cycle(now)
+	var t Trial
+	for _, pl := range plan.Placements {
+		if pl.ID == data.ID {
+			t.Now, t.Tasks = true, pl.Tasks
+		}
+	}
+	for _, pl := range plan.Promises {
+		if pl.ID == data.ID && !t.Now {
+			t.Later, t.Tasks = true, pl.Tasks
+		}
+	}
+	if !t.Now && !t.Later {
+		t.Reasons = st.whyNow(st.jobs[data.ID])
+		return t
+	}
+	if s := st.sites[t.Tasks[0].Place.Node]; s != nil {
+		t.Pool = s.pool.Name
+	}
+	for _, e := range plan.Evictions {
+		if e.For == data.ID {
+			t.Victims = append(t.Victims, e)
+		}
+	}
+	return t
+}
+
+// Starts reports whether it would start, be it once others have left.
+func (t *Trial) Starts() bool { return t.Now || t.Later }
+
+// Fewer returns the most tasks, fewer than data's, with which it would start
+// now and displace nobody, and what would become of it; 0: with no number. Only
+// the last group gives tasks up.
+func (st *State) Fewer(now int64, data Job) (int, Trial) {
+	all := 0
+	for i := range data.Shape.Groups {
+		all += data.Shape.Groups[i].wants()
+	}
+	last := len(data.Shape.Groups) - 1
+	least := all - data.Shape.Groups[last].wants() + 1
+	if len(data.Held) > 0 || all < 2 {
+		return 0, Trial{}
+	}
+	most, found := 0, Trial{}
+	for lo, hi := least, all-1; lo <= hi; {
+		n := (lo + hi) / 2
+		if t := st.Turn(now, data.with(n-least+1)); t.Now {
+			most, found, lo = n, t, n+1
+		} else {
+			hi = n - 1
+		}
+	}
+	return most, found
+}
+
+// with is the job with n tasks in its last group.
+func (j Job) with(n int) Job {
+	groups := slices.Clone(j.Shape.Groups)
+	last := &groups[len(groups)-1]
+	last.Runs = slices.Clone(last.Runs)
+	for drop := last.wants() - n; drop > 0; {
+		r := &last.Runs[len(last.Runs)-1]
+		k := min(drop, r.Count)
+		if r.Count, drop = r.Count-k, drop-k; r.Count == 0 {
+			last.Runs = last.Runs[:len(last.Runs)-1]
+		}
+	}
+	last.Min = min(last.Min, n)
+	j.Shape = NewShape(j.Shape.Sets, groups)
+	return j
+}
+
+// Halved returns data with tasks of fewer devices, and whether they can have
+// fewer.
+func (j Job) Halved() (Job, bool) {
+	groups := slices.Clone(j.Shape.Groups)
+	less := false
+	for g := range groups {
+		groups[g].Runs = slices.Clone(groups[g].Runs)
+		for i := range groups[g].Runs {
+			if n := &groups[g].Runs[i].Need; n.Devices > 1 {
+				n.Devices /= 2
+				less = true
+			}
+		}
+	}
+	j.Shape = NewShape(j.Shape.Sets, groups)
+	return j, less
+}

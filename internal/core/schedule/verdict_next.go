@@ -1,0 +1,80 @@
+package schedule
+
+import "fmt"
+
+// Act says who can end a reason for waiting.
+type Act string
+
+// The acts.
+const (
+	ActWait   Act = "wait"   // time does it
+	ActChange Act = "change" // whoever submitted it can ask for something else
+	ActAsk    Act = "ask"    // whoever administers the cluster can
+)
+
+// Act is who can do something about r.
+func (r Reason) Act() Act {
+	switch r.Token {
+	case NeverFits, NonPreemptibleOverQuota, TopologyUnsatisfied:
+		return ActChange
+	case QueueStopped, QueueNotFound, OverLimit, NoNodes, AdmissionChecks:
+		return ActAsk
+	default:
+		return ActWait
+	}
+}
+
+// Hint is the next step, in words.
+func (r Reason) Hint() string {
+	switch r.Token {
+	case NeverFits:
+		return r.smaller()
+	case QueueNotFound:
+		return "submit it to a project that exists (muster project list), or have this one made"
+	case QueueStopped:
+		return "ask whoever stopped it, or submit it to another project"
+	case NonPreemptibleOverQuota:
+		return fmt.Sprintf("wait until such work of %s ends, make it preemptible, or ask for a larger quota", r.Queue)
+	case OverLimit:
+		if r.User != "" {
+			return fmt.Sprintf("wait until other work of %s ends, or ask for a higher limit of users in %s", r.User, r.Queue)
+		}
+		return fmt.Sprintf("wait until other work of %s ends, or ask for a higher limit", r.Queue)
+	case NoNodes:
+		return "ask the administrator; muster node list shows what the nodes say"
+	case WaitingForCapacity:
+		return "wait, or ask for less"
+	case TopologyUnsatisfied:
+		return fmt.Sprintf("wait, or let its tasks be in more than one %s", r.Domain)
+	case Fragmented:
+		return "wait, or ask for smaller or fewer tasks"
+	case WaitingForQuota:
+		return fmt.Sprintf("wait until work of %s or of others ends", r.Queue)
+	case Reserved, WaitingForPreemption, RetryBackoff, ImageBuild, ImagePull, Initializing:
+		return "wait"
+	case AdmissionChecks:
+		return "ask those who may approve it"
+	default:
+		return "wait; it is looked at within seconds"
+	}
+}
+
+// smaller is what would fit instead of what never does.
+func (r Reason) smaller() string {
+	switch {
+	case r.Resource == "pool":
+		return "muster pool list shows the pools that have nodes"
+	case r.Resource == "tasks" && r.Domain != "":
+		return fmt.Sprintf("let its tasks be in more than one %s", r.Domain)
+	case r.Resource == "tasks" && r.Fitting > 0:
+		return fmt.Sprintf("at most %d such tasks fit together: --workers %d", r.Fitting, r.Fitting)
+	case r.Resource == "tasks":
+		return "ask for less, or for other nodes; muster node list shows what there is"
+	case r.Largest > 0 && r.Resource == "gpu":
+		return fmt.Sprintf("at most %s fit on a node: --gpus %d", r.amount(r.Largest), r.Largest)
+	case r.Largest > 0:
+		return fmt.Sprintf("at most %s fit on a node", r.amount(r.Largest))
+	default:
+		return fmt.Sprintf("no node has any such %s; muster node list shows what there is", r.Resource)
+	}
+}

@@ -1,0 +1,143 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core/schedule"
+)
+
+type whyOutput struct{ Body api.Why }
+
+func (s *Server) whyRoutes() {
+	huma.Register(s.api, huma.Operation{
+		OperationID: "why", Method: http.MethodGet, Path: "/v1/projects/{project}/workloads/{name}/why",
+		Summary: "Why a workload does not run, when it is expected to, and what could be changed", Tags: []string{"workloads"},
+	}, func(ctx context.Context, in *Named) (*whyOutput, error) {
+		w, err := s.find(ctx, in.Project, in.Name)
+		if err != nil {
+			return nil, problem(s.log, err)
+		}
+		y, err := s.control.Why(ctx, control.Ref{ID: w.ID})
+		if err != nil {
+			return nil, problem(s.log, err)
+		}
+		return &whyOutput{why(y)}, nil
+	})
+}
+
+func why(y *control.Why) api.Why {
+	w := y.Workload
+	return api.Why{
+		ID: string(w.ID), Name: w.Name, Project: string(w.Project), Phase: string(w.Phase), Reason: string(w.Reason), Message: w.Message,
+		Since: api.Time(w.PhaseAt), Waits: y.Waits, Outlook: outlook(y), EvaluatedAt: api.Time(y.At),
+	}
+}
+
+func outlook(y *control.Why) api.Outlook {
+	out := api.Outlook{
+		Reasons: []api.PendingReason{}, Checked: []api.Checked{}, Position: y.Position, Waiting: y.Waiting,
+		Ahead: []api.Neighbour{}, Frees: []api.Neighbour{}, Offers: []api.Offer{}, Estimate: estimate(y),
+	}
+	for _, r := range y.Reasons {
+		out.Reasons = append(out.Reasons, reason(r))
+	}
+	for _, c := range y.Checked {
+		out.Checked = append(out.Checked, api.Checked{What: c.What, Note: c.Note})
+	}
+	for _, n := range y.AheadOf {
+		a := neighbour(n)
+		a.Start = instant(n.At)
+		out.Ahead = append(out.Ahead, a)
+	}
+	for _, n := range y.Frees {
+		a := neighbour(n)
+		a.End, a.Early, a.Late = instant(n.At), instant(n.Ends.Early), instant(n.Ends.Late)
+		out.Frees = append(out.Frees, a)
+	}
+	for _, o := range y.Offers {
+		out.Offers = append(out.Offers, api.Offer{Flags: o.Flags, Now: o.Now, Pool: o.Pool, Displaces: neighbours(o.Victims)})
+	}
+	return out
+}
+
+// estimate is when it is expected to start; nil: it makes no sense to say.
+func estimate(y *control.Why) *api.Estimate {
+	f := y.Forecast
+	if !y.Waits || len(y.Reasons) > 0 && y.Reasons[0].Token == schedule.NeverFits {
+		return nil
+	}
+	early, likely := f.Early, f.Likely
+	switch {
+	case y.Position == 0 && y.EarliestStart == 0:
+		return nil
+	case y.Position == 0: // the end of a wait that is not for room
+		likely = y.EarliestStart
+	case f.Span == (schedule.Span{}) && f.Until == 0:
+		early = y.EarliestStart // when there is room, but others come first
+	}
+	return &api.Estimate{
+		Early: instant(early), Likely: instant(likely), Late: instant(f.Late), After: instant(f.Until), Simple: f.Simple,
+		Learnt: y.Learnt, Limits: y.Limits, Unknown: y.Unknown, Inside: y.Score.Inside, Scored: y.Score.Of(),
+	}
+}
+
+// instant is one of the scheduler's, in unix ms; 0: none.
+func instant(ms int64) *api.Time {
+	if ms == 0 {
+		return nil
+	}
+	return at(time.UnixMilli(ms))
+}
+
+func neighbour(n control.Neighbour) api.Neighbour {
+	return api.Neighbour{ID: string(n.ID), Name: n.Name, Project: string(n.Project), User: n.User, GPUs: n.GPUs, Cause: string(n.Cause)}
+}
+
+func neighbours(all []control.Neighbour) []api.Neighbour {
+	out := make([]api.Neighbour, 0, len(all))
+	for _, n := range all {
+		out = append(out, neighbour(n))
+	}
+	return out
+}
+
+// plan is what would become of a submission.
+func plan(y *control.Why) *api.Plan {
+	out := &api.Plan{Tasks: []api.Spot{}, Displaces: neighbours(y.Victims), Checks: []string{}, Outlook: outlook(y), EvaluatedAt: api.Time(y.At)}
+	for _, c := range y.Checks {
+		out.Checks = append(out.Checks, c.Name)
+	}
+	t := y.Trial
+	if t == nil { // it asks for nothing: a service that begins without replicas
+		out.Fits, out.Now = true, true
+		return out
+	}
+	out.Fits, out.Now, out.Pool = t.Starts(), t.Now, t.Pool
+	for _, x := range t.Tasks {
+		spot := api.Spot{Node: string(x.Place.Node)}
+		for _, d := range x.Place.Devices {
+			spot.Devices = append(spot.Devices, d.Device)
+		}
+		out.Tasks = append(out.Tasks, spot)
+	}
+	return out
+}
+
+func reason(r schedule.Reason) api.PendingReason {
+	out := api.PendingReason{
+		Token: string(r.Token), Message: r.String(), Act: string(r.Act()), Hint: r.Hint(), Resource: r.Resource, Type: r.Type,
+		Requested: r.Requested, Needed: r.Needed, Free: r.Free, Largest: r.Largest, Total: r.Total, Tasks: r.Tasks, Fitting: r.Fitting,
+		Nodes: r.Nodes, OfNodes: r.OfNodes, Excluded: r.Excluded, Pool: r.Pool, Domain: r.Domain, Queue: string(r.Queue), User: r.User,
+		Allocated: r.Allocated, Quota: r.Quota, Limit: r.Limit, Share: r.Share, Until: instant(r.Until),
+	}
+	for _, b := range r.Blocks {
+		out.Blocks = append(out.Blocks, api.Block{Name: b.Name, Free: b.Free, Fitting: b.Fitting})
+	}
+	return out
+}
