@@ -86,17 +86,26 @@ type Freed struct {
 	At int64
 }
 
-// Bounds of a forecast, so that a question costs a second or two at the worst:
+// Bounds of a forecast, so that a question costs a few seconds at the worst:
 // jobs that are known, instants at which something ends, and jobs that are
 // looked at in all cycles together.
 const (
 	forecastJobs   = 20_000
 	forecastEvents = 2_000
-	forecastLooks  = 400_000
+	forecastLooks  = 150_000
 	settleRounds   = 40
 )
 
-// leaveTime is how long, in ms, those are given who were told to leave.
+// Who would be displaced is worked out at the first fullSteps ends, and then at
+// every fullEvery-th only: it costs many times what placing does, and decides
+// little about a start that is far off.
+const fullSteps, fullEvery = 64, 16
+
+// wholeLooks is how many looks at a job displacing costs, beside placing.
+const wholeLooks = 8
+
+// leaveTime is how long, in ms, those are given who were told to leave and of
+// whom nothing else is known.
 const leaveTime = 30_000
 
 // Forecast simulates what is to come until job id has started: cycle by cycle,
@@ -173,9 +182,11 @@ func newFuture(c *Copy, id core.WorkloadID, spans map[core.WorkloadID]Span, pick
 		} else if at > 0 && j.Started > 0 {
 			f.length[j.ID] = max(at-j.Started, 1)
 		}
-		if slices.ContainsFunc(j.Held, func(h Held) bool { return h.Leaving && !h.Stuck }) {
+		at, stays := pick(spans[j.ID]), func(h Held) bool { return !h.Leaving || h.Stuck }
+		switch {
+		case slices.ContainsFunc(j.Held, func(h Held) bool { return !stays(h) }) && (at == 0 || slices.ContainsFunc(j.Held, stays)):
 			f.ends = append(f.ends, Freed{j.ID, f.now + leaveTime})
-		} else if at := pick(spans[j.ID]); at > 0 && len(j.Held) > 0 {
+		case at > 0 && len(j.Held) > 0:
 			f.ends = append(f.ends, Freed{j.ID, max(at, f.now)})
 		}
 		for _, at := range []int64{j.Patient, j.Due} {
@@ -192,7 +203,13 @@ func sooner(a, b Freed) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare
 
 // run returns when the job starts; 0: not within what is known.
 func (f *future) run() int64 {
-	for range forecastEvents {
+	whole := f.st.cfg
+	for step := range forecastEvents {
+		f.st.cfg = whole
+		if step >= fullSteps && step%fullEvery > 0 {
+			f.st.cfg.Actions, f.st.cfg.Quantum = []Action{Allocate}, 0
+		}
+		f.st.changes() // what another configuration found is no answer
 		if f.settle() {
 			return f.now
 		}
@@ -213,6 +230,9 @@ func (f *future) run() int64 {
 func (f *future) settle() bool {
 	for range settleRounds {
 		f.looks += len(f.st.lanes) + 1
+		if len(f.st.cfg.Actions) != 1 {
+			f.looks += wholeLooks * len(f.st.lanes)
+		}
 		p := f.st.Cycle(f.now)
 		if len(p.Placements)+len(p.Evictions) == 0 {
 			return false
@@ -370,11 +390,13 @@ func (f *future) promise(p *Plan) {
 	f.keep = now
 }
 
+// closeEnough is of how many parts of the time until then one does not matter.
+const closeEnough = 64
+
 // advance goes to the next end. Ends that are close together, measured by how
-// far off they are, count as one: a hundredth more or less matters to nobody,
-// and it bounds the number of cycles.
+// far off they are, count as one, which bounds the number of cycles.
 func (f *future) advance() {
-	last := f.ends[0].At + max(1000, (f.ends[0].At-f.start)/100)
+	last := f.ends[0].At + max(1000, (f.ends[0].At-f.start)/closeEnough)
 	n := 0
 	for ; n < len(f.ends) && f.ends[n].At <= last; n++ {
 		f.now = max(f.now, f.ends[n].At)
