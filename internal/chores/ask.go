@@ -159,7 +159,7 @@ func mayUse(w *core.Workload, now, until time.Time) float64 {
 	if d <= 0 {
 		return 0
 	}
-	return min(d, until.Sub(now)).Seconds() * float64(w.Spec.TotalGPUs())
+	return min(d, until.Sub(now)).Seconds() * float64(w.Spec.TotalMilli()) / 1000
 }
 
 // promised is what workloads of a project other than w that have passed this
@@ -177,7 +177,7 @@ func (h *Hands) promised(ctx context.Context, w *core.Workload, project core.Pro
 			}
 			left := mayUse(x, now, until)
 			if a := x.Attempts[len(x.Attempts)-1]; x.Phase.Held() && !a.RunningAt.IsZero() {
-				left -= now.Sub(a.RunningAt).Seconds() * float64(x.Spec.TotalGPUs())
+				left -= now.Sub(a.RunningAt).Seconds() * float64(x.Spec.TotalMilli()) / 1000
 			}
 			sum += max(left, 0)
 		}

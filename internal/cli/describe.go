@@ -159,9 +159,12 @@ func reasonLine(w *api.Workload, m moments) string {
 
 func asked(w *api.Workload, d *spec.Document) string {
 	parts := []string{plural(w.Tasks.Total, "task")}
+	if d.Elastic() {
+		parts[0] = fmt.Sprintf("%d to %s", d.MinSize(), parts[0])
+	}
 	each := []string{}
-	if n := d.Resources.GPU.Count; n > 0 {
-		each = append(each, strings.TrimSpace(fmt.Sprintf("%s %s", plural(n, "GPU"), d.Resources.GPU.Type)))
+	if words := d.Resources.GPU.Words(); words != "" {
+		each = append(each, words)
 	}
 	if cpu := d.Resources.CPU; cpu > 0 {
 		each = append(each, cpu.String()+" CPU")

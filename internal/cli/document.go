@@ -25,7 +25,9 @@ type documentFlags struct {
 	name, prefix, project, kind          string
 	image, workdir, cpu, memory, gpuType string
 	priority, maxDuration                string
-	gpus, workers, retries, replicas     int
+	gpus                                 string
+	workers, retries, replicas           int
+	placement                            placementFlags
 	tty, stdin                           bool
 	env, labels, sets                    []string
 	secrets, volumes, ports, checks      []string
@@ -44,9 +46,10 @@ func (d *documentFlags) register(s *session, cmd *cobra.Command) {
 	f.StringVar(&d.workdir, "workdir", "", "working directory; default: this one")
 	f.StringVar(&d.cpu, "cpu", "", "CPU cores of each task, like 4 or 500m")
 	f.StringVar(&d.memory, "memory", "", "memory of each task, like 16Gi")
-	f.IntVarP(&d.gpus, "gpus", "g", 0, "GPUs of each task")
+	f.StringVarP(&d.gpus, "gpus", "g", "", "GPUs of each task: a number, or a part of one like 0.5")
 	f.StringVar(&d.gpuType, "gpu-type", "", "only GPUs whose name contains this")
 	f.IntVar(&d.workers, "workers", 0, "tasks of a gang (kind distributed)")
+	d.placement.register(f)
 	f.StringVar(&d.priority, "priority", "", strings.Join(spec.PriorityNames(), ", ")+", or 0 to 1000")
 	f.StringVar(&d.maxDuration, "max-duration", "", "end it after this long, like 12h")
 	f.IntVar(&d.retries, "retries", 0, "failed attempts that are tried again")
@@ -234,7 +237,6 @@ func (d *documentFlags) edits(s *session, argv []string) ([]change, error) {
 	given("workdir", "workdir", d.workdir)
 	given("cpu", "resources.cpu", d.cpu)
 	given("memory", "resources.memory", d.memory)
-	given("gpus", "resources.gpu.count", d.gpus)
 	given("gpu-type", "resources.gpu.type", d.gpuType)
 	given("workers", "workers", d.workers)
 	given("priority", "priority", d.priority)
@@ -244,6 +246,7 @@ func (d *documentFlags) edits(s *session, argv []string) ([]change, error) {
 	given("replicas", "replicas", d.replicas)
 	given("tty", "tty", d.tty)
 	given("stdin", "stdin", d.stdin)
+	all = append(all, d.placement.edits(d)...)
 	lists, err := d.lists()
 	if err != nil {
 		return nil, err
@@ -289,6 +292,13 @@ func (d *documentFlags) maps() ([]change, error) {
 			return nil, usage(fmt.Sprintf("--label %s: is not key=value", l), "write --label team=vision")
 		}
 		all = append(all, change{path: "labels", key: k, value: v, flag: "--label"})
+	}
+	for _, l := range d.placement.selector {
+		k, v, ok := strings.Cut(l, "=")
+		if !ok || k == "" {
+			return nil, usage(fmt.Sprintf("--node-selector %s: is not key=value", l), "write --node-selector zone=a")
+		}
+		all = append(all, change{path: "nodeSelector", key: k, value: v, flag: "--node-selector"})
 	}
 	for _, set := range d.sets {
 		c, err := parseSet(set)

@@ -24,7 +24,7 @@ type change struct {
 }
 
 // authorsMaps are the maps whose keys are the author's, dots and all.
-var authorsMaps = []string{"env", "labels", "annotations", "master.env", "build.env", "publish.metadata", "publish.serve.env"}
+var authorsMaps = []string{"env", "labels", "annotations", "nodeSelector", "resources.gpu.mig", "master.resources.gpu.mig", "master.env", "build.env", "publish.metadata", "publish.serve.env"}
 
 // parseSet reads FIELD=value. The field's type says how the value is read.
 func parseSet(text string) (change, error) {
@@ -133,7 +133,16 @@ func isIndex(word string) bool {
 
 // shorts are the maps for which a bare number or text may stand, with the field
 // that it then is.
-var shorts = map[string]string{"gpu": "count", "secrets": "name", "ports": "port", "temporary": "size"}
+var shorts = map[string]string{"gpu": "count", "secrets": "name", "ports": "port", "temporary": "size", "tolerations": "key"}
+
+// shortOf is the field that a bare value of the map of that name is. Of a part
+// of a GPU, gpu: 0.5, it is another one than of whole ones.
+func shortOf(name string, value any) string {
+	if n, ok := value.(json.Number); ok && name == "gpu" && strings.ContainsAny(n.String(), ".eE") {
+		return "share"
+	}
+	return shorts[name]
+}
 
 func (c change) apply(data []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -173,7 +182,7 @@ func (c change) within(node any, name string, words []string) (any, error) {
 	m, isMap := node.(map[string]any)
 	if !isMap {
 		m = map[string]any{}
-		if short := shorts[name]; short != "" && node != nil && !isList { // gpu: 2 stands for gpu: {count: 2}
+		if short := shortOf(name, node); short != "" && node != nil && !isList { // gpu: 2 stands for gpu: {count: 2}
 			m[short] = node
 		}
 	}

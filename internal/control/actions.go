@@ -42,6 +42,9 @@ func (tx *tx) start(w *core.Workload, t *core.Task) {
 	if w.Spec.Gang() && !tx.located(tasks) {
 		return // its ranks would not find each other; the next look at the plane asks again
 	}
+	if w.Spec.Elastic() && resizing(tasks) {
+		return // all ranks start together
+	}
 	tx.actions = append(tx.actions, Action{
 		Kind: ActStart, Plane: tx.planeOf(t), Task: t.ID,
 		Assignment: tx.assignment(w, t, tx.gangOf(w, tasks)), grants: tx.grants(w),
@@ -75,23 +78,37 @@ func (tx *tx) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 	if !w.Spec.Gang() {
 		return gang{}
 	}
-	where := func(t *core.Task) string {
-		if t != nil {
-			if a := tx.e.nodes[t.Node].Address; a != "" {
-				return a
-			}
+	where := func(t *core.Task) endpoint {
+		at := endpoint{"127.0.0.1", t.Port}
+		if a := tx.e.nodes[t.Node].Address; a != "" {
+			at.address = a
 		}
-		return "127.0.0.1"
+		return at
 	}
-	g := gang{at: endpoint{where(tasks[0]), w.Attempts[len(w.Attempts)-1].Port}}
+	size := w.Spec.Size()
+	g := gang{at: endpoint{"127.0.0.1", w.Attempts[len(w.Attempts)-1].Port}}
+	if t := tasks[0]; t != nil { // the first never leaves alone
+		g.at.address = where(t).address
+	}
+	var all []*core.Task
+	if w.Spec.Elastic() {
+		all = ranks(tasks)
+		size, g.ranks = len(all), make(map[int]int, len(all))
+		for rank, t := range all {
+			g.ranks[t.ID.Index] = rank
+		}
+	}
 	if f := w.Spec.Framework; f == "env" || f == "" {
 		return g
 	}
-	g.all = make([]endpoint, w.Spec.Size())
+	g.all = make([]endpoint, size)
 	for i := range g.all {
-		g.all[i].address = where(tasks[i])
-		if t := tasks[i]; t != nil {
-			g.all[i].port = t.Port
+		t := tasks[i]
+		if g.all[i].address = "127.0.0.1"; all != nil {
+			t = all[i]
+		}
+		if t != nil {
+			g.all[i] = where(t)
 		}
 	}
 	if w.Spec.Framework != "mpi" {

@@ -49,6 +49,8 @@ type Deps struct {
 	// Schedule is how the scheduler plans; plain: schedule.Default().
 	Schedule schedule.Config
 	Past     Past // counts where Schedule.K is not zero
+	// Patience bounds how long anyone waits.
+	Patience Patience
 	// Models is where, on the node, models that containers write are kept until
 	// they are published.
 	Models string
@@ -85,8 +87,10 @@ type Engine struct {
 	usage    map[core.NodeID]*usage
 	held     map[core.WorkloadID]struct{} // workloads whose phase holds resources
 	timers   timers
-	dirty    bool      // something changed that a cycle should look at
-	retryAt  time.Time // after a failed commit; else zero
+	instants instants                     // at which a plan may come out differently
+	wanting  map[core.WorkloadID]struct{} // who has something to be placed
+	dirty    bool                         // something changed that a cycle should look at
+	retryAt  time.Time                    // after a failed commit; else zero
 	actions  []Action
 	strays   map[core.TaskID]stray // that were told to end
 	swept    time.Time             // when old idempotency keys were last dropped
@@ -144,6 +148,8 @@ func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) 
 		d.Schedule.K = k
 	}
 	e := &Engine{d: d, publish: publish, reported: map[core.NodeID]core.Node{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
+	e.d.Patience.complete()
+	e.d.Schedule.Quantum = e.d.Patience.Quantum.Milliseconds()
 	var err error
 	if e.term, err = d.Store.Acquire(ctx, d.Holder); err != nil {
 		return nil, fmt.Errorf("become the writer: %w", err)
@@ -232,7 +238,8 @@ func (e *Engine) reindex() {
 	}
 	e.usage = map[core.NodeID]*usage{}
 	e.held = map[core.WorkloadID]struct{}{}
-	e.timers = nil
+	e.timers, e.instants = nil, instants{past: e.instants.past}
+	e.wanting = map[core.WorkloadID]struct{}{}
 	e.dirty = true
 	for _, en := range e.live {
 		e.names[name{en.w.Project, en.w.Name}] = en.w.ID
@@ -252,6 +259,10 @@ func (e *Engine) index(w *core.Workload, tasks map[int]*core.Task) {
 	}
 	if j, ok := e.job(w, tasks); ok {
 		e.sched.PutJob(j)
+		e.expect(&j)
+	}
+	if waiting(w, tasks) {
+		e.wanting[w.ID] = struct{}{}
 	}
 	if !w.WakeAt.IsZero() {
 		e.timers.push(w.WakeAt, w.ID)
@@ -269,6 +280,7 @@ func (e *Engine) unindex(w *core.Workload, tasks map[int]*core.Task) {
 		}
 	}
 	e.sched.DropJob(w.ID)
+	delete(e.wanting, w.ID)
 }
 
 // Do applies commands, due timers and, where something changed, the
@@ -283,6 +295,9 @@ func (e *Engine) Do(ctx context.Context, now time.Time, commands []Command) []Re
 		results[i].Value, results[i].Err = c(tx)
 	}
 	tx.wake()
+	if e.instants.passed(tx.now) && len(e.wanting) > 0 {
+		e.dirty = true
+	}
 	if e.dirty {
 		e.dirty = false
 		tx.schedule()
@@ -319,7 +334,11 @@ func (e *Engine) NextWake() time.Time {
 	if !e.retryAt.IsZero() {
 		return e.retryAt
 	}
-	return e.timers.next()
+	at := e.timers.next()
+	if len(e.wanting) > 0 {
+		at = earliest(at, e.instants.next())
+	}
+	return at
 }
 
 // TakeActions returns what the planes are to do because of what has been

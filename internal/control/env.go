@@ -25,13 +25,22 @@ type endpoint struct {
 
 func (e endpoint) String() string { return e.address + ":" + strconv.Itoa(e.port) }
 
-// gang is where all tasks of a gang are, by index; of other kinds, empty.
+// gang is where all tasks of a gang are, by rank; of other kinds, empty.
 type gang struct {
-	at   endpoint // rendezvous
-	all  []endpoint
-	self []string // the program of this server, for the mpi agent
+	at    endpoint    // rendezvous
+	ranks map[int]int // of an elastic one, by index; of others the index is the rank
+	all   []endpoint
+	self  []string // the program of this server, for the mpi agent
 	// token is a secret of the attempt, for the mpi agent.
 	token string
+}
+
+// rank is the number of t among those that are there.
+func (g gang) rank(t *core.Task) int {
+	if rank, ok := g.ranks[t.ID.Index]; ok {
+		return rank
+	}
+	return t.ID.Index
 }
 
 // assignment is everything a plane needs to run t, but for secrets.
@@ -50,6 +59,7 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 	if a.Image != "" && len(s.Command.Argv) == 0 && (t.ID.Index > 0 || s.Master == nil || len(s.Master.Command.Argv) == 0) {
 		a.Argv, a.Args = nil, a.Argv // the image's own command, with other arguments
 	}
+	a.GPUMemory = tx.gpuMemory(t, r.GPU)
 	if s.Retry.Pull != nil {
 		a.PullRetries = *s.Retry.Pull
 	}
@@ -72,6 +82,23 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 		mpi(&a, w, t, g)
 	}
 	return a
+}
+
+// gpuMemory is how much of the memory of each of its devices t may use, in
+// bytes; 0: all of it.
+func (tx *tx) gpuMemory(t *core.Task, asked spec.GPU) int64 {
+	if len(t.Devices) == 0 || t.Devices[0].Milli >= 1000 {
+		return 0
+	}
+	if asked.Kind() == spec.MemoryGPU {
+		return asked.Memory.Units()
+	}
+	for _, d := range tx.e.nodes[t.Node].Devices {
+		if d.ID == t.Devices[0].Device {
+			return d.Memory / 1000 * int64(t.Devices[0].Milli)
+		}
+	}
+	return 0
 }
 
 // imageOf is the image that runs: the one that was built, else the document's.
@@ -149,8 +176,11 @@ func modelMount(a *plane.Assignment, w *core.Workload, base string) {
 // Run:ai's JOB_NAME, JOB_UUID, POD_INDEX, POD_UUID, and our own. The author's
 // own variables win.
 func environment(w *core.Workload, t *core.Task, g gang) []string {
-	n := w.Spec.Size()
-	gpus := w.Spec.Needs(t.ID.Index).GPU.Count
+	n, rank := w.Spec.Size(), strconv.Itoa(g.rank(t))
+	if g.ranks != nil {
+		n = len(g.ranks)
+	}
+	gpus := w.Spec.Needs(t.ID.Index).GPU.Devices()
 	index, attempt := strconv.Itoa(t.ID.Index), strconv.Itoa(t.ID.Attempt)
 	m := map[string]string{
 		"MUSTER_WORKLOAD":    w.Name,
@@ -174,8 +204,8 @@ func environment(w *core.Workload, t *core.Task, g gang) []string {
 	}
 	if w.Kind == lifecycle.Distributed {
 		m["MASTER_ADDR"], m["MASTER_PORT"] = g.at.address, strconv.Itoa(g.at.port)
-		m["NODE_RANK"], m["NUM_NODES"] = index, strconv.Itoa(n)
-		m["RANK"], m["WORLD_SIZE"] = index, strconv.Itoa(n)
+		m["NODE_RANK"], m["NUM_NODES"] = rank, strconv.Itoa(n)
+		m["RANK"], m["WORLD_SIZE"] = rank, strconv.Itoa(n)
 		m["LOCAL_RANK"] = "0"
 		frameworkEnv(m, w, t, g)
 	} else {
@@ -198,10 +228,10 @@ func environment(w *core.Workload, t *core.Task, g gang) []string {
 // frameworkEnv adds what the ranks of one framework look for, as Kubeflow's
 // training operator sets it.
 func frameworkEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
-	n, index := len(g.all), strconv.Itoa(t.ID.Index)
+	n, rank := len(g.all), strconv.Itoa(g.rank(t))
 	switch w.Spec.Framework {
 	case "pytorch": // read by torchrun in place of its flags
-		m["PET_NNODES"], m["PET_NODE_RANK"] = strconv.Itoa(n), index
+		m["PET_NNODES"], m["PET_NODE_RANK"] = strconv.Itoa(n), rank
 		m["PET_NPROC_PER_NODE"] = strconv.Itoa(w.Spec.SlotsOf())
 		m["PET_MASTER_ADDR"], m["PET_MASTER_PORT"] = m["MASTER_ADDR"], m["MASTER_PORT"]
 	case "tensorflow":
@@ -214,12 +244,12 @@ func frameworkEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 		}
 		m["WORKER_ADDRS"] = strings.Join(workers, ",")
 		m["DMLC_TRACKER_URI"], m["DMLC_TRACKER_PORT"] = m["MASTER_ADDR"], m["MASTER_PORT"]
-		m["DMLC_NUM_WORKER"], m["DMLC_TASK_ID"] = strconv.Itoa(n), index
+		m["DMLC_NUM_WORKER"], m["DMLC_TASK_ID"] = strconv.Itoa(n), rank
 	case "jax":
 		m["COORDINATOR_ADDRESS"], m["COORDINATOR_PORT"] = m["MASTER_ADDR"], m["MASTER_PORT"]
-		m["NUM_PROCESSES"], m["PROCESS_ID"] = strconv.Itoa(n), index
+		m["NUM_PROCESSES"], m["PROCESS_ID"] = strconv.Itoa(n), rank
 		m["JAX_COORDINATOR_ADDRESS"] = g.at.String()
-		m["JAX_NUM_PROCESSES"], m["JAX_PROCESS_ID"] = strconv.Itoa(n), index
+		m["JAX_NUM_PROCESSES"], m["JAX_PROCESS_ID"] = strconv.Itoa(n), rank
 	}
 }
 
@@ -241,8 +271,8 @@ func tfConfig(t *core.Task, g gang) string {
 		}
 		c.Cluster[role] = append(c.Cluster[role], e.String())
 	}
-	if t.ID.Index > 0 {
-		c.Task = task{"worker", t.ID.Index - 1}
+	if rank := g.rank(t); rank > 0 {
+		c.Task = task{"worker", rank - 1}
 	}
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -270,7 +300,7 @@ func mpi(a *plane.Assignment, w *core.Workload, t *core.Task, g gang) {
 	a.Files = append(a.Files, plane.File{Name: "mpi-token", EnvVar: "MUSTER_MPI_TOKEN_FILE", Data: []byte(g.token)})
 	if t.ID.Index > 0 {
 		a.Argv = append(slices.Clone(g.self), MPIAgentArg)
-		a.Env = append(a.Env, "MUSTER_MPI_LISTEN="+g.all[t.ID.Index].String())
+		a.Env = append(a.Env, "MUSTER_MPI_LISTEN="+g.all[g.rank(t)].String())
 		return
 	}
 	var hosts, where strings.Builder

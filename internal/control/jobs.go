@@ -42,13 +42,16 @@ func (e *Engine) job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, 
 			}
 		}
 	}
-	if grows(w) {
-		// Its tasks need not start together. They leave together.
-		groups[0].Min = max(len(j.Held), min(1, wantedIn(groups)))
+	switch {
+	case grows(w): // its tasks come and go one by one
+		groups[0].Min = min(1, len(j.Held)+wantedIn(groups))
+	case w.Spec.Elastic() && settled(tasks): // some of it is done, and needs the rest
+		groups[len(groups)-1].Min = len(j.Held) - (len(groups) - 1)
 	}
 	if d := time.Duration(w.Spec.Patience); d > 0 && !w.PhaseAt.IsZero() {
 		j.Patient = w.PhaseAt.Add(d).UnixMilli()
 	}
+	j.Due, j.Attained = e.due(w)
 	j.Pools = w.Spec.Pools
 	if len(j.Pools) == 0 {
 		j.Pools = e.tree.Pools(w.Project)
@@ -114,11 +117,11 @@ func (e *Engine) fresh(doc *spec.Document) schedule.Job {
 // groupsOf are the groups of w's tasks: the first task apart where it needs
 // something else.
 func groupsOf(w *core.Workload) []schedule.Group {
-	n := 1
+	n, all := 1, 1
 	if w.Spec.Gang() {
-		n = w.Spec.Size()
+		n, all = w.Spec.MinSize(), w.Spec.Size()
 	}
-	if n == 1 || need(w, 0) == need(w, 1) {
+	if all == 1 || need(w, 0) == need(w, 1) {
 		return []schedule.Group{{Name: "tasks", Min: n}}
 	}
 	return []schedule.Group{{Name: w.Spec.Role(0), Min: 1}, {Name: "tasks", Min: n - 1}}
@@ -136,8 +139,15 @@ func groupOf(groups []schedule.Group, index int) int {
 func want(w *core.Workload, tasks map[int]*core.Task, groups []schedule.Group, rule *schedule.Rule) {
 	for g := range groups {
 		count := groups[g].Min
-		if grows(w) {
+		switch {
+		case grows(w):
 			count = room(w, tasks)
+		case w.Spec.Elastic() && w.Phase.Held():
+			if count = 0; g == len(groups)-1 {
+				count = missingRanks(w, tasks)
+			}
+		case w.Spec.Elastic() && g == len(groups)-1:
+			count = w.Spec.Size() - g
 		}
 		if count > 0 {
 			groups[g].Runs = []schedule.Run{{Need: need(w, g), Rule: rule, Count: count}}
@@ -172,7 +182,7 @@ func heldBy(w *core.Workload, t *core.Task, groups []schedule.Group, rule *sched
 	h := schedule.Held{
 		Group: groupOf(groups, t.ID.Index), Task: t.ID.Index, Need: need(w, t.ID.Index), Rule: rule,
 		Place:   schedule.Place{Node: t.Node, Devices: t.Devices, CPU: cpu, Memory: memory},
-		Leaving: w.Phase == lifecycle.Terminating || t.State == core.TaskStopping,
+		Leaving: w.Phase == lifecycle.Terminating || t.State == core.TaskStopping && t.RestartAt.IsZero(),
 	}
 	return h
 }
@@ -263,6 +273,7 @@ func (tx *tx) sync() {
 			w, tasks, _ := tx.view(id)
 			if j, ok := e.job(w, tasks); ok {
 				e.sched.PutJob(j)
+				e.expect(&j)
 			}
 		}
 	}
@@ -338,37 +349,4 @@ func (tx *tx) promise(plan *schedule.Plan) (changed bool) {
 		}
 	}
 	return changed
-}
-
-// evict carries out what the plan takes from running workloads.
-func (tx *tx) evict(ev schedule.Eviction) error {
-	d, ok := tx.open(ev.ID)
-	if !ok {
-		return nil
-	}
-	in := lifecycle.Input{On: lifecycle.Preempt, Target: preempted(d.w), Message: tx.whyEvicted(ev)}
-	if ev.Moves && ev.Whole {
-		in = lifecycle.Input{On: lifecycle.Move, Message: tx.whyEvicted(ev)}
-	}
-	return tx.change(d, func() error { return tx.end(d, in, actorScheduler) })
-}
-
-// whyEvicted says who gets the room, and by which right.
-func (tx *tx) whyEvicted(ev schedule.Eviction) string {
-	who := "others"
-	if w, _, ok := tx.view(ev.For); ok {
-		who = w.Name + " of project " + string(w.Project)
-	}
-	switch ev.Cause {
-	case schedule.Reclaim:
-		return "its project holds more than its due; " + who + " claims its own"
-	case schedule.Preempt:
-		return who + " has a higher priority"
-	case schedule.Consolidate:
-		return "moves so that " + who + " fits"
-	case schedule.StaleGang:
-		return "too few of its tasks were left for too long"
-	default:
-		return "its room is needed by " + who
-	}
 }

@@ -253,6 +253,14 @@ func (tx *tx) conclude(d *draft) error {
 	case d.w.Phase == lifecycle.Restarting:
 		return nil
 	}
+	if d.w.Spec.Elastic() {
+		if err := tx.regroup(d); err != nil || d.w.Phase == lifecycle.Terminating || !d.w.Phase.Held() {
+			return err
+		}
+	}
+	if d.w.Spec.Array != nil {
+		tx.curtailed(d)
+	}
 	c := count(d)
 	// First what came first: a task may start and end between two looks.
 	if d.w.Phase == lifecycle.Starting && c.ready {
@@ -262,6 +270,10 @@ func (tx *tx) conclude(d *draft) error {
 	}
 	if c.bad != nil && (!c.independent || c.left == 0) {
 		return tx.failed(d, c.bad)
+	}
+	if c.independent && c.left == 0 && c.curtailed > 0 {
+		message := fmt.Sprintf("%d of its tasks had to leave; they are all that is left", c.curtailed)
+		return tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: preempted(d.w), Message: message}, actorControl)
 	}
 	if d.w.Phase == lifecycle.Running && (c.succeeded == c.total || c.chief && cleans(d.w)) {
 		if d.w.Kind == lifecycle.Workspace && d.w.Spec.Restart == "always" {
@@ -290,6 +302,7 @@ type tally struct {
 	total       int
 	left        int // not ended, or not even placed
 	succeeded   int
+	curtailed   int        // of independent ones, those that had to leave
 	chief       bool       // the first task has succeeded
 	ready       bool       // everything that must have started has
 	bad         *core.Task // the first that failed or was lost
@@ -298,8 +311,15 @@ type tally struct {
 
 func count(d *draft) tally {
 	c := tally{independent: d.w.Spec.Array != nil, total: total(d.w)}
+	elastic := d.w.Spec.Elastic()
+	if elastic {
+		c.total = len(ranks(d.tasks))
+	}
 	started, first := 0, -1
 	for index, t := range d.tasks {
+		if elastic && (t.Leaving || t.State.Ended() && !t.RestartAt.IsZero()) {
+			continue // it is none of the ranks, or will be one again
+		}
 		if first < 0 || index < first {
 			first, c.node = index, t.Node
 		}
@@ -311,6 +331,10 @@ func count(d *draft) tally {
 			c.succeeded++
 			c.chief = c.chief || index == 0
 		case core.TaskFailed, core.TaskLost:
+			if t.Leaving {
+				c.curtailed++
+				break
+			}
 			if c.bad == nil || t.EndedAt.Before(c.bad.EndedAt) || t.EndedAt.Equal(c.bad.EndedAt) && t.ID.Index < c.bad.ID.Index {
 				c.bad = t
 			}
@@ -322,7 +346,9 @@ func count(d *draft) tally {
 			c.left++
 		}
 	}
-	c.left += c.total - len(d.tasks)
+	if !elastic {
+		c.left += c.total - len(d.tasks)
+	}
 	c.ready = started >= c.total || c.independent && started > 0
 	return c
 }

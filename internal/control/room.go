@@ -6,7 +6,7 @@ import (
 )
 
 // waiting reports whether the scheduler has something to place for w: all of
-// it, or further tasks of a running array.
+// it, or further tasks of a running array, service or elastic gang.
 func waiting(w *core.Workload, tasks map[int]*core.Task) bool {
 	switch w.Phase {
 	case lifecycle.Queued:
@@ -14,7 +14,7 @@ func waiting(w *core.Workload, tasks map[int]*core.Task) bool {
 	case lifecycle.Reserved:
 		return !checksOpen(w, atReservation)
 	case lifecycle.Starting, lifecycle.Running, lifecycle.Restarting:
-		return grows(w) && room(w, tasks) > 0
+		return grows(w) && room(w, tasks) > 0 || w.Spec.Elastic() && w.Phase == lifecycle.Running && missingRanks(w, tasks) > 0
 	default:
 		return false
 	}
@@ -22,6 +22,9 @@ func waiting(w *core.Workload, tasks map[int]*core.Task) bool {
 
 // grows reports whether w gets further tasks while it runs.
 func grows(w *core.Workload) bool { return w.Spec.Array != nil || w.Kind == lifecycle.Inference }
+
+// numbered reports whether the tasks of w get ever new indexes.
+func numbered(w *core.Workload) bool { return w.Kind == lifecycle.Inference || w.Spec.Elastic() }
 
 // room is how many further tasks of an array or replicas may be placed now.
 func room(w *core.Workload, tasks map[int]*core.Task) int {
@@ -52,7 +55,7 @@ func total(w *core.Workload) int {
 // next returns the indexes of the first n tasks that have not been placed in
 // the present attempt.
 func next(w *core.Workload, tasks map[int]*core.Task, n int) []int {
-	if w.Kind == lifecycle.Inference {
+	if numbered(w) {
 		first := w.Attempts[len(w.Attempts)-1].Next
 		out := make([]int, n)
 		for i := range out {

@@ -68,9 +68,16 @@ func (tx *tx) place(p schedule.Placement) {
 				d.attempt().Port = tx.freePort(d, p.Tasks[0].Place.Node)
 			}
 		}
+		before := len(ranks(d.tasks))
 		tx.putTasks(d, p)
 		if d.w.Kind == lifecycle.Inference {
 			tx.serving(d)
+		}
+		if d.w.Spec.Elastic() && before > 0 {
+			if err := tx.resized(d, before, "there is room for more", actorScheduler); err != nil {
+				return err
+			}
+			tx.scaling(d)
 		}
 		return nil
 	})
@@ -94,7 +101,7 @@ func (tx *tx) putTasks(d *draft, p schedule.Placement) {
 	places := slices.Clone(p.Tasks)
 	slices.SortStableFunc(places, func(a, b schedule.Placed) int { return cmp.Compare(a.Group, b.Group) }) // what is apart is the first task
 	indexes := next(w, d.tasks, len(places))
-	if w.Kind == lifecycle.Inference {
+	if numbered(w) {
 		d.attempt().Next += len(places)
 	}
 	for i, index := range indexes {

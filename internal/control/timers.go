@@ -81,7 +81,10 @@ func (tx *tx) nextDue(w *core.Workload, tasks map[int]*core.Task) time.Time {
 			at = earliest(at, c.Since.Add(tx.e.nodeGrace()))
 		}
 	}
-	if w.Kind.Attended() { // of others no task is restarted in place
+	if w.Spec.Elastic() {
+		at = earliest(at, resizeDue(tasks))
+	}
+	if w.Kind.Attended() { // of others no task is restarted in place by itself
 		for _, t := range tasks {
 			at = earliest(at, t.RestartAt)
 		}
@@ -181,6 +184,9 @@ func (tx *tx) due(d *draft) error {
 	}
 	if c := d.holding(lifecycle.Unreachable); c != nil && c.Reason == ReasonNodeUnreachable && !c.Since.Add(tx.e.nodeGrace()).After(tx.now) {
 		return tx.nodesLost(d)
+	}
+	if d.w.Spec.Elastic() {
+		return tx.conclude(d)
 	}
 	return tx.restartInPlace(d)
 }

@@ -24,9 +24,9 @@ func holds(w *core.Workload, t *core.Task) bool {
 }
 
 // freesEarly reports whether the place of t is free as soon as it has ended:
-// that of an independent task, and of a replica that is not wanted any more.
+// that of an independent task, and of one that is not wanted any more.
 func freesEarly(w *core.Workload, t *core.Task) bool {
-	return w.Spec.Array != nil || w.Kind == lifecycle.Inference && t.Leaving
+	return w.Spec.Array != nil || t.Leaving
 }
 
 // charge adds (sign 1) or removes (sign -1) what a held task takes of its node.

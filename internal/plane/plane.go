@@ -61,6 +61,9 @@ type Assignment struct {
 	ID      core.TaskID  `json:"id"`
 	Node    core.NodeID  `json:"node"`
 	Devices []core.Share `json:"devices,omitempty"`
+	// GPUMemory is the part of each device's memory that it may use, in bytes; 0:
+	// all of it.
+	GPUMemory int64 `json:"gpuMemoryBytes,omitempty"`
 	// Image is the container image that it runs in; empty: it is a process of
 	// the machine. Pull and Credentials say how the image is had.
 	Image       string       `json:"image,omitempty"`

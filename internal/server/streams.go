@@ -261,7 +261,7 @@ func (s *Server) logs(ctx context.Context, in *logsInput) (*huma.StreamResponse,
 	if attempt > w.Attempt {
 		return nil, newProblem(http.StatusNotFound, "not_found", fmt.Sprintf("there is no attempt %d; the latest is %d", attempt, w.Attempt), "muster describe shows every attempt")
 	}
-	if n := w.Spec.Size(); in.Task >= n && w.Kind != lifecycle.Inference { // replicas get ever new indexes
+	if n := w.Spec.Size(); in.Task >= n && w.Kind != lifecycle.Inference && !w.Spec.Elastic() { // replicas and workers that come later get ever new indexes
 		return nil, newProblem(http.StatusNotFound, "not_found", fmt.Sprintf("there is no task %d; it has %d, from 0", in.Task, n), "muster describe shows every task")
 	}
 	id := core.TaskID{Workload: w.ID, Attempt: attempt, Index: in.Task}

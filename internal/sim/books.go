@@ -8,9 +8,12 @@ import (
 
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/store"
 )
+
+// deviceMemory is what every device of package fake has, in bytes.
+const deviceMemory = 80 << 30
 
 // hold is the time for which one task has its place, and what it takes there:
 // what its document said when it was placed.
@@ -48,8 +51,8 @@ func (o *watch) account(c control.Change) error {
 			if !t.PlacedAt.Equal(now) {
 				return fmt.Errorf("I6: task %s says that it was placed at %v, at %v", t.ID, t.PlacedAt, now)
 			}
-			if len(t.Devices) != needs.GPU.Count {
-				return fmt.Errorf("I1: task %s got %d devices and needs %d", t.ID, len(t.Devices), needs.GPU.Count)
+			if err := o.given(t, needs.GPU); err != nil {
+				return err
 			}
 			o.holds[t.ID] = h
 			o.take(h, 1)
@@ -64,10 +67,27 @@ func (o *watch) account(c control.Change) error {
 	return o.charged(w, all, now)
 }
 
+// given (I1): a task has as much of as many devices as it asked for.
+func (o *watch) given(t *core.Task, asked spec.GPU) error {
+	if len(t.Devices) != asked.Devices() {
+		return fmt.Errorf("I1: task %s got %d devices and needs %d", t.ID, len(t.Devices), asked.Devices())
+	}
+	for _, s := range t.Devices {
+		want := asked.Milli()
+		if asked.Kind() == spec.MemoryGPU { // rounded down, so that n equal parts fit n times
+			want = int(asked.Memory.Units() * 1000 / deviceMemory)
+		}
+		if s.Milli != want {
+			return fmt.Errorf("I1: task %s got %d/1000 of device %s and asked for %d", t.ID, s.Milli, s.Device, want)
+		}
+	}
+	return nil
+}
+
 // released notes when a task gives its place back: with its workload, but an
 // independent task, and a replica that is not wanted any more, by itself.
 func (o *watch) released(w *core.Workload, t *core.Task, h *hold, now time.Time) error {
-	early := w.Spec.Array != nil || w.Kind == lifecycle.Inference && t.Leaving
+	early := w.Spec.Array != nil || t.Leaving
 	switch was := o.before[t.ID]; {
 	case early && t.State.Ended() && was.State.Ended():
 		h.to = now // it had ended, and kept its place to be restarted there

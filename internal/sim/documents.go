@@ -42,6 +42,7 @@ func (w *World) documentOf(kind lifecycle.Kind, name string) *spec.Document {
 		w.array(d)
 	}
 	w.limits(d)
+	w.where(d)
 	w.gates(d)
 	d.Command.Argv = w.script(d)
 	d.Defaults()
@@ -56,6 +57,12 @@ func (w *World) needs() spec.Resources {
 	n := spec.Resources{
 		CPU: spec.Quantity(500 * (1 + r.IntN(6))), Memory: spec.Quantity(r.IntN(3)) * 1000 << 30,
 		GPU: spec.GPU{Count: max(0, r.IntN(6)-1)},
+	}
+	switch r.IntN(8) {
+	case 0:
+		n.GPU = spec.GPU{Count: 1 + r.IntN(2), Share: spec.Share(100 * (1 + r.IntN(9)))}
+	case 1:
+		n.GPU = spec.GPU{Count: 1, Memory: spec.Quantity(5*(1+r.IntN(12))) * 1000 << 30}
 	}
 	if n.GPU.Count > 0 && w.one(6) {
 		n.GPU.Type = []string{"H100", "a100"}[r.IntN(2)]
@@ -75,7 +82,14 @@ func (w *World) array(d *spec.Document) {
 
 func (w *World) gang(d *spec.Document) {
 	d.Workers = 1 + w.chance.IntN(4)
+	if d.Workers > 1 && !w.one(3) {
+		d.MinWorkers = 1 + w.chance.IntN(d.Workers-1)
+		d.Resize = []string{"", "restart", "live"}[w.chance.IntN(3)]
+	}
 	d.Framework = []string{"", "pytorch", "mpi", "mpi", "tensorflow", "xgboost", "jax"}[w.chance.IntN(7)]
+	if d.Framework == "mpi" && d.Resize == "live" {
+		d.Resize = ""
+	}
 	d.CleanPolicy = []string{"", "running", "none"}[w.chance.IntN(3)]
 	if d.Framework == "mpi" && d.CleanPolicy == "none" {
 		d.MaxDuration = w.seconds(90) // its workers never end by themselves
@@ -138,6 +152,29 @@ func (w *World) limits(d *spec.Document) {
 		d.Preemptible = &p
 	}
 	d.TerminateAfterPreemption = w.one(6)
+}
+
+// where is on which nodes it may run.
+func (w *World) where(d *spec.Document) {
+	if w.one(10) {
+		d.Tolerations = []spec.Toleration{{Key: "sim"}}
+	}
+	if w.one(10) {
+		d.NodeSelector = map[string]string{"zone": []string{"x", "y"}[w.chance.IntN(2)]}
+	}
+	if w.one(8) && d.Size() > 1 {
+		if w.one(2) {
+			d.Near = "zone"
+		} else {
+			d.Apart = "zone"
+		}
+	}
+	if w.one(8) {
+		d.Patience = w.seconds(60)
+	}
+	if w.one(12) {
+		d.Pools = []string{[]string{"plane-a", "plane-b"}[w.chance.IntN(2)]}
+	}
 }
 
 // gates are what stands before the queue, and what follows success.

@@ -26,6 +26,8 @@ type link struct {
 	cut    bool                              // nothing gets through, either way
 	blamed bool                              // the present server has been told so
 	silent map[core.NodeID]*silence
+	// started is the environment that each task was last started with.
+	started map[core.TaskID][]string
 }
 
 // forget drops what a server that has ended had under way.
@@ -162,6 +164,7 @@ func (l *link) opened(a control.Action, tasks []plane.Assignment) []plane.Assign
 	if n := len(as.Argv); n > 0 && as.Argv[n-1] == control.MPIAgentArg {
 		as.Argv = []string{"fake", "run=forever"} // the agent waits for its launcher
 	}
+	l.started[a.Task] = as.Env
 	return append(tasks, as)
 }
 

@@ -1,7 +1,11 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
@@ -43,6 +47,15 @@ func (s *story) organise(words, rest []string) {
 			p.Parent = core.ProjectID(words[2])
 			return nil
 		}}}, false))
+	case "quota", "protect":
+		s.command(words, control.Organise([]control.Edit{{What: control.RecordProject, Name: words[1], Must: control.MustExist, Project: func(p *core.Project) error {
+			if words[0] == "quota" {
+				p.Pools = map[string]core.PoolQuota{core.AnyPool: {GPU: s.quota(pairs(rest))}}
+				return nil
+			}
+			p.PreemptMinRuntime, p.ReclaimMinRuntime = s.length(pairs(rest)["preempt"]), s.length(pairs(rest)["reclaim"])
+			return nil
+		}}}, false))
 	case "drain":
 		s.command(words, control.Drain(control.DrainRequest{Node: node, Force: slices.Contains(rest, "force"), DryRun: slices.Contains(rest, "dry"), Actor: "user:u"}))
 	case "open":
@@ -52,4 +65,70 @@ func (s *story) organise(words, rest []string) {
 	case "label":
 		s.command(words, control.LabelNode(node, pairs(rest), nil))
 	}
+}
+
+// quota is of GPUs.
+func (s *story) quota(p map[string]string) core.ResourceQuota {
+	number := func(key string) *float64 {
+		if p[key] == "" {
+			return nil
+		}
+		n, err := strconv.ParseFloat(p[key], 64)
+		s.must(err)
+		return &n
+	}
+	return core.ResourceQuota{Quota: number("gpu"), Limit: number("limit"), Weight: number("weight")}
+}
+
+func (s *story) length(text string) *time.Duration {
+	if text == "" {
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	s.must(err)
+	return &d
+}
+
+func (s *story) patience(p map[string]string) {
+	for key, d := range map[string]*time.Duration{"first": &s.patient.First, "again": &s.patient.Again, "quantum": &s.patient.Quantum} {
+		if given := s.length(p[key]); given != nil {
+			*d = *given
+		}
+	}
+}
+
+// live is what can be expected of who shares devices, and of gangs that change
+// their size.
+func (s *story) live(w *core.Workload, tasks []core.Task, key string) string {
+	var all []string
+	for i := range tasks {
+		t := &tasks[i]
+		switch {
+		case key == "ranks" && !t.Leaving:
+			all = append(all, strconv.Itoa(t.ID.Index))
+		case key == "devices":
+			for _, d := range t.Devices {
+				all = append(all, fmt.Sprintf("%d:%d", d.Index, d.Milli))
+			}
+		case key == "world" && !t.Leaving && !t.State.Ended():
+			for _, l := range s.w.links {
+				if world := variable(l.started[t.ID], "WORLD_SIZE"); world != "" {
+					all = append(all, variable(l.started[t.ID], "RANK")+"/"+world)
+				}
+			}
+		}
+	}
+	if key == "message" {
+		return strings.ReplaceAll(w.Message, " ", "_")
+	}
+	return strings.Join(all, ",")
+}
+
+func variable(env []string, name string) string {
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			return v
+		}
+	}
+	return ""
 }

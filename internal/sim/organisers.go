@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
@@ -23,7 +24,11 @@ func (w *World) organiserAct() act {
 func (w *World) projectAct() act {
 	project := projects[w.chance.IntN(len(projects)-1)]
 	mode := []core.StopMode{core.StopNone, core.StopNone, core.StopHold, core.StopHoldAndDrain}[w.chance.IntN(4)]
-	switch n := w.chance.IntN(11); {
+	switch n := w.chance.IntN(16); {
+	case n >= 13:
+		return w.protection(project)
+	case n >= 11:
+		return w.quotaAct(project)
 	case n < 2:
 		return act{what: "create " + string(project), command: control.CreateProject(project)}
 	case n < 6:
@@ -42,6 +47,44 @@ func (w *World) projectAct() act {
 		r := w.someRules()
 		return act{what: fmt.Sprintf("rules of %s: %+v", project, r), command: control.SetRules(project, r)}
 	}
+}
+
+// quotaAct changes what a project, or the department, may have.
+func (w *World) quotaAct(project core.ProjectID) act {
+	r := w.chance
+	what, name := control.RecordProject, string(project)
+	if w.one(4) {
+		what, name = control.RecordDepartment, string(department)
+	}
+	number := func(most int) *float64 {
+		if w.one(6) {
+			return nil
+		}
+		f := float64(r.IntN(2*most)) / 2
+		return &f
+	}
+	q := core.ResourceQuota{Quota: number(8), Weight: number(3)}
+	priority := 100 + r.IntN(2)
+	return act{what: fmt.Sprintf("quota of %s %s: %+v", what, name, q), command: control.Organise([]control.Edit{{What: what, Name: name, Project: func(p *core.Project) error {
+		p.Pools, p.Priority = map[string]core.PoolQuota{core.AnyPool: {GPU: q}}, priority
+		return nil
+	}}}, false)}
+}
+
+// protection changes for how long what has started in a project is let alone.
+func (w *World) protection(project core.ProjectID) act {
+	length := func() *time.Duration {
+		if w.one(3) {
+			return nil
+		}
+		d := time.Duration(w.chance.IntN(60)) * time.Second
+		return &d
+	}
+	preempt, reclaim, most := length(), length(), w.chance.IntN(6)
+	return act{what: fmt.Sprintf("protection in %s, at most %d at once", project, most), command: control.Organise([]control.Edit{{What: control.RecordProject, Name: string(project), Project: func(p *core.Project) error {
+		p.PreemptMinRuntime, p.ReclaimMinRuntime, p.MaxRunning = preempt, reclaim, most
+		return nil
+	}}}, false)}
 }
 
 // nodeAct changes what is said of a node.

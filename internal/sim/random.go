@@ -12,6 +12,8 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/plane/fake"
 )
 
@@ -19,9 +21,18 @@ import (
 // faults cease, and everything must come to its end. The error is the first
 // promise that was broken.
 func Random(seed uint64) (*World, error) {
-	w, err := New(seed, planes(rand.New(rand.NewPCG(seed, 3))))
+	chance := rand.New(rand.NewPCG(seed, 3))
+	nodes := planes(chance)
+	w, err := newWorld(seed, nodes, control.Patience{
+		First: time.Duration(1+chance.IntN(10)) * time.Minute, Again: time.Duration(5+chance.IntN(20)) * time.Minute, Quantum: time.Duration(5+chance.IntN(100)) * time.Second,
+	})
 	if err != nil {
 		return w, err
+	}
+	if w.one(2) { // projects that share, from the beginning
+		for _, p := range projects[1:4] {
+			w.do(w.quotaAct(p).command)
+		}
 	}
 	w.storm()
 	w.busy(30 + w.chance.IntN(60))
@@ -46,6 +57,9 @@ func planes(r *rand.Rand) map[string][]core.Node {
 			node := fake.Node(core.NodeID(fmt.Sprintf("%c%d", 'a'+p, n)), int64(2000*(1+r.IntN(8))), int64(4*(1+r.IntN(8)))<<30,
 				[]int{0, 2, 4, 8}[r.IntN(4)], []string{"fake-A100", "fake-H100"}[r.IntN(2)])
 			node.Pool, node.Address = name, "10.0.0.1"
+			if node.Labels = map[string]string{}; r.IntN(3) > 0 {
+				node.Labels["zone"] = []string{"x", "y"}[r.IntN(2)]
+			}
 			all[name] = append(all[name], node)
 		}
 	}
@@ -59,11 +73,19 @@ func (w *World) finish() {
 		w.do(control.CreateProject(p)) // refused where it exists
 		w.do(control.SetProject(control.RecordProject, p, core.StopNone, ""))
 		w.do(control.SetRules(p, core.Rules{}))
+		w.do(control.Organise([]control.Edit{{What: control.RecordProject, Name: string(p), Project: func(p *core.Project) error {
+			p.Pools, p.MaxRunning = nil, 0
+			return nil
+		}}}, false))
 	}
 	for _, id := range w.nodeIDs() {
 		w.do(control.CordonNode(id, false, ""), control.TaintNode(control.Tainting{Node: id, Drop: []core.Taint{{Key: "sim"}}}))
 	}
 	w.do(control.SetProject(control.RecordDepartment, department, core.StopNone, "")) // refused where it does not
+	w.do(control.Organise([]control.Edit{{What: control.RecordDepartment, Name: string(department), Project: func(p *core.Project) error {
+		p.Pools = nil
+		return nil
+	}}}, false))
 	for range 200 {
 		if w.err != nil || w.over() {
 			return
@@ -80,7 +102,7 @@ func (w *World) finish() {
 	}
 	for _, e := range entries {
 		if !e.Workload.Phase.End() {
-			w.fail("I4: workload %s has not come to an end: %+v, tasks %+v", e.Workload.Name, e.Workload.State, e.Tasks)
+			w.fail("I4: workload %s has not come to an end: %+v, tasks %+v, %s, it waits for %+v", e.Workload.Name, e.Workload.State, e.Tasks, spec.YAML(e.Workload.Spec), w.why(e.Workload.ID))
 		}
 	}
 }
@@ -193,13 +215,24 @@ func (w *World) agree() {
 	}
 }
 
-// stopEndless stops what would hold its place for ever.
+// why is what the engine says of someone who waits.
+func (w *World) why(id core.WorkloadID) []schedule.Reason {
+	r := w.engine.Do(context.Background(), w.clock(), []control.Command{control.Explain([]core.WorkloadID{id})})[0]
+	all, _ := r.Value.(map[core.WorkloadID]control.Pending)
+	return all[id].Reasons
+}
+
+// stopEndless stops what would hold its place for ever, or wait for ever: it
+// was taken on while not all nodes were known.
 func (w *World) stopEndless() {
 	entries, err := w.memory.Live(context.Background())
 	if err != nil {
 		w.fail("%w", err)
 	}
 	for _, e := range entries {
+		if e.Workload.Phase == lifecycle.Queued && slices.ContainsFunc(w.why(e.Workload.ID), func(r schedule.Reason) bool { return r.Token == schedule.NeverFits }) {
+			w.do(control.Stop(control.StopRequest{Ref: control.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
+		}
 		if e.Workload.Phase.Held() && e.Workload.Phase != lifecycle.Terminating && w.now.Sub(e.Workload.Attempts[e.Workload.Attempt].StartedAt) > 5*time.Minute {
 			w.do(control.Stop(control.StopRequest{Ref: control.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
 		}

@@ -42,7 +42,7 @@ func TestRandomWorlds(t *testing.T) {
 		return
 	}
 	var mu sync.Mutex
-	all := newWords()
+	all, deeds := newWords(), map[string]int{}
 	t.Run("seed", func(t *testing.T) {
 		for n := range *seeds {
 			t.Run(fmt.Sprint(n+1), func(t *testing.T) {
@@ -50,6 +50,9 @@ func TestRandomWorlds(t *testing.T) {
 				w, err := Random(n + 1)
 				mu.Lock()
 				all.add(w.watch.words)
+				for deed, n := range w.watch.deeds {
+					deeds[deed] += n
+				}
 				mu.Unlock()
 				if err == nil {
 					return
@@ -64,6 +67,12 @@ func TestRandomWorlds(t *testing.T) {
 		return
 	}
 	everyWord(t, all)
+	for _, deed := range deedsOf() {
+		if deeds[deed] == 0 {
+			t.Errorf("in no world it happened that someone or something %s", deed)
+		}
+	}
+	t.Logf("deeds: %v", deeds)
 	for _, word := range []string{"FAILED with a reason", "STOPPED with a reason"} {
 		if !all.said[lifecycle.Mcli][word] {
 			t.Errorf("mcli has never said %s", word)

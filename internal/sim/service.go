@@ -49,7 +49,7 @@ func (o *watch) replicas(c control.Change) error {
 	if most := w.Replicas + *u.MaxSurge; fresh > 0 && here > most && old == 0 {
 		return fmt.Errorf("%d replicas, at most %d may be there", here, most)
 	}
-	if least := w.Replicas - *u.MaxUnavailable; gone && ready < least && !rescaled(c) {
+	if least := w.Replicas - *u.MaxUnavailable; gone && ready < least && !rescaled(c) && !*w.Spec.Preemptible { // else others may have claimed its place
 		return fmt.Errorf("a replica was taken away while %d are ready and %d must be", ready, least)
 	}
 	return o.surge(c, here)
@@ -145,6 +145,10 @@ func (o *watch) conditions(c control.Change) error {
 		want[lifecycle.Scaling] = old == 0 && (here != w.Replicas || going > 0)
 		want[lifecycle.Degraded] = w.Phase == lifecycle.Running && ready < w.Replicas
 	}
+	if w.Phase != lifecycle.Terminating {
+		want[lifecycle.Scaling] = want[lifecycle.Scaling] || w.Spec.Elastic() && moving(c)
+		want[lifecycle.Degraded] = want[lifecycle.Degraded] || w.Spec.Array != nil && slices.ContainsFunc(c.Tasks, func(t *core.Task) bool { return t.Leaving && t.State != core.TaskSucceeded })
+	}
 	for _, t := range []lifecycle.ConditionType{lifecycle.Idle, lifecycle.Updating, lifecycle.Scaling, lifecycle.Degraded} {
 		k, holds := has[t]
 		if holds && k.Reason == "Stuck" && w.Phase == lifecycle.Terminating {
@@ -213,4 +217,11 @@ func bit(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// moving reports whether an elastic gang is on its way to another size.
+func moving(c control.Change) bool {
+	return slices.ContainsFunc(c.Tasks, func(t *core.Task) bool {
+		return t.State.Held() && (t.Leaving || t.State == core.TaskStarting && c.Workload.Phase == lifecycle.Running) || !t.Leaving && !t.RestartAt.IsZero()
+	})
 }

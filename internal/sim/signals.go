@@ -105,6 +105,7 @@ func (l *link) fallSilent(id core.NodeID, d time.Duration) {
 	}
 	l.world.trace.note(l.world.now, "node %s is silent for %v", id, d)
 	s := &silence{known: map[core.TaskID]plane.Observation{}, gone: l.world.happens(0.3)}
+	l.world.watch.hidden = l.world.watch.hidden || s.gone
 	for _, o := range l.see() {
 		if a, ok := l.plane.Assigned(o.ID); ok && a.Node == id {
 			s.known[o.ID] = o

@@ -31,6 +31,9 @@ import (
 //	crash, boot               the server is gone, and comes back
 //	approve|reject NAME KEY=VALUE…  check=, by=
 //	scale NAME N, update NAME KEY=VALUE…, preempt NAME, move NAME
+//	quota PROJECT gpu=4 limit=8 weight=1   of every pool
+//	protect PROJECT preempt=10s reclaim=1m   for how long what has started is let alone
+//	patience first=30s again=2m quantum=10s   how long anyone waits; before everything else
 //	rules PROJECT time.KIND=30s idle.KIND=1m
 //	secret make|drop NAME     of user u
 //	hands ask|build|publish|follow=WORD in=5s  what comes of chores from now on
@@ -48,6 +51,7 @@ type story struct {
 	line  string
 	// answers are what comes of chores, by kind.
 	answers map[string]string
+	patient control.Patience
 }
 
 func TestStories(t *testing.T) {
@@ -81,6 +85,10 @@ func tell(t *testing.T, text string) {
 		s.line = line
 		if words[0] == "node" {
 			s.node(words[1], pairs(words[2:]))
+			continue
+		}
+		if words[0] == "patience" {
+			s.patience(pairs(words[1:]))
 			continue
 		}
 		if s.w == nil {
@@ -141,7 +149,7 @@ func or(s, otherwise string) string {
 
 func (s *story) begin() {
 	var err error
-	s.w, err = New(1, s.nodes)
+	s.w, err = newWorld(1, s.nodes, s.patient)
 	s.must(err)
 	s.answers = map[string]string{"in": "1s"}
 	s.w.hands.script = s.chore
@@ -173,7 +181,7 @@ func (s *story) tell(words []string) {
 		s.expect(name, rest)
 	case "history":
 		s.history(name, rest)
-	case "department", "below", "drain", "taint", "label", "open":
+	case "department", "below", "drain", "taint", "label", "open", "quota", "protect":
 		s.organise(words, rest)
 	default:
 		if !s.verb(words, ref) {
@@ -239,7 +247,7 @@ func (s *story) document(name string, words []string) *spec.Document {
 			lines = append(lines, "retry: {limit: "+v+"}")
 		case "system":
 			lines = append(lines, "retry: {system: "+v+"}")
-		case "kind", "workers", "priority", "project", "maxDuration", "ttlAfterEnd", "gracePeriod":
+		case "kind", "workers", "minWorkers", "resize", "patience", "priority", "project", "maxDuration", "ttlAfterEnd", "gracePeriod":
 			lines = append(lines, k+": "+v)
 		case "restart", "preemptible", "terminateAfterPreemption", "framework", "cleanPolicy", "replicas", "idleLimit":
 			lines = append(lines, k+": "+v)
@@ -323,6 +331,8 @@ func (s *story) fact(w *core.Workload, key string) string {
 		return strconv.Itoa(w.Counts.Failed)
 	case "tasks":
 		return strconv.Itoa(len(tasks))
+	case "ranks", "devices", "world", "message":
+		return s.live(w, tasks, key)
 	case "degraded":
 		return strconv.FormatBool(len(w.Conditions) > 0)
 	case "conditions", "ready", "replicas", "edition", "check", "service":

@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule"
 )
 
-// physical (I1): no two living tasks of a plane have one device. A task that a
+// physical (I1): the living tasks of a plane have at most all of a device. A task that a
 // fault made vanish may have run twice; its workload does not count.
 func (o *watch) physical() error {
 	for _, l := range o.w.links {
@@ -19,17 +19,16 @@ func (o *watch) physical() error {
 		if err != nil {
 			return err
 		}
-		by := map[string]core.TaskID{}
+		by := map[string]int{}
 		for _, ob := range seen {
 			a, ok := l.plane.Assigned(ob.ID)
 			if !ok || ob.State.Ended() || o.lost[ob.ID.Workload] {
 				continue
 			}
 			for _, s := range a.Devices {
-				if other, taken := by[s.Device]; taken {
-					return fmt.Errorf("I1: tasks %s and %s both run on device %s", other, ob.ID, s.Device)
+				if by[s.Device] += s.Milli; by[s.Device] > 1000 {
+					return fmt.Errorf("I1: tasks run on %d/1000 of device %s, %s among them", by[s.Device], s.Device, ob.ID)
 				}
-				by[s.Device] = ob.ID
 			}
 		}
 	}

@@ -19,6 +19,9 @@ type watch struct {
 	holds  map[core.TaskID]*hold
 	use    map[string]int // thousandths by device, of open holds
 	news   int            // changes published since the last check
+	due    int            // commits that changed something since the last look at the engine's memory
+	hidden bool           // some node was not even named by its plane: to the scheduler nobody holds anything there
+	deeds  map[string]int // what has happened, of what must happen in some world
 	total  int            // and ever
 	lost   map[core.WorkloadID]bool
 	before map[core.TaskID]core.Task // as last published
@@ -28,7 +31,7 @@ type watch struct {
 func newWatch(w *World) watch {
 	return watch{
 		w: w, states: map[core.WorkloadID]lifecycle.State{}, holds: map[core.TaskID]*hold{}, use: map[string]int{}, lost: map[core.WorkloadID]bool{},
-		before: map[core.TaskID]core.Task{}, words: newWords(),
+		before: map[core.TaskID]core.Task{}, words: newWords(), deeds: map[string]int{},
 	}
 }
 
@@ -40,7 +43,7 @@ func (o *watch) published(changes []control.Change) {
 		for _, t := range c.Transitions {
 			o.w.trace.note(o.w.now, "%s/%d %s: %s to %s %s %s", c.Workload.Name, t.Attempt, t.Event, t.From, t.To, t.Target, t.Reason)
 		}
-		for _, check := range []func(control.Change) error{o.durable, o.replay, o.gangWhole, o.ports, o.replicas, o.conditions, o.preempted, o.account, o.heard} {
+		for _, check := range []func(control.Change) error{o.durable, o.replay, o.gangWhole, o.ports, o.replicas, o.conditions, o.preempted, o.inQuota, o.account, o.heard, o.noted} {
 			if err := check(c); err != nil {
 				o.w.fail("workload %s: %w", c.Workload.Name, err)
 			}
@@ -101,34 +104,49 @@ func (o *watch) replay(c control.Change) error {
 	return nil
 }
 
-// gangWhole (I2): a gang has all its places, from one commit, or none.
+// gangWhole (I2): a gang has all its places, from one commit, or none. An
+// elastic one has at least its minimum of them, and others may come later.
 func (o *watch) gangWhole(c control.Change) error {
 	w := c.Workload
 	if w.Kind != lifecycle.Distributed || !w.Phase.Held() {
 		return nil
 	}
-	if len(c.Tasks) != w.Spec.Size() {
-		return fmt.Errorf("I2: the gang has %d places in %s and needs %d", len(c.Tasks), w.Phase, w.Spec.Size())
-	}
+	ranks := 0
 	for _, t := range c.Tasks {
-		if t.Node == "" || !t.PlacedAt.Equal(c.Tasks[0].PlacedAt) {
+		if !t.Leaving {
+			ranks++
+		}
+		if t.Node == "" || !w.Spec.Elastic() && !t.PlacedAt.Equal(c.Tasks[0].PlacedAt) {
 			return fmt.Errorf("I2: %s got its place on %q at %v, %s at %v", t.ID, t.Node, t.PlacedAt, c.Tasks[0].ID, c.Tasks[0].PlacedAt)
 		}
 		if a, b := o.w.linkOf(t.Node), o.w.linkOf(c.Tasks[0].Node); a != b {
 			return fmt.Errorf("I2: the gang spans two planes: %s and %s", t.Node, c.Tasks[0].Node)
 		}
 	}
+	if ranks > w.Spec.Size() || ranks < w.Spec.MinSize() {
+		return fmt.Errorf("I2: the gang has %d places in %s and needs %d to %d", ranks, w.Phase, w.Spec.MinSize(), w.Spec.Size())
+	}
 	return nil
 }
+
+// checkEvery is after how many commits that changed something the engine's
+// memory is compared with a rebuild.
+const checkEvery = 4
 
 // check looks at the whole world after something was published.
 func (o *watch) check() {
 	if o.w.err != nil {
 		return
 	}
+	if o.news > 0 || o.w.disk.failed {
+		o.due++
+	}
 	o.news = 0
-	if err := o.w.engine.Check(context.Background()); err != nil {
-		o.w.fail("the engine's memory: %w", err)
+	if o.due >= checkEvery { // a rebuild of everything is dear, and what is wrong stays wrong
+		o.due = 0
+		if err := o.w.engine.Check(context.Background()); err != nil {
+			o.w.fail("the engine's memory: %w", err)
+		}
 	}
 	for _, check := range []func() error{o.capacity, o.physical, o.explained} {
 		if err := check(); err != nil {

@@ -56,6 +56,10 @@ type World struct {
 
 // New returns a world with these planes, without faults.
 func New(seed uint64, planes map[string][]core.Node) (*World, error) {
+	return newWorld(seed, planes, control.Patience{})
+}
+
+func newWorld(seed uint64, planes map[string][]core.Node, patience control.Patience) (*World, error) {
 	w := &World{now: Epoch, chance: rand.New(rand.NewPCG(seed, 1)), calm: true, memory: memstore.New()}
 	w.disk = &disk{Store: w.memory}
 	w.watch, w.hands = newWatch(w), hands{w: w}
@@ -68,9 +72,10 @@ func New(seed uint64, planes map[string][]core.Node) (*World, error) {
 		Port:    func() int { return 20000 + ports.IntN(50) }, // so few that some are proposed twice
 		Elapsed: func() time.Duration { return 0 },
 		Images:  true, Builds: true, Secrets: keyring{}, Self: func() []string { return []string{"muster"} }, NodeGrace: nodeGrace,
+		Patience: patience,
 	}
 	for _, name := range sortedKeys(planes) {
-		l := &link{world: w, silent: map[core.NodeID]*silence{}, plane: fake.New(name, func() time.Time { return w.now }, planes[name])}
+		l := &link{world: w, silent: map[core.NodeID]*silence{}, started: map[core.TaskID][]string{}, plane: fake.New(name, func() time.Time { return w.now }, planes[name])}
 		l.forget()
 		w.links = append(w.links, l)
 	}

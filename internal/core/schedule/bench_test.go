@@ -174,6 +174,30 @@ func BenchmarkHopelessGang(b *testing.B) {
 	}
 }
 
+// BenchmarkManyQueues is a cycle with 10,000 queues, each with jobs of three
+// kinds that wait, on a full cluster, one of whose jobs has ended.
+func BenchmarkManyQueues(b *testing.B) {
+	s := &Snapshot{Nodes: nodes(1000, 8)}
+	for q := range 10_000 {
+		s.Queues = append(s.Queues, plainQueue(fmt.Sprintf("q%05d", q), int64(q), 800))
+	}
+	for i := range 8000 {
+		s.Jobs = append(s.Jobs, gpuJob(fmt.Sprintf("j%07d", i), fmt.Sprintf("q%05d", i), int64(i), 1, 1))
+	}
+	st := Load(s, Config{})
+	st.applyAll(st.Cycle(0))
+	for i := range 90_000 {
+		st.PutJob(gpuJob(fmt.Sprintf("w%07d", i), fmt.Sprintf("q%05d", i%10_000), int64(10_000+i), 1, 1+i/10_000%3))
+	}
+	b.ReportAllocs()
+	ended := 0
+	for b.Loop() {
+		st.DropJob(core.WorkloadID(fmt.Sprintf("j%07d", ended)))
+		ended = (ended + 1) % 8000
+		st.applyAll(st.Cycle(0))
+	}
+}
+
 // BenchmarkWaiting reports what a million jobs that wait in 10,000 queues take.
 func BenchmarkWaiting(b *testing.B) {
 	for b.Loop() {

@@ -46,7 +46,7 @@ func (st *State) Cycle(now int64) *Plan {
 			c.stale()
 			continue
 		}
-		c.walk(func(p *pool, j *job) outcome { return c.look(a, p, j) })
+		c.walk(a)
 	}
 	if st.cfg.Quantum > 0 {
 		c.relieve()
@@ -116,22 +116,26 @@ const (
 
 // walk looks at all waiting jobs: in each pool, those first for whom it is the
 // first choice.
-func (c *cycle) walk(look func(*pool, *job) outcome) {
+func (c *cycle) walk(a Action) {
 	st := c.st
 	names := st.poolNames()
 	clear(c.rest)
 	for round := range len(names) {
 		for _, name := range names {
 			l := st.newLine(st.pools[name])
+			f := drain{st: st, pool: l.pool, asks: map[*ask]bool{}}
 			for q := range st.queues.list {
 				for _, ln := range st.queues.list[q].lanes {
-					if ln.choice(names, round) == name {
+					if ln.choice(names, round) == name && c.may(a, l.pool, ln) {
+						f.note(ln)
 						c.join(l, ln)
 					}
 				}
 			}
 			for cur := l.top(); cur != nil; cur = l.top() {
-				c.step(l, cur, look)
+				if c.step(l, cur, a) == hopeless && a == Allocate && f.over() {
+					break
+				}
 			}
 		}
 	}
@@ -161,12 +165,12 @@ func (c *cycle) join(l *line, ln *lane) {
 	}
 }
 
-func (c *cycle) step(l *line, cur *cursor, look func(*pool, *job) outcome) {
+func (c *cycle) step(l *line, cur *cursor, a Action) outcome {
 	j := cur.at()
-	out := look(l.pool, j)
+	out := c.look(a, l.pool, j)
 	if out == hopeless {
 		l.moved(cur, true)
-		return
+		return out
 	}
 	if out != passed && j.pool == nil && j.Preemptible && !j.placedNow {
 		j.placedNow = true
@@ -175,12 +179,13 @@ func (c *cycle) step(l *line, cur *cursor, look func(*pool, *job) outcome) {
 	again := out == grows && c.st.wants(j)
 	if cur.job != nil {
 		l.moved(cur, !again)
-		return
+		return out
 	}
 	l.moved(cur, !c.advance(cur))
 	if again {
 		l.add(&cursor{job: j})
 	}
+	return out
 }
 
 // advance moves the cursor to the next of its lane that holds nothing; false:
@@ -220,7 +225,18 @@ func (st *State) permits(j *job, p *pool, more quota.Amounts) bool {
 	}
 	for q := j.leaf; q >= 0; q = st.queues.list[q].parent {
 		a := &p.q[q]
-		if !a.alloc.Add(more).Within(a.Limit) || !j.Preemptible && !a.fixed.Add(more).Within(a.Quota.Quota) {
+		if !allows(a.Limit, a.alloc, more) || !j.Preemptible && !allows(a.Quota.Quota, a.fixed, more) {
+			return false
+		}
+	}
+	return true
+}
+
+// allows reports whether a limit allows so much more. Of what is not asked for
+// it does not matter how much is held.
+func allows(limit, held, more quota.Amounts) bool {
+	for r, n := range more {
+		if n > 0 && limit[r] >= 0 && held[r]+n > limit[r] {
 			return false
 		}
 	}

@@ -131,7 +131,7 @@ func (h *hunt) entitled() bool {
 	}
 	for q := h.j.leaf; q >= 0; q = st.queues.list[q].parent {
 		a := &h.pool.q[q]
-		if !h.j.Preemptible && !a.fixed.Add(h.need).Within(a.Quota.Quota) {
+		if !h.j.Preemptible && !allows(a.Quota.Quota, a.fixed, h.need) {
 			return false
 		}
 		if h.kind == Reclaim && q == h.j.leaf && !a.alloc.Add(h.need).Within(a.share) {

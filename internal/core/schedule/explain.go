@@ -67,7 +67,7 @@ func (st *State) whyNow(j *job) []Reason {
 
 // keptFor finds the gang for which the room is kept that j could use.
 func (c *cycle) keptFor(j *job) Reason {
-	c.walk(func(p *pool, x *job) outcome { return c.look(Allocate, p, x) })
+	c.walk(Allocate)
 	r := Reason{Token: Reserved}
 	for _, p := range c.st.poolsOf(j) {
 		for _, b := range c.booked[p] {

@@ -233,3 +233,47 @@ func TestReasonsHaveWords(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryoneWhoWaitsIsToldWhy: whoever is left waiting for its minimum has a
+// reason, and one that names more than that nothing is known.
+func TestEveryoneWhoWaitsIsToldWhy(t *testing.T) {
+	t.Parallel()
+	search(t, 500, func(w *world) string {
+		l := &life{w: w.clone(), held: map[core.WorkloadID]int{}}
+		l.w.Cfg.Actions = []Action{Allocate}
+		first := Cycle(&l.w.Snap, l.w.Cfg)
+		if len(first.Promises) > 0 {
+			return ""
+		}
+		l.start(first)
+		st := Load(&l.w.Snap, l.w.Cfg)
+		g := &judge{w: l.w, plan: &Plan{}}
+		for i := range l.w.Snap.Jobs {
+			j := &l.w.Snap.Jobs[i]
+			if g.wholeTree(j, g.tasksOf(j, false, true), 0) {
+				continue
+			}
+			ex, ok := st.Explain(clock, j.ID)
+			if wants := j.Shape.wants(); !ok && wants > 0 {
+				return fmt.Sprintf("%s waits and has no explanation", j.ID)
+			}
+			for _, r := range ex.Reasons {
+				if r.Token == Reserved || r.Token == NotYetEvaluated && r.Note == "" || r.String() == "" {
+					return fmt.Sprintf("%s is told: %s", j.ID, r)
+				}
+			}
+			if ok && len(ex.Reasons) == 0 {
+				return fmt.Sprintf("%s is told nothing", j.ID)
+			}
+		}
+		return ""
+	})
+}
+
+func (sh *Shape) wants() int {
+	n := 0
+	for i := range sh.Groups {
+		n += sh.Groups[i].wants()
+	}
+	return n
+}

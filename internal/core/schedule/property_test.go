@@ -32,7 +32,7 @@ func TestPlansAreSound(t *testing.T) {
 // every way to place each job that waits.
 func TestNothingIsLeftThatFits(t *testing.T) {
 	t.Parallel()
-	search(t, 4000, func(w *world) string {
+	search(t, 3000, func(w *world) string {
 		cfg := w.Cfg
 		cfg.Actions = []Action{Allocate}
 		plan := Cycle(&w.Snap, cfg)
@@ -138,8 +138,10 @@ func (g *judge) mayHave(j *Job, pool string, groups []int) bool {
 			own = g.before.queue[q].Default
 		}
 		key := pool + "/" + string(q)
-		if !all[key].Add(more).Within(own.Limit) || !j.Preemptible && !fixed[key].Add(more).Within(own.Quota) {
-			return false
+		for r, n := range more {
+			if n > 0 && (own.Limit[r] >= 0 && all[key][r]+n > own.Limit[r] || !j.Preemptible && own.Quota[r] >= 0 && fixed[key][r]+n > own.Quota[r]) {
+				return false
+			}
 		}
 	}
 	if m := g.before.queue[j.Queue].UserGPU; m > 0 && more[quota.GPU] > 0 {

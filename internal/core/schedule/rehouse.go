@@ -68,7 +68,7 @@ func (h *hunt) mayReturn(u *unit) bool {
 		for mine >= 0 && st.queues.list[mine].depth > st.queues.list[q].depth {
 			mine = st.queues.list[mine].parent
 		}
-		if a := &h.pool.q[q]; q == mine && !a.alloc.Add(amount).Within(a.Limit) {
+		if a := &h.pool.q[q]; q == mine && !allows(a.Limit, a.alloc, amount) {
 			return false
 		}
 	}

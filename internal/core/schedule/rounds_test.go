@@ -173,7 +173,7 @@ func (p *Plan) brief() string {
 
 func TestPlansSettleWithPromisesForgotten(t *testing.T) {
 	t.Parallel()
-	search(t, 2500, func(w *world) string {
+	search(t, 1000, func(w *world) string {
 		// With several pools, who is served in its second choice would have to
 		// remember that: those whose first choice it is come before it.
 		return settles(onePool(w), false)
@@ -194,14 +194,14 @@ func onePool(w *world) *world {
 
 func TestPlansSettleWithPromisesKept(t *testing.T) {
 	t.Parallel()
-	search(t, 2500, func(w *world) string { return settles(w, true) })
+	search(t, 1500, func(w *world) string { return settles(w, true) })
 }
 
 // TestOneCycleFillsWhatIsFree: what a plan left waiting, the next does not
 // place, if nothing has changed in between.
 func TestOneCycleFillsWhatIsFree(t *testing.T) {
 	t.Parallel()
-	search(t, 2500, func(w *world) string {
+	search(t, 1000, func(w *world) string {
 		l := &life{w: w.clone(), held: map[core.WorkloadID]int{}}
 		l.w.Cfg.Actions = []Action{Allocate}
 		first := Cycle(&l.w.Snap, l.w.Cfg)

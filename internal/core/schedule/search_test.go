@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/musterhq/muster/internal/core"
 )
 
 var (
@@ -130,33 +132,10 @@ func steps(w *world) []func(*world) bool {
 		out = append(out, func(c *world) bool { c.Snap.Jobs = slices.Delete(c.Snap.Jobs, i, i+1); return true })
 	}
 	for i := range s.Nodes {
-		out = append(out, func(c *world) bool {
-			id := c.Snap.Nodes[i].ID
-			for k := range c.Snap.Jobs {
-				if slices.ContainsFunc(c.Snap.Jobs[k].Held, func(h Held) bool { return h.Place.Node == id }) {
-					return false
-				}
-			}
-			c.Snap.Nodes = slices.Delete(c.Snap.Nodes, i, i+1)
-			return true
-		})
+		out = append(out, func(c *world) bool { return c.dropNode(i) })
 	}
 	for i := range s.Queues {
-		out = append(out, func(c *world) bool {
-			id := c.Snap.Queues[i].ID
-			for _, j := range c.Snap.Jobs {
-				if j.Queue == id {
-					return false
-				}
-			}
-			for k := range c.Snap.Queues {
-				if c.Snap.Queues[k].Parent == id {
-					c.Snap.Queues[k].Parent = c.Snap.Queues[i].Parent
-				}
-			}
-			c.Snap.Queues = slices.Delete(c.Snap.Queues, i, i+1)
-			return true
-		})
+		out = append(out, func(c *world) bool { return c.dropQueue(i) })
 	}
 	out = append(out, func(c *world) bool { c.Snap.Pools = nil; return true })
 	for i := range s.Jobs {
@@ -185,28 +164,60 @@ func steps(w *world) []func(*world) bool {
 			func(c *world) bool { n := at(c); n.OtherCPU, n.OtherMem, n.Pods = 0, 0, 0; return true },
 			func(c *world) bool { at(c).OtherMilli = nil; return true },
 			func(c *world) bool { n := at(c); n.MIG, n.MIGStrategy = nil, ""; return true },
-			func(c *world) bool {
-				n := at(c)
-				if len(n.Devices) == 0 {
-					return false
-				}
-				last := n.Devices[len(n.Devices)-1].ID
-				for _, j := range c.Snap.Jobs {
-					for _, h := range j.Held {
-						for _, sh := range h.Place.Devices {
-							if sh.Device == last {
-								return false
-							}
-						}
-					}
-				}
-				n.Devices = n.Devices[:len(n.Devices)-1]
-				n.OtherMilli = n.OtherMilli[:min(len(n.OtherMilli), len(n.Devices))]
-				return true
-			},
+			func(c *world) bool { return c.dropDevice(at(c)) },
 		)
 	}
 	return out
+}
+
+// anyHeld reports whether some task that is held is as told.
+func (w *world) anyHeld(is func(*Held) bool) bool {
+	for k := range w.Snap.Jobs {
+		for h := range w.Snap.Jobs[k].Held {
+			if is(&w.Snap.Jobs[k].Held[h]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (w *world) dropNode(i int) bool {
+	id := w.Snap.Nodes[i].ID
+	if w.anyHeld(func(h *Held) bool { return h.Place.Node == id }) {
+		return false
+	}
+	w.Snap.Nodes = slices.Delete(w.Snap.Nodes, i, i+1)
+	return true
+}
+
+func (w *world) dropQueue(i int) bool {
+	q := w.Snap.Queues[i]
+	if slices.ContainsFunc(w.Snap.Jobs, func(j Job) bool { return j.Queue == q.ID }) {
+		return false
+	}
+	for k := range w.Snap.Queues {
+		if w.Snap.Queues[k].Parent == q.ID {
+			w.Snap.Queues[k].Parent = q.Parent
+		}
+	}
+	w.Snap.Queues = slices.Delete(w.Snap.Queues, i, i+1)
+	return true
+}
+
+func (w *world) dropDevice(n *Node) bool {
+	if len(n.Devices) == 0 {
+		return false
+	}
+	last := n.Devices[len(n.Devices)-1].ID
+	if w.anyHeld(func(h *Held) bool {
+		return slices.ContainsFunc(h.Place.Devices, func(sh core.Share) bool { return sh.Device == last })
+	}) {
+		return false
+	}
+	n.Devices = n.Devices[:len(n.Devices)-1]
+	n.OtherMilli = n.OtherMilli[:min(len(n.OtherMilli), len(n.Devices))]
+	return true
 }
 
 func jobSteps(j *Job, i int) []func(*world) bool {

@@ -307,7 +307,7 @@ func (v *view) move(h *hold, sign int64) {
 	for _, d := range h.devs {
 		was := v.dev[d]
 		v.dev[d] += int32(sign) * h.milli
-		v.sum += sign * int64(h.milli)
+		v.sum += int64(max(v.dev[d], 0) - max(was, 0)) // of what is given twice or broken, nothing
 		if was == 1000 {
 			v.whole--
 		} else if v.dev[d] == 1000 {
@@ -325,15 +325,23 @@ func (v *view) move(h *hold, sign int64) {
 
 // move moves what a hold takes out of what will be free, or back into it.
 func (s *site) move(h *hold, sign int64) {
+	was := s.soon.left()
 	s.soon.move(h, sign)
 	if s.fit {
-		s.pool.free = plus(s.pool.free, quota.Amounts{quota.GPU: int64(len(h.devs))*int64(h.milli) + h.ask.slices, quota.CPU: h.cpu, quota.Memory: h.mem}, sign)
+		s.pool.free = s.pool.free.Add(s.soon.left()).Sub(was)
+		s.pool.free[quota.GPU] += sign * h.ask.slices
 	}
+}
+
+// left is what is free, partitions aside. Where more is given than there is,
+// nothing is.
+func (v *view) left() quota.Amounts {
+	return quota.Amounts{quota.GPU: v.sum, quota.CPU: max(v.cpu, 0), quota.Memory: max(v.mem, 0)}
 }
 
 // free is what will be free here.
 func (s *site) free() quota.Amounts {
-	f := quota.Amounts{quota.GPU: s.soon.sum, quota.CPU: s.soon.cpu, quota.Memory: s.soon.mem}
+	f := s.soon.left()
 	for i := range s.soon.mig {
 		f[quota.GPU] += int64(s.soon.mig[i]) * slicesOf(s.migs[i])
 	}

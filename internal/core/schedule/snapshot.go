@@ -8,8 +8,11 @@
 //	ranking    which site serves a need best, kept between cycles
 //	queue      the tree of quotas, and who is to be served (or taken from) next
 //	gang       a job's tasks placed whole: sub-groups, topology
+//	exact      the same by looking at every way, where taking the best each time fails
 //	displace   who leaves for whom: reclaim, preempt, consolidation
+//	settle     who of them can stay or go elsewhere after all
 //	reserve    when a gang that does not fit yet will start, and who may use its place until then
+//	quiet      whether anything can have changed since a cycle that found nothing to do
 //	State      all that, kept between cycles, with a journal that takes a trial back
 package schedule
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/quota"
 )
 
 // said is all that a state knows, in words: two that say the same are the same.
@@ -114,7 +115,7 @@ func difference(a, b string) string {
 
 func TestLookingChangesNothing(t *testing.T) {
 	t.Parallel()
-	search(t, 2500, func(w *world) string {
+	search(t, 250, func(w *world) string {
 		st := Load(&w.Snap, w.Cfg)
 		st.prepare()
 		before, snap := st.said(), w.text()
@@ -154,7 +155,7 @@ func TestLookingChangesNothing(t *testing.T) {
 
 func TestPlansAreRepeatable(t *testing.T) {
 	t.Parallel()
-	search(t, 2500, func(w *world) string {
+	search(t, 800, func(w *world) string {
 		want := Cycle(&w.Snap, w.Cfg)
 		c := w.clone()
 		r := rand.New(rand.NewPCG(uint64(len(w.text())), 3))
@@ -173,7 +174,7 @@ func TestPlansAreRepeatable(t *testing.T) {
 // with those of a state that was loaded with the outcome.
 func TestEditedStatesAreAsLoaded(t *testing.T) {
 	t.Parallel()
-	search(t, 2500, func(w *world) string {
+	search(t, 400, func(w *world) string {
 		r := rand.New(rand.NewPCG(uint64(len(w.text())), 5))
 		c := w.clone()
 		st := Load(&c.Snap, c.Cfg)
@@ -257,7 +258,7 @@ func edit(r *rand.Rand, c *world, st *State) string {
 // compares its plans with those of a state that has just been loaded.
 func TestTimeIsNoticed(t *testing.T) {
 	t.Parallel()
-	search(t, 1500, func(w *world) string {
+	search(t, 200, func(w *world) string {
 		c := w.clone()
 		r := rand.New(rand.NewPCG(uint64(len(w.text())), 9))
 		if r.IntN(3) == 0 {
@@ -281,4 +282,24 @@ func TestTimeIsNoticed(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// TestWhatIsBrokenTakesNothingFromTheRest: a device that fails under its task,
+// and a node that others have filled beyond what it has, leave the rest free.
+func TestWhatIsBrokenTakesNothingFromTheRest(t *testing.T) {
+	t.Parallel()
+	n := node("a", 4, 8000, 8*gib, "x")
+	n.Devices[0].Healthy = false
+	full := occupied(node("b", 0, 8000, 8*gib, ""), 0, 12_000, 0)
+	st := Load(&Snapshot{Nodes: []Node{n, full}, Queues: []Queue{plainQueue("q", 1, quota.Unlimited)}, Jobs: []Job{
+		run(waiter("j", 1, single(gpu(1))), Place{Node: "a", CPU: 1000, Devices: []core.Share{{Device: "a-0", Milli: 1000}}}),
+	}}, Config{})
+	st.prepare()
+	if want := (quota.Amounts{quota.GPU: 3000, quota.CPU: 7000, quota.Memory: 16 * gib}); st.pools["default"].free != want {
+		t.Errorf("free: %v, want %v", st.pools["default"].free, want)
+	}
+	st.DropJob("j")
+	if want := (quota.Amounts{quota.GPU: 3000, quota.CPU: 8000, quota.Memory: 16 * gib}); st.pools["default"].free != want {
+		t.Errorf("once the task has gone: %v, want %v", st.pools["default"].free, want)
+	}
 }

@@ -13,7 +13,7 @@ import (
 // and sees whether the one for whom it was to leave has a place all the same.
 func TestVictimsAreNeeded(t *testing.T) {
 	t.Parallel()
-	search(t, 4000, func(w *world) string {
+	search(t, 1000, func(w *world) string {
 		w = onePool(w) // of several, the first is tried first, whatever it costs
 		plan := Cycle(&w.Snap, w.Cfg)
 		by := core.WorkloadID("")
@@ -78,7 +78,7 @@ func elastic(j *Job) bool {
 func TestWasteIsReported(t *testing.T) {
 	t.Parallel()
 	var lost, won, evicted float64
-	for seed := uint64(1); seed <= 2000; seed++ {
+	for seed := uint64(1); seed <= 1500; seed++ {
 		w := drawn(seed)
 		plan := Cycle(&w.Snap, w.Cfg)
 		g := &judge{w: w, plan: plan, jobs: map[core.WorkloadID]*Job{}}

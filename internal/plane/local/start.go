@@ -51,7 +51,12 @@ func (k *keeper) startOne(j job) error {
 	defer k.starts.Done()
 
 	// 1. Everything that the process needs, and the record that it may exist.
+	a, part := share(a)
 	note, err := k.prepare(t, a)
+	if note != "" && part != "" {
+		note += "; "
+	}
+	note += part
 	// 2. The process, and the record that it does.
 	switch {
 	case err != nil:

@@ -1,0 +1,83 @@
+//go:build linux
+
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheMPSDaemonMustLive(t *testing.T) {
+	dir, proc := t.TempDir(), t.TempDir()
+	found := func() bool { _, ok := findMPS(dir, proc); return ok }
+	if found() {
+		t.Error("found one in an empty directory")
+	}
+	put(t, filepath.Join(dir, mpsPID), "17\n")
+	if found() {
+		t.Error("found one that has ended")
+	}
+	put(t, filepath.Join(proc, "17", "comm"), "bash\n")
+	if found() {
+		t.Error("took bash for one")
+	}
+	put(t, filepath.Join(proc, "17", "comm"), mpsName[:commMost]+"\n")
+	if !found() {
+		t.Error("did not find it by its file")
+	}
+	if err := os.Remove(filepath.Join(dir, mpsPID)); err != nil {
+		t.Fatal(err)
+	}
+	if found() {
+		t.Error("found one that listens elsewhere")
+	}
+	put(t, filepath.Join(dir, mpsControl), "")
+	if !found() {
+		t.Error("did not find an older one by its pipe")
+	}
+}
+
+func TestPartsAreEnforcedWhereMPSRuns(t *testing.T) {
+	there := func() (string, bool) { return "/run/mps", true }
+	gone := func() (string, bool) { return "/run/mps", false }
+	half := []core.Share{{Device: "GPU-a", Milli: 500}, {Device: "GPU-b", Index: 1, Milli: 500}}
+	for name, c := range map[string]struct {
+		a    plane.Assignment
+		find func() (string, bool)
+		env  []string
+		note string
+	}{
+		"whole":  {a: plane.Assignment{Devices: []core.Share{{Device: "GPU-a", Milli: 1000}}}, find: there},
+		"none":   {find: there},
+		"fake":   {a: plane.Assignment{Devices: []core.Share{{Device: "fake-0", Milli: 500}}}, find: there, note: "is fake"},
+		"no one": {a: plane.Assignment{Devices: half}, find: gone, note: "no MPS daemon listens in /run/mps"},
+		"boxed":  {a: plane.Assignment{Devices: half, Image: "x"}, find: there, note: "containers"},
+		"halves": {a: plane.Assignment{Devices: half, GPUMemory: 8 << 30}, find: there, env: []string{
+			"CUDA_MPS_PIPE_DIRECTORY=/run/mps", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=8192M,1=8192M",
+		}},
+		"little": {a: plane.Assignment{Devices: []core.Share{{Device: "GPU-a", Milli: 3}}}, find: there, env: []string{
+			"CUDA_MPS_PIPE_DIRECTORY=/run/mps", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=1",
+		}},
+	} {
+		env, note := partly(c.a, c.find)
+		if !slices.Equal(env, c.env) || !strings.Contains(note, c.note) || (note == "") != (c.note == "") {
+			t.Errorf("%s: %q, %q; want %q, %q", name, env, note, c.env, c.note)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// deedsOf are what must have happened in some of many worlds, or they prove
+// nothing of it.
+func deedsOf() []string {
+	return []string{
+		"reclaimed", "preempted by priority", "relieved", "moved", "ran again and completed", "ended Preempted",
+		"shared a device", "array gave a task", "shrank", "grew", "ranks restarted", "survived a node",
+	}
+}
+
+// noted counts deeds.
+func (o *watch) noted(c control.Change) error {
+	w := c.Workload
+	for _, t := range c.Transitions {
+		o.transition(w, t)
+	}
+	for _, t := range c.Tasks {
+		was, known := o.before[t.ID]
+		switch {
+		case !known && slices.ContainsFunc(t.Devices, func(s core.Share) bool { return s.Milli < 1000 && o.use[s.Device] > s.Milli }):
+			o.deeds["shared a device"]++
+		case known && t.Leaving && !was.Leaving && w.Spec.Array != nil:
+			o.deeds["array gave a task"]++
+		case known && w.Spec.Elastic() && t.Restarts > was.Restarts:
+			o.deeds["ranks restarted"]++
+		case known && w.Spec.Elastic() && t.Leaving && !was.Leaving && t.Reason == string(lifecycle.ReasonNodeLost):
+			o.deeds["survived a node"]++
+		}
+	}
+	return nil
+}
+
+func (o *watch) transition(w *core.Workload, t core.Transition) {
+	switch {
+	case t.To == lifecycle.Completed && t.Attempt > 0 && w.Attempts[t.Attempt-1].Reason == lifecycle.ReasonPreempted:
+		o.deeds["ran again and completed"]++
+	case t.To == lifecycle.Preempted:
+		o.deeds["ended Preempted"]++
+	case t.Actor != "scheduler":
+	case t.Event == lifecycle.Move:
+		o.deeds["moved"]++
+	case t.Event == lifecycle.Preempt:
+		for words, deed := range map[string]string{"claims its own": "reclaimed", "higher priority": "preempted by priority", "its patience": "relieved"} {
+			if strings.Contains(t.Message, words) {
+				o.deeds[deed]++
+			}
+		}
+	case t.Event == lifecycle.Scale && strings.Contains(t.Message, "room for more"):
+		o.deeds["grew"]++
+	case t.Event == lifecycle.Scale && w.Spec.Elastic():
+		o.deeds["shrank"]++
+	}
+}
+
+// inQuota (I7): what may not be displaced is only let in within the quota of
+// its project and of every department above.
+func (o *watch) inQuota(c control.Change) error {
+	w := c.Workload
+	if o.hidden || len(c.Tasks) == 0 || *w.Spec.Preemptible || !slices.ContainsFunc(c.Transitions, func(t core.Transition) bool { return t.Event == lifecycle.Admit }) {
+		return nil
+	}
+	tree, err := o.tree()
+	if err != nil {
+		return err
+	}
+	asked := w.Spec.TotalMilli()
+	for id := w.Project; id != "" && asked > 0; {
+		p, ok := tree(id)
+		if !ok {
+			return nil
+		}
+		if q := p.QuotaIn(c.Tasks[0].Plane).GPU.Quota; q != nil {
+			held, err := o.fixed(id, c.Tasks[0].Plane)
+			if err != nil {
+				return err
+			}
+			if float64(held) > *q*1000+0.5 {
+				return fmt.Errorf("I7: %d/1000 devices of %s are held by what may not be displaced, its quota is %v", held, id, *q)
+			}
+		}
+		id = p.Parent
+	}
+	return nil
+}
+
+// fixed is what work that may not be displaced holds of a pool, in thousandths
+// of devices, in a project or below a department.
+func (o *watch) fixed(id core.ProjectID, pool string) (held int, err error) {
+	tree, err := o.tree()
+	if err != nil {
+		return 0, err
+	}
+	entries, err := o.w.memory.Live(context.Background())
+	for _, e := range entries {
+		inside := false
+		for at := e.Workload.Project; at != "" && !inside; {
+			inside = at == id
+			p, _ := tree(at)
+			at = p.Parent
+		}
+		if !inside || *e.Workload.Spec.Preemptible || !e.Workload.Phase.Held() || e.Workload.Phase == lifecycle.Terminating {
+			continue
+		}
+		for _, t := range e.Tasks {
+			if t.Plane == pool && t.State.Held() && t.State != core.TaskStopping {
+				for _, s := range t.Devices {
+					held += s.Milli
+				}
+			}
+		}
+	}
+	return held, err
+}
