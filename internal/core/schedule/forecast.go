@@ -75,6 +75,9 @@ type Forecast struct {
 	// Until is the instant up to which was looked, where that ended the search;
 	// 0: it came to its end.
 	Until int64
+	// Relieved says that no known end makes its room, but that others have to
+	// once it has waited for too long: it starts at the latest at Late.
+	Relieved bool
 	// Simple says that there is too much for a simulation: Likely is the first
 	// known end after which there is room, and nothing else is told.
 	Simple bool
@@ -129,10 +132,22 @@ func (c *Copy) Forecast(id core.WorkloadID, spans map[core.WorkloadID]Span) Fore
 	} {
 		f := newFuture(c, id, spans, pick)
 		starts[i] = f.run()
+		switch i {
+		case 1:
+			out.Relieved = f.owed && f.due > 0 && starts[i] >= f.due
+		case 2:
+			if f.owed && starts[i] > 0 { // who is told to leave takes his time
+				starts[i] += leaveTime
+			}
+		}
 		if i == 0 {
 			out.Starts, out.Frees = f.starts, f.freed
 			out.Until = f.until
 		}
+	}
+	if out.Relieved {
+		out.Span, out.Frees = Span{Late: starts[2]}, nil
+		return out
 	}
 	// A job that ends sooner may let another one in that is in the way longer, so
 	// that the three need not be in order by themselves.
@@ -165,6 +180,8 @@ type future struct {
 	length map[core.WorkloadID]int64 // of a run, from its start
 	keep   map[core.WorkloadID]bool  // for whom others have left
 	looks  int
+	due    int64 // from when others have to give way to the job itself
+	owed   bool  // others have left for it
 	until  int64
 	task   int
 }
@@ -181,6 +198,9 @@ func newFuture(c *Copy, id core.WorkloadID, spans map[core.WorkloadID]Span, pick
 			f.length[j.ID] = at
 		} else if at > 0 && j.Started > 0 {
 			f.length[j.ID] = max(at-j.Started, 1)
+		}
+		if j.ID == id {
+			f.due = j.Due
 		}
 		at, stays := pick(spans[j.ID]), func(h Held) bool { return !h.Leaving || h.Stuck }
 		switch {
@@ -287,7 +307,9 @@ func (f *future) begin(j *Job, pl Placement) {
 	if j.MaxRun > 0 {
 		j.EndsBy = f.now + j.MaxRun
 	}
-	if _, before := f.starts[j.ID]; !before {
+	// Of who starts because he has waited for too long only the latest start is
+	// known, which is nothing to tell others.
+	if _, before := f.starts[j.ID]; !before && (j.ID == f.id || j.Due == 0 || f.now < j.Due) {
 		f.starts[j.ID] = f.now
 	}
 	if j.ID == f.id {
@@ -379,6 +401,7 @@ func (f *future) promise(p *Plan) {
 			now[pl.ID] = true
 		}
 	}
+	f.owed = f.owed || now[f.id]
 	for _, set := range []map[core.WorkloadID]bool{f.keep, now} {
 		for _, id := range slices.Sorted(maps.Keys(set)) {
 			if j := f.jobs[id]; j != nil && j.Promised != now[id] {

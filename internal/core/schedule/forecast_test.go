@@ -237,3 +237,20 @@ func BenchmarkForecast(b *testing.B) {
 		})
 	}
 }
+
+func TestAForecastKnowsThatOthersGiveWayInTheEnd(t *testing.T) {
+	t.Parallel()
+	s := floor(1)
+	mine := wide("mine", 2, 1, 4)
+	mine.Due = clock + 3_600_000
+	s.Jobs = []Job{runs("a", 1, "n0", 0, 1, 2, 3), mine}
+	f := Load(s, Config{Quantum: 60_000}).Copy(clock, nil).Forecast("mine", nil)
+	if want := (Span{Late: mine.Due + leaveTime}); !f.Relieved || f.Span != want {
+		t.Errorf("%+v, want %+v", f, want)
+	}
+	// A known end before that is better than that.
+	f = Load(s, Config{Quantum: 60_000}).Copy(clock, nil).Forecast("mine", map[core.WorkloadID]Span{"a": ends(1000, 2000, 9_000_000)})
+	if f.Relieved || f.Early != clock+1000 || f.Likely != clock+2000 || f.Late != mine.Due+leaveTime {
+		t.Errorf("%+v", f)
+	}
+}
