@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,5 +71,20 @@ func TestEnvironmentOfAGrid(t *testing.T) {
 	got := variables(t, `{command: ["true"], array: {grid: {lr: [0.1, 0.01], opt-name: [adam, sgd]}}}`, 2)
 	if got["LR"] != "0.01" || got["OPT_NAME"] != "adam" || got["POD_INDEX"] != "2" {
 		t.Errorf("LR %q, OPT_NAME %q, POD_INDEX %q; want 0.01, adam, 2", got["LR"], got["OPT_NAME"], got["POD_INDEX"])
+	}
+}
+
+func TestRanksOfAnElasticGangHaveNoGaps(t *testing.T) {
+	d, err := spec.Load([]byte(`{kind: distributed, framework: pytorch, workers: 8, minWorkers: 2, command: ["true"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &core.Workload{ID: "01", Kind: d.Kind, Spec: d, Attempts: []core.Attempt{{}}}
+	g := gang{at: endpoint{"10.0.0.1", 29500}, ranks: map[int]int{0: 0, 5: 1, 9: 2}, all: make([]endpoint, 3)}
+	env := environment(w, &core.Task{ID: core.TaskID{Workload: "01", Index: 9}}, g)
+	for _, want := range []string{"RANK=2", "WORLD_SIZE=3", "NUM_NODES=3", "PET_NODE_RANK=2", "PET_NNODES=3", "MUSTER_TASK_COUNT=3", "POD_INDEX=9"} {
+		if !slices.Contains(env, want) {
+			t.Errorf("%s is not in %q", want, env)
+		}
 	}
 }

@@ -123,12 +123,3 @@ func (s *story) live(w *core.Workload, tasks []core.Task, key string) string {
 	}
 	return strings.Join(all, ",")
 }
-
-func variable(env []string, name string) string {
-	for _, e := range env {
-		if v, ok := strings.CutPrefix(e, name+"="); ok {
-			return v
-		}
-	}
-	return ""
-}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -65,7 +66,11 @@ func (w *World) quotaAct(project core.ProjectID) act {
 	}
 	q := core.ResourceQuota{Quota: number(8), Weight: number(3)}
 	priority := 100 + r.IntN(2)
-	return act{what: fmt.Sprintf("quota of %s %s: %+v", what, name, q), command: control.Organise([]control.Edit{{What: what, Name: name, Project: func(p *core.Project) error {
+	text, err := json.Marshal(q)
+	if err != nil {
+		w.fail("%w", err)
+	}
+	return act{what: fmt.Sprintf("quota of %s %s: %s", what, name, text), command: control.Organise([]control.Edit{{What: what, Name: name, Project: func(p *core.Project) error {
 		p.Pools, p.Priority = map[string]core.PoolQuota{core.AnyPool: {GPU: q}}, priority
 		return nil
 	}}}, false)}

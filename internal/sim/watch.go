@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
@@ -184,10 +185,42 @@ func (o *watch) action(a control.Action) error {
 	}
 	for _, t := range tasks {
 		if t.ID == a.Task && t.Node == a.Assignment.Node && a.Assignment.ID == t.ID {
-			return nil
+			return o.world(a, tasks)
 		}
 	}
 	return errors.New("I3: it is started and is not stored so")
+}
+
+// world (I2): the ranks of a gang that is restarted in another size all begin
+// with that size.
+func (o *watch) world(a control.Action, tasks []core.Task) error {
+	w, err := o.w.memory.Workload(context.Background(), a.Task.Workload)
+	if err != nil || !w.Spec.Elastic() || w.Spec.Live() {
+		return err
+	}
+	size, ranks := variable(a.Assignment.Env, "WORLD_SIZE"), 0
+	for _, t := range tasks {
+		ranks += bit(!t.Leaving)
+		for _, l := range o.w.links {
+			if other := variable(l.started[t.ID], "WORLD_SIZE"); t.State == core.TaskRunning && t.ID != a.Task && other != "" && other != size {
+				return fmt.Errorf("I2: it begins as one of %s while %s runs as one of %s", size, t.ID, other)
+			}
+		}
+	}
+	if size != fmt.Sprint(ranks) {
+		return fmt.Errorf("I2: it begins as one of %s, and they are %d", size, ranks)
+	}
+	return nil
+}
+
+// variable is the value of a variable in an environment.
+func variable(env []string, name string) string {
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			return v
+		}
+	}
+	return ""
 }
 
 // again (I4) repeats an observation, which must change nothing.

@@ -57,6 +57,11 @@ func (h *hunt) rehouse(u *unit) bool {
 func (h *hunt) mayReturn(u *unit) bool {
 	st, j := h.c.st, h.j
 	amount := u.amount()
+	for r := range amount {
+		if h.need[r] == 0 {
+			amount[r] = 0
+		}
+	}
 	if u.leaf == j.leaf && u.job.User == j.User && st.overUser(u.job, amount) != nil {
 		return false
 	}

@@ -92,7 +92,7 @@ func (c *cycle) relief(p *pool, j *job, served []*job) bool {
 	mark := len(st.log)
 	h.count()
 	for next := 0; ; next++ {
-		if h.enough() && h.comeIn(mark) {
+		if h.enough() && h.comeIn() {
 			return true
 		}
 		for next < len(served) && !st.yields(p, j, served[next]) {
@@ -162,7 +162,7 @@ func (h *hunt) send(v *job) {
 
 // comeIn places the job, and leaves those where they are whose room it does
 // not need, the last told first.
-func (h *hunt) comeIn(mark int) bool {
+func (h *hunt) comeIn() bool {
 	st := h.c.st
 	before := len(st.log)
 	if !h.enter() {
@@ -171,19 +171,21 @@ func (h *hunt) comeIn(mark int) bool {
 	}
 	for i := len(h.victims) - 1; i >= 0; i-- {
 		u := &h.victims[i]
-		if !st.permits(u.job, h.pool, u.amount()) {
-			continue
-		}
-		at := len(st.log)
-		for _, x := range u.holds {
-			if !st.stay(x) {
-				st.undo(at)
-				break
-			}
+		if !h.mayReturn(u) || !h.stays(u) {
+			h.c.cause[u.job] = verdictOf{Relieve, h.j.ID}
 		}
 	}
-	for i := range h.victims {
-		h.c.cause[h.victims[i].job] = verdictOf{Relieve, h.j.ID}
+	return true
+}
+
+// stays leaves a unit where it is, if nobody is promised its room.
+func (h *hunt) stays(u *unit) bool {
+	mark := len(h.c.st.log)
+	for _, x := range u.holds {
+		if !h.c.st.stay(x) {
+			h.c.st.undo(mark)
+			return false
+		}
 	}
 	return true
 }
