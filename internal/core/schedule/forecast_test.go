@@ -228,6 +228,20 @@ func BenchmarkForecast(b *testing.B) {
 		}
 	})
 	c := st.Copy(clock, nil)
+	b.Run("turn", func(b *testing.B) {
+		own, high := c.State(), s.Jobs[len(s.Jobs)-1]
+		high.Priority = 10
+		for b.Loop() {
+			own.Turn(clock, high)
+		}
+	})
+	b.Run("fewer", func(b *testing.B) {
+		own, many := c.State(), wide("many", 9_000, 64, 8)
+		many.Queue = "q0"
+		for b.Loop() {
+			own.Fewer(clock, many)
+		}
+	})
 	for _, id := range []core.WorkloadID{"w04010", core.WorkloadID(fmt.Sprintf("w%05d", order))} {
 		b.Run(string(id), func(b *testing.B) {
 			for b.Loop() {
