@@ -88,7 +88,7 @@ type Neighbour struct {
 // Estimate is a range of starts, from a simulation of what is known. It holds
 // if nobody submits more and nothing breaks.
 type Estimate struct {
-	Early  *Time `json:"early,omitempty" doc:"If all goes quickly"`
+	Early  *Time `json:"early,omitempty" doc:"If all goes quickly; absent beside late: it may be any time before that, when others have to give way to who has waited for so long"`
 	Likely *Time `json:"likely,omitempty" doc:"As things usually go"`
 	Late   *Time `json:"late,omitempty" doc:"If all goes slowly; absent: nobody can tell"`
 	After  *Time `json:"after,omitempty" doc:"Later than this, up to which was looked"`

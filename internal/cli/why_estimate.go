@@ -29,6 +29,8 @@ func when(e *api.Estimate, m moments) string {
 	switch {
 	case e.Likely == nil && e.After != nil:
 		return "after " + clock(e.After) + ", up to which was looked"
+	case e.Likely == nil && e.Early == nil && e.Late != nil:
+		return "by " + clock(e.Late) + " at the latest: by then it has waited for so long that others have to give way"
 	case e.Likely == nil && e.Early != nil:
 		return "not before " + clock(e.Early) + "; nobody can tell more"
 	case e.Likely == nil:

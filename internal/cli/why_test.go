@@ -44,7 +44,8 @@ func TestEstimatesSayWhatIsKnown(t *testing.T) {
 		"not before 12:10; nobody can tell more":       {Early: in(10 * time.Minute)},
 		"12:30":                                        {Likely: in(30 * time.Minute), Simple: true},
 		"after 14:00, up to which was looked":          {After: in(2 * time.Hour)},
-		"nobody can tell":                              {Unknown: 3},
+		"by 14:00 at the latest: by then it has waited for so long that others have to give way": {Late: in(2 * time.Hour)},
+		"nobody can tell": {Unknown: 3},
 	} {
 		if got := when(&e, m); got != want {
 			t.Errorf("%+v: %q, want %q", e, got, want)

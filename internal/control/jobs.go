@@ -313,17 +313,12 @@ const learnEvery, learnAtMost = 32, 512
 // ends tells the scheduler when what runs will end, for those who ask.
 func (tx *tx) ends() {
 	for _, id := range sortedKeys(tx.e.held) {
-		w, tasks, ok := tx.view(id)
+		w, _, ok := tx.view(id)
 		if !ok {
 			continue
 		}
-		end, ok := tx.firstEnd(w)
-		if !ok {
-			continue
-		}
-		if j, ok := tx.e.job(w, tasks); ok {
-			j.EndsBy = end.at.UnixMilli()
-			tx.e.sched.PutJob(j)
+		if end, ok := tx.firstEnd(w); ok {
+			tx.e.sched.SetEnd(id, end.at.UnixMilli())
 		}
 	}
 }

@@ -40,7 +40,6 @@ func (o *office) open() {
 	o.e, err = control.Open(context.Background(), control.Deps{
 		Store: o.st, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
 		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 1 }, Schedule: o.schedule,
-		Patience: control.Patience{First: -1, Again: -1}, // only ends of work free anything
 	}, nil)
 	if err != nil {
 		o.t.Fatal(err)

@@ -152,7 +152,9 @@ func (s *Study) Answer() *Why {
 		}
 	}
 	y.Checked = append(y.Checked, s.checked()...)
-	s.offer(y, st)
+	if y.Reasons[0].Token != schedule.WaitingForPreemption { // it has its place
+		s.offer(y, st)
+	}
 	s.foretell(y)
 	return y
 }

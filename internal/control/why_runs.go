@@ -181,6 +181,10 @@ type basis struct {
 
 // span is when w ends if it runs, else how long it will run.
 func (in *insight) span(w *core.Workload, j *schedule.Job, now int64, b *basis) schedule.Span {
+	if w.Phase == lifecycle.Terminating { // most leave at once, some when they are made to
+		last := w.PhaseAt.Add(grace(w)).UnixMilli()
+		return schedule.Span{Early: now + 1, Likely: max(min(now+slack.Milliseconds()/2, last), now+1), Late: max(last, now) + slack.Milliseconds()}
+	}
 	from, running := int64(0), len(j.Held) > 0
 	if running {
 		from = j.Started

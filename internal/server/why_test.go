@@ -171,3 +171,33 @@ func TestADryRunSaysWhere(t *testing.T) {
 		t.Errorf("a dry run left something: %d workloads", len(list.Items))
 	}
 }
+
+// Answers are worked out beside the writer, which goes on meanwhile.
+func TestWhyIsAskedWhileMuchHappens(t *testing.T) {
+	t.Parallel()
+	w := newHall(t)
+	w.hold("n0", 4)
+	w.submit(`{"name":"waits","command":["fake"],"resources":{"gpu":4,"cpu":1},"nodeSelector":{"kubernetes.io/hostname":"n0"}}`)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 60 {
+			var out api.Workload
+			w.call("POST", "/v1/projects/-/workloads", fmt.Sprintf(`{"name":"j%d","command":["fake","run=5ms"],"resources":{"gpu":%d,"cpu":1}}`, i, i%4), &out)
+		}
+	}()
+	asked := 0
+	for busy := true; busy || asked < 10; asked++ {
+		if y := w.why("waits"); !y.Waits || y.Position < 1 || len(y.Reasons) == 0 || y.Reasons[0].Resource != "gpu" {
+			t.Fatalf("%+v", y)
+		}
+		select {
+		case <-done:
+			busy = false
+		default:
+		}
+	}
+	for i := range 60 {
+		w.await(fmt.Sprintf("j%d", i), "Completed")
+	}
+}

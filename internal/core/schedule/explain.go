@@ -37,6 +37,14 @@ func (st *State) Explain(now int64, id core.WorkloadID) (Explanation, bool) {
 	return ex, true
 }
 
+// SetEnd says by when a job that runs will have ended, in unix ms; 0: nobody
+// knows.
+func (st *State) SetEnd(id core.WorkloadID, by int64) {
+	if j := st.jobs[id]; j != nil {
+		j.EndsBy = by
+	}
+}
+
 // whyNow is why j waits, with those in their promised places for whom others
 // were told to leave.
 func (st *State) whyNow(j *job) []Reason {

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
@@ -75,6 +74,9 @@ type Forecast struct {
 	// Until is the instant up to which was looked, where that ended the search;
 	// 0: it came to its end.
 	Until int64
+	// Relieved says that no known end makes its room, but that others have to
+	// once it has waited for too long: it starts at the latest at Late.
+	Relieved bool
 	// Simple says that there is too much for a simulation: Likely is the first
 	// known end after which there is room, and nothing else is told.
 	Simple bool
@@ -86,17 +88,26 @@ type Freed struct {
 	At int64
 }
 
-// Bounds of a forecast, so that a question costs a second or two at the worst:
+// Bounds of a forecast, so that a question costs a few seconds at the worst:
 // jobs that are known, instants at which something ends, and jobs that are
 // looked at in all cycles together.
 const (
 	forecastJobs   = 20_000
 	forecastEvents = 2_000
-	forecastLooks  = 400_000
+	forecastLooks  = 150_000
 	settleRounds   = 40
 )
 
-// leaveTime is how long, in ms, those are given who were told to leave.
+// Who would be displaced is worked out at the first fullSteps ends, and then at
+// every fullEvery-th only: it costs many times what placing does, and decides
+// little about a start that is far off.
+const fullSteps, fullEvery = 64, 16
+
+// wholeLooks is how many looks at a job displacing costs, beside placing.
+const wholeLooks = 8
+
+// leaveTime is how long, in ms, those are given who were told to leave and of
+// whom nothing else is known.
 const leaveTime = 30_000
 
 // Forecast simulates what is to come until job id has started: cycle by cycle,
@@ -120,10 +131,22 @@ func (c *Copy) Forecast(id core.WorkloadID, spans map[core.WorkloadID]Span) Fore
 	} {
 		f := newFuture(c, id, spans, pick)
 		starts[i] = f.run()
+		switch i {
+		case 1:
+			out.Relieved = f.owed && f.due > 0 && starts[i] >= f.due
+		case 2:
+			if f.owed && starts[i] > 0 { // who is told to leave takes his time
+				starts[i] += leaveTime
+			}
+		}
 		if i == 0 {
 			out.Starts, out.Frees = f.starts, f.freed
 			out.Until = f.until
 		}
+	}
+	if out.Relieved {
+		out.Span, out.Frees = Span{Late: starts[2]}, nil
+		return out
 	}
 	// A job that ends sooner may let another one in that is in the way longer, so
 	// that the three need not be in order by themselves.
@@ -138,269 +161,4 @@ func (c *Copy) Forecast(id core.WorkloadID, spans map[core.WorkloadID]Span) Fore
 		out.Span = Span{Early: known[0]}
 	}
 	return out
-}
-
-// future is a simulation in which plans take effect at once.
-type future struct {
-	st     *State
-	id     core.WorkloadID
-	start  int64
-	now    int64
-	jobs   map[core.WorkloadID]*Job
-	spans  map[core.WorkloadID]Span
-	pick   func(Span) int64
-	ends   []Freed // sorted by time; an empty ID: only an instant to look at
-	gone   map[core.NodeID][]Freed
-	starts map[core.WorkloadID]int64
-	freed  []Freed
-	length map[core.WorkloadID]int64 // of a run, from its start
-	keep   map[core.WorkloadID]bool  // for whom others have left
-	looks  int
-	until  int64
-	task   int
-}
-
-func newFuture(c *Copy, id core.WorkloadID, spans map[core.WorkloadID]Span, pick func(Span) int64) *future {
-	f := &future{
-		st: c.State(), id: id, start: c.Now, now: c.Now, spans: spans, pick: pick, task: 1 << 30,
-		jobs: make(map[core.WorkloadID]*Job, len(c.Jobs)), gone: map[core.NodeID][]Freed{}, starts: map[core.WorkloadID]int64{},
-		length: map[core.WorkloadID]int64{}, keep: map[core.WorkloadID]bool{},
-	}
-	for _, j := range c.Jobs {
-		f.jobs[j.ID] = &j
-		if at := pick(spans[j.ID]); len(j.Held) == 0 {
-			f.length[j.ID] = at
-		} else if at > 0 && j.Started > 0 {
-			f.length[j.ID] = max(at-j.Started, 1)
-		}
-		if slices.ContainsFunc(j.Held, func(h Held) bool { return h.Leaving && !h.Stuck }) {
-			f.ends = append(f.ends, Freed{j.ID, f.now + leaveTime})
-		} else if at := pick(spans[j.ID]); at > 0 && len(j.Held) > 0 {
-			f.ends = append(f.ends, Freed{j.ID, max(at, f.now)})
-		}
-		for _, at := range []int64{j.Patient, j.Due} {
-			if j.ID == id && at > f.now {
-				f.ends = append(f.ends, Freed{At: at})
-			}
-		}
-	}
-	slices.SortFunc(f.ends, sooner)
-	return f
-}
-
-func sooner(a, b Freed) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID)) }
-
-// run returns when the job starts; 0: not within what is known.
-func (f *future) run() int64 {
-	for range forecastEvents {
-		if f.settle() {
-			return f.now
-		}
-		if len(f.ends) == 0 {
-			return 0
-		}
-		if f.looks > forecastLooks {
-			break
-		}
-		f.advance()
-	}
-	f.until = f.now
-	return 0
-}
-
-// settle plans until nothing more happens at this instant, and reports whether
-// the job has started.
-func (f *future) settle() bool {
-	for range settleRounds {
-		f.looks += len(f.st.lanes) + 1
-		p := f.st.Cycle(f.now)
-		if len(p.Placements)+len(p.Evictions) == 0 {
-			return false
-		}
-		for _, pl := range p.Placements {
-			f.place(pl)
-		}
-		if _, ok := f.starts[f.id]; ok {
-			return true
-		}
-		for _, e := range p.Evictions {
-			f.evict(e)
-		}
-		f.promise(p)
-	}
-	return false
-}
-
-// place lets tasks run.
-func (f *future) place(pl Placement) {
-	j := f.jobs[pl.ID]
-	groups, taken := slices.Clone(j.Shape.Groups), make([]int, len(j.Shape.Groups))
-	held := slices.Clone(j.Held)
-	for _, t := range pl.Tasks {
-		if t.Moves {
-			if k := slices.IndexFunc(held, func(h Held) bool { return h.Task == t.Task && h.Group == t.Group }); k >= 0 {
-				held[k].Place, held[k].Leaving = t.Place, false
-				continue
-			}
-		}
-		r := runAt(groups[t.Group].Runs, taken[t.Group])
-		if r == nil {
-			continue
-		}
-		taken[t.Group]++
-		f.task++
-		held = append(held, Held{Group: t.Group, Task: f.task, Need: r.Need, Rule: r.Rule, Place: t.Place})
-	}
-	for g := range groups {
-		groups[g].Runs = without(groups[g].Runs, taken[g])
-	}
-	if len(j.Held) == 0 && len(held) > 0 {
-		f.begin(j, pl)
-	}
-	j.Held, j.Shape, j.Promised, j.BelowSince = held, NewShape(j.Shape.Sets, groups), false, 0
-	f.st.PutJob(*j)
-}
-
-// begin notes a start.
-func (f *future) begin(j *Job, pl Placement) {
-	j.Started = f.now
-	if j.MaxRun > 0 {
-		j.EndsBy = f.now + j.MaxRun
-	}
-	if _, before := f.starts[j.ID]; !before {
-		f.starts[j.ID] = f.now
-	}
-	if j.ID == f.id {
-		f.cause(pl)
-		return
-	}
-	if length := f.length[j.ID]; length > 0 {
-		e := Freed{j.ID, f.now + length}
-		i, _ := slices.BinarySearchFunc(f.ends, e, sooner)
-		f.ends = slices.Insert(f.ends, i, e)
-	}
-}
-
-// cause finds who has made the room in which the job starts.
-func (f *future) cause(pl Placement) {
-	seen := map[core.WorkloadID]bool{}
-	for _, t := range pl.Tasks {
-		for _, x := range f.gone[t.Place.Node] {
-			if !seen[x.ID] {
-				seen[x.ID] = true
-				f.freed = append(f.freed, x)
-			}
-		}
-	}
-	slices.SortFunc(f.freed, sooner)
-}
-
-// runAt is the run of the n-th task that is still to be placed, or nil.
-func runAt(runs []Run, n int) *Run {
-	for i := range runs {
-		if n < runs[i].Count {
-			return &runs[i]
-		}
-		n -= runs[i].Count
-	}
-	return nil
-}
-
-// without is runs less the first n tasks.
-func without(runs []Run, n int) []Run {
-	var out []Run
-	for _, r := range runs {
-		k := min(n, r.Count)
-		n -= k
-		if r.Count -= k; r.Count > 0 {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-// evict takes the places of tasks, which wait for one again.
-func (f *future) evict(e Eviction) {
-	f.part(f.jobs[e.ID], func(h *Held) bool { return slices.Contains(e.Tasks, h.Task) })
-}
-
-// part takes away what gone says; all of it waits again.
-func (f *future) part(j *Job, gone func(*Held) bool) {
-	groups := slices.Clone(j.Shape.Groups)
-	for g := range groups {
-		groups[g].Runs = slices.Clone(groups[g].Runs)
-	}
-	var held []Held
-	for _, h := range j.Held {
-		if !gone(&h) {
-			held = append(held, h)
-			continue
-		}
-		runs := &groups[h.Group].Runs
-		if k := slices.IndexFunc(*runs, func(r Run) bool { return r.Need == h.Need && r.Rule == h.Rule }); k >= 0 {
-			(*runs)[k].Count++
-		} else {
-			*runs = append(*runs, Run{h.Need, h.Rule, 1})
-		}
-	}
-	j.Held, j.Shape = held, NewShape(j.Shape.Sets, groups)
-	if len(held) == 0 {
-		j.Started, j.BelowSince, j.EndsBy, j.Likely = 0, 0, 0, 0
-		f.ends = slices.DeleteFunc(f.ends, func(x Freed) bool { return x.ID == j.ID })
-	}
-	f.st.PutJob(*j)
-}
-
-// promise remembers for whom others have left: they go first.
-func (f *future) promise(p *Plan) {
-	now := map[core.WorkloadID]bool{}
-	for _, pl := range p.Promises {
-		if slices.ContainsFunc(pl.Tasks, func(t Placed) bool { return !t.Moves }) {
-			now[pl.ID] = true
-		}
-	}
-	for _, set := range []map[core.WorkloadID]bool{f.keep, now} {
-		for _, id := range slices.Sorted(maps.Keys(set)) {
-			if j := f.jobs[id]; j != nil && j.Promised != now[id] {
-				j.Promised = now[id]
-				f.st.PutJob(*j)
-			}
-		}
-	}
-	f.keep = now
-}
-
-// advance goes to the next end. Ends that are close together, measured by how
-// far off they are, count as one: a hundredth more or less matters to nobody,
-// and it bounds the number of cycles.
-func (f *future) advance() {
-	last := f.ends[0].At + max(1000, (f.ends[0].At-f.start)/100)
-	n := 0
-	for ; n < len(f.ends) && f.ends[n].At <= last; n++ {
-		f.now = max(f.now, f.ends[n].At)
-	}
-	over := slices.Clone(f.ends[:n])
-	f.ends = slices.Delete(f.ends, 0, n)
-	for _, x := range over {
-		j := f.jobs[x.ID]
-		if j == nil {
-			continue
-		}
-		for _, h := range j.Held {
-			f.gone[h.Place.Node] = append(f.gone[h.Place.Node], x)
-		}
-		f.st.DropJob(x.ID)
-		if !slices.ContainsFunc(j.Held, func(h Held) bool { return h.Leaving }) {
-			delete(f.jobs, x.ID)
-			continue
-		}
-		// Only those go who were told to; who stays has his own end.
-		j.Held = slices.DeleteFunc(slices.Clone(j.Held), func(h Held) bool { return h.Leaving && !h.Stuck })
-		if at := f.pick(f.spans[x.ID]); at > f.now && len(j.Held) > 0 {
-			e := Freed{x.ID, at}
-			i, _ := slices.BinarySearchFunc(f.ends, e, sooner)
-			f.ends = slices.Insert(f.ends, i, e)
-		}
-		f.st.PutJob(*j)
-	}
 }

@@ -188,3 +188,83 @@ func TestFewerFindsTheMostThatFit(t *testing.T) {
 		t.Error("one GPU was halved")
 	}
 }
+
+// BenchmarkForecast is of 1,000 nodes full of work of 2 to 8 GPUs, with as much
+// again waiting in 20 queues.
+func BenchmarkForecast(b *testing.B) {
+	s := &Snapshot{Now: clock}
+	spans := map[core.WorkloadID]Span{}
+	order := int64(0)
+	for q := range 20 {
+		s.Queues = append(s.Queues, Queue{ID: core.ProjectID(fmt.Sprint("q", q)), Age: int64(q), Default: Unlimited()})
+	}
+	for i := range 1000 {
+		n := node(fmt.Sprintf("n%04d", i), 8, 64_000, 512<<30, "H100")
+		s.Nodes = append(s.Nodes, n)
+		for d := 0; d < 8; d += 2 {
+			order++
+			j := runs(fmt.Sprintf("r%05d", order), order, string(n.ID), d, d+1)
+			for k := range j.Held[0].Place.Devices {
+				j.Held[0].Place.Devices[k].Device = n.Devices[d+k].ID
+			}
+			j.Queue = s.Queues[order%20].ID
+			s.Jobs = append(s.Jobs, j)
+			at := 60_000 * (order * 7919 % 1440)
+			spans[j.ID] = Span{clock + at/2, clock + at, clock + at*2}
+		}
+	}
+	for range 2000 {
+		order++
+		j := wide(fmt.Sprintf("w%05d", order), order, 1+int(order%3), 2<<(order%3))
+		j.Queue = s.Queues[order%20].ID
+		s.Jobs = append(s.Jobs, j)
+		at := 60_000 * (1 + order*104729%720)
+		spans[j.ID] = Span{at / 2, at, at * 2}
+	}
+	st := Load(s, Default())
+	b.Run("copy", func(b *testing.B) {
+		for b.Loop() {
+			st.Copy(clock, nil)
+		}
+	})
+	c := st.Copy(clock, nil)
+	b.Run("turn", func(b *testing.B) {
+		own, high := c.State(), s.Jobs[len(s.Jobs)-1]
+		high.Priority = 10
+		for b.Loop() {
+			own.Turn(clock, high)
+		}
+	})
+	b.Run("fewer", func(b *testing.B) {
+		own, many := c.State(), wide("many", 9_000, 64, 8)
+		many.Queue = "q0"
+		for b.Loop() {
+			own.Fewer(clock, many)
+		}
+	})
+	for _, id := range []core.WorkloadID{"w04010", core.WorkloadID(fmt.Sprintf("w%05d", order))} {
+		b.Run(string(id), func(b *testing.B) {
+			for b.Loop() {
+				f := c.Forecast(id, spans)
+				b.ReportMetric(float64(f.Likely-clock)/60_000, "likely-min")
+			}
+		})
+	}
+}
+
+func TestAForecastKnowsThatOthersGiveWayInTheEnd(t *testing.T) {
+	t.Parallel()
+	s := floor(1)
+	mine := wide("mine", 2, 1, 4)
+	mine.Due = clock + 3_600_000
+	s.Jobs = []Job{runs("a", 1, "n0", 0, 1, 2, 3), mine}
+	f := Load(s, Config{Quantum: 60_000}).Copy(clock, nil).Forecast("mine", nil)
+	if want := (Span{Late: mine.Due + leaveTime}); !f.Relieved || f.Span != want {
+		t.Errorf("%+v, want %+v", f, want)
+	}
+	// A known end before that is better than that.
+	f = Load(s, Config{Quantum: 60_000}).Copy(clock, nil).Forecast("mine", map[core.WorkloadID]Span{"a": ends(1000, 2000, 9_000_000)})
+	if f.Relieved || f.Early != clock+1000 || f.Likely != clock+2000 || f.Late != mine.Due+leaveTime {
+		t.Errorf("%+v", f)
+	}
+}
