@@ -1,0 +1,300 @@
+package replay
+
+import (
+	"fmt"
+
+	"github.com/musterhq/muster/internal/core"
+	amounts "github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/simulate/trace"
+)
+
+// CoreOptions say how the program's own scheduler is run. Times are seconds.
+type CoreOptions struct {
+	// Quota is the GPUs of each project, and its weight beyond them; a project
+	// that is not named has none, and the weight of one GPU.
+	Quota map[string]int
+	// Patience is how long a job waits before it makes those leave who have had
+	// the most, and Again how long one waits that had to leave. Quantum is what
+	// everyone has at least before; 0: nobody leaves for others' patience.
+	Patience, Again, Quantum int64
+	// Checkpoint is how much work a job that has to leave loses at most;
+	// negative: all that it has done since its start.
+	Checkpoint int64
+	// MinRuntime is for how long nobody is displaced after a start.
+	MinRuntime int64
+	// Moves is how many running tasks one consolidation may move; 0: none. Who is
+	// moved goes on from its checkpoint.
+	Moves int
+	// KeepLent does not take back what a project has above its due.
+	KeepLent bool
+	// Placement is the strategy of the one pool.
+	Placement schedule.Strategy
+}
+
+// CoreDefaults are what the program itself does.
+func CoreDefaults() CoreOptions {
+	return CoreOptions{Patience: 12 * 3600, Again: 96 * 3600, Quantum: 3600, Checkpoint: checkpointSeconds, Placement: schedule.Fill}
+}
+
+// byCore is the program's own scheduler as a policy. It knows nothing of how
+// long jobs will run.
+type byCore struct {
+	o        CoreOptions
+	state    *schedule.State
+	shapes   map[int]*shapes
+	nodes    map[core.NodeID]int
+	jobs     []coreJob
+	promised map[int]bool
+	left     int64 // how many have had to leave so far
+	waiting  int
+	overdue  int  // of those waiting
+	news     bool // since the last pass
+	learnt   int  // jobs that had arrived when it was last looked at what is usual
+}
+
+// shapes are a size's: of jobs that wait, and of those that run.
+type shapes struct{ waits, runs *schedule.Shape }
+
+// coreJob is what the scheduler is told of one job.
+type coreJob struct {
+	name     core.WorkloadID
+	order    int64
+	due      int64
+	attained int64
+	overdue  bool // it waits, and its patience is over
+	moved    bool // it left its place for another's sake, and is to have another
+	held     []schedule.Held
+}
+
+// NewCore makes a policy of the program's own scheduler, for one run.
+func NewCore(o CoreOptions) Policy {
+	return &byCore{o: o, shapes: map[int]*shapes{}, nodes: map[core.NodeID]int{}, promised: map[int]bool{}}
+}
+
+// instant is a time of the trace in the scheduler's clock, in which 0 is no time.
+func instant(at int64) int64 { return (at + 1) * 1000 }
+
+const corePool = "default"
+
+func (p *byCore) Begin(e *Engine) {
+	// The other actions find nothing here: a trace has no priorities, and
+	// no gang loses a part of itself.
+	cfg := schedule.Config{Quantum: p.o.Quantum * 1000, MaxMoves: p.o.Moves, Actions: []schedule.Action{schedule.Allocate}}
+	if p.o.Moves != 0 {
+		cfg.Actions = append(cfg.Actions, schedule.Consolidate)
+	}
+	if !p.o.KeepLent {
+		cfg.Actions = append(cfg.Actions, schedule.Reclaim)
+	}
+	p.state = schedule.NewState(cfg)
+	p.state.SetPools([]schedule.Pool{{Name: corePool, GPU: p.o.Placement, CPU: p.o.Placement, MinRuntime: p.o.MinRuntime * 1000}})
+	p.state.SetQueues(p.queues(e.Jobs))
+	devices := make([]core.Device, e.Cluster.GPUsPerNode)
+	for d := range devices {
+		devices[d] = core.Device{ID: fmt.Sprint(d), Index: d, Healthy: true}
+	}
+	for n := range e.Cluster.Nodes {
+		id := core.NodeID(fmt.Sprintf("node-%06d", n))
+		p.nodes[id] = n
+		p.state.PutNode(schedule.Node{Node: core.Node{ID: id, Pool: corePool, Ready: true, Devices: devices}})
+	}
+	p.jobs = make([]coreJob, len(e.Jobs))
+	for i := range e.Jobs {
+		p.jobs[i].name = core.WorkloadID(fmt.Sprintf("%08d", i))
+	}
+}
+
+// queues are the projects, the first to ask first.
+func (p *byCore) queues(jobs []trace.Job) []schedule.Queue {
+	var out []schedule.Queue
+	known := map[string]bool{}
+	for _, j := range jobs {
+		if known[j.Project] {
+			continue
+		}
+		known[j.Project] = true
+		q := schedule.Queue{ID: queueOf(j.Project), Age: int64(len(out)), Default: schedule.Unlimited(), PreemptMin: -1, ReclaimMin: -1}
+		q.Default.Quota[amounts.GPU] = int64(p.o.Quota[j.Project]) * 1000
+		q.Default.Weight[amounts.GPU] = max(q.Default.Quota[amounts.GPU], 1000)
+		out = append(out, q)
+	}
+	return out
+}
+
+// queueOf is a project's queue; a trace may leave the project out, an ID may not.
+func queueOf(project string) core.ProjectID { return core.ProjectID("p:" + project) }
+
+func (p *byCore) shapesOf(gpus, perNode int) *shapes {
+	if s := p.shapes[gpus]; s != nil {
+		return s
+	}
+	var waits, runs []schedule.Group
+	add := func(name string, count, devices int) {
+		if count > 0 && devices > 0 {
+			g := schedule.Group{Name: name, Min: count}
+			runs = append(runs, g)
+			g.Runs = []schedule.Run{{Need: schedule.Need{Devices: devices, Milli: 1000}, Count: count}}
+			waits = append(waits, g)
+		}
+	}
+	add("whole", gpus/perNode, perNode)
+	add("rest", 1, gpus%perNode)
+	s := &shapes{schedule.Flat(waits...), schedule.Flat(runs...)}
+	p.shapes[gpus] = s
+	return s
+}
+
+func (p *byCore) Arrive(e *Engine, id int) {
+	p.jobs[id].order = int64(id)
+	p.news = true
+	p.wait(e, id, p.o.Patience)
+	if p.o.Placement == schedule.Fill && (p.learnt == 0 || id+1 >= p.learnt+max(learnEvery, min(p.learnt/2, learnAtMost))) {
+		p.learnt = id + 1
+		p.state.SetWork(p.state.Work())
+	}
+}
+
+// It is looked at anew what work is usual after half as many arrivals again, as
+// in control, but no sooner than after learnEvery and no later than after
+// learnAtMost.
+const learnEvery, learnAtMost = 32, 512
+
+// wait puts a job into its queue, and has it looked at when its patience ends.
+func (p *byCore) wait(e *Engine, id int, patience int64) {
+	j := &p.jobs[id]
+	j.held = nil
+	p.waiting++
+	if p.o.Quantum > 0 {
+		j.due = instant(e.Now() + patience)
+		e.SetAlarm(id, e.Now()+patience)
+	}
+	p.put(e, id)
+}
+
+// Alarm comes when the patience of a waiting job ends, and when a running one
+// may be displaced from then on.
+func (p *byCore) Alarm(_ *Engine, id int) {
+	switch {
+	case p.jobs[id].held == nil:
+		p.jobs[id].overdue = true
+		p.overdue++
+		p.news = true
+	case p.overdue > 0, p.o.MinRuntime > 0 && p.waiting > 0:
+		p.news = true
+	}
+}
+
+func (p *byCore) End(_ *Engine, id int) {
+	p.news = true
+	p.state.DropJob(p.jobs[id].name)
+	p.jobs[id].held = nil
+}
+
+// put tells the scheduler of a job as it is now.
+func (p *byCore) put(e *Engine, id int) {
+	j, in := &p.jobs[id], &e.Jobs[id]
+	s := p.shapesOf(in.GPUs, e.Cluster.GPUsPerNode)
+	out := schedule.Job{ID: j.name, Queue: queueOf(in.Project), Preemptible: true, Order: j.order, Shape: s.waits, Attained: j.attained * 1000, Promised: p.promised[id], Moved: j.moved}
+	if j.held != nil {
+		out.Shape, out.Held, out.Started = s.runs, j.held, instant(e.Now()-e.Elapsed(id))
+	} else {
+		out.Due = j.due
+	}
+	p.state.PutJob(out)
+}
+
+// maxRounds bounds how often a plan is followed by another at one instant, as
+// in control; it never comes to that.
+const maxRounds = 1000
+
+// Pass makes and carries out plans until one changes nothing. In a replay who
+// is told to leave is gone at once.
+func (p *byCore) Pass(e *Engine) {
+	for round := 0; p.news && round < maxRounds; round++ {
+		plan := p.state.Cycle(instant(e.Now()))
+		changed := p.promise(e, plan)
+		for _, ev := range plan.Evictions {
+			p.evict(e, ev)
+		}
+		for _, pl := range plan.Placements {
+			p.start(e, pl)
+		}
+		p.news = changed || len(plan.Evictions)+len(plan.Placements) > 0
+	}
+}
+
+// promise remembers for whom room is about to be free, as control does.
+func (p *byCore) promise(e *Engine, plan *schedule.Plan) (changed bool) {
+	now := make(map[int]bool, len(plan.Promises))
+	for _, x := range plan.Promises {
+		now[numberOf(x.ID)] = true
+	}
+	before := p.promised
+	p.promised = now
+	for _, m := range []map[int]bool{before, now} {
+		for id := range m {
+			if before[id] != now[id] {
+				changed = true
+				// Who was to move and has lost its new place waits like anyone: it
+				// may be those next for whom others move.
+				p.jobs[id].moved = p.jobs[id].moved && now[id]
+				p.put(e, id)
+			}
+		}
+	}
+	return changed
+}
+
+// numberOf is the job of a name that Begin made.
+func numberOf(id core.WorkloadID) int {
+	n := 0
+	for _, c := range id {
+		n = 10*n + int(c-'0')
+	}
+	return n
+}
+
+func (p *byCore) evict(e *Engine, ev schedule.Eviction) {
+	id := numberOf(ev.ID)
+	j := &p.jobs[id]
+	had := e.Elapsed(id)
+	lost := had
+	if p.o.Checkpoint >= 0 {
+		lost = min(had, p.o.Checkpoint)
+	}
+	j.attained += had
+	e.Preempt(id, lost)
+	if j.moved = ev.Moves; j.moved {
+		p.wait(e, id, p.o.Again) // it keeps its turn
+		return
+	}
+	j.order = int64(len(e.Jobs)) + p.left // behind all who have not had their turn, in the order of leaving
+	p.left++
+	p.wait(e, id, p.o.Again)
+}
+
+func (p *byCore) start(e *Engine, pl schedule.Placement) {
+	id := numberOf(pl.ID)
+	j := &p.jobs[id]
+	parts := make([]Part, len(pl.Tasks))
+	j.held = make([]schedule.Held, len(pl.Tasks))
+	for i, t := range pl.Tasks {
+		parts[i] = Part{p.nodes[t.Place.Node], len(t.Place.Devices)}
+		j.held[i] = schedule.Held{Group: t.Group, Task: i, Need: schedule.Need{Devices: len(t.Place.Devices), Milli: 1000}, Place: t.Place}
+	}
+	p.waiting--
+	if j.overdue {
+		j.overdue = false
+		p.overdue--
+	}
+	e.StartOn(id, parts)
+	for _, safe := range []int64{p.o.MinRuntime, p.o.Quantum} {
+		if safe > 0 {
+			e.SetAlarm(id, e.Now()+safe)
+		}
+	}
+	j.moved = false
+	delete(p.promised, id)
+	p.put(e, id)
+}
