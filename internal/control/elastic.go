@@ -58,6 +58,21 @@ func missingRanks(w *core.Workload, tasks map[int]*core.Task) int {
 	return max(w.Spec.Size()-len(ranks(tasks)), 0)
 }
 
+// astray reports whether some rank of an elastic gang is on a node that is not
+// known yet. To the scheduler it holds nothing there, and more of it could end
+// up in another pool.
+func (e *Engine) astray(w *core.Workload, tasks map[int]*core.Task) bool {
+	if !w.Spec.Elastic() || !w.Phase.Held() {
+		return false
+	}
+	for _, t := range ranks(tasks) {
+		if _, ok := e.nodes[t.Node]; !ok {
+			return true
+		}
+	}
+	return false
+}
+
 // sheds reports whether n tasks of d can leave while the others go on.
 func sheds(d *draft, n int) bool {
 	return grows(d.w) || d.w.Spec.Elastic() && !settled(d.tasks) && len(ranks(d.tasks))-n >= d.w.Spec.MinSize()

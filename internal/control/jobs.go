@@ -14,7 +14,7 @@ import (
 // job is w in the scheduler's words, and whether it concerns the scheduler at
 // all: whether it holds or wants anything.
 func (e *Engine) job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, bool) {
-	wants := waiting(w, tasks)
+	wants := waiting(w, tasks) && !e.astray(w, tasks)
 	if !wants && !w.Phase.Held() {
 		return schedule.Job{}, false
 	}
@@ -292,6 +292,13 @@ func (tx *tx) sync() {
 		}
 	}
 	e.sched.SetWork(e.work)
+	for _, id := range sortedKeys(e.held) { // who was astray may be so no more
+		if w, tasks, ok := tx.view(id); ok && w.Spec.Elastic() {
+			if j, ok := e.job(w, tasks); ok {
+				e.sched.PutJob(j)
+			}
+		}
+	}
 }
 
 // learn lets the scheduler know what work is usual here, anew whenever there
