@@ -111,7 +111,7 @@ func (e *Engine) sheltered(j *schedule.Job) []time.Duration {
 const maxDepth = 64
 
 // Patience is how long anyone waits before those leave for it who have had the
-// most, if nothing else helps.
+// most, if nothing else helps. A negative length has no end.
 type Patience struct {
 	First time.Duration // of what has not run yet; 0: 12 hours
 	Again time.Duration // of what had to leave before; 0: 96 hours
@@ -121,10 +121,10 @@ type Patience struct {
 
 // complete fills in what is usual.
 func (p *Patience) complete() {
-	if p.First <= 0 {
+	if p.First == 0 {
 		p.First = 12 * time.Hour
 	}
-	if p.Again <= 0 {
+	if p.Again == 0 {
 		p.Again = 96 * time.Hour
 	}
 	if p.Quantum <= 0 {
@@ -145,7 +145,7 @@ func (e *Engine) due(w *core.Workload) (due, attained int64) {
 	if last > 0 && displaced(w.Attempts[last-1].Reason) {
 		wait = e.d.Patience.Again
 	}
-	if at := w.Attempts[last].QueuedAt; !at.IsZero() {
+	if at := w.Attempts[last].QueuedAt; !at.IsZero() && wait > 0 {
 		due = at.Add(wait).UnixMilli()
 	}
 	return due, attained

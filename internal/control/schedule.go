@@ -68,12 +68,15 @@ func (tx *tx) place(p schedule.Placement) {
 				d.attempt().Port = tx.freePort(d, p.Tasks[0].Place.Node)
 			}
 		}
-		before := len(ranks(d.tasks))
+		before := 0
+		if d.w.Spec.Elastic() {
+			before = len(ranks(d.tasks))
+		}
 		tx.putTasks(d, p)
 		if d.w.Kind == lifecycle.Inference {
 			tx.serving(d)
 		}
-		if d.w.Spec.Elastic() && before > 0 {
+		if before > 0 {
 			if err := tx.resized(d, before, "there is room for more", actorScheduler); err != nil {
 				return err
 			}
