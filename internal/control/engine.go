@@ -82,8 +82,8 @@ type Engine struct {
 	work     []fill.Shape    // what is usual here
 	learnt   int64           // submissions when that was last looked at
 	past     past
-	planned  time.Time                // when the last plan was made
-	promised map[core.WorkloadID]bool // for whom others were told to leave
+	planned  time.Time               // when the last plan was made
+	promised map[core.WorkloadID]int // for whom others were told to leave: their places in line, from 1
 	usage    map[core.NodeID]*usage
 	held     map[core.WorkloadID]struct{} // workloads whose phase holds resources
 	timers   timers
@@ -234,7 +234,7 @@ func (e *Engine) reindex() {
 	e.sched, e.bare, e.stale, e.regroup = schedule.NewState(e.d.Schedule), schedule.Bare(nil), true, true
 	e.tree = func(id core.ProjectID) (core.Project, bool) { p, ok := e.projects[id]; return p, ok }
 	if e.promised == nil {
-		e.promised = map[core.WorkloadID]bool{}
+		e.promised = map[core.WorkloadID]int{}
 	}
 	e.usage = map[core.NodeID]*usage{}
 	e.held = map[core.WorkloadID]struct{}{}

@@ -77,6 +77,9 @@ func (e *Engine) expect(j *schedule.Job) {
 		return
 	}
 	e.instants.add(j.Started + e.d.Schedule.Quantum)
+	if e.d.Schedule.MaxMoves != 0 {
+		e.instants.add(j.Started + e.d.Schedule.MoveRest)
+	}
 	for _, d := range e.sheltered(j) {
 		e.instants.add(j.Started + d.Milliseconds())
 	}

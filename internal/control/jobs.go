@@ -20,8 +20,8 @@ func (e *Engine) job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, 
 	}
 	j := schedule.Job{
 		ID: w.ID, Queue: w.Project, User: w.User, Priority: int(w.Spec.Priority), Preemptible: *w.Spec.Preemptible, Order: w.Seq,
-		Promised: e.promised[w.ID] || w.Phase == lifecycle.Reserved,
-		Moved:    w.Phase == lifecycle.Reserved && w.Reason == lifecycle.ReasonMoved,
+		Promised: e.promised[w.ID] > 0 || w.Phase == lifecycle.Reserved, Rank: e.promised[w.ID],
+		Moved: w.Phase == lifecycle.Reserved && w.Reason == lifecycle.ReasonMoved,
 	}
 	a := &w.Attempts[len(w.Attempts)-1]
 	if !a.StartedAt.IsZero() && w.Phase.Held() {
@@ -334,13 +334,13 @@ func (tx *tx) ends() {
 // until they have it. Of the others nothing is remembered. It reports whether
 // they are others than before.
 func (tx *tx) promise(plan *schedule.Plan) (changed bool) {
-	now := make(map[core.WorkloadID]bool, len(plan.Promises))
-	for _, p := range plan.Promises {
-		now[p.ID] = true
+	now := make(map[core.WorkloadID]int, len(plan.Promises))
+	for i, p := range plan.Promises {
+		now[p.ID] = i + 1
 	}
 	before := tx.e.promised
 	tx.e.promised = now
-	for _, m := range []map[core.WorkloadID]bool{before, now} {
+	for _, m := range []map[core.WorkloadID]int{before, now} {
 		for id := range m {
 			if before[id] == now[id] {
 				continue

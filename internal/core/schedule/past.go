@@ -7,9 +7,11 @@ import (
 
 // Default is the configuration of a server that is told nothing else: a gang
 // may be below its minimum for a minute, a consolidation moves 16 tasks at
-// most, and nobody who has run for less than an hour makes room for those who
+// most, none within ten minutes of its start, and nobody who has run for less than an hour makes room for those who
 // have waited too long.
-func Default() Config { return Config{StaleGrace: 60_000, MaxMoves: 16, Quantum: 3_600_000} }
+func Default() Config {
+	return Config{StaleGrace: 60_000, MaxMoves: 16, MoveRest: 600_000, Quantum: 3_600_000}
+}
 
 // Plain reports whether the configuration says nothing.
 func (c *Config) Plain() bool {

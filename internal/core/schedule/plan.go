@@ -10,7 +10,7 @@ import (
 // Plan is what is to be done now.
 type Plan struct {
 	Placements []Placement // start at once; a gang's minimum is whole in it
-	Promises   []Placement // start once those who were told to leave have left
+	Promises   []Placement // in the order in which they were placed: start once those who were told to leave have left
 	Evictions  []Eviction
 }
 
@@ -54,7 +54,11 @@ func (c *cycle) plan() *Plan {
 			was[e.h] = e.op == stays
 		}
 	}
-	for _, e := range c.st.log {
+	line := map[core.WorkloadID]int{} // when each job that is promised something was given it
+	for i, e := range c.st.log {
+		if e.op == took && !e.h.leaving && line[e.h.job.ID] == 0 {
+			line[e.h.job.ID] = i + 1
+		}
 		if _, seen := evicted[e.h.job]; !seen {
 			evicted[e.h.job] = false
 			jobs = append(jobs, e.h.job)
@@ -75,6 +79,7 @@ func (c *cycle) plan() *Plan {
 			plan.Promises = append(plan.Promises, Placement{j.ID, later})
 		}
 	}
+	slices.SortStableFunc(plan.Promises, func(a, b Placement) int { return cmp.Compare(line[a.ID], line[b.ID]) })
 	slices.SortStableFunc(plan.Evictions, func(a, b Eviction) int { return cmp.Compare(a.ID, b.ID) })
 	return plan
 }

@@ -41,7 +41,7 @@ func (st *State) horizon(now int64) int64 {
 		if p.Reserve > 0 {
 			return now // times to start move with the clock
 		}
-		least = append(least, p.MinRuntime)
+		least = append(least, p.MinRuntime, st.cfg.MoveRest)
 	}
 	for i := range st.queues.list {
 		least = append(least, st.queues.list[i].PreemptMin, st.queues.list[i].ReclaimMin)

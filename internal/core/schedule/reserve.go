@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
@@ -19,7 +20,7 @@ func (c *cycle) redeem() {
 		}
 	}
 	slices.SortFunc(promised, func(a, b *job) int {
-		return cmp.Or(cmp.Compare(bit(a.Moved), bit(b.Moved)), cmp.Compare(b.Priority, a.Priority), older(a, b))
+		return cmp.Or(cmp.Compare(rank0(a), rank0(b)), cmp.Compare(bit(a.Moved), bit(b.Moved)), cmp.Compare(b.Priority, a.Priority), older(a, b))
 	})
 	for _, j := range promised {
 		if st.gate(j) != nil {
@@ -31,6 +32,15 @@ func (c *cycle) redeem() {
 			}
 		}
 	}
+}
+
+// rank0 is a promised job's place in line: as the plan placed them, so that they
+// fit again as they did then; those of whom no plan has spoken come last.
+func rank0(j *job) int {
+	if j.Rank == 0 {
+		return math.MaxInt
+	}
+	return j.Rank
 }
 
 // booking is the time from which a gang that does not fit yet will, by the known

@@ -97,6 +97,7 @@ func Unlimited() Quota {
 type Config struct {
 	Actions    []Action // in order; empty: all
 	StaleGrace int64    // ms that a gang may be below its minimum; negative: for ever
+	MoveRest   int64    // ms that work has run at least before it is moved for others' sake
 	MaxMoves   int      // running tasks that one consolidation may move; 0: none; negative: any number
 	// Saturation is by how much more a reclaiming queue may be served than the
 	// one it takes from; 0 counts as 1.

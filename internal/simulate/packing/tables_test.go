@@ -7,17 +7,13 @@ import (
 )
 
 var (
-	tables     = flag.Bool("tables", false, "measure the tables of docs/benchmarks.md (minutes)")
-	tableSeeds = flag.String("seeds", "42-51", "the seeds of -tables")
+	tableSeeds = flag.String("seeds", "42-51", "the seeds of the tables")
 )
 
-// TestTables measures what the documents say:
+// BenchmarkTables measures what the documents say:
 //
-//	go test ./internal/simulate/packing -run TestTables -tables -v -timeout 30m
-func TestTables(t *testing.T) {
-	if !*tables {
-		t.Skip("measures for minutes: add -tables")
-	}
+//	go test ./internal/simulate/packing -run '^$' -bench Tables -v -timeout 30m
+func BenchmarkTables(t *testing.B) {
 	tr, all := trace(t), seeds(t, *tableSeeds)
 	var fills []Result
 	var churns []ChurnResult

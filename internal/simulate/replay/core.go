@@ -45,8 +45,8 @@ type byCore struct {
 	shapes   map[int]*shapes
 	nodes    map[core.NodeID]int
 	jobs     []coreJob
-	promised map[int]bool
-	left     int64 // how many have had to leave so far
+	promised map[int]int // places in line, from 1
+	left     int64       // how many have had to leave so far
 	waiting  int
 	overdue  int  // of those waiting
 	news     bool // since the last pass
@@ -69,7 +69,7 @@ type coreJob struct {
 
 // NewCore makes a policy of the program's own scheduler, for one run.
 func NewCore(o CoreOptions) Policy {
-	return &byCore{o: o, shapes: map[int]*shapes{}, nodes: map[core.NodeID]int{}, promised: map[int]bool{}}
+	return &byCore{o: o, shapes: map[int]*shapes{}, nodes: map[core.NodeID]int{}, promised: map[int]int{}}
 }
 
 // instant is a time of the trace in the scheduler's clock, in which 0 is no time.
@@ -80,7 +80,7 @@ const corePool = "default"
 func (p *byCore) Begin(e *Engine) {
 	// The other actions find nothing here: a trace has no priorities, and
 	// no gang loses a part of itself.
-	cfg := schedule.Config{Quantum: p.o.Quantum * 1000, MaxMoves: p.o.Moves, Actions: []schedule.Action{schedule.Allocate}}
+	cfg := schedule.Config{Quantum: p.o.Quantum * 1000, MaxMoves: p.o.Moves, MoveRest: schedule.Default().MoveRest, Actions: []schedule.Action{schedule.Allocate}}
 	if p.o.Moves != 0 {
 		cfg.Actions = append(cfg.Actions, schedule.Consolidate)
 	}
@@ -195,7 +195,7 @@ func (p *byCore) End(_ *Engine, id int) {
 func (p *byCore) put(e *Engine, id int) {
 	j, in := &p.jobs[id], &e.Jobs[id]
 	s := p.shapesOf(in.GPUs, e.Cluster.GPUsPerNode)
-	out := schedule.Job{ID: j.name, Queue: queueOf(in.Project), Preemptible: true, Order: j.order, Shape: s.waits, Attained: j.attained * 1000, Promised: p.promised[id], Moved: j.moved}
+	out := schedule.Job{ID: j.name, Queue: queueOf(in.Project), Preemptible: true, Order: j.order, Shape: s.waits, Attained: j.attained * 1000, Promised: p.promised[id] > 0, Rank: p.promised[id], Moved: j.moved}
 	if j.held != nil {
 		out.Shape, out.Held, out.Started = s.runs, j.held, instant(e.Now()-e.Elapsed(id))
 	} else {
@@ -226,19 +226,19 @@ func (p *byCore) Pass(e *Engine) {
 
 // promise remembers for whom room is about to be free, as control does.
 func (p *byCore) promise(e *Engine, plan *schedule.Plan) (changed bool) {
-	now := make(map[int]bool, len(plan.Promises))
-	for _, x := range plan.Promises {
-		now[numberOf(x.ID)] = true
+	now := make(map[int]int, len(plan.Promises))
+	for i, x := range plan.Promises {
+		now[numberOf(x.ID)] = i + 1
 	}
 	before := p.promised
 	p.promised = now
-	for _, m := range []map[int]bool{before, now} {
+	for _, m := range []map[int]int{before, now} {
 		for id := range m {
 			if before[id] != now[id] {
 				changed = true
 				// Who was to move and has lost its new place waits like anyone: it
 				// may be those next for whom others move.
-				p.jobs[id].moved = p.jobs[id].moved && now[id]
+				p.jobs[id].moved = p.jobs[id].moved && now[id] > 0
 				p.put(e, id)
 			}
 		}

@@ -2,7 +2,6 @@ package replay_test
 
 import (
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/musterhq/muster/internal/core/schedule"
@@ -24,13 +23,9 @@ func byCore(t testing.TB, jobs []trace.Job, c replay.Cluster, o replay.CoreOptio
 	return got
 }
 
-// TestTheSchedulerOnPhilly holds the program to what was asked of it on the
-// whole trace. It takes a minute, and is run with MUSTER_REPLAY_ALL=1.
-func TestTheSchedulerOnPhilly(t *testing.T) {
-	if os.Getenv("MUSTER_REPLAY_ALL") == "" {
-		t.Skip("a minute: set MUSTER_REPLAY_ALL=1; TestNobodyWaitsForEver checks the same on less")
-	}
-	t.Parallel()
+// BenchmarkTheSchedulerOnPhilly holds the program to what was asked of it on the
+// whole trace; TestNobodyWaitsForEver checks the same on less.
+func BenchmarkTheSchedulerOnPhilly(t *testing.B) {
 	o := replay.CoreDefaults()
 	o.Quota = phillyQuota
 	got := byCore(t, philly(t), phillyCluster, o)
@@ -118,7 +113,7 @@ func TestTheSchedulerNeitherOvercommitsNorForgets(t *testing.T) {
 		jobs := randomJobs(r, c)
 		o := replay.CoreOptions{
 			Quota: map[string]int{"a": c.GPUs() / 2, "b": c.GPUs() / 3}, Patience: int64(r.IntN(3000)), Again: int64(r.IntN(9000)), Quantum: int64(r.IntN(4) * 200),
-			MinRuntime: int64(r.IntN(2) * 300), Checkpoint: int64(r.IntN(2) * 60), KeepLent: r.IntN(3) == 0,
+			MinRuntime: int64(r.IntN(2) * 300), Checkpoint: int64(r.IntN(2) * 60), KeepLent: r.IntN(3) == 0, Moves: r.IntN(2) * 8,
 			Placement: []schedule.Strategy{schedule.BinPack, schedule.Fill, schedule.Spread}[r.IntN(3)],
 		}
 		var checks [2]string

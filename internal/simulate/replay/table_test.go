@@ -21,7 +21,7 @@ var openPhilly = sync.OnceValues(func() ([]trace.Job, error) {
 })
 
 // philly is read once; nobody may change it.
-func philly(t *testing.T) []trace.Job {
+func philly(t testing.TB) []trace.Job {
 	t.Helper()
 	jobs, err := openPhilly()
 	if err != nil {
