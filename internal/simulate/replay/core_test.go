@@ -168,8 +168,8 @@ func TestQuotaComesBack(t *testing.T) {
 func TestWhoIsMovedGoesOn(t *testing.T) {
 	t.Parallel()
 	c := replay.Cluster{Nodes: 2, GPUsPerNode: 4}
-	jobs := parseJobs(t, "0 1000 2 a, 0 100 2 a, 0 1000 2 a, 200 50 4 a")
-	for moves, wait := range []int64{800, 0} {
+	jobs := parseJobs(t, "0 2000 2 a, 0 100 2 a, 0 2000 2 a, 700 50 4 a")
+	for moves, wait := range []int64{1300, 0} {
 		got := byCore(t, jobs, c, replay.CoreOptions{Moves: moves, Checkpoint: 60})
 		if got.Wait.MaxSeconds != wait || got.Preemptions != moves {
 			t.Errorf("with %d moves: longest wait %d s, %d preempted; want %d and %d", moves, got.Wait.MaxSeconds, got.Preemptions, wait, moves)
