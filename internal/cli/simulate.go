@@ -19,16 +19,26 @@ import (
 const pageFormat = "html"
 
 func newSimulate(s *session) *cobra.Command {
+	o := &replayOptions{} // with a trace, simulate alone is simulate replay
 	cmd := &cobra.Command{
 		Use: "simulate", Aliases: []string{"sim"}, Short: "What if: replay a trace, fill a cluster, judge decisions",
 		Long: `Runs the program's own scheduler, and others to compare it with, on recorded or
 invented work in virtual time. Nothing of the running server is touched.
 
-  muster simulate replay      what waits, when a trace is replayed by a policy
+  muster simulate replay      what waits, when a trace is replayed by a policy (also without "replay")
   muster simulate packing     how full a cluster gets
   muster simulate scenarios   whether single decisions are as expected`,
-		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  muster simulate --trace jobs.csv.gz --policy default,fifo",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.trace == "" && !o.fromServer {
+				return cmd.Help()
+			}
+			return s.replayAs(cmd.Context(), o)
+		},
 	}
+	o.out.register(cmd)
+	o.register(cmd)
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if s.output != pageFormat {
 			return s.begin(cmd)

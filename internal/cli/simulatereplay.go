@@ -58,16 +58,19 @@ this project had more, what if there were fewer nodes?`,
   muster simulate replay --trace jobs.csv --nodes 48 --gpus-per-node 8 --quota vision=128 --quota speech=64 --load 120
   muster simulate replay --from-server --nodes 2 --gpus-per-node 8`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.out.settle(s, "table", "json", "yaml", "jsonl", pageFormat); err != nil {
-				return err
-			}
-			return s.replay(cmd.Context(), o)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.replayAs(cmd.Context(), o) },
 	}
 	o.out.register(cmd)
 	o.register(cmd)
 	return cmd
+}
+
+// replayAs replays, once it is clear how the report is to be written.
+func (s *session) replayAs(ctx context.Context, o *replayOptions) error {
+	if err := o.out.settle(s, "table", "json", "yaml", "jsonl", pageFormat); err != nil {
+		return err
+	}
+	return s.replay(ctx, o)
 }
 
 func (o *replayOptions) register(cmd *cobra.Command) {
@@ -75,8 +78,8 @@ func (o *replayOptions) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.trace, "trace", "", "the work: a CSV file, plain or .gz")
 	f.BoolVar(&o.fromServer, "from-server", false, "the work: what has ended on the server, with its nodes and quotas where no flag says otherwise")
-	f.IntVar(&o.nodes, "nodes", 0, "how many nodes there are")
-	f.IntVar(&o.perNode, "gpus-per-node", 0, "how many GPUs each has")
+	f.IntVar(&o.nodes, "nodes", 0, "how many nodes there are; of a trace 64 where nothing is said")
+	f.IntVar(&o.perNode, "gpus-per-node", 0, "how many GPUs each has; of a trace 8 where nothing is said")
 	f.BoolVar(&o.dropLarger, "drop-larger", false, "leave out what is larger than all nodes together")
 	f.StringSliceVar(&o.quota, "quota", nil, "GPUs that a project is entitled to, as PROJECT=GPUS; may be repeated")
 	f.IntVar(&o.load, "load", 100, "percent of the recorded durations")
@@ -96,6 +99,10 @@ func (o *replayOptions) register(cmd *cobra.Command) {
 	})
 }
 
+// usualNodes and usualGPUs are the cluster where nothing is said of it: that of
+// the published runs of the Philly trace.
+const usualNodes, usualGPUs = 64, 8
+
 func inHours(seconds int64) string { return fmt.Sprintf("%dh", seconds/3600) }
 
 // replayed is what is replayed, after all that the flags change.
@@ -105,6 +112,7 @@ type replayed struct {
 	jobs    []records.Job
 	cluster replay.Cluster
 	quota   map[string]int
+	shares  map[string]int // quotas where none are said
 }
 
 func (s *session) replay(ctx context.Context, o *replayOptions) error {
@@ -190,6 +198,9 @@ func (in *replayed) edit(o *replayOptions) error {
 	if o.perNode > 0 {
 		in.cluster.GPUsPerNode = o.perNode
 	}
+	if o.nodes == 0 && o.perNode == 0 && in.cluster.GPUs() == 0 && !o.fromServer {
+		in.cluster = replay.Cluster{Nodes: usualNodes, GPUsPerNode: usualGPUs}
+	}
 	if o.nodes < 0 || o.perNode < 0 || in.cluster.GPUs() == 0 {
 		return usage(fmt.Sprintf("a cluster of %d nodes with %d GPUs each", in.cluster.Nodes, in.cluster.GPUsPerNode), "say how large it is: --nodes 64 --gpus-per-node 8")
 	}
@@ -199,11 +210,17 @@ func (in *replayed) edit(o *replayOptions) error {
 	if err := in.fit(o.dropLarger); err != nil {
 		return err
 	}
+	if len(in.quota) == 0 {
+		in.shares = replay.Shares(in.jobs, in.cluster.GPUs())
+	}
 	jobs, err := records.Scale(in.jobs, o.load)
 	if err != nil {
 		return usage(fmt.Sprintf("--load: %d percent", o.load), "1 to 10000")
 	}
 	in.jobs = jobs
+	if len(in.quota) == 0 && slices.ContainsFunc(o.policies, func(p string) bool { return strings.HasPrefix(p, "quota-") }) {
+		in.notes = append(in.notes, "The policies quota-… give each project the GPUs that its part of all GPU-time is worth; --quota says otherwise.")
+	}
 	in.title = fmt.Sprintf("%s: %s on %s of %s", in.title, plural(len(jobs), "job"), plural(in.cluster.Nodes, "node"), plural(in.cluster.GPUsPerNode, "GPU"))
 	if o.load != 100 {
 		in.notes = append(in.notes, fmt.Sprintf("Everything runs %d %% as long as it did.", o.load))
@@ -315,7 +332,7 @@ func (o *replayOptions) run(name string, in *replayed, core replay.CoreOptions) 
 		}
 	} else {
 		var err error
-		if p, err = replay.New(name, replay.Options{Seed: o.seed, Quota: in.quota}); err != nil {
+		if p, err = replay.New(name, replay.Options{Seed: o.seed, Quota: in.entitled()}); err != nil {
 			return replay.Result{}, err
 		}
 	}
@@ -324,6 +341,14 @@ func (o *replayOptions) run(name string, in *replayed, core replay.CoreOptions) 
 		return replay.Result{}, fmt.Errorf("policy %s: %w", name, err)
 	}
 	return r.Result(replay.Measure{Name: title, Cluster: in.cluster, Weights: in.weights()})
+}
+
+// entitled are the quotas of the policies that need some.
+func (in *replayed) entitled() map[string]int {
+	if len(in.quota) > 0 {
+		return in.quota
+	}
+	return in.shares
 }
 
 // weights are the projects' parts when GPUs are short; nobody's where nobody
