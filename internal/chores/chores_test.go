@@ -159,7 +159,7 @@ func TestBudget(t *testing.T) {
 
 func needRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("unpacking images takes root")
+		t.Skip("this takes root: the files of an image keep their owners")
 	}
 }
 

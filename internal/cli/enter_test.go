@@ -27,7 +27,7 @@ func terminal(t *testing.T) (keyboard, screen *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("no terminals here: %v", err)
+		t.Skipf("this takes a pseudo-terminal (/dev/ptmx): %v", err)
 	}
 	t.Cleanup(func() { master.Close() })
 	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {

@@ -145,7 +145,7 @@ func until(t *testing.T, what string, cond func() bool) {
 func TestOpenMPI(t *testing.T) {
 	mpirun, err := exec.LookPath("mpirun")
 	if err != nil {
-		t.Skip("no mpirun here: apt-get install openmpi-bin")
+		t.Skip("this takes mpirun: apt-get install openmpi-bin")
 	}
 	var where, hosts []string
 	for i := range 2 {

@@ -287,7 +287,7 @@ func TestKillInTheMiddleOfAPull(t *testing.T) {
 
 func TestWithoutRootItIsSaidWhatWorks(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root can become somebody else")
+		t.Skip("this takes root: it becomes somebody else to show what works without")
 	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "victim")

@@ -342,7 +342,7 @@ func TestGitFindsItsKey(t *testing.T) {
 	t.Parallel()
 	git, err := exec.LookPath("git")
 	if err != nil {
-		t.Skip("there is no git here")
+		t.Skip("this takes git: apt-get install git")
 	}
 	s, values := made(t, box(t), "git-ssh")
 	g, err := Give(s, values, spec.SecretUse{})

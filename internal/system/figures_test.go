@@ -18,10 +18,10 @@ import (
 func needContainers(tb testing.TB) {
 	tb.Helper()
 	if os.Geteuid() != 0 {
-		tb.Skip("containers take root here")
+		tb.Skip("this takes root: runc makes containers for root only")
 	}
 	if _, err := exec.LookPath("runc"); err != nil {
-		tb.Skip("containers take runc: apt-get install runc")
+		tb.Skip("this takes runc: apt-get install runc")
 	}
 }
 

@@ -177,7 +177,7 @@ func (st *stage) do(_ *api.Workload, err error) {
 func TestEveryWord(t *testing.T) {
 	needContainers(t)
 	if testing.Short() {
-		t.Skip("it takes a minute")
+		t.Skip("-short leaves it out: it drives real workloads for a minute")
 	}
 	dir := t.TempDir()
 	// A GPU tool that fails until it is told to say that there are none.

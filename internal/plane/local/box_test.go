@@ -23,7 +23,7 @@ import (
 func needBoxes(t testing.TB) {
 	t.Helper()
 	if os.Getuid() != 0 {
-		t.Skip("containers need root")
+		t.Skip("this takes root: runc makes containers for root only")
 	}
 	for _, tool := range []string{"runc", "busybox"} {
 		if _, err := exec.LookPath(tool); err != nil {

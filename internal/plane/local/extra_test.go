@@ -204,7 +204,7 @@ func TestBadIDsAreRefused(t *testing.T) {
 
 func TestRunAsAnotherUser(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root can run tasks as another user")
+		t.Skip("this takes root: only root can run tasks as another user")
 	}
 	dir := t.TempDir()
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {

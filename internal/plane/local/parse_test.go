@@ -118,14 +118,14 @@ func TestReadStatOfStrangeNames(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a) Z 1 (b")
 	data, err := os.ReadFile("/bin/sleep")
 	if err != nil {
-		t.Skip("no /bin/sleep to copy")
+		t.Skipf("this takes a program that can be copied: %v", err)
 	}
 	if err := os.WriteFile(name, data, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	cmd, err := os.StartProcess(name, []string{"sleep", "1000"}, &os.ProcAttr{})
 	if err != nil {
-		t.Skipf("cannot run a copy of sleep: %v", err)
+		t.Skipf("this takes a temporary folder from which programs may be run: %v", err)
 	}
 	defer func() { _ = cmd.Kill(); _, _ = cmd.Wait() }()
 	s, err := readStat(cmd.Pid)

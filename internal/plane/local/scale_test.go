@@ -14,7 +14,7 @@ import (
 // them all. The figures it logs are for reading, not for failing.
 func TestThousandTasks(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a thousand processes are not short")
+		t.Skip("-short leaves it out: it starts a thousand processes")
 	}
 	p := open(t, Options{})
 	const n = 1000

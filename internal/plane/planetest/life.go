@@ -261,7 +261,7 @@ func (s suite) watch(t *testing.T) {
 
 func (s suite) reopen(t *testing.T) {
 	if s.opts.Reopen == nil {
-		t.Skip("this plane cannot be opened again")
+		t.Skip("this plane keeps nothing that could be opened again (Options.Reopen is not set)")
 	}
 	p := s.open(t)
 	ids := s.start(t, p, "reopen", Script{Output: []string{"before"}, Run: Forever}, Script{Exit: 5})
@@ -282,7 +282,7 @@ func (s suite) reopen(t *testing.T) {
 
 func (s suite) reopenAfterEnd(t *testing.T) {
 	if s.opts.Reopen == nil {
-		t.Skip("this plane cannot be opened again")
+		t.Skip("this plane keeps nothing that could be opened again (Options.Reopen is not set)")
 	}
 	p := s.open(t)
 	ids := s.start(t, p, "between", Script{Run: 300 * time.Millisecond, Exit: 9})
