@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,8 +137,8 @@ func amountOf(flag, resource, text string) (any, error) {
 		return text, nil
 	}
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return nil, usage(fmt.Sprintf("%s: %q is not a number", flag, text), "like 4 or 2.5; none: no bound")
+	if err != nil || !(n >= 0) || math.IsInf(n, 1) {
+		return nil, usage(fmt.Sprintf("%s: %q is not an amount", flag, text), "0 or more, like 4 or 2.5; none: no bound")
 	}
 	return n, nil
 }
@@ -152,8 +153,8 @@ func weightOf(flag, text string) (any, error) {
 		return nil, nil
 	}
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return nil, usage(fmt.Sprintf("%s: %q is not a weight", flag, text), "lowest, low, medium, high or a number")
+	if err != nil || !(n >= 0) || math.IsInf(n, 1) {
+		return nil, usage(fmt.Sprintf("%s: %q is not a weight", flag, text), "lowest, low, medium, high or a number that is not negative")
 	}
 	return n, nil
 }

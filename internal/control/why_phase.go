@@ -14,6 +14,7 @@ import (
 type Pending struct {
 	schedule.Explanation
 	AheadNames []string
+	Phase      lifecycle.Phase // in which this is so; a record read before may be of another
 }
 
 // Explain answers, for each of the ids that waits, why. It is the cheap answer
@@ -28,6 +29,7 @@ func Explain(ids []core.WorkloadID) Command {
 				continue
 			}
 			if p, ok := tx.phase(w, tasks); ok {
+				p.Phase = w.Phase
 				out[id] = p
 				continue
 			}
@@ -40,7 +42,7 @@ func Explain(ids []core.WorkloadID) Command {
 				tx.ends()
 			}
 			if ex, ok := tx.e.sched.Explain(tx.now.UnixMilli(), id); ok {
-				out[id] = Pending{Explanation: tx.named(ex), AheadNames: tx.namesOf(ex.Ahead)}
+				out[id] = Pending{Explanation: tx.named(ex), AheadNames: tx.namesOf(ex.Ahead), Phase: w.Phase}
 			}
 		}
 		return out, nil

@@ -56,7 +56,7 @@ func (s *Server) gather(ctx context.Context, ws []*core.Workload, whole bool) ([
 		return nil, err
 	}
 	for i := range out {
-		if p, ok := why[out[i].w.ID]; ok {
+		if p, ok := why[out[i].w.ID]; ok && p.Phase == out[i].w.Phase {
 			out[i].pending = &p
 		}
 	}
