@@ -80,6 +80,12 @@ func (tx *tx) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 	}
 	where := func(t *core.Task) endpoint {
 		at := endpoint{"127.0.0.1", t.Port}
+		if tx.e.d.Address != nil {
+			if a := tx.e.d.Address(t.Plane, t.ID); a != "" {
+				at.address = a
+				return at
+			}
+		}
 		if a := tx.e.nodes[t.Node].Address; a != "" {
 			at.address = a
 		}

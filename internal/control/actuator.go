@@ -298,6 +298,22 @@ func (a *actuator) survey(ctx context.Context) {
 	}
 }
 
+// announce brings in what the plane says by itself of its nodes, until ctx is done.
+func (a *actuator) announce(ctx context.Context, p plane.Announcer) {
+	for ctx.Err() == nil {
+		err := p.Nodes(ctx, func(changed []core.Node, gone []core.NodeID) {
+			for i := range changed {
+				changed[i].Plane = a.plane.Name()
+			}
+			a.ctl.Do(ctx, NodesChanged(changed, gone)) //nolint:errcheck // the survey tells again
+		})
+		if err != nil && ctx.Err() == nil {
+			a.log.Warn("the plane does not tell of its nodes any more; asking again", "err", err)
+		}
+		a.pause(ctx)
+	}
+}
+
 // report hands observations to the engine; what could not be stored is seen
 // again in the next full look.
 func (a *actuator) report(ctx context.Context, o Observations) {

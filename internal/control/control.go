@@ -59,12 +59,15 @@ func New(ctx context.Context, d Deps, planes []plane.Plane, hands Hands, clock f
 		inbox: make(chan request, batchMax), done: make(chan struct{}), ready: make(chan struct{}), studies: make(chan struct{}, studiesAtOnce),
 	}
 	c.chores = &chores{hands: hands, log: d.Log, do: c.Do, cancels: map[core.WorkloadID][]context.CancelFunc{}}
+	for _, p := range planes {
+		c.planes[p.Name()] = newActuator(p, c, d.Log)
+	}
+	if d.Address == nil {
+		d.Address = c.address
+	}
 	var err error
 	if c.engine, err = Open(ctx, d, c.hub.publish); err != nil {
 		return nil, err
-	}
-	for _, p := range planes {
-		c.planes[p.Name()] = newActuator(p, c, d.Log)
 	}
 	return c, nil
 }
@@ -97,6 +100,9 @@ func (c *Control) Run(ctx context.Context) error {
 		c.wg.Go(func() { a.watch(ctx) })
 		if s, ok := a.plane.(plane.Sampler); ok {
 			c.wg.Go(func() { a.sample(ctx, s) })
+		}
+		if p, ok := a.plane.(plane.Announcer); ok {
+			c.wg.Go(func() { a.announce(ctx, p) })
 		}
 	}
 	timer := time.NewTimer(0)
@@ -212,6 +218,16 @@ func (c *Control) Do(ctx context.Context, run Command) (any, error) {
 			return nil, ErrStopped
 		}
 	}
+}
+
+// address is where a task is reached on a plane that gives each its own.
+func (c *Control) address(planeName string, id core.TaskID) string {
+	if a := c.planes[planeName]; a != nil {
+		if l, ok := a.plane.(plane.Locator); ok {
+			return l.Address(id)
+		}
+	}
+	return ""
 }
 
 // Ready is closed once every plane has reported its nodes and the loop runs.

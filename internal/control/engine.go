@@ -43,6 +43,9 @@ type Deps struct {
 	Images, Builds bool
 	// Secrets opens what workloads refer to; nil: there are none.
 	Secrets Keyring
+	// Address is where the other tasks of its attempt reach a task of a plane;
+	// nil or empty: at its node's address.
+	Address func(planeName string, id core.TaskID) string
 	// Self is how tasks start this program, for the agents of mpi workloads;
 	// nil: they cannot.
 	Self func() []string
@@ -74,13 +77,14 @@ type Engine struct {
 	reported map[core.NodeID]core.Node        // as their planes say
 	nodes    map[core.NodeID]core.Node        // reported, with their settings and pools
 
-	sched    *schedule.State // what the scheduler knows: all that hold or want something
-	bare     *schedule.State // the nodes with nothing on them: what can ever fit
-	stale    bool            // nodes are not as the scheduler knows them
-	regroup  bool            // nor are queues and pools
-	tree     org.Tree        // of projects, as the present draft has it
-	work     []fill.Shape    // what is usual here
-	learnt   int64           // submissions when that was last looked at
+	sched    *schedule.State          // what the scheduler knows: all that hold or want something
+	bare     *schedule.State          // the nodes with nothing on them: what can ever fit
+	stale    bool                     // nodes are not as the scheduler knows them
+	renewed  map[core.NodeID]struct{} // which of them may not be
+	regroup  bool                     // nor are queues and pools
+	tree     org.Tree                 // of projects, as the present draft has it
+	work     []fill.Shape             // what is usual here
+	learnt   int64                    // submissions when that was last looked at
 	past     past
 	planned  time.Time               // when the last plan was made
 	promised map[core.WorkloadID]int // for whom others were told to leave: their places in line, from 1
@@ -147,7 +151,7 @@ func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) 
 		d.Schedule = schedule.Default()
 		d.Schedule.K = k
 	}
-	e := &Engine{d: d, publish: publish, reported: map[core.NodeID]core.Node{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
+	e := &Engine{d: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
 	e.d.Patience.complete()
 	e.d.Schedule.Quantum = e.d.Patience.Quantum.Milliseconds()
 	var err error

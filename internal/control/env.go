@@ -54,7 +54,20 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 		Workdir: s.Workdir,
 		Env:     environment(w, t, g),
 		CPU:     r.CPU.Milli(), Memory: r.Memory.Units(), SHM: r.SHM.Units(),
-		TTY: s.TTY, Stdin: s.Stdin,
+		TTY: s.TTY, Stdin: s.Stdin, Grace: s.GracePeriod.Std(),
+		About: plane.About{
+			Project: w.Project, Name: w.Name, Kind: w.Kind, Role: t.Role, User: w.User,
+			Labels: s.Labels, Annotations: s.Annotations, Tolerations: s.Tolerations,
+		},
+	}
+	if s.Gang() {
+		a.Gang = len(g.ranks)
+		if g.ranks == nil {
+			a.Gang = s.Size()
+		}
+	}
+	for _, p := range s.Ports {
+		a.Ports = append(a.Ports, p.Port)
 	}
 	if a.Image != "" && len(s.Command.Argv) == 0 && (t.ID.Index > 0 || s.Master == nil || len(s.Master.Command.Argv) == 0) {
 		a.Argv, a.Args = nil, a.Argv // the image's own command, with other arguments
@@ -293,7 +306,7 @@ const (
 // (open-mpi.org: plm_rsh_agent, orte_default_hostfile).
 func mpi(a *plane.Assignment, w *core.Workload, t *core.Task, g gang) {
 	if a.Image != "" { // the agent comes with us
-		a.Mounts = append(a.Mounts, plane.Mount{Source: g.self[0], Target: "/.muster/muster", ReadOnly: true})
+		a.Mounts = append(a.Mounts, plane.Mount{Program: true, Source: g.self[0], Target: "/.muster/muster", ReadOnly: true})
 		g.self = []string{"/.muster/muster"}
 	}
 	a.Env = append(a.Env, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -277,18 +278,25 @@ func (tx *tx) sync() {
 			}
 		}
 	}
-	if !e.stale {
+	if !e.stale && len(e.renewed) == 0 {
 		return
 	}
-	e.stale = false
-	for _, id := range sortedKeys(e.nodes) {
-		e.sched.PutNode(schedule.Node{Node: e.nodes[id]})
-		e.bare.PutBare(schedule.Node{Node: e.nodes[id]})
+	put := sortedKeys(e.renewed)
+	if e.stale {
+		put = sortedKeys(e.nodes)
 	}
-	for _, id := range e.sched.Nodes() {
-		if _, ok := e.nodes[id]; !ok {
-			e.sched.DropNode(id)
-			e.bare.DropNode(id)
+	for _, id := range put {
+		e.sched.PutNode(siteOf(e.nodes[id]))
+		e.bare.PutBare(bareSite(e.nodes[id]))
+	}
+	clear(e.renewed)
+	if e.stale {
+		e.stale = false
+		for _, id := range e.sched.Nodes() {
+			if _, ok := e.nodes[id]; !ok {
+				e.sched.DropNode(id)
+				e.bare.DropNode(id)
+			}
 		}
 	}
 	e.sched.SetWork(e.work)
@@ -299,6 +307,27 @@ func (tx *tx) sync() {
 			}
 		}
 	}
+}
+
+// siteOf is a node as the scheduler sees it.
+func siteOf(n core.Node) schedule.Node {
+	site := bareSite(n)
+	site.OtherCPU, site.OtherMem, site.OtherMilli = n.Others.CPU, n.Others.Memory, n.Others.Milli
+	if n.Tasks > 0 && n.Others.Tasks > 0 {
+		if site.Pods = n.Tasks - n.Others.Tasks; site.Pods <= 0 {
+			site.Pods = -1 // 0 would be no bound
+		}
+	}
+	site.MIG = maps.Clone(n.MIG)
+	for profile, held := range n.Others.MIG {
+		site.MIG[profile] = max(site.MIG[profile]-held, 0)
+	}
+	return site
+}
+
+// bareSite is the node with nothing on it.
+func bareSite(n core.Node) schedule.Node {
+	return schedule.Node{Node: n, Pods: n.Tasks}
 }
 
 // learn lets the scheduler know what work is usual here, anew whenever there

@@ -277,7 +277,7 @@ func (tx *tx) fitsBeside(w *core.Workload, id core.NodeID) bool {
 	var others []schedule.Node
 	for _, n := range tx.e.nodes {
 		if n.ID != id && !n.Cordon {
-			others = append(others, schedule.Node{Node: n})
+			others = append(others, bareSite(n))
 		}
 	}
 	_, ok := schedule.EverFits(others, tx.e.fresh(w.Spec))

@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -18,21 +19,48 @@ func Inventory(planeName string, nodes []core.Node) Command {
 		known := map[core.NodeID]bool{}
 		for _, n := range nodes {
 			known[n.ID] = true
-			e.reported[n.ID] = n
 		}
+		var gone []core.NodeID
 		for id, n := range e.reported {
 			if n.Plane == planeName && !known[id] {
-				n.Ready, n.Message = false, "the plane does not report it any more"
-				e.reported[id] = n
+				gone = append(gone, id)
 			}
 		}
-		tx.survey()
-		if err := tx.silent(); err != nil {
-			return nil, err
-		}
-		return nil, tx.handed()
+		return nil, tx.reports(nodes, gone)
 	}
 }
+
+// NodesChanged takes over what a plane tells of some of its nodes.
+func NodesChanged(changed []core.Node, gone []core.NodeID) Command {
+	return func(tx *tx) (any, error) { return nil, tx.reports(changed, gone) }
+}
+
+// reports takes nodes over that a plane has told of, and those that it does not
+// have any more.
+func (tx *tx) reports(nodes []core.Node, gone []core.NodeID) error {
+	e := tx.e
+	var news []core.NodeID
+	for _, n := range nodes {
+		if was, ok := e.reported[n.ID]; !ok || !reflect.DeepEqual(was, n) {
+			e.reported[n.ID] = n
+			news = append(news, n.ID)
+		}
+	}
+	for _, id := range gone {
+		if n, ok := e.reported[id]; ok && (n.Ready || n.Message != goneMessage) {
+			n.Ready, n.Message = false, goneMessage
+			e.reported[id] = n
+			news = append(news, id)
+		}
+	}
+	tx.surveyOf(news)
+	if err := tx.silent(); err != nil {
+		return err
+	}
+	return tx.handed()
+}
+
+const goneMessage = "the plane does not report it any more"
 
 // handed takes workloads on that were submitted before any plane had said what
 // nodes it has.

@@ -148,13 +148,20 @@ func (tx *tx) setting(id core.NodeID) core.NodeSetting {
 // survey derives every node from what its plane reports and what the draft has
 // been told of it.
 func (tx *tx) survey() {
+	tx.surveyOf(slices.Collect(maps.Keys(tx.e.reported)))
+	tx.e.dirty, tx.e.stale = true, true
+}
+
+// surveyOf does so with some nodes.
+func (tx *tx) surveyOf(ids []core.NodeID) {
 	pools := tx.pools()
-	for id, n := range tx.e.reported {
-		n = org.Set(n, tx.setting(id))
+	for _, id := range ids {
+		n := org.Set(tx.e.reported[id], tx.setting(id))
 		n.Pool = org.PoolOf(n, pools)
 		tx.e.nodes[id] = n
+		tx.e.renewed[id] = struct{}{}
+		tx.e.dirty = true
 	}
-	tx.e.dirty, tx.e.stale = true, true
 }
 
 // workloads yields the live ones and those that the draft has made, in order:

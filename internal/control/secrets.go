@@ -170,6 +170,10 @@ func (a *Action) Open(k Keyring) (plane.Assignment, error) {
 			return as, fmt.Errorf("secret %q cannot be opened: %w", g.secret.Name, err)
 		}
 	}
+	for _, v := range as.Env {
+		name, _, _ := strings.Cut(v, "=")
+		as.Secret = append(as.Secret, name)
+	}
 	as.Env, as.Prelude = append(as.Env, own...), append(as.Prelude, script...)
 	return as, nil
 }

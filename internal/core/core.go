@@ -216,9 +216,33 @@ type Node struct {
 	Cordon  bool              `json:"cordon,omitempty"`  // it takes nothing new
 	Drain   bool              `json:"drain,omitempty"`   // and what ran on it was told to move
 	Taints  []Taint           `json:"taints,omitempty"`
-	CPU     int64             `json:"cpuMilli"`    // allocatable, thousandths of cores
-	Memory  int64             `json:"memoryBytes"` // allocatable
+	CPU     int64             `json:"cpuMilli"`        // allocatable, thousandths of cores
+	Memory  int64             `json:"memoryBytes"`     // allocatable
+	Tasks   int               `json:"tasks,omitempty"` // most tasks that it takes at once; 0: no bound
 	Devices []Device          `json:"devices,omitempty"`
+	// MIG counts its partitions of devices by profile, such as 1g.10gb.
+	// MIGStrategy is how its device plugin offers them: single, mixed or none;
+	// empty: it has none.
+	MIG         map[string]int `json:"mig,omitempty"`
+	MIGStrategy string         `json:"migStrategy,omitempty"`
+	// Others is what work holds there that we did not place.
+	Others Others `json:"others,omitzero"`
+}
+
+// Others is what work holds of a node that others placed there.
+type Others struct {
+	CPU    int64 `json:"cpuMilli,omitempty"`
+	Memory int64 `json:"memoryBytes,omitempty"`
+	Tasks  int   `json:"tasks,omitempty"`
+	// Milli is how much of each device they hold, in thousandths, in the order
+	// of the node's devices; it may be shorter.
+	Milli []int          `json:"devicesMilli,omitempty"`
+	MIG   map[string]int `json:"mig,omitempty"` // partitions, by profile
+}
+
+// None reports whether nobody else holds anything.
+func (o Others) None() bool {
+	return o.CPU == 0 && o.Memory == 0 && o.Tasks == 0 && len(o.Milli) == 0 && len(o.MIG) == 0
 }
 
 // Device is one GPU.

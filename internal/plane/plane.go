@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // Plane runs tasks. Implementations must pass planetest.
@@ -94,6 +96,28 @@ type Assignment struct {
 	GID     *uint32  `json:"gid,omitempty"`
 	TTY     bool     `json:"tty,omitempty"`   // its standard streams are a terminal, to which Attach connects
 	Stdin   bool     `json:"stdin,omitempty"` // its standard input waits for Attach; else it is empty
+	// Secret are the names of the variables in Env whose values are nobody
+	// else's business. Files, Prelude and Credentials always are private.
+	Secret []string `json:"secret,omitempty"`
+	// Gang is how many tasks of the attempt start together or not at all; below
+	// 2 it stands alone. All of them come in one call of Start, unless some are
+	// there already.
+	Gang  int           `json:"gang,omitempty"`
+	Grace time.Duration `json:"graceNanos,omitempty"` // what it gets to end where someone else ends it; 0: 30 s
+	Ports []int         `json:"ports,omitempty"`      // on which it listens
+	About About         `json:"about,omitzero"`
+}
+
+// About is what a task belongs to, for planes that show it beside the task.
+type About struct {
+	Project     core.ProjectID    `json:"project,omitempty"`
+	Name        string            `json:"name,omitempty"` // of the workload
+	Kind        lifecycle.Kind    `json:"kind,omitempty"`
+	Role        string            `json:"role,omitempty"`
+	User        string            `json:"user,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Tolerations []spec.Toleration `json:"tolerations,omitempty"`
 }
 
 // Init is a step of a task's start.
@@ -121,7 +145,10 @@ type Mount struct {
 	ReadOnly  bool   `json:"readOnly,omitempty"`
 	Create    bool   `json:"create,omitempty"`    // make Source, a directory, where it is missing
 	Temporary bool   `json:"temporary,omitempty"` // in memory, gone with the task; no Source
-	Size      int64  `json:"sizeBytes,omitempty"` // of a Temporary one; 0: half of the memory
+	// Program says that what is mounted is the program of this server, at
+	// Source where the plane is this machine.
+	Program bool  `json:"program,omitempty"`
+	Size    int64 `json:"sizeBytes,omitempty"` // of a Temporary one; 0: half of the memory
 }
 
 // PullPolicy says when an image is looked for in its registry.
@@ -163,6 +190,20 @@ type Sampler interface {
 type Sample struct {
 	Task core.TaskID `json:"task"`
 	Busy float64     `json:"busy"` // of its busiest device, since the sample before; 0 to 1
+}
+
+// Announcer is a plane whose nodes change while nobody asks.
+type Announcer interface {
+	// Nodes calls seen with nodes that are not as they were, and with the names
+	// of those that are gone, until ctx is done. Inventory is the truth; seen
+	// must not block for long.
+	Nodes(ctx context.Context, seen func(changed []core.Node, gone []core.NodeID)) error
+}
+
+// Locator is a plane on which each task has an address of its own, known before
+// it runs, at which the other tasks of its attempt reach it.
+type Locator interface {
+	Address(id core.TaskID) string
 }
 
 // LogOptions choose a part of a task's output.

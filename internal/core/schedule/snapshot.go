@@ -30,17 +30,15 @@ type Snapshot struct {
 	Jobs   []Job
 }
 
-// Node is a node, with what others hold of it whom this scheduler does not know.
+// Node is a node, with what others hold of it whom this scheduler does not know:
+// its MIG are the partitions that can be asked for by their name. A node that
+// has a MIGStrategy gives no fractions; with "mixed" no whole devices either.
 type Node struct {
 	core.Node
-	Pods       int // tasks it takes at once; 0: any number
+	Pods       int // tasks it takes at once; 0: any number, negative: none
 	OtherCPU   int64
 	OtherMem   int64
 	OtherMilli []int // per device of Devices, thousandths
-	// MIG are the static partitions that can be asked for by their name. A node
-	// that has MIGStrategy set gives no fractions; with "mixed" no whole devices either.
-	MIG         map[string]int
-	MIGStrategy string
 }
 
 // Strategy says which of the nodes that fit a task is chosen.
