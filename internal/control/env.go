@@ -72,7 +72,7 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 	if a.Image != "" && len(s.Command.Argv) == 0 && (t.ID.Index > 0 || s.Master == nil || len(s.Master.Command.Argv) == 0) {
 		a.Argv, a.Args = nil, a.Argv // the image's own command, with other arguments
 	}
-	a.GPUMemory = tx.gpuMemory(t, r.GPU)
+	a.GPUMemory, a.MIG = tx.gpuMemory(t, r.GPU), r.GPU.MIG
 	if s.Retry.Pull != nil {
 		a.PullRetries = *s.Retry.Pull
 	}

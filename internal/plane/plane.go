@@ -66,6 +66,8 @@ type Assignment struct {
 	// GPUMemory is the part of each device's memory that it may use, in bytes; 0:
 	// all of it.
 	GPUMemory int64 `json:"gpuMemoryBytes,omitempty"`
+	// MIG are the partitions that it has, instead of devices.
+	MIG spec.MIG `json:"mig,omitempty"`
 	// Image is the container image that it runs in; empty: it is a process of
 	// the machine. Pull and Credentials say how the image is had.
 	Image       string       `json:"image,omitempty"`

@@ -1,0 +1,195 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+// cluster are its nodes, with what others hold of them.
+type cluster struct {
+	prefix string
+
+	mu      sync.Mutex
+	sites   map[string]*site
+	on      map[types.UID]string // where each foreign pod is counted
+	changed map[string]bool
+	wake    chan struct{}
+	told    map[string]core.Node // as last told
+}
+
+// site is a node. It may be known by its pods only.
+type site struct {
+	node   *corev1.Node
+	others map[types.UID]usage
+	ours   map[core.TaskID][]core.Share
+}
+
+func newCluster(prefix string) *cluster {
+	return &cluster{prefix: prefix, sites: map[string]*site{}, on: map[types.UID]string{}, changed: map[string]bool{}, wake: make(chan struct{}, 1), told: map[string]core.Node{}}
+}
+
+// site is that of a node, made where it is not known. The lock is held.
+func (c *cluster) site(name string) *site {
+	s := c.sites[name]
+	if s == nil {
+		s = &site{others: map[types.UID]usage{}, ours: map[core.TaskID][]core.Share{}}
+		c.sites[name] = s
+	}
+	return s
+}
+
+// touch notes that a node has to be looked at. The lock is held.
+func (c *cluster) touch(name string) {
+	c.changed[name] = true
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (c *cluster) node(n *corev1.Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.site(n.Name).node = n
+	c.touch(n.Name)
+}
+
+func (c *cluster) nodeGone(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.site(name)
+	if s.node = nil; len(s.others)+len(s.ours) == 0 {
+		delete(c.sites, name)
+	}
+	c.touch(name)
+}
+
+// foreign counts a pod that we did not place; of one that has ended, or has no
+// node, nothing.
+func (c *cluster) foreign(pod *corev1.Pod) {
+	name := pod.Spec.NodeName
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		name = ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if was, ok := c.on[pod.UID]; ok && was != name {
+		c.leave(pod.UID, was)
+	}
+	if name == "" {
+		return
+	}
+	u := usageOf(pod)
+	s := c.site(name)
+	if was, ok := s.others[pod.UID]; ok && was.equal(u) {
+		return
+	}
+	s.others[pod.UID], c.on[pod.UID] = u, name
+	c.touch(name)
+}
+
+func (c *cluster) foreignGone(uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if name, ok := c.on[uid]; ok {
+		c.leave(uid, name)
+	}
+}
+
+// leave takes a foreign pod off its node. The lock is held.
+func (c *cluster) leave(uid types.UID, name string) {
+	delete(c.on, uid)
+	if s := c.sites[name]; s != nil {
+		delete(s.others, uid)
+		c.touch(name)
+	}
+}
+
+// hold notes which devices of a node a task of ours has, so that foreign pods
+// are not taken to hold these.
+func (c *cluster) hold(name string, id core.TaskID, devices []core.Share) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.site(name)
+	if _, ok := s.ours[id]; ok {
+		return
+	}
+	s.ours[id] = devices
+	if len(devices) > 0 {
+		c.touch(name)
+	}
+}
+
+func (c *cluster) release(name string, id core.TaskID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.sites[name]; s != nil {
+		if len(s.ours[id]) > 0 {
+			c.touch(name)
+		}
+		delete(s.ours, id)
+	}
+}
+
+// nodes are all, by name.
+func (c *cluster) nodes() []core.Node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]core.Node, 0, len(c.sites))
+	for name, s := range c.sites {
+		if s.node != nil {
+			n := s.describe(c.prefix)
+			c.told[name] = n
+			out = append(out, n)
+		}
+	}
+	slices.SortFunc(out, func(a, b core.Node) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+// watch calls seen with nodes that are not as they were last told. While seen
+// runs, further changes gather.
+func (c *cluster) watch(ctx context.Context, seen func(changed []core.Node, gone []core.NodeID)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.wake:
+		}
+		if changed, gone := c.news(); len(changed)+len(gone) > 0 {
+			seen(changed, gone)
+		}
+	}
+}
+
+func (c *cluster) news() (changed []core.Node, gone []core.NodeID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name := range c.changed {
+		s := c.sites[name]
+		was, told := c.told[name]
+		if s == nil || s.node == nil {
+			if told {
+				delete(c.told, name)
+				gone = append(gone, was.ID)
+			}
+			continue
+		}
+		if n := s.describe(c.prefix); !told || !reflect.DeepEqual(was, n) {
+			c.told[name] = n
+			changed = append(changed, n)
+		}
+	}
+	clear(c.changed)
+	slices.SortFunc(changed, func(a, b core.Node) int { return cmp.Compare(a.ID, b.ID) })
+	slices.Sort(gone)
+	return changed, gone
+}

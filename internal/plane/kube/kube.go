@@ -1,0 +1,186 @@
+// Package kube is the plane of a Kubernetes cluster. Its tasks are pods, which
+// are created only for what has been placed and are bound to their nodes by us,
+// under a scheduler name of our own; what else runs in the cluster is counted
+// and never touched.
+//
+// The cluster is the memory of the plane: pods carry the ID of their task, so
+// that a server that begins anew finds what runs. What the cluster says arrives
+// through informers; nothing is asked in a loop.
+package kube
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+// Options describe one cluster.
+type Options struct {
+	// Name is the plane's name; empty: kube.
+	Name string
+	// Prefix stands before the names of the cluster's nodes, so that those of
+	// two clusters differ.
+	Prefix string
+	Config *rest.Config
+	// Namespaces is what the namespace of a project is called, before the name
+	// of the project; empty: "muster-". A namespace that has the label
+	// muster.dev/project is that project's, whatever its name.
+	Namespaces string
+	// Program is an image that has this program at /muster; the agents of mpi
+	// workloads come from it. Without one these cannot run.
+	Program string
+	// RuntimeClass is that of pods with GPUs; empty: the cluster's default.
+	RuntimeClass string
+	LogDir       string // where the output of tasks is kept
+	Log          *slog.Logger
+	Clock        func() time.Time
+}
+
+// Plane is a Kubernetes cluster.
+type Plane struct {
+	o      Options
+	client kubernetes.Interface
+	config *rest.Config
+	stop   context.CancelFunc
+	ctx    context.Context //nolint:containedctx // of everything that goes on between calls
+	wg     sync.WaitGroup
+
+	factory informers.SharedInformerFactory
+	synced  []func() bool
+
+	spaces  *namespaces
+	cluster *cluster
+	tasks   *tasks
+	logs    *logs
+}
+
+// Open begins to watch a cluster. It does not wait for it: the cluster may be
+// out of reach at the time.
+func Open(o Options) (*Plane, error) {
+	if o.Name == "" {
+		o.Name = "kube"
+	}
+	if o.Namespaces == "" {
+		o.Namespaces = "muster-"
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	config := rest.CopyConfig(o.Config)
+	config.QPS, config.Burst = -1, 0 // the API server's own fairness limits us
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	config.UserAgent = "muster"
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
+	}
+	p := &Plane{o: o, client: client, config: config}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.factory = informers.NewSharedInformerFactory(client, 0)
+	p.spaces = newNamespaces(o.Namespaces)
+	p.tasks = newTasks(o.Clock)
+	p.cluster = newCluster(o.Prefix)
+	p.logs = newLogs(p)
+	if err := p.inform(); err != nil {
+		p.stop()
+		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
+	}
+	p.factory.Start(p.ctx.Done())
+	return p, nil
+}
+
+// Close ends everything that goes on here. Pods go on.
+func (p *Plane) Close() error {
+	p.stop()
+	p.factory.Shutdown()
+	p.wg.Wait()
+	return nil
+}
+
+// Name implements plane.Plane.
+func (p *Plane) Name() string { return p.o.Name }
+
+// Inventory implements plane.Plane.
+func (p *Plane) Inventory(ctx context.Context) ([]core.Node, error) {
+	if err := p.sync(ctx); err != nil {
+		return nil, err
+	}
+	return p.cluster.nodes(), nil
+}
+
+// Observe implements plane.Plane. It fails while the API server does not
+// answer, as nobody knows then what the cluster does.
+func (p *Plane) Observe(ctx context.Context) ([]plane.Observation, error) {
+	if err := p.sync(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.reach(ctx); err != nil {
+		return nil, err
+	}
+	return p.tasks.all(), nil
+}
+
+// sync waits until everything in the cluster has been seen once.
+func (p *Plane) sync(ctx context.Context) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ready := true
+		for _, synced := range p.synced {
+			ready = ready && synced()
+		}
+		if ready {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			if err := p.reach(context.WithoutCancel(ctx)); err != nil {
+				return err
+			}
+			return fmt.Errorf("cluster %s has not been seen whole yet: %w", p.o.Name, ctx.Err())
+		case <-p.ctx.Done():
+			return context.Canceled
+		case <-tick.C:
+		}
+	}
+}
+
+// reachWithin bounds the question whether the API server is there.
+const reachWithin = 10 * time.Second
+
+// reach asks the API server for a sign of life.
+func (p *Plane) reach(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	defer cancel()
+	_, err := p.client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w: %w", p.o.Name, plane.ErrUnreachable, err)
+	}
+	return nil
+}
+
+// Watch implements plane.Plane.
+func (p *Plane) Watch(ctx context.Context, seen func([]plane.Observation)) error {
+	return p.tasks.watch(ctx, seen)
+}
+
+// Nodes implements plane.Announcer.
+func (p *Plane) Nodes(ctx context.Context, seen func(changed []core.Node, gone []core.NodeID)) error {
+	if err := p.sync(ctx); err != nil {
+		return err
+	}
+	return p.cluster.watch(ctx, seen)
+}

@@ -1,0 +1,100 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+// namespaces knows which namespace is whose project.
+type namespaces struct {
+	prefix string
+
+	mu      sync.Mutex
+	own     map[core.ProjectID]string // by label; of several the first by name
+	there   map[string]bool           // false: it is being deleted
+	project map[string]core.ProjectID
+}
+
+func newNamespaces(prefix string) *namespaces {
+	return &namespaces{prefix: prefix, own: map[core.ProjectID]string{}, there: map[string]bool{}, project: map[string]core.ProjectID{}}
+}
+
+// of is the namespace of a project.
+func (n *namespaces) of(project core.ProjectID) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if name, ok := n.own[project]; ok {
+		return name
+	}
+	return n.prefix + string(project)
+}
+
+// seen takes over what a namespace is like.
+func (n *namespaces) seen(ns *corev1.Namespace) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.drop(ns.Name)
+	n.there[ns.Name] = ns.DeletionTimestamp == nil
+	project := core.ProjectID(ns.Labels[labelProject])
+	if project == "" {
+		return
+	}
+	n.project[ns.Name] = project
+	if was, ok := n.own[project]; !ok || ns.Name < was {
+		n.own[project] = ns.Name
+	}
+}
+
+func (n *namespaces) gone(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.drop(name)
+	delete(n.there, name)
+}
+
+// drop forgets a namespace's label.
+func (n *namespaces) drop(name string) {
+	project, ok := n.project[name]
+	if !ok {
+		return
+	}
+	delete(n.project, name)
+	if n.own[project] != name {
+		return
+	}
+	delete(n.own, project)
+	for other, p := range n.project {
+		if was, ok := n.own[project]; p == project && (!ok || other < was) {
+			n.own[project] = other
+		}
+	}
+}
+
+// ready makes the namespace where it is missing.
+func (p *Plane) ready(ctx context.Context, name string, project core.ProjectID) error {
+	p.spaces.mu.Lock()
+	alive, known := p.spaces.there[name]
+	p.spaces.mu.Unlock()
+	if known && alive {
+		return nil
+	}
+	if known {
+		return &refusal{reason: reasonSystem, message: fmt.Sprintf("namespace %s is being deleted", name)}
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelManaged: managed, labelProject: string(project)}}}
+	made, err := p.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		p.spaces.seen(made)
+	case !apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("namespace %s: %w", name, err)
+	}
+	return nil
+}

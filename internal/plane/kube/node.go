@@ -1,0 +1,252 @@
+package kube
+
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+// The resources that device plugins give GPUs as; a node has one sort.
+var gpuResources = []corev1.ResourceName{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915"}
+
+// migPrefix begins the resources of MIG partitions (NVIDIA device plugin,
+// strategy mixed).
+const migPrefix = "nvidia.com/mig-"
+
+// Labels of NVIDIA's GPU feature discovery.
+const (
+	labelProduct     = "nvidia.com/gpu.product"
+	labelGPUMemory   = "nvidia.com/gpu.memory" // MiB
+	labelMIGStrategy = "nvidia.com/mig.strategy"
+	noteKwok         = "kwok.x-k8s.io/node"
+)
+
+// mostDevices bounds what a node may claim to have.
+const mostDevices = 256
+
+// describe is the node as the scheduler knows it.
+func (s *site) describe(prefix string) core.Node {
+	k := s.node
+	n := core.Node{
+		ID: core.NodeID(prefix + k.Name), Labels: k.Labels, Cordon: k.Spec.Unschedulable,
+		CPU: clamp(k.Status.Allocatable.Cpu().MilliValue()), Memory: clamp(k.Status.Allocatable.Memory().Value()),
+		Tasks: int(min(clamp(k.Status.Allocatable.Pods().Value()), 1<<20)),
+	}
+	if n.Tasks == 0 {
+		n.Tasks = 1 // a node that takes none at all says so by not being ready
+	}
+	for _, a := range k.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			n.Address = a.Address
+			break
+		}
+	}
+	n.Ready, n.Message = readiness(k)
+	for _, t := range k.Spec.Taints {
+		if t.Key != corev1.TaintNodeUnschedulable && t.Key != corev1.TaintNodeNotReady && t.Key != corev1.TaintNodeUnreachable {
+			n.Taints = append(n.Taints, core.Taint{Key: t.Key, Value: t.Value, Effect: core.TaintEffect(t.Effect)})
+		}
+	}
+	n.Devices = devicesOn(k)
+	n.MIG, n.MIGStrategy = partitions(k)
+	n.Others = s.taken(len(n.Devices))
+	return n
+}
+
+// readiness is what the node says of itself.
+func readiness(k *corev1.Node) (bool, string) {
+	for _, c := range k.Status.Conditions {
+		if c.Type != corev1.NodeReady {
+			continue
+		}
+		if c.Status == corev1.ConditionTrue {
+			return true, ""
+		}
+		return false, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
+	}
+	return false, "no kubelet has reported it yet"
+}
+
+// devicesOn are the GPUs of a node. Those that its device plugin does not offer
+// any more are there, and not healthy.
+func devicesOn(k *corev1.Node) []core.Device {
+	for _, name := range gpuResources {
+		total, offered := count(k.Status.Capacity, name), count(k.Status.Allocatable, name)
+		total = max(total, offered)
+		if total == 0 {
+			continue
+		}
+		memory, _ := strconv.ParseInt(k.Labels[labelGPUMemory], 10, 64)
+		memory = min(max(memory, 0), 1<<30) << 20
+		product := k.Labels[labelProduct]
+		if product == "" {
+			product, _, _ = strings.Cut(string(name), "/")
+		}
+		out := make([]core.Device, total)
+		for i := range out {
+			out[i] = core.Device{ID: deviceID(i), Index: i, Product: product, Memory: memory, Fake: k.Annotations[noteKwok] != "", Healthy: i < offered}
+		}
+		return out
+	}
+	return nil
+}
+
+// partitions are a node's MIG partitions by profile.
+func partitions(k *corev1.Node) (map[string]int, string) {
+	var all map[string]int
+	for name := range k.Status.Allocatable {
+		if profile, ok := strings.CutPrefix(string(name), migPrefix); ok {
+			if n := count(k.Status.Allocatable, name); n > 0 {
+				put(&all, profile, n)
+			}
+		}
+	}
+	strategy := k.Labels[labelMIGStrategy]
+	if strategy == "" && all != nil {
+		strategy = "mixed"
+	}
+	return all, strategy
+}
+
+func put[V any](m *map[string]V, key string, v V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[key] = v
+}
+
+func count(l corev1.ResourceList, name corev1.ResourceName) int {
+	q := l[name]
+	return int(min(clamp(q.Value()), mostDevices))
+}
+
+// clamp keeps what a node lies about from being less than nothing, or more than
+// anyone can add up.
+func clamp(n int64) int64 { return min(max(n, 0), 1<<50) }
+
+// taken is what others hold of a node with so many devices. Which devices they
+// have nobody tells: it cannot be ours, so it is the last of the others.
+func (s *site) taken(devices int) core.Others {
+	var o core.Others
+	gpus := 0
+	for _, u := range s.others {
+		o.CPU += u.cpu
+		o.Memory += u.memory
+		o.Tasks++
+		gpus += u.gpus
+		for profile, n := range u.mig {
+			if o.MIG == nil {
+				o.MIG = map[string]int{}
+			}
+			o.MIG[profile] += n
+		}
+	}
+	if gpus == 0 || devices == 0 {
+		return o
+	}
+	own := make([]bool, devices)
+	for _, shares := range s.ours {
+		for _, d := range shares {
+			if d.Index < devices {
+				own[d.Index] = true
+			}
+		}
+	}
+	o.Milli = make([]int, devices)
+	for i := devices - 1; i >= 0 && gpus > 0; i-- {
+		if !own[i] {
+			o.Milli[i], gpus = 1000, gpus-1
+		}
+	}
+	return o
+}
+
+// usage is what a pod asks of its node.
+type usage struct {
+	cpu, memory int64 // thousandths of cores, bytes
+	gpus        int
+	mig         map[string]int
+}
+
+func (u usage) equal(v usage) bool {
+	if u.cpu != v.cpu || u.memory != v.memory || u.gpus != v.gpus || len(u.mig) != len(v.mig) {
+		return false
+	}
+	for k, n := range u.mig {
+		if v.mig[k] != n {
+			return false
+		}
+	}
+	return true
+}
+
+// usageOf is what the kubelet counts for a pod: all containers and sidecars, or
+// what the start needs where that is more, and the overhead (kubernetes.io,
+// "Resource Management for Pods and Containers"; "Sidecar Containers").
+func usageOf(pod *corev1.Pod) usage {
+	total, start, beside := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
+	for i := range pod.Spec.Containers {
+		add(total, asked(&pod.Spec.Containers[i]))
+	}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		need := asked(c)
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			add(total, need)
+			add(beside, need)
+			need = beside
+		} else {
+			need = need.DeepCopy()
+			add(need, beside)
+		}
+		most(start, need)
+	}
+	most(total, start)
+	if r := pod.Spec.Resources; r != nil {
+		for name, q := range r.Requests { // of the pod as a whole: it stands for the sum
+			total[name] = q
+		}
+	}
+	add(total, pod.Spec.Overhead)
+	u := usage{cpu: clamp(total.Cpu().MilliValue()), memory: clamp(total.Memory().Value())}
+	for name := range total {
+		if profile, ok := strings.CutPrefix(string(name), migPrefix); ok {
+			put(&u.mig, profile, count(total, name))
+		}
+	}
+	for _, name := range gpuResources {
+		u.gpus += count(total, name)
+	}
+	return u
+}
+
+// asked is what a container asks for: limits where it names no request.
+func asked(c *corev1.Container) corev1.ResourceList {
+	out := c.Resources.Limits.DeepCopy()
+	if out == nil {
+		out = corev1.ResourceList{}
+	}
+	for name, q := range c.Resources.Requests {
+		out[name] = q
+	}
+	return out
+}
+
+func add(to, more corev1.ResourceList) {
+	for name, q := range more {
+		sum := to[name]
+		sum.Add(q)
+		to[name] = sum
+	}
+}
+
+func most(to, other corev1.ResourceList) {
+	for name, q := range other {
+		if was, ok := to[name]; !ok || was.Cmp(q) < 0 {
+			to[name] = q
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package kube
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The cluster may have many more objects than we have tasks: of each only what
+// is looked at is kept.
+
+func slim(o any) (any, error) {
+	p, ok := o.(*corev1.Pod)
+	if !ok {
+		return o, nil
+	}
+	slimMeta(&p.ObjectMeta)
+	s := &p.Spec
+	p.Spec = corev1.PodSpec{
+		NodeName: s.NodeName, SchedulerName: s.SchedulerName, InitContainers: slimContainers(s.InitContainers), Containers: slimContainers(s.Containers),
+		Overhead: s.Overhead, Resources: s.Resources, ResourceClaims: s.ResourceClaims, RestartPolicy: s.RestartPolicy,
+		NodeSelector: s.NodeSelector, Affinity: s.Affinity, Tolerations: s.Tolerations, SchedulingGates: s.SchedulingGates,
+		Priority: s.Priority, PriorityClassName: s.PriorityClassName, TerminationGracePeriodSeconds: s.TerminationGracePeriodSeconds,
+	}
+	return p, nil
+}
+
+// slimContainers keeps what containers ask for.
+func slimContainers(all []corev1.Container) []corev1.Container {
+	if all == nil {
+		return nil
+	}
+	out := make([]corev1.Container, len(all))
+	for i, c := range all {
+		out[i] = corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy, Ports: c.Ports}
+	}
+	return out
+}
+
+func slimNode(o any) (any, error) {
+	if n, ok := o.(*corev1.Node); ok {
+		slimMeta(&n.ObjectMeta)
+		n.Status.Images, n.Status.VolumesAttached, n.Status.VolumesInUse = nil, nil, nil
+	}
+	return o, nil
+}
+
+func slimNamespace(o any) (any, error) {
+	if n, ok := o.(*corev1.Namespace); ok {
+		slimMeta(&n.ObjectMeta)
+	}
+	return o, nil
+}
+
+func slimMeta(m *metav1.ObjectMeta) { m.ManagedFields = nil }

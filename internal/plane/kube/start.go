@@ -1,0 +1,245 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	applycore "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+// atOnce is how many requests of one sort are under way at the same time.
+const atOnce = 32
+
+// Start implements plane.Plane.
+func (p *Plane) Start(ctx context.Context, all []plane.Assignment) error {
+	if err := p.sync(ctx); err != nil {
+		return err
+	}
+	return each(gangs(all), atOnce, func(gang []plane.Assignment) error { return p.launch(ctx, gang) })
+}
+
+// gangs are the assignments that start together or not at all.
+func gangs(all []plane.Assignment) [][]plane.Assignment {
+	type key struct {
+		w core.WorkloadID
+		n int
+	}
+	at := map[key]int{}
+	var out [][]plane.Assignment
+	for _, a := range all {
+		if a.Gang < 2 {
+			out = append(out, []plane.Assignment{a})
+			continue
+		}
+		k := key{a.ID.Workload, a.ID.Attempt}
+		i, ok := at[k]
+		if !ok {
+			i = len(out)
+			at[k] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], a)
+	}
+	return out
+}
+
+// each does f to all, so many at once, and joins what goes wrong.
+func each[T any](all []T, limit int, f func(T) error) error {
+	if len(all) == 1 {
+		return f(all[0])
+	}
+	var (
+		wg   sync.WaitGroup
+		mu   sync.Mutex
+		errs []error
+	)
+	next := make(chan T)
+	for range min(limit, len(all)) {
+		wg.Go(func() {
+			for x := range next {
+				if err := f(x); err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for _, x := range all {
+		next <- x
+	}
+	close(next)
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// launch brings up what starts together: first all pods, then their places. One
+// that cannot be made takes the others back, before any of them runs.
+func (p *Plane) launch(ctx context.Context, gang []plane.Assignment) error {
+	todo := gang[:0:0]
+	for _, a := range gang {
+		if p.wanted(a) {
+			todo = append(todo, a)
+		}
+	}
+	if len(todo) == 0 {
+		return nil
+	}
+	err := p.prepare(ctx, &todo[0])
+	if err == nil {
+		err = each(todo, atOnce, func(a plane.Assignment) error { return p.create(ctx, &a) })
+	}
+	if err == nil && gang[0].Gang > 1 {
+		err = each(todo, atOnce, func(a plane.Assignment) error { return p.bind(ctx, a.ID, string(a.Node)) })
+	}
+	if r := refusalOf(err); r != nil {
+		p.takeBack(ctx, todo, r)
+		return nil
+	}
+	return err
+}
+
+// wanted reports whether a task is still to be started: one that the cluster
+// has, or had, is not. One whose former pod is on its way out starts when that
+// is gone.
+func (p *Plane) wanted(a plane.Assignment) bool {
+	want := true
+	p.tasks.edit(a.ID, false, func(t *task) {
+		switch {
+		case t.forgotten:
+			want, t.next = false, &a
+		case t.seen.State.Ended():
+			want = false
+		default:
+			want = !t.there || !t.bound
+		}
+	})
+	return want
+}
+
+// prepare makes what the tasks of an attempt share.
+func (p *Plane) prepare(ctx context.Context, a *plane.Assignment) error {
+	space := p.spaces.of(a.About.Project)
+	if err := p.ready(ctx, space, a.About.Project); err != nil {
+		return sorted(err)
+	}
+	if a.Gang < 2 && len(a.Ports) == 0 {
+		return nil
+	}
+	s := applycore.Service(serviceName(a.ID), space).WithLabels(map[string]string{
+		labelManaged: managed, labelWorkload: string(a.ID.Workload), labelAttempt: labels(a)[labelAttempt],
+	}).WithSpec(applycore.ServiceSpec().WithClusterIP(corev1.ClusterIPNone).WithPublishNotReadyAddresses(true).
+		WithSelector(map[string]string{labelWorkload: string(a.ID.Workload), labelAttempt: labels(a)[labelAttempt]}))
+	_, err := p.client.CoreV1().Services(space).Apply(ctx, s, metav1.ApplyOptions{FieldManager: managed, Force: true})
+	return sorted(err)
+}
+
+// create makes the pod of one task. One that starts alone gets its place with it.
+func (p *Plane) create(ctx context.Context, a *plane.Assignment) error {
+	b, err := p.draw(a)
+	if err != nil {
+		return err
+	}
+	node := p.nodeName(a.Node)
+	if a.Gang < 2 {
+		b.pod.Spec.NodeName = node
+	}
+	p.cluster.hold(node, a.ID, a.Devices)
+	if b.secret != nil {
+		_, err := p.client.CoreV1().Secrets(b.secret.Namespace).Create(ctx, b.secret, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return sorted(err)
+		}
+	}
+	pod, err := p.client.CoreV1().Pods(b.pod.Namespace).Create(ctx, b.pod, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		pod, err = p.client.CoreV1().Pods(b.pod.Namespace).Get(ctx, b.pod.Name, metav1.GetOptions{})
+		if err == nil && pod.Annotations[noteTask] != a.ID.String() {
+			return refuse(reasonSystem, "a pod that is not ours has the name of its pod, %s/%s: delete it, or give the workload another name", pod.Namespace, pod.Name)
+		}
+	}
+	if err != nil {
+		return sorted(err)
+	}
+	p.podSeen(pod, false)
+	return nil
+}
+
+// bind gives a pod its place.
+func (p *Plane) bind(ctx context.Context, id core.TaskID, node string) error {
+	t, ok := p.tasks.get(id)
+	if !ok || t.bound {
+		return nil
+	}
+	b := &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Name: t.name, Namespace: t.space, UID: t.uid},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: p.nodeName(core.NodeID(node))},
+	}
+	err := p.client.CoreV1().Pods(t.space).Bind(ctx, b, metav1.CreateOptions{})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		pod, getErr := p.client.CoreV1().Pods(t.space).Get(ctx, t.name, metav1.GetOptions{})
+		if getErr == nil && pod.UID == t.uid && pod.Spec.NodeName == b.Target.Name {
+			return nil
+		}
+		return refuse(reasonSystem, "pod %s/%s was changed or deleted by someone else before it had its place: %v", t.space, t.name, err)
+	}
+	if err == nil {
+		p.tasks.edit(id, false, func(t *task) { t.bound = true })
+	}
+	return sorted(err)
+}
+
+// nodeName is what the cluster calls a node.
+func (p *Plane) nodeName(id core.NodeID) string { return strings.TrimPrefix(string(id), p.o.Prefix) }
+
+// takeBack undoes the start of a gang that cannot be whole. Each of its tasks
+// has failed, for the same reason.
+func (p *Plane) takeBack(ctx context.Context, gang []plane.Assignment, r *refusal) {
+	for _, a := range gang {
+		p.tasks.edit(a.ID, true, func(t *task) {
+			if !t.seen.State.Ended() {
+				t.seen = plane.Observation{ID: a.ID, State: core.TaskFailed, Reason: string(r.reason), Message: r.message, At: p.o.Clock()}
+			}
+		})
+		p.cluster.release(p.nodeName(a.Node), a.ID)
+	}
+	for _, a := range gang {
+		p.discard(ctx, a.ID)
+	}
+}
+
+// refusalOf is the refusal among errors; nil when the cluster merely did not
+// answer, so that asking again may help.
+func refusalOf(err error) *refusal {
+	var r *refusal
+	if errors.As(err, &r) {
+		return r
+	}
+	return nil
+}
+
+// sorted tells refusals from what asking again may mend.
+func sorted(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err):
+		return refuse(reasonSystem, "the cluster does not allow it: %v", err)
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
+		return refuse(lifecycle.ReasonContainerCannot, "the cluster refuses it: %v", err)
+	case apierrors.IsNotFound(err), apierrors.IsGone(err):
+		return refuse(reasonSystem, "what it needs in the cluster is gone: %v", err)
+	default:
+		return fmt.Errorf("%w: %w", plane.ErrUnreachable, err)
+	}
+}

@@ -1,0 +1,140 @@
+package kube
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+// tasks are those that the cluster has, with what was last seen of each. What
+// has ended stays, also without its pod, until it is forgotten.
+type tasks struct {
+	clock func() time.Time
+
+	mu       sync.Mutex
+	known    map[core.TaskID]*task
+	watchers map[int]*watcher
+	next     int
+}
+
+// task is what is known of one.
+type task struct {
+	space, name string // of its pod
+	uid         types.UID
+	node        string
+	devices     []core.Share
+	seen        plane.Observation
+	there       bool              // its pod is
+	bound       bool              // to its node
+	stopping    bool              // we asked for its end
+	forgotten   bool              // the rest of it goes when its output is complete
+	tries       int               // to pull its image
+	next        *plane.Assignment // what starts once its pod is gone
+}
+
+// watcher is one caller of Watch.
+type watcher struct {
+	mu    sync.Mutex
+	news  []plane.Observation
+	ready chan struct{}
+}
+
+func newTasks(clock func() time.Time) *tasks {
+	return &tasks{clock: clock, known: map[core.TaskID]*task{}, watchers: map[int]*watcher{}}
+}
+
+// all is what was last seen of every task.
+func (t *tasks) all() []plane.Observation {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make([]plane.Observation, 0, len(t.known))
+	for _, x := range t.known {
+		if !x.forgotten {
+			out = append(out, x.seen)
+		}
+	}
+	return out
+}
+
+// get is a copy of what is known of a task.
+func (t *tasks) get(id core.TaskID) (task, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if x := t.known[id]; x != nil {
+		return *x, true
+	}
+	return task{}, false
+}
+
+// edit changes what is known of a task under the lock and tells those who
+// watch where that changed what is seen. make: it may be new.
+func (t *tasks) edit(id core.TaskID, make bool, change func(*task)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	x := t.known[id]
+	if x == nil {
+		if !make {
+			return
+		}
+		x = &task{seen: plane.Observation{ID: id, State: core.TaskStarting, At: t.clock()}}
+		t.known[id] = x
+	}
+	before := x.seen
+	change(x)
+	if x.seen != before && !x.forgotten {
+		for _, w := range t.watchers {
+			w.add(x.seen)
+		}
+	}
+}
+
+// drop forgets a task.
+func (t *tasks) drop(id core.TaskID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.known, id)
+}
+
+func (w *watcher) add(o plane.Observation) {
+	w.mu.Lock()
+	w.news = append(w.news, o)
+	w.mu.Unlock()
+	select {
+	case w.ready <- struct{}{}:
+	default:
+	}
+}
+
+// watch calls seen with what changes until ctx is done.
+func (t *tasks) watch(ctx context.Context, seen func([]plane.Observation)) error {
+	w := &watcher{ready: make(chan struct{}, 1)}
+	t.mu.Lock()
+	t.next++
+	key := t.next
+	t.watchers[key] = w
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		delete(t.watchers, key)
+		t.mu.Unlock()
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.ready:
+		}
+		w.mu.Lock()
+		news := w.news
+		w.news = nil
+		w.mu.Unlock()
+		if len(news) > 0 {
+			seen(news)
+		}
+	}
+}
