@@ -23,8 +23,6 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/plane"
-	"github.com/musterhq/muster/internal/plane/local"
 	"github.com/musterhq/muster/internal/secret"
 	"github.com/musterhq/muster/internal/server"
 	"github.com/musterhq/muster/internal/service"
@@ -72,13 +70,11 @@ func serve(ctx context.Context, o cli.ServerOptions) error {
 		return err
 	}
 	defer images.close()
-	pl, err := local.Open(local.Options{
-		Dir: filepath.Join(o.DataDir, "local"), LogDir: filepath.Join(o.DataDir, "logs"), FakeGPUs: o.FakeGPUs, Images: images.plane(),
-	})
+	where, err := openPlanes(o, images, log)
 	if err != nil {
 		return err
 	}
-	defer pl.Close()
+	defer where.close()
 	started := time.Now()
 	models := filepath.Join(o.DataDir, "models")
 	hands := chores.New(chores.Config{
@@ -88,9 +84,9 @@ func serve(ctx context.Context, o cli.ServerOptions) error {
 	ctl, err := control.New(ctx, control.Deps{
 		Store: st, Holder: holder(), Log: log, Elapsed: func() time.Duration { return time.Since(started) },
 		NewID: control.NewID(rand.Reader), NewName: control.NewName(rand.Reader), Port: freePort(),
-		Images: images.store != nil, Builds: images.store != nil, Secrets: keys, Self: program(o.DataDir), Models: models,
+		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: program(o.DataDir), Models: models,
 		Schedule: planning(o.PastWeight), Past: control.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
-	}, []plane.Plane{pl}, hands, time.Now)
+	}, where.all, hands, time.Now)
 	if err != nil {
 		return err
 	}
@@ -113,7 +109,7 @@ func serve(ctx context.Context, o cli.ServerOptions) error {
 	err = work(ctx, ctl, services, srv, listeners)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
-	return errors.Join(err, pl.Retire(rctx)) // its helper has no reason to stay where nothing runs
+	return errors.Join(err, where.retire(rctx)) // its helper has no reason to stay where nothing runs
 }
 
 // work runs the control loop and the listeners until ctx is done or one fails.

@@ -58,7 +58,7 @@ var rules = []rule{
 }
 
 // implementations may be imported only by wiring and tests.
-var implementations = []string{"internal/store/sqlstore", "internal/store/memstore", "internal/plane/local", "internal/plane/fake"}
+var implementations = []string{"internal/store/sqlstore", "internal/store/memstore", "internal/plane/local", "internal/plane/kube", "internal/plane/fake"}
 
 type listed struct {
 	ImportPath string

@@ -65,6 +65,14 @@ type ServerOptions struct {
 	LogLevel                 slog.Level
 	Registry                 string // where built images and published models go: HOST or HOST/PATH
 	Cache                    int64  // how much the cache of images may hold, in bytes; 0: no limit
+	// Planes are where work runs: local, this machine, and kube, the cluster of
+	// Kubeconfig (empty: the one this runs in, else the user's own). Clusters are
+	// further ones, NAME=KUBECONFIG.
+	Planes                   []string
+	Kubeconfig, KubeContext  string
+	Clusters                 []string
+	KubeNamespaces           string // what stands before a project's name in that of its namespace
+	KubeProgram, KubeRuntime string // image that has this program; runtime class of pods with GPUs
 }
 
 // Hooks are what the command line needs of the program around it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -56,6 +57,13 @@ What it started goes on without it; the next server takes it over.`,
 	f.StringVar(&o.Registry, "registry", os.Getenv("MUSTER_REGISTRY"), "where built images and published models go that name no target: HOST or HOST/PATH")
 	f.StringVar(&cache, "image-cache", "50Gi", "how much the cache of container images may hold; 0: no limit")
 	f.StringArrayVar(&o.Listen, "listen", nil, "also serve on this HOST:PORT; repeat for several")
+	f.StringSliceVar(&o.Planes, "plane", nil, "where work runs: local (this machine, the default), kube (a Kubernetes cluster), or both")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "file that opens the cluster of --plane kube; by default the cluster that the server runs in, else $KUBECONFIG or ~/.kube/config")
+	f.StringVar(&o.KubeContext, "kube-context", "", "context in the kubeconfig; by default its current one")
+	f.StringArrayVar(&o.Clusters, "cluster", nil, "one more Kubernetes cluster, NAME=KUBECONFIG; its nodes are called NAME/NODE; repeat for several")
+	f.StringVar(&o.KubeNamespaces, "kube-namespaces", "muster-", "a project's namespace is called this and the project's name, unless one has the label muster.dev/project=NAME")
+	f.StringVar(&o.KubeProgram, "kube-program-image", "", "image with this program at /muster, from which mpi workloads in clusters have their agent")
+	f.StringVar(&o.KubeRuntime, "kube-runtime-class", "", "runtime class of pods with GPUs; by default the cluster's own")
 	f.IntVar(&o.FakeGPUs, "fake-gpus", 0, "pretend to have this many GPUs")
 	f.Float64Var(&o.PastWeight, "past-weight", 0, "how much past use counts where what nobody is guaranteed is divided; 0: not at all, 1: as much as weights")
 	f.StringVar(&window, "past-window", "7d", "how far back use counts")
@@ -80,11 +88,47 @@ func (s *session) serve(ctx context.Context, o ServerOptions) error {
 	if o.FakeGPUs < 0 || o.FakeGPUs > 1024 {
 		return usage(fmt.Sprintf("--fake-gpus: %d is outside 0 to 1024", o.FakeGPUs), "0 looks for real ones")
 	}
+	if err := checkPlanes(&o); err != nil {
+		return err
+	}
 	var err error
 	if o.DataDir, err = s.dir(); err != nil {
 		return err
 	}
 	return s.hooks.RunServer(ctx, o)
+}
+
+// checkPlanes refuses planes that there are not, and makes this machine one
+// where no other is named.
+func checkPlanes(o *ServerOptions) error {
+	if len(o.Planes)+len(o.Clusters) == 0 {
+		o.Planes = []string{"local"}
+	}
+	for _, p := range o.Planes {
+		if p != "local" && p != "kube" {
+			return usage(fmt.Sprintf("--plane: %q is not a plane", p), "local, kube, or local,kube; further clusters with --cluster NAME=KUBECONFIG")
+		}
+	}
+	if o.Kubeconfig != "" && !slices.Contains(o.Planes, "kube") {
+		return usage("--kubeconfig is given without --plane kube", "add --plane kube, or name the cluster with --cluster NAME=KUBECONFIG")
+	}
+	if o.FakeGPUs > 0 && !slices.Contains(o.Planes, "local") {
+		return usage("--fake-gpus is about this machine, which is none of the planes", "leave it out, or add --plane local")
+	}
+	names := map[string]bool{"local": true, "kube": true}
+	for _, c := range o.Clusters {
+		name, file, ok := strings.Cut(c, "=")
+		if !ok || name == "" || file == "" || !plainName(name) || names[name] {
+			return usage(fmt.Sprintf("--cluster: %q is not NAME=KUBECONFIG with a name of its own", c), "NAME is of lower-case letters, digits and '-', and neither local nor kube")
+		}
+		names[name] = true
+	}
+	return nil
+}
+
+// plainName reports whether s can be the name of a cluster.
+func plainName(s string) bool {
+	return len(s) <= 52 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && !strings.HasPrefix(s, "-") && !strings.HasSuffix(s, "-")
 }
 
 func (s *session) serverStatus(ctx context.Context) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"reflect"
 	"sync"
 	"time"
@@ -42,10 +43,20 @@ func newActuator(p plane.Plane, c *Control, log *slog.Logger) *actuator {
 
 func (a *actuator) inventory(ctx context.Context) ([]core.Node, error) {
 	nodes, err := a.plane.Inventory(ctx)
-	for i := range nodes {
-		nodes[i].Plane = a.plane.Name()
-	}
+	a.mark(nodes)
 	return nodes, err
+}
+
+// mark says on nodes whose they are.
+func (a *actuator) mark(nodes []core.Node) {
+	for i := range nodes {
+		n := &nodes[i]
+		n.Plane = a.plane.Name()
+		labels := make(map[string]string, len(n.Labels)+1) // the plane's own are not to be changed
+		maps.Copy(labels, n.Labels)
+		labels[core.LabelCluster] = n.Plane
+		n.Labels = labels
+	}
 }
 
 // actionQueue is an unbounded queue: actions follow from what is durable and
@@ -302,9 +313,7 @@ func (a *actuator) survey(ctx context.Context) {
 func (a *actuator) announce(ctx context.Context, p plane.Announcer) {
 	for ctx.Err() == nil {
 		err := p.Nodes(ctx, func(changed []core.Node, gone []core.NodeID) {
-			for i := range changed {
-				changed[i].Plane = a.plane.Name()
-			}
+			a.mark(changed)
 			a.ctl.Do(ctx, NodesChanged(changed, gone)) //nolint:errcheck // the survey tells again
 		})
 		if err != nil && ctx.Err() == nil {

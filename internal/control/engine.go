@@ -81,6 +81,7 @@ type Engine struct {
 	bare     *schedule.State          // the nodes with nothing on them: what can ever fit
 	stale    bool                     // nodes are not as the scheduler knows them
 	renewed  map[core.NodeID]struct{} // which of them may not be
+	choosy   bool                     // some nodes do not run everything
 	regroup  bool                     // nor are queues and pools
 	tree     org.Tree                 // of projects, as the present draft has it
 	work     []fill.Shape             // what is usual here

@@ -163,6 +163,13 @@ func (e *Engine) rule(w *core.Workload) *schedule.Rule {
 	for _, t := range s.NodeTerms() {
 		r.Terms = append(r.Terms, schedule.Term{Key: t.Key, Op: t.Op, Values: t.Values})
 	}
+	if e.choosy {
+		wrong := core.RunsImages
+		if imageOf(w) != "" || s.Build != nil {
+			wrong = core.RunsProcesses
+		}
+		r.Terms = append(r.Terms, schedule.Term{Key: core.LabelRuns, Op: "NotIn", Values: []string{wrong}})
+	}
 	if types := e.tree.NodeTypes(w.Project, w.Kind); types != nil {
 		r.Terms = append(r.Terms, schedule.Term{Key: spec.NodeTypeLabel, Op: "In", Values: types})
 	}

@@ -160,6 +160,9 @@ func (tx *tx) surveyOf(ids []core.NodeID) {
 		n.Pool = org.PoolOf(n, pools)
 		tx.e.nodes[id] = n
 		tx.e.renewed[id] = struct{}{}
+		if _, partly := n.Labels[core.LabelRuns]; partly && !tx.e.choosy {
+			tx.e.choosy, tx.e.regroup = true, true
+		}
 		tx.e.dirty = true
 	}
 }

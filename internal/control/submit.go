@@ -181,6 +181,9 @@ func (tx *tx) taken(n name) (bool, error) {
 
 // feasible refuses what could never run here, with the numbers.
 func (tx *tx) feasible(doc *spec.Document, user string) error {
+	if doc.Image == "" && doc.Build == nil && tx.onlyImages() {
+		return &Error{Code: CodeInvalid, Field: "image", Message: "image is not set, and every node of this server runs containers only", Hint: "give --image, or image in the document"}
+	}
 	if doc.Image != "" && !tx.e.d.Images {
 		return &Error{Code: CodeUnsupported, Field: "image", Message: "this server runs processes of its machine, not container images", Hint: "leave image out and give the command, or install runc (apt-get install runc) and start the server as root"}
 	}
@@ -194,6 +197,16 @@ func (tx *tx) feasible(doc *spec.Document, user string) error {
 		return err
 	}
 	return nil // or nobody can tell yet: then it waits as Submitted
+}
+
+// onlyImages reports whether no node runs processes.
+func (tx *tx) onlyImages() bool {
+	for _, n := range tx.e.nodes {
+		if n.Labels[core.LabelRuns] != core.RunsImages {
+			return false
+		}
+	}
+	return len(tx.e.nodes) > 0
 }
 
 // surveyed reports whether what every plane has is known: none is silent and

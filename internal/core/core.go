@@ -240,6 +240,17 @@ type Others struct {
 	MIG   map[string]int `json:"mig,omitempty"` // partitions, by profile
 }
 
+// Labels that nodes have from us, beside their own.
+const (
+	// LabelCluster is the name of the node's plane.
+	LabelCluster = "muster.dev/cluster"
+	// LabelRuns says what a node can run where it cannot run everything:
+	// RunsImages or RunsProcesses.
+	LabelRuns     = "muster.dev/runs"
+	RunsImages    = "images"
+	RunsProcesses = "processes"
+)
+
 // None reports whether nobody else holds anything.
 func (o Others) None() bool {
 	return o.CPU == 0 && o.Memory == 0 && o.Tasks == 0 && len(o.Milli) == 0 && len(o.MIG) == 0

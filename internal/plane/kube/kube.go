@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/informers"
@@ -61,6 +62,9 @@ type Plane struct {
 	cluster *cluster
 	tasks   *tasks
 	logs    *logs
+
+	served sync.Map    // attempts that have a service
+	swept  atomic.Bool // what a server before us left has been looked for
 }
 
 // Open begins to watch a cluster. It does not wait for it: the cluster may be

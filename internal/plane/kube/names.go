@@ -28,6 +28,7 @@ const (
 	noteTask    = "muster.dev/task-id"
 	noteDevices = "muster.dev/devices" // indexes of the node's devices, such as 0,3; of parts 0:500
 	noteUser    = "muster.dev/user"
+	noteSecret  = "muster.dev/secret" // set on a pod that has one of its name
 	notePulls   = "muster.dev/pull-retries"
 )
 

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 
@@ -30,8 +31,10 @@ const mostDevices = 256
 // describe is the node as the scheduler knows it.
 func (s *site) describe(prefix string) core.Node {
 	k := s.node
+	own := maps.Clone(k.Labels)
+	put(&own, core.LabelRuns, core.RunsImages)
 	n := core.Node{
-		ID: core.NodeID(prefix + k.Name), Labels: k.Labels, Cordon: k.Spec.Unschedulable,
+		ID: core.NodeID(prefix + k.Name), Labels: own, Cordon: k.Spec.Unschedulable,
 		CPU: clamp(k.Status.Allocatable.Cpu().MilliValue()), Memory: clamp(k.Status.Allocatable.Memory().Value()),
 		Tasks: int(min(clamp(k.Status.Allocatable.Pods().Value()), 1<<20)),
 	}

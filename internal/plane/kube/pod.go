@@ -86,6 +86,7 @@ func (p *Plane) draw(a *plane.Assignment) (*blueprint, error) {
 	if len(keep.Data) > 0 {
 		keep.Immutable = &yes
 		b.secret = keep
+		meta.Annotations[noteSecret] = "yes"
 	}
 	return b, nil
 }

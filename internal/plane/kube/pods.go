@@ -42,6 +42,7 @@ func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
 			return // a late word of a pod that has been replaced
 		}
 		t.space, t.name, t.uid, t.there = pod.Namespace, pod.Name, pod.UID, true
+		t.secret = pod.Annotations[noteSecret] != ""
 		t.node, t.bound = pod.Spec.NodeName, pod.Spec.NodeName != ""
 		if t.seen.State.Ended() {
 			return
@@ -52,6 +53,9 @@ func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
 		}
 		hopeless = o.State.Ended() && !finished(pod)
 	})
+	if pod.Spec.Subdomain != "" {
+		p.served.Store(attemptOf{id.Workload, id.Attempt}, true)
+	}
 	if pod.Spec.NodeName != "" {
 		p.cluster.hold(pod.Spec.NodeName, id, devicesOf(pod.Annotations[noteDevices]))
 	}
@@ -120,24 +124,39 @@ func (p *Plane) podGone(pod *corev1.Pod) {
 	p.cluster.release(pod.Spec.NodeName, id)
 	p.logs.gone(id)
 	if forgotten {
-		p.drop(id, next)
+		p.drop(pod.Namespace, id, next)
 	}
 }
 
 // drop forgets a task whose pod is gone, and starts it again where that waits.
-func (p *Plane) drop(id core.TaskID, next *plane.Assignment) {
+func (p *Plane) drop(space string, id core.TaskID, next *plane.Assignment) {
 	p.tasks.drop(id)
-	if next == nil {
+	if next != nil {
+		p.wg.Go(func() {
+			p.insist(p.ctx, "a task could not be started again", id, func() error { return p.launch(p.ctx, []plane.Assignment{*next}) })
+		})
 		return
 	}
-	p.wg.Go(func() {
-		for p.ctx.Err() == nil && p.launch(p.ctx, []plane.Assignment{*next}) != nil {
-			select {
-			case <-p.ctx.Done():
-			case <-time.After(time.Second):
-			}
+	if p.serving(id) {
+		p.wg.Go(func() {
+			p.insist(p.ctx, "the service of an attempt could not be removed", id, func() error { return p.unserve(p.ctx, space, id) })
+		})
+	}
+}
+
+// insist does f until it succeeds, with pauses that grow.
+func (p *Plane) insist(ctx context.Context, what string, id core.TaskID, f func() error) {
+	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 10*time.Second) {
+		err := f()
+		if err == nil || ctx.Err() != nil {
+			return
 		}
-	})
+		p.o.Log.Warn(what+"; trying again", "plane", p.o.Name, "task", id, "err", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
 }
 
 // Stop implements plane.Plane.
@@ -195,17 +214,7 @@ func (p *Plane) Forget(ctx context.Context, ids []core.TaskID) error {
 
 // discard removes what the cluster has of a task that has ended.
 func (p *Plane) discard(ctx context.Context, id core.TaskID) {
-	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 10*time.Second) {
-		if err := p.remove(ctx, id); err == nil {
-			return
-		} else if ctx.Err() == nil {
-			p.o.Log.Warn("what is left of a task could not be removed; trying again", "plane", p.o.Name, "task", id, "err", err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
-	}
+	p.insist(ctx, "what is left of a task could not be removed", id, func() error { return p.remove(ctx, id) })
 }
 
 func (p *Plane) remove(ctx context.Context, id core.TaskID) error {
@@ -213,7 +222,7 @@ func (p *Plane) remove(ctx context.Context, id core.TaskID) error {
 	if !ok {
 		return nil
 	}
-	if t.name != "" {
+	if t.name != "" && t.secret {
 		err := p.client.CoreV1().Secrets(t.space).Delete(ctx, t.name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return err
@@ -223,7 +232,7 @@ func (p *Plane) remove(ctx context.Context, id core.TaskID) error {
 		return p.delete(ctx, &t, nil)
 	}
 	if t.forgotten {
-		p.drop(id, t.next)
+		p.drop(t.space, id, t.next)
 	}
 	return nil
 }

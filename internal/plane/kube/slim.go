@@ -16,7 +16,7 @@ func slim(o any) (any, error) {
 	slimMeta(&p.ObjectMeta)
 	s := &p.Spec
 	p.Spec = corev1.PodSpec{
-		NodeName: s.NodeName, SchedulerName: s.SchedulerName, InitContainers: slimContainers(s.InitContainers), Containers: slimContainers(s.Containers),
+		NodeName: s.NodeName, Subdomain: s.Subdomain, SchedulerName: s.SchedulerName, InitContainers: slimContainers(s.InitContainers), Containers: slimContainers(s.Containers),
 		Overhead: s.Overhead, Resources: s.Resources, ResourceClaims: s.ResourceClaims, RestartPolicy: s.RestartPolicy,
 		NodeSelector: s.NodeSelector, Affinity: s.Affinity, Tolerations: s.Tolerations, SchedulingGates: s.SchedulingGates,
 		Priority: s.Priority, PriorityClassName: s.PriorityClassName, TerminationGracePeriodSeconds: s.TerminationGracePeriodSeconds,

@@ -25,6 +25,12 @@ func (p *Plane) Start(ctx context.Context, all []plane.Assignment) error {
 	if err := p.sync(ctx); err != nil {
 		return err
 	}
+	if !p.swept.Load() {
+		if err := p.sweep(ctx); err != nil {
+			p.o.Log.Warn("what a former server may have left in the cluster could not be looked for", "plane", p.o.Name, "err", err)
+		}
+		p.swept.Store(true)
+	}
 	return each(gangs(all), atOnce, func(gang []plane.Assignment) error { return p.launch(ctx, gang) })
 }
 
@@ -136,6 +142,7 @@ func (p *Plane) prepare(ctx context.Context, a *plane.Assignment) error {
 	if a.Gang < 2 && len(a.Ports) == 0 {
 		return nil
 	}
+	p.served.Store(attemptOf{a.ID.Workload, a.ID.Attempt}, true)
 	s := applycore.Service(serviceName(a.ID), space).WithLabels(map[string]string{
 		labelManaged: managed, labelWorkload: string(a.ID.Workload), labelAttempt: labels(a)[labelAttempt],
 	}).WithSpec(applycore.ServiceSpec().WithClusterIP(corev1.ClusterIPNone).WithPublishNotReadyAddresses(true).

@@ -18,6 +18,7 @@ type tasks struct {
 
 	mu       sync.Mutex
 	known    map[core.TaskID]*task
+	attempts map[attemptOf]int // how many of each are known
 	watchers map[int]*watcher
 	next     int
 }
@@ -30,6 +31,7 @@ type task struct {
 	devices     []core.Share
 	seen        plane.Observation
 	there       bool              // its pod is
+	secret      bool              // it has one beside its pod
 	bound       bool              // to its node
 	stopping    bool              // we asked for its end
 	forgotten   bool              // the rest of it goes when its output is complete
@@ -45,7 +47,7 @@ type watcher struct {
 }
 
 func newTasks(clock func() time.Time) *tasks {
-	return &tasks{clock: clock, known: map[core.TaskID]*task{}, watchers: map[int]*watcher{}}
+	return &tasks{clock: clock, known: map[core.TaskID]*task{}, attempts: map[attemptOf]int{}, watchers: map[int]*watcher{}}
 }
 
 // all is what was last seen of every task.
@@ -83,6 +85,7 @@ func (t *tasks) edit(id core.TaskID, make bool, change func(*task)) {
 		}
 		x = &task{seen: plane.Observation{ID: id, State: core.TaskStarting, At: t.clock()}}
 		t.known[id] = x
+		t.attempts[attemptOf{id.Workload, id.Attempt}]++
 	}
 	before := x.seen
 	change(x)
@@ -93,11 +96,31 @@ func (t *tasks) edit(id core.TaskID, make bool, change func(*task)) {
 	}
 }
 
+// some reports whether any task of an attempt is known.
+func (t *tasks) some(w core.WorkloadID, attempt int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.attempts[attemptOf{w, attempt}] > 0
+}
+
+// attemptOf names an attempt.
+type attemptOf struct {
+	w core.WorkloadID
+	n int
+}
+
 // drop forgets a task.
 func (t *tasks) drop(id core.TaskID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.known[id] == nil {
+		return
+	}
 	delete(t.known, id)
+	k := attemptOf{id.Workload, id.Attempt}
+	if t.attempts[k]--; t.attempts[k] == 0 {
+		delete(t.attempts, k)
+	}
 }
 
 func (w *watcher) add(o plane.Observation) {

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/plane/kube"
+	"github.com/musterhq/muster/internal/plane/local"
+)
+
+// planes are where work runs.
+type planes struct {
+	all    []plane.Plane
+	local  *local.Plane // nil: this machine is none
+	kubes  []*kube.Plane
+	images bool // one of them runs container images
+}
+
+// openPlanes opens the planes that the options name.
+func openPlanes(o cli.ServerOptions, images *images, log *slog.Logger) (*planes, error) {
+	p := &planes{}
+	if err := p.open(o, images, log); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	return p, nil
+}
+
+func (p *planes) open(o cli.ServerOptions, images *images, log *slog.Logger) error {
+	logs := filepath.Join(o.DataDir, "logs")
+	if slices.Contains(o.Planes, "local") {
+		l, err := local.Open(local.Options{Dir: filepath.Join(o.DataDir, "local"), LogDir: logs, FakeGPUs: o.FakeGPUs, Images: images.plane()})
+		if err != nil {
+			return err
+		}
+		p.local, p.images = l, images.store != nil
+		p.all = append(p.all, l)
+	}
+	if slices.Contains(o.Planes, "kube") {
+		config, err := clusterConfig(o.Kubeconfig, o.KubeContext)
+		if err != nil {
+			return precondition(fmt.Sprintf("the cluster of --plane kube cannot be found: %v", err), "name its file with --kubeconfig")
+		}
+		if err := p.add(o, "kube", "", config, logs, log); err != nil {
+			return err
+		}
+	}
+	for _, c := range o.Clusters {
+		name, file, _ := strings.Cut(c, "=")
+		config, err := clusterConfig(file, "")
+		if err != nil {
+			return precondition(fmt.Sprintf("cluster %s cannot be opened: %v", name, err), "--cluster NAME=KUBECONFIG names a file that kubectl understands")
+		}
+		if err := p.add(o, name, name+"/", config, logs, log); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *planes) add(o cli.ServerOptions, name, prefix string, config *rest.Config, logs string, log *slog.Logger) error {
+	k, err := kube.Open(kube.Options{
+		Name: name, Prefix: prefix, Config: config, Namespaces: o.KubeNamespaces, Program: o.KubeProgram,
+		RuntimeClass: o.KubeRuntime, LogDir: filepath.Join(logs, name), Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	p.kubes, p.all, p.images = append(p.kubes, k), append(p.all, k), true
+	return nil
+}
+
+// clusterConfig opens a kubeconfig; without one, the cluster that this runs in,
+// or the one that kubectl would talk to.
+func clusterConfig(file, name string) (*rest.Config, error) {
+	if file == "" {
+		config, err := rest.InClusterConfig()
+		if !errors.Is(err, rest.ErrNotInCluster) {
+			return config, err
+		}
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = file
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
+}
+
+// retire ends helpers that have no reason to stay.
+func (p *planes) retire(ctx context.Context) error {
+	if p.local == nil {
+		return nil
+	}
+	return p.local.Retire(ctx)
+}
+
+func (p *planes) close() error {
+	var err error
+	for _, k := range p.kubes {
+		err = errors.Join(err, k.Close())
+	}
+	if p.local != nil {
+		err = errors.Join(err, p.local.Close())
+	}
+	return err
+}

@@ -1,0 +1,71 @@
+package kube
+
+import (
+	"context"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+// What belongs to pods goes with them. Nothing here has a finalizer, so that a
+// namespace can always be deleted; what a crash leaves behind is found by its
+// labels when a server begins.
+
+// serving reports whether an attempt may have a service.
+func (p *Plane) serving(id core.TaskID) bool {
+	_, ok := p.served.Load(attemptOf{id.Workload, id.Attempt})
+	return ok
+}
+
+// unserve removes the service of an attempt none of whose tasks is known.
+func (p *Plane) unserve(ctx context.Context, space string, id core.TaskID) error {
+	if space == "" || p.tasks.some(id.Workload, id.Attempt) {
+		return nil
+	}
+	err := p.client.CoreV1().Services(space).Delete(ctx, serviceName(id), metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	p.served.Delete(attemptOf{id.Workload, id.Attempt})
+	return nil
+}
+
+// sweep removes services and secrets of tasks that the cluster does not have.
+// It must run before anything is started.
+func (p *Plane) sweep(ctx context.Context) error {
+	mine := metav1.ListOptions{LabelSelector: labelManaged + "=" + managed + "," + labelWorkload}
+	services, err := p.client.CoreV1().Services("").List(ctx, mine)
+	if err != nil {
+		return err
+	}
+	for _, s := range services.Items {
+		attempt, err := strconv.Atoi(s.Labels[labelAttempt])
+		if err != nil {
+			continue
+		}
+		if err := p.unserve(ctx, s.Namespace, core.TaskID{Workload: core.WorkloadID(s.Labels[labelWorkload]), Attempt: attempt}); err != nil {
+			return err
+		}
+	}
+	secrets, err := p.client.CoreV1().Secrets("").List(ctx, mine)
+	if err != nil {
+		return err
+	}
+	for _, s := range secrets.Items {
+		id, err := core.ParseTaskID(s.Annotations[noteTask])
+		if err != nil {
+			continue
+		}
+		if _, known := p.tasks.get(id); known {
+			continue
+		}
+		err = p.client.CoreV1().Secrets(s.Namespace).Delete(ctx, s.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &s.UID}})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
