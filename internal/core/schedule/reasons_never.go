@@ -56,7 +56,7 @@ func (st *State) never(j *job, tries []try) Reason {
 		}
 	}
 	for _, p := range pools {
-		if seg, ok := st.whySegments(p, j, tries); ok && seg.Fitting >= r.Fitting {
+		if seg, ok := st.whySegments(p, j, tries); ok {
 			seg.Token, seg.Resource, seg.OfNodes, seg.Excluded = NeverFits, "tasks", r.OfNodes, r.Excluded
 			return seg
 		}

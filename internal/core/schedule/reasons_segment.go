@@ -54,6 +54,9 @@ func (st *State) fitsLoose(p *pool, j *job, tries []try) bool {
 
 // mostSegments is how many of the segments have room together, those in front.
 func (st *State) mostSegments(p *pool, j *job, segments []try) int64 {
+	if n, ok := st.countSegments(p, j, segments); ok {
+		return n
+	}
 	lo, hi := 0, len(segments)-1 // all of them have no room together
 	for lo < hi {
 		n, mark := (lo+hi+1)/2, len(st.log)
@@ -65,6 +68,37 @@ func (st *State) mostSegments(p *pool, j *job, segments []try) int64 {
 		st.undo(mark)
 	}
 	return int64(lo)
+}
+
+// countSegments is mostSegments by arithmetic, where all but the last are alike
+// and of equal tasks that may be anywhere.
+func (st *State) countSegments(p *pool, j *job, segments []try) (int64, bool) {
+	first := segments[0]
+	grp, t := &j.Shape.Groups[first.group], j.Shape.Groups[first.group].Topology
+	a := st.nextRun(j, first.group, j.placed[first.group])
+	level := slices.Index(t.Levels, t.Required)
+	if a == nil || a.social() || len(grp.Runs) != 1 || level < 0 || len(j.holds) > 0 {
+		return 0, false
+	}
+	alikes := 0
+	for _, x := range segments {
+		alikes += bit(alike(grp, &j.Shape.Groups[x.group]))
+	}
+	if alikes < len(segments)-1 {
+		return 0, false
+	}
+	subs := p.partsFor(j)
+	if root, at := j.required(); root != nil {
+		subs = nil
+		for _, sites := range p.domainsOf(root.Levels).sites[at] {
+			subs = append(subs, &subset{pool: p, sites: sites})
+		}
+	}
+	most := 0
+	for _, sub := range subs {
+		most = max(most, st.segmentsIn(sub, t.Levels, level, a, first.count, alikes))
+	}
+	return int64(min(most, len(segments)-1)), true
 }
 
 // segments says how many segments have room.

@@ -153,6 +153,95 @@ func TestManySegmentsFitByArithmetic(t *testing.T) {
 	}
 }
 
+// TestPlansWithSegmentsAreSound puts gangs with segments among all that others
+// hold and want, so that room is made for them.
+func TestPlansWithSegmentsAreSound(t *testing.T) {
+	t.Parallel()
+	placed, evicted := 0, 0
+	for seed := uint64(1); seed <= 2000; seed++ {
+		w := drawn(seed)
+		m := &maker{Rand: rand.New(rand.NewPCG(seed, 13)), w: w}
+		mine := map[core.WorkloadID]bool{}
+		for i := range w.Snap.Jobs {
+			if j := &w.Snap.Jobs[i]; len(j.Held) == 0 {
+				j.Shape, mine[j.ID] = m.segmented().Shape, true
+			}
+		}
+		plan := Cycle(&w.Snap, w.Cfg)
+		if fault := strings.Join(judged(w, plan), "; "); fault != "" {
+			t.Fatalf("seed %d: %s\n%s", seed, fault, w.text())
+		}
+		for _, p := range plan.Placements {
+			placed += bit(mine[p.ID])
+		}
+		for _, e := range plan.Evictions {
+			evicted += bit(mine[e.For])
+		}
+	}
+	if placed < 300 || evicted < 30 {
+		t.Errorf("%d gangs were placed and made %d leave: the draw proves little", placed, evicted)
+	}
+}
+
+// rackOf is a node with so many free GPUs in a rack of a block.
+func rackOf(block, rack string, free int) Node {
+	n := Node{Node: core.Node{
+		ID: core.NodeID(block + rack), Pool: "default", Ready: true, CPU: 32_000, Memory: 64 << 30, Labels: map[string]string{"block": block, "rack": rack},
+	}}
+	for d := range free {
+		n.Devices = append(n.Devices, core.Device{ID: fmt.Sprint(d), Index: d, Product: "H100", Healthy: true})
+	}
+	return n
+}
+
+// gangOf is a gang in segments of four, all in one block.
+func gangOf(tasks int, t *Topology) Job {
+	j := wide("gang", 9, tasks, 1)
+	j.Shape = NewShape([]Set{{Parent: -1, Topology: &Topology{Levels: t.Levels, Required: "block"}}}, Segments(4, t, j.Shape.Groups[0].Runs))
+	return j
+}
+
+// TestPreferredSegmentsChooseTheirBlock: the fullest block has room for all of
+// it, but for no segment; as long as another has, that one is taken.
+func TestPreferredSegmentsChooseTheirBlock(t *testing.T) {
+	t.Parallel()
+	levels := []string{"block", "rack"}
+	full := []Node{rackOf("a", "0", 3), rackOf("a", "1", 3), rackOf("a", "2", 3)}
+	clean := []Node{rackOf("b", "0", 4), rackOf("b", "1", 4), rackOf("b", "2", 4)}
+	for name, c := range map[string]struct {
+		nodes []Node
+		t     Topology
+		want  string // the block; empty: it waits
+	}{
+		"preferred":              {append(full, clean...), Topology{Levels: levels, Preferred: "rack"}, "b"},
+		"preferred, but nowhere": {full, Topology{Levels: levels, Preferred: "rack"}, "a"},
+		"required":               {append(full, clean...), Topology{Levels: levels, Required: "rack"}, "b"},
+		"required, but nowhere":  {full, Topology{Levels: levels, Required: "rack"}, ""},
+	} {
+		s := &Snapshot{Now: clock, Queues: []Queue{{ID: "q", Default: Unlimited()}}, Nodes: c.nodes, Jobs: []Job{gangOf(8, &c.t)}}
+		plan := Cycle(s, Config{})
+		var at []string
+		for _, p := range plan.Placements {
+			for _, x := range p.Tasks {
+				at = append(at, string(x.Place.Node))
+			}
+		}
+		got := strings.Join(at, " ")
+		racks := map[string]bool{}
+		for i := 0; i+4 <= len(at); i += 4 {
+			for _, node := range at[i : i+4] {
+				racks[fmt.Sprint(i, node)] = true
+			}
+		}
+		switch {
+		case (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want):
+			t.Errorf("%s: on %q", name, got)
+		case c.want == "b" && (len(at) != 8 || len(racks) != 2):
+			t.Errorf("%s: on %q", name, got)
+		}
+	}
+}
+
 func TestSegmentsDivideTasksInTheirOrder(t *testing.T) {
 	t.Parallel()
 	top := &Topology{Levels: []string{"rack"}, Required: "rack"}
