@@ -35,6 +35,9 @@ func (tx *tx) partOf(t *core.Task, asked spec.GPU) (part, bool) {
 		return p, true
 	}
 	p.memory, p.memoryLimit = all/1000*int64(p.milli), all/1000*int64(p.limit)
+	if p.limit >= 1000 {
+		p.memoryLimit = all
+	}
 	return p, true
 }
 

@@ -23,7 +23,7 @@ func TestPartsMayBurstAndAreToldSo(t *testing.T) {
 	}{
 		"plain":  {`0.25`, 0.25, 250, 80 * gi / 1000 * 250, []string{"MUSTER_GPU_SHARE=0.25", "MUSTER_GPU_SHARE_LIMIT=0.25"}},
 		"share":  {`{"share":0.25,"shareLimit":0.5}`, 0.25, 500, 80 * gi / 1000 * 500, []string{"MUSTER_GPU_SHARE=0.25", "MUSTER_GPU_SHARE_LIMIT=0.5"}},
-		"all":    {`{"share":0.1,"shareLimit":1}`, 0.1, 1000, 80 * gi / 1000 * 1000, []string{"MUSTER_GPU_SHARE=0.1", "MUSTER_GPU_SHARE_LIMIT=1"}},
+		"all":    {`{"share":0.1,"shareLimit":1}`, 0.1, 1000, 80 * gi, []string{"MUSTER_GPU_SHARE=0.1", "MUSTER_GPU_SHARE_LIMIT=1"}},
 		"memory": {`{"memory":"8Gi","memoryLimit":"16Gi"}`, 0.1, 200, 16 * gi, []string{"MUSTER_GPU_MEMORY=8589934592", "MUSTER_GPU_MEMORY_LIMIT=17179869184"}},
 		"large":  {`{"memory":"8Gi","memoryLimit":"200Gi"}`, 0.1, 1000, 80 * gi, []string{"MUSTER_GPU_MEMORY_LIMIT=85899345920"}},
 		"whole":  {`2`, 1, 0, 0, nil},

@@ -70,7 +70,7 @@ func (m *maker) segmented() Job {
 // to place them, in both directions.
 func TestSegmentsAreFoundWhereThereAreAny(t *testing.T) {
 	t.Parallel()
-	cases := uint64(6000)
+	cases := uint64(10_000)
 	if testing.Short() {
 		cases = 300
 	}
@@ -238,6 +238,31 @@ func TestPreferredSegmentsChooseTheirBlock(t *testing.T) {
 			t.Errorf("%s: on %q", name, got)
 		case c.want == "b" && (len(at) != 8 || len(racks) != 2):
 			t.Errorf("%s: on %q", name, got)
+		}
+	}
+}
+
+// TestAnOddFirstSegmentTriesEveryRack: the fullest rack has room for the first
+// segment, but then none is left for the second; too many tasks for a search.
+func TestAnOddFirstSegmentTriesEveryRack(t *testing.T) {
+	t.Parallel()
+	first, last := rackOf("b", "y", 6), rackOf("b", "y", 29)
+	first.CPU, last.ID, last.CPU = 1000, "by2", 100_000
+	x := rackOf("b", "x", 34)
+	x.CPU = 100_000
+	levels := []string{"block", "rack"}
+	groups := Segments(30, &Topology{Levels: levels, Required: "rack"}, []Run{
+		{Need: Need{Devices: 4, Milli: 1000, CPU: 1000}, Count: 1}, {Need: Need{Devices: 1, Milli: 1000, CPU: 2000}, Count: 59},
+	})
+	j := Job{ID: "gang", Queue: "q", Preemptible: true, Order: 1, Shape: NewShape([]Set{{Parent: -1, Topology: &Topology{Levels: levels, Required: "block"}}}, groups)}
+	s := &Snapshot{Now: clock, Queues: []Queue{{ID: "q", Default: Unlimited()}}, Nodes: []Node{first, last, x}, Jobs: []Job{j}}
+	plan := Cycle(s, Config{})
+	if len(plan.Placements) != 1 || len(plan.Placements[0].Tasks) != 60 {
+		t.Fatalf("%+v", plan.Placements)
+	}
+	for _, p := range plan.Placements[0].Tasks {
+		if (p.Place.Node == "bx") != (p.Group == 1) {
+			t.Errorf("a task of segment %d is on %s", p.Group, p.Place.Node)
 		}
 	}
 }
