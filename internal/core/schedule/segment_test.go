@@ -70,7 +70,7 @@ func (m *maker) segmented() Job {
 // to place them, in both directions.
 func TestSegmentsAreFoundWhereThereAreAny(t *testing.T) {
 	t.Parallel()
-	cases := uint64(10_000)
+	cases := uint64(11_000)
 	if testing.Short() {
 		cases = 300
 	}
