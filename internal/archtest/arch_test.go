@@ -51,6 +51,7 @@ var rules = []rule{
 	{pkg: "api", may: nil, why: "the contract imports nothing of the server"},
 	{pkg: "client", may: []string{"api"}, why: "the client knows the contract only"},
 	{pkg: "examples", may: []string{"examples"}, why: "examples are users' programs"},
+	{pkg: "internal/kubetest", may: []string{"internal/oci/ocitest"}, why: "a Kubernetes for tests of any package; of ours it needs the registry only"},
 	{pkg: "internal/archtest", may: nil, why: "it only reads"},
 	{pkg: "internal/system", may: []string{"internal", "api", "client", "cmd"}, why: "tests of the whole may look at everything"},
 	{pkg: "scripts", may: nil, why: "tools of the build stand alone"},
