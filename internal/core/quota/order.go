@@ -9,12 +9,13 @@ import "cmp"
 type Standing struct {
 	Priority int
 	Age      int64 // smaller is older
-	Quota    Amounts
-	Share    Amounts // its fair share
-	May      Amounts // its Entitlement
-	Has      Amounts // compared with its fair share, and decides between equal parts
-	Due      Amounts // compared with its quota, and with what it is entitled to at all
-	Part     Amounts // of which the dominant share is taken first
+	// Amounts are referred to: a standing is made for every comparison.
+	Quota *Amounts
+	Share *Amounts // its fair share
+	May   *Amounts // its Entitlement
+	Has   *Amounts // compared with its fair share, and decides between equal parts
+	Due   *Amounts // compared with its quota, and with what it is entitled to at all
+	Part  *Amounts // of which the dominant share is taken first
 }
 
 // Compare says who is served first: negative if a is. The first difference
@@ -24,16 +25,16 @@ type Standing struct {
 // divide at their level's top: the whole cluster.
 func Compare(a, b *Standing, total Amounts) int {
 	if c := cmp.Or(
-		falseFirst(OverShare(a.Has, a.Share), OverShare(b.Has, b.Share)),
-		falseFirst(!a.Due.Within(a.Quota), !b.Due.Within(b.Quota)),
+		falseFirst(OverShare(*a.Has, *a.Share), OverShare(*b.Has, *b.Share)),
+		falseFirst(!a.Due.Within(*a.Quota), !b.Due.Within(*b.Quota)),
 		cmp.Compare(b.Priority, a.Priority),
-		falseFirst(Unentitled(a.Due, a.May), Unentitled(b.Due, b.May)),
+		falseFirst(Unentitled(*a.Due, *a.May), Unentitled(*b.Due, *b.May)),
 	); c != 0 {
 		return c // most pairs differ here, and shares cost divisions
 	}
 	return cmp.Or(
-		cmp.Compare(DominantShare(a.Part, a.May, total), DominantShare(b.Part, b.May, total)),
-		cmp.Compare(DominantShare(a.Has, a.May, total), DominantShare(b.Has, b.May, total)),
+		cmp.Compare(DominantShare(*a.Part, *a.May, total), DominantShare(*b.Part, *b.May, total)),
+		cmp.Compare(DominantShare(*a.Has, *a.May, total), DominantShare(*b.Has, *b.May, total)),
 		cmp.Compare(a.May[GPU], b.May[GPU]),
 		cmp.Compare(a.Age, b.Age),
 	)

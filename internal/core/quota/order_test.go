@@ -6,59 +6,57 @@ import (
 	"testing"
 )
 
-// forNext makes of s the standing of one who holds so much and would get that
-// next.
-func forNext(s Standing, limit, held, next Amounts) Standing {
-	s.May = Entitlement(limit, s.Quota, s.Share)
-	s.Has, s.Due, s.Part = held, held.Add(next), held.Add(next)
-	return s
+// side is a queue with what it holds and would get next.
+type side struct {
+	priority                        int
+	age                             int64
+	quota, limit, share, held, next Amounts
+}
+
+func (s *side) standing() *Standing {
+	may, with := Entitlement(s.limit, s.quota, s.share), s.held.Add(s.next)
+	return &Standing{Priority: s.priority, Age: s.age, Quota: &s.quota, Share: &s.share, May: &may, Has: &s.held, Due: &with, Part: &with}
 }
 
 func TestWhoIsServedFirst(t *testing.T) {
 	t.Parallel()
 	total := Amounts{8000, 8000, 8000}
 	free := Amounts{Unlimited, Unlimited, Unlimited}
-	type side struct {
-		Standing
-		limit, held, next Amounts
-	}
-	base := side{Standing{Priority: 100, Age: 5, Quota: Amounts{2000, Unlimited, Unlimited}, Share: Amounts{4000, 8000, 8000}},
-		free, Amounts{1000, 1000, 1000}, Amounts{1000}}
+	base := side{100, 5, Amounts{2000, Unlimited, Unlimited}, free, Amounts{4000, 8000, 8000}, Amounts{1000, 1000, 1000}, Amounts{1000}}
 	for _, c := range []struct {
 		name  string
 		first func(*side)
 		then  func(*side)
 	}{
-		{"who is not over its share", func(*side) {}, func(s *side) { s.held = Amounts{4001, 8001, 8001}; s.Priority = 900 }},
+		{"who is not over its share", func(*side) {}, func(s *side) { s.held = Amounts{4001, 8001, 8001}; s.priority = 900 }},
 		{"over in one resource is not over", func(s *side) {
 			s.held = Amounts{4001, 8000, 8001}
 			s.next = Amounts{}
-			s.Priority = 101
-			s.Quota = free
+			s.priority = 101
+			s.quota = free
 		},
 			func(s *side) { s.next = Amounts{} }},
-		{"who stays in quota", func(*side) {}, func(s *side) { s.next[GPU] = 1001; s.Priority = 900 }},
-		{"priority", func(s *side) { s.Priority = 101; s.held[GPU] = 1000 }, func(s *side) { s.held[GPU] = 0 }},
+		{"who stays in quota", func(*side) {}, func(s *side) { s.next[GPU] = 1001; s.priority = 900 }},
+		{"priority", func(s *side) { s.priority = 101; s.held[GPU] = 1000 }, func(s *side) { s.held[GPU] = 0 }},
 		{"who uses nothing that it has no share of", func(s *side) { s.held[CPU] = 7000 },
 			func(s *side) {
-				s.Share[Memory], s.limit[Memory] = 0, 0
+				s.share[Memory], s.limit[Memory] = 0, 0
 				s.held = Amounts{0, 1000, 1}
 			}},
 		{"less of its share with the next job", func(s *side) { s.held[GPU] = 900 }, func(*side) {}},
-		{"whose share is larger", func(s *side) { s.Share[GPU] = 5000 }, func(*side) {}},
-		{"less of its share without the next job", func(s *side) { s.held[GPU], s.next[GPU] = 900, 1100; s.Age = 9 }, func(*side) {}},
-		{"the smaller entitlement", func(s *side) { s.Share[GPU], s.held[GPU], s.next[GPU] = 3000, 750, 750; s.Age = 9 }, func(*side) {}},
-		{"the older", func(s *side) { s.Age = 4 }, func(*side) {}},
+		{"whose share is larger", func(s *side) { s.share[GPU] = 5000 }, func(*side) {}},
+		{"less of its share without the next job", func(s *side) { s.held[GPU], s.next[GPU] = 900, 1100; s.age = 9 }, func(*side) {}},
+		{"the smaller entitlement", func(s *side) { s.share[GPU], s.held[GPU], s.next[GPU] = 3000, 750, 750; s.age = 9 }, func(*side) {}},
+		{"the older", func(s *side) { s.age = 4 }, func(*side) {}},
 	} {
 		a, b := base, base
 		c.first(&a)
 		c.then(&b)
-		x, y := forNext(a.Standing, a.limit, a.held, a.next), forNext(b.Standing, b.limit, b.held, b.next)
-		if Compare(&x, &y, total) >= 0 || Compare(&y, &x, total) <= 0 {
+		if Compare(a.standing(), b.standing(), total) >= 0 || Compare(b.standing(), a.standing(), total) <= 0 {
 			t.Errorf("%s: not first", c.name)
 		}
 	}
-	if same := base.Standing; Compare(&base.Standing, &same, total) != 0 {
+	if same := base; Compare(base.standing(), same.standing(), total) != 0 {
 		t.Error("a queue differs from itself")
 	}
 }
@@ -69,16 +67,16 @@ func TestWhoLostMoreIsStillOverItsShare(t *testing.T) {
 	t.Parallel()
 	total := Amounts{8000, 8000, 8000}
 	share := Amounts{2000, 2000, 2000}
-	of := func(before, left int64) Standing {
-		had := Amounts{before, before, before}
-		return Standing{Quota: share, Share: share, May: share, Has: had, Due: had, Part: Amounts{left, left, left}}
+	of := func(before, left int64) *Standing {
+		had, has := Amounts{before, before, before}, Amounts{left, left, left}
+		return &Standing{Quota: &share, Share: &share, May: &share, Has: &had, Due: &had, Part: &has}
 	}
 	over, within := of(4000, 1000), of(2000, 2000)
-	if Compare(&over, &within, total) <= 0 {
+	if Compare(over, within, total) <= 0 {
 		t.Error("who was over its share before the hunt is served before who was not")
 	}
 	more, less := of(4000, 3000), of(4000, 2500)
-	if Compare(&more, &less, total) <= 0 {
+	if Compare(more, less, total) <= 0 {
 		t.Error("of two that were equal, who has more left is served first")
 	}
 }
@@ -86,26 +84,27 @@ func TestWhoLostMoreIsStillOverItsShare(t *testing.T) {
 func TestTheOrderIsOne(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 8))
-	terms := func() (a Amounts) {
+	from := func(least int64) *Amounts {
+		a := new(Amounts)
 		for i := range a {
-			a[i] = r.Int64N(4) - 1
+			a[i] = least + r.Int64N(4)
 		}
 		return a
 	}
-	some := func() Amounts { a := terms(); return Amounts{max(a[0], 0), max(a[1], 0), max(a[2], 0)} }
 	for range 20000 {
-		var s [3]Standing
+		var s [3]*Standing
 		for i := range s {
-			s[i] = Standing{Priority: r.IntN(2), Age: int64(i), Quota: terms(), Share: some(), Has: some(), Due: some(), Part: some()}
-			s[i].May = Entitlement(terms(), s[i].Quota, s[i].Share)
+			s[i] = &Standing{Priority: r.IntN(2), Age: int64(i), Quota: from(Unlimited), Share: from(0), Has: from(0), Due: from(0), Part: from(0)}
+			may := Entitlement(*from(Unlimited), *s[i].Quota, *s[i].Share)
+			s[i].May = &may
 		}
 		total := Amounts{3, 3, 3}
-		ab, bc, ac := Compare(&s[0], &s[1], total), Compare(&s[1], &s[2], total), Compare(&s[0], &s[2], total)
+		ab, bc, ac := Compare(s[0], s[1], total), Compare(s[1], s[2], total), Compare(s[0], s[2], total)
 		if ab == 0 || bc == 0 || ac == 0 {
-			t.Fatalf("queues of different age are equal: %+v", s)
+			t.Fatalf("queues of different age are equal: %+v, %+v, %+v", s[0], s[1], s[2])
 		}
 		if ab < 0 && bc < 0 && ac > 0 || ab > 0 && bc > 0 && ac < 0 {
-			t.Fatalf("the order goes round: %+v", s)
+			t.Fatalf("the order goes round: %+v, %+v, %+v", s[0], s[1], s[2])
 		}
 	}
 }

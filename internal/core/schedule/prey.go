@@ -188,6 +188,6 @@ func (h *hunt) exceeds(q int32, gone map[int32]quota.Amounts, entered bool) bool
 func (h *hunt) poorer(a, b int32) int {
 	st, p := h.c.st, h.pool
 	wa, wb := p.q[a].alloc.Add(h.lost[a]), p.q[b].alloc.Add(h.lost[b])
-	x, y := st.standing(p, a, wa, wa, p.q[a].alloc), st.standing(p, b, wb, wb, p.q[b].alloc)
+	x, y := st.standing(p, a, &wa, &wa, &p.q[a].alloc), st.standing(p, b, &wb, &wb, &p.q[b].alloc)
 	return st.compare(p, a, b, &x, &y)
 }

@@ -221,14 +221,14 @@ func (st *State) poolNames() []string {
 // what each would get. Negative: a first.
 func (st *State) before(p *pool, a, b int32, na, nb quota.Amounts) int {
 	wa, wb := p.q[a].alloc.Add(na), p.q[b].alloc.Add(nb)
-	x, y := st.standing(p, a, p.q[a].alloc, wa, wa), st.standing(p, b, p.q[b].alloc, wb, wb)
+	x, y := st.standing(p, a, &p.q[a].alloc, &wa, &wa), st.standing(p, b, &p.q[b].alloc, &wb, &wb)
 	return st.compare(p, a, b, &x, &y)
 }
 
 // standing is that of q for quota.Compare.
-func (st *State) standing(p *pool, q int32, has, due, part quota.Amounts) quota.Standing {
+func (st *State) standing(p *pool, q int32, has, due, part *quota.Amounts) quota.Standing {
 	a, n := &p.q[q], &st.queues.list[q]
-	return quota.Standing{Priority: n.Priority, Age: n.Age, Quota: a.Quota.Quota, Share: a.share, May: a.may, Has: has, Due: due, Part: part}
+	return quota.Standing{Priority: n.Priority, Age: n.Age, Quota: &a.Quota.Quota, Share: &a.share, May: &a.may, Has: has, Due: due, Part: part}
 }
 
 // compare orders two queues of one parent. No two are equal.
