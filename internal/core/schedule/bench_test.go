@@ -153,9 +153,9 @@ func BenchmarkOneEnds(b *testing.B) {
 	}
 }
 
-// gangOf is an empty cluster of blocks of 512 GPUs, and one job that wants all
+// waitingGang is an empty cluster of blocks of 512 GPUs, and one job that wants all
 // its tasks in one of them.
-func gangOf(tasks int) *State {
+func waitingGang(tasks int) *State {
 	s := &Snapshot{Nodes: nodes(1000, 8), Queues: []Queue{plainQueue("a", 1, quota.Unlimited)}}
 	j := gpuJob("gang", "a", 1, tasks, 1)
 	j.Shape.Sets[0].Topology = &Topology{Levels: []string{"block", "rack"}, Required: "block", Preferred: "rack"}
@@ -167,7 +167,7 @@ func gangOf(tasks int) *State {
 // BenchmarkHopelessGang is a gang of 512 tasks that fits by its sums, but in no
 // domain: placed for nothing, and explained.
 func BenchmarkHopelessGang(b *testing.B) {
-	st := gangOf(520)
+	st := waitingGang(520)
 	b.ReportAllocs()
 	for b.Loop() {
 		st.changes()
@@ -292,7 +292,7 @@ func BenchmarkReclaimFails(b *testing.B) {
 }
 
 func BenchmarkTopologyGang(b *testing.B) {
-	st := gangOf(512)
+	st := waitingGang(512)
 	b.ReportAllocs()
 	for b.Loop() {
 		st.changes()
