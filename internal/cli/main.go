@@ -172,6 +172,14 @@ var groupsOfCommands = []*cobra.Group{
 	{ID: "run", Title: "Run the place:"},
 }
 
+// noun is a command that only has others below it.
+func noun(word, short string, aliases ...string) *cobra.Command {
+	return &cobra.Command{
+		Use: word, Aliases: aliases, Short: short,
+		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+}
+
 // noArgs refuses words that no command takes, with a suggestion.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {

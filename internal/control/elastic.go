@@ -58,6 +58,23 @@ func missingRanks(w *core.Workload, tasks map[int]*core.Task) int {
 	return max(w.Spec.Size()-len(ranks(tasks)), 0)
 }
 
+// growsAt is from when an elastic gang may have more workers; zero: at any time.
+// Growth that restarts the others costs all of them what they did since their
+// last checkpoint, so it waits as long after a restart as work rests between
+// moves. Those who must go are not asked to wait: others need their room.
+func (e *Engine) growsAt(w *core.Workload, tasks map[int]*core.Task) time.Time {
+	var at time.Time
+	if !w.Spec.Elastic() || w.Spec.Live() || w.Phase != lifecycle.Running {
+		return at
+	}
+	for _, t := range ranks(tasks) {
+		if !t.RestartedAt.IsZero() {
+			at = later(at, t.RestartedAt.Add(time.Duration(e.d.Schedule.MoveRest)*time.Millisecond))
+		}
+	}
+	return at
+}
+
 // astray reports whether some rank of an elastic gang is on a node that is not
 // known yet. To the scheduler it holds nothing there, and more of it could end
 // up in another pool.

@@ -87,6 +87,7 @@ type Engine struct {
 	work     []fill.Shape             // what is usual here
 	learnt   int64                    // submissions when that was last looked at
 	past     past
+	now      time.Time               // of the present round, or of the last
 	planned  time.Time               // when the last plan was made
 	promised map[core.WorkloadID]int // for whom others were told to leave: their places in line, from 1
 	usage    map[core.NodeID]*usage
@@ -294,7 +295,7 @@ func (e *Engine) unindex(w *core.Workload, tasks map[int]*core.Task) {
 func (e *Engine) Do(ctx context.Context, now time.Time, commands []Command) []Result {
 	tx := &tx{e: e, ctx: ctx, now: now.Truncate(time.Microsecond), drafts: map[core.WorkloadID]*draft{}}
 	tx.remember()
-	e.tree = tx.tree()
+	e.tree, e.now = tx.tree(), tx.now
 	results := make([]Result, len(commands))
 	for i, c := range commands {
 		results[i].Value, results[i].Err = c(tx)

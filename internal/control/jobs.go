@@ -15,7 +15,7 @@ import (
 // job is w in the scheduler's words, and whether it concerns the scheduler at
 // all: whether it holds or wants anything.
 func (e *Engine) job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, bool) {
-	wants := waiting(w, tasks) && !e.astray(w, tasks)
+	wants := waiting(w, tasks) && !e.astray(w, tasks) && !e.growsAt(w, tasks).After(e.now)
 	if !wants && !w.Phase.Held() {
 		return schedule.Job{}, false
 	}

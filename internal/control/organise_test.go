@@ -50,18 +50,26 @@ func (o *office) open() {
 	}))
 }
 
+// opens is when everything is done that names no other time.
+var opens = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
 func (o *office) try(c control.Command) (any, error) {
-	r := o.e.Do(context.Background(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), []control.Command{c})[0]
+	r := o.e.Do(context.Background(), opens, []control.Command{c})[0]
 	return r.Value, r.Err
 }
 
 func (o *office) do(c control.Command) any {
 	o.t.Helper()
-	v, err := o.try(c)
-	if err != nil {
-		o.t.Fatal(err)
+	return o.at(opens, c)
+}
+
+func (o *office) at(now time.Time, c control.Command) any {
+	o.t.Helper()
+	r := o.e.Do(context.Background(), now, []control.Command{c})[0]
+	if r.Err != nil {
+		o.t.Fatal(r.Err)
 	}
-	return v
+	return r.Value
 }
 
 // refused must fail with a code and a next step; it returns the message.
@@ -103,6 +111,14 @@ func (o *office) project(id core.ProjectID) (core.Project, bool) {
 		}
 	}
 	return core.Project{}, false
+}
+
+// guaranteed gives a project so many GPUs, in whatever pool.
+func guaranteed(name string, gpus float64) control.Edit {
+	return control.Edit{What: control.RecordProject, Name: name, Project: func(p *core.Project) error {
+		p.Pools = map[string]core.PoolQuota{core.AnyPool: {GPU: core.ResourceQuota{Quota: &gpus}}}
+		return nil
+	}}
 }
 
 func nothing(*core.Project) error { return nil }

@@ -319,23 +319,29 @@ func Scale(r ScaleRequest) Command {
 		err = tx.change(d, func() error {
 			was := d.w.Replicas
 			d.w.Replicas = r.Replicas
-			if d.w.Phase == lifecycle.Running {
-				msg := fmt.Sprintf("replicas %d → %d", was, r.Replicas)
-				if r.Message != "" {
-					msg += ": " + r.Message
-				}
-				if err := tx.step(d, lifecycle.Input{On: lifecycle.Scale, Reason: lifecycle.ReasonScaled, Message: msg}, r.Actor); err != nil {
-					return err
-				}
+			msg := fmt.Sprintf("replicas %d → %d", was, r.Replicas)
+			if r.Message != "" {
+				msg += ": " + r.Message
 			}
-			tx.e.dirty = true
-			if err := tx.startEmpty(d); err != nil {
-				return err
-			}
-			return tx.conclude(d)
+			return tx.replaced(d, lifecycle.ReasonScaled, msg, r.Actor)
 		})
 		return d.w, err
 	}
+}
+
+// replaced records that a service is to have others, or another number of
+// replicas, and draws what follows. It must run inside change.
+func (tx *tx) replaced(d *draft, why lifecycle.Reason, message, actor string) error {
+	if d.w.Phase == lifecycle.Running {
+		if err := tx.step(d, lifecycle.Input{On: lifecycle.Scale, Reason: why, Message: message}, actor); err != nil {
+			return err
+		}
+	}
+	tx.e.dirty = true
+	if err := tx.startEmpty(d); err != nil {
+		return err
+	}
+	return tx.conclude(d)
 }
 
 // firstReplicas is how many replicas a document begins with.

@@ -67,7 +67,8 @@ func (tx *tx) wakeAt(w *core.Workload, tasks map[int]*core.Task) time.Time {
 const reasonStuck = "Stuck"
 
 // nextDue is when something is due for a workload that runs: a limit or the
-// warning of it, the restart of a task, or giving up a silent node.
+// warning of it, the restart of a task, the end of a gang's rest, or giving up a
+// silent node.
 func (tx *tx) nextDue(w *core.Workload, tasks map[int]*core.Task) time.Time {
 	var at time.Time
 	if end, ok := tx.firstEnd(w); ok {
@@ -83,6 +84,9 @@ func (tx *tx) nextDue(w *core.Workload, tasks map[int]*core.Task) time.Time {
 	}
 	if w.Spec.Elastic() {
 		at = earliest(at, resizeDue(tasks))
+		if grows := tx.e.growsAt(w, tasks); grows.After(tx.now) && missingRanks(w, tasks) > 0 {
+			at = earliest(at, grows)
+		}
 	}
 	if w.Kind.Attended() { // of others no task is restarted in place by itself
 		for _, t := range tasks {
@@ -186,6 +190,7 @@ func (tx *tx) due(d *draft) error {
 		return tx.nodesLost(d)
 	}
 	if d.w.Spec.Elastic() {
+		tx.e.dirty = true // it may be one that may grow again
 		return tx.conclude(d)
 	}
 	return tx.restartInPlace(d)
