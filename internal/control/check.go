@@ -54,11 +54,12 @@ func (e *Engine) checkStored(ctx context.Context) error {
 		if milli := devicesHeld(en.w, en.tasks); en.w.Attempts[len(en.w.Attempts)-1].GPUMilli != milli {
 			errs = append(errs, fmt.Errorf("workload %s says that it holds %d/1000 devices; it holds %d", id, en.w.Attempts[len(en.w.Attempts)-1].GPUMilli, milli))
 		}
-		if len(stored.Tasks) != len(en.tasks) {
-			errs = append(errs, fmt.Errorf("workload %s has %d tasks in memory, %d in the store", id, len(en.tasks), len(stored.Tasks)))
+		tasks := latest(stored.Tasks, stored.Workload.Attempt)
+		if len(tasks) != len(en.tasks) {
+			errs = append(errs, fmt.Errorf("workload %s has %d tasks in memory, %d in the store", id, len(en.tasks), len(tasks)))
 		}
-		for _, t := range stored.Tasks {
-			if have := en.tasks[t.ID.Index]; have == nil || !reflect.DeepEqual(*have, t) {
+		for index, t := range tasks {
+			if have := en.tasks[index]; have == nil || !reflect.DeepEqual(have, t) {
 				errs = append(errs, fmt.Errorf("task %s in memory: %+v\nin the store: %+v", t.ID, have, t))
 			}
 		}
