@@ -64,9 +64,24 @@ func (tx *tx) comeBack(d *draft) (over bool, err error) {
 	}
 	if lost != nil {
 		d.w.SystemFailures++ // one for all that were lost together
+		tx.inReach(d)
 	}
 	tx.curtailed(d)
 	return false, nil
+}
+
+// inReach clears Unreachable where what was on silent nodes is given up.
+func (tx *tx) inReach(d *draft) {
+	c := d.holding(lifecycle.Unreachable)
+	if c == nil || c.Reason != ReasonNodeUnreachable {
+		return
+	}
+	for _, t := range d.tasks {
+		if n, ok := tx.e.nodes[t.Node]; t.State.Held() && ok && !n.Ready {
+			return
+		}
+	}
+	d.fact(lifecycle.Unreachable, false, tx.now, "", "")
 }
 
 // survives reports whether an array goes on without t, whose node is lost: not
