@@ -26,6 +26,7 @@ func (h *hunt) rehouse(u *unit) bool {
 		}
 	}
 	if stay {
+		st.gather(u.job) // others of its gang may have to wait by now
 		return true
 	}
 	st.undo(mark)
