@@ -16,7 +16,7 @@ import (
 // tests and simulation, between two calls of Do, with a clock in UTC; it
 // returns everything that differs.
 func (e *Engine) Check(ctx context.Context) error {
-	errs := []error{e.checkStored(ctx), e.checkIndexes()}
+	errs := []error{e.checkStored(ctx), e.checkPromises(ctx), e.checkIndexes()}
 	if !e.dirty { // else a failed commit has taken the plan back
 		plan := e.sched.Cycle(e.planned.UnixMilli())
 		for _, p := range plan.Placements {
@@ -65,6 +65,14 @@ func (e *Engine) checkStored(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (e *Engine) checkPromises(ctx context.Context) error {
+	stored, err := e.d.Store.Promises(ctx)
+	if have := inLine(e.promised); err == nil && !slices.Equal(have, stored) {
+		err = fmt.Errorf("promised in memory: %v, in the store: %v", have, stored)
+	}
+	return err
 }
 
 // plain is w without what a store may keep in another form: its document, and

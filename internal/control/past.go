@@ -152,8 +152,9 @@ func (tx *tx) look() {
 		return
 	}
 	for id := range e.held {
-		for _, t := range e.live[id].tasks {
-			if _, ok := e.nodes[t.Node]; !ok && holds(e.live[id].w, t) {
+		w, tasks, _ := tx.view(id)
+		for _, t := range tasks {
+			if _, ok := e.nodes[t.Node]; !ok && holds(w, t) {
 				return
 			}
 		}

@@ -84,7 +84,7 @@ func TestRandomWorlds(t *testing.T) {
 // which one rank alone was started, and some who wait and were told no reason.
 func TestSeedsThatFoundSomething(t *testing.T) {
 	t.Parallel()
-	for _, seed := range []uint64{670, 981, 1018, 1078, 1354} {
+	for _, seed := range []uint64{670, 981, 1018, 1078, 1316, 1354} {
 		if w, err := Random(seed); err != nil {
 			t.Errorf("seed %d: %v\n%s", seed, err, w.Trace())
 		}

@@ -72,7 +72,7 @@ func readerQueries(r *reader, d dialect) []query {
 		{&r.promises, `SELECT workload FROM promises ORDER BY place`},
 		// All tasks are walked, in the order in which they lie: an index for it
 		// would cost every task of every workload more.
-		{&r.spans, `SELECT w.project, t.body FROM tasks t JOIN workloads w ON w.id = t.workload
+		{&r.spans, `SELECT w.project, t.placed_us, t.released_us, t.body FROM tasks t JOIN workloads w ON w.id = t.workload
 			WHERE t.placed_us IS NOT NULL AND COALESCE(t.released_us, 9223372036854775807) > $1`},
 		{&r.secrets, `SELECT user_name, name, body FROM secrets ORDER BY user_name, name`},
 		{&r.recalls, `SELECT workload, hash FROM keys WHERE user_name = $1 AND key = $2`},

@@ -109,13 +109,24 @@ func (s *Store) spans(ctx context.Context, from, now time.Time, each func(core.S
 	defer rows.Close()
 	for rows.Next() {
 		var project string
+		var placed, released sql.NullInt64
 		var body sql.RawBytes
-		if err := rows.Scan(&project, &body); err != nil {
+		if err := rows.Scan(&project, &placed, &released, &body); err != nil {
 			return err
 		}
-		var t core.Task
-		if err := json.Unmarshal(body, &t); err != nil {
+		var held struct { // nothing else of the task is looked at
+			Node    core.NodeID  `json:"node"`
+			Pool    string       `json:"pool"`
+			Devices []core.Share `json:"devices"`
+			CPU     int64        `json:"cpuMilli"`
+			Memory  int64        `json:"memoryBytes"`
+		}
+		if err := json.Unmarshal(body, &held); err != nil {
 			return unreadable("a task of project "+project, err)
+		}
+		t := core.Task{
+			Node: held.Node, Pool: held.Pool, Devices: held.Devices, CPU: held.CPU, Memory: held.Memory,
+			PlacedAt: instant(placed), ReleasedAt: instant(released),
 		}
 		if p, ok := store.SpanOf(core.ProjectID(project), &t, now); ok && p.To.After(from) && !each(p) {
 			return nil
