@@ -18,8 +18,9 @@ import (
 //	dir/keeper.lock        held by the keeper; contains its pid
 //	dir/keeper.sock        where it listens
 //	dir/keeper.log         what it has to complain about
-//	dir/tasks/W.A.I/       task I of attempt A of workload W: its record and its FIFO
-//	logs/W/A.I.log         its output
+//	dir/tasks/W.A.I/       task I of attempt A of workload W: its record and its FIFO;
+//	                       W.A.I-R of run R, where that is not the first
+//	logs/W/A.I.log         its output; A.I-R.log
 //	logs/W/A.I.idx         when which part of it was written
 type paths struct{ dir, logs string }
 
@@ -39,12 +40,21 @@ func (p paths) task(id core.TaskID) string { return filepath.Join(p.tasks(), dot
 func (p paths) logsOf(w core.WorkloadID) string { return filepath.Join(p.logs, string(w)) }
 
 func (p paths) log(id core.TaskID) string {
-	return filepath.Join(p.logsOf(id.Workload), strconv.Itoa(id.Attempt)+"."+strconv.Itoa(id.Index)+".log")
+	return filepath.Join(p.logsOf(id.Workload), numbers(id)+".log")
 }
 
 // dotted is the name of a task where a slash cannot stand; undotted reads it.
 func dotted(id core.TaskID) string {
-	return string(id.Workload) + "." + strconv.Itoa(id.Attempt) + "." + strconv.Itoa(id.Index)
+	return string(id.Workload) + "." + numbers(id)
+}
+
+// numbers are those of a task: attempt, index and, beyond the first, run.
+func numbers(id core.TaskID) string {
+	s := strconv.Itoa(id.Attempt) + "." + strconv.Itoa(id.Index)
+	if id.Run > 0 {
+		s += "-" + strconv.Itoa(id.Run)
+	}
+	return s
 }
 
 func undotted(s string) (core.TaskID, error) {
@@ -52,6 +62,8 @@ func undotted(s string) (core.TaskID, error) {
 	if n := len(parts); n > 3 { // a workload's id may have dots itself
 		parts = []string{strings.Join(parts[:n-2], "."), parts[n-2], parts[n-1]}
 	}
+	last := len(parts) - 1
+	parts[last] = strings.Replace(parts[last], "-", "/", 1)
 	return core.ParseTaskID(strings.Join(parts, "/"))
 }
 
@@ -79,8 +91,8 @@ func checkWorkload(id core.WorkloadID) error {
 }
 
 func checkTask(id core.TaskID) error {
-	if id.Attempt < 0 || id.Index < 0 {
-		return fmt.Errorf("task id %s: attempt and index must not be negative", id)
+	if id.Attempt < 0 || id.Index < 0 || id.Run < 0 {
+		return fmt.Errorf("task id %s: attempt, index and run must not be negative", id)
 	}
 	return checkWorkload(id.Workload)
 }
