@@ -121,13 +121,15 @@ type Attempt struct {
 	Reason    string `json:"reason,omitempty"`
 	Message   string `json:"message,omitempty"`
 	Culprit   *int   `json:"culprit,omitempty" doc:"Index of the task that failed first"`
-	Tasks     []Task `json:"tasks" nullable:"false"`
+	Tasks     []Task `json:"tasks" nullable:"false" doc:"Each by its last run"`
+	Former    []Task `json:"former,omitempty" doc:"Earlier runs of tasks of an array that had to leave and run again"`
 }
 
 // Task is one process tree or container of an attempt.
 type Task struct {
 	Role      string   `json:"role"`
 	Index     int      `json:"index"`
+	Run       int      `json:"run,omitempty" doc:"How often it had to leave in the attempt before this run"`
 	Node      string   `json:"node,omitempty"`
 	Devices   []string `json:"devices,omitempty" doc:"GPUs that it holds"`
 	Share     float64  `json:"share,omitempty" doc:"Part that it holds of each of its devices, from 0.001 to 1; 1: whole ones"`
@@ -140,7 +142,7 @@ type Task struct {
 	Restarts  int      `json:"restarts,omitempty"`
 	RestartAt *Time    `json:"restartAt,omitempty" doc:"When it is started again in place"`
 	Ready     bool     `json:"ready,omitempty" doc:"A replica that takes requests"`
-	Leaving   bool     `json:"leaving,omitempty" doc:"A replica that is not wanted any more"`
+	Leaving   bool     `json:"leaving,omitempty" doc:"It is not wanted any more, or not there"`
 	Edition   int      `json:"edition,omitempty" doc:"Of the document that it was started from"`
 	Port      int      `json:"port,omitempty" doc:"Its own port"`
 	PlacedAt  *Time    `json:"placedAt,omitempty"`

@@ -142,20 +142,6 @@ func (tx *tx) dismissed(d *draft, t *core.Task) {
 	d.setTask(c)
 }
 
-// reasonTasksPreempted is the reason of Degraded where single tasks of an array
-// had to leave.
-const reasonTasksPreempted = "TasksPreempted"
-
-// curtailed says what becomes of tasks of an array that had to leave: a task is
-// run once in an attempt, so they wait for the next.
-func (tx *tx) curtailed(d *draft) {
-	n := 0
-	for _, t := range d.tasks {
-		n += bit(t.Leaving && t.State != core.TaskSucceeded)
-	}
-	d.fact(lifecycle.Degraded, n > 0, tx.now, reasonTasksPreempted, fmt.Sprintf("%d of its %d tasks had to leave and run again once the others have ended", n, total(d.w)))
-}
-
 // resized records that a gang has another number of ranks than before, and has
 // those that are there already restarted where its document says so. It must
 // run inside change.
@@ -198,7 +184,7 @@ func (tx *tx) regroup(d *draft) error {
 		for _, t := range ranks(d.tasks) {
 			if !t.RestartAt.IsZero() {
 				again := core.Task{
-					ID: t.ID, Role: t.Role, Plane: t.Plane, Node: t.Node, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Port: t.Port,
+					ID: t.ID, Role: t.Role, Plane: t.Plane, Node: t.Node, Pool: t.Pool, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Port: t.Port,
 					Edition: d.w.Edition, State: core.TaskStarting, PlacedAt: t.PlacedAt,
 					RestartedAt: tx.now, Restarts: t.Restarts + 1, SeenAt: t.SeenAt, FormerAt: t.SeenAt,
 				}

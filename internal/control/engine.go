@@ -90,6 +90,9 @@ type Engine struct {
 	now      time.Time               // of the present round, or of the last
 	planned  time.Time               // when the last plan was made
 	promised map[core.WorkloadID]int // for whom others were told to leave: their places in line, from 1
+	pledged  []core.WorkloadID       // promised as it is stored, in line
+	begun    time.Time               // of the first command
+	complete bool                    // every node is known on which something is held
 	usage    map[core.NodeID]*usage
 	held     map[core.WorkloadID]struct{} // workloads whose phase holds resources
 	timers   timers
@@ -118,7 +121,8 @@ type name struct {
 	name    string
 }
 
-// entry is a live workload with the tasks of its present attempt, by index.
+// entry is a live workload with the tasks of its present attempt, by index, each
+// by its last run.
 type entry struct {
 	w     *core.Workload
 	tasks map[int]*core.Task
@@ -192,13 +196,12 @@ func (e *Engine) load(ctx context.Context) error {
 		e.secrets[core.SecretID{User: s.User, Name: s.Name}] = s
 	}
 	e.seq = counters
+	if err := e.loadPromises(ctx); err != nil {
+		return err
+	}
 	live := make(map[core.WorkloadID]*entry, len(entries))
 	for _, en := range entries {
-		n := &entry{w: en.Workload, tasks: make(map[int]*core.Task, len(en.Tasks)), seen: map[int]time.Time{}}
-		for i := range en.Tasks {
-			n.tasks[en.Tasks[i].ID.Index] = &en.Tasks[i]
-		}
-		live[en.Workload.ID] = n
+		live[en.Workload.ID] = &entry{w: en.Workload, tasks: latest(en.Tasks, en.Workload.Attempt), seen: map[int]time.Time{}}
 	}
 	e.live = live
 	e.reindex()
@@ -239,12 +242,9 @@ func (e *Engine) reindex() {
 	e.names = make(map[name]core.WorkloadID, len(e.live))
 	e.sched, e.bare, e.stale, e.regroup = schedule.NewState(e.d.Schedule), schedule.Bare(nil), true, true
 	e.tree = func(id core.ProjectID) (core.Project, bool) { p, ok := e.projects[id]; return p, ok }
-	if e.promised == nil {
-		e.promised = map[core.WorkloadID]int{}
-	}
 	e.usage = map[core.NodeID]*usage{}
 	e.held = map[core.WorkloadID]struct{}{}
-	e.timers, e.instants = nil, instants{past: e.instants.past}
+	e.timers, e.instants, e.past.told = nil, instants{past: e.instants.past}, time.Time{}
 	e.wanting = map[core.WorkloadID]struct{}{}
 	e.dirty = true
 	for _, en := range e.live {
@@ -294,8 +294,9 @@ func (e *Engine) unindex(w *core.Workload, tasks map[int]*core.Task) {
 // fails every command fails and nothing has changed.
 func (e *Engine) Do(ctx context.Context, now time.Time, commands []Command) []Result {
 	tx := &tx{e: e, ctx: ctx, now: now.Truncate(time.Microsecond), drafts: map[core.WorkloadID]*draft{}}
-	tx.remember()
 	e.tree, e.now = tx.tree(), tx.now
+	tx.look()
+	tx.remember()
 	results := make([]Result, len(commands))
 	for i, c := range commands {
 		results[i].Value, results[i].Err = c(tx)
@@ -316,6 +317,7 @@ func (e *Engine) Do(ctx context.Context, now time.Time, commands []Command) []Re
 		e.retryAt = tx.now.Add(commitRetry)
 		tx.org = organisation{}
 		tx.survey()
+		e.pledge(e.pledged)
 		e.reindex() // the draft has touched the indexes; what is committed is the truth
 		if errors.Is(err, store.ErrTermLost) {
 			e.deposed = err

@@ -386,31 +386,3 @@ func (tx *tx) ends() {
 		}
 	}
 }
-
-// promise remembers for whom room is about to be free: they are served first
-// until they have it. Of the others nothing is remembered. It reports whether
-// they are others than before.
-func (tx *tx) promise(plan *schedule.Plan) (changed bool) {
-	now := make(map[core.WorkloadID]int, len(plan.Promises))
-	for i, p := range plan.Promises {
-		now[p.ID] = i + 1
-	}
-	before := tx.e.promised
-	tx.e.promised = now
-	for _, m := range []map[core.WorkloadID]int{before, now} {
-		for id := range m {
-			if before[id] == now[id] {
-				continue
-			}
-			changed = true
-			w, tasks, ok := tx.view(id)
-			if !ok {
-				continue
-			}
-			if j, ok := tx.e.job(w, tasks); ok {
-				tx.e.sched.PutJob(j)
-			}
-		}
-	}
-	return changed
-}

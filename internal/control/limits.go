@@ -78,7 +78,7 @@ func Activity(samples []plane.Sample) Command {
 		busy, seen := map[core.WorkloadID]bool{}, map[core.WorkloadID]int{}
 		for _, s := range samples {
 			w, tasks, ok := tx.view(s.Task.Workload)
-			if !ok || s.Task.Attempt != w.Attempt || tasks[s.Task.Index] == nil || len(tasks[s.Task.Index].Devices) == 0 {
+			if t := tasks[s.Task.Index]; !ok || t == nil || t.ID != s.Task || len(t.Devices) == 0 {
 				continue
 			}
 			seen[w.ID]++

@@ -221,8 +221,11 @@ func (tx *tx) vacate(id core.NodeID, v vacation) ([]DrainStep, error) {
 		}
 		d, _ := tx.open(s.Workload.ID)
 		err := tx.change(d, func() error {
-			if d.w.Kind == lifecycle.Inference {
+			switch {
+			case d.w.Kind == lifecycle.Inference:
 				return tx.replace(d, id, true)
+			case d.w.Spec.Array != nil && stays(d.tasks, id):
+				return tx.gives(d, id, v.message, v.actor)
 			}
 			return tx.end(d, lifecycle.Input{On: lifecycle.Move, Message: v.message}, v.actor)
 		})

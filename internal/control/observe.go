@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/plane"
 )
 
@@ -118,7 +119,7 @@ func (tx *tx) observed(o Observations, id core.WorkloadID, seen []plane.Observat
 	var news []plane.Observation
 	for _, ob := range seen {
 		t := tasks[ob.ID.Index]
-		if !live || t == nil || ob.ID.Attempt != w.Attempt || t.State.Ended() {
+		if !live || t == nil || ob.ID != t.ID || t.State.Ended() {
 			tx.stray(o.Plane, ob)
 			continue
 		}
@@ -287,7 +288,9 @@ func (tx *tx) conclude(d *draft) error {
 		}
 	}
 	if d.w.Spec.Array != nil {
-		tx.curtailed(d)
+		if over, err := tx.comeBack(d); over || err != nil {
+			return err
+		}
 	}
 	c := count(d)
 	// First what came first: a task may start and end between two looks.
@@ -298,10 +301,6 @@ func (tx *tx) conclude(d *draft) error {
 	}
 	if c.bad != nil && (!c.independent || c.left == 0) {
 		return tx.failed(d, c.bad)
-	}
-	if c.independent && c.left == 0 && c.curtailed > 0 {
-		message := fmt.Sprintf("%d of its tasks had to leave; they are all that is left", c.curtailed)
-		return tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: preempted(d.w), Message: message}, actorControl)
 	}
 	if d.w.Phase == lifecycle.Running && (c.succeeded == c.total || c.chief && cleans(d.w)) {
 		if d.w.Kind == lifecycle.Workspace && d.w.Spec.Restart == "always" {
@@ -330,7 +329,6 @@ type tally struct {
 	total       int
 	left        int // not ended, or not even placed
 	succeeded   int
-	curtailed   int        // of independent ones, those that had to leave
 	chief       bool       // the first task has succeeded
 	ready       bool       // everything that must have started has
 	bad         *core.Task // the first that failed or was lost
@@ -343,8 +341,12 @@ func count(d *draft) tally {
 	if elastic {
 		c.total = len(ranks(d.tasks))
 	}
-	started, first := 0, -1
+	started, first, placed := 0, -1, 0
 	for index, t := range d.tasks {
+		if t.Again {
+			continue // it waits, like those that were never placed
+		}
+		placed++
 		if elastic && (t.Leaving || t.State.Ended() && !t.RestartAt.IsZero()) {
 			continue // it is none of the ranks, or will be one again
 		}
@@ -359,10 +361,6 @@ func count(d *draft) tally {
 			c.succeeded++
 			c.chief = c.chief || index == 0
 		case core.TaskFailed, core.TaskLost:
-			if t.Leaving {
-				c.curtailed++
-				break
-			}
 			if c.bad == nil || t.EndedAt.Before(c.bad.EndedAt) || t.EndedAt.Equal(c.bad.EndedAt) && t.ID.Index < c.bad.ID.Index {
 				c.bad = t
 			}
@@ -375,7 +373,7 @@ func count(d *draft) tally {
 		}
 	}
 	if !elastic {
-		c.left += c.total - len(d.tasks)
+		c.left += c.total - placed
 	}
 	c.ready = started >= c.total || c.independent && started > 0
 	return c
@@ -444,8 +442,7 @@ func (tx *tx) ruled(d *draft, t *core.Task) ruling {
 		return ruleNone
 	}
 	for i, r := range rules {
-		if len(r.ExitCodes) > 0 && (t.ExitCode == nil || !slices.Contains(r.ExitCodes, *t.ExitCode)) ||
-			len(r.Reasons) > 0 && !slices.Contains(r.Reasons, t.Reason) {
+		if !fits(r, t) {
 			continue
 		}
 		if r.Action == "fail" {
@@ -466,6 +463,12 @@ func (tx *tx) ruled(d *draft, t *core.Task) ruling {
 		return ruleRetry
 	}
 	return ruleNone
+}
+
+// fits reports whether a retry rule is about how t failed.
+func fits(r spec.RetryRule, t *core.Task) bool {
+	return (len(r.ExitCodes) == 0 || t.ExitCode != nil && slices.Contains(r.ExitCodes, *t.ExitCode)) &&
+		(len(r.Reasons) == 0 || slices.Contains(r.Reasons, t.Reason))
 }
 
 // blame is one sentence on which task failed and how.
@@ -503,7 +506,7 @@ func (tx *tx) restartInPlace(d *draft) error {
 		}
 		due = true
 		again := core.Task{
-			ID: t.ID, Role: t.Role, Plane: t.Plane, Node: t.Node, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Port: t.Port,
+			ID: t.ID, Role: t.Role, Plane: t.Plane, Node: t.Node, Pool: t.Pool, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Port: t.Port,
 			Edition: d.w.Edition, Failures: t.Failures, State: core.TaskStarting, PlacedAt: t.PlacedAt,
 			RestartedAt: tx.now, Restarts: t.Restarts + 1, SeenAt: t.SeenAt, FormerAt: t.SeenAt,
 		}

@@ -31,7 +31,10 @@ func room(w *core.Workload, tasks map[int]*core.Task) int {
 	if w.Kind == lifecycle.Inference {
 		return replicasMissing(w, tasks)
 	}
-	left := total(w) - len(tasks)
+	left := total(w)
+	for _, t := range tasks {
+		left -= bit(!t.Again)
+	}
 	if p := w.Spec.Array.Parallelism; p > 0 {
 		active := 0
 		for _, t := range tasks {
@@ -53,7 +56,7 @@ func total(w *core.Workload) int {
 }
 
 // next returns the indexes of the first n tasks that have not been placed in
-// the present attempt.
+// the present attempt, or had to leave.
 func next(w *core.Workload, tasks map[int]*core.Task, n int) []int {
 	if numbered(w) {
 		first := w.Attempts[len(w.Attempts)-1].Next
@@ -70,7 +73,7 @@ func next(w *core.Workload, tasks map[int]*core.Task, n int) []int {
 		if todo != nil {
 			index = todo[i]
 		}
-		if _, placed := tasks[index]; !placed {
+		if t := tasks[index]; t == nil || t.Again {
 			out = append(out, index)
 		}
 	}

@@ -296,9 +296,5 @@ func (tx *tx) reopen(d *draft) (*draft, error) {
 	if err != nil {
 		return nil, fromStore(err)
 	}
-	tasks := make(map[int]*core.Task, len(stored))
-	for i := range stored {
-		tasks[stored[i].ID.Index] = &stored[i]
-	}
-	return tx.draft(d.w, tasks, nil), nil
+	return tx.draft(d.w, latest(stored, d.w.Attempt), nil), nil
 }

@@ -83,6 +83,17 @@ func sortedIDs(m map[core.WorkloadID]*job) []core.WorkloadID {
 	return ids
 }
 
+// reshape brings up to date what depends on the set of sites of p.
+func (st *State) reshape(p *pool) {
+	if !p.dirty {
+		return
+	}
+	p.reshaped()
+	for _, a := range st.asks { // by the places of sites in the pool
+		delete(a.ok, p)
+	}
+}
+
 // reshaped forgets what depends on the set of sites.
 func (p *pool) reshaped() {
 	p.dirty = false

@@ -18,7 +18,7 @@
 //	never-ready  it never runs
 //
 // KEY@INDEX=… speaks to the task of that index. A list (exit=1,1,0) tells the
-// runs of a task one after another, attempts and restarts in place alike.
+// runs of a task one after another, attempts, runs and restarts in place alike.
 //
 // Beside plane.Plane there are the faults: nodes that die, tasks that vanish,
 // calls that fail. Watch and readers that follow wait in real time.
@@ -142,7 +142,7 @@ func (p *Plane) start(a plane.Assignment, now time.Time) {
 	t := &task{a: a, begun: now}
 	p.tasks[a.ID] = t
 	var err error
-	t.s, err = read(a.Argv, a.ID.Index, a.ID.Attempt+p.runs[a.ID])
+	t.s, err = read(a.Argv, a.ID.Index, a.ID.Attempt+a.ID.Run+p.runs[a.ID])
 	p.runs[a.ID]++
 	t.state = plane.Observation{ID: a.ID, State: core.TaskStarting, Waiting: t.s.waiting, At: now}
 	i := slices.IndexFunc(p.nodes, func(n core.Node) bool { return n.ID == a.Node })

@@ -45,7 +45,11 @@ func podName(name string, id core.TaskID) string {
 	if name == "" {
 		name = "w"
 	}
-	return strings.ToLower(name + "-" + tail + "-" + strconv.Itoa(id.Attempt) + "-" + strconv.Itoa(id.Index))
+	s := name + "-" + tail + "-" + strconv.Itoa(id.Attempt) + "-" + strconv.Itoa(id.Index)
+	if id.Run > 0 {
+		s += "-" + strconv.Itoa(id.Run)
+	}
+	return strings.ToLower(s)
 }
 
 // serviceName is the headless service through which the tasks of an attempt
