@@ -44,13 +44,16 @@ func openOn(t *testing.T, c *kubetest.Cluster, node, logs string) placed {
 func sweep(t *testing.T, c *kubetest.Cluster) {
 	ctx, now := context.Background(), int64(0)
 	mine := metav1.ListOptions{LabelSelector: labelManaged + "=" + managed}
-	kubetest.Eventually(t, "the pods are gone", func() error {
+	kubetest.Eventually(t, "what it made is gone", func() error {
 		spaces, err := c.Client.CoreV1().Namespaces().List(ctx, mine)
 		if err != nil {
 			return err
 		}
 		for _, ns := range spaces.Items {
 			if err := c.Client.CoreV1().Pods(ns.Name).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, mine); err != nil {
+				return err
+			}
+			if err := c.Client.CoreV1().Secrets(ns.Name).DeleteCollection(ctx, metav1.DeleteOptions{}, mine); err != nil {
 				return err
 			}
 		}

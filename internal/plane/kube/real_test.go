@@ -83,7 +83,7 @@ func realDial(t *testing.T, c *kubetest.Cluster, node *kubetest.Node) {
 func realPrelude(t *testing.T, c *kubetest.Cluster, node *kubetest.Node) {
 	p := openOn(t, c, node.Name, t.TempDir())
 	t.Cleanup(func() { sweep(t, c) })
-	a := plane.Assignment{ID: core.TaskID{Workload: "prelude"}, Image: c.Busybox(t), Argv: []string{"sleep", "100000"}}
+	a := plane.Assignment{ID: core.TaskID{Workload: "entered"}, Image: c.Busybox(t), Argv: []string{"sleep", "100000"}}
 	a.Prelude = []byte("mkdir '/tmp/a b'; cd '/tmp/a b'\nexport ODD=\"it's \\$HOME \\`x\\`\n\\\"second\\\" line\" EMPTY= SPACES='  '\n")
 	start(t, p, a)
 	for _, env := range [][]string{nil, {"MORE=1", "ODD2=it's"}} {
