@@ -40,6 +40,9 @@ func status(id core.TaskID, pod *corev1.Pod) plane.Observation {
 func ended(o *plane.Observation, pod *corev1.Pod, t *corev1.ContainerStateTerminated) {
 	code := int(t.ExitCode)
 	o.ExitCode, o.At, o.Message = &code, t.FinishedAt.Time, strings.TrimSpace(t.Message)
+	if o.Message == preludeFailed {
+		o.Message = fmt.Sprintf("%s with code %d", preludeFailed, code)
+	}
 	if code == 0 && pod.Status.Reason != "Evicted" {
 		o.State = core.TaskSucceeded
 		return
