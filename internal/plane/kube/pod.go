@@ -62,7 +62,7 @@ func (p *Plane) draw(a *plane.Assignment) (*blueprint, error) {
 		SchedulerName: SchedulerName, RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &grace,
 		Hostname: hostName(a.ID), AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
 		ShareProcessNamespace: &yes, // the first process of a namespace is deaf to SIGTERM unless it asks for it
-		Tolerations: tolerations(a), SecurityContext: security(a),
+		Tolerations:           tolerations(a), SecurityContext: security(a),
 	}
 	if a.Gang > 1 || len(a.Ports) > 0 {
 		spec.Subdomain = serviceName(a.ID)
