@@ -128,9 +128,7 @@ func (s *session) inform(informer cache.SharedIndexInformer, cancel context.Canc
 			cancel(errNone)
 			return
 		}
-		if apierrors.IsForbidden(err) {
-			s.c.Log.Warn("objects of workloads cannot be read", "err", err)
-		}
+		cache.DefaultWatchErrorHandler(ctx, r, err)
 	})
 	if err != nil {
 		return nil, err
