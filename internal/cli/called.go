@@ -7,8 +7,9 @@ import (
 )
 
 // ownName is this program where a text tells what to type: at the beginning or
-// after a space or bracket, with a command after it.
-var ownName = regexp.MustCompile(`(^|[\s(])muster ([a-z-])`)
+// after a space or bracket, with a command after it. Cobra has put in the whole
+// name already where it was asked.
+var ownName = regexp.MustCompile(`(^|[\s(])(?:kubectl )?muster ([a-z-])`)
 
 // called puts the name that people call this program by into a text.
 func (s *session) called(text string) string { return callIt(text, s.hooks.Name) }
