@@ -170,7 +170,9 @@ func (s *server) gone(t *testing.T, namespace, name string) {
 func (s *server) deleted(t *testing.T, project, name string) {
 	t.Helper()
 	kubetest.Eventually(t, "workload "+name+" deleted", func() error {
-		var l struct{ Items []struct{ Name, Phase string } }
+		var l struct {
+			Items []struct{ Name, Phase string }
+		}
 		if err := json.Unmarshal([]byte(s.muster(t, "get", "-A", "-p", project, "-o", "json")), &l); err != nil {
 			return err
 		}
@@ -333,6 +335,17 @@ func TestWhatTheCommandLineSubmitsIsSeenInTheCluster(t *testing.T) {
 		if f := strings.Fields(ids); len(f) != 2 || f[0] == f[1] {
 			t.Errorf("the copy and its pattern are workloads %q", ids)
 		}
+	})
+
+	t.Run("without the API server for a while", func(t *testing.T) {
+		run("held", "sleep 1000")
+		s.is(t, ns, "held", ".status.phase", "Running")
+		s.c.StopServer(t)
+		s.muster(t, "stop", "held")
+		s.c.StartServer(t)
+		s.is(t, ns, "held", ".status.phase", "Stopped")
+		s.muster(t, "delete", "held", "-y")
+		s.gone(t, ns, "held")
 	})
 
 	t.Run("without the resource", func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"time"
 
@@ -216,20 +217,42 @@ func (s *session) giveBack(id string, n *news) {
 }
 
 func (s *session) work(ctx context.Context) {
+	pause := firstPause
 	for {
 		i, over := s.queue.Get()
 		if over {
 			return
 		}
 		err := s.do(ctx, i)
-		if err == nil || ctx.Err() != nil {
+		switch {
+		case err == nil || ctx.Err() != nil:
+			pause = firstPause
 			s.queue.Forget(i)
-		} else {
+		case !silent(err):
+			pause = firstPause
 			s.c.Log.Warn("a workload and its object differ for now", "what", i.key, "err", err)
 			s.queue.AddRateLimited(i)
+		default: // to try everything else too would only be noise
+			if pause == firstPause {
+				s.c.Log.Warn("objects of workloads cannot be written or their workloads not read; trying on", "err", err)
+			}
+			s.queue.Add(i)
+			wait(ctx, pause)
+			pause = min(2*pause, lastPause)
 		}
 		s.queue.Done(i)
 	}
+}
+
+// silent reports whether an error is that the cluster or the server does not
+// answer, and not what one of them has said.
+func silent(err error) bool {
+	var p *api.Problem
+	if errors.As(err, &p) {
+		return p.Code == client.CodeUnreachable
+	}
+	var broken *url.Error
+	return errors.As(err, &broken)
 }
 
 func (s *session) do(ctx context.Context, i item) error {
