@@ -108,7 +108,7 @@ func functions(all *template.Template) template.FuncMap {
 			return out.String(), err
 		},
 		"toYaml": func(v any) (string, error) {
-			text, err := yaml.MarshalWithOptions(v, yaml.IndentSequence(true))
+			text, err := yaml.MarshalWithOptions(v, yaml.IndentSequence(false)) // as Helm does
 			return strings.TrimSuffix(string(text), "\n"), err
 		},
 		"nindent":    func(n int, s string) string { return "\n" + indent(n, s) },

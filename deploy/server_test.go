@@ -21,13 +21,18 @@ import (
 	"github.com/musterhq/muster/internal/kubetest"
 )
 
+// built is the folder of the binary, once a test has asked for it.
+var built string
+
 var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "muster-")
-	if err != nil {
+	var err error
+	if built, err = os.MkdirTemp("", "muster-"); err != nil {
 		return "", err
 	}
-	binary := filepath.Join(dir, "muster")
-	out, err := exec.Command("go", "build", "-o", binary, "github.com/musterhq/muster/cmd/muster").CombinedOutput()
+	binary := filepath.Join(built, "muster")
+	cmd := exec.Command("go", "build", "-o", binary, "github.com/musterhq/muster/cmd/muster")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is released
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w: %s", err, out)
 	}
@@ -36,9 +41,7 @@ var build = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if binary, err := build(); err == nil {
-		os.RemoveAll(filepath.Dir(binary))
-	}
+	os.RemoveAll(built) // nothing, where no test took it
 	os.Exit(code)
 }
 

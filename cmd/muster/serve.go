@@ -60,13 +60,8 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	}
 	defer lock.Close()
 
-	st, err := sqlstore.Open(ctx, filepath.Join(o.DataDir, "muster.db"))
-	switch {
-	case errors.Is(err, store.ErrNewer):
-		return precondition(err.Error(), "use the version of muster that wrote it, or newer")
-	case errors.Is(err, store.ErrCorrupt):
-		return precondition(err.Error(), "restore a backup, or move the file away to begin anew")
-	case err != nil:
+	st, err := openStore(ctx, filepath.Join(o.DataDir, "muster.db"))
+	if err != nil {
 		return err
 	}
 	defer st.Close()
@@ -125,6 +120,18 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	return errors.Join(err, where.retire(rctx)) // its helper has no reason to stay where nothing runs
+}
+
+// openStore opens the database, and says what to do where it cannot be used.
+func openStore(ctx context.Context, path string) (*sqlstore.Store, error) {
+	st, err := sqlstore.Open(ctx, path)
+	switch {
+	case errors.Is(err, store.ErrNewer):
+		return nil, precondition(err.Error(), "use the version of muster that wrote it, or newer")
+	case errors.Is(err, store.ErrCorrupt):
+		return nil, precondition(err.Error(), "restore a backup, or move the file away to begin anew")
+	}
+	return st, err
 }
 
 // work runs the control loop and the listeners until ctx is done or one fails.
