@@ -104,11 +104,16 @@ func (h *harsh) namespace() string {
 // apply has kubectl make what a text says.
 func (h *harsh) apply(text string, args ...any) {
 	h.t.Helper()
-	file := filepath.Join(h.t.TempDir(), "objects.yaml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, text, args...), 0o600); err != nil {
-		h.t.Fatal(err)
+	h.c.Kubectl(h.t, "apply", "-f", write(h.t, fmt.Sprintf(text, args...)))
+}
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "object")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	h.c.Kubectl(h.t, "apply", "-f", file)
+	return file
 }
 
 func (h *harsh) task(name string, index int) plane.Assignment {

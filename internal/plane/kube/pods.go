@@ -53,13 +53,19 @@ func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
 		if t.there && t.uid != pod.UID {
 			return // a late word of a pod that has been replaced
 		}
+		if t.uid != pod.UID {
+			t.by, t.word = nil, "" // they were of a pod before
+		}
 		t.space, t.name, t.uid, t.there = pod.Namespace, pod.Name, pod.UID, true
 		t.secret = t.secret || pod.Annotations[noteSecret] != ""
 		t.node, t.bound = pod.Spec.NodeName, pod.Spec.NodeName != ""
 		if t.seen.State.Ended() {
 			return
 		}
-		o := status(id, pod, known{stopping: t.stopping, dying: dying})
+		if by := disrupted(pod); by != nil {
+			t.by = by // others may write over the pod's conditions before it ends
+		}
+		o := status(id, pod, known{stopping: t.stopping, dying: dying, by: t.by})
 		if o.At = fresh(o.At, now); !first {
 			o.At = now
 		}
@@ -147,7 +153,7 @@ func (p *Plane) podGone(pod *corev1.Pod, unseen bool) {
 		if t.seen.State.Ended() {
 			return
 		}
-		last := status(id, pod, known{stopping: t.stopping, dying: dying})
+		last := status(id, pod, known{stopping: t.stopping, dying: dying, by: t.by})
 		if last.At = now; !last.State.Ended() {
 			last = plane.Observation{ID: id, State: core.TaskLost, At: now}
 			switch {
@@ -155,6 +161,8 @@ func (p *Plane) podGone(pod *corev1.Pod, unseen bool) {
 				last.Reason, last.Message = string(lifecycle.ReasonKilled), "it was ended"
 			case unseen:
 				last.Reason, last.Message = string(lifecycle.ReasonOutcomeUnknown), "its pod was deleted while the cluster could not be watched, and nobody saw how it ended"
+			case t.by != nil:
+				last.Reason, last.Message = string(t.by.reason), t.by.message
 			default:
 				last.Reason, last.Message = string(reasonSystem), deletedMessage(pod, dying)
 			}

@@ -17,8 +17,9 @@ const reasonSystem = lifecycle.ReasonSystem
 
 // known is what is known of a pod beside what it says itself.
 type known struct {
-	stopping bool // we asked for its end
-	dying    bool // its namespace is being deleted
+	stopping bool   // we asked for its end
+	dying    bool   // its namespace is being deleted
+	by       *cause // what was once said to take it away; nil: nothing
 }
 
 // status is what a pod says of its task. At is the pod's own time, to the
@@ -29,7 +30,7 @@ func status(id core.TaskID, pod *corev1.Pod, k known) plane.Observation {
 	end := endOf(main)
 	var by *cause
 	if !k.stopping {
-		by = taken(pod, k.dying)
+		by = taken(pod, k)
 	}
 	switch {
 	case by != nil && (end == nil || !by.after(end)) && (end != nil || finished(pod)):

@@ -24,9 +24,8 @@ func (c *cause) after(end *corev1.ContainerStateTerminated) bool {
 	return !c.since.IsZero() && end.FinishedAt.Time.Before(c.since)
 }
 
-// taken is by what a pod is taken away; nil: by nothing. dying: its namespace
-// is being deleted.
-func taken(pod *corev1.Pod, dying bool) *cause {
+// taken is by what a pod is taken away; nil: by nothing.
+func taken(pod *corev1.Pod, k known) *cause {
 	node := pod.Spec.NodeName
 	said := ": " + strings.TrimSpace(pod.Status.Message)
 	by := func(reason lifecycle.Reason, message string) *cause {
@@ -47,13 +46,14 @@ func taken(pod *corev1.Pod, dying bool) *cause {
 	case "DeadlineExceeded":
 		return nil
 	}
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
-			return disrupted(pod, c)
-		}
+	if c := disrupted(pod); c != nil {
+		return c
 	}
 	if at := pod.DeletionTimestamp; at != nil {
-		c := by(reasonSystem, deletedMessage(pod, dying))
+		if k.by != nil {
+			return k.by
+		}
+		c := by(reasonSystem, deletedMessage(pod, k.dying))
 		c.since = at.Time
 		if grace := pod.DeletionGracePeriodSeconds; grace != nil {
 			c.since = at.Add(-time.Duration(*grace) * time.Second)
@@ -72,8 +72,18 @@ func deletedMessage(pod *corev1.Pod, dying bool) string {
 }
 
 // disrupted reads the condition by which Kubernetes says why it takes a pod away
-// (kubernetes.io, "Disruptions": pod disruption conditions).
-func disrupted(pod *corev1.Pod, c *corev1.PodCondition) *cause {
+// (kubernetes.io, "Disruptions": pod disruption conditions); nil: it does not
+// say so.
+func disrupted(pod *corev1.Pod) *cause {
+	var c *corev1.PodCondition
+	for i := range pod.Status.Conditions {
+		if x := &pod.Status.Conditions[i]; x.Type == corev1.DisruptionTarget && x.Status == corev1.ConditionTrue {
+			c = x
+		}
+	}
+	if c == nil {
+		return nil
+	}
 	node := pod.Spec.NodeName
 	out := &cause{reason: reasonSystem, since: c.LastTransitionTime.Time}
 	switch c.Reason {

@@ -44,6 +44,7 @@ type task struct {
 	asked       time.Time         // when the cluster was last asked why it does not get on
 	trouble     time.Time         // since when something is said to keep it from getting on
 	changed     string            // what others made of its pod when it was created
+	by          *cause            // what was said to take its pod away; nil: nothing
 	stuck       string            // why it cannot be ended
 	restored    int               // how often what others did to its labels was undone
 	next        *plane.Assignment // what starts once its pod is gone
