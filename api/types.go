@@ -130,6 +130,7 @@ type Task struct {
 	Index     int      `json:"index"`
 	Node      string   `json:"node,omitempty"`
 	Devices   []string `json:"devices,omitempty" doc:"GPUs that it holds"`
+	Share     float64  `json:"share,omitempty" doc:"Part that it holds of each of its devices, from 0.001 to 1; 1: whole ones"`
 	State     string   `json:"state" enum:"pending,starting,running,stopping,succeeded,failed,lost"`
 	Waiting   string   `json:"waiting,omitempty"`
 	ExitCode  *int     `json:"exitCode,omitempty" doc:"128 + signal when a signal ended it"`

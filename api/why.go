@@ -19,7 +19,8 @@ type PendingReason struct {
 	OfNodes   int    `json:"ofNodes,omitempty"`
 	Excluded  int    `json:"excluded,omitempty" doc:"Nodes whose labels, taints or kind do not suit"`
 	Pool      string `json:"pool,omitempty"`
-	Domain    string `json:"domain,omitempty" doc:"Level of the network within which all must be"`
+	Domain    string `json:"domain,omitempty" doc:"Level of the network within which all must be, or each segment"`
+	Segment   int64  `json:"segment,omitempty" doc:"Tasks of each segment, where these find no room; tasks and fitting are then of segments"`
 	Queue     string `json:"queue,omitempty" doc:"Project or department whose quota or limit it is"`
 	User      string `json:"user,omitempty" doc:"User whose limit it is"`
 	Allocated int64  `json:"allocated,omitempty" doc:"What that holds; devices in thousandths"`

@@ -13,15 +13,21 @@ import (
 // GPUs, and of gangs that change their size.
 type placementFlags struct {
 	gpuMemory, mig                string
+	gpuLimit, gpuMemoryLimit      string
 	pools, selector, tolerations  []string
 	nodeType, near, apart         string
 	topology, topologyPreferred   string
+	segment                       int
+	segmentTopology               string
+	segmentPreferred              string
 	minWorkers                    int
 	resize, patience, preemptible string
 }
 
 func (p *placementFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&p.gpuMemory, "gpu-memory", "", "so much of a GPU's memory instead of a whole one, like 8Gi")
+	f.StringVar(&p.gpuLimit, "gpu-limit", "", "up to which part of each GPU it may use while there is room, beside --gpus 0.5: 0.8, or 1 for all of it")
+	f.StringVar(&p.gpuMemoryLimit, "gpu-memory-limit", "", "up to how much memory it may use while there is room, beside --gpu-memory: like 16Gi")
 	f.StringVar(&p.mig, "mig", "", "a static partition of a GPU, like 1g.10gb, or several: 1g.10gb=2,3g.40gb=1")
 	f.StringSliceVar(&p.pools, "pool", nil, "node pools, tried in this order")
 	f.StringVar(&p.nodeType, "node-type", "", "only nodes with this value of the label "+spec.NodeTypeLabel)
@@ -29,6 +35,9 @@ func (p *placementFlags) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&p.tolerations, "toleration", nil, "a taint that does not keep it away: KEY[=VALUE][:EFFECT]; repeat for several")
 	f.StringVar(&p.topology, "topology", "", "level of the network within which all tasks of a gang must be")
 	f.StringVar(&p.topologyPreferred, "topology-preferred", "", "level of the network within which they should be")
+	f.IntVar(&p.segment, "segment", 0, "divide a gang by rank into segments of so many tasks, each close together")
+	f.StringVar(&p.segmentTopology, "segment-topology", "", "level of the network within which each segment must be")
+	f.StringVar(&p.segmentPreferred, "segment-topology-preferred", "", "level of the network within which each segment should be")
 	f.StringVar(&p.near, "near", "", "node label of which all tasks must have the same value")
 	f.StringVar(&p.apart, "apart", "", "node label of which every task must have another value")
 	f.IntVar(&p.minWorkers, "min-workers", 0, "fewest workers of a gang that grows and shrinks up to --workers")
@@ -59,16 +68,21 @@ func (p *placementFlags) edits(d *documentFlags) []change {
 	}
 	switch {
 	case strings.ContainsAny(d.gpus, ".eE"):
-		ways("gpus", "resources.gpu.share", json.RawMessage(jsonNumber(d.gpus)), "count", "memory", "mig")
+		ways("gpus", "resources.gpu.share", json.RawMessage(jsonNumber(d.gpus)), "count", "memory", "memoryLimit", "mig")
 	default:
-		ways("gpus", "resources.gpu.count", json.RawMessage(jsonNumber(d.gpus)), "share", "memory", "mig")
+		ways("gpus", "resources.gpu.count", json.RawMessage(jsonNumber(d.gpus)), "share", "shareLimit", "memory", "memoryLimit", "mig")
 	}
-	ways("gpu-memory", "resources.gpu.memory", p.gpuMemory, "share", "mig")
-	ways("mig", "resources.gpu.mig", p.mig, "count", "share", "memory")
+	ways("gpu-memory", "resources.gpu.memory", p.gpuMemory, "share", "shareLimit", "mig")
+	ways("mig", "resources.gpu.mig", p.mig, "count", "share", "shareLimit", "memory", "memoryLimit")
+	given("gpu-limit", "resources.gpu.shareLimit", json.RawMessage(jsonNumber(p.gpuLimit)))
+	given("gpu-memory-limit", "resources.gpu.memoryLimit", p.gpuMemoryLimit)
 	given("pool", "pools", p.pools)
 	given("node-type", "nodeType", p.nodeType)
 	given("topology", "topology.required", p.topology)
 	given("topology-preferred", "topology.preferred", p.topologyPreferred)
+	given("segment", "topology.segment.size", p.segment)
+	given("segment-topology", "topology.segment.required", p.segmentTopology)
+	given("segment-topology-preferred", "topology.segment.preferred", p.segmentPreferred)
 	given("near", "near", p.near)
 	given("apart", "apart", p.apart)
 	given("min-workers", "minWorkers", p.minWorkers)

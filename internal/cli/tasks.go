@@ -47,6 +47,16 @@ func (s *session) tasks(w *api.Workload, m moments) error {
 	return nil
 }
 
+// taskGPUs are the devices of a task, with its part of them where that is not
+// all.
+func taskGPUs(t api.Task) string {
+	out := strings.Join(t.Devices, ",")
+	if out != "" && t.Share > 0 && t.Share < 1 {
+		out = strconv.FormatFloat(t.Share, 'f', -1, 64) + " of " + out
+	}
+	return orDash(out)
+}
+
 // taskColumns are the columns that say something of any of the tasks.
 func taskColumns(ts []api.Task, m moments) []column[api.Task] {
 	some := func(has func(api.Task) bool) bool { return slices.ContainsFunc(ts, has) }
@@ -60,7 +70,7 @@ func taskColumns(ts []api.Task, m moments) []column[api.Task] {
 	}
 	cols = append(cols,
 		column[api.Task]{title: "NODE", cell: func(t api.Task) string { return orDash(t.Node) }},
-		column[api.Task]{title: "GPUS", cell: func(t api.Task) string { return orDash(strings.Join(t.Devices, ",")) }})
+		column[api.Task]{title: "GPUS", cell: taskGPUs})
 	if some(func(t api.Task) bool { return t.Port > 0 }) {
 		cols = append(cols, column[api.Task]{title: "PORT", cell: func(t api.Task) string { return numberOr(t.Port, "-") }})
 	}

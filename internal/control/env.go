@@ -72,7 +72,11 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 	if a.Image != "" && len(s.Command.Argv) == 0 && (t.ID.Index > 0 || s.Master == nil || len(s.Master.Command.Argv) == 0) {
 		a.Argv, a.Args = nil, a.Argv // the image's own command, with other arguments
 	}
-	a.GPUMemory, a.MIG = tx.gpuMemory(t, r.GPU), r.GPU.MIG
+	a.MIG = r.GPU.MIG
+	if p, ok := tx.partOf(t, r.GPU); ok {
+		a.GPULimit, a.GPUMemory = p.limit, p.memoryLimit
+		a.Env = append(p.environment(), a.Env...)
+	}
 	if s.Retry.Pull != nil {
 		a.PullRetries = *s.Retry.Pull
 	}
@@ -95,23 +99,6 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 		mpi(&a, w, t, g)
 	}
 	return a
-}
-
-// gpuMemory is how much of the memory of each of its devices t may use, in
-// bytes; 0: all of it.
-func (tx *tx) gpuMemory(t *core.Task, asked spec.GPU) int64 {
-	if len(t.Devices) == 0 || t.Devices[0].Milli >= 1000 {
-		return 0
-	}
-	if asked.Kind() == spec.MemoryGPU {
-		return asked.Memory.Units()
-	}
-	for _, d := range tx.e.nodes[t.Node].Devices {
-		if d.ID == t.Devices[0].Device {
-			return d.Memory / 1000 * int64(t.Devices[0].Milli)
-		}
-	}
-	return 0
 }
 
 // imageOf is the image that runs: the one that was built, else the document's.
@@ -220,6 +207,9 @@ func environment(w *core.Workload, t *core.Task, g gang) []string {
 		m["NODE_RANK"], m["NUM_NODES"] = rank, strconv.Itoa(n)
 		m["RANK"], m["WORLD_SIZE"] = rank, strconv.Itoa(n)
 		m["LOCAL_RANK"] = "0"
+		if segment, size, ok := segmentOf(w, t.ID.Index); ok {
+			m["MUSTER_SEGMENT"], m["MUSTER_SEGMENT_SIZE"] = strconv.Itoa(segment), strconv.Itoa(size)
+		}
 		frameworkEnv(m, w, t, g)
 	} else {
 		m["NODE_RANK"], m["NUM_NODES"] = "0", "1"

@@ -32,10 +32,6 @@ func (e *Engine) externalJob(w *core.Workload, tasks map[int]*core.Task) (schedu
 		return schedule.Job{}, false
 	}
 	j := e.outline(w)
-	j.Pools = w.Spec.Pools
-	if len(j.Pools) == 0 {
-		j.Pools = e.tree.Pools(w.Project)
-	}
 	b := groupsByClass{e: e, w: w, at: map[string]int{}}
 	c := e.claims.of[keyOf(w)]
 	if w.Phase.Held() {

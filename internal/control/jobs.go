@@ -24,8 +24,14 @@ func (e *Engine) job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, 
 	}
 	j := e.outline(w)
 	groups, rule := groupsOf(w), e.rule(w)
-	if wants {
+	if segmented(w) {
+		groups = e.segments(w, j.Pools, rule)
+	}
+	switch {
+	case wants && !segmented(w):
 		want(w, tasks, groups, rule)
+	case !wants && segmented(w):
+		unwant(groups)
 	}
 	if w.Phase.Held() {
 		for _, t := range sortedTasks(tasks) {
@@ -39,10 +45,6 @@ func (e *Engine) job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, 
 		groups[0].Min = min(1, len(j.Held)+wantedIn(groups))
 	case w.Spec.Elastic() && settled(tasks): // some of it is done, and needs the rest
 		groups[len(groups)-1].Min = len(j.Held) - (len(groups) - 1)
-	}
-	j.Pools = w.Spec.Pools
-	if len(j.Pools) == 0 {
-		j.Pools = e.tree.Pools(w.Project)
 	}
 	j.Shape = schedule.NewShape([]schedule.Set{{Parent: -1, Topology: e.topology(w, j.Pools)}}, groups)
 	return j, true
@@ -67,28 +69,40 @@ func (e *Engine) outline(w *core.Workload) schedule.Job {
 		j.Patient = w.PhaseAt.Add(d).UnixMilli()
 	}
 	j.Due, j.Attained = e.due(w)
+	j.Pools = w.Spec.Pools
+	if len(j.Pools) == 0 {
+		j.Pools = e.tree.Pools(w.Project)
+	}
 	return j
 }
 
-// topology is how near one another w's tasks must be, by the levels of the first
-// of its pools that has any.
+// topology is how near one another w's tasks must be.
 func (e *Engine) topology(w *core.Workload, pools []string) *schedule.Topology {
 	t := w.Spec.Topology
-	if t.Required == "" && t.Preferred == "" {
+	return e.levels(pools, t, t.Required, t.Preferred)
+}
+
+// levels is a topology with the levels of the first of the pools that has all
+// that t names.
+func (e *Engine) levels(pools []string, t spec.Topology, required, preferred string) *schedule.Topology {
+	if required == "" && preferred == "" {
 		return nil
 	}
-	out := &schedule.Topology{Required: t.Required, Preferred: t.Preferred}
+	out := &schedule.Topology{Required: required, Preferred: preferred}
 	if len(pools) == 0 {
 		pools = sortedKeys(e.pools)
 	}
 	for _, name := range pools {
-		levels := e.pools[name].Topology
-		if (t.Required == "" || slices.Contains(levels, t.Required)) && (t.Preferred == "" || slices.Contains(levels, t.Preferred)) {
+		levels, all := e.pools[name].Topology, true
+		for _, level := range []string{t.Required, t.Preferred, t.Segment.Required, t.Segment.Preferred} {
+			all = all && (level == "" || slices.Contains(levels, level))
+		}
+		if all {
 			out.Levels = levels
 			return out
 		}
 	}
-	for _, level := range []string{t.Required, t.Preferred} { // labels that no pool names as its levels
+	for _, level := range []string{required, preferred} { // labels that no pool names as its levels
 		if level != "" && !slices.Contains(out.Levels, level) {
 			out.Levels = append(out.Levels, level)
 		}
@@ -139,6 +153,13 @@ func groupsOf(w *core.Workload) []schedule.Group {
 
 // groupOf is the group of the task of that index.
 func groupOf(groups []schedule.Group, index int) int {
+	if groups[len(groups)-1].Segment > 0 {
+		for g := range groups {
+			if index -= groups[g].Min; index < 0 {
+				return g
+			}
+		}
+	}
 	if len(groups) > 1 && index > 0 {
 		return 1
 	}

@@ -243,9 +243,12 @@ func (tx *tx) fits(doc *spec.Document) error {
 	tx.sync()
 	if r, ok := tx.e.bare.Fits(tx.e.fresh(doc)); !ok {
 		field := "resources"
-		if r.Resource == "tasks" {
+		switch {
+		case r.Segment > 0:
+			field = "topology.segment.size"
+		case r.Resource == "tasks":
 			field = "workers"
-		} else if r.Resource != "" {
+		case r.Resource != "":
 			field += "." + r.Resource
 		}
 		return &Error{Code: CodeUnschedulable, Field: field, Message: r.String(), Hint: r.Hint()}

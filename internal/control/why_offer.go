@@ -76,6 +76,9 @@ func (tx *tx) offers(w *core.Workload, tasks map[int]*core.Task, base schedule.J
 	if s.Topology.Required != "" {
 		add("--set topology.required=", func(d *spec.Document) { d.Topology.Required = "" })
 	}
+	if s.Topology.Segment.Required != "" {
+		add("--set 'topology.segment={}'", func(d *spec.Document) { d.Topology.Segment = spec.Segment{} })
+	}
 	tx.offerTypes(s, add)
 	for _, pool := range tx.otherPools(base.Pools) {
 		add("--set 'pools=["+pool+"]'", func(d *spec.Document) { d.Pools = []string{pool} })

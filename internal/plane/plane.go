@@ -63,8 +63,11 @@ type Assignment struct {
 	ID      core.TaskID  `json:"id"`
 	Node    core.NodeID  `json:"node"`
 	Devices []core.Share `json:"devices,omitempty"`
-	// GPUMemory is the part of each device's memory that it may use, in bytes; 0:
-	// all of it.
+	// GPULimit is how much of each device it may use, in thousandths, be it more
+	// than Devices promise it; 0: what they promise.
+	GPULimit int `json:"gpuLimitMilli,omitempty"`
+	// GPUMemory is how much of each device's memory it may use, in bytes: a hard
+	// limit; 0: all of it.
 	GPUMemory int64 `json:"gpuMemoryBytes,omitempty"`
 	// MIG are the partitions that it has, instead of devices.
 	MIG spec.MIG `json:"mig,omitempty"`

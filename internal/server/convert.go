@@ -167,6 +167,7 @@ func attempt(a core.Attempt, tasks []core.Task) api.Attempt {
 		}
 		for _, d := range t.Devices {
 			at.Devices = append(at.Devices, d.Device)
+			at.Share = float64(d.Milli) / 1000 // a task has the same part of each
 		}
 		out.Tasks = append(out.Tasks, at)
 	}

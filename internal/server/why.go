@@ -133,7 +133,7 @@ func reason(r schedule.Reason) api.PendingReason {
 	out := api.PendingReason{
 		Token: string(r.Token), Message: r.String(), Act: string(r.Act()), Hint: r.Hint(), Resource: r.Resource, Type: r.Type,
 		Requested: r.Requested, Needed: r.Needed, Free: r.Free, Largest: r.Largest, Total: r.Total, Tasks: r.Tasks, Fitting: r.Fitting,
-		Nodes: r.Nodes, OfNodes: r.OfNodes, Excluded: r.Excluded, Pool: r.Pool, Domain: r.Domain, Queue: string(r.Queue), User: r.User,
+		Nodes: r.Nodes, OfNodes: r.OfNodes, Excluded: r.Excluded, Pool: r.Pool, Domain: r.Domain, Segment: r.Segment, Queue: string(r.Queue), User: r.User,
 		Allocated: r.Allocated, Quota: r.Quota, Limit: r.Limit, Share: r.Share, Until: instant(r.Until),
 	}
 	for _, b := range r.Blocks {

@@ -300,3 +300,32 @@ func BenchmarkTopologyGang(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSegmentedGang is 64 segments of eight, each in one rack, all in one
+// block; hopeless is five of a hundred, of which each block has room for four.
+func BenchmarkSegmentedGang(b *testing.B) {
+	for name, c := range map[string]struct{ size, tasks int }{"fits": {8, 512}, "hopeless": {100, 500}} {
+		b.Run(name, func(b *testing.B) {
+			s := &Snapshot{Nodes: nodes(1000, 8), Queues: []Queue{plainQueue("a", 1, quota.Unlimited)}}
+			j := gpuJob("gang", "a", 1, c.tasks, 1)
+			levels := []string{"block", "rack"}
+			j.Shape = NewShape([]Set{{Parent: -1, Topology: &Topology{Levels: levels, Required: "block"}}},
+				Segments(c.size, &Topology{Levels: levels, Required: "rack"}, j.Shape.Groups[0].Runs))
+			s.Jobs = append(s.Jobs, j)
+			st := Load(s, Config{})
+			b.ReportAllocs()
+			for b.Loop() {
+				st.changes()
+				if p := st.Cycle(0); (len(p.Placements) == 1) != (name == "fits") {
+					b.Fatal(len(p.Placements))
+				}
+				if name == "fits" {
+					continue
+				}
+				if ex, ok := st.Explain(0, "gang"); !ok || ex.Reasons[0].Token != NeverFits {
+					b.Fatal(ex)
+				}
+			}
+		})
+	}
+}

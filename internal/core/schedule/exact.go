@@ -26,6 +26,7 @@ type piece struct {
 	nth   int32
 	ask   *ask
 	site  *site
+	at    int // of site among those of the puzzle
 	devs  []int32
 }
 
@@ -159,7 +160,7 @@ func (z *puzzle) put(i, from int) bool {
 	}
 	p := &z.pieces[i]
 	if i == 0 || p.ask != z.pieces[i-1].ask || p.group != z.pieces[i-1].group {
-		from = 0
+		from = z.twin(i)
 	}
 	if !z.hope(i) {
 		return false
@@ -181,7 +182,7 @@ func (z *puzzle) put(i, from int) bool {
 			}
 			mark := len(z.st.log)
 			z.st.takeOn(z.j, p.group, p.ask, s, devs)
-			p.site, p.devs = s, devs
+			p.site, p.at, p.devs = s, k, devs
 			if z.put(i+1, k) {
 				return true
 			}
@@ -189,6 +190,26 @@ func (z *puzzle) put(i, from int) bool {
 		}
 	}
 	return false
+}
+
+// twin is where the i-th piece, the first of its group, begins: of two segments
+// that are alike the second does not begin before the first, since that would be
+// the same with their names exchanged.
+func (z *puzzle) twin(i int) int {
+	if i == 0 || z.pieces[i-1].ask != z.pieces[i].ask {
+		return 0
+	}
+	g, before := z.pieces[i].group, z.pieces[i-1].group
+	first := slices.IndexFunc(z.pieces, func(p piece) bool { return p.group == before })
+	if !alike(&z.j.Shape.Groups[g], &z.j.Shape.Groups[before]) || z.pieces[first].nth != z.pieces[i].nth {
+		return 0
+	}
+	for _, h := range z.j.holds {
+		if h.task >= 0 && (int(h.group) == g || int(h.group) == before) {
+			return 0 // what has a place already makes them differ
+		}
+	}
+	return z.pieces[first].at
 }
 
 // hope reports whether, for each ask of the pieces from the i-th on, there is

@@ -98,6 +98,10 @@ func (st *State) fineIn(p *pool, j *job, reasons []Reason, says func(...Token) b
 	if t, _ := j.required(); t != nil && !says(TopologyUnsatisfied, WaitingForCapacity, Fragmented) {
 		out = append(out, Check{"topology", "one " + t.Required + " has room for all of it"})
 	}
+	if i := slices.IndexFunc(j.Shape.Groups, func(g Group) bool { return g.Segment > 0 && g.Topology != nil && g.Topology.Required != "" }); i >= 0 && !says(TopologyUnsatisfied, WaitingForCapacity, Fragmented) {
+		g := &j.Shape.Groups[i]
+		out = append(out, Check{"topology", fmt.Sprintf("each of its segments of %d tasks has room in one %s", g.Segment, g.Topology.Required)})
+	}
 	return out
 }
 

@@ -12,7 +12,7 @@ func (st *State) place(j *job, tries []try, sub *subset) bool {
 		return false
 	}
 	mark := len(st.log)
-	if !st.placeSet(j, 0, tries, sub) {
+	if !st.placeFirm(j, tries, sub) {
 		st.undo(mark)
 		if !st.solve(j, tries, sub) {
 			return false
@@ -61,17 +61,11 @@ func (st *State) placeSet(j *job, set int, tries []try, sub *subset) bool {
 				return false
 			}
 		}
-		for i := range mine {
-			g := mine[i].group
-			if j.Shape.Groups[g].Set != set {
-				continue
-			}
-			one := func(other int) bool { return other == g }
-			if !st.inDomain(j, j.Shape.Groups[g].Topology, mine[i:i+1], one, sub, func(sub *subset) bool { return st.placeGroup(j, mine[i], sub) }) {
-				return false
-			}
-		}
-		return true
+		own := slices.DeleteFunc(slices.Clone(mine), func(t try) bool { return j.Shape.Groups[t.group].Set != set })
+		slices.SortStableFunc(own, func(a, b try) int { // what is bound goes first
+			return cmp.Compare(bit(j.Shape.Groups[a.group].Segment == 0), bit(j.Shape.Groups[b.group].Segment == 0))
+		})
+		return st.roomy(j, own, sub) && st.placeGroups(j, own, sub)
 	})
 }
 

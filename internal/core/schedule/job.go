@@ -66,6 +66,10 @@ type Group struct {
 	Min      int
 	Runs     []Run // still to be placed, in this order
 	Topology *Topology
+	// Segment is how many tasks each segment of the job has, if the group is one
+	// of them: what its Topology says is then of every segment for itself. The
+	// last may have fewer.
+	Segment int
 }
 
 // Set is an inner node of a job's tree of groups. The first is the job itself.

@@ -315,6 +315,11 @@ func (st *State) scattered(p *pool, j *job, tries []try) Reason {
 		}
 		r.Fitting += int64(most)
 	}
+	if seg, ok := st.whySegments(p, j, tries); ok {
+		seg.Token, seg.Resource, seg.Requested, seg.Needed, seg.Free, seg.Largest, seg.Total = TopologyUnsatisfied, r.Resource, r.Requested, r.Needed, r.Free, r.Largest, r.Total
+		seg.Type, seg.Nodes, seg.OfNodes, seg.Excluded = r.Type, r.Nodes, r.OfNodes, r.Excluded
+		return seg
+	}
 	if t, level := j.required(); t != nil && r.Fitting >= r.Tasks {
 		r.Token, r.Domain = TopologyUnsatisfied, t.Required
 		r.Blocks = st.blocks(p, j, tries, t, level)
@@ -370,7 +375,7 @@ func (j *job) required() (*Topology, int) {
 		}
 	}
 	for i := range j.Shape.Groups {
-		if t := j.Shape.Groups[i].Topology; t != nil && t.Required != "" {
+		if t := j.Shape.Groups[i].Topology; t != nil && t.Required != "" && j.Shape.Groups[i].Segment == 0 {
 			if l := slices.Index(t.Levels, t.Required); l >= 0 {
 				return t, l
 			}

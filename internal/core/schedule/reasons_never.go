@@ -61,6 +61,12 @@ func (st *State) never(j *job, tries []try) Reason {
 			}
 		}
 	}
+	for _, p := range pools {
+		if seg, ok := st.whySegments(p, j, tries); ok {
+			seg.Token, seg.Resource, seg.OfNodes, seg.Excluded = NeverFits, "tasks", r.OfNodes, r.Excluded
+			return seg
+		}
+	}
 	if t, _ := j.required(); t != nil && r.Fitting == r.Tasks {
 		r.Domain = t.Required
 	}

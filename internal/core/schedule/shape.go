@@ -29,6 +29,7 @@ func (k *key) shape(sets []Set, groups []Group) {
 		k.text(g.Name)
 		k.number(int64(g.Set))
 		k.number(int64(g.Min))
+		k.number(int64(g.Segment))
 		k.topology(g.Topology)
 		k.number(int64(len(g.Runs)))
 		for r := range g.Runs {

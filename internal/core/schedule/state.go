@@ -26,6 +26,7 @@ type State struct {
 	below   map[core.WorkloadID]*job // gangs that are below their minimum
 	log     []entry
 	scopes  []*subset // parts of pools that are being tried
+	firm    bool      // segments are where they should be, not only where they must
 	fill    *filler
 	empty   *State // the same nodes with nothing on them; nil: not known
 	version uint64 // grows whenever something is put or dropped

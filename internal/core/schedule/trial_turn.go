@@ -49,7 +49,7 @@ func (t *Trial) Starts() bool { return t.Now || t.Later }
 
 // Fewer returns the most tasks, fewer than data's, with which it would start
 // now and displace nobody, and what would become of it; 0: with no number. Only
-// the last group gives tasks up.
+// the last group gives tasks up, or all segments, the last first.
 func (st *State) Fewer(now int64, data Job) (int, Trial) {
 	all := 0
 	for i := range data.Shape.Groups {
@@ -57,13 +57,16 @@ func (st *State) Fewer(now int64, data Job) (int, Trial) {
 	}
 	last := len(data.Shape.Groups) - 1
 	least := all - data.Shape.Groups[last].wants() + 1
+	for g := last - 1; g >= 0 && data.Shape.Groups[last].Segment > 0 && data.Shape.Groups[g].Segment > 0; g-- {
+		least -= data.Shape.Groups[g].wants()
+	}
 	if len(data.Held) > 0 || all < 2 {
 		return 0, Trial{}
 	}
 	most, found := 0, Trial{}
 	for lo, hi := least, all-1; lo <= hi; {
 		n := (lo + hi) / 2
-		if t := st.Turn(now, data.with(n-least+1)); t.Now {
+		if t := st.Turn(now, data.without(all-n)); t.Now {
 			most, found, lo = n, t, n+1
 		} else {
 			hi = n - 1
@@ -72,12 +75,18 @@ func (st *State) Fewer(now int64, data Job) (int, Trial) {
 	return most, found
 }
 
-// with is the job with n tasks in its last group.
-func (j Job) with(n int) Job {
+// without is the job with so many tasks fewer in its last group. Of segments
+// those that are left with none go.
+func (j Job) without(drop int) Job {
 	groups := slices.Clone(j.Shape.Groups)
+	for n := len(groups) - 1; groups[n].Segment > 0 && n > 0 && drop >= groups[n].wants(); n-- {
+		drop -= groups[n].wants()
+		groups = groups[:n]
+	}
 	last := &groups[len(groups)-1]
 	last.Runs = slices.Clone(last.Runs)
-	for drop := last.wants() - n; drop > 0; {
+	n := last.wants() - drop
+	for drop > 0 {
 		r := &last.Runs[len(last.Runs)-1]
 		k := min(drop, r.Count)
 		if r.Count, drop = r.Count-k, drop-k; r.Count == 0 {

@@ -63,7 +63,8 @@ type Reason struct {
 	Pool      string `json:"pool,omitempty"`
 	Note      string `json:"note,omitempty"`
 	Excluded  int    `json:"excluded,omitempty"` // nodes whose labels, taints or kind do not suit
-	Domain    string `json:"domain,omitempty"`   // level of the network within which all must be
+	Domain    string `json:"domain,omitempty"`   // level of the network within which all must be, or each segment
+	Segment   int64  `json:"segment,omitempty"`  // tasks of each segment, where these find no room; Tasks and Fitting are then of segments
 
 	// Of quotas and limits; devices in thousandths.
 	Queue     core.ProjectID `json:"queue,omitempty"`
@@ -146,6 +147,9 @@ func (r Reason) String() string {
 		if r.Resource == "pool" {
 			return "never fits: " + r.Note
 		}
+		if r.Segment > 0 {
+			return "never fits: " + r.segments("even when empty")
+		}
 		if r.Domain != "" {
 			return fmt.Sprintf("never fits: its %d tasks must be in one %s, and none is large enough even when empty", r.Tasks, r.Domain)
 		}
@@ -171,6 +175,9 @@ func (r Reason) String() string {
 		return fmt.Sprintf("free %s in all is enough for the %s it needs, but scattered: %d of its %d tasks would fit now, the largest free block is %s",
 			r.amount(r.Free), r.amount(r.Needed), r.Fitting, r.Tasks, r.amount(r.Largest))
 	case TopologyUnsatisfied:
+		if r.Segment > 0 {
+			return r.segments("now") + fmt.Sprintf(", while %s are free in all", r.amount(r.Free)) + r.blocks()
+		}
 		return fmt.Sprintf("its %d tasks must be in one %s: the best has room for %d now, while %s are free in all", r.Tasks, r.Domain, r.Fitting, r.amount(r.Free)) + r.blocks()
 	case OverLimit:
 		return fmt.Sprintf("over the limit of %s: it holds %s of at most %s, and this asks for %s", r.whose(), r.part(r.Allocated), r.part(r.Limit), r.part(r.Requested))

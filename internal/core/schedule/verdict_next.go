@@ -49,6 +49,9 @@ func (r Reason) Hint() string {
 	case WaitingForCapacity:
 		return "wait, or ask for less"
 	case TopologyUnsatisfied:
+		if r.Segment > 0 {
+			return "wait, or ask for smaller segments" + r.smallerSegments()
+		}
 		return fmt.Sprintf("wait, or let its tasks be in more than one %s", r.Domain)
 	case Fragmented:
 		return "wait, or ask for smaller or fewer tasks"
@@ -68,6 +71,8 @@ func (r Reason) smaller() string {
 	switch {
 	case r.Resource == "pool":
 		return "muster pool list shows the pools that have nodes"
+	case r.Segment > 0:
+		return "ask for smaller segments" + r.smallerSegments()
 	case r.Resource == "tasks" && r.Domain != "":
 		return fmt.Sprintf("let its tasks be in more than one %s", r.Domain)
 	case r.Resource == "tasks" && r.Fitting > 0:

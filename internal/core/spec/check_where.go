@@ -79,6 +79,7 @@ func (v *validator) together() {
 			}
 		}
 	}
+	v.segments()
 	if d.Apart == "" {
 		return
 	}
@@ -88,6 +89,24 @@ func (v *validator) together() {
 	}
 	if v.kind == lifecycle.Distributed && d.Apart == d.Topology.Required {
 		v.fail("apart", d.Apart, "is the same label as topology.required, within which all tasks must be", hint)
+	}
+	if v.kind == lifecycle.Distributed && d.Apart == d.Topology.Segment.Required {
+		v.fail("apart", d.Apart, "is the same label as topology.segment.required, within which all tasks of a segment must be", hint)
+	}
+}
+
+// segments checks into which parts a gang is divided.
+func (v *validator) segments() {
+	const path = "topology.segment"
+	s := v.doc.Topology.Segment
+	switch {
+	case s == Segment{}:
+	case s.Size == 0:
+		v.fail(path+".size", "", "is missing beside the level of a segment", "write how many tasks a segment has, such as: size: 8")
+	case s.Required == "" && s.Preferred == "":
+		v.fail(path+".required", "", "is missing beside size", "write the level within which each segment must be, such as: required: rack, or preferred")
+	case v.doc.Elastic():
+		v.fail(path+".size", strconv.Itoa(s.Size), "is not for a gang whose size changes, whose ranks do not keep their numbers", "remove minWorkers, or segment")
 	}
 }
 

@@ -107,12 +107,13 @@ func (f *field) words() string {
 }
 
 var scalarWords = map[string]string{
-	"Command":  "string or list of strings",
-	"Quantity": "quantity",
-	"Priority": "name or integer",
-	"Duration": "duration",
-	"Share":    "number",
-	"MIG":      "string or map of string to integer",
+	"Command":    "string or list of strings",
+	"Quantity":   "quantity",
+	"Priority":   "name or integer",
+	"Duration":   "duration",
+	"Share":      "number",
+	"ShareLimit": "number",
+	"MIG":        "string or map of string to integer",
 }
 
 // Text is t for a terminal of 80 columns.

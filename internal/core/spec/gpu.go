@@ -14,7 +14,11 @@ type GPU struct {
 	Type   string   `json:"type,omitempty" doc:"Only GPUs whose product name contains this, whatever the case." example:"h100"`
 	Share  Share    `json:"share,omitempty" doc:"Part of each GPU, between 0 and 1 in steps of 0.001; others may have the rest." example:"0.5" min:"0.001" max:"0.999"`
 	Memory Quantity `json:"memory,omitempty" doc:"Bytes of each GPU's memory instead of a share." example:"8Gi" min:"1Mi"`
-	MIG    MIG      `json:"mig,omitempty" doc:"Static partitions by profile: one profile, or a map of profile to number. They stand instead of count, share and memory." example:"1g.10gb"`
+	// What may be used beyond the part while others leave it unused. It is
+	// neither booked nor charged.
+	ShareLimit  ShareLimit `json:"shareLimit,omitempty" doc:"Up to which part of each GPU it may use more than its share while there is room on the GPU: from share to 1, which is all of it. The share alone is booked, counts against quotas and is promised. By default the share." example:"0.8" min:"0.001" max:"1"`
+	MemoryLimit Quantity   `json:"memoryLimit,omitempty" doc:"Up to how many bytes of each GPU's memory it may use while there is room on the GPU: memory or more; what the GPU has not is not given. By default memory." example:"16Gi" min:"1Mi"`
+	MIG         MIG        `json:"mig,omitempty" doc:"Static partitions by profile: one profile, or a map of profile to number. They stand instead of count, share and memory." example:"1g.10gb"`
 }
 
 // GPUKind says in which way GPUs are asked for.
@@ -105,9 +109,9 @@ func (g GPU) Words() string {
 			s = strings.TrimSuffix(s, "=1")
 		}
 	case MemoryGPU:
-		s = g.Memory.String() + " of " + of
+		s = upTo(g.Memory.String(), g.MemoryLimit.String(), g.Bursts()) + " of " + of
 	case ShareGPU:
-		s = g.Share.String() + " of " + of
+		s = upTo(g.Share.String(), g.ShareLimit.String(), g.Bursts()) + " of " + of
 	default:
 		s = strings.TrimPrefix(of, "each of ")
 		if n == 1 {
@@ -118,6 +122,34 @@ func (g GPU) Words() string {
 		s += " " + g.Type
 	}
 	return s
+}
+
+func upTo(part, limit string, more bool) string {
+	if more {
+		part += " up to " + limit
+	}
+	return part
+}
+
+// Bursts reports whether g may use more of its devices than it is promised.
+func (g GPU) Bursts() bool {
+	return g.Kind() == ShareGPU && int(g.ShareLimit) > int(g.Share) || g.Kind() == MemoryGPU && g.MemoryLimit > g.Memory
+}
+
+// LimitMilli is up to how many thousandths of a device with that many bytes
+// of memory g may use: 1000 of a whole one, 0 where there are no GPUs or only
+// partitions.
+func (g GPU) LimitMilli(memory int64) int {
+	switch {
+	case g.Kind() == ShareGPU && g.Bursts():
+		return int(g.ShareLimit)
+	case g.Kind() != MemoryGPU:
+		return g.Milli()
+	case memory <= 0:
+		return 1000
+	}
+	// In floating point, since bytes times 1000 may be more than an int64 holds.
+	return int(min(max(float64(max(g.Memory, g.MemoryLimit).Units())*1000/float64(memory), 1), 1000))
 }
 
 // complete fills in that a part without a number of GPUs is of one, so that
@@ -162,6 +194,7 @@ func (v *validator) gpu(path string, g *GPU) {
 	if g.Share > 0 && g.Memory > 0 {
 		v.fail(path+".memory", g.Memory.String(), "cannot stand beside share", "keep one of the two: a part of each GPU, or bytes of it")
 	}
+	v.burst(path, g)
 	if g.MIG == "" {
 		return
 	}
@@ -172,6 +205,32 @@ func (v *validator) gpu(path string, g *GPU) {
 		if other.given {
 			v.fail(path+".mig", string(g.MIG), "cannot stand beside "+other.name, "remove one of the two; how many partitions there are is said in mig, such as: mig: {1g.10gb: 2}")
 			return
+		}
+	}
+}
+
+// burst checks what may be used beyond a part.
+func (v *validator) burst(path string, g *GPU) {
+	for _, l := range []struct {
+		name, part       string
+		limit, of        int64
+		text, ofText     string
+		example, instead string
+	}{
+		{"shareLimit", "share", int64(g.ShareLimit), int64(g.Share), g.ShareLimit.String(), g.Share.String(), "0.5", "memoryLimit"},
+		{"memoryLimit", "memory", int64(g.MemoryLimit), int64(g.Memory), g.MemoryLimit.String(), g.Memory.String(), "8Gi", "shareLimit"},
+	} {
+		at := path + "." + l.name
+		switch {
+		case l.limit == 0:
+		case g.MIG != "":
+			v.fail(at, l.text, "cannot stand beside mig: a partition has a fixed size", "remove it, or ask for "+l.part+" instead of mig")
+		case l.of == 0 && (g.Share > 0 || g.Memory > 0):
+			v.fail(at, l.text, "is not for this part of a GPU, which is not asked for by "+l.part, "write "+l.instead)
+		case l.of == 0:
+			v.fail(at, l.text, "has no "+l.part+" beside it: nothing is promised that it could go beyond", "write what is promised, such as: "+l.part+": "+l.example+", or remove it")
+		case l.limit < l.of:
+			v.fail(at, l.text, "is less than "+l.part+", "+l.ofText, "write "+l.ofText+" or more, or remove it: the limit is then the "+l.part+" itself")
 		}
 	}
 }

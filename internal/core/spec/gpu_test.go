@@ -16,22 +16,26 @@ func TestGPUsInEveryForm(t *testing.T) {
 		back  string // as it is written again
 		words string
 	}{
-		"0":                                  {GPU{}, NoGPU, 0, 0, 0, "{}", ""},
-		"2":                                  {GPU{Count: 2}, WholeGPU, 1000, 2, 2000, "2", "2 GPUs"},
-		"{count: 1, type: h100}":             {GPU{Count: 1, Type: "h100"}, WholeGPU, 1000, 1, 1000, `{"count":1,"type":"h100"}`, "1 GPU h100"},
-		"0.5":                                {GPU{Count: 1, Share: 500}, ShareGPU, 500, 1, 500, "0.5", "0.5 of a GPU"},
-		"5e-1":                               {GPU{Count: 1, Share: 500}, ShareGPU, 500, 1, 500, "0.5", "0.5 of a GPU"},
-		".250":                               {GPU{Count: 1, Share: 250}, ShareGPU, 250, 1, 250, "0.25", "0.25 of a GPU"},
-		"{count: 1, share: 0.001}":           {GPU{Count: 1, Share: 1}, ShareGPU, 1, 1, 1, "0.001", "0.001 of a GPU"},
-		"{count: 2, share: 0.75}":            {GPU{Count: 2, Share: 750}, ShareGPU, 750, 2, 1500, `{"count":2,"share":0.75}`, "0.75 of each of 2 GPUs"},
-		"{share: '0.5', type: a100}":         {GPU{Count: 1, Share: 500, Type: "a100"}, ShareGPU, 500, 1, 500, `{"type":"a100","share":0.5}`, "0.5 of a GPU a100"},
-		"{memory: 8Gi}":                      {GPU{Count: 1, Memory: 8 << 30 * 1000}, MemoryGPU, 0, 1, 1000, `{"memory":"8Gi"}`, "8Gi of a GPU"},
-		"{memory: 8Gi, count: 2}":            {GPU{Count: 2, Memory: 8 << 30 * 1000}, MemoryGPU, 0, 2, 2000, `{"count":2,"memory":"8Gi"}`, "8Gi of each of 2 GPUs"},
-		"{mig: 1g.10gb}":                     {GPU{MIG: "1g.10gb=1"}, MIGGPU, 0, 1, 1000, `{"mig":"1g.10gb"}`, "1g.10gb"},
-		"{mig: '3g.40gb=1,1g.10gb=2'}":       {GPU{MIG: "1g.10gb=2,3g.40gb=1"}, MIGGPU, 0, 3, 5000, `{"mig":{"1g.10gb":2,"3g.40gb":1}}`, "1g.10gb=2,3g.40gb=1"},
-		"{mig: {3g.40gb: 1, 1g.10gb: '2'}}":  {GPU{MIG: "1g.10gb=2,3g.40gb=1"}, MIGGPU, 0, 3, 5000, `{"mig":{"1g.10gb":2,"3g.40gb":1}}`, "1g.10gb=2,3g.40gb=1"},
-		"{mig: {1g.10gb+me: 1}, type: h100}": {GPU{MIG: "1g.10gb+me=1", Type: "h100"}, MIGGPU, 0, 1, 1000, `{"type":"h100","mig":"1g.10gb+me"}`, "1g.10gb+me h100"},
-		"{mig: {}}":                          {GPU{}, NoGPU, 0, 0, 0, "{}", ""},
+		"0":                                    {GPU{}, NoGPU, 0, 0, 0, "{}", ""},
+		"2":                                    {GPU{Count: 2}, WholeGPU, 1000, 2, 2000, "2", "2 GPUs"},
+		"{count: 1, type: h100}":               {GPU{Count: 1, Type: "h100"}, WholeGPU, 1000, 1, 1000, `{"count":1,"type":"h100"}`, "1 GPU h100"},
+		"0.5":                                  {GPU{Count: 1, Share: 500}, ShareGPU, 500, 1, 500, "0.5", "0.5 of a GPU"},
+		"5e-1":                                 {GPU{Count: 1, Share: 500}, ShareGPU, 500, 1, 500, "0.5", "0.5 of a GPU"},
+		".250":                                 {GPU{Count: 1, Share: 250}, ShareGPU, 250, 1, 250, "0.25", "0.25 of a GPU"},
+		"{count: 1, share: 0.001}":             {GPU{Count: 1, Share: 1}, ShareGPU, 1, 1, 1, "0.001", "0.001 of a GPU"},
+		"{count: 2, share: 0.75}":              {GPU{Count: 2, Share: 750}, ShareGPU, 750, 2, 1500, `{"count":2,"share":0.75}`, "0.75 of each of 2 GPUs"},
+		"{share: '0.5', type: a100}":           {GPU{Count: 1, Share: 500, Type: "a100"}, ShareGPU, 500, 1, 500, `{"type":"a100","share":0.5}`, "0.5 of a GPU a100"},
+		"{memory: 8Gi}":                        {GPU{Count: 1, Memory: 8 << 30 * 1000}, MemoryGPU, 0, 1, 1000, `{"memory":"8Gi"}`, "8Gi of a GPU"},
+		"{memory: 8Gi, count: 2}":              {GPU{Count: 2, Memory: 8 << 30 * 1000}, MemoryGPU, 0, 2, 2000, `{"count":2,"memory":"8Gi"}`, "8Gi of each of 2 GPUs"},
+		"{share: 0.25, shareLimit: 0.5}":       {GPU{Count: 1, Share: 250, ShareLimit: 500}, ShareGPU, 250, 1, 250, `{"share":0.25,"shareLimit":0.5}`, "0.25 up to 0.5 of a GPU"},
+		"{count: 2, share: .5, shareLimit: 1}": {GPU{Count: 2, Share: 500, ShareLimit: 1000}, ShareGPU, 500, 2, 1000, `{"count":2,"share":0.5,"shareLimit":1}`, "0.5 up to 1 of each of 2 GPUs"},
+		"{share: 0.5, shareLimit: 0.5}":        {GPU{Count: 1, Share: 500, ShareLimit: 500}, ShareGPU, 500, 1, 500, `{"share":0.5,"shareLimit":0.5}`, "0.5 of a GPU"},
+		"{memory: 8Gi, memoryLimit: 16Gi}":     {GPU{Count: 1, Memory: 8 << 30 * 1000, MemoryLimit: 16 << 30 * 1000}, MemoryGPU, 0, 1, 1000, `{"memory":"8Gi","memoryLimit":"16Gi"}`, "8Gi up to 16Gi of a GPU"},
+		"{mig: 1g.10gb}":                       {GPU{MIG: "1g.10gb=1"}, MIGGPU, 0, 1, 1000, `{"mig":"1g.10gb"}`, "1g.10gb"},
+		"{mig: '3g.40gb=1,1g.10gb=2'}":         {GPU{MIG: "1g.10gb=2,3g.40gb=1"}, MIGGPU, 0, 3, 5000, `{"mig":{"1g.10gb":2,"3g.40gb":1}}`, "1g.10gb=2,3g.40gb=1"},
+		"{mig: {3g.40gb: 1, 1g.10gb: '2'}}":    {GPU{MIG: "1g.10gb=2,3g.40gb=1"}, MIGGPU, 0, 3, 5000, `{"mig":{"1g.10gb":2,"3g.40gb":1}}`, "1g.10gb=2,3g.40gb=1"},
+		"{mig: {1g.10gb+me: 1}, type: h100}":   {GPU{MIG: "1g.10gb+me=1", Type: "h100"}, MIGGPU, 0, 1, 1000, `{"type":"h100","mig":"1g.10gb+me"}`, "1g.10gb+me h100"},
+		"{mig: {}}":                            {GPU{}, NoGPU, 0, 0, 0, "{}", ""},
 	} {
 		d := mustParse(t, "command: ls\nresources: {gpu: "+text+"}\n")
 		g := d.Resources.GPU
@@ -123,10 +127,50 @@ func TestGPUsMadeInGoAreChecked(t *testing.T) {
 	t.Parallel()
 	for _, g := range []GPU{
 		{Count: 1, Share: 1000}, {Count: 1, Share: -1}, {Share: 500, Memory: 1 << 30 * 1000}, {MIG: "x"}, {MIG: "1g.5gb"}, {MIG: "2g.10gb=1,1g.5gb=1"},
+		{Share: 500, ShareLimit: 499}, {Share: 500, ShareLimit: 1001}, {Memory: 2 << 30 * 1000, MemoryLimit: 1 << 30 * 1000}, {Count: 1, ShareLimit: 500},
+		{Memory: 1 << 30 * 1000, ShareLimit: 500}, {Share: 500, MemoryLimit: 1 << 30 * 1000}, {MIG: "1g.5gb=1", ShareLimit: 500}, {MemoryLimit: 1 << 30 * 1000},
 		{MIG: "1g.5gb=1", Count: 1}, {MIG: "1g.5gb=1", Share: 500}, {MIG: "1g.5gb=1", Memory: 1 << 30 * 1000}, {Count: 1, Memory: 1000}, {Type: "h100"},
 	} {
 		if errs := Validate(&Document{Command: ShellCommand("ls"), Resources: Resources{GPU: g}}); len(errs) != 1 {
 			t.Errorf("%+v: %v", g, errs)
+		}
+	}
+}
+
+func TestLimitsOfPartsAreOfTheDevice(t *testing.T) {
+	t.Parallel()
+	const gi = 1 << 30
+	for _, c := range []struct {
+		g      GPU
+		memory int64
+		want   int
+	}{
+		{GPU{}, 80 * gi, 0},
+		{GPU{Count: 2}, 80 * gi, 1000},
+		{GPU{Share: 250}, 80 * gi, 250},
+		{GPU{Share: 250, ShareLimit: 600}, 0, 600},
+		{GPU{Memory: 8 * gi * 1000}, 80 * gi, 100},
+		{GPU{Memory: 8 * gi * 1000, MemoryLimit: 20 * gi * 1000}, 80 * gi, 250},
+		{GPU{Memory: 8 * gi * 1000, MemoryLimit: 200 * gi * 1000}, 80 * gi, 1000},
+		{GPU{Memory: 8 * gi * 1000, MemoryLimit: 20 * gi * 1000}, 0, 1000},
+		{GPU{MIG: "1g.5gb=1"}, 80 * gi, 0},
+	} {
+		if got := c.g.LimitMilli(c.memory); got != c.want {
+			t.Errorf("%+v of %d: %d, want %d", c.g, c.memory, got, c.want)
+		}
+	}
+}
+
+func TestLimitsOfPartsAreReadExactly(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]ShareLimit{"0.5": 500, "1": 1000, "1.0": 1000, "+1": 1000, ".999": 999} {
+		if got, err := ParseShareLimit(text); err != nil || got != want {
+			t.Errorf("%s: %d %v", text, got, err)
+		}
+	}
+	for _, bad := range []string{"", "0", "1.001", "2", "-1", "0.0005", "1000m", "all", ".inf"} {
+		if got, err := ParseShareLimit(bad); err == nil {
+			t.Errorf("%q was read as %d", bad, got)
 		}
 	}
 }

@@ -61,14 +61,14 @@ func (f *field) literal(text string) any {
 		return n
 	case f.kind == fieldBool:
 		return isTrue(text)
-	case f.typ == shareType:
+	case f.typ == shareType || f.typ == shareLimitType:
 		return json.Number(text)
 	default:
 		return text
 	}
 }
 
-var shareType = reflect.TypeFor[Share]()
+var shareType, shareLimitType = reflect.TypeFor[Share](), reflect.TypeFor[ShareLimit]()
 
 // scalarSchemas are the types of values with a text form of their own.
 var scalarSchemas = map[string]func() map[string]any{
@@ -92,6 +92,9 @@ var scalarSchemas = map[string]func() map[string]any{
 	},
 	"Share": func() map[string]any {
 		return map[string]any{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+	},
+	"ShareLimit": func() map[string]any {
+		return map[string]any{"type": "number", "exclusiveMinimum": 0, "maximum": 1}
 	},
 	"MIG": func() map[string]any {
 		return map[string]any{"oneOf": []any{

@@ -130,6 +130,8 @@ func randomField(rng *rand.Rand, f *field, v reflect.Value) {
 			*s = Priority(rng.IntN(1001))
 		case *Share:
 			*s = Share(1 + rng.IntN(999))
+		case *ShareLimit:
+			*s = ShareLimit(1 + rng.IntN(1000))
 		case *MIG:
 			*s = []MIG{"1g.5gb=1", "1g.5gb=3", "1g.10gb+me=1,3g.40gb=2"}[rng.IntN(3)]
 		default:

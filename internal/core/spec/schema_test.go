@@ -53,6 +53,14 @@ FIELDS:
       rest.
   memory  <quantity>
       Bytes of each GPU's memory instead of a share.
+  shareLimit  <number>
+      Up to which part of each GPU it may use more than its share while there is
+      room on the GPU: from share to 1, which is all of it. The share alone is
+      booked, counts against quotas and is promised. By default the share.
+  memoryLimit  <quantity>
+      Up to how many bytes of each GPU's memory it may use while there is room
+      on the GPU: memory or more; what the GPU has not is not given. By default
+      memory.
   mig  <string or map of string to integer>
       Static partitions by profile: one profile, or a map of profile to number.
       They stand instead of count, share and memory.
@@ -142,7 +150,7 @@ func TestListsAreExplainedWithoutAnIndex(t *testing.T) {
 		"volumes": "list of maps", "secrets": "list of strings or maps", "ports": "list of integers or maps",
 		"volumes.hostPath": "string", "volumes.temporary": "quantity or map", "volumes.temporary.size": "quantity",
 		"retry.rules.exitCodes": "list of integers", "integrations.git.repo": "string", "volumes[3].path": "string",
-		"array.grid": "map of anything", "publish.serve.resources.gpu": "number or map", "resources.gpu.share": "number",
+		"array.grid": "map of anything", "publish.serve.resources.gpu": "number or map", "resources.gpu.share": "number", "resources.gpu.shareLimit": "number",
 		"tolerations": "list of strings or maps", "nodeAffinity[0].values": "list of strings", "topology.required": "string", "nodeSelector": "map of string to string",
 	} {
 		if topic, err := Explain(path); err != nil || topic.Type != want {
@@ -202,6 +210,8 @@ func TestJSONSchemaOfLists(t *testing.T) {
 		"properties.resources.properties.gpu.oneOf.0.type":                           `"integer"`,
 		"properties.resources.properties.gpu.oneOf.1.exclusiveMaximum":               `1`,
 		"properties.resources.properties.gpu.oneOf.2.properties.share.examples":      `[0.5]`,
+		"properties.resources.properties.gpu.oneOf.2.properties.shareLimit.examples": `[0.8]`,
+		"properties.resources.properties.gpu.oneOf.2.properties.shareLimit.maximum":  `1`,
 		"properties.resources.properties.gpu.oneOf.2.properties.mig.oneOf.1.type":    `"object"`,
 		"properties.tolerations.items.oneOf.1.properties.effect.enum.0":              `"NoSchedule"`,
 		"properties.pools.examples":                                                  `[["h100","default"]]`,

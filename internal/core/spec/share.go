@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -65,3 +66,48 @@ func (s Share) MarshalJSON() ([]byte, error) { return scalarJSON(s) }
 
 // UnmarshalJSON reads a number.
 func (s *Share) UnmarshalJSON(data []byte) error { return readScalarJSON(data, s) }
+
+// ShareLimit is up to which part of one GPU something may go, in thousandths:
+// 1 to 1000, which is all of it.
+type ShareLimit int
+
+// ParseShareLimit reads a part of one GPU or 1, all of it. It fails on anything
+// else, and on what is finer than a thousandth.
+func ParseShareLimit(s string) (ShareLimit, error) {
+	if numeric(s) {
+		if q, err := ParseQuantity(strings.TrimPrefix(s, "+")); err == nil && q == 1000 {
+			return 1000, nil
+		}
+	}
+	v, err := ParseShare(s)
+	if err == nil {
+		return ShareLimit(v), nil
+	}
+	var e FieldError
+	if errors.As(err, &e) {
+		e.Hint = "write a part from share to 1, such as 0.8, in steps of 0.001; 1 is all of the GPU"
+	}
+	return 0, e
+}
+
+// String writes s as a decimal, such as 0.8 or 1.
+func (s ShareLimit) String() string { return Share(s).String() }
+
+func (s *ShareLimit) read(n *node) error {
+	if n.kind != nodeNumber && n.kind != nodeText {
+		return mismatch(n, "a part of a GPU up to 1, such as 0.8")
+	}
+	v, err := ParseShareLimit(n.text)
+	if err == nil {
+		*s = v
+	}
+	return err
+}
+
+func (s ShareLimit) write() node { return Share(s).write() }
+
+// MarshalJSON writes s as a number.
+func (s ShareLimit) MarshalJSON() ([]byte, error) { return scalarJSON(s) }
+
+// UnmarshalJSON reads a number.
+func (s *ShareLimit) UnmarshalJSON(data []byte) error { return readScalarJSON(data, s) }

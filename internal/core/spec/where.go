@@ -61,8 +61,18 @@ type Toleration struct {
 // Topology binds the tasks of a gang to one domain of the network. Its levels
 // are the node labels that the pool names as its own.
 type Topology struct {
-	Required  string `json:"required,omitempty" doc:"All tasks must be on nodes with the same value of this label, one of the pool's levels; until there is such room the gang waits." example:"topology/block" form:"labelKey"`
-	Preferred string `json:"preferred,omitempty" doc:"All tasks should be within one domain of this level; where there is no room in one, the next wider is tried." example:"topology/rack" form:"labelKey"`
+	Required  string  `json:"required,omitempty" doc:"All tasks must be on nodes with the same value of this label, one of the pool's levels; until there is such room the gang waits." example:"topology/block" form:"labelKey"`
+	Preferred string  `json:"preferred,omitempty" doc:"All tasks should be within one domain of this level; where there is no room in one, the next wider is tried." example:"topology/rack" form:"labelKey"`
+	Segment   Segment `json:"segment,omitempty" doc:"Parts of the gang that are kept closer together than all of it, such as the ranks that share a fast interconnect."`
+}
+
+// Segment divides a gang into parts of Size tasks each, by rank: the first Size
+// ranks, the next, and so on; the last part has what is left. An mpi launcher is
+// no rank and in none of them.
+type Segment struct {
+	Size      int    `json:"size,omitempty" doc:"Tasks of each segment: ranks 0 to size-1 are the first, and so on; the last one has what is left." example:"8" min:"2" max:"1024"`
+	Required  string `json:"required,omitempty" doc:"All tasks of a segment must be on nodes with the same value of this label, one of the pool's levels; different segments may share one." example:"topology/rack" form:"labelKey"`
+	Preferred string `json:"preferred,omitempty" doc:"All tasks of a segment should be within one domain of this level; where there is no room in one, the next wider is tried." example:"topology/rack" form:"labelKey"`
 }
 
 // NodeTerms is all that the document demands of the labels of nodes:

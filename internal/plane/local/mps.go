@@ -68,7 +68,8 @@ func partly(a plane.Assignment, find func() (string, bool)) (env []string, note 
 	case a.Image != "":
 		return nil, "share not enforced: containers do not reach the machine's MPS daemon"
 	}
-	env = []string{mpsPipes + "=" + dir, mpsThreads + "=" + strconv.Itoa(max(share/10, 1))}
+	limit := min(max(share, a.GPULimit), 1000) // what is promised is booked, not enforced
+	env = []string{mpsPipes + "=" + dir, mpsThreads + "=" + strconv.Itoa(max(limit/10, 1))}
 	if a.GPUMemory > 0 {
 		limits := make([]string, len(a.Devices))
 		for i := range limits { // by the order in which the task sees them

@@ -71,6 +71,15 @@ func TestPartsAreEnforcedWhereMPSRuns(t *testing.T) {
 		"halves": {a: plane.Assignment{Devices: half, GPUMemory: 8 << 30}, find: there, env: []string{
 			"CUDA_MPS_PIPE_DIRECTORY=/run/mps", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=8192M,1=8192M",
 		}},
+		"more while there is room": {a: plane.Assignment{Devices: half[:1], GPULimit: 805, GPUMemory: 64 << 30}, find: there, env: []string{
+			"CUDA_MPS_PIPE_DIRECTORY=/run/mps", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=80", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=65536M",
+		}},
+		"up to all": {a: plane.Assignment{Devices: half[:1], GPULimit: 1000, GPUMemory: 80 << 30}, find: there, env: []string{
+			"CUDA_MPS_PIPE_DIRECTORY=/run/mps", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=100", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=81920M",
+		}},
+		"a limit below the part": {a: plane.Assignment{Devices: half[:1], GPULimit: 100}, find: there, env: []string{
+			"CUDA_MPS_PIPE_DIRECTORY=/run/mps", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50",
+		}},
 		"little": {a: plane.Assignment{Devices: []core.Share{{Device: "GPU-a", Milli: 3}}}, find: there, env: []string{
 			"CUDA_MPS_PIPE_DIRECTORY=/run/mps", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=1",
 		}},

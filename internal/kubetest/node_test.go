@@ -1,0 +1,223 @@
+package kubetest_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/internal/kubetest"
+)
+
+func logs(t *testing.T, c *kubetest.Cluster, pod *corev1.Pod) string {
+	t.Helper()
+	out, err := c.Client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(context.Background())
+	if err != nil {
+		t.Fatalf("logs of %s: %v", pod.Name, err)
+	}
+	return string(out)
+}
+
+// on puts a pod on a node that all tests of the package share the cluster with.
+func on(node *kubetest.Node, pod *corev1.Pod) *corev1.Pod {
+	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node.Name}
+	return pod
+}
+
+func exit(t *testing.T, pod *corev1.Pod) corev1.ContainerStateTerminated {
+	t.Helper()
+	if len(pod.Status.ContainerStatuses) == 0 || pod.Status.ContainerStatuses[0].State.Terminated == nil {
+		t.Fatalf("pod %s has not ended: %+v", pod.Name, pod.Status)
+	}
+	return *pod.Status.ContainerStatuses[0].State.Terminated
+}
+
+func TestARealNodeRunsPods(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	node := c.Node(t, "alpha", 4, "nvidia.com/mig-1g.10gb=3")
+	ns, image := c.Namespace(t), c.Busybox(t)
+
+	ok := c.Run(t, ns, on(node, kubetest.Pod("ok", image, 0, "true")))
+	bad := c.Run(t, ns, on(node, kubetest.Pod("bad", image, 0, "sh", "-c", "echo said; exit 3")))
+	missing := c.Run(t, ns, on(node, kubetest.Pod("missing", c.Registry(t).Ref("none:1"), 0, "true")))
+	greedy := on(node, kubetest.Pod("greedy", image, 0, "tail", "/dev/zero"))
+	greedy.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi")}
+	greedy = c.Run(t, ns, greedy)
+	slice := on(node, kubetest.Pod("slice", image, 0, "sh", "-c", "echo $NVIDIA_VISIBLE_DEVICES"))
+	slice.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/mig-1g.10gb": resource.MustParse("1")}
+	slice = c.Run(t, ns, slice)
+
+	if e := exit(t, c.AwaitPhase(t, ok, corev1.PodSucceeded)); e.ExitCode != 0 || e.Reason != "Completed" {
+		t.Errorf("ok ended with %+v", e)
+	}
+	if e := exit(t, c.AwaitPhase(t, bad, corev1.PodFailed)); e.ExitCode != 3 || e.Reason != "Error" {
+		t.Errorf("bad ended with %+v", e)
+	}
+	if out := logs(t, c, bad); out != "said\n" {
+		t.Errorf("bad's logs are %q", out)
+	}
+	// The engine may hear of the end before it hears of its cause.
+	if e := exit(t, c.AwaitPhase(t, greedy, corev1.PodFailed)); e.ExitCode != 137 || e.Reason != "OOMKilled" && e.Reason != "Error" {
+		t.Errorf("greedy ended with %+v", e)
+	}
+	c.AwaitPhase(t, slice, corev1.PodSucceeded)
+	if out := strings.TrimSpace(logs(t, c, slice)); !strings.HasPrefix(out, "MIG-alpha-") {
+		t.Errorf("the slice is %q", out)
+	}
+	c.AwaitPod(t, missing, "waiting for its image", func(p *corev1.Pod) bool {
+		s := p.Status.ContainerStatuses
+		return len(s) == 1 && s[0].State.Waiting != nil && slices.Contains([]string{"ErrImagePull", "ImagePullBackOff"}, s[0].State.Waiting.Reason)
+	})
+}
+
+func TestGPUsOfARealNodeAreHandedOutOnce(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	node := c.Node(t, "gpus", 3)
+	ns, image := c.Namespace(t), c.Busybox(t)
+	sleep := []string{"sh", "-c", "echo $NVIDIA_VISIBLE_DEVICES; trap exit TERM; sleep 1000 & wait"}
+	first := c.AwaitPhase(t, c.Run(t, ns, on(node, kubetest.Pod("first", image, 2, sleep...))), corev1.PodRunning)
+	second := c.AwaitPhase(t, c.Run(t, ns, on(node, kubetest.Pod("second", image, 1, sleep...))), corev1.PodRunning)
+	var all []string
+	for _, p := range []*corev1.Pod{first, second} {
+		kubetest.Eventually(t, p.Name+" has said what it has", func() error {
+			if out := strings.TrimSpace(logs(t, c, p)); out != "" {
+				all = append(all, strings.Split(out, ",")...)
+				return nil
+			}
+			return fmt.Errorf("nothing yet")
+		})
+	}
+	slices.Sort(all)
+	if want := []string{"GPU-gpus-0", "GPU-gpus-1", "GPU-gpus-2"}; !slices.Equal(all, want) {
+		t.Errorf("they have %v, want %v", all, want)
+	}
+	if out := c.Kubectl(t, "exec", "-n", ns, "first", "--", "sh", "-c", "echo $((6*7)); hostname"); out != "42\nfirst\n" {
+		t.Errorf("exec says %q", out)
+	}
+	// A broken GPU is one less, though it is in use.
+	node.Break(t, "GPU-gpus-1")
+	kubetest.Eventually(t, "two GPUs left", func() error {
+		n, err := c.Client.CoreV1().Nodes().Get(context.Background(), node.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if is := n.Status.Allocatable[kubetest.GPU]; is.Value() != 2 {
+			return fmt.Errorf("there are %s", is.String())
+		}
+		return nil
+	})
+}
+
+func TestPodsOfTwoRealNodesReachEachOther(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	one, two := c.Node(t, "one", 1), c.Node(t, "two", 1)
+	ns, image := c.Namespace(t), c.Busybox(t)
+	server := c.Run(t, ns, on(one, kubetest.Pod("server", image, 1, "busybox", "nc", "-lk", "-p", "7000", "-e", "echo", "hello")))
+	server = c.AwaitPhase(t, server, corev1.PodRunning)
+	// The API server answers pods, under the address that is the machine.
+	_, port, _ := strings.Cut(strings.TrimPrefix(c.Server, "https://"), ":")
+	script := fmt.Sprintf("until busybox nc %s 7000; do sleep 0.1; done; busybox nc -w 5 %s %s </dev/null && echo reached", server.Status.PodIP, kubetest.Outside, port)
+	client := c.AwaitPhase(t, c.Run(t, ns, on(two, kubetest.Pod("client", image, 1, "sh", "-c", script))), corev1.PodSucceeded)
+	if out := logs(t, c, client); out != "hello\nreached\n" {
+		t.Errorf("the client heard %q", out)
+	}
+	if server.Status.HostIP == client.Status.HostIP {
+		t.Errorf("both nodes are %s", server.Status.HostIP)
+	}
+}
+
+func TestAKubeletThatDiesIsMissedAndComesBack(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	node := c.Node(t, "mortal", 2)
+	ns := c.Namespace(t)
+	pod := c.Run(t, ns, on(node, kubetest.Pod("stays", c.Busybox(t), 1, "sleep", "1000")))
+	pod = c.AwaitPhase(t, pod, corev1.PodRunning)
+	node.Kill(t)
+	c.AwaitReady(t, node.Name, corev1.ConditionUnknown)
+	node.Restart(t)
+	now, err := c.Client.CoreV1().Pods(ns).Get(context.Background(), pod.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := now.Status.ContainerStatuses[0]; now.UID != pod.UID || s.RestartCount != 0 || s.State.Running == nil {
+		t.Errorf("the pod did not live on: %+v", now.Status)
+	}
+	node.Stop(t)
+	c.AwaitReady(t, node.Name, corev1.ConditionUnknown)
+}
+
+// TestNothingIsLeftOfAKilledTest runs this test once more, with a cluster and a
+// node, and kills it.
+func TestNothingIsLeftOfAKilledTest(t *testing.T) {
+	const victim = "KUBETEST_VICTIM"
+	if os.Getenv(victim) != "" {
+		c := kubetest.Start(t, kubetest.Options{})
+		node := c.Node(t, "victim", 1)
+		c.AwaitPhase(t, c.Run(t, c.Namespace(t), on(node, kubetest.Pod("p", c.Busybox(t), 1, "sleep", "1000"))), corev1.PodRunning)
+		fmt.Println("up")
+		select {}
+	}
+	t.Parallel()
+	shared(t).Registry(t) // skips where nodes cannot be
+	dir, err := os.MkdirTemp("", "victim-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	again := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	again.Env = append(os.Environ(), victim+"=1", "TMPDIR="+dir)
+	out, err := again.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Stderr = again.Stdout
+	if err := again.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said []byte
+	for b := make([]byte, 4096); !bytes.Contains(said, []byte("up\n")); {
+		n, err := out.Read(b)
+		if said = append(said, b[:n]...); err != nil {
+			t.Fatalf("the victim ended by itself (%v): %s", err, said)
+		}
+	}
+	if processes(t, dir) < 8 { // etcd, API server, controllers, scheduler, node, its first process, containerd, kubelet
+		t.Errorf("only %d processes were found", processes(t, dir))
+	}
+	again.Process.Kill()
+	again.Wait()
+	kubetest.Eventually(t, "all processes and control groups gone", func() error {
+		if n := processes(t, dir); n > 0 {
+			return fmt.Errorf("%d processes are %w", n, errStill)
+		}
+		return nil
+	})
+}
+
+// processes counts those that have dir in their command line.
+func processes(t *testing.T, dir string) (n int) {
+	t.Helper()
+	all, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		line, err := os.ReadFile("/proc/" + p.Name() + "/cmdline")
+		if err == nil && bytes.Contains(line, []byte(dir)) {
+			n++
+		}
+	}
+	return n
+}
