@@ -26,7 +26,11 @@ func (p *Plane) inform() error {
 	if err := spaces.SetTransform(slimNamespace); err != nil {
 		return err
 	}
-	return handle(p, spaces, func(n *corev1.Namespace, _ bool) { p.spaces.seen(n) }, func(n *corev1.Namespace) { p.spaces.gone(n.Name) })
+	return handle(p, spaces, func(n *corev1.Namespace, _ bool) {
+		if p.spaces.seen(n) {
+			p.external.again(n.Name)
+		}
+	}, func(n *corev1.Namespace) { p.spaces.gone(n.Name) })
 }
 
 // handle calls seen with what is there or has changed, and gone with the last

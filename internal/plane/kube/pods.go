@@ -26,6 +26,10 @@ func taskOf(pod *corev1.Pod) (core.TaskID, bool) {
 
 // podSeen takes over what a pod is like. first: it was there when we began.
 func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
+	if outside(pod) {
+		p.external.seen(pod, first)
+		return
+	}
 	id, ok := taskOf(pod)
 	if !ok {
 		p.cluster.foreign(pod)
@@ -95,6 +99,10 @@ func finished(pod *corev1.Pod) bool {
 
 // podGone takes over that a pod is not there any more.
 func (p *Plane) podGone(pod *corev1.Pod) {
+	if outside(pod) {
+		p.external.podGone(pod)
+		return
+	}
 	id, ok := taskOf(pod)
 	if !ok {
 		p.cluster.foreignGone(pod.UID)
@@ -174,6 +182,9 @@ func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration
 		if !t.there || t.seen.State.Ended() {
 			return nil
 		}
+		if t.claim != "" {
+			p.excuse(ctx, &t)
+		}
 		return p.delete(ctx, &t, &after)
 	})
 }
@@ -227,6 +238,9 @@ func (p *Plane) remove(ctx context.Context, id core.TaskID) error {
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return err
 		}
+	}
+	if t.there && t.claim != "" {
+		return nil // it is not ours to remove; what we know of it goes with it
 	}
 	if t.there {
 		return p.delete(ctx, &t, nil)
