@@ -30,6 +30,8 @@ type actuator struct {
 	log   *slog.Logger
 	queue actionQueue
 	look  chan struct{} // asks for a full observation; capacity one
+	// replanned says that there has been another plan; capacity one.
+	replanned chan struct{}
 
 	lost  bool        // its nodes are not known yet
 	nodes []core.Node // as last told
@@ -38,7 +40,7 @@ type actuator struct {
 }
 
 func newActuator(p plane.Plane, c *Control, log *slog.Logger) *actuator {
-	return &actuator{plane: p, ctl: c, log: log.With("plane", p.Name()), queue: actionQueue{wake: make(chan struct{}, 1)}, look: make(chan struct{}, 1)}
+	return &actuator{plane: p, ctl: c, log: log.With("plane", p.Name()), queue: actionQueue{wake: make(chan struct{}, 1)}, look: make(chan struct{}, 1), replanned: make(chan struct{}, 1)}
 }
 
 func (a *actuator) inventory(ctx context.Context) ([]core.Node, error) {
@@ -186,6 +188,11 @@ func (a *actuator) carry(ctx context.Context, items []Action) error {
 		return a.plane.Start(ctx, tasks)
 	case ActForget:
 		return a.plane.Forget(ctx, ids)
+	case ActDisown:
+		if p, ok := a.plane.(plane.Claimant); ok {
+			return p.Disown(ctx, ids)
+		}
+		return nil
 	case ActStop:
 		err := a.plane.Stop(ctx, ids, items[0].Grace)
 		if err == nil {
@@ -318,6 +325,20 @@ func (a *actuator) announce(ctx context.Context, p plane.Announcer) {
 		})
 		if err != nil && ctx.Err() == nil {
 			a.log.Warn("the plane does not tell of its nodes any more; asking again", "err", err)
+		}
+		a.pause(ctx)
+	}
+}
+
+// claims brings in what others make on the plane, until ctx is done.
+func (a *actuator) claims(ctx context.Context, p plane.Claimant) {
+	for ctx.Err() == nil {
+		err := p.Claims(ctx, func(news plane.Claims) error {
+			_, err := a.ctl.Do(ctx, Claimed(a.plane.Name(), news))
+			return err
+		})
+		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrStopped) {
+			a.log.Warn("the plane does not tell of claims any more; asking again", "err", err)
 		}
 		a.pause(ctx)
 	}

@@ -104,6 +104,10 @@ func (c *Control) Run(ctx context.Context) error {
 		if p, ok := a.plane.(plane.Announcer); ok {
 			c.wg.Go(func() { a.announce(ctx, p) })
 		}
+		if p, ok := a.plane.(plane.Claimant); ok {
+			c.wg.Go(func() { a.claims(ctx, p) })
+			c.wg.Go(func() { a.speak(ctx, p) })
+		}
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -145,11 +149,28 @@ func (c *Control) round(ctx context.Context, first *request) {
 	}
 	now := c.clock()
 	c.deciding.Store(now.UnixNano())
+	planned := c.engine.planned
 	results := c.engine.Do(ctx, now, commands)
 	c.dispatch()
+	if c.engine.planned != planned {
+		c.replanned()
+	}
 	c.deciding.Store(0)
 	for i, r := range reqs {
 		r.reply <- results[i]
+	}
+}
+
+// replanned has those told who wait.
+func (c *Control) replanned() {
+	if len(c.engine.claims.of) == 0 {
+		return
+	}
+	for _, a := range c.planes {
+		select {
+		case a.replanned <- struct{}{}:
+		default:
+		}
 	}
 }
 

@@ -92,6 +92,9 @@ func (e *Engine) astray(w *core.Workload, tasks map[int]*core.Task) bool {
 
 // sheds reports whether n tasks of d can leave while the others go on.
 func sheds(d *draft, n int) bool {
+	if d.w.Kind == lifecycle.External {
+		return shedsMembers(d, n)
+	}
 	return grows(d.w) || d.w.Spec.Elastic() && !settled(d.tasks) && len(ranks(d.tasks))-n >= d.w.Spec.MinSize()
 }
 
@@ -104,7 +107,7 @@ func (tx *tx) shed(d *draft, ev schedule.Eviction) error {
 			return err
 		}
 	}
-	if d.w.Kind == lifecycle.Inference {
+	if d.w.Kind == lifecycle.Inference || d.w.Kind == lifecycle.External {
 		for _, index := range ev.Tasks {
 			if t := d.tasks[index]; t != nil && wanted(t) {
 				tx.leave(d, t)

@@ -101,6 +101,7 @@ type Engine struct {
 	dirty    bool                         // something changed that a cycle should look at
 	retryAt  time.Time                    // after a failed commit; else zero
 	actions  []Action
+	claims   claims
 	strays   map[core.TaskID]stray // that were told to end
 	swept    time.Time             // when old idempotency keys were last dropped
 	deposed  error                 // another process writes now
@@ -157,7 +158,7 @@ func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) 
 		d.Schedule = schedule.Default()
 		d.Schedule.K = k
 	}
-	e := &Engine{d: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
+	e := &Engine{d: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, claims: newClaims(), insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
 	e.d.Patience.complete()
 	e.d.Schedule.Quantum = e.d.Patience.Quantum.Milliseconds()
 	var err error
@@ -249,6 +250,9 @@ func (e *Engine) reindex() {
 	e.dirty = true
 	for _, en := range e.live {
 		e.names[name{en.w.Project, en.w.Name}] = en.w.ID
+		if en.w.Kind == lifecycle.External {
+			e.claims.workloads[keyOf(en.w)] = en.w.ID
+		}
 		e.index(en.w, en.tasks)
 	}
 }
@@ -267,7 +271,7 @@ func (e *Engine) index(w *core.Workload, tasks map[int]*core.Task) {
 		e.sched.PutJob(j)
 		e.expect(&j)
 	}
-	if waiting(w, tasks) {
+	if e.wants(w, tasks) {
 		e.wanting[w.ID] = struct{}{}
 	}
 	if !w.WakeAt.IsZero() {
@@ -301,6 +305,7 @@ func (e *Engine) Do(ctx context.Context, now time.Time, commands []Command) []Re
 	for i, c := range commands {
 		results[i].Value, results[i].Err = c(tx)
 	}
+	tx.settleClaims()
 	tx.wake()
 	if e.instants.passed(tx.now) && len(e.wanting) > 0 {
 		e.dirty = true

@@ -207,7 +207,7 @@ func (tx *tx) vacate(id core.NodeID, v vacation) ([]DrainStep, error) {
 			if end, ok := tx.firstEnd(w); ok {
 				s.By = end.at
 			}
-		case !tx.fitsBeside(w, id):
+		case w.Kind != lifecycle.External && !tx.fitsBeside(w, id):
 			s.Do = DrainParks
 		}
 		steps = append(steps, s)
@@ -226,6 +226,9 @@ func (tx *tx) vacate(id core.NodeID, v vacation) ([]DrainStep, error) {
 				return tx.replace(d, id, true)
 			case d.w.Spec.Array != nil && stays(d.tasks, id):
 				return tx.gives(d, id, v.message, v.actor)
+			}
+			if d.w.Kind == lifecycle.External {
+				return tx.expelMembers(d, id, v)
 			}
 			return tx.end(d, lifecycle.Input{On: lifecycle.Move, Message: v.message}, v.actor)
 		})

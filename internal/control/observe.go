@@ -119,7 +119,7 @@ func (tx *tx) observed(o Observations, id core.WorkloadID, seen []plane.Observat
 	var news []plane.Observation
 	for _, ob := range seen {
 		t := tasks[ob.ID.Index]
-		if !live || t == nil || ob.ID != t.ID || t.State.Ended() {
+		if !live || t == nil || ob.ID != t.ID || t.State.Ended() || t.Claim != ob.Claim {
 			tx.stray(o.Plane, ob)
 			continue
 		}
@@ -165,6 +165,10 @@ func (tx *tx) stray(planeName string, ob plane.Observation) {
 	if ob.State.Ended() {
 		delete(tx.e.strays, ob.ID)
 		tx.forget(planeName, ob.ID)
+		return
+	}
+	if ob.Claim != "" { // it is another's, and goes on
+		tx.actions = append(tx.actions, Action{Kind: ActDisown, Plane: planeName, Task: ob.ID})
 		return
 	}
 	if told, ok := tx.e.strays[ob.ID]; ok && !told.at.After(tx.now) && tx.now.Sub(told.at) < strayGrace {
@@ -283,6 +287,8 @@ func (tx *tx) conclude(d *draft) error {
 	switch {
 	case d.w.Phase == lifecycle.Terminating:
 		return tx.release(d)
+	case d.w.Kind == lifecycle.External:
+		return tx.concludeExternal(d)
 	case !d.w.Phase.Held():
 		return nil
 	case d.w.Kind == lifecycle.Inference:

@@ -106,6 +106,10 @@ func (tx *tx) place(p schedule.Placement) {
 // putTasks makes the tasks of a placement. It must run inside change.
 func (tx *tx) putTasks(d *draft, p schedule.Placement) {
 	w := d.w
+	if w.Kind == lifecycle.External {
+		tx.putMembers(d, p)
+		return
+	}
 	places := slices.Clone(p.Tasks)
 	slices.SortStableFunc(places, func(a, b schedule.Placed) int { return cmp.Compare(a.Group, b.Group) }) // what is apart is the first task
 	indexes := next(w, d.tasks, len(places))

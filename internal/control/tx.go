@@ -24,7 +24,10 @@ type tx struct {
 	org     organisation
 	secrets []core.Secret   // made
 	gone    []core.SecretID // secrets that are dropped
-	actions []Action
+	// unsettled are claims whose news could not be taken over.
+	unsettled []claimKey
+	takenOn   map[claimKey]core.WorkloadID // workloads that the draft has made for claims
+	actions   []Action
 }
 
 // draft is a workload as it will be.
@@ -361,6 +364,7 @@ func (tx *tx) commit() error {
 
 // decided hands out what the planes are to do.
 func (tx *tx) decided() {
+	tx.claimsSettled()
 	for _, a := range tx.actions {
 		a.At = tx.now
 		tx.e.actions = append(tx.e.actions, a)

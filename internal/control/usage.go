@@ -26,7 +26,7 @@ func holds(w *core.Workload, t *core.Task) bool {
 // freesEarly reports whether the place of t is free as soon as it has ended:
 // that of an independent task, and of one that is not wanted any more.
 func freesEarly(w *core.Workload, t *core.Task) bool {
-	return w.Spec.Array != nil || t.Leaving
+	return w.Spec.Array != nil || w.Kind == lifecycle.External || t.Leaving
 }
 
 // charge adds (sign 1) or removes (sign -1) what a held task takes of its node.
@@ -70,7 +70,7 @@ func ports(w *core.Workload, t *core.Task) []int {
 // taken is what t holds of its node beside devices. A task outlives the
 // document that it was placed for where a service is updated.
 func taken(w *core.Workload, t *core.Task) (cpu, memory int64) {
-	if t.CPU != 0 || t.Memory != 0 {
+	if t.CPU != 0 || t.Memory != 0 || t.Claim != "" {
 		return t.CPU, t.Memory
 	}
 	n := need(w, t.ID.Index) // nothing, or placed before tasks kept it

@@ -67,7 +67,7 @@ func StudyOf(r Ref) Command {
 			s.pending = &p
 			return s, nil
 		}
-		if waiting(w, tasks) && !w.Phase.Held() {
+		if tx.e.wants(w, tasks) && !w.Phase.Held() {
 			tx.sync()
 			tx.ends()
 			job, _ := tx.e.job(w, tasks)

@@ -66,6 +66,9 @@ func (tx *tx) offers(w *core.Workload, tasks map[int]*core.Task, base schedule.J
 			out = append(out, offer{flags: flags, job: j})
 		}
 	}
+	if w.Kind == lifecycle.External {
+		return nil // it is not ours to submit otherwise
+	}
 	s := w.Spec
 	if w.Kind == lifecycle.Distributed && s.Workers > 1 {
 		out = append(out, offer{flags: "--workers", job: base, fewer: true})

@@ -33,7 +33,7 @@ func Explain(ids []core.WorkloadID) Command {
 				out[id] = p
 				continue
 			}
-			if !waiting(w, tasks) || w.Phase.Held() {
+			if !tx.e.wants(w, tasks) || w.Phase.Held() {
 				continue
 			}
 			if !asked {
@@ -84,6 +84,11 @@ func (tx *tx) phase(w *core.Workload, tasks map[int]*core.Task) (Pending, bool) 
 				p.EarliestStart = w.AskAt.UnixMilli()
 			}
 			return p, true
+		}
+		if w.Kind == lifecycle.External {
+			if r, ok := tx.e.lacks(w, tasks); ok {
+				return one(r), true
+			}
 		}
 		return Pending{}, false
 	case lifecycle.Inadmissible:

@@ -192,6 +192,11 @@ type Task struct {
 	Leaving    bool      `json:"leaving,omitempty"`  // it is not wanted any more, or not there
 	Again      bool      `json:"again,omitempty"`    // it had to leave an array, and waits to be run again under its index
 	Away       bool      `json:"away,omitempty"`     // a replica that another one elsewhere takes over from, since its node is drained
+	// Claim is the plane's key of what someone else made that it is, Name what
+	// that is called there, and Counted what it holds by count, partitions too.
+	Claim   string `json:"claim,omitempty"`
+	Name    string `json:"name,omitempty"`
+	Counted string `json:"counted,omitempty"`
 }
 
 // Share is a part of one device held by one task: Milli thousandths of it.
@@ -238,6 +243,9 @@ type Node struct {
 	// empty: it has none.
 	MIG         map[string]int `json:"mig,omitempty"`
 	MIGStrategy string         `json:"migStrategy,omitempty"`
+	// Extra counts what else can be asked for there, by name, such as
+	// rdma/hca. Only what someone asks for need be told.
+	Extra map[string]int `json:"extra,omitempty"`
 	// Others is what work holds there that we did not place.
 	Others Others `json:"others,omitzero"`
 }
@@ -250,7 +258,8 @@ type Others struct {
 	// Milli is how much of each device they hold, in thousandths, in the order
 	// of the node's devices; it may be shorter.
 	Milli []int          `json:"devicesMilli,omitempty"`
-	MIG   map[string]int `json:"mig,omitempty"` // partitions, by profile
+	MIG   map[string]int `json:"mig,omitempty"`   // partitions, by profile
+	Extra map[string]int `json:"extra,omitempty"` // as of the node
 }
 
 // Labels that nodes have from us, beside their own.
@@ -266,7 +275,7 @@ const (
 
 // None reports whether nobody else holds anything.
 func (o Others) None() bool {
-	return o.CPU == 0 && o.Memory == 0 && o.Tasks == 0 && len(o.Milli) == 0 && len(o.MIG) == 0
+	return o.CPU == 0 && o.Memory == 0 && o.Tasks == 0 && len(o.Milli) == 0 && len(o.MIG) == 0 && len(o.Extra) == 0
 }
 
 // Device is one GPU.

@@ -110,7 +110,10 @@ type Assignment struct {
 	Gang  int           `json:"gang,omitempty"`
 	Grace time.Duration `json:"graceNanos,omitempty"` // what it gets to end where someone else ends it; 0: 30 s
 	Ports []int         `json:"ports,omitempty"`      // on which it listens
-	About About         `json:"about,omitzero"`
+	// Claim is the key of the member of a claim that it is: it exists, and is
+	// given its place. Only Node, Devices and Gang mean anything beside.
+	Claim string `json:"claim,omitempty"`
+	About About  `json:"about,omitzero"`
 }
 
 // About is what a task belongs to, for planes that show it beside the task.
@@ -182,7 +185,8 @@ type Observation struct {
 	Signal   int            `json:"signal,omitempty"`
 	Reason   string         `json:"reason,omitempty"` // a lifecycle.Reason: Error, OutOfMemory, ContainerCannotRun, FailedImagePull, OutcomeUnknown …
 	Message  string         `json:"message,omitempty"`
-	At       time.Time      `json:"at"` // when it came to be so, by the plane's clock
+	At       time.Time      `json:"at"`              // when it came to be so, by the plane's clock
+	Claim    string         `json:"claim,omitempty"` // key of the member of a claim that it is
 }
 
 // Sampler is a plane that knows how busy the devices of its tasks are.

@@ -121,12 +121,16 @@ func (p *pool) reshaped() {
 }
 
 // slicesOf is how many thousandths of a device a partition counts for: one
-// device for each compute slice in its name (mig-2g.10gb: 2).
+// device for each compute slice in its name (mig-2g.10gb: 2). What is counted
+// and no partition counts for none.
 func slicesOf(profile string) int64 {
 	name := profile[strings.LastIndex(profile, "-")+1:]
 	n := int64(0)
-	for _, c := range name {
+	for i, c := range name {
 		if c < '0' || c > '9' {
+			if !strings.HasPrefix(name[i:], "g.") {
+				return 0
+			}
 			break
 		}
 		n = n*10 + int64(c-'0')

@@ -24,6 +24,9 @@ const (
 	ImagePull          Token = "ImagePull"
 	Initializing       Token = "Initializing"
 	NotYetEvaluated    Token = "NotYetEvaluated"
+	// Of what others have made.
+	Barred     Token = "Barred"
+	Incomplete Token = "Incomplete"
 
 	OverLimit               Token = "OverLimit"
 	NonPreemptibleOverQuota Token = "NonPreemptibleOverQuota"
@@ -36,7 +39,7 @@ const (
 // Tokens returns every reason for waiting, most severe first.
 func Tokens() []Token {
 	return []Token{
-		QueueNotFound, NeverFits, QueueStopped, NonPreemptibleOverQuota, OverLimit, AdmissionChecks, NoNodes,
+		QueueNotFound, Barred, NeverFits, QueueStopped, NonPreemptibleOverQuota, OverLimit, AdmissionChecks, Incomplete, NoNodes,
 		WaitingForCapacity, TopologyUnsatisfied, Fragmented, WaitingForQuota, Reserved, WaitingForPreemption, RetryBackoff,
 		ImageBuild, ImagePull, Initializing, NotYetEvaluated,
 	}
@@ -207,6 +210,10 @@ func (r Reason) String() string {
 		return "its image is being pulled" + suffix(r.Note)
 	case Initializing:
 		return "its tasks are being started" + suffix(r.Note)
+	case Barred:
+		return "may not be placed" + suffix(r.Note)
+	case Incomplete:
+		return "waits for its other pods" + suffix(r.Note)
 	case NotYetEvaluated:
 		return "has not been looked at yet" + suffix(r.Note)
 	default:

@@ -23,6 +23,9 @@ type cluster struct {
 	changed map[string]bool
 	wake    chan struct{}
 	told    map[string]core.Node // as last told
+	// asked is what else some pod asks for that we are to place, by name: only
+	// that is told of nodes.
+	asked map[string]bool
 }
 
 // site is a node. It may be known by its pods only.
@@ -34,7 +37,7 @@ type site struct {
 }
 
 func newCluster(prefix string) *cluster {
-	return &cluster{prefix: prefix, sites: map[string]*site{}, on: map[types.UID]string{}, changed: map[string]bool{}, wake: make(chan struct{}, 1), told: map[string]core.Node{}}
+	return &cluster{prefix: prefix, sites: map[string]*site{}, on: map[types.UID]string{}, changed: map[string]bool{}, wake: make(chan struct{}, 1), told: map[string]core.Node{}, asked: map[string]bool{}}
 }
 
 // site is that of a node, made where it is not known. The lock is held.
@@ -114,6 +117,21 @@ func (c *cluster) leave(uid types.UID, name string) {
 	}
 }
 
+// ask notes what a pod asks for by name.
+func (c *cluster) ask(counted map[string]int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name := range counted {
+		if c.asked[name] {
+			continue
+		}
+		c.asked[name] = true
+		for node := range c.sites {
+			c.touch(node)
+		}
+	}
+}
+
 // hold notes which devices of a node a task of ours has, so that foreign pods
 // are not taken to hold these.
 func (c *cluster) hold(name string, id core.TaskID, devices []core.Share) {
@@ -161,7 +179,7 @@ func (c *cluster) nodes() []core.Node {
 	out := make([]core.Node, 0, len(c.sites))
 	for name, s := range c.sites {
 		if s.node != nil {
-			n := s.describe(c.prefix)
+			n := s.describe(c.prefix, c.asked)
 			c.told[name] = n
 			out = append(out, n)
 		}
@@ -198,7 +216,7 @@ func (c *cluster) news() (changed []core.Node, gone []core.NodeID) {
 			}
 			continue
 		}
-		if n := s.describe(c.prefix); !told || !reflect.DeepEqual(was, n) {
+		if n := s.describe(c.prefix, c.asked); !told || !reflect.DeepEqual(was, n) {
 			c.told[name] = n
 			changed = append(changed, n)
 		}

@@ -65,6 +65,9 @@ type Plane struct {
 	cluster *cluster
 	tasks   *tasks
 	logs    *logs
+	// external are pods that others made and leave to us to place.
+	external *external
+	teller   *teller
 
 	served sync.Map    // attempts that have a service
 	swept  atomic.Bool // what a server before us left has been looked for
@@ -105,12 +108,14 @@ func Open(o Options) (*Plane, error) {
 	p.tasks = newTasks(o.Clock)
 	p.cluster = newCluster(o.Prefix)
 	p.logs = newLogs(p)
+	p.external, p.teller = newExternal(p), newTeller(p)
 	if err := p.inform(); err != nil {
 		p.stop()
 		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
 	}
 	p.factory.Start(p.ctx.Done())
 	p.wg.Go(func() { p.look(p.ctx) })
+	p.wg.Go(func() { p.external.run(p.ctx) })
 	return p, nil
 }
 

@@ -210,8 +210,8 @@ func (l *logs) caughtUp(ctx context.Context, id core.TaskID, t task) *feed {
 }
 
 func (l *logs) synced() bool {
-	for _, synced := range l.p.synced {
-		if !synced() {
+	for _, s := range l.p.sources {
+		if !s.synced() {
 			return false
 		}
 	}

@@ -105,7 +105,7 @@ func podAt(index int, stage string) *corev1.Pod {
 func (p *Plane) tell(id core.TaskID, pod *corev1.Pod) {
 	p.tasks.edit(id, true, func(t *task) {
 		t.space, t.name, t.uid, t.there = pod.Namespace, pod.Name, pod.UID, true
-		t.seen = status(id, pod)
+		t.seen = status(id, pod, known{})
 	})
 	p.logs.seen(id, pod)
 }

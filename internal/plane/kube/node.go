@@ -30,10 +30,11 @@ const (
 const mostDevices = 256
 
 // describe is the node as the scheduler knows it.
-func (s *site) describe(prefix string) core.Node {
+func (s *site) describe(prefix string, asked map[string]bool) core.Node {
 	k := s.node
 	own := maps.Clone(k.Labels)
 	put(&own, core.LabelRuns, core.RunsImages)
+	put(&own, labelNode, k.Name)
 	n := core.Node{
 		ID: core.NodeID(prefix + k.Name), Labels: own, Cordon: k.Spec.Unschedulable,
 		CPU: amount(k.Status.Allocatable.Cpu(), true), Memory: amount(k.Status.Allocatable.Memory(), false),
@@ -56,7 +57,10 @@ func (s *site) describe(prefix string) core.Node {
 	}
 	n.Devices = devicesOn(k)
 	n.MIG, n.MIGStrategy = partitions(k)
-	n.Others = s.taken(len(n.Devices))
+	for name := range asked {
+		put(&n.Extra, name, offers(k, name))
+	}
+	n.Others = s.taken(len(n.Devices), asked)
 	return n
 }
 
@@ -153,7 +157,7 @@ func amount(q *resource.Quantity, milli bool) int64 {
 
 // taken is what others hold of a node with so many devices. Which devices they
 // have nobody tells: it cannot be ours, so it is the last of the others.
-func (s *site) taken(devices int) core.Others {
+func (s *site) taken(devices int, asked map[string]bool) core.Others {
 	var o core.Others
 	gpus := 0
 	for _, u := range s.others {
@@ -166,6 +170,11 @@ func (s *site) taken(devices int) core.Others {
 				o.MIG = map[string]int{}
 			}
 			o.MIG[profile] += n
+		}
+		for name, n := range u.extra {
+			if asked[name] {
+				put(&o.Extra, name, o.Extra[name]+int(n))
+			}
 		}
 	}
 	for _, u := range s.excess {
@@ -197,18 +206,11 @@ type usage struct {
 	cpu, memory int64 // thousandths of cores, bytes
 	gpus        int
 	mig         map[string]int
+	extra       map[string]int64 // by name, see counted
 }
 
 func (u usage) equal(v usage) bool {
-	if u.cpu != v.cpu || u.memory != v.memory || u.gpus != v.gpus || len(u.mig) != len(v.mig) {
-		return false
-	}
-	for k, n := range u.mig {
-		if v.mig[k] != n {
-			return false
-		}
-	}
-	return true
+	return u.cpu == v.cpu && u.memory == v.memory && u.gpus == v.gpus && maps.Equal(u.mig, v.mig) && maps.Equal(u.extra, v.extra)
 }
 
 // usageOf is what the kubelet counts for a pod: all containers and sidecars, or
@@ -243,6 +245,17 @@ func usageOf(pod *corev1.Pod) usage {
 	for name := range total {
 		if profile, ok := strings.CutPrefix(string(name), migPrefix); ok {
 			put(&u.mig, profile, count(total, name))
+		}
+		q := total[name]
+		if n, ok := counted(name, amount(&q, false), true); ok && n > 0 {
+			put(&u.extra, string(name), n)
+		}
+	}
+	for i := range pod.Spec.Containers {
+		for _, port := range pod.Spec.Containers[i].Ports {
+			if port.HostPort > 0 {
+				put(&u.extra, portName(port), 1)
+			}
 		}
 	}
 	for _, name := range gpuResources {

@@ -41,6 +41,10 @@ func (p *Plane) idOf(pod *corev1.Pod) (core.TaskID, bool) {
 
 // podSeen takes over what a pod is like. first: it was there when we began.
 func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
+	if outside(pod) {
+		p.external.seen(pod, first)
+		return
+	}
 	id, ok := p.idOf(pod)
 	if !ok {
 		p.cluster.foreign(pod)
@@ -134,6 +138,10 @@ func finished(pod *corev1.Pod) bool {
 // podGone takes over that a pod is not there any more. unseen: it went while
 // nothing was heard of the cluster, and pod is from before.
 func (p *Plane) podGone(pod *corev1.Pod, unseen bool) {
+	if outside(pod) {
+		p.external.podGone(pod)
+		return
+	}
 	id, ok := p.idOf(pod)
 	p.tasks.disown(pod.UID)
 	p.cluster.foreignGone(pod.UID) // where it was none of ours at some time
@@ -225,6 +233,9 @@ func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration
 		if !t.there || t.seen.State.Ended() {
 			return nil
 		}
+		if t.claim != "" {
+			p.excuse(ctx, &t)
+		}
 		err := p.delete(ctx, &t, &after)
 		if apierrors.IsForbidden(err) {
 			p.mayNotEnd(id, err, after)
@@ -311,6 +322,9 @@ func (p *Plane) remove(ctx context.Context, id core.TaskID) error {
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) && !apierrors.IsConflict(err) {
 			return err
 		}
+	}
+	if t.there && t.claim != "" {
+		return nil // it is not ours to remove; what we know of it goes with it
 	}
 	if t.there {
 		return p.delete(ctx, &t, nil)

@@ -92,6 +92,9 @@ func each[T any](all []T, limit int, f func(T) error) error {
 // launch brings up what starts together: first all pods, then their places. One
 // that cannot be made takes the others back, before any of them runs.
 func (p *Plane) launch(ctx context.Context, gang []plane.Assignment) error {
+	if gang[0].Claim != "" {
+		return p.settle(ctx, gang)
+	}
 	todo := gang[:0:0]
 	for _, a := range gang {
 		if p.wanted(a) {

@@ -33,6 +33,7 @@ type task struct {
 	seen        plane.Observation
 	there       bool              // its pod is
 	secret      bool              // it has one beside its pod
+	claim       string            // UID of its pod, which someone else made; empty: we did
 	bound       bool              // to its node
 	stopping    bool              // we asked for its end
 	forgotten   bool              // the rest of it goes when its output is complete
