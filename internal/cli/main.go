@@ -159,7 +159,7 @@ it when there is none.`,
 	group("look", newGet(s), newDescribe(s), newLogs(s), newWhy(s), newWait(s), newEvents(s), newLifecycle(s), newExplain(s))
 	group("enter", newExec(s), newAttach(s), newPortForward(s))
 	group("decide", newApprove(s), newReject(s), newPreempt(s), newMove(s))
-	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newNode(s), newSecret(s), newSimulate(s), newServer(s), newVersion(s))
+	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newNode(s), newCluster(s), newSecret(s), newSimulate(s), newServer(s), newVersion(s))
 	return root
 }
 

@@ -32,6 +32,9 @@ func (p *Plane) inform() error {
 // handle calls seen with what is there or has changed, and gone with the last
 // that was known of what is not there any more.
 func handle[T any](p *Plane, i cache.SharedIndexInformer, seen func(o *T, first bool), gone func(*T)) error {
+	if err := i.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { p.calm.lost(err) }); err != nil {
+		return err
+	}
 	reg, err := i.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    func(o any, initial bool) { seen(o.(*T), initial) },
 		UpdateFunc: func(_, o any) { seen(o.(*T), false) },
