@@ -33,6 +33,7 @@ var rules = []rule{
 	{pkg: "internal/store/sqlstore", may: []string{"internal/store", "internal/core"}, why: "a store knows records, not what is done with them"},
 	{pkg: "internal/store", may: []string{"internal/store", "internal/core"}, why: "a store knows records, not what is done with them"},
 	{pkg: "internal/plane/local", may: []string{"internal/plane", "internal/core", "internal/oci"}, why: "the local plane has its images from oci; it knows nothing of queues, stores or the control plane"},
+	{pkg: "internal/plane/logfile", may: []string{"internal/plane", "internal/core"}, why: "a log on disk knows no processes, containers or clusters"},
 	{pkg: "internal/plane", may: []string{"internal/plane", "internal/core"}, why: "planes know nothing of queues, stores or the control plane"},
 	{pkg: "internal/secret", may: []string{"internal/secret", "internal/core", "internal/plane"}, std: sealing, why: "what seals values is small, and of others' code it trusts the standard library only"},
 	{pkg: "internal/plane/local", may: []string{"internal/plane", "internal/core", "internal/oci"}, why: "containers need images; everything else as for any plane"},

@@ -24,7 +24,7 @@ exec "$@"`
 const watches = `MUSTER_EXEC=$0; export MUSTER_EXEC
 command -v "$1" >/dev/null 2>&1 || exit 127
 exec 3>&2 2>/dev/null
-"$@" 2>&3 3>&-
+(exec "$@" 2>&3 3>&-)
 code=$?
 printf '\036%s:%d\n' "$MUSTER_EXEC" "$code"
 printf '\036%s:%d\n' "$MUSTER_EXEC" "$code" >&3
