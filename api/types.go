@@ -273,6 +273,38 @@ type Cluster struct {
 	At       Time      `json:"at"`
 }
 
+// ClusterInfo is one cluster: this machine, or a Kubernetes cluster.
+type ClusterInfo struct {
+	Name      string     `json:"name"`
+	Kind      string     `json:"kind" doc:"local or kubernetes"`
+	Version   string     `json:"version,omitempty" doc:"Of the cluster's own server"`
+	Server    string     `json:"server,omitempty" doc:"Its address"`
+	Reachable bool       `json:"reachable" doc:"Whether it answers; nothing new is placed on one that does not, and what runs there goes on"`
+	Since     *Time      `json:"since,omitempty" doc:"Since when it does not answer"`
+	Message   string     `json:"message,omitempty" doc:"Why it does not answer"`
+	Nodes     NodeCounts `json:"nodes"`
+	GPU       GPUCounts  `json:"gpuMilli" doc:"In thousandths of GPUs"`
+	Workloads int        `json:"workloads" doc:"Workloads with tasks there"`
+	Tasks     int        `json:"tasks"`
+}
+
+// NodeCounts are the nodes of a cluster.
+type NodeCounts struct {
+	Total int `json:"total"`
+	Ready int `json:"ready" doc:"Those that take work"`
+}
+
+// GPUCounts are the GPUs of a cluster.
+type GPUCounts struct {
+	Total int64 `json:"total"`
+	Free  int64 `json:"free" doc:"Healthy, on nodes that take work, and held by nobody, other schedulers included"`
+}
+
+// ClusterList is every cluster, by name.
+type ClusterList struct {
+	Items []ClusterInfo `json:"items" nullable:"false"`
+}
+
 // Version says what a server is.
 type Version struct {
 	Version string `json:"version"`

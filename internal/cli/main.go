@@ -170,7 +170,7 @@ it when there is none.`,
 	group("enter", newExec(s), newAttach(s), newPortForward(s))
 	group("decide", newApprove(s), newReject(s), newPreempt(s), newMove(s))
 	defer named(root, s.hooks.Name)
-	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newNode(s), newSecret(s), newSimulate(s), newServer(s), newVersion(s))
+	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newNode(s), newCluster(s), newSecret(s), newSimulate(s), newServer(s), newVersion(s))
 	return root
 }
 

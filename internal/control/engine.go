@@ -41,6 +41,8 @@ type Deps struct {
 	// Images says whether a plane can run container images; Builds whether
 	// images can be made and artifacts published.
 	Images, Builds bool
+	// Clusters are the names of all planes; nil: those that nodes are of.
+	Clusters []string
 	// Secrets opens what workloads refer to; nil: there are none.
 	Secrets Keyring
 	// Address is where the other tasks of its attempt reach a task of a plane;
@@ -76,6 +78,8 @@ type Engine struct {
 	settings map[core.NodeID]core.NodeSetting // what was said of nodes
 	reported map[core.NodeID]core.Node        // as their planes say
 	nodes    map[core.NodeID]core.Node        // reported, with their settings and pools
+
+	cut map[string]Silence // planes that do not answer
 
 	sched    *schedule.State          // what the scheduler knows: all that hold or want something
 	bare     *schedule.State          // the nodes with nothing on them: what can ever fit
@@ -158,7 +162,7 @@ func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) 
 		d.Schedule = schedule.Default()
 		d.Schedule.K = k
 	}
-	e := &Engine{d: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, claims: newClaims(), insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
+	e := &Engine{d: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, cut: map[string]Silence{}, claims: newClaims(), insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
 	e.d.Patience.complete()
 	e.d.Schedule.Quantum = e.d.Patience.Quantum.Milliseconds()
 	var err error

@@ -193,9 +193,12 @@ func (e *Engine) rule(w *core.Workload) *schedule.Rule {
 	for _, t := range s.NodeTerms() {
 		r.Terms = append(r.Terms, schedule.Term{Key: t.Key, Op: t.Op, Values: t.Values})
 	}
+	if len(s.Clusters) > 0 {
+		r.Terms = append(r.Terms, schedule.Term{Key: core.LabelCluster, Op: "In", Values: s.Clusters})
+	}
 	if e.choosy {
 		wrong := core.RunsImages
-		if imageOf(w) != "" || s.Build != nil {
+		if inContainer(w) {
 			wrong = core.RunsProcesses
 		}
 		r.Terms = append(r.Terms, schedule.Term{Key: core.LabelRuns, Op: "NotIn", Values: []string{wrong}})

@@ -36,6 +36,9 @@ func LabelNode(id core.NodeID, set map[string]string, drop []string) Command {
 // Label sets and drops labels of what is said of a node.
 func Label(s *core.NodeSetting, reported core.Node, set map[string]string, drop []string) error {
 	for _, key := range slices.Sorted(maps.Keys(set)) {
+		if key == core.LabelCluster || key == core.LabelRuns {
+			return &Error{Code: CodeConflict, Field: "labels." + key, Message: fmt.Sprintf("label %s says what plane %s is; it cannot be changed", key, reported.Plane), Hint: "use a label of another name"}
+		}
 		if err := org.CheckLabel("labels."+key, core.Label{Key: key, Value: set[key]}); err != nil {
 			return err
 		}

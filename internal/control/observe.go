@@ -100,6 +100,7 @@ func Observe(o Observations) Command {
 			byWorkload[ob.ID.Workload] = append(byWorkload[ob.ID.Workload], ob)
 		}
 		if o.Full {
+			tx.reached(o.Plane, true, "")
 			// A server before may have found the plane silent.
 			if err := tx.unreachable(func(t *core.Task) bool { return t.Plane == o.Plane }, false, ReasonPlaneUnreachable, ""); err != nil {
 				return nil, err

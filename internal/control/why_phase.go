@@ -42,6 +42,10 @@ func Explain(ids []core.WorkloadID) Command {
 				tx.ends()
 			}
 			if ex, ok := tx.e.sched.Explain(tx.now.UnixMilli(), id); ok {
+				b := tx.barred(w)
+				for i := range ex.Reasons {
+					b.into(&ex.Reasons[i])
+				}
 				out[id] = Pending{Explanation: tx.named(ex), AheadNames: tx.namesOf(ex.Ahead), Phase: w.Phase}
 			}
 		}

@@ -233,6 +233,7 @@ type Node struct {
 	Message string            `json:"message,omitempty"` // why it is not ready
 	Cordon  bool              `json:"cordon,omitempty"`  // it takes nothing new
 	Drain   bool              `json:"drain,omitempty"`   // and what ran on it was told to move
+	CutOff  bool              `json:"cutOff,omitempty"`  // its plane does not answer: it takes nothing new, and what runs there runs on
 	Taints  []Taint           `json:"taints,omitempty"`
 	CPU     int64             `json:"cpuMilli"`        // allocatable, thousandths of cores
 	Memory  int64             `json:"memoryBytes"`     // allocatable

@@ -67,11 +67,10 @@ func handle[T any](p *Plane, s *source, i cache.SharedIndexInformer, keep cache.
 	}
 	err := i.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		s.mu.Lock()
-		first := s.err == nil
 		s.err, s.at = err, p.o.Clock()
 		s.mu.Unlock()
-		if first && !errors.Is(err, io.EOF) && !apierrors.IsResourceExpired(err) && p.ctx.Err() == nil {
-			p.o.Log.Warn("the cluster is not heard for the time being", "plane", p.o.Name, "what", s.name, "err", err)
+		if !errors.Is(err, io.EOF) && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && p.ctx.Err() == nil { // watches end, and are begun anew
+			p.calm.warn("lost sight of the cluster; looking again", "what", s.name, "err", err)
 		}
 	})
 	if err != nil {

@@ -10,12 +10,14 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -72,6 +74,9 @@ type Plane struct {
 	served sync.Map    // attempts that have a service
 	swept  atomic.Bool // what a server before us left has been looked for
 	deaf   atomic.Bool // events may not be read
+
+	version atomic.Pointer[string] // of the API server, as last heard
+	calm    *calm
 }
 
 // Open begins to watch a cluster. It does not wait for it: the cluster may be
@@ -101,7 +106,7 @@ func Open(o Options) (*Plane, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
 	}
-	p := &Plane{o: o, client: client, config: config}
+	p := &Plane{o: o, client: client, config: config, calm: newCalm(o.Log.With("plane", o.Name))}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.factory = informers.NewSharedInformerFactory(client, 0)
 	p.spaces = newNamespaces(o.Namespaces)
@@ -132,6 +137,11 @@ func (p *Plane) Name() string { return p.o.Name }
 
 // Inventory implements plane.Plane.
 func (p *Plane) Inventory(ctx context.Context) ([]core.Node, error) {
+	if !p.seen() { // an API server that is not there is soon found out
+		if err := p.reach(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := p.sync(ctx); err != nil {
 		return nil, err
 	}
@@ -153,16 +163,22 @@ func (p *Plane) Observe(ctx context.Context) ([]plane.Observation, error) {
 	return p.tasks.all(), nil
 }
 
+// seen reports whether everything in the cluster has been seen once.
+func (p *Plane) seen() bool {
+	for _, s := range p.sources {
+		if !s.synced() {
+			return false
+		}
+	}
+	return true
+}
+
 // sync waits until everything in the cluster has been seen once.
 func (p *Plane) sync(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		ready := true
-		for _, s := range p.sources {
-			ready = ready && s.synced()
-		}
-		if ready {
+		if p.seen() {
 			return nil
 		}
 		select {
@@ -188,11 +204,24 @@ const reachWithin = 10 * time.Second
 func (p *Plane) reach(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reachWithin)
 	defer cancel()
-	_, err := p.client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+	data, err := p.client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w: %w", p.o.Name, plane.ErrUnreachable, err)
 	}
+	var v version.Info
+	if json.Unmarshal(data, &v) == nil {
+		p.version.Store(&v.GitVersion)
+	}
 	return nil
+}
+
+// Describe implements plane.Describer.
+func (p *Plane) Describe() plane.Description {
+	d := plane.Description{Kind: "kubernetes", Server: p.config.Host, Runs: core.RunsImages}
+	if v := p.version.Load(); v != nil {
+		d.Version = *v
+	}
+	return d
 }
 
 // Watch implements plane.Plane.

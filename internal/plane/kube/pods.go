@@ -205,12 +205,16 @@ func (p *Plane) drop(space string, id core.TaskID, next *plane.Assignment) {
 
 // insist does f until it succeeds, with pauses that grow.
 func (p *Plane) insist(ctx context.Context, what string, id core.TaskID, f func() error) {
-	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 10*time.Second) {
+	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 20*time.Second) {
+		if !p.calm.begin(ctx) {
+			return
+		}
 		err := f()
+		p.calm.end()
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		p.o.Log.Warn(what+"; trying again", "plane", p.o.Name, "task", id, "err", err)
+		p.calm.warn(what+"; trying again", "task", id, "err", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +28,9 @@ func (p *Plane) Start(ctx context.Context, all []plane.Assignment) error {
 	}
 	if !p.swept.Load() {
 		if err := p.sweep(ctx); err != nil {
+			if unanswered(err) {
+				return fmt.Errorf("%w: %w", plane.ErrUnreachable, err)
+			}
 			p.o.Log.Warn("what a former server may have left in the cluster could not be looked for", "plane", p.o.Name, "err", err)
 		}
 		p.swept.Store(true)
@@ -59,7 +63,8 @@ func gangs(all []plane.Assignment) [][]plane.Assignment {
 	return out
 }
 
-// each does f to all, so many at once, and joins what goes wrong.
+// each does f to all, so many at once, and joins what goes wrong. Once the API
+// server does not answer at all the rest is not tried.
 func each[T any](all []T, limit int, f func(T) error) error {
 	if len(all) == 1 {
 		return f(all[0])
@@ -68,16 +73,24 @@ func each[T any](all []T, limit int, f func(T) error) error {
 		wg   sync.WaitGroup
 		mu   sync.Mutex
 		errs []error
+		cut  atomic.Bool
 	)
 	next := make(chan T)
 	for range min(limit, len(all)) {
 		wg.Go(func() {
 			for x := range next {
-				if err := f(x); err != nil {
-					mu.Lock()
-					errs = append(errs, err)
-					mu.Unlock()
+				if cut.Load() {
+					continue
 				}
+				err := f(x)
+				if err == nil {
+					continue
+				}
+				mu.Lock()
+				if away := unanswered(err); !away || !cut.Swap(true) {
+					errs = append(errs, err)
+				}
+				mu.Unlock()
 			}
 		})
 	}
