@@ -81,6 +81,9 @@ type ServerOptions struct {
 	LeaseName, LeaseNamespace string
 	TokenFile                 string // what whoever comes over TCP must show; empty: one of the server's own
 	Probes                    string // HOST:PORT of health and metrics, for anyone; empty: none
+	// NodeGrace is for how long a node may be silent before its work is run again
+	// elsewhere.
+	NodeGrace time.Duration
 }
 
 // Hooks are what the command line needs of the program around it.

@@ -29,7 +29,6 @@ type task struct {
 	space, name string // of its pod
 	uid         types.UID
 	node        string
-	devices     []core.Share
 	seen        plane.Observation
 	there       bool              // its pod is
 	secret      bool              // it has one beside its pod
