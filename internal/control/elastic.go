@@ -276,7 +276,7 @@ func (tx *tx) bereaved(d *draft) error {
 	others, first := 0, false
 	for _, t := range ranks(d.tasks) {
 		switch {
-		case t.State.Ended() && t.Reason == string(lifecycle.ReasonNodeLost):
+		case t.State.Ended() && systemic(t):
 			lost = append(lost, t)
 			first = first || t.ID.Index == 0
 		case t.State.Ended() && t.RestartAt.IsZero():

@@ -145,7 +145,8 @@ func (tx *tx) observed(o Observations, id core.WorkloadID, seen []plane.Observat
 		for _, ob := range news {
 			if t := d.tasks[ob.ID.Index]; differs(t, ob) {
 				d.setTask(after(*t, ob, tx.now))
-				if ob.State.Ended() {
+				if t = d.tasks[ob.ID.Index]; ob.State.Ended() {
+					tx.spared(d, t)
 					tx.forget(o.Plane, ob.ID)
 					tx.e.dirty = true // of an array its place is free now, whatever the others do
 				}
@@ -235,7 +236,7 @@ func differs(t *core.Task, ob plane.Observation) bool {
 	case core.TaskStarting:
 		return t.State == core.TaskStarting && (ob.Waiting != t.Waiting || ob.Message != t.Message)
 	case core.TaskRunning:
-		return t.State == core.TaskStarting
+		return t.State == core.TaskStarting || t.State == core.TaskStopping && ob.Message != t.Message
 	default:
 		return ob.State.Ended()
 	}
@@ -255,13 +256,20 @@ func after(t core.Task, ob plane.Observation, now time.Time) core.Task {
 	case core.TaskStarting:
 		t.Waiting, t.Message = ob.Waiting, ob.Message
 	case core.TaskRunning:
+		if t.Message = ob.Message; t.State == core.TaskStopping {
+			break // why it has not ended yet
+		}
 		t.State, t.Waiting, t.Message, t.StartedAt = core.TaskRunning, "", ob.Message, at
 	default:
+		told := t.State == core.TaskStopping
 		t.State, t.Waiting, t.EndedAt, t.Ready = ob.State, "", at, false
 		if at.Before(t.PlacedAt) {
 			t.EndedAt = t.PlacedAt
 		}
 		t.ExitCode, t.Signal, t.Reason, t.Message = ob.ExitCode, ob.Signal, ob.Reason, ob.Message
+		if told && t.Reason == string(lifecycle.ReasonSystem) { // its plane may not know any more by whom it was told
+			t.Reason = string(lifecycle.ReasonKilled)
+		}
 	}
 	return t
 }
@@ -401,12 +409,15 @@ func (tx *tx) failed(d *draft, t *core.Task) error {
 	in := retries
 	in.Target = lifecycle.Failed
 	switch {
-	case reason == lifecycle.ReasonNodeLost:
+	case systemic(t):
 		in = lifecycle.Input{On: lifecycle.NodeLost, Target: lifecycle.Failed, Reason: reason, Message: message}
 		if limit := d.w.Spec.Retry.System; limit == nil || d.w.SystemFailures < *limit {
 			d.w.SystemFailures++
 			in.Target = lifecycle.Queued
+			tx.rest(d, t, d.w.SystemFailures)
 		}
+	case reason == lifecycle.ReasonMaxDuration:
+		in = lifecycle.Input{On: lifecycle.Deadline, Reason: reason, Message: message}
 	case t.State == core.TaskLost:
 		in = lifecycle.Input{On: lifecycle.OutcomeLost, Reason: lifecycle.ReasonOutcomeUnknown, Message: message}
 	case reason == lifecycle.ReasonFailedImagePull && d.w.Phase == lifecycle.Starting:

@@ -75,6 +75,9 @@ func (tx *tx) phase(w *core.Workload, tasks map[int]*core.Task) (Pending, bool) 
 	case lifecycle.Building:
 		return one(schedule.Reason{Token: schedule.ImageBuild, Note: "muster logs " + w.Name + " shows the build"}), true
 	case lifecycle.Queued, lifecycle.Reserved:
+		if w.Phase == lifecycle.Queued && !w.AskAt.IsZero() && w.Reason != lifecycle.ReasonRetry {
+			return rests(w, w.Message), true
+		}
 		if w.Phase == lifecycle.Reserved && checksOpen(w, atReservation) || !w.AskAt.IsZero() {
 			p := checksPending(w, atReservation)
 			if !w.AskAt.IsZero() {
@@ -91,11 +94,26 @@ func (tx *tx) phase(w *core.Workload, tasks map[int]*core.Task) (Pending, bool) 
 			p.EarliestStart, p.Reasons[0].Until = w.WakeAt.UnixMilli(), w.WakeAt.UnixMilli()
 		}
 		return p, true
-	case lifecycle.Starting, lifecycle.Restarting:
-		return startingPending(tasks)
+	case lifecycle.Starting, lifecycle.Restarting, lifecycle.Running:
+		p, ok := Pending{}, false
+		if w.Phase != lifecycle.Running {
+			p, ok = startingPending(tasks)
+		}
+		if t := refused(tasks); !ok && t != nil && !w.AskAt.IsZero() {
+			return rests(w, blame(w, t)), true
+		}
+		return p, ok
 	default:
 		return Pending{}, false
 	}
+}
+
+// rests is why w is not placed again at once, though there may be room.
+func rests(w *core.Workload, note string) Pending {
+	until := w.AskAt.UnixMilli()
+	p := one(schedule.Reason{Token: schedule.RetryBackoff, Note: note, Until: until})
+	p.EarliestStart = until
+	return p
 }
 
 func one(r schedule.Reason) Pending {
