@@ -86,6 +86,7 @@ func serve(ctx context.Context, o cli.ServerOptions) error {
 		NewID: control.NewID(rand.Reader), NewName: control.NewName(rand.Reader), Port: freePort(),
 		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: program(o.DataDir), Models: models,
 		Schedule: planning(o.PastWeight), Past: control.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
+		NodeGrace: o.NodeGrace,
 	}, where.all, hands, time.Now)
 	if err != nil {
 		return err

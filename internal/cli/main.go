@@ -73,6 +73,9 @@ type ServerOptions struct {
 	Clusters                 []string
 	KubeNamespaces           string // what stands before a project's name in that of its namespace
 	KubeProgram, KubeRuntime string // image that has this program; runtime class of pods with GPUs
+	// NodeGrace is for how long a node may be silent before its work is run again
+	// elsewhere.
+	NodeGrace time.Duration
 }
 
 // Hooks are what the command line needs of the program around it.
