@@ -42,8 +42,11 @@ type Options struct {
 	// RuntimeClass is that of pods with GPUs; empty: the cluster's default.
 	RuntimeClass string
 	LogDir       string // where the output of tasks is kept
-	Log          *slog.Logger
-	Clock        func() time.Time
+	// Patience is for how long a pod may be in a trouble that may pass, such as a
+	// volume that cannot be mounted, before its task fails; 0: 2 minutes.
+	Patience time.Duration
+	Log      *slog.Logger
+	Clock    func() time.Time
 }
 
 // Plane is a Kubernetes cluster.
@@ -56,7 +59,7 @@ type Plane struct {
 	wg     sync.WaitGroup
 
 	factory informers.SharedInformerFactory
-	synced  []func() bool
+	sources []*source
 
 	spaces  *namespaces
 	cluster *cluster
@@ -65,6 +68,7 @@ type Plane struct {
 
 	served sync.Map    // attempts that have a service
 	swept  atomic.Bool // what a server before us left has been looked for
+	deaf   atomic.Bool // events may not be read
 }
 
 // Open begins to watch a cluster. It does not wait for it: the cluster may be
@@ -75,6 +79,9 @@ func Open(o Options) (*Plane, error) {
 	}
 	if o.Namespaces == "" {
 		o.Namespaces = "muster-"
+	}
+	if o.Patience <= 0 {
+		o.Patience = 2 * time.Minute
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -103,6 +110,7 @@ func Open(o Options) (*Plane, error) {
 		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
 	}
 	p.factory.Start(p.ctx.Done())
+	p.wg.Go(func() { p.look(p.ctx) })
 	return p, nil
 }
 
@@ -134,6 +142,9 @@ func (p *Plane) Observe(ctx context.Context) ([]plane.Observation, error) {
 	if err := p.reach(ctx); err != nil {
 		return nil, err
 	}
+	if err := p.hears(ctx); err != nil {
+		return nil, err
+	}
 	return p.tasks.all(), nil
 }
 
@@ -143,8 +154,8 @@ func (p *Plane) sync(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		ready := true
-		for _, synced := range p.synced {
-			ready = ready && synced()
+		for _, s := range p.sources {
+			ready = ready && s.synced()
 		}
 		if ready {
 			return nil
@@ -152,6 +163,9 @@ func (p *Plane) sync(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			if err := p.reach(context.WithoutCancel(ctx)); err != nil {
+				return err
+			}
+			if err := p.hears(context.WithoutCancel(ctx)); err != nil {
 				return err
 			}
 			return fmt.Errorf("cluster %s has not been seen whole yet: %w", p.o.Name, ctx.Err())

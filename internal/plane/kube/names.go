@@ -30,6 +30,7 @@ const (
 	noteUser    = "muster.dev/user"
 	noteSecret  = "muster.dev/secret" // set on a pod that has one of its name
 	notePulls   = "muster.dev/pull-retries"
+	noteAsked   = "muster.dev/asked" // CPU/MEMORY that the task was placed with
 )
 
 // container is the name of the one that the command of a task runs in.

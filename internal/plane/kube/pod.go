@@ -117,7 +117,7 @@ func notes(a *plane.Assignment) map[string]string {
 			m[k] = v
 		}
 	}
-	m[noteTask], m[noteUser] = a.ID.String(), a.About.User
+	m[noteTask], m[noteUser], m[noteAsked] = a.ID.String(), a.About.User, describeAsked(a.CPU, a.Memory)
 	if len(a.Devices) > 0 {
 		m[noteDevices] = devicesNote(a.Devices)
 	}
