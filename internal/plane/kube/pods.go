@@ -230,8 +230,13 @@ func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration
 	after := seconds(grace)
 	return each(ids, atOnce, func(id core.TaskID) error {
 		var t task
+		until, sooner := p.o.Clock().Add(time.Duration(after)*time.Second), false
 		p.tasks.edit(id, false, func(x *task) {
 			x.stopping, x.next = true, nil
+			sooner = !x.until.IsZero() && until.Before(x.until)
+			if x.until.IsZero() || sooner {
+				x.until = until
+			}
 			t = *x
 		})
 		if !t.there || t.seen.State.Ended() {
@@ -241,6 +246,9 @@ func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration
 			p.excuse(ctx, &t)
 		}
 		err := p.delete(ctx, &t, &after)
+		if err == nil && sooner {
+			p.wg.Go(func() { p.hasten(id, until) })
+		}
 		if apierrors.IsForbidden(err) {
 			p.mayNotEnd(id, err, after)
 			return nil // asking again at once does not help, and others would have to wait

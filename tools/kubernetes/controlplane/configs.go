@@ -75,6 +75,7 @@ kubeAPIBurst: 400
 syncFrequency: 5s
 nodeLeaseDurationSeconds: %[7]d
 nodeStatusUpdateFrequency: %[8]ds
+containerLogMaxSize: 1Gi
 crashLoopBackOff: {maxContainerRestartPeriod: 5s}
 featureGates: {KubeletCrashLoopBackOffMax: true}
 `
