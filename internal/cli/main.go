@@ -73,6 +73,7 @@ type ServerOptions struct {
 	Clusters                 []string
 	KubeNamespaces           string // what stands before a project's name in that of its namespace
 	KubeProgram, KubeRuntime string // image that has this program; runtime class of pods with GPUs
+	KubeReservation          string // image of the pods that hold shared GPUs
 }
 
 // Hooks are what the command line needs of the program around it.

@@ -30,6 +30,7 @@ type site struct {
 	node   *corev1.Node
 	others map[types.UID]usage
 	ours   map[core.TaskID][]core.Share
+	beside map[types.UID]bool // pods of ours that are no tasks
 }
 
 func newCluster(prefix string) *cluster {
@@ -40,7 +41,7 @@ func newCluster(prefix string) *cluster {
 func (c *cluster) site(name string) *site {
 	s := c.sites[name]
 	if s == nil {
-		s = &site{others: map[types.UID]usage{}, ours: map[core.TaskID][]core.Share{}}
+		s = &site{others: map[types.UID]usage{}, ours: map[core.TaskID][]core.Share{}, beside: map[types.UID]bool{}}
 		c.sites[name] = s
 	}
 	return s

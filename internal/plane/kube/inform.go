@@ -18,7 +18,10 @@ func (p *Plane) inform() error {
 	if err := nodes.SetTransform(slimNode); err != nil {
 		return err
 	}
-	err := handle(p, nodes, func(n *corev1.Node, _ bool) { p.cluster.node(n) }, func(n *corev1.Node) { p.cluster.nodeGone(n.Name) })
+	err := handle(p, nodes, func(n *corev1.Node, _ bool) { p.cluster.node(n) }, func(n *corev1.Node) {
+		p.cluster.nodeGone(n.Name)
+		p.parts.nodeGone(n.Name)
+	})
 	if err != nil {
 		return err
 	}

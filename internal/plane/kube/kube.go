@@ -41,9 +41,12 @@ type Options struct {
 	Program string
 	// RuntimeClass is that of pods with GPUs; empty: the cluster's default.
 	RuntimeClass string
-	LogDir       string // where the output of tasks is kept
-	Log          *slog.Logger
-	Clock        func() time.Time
+	// ReservationImage is what the pods run that hold shared GPUs: any with
+	// /bin/sh; empty: the constant of that name.
+	ReservationImage string
+	LogDir           string // where the output of tasks is kept
+	Log              *slog.Logger
+	Clock            func() time.Time
 }
 
 // Plane is a Kubernetes cluster.
@@ -61,6 +64,7 @@ type Plane struct {
 	spaces  *namespaces
 	cluster *cluster
 	tasks   *tasks
+	parts   *parts
 	logs    *logs
 
 	served sync.Map    // attempts that have a service
@@ -75,6 +79,9 @@ func Open(o Options) (*Plane, error) {
 	}
 	if o.Namespaces == "" {
 		o.Namespaces = "muster-"
+	}
+	if o.ReservationImage == "" {
+		o.ReservationImage = ReservationImage
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -97,6 +104,7 @@ func Open(o Options) (*Plane, error) {
 	p.spaces = newNamespaces(o.Namespaces)
 	p.tasks = newTasks(o.Clock)
 	p.cluster = newCluster(o.Prefix)
+	p.parts = newParts(p)
 	p.logs = newLogs(p)
 	if err := p.inform(); err != nil {
 		p.stop()

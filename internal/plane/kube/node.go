@@ -38,7 +38,7 @@ func (s *site) describe(prefix string) core.Node {
 		CPU: clamp(k.Status.Allocatable.Cpu().MilliValue()), Memory: clamp(k.Status.Allocatable.Memory().Value()),
 		Tasks: int(min(clamp(k.Status.Allocatable.Pods().Value()), 1<<20)),
 	}
-	if n.Tasks == 0 {
+	if n.Tasks -= len(s.beside); n.Tasks <= 0 {
 		n.Tasks = 1 // a node that takes none at all says so by not being ready
 	}
 	for _, a := range k.Status.Addresses {

@@ -26,6 +26,9 @@ func taskOf(pod *corev1.Pod) (core.TaskID, bool) {
 
 // podSeen takes over what a pod is like. first: it was there when we began.
 func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
+	if p.parts.seen(pod) {
+		return
+	}
 	id, ok := taskOf(pod)
 	if !ok {
 		p.cluster.foreign(pod)
@@ -33,6 +36,7 @@ func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
 	}
 	now := p.o.Clock()
 	o := status(id, pod)
+	shareNote(&o, pod)
 	if o.At = fresh(o.At, now); !first {
 		o.At = now
 	}
@@ -59,6 +63,7 @@ func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
 	if pod.Spec.NodeName != "" {
 		p.cluster.hold(pod.Spec.NodeName, id, devicesOf(pod.Annotations[noteDevices]))
 	}
+	p.parts.taskSeen(id, pod)
 	p.logs.seen(id, pod)
 	if hopeless {
 		p.wg.Go(func() { p.discard(p.ctx, id) })
@@ -95,6 +100,9 @@ func finished(pod *corev1.Pod) bool {
 
 // podGone takes over that a pod is not there any more.
 func (p *Plane) podGone(pod *corev1.Pod) {
+	if p.parts.gone(pod) {
+		return
+	}
 	id, ok := taskOf(pod)
 	if !ok {
 		p.cluster.foreignGone(pod.UID)
@@ -122,6 +130,9 @@ func (p *Plane) podGone(pod *corev1.Pod) {
 		t.seen = last
 	})
 	p.cluster.release(pod.Spec.NodeName, id)
+	if pod.Annotations[noteGPUs] != "" {
+		p.parts.leave(id, pod.UID)
+	}
 	p.logs.gone(id)
 	if forgotten {
 		p.drop(pod.Namespace, id, next)
@@ -171,6 +182,7 @@ func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration
 			x.stopping, x.next = true, nil
 			t = *x
 		})
+		p.parts.cancel(id)
 		if !t.there || t.seen.State.Ended() {
 			return nil
 		}

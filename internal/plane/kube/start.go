@@ -101,16 +101,26 @@ func (p *Plane) launch(ctx context.Context, gang []plane.Assignment) error {
 	if len(todo) == 0 {
 		return nil
 	}
+	if p.parts.wait(p, todo) {
+		p.delay(todo)
+		return nil
+	}
+	err := p.bringUp(ctx, todo)
+	if r := refusalOf(err); r != nil {
+		p.takeBack(ctx, todo, r)
+		return nil
+	}
+	return err
+}
+
+// bringUp makes and binds the pods of what starts together.
+func (p *Plane) bringUp(ctx context.Context, todo []plane.Assignment) error {
 	err := p.prepare(ctx, &todo[0])
 	if err == nil {
 		err = each(todo, atOnce, func(a plane.Assignment) error { return p.create(ctx, &a) })
 	}
-	if err == nil && gang[0].Gang > 1 {
+	if err == nil && todo[0].Gang > 1 {
 		err = each(todo, atOnce, func(a plane.Assignment) error { return p.bind(ctx, a.ID, string(a.Node)) })
-	}
-	if r := refusalOf(err); r != nil {
-		p.takeBack(ctx, todo, r)
-		return nil
 	}
 	return err
 }
