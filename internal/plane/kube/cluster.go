@@ -23,6 +23,7 @@ type cluster struct {
 	changed map[string]bool
 	wake    chan struct{}
 	told    map[string]core.Node // as last told
+	claims  *claims
 }
 
 // site is a node. It may be known by its pods only.
@@ -34,7 +35,7 @@ type site struct {
 }
 
 func newCluster(prefix string) *cluster {
-	return &cluster{prefix: prefix, sites: map[string]*site{}, on: map[types.UID]string{}, changed: map[string]bool{}, wake: make(chan struct{}, 1), told: map[string]core.Node{}}
+	return &cluster{prefix: prefix, sites: map[string]*site{}, on: map[types.UID]string{}, changed: map[string]bool{}, wake: make(chan struct{}, 1), told: map[string]core.Node{}, claims: newClaims()}
 }
 
 // site is that of a node, made where it is not known. The lock is held.
@@ -147,7 +148,7 @@ func (c *cluster) nodes() []core.Node {
 	out := make([]core.Node, 0, len(c.sites))
 	for name, s := range c.sites {
 		if s.node != nil {
-			n := s.describe(c.prefix)
+			n := s.describe(c.prefix, c.claims)
 			c.told[name] = n
 			out = append(out, n)
 		}
@@ -184,7 +185,7 @@ func (c *cluster) news() (changed []core.Node, gone []core.NodeID) {
 			}
 			continue
 		}
-		if n := s.describe(c.prefix); !told || !reflect.DeepEqual(was, n) {
+		if n := s.describe(c.prefix, c.claims); !told || !reflect.DeepEqual(was, n) {
 			c.told[name] = n
 			changed = append(changed, n)
 		}

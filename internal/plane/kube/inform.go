@@ -32,10 +32,19 @@ func (p *Plane) inform() error {
 	return handle(p, spaces, func(n *corev1.Namespace, _ bool) { p.spaces.seen(n) }, func(n *corev1.Namespace) { p.spaces.gone(n.Name) })
 }
 
-// handle calls seen with what is there or has changed, and gone with the last
-// that was known of what is not there any more.
+// handle listens to what must have been seen whole before anything is said.
 func handle[T any](p *Plane, i cache.SharedIndexInformer, seen func(o *T, first bool), gone func(*T)) error {
-	reg, err := i.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+	reg, err := listen(i, seen, gone)
+	if err == nil {
+		p.synced = append(p.synced, reg.HasSynced)
+	}
+	return err
+}
+
+// listen calls seen with what is there or has changed, and gone with the last
+// that was known of what is not there any more.
+func listen[T any](i cache.SharedIndexInformer, seen func(o *T, first bool), gone func(*T)) (cache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    func(o any, initial bool) { seen(o.(*T), initial) },
 		UpdateFunc: func(_, o any) { seen(o.(*T), false) },
 		DeleteFunc: func(o any) {
@@ -47,8 +56,4 @@ func handle[T any](p *Plane, i cache.SharedIndexInformer, seen func(o *T, first 
 			}
 		},
 	})
-	if err == nil {
-		p.synced = append(p.synced, reg.HasSynced)
-	}
-	return err
 }

@@ -67,8 +67,9 @@ type Plane struct {
 	parts   *parts
 	logs    *logs
 
-	served sync.Map    // attempts that have a service
-	swept  atomic.Bool // what a server before us left has been looked for
+	served  sync.Map                    // attempts that have a service
+	claimed atomic.Pointer[func() bool] // resource claims have been seen; nil: nobody knows yet whether there are such
+	swept   atomic.Bool                 // what a server before us left has been looked for
 }
 
 // Open begins to watch a cluster. It does not wait for it: the cluster may be
@@ -110,6 +111,7 @@ func Open(o Options) (*Plane, error) {
 		p.stop()
 		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
 	}
+	p.watchClaims()
 	p.factory.Start(p.ctx.Done())
 	return p, nil
 }

@@ -29,7 +29,7 @@ const (
 const mostDevices = 256
 
 // describe is the node as the scheduler knows it.
-func (s *site) describe(prefix string) core.Node {
+func (s *site) describe(prefix string, c *claims) core.Node {
 	k := s.node
 	own := maps.Clone(k.Labels)
 	put(&own, core.LabelRuns, core.RunsImages)
@@ -56,6 +56,7 @@ func (s *site) describe(prefix string) core.Node {
 	n.Devices = devicesOn(k)
 	n.MIG, n.MIGStrategy = partitions(k)
 	n.Others = s.taken(len(n.Devices))
+	s.claimed(&n, c)
 	return n
 }
 

@@ -43,12 +43,12 @@ func (v *volumes) parts(p *Plane, a *plane.Assignment, pod *corev1.Pod) {
 	v.set("NVIDIA_VISIBLE_DEVICES", all)
 	v.set("CUDA_VISIBLE_DEVICES", all)
 	switch n := p.cluster.find(node); {
+	case n != nil && n.Labels[labelMPS] == "true":
+		v.mps(a, share)
 	case p.cluster.fake(node):
 		pod.Annotations[noteShare] = "share not enforced: the GPU is fake"
-	case n == nil || n.Labels[labelMPS] != "true":
-		pod.Annotations[noteShare] = fmt.Sprintf("share not enforced: node %s does not run MPS, or has no label %s=true that says so", node, labelMPS)
 	default:
-		v.mps(a, share)
+		pod.Annotations[noteShare] = fmt.Sprintf("share not enforced: node %s does not run MPS, or has no label %s=true that says so", node, labelMPS)
 	}
 }
 

@@ -168,7 +168,8 @@ func (p *Plane) create(ctx context.Context, a *plane.Assignment) error {
 		return err
 	}
 	node := p.nodeName(a.Node)
-	if a.Gang < 2 {
+	claims := len(b.pod.Spec.ResourceClaims) > 0
+	if a.Gang < 2 && !claims {
 		b.pod.Spec.NodeName = node
 	}
 	p.cluster.hold(node, a.ID, a.Devices)
@@ -189,7 +190,13 @@ func (p *Plane) create(ctx context.Context, a *plane.Assignment) error {
 		return sorted(err)
 	}
 	p.podSeen(pod, false)
-	return nil
+	if !claims {
+		return nil
+	}
+	if err := p.allocate(ctx, a, pod); err != nil || a.Gang > 1 {
+		return err
+	}
+	return p.bind(ctx, a.ID, string(a.Node))
 }
 
 // bind gives a pod its place.
