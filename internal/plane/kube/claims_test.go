@@ -139,50 +139,7 @@ func TestClaimsAreCounted(t *testing.T) {
 	d.take(t, "monitor", driver, true, "gpu-0")
 	nodeIs(t, p, driver, func(n core.Node) bool { return slices.Equal(n.Others.Milli, []int{0, 1000, 1000, 0}) })
 
-	// A task of ours has what is left, by a claim of its own.
-	a := plane.Assignment{
-		ID: core.TaskID{Workload: "ours"}, Node: driver, Image: "sim:1", Argv: []string{"sleep"},
-		Devices: []core.Share{{Index: 0, Milli: 1000}, {Index: 3, Milli: 1000}}, About: plane.About{Project: "claims", Name: "ours"},
-	}
-	if err := p.Start(t.Context(), []plane.Assignment{a}); err != nil {
-		t.Fatal(err)
-	}
-	kubetest.Eventually(t, "it runs", func() error {
-		if x, _ := p.tasks.get(a.ID); x.seen.State != core.TaskRunning || !x.bound {
-			return fmt.Errorf("it is %+v", x.seen)
-		}
-		return nil
-	})
-	x, _ := p.tasks.get(a.ID)
-	pod, err := k.Client.CoreV1().Pods(x.space).Get(t.Context(), x.name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c := pod.Spec.Containers[0].Resources; len(c.Claims) != 1 || len(c.Limits) != 0 || len(pod.Spec.ResourceClaims) != 1 {
-		t.Errorf("it asks for %+v by %+v", c, pod.Spec.ResourceClaims)
-	}
-	claim, err := k.Client.ResourceV1().ResourceClaims(x.space).Get(t.Context(), *pod.Spec.ResourceClaims[0].ResourceClaimName, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := claim.Status; s.Allocation == nil || len(s.Allocation.Devices.Results) != 2 || s.Allocation.Devices.Results[1].Device != "gpu-3" ||
-		len(s.ReservedFor) != 1 || s.ReservedFor[0].UID != pod.UID || claim.OwnerReferences[0].UID != pod.UID {
-		t.Errorf("its claim has %+v", s)
-	}
-	nodeIs(t, p, driver, func(n core.Node) bool { return slices.Equal(n.Others.Milli, []int{0, 1000, 1000, 0}) })
-
-	// A part of what only claims give cannot be had.
-	part := a
-	part.ID.Workload, part.About.Name, part.Devices = "part", "part", []core.Share{{Index: 1, Milli: 500}}
-	if err := p.Start(t.Context(), []plane.Assignment{part}); err != nil {
-		t.Fatal(err)
-	}
-	kubetest.Eventually(t, "a part is refused", func() error {
-		if x, _ := p.tasks.get(part.ID); x.seen.State != core.TaskFailed || !strings.Contains(x.seen.Message, "device plugin") {
-			return fmt.Errorf("it is %+v", x.seen)
-		}
-		return nil
-	})
+	d.ours(t, p, driver)
 
 	// A claim that goes gives back, and one of a partition has its whole GPU; a newer generation takes over, and a device
 	// that it lacks leaves the others where they were.
@@ -200,6 +157,52 @@ func TestClaimsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	nodeIs(t, p, plugin, func(n core.Node) bool { return slices.Equal(n.Others.Milli, []int{0, 0, 0, 1000}) })
+}
+
+// ours: a task of ours has what is left, by a claim of its own; a part of what
+// only claims give cannot be had.
+func (d drivers) ours(t *testing.T, p *Plane, driver string) {
+	t.Helper()
+	a := plane.Assignment{
+		ID: core.TaskID{Workload: "ours"}, Node: core.NodeID(driver), Image: "sim:1", Argv: []string{"sleep"},
+		Devices: []core.Share{{Index: 0, Milli: 1000}, {Index: 3, Milli: 1000}}, About: plane.About{Project: "claims", Name: "ours"},
+	}
+	if err := p.Start(t.Context(), []plane.Assignment{a}); err != nil {
+		t.Fatal(err)
+	}
+	kubetest.Eventually(t, "it runs", func() error {
+		if x, _ := p.tasks.get(a.ID); x.seen.State != core.TaskRunning || !x.bound {
+			return fmt.Errorf("it is %+v", x.seen)
+		}
+		return nil
+	})
+	x, _ := p.tasks.get(a.ID)
+	pod, err := d.Client.CoreV1().Pods(x.space).Get(t.Context(), x.name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := pod.Spec.Containers[0].Resources; len(c.Claims) != 1 || len(c.Limits) != 0 || len(pod.Spec.ResourceClaims) != 1 {
+		t.Errorf("it asks for %+v by %+v", c, pod.Spec.ResourceClaims)
+	}
+	claim, err := d.Client.ResourceV1().ResourceClaims(x.space).Get(t.Context(), *pod.Spec.ResourceClaims[0].ResourceClaimName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := claim.Status; s.Allocation == nil || len(s.Allocation.Devices.Results) != 2 || s.Allocation.Devices.Results[1].Device != "gpu-3" ||
+		len(s.ReservedFor) != 1 || s.ReservedFor[0].UID != pod.UID || claim.OwnerReferences[0].UID != pod.UID {
+		t.Errorf("its claim has %+v", s)
+	}
+	nodeIs(t, p, driver, func(n core.Node) bool { return slices.Equal(n.Others.Milli, []int{0, 1000, 1000, 0}) })
+	a.ID.Workload, a.About.Name, a.Devices = "part", "part", []core.Share{{Index: 1, Milli: 500}}
+	if err := p.Start(t.Context(), []plane.Assignment{a}); err != nil {
+		t.Fatal(err)
+	}
+	kubetest.Eventually(t, "a part is refused", func() error {
+		if x, _ := p.tasks.get(a.ID); x.seen.State != core.TaskFailed || !strings.Contains(x.seen.Message, "device plugin") {
+			return fmt.Errorf("it is %+v", x.seen)
+		}
+		return nil
+	})
 }
 
 // Names of devices are the driver's business; places on a node are ours.

@@ -22,6 +22,7 @@ const (
 	labelProduct     = "nvidia.com/gpu.product"
 	labelGPUMemory   = "nvidia.com/gpu.memory" // MiB
 	labelMIGStrategy = "nvidia.com/mig.strategy"
+	labelReplicas    = "nvidia.com/gpu.replicas" // how often its device plugin hands out each GPU
 	noteKwok         = "kwok.x-k8s.io/node"
 )
 

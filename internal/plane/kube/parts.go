@@ -32,6 +32,7 @@ type parts struct {
 	mu      sync.Mutex
 	slots   map[slot]*hold
 	on      map[types.UID]slot // of every reservation
+	uses    map[core.TaskID][]slot
 	pending map[core.TaskID]*delayed
 }
 
@@ -56,7 +57,7 @@ type user struct {
 }
 
 func newParts(p *Plane) *parts {
-	return &parts{p: p, slots: map[slot]*hold{}, on: map[types.UID]slot{}, pending: map[core.TaskID]*delayed{}}
+	return &parts{p: p, slots: map[slot]*hold{}, on: map[types.UID]slot{}, uses: map[core.TaskID][]slot{}, pending: map[core.TaskID]*delayed{}}
 }
 
 // slot is what is known of one, made where nothing is. The lock is held.
@@ -148,11 +149,7 @@ func (s *parts) taskSeen(id core.TaskID, pod *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for at, gpu := range gpus {
-		h := s.slot(at)
-		if u := (user{pod: pod.UID, gpu: gpu}); h.users[id] != u {
-			h.users[id] = u
-			s.kick(at)
-		}
+		s.enter(at, id, user{pod: pod.UID, gpu: gpu})
 	}
 }
 
@@ -165,11 +162,23 @@ func (s *parts) use(id core.TaskID, node string, shares []core.Share) {
 			continue
 		}
 		at := slot{node, d.Index}
-		if h := s.slot(at); h.users[id] == (user{}) {
-			h.users[id] = user{}
-			s.kick(at)
+		if s.slot(at).users[id] == (user{}) {
+			s.enter(at, id, user{})
 		}
 	}
+}
+
+// enter makes a task the user of a slot. The lock is held.
+func (s *parts) enter(at slot, id core.TaskID, u user) {
+	h := s.slot(at)
+	if was, ok := h.users[id]; ok && was == u {
+		return
+	}
+	h.users[id] = u
+	if !slices.Contains(s.uses[id], at) {
+		s.uses[id] = append(s.uses[id], at)
+	}
+	s.kick(at)
 }
 
 // leave gives back the parts of a task, unless it has another pod by now. Who
@@ -177,11 +186,21 @@ func (s *parts) use(id core.TaskID, node string, shares []core.Share) {
 func (s *parts) leave(id core.TaskID, pod types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for at, h := range s.slots {
-		if u, ok := h.users[id]; ok && u.pod == pod {
-			delete(h.users, id)
-			s.kick(at)
+	s.uses[id] = slices.DeleteFunc(s.uses[id], func(at slot) bool {
+		h := s.slots[at]
+		if h == nil {
+			return true
 		}
+		u, ok := h.users[id]
+		if !ok || u.pod != pod {
+			return !ok
+		}
+		delete(h.users, id)
+		s.kick(at)
+		return true
+	})
+	if len(s.uses[id]) == 0 {
+		delete(s.uses, id)
 	}
 }
 

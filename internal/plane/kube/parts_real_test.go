@@ -130,10 +130,19 @@ func TestTasksShareGPUsOfARealNode(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{NoControllers: true, NoScheduler: true})
 	s := &sharing{c: c, node: c.Node(t, "parts", 2)}
 	s.open(t)
+	one, two, shared := s.halves(t)
+	s.refused(t)
+	s.deleted(t, one, shared)
+	s.last(t, two, s.anew(t, one, shared))
+	s.gang(t)
+	s.brief(t)
+}
 
-	// Two halves are on one device, and a whole one is another.
-	one, two := s.begin(t, "one", 500, 0), s.begin(t, "two", 500, 0)
-	shared := s.gpus(t, one)
+// halves: two of them are on one device, and a whole one is another.
+func (s *sharing) halves(t *testing.T) (one, two core.TaskID, shared string) {
+	t.Helper()
+	one, two = s.begin(t, "one", 500, 0), s.begin(t, "two", 500, 0)
+	shared = s.gpus(t, one)
 	if also := s.gpus(t, two); also != shared || !strings.HasPrefix(shared, "GPU-parts-") {
 		t.Errorf("two halves of a device are of %q and %q", shared, also)
 	}
@@ -155,8 +164,12 @@ func TestTasksShareGPUsOfARealNode(t *testing.T) {
 	if n := nodes[0]; !n.Others.None() || n.Tasks >= 110 {
 		t.Errorf("a reservation counts as others' %+v, or as nothing: %d tasks", n.Others, n.Tasks)
 	}
+	return one, two, shared
+}
 
-	// Of a device that others hold no part can be had, and that is said.
+// refused: of a device that others hold no part can be had, and that is said.
+func (s *sharing) refused(t *testing.T) {
+	t.Helper()
 	refused := s.begin(t, "refused", 300, 1)
 	kubetest.Eventually(t, "the third device is refused", func() error {
 		x, _ := s.tasks.get(refused)
@@ -166,22 +179,31 @@ func TestTasksShareGPUsOfARealNode(t *testing.T) {
 		return nil
 	})
 	s.reservations(t, 1)
-	s.end(t, whole)
+	s.end(t, core.TaskID{Workload: "whole"})
+}
 
-	// Someone deletes the reservation: there is another, of the same device.
-	now := int64(0)
-	if err := c.Client.CoreV1().Pods(Reservations).Delete(t.Context(), all[0].Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+// deleted: someone deletes the reservation, and there is another, of the same
+// device.
+func (s *sharing) deleted(t *testing.T, one core.TaskID, shared string) {
+	t.Helper()
+	all, now := s.reservations(t, 1), int64(0)
+	if err := s.c.Client.CoreV1().Pods(Reservations).Delete(t.Context(), all[0].Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 		t.Fatal(err)
 	}
 	kubetest.Eventually(t, "another reservation", func() error {
 		if again := s.reservations(t, 1); again[0].UID == all[0].UID || again[0].Annotations[noteGPU] != shared {
 			return fmt.Errorf("it is %s of %s", again[0].UID, again[0].Annotations[noteGPU])
+		} else {
+			t.Logf("the one that holds %s again is %s", shared, again[0].Name)
 		}
 		return nil
 	})
 	s.await(t, one, core.TaskRunning)
+}
 
-	// The server begins anew, one task leaves and another comes.
+// anew: the server begins anew, one task leaves and another comes.
+func (s *sharing) anew(t *testing.T, one core.TaskID, shared string) (three core.TaskID) {
+	t.Helper()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -190,14 +212,18 @@ func TestTasksShareGPUsOfARealNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.end(t, one)
-	three := s.begin(t, "three", 250, 0)
+	three = s.begin(t, "three", 250, 0)
 	if has := s.gpus(t, three); has != shared {
 		t.Errorf("who comes later has %q, not %q", has, shared)
 	}
 	s.reservations(t, 1)
+	return three
+}
 
-	// The last leaves, and at once the whole device is wanted: it waits for the
-	// reservation to go, so that the node does not refuse it.
+// last: the last leaves, and at once the whole device is wanted: it waits for the
+// reservation to go, so that the node does not refuse it.
+func (s *sharing) last(t *testing.T, two, three core.TaskID) {
+	t.Helper()
 	s.end(t, two, three)
 	both := s.begin(t, "both", 1000, 0, 1)
 	if has := s.gpus(t, both); strings.Count(has, "GPU-parts-") != 2 {
@@ -205,8 +231,11 @@ func TestTasksShareGPUsOfARealNode(t *testing.T) {
 	}
 	s.reservations(t, 0)
 	s.end(t, both)
+}
 
-	// A gang has parts of two devices, and is ended while it waits.
+// gang: parts of two devices belong together.
+func (s *sharing) gang(t *testing.T) {
+	t.Helper()
 	g1, g2 := s.assign(t, "gang", 400, 0), s.assign(t, "gang", 400, 1)
 	g2.ID.Index, g1.Gang, g2.Gang = 1, 2, 2
 	if err := s.Start(t.Context(), []plane.Assignment{g1, g2}); err != nil {
@@ -221,18 +250,21 @@ func TestTasksShareGPUsOfARealNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.reservations(t, 0)
+}
 
-	// One that is not wanted any more while it waits leaves nothing.
-	c.StopServer(t)
-	c.StartServer(t)
+// brief: one that is not wanted any more while it waits leaves nothing.
+func (s *sharing) brief(t *testing.T) {
+	t.Helper()
+	s.c.StopServer(t)
+	s.c.StartServer(t)
 	brief := s.begin(t, "brief", 500, 0)
 	s.end(t, brief)
 	s.reservations(t, 0)
 	kubetest.Eventually(t, "nothing is remembered", func() error {
 		s.parts.mu.Lock()
 		defer s.parts.mu.Unlock()
-		if len(s.parts.slots)+len(s.parts.pending)+len(s.parts.on) > 0 {
-			return fmt.Errorf("slots %v, pending %v", s.parts.slots, s.parts.pending)
+		if len(s.parts.slots)+len(s.parts.pending)+len(s.parts.on)+len(s.parts.uses) > 0 {
+			return fmt.Errorf("slots %v, pending %v, uses %v", s.parts.slots, s.parts.pending, s.parts.uses)
 		}
 		return nil
 	})

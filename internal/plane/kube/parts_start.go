@@ -67,6 +67,9 @@ func (p *Plane) delay(gang []plane.Assignment) {
 func (p *Plane) insistent(ctx context.Context, gang []plane.Assignment) {
 	ready, err := p.parts.await(ctx, gang)
 	for wait := firstPause; err == nil; wait = min(2*wait, mostPause) {
+		if err = ctx.Err(); err != nil {
+			break
+		}
 		if err = p.bringUp(p.ctx, ready); err == nil || refusalOf(err) != nil || ctx.Err() != nil {
 			break
 		}
@@ -91,6 +94,23 @@ func (p *Plane) insistent(ctx context.Context, gang []plane.Assignment) {
 		}
 	}
 	p.parts.settled(gang, r != nil)
+	if r == nil && ctx.Err() != nil {
+		p.endLate(gang)
+	}
+}
+
+// endLate ends what of a gang was told to end while its pods were being made.
+func (p *Plane) endLate(gang []plane.Assignment) {
+	least := int64(1)
+	for _, a := range gang {
+		p.insist(p.ctx, "a task could not be ended", a.ID, func() error {
+			t, ok := p.tasks.get(a.ID)
+			if !ok || !t.there || !t.stopping || t.seen.State.Ended() {
+				return nil
+			}
+			return p.delete(p.ctx, &t, &least)
+		})
+	}
 }
 
 // settled forgets that a gang waits; failed: it never had devices.
@@ -192,6 +212,8 @@ func (p *Plane) shareable(a *plane.Assignment) error {
 			return refuse(lifecycle.ReasonContainerCannot, "it has whole GPUs and parts of GPUs: in a cluster a task has either")
 		case count(n.Status.Capacity, gpuResources[0]) == 0:
 			return refuse(reasonSystem, "no GPU of node %s can be shared: it has no resource %s, which NVIDIA's device plugin provides", name, gpuResources[0])
+		case n.Labels[labelReplicas] != "" && n.Labels[labelReplicas] != "1":
+			return refuse(reasonSystem, "no GPU of node %s can be shared by Muster: its device plugin gives each to several pods already (label %s=%s), so that none can be held; turn that off there", name, labelReplicas, n.Labels[labelReplicas])
 		}
 	}
 	return nil

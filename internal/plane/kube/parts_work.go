@@ -94,6 +94,7 @@ func (s *parts) next(at slot) (next step, vain int, more bool) {
 		next.err = fmt.Errorf("node %s is not in the cluster any more", at.node)
 	}
 	if next.lost {
+		s.p.o.Log.Warn("a GPU that tasks share was given to others, since its reservation was deleted: for new tasks there is another", "plane", s.p.o.Name, "node", at.node, "device", at.index)
 		for _, u := range h.users {
 			h.lost[u.gpu] = true
 		}
