@@ -98,7 +98,7 @@ func TestReservationsThatNobodyNeedsGo(t *testing.T) {
 // orphan: what a server that crashed has left goes when the next begins.
 func (f *fakes) orphan(t *testing.T, node string) {
 	t.Helper()
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Reservations}}
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Reservations, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
 	if _, err := f.k.Client.CoreV1().Namespaces().Create(t.Context(), space, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ const (
 	labelNumber = "muster.dev/number"
 	noteGPU     = "muster.dev/gpu"   // of a reservation: the device that its node gave it
 	noteGPUs    = "muster.dev/gpus"  // of a task with parts: the devices, in the order of noteDevices
-	noteNode    = "muster.dev/node"  // of a task with parts: where it is to be
+	notePlace   = "muster.dev/node"  // of a task with parts: where it is to be
 	noteShare   = "muster.dev/share" // what its owner should know of its part
 	learner     = "which"
 )
@@ -173,7 +173,7 @@ func partsOf(pod *corev1.Pod) map[slot]string {
 	out := map[slot]string{}
 	for i, d := range devicesOf(pod.Annotations[noteDevices]) {
 		if i < len(gpus) && d.Milli < 1000 {
-			out[slot{pod.Annotations[noteNode], d.Index}] = gpus[i]
+			out[slot{pod.Annotations[notePlace], d.Index}] = gpus[i]
 		}
 	}
 	return out

@@ -39,7 +39,7 @@ func (v *volumes) parts(p *Plane, a *plane.Assignment, pod *corev1.Pod) {
 	}
 	all := strings.Join(gpus, ",")
 	node := p.nodeName(a.Node)
-	pod.Annotations[noteGPUs], pod.Annotations[noteNode] = all, node
+	pod.Annotations[noteGPUs], pod.Annotations[notePlace] = all, node
 	v.set("NVIDIA_VISIBLE_DEVICES", all)
 	v.set("CUDA_VISIBLE_DEVICES", all)
 	switch n := p.cluster.find(node); {

@@ -131,7 +131,7 @@ func TestAPodIsToldItsPartOfGPUs(t *testing.T) {
 		if _, asks := pod.Spec.Containers[0].Resources.Limits[gpuResources[0]]; asks {
 			t.Error("a pod with a part asks its node for a GPU")
 		}
-		if got := partsOf(pod); len(got) != 2 || got[slot{pod.Annotations[noteNode], 1}] != "GPU-b" {
+		if got := partsOf(pod); len(got) != 2 || got[slot{pod.Annotations[notePlace], 1}] != "GPU-b" {
 			t.Errorf("its parts are %v", got)
 		}
 	}
