@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/plane"
 )
 
@@ -16,6 +17,7 @@ const (
 	ActStart ActionKind = iota
 	ActStop
 	ActForget
+	ActDisown     // what is of a claim that is none of ours
 	ActDeleteLogs // on every plane; Workload says whose
 	ActChore      // of the control plane itself
 	ActDropChores // of Workload: their results are not wanted any more
@@ -38,6 +40,10 @@ func (tx *tx) start(w *core.Workload, t *core.Task) {
 	var tasks map[int]*core.Task
 	if _, all, ok := tx.view(w.ID); ok {
 		tasks = all
+	}
+	if w.Kind == lifecycle.External {
+		tx.actions = append(tx.actions, Action{Kind: ActStart, Plane: tx.planeOf(t), Task: t.ID, Assignment: boundTo(w, t, tasks)})
+		return
 	}
 	if w.Spec.Gang() && !tx.located(tasks) {
 		return // its ranks would not find each other; the next look at the plane asks again

@@ -92,6 +92,9 @@ func (e *Engine) astray(w *core.Workload, tasks map[int]*core.Task) bool {
 
 // sheds reports whether n tasks of d can leave while the others go on.
 func sheds(d *draft, n int) bool {
+	if d.w.Kind == lifecycle.External {
+		return shedsMembers(d, n)
+	}
 	return grows(d.w) || d.w.Spec.Elastic() && !settled(d.tasks) && len(ranks(d.tasks))-n >= d.w.Spec.MinSize()
 }
 
@@ -104,7 +107,7 @@ func (tx *tx) shed(d *draft, ev schedule.Eviction) error {
 			return err
 		}
 	}
-	if d.w.Kind == lifecycle.Inference {
+	if d.w.Kind == lifecycle.Inference || d.w.Kind == lifecycle.External {
 		for _, index := range ev.Tasks {
 			if t := d.tasks[index]; t != nil && wanted(t) {
 				tx.leave(d, t)
@@ -140,20 +143,6 @@ func (tx *tx) dismissed(d *draft, t *core.Task) {
 		c.ReleasedAt = later(tx.now, c.PlacedAt) // it kept its place to be restarted there
 	}
 	d.setTask(c)
-}
-
-// reasonTasksPreempted is the reason of Degraded where single tasks of an array
-// had to leave.
-const reasonTasksPreempted = "TasksPreempted"
-
-// curtailed says what becomes of tasks of an array that had to leave: a task is
-// run once in an attempt, so they wait for the next.
-func (tx *tx) curtailed(d *draft) {
-	n := 0
-	for _, t := range d.tasks {
-		n += bit(t.Leaving && t.State != core.TaskSucceeded)
-	}
-	d.fact(lifecycle.Degraded, n > 0, tx.now, reasonTasksPreempted, fmt.Sprintf("%d of its %d tasks had to leave and run again once the others have ended", n, total(d.w)))
 }
 
 // resized records that a gang has another number of ranks than before, and has
@@ -198,7 +187,7 @@ func (tx *tx) regroup(d *draft) error {
 		for _, t := range ranks(d.tasks) {
 			if !t.RestartAt.IsZero() {
 				again := core.Task{
-					ID: t.ID, Role: t.Role, Plane: t.Plane, Node: t.Node, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Port: t.Port,
+					ID: t.ID, Role: t.Role, Plane: t.Plane, Node: t.Node, Pool: t.Pool, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Port: t.Port,
 					Edition: d.w.Edition, State: core.TaskStarting, PlacedAt: t.PlacedAt,
 					RestartedAt: tx.now, Restarts: t.Restarts + 1, SeenAt: t.SeenAt, FormerAt: t.SeenAt,
 				}
@@ -293,7 +282,7 @@ func (tx *tx) bereaved(d *draft) error {
 	others, first := 0, false
 	for _, t := range ranks(d.tasks) {
 		switch {
-		case t.State.Ended() && t.Reason == string(lifecycle.ReasonNodeLost):
+		case t.State.Ended() && systemic(t):
 			lost = append(lost, t)
 			first = first || t.ID.Index == 0
 		case t.State.Ended() && t.RestartAt.IsZero():

@@ -15,7 +15,7 @@ func (tx *tx) evict(ev schedule.Eviction) error {
 		return tx.change(d, func() error { return tx.shed(d, ev) })
 	}
 	in := lifecycle.Input{On: lifecycle.Preempt, Target: preempted(d.w), Message: tx.whyEvicted(ev)}
-	if ev.Moves { // what has to go whole, since too little would be left meanwhile, moves whole
+	if ev.Moves && (d.w.Kind != lifecycle.External || !d.w.Spec.TerminateAfterPreemption) { // what has to go whole, since too little would be left meanwhile, moves whole
 		in = lifecycle.Input{On: lifecycle.Move, Message: tx.whyEvicted(ev)}
 	}
 	return tx.change(d, func() error { return tx.end(d, in, actorScheduler) })

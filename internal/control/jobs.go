@@ -15,27 +15,14 @@ import (
 // job is w in the scheduler's words, and whether it concerns the scheduler at
 // all: whether it holds or wants anything.
 func (e *Engine) job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, bool) {
+	if w.Kind == lifecycle.External {
+		return e.externalJob(w, tasks)
+	}
 	wants := waiting(w, tasks) && !e.astray(w, tasks) && !e.growsAt(w, tasks).After(e.now)
 	if !wants && !w.Phase.Held() {
 		return schedule.Job{}, false
 	}
-	j := schedule.Job{
-		ID: w.ID, Queue: w.Project, User: w.User, Priority: int(w.Spec.Priority), Preemptible: *w.Spec.Preemptible, Order: w.Seq,
-		Promised: e.promised[w.ID] > 0 || w.Phase == lifecycle.Reserved, Rank: e.promised[w.ID],
-		Moved: w.Phase == lifecycle.Reserved && w.Reason == lifecycle.ReasonMoved,
-	}
-	a := &w.Attempts[len(w.Attempts)-1]
-	if !a.StartedAt.IsZero() && w.Phase.Held() {
-		j.Started = a.StartedAt.UnixMilli()
-	}
-	j.MaxRun = e.longest(w).Milliseconds()
-	if j.MaxRun > 0 && !a.RunningAt.IsZero() {
-		j.EndsBy = a.RunningAt.UnixMilli() + j.MaxRun
-	}
-	j.Pools = w.Spec.Pools
-	if len(j.Pools) == 0 {
-		j.Pools = e.tree.Pools(w.Project)
-	}
+	j := e.outline(w)
 	groups, rule := groupsOf(w), e.rule(w)
 	if segmented(w) {
 		groups = e.segments(w, j.Pools, rule)
@@ -59,12 +46,34 @@ func (e *Engine) job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, 
 	case w.Spec.Elastic() && settled(tasks): // some of it is done, and needs the rest
 		groups[len(groups)-1].Min = len(j.Held) - (len(groups) - 1)
 	}
+	j.Shape = schedule.NewShape([]schedule.Set{{Parent: -1, Topology: e.topology(w, j.Pools)}}, groups)
+	return j, true
+}
+
+// outline is what of w matters to the scheduler beside its tasks.
+func (e *Engine) outline(w *core.Workload) schedule.Job {
+	j := schedule.Job{
+		ID: w.ID, Queue: w.Project, User: w.User, Priority: int(w.Spec.Priority), Preemptible: *w.Spec.Preemptible, Order: w.Seq,
+		Promised: e.promised[w.ID] > 0 || w.Phase == lifecycle.Reserved, Rank: e.promised[w.ID],
+		Moved: w.Phase == lifecycle.Reserved && w.Reason == lifecycle.ReasonMoved,
+	}
+	a := &w.Attempts[len(w.Attempts)-1]
+	if !a.StartedAt.IsZero() && w.Phase.Held() {
+		j.Started = a.StartedAt.UnixMilli()
+	}
+	j.MaxRun = e.longest(w).Milliseconds()
+	if j.MaxRun > 0 && !a.RunningAt.IsZero() {
+		j.EndsBy = a.RunningAt.UnixMilli() + j.MaxRun
+	}
 	if d := time.Duration(w.Spec.Patience); d > 0 && !w.PhaseAt.IsZero() {
 		j.Patient = w.PhaseAt.Add(d).UnixMilli()
 	}
 	j.Due, j.Attained = e.due(w)
-	j.Shape = schedule.NewShape([]schedule.Set{{Parent: -1, Topology: e.topology(w, j.Pools)}}, groups)
-	return j, true
+	j.Pools = w.Spec.Pools
+	if len(j.Pools) == 0 {
+		j.Pools = e.tree.Pools(w.Project)
+	}
+	return j
 }
 
 // topology is how near one another w's tasks must be.
@@ -184,9 +193,12 @@ func (e *Engine) rule(w *core.Workload) *schedule.Rule {
 	for _, t := range s.NodeTerms() {
 		r.Terms = append(r.Terms, schedule.Term{Key: t.Key, Op: t.Op, Values: t.Values})
 	}
+	if len(s.Clusters) > 0 {
+		r.Terms = append(r.Terms, schedule.Term{Key: core.LabelCluster, Op: "In", Values: s.Clusters})
+	}
 	if e.choosy {
 		wrong := core.RunsImages
-		if imageOf(w) != "" || s.Build != nil {
+		if inContainer(w) {
 			wrong = core.RunsProcesses
 		}
 		r.Terms = append(r.Terms, schedule.Term{Key: core.LabelRuns, Op: "NotIn", Values: []string{wrong}})
@@ -346,16 +358,24 @@ func siteOf(n core.Node) schedule.Node {
 			site.Pods = -1 // 0 would be no bound
 		}
 	}
-	site.MIG = maps.Clone(n.MIG)
 	for profile, held := range n.Others.MIG {
 		site.MIG[profile] = max(site.MIG[profile]-held, 0)
+	}
+	for name, held := range n.Others.Extra {
+		site.MIG[name] = max(site.MIG[name]-held, 0)
 	}
 	return site
 }
 
 // bareSite is the node with nothing on it.
 func bareSite(n core.Node) schedule.Node {
-	return schedule.Node{Node: n, Pods: n.Tasks}
+	site := schedule.Node{Node: n, Pods: n.Tasks}
+	if len(n.MIG)+len(n.Extra)+len(n.Others.MIG)+len(n.Others.Extra) > 0 { // to the scheduler all of it is counted by name
+		site.MIG = make(map[string]int, len(n.MIG)+len(n.Extra))
+		maps.Copy(site.MIG, n.MIG)
+		maps.Copy(site.MIG, n.Extra)
+	}
+	return site
 }
 
 // learn lets the scheduler know what work is usual here, anew whenever there
@@ -385,32 +405,4 @@ func (tx *tx) ends() {
 			tx.e.sched.SetEnd(id, end.at.UnixMilli())
 		}
 	}
-}
-
-// promise remembers for whom room is about to be free: they are served first
-// until they have it. Of the others nothing is remembered. It reports whether
-// they are others than before.
-func (tx *tx) promise(plan *schedule.Plan) (changed bool) {
-	now := make(map[core.WorkloadID]int, len(plan.Promises))
-	for i, p := range plan.Promises {
-		now[p.ID] = i + 1
-	}
-	before := tx.e.promised
-	tx.e.promised = now
-	for _, m := range []map[core.WorkloadID]int{before, now} {
-		for id := range m {
-			if before[id] == now[id] {
-				continue
-			}
-			changed = true
-			w, tasks, ok := tx.view(id)
-			if !ok {
-				continue
-			}
-			if j, ok := tx.e.job(w, tasks); ok {
-				tx.e.sched.PutJob(j)
-			}
-		}
-	}
-	return changed
 }

@@ -36,6 +36,9 @@ func LabelNode(id core.NodeID, set map[string]string, drop []string) Command {
 // Label sets and drops labels of what is said of a node.
 func Label(s *core.NodeSetting, reported core.Node, set map[string]string, drop []string) error {
 	for _, key := range slices.Sorted(maps.Keys(set)) {
+		if key == core.LabelCluster || key == core.LabelRuns {
+			return &Error{Code: CodeConflict, Field: "labels." + key, Message: fmt.Sprintf("label %s says what plane %s is; it cannot be changed", key, reported.Plane), Hint: "use a label of another name"}
+		}
 		if err := org.CheckLabel("labels."+key, core.Label{Key: key, Value: set[key]}); err != nil {
 			return err
 		}
@@ -207,7 +210,7 @@ func (tx *tx) vacate(id core.NodeID, v vacation) ([]DrainStep, error) {
 			if end, ok := tx.firstEnd(w); ok {
 				s.By = end.at
 			}
-		case !tx.fitsBeside(w, id):
+		case w.Kind != lifecycle.External && !tx.fitsBeside(w, id):
 			s.Do = DrainParks
 		}
 		steps = append(steps, s)
@@ -221,8 +224,14 @@ func (tx *tx) vacate(id core.NodeID, v vacation) ([]DrainStep, error) {
 		}
 		d, _ := tx.open(s.Workload.ID)
 		err := tx.change(d, func() error {
-			if d.w.Kind == lifecycle.Inference {
+			switch {
+			case d.w.Kind == lifecycle.Inference:
 				return tx.replace(d, id, true)
+			case d.w.Spec.Array != nil && stays(d.tasks, id):
+				return tx.gives(d, id, v.message, v.actor)
+			}
+			if d.w.Kind == lifecycle.External {
+				return tx.expelMembers(d, id, v)
 			}
 			return tx.end(d, lifecycle.Input{On: lifecycle.Move, Message: v.message}, v.actor)
 		})

@@ -35,6 +35,16 @@ func newOffice(t *testing.T, st store.Store) *office {
 // open is a start of the server.
 func (o *office) open() {
 	o.t.Helper()
+	o.begin()
+	o.do(control.Inventory("p", []core.Node{
+		{ID: "n1", Plane: "p", Ready: true, CPU: 4000, Memory: 8 << 30, Labels: map[string]string{"zone": "x"}, Devices: []core.Device{{ID: "g", Healthy: true}}},
+		{ID: "n2", Plane: "p", Ready: true, CPU: 4000, Memory: 8 << 30},
+	}))
+}
+
+// begin is a start of the server before any plane has answered.
+func (o *office) begin() {
+	o.t.Helper()
 	random := rand.New(rand.NewSource(1))
 	var err error
 	o.e, err = control.Open(context.Background(), control.Deps{
@@ -44,10 +54,6 @@ func (o *office) open() {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	o.do(control.Inventory("p", []core.Node{
-		{ID: "n1", Plane: "p", Ready: true, CPU: 4000, Memory: 8 << 30, Labels: map[string]string{"zone": "x"}, Devices: []core.Device{{ID: "g", Healthy: true}}},
-		{ID: "n2", Plane: "p", Ready: true, CPU: 4000, Memory: 8 << 30},
-	}))
 }
 
 // opens is when everything is done that names no other time.

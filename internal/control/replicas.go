@@ -94,7 +94,11 @@ func (tx *tx) serving(d *draft) {
 	d.fact(lifecycle.Updating, old > 0, tx.now, "", fmt.Sprintf("%d of %d replicas are still of the edition before", old, d.w.Replicas))
 	here, going := present(d)
 	d.fact(lifecycle.Scaling, old == 0 && (here != d.w.Replicas || going > 0), tx.now, "", fmt.Sprintf("%d replicas, %d wanted", here+going, d.w.Replicas))
-	d.fact(lifecycle.Degraded, ready < d.w.Replicas && d.w.Phase == lifecycle.Running, tx.now, "ReplicasNotReady", fmt.Sprintf("%d of %d replicas are ready", ready, d.w.Replicas))
+	message := fmt.Sprintf("%d of %d replicas are ready", ready, d.w.Replicas)
+	if t := refused(d.tasks); t != nil && !d.w.AskAt.IsZero() {
+		message += "; " + blame(d.w, t)
+	}
+	d.fact(lifecycle.Degraded, ready < d.w.Replicas && d.w.Phase == lifecycle.Running, tx.now, "ReplicasNotReady", message)
 }
 
 // present is how many replicas there are that have come up at least once, and
@@ -129,7 +133,7 @@ func (tx *tx) replicasEnded(d *draft) error {
 		if !t.State.Ended() || t.Leaving || !t.RestartAt.IsZero() {
 			continue
 		}
-		if t.Reason == string(lifecycle.ReasonNodeLost) || t.Away {
+		if systemic(t) || t.Away {
 			c := *t // its place is gone, or going: another one takes over elsewhere
 			c.Leaving = true
 			tx.e.dirty = true

@@ -83,21 +83,11 @@ func Submit(s Submission) Command {
 		if err := tx.nameOf(&doc); err != nil {
 			return nil, err
 		}
-		w := &core.Workload{
-			ID: tx.e.d.NewID(tx.now), Seq: tx.e.seq.Workload + 1, Name: doc.Name, Project: core.ProjectID(doc.Project),
-			Kind: doc.Kind, User: s.User, Spec: &doc, CreatedAt: tx.now,
-		}
+		w := tx.make(&doc, s.User)
 		if s.DryRun {
 			return &Submitted{Workload: w}, nil
 		}
-		tx.e.seq.Workload++
-		d := tx.draft(w, nil, nil)
-		d.w.Attempts = []core.Attempt{{Index: 0, QueuedAt: tx.now}}
-		d.w.Replicas = firstReplicas(&doc)
-		if tx.names == nil {
-			tx.names = map[name]struct{}{}
-		}
-		tx.names[name{w.Project, w.Name}] = struct{}{}
+		d := tx.enter(w)
 		if s.Key != "" {
 			tx.keys = append(tx.keys, store.Key{User: s.User, Key: s.Key, Hash: s.Hash, Workload: w.ID, At: tx.now})
 		}
@@ -109,6 +99,27 @@ func Submit(s Submission) Command {
 		})
 		return &Submitted{Workload: d.w, draft: d}, err
 	}
+}
+
+// make is a workload of a document that has its name.
+func (tx *tx) make(doc *spec.Document, user string) *core.Workload {
+	return &core.Workload{
+		ID: tx.e.d.NewID(tx.now), Seq: tx.e.seq.Workload + 1, Name: doc.Name, Project: core.ProjectID(doc.Project),
+		Kind: doc.Kind, User: user, Spec: doc, CreatedAt: tx.now,
+	}
+}
+
+// enter is the draft of a workload that make has made.
+func (tx *tx) enter(w *core.Workload) *draft {
+	tx.e.seq.Workload++
+	d := tx.draft(w, nil, nil)
+	d.w.Attempts = []core.Attempt{{Index: 0, QueuedAt: tx.now}}
+	d.w.Replicas = firstReplicas(w.Spec)
+	if tx.names == nil {
+		tx.names = map[name]struct{}{}
+	}
+	tx.names[name{w.Project, w.Name}] = struct{}{}
+	return d
 }
 
 // remembered returns what an idempotency key has made before.
@@ -181,6 +192,9 @@ func (tx *tx) taken(n name) (bool, error) {
 
 // feasible refuses what could never run here, with the numbers.
 func (tx *tx) feasible(doc *spec.Document, user string) error {
+	if doc.Kind == lifecycle.External {
+		return nil // it waits with the reason
+	}
 	if doc.Image == "" && doc.Build == nil && tx.onlyImages() {
 		return &Error{Code: CodeInvalid, Field: "image", Message: "image is not set, and every node of this server runs containers only", Hint: "give --image, or image in the document"}
 	}
@@ -189,6 +203,9 @@ func (tx *tx) feasible(doc *spec.Document, user string) error {
 	}
 	if doc.Build != nil && !tx.e.d.Builds {
 		return &Error{Code: CodeUnsupported, Field: "build", Message: "this server cannot build images", Hint: "give an image, or install runc (apt-get install runc) and start the server as root"}
+	}
+	if err := tx.clustersExist(doc); err != nil {
+		return err
 	}
 	if err := tx.secretsExist(doc, user); err != nil {
 		return err
@@ -217,14 +234,18 @@ func (tx *tx) surveyed() bool {
 			return false
 		}
 	}
-	return len(tx.e.nodes) > 0
+	return len(tx.e.nodes) > 0 && len(tx.e.cut) == 0
 }
 
 // fits says with the numbers why a document could never run on the nodes that
 // are known.
 func (tx *tx) fits(doc *spec.Document) error {
+	if doc.Kind == lifecycle.External {
+		return nil // what it asks for may be made otherwise at any time
+	}
 	tx.sync()
 	if r, ok := tx.e.bare.Fits(tx.e.fresh(doc)); !ok {
+		tx.barred(&core.Workload{Spec: doc}).into(&r)
 		field := "resources"
 		switch {
 		case r.Segment > 0:
@@ -296,9 +317,5 @@ func (tx *tx) reopen(d *draft) (*draft, error) {
 	if err != nil {
 		return nil, fromStore(err)
 	}
-	tasks := make(map[int]*core.Task, len(stored))
-	for i := range stored {
-		tasks[stored[i].ID.Index] = &stored[i]
-	}
-	return tx.draft(d.w, tasks, nil), nil
+	return tx.draft(d.w, latest(stored, d.w.Attempt), nil), nil
 }

@@ -70,12 +70,13 @@ const reasonStuck = "Stuck"
 // warning of it, the restart of a task, the end of a gang's rest, or giving up a
 // silent node.
 func (tx *tx) nextDue(w *core.Workload, tasks map[int]*core.Task) time.Time {
-	var at time.Time
+	at := w.AskAt
 	if end, ok := tx.firstEnd(w); ok {
-		at = end.at
+		next := end.at
 		if !w.Warned.Equal(end.at) {
-			at = end.at.Add(-end.warning())
+			next = end.at.Add(-end.warning())
 		}
+		at = earliest(at, next)
 	}
 	for _, c := range w.Conditions {
 		if c.Type == lifecycle.Unreachable && c.Reason == ReasonNodeUnreachable {
@@ -166,12 +167,16 @@ func (tx *tx) timeout(d *draft) error {
 		if c := d.holding(lifecycle.Unreachable); c != nil && c.Reason == ReasonNodeUnreachable && !c.Since.Add(tx.e.nodeGrace()).After(tx.now) {
 			return tx.nodesLost(d)
 		}
-		d.fact(lifecycle.Degraded, true, tx.now, reasonStuck, "its tasks have not ended; ending them again by force")
+		message := "its tasks have not ended; ending them again by force"
 		for _, t := range sortedTasks(d.tasks) {
 			if t.State.Held() {
 				tx.stop(t, 0)
+				if t.Message != "" {
+					message = blame(d.w, t)
+				}
 			}
 		}
+		d.fact(lifecycle.Degraded, true, tx.now, reasonStuck, message)
 		return tx.step(d, lifecycle.Input{On: lifecycle.Stuck}, actorControl)
 	case lifecycle.Deleting:
 		tx.actions = append(tx.actions, Action{Kind: ActDeleteLogs, Workload: w.ID})
@@ -183,6 +188,10 @@ func (tx *tx) timeout(d *draft) error {
 
 // due does what is due for a workload that runs. It must run inside change.
 func (tx *tx) due(d *draft) error {
+	if at := d.w.AskAt; !at.IsZero() && !at.After(tx.now) {
+		d.w.AskAt = time.Time{} // more of it may be placed again
+		tx.e.dirty = true
+	}
 	if ended, err := tx.limited(d); ended || err != nil {
 		return err
 	}

@@ -24,7 +24,10 @@ type tx struct {
 	org     organisation
 	secrets []core.Secret   // made
 	gone    []core.SecretID // secrets that are dropped
-	actions []Action
+	// unsettled are claims whose news could not be taken over.
+	unsettled []claimKey
+	takenOn   map[claimKey]core.WorkloadID // workloads that the draft has made for claims
+	actions   []Action
 }
 
 // draft is a workload as it will be.
@@ -32,7 +35,7 @@ type draft struct {
 	w       *core.Workload
 	tasks   map[int]*core.Task
 	changed map[int]struct{} // tasks to write
-	former  []*core.Task     // changed tasks of the attempt before, to write as well
+	former  []*core.Task     // changed tasks of the attempt before, and of earlier runs, to write as well
 	trail   []core.Transition
 	base    *entry // committed; nil: new
 	touched bool   // there is something to write
@@ -92,6 +95,9 @@ func (tx *tx) change(d *draft, fn func() error) error {
 func counts(tasks map[int]*core.Task) core.TaskCounts {
 	var c core.TaskCounts
 	for _, t := range tasks {
+		if t.Again {
+			continue // it waits
+		}
 		switch t.State {
 		case core.TaskStarting:
 			c.Starting++
@@ -287,7 +293,7 @@ const keysKept, keysSweep = 24 * time.Hour, time.Hour
 // commit writes the draft and makes it the truth.
 func (tx *tx) commit() error {
 	e := tx.e
-	b := &store.Batch{Keys: tx.keys, Secrets: tx.secrets, DropSecrets: tx.gone}
+	b := &store.Batch{Keys: tx.keys, Secrets: tx.secrets, DropSecrets: tx.gone, Promises: e.promises()}
 	tx.org.write(b)
 	seq := e.seq.Transition
 	for _, id := range tx.order {
@@ -310,7 +316,7 @@ func (tx *tx) commit() error {
 		b.Transitions = append(b.Transitions, d.trail...)
 	}
 	if len(b.Workloads)+len(b.Keys)+len(b.Secrets)+len(b.DropSecrets)+
-		len(b.Projects)+len(b.DropProjects)+len(b.Pools)+len(b.DropPools)+len(b.Nodes) == 0 {
+		len(b.Projects)+len(b.DropProjects)+len(b.Pools)+len(b.DropPools)+len(b.Nodes) == 0 && b.Promises == nil {
 		tx.decided()
 		return nil
 	}
@@ -339,6 +345,9 @@ func (tx *tx) commit() error {
 		e.insight.saw(d.w, d.trail)
 		changes = append(changes, Change{Workload: d.w, Former: d.former, Tasks: d.news(), Transitions: d.trail})
 	}
+	if b.Promises != nil {
+		e.pledged = b.Promises
+	}
 	e.organised(tx.org)
 	for _, id := range tx.gone {
 		delete(e.secrets, id)
@@ -355,6 +364,7 @@ func (tx *tx) commit() error {
 
 // decided hands out what the planes are to do.
 func (tx *tx) decided() {
+	tx.claimsSettled()
 	for _, a := range tx.actions {
 		a.At = tx.now
 		tx.e.actions = append(tx.e.actions, a)

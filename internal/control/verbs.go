@@ -129,19 +129,25 @@ func Restart(r Ref, actor string) Command {
 		if err := tx.feasible(d.w.Spec, d.w.User); err != nil {
 			return nil, err
 		}
+		if err := tx.mayRestart(d.w); err != nil {
+			return nil, err
+		}
 		if d, err = tx.reopen(d); err != nil {
 			return nil, err
 		}
-		err = tx.change(d, func() error {
-			if err := tx.step(d, in, actor); err != nil {
-				return err
-			}
-			d.w.Failures, d.w.SystemFailures = 0, 0
-			d.w.Course = core.Course{Image: d.w.Image, Edition: d.w.Edition, ServicePort: d.w.ServicePort, Replicas: firstReplicas(d.w.Spec)}
-			return tx.gate(d)
-		})
+		err = tx.change(d, func() error { return tx.again(d, in, actor) })
 		return d.w, err
 	}
+}
+
+// again begins a workload that has ended anew. It must run inside change.
+func (tx *tx) again(d *draft, in lifecycle.Input, actor string) error {
+	if err := tx.step(d, in, actor); err != nil {
+		return err
+	}
+	d.w.Failures, d.w.SystemFailures = 0, 0
+	d.w.Course = core.Course{Image: d.w.Image, Edition: d.w.Edition, ServicePort: d.w.ServicePort, Replicas: firstReplicas(d.w.Spec)}
+	return tx.gate(d)
 }
 
 // Delete removes a workload, its logs and artifacts, ending it first.

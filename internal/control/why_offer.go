@@ -66,6 +66,9 @@ func (tx *tx) offers(w *core.Workload, tasks map[int]*core.Task, base schedule.J
 			out = append(out, offer{flags: flags, job: j})
 		}
 	}
+	if w.Kind == lifecycle.External {
+		return nil // it is not ours to submit otherwise
+	}
 	s := w.Spec
 	if w.Kind == lifecycle.Distributed && s.Workers > 1 {
 		out = append(out, offer{flags: "--workers", job: base, fewer: true})
@@ -79,6 +82,9 @@ func (tx *tx) offers(w *core.Workload, tasks map[int]*core.Task, base schedule.J
 	tx.offerTypes(s, add)
 	for _, pool := range tx.otherPools(base.Pools) {
 		add("--set 'pools=["+pool+"]'", func(d *spec.Document) { d.Pools = []string{pool} })
+	}
+	if len(s.Clusters) > 0 {
+		add("--set 'clusters=[]'", func(d *spec.Document) { d.Clusters = nil })
 	}
 	if flags := freed(s); flags != "" {
 		add(flags, func(d *spec.Document) { d.NodeSelector, d.NodeAffinity, d.NodeType = nil, nil, "" })

@@ -110,7 +110,10 @@ type Assignment struct {
 	Gang  int           `json:"gang,omitempty"`
 	Grace time.Duration `json:"graceNanos,omitempty"` // what it gets to end where someone else ends it; 0: 30 s
 	Ports []int         `json:"ports,omitempty"`      // on which it listens
-	About About         `json:"about,omitzero"`
+	// Claim is the key of the member of a claim that it is: it exists, and is
+	// given its place. Only Node, Devices and Gang mean anything beside.
+	Claim string `json:"claim,omitempty"`
+	About About  `json:"about,omitzero"`
 }
 
 // About is what a task belongs to, for planes that show it beside the task.
@@ -182,7 +185,8 @@ type Observation struct {
 	Signal   int            `json:"signal,omitempty"`
 	Reason   string         `json:"reason,omitempty"` // a lifecycle.Reason: Error, OutOfMemory, ContainerCannotRun, FailedImagePull, OutcomeUnknown …
 	Message  string         `json:"message,omitempty"`
-	At       time.Time      `json:"at"` // when it came to be so, by the plane's clock
+	At       time.Time      `json:"at"`              // when it came to be so, by the plane's clock
+	Claim    string         `json:"claim,omitempty"` // key of the member of a claim that it is
 }
 
 // Sampler is a plane that knows how busy the devices of its tasks are.
@@ -209,6 +213,21 @@ type Announcer interface {
 // it runs, at which the other tasks of its attempt reach it.
 type Locator interface {
 	Address(id core.TaskID) string
+}
+
+// Describer is a plane that says what it is.
+type Describer interface {
+	// Describe answers at once, with what is known.
+	Describe() Description
+}
+
+// Description is what a plane is.
+type Description struct {
+	Kind    string // local, kubernetes
+	Version string // of the cluster's server; empty: it has none, or has not been heard of yet
+	Server  string // its address
+	// Runs is core.RunsImages or core.RunsProcesses where it cannot run everything.
+	Runs string
 }
 
 // LogOptions choose a part of a task's output.

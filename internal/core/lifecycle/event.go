@@ -119,6 +119,7 @@ const (
 	ReasonScaled            Reason = "Scaled"
 	ReasonUpdated           Reason = "Updated"
 	ReasonRetry             Reason = "CheckWantsRetry"
+	ReasonMadeAgain         Reason = "MadeAgain"
 )
 
 // ConditionType names a fact that may hold beside a phase.

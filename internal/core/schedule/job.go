@@ -15,13 +15,14 @@ type Need struct {
 	Type    string // the product must contain this, whatever the case
 	CPU     int64  // thousandths of cores
 	Memory  int64  // bytes
-	MIG     string // partitions by name: "1g.5gb=2,2g.10gb=1", sorted
+	MIG     string // partitions, and whatever else is counted, by name: "1g.5gb=2,2g.10gb=1", sorted
 	Never   bool   // a task of a kind that is never placed
 }
 
 // Rule is where a task may go beside what it needs.
 type Rule struct {
 	Terms     []Term
+	Any       [][]Term // all terms of one of these must hold, too; empty: no matter
 	Tolerates []Toleration
 	// Near and Away demand, resp. forbid, tasks with the same Tags in the same
 	// domain of that node label; empty: no matter.

@@ -32,7 +32,7 @@ func (st *State) PutNode(n Node) {
 }
 
 func sameNode(a, b *Node) bool {
-	return a.Ready == b.Ready && a.Cordon == b.Cordon && a.CPU == b.CPU && a.Memory == b.Memory && a.Pods == b.Pods &&
+	return a.Ready == b.Ready && a.Cordon == b.Cordon && a.CutOff == b.CutOff && a.CPU == b.CPU && a.Memory == b.Memory && a.Pods == b.Pods &&
 		a.OtherCPU == b.OtherCPU && a.OtherMem == b.OtherMem && slices.Equal(a.OtherMilli, b.OtherMilli) && a.MIGStrategy == b.MIGStrategy &&
 		slices.Equal(a.Devices, b.Devices) && equalMaps(a.Labels, b.Labels) && equalMaps(a.MIG, b.MIG) && slices.Equal(a.Taints, b.Taints)
 }
@@ -83,6 +83,17 @@ func sortedIDs(m map[core.WorkloadID]*job) []core.WorkloadID {
 	return ids
 }
 
+// reshape brings up to date what depends on the set of sites of p.
+func (st *State) reshape(p *pool) {
+	if !p.dirty {
+		return
+	}
+	p.reshaped()
+	for _, a := range st.asks { // by the places of sites in the pool
+		delete(a.ok, p)
+	}
+}
+
 // reshaped forgets what depends on the set of sites.
 func (p *pool) reshaped() {
 	p.dirty = false
@@ -110,12 +121,16 @@ func (p *pool) reshaped() {
 }
 
 // slicesOf is how many thousandths of a device a partition counts for: one
-// device for each compute slice in its name (mig-2g.10gb: 2).
+// device for each compute slice in its name (mig-2g.10gb: 2). What is counted
+// and no partition counts for none.
 func slicesOf(profile string) int64 {
 	name := profile[strings.LastIndex(profile, "-")+1:]
 	n := int64(0)
-	for _, c := range name {
+	for i, c := range name {
 		if c < '0' || c > '9' {
+			if !strings.HasPrefix(name[i:], "g.") {
+				return 0
+			}
 			break
 		}
 		n = n*10 + int64(c-'0')

@@ -211,29 +211,31 @@ func matches(s *site, r *Rule) bool {
 	if r == nil {
 		return true
 	}
-	for _, t := range r.Terms {
-		v, has := s.node.Labels[t.Key]
-		if !has && t.Key == "kubernetes.io/hostname" {
-			v, has = string(s.node.ID), true
-		}
-		ok := false
-		switch t.Op {
-		case "In":
-			ok = has && slices.Contains(t.Values, v)
-		case "NotIn":
-			ok = !has || !slices.Contains(t.Values, v)
-		case "Exists":
-			ok = has
-		case "DoesNotExist":
-			ok = !has
-		case "Gt", "Lt":
-			ok = has && len(t.Values) == 1 && compareNumbers(v, t.Values[0]) == map[string]int{"Gt": 1, "Lt": -1}[t.Op]
-		}
-		if !ok {
-			return false
-		}
+	all := func(terms []Term) bool {
+		return !slices.ContainsFunc(terms, func(t Term) bool { return !t.holds(s) })
 	}
-	return true
+	return all(r.Terms) && (len(r.Any) == 0 || slices.ContainsFunc(r.Any, all))
+}
+
+func (t *Term) holds(s *site) bool {
+	v, has := s.node.Labels[t.Key]
+	if !has && t.Key == "kubernetes.io/hostname" {
+		v, has = string(s.node.ID), true
+	}
+	switch t.Op {
+	case "In":
+		return has && slices.Contains(t.Values, v)
+	case "NotIn":
+		return !has || !slices.Contains(t.Values, v)
+	case "Exists":
+		return has
+	case "DoesNotExist":
+		return !has
+	case "Gt", "Lt":
+		return has && len(t.Values) == 1 && compareNumbers(v, t.Values[0]) == map[string]int{"Gt": 1, "Lt": -1}[t.Op]
+	default:
+		return false
+	}
 }
 
 // compareNumbers compares two decimal integers; 0 where one is none.

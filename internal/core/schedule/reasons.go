@@ -156,6 +156,7 @@ func (st *State) whyRoom(p *pool, j *job, tries []try) []Reason {
 				rs = append(rs, x)
 			}
 		}
+		rs = append(rs, p.shortCounted(st, a, n)...)
 	}
 	if len(rs) == 0 {
 		rs = st.elsewhere(p, j, tries)

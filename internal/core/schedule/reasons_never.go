@@ -23,6 +23,12 @@ func (st *State) never(j *job, tries []try) Reason {
 					worst = r
 				}
 			}
+			for _, r := range p.shortCounted(st, a, n) {
+				if r.Largest < r.Requested && worst.Token == "" {
+					r.Token = NeverFits
+					worst = r
+				}
+			}
 		}
 	}
 	if worst.Token != "" {

@@ -18,6 +18,7 @@ func (h *hunt) rehouse(u *unit) bool {
 		return false
 	}
 	if h.stays(u) {
+		st.gather(u.job) // others of its gang may have to wait by now
 		return true
 	}
 	mark := len(st.log)

@@ -63,11 +63,10 @@ func (k *key) rule(r *Rule) {
 		*k = append(*k, '-')
 		return
 	}
-	k.number(int64(len(r.Terms)))
-	for i := range r.Terms {
-		k.text(r.Terms[i].Key)
-		k.text(r.Terms[i].Op)
-		k.texts(r.Terms[i].Values)
+	k.terms(r.Terms)
+	k.number(int64(len(r.Any)))
+	for _, terms := range r.Any {
+		k.terms(terms)
 	}
 	k.number(int64(len(r.Tolerates)))
 	for _, t := range r.Tolerates {
@@ -79,4 +78,13 @@ func (k *key) rule(r *Rule) {
 	k.text(r.Away)
 	k.text(r.Tags)
 	k.number(int64(bit(r.PlaceNever)))
+}
+
+func (k *key) terms(all []Term) {
+	k.number(int64(len(all)))
+	for i := range all {
+		k.text(all[i].Key)
+		k.text(all[i].Op)
+		k.texts(all[i].Values)
+	}
 }

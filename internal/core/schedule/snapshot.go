@@ -31,7 +31,8 @@ type Snapshot struct {
 }
 
 // Node is a node, with what others hold of it whom this scheduler does not know:
-// its MIG are the partitions that can be asked for by their name. A node that
+// its MIG are the partitions, and whatever else is counted, that can be asked for
+// by name. A node that
 // has a MIGStrategy gives no fractions; with "mixed" no whole devices either.
 type Node struct {
 	core.Node

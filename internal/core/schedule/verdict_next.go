@@ -15,7 +15,7 @@ const (
 // Act is who can do something about r.
 func (r Reason) Act() Act {
 	switch r.Token {
-	case NeverFits, NonPreemptibleOverQuota, TopologyUnsatisfied:
+	case NeverFits, NonPreemptibleOverQuota, TopologyUnsatisfied, Barred:
 		return ActChange
 	case QueueStopped, QueueNotFound, OverLimit, NoNodes, AdmissionChecks:
 		return ActAsk
@@ -40,6 +40,10 @@ func (r Reason) Hint() string {
 			return fmt.Sprintf("wait until other work of %s ends, or ask for a higher limit of users in %s", r.User, r.Queue)
 		}
 		return fmt.Sprintf("wait until other work of %s ends, or ask for a higher limit", r.Queue)
+	case Barred:
+		return "make it otherwise where it was made"
+	case Incomplete:
+		return "wait until whoever made it has made them all"
 	case NoNodes:
 		return "ask the administrator; muster node list shows what the nodes say"
 	case WaitingForCapacity:
@@ -65,6 +69,8 @@ func (r Reason) Hint() string {
 // smaller is what would fit instead of what never does.
 func (r Reason) smaller() string {
 	switch {
+	case r.Barred != "" && r.OfNodes == 0:
+		return "change its image or its clusters; muster cluster list shows what each is and runs"
 	case r.Resource == "pool":
 		return "muster pool list shows the pools that have nodes"
 	case r.Segment > 0:

@@ -18,7 +18,7 @@ func (d *Document) Size() int {
 	switch {
 	case d.launcher():
 		return max(1, d.Workers) + 1
-	case d.Kind == lifecycle.Distributed:
+	case d.Kind == lifecycle.Distributed, d.Kind == lifecycle.External:
 		return max(1, d.Workers)
 	case d.Kind == lifecycle.Inference:
 		if d.Replicas == nil {

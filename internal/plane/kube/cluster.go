@@ -24,6 +24,9 @@ type cluster struct {
 	wake    chan struct{}
 	told    map[string]core.Node // as last told
 	claims  *claims
+	// asked is what else some pod asks for that we are to place, by name: only
+	// that is told of nodes.
+	asked map[string]bool
 }
 
 // site is a node. It may be known by its pods only.
@@ -31,18 +34,22 @@ type site struct {
 	node   *corev1.Node
 	others map[types.UID]usage
 	ours   map[core.TaskID][]core.Share
-	beside map[types.UID]bool // pods of ours that are no tasks
+	excess map[core.TaskID]usage // what tasks of ours take that they were not placed with
+	beside map[types.UID]bool    // pods of ours that are no tasks
 }
 
 func newCluster(prefix string) *cluster {
-	return &cluster{prefix: prefix, sites: map[string]*site{}, on: map[types.UID]string{}, changed: map[string]bool{}, wake: make(chan struct{}, 1), told: map[string]core.Node{}, claims: newClaims()}
+	return &cluster{
+		prefix: prefix, sites: map[string]*site{}, on: map[types.UID]string{}, changed: map[string]bool{}, wake: make(chan struct{}, 1),
+		told: map[string]core.Node{}, asked: map[string]bool{}, claims: newClaims(),
+	}
 }
 
 // site is that of a node, made where it is not known. The lock is held.
 func (c *cluster) site(name string) *site {
 	s := c.sites[name]
 	if s == nil {
-		s = &site{others: map[types.UID]usage{}, ours: map[core.TaskID][]core.Share{}, beside: map[types.UID]bool{}}
+		s = &site{others: map[types.UID]usage{}, ours: map[core.TaskID][]core.Share{}, excess: map[core.TaskID]usage{}, beside: map[types.UID]bool{}}
 		c.sites[name] = s
 	}
 	return s
@@ -115,6 +122,21 @@ func (c *cluster) leave(uid types.UID, name string) {
 	}
 }
 
+// ask notes what a pod asks for by name.
+func (c *cluster) ask(counted map[string]int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name := range counted {
+		if c.asked[name] {
+			continue
+		}
+		c.asked[name] = true
+		for node := range c.sites {
+			c.touch(node)
+		}
+	}
+}
+
 // hold notes which devices of a node a task of ours has, so that foreign pods
 // are not taken to hold these.
 func (c *cluster) hold(name string, id core.TaskID, devices []core.Share) {
@@ -130,14 +152,28 @@ func (c *cluster) hold(name string, id core.TaskID, devices []core.Share) {
 	}
 }
 
+// exceed notes what a task of ours takes beyond what it was placed with.
+func (c *cluster) exceed(name string, id core.TaskID, u usage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.site(name)
+	if was := s.excess[id]; was.equal(u) {
+		return
+	}
+	s.excess[id] = u
+	c.touch(name)
+}
+
 func (c *cluster) release(name string, id core.TaskID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.sites[name]; s != nil {
-		if len(s.ours[id]) > 0 {
+		_, more := s.excess[id]
+		if more || len(s.ours[id]) > 0 {
 			c.touch(name)
 		}
 		delete(s.ours, id)
+		delete(s.excess, id)
 	}
 }
 
@@ -148,7 +184,7 @@ func (c *cluster) nodes() []core.Node {
 	out := make([]core.Node, 0, len(c.sites))
 	for name, s := range c.sites {
 		if s.node != nil {
-			n := s.describe(c.prefix, c.claims)
+			n := s.describe(c.prefix, c.asked, c.claims)
 			c.told[name] = n
 			out = append(out, n)
 		}
@@ -185,7 +221,7 @@ func (c *cluster) news() (changed []core.Node, gone []core.NodeID) {
 			}
 			continue
 		}
-		if n := s.describe(c.prefix, c.claims); !told || !reflect.DeepEqual(was, n) {
+		if n := s.describe(c.prefix, c.asked, c.claims); !told || !reflect.DeepEqual(was, n) {
 			c.told[name] = n
 			changed = append(changed, n)
 		}

@@ -77,7 +77,7 @@ func sliceOf(o *resourcev1.ResourceSlice) *slice {
 			continue
 		}
 		memory := d.Capacity["memory"]
-		g := offered{parts: partitionsOf(d, o.Spec.Devices), name: deviceName{s.pool, d.Name}, product: cmp.Or(text(d, "productName"), "nvidia"), memory: clamp(memory.Value.Value()), healthy: true}
+		g := offered{parts: partitionsOf(d, o.Spec.Devices), name: deviceName{s.pool, d.Name}, product: cmp.Or(text(d, "productName"), "nvidia"), memory: amount(&memory.Value, false), healthy: true}
 		for _, t := range d.Taints {
 			if t.Effect == resourcev1.DeviceTaintEffectNoSchedule || t.Effect == resourcev1.DeviceTaintEffectNoExecute {
 				g.healthy = false
@@ -213,13 +213,13 @@ func (c *claims) on(node string) []offered {
 		}
 	}
 	slices.SortFunc(out, func(a, b offered) int {
-		return cmp.Or(cmp.Compare(number(a.name.device), number(b.name.device)), cmp.Compare(a.name.pool.name, b.name.pool.name), cmp.Compare(a.name.device, b.name.device))
+		return cmp.Or(cmp.Compare(numberIn(a.name.device), numberIn(b.name.device)), cmp.Compare(a.name.pool.name, b.name.pool.name), cmp.Compare(a.name.device, b.name.device))
 	})
 	return numbered(out)
 }
 
-// number is that at the end of a device's name; -1: it has none.
-func number(name string) int {
+// numberIn is that at the end of a device's name; -1: it has none.
+func numberIn(name string) int {
 	_, end, _ := strings.Cut(name, "-")
 	if n, err := strconv.Atoi(end); err == nil && n >= 0 {
 		return n
@@ -233,13 +233,13 @@ func numbered(all []offered) []offered {
 	if len(all) == 0 {
 		return nil
 	}
-	last := number(all[len(all)-1].name.device)
-	if number(all[0].name.device) < 0 || last >= mostDevices {
+	last := numberIn(all[len(all)-1].name.device)
+	if numberIn(all[0].name.device) < 0 || last >= mostDevices {
 		return all[:min(len(all), mostDevices)]
 	}
 	out := make([]offered, last+1)
 	for _, o := range all {
-		n := number(o.name.device)
+		n := numberIn(o.name.device)
 		if out[n].product != "" {
 			return all[:min(len(all), mostDevices)] // two of a number: it says nothing
 		}
@@ -284,7 +284,7 @@ func (s *site) claimedSome(n *core.Node, c *claims, gpus []offered) {
 	}
 	if len(gpus) == 0 { // nobody says what they are
 		for device := range c.taken[pool{claimDriver, s.node.Name}] {
-			if number(device) >= 0 {
+			if numberIn(device) >= 0 {
 				some++
 			}
 		}

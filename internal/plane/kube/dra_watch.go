@@ -13,10 +13,10 @@ import (
 // watchClaims follows claims where the cluster has them and lets us see them.
 // Until that is known, nothing is said of nodes.
 func (p *Plane) watchClaims() {
-	p.synced = append(p.synced, func() bool {
+	p.sources = append(p.sources, &source{name: "resource claims", synced: func() bool {
 		f := p.claimed.Load()
 		return f != nil && (*f)()
-	})
+	}})
 	p.wg.Go(func() {
 		for wait := firstPause; p.ctx.Err() == nil; wait = min(2*wait, mostPause) {
 			err := p.followClaims(p.ctx)
@@ -58,11 +58,11 @@ func (p *Plane) followClaims(ctx context.Context) error {
 			return err
 		}
 	}
-	one, err := listen(r.ResourceSlices().Informer(), func(s *resourcev1.ResourceSlice, _ bool) { p.cluster.sliceSeen(s) }, func(s *resourcev1.ResourceSlice) { p.cluster.sliceGone(s.Name) })
+	one, err := listen(r.ResourceSlices().Informer(), func(s *resourcev1.ResourceSlice, _ bool) { p.cluster.sliceSeen(s) }, func(s *resourcev1.ResourceSlice, _ bool) { p.cluster.sliceGone(s.Name) })
 	if err != nil {
 		return err
 	}
-	two, err := listen(r.ResourceClaims().Informer(), func(c *resourcev1.ResourceClaim, _ bool) { p.cluster.claimSeen(c) }, func(c *resourcev1.ResourceClaim) { p.cluster.claim(c.UID, nil) })
+	two, err := listen(r.ResourceClaims().Informer(), func(c *resourcev1.ResourceClaim, _ bool) { p.cluster.claimSeen(c) }, func(c *resourcev1.ResourceClaim, _ bool) { p.cluster.claim(c.UID, nil) })
 	if err != nil {
 		return err
 	}

@@ -24,16 +24,24 @@ exec "$@"`
 const watches = `MUSTER_EXEC=$0; export MUSTER_EXEC
 command -v "$1" >/dev/null 2>&1 || exit 127
 exec 3>&2 2>/dev/null
-"$@" 2>&3 3>&-
+(exec "$@" 2>&3 3>&-)
 code=$?
 printf '\036%s:%d\n' "$MUSTER_EXEC" "$code"
 printf '\036%s:%d\n' "$MUSTER_EXEC" "$code" >&3
 exit "$code"`
 
 // inherits takes environment and directory of the task's first process, which
-// are not those of the container where something ran before the command.
-const inherits = `cd -P /proc/1/cwd 2>/dev/null
-vars=$(tr '\0\n' '\n\001' </proc/1/environ | sed "s/'/'\\\\''/g;s/^/'/;s/\$/'/" | tr '\n\001' ' \n')
+// are not those of the container where something ran before the command. It need
+// not be the first of its namespace.
+const inherits = `exec 3>&2 2>/dev/null
+for d in /proc/[0-9]*; do
+	n=${d#/proc/}
+	[ -z "$first" ] || [ "$n" -lt "$first" ] || continue
+	tr '\0' '\n' <"$d/environ" | grep -q '^MUSTER_TASK_ID=' && first=$n
+done
+cd -P "/proc/$first/cwd"
+vars=$(tr '\0\n' '\n\001' <"/proc/$first/environ" | sed "s/'/'\\\\''/g;s/^/'/;s/\$/'/" | tr '\n\001' ' \n')
+exec 2>&3 3>&-
 eval "set -- $vars \"\$@\""
 exec env "$@"`
 

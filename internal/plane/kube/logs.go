@@ -147,7 +147,7 @@ const syncWithin = 5 * time.Second
 // arrive waits until the log of a task is there, where it comes to be at this
 // moment, and for the rest of one that has ended, unless it is followed.
 func (l *logs) arrive(ctx context.Context, id core.TaskID, follow bool) {
-	if !l.synced() {
+	if !l.p.seen() {
 		ctx, cancel := context.WithTimeout(ctx, syncWithin)
 		_ = l.p.sync(ctx)
 		cancel()
@@ -209,21 +209,12 @@ func (l *logs) caughtUp(ctx context.Context, id core.TaskID, t task) *feed {
 	}
 }
 
-func (l *logs) synced() bool {
-	for _, synced := range l.p.synced {
-		if !synced() {
-			return false
-		}
-	}
-	return true
-}
-
 // follow is how a reader learns that there is more of a task's output.
 func (l *logs) follow(id core.TaskID) logfile.News {
 	wake := make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(l.p.ctx)
 	f := l.feed(id)
-	if f == nil && !l.synced() {
+	if f == nil && !l.p.seen() {
 		l.p.wg.Go(func() { // the pod, if there is one, is not known yet
 			if l.p.sync(ctx) == nil {
 				if f := l.feed(id); f != nil {
@@ -244,7 +235,7 @@ func (l *logs) follow(id core.TaskID) logfile.News {
 			if f := l.feed(id); f != nil {
 				return f.isComplete() && l.p.ctx.Err() == nil
 			}
-			return l.synced() && l.p.ctx.Err() == nil
+			return l.p.seen() && l.p.ctx.Err() == nil
 		},
 		Done: func() {
 			cancel()

@@ -3,6 +3,8 @@ package kube
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,10 +22,11 @@ type namespaces struct {
 	own     map[core.ProjectID]string // by label; of several the first by name
 	there   map[string]bool           // false: it is being deleted
 	project map[string]core.ProjectID
+	further map[string][]string // projects that its pods may name beside
 }
 
 func newNamespaces(prefix string) *namespaces {
-	return &namespaces{prefix: prefix, own: map[core.ProjectID]string{}, there: map[string]bool{}, project: map[string]core.ProjectID{}}
+	return &namespaces{prefix: prefix, own: map[core.ProjectID]string{}, there: map[string]bool{}, project: map[string]core.ProjectID{}, further: map[string][]string{}}
 }
 
 // of is the namespace of a project.
@@ -36,20 +39,38 @@ func (n *namespaces) of(project core.ProjectID) string {
 	return n.prefix + string(project)
 }
 
-// seen takes over what a namespace is like.
-func (n *namespaces) seen(ns *corev1.Namespace) {
+// seen takes over what a namespace is like, and reports whether its pods may be
+// of other projects than before.
+func (n *namespaces) seen(ns *corev1.Namespace) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	before, more := n.project[ns.Name], n.further[ns.Name]
 	n.drop(ns.Name)
 	n.there[ns.Name] = ns.DeletionTimestamp == nil
+	delete(n.further, ns.Name)
+	for _, p := range strings.Split(ns.Annotations[noteProjects], ",") {
+		if p = strings.TrimSpace(p); p != "" {
+			n.further[ns.Name] = append(n.further[ns.Name], p)
+		}
+	}
 	project := core.ProjectID(ns.Labels[labelProject])
+	news := project != before || !slices.Equal(more, n.further[ns.Name])
 	if project == "" {
-		return
+		return news
 	}
 	n.project[ns.Name] = project
 	if was, ok := n.own[project]; !ok || ns.Name < was {
 		n.own[project] = ns.Name
 	}
+	return news
+}
+
+// dying reports whether a namespace is being deleted.
+func (n *namespaces) dying(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	alive, known := n.there[name]
+	return known && !alive
 }
 
 func (n *namespaces) gone(name string) {
@@ -57,6 +78,7 @@ func (n *namespaces) gone(name string) {
 	defer n.mu.Unlock()
 	n.drop(name)
 	delete(n.there, name)
+	delete(n.further, name)
 }
 
 // drop forgets a namespace's label.
@@ -81,12 +103,15 @@ func (n *namespaces) drop(name string) {
 func (p *Plane) ready(ctx context.Context, name string, project core.ProjectID) error {
 	p.spaces.mu.Lock()
 	alive, known := p.spaces.there[name]
+	whose, marked := p.spaces.project[name]
 	p.spaces.mu.Unlock()
-	if known && alive {
+	switch {
+	case known && !alive:
+		return refuse(reasonSystem, "namespace %s is being deleted; once it is gone it is made again", name)
+	case marked && whose != project:
+		return refuse(reasonSystem, "namespace %s, in which the pods of project %s would be, is that of project %s by its label %s: give %s another namespace with that label", name, project, whose, labelProject, project)
+	case known:
 		return nil
-	}
-	if known {
-		return &refusal{reason: reasonSystem, message: fmt.Sprintf("namespace %s is being deleted", name)}
 	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelManaged: managed, labelProject: string(project)}}}
 	made, err := p.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/musterhq/muster/internal/core"
 )
@@ -30,14 +31,15 @@ const (
 const mostDevices = 256
 
 // describe is the node as the scheduler knows it.
-func (s *site) describe(prefix string, c *claims) core.Node {
+func (s *site) describe(prefix string, asked map[string]bool, c *claims) core.Node {
 	k := s.node
 	own := maps.Clone(k.Labels)
 	put(&own, core.LabelRuns, core.RunsImages)
+	put(&own, labelNode, k.Name)
 	n := core.Node{
 		ID: core.NodeID(prefix + k.Name), Labels: own, Cordon: k.Spec.Unschedulable,
-		CPU: clamp(k.Status.Allocatable.Cpu().MilliValue()), Memory: clamp(k.Status.Allocatable.Memory().Value()),
-		Tasks: int(min(clamp(k.Status.Allocatable.Pods().Value()), 1<<20)),
+		CPU: amount(k.Status.Allocatable.Cpu(), true), Memory: amount(k.Status.Allocatable.Memory(), false),
+		Tasks: int(min(amount(k.Status.Allocatable.Pods(), false), 1<<20)),
 	}
 	if n.Tasks -= len(s.beside); n.Tasks <= 0 {
 		n.Tasks = 1 // a node that takes none at all says so by not being ready
@@ -56,7 +58,10 @@ func (s *site) describe(prefix string, c *claims) core.Node {
 	}
 	n.Devices = devicesOn(k)
 	n.MIG, n.MIGStrategy = partitions(k)
-	n.Others = s.taken(len(n.Devices))
+	for name := range asked {
+		put(&n.Extra, name, offers(k, name))
+	}
+	n.Others = s.taken(len(n.Devices), asked)
 	s.claimed(&n, c)
 	return n
 }
@@ -125,16 +130,36 @@ func put[V any](m *map[string]V, key string, v V) {
 
 func count(l corev1.ResourceList, name corev1.ResourceName) int {
 	q := l[name]
-	return int(min(clamp(q.Value()), mostDevices))
+	return int(min(amount(&q, false), mostDevices))
 }
 
-// clamp keeps what a node lies about from being less than nothing, or more than
-// anyone can add up.
-func clamp(n int64) int64 { return min(max(n, 0), 1<<50) }
+// mostAmount bounds what a node may claim to have, or a pod to need: 1 PiB of
+// memory. It is more than there is, and less than what cannot be added up.
+const mostAmount = 1 << 50
+
+var tooMuch = resource.NewQuantity(mostAmount, resource.BinarySI)
+
+// amount is a quantity in units, or thousandths, that may be a lie: not less than
+// nothing and not more than mostAmount.
+func amount(q *resource.Quantity, milli bool) int64 {
+	switch {
+	case q.Sign() <= 0:
+		return 0
+	case q.Cmp(*tooMuch) >= 0:
+		return mostAmount
+	case milli:
+		if q.Value() >= mostAmount/1000 { // thousandths of it may be more than an int64 holds
+			return mostAmount
+		}
+		return q.MilliValue()
+	default:
+		return q.Value()
+	}
+}
 
 // taken is what others hold of a node with so many devices. Which devices they
 // have nobody tells: it cannot be ours, so it is the last of the others.
-func (s *site) taken(devices int) core.Others {
+func (s *site) taken(devices int, asked map[string]bool) core.Others {
 	var o core.Others
 	gpus := 0
 	for _, u := range s.others {
@@ -148,6 +173,15 @@ func (s *site) taken(devices int) core.Others {
 			}
 			o.MIG[profile] += n
 		}
+		for name, n := range u.extra {
+			if asked[name] {
+				put(&o.Extra, name, o.Extra[name]+int(n))
+			}
+		}
+	}
+	for _, u := range s.excess {
+		o.CPU += u.cpu
+		o.Memory += u.memory
 	}
 	if gpus == 0 || devices == 0 {
 		return o
@@ -174,18 +208,11 @@ type usage struct {
 	cpu, memory int64 // thousandths of cores, bytes
 	gpus        int
 	mig         map[string]int
+	extra       map[string]int64 // by name, see counted
 }
 
 func (u usage) equal(v usage) bool {
-	if u.cpu != v.cpu || u.memory != v.memory || u.gpus != v.gpus || len(u.mig) != len(v.mig) {
-		return false
-	}
-	for k, n := range u.mig {
-		if v.mig[k] != n {
-			return false
-		}
-	}
-	return true
+	return u.cpu == v.cpu && u.memory == v.memory && u.gpus == v.gpus && maps.Equal(u.mig, v.mig) && maps.Equal(u.extra, v.extra)
 }
 
 // usageOf is what the kubelet counts for a pod: all containers and sidecars, or
@@ -216,10 +243,21 @@ func usageOf(pod *corev1.Pod) usage {
 		}
 	}
 	add(total, pod.Spec.Overhead)
-	u := usage{cpu: clamp(total.Cpu().MilliValue()), memory: clamp(total.Memory().Value())}
+	u := usage{cpu: amount(total.Cpu(), true), memory: amount(total.Memory(), false)}
 	for name := range total {
 		if profile, ok := strings.CutPrefix(string(name), migPrefix); ok {
 			put(&u.mig, profile, count(total, name))
+		}
+		q := total[name]
+		if n, ok := counted(name, amount(&q, false), true); ok && n > 0 {
+			put(&u.extra, string(name), n)
+		}
+	}
+	for i := range pod.Spec.Containers {
+		for _, port := range pod.Spec.Containers[i].Ports {
+			if port.HostPort > 0 {
+				put(&u.extra, portName(port), 1)
+			}
 		}
 	}
 	for _, name := range gpuResources {

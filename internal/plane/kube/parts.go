@@ -78,7 +78,7 @@ func (h *hold) changed() {
 
 // seen takes over what a pod is like; false: it is no reservation.
 func (s *parts) seen(pod *corev1.Pod) bool {
-	at, ok := slotOf(pod)
+	at, ok := s.slotOf(pod)
 	if !ok {
 		return false
 	}
@@ -104,11 +104,22 @@ func (s *parts) seen(pod *corev1.Pod) bool {
 
 // gone takes over that a pod is not there any more; false: it was no reservation.
 func (s *parts) gone(pod *corev1.Pod) bool {
-	if _, ok := slotOf(pod); !ok {
+	if _, ok := s.slotOf(pod); !ok {
 		return false
 	}
 	s.lose(pod.UID)
 	return true
+}
+
+// slotOf is the slot of a reservation: a pod that was one stays so, whatever
+// others make of its labels.
+func (s *parts) slotOf(pod *corev1.Pod) (slot, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.on[pod.UID]; ok {
+		return at, true
+	}
+	return slotOf(pod)
 }
 
 func (s *parts) lose(pod types.UID) {
@@ -144,6 +155,9 @@ func (s *parts) taskSeen(id core.TaskID, pod *corev1.Pod) {
 	if finished(pod) {
 		s.leave(id, pod.UID)
 		return
+	}
+	if t, ok := s.p.tasks.get(id); !ok || t.uid != pod.UID {
+		return // a late word of a pod that has been replaced
 	}
 	gpus := partsOf(pod)
 	s.mu.Lock()

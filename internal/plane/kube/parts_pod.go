@@ -102,8 +102,8 @@ func (p *Plane) reservationPod(at slot, number int) *corev1.Pod {
 	return pod
 }
 
-// hopeless are the words of a kubelet that will not get on by itself.
-var hopeless = []string{"ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff", "Error"}
+// stuckWords are the words of a kubelet that will not get on by itself.
+var stuckWords = []string{"ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}
 
 // reservationOf is what a pod says of itself. fake: nothing of its node is real.
 func reservationOf(pod *corev1.Pod, at slot, fake bool) reservation {
@@ -125,7 +125,7 @@ func reservationOf(pod *corev1.Pod, at slot, fake bool) reservation {
 		r.state, r.gpu = holding, strings.TrimSpace(*said)
 	case said != nil:
 		r.state, r.why = broken, fmt.Sprintf("%s was told of the devices %q, not of one: the node's device plugin must pass them in NVIDIA_VISIBLE_DEVICES, or image %s must have nvidia-smi", named, strings.TrimSpace(*said), imageIn(pod))
-	case slices.Contains(hopeless, strings.TrimPrefix(word, "Init:")):
+	case slices.Contains(stuckWords, strings.TrimPrefix(word, "Init:")):
 		r.state, r.why = broken, sentence(named+" does not start", word, message)
 	default:
 		r.why = sentence(named+" is starting", word, "")

@@ -73,7 +73,7 @@ func (p *Plane) insistent(ctx context.Context, gang []plane.Assignment) {
 		if err = p.bringUp(p.ctx, ready); err == nil || refusalOf(err) != nil || ctx.Err() != nil {
 			break
 		}
-		p.o.Log.Warn("tasks could not be started; trying again", "plane", p.o.Name, "task", gang[0].ID, "err", err)
+		p.calm.warn("tasks could not be started; trying again", "task", gang[0].ID, "err", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
@@ -88,7 +88,7 @@ func (p *Plane) insistent(ctx context.Context, gang []plane.Assignment) {
 		r = &refusal{reason: lifecycle.ReasonKilled, message: "it was ended"}
 	}
 	if r != nil {
-		p.takeBack(p.ctx, gang, r)
+		p.takeBack(gang, r)
 		for _, a := range gang { // what was asked of a cluster that gave no answer
 			p.insist(p.ctx, "what may be left of a task could not be removed", a.ID, func() error { return p.erase(p.ctx, &a) })
 		}

@@ -75,7 +75,9 @@ func TestWhatAReservationSaysOfItself(t *testing.T) {
 		"noted":           {note: "GPU-2", state: holding, gpu: "GPU-2"},
 		"told nothing":    {status: said("\n", 0), state: broken},
 		"told of two":     {status: said("GPU-1,GPU-2", 0), state: broken},
-		"no shell":        {status: said("no such file", 128), state: broken},
+		"failed once":     {status: said("no such file", 128), state: hoping},
+		"no shell": {status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{Name: learner, State: corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}}, state: broken},
 		"fake":            {fake: true, state: holding, gpu: "fake-3"},
 		"refused":         {status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "UnexpectedAdmissionError"}, state: broken},
 		"noted and ended": {note: "GPU-2", status: corev1.PodStatus{Phase: corev1.PodFailed}, state: broken, gpu: "GPU-2"},

@@ -48,7 +48,7 @@ func (s *parts) work(ctx context.Context, at slot) {
 		if tries++; err == nil {
 			tries = 0
 		} else {
-			s.p.o.Log.Warn("a GPU could not be reserved, or given back; trying again", "plane", s.p.o.Name, "node", at.node, "device", at.index, "err", err)
+			s.p.calm.warn("a GPU could not be reserved, or given back; trying again", "node", at.node, "device", at.index, "err", err)
 		}
 		if n := max(tries, vain); n > 0 {
 			s.idle(ctx, at, min(firstPause<<min(n-1, 16), mostPause))

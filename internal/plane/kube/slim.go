@@ -21,6 +21,16 @@ func slim(o any) (any, error) {
 		NodeSelector: s.NodeSelector, Affinity: s.Affinity, Tolerations: s.Tolerations, SchedulingGates: s.SchedulingGates,
 		Priority: s.Priority, PriorityClassName: s.PriorityClassName, TerminationGracePeriodSeconds: s.TerminationGracePeriodSeconds,
 	}
+	if s.SchedulerName != SchedulerName { // it is only counted
+		p.Spec.Affinity, p.Spec.Tolerations, p.Spec.NodeSelector = nil, nil, nil
+		return p, nil
+	}
+	p.Spec.ServiceAccountName, p.Spec.TopologySpreadConstraints = s.ServiceAccountName, s.TopologySpreadConstraints
+	for _, v := range s.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: v.PersistentVolumeClaim}})
+		}
+	}
 	return p, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core"
@@ -18,7 +17,8 @@ import (
 //	dir/keeper.lock        held by the keeper; contains its pid
 //	dir/keeper.sock        where it listens
 //	dir/keeper.log         what it has to complain about
-//	dir/tasks/W.A.I/       task I of attempt A of workload W: its record and its FIFO
+//	dir/tasks/W.A.I/       task I of attempt A of workload W: its record and its FIFO;
+//	                       W.A.I-R of run R, where that is not the first
 //	logs/                  their output: see logfile.Dir
 type paths struct{ dir, logs string }
 
@@ -44,7 +44,7 @@ func (p paths) log(id core.TaskID) string { return p.out().Log(id) }
 
 // dotted is the name of a task where a slash cannot stand; undotted reads it.
 func dotted(id core.TaskID) string {
-	return string(id.Workload) + "." + strconv.Itoa(id.Attempt) + "." + strconv.Itoa(id.Index)
+	return string(id.Workload) + "." + logfile.Numbers(id)
 }
 
 func undotted(s string) (core.TaskID, error) {
@@ -52,6 +52,8 @@ func undotted(s string) (core.TaskID, error) {
 	if n := len(parts); n > 3 { // a workload's id may have dots itself
 		parts = []string{strings.Join(parts[:n-2], "."), parts[n-2], parts[n-1]}
 	}
+	last := len(parts) - 1
+	parts[last] = strings.Replace(parts[last], "-", "/", 1)
 	return core.ParseTaskID(strings.Join(parts, "/"))
 }
 

@@ -30,7 +30,17 @@ func (d Dir) Log(id core.TaskID) string { return d.file(id, ".log") }
 func (d Dir) Index(id core.TaskID) string { return d.file(id, ".idx") }
 
 func (d Dir) file(id core.TaskID, end string) string {
-	return filepath.Join(d.Workload(id.Workload), strconv.Itoa(id.Attempt)+"."+strconv.Itoa(id.Index)+end)
+	return filepath.Join(d.Workload(id.Workload), Numbers(id)+end)
+}
+
+// Numbers are those of a task in the names of files: attempt, index and, beyond
+// the first, run.
+func Numbers(id core.TaskID) string {
+	s := strconv.Itoa(id.Attempt) + "." + strconv.Itoa(id.Index)
+	if id.Run > 0 {
+		s += "-" + strconv.Itoa(id.Run)
+	}
+	return s
 }
 
 // CheckWorkload refuses IDs that would leave the directory.
@@ -44,8 +54,8 @@ func CheckWorkload(id core.WorkloadID) error {
 
 // CheckTask refuses IDs that would leave the directory.
 func CheckTask(id core.TaskID) error {
-	if id.Attempt < 0 || id.Index < 0 {
-		return fmt.Errorf("task id %s: attempt and index must not be negative", id)
+	if id.Attempt < 0 || id.Index < 0 || id.Run < 0 {
+		return fmt.Errorf("task id %s: attempt, index and run must not be negative", id)
 	}
 	return CheckWorkload(id.Workload)
 }

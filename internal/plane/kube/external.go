@@ -1,0 +1,465 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+// external are the pods that others made and that name our scheduler, by what
+// made them. Events of pods only mark what is to be looked at; one goroutine
+// looks, since who made a pod may have to be asked of the API server.
+type external struct {
+	p      *Plane
+	owners *owners
+
+	mu       sync.Mutex
+	pods     map[types.UID]*outsider
+	groups   map[string]*group
+	fresh    map[types.UID]bool // pods whose group is to be found, anew
+	stale    map[string]bool    // groups that are not as they were told
+	gone     map[string]bool    // groups that are not there any more
+	disowned map[types.UID]bool
+	busy     bool // marks were taken that are not dealt with yet
+	telling  bool // pods of no project are being told so
+	begun    bool // what was there when we began has been looked at
+	wake     chan struct{}
+	told     chan struct{} // there is news for who watches
+}
+
+// outsider is a pod that others made.
+type outsider struct {
+	pod     *corev1.Pod
+	task    core.TaskID // that it is; zero: it waits, or is not ours
+	group   string      // empty: not known yet
+	refused string      // why the cluster did not let us place it, for a while
+	said    string      // why it waits, as last told
+	saidAt  time.Time
+}
+
+// live reports whether a pod holds something or wants to.
+func (o *outsider) live() bool {
+	return !finished(o.pod) && (o.pod.Spec.NodeName == "" && o.pod.DeletionTimestamp == nil || o.task != (core.TaskID{}))
+}
+
+// group is all pods that stand for one claim.
+type group struct {
+	key   string
+	chain []*owner // of the pod that was looked at last, the nearest first
+	treatment
+	company
+	pods  map[types.UID]bool
+	bad   bool // some pod failed that is not there any more
+	well  bool // some ended well
+	over  plane.Outcome
+	since time.Time // when it was first found without pods, or not complete
+	next  time.Time // before which its maker is not asked again
+	pause time.Duration
+}
+
+func newExternal(p *Plane) *external {
+	return &external{
+		p: p, owners: newOwners(p.client), pods: map[types.UID]*outsider{}, groups: map[string]*group{}, fresh: map[types.UID]bool{},
+		stale: map[string]bool{}, gone: map[string]bool{}, disowned: map[types.UID]bool{}, wake: make(chan struct{}, 1), told: make(chan struct{}, 1),
+	}
+}
+
+// outside reports whether others made a pod and leave its place to us.
+func outside(pod *corev1.Pod) bool {
+	return pod.Spec.SchedulerName == SchedulerName && pod.Labels[labelManaged] != managed
+}
+
+// poke lets whoever listens know of something.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// memberOf is the task that a pod of others is: it has its place from us, and
+// somebody claims it.
+func (x *external) memberOf(pod *corev1.Pod) (core.TaskID, bool) {
+	if pod.Spec.NodeName == "" {
+		return core.TaskID{}, false
+	}
+	x.mu.Lock()
+	disowned := x.disowned[pod.UID]
+	x.mu.Unlock()
+	id, err := core.ParseTaskID(pod.Annotations[noteTask])
+	return id, err == nil && !disowned
+}
+
+// seen takes over what a pod of others is like. first: it was there when we
+// began.
+func (x *external) seen(pod *corev1.Pod, first bool) {
+	id, ours := x.memberOf(pod)
+	switch {
+	case ours:
+		x.p.memberSeen(id, pod, first)
+	default:
+		x.p.cluster.foreign(pod)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	o := x.pods[pod.UID]
+	if o == nil {
+		o = &outsider{}
+		x.pods[pod.UID] = o
+	}
+	was := o.pod
+	o.pod = pod
+	if o.task = id; !ours {
+		o.task = core.TaskID{}
+	}
+	if g := x.groups[o.group]; g != nil && was != nil && sameWords(was, pod) {
+		x.mark(g, o)
+	} else {
+		x.fresh[pod.UID] = true
+	}
+	poke(x.wake)
+}
+
+// sameWords reports whether a pod says what it said, but for what we wrote.
+func sameWords(a, b *corev1.Pod) bool {
+	others := func(m map[string]string) map[string]string {
+		m = maps.Clone(m)
+		delete(m, noteTask)
+		delete(m, noteDevices)
+		return m
+	}
+	same := func(a, b metav1.OwnerReference) bool { return a.UID == b.UID }
+	return maps.Equal(a.Labels, b.Labels) && maps.Equal(others(a.Annotations), others(b.Annotations)) && slices.EqualFunc(a.OwnerReferences, b.OwnerReferences, same)
+}
+
+// mark notes what an end means for a group, and that it is to be looked at. The
+// lock is held.
+func (x *external) mark(g *group, o *outsider) {
+	switch o.pod.Status.Phase {
+	case corev1.PodSucceeded:
+		g.well = true
+	case corev1.PodFailed:
+		g.bad = true
+	}
+	x.stale[g.key] = true
+}
+
+// podGone takes over that a pod of others is not there any more.
+func (x *external) podGone(pod *corev1.Pod) {
+	if id, ours := x.memberOf(pod); ours {
+		x.p.memberGone(id, pod)
+	}
+	x.p.cluster.foreignGone(pod.UID)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.fresh, pod.UID)
+	delete(x.disowned, pod.UID)
+	o := x.pods[pod.UID]
+	if o == nil {
+		return
+	}
+	delete(x.pods, pod.UID)
+	if g := x.groups[o.group]; g != nil {
+		o.pod = pod
+		x.mark(g, o)
+		delete(g.pods, pod.UID)
+	}
+	poke(x.wake)
+}
+
+// again looks at all pods of a namespace anew: whose project it is may have
+// changed.
+func (x *external) again(space string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	found := false
+	for uid, o := range x.pods {
+		if o.pod.Namespace == space {
+			x.fresh[uid], found = true, true
+		}
+	}
+	if found {
+		poke(x.wake)
+	}
+}
+
+// run looks at what is marked until ctx is done.
+func (x *external) run(ctx context.Context) {
+	if x.p.sync(ctx) != nil {
+		return
+	}
+	for {
+		x.look(ctx)
+		x.mu.Lock()
+		x.begun, x.busy = true, false
+		x.mu.Unlock()
+		poke(x.told)
+		select {
+		case <-ctx.Done():
+			return
+		case <-x.wake:
+		}
+	}
+}
+
+// look deals with what is marked at present.
+func (x *external) look(ctx context.Context) {
+	x.mu.Lock()
+	x.busy = true
+	fresh := make([]*corev1.Pod, 0, len(x.fresh))
+	for uid := range x.fresh {
+		if o := x.pods[uid]; o != nil {
+			fresh = append(fresh, o.pod)
+		}
+	}
+	clear(x.fresh)
+	x.mu.Unlock()
+	slices.SortFunc(fresh, func(a, b *corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
+	})
+	// What makers are called is asked once for each, the first time.
+	each(firsts(fresh), asksAtOnce, func(pod *corev1.Pod) error { return x.assign(ctx, pod) })                //nolint:errcheck // assign sees to it
+	each(others(fresh, firsts(fresh)), asksAtOnce, func(pod *corev1.Pod) error { return x.assign(ctx, pod) }) //nolint:errcheck // likewise
+	x.mu.Lock()
+	idle, now := []*group{}, x.p.o.Clock()
+	for key := range x.stale {
+		g := x.groups[key]
+		switch {
+		case g == nil:
+		case x.lively(g):
+			if g.over != "" {
+				g.bad, g.well = false, false
+			}
+			g.since, g.next, g.over = time.Time{}, time.Time{}, ""
+		case g.over == "" && !now.Before(g.next):
+			idle = append(idle, g)
+		}
+	}
+	x.mu.Unlock()
+	each(idle, asksAtOnce, func(g *group) error { x.assess(ctx, g); return nil }) //nolint:errcheck // there is none
+	x.strays()
+}
+
+// asksAtOnce is how many questions about makers are under way at a time.
+const asksAtOnce = 8
+
+// firsts are the pods of each maker that come first.
+func firsts(pods []*corev1.Pod) []*corev1.Pod {
+	seen := map[types.UID]bool{}
+	var out []*corev1.Pod
+	for _, p := range pods {
+		if ref := makerOf(p.OwnerReferences); ref == nil || !seen[ref.UID] {
+			if ref != nil {
+				seen[ref.UID] = true
+			}
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// others are all but those, which stand in the same order.
+func others(all, without []*corev1.Pod) []*corev1.Pod {
+	out := make([]*corev1.Pod, 0, len(all)-len(without))
+	for _, p := range all {
+		if len(without) > 0 && without[0] == p {
+			without = without[1:]
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// assign finds the group of a pod. Where the API server does not say who made
+// it, it is asked again later.
+func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
+	chain, err := x.owners.chain(ctx, pod.Namespace, pod.OwnerReferences)
+	var with company
+	if err == nil {
+		with, err = x.owners.companyOf(ctx, pod, chain)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			x.p.o.Log.Warn("who made a pod could not be learnt; asking again", "plane", x.p.o.Name, "pod", pod.Namespace+"/"+pod.Name, "err", err)
+			x.after(recheckFirst, func() { x.fresh[pod.UID] = true })
+		}
+		return err
+	}
+	t := x.p.spaces.treat(pod, chain)
+	key := groupKey(pod, chain, with, t.project)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	o := x.pods[pod.UID]
+	if o == nil {
+		return nil
+	}
+	if was := x.groups[o.group]; was != nil && o.group != key {
+		delete(was.pods, pod.UID)
+		x.stale[was.key] = true
+	}
+	g := x.groups[key]
+	if g == nil {
+		if finished(o.pod) && o.task == (core.TaskID{}) {
+			return nil // it has ended before we knew of it
+		}
+		g = &group{key: key, pods: map[types.UID]bool{}}
+		x.groups[key] = g
+		delete(x.gone, key)
+	}
+	o.group = key
+	g.pods[pod.UID] = true
+	g.chain, g.treatment, g.company = chain, t, with
+	x.mark(g, o)
+	if n, _, bars := asks(o.pod); bars == "" {
+		x.p.cluster.ask(n.Counted)
+	}
+	return nil
+}
+
+// groupKey names the group of a pod: its maker, or what it says itself that it
+// belongs to, in its project.
+func groupKey(pod *corev1.Pod, chain []*owner, with company, project core.ProjectID) string {
+	id := string(pod.UID)
+	switch {
+	case len(chain) > 0:
+		id = string(chain[len(chain)-1].uid)
+	case with.part != "":
+		id = pod.Namespace
+	}
+	return strings.TrimSuffix(string(project)+"/"+id+"/"+with.part, "/")
+}
+
+// after does f under the lock and looks again, after a while.
+func (x *external) after(d time.Duration, f func()) {
+	time.AfterFunc(d, func() {
+		if x.p.ctx.Err() != nil {
+			return
+		}
+		x.mu.Lock()
+		f()
+		x.mu.Unlock()
+		poke(x.wake)
+	})
+}
+
+// lively reports whether some pod of a group has not ended, and as many are
+// there as start together. The lock is held.
+func (x *external) lively(g *group) bool {
+	live, done := 0, 0
+	for uid := range g.pods {
+		if o := x.pods[uid]; o != nil && o.live() {
+			live++
+		} else if o != nil && o.pod.Status.Phase == corev1.PodSucceeded {
+			done++
+		}
+	}
+	return live > 0 && live+done >= g.min
+}
+
+// assess finds out of a group that has no pods, or too few, whether its maker is
+// there still, and what it wants by now. It is asked again while that may change.
+func (x *external) assess(ctx context.Context, g *group) {
+	x.mu.Lock()
+	chain, now, first := g.chain, x.p.o.Clock(), g.since.IsZero()
+	if first {
+		g.since, g.pause = now, recheckFirst
+	}
+	later := func() {
+		g.next = now.Add(g.pause)
+		x.after(g.pause, func() { x.stale[g.key] = true })
+		g.pause = min(2*g.pause, recheckLast)
+	}
+	if first && !x.none(g) { // the others are being made
+		later()
+		x.mu.Unlock()
+		return
+	}
+	x.mu.Unlock()
+	newer, err := x.owners.refresh(ctx, chain)
+	if err == nil && len(chain) > 0 {
+		chain = newer
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	g.chain = chain
+	if n, ok := minimumOf(chain); ok && g.part == "" && g.min > 1 {
+		g.min = n
+	}
+	x.stale[g.key] = true
+	if x.lively(g) {
+		return
+	}
+	if x.none(g) && err == nil {
+		g.over = x.outcome(g, now)
+	}
+	if g.over == "" {
+		later()
+	}
+}
+
+// minimumOf is how many pods the makers start together by now.
+func minimumOf(chain []*owner) (int, bool) {
+	for _, o := range chain {
+		if n, ok := gangOf(o.spec); ok {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// none reports whether no pod of a group is live. The lock is held.
+func (x *external) none(g *group) bool {
+	for uid := range g.pods {
+		if o := x.pods[uid]; o != nil && o.live() {
+			return false
+		}
+	}
+	return true
+}
+
+// unknownFor is for how long a maker of which nothing can be learnt may be
+// without pods before these are taken to be all.
+const unknownFor = time.Minute
+
+// outcome is how a group without live pods has ended; empty: its maker may make
+// others. The lock is held.
+func (x *external) outcome(g *group, now time.Time) plane.Outcome {
+	as := plane.OutcomeGone
+	switch {
+	case g.bad:
+		as = plane.OutcomeFailed
+	case g.well:
+		as = plane.OutcomeSucceeded
+	}
+	if len(g.chain) == 0 {
+		return as
+	}
+	top := g.chain[len(g.chain)-1]
+	for i := len(g.chain) - 1; i >= 0; i-- { // whichever of them says so first, from the top
+		if done := g.chain[i].done; done != "" {
+			return plane.Outcome(done)
+		}
+	}
+	switch {
+	case top.gone && len(g.pods) == 0:
+		return plane.OutcomeGone
+	case top.gone:
+		return as
+	case top.unread != nil && !top.gone && now.Sub(g.since) >= unknownFor:
+		return as
+	default:
+		return ""
+	}
+}

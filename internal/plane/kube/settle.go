@@ -1,0 +1,262 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+// refusedFor is for how long a pod is left alone that the cluster did not let us
+// place.
+const refusedFor = 30 * time.Second
+
+// settle gives pods of others their places, those that start together all or
+// none: one that is not there any more keeps the others back.
+func (p *Plane) settle(ctx context.Context, gang []plane.Assignment) error {
+	todo := gang[:0:0]
+	for _, a := range gang {
+		if t, ok := p.tasks.get(a.ID); !ok || !t.seen.State.Ended() && !t.bound {
+			todo = append(todo, a)
+		}
+	}
+	missing := ""
+	pods := make([]*corev1.Pod, len(todo))
+	for i, a := range todo {
+		pods[i] = p.external.pod(a.Claim)
+		if pods[i] == nil && missing == "" {
+			missing = "a pod of it is gone"
+		}
+	}
+	if missing != "" {
+		for i, a := range todo {
+			if pods[i] == nil {
+				p.fails(a, lifecycle.ReasonKilled, "it was taken away before it had its place")
+			} else {
+				p.fails(a, reasonSystem, "it starts with others, and "+missing)
+			}
+		}
+		return nil
+	}
+	at := make(map[core.TaskID]*corev1.Pod, len(todo))
+	for i, a := range todo {
+		at[a.ID] = pods[i]
+		p.expect(a, pods[i])
+	}
+	return each(todo, atOnce, func(a plane.Assignment) error { return p.seat(ctx, a, at[a.ID]) })
+}
+
+// pod is one that waits for its place; nil: there is none such.
+func (x *external) pod(uid string) *corev1.Pod {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	o := x.pods[types.UID(uid)]
+	if o == nil || finished(o.pod) || o.pod.DeletionTimestamp != nil {
+		return nil
+	}
+	return o.pod
+}
+
+// expect notes what a pod of others is about to hold.
+func (p *Plane) expect(a plane.Assignment, pod *corev1.Pod) {
+	p.tasks.edit(a.ID, true, func(t *task) {
+		t.space, t.name, t.uid, t.there, t.claim = pod.Namespace, pod.Name, pod.UID, true, a.Claim
+		t.node, t.seen.Claim = p.nodeName(a.Node), a.Claim
+	})
+	p.cluster.hold(p.nodeName(a.Node), a.ID, a.Devices)
+}
+
+// fails ends a task that did not come to have its place.
+func (p *Plane) fails(a plane.Assignment, why lifecycle.Reason, message string) {
+	p.tasks.edit(a.ID, true, func(t *task) {
+		if !t.seen.State.Ended() {
+			t.seen = plane.Observation{ID: a.ID, State: core.TaskFailed, Reason: string(why), Message: message, At: p.o.Clock(), Claim: a.Claim}
+		}
+		t.claim, t.there = a.Claim, false
+	})
+	p.cluster.release(p.nodeName(a.Node), a.ID)
+}
+
+// seat binds a pod of others. What it is to us goes onto it in the same request,
+// so that a server that begins anew knows it.
+func (p *Plane) seat(ctx context.Context, a plane.Assignment, pod *corev1.Pod) error {
+	node := p.nodeName(a.Node)
+	p.reserve(ctx, pod, node)
+	b := &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, Annotations: map[string]string{noteTask: a.ID.String(), noteDevices: devicesNote(a.Devices)}},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
+	}
+	err := p.client.CoreV1().Pods(pod.Namespace).Bind(ctx, b, metav1.CreateOptions{})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		now, getErr := p.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		switch {
+		case getErr == nil && now.UID == pod.UID && now.Annotations[noteTask] == a.ID.String() && now.Spec.NodeName == node:
+			err = nil // an earlier try had come through
+		case getErr == nil || apierrors.IsNotFound(getErr):
+			p.fails(a, lifecycle.ReasonKilled, fmt.Sprintf("it was changed or deleted by someone else before it had its place: %v", err))
+			return nil
+		}
+	}
+	if refusal := refusalOf(sorted(err)); refusal != nil {
+		p.fails(a, reasonSystem, refusal.message)
+		p.external.refuse(pod.UID, refusal.message)
+		return nil
+	}
+	if err != nil {
+		return sorted(err)
+	}
+	p.tasks.edit(a.ID, false, func(t *task) { t.bound = true })
+	p.teller.placed(pod, node)
+	return nil
+}
+
+// refuse leaves a pod alone for a while, for a reason that shows.
+func (x *external) refuse(uid types.UID, why string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	set := func(text string) {
+		if o := x.pods[uid]; o != nil {
+			o.refused = text
+			if g := x.groups[o.group]; g != nil {
+				x.stale[g.key] = true
+			}
+		}
+	}
+	set(why)
+	x.after(refusedFor, func() { set("") })
+	poke(x.wake)
+}
+
+// noteChosen on a volume claim is the node whose pod waits for the volume: a
+// class with WaitForFirstConsumer makes it only then.
+const noteChosen = "volume.kubernetes.io/selected-node"
+
+// reserve has volumes made that wait for the place of their first pod. Where
+// that cannot be the pod waits on its node, and says so there.
+func (p *Plane) reserve(ctx context.Context, pod *corev1.Pod, node string) {
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil {
+			continue
+		}
+		claims := p.client.CoreV1().PersistentVolumeClaims(pod.Namespace)
+		c, err := claims.Get(ctx, v.PersistentVolumeClaim.ClaimName, metav1.GetOptions{})
+		if err != nil || c.Spec.VolumeName != "" || c.Status.Phase == corev1.ClaimBound || c.Annotations[noteChosen] != "" {
+			continue
+		}
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, noteChosen, node)
+		if _, err := claims.Patch(ctx, c.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: managed}); err != nil {
+			p.o.Log.Warn("a volume could not be asked for", "plane", p.o.Name, "claim", c.Namespace+"/"+c.Name, "err", err)
+		}
+	}
+}
+
+// memberSeen takes over what a pod of others is like that has its place from us.
+func (p *Plane) memberSeen(id core.TaskID, pod *corev1.Pod, first bool) {
+	now := p.o.Clock()
+	o := memberStatus(id, pod)
+	if o.At = fresh(o.At, now); !first {
+		o.At = now
+	}
+	p.tasks.edit(id, true, func(t *task) {
+		if t.there && t.uid != pod.UID {
+			return
+		}
+		t.space, t.name, t.uid, t.there, t.claim = pod.Namespace, pod.Name, pod.UID, true, string(pod.UID)
+		t.node, t.bound = pod.Spec.NodeName, true
+		if !t.seen.State.Ended() && !alike(t.seen, o) {
+			t.seen = o
+		}
+		t.seen.Claim = t.claim
+	})
+	p.cluster.hold(pod.Spec.NodeName, id, devicesOf(pod.Annotations[noteDevices]))
+	if finished(pod) {
+		p.cluster.release(pod.Spec.NodeName, id)
+	}
+	p.logs.seen(id, pod)
+}
+
+// memberGone takes over that such a pod is not there any more.
+func (p *Plane) memberGone(id core.TaskID, pod *corev1.Pod) {
+	now := p.o.Clock()
+	last := memberStatus(id, pod)
+	forgotten := false
+	p.tasks.edit(id, false, func(t *task) {
+		if t.uid != pod.UID {
+			return
+		}
+		t.there = false
+		if forgotten = t.forgotten; t.seen.State.Ended() {
+			return
+		}
+		if last.At = now; !last.State.Ended() {
+			last = plane.Observation{ID: id, State: core.TaskFailed, Reason: string(lifecycle.ReasonKilled), Message: "its pod was deleted", At: now, Claim: string(pod.UID)}
+			if t.stopping {
+				last.Message = "it was ended"
+			}
+		}
+		t.seen = last
+	})
+	p.cluster.release(pod.Spec.NodeName, id)
+	p.logs.gone(id)
+	if forgotten {
+		p.drop(pod.Namespace, id, nil)
+	}
+}
+
+// memberStatus is what a pod of others says of its task. What becomes of a
+// container that ends is its maker's matter: the pod says when it is over.
+func memberStatus(id core.TaskID, pod *corev1.Pod) plane.Observation {
+	o := plane.Observation{ID: id, State: core.TaskStarting, Message: pod.Status.Message, Claim: string(pod.UID)}
+	switch pod.Status.Phase {
+	case corev1.PodSucceeded:
+		zero := 0
+		o.State, o.ExitCode, o.At = core.TaskSucceeded, &zero, lastEnd(pod)
+	case corev1.PodFailed:
+		if t := firstBad(pod); t != nil {
+			ended(&o, pod, t)
+		} else {
+			failed(&o, pod)
+		}
+		if o.State == core.TaskSucceeded {
+			o.State, o.Reason = core.TaskFailed, string(lifecycle.ReasonError)
+		}
+	case corev1.PodRunning:
+		o.State, o.Message = core.TaskRunning, ""
+		if s := pod.Status.StartTime; s != nil {
+			o.At = s.Time
+		}
+	default:
+		o.Waiting, o.Message = waiting(pod)
+	}
+	return o
+}
+
+// firstBad is the end of the container that failed first; nil: none did.
+func firstBad(pod *corev1.Pod) *corev1.ContainerStateTerminated {
+	var bad *corev1.ContainerStateTerminated
+	for i := range pod.Status.ContainerStatuses {
+		if t := pod.Status.ContainerStatuses[i].State.Terminated; t != nil && t.ExitCode != 0 && (bad == nil || t.FinishedAt.Before(&bad.FinishedAt)) {
+			bad = t
+		}
+	}
+	return bad
+}
+
+// lastEnd is when the last container ended; zero: nobody says.
+func lastEnd(pod *corev1.Pod) time.Time {
+	var at time.Time
+	for i := range pod.Status.ContainerStatuses {
+		if t := pod.Status.ContainerStatuses[i].State.Terminated; t != nil && t.FinishedAt.After(at) {
+			at = t.FinishedAt.Time
+		}
+	}
+	return at
+}
