@@ -142,7 +142,7 @@ func TestQueuesOfOthersAreUnderstood(t *testing.T) {
 	})
 	f.says(pod, "muster.dev/projects=audio")
 	// What is not preemptible stays within the quota, as of anybody.
-	f.apply(job("kept", 1, `, labels: {muster.dev/project: vision, priorityClassName: inference}`, "", 1))
+	f.apply(job("kept", 1, `, labels: {muster.dev/project: vision, priorityClassName: inference}`, "", 2))
 	f.is("vision", "kept", "waiting for quota", func(w *api.Workload) bool {
 		return w.Pending != nil && len(w.Pending.Reasons) > 0 && w.Pending.Reasons[0].Token == "NonPreemptibleOverQuota" && w.Priority == 125
 	})
