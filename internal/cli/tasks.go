@@ -64,6 +64,9 @@ func taskColumns(ts []api.Task, m moments) []column[api.Task] {
 		{title: "TASK", cell: func(t api.Task) string { return fmt.Sprintf("%s %d", t.Role, t.Index) }},
 		{title: "STATE", cell: taskState, tone: taskTone},
 	}
+	if some(func(t api.Task) bool { return t.Name != "" }) {
+		cols = append(cols, column[api.Task]{title: "POD", cell: func(t api.Task) string { return orDash(t.Name) }})
+	}
 	if some(func(t api.Task) bool { return t.Ready || t.Leaving || t.Role == "replica" }) {
 		cols = append(cols, column[api.Task]{title: "READY", cell: taskReady},
 			column[api.Task]{title: "EDITION", cell: func(t api.Task) string { return strconv.Itoa(t.Edition) }})

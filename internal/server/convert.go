@@ -160,7 +160,7 @@ func attempt(a core.Attempt, tasks []core.Task) api.Attempt {
 			continue
 		}
 		at := api.Task{
-			Role: t.Role, Index: t.ID.Index, Node: string(t.Node), State: string(t.State), Waiting: t.Waiting, ExitCode: t.ExitCode,
+			Role: t.Role, Index: t.ID.Index, Name: t.Name, Node: string(t.Node), State: string(t.State), Waiting: t.Waiting, ExitCode: t.ExitCode,
 			Signal: t.Signal, Reason: t.Reason, Message: t.Message, Restarts: t.Restarts, RestartAt: at(t.RestartAt),
 			Ready: t.Ready, Leaving: t.Leaving, Edition: t.Edition, Port: t.Port,
 			PlacedAt: at(t.PlacedAt), StartedAt: at(t.StartedAt), EndedAt: at(t.EndedAt),
