@@ -184,10 +184,7 @@ func (c *Control) replanned() {
 		return
 	}
 	for _, a := range c.planes {
-		select {
-		case a.replanned <- struct{}{}:
-		default:
-		}
+		a.speakAgain()
 	}
 }
 

@@ -145,8 +145,8 @@ func workloadName(s string) string {
 	if len(s) > most {
 		s = strings.TrimRight(s[:most], "-")
 	}
-	if s == "" || s[0] >= '0' && s[0] <= '9' {
-		s = "w-" + s
+	if s == "" {
+		return "w"
 	}
 	return s
 }
