@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -86,9 +87,13 @@ func (c *calm) last() error {
 	return c.away
 }
 
-// unanswered reports whether an error is that nobody answered, rather than what
-// the API server said.
+// unanswered reports whether an error is that nobody answered, or a gateway for
+// it, rather than what the API server said.
 func unanswered(err error) bool {
 	var answer apierrors.APIStatus
-	return !errors.As(err, &answer) && refusalOf(err) == nil
+	if !errors.As(err, &answer) {
+		return refusalOf(err) == nil
+	}
+	code := answer.Status().Code
+	return code >= http.StatusBadGateway && code <= http.StatusGatewayTimeout
 }

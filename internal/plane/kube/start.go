@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -181,7 +182,7 @@ func (p *Plane) create(ctx context.Context, a *plane.Assignment) error {
 			return sorted(err)
 		}
 	}
-	pod, err := p.client.CoreV1().Pods(b.pod.Namespace).Create(ctx, b.pod, metav1.CreateOptions{})
+	pod, err := p.admit(ctx, b.pod)
 	if apierrors.IsAlreadyExists(err) {
 		pod, err = p.client.CoreV1().Pods(b.pod.Namespace).Get(ctx, b.pod.Name, metav1.GetOptions{})
 		if err == nil && pod.Annotations[noteTask] != a.ID.String() {
@@ -193,6 +194,25 @@ func (p *Plane) create(ctx context.Context, a *plane.Assignment) error {
 	}
 	p.podSeen(pod, false)
 	return nil
+}
+
+// accountWithin bounds the wait for the service account of a new namespace,
+// which the cluster makes by itself, soon after.
+const accountWithin = 10 * time.Second
+
+// admit creates a pod.
+func (p *Plane) admit(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	for end := time.Now().Add(accountWithin); ; {
+		made, err := p.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "error looking up service account") || time.Now().After(end) {
+			return made, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // bind gives a pod its place.
