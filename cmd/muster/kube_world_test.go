@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -57,19 +58,24 @@ func gateOf(t *testing.T, c *kubetest.Cluster) *gate {
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	g := &gate{file: filepath.Join(t.TempDir(), "kubeconfig"), held: make(chan *http.Request, 10000)}
+	ended := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		g.count++
 		keep := g.hold != nil && g.hold(r)
 		g.mu.Unlock()
 		if keep {
+			_, _ = io.Copy(io.Discard, r.Body) // else it does not show that its sender has gone
 			g.held <- r
-			<-r.Context().Done() // its sender has gone
+			select {
+			case <-r.Context().Done():
+			case <-ended:
+			}
 			return
 		}
 		proxy.ServeHTTP(w, r)
 	}))
-	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	t.Cleanup(func() { close(ended); s.CloseClientConnections(); s.Close() })
 	k := clientapi.NewConfig()
 	k.Clusters["c"] = &clientapi.Cluster{Server: s.URL}
 	k.Contexts["c"] = &clientapi.Context{Cluster: "c"}
