@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/mpi"
+	"github.com/musterhq/muster/internal/plane/kube"
 	"github.com/musterhq/muster/internal/plane/local"
 )
 
@@ -21,6 +22,8 @@ func run() int {
 			return local.KeeperMain(os.Args[2:])
 		case control.MPIAgentArg:
 			return mpi.AgentMain()
+		case kube.CopyArg:
+			return copySelf(os.Args[2:])
 		case control.MPIShellArg:
 			return mpi.ShellMain(os.Args[2:])
 		}

@@ -110,7 +110,10 @@ type Assignment struct {
 	Gang  int           `json:"gang,omitempty"`
 	Grace time.Duration `json:"graceNanos,omitempty"` // what it gets to end where someone else ends it; 0: 30 s
 	Ports []int         `json:"ports,omitempty"`      // on which it listens
-	About About         `json:"about,omitzero"`
+	// Ready is when it takes requests, of a replica of a service; nil: it is none.
+	// Who asks is the control plane; a plane that offers the service too asks itself.
+	Ready *Probe `json:"ready,omitempty"`
+	About About  `json:"about,omitzero"`
 }
 
 // About is what a task belongs to, for planes that show it beside the task.
@@ -123,6 +126,15 @@ type About struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Tolerations []spec.Toleration `json:"tolerations,omitempty"`
+}
+
+// Probe asks whether a task is ready for requests.
+type Probe struct {
+	Path     string        `json:"path,omitempty"` // HTTP; empty: that Port accepts connections is enough
+	Port     int           `json:"port"`
+	Period   time.Duration `json:"periodNanos"`
+	Timeout  time.Duration `json:"timeoutNanos"`
+	Failures int           `json:"failures"` // so many in a row and it is not ready any more
 }
 
 // Init is a step of a task's start.
@@ -150,6 +162,8 @@ type Mount struct {
 	ReadOnly  bool   `json:"readOnly,omitempty"`
 	Create    bool   `json:"create,omitempty"`    // make Source, a directory, where it is missing
 	Temporary bool   `json:"temporary,omitempty"` // in memory, gone with the task; no Source
+	// Claim names a volume that the cluster keeps, instead of Source.
+	Claim string `json:"claim,omitempty"`
 	// Program says that what is mounted is the program of this server, at
 	// Source where the plane is this machine.
 	Program bool  `json:"program,omitempty"`

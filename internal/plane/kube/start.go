@@ -153,7 +153,10 @@ func (p *Plane) prepare(ctx context.Context, a *plane.Assignment) error {
 	if err := p.ready(ctx, space, a.About.Project); err != nil {
 		return sorted(err)
 	}
-	if a.Gang < 2 && len(a.Ports) == 0 {
+	if err := p.claimed(ctx, space, a); err != nil {
+		return sorted(err)
+	}
+	if a.Gang < 2 && len(a.Ports) == 0 && a.Ready == nil {
 		return nil
 	}
 	p.served.Store(attemptOf{a.ID.Workload, a.ID.Attempt}, true)
@@ -161,8 +164,10 @@ func (p *Plane) prepare(ctx context.Context, a *plane.Assignment) error {
 		labelManaged: managed, labelWorkload: string(a.ID.Workload), labelAttempt: labels(a)[labelAttempt],
 	}).WithSpec(applycore.ServiceSpec().WithClusterIP(corev1.ClusterIPNone).WithPublishNotReadyAddresses(true).
 		WithSelector(map[string]string{labelWorkload: string(a.ID.Workload), labelAttempt: labels(a)[labelAttempt]}))
-	_, err := p.client.CoreV1().Services(space).Apply(ctx, s, metav1.ApplyOptions{FieldManager: managed, Force: true})
-	return sorted(err)
+	if _, err := p.client.CoreV1().Services(space).Apply(ctx, s, metav1.ApplyOptions{FieldManager: managed, Force: true}); err != nil {
+		return sorted(err)
+	}
+	return sorted(p.serve(ctx, space, a))
 }
 
 // create makes the pod of one task. One that starts alone gets its place with it.
