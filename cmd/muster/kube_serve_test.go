@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -71,6 +72,55 @@ func TestAServiceInACluster(t *testing.T) {
 		list, err := c.Client.CoreV1().Services(space).List(ctx, metav1.ListOptions{})
 		if err != nil || len(list.Items) > 0 {
 			return errf("%d services, %v", len(list.Items), err)
+		}
+		return nil
+	})
+	entered(t, w, image)
+	outlived(t, w, image)
+}
+
+// entered is a workspace with a command beside it.
+func entered(t *testing.T, w *world, image string) {
+	w.muster("run", "--kind", "workspace", "--name", "ws", "--image", image, "--set", "resources.cpu=100m", "--set", "gracePeriod=1s", "--", "sleep", "1000")
+	w.is("ws", "running", phase("Running"))
+	if out := w.muster("exec", "ws", "--", "sh", "-c", "echo in $HOSTNAME"); out != "in task-0\n" {
+		t.Errorf("exec says %q", out)
+	}
+	w.muster("stop", "ws", "--wait")
+}
+
+// outlived is output of which a server that is killed misses a part: it is there
+// in the end, and no line twice.
+func outlived(t *testing.T, w *world, image string) {
+	const lines = 100
+	w.muster("run", "--name", "talks", "--image", image, "--set", "resources.cpu=100m", "--", "sh", "-c", "i=0; while [ $i -lt 100 ]; do echo line $i; i=$((i+1)); sleep 0.1; done")
+	said := func() string {
+		out, err := w.try("logs", "talks")
+		if err != nil {
+			return ""
+		}
+		return out
+	}
+	for _, n := range []string{"line 10\n", "line 40\n"} {
+		kubetest.Eventually(t, "some of its output", func() error {
+			if !strings.Contains(said(), n) {
+				return errf("no %q", n)
+			}
+			return nil
+		})
+		w.kill()
+		w.begin()
+	}
+	w.is("talks", "completed", phase("Completed"))
+	kubetest.Eventually(t, "all of its output, once", func() error {
+		got := strings.Split(strings.TrimSpace(said()), "\n")
+		for i, line := range got {
+			if line != fmt.Sprintf("line %d", i) {
+				return errf("line %d is %q", i, line)
+			}
+		}
+		if len(got) != lines {
+			return errf("%d lines", len(got))
 		}
 		return nil
 	})

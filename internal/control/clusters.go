@@ -22,16 +22,16 @@ type Silence struct {
 
 // reached takes over whether a plane answers. Nothing new is placed on one that
 // does not.
-func (tx *tx) reached(name string, ok bool, message string) {
+func (tx *tx) reached(name string, ok bool, message string) error {
 	was, cut := tx.e.cut[name]
 	switch {
 	case ok && !cut:
-		return
+		return nil
 	case ok:
 		delete(tx.e.cut, name)
 	case cut:
 		tx.e.cut[name] = Silence{was.Since, message}
-		return
+		return nil
 	default:
 		tx.e.cut[name] = Silence{tx.now, message}
 	}
@@ -42,6 +42,10 @@ func (tx *tx) reached(name string, ok bool, message string) {
 		}
 	}
 	tx.surveyOf(ids)
+	if !ok {
+		return nil
+	}
+	return tx.handed() // of some it may be known only now that they never fit
 }
 
 // clusters are the names of all planes.

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -56,19 +56,19 @@ func TestPodsAreDrawnAsTheirTasksAsk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			pod, err := yaml.Marshal(b.pod)
+			pod, err := json.MarshalIndent(b.pod, "", " ")
 			if err != nil {
 				t.Fatal(err)
 			}
 			if strings.Contains(string(pod), "secret password") || strings.Contains(string(pod), "secret token") || strings.Contains(string(pod), "secret key") {
 				t.Error("the pod shows a secret")
 			}
-			kept, err := yaml.Marshal(b.secret)
+			kept, err := json.MarshalIndent(b.secret, "", " ")
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := string(pod) + "---\n" + string(kept)
-			file := filepath.Join("testdata", "pod-"+name+".yaml")
+			got := string(pod) + "\n" + string(kept) + "\n"
+			file := filepath.Join("testdata", "pod-"+name+".json")
 			if os.Getenv("UPDATE_SCRIPTS") != "" {
 				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
 					t.Fatal(err)
