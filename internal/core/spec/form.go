@@ -18,7 +18,7 @@ const (
 	formRoute    = "route" // of HTTP
 	formURL      = "url"
 	formPool     = "pool"
-	formClaim    = "claim" // as Kubernetes names its objects
+	formClaim    = "claim"      // as Kubernetes names its objects
 	formKey      = "labelKey"   // of nodes
 	formValue    = "labelValue" // of nodes
 )
