@@ -22,6 +22,7 @@ import (
 type endpoint struct {
 	address string
 	port    int
+	own     bool // the address is the task's alone, and its name may not be known to itself yet
 }
 
 func (e endpoint) String() string { return e.address + ":" + strconv.Itoa(e.port) }
@@ -328,7 +329,11 @@ func mpi(a *plane.Assignment, w *core.Workload, t *core.Task, g gang) {
 	a.Files = append(a.Files, plane.File{Name: "mpi-token", EnvVar: "MUSTER_MPI_TOKEN_FILE", Data: []byte(g.token)})
 	if t.ID.Index > 0 {
 		a.Argv = append(slices.Clone(g.self), MPIAgentArg)
-		a.Env = append(a.Env, "MUSTER_MPI_LISTEN="+g.all[g.rank(t)].String())
+		at := g.all[g.rank(t)]
+		if at.own {
+			at.address = "" // all of its own
+		}
+		a.Env = append(a.Env, "MUSTER_MPI_LISTEN="+at.String())
 		return
 	}
 	var hosts, where strings.Builder
