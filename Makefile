@@ -1,9 +1,9 @@
 # make prints this help; make check is exactly what CI runs.
 .DEFAULT_GOAL := help
-.PHONY: help build test check lint generate bench
+.PHONY: help build test check lint generate kubernetes bench
 
 help: ## show this
-	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/muster
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/muster ./cmd/muster
@@ -18,6 +18,9 @@ lint: ## format, vet, staticcheck
 
 generate: ## write the generated files again
 	@scripts/generate
+
+kubernetes: ## build the Kubernetes that tests run against; minutes for the first time
+	@scripts/kubernetes
 
 bench: ## the figures of docs/benchmarks.md
 	@scripts/bench

@@ -147,6 +147,7 @@ type Node struct {
 	Message  string            `json:"message,omitempty"`
 	Cordoned bool              `json:"cordoned" doc:"It takes nothing new"`
 	Draining bool              `json:"draining,omitempty" doc:"And what ran on it was told to move; once tasks is 0 it is drained"`
+	CutOff   bool              `json:"cutOff,omitempty" doc:"Its cluster does not answer: it takes nothing new, and what runs there goes on"`
 	Note     string            `json:"note,omitempty" doc:"Why"`
 	CPU      Amount            `json:"cpu" doc:"Thousandths of cores"`
 	Memory   Amount            `json:"memory" doc:"Bytes"`

@@ -121,13 +121,15 @@ type Attempt struct {
 	Reason    string `json:"reason,omitempty"`
 	Message   string `json:"message,omitempty"`
 	Culprit   *int   `json:"culprit,omitempty" doc:"Index of the task that failed first"`
-	Tasks     []Task `json:"tasks" nullable:"false"`
+	Tasks     []Task `json:"tasks" nullable:"false" doc:"Each by its last run"`
+	Former    []Task `json:"former,omitempty" doc:"Earlier runs of tasks of an array that had to leave and run again"`
 }
 
 // Task is one process tree or container of an attempt.
 type Task struct {
 	Role      string   `json:"role"`
 	Index     int      `json:"index"`
+	Run       int      `json:"run,omitempty" doc:"How often it had to leave in the attempt before this run"`
 	Name      string   `json:"name,omitempty" doc:"What its maker calls it, where that is someone else: namespace/pod"`
 	Node      string   `json:"node,omitempty"`
 	Devices   []string `json:"devices,omitempty" doc:"GPUs that it holds"`
@@ -141,7 +143,7 @@ type Task struct {
 	Restarts  int      `json:"restarts,omitempty"`
 	RestartAt *Time    `json:"restartAt,omitempty" doc:"When it is started again in place"`
 	Ready     bool     `json:"ready,omitempty" doc:"A replica that takes requests"`
-	Leaving   bool     `json:"leaving,omitempty" doc:"A replica that is not wanted any more"`
+	Leaving   bool     `json:"leaving,omitempty" doc:"It is not wanted any more, or not there"`
 	Edition   int      `json:"edition,omitempty" doc:"Of the document that it was started from"`
 	Port      int      `json:"port,omitempty" doc:"Its own port"`
 	PlacedAt  *Time    `json:"placedAt,omitempty"`
@@ -270,6 +272,38 @@ type Cluster struct {
 	Running  int       `json:"running" doc:"Workloads that hold resources"`
 	Waiting  int       `json:"waiting" doc:"Workloads that wait for resources"`
 	At       Time      `json:"at"`
+}
+
+// ClusterInfo is one cluster: this machine, or a Kubernetes cluster.
+type ClusterInfo struct {
+	Name      string     `json:"name"`
+	Kind      string     `json:"kind" doc:"local or kubernetes"`
+	Version   string     `json:"version,omitempty" doc:"Of the cluster's own server"`
+	Server    string     `json:"server,omitempty" doc:"Its address"`
+	Reachable bool       `json:"reachable" doc:"Whether it answers; nothing new is placed on one that does not, and what runs there goes on"`
+	Since     *Time      `json:"since,omitempty" doc:"Since when it does not answer"`
+	Message   string     `json:"message,omitempty" doc:"Why it does not answer"`
+	Nodes     NodeCounts `json:"nodes"`
+	GPU       GPUCounts  `json:"gpuMilli" doc:"In thousandths of GPUs"`
+	Workloads int        `json:"workloads" doc:"Workloads with tasks there"`
+	Tasks     int        `json:"tasks"`
+}
+
+// NodeCounts are the nodes of a cluster.
+type NodeCounts struct {
+	Total int `json:"total"`
+	Ready int `json:"ready" doc:"Those that take work"`
+}
+
+// GPUCounts are the GPUs of a cluster.
+type GPUCounts struct {
+	Total int64 `json:"total"`
+	Free  int64 `json:"free" doc:"Healthy, on nodes that take work, and held by nobody, other schedulers included"`
+}
+
+// ClusterList is every cluster, by name.
+type ClusterList struct {
+	Items []ClusterInfo `json:"items" nullable:"false"`
 }
 
 // Version says what a server is.

@@ -16,6 +16,16 @@ func (c *Client) Cluster(ctx context.Context) (*api.Cluster, error) {
 	return one[api.Cluster](ctx, c, call{method: http.MethodGet, path: "/v1/cluster", again: true})
 }
 
+// Clusters returns what each cluster is, whether it answers and what is free.
+func (c *Client) Clusters(ctx context.Context) (*api.ClusterList, error) {
+	return one[api.ClusterList](ctx, c, call{method: http.MethodGet, path: "/v1/clusters", again: true})
+}
+
+// ClusterInfo returns one cluster.
+func (c *Client) ClusterInfo(ctx context.Context, name string) (*api.ClusterInfo, error) {
+	return one[api.ClusterInfo](ctx, c, call{method: http.MethodGet, path: "/v1/clusters/" + url.PathEscape(name), again: true})
+}
+
 // UsageOptions select charged GPU time. Zero fields do not restrict.
 type UsageOptions struct {
 	Project, User string

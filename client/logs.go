@@ -15,6 +15,7 @@ import (
 type LogOptions struct {
 	Attempt *int      // nil: the latest
 	Task    int       // its index
+	Run     *int      // of a task that had to leave; nil: the latest
 	Tail    *int      // only the last lines; nil: all
 	Offset  int64     // begin at this byte
 	Since   time.Time // only what was written from then on; zero: all
@@ -41,6 +42,9 @@ func (c *Client) Logs(ctx context.Context, project, name string, o LogOptions) (
 	q := url.Values{"task": {strconv.Itoa(o.Task)}}
 	if o.Attempt != nil {
 		q.Set("attempt", strconv.Itoa(*o.Attempt))
+	}
+	if o.Run != nil {
+		q.Set("run", strconv.Itoa(*o.Run))
 	}
 	if o.Tail != nil {
 		q.Set("tail", strconv.Itoa(*o.Tail))

@@ -42,7 +42,7 @@ func listen(o cli.ServerOptions) ([]net.Listener, string, error) {
 	}
 	all, address := []net.Listener{l}, "unix://"+path
 	for _, at := range o.Listen {
-		tcp, err := loopback(at)
+		tcp, err := reachable(at, o.TokenFile != "")
 		if err != nil {
 			for _, l := range all {
 				l.Close()
@@ -57,14 +57,15 @@ func listen(o cli.ServerOptions) ([]net.Listener, string, error) {
 	return all, address, nil
 }
 
-// loopback listens on a TCP address of this machine alone.
-func loopback(at string) (net.Listener, error) {
+// reachable listens on a TCP address: of this machine alone, unless whoever runs
+// the server has given the token and so decided who may come from elsewhere.
+func reachable(at string, elsewhere bool) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(at)
 	if err != nil {
 		return nil, fmt.Errorf("--listen %q: %w; write HOST:PORT like 127.0.0.1:8080", at, err)
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("--listen %q: only loopback addresses are served, since the connection is not encrypted; use 127.0.0.1 and a tunnel", at)
+	if ip := net.ParseIP(host); !elsewhere && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("--listen %q: without --token-file only loopback addresses are served, since the connection is not encrypted; use 127.0.0.1 and a tunnel, or give the token in a file where the network is trusted", at)
 	}
 	l, err := net.Listen("tcp", at)
 	if err != nil {
@@ -73,13 +74,33 @@ func loopback(at string) (net.Listener, error) {
 	return l, nil
 }
 
+// shortest is how many characters a token must have.
+const shortest = 32
+
+// tokenOf is the token for TCP clients: that which was given, else one that is
+// made when it is first wanted.
+func tokenOf(o cli.ServerOptions, wanted bool) (string, error) {
+	if o.TokenFile == "" {
+		return tokenFile(filepath.Join(o.DataDir, "token"), wanted)
+	}
+	b, err := os.ReadFile(o.TokenFile)
+	if err != nil {
+		return "", precondition(fmt.Sprintf("--token-file: %v", err), "name a file that the server can read")
+	}
+	token := strings.TrimSpace(string(b))
+	if len(token) < shortest {
+		return "", precondition(fmt.Sprintf("--token-file %s: the token has %d characters, which others could guess", o.TokenFile, len(token)), fmt.Sprintf("use at least %d, such as of openssl rand -hex 32", shortest))
+	}
+	return token, nil
+}
+
 // tokenFile reads the token for TCP clients, making one when it is first wanted.
 func tokenFile(path string, wanted bool) (string, error) {
 	if !wanted {
 		return "", nil
 	}
 	b, err := os.ReadFile(path)
-	if err == nil && len(strings.TrimSpace(string(b))) >= 32 {
+	if err == nil && len(strings.TrimSpace(string(b))) >= shortest {
 		return strings.TrimSpace(string(b)), nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -3,6 +3,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/control"
@@ -25,5 +26,12 @@ func run() int {
 			return mpi.ShellMain(os.Args[2:])
 		}
 	}
-	return cli.Main(os.Args[1:], cli.Terminal(), cli.Hooks{Version: version(), RunServer: serve, StartServer: spawn})
+	args, name := os.Args[1:], "muster"
+	switch filepath.Base(os.Args[0]) {
+	case "kubectl-muster": // how kubectl runs plugins
+		name = "kubectl muster"
+	case "kubectl_complete-muster": // and asks them for what could come next
+		args = append([]string{"__complete"}, args...)
+	}
+	return cli.Main(args, cli.Terminal(), cli.Hooks{Name: name, Version: version(), RunServer: serve, StartServer: spawn})
 }

@@ -12,7 +12,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/kubeface"
 	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/plane/kube"
 	"github.com/musterhq/muster/internal/plane/local"
@@ -23,7 +25,8 @@ type planes struct {
 	all    []plane.Plane
 	local  *local.Plane // nil: this machine is none
 	kubes  []*kube.Plane
-	images bool // one of them runs container images
+	images bool         // one of them runs container images
+	first  *rest.Config // of the first cluster
 }
 
 // openPlanes opens the planes that the options name.
@@ -75,8 +78,31 @@ func (p *planes) add(o cli.ServerOptions, name, prefix string, config *rest.Conf
 	if err != nil {
 		return err
 	}
+	if p.first == nil {
+		p.first = config
+	}
 	p.kubes, p.all, p.images = append(p.kubes, k), append(p.all, k), true
 	return nil
+}
+
+// face shows workloads as objects of the first cluster, where that knows the
+// resource and it is wanted.
+func (p *planes) face(o cli.ServerOptions, address string, log *slog.Logger) (func(context.Context), error) {
+	if len(p.kubes) == 0 || !o.KubeMirror {
+		return func(context.Context) {}, nil
+	}
+	c, err := client.New(client.Options{Address: address, UserAgent: "muster-kubeface"})
+	if err != nil {
+		return nil, err
+	}
+	f, err := kubeface.New(kubeface.Config{Cluster: p.first, Spaces: p.kubes[0], Muster: c, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) {
+		defer c.Close()
+		f.Run(ctx)
+	}, nil
 }
 
 // clusterConfig opens a kubeconfig; without one, the cluster that this runs in,

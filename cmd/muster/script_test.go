@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "exe" || len(os.Args) > 1 && os.Args[1] == local.KeeperArg {
 		os.Exit(run())
 	}
-	testscript.Main(m, map[string]func(){"muster": func() { os.Exit(run()) }})
+	muster := func() { os.Exit(run()) }
+	testscript.Main(m, map[string]func(){"muster": muster, "kubectl-muster": muster, "kubectl_complete-muster": muster})
 }
 
 // TestScripts runs the stories of testdata/script: the real binary, each with

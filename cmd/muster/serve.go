@@ -44,19 +44,24 @@ func serve(ctx context.Context, o cli.ServerOptions) error {
 	defer stop()
 	debug.SetMemoryLimit(memoryAim)
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: o.LogLevel}))
-	lock, err := lockDir(o.DataDir)
+	probes, err := openProbes(o.Probes)
 	if err != nil {
+		return err
+	}
+	defer probes.close()
+	return lead(ctx, o, log, func(ctx context.Context) error { return govern(ctx, o, log, probes) })
+}
+
+// govern is the life of a server that leads, if several stand ready.
+func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *probes) error {
+	lock, err := lockFor(ctx, o, log)
+	if err != nil || lock == nil { // it was ended before its turn came
 		return err
 	}
 	defer lock.Close()
 
-	st, err := sqlstore.Open(ctx, filepath.Join(o.DataDir, "muster.db"))
-	switch {
-	case errors.Is(err, store.ErrNewer):
-		return precondition(err.Error(), "use the version of muster that wrote it, or newer")
-	case errors.Is(err, store.ErrCorrupt):
-		return precondition(err.Error(), "restore a backup, or move the file away to begin anew")
-	case err != nil:
+	st, err := openStore(ctx, filepath.Join(o.DataDir, "muster.db"))
+	if err != nil {
 		return err
 	}
 	defer st.Close()
@@ -86,6 +91,7 @@ func serve(ctx context.Context, o cli.ServerOptions) error {
 		NewID: control.NewID(rand.Reader), NewName: control.NewName(rand.Reader), Port: freePort(),
 		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: program(o.DataDir), Models: models,
 		Schedule: planning(o.PastWeight), Past: control.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
+		NodeGrace: o.NodeGrace,
 	}, where.all, hands, time.Now)
 	if err != nil {
 		return err
@@ -96,7 +102,7 @@ func serve(ctx context.Context, o cli.ServerOptions) error {
 	if err != nil {
 		return err
 	}
-	token, err := tokenFile(filepath.Join(o.DataDir, "token"), len(listeners) > 1)
+	token, err := tokenOf(o, len(listeners) > 1)
 	if err != nil {
 		return err
 	}
@@ -105,15 +111,33 @@ func serve(ctx context.Context, o cli.ServerOptions) error {
 		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token, Sealer: keys, BuildLogs: filepath.Join(o.DataDir, "builds"),
 		Status: api.ServerStatus{PID: os.Getpid(), Address: address, DataDir: o.DataDir, Version: v.Version, StartedAt: api.Time(started), FakeGPUs: o.FakeGPUs},
 	})
+	probes.pass(srv.Probes())
+	face, err := where.face(o, address, log)
+	if err != nil {
+		return err
+	}
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	err = work(ctx, ctl, services, srv, listeners)
+	err = work(ctx, ctl, srv, listeners, services.Run, face)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	return errors.Join(err, where.retire(rctx)) // its helper has no reason to stay where nothing runs
 }
 
+// openStore opens the database, and says what to do where it cannot be used.
+func openStore(ctx context.Context, path string) (*sqlstore.Store, error) {
+	st, err := sqlstore.Open(ctx, path)
+	switch {
+	case errors.Is(err, store.ErrNewer):
+		return nil, precondition(err.Error(), "use the version of muster that wrote it, or newer")
+	case errors.Is(err, store.ErrCorrupt):
+		return nil, precondition(err.Error(), "restore a backup, or move the file away to begin anew")
+	}
+	return st, err
+}
+
 // work runs the control loop and the listeners until ctx is done or one fails.
-func work(ctx context.Context, ctl *control.Control, services *service.Services, srv *server.Server, listeners []net.Listener) error {
+// Whatever is beside them begins once the planes have reported.
+func work(ctx context.Context, ctl *control.Control, srv *server.Server, listeners []net.Listener, beside ...func(context.Context)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var serving sync.WaitGroup
 	defer serving.Wait()
@@ -121,13 +145,15 @@ func work(ctx context.Context, ctl *control.Control, services *service.Services,
 	failed := make(chan error, len(listeners)+1)
 	done := make(chan error, 1)
 	go func() { done <- ctl.Run(ctx) }()
-	serving.Go(func() {
-		select {
-		case <-ctl.Ready():
-			services.Run(ctx)
-		case <-ctx.Done():
-		}
-	})
+	for _, run := range beside {
+		serving.Go(func() {
+			select {
+			case <-ctl.Ready():
+				run(ctx)
+			case <-ctx.Done():
+			}
+		})
+	}
 	hs := srv.Listener()
 	for _, l := range listeners {
 		go func() {
@@ -174,6 +200,32 @@ func holder() string {
 func precondition(detail, hint string) error {
 	return &api.Problem{Title: http.StatusText(http.StatusConflict), Status: http.StatusConflict, Code: "conflict", Detail: detail, Hint: hint}
 }
+
+// lockFor locks the data directory. A server that may stand by waits while
+// another has it: that one may be about to end.
+func lockFor(ctx context.Context, o cli.ServerOptions, log *slog.Logger) (*os.File, error) {
+	said := false
+	for {
+		f, err := lockDir(o.DataDir)
+		var p *api.Problem
+		if !o.LeaderElect || !errors.As(err, &p) {
+			return f, err
+		}
+		if !said {
+			log.Info("standing by", "until", "the data directory is free", "why", p.Detail)
+			said = true
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(lockEvery):
+		}
+	}
+}
+
+// lockEvery is how often a server that stands by tries to lock its data
+// directory.
+const lockEvery = 200 * time.Millisecond
 
 // lockDir keeps a second server from the same data directory.
 func lockDir(dir string) (*os.File, error) {

@@ -150,11 +150,7 @@ func (s *session) act(ctx context.Context, c *client.Client, o *actOptions, w *a
 			return err
 		}
 	}
-	if s.machine() {
-		return s.document(done)
-	}
-	if s.format() == "name" {
-		_, err := fmt.Fprintln(s.io.Out, done.Name)
+	if shown, err := s.brief(done, done.Name); shown {
 		return err
 	}
 	switch {

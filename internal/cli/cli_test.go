@@ -94,6 +94,34 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
+// inBoth compares what a command shows in a pipe and on a terminal with what
+// it should.
+func inBoth(t *testing.T, name string, args []string, h http.Handler, shown func(*world) string) {
+	t.Helper()
+	for _, terminal := range []bool{false, true} {
+		w := newWorld(t, h)
+		where := "-pipe"
+		if terminal {
+			w.terminal()
+			where = "-tty"
+		}
+		if code := w.run(args...); code != 0 {
+			t.Fatalf("%s: exit code %d: %s", name, code, w.err.String())
+		}
+		golden(t, name+where, strings.ReplaceAll(shown(w), "\x1b", "␛"))
+	}
+}
+
+func output(w *world) string         { return w.out.String() }
+func outputAndNotes(w *world) string { return w.out.String() + w.err.String() }
+
+// answer is how a test's own server answers.
+func answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(v) //nolint:errcheck // a test's own server
+}
+
 // samples are a few workloads that show most of what tables can say.
 func samples() []api.Workload {
 	statuses := map[string]api.Status{"mcli": {Status: "RUNNING"}, "modelarts": {Status: "JOBSTAT_RUNNING", Code: ptr(8)}}
@@ -151,11 +179,6 @@ func samples() []api.Workload {
 // sampleAPI answers from samples.
 func sampleAPI() http.Handler {
 	mux := http.NewServeMux()
-	write := func(w http.ResponseWriter, status int, v any) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		json.NewEncoder(w).Encode(v) //nolint:errcheck // a test's own server
-	}
 	mux.HandleFunc("GET /v1/projects/{project}/workloads", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		list := api.WorkloadList{Items: []api.Workload{}}
@@ -166,26 +189,26 @@ func sampleAPI() http.Handler {
 			}
 			list.Items = append(list.Items, item)
 		}
-		write(w, 200, list)
+		answer(w, http.StatusOK, list)
 	})
 	mux.HandleFunc("GET /v1/projects/{project}/workloads/{name}", func(w http.ResponseWriter, r *http.Request) {
 		for _, item := range samples() {
 			if item.Name == r.PathValue("name") || item.ID == r.PathValue("name") {
-				write(w, 200, item)
+				answer(w, http.StatusOK, item)
 				return
 			}
 		}
-		write(w, 404, api.Problem{Status: 404, Code: "not_found", Detail: "no"})
+		answer(w, http.StatusNotFound, api.Problem{Status: 404, Code: "not_found", Detail: "no"})
 	})
 	mux.HandleFunc("GET /v1/projects/{project}/workloads/{name}/why", func(w http.ResponseWriter, r *http.Request) {
 		for _, item := range samples() {
 			if item.ID == r.PathValue("name") {
-				write(w, 200, whyOf(item))
+				answer(w, http.StatusOK, whyOf(item))
 			}
 		}
 	})
 	mux.HandleFunc("GET /v1/cluster", func(w http.ResponseWriter, _ *http.Request) {
-		write(w, 200, api.Cluster{Running: 1, Waiting: 1, Pools: []api.Pool{{Name: "default"}, {Name: "h100", GPU: api.Amount{Total: 3000, Used: 2000}, IdleGPU: 500, ShutGPU: 1000}}, Nodes: []api.Node{
+		answer(w, http.StatusOK, api.Cluster{Running: 1, Waiting: 1, Pools: []api.Pool{{Name: "default"}, {Name: "h100", GPU: api.Amount{Total: 3000, Used: 2000}, IdleGPU: 500, ShutGPU: 1000}}, Nodes: []api.Node{
 			{
 				Name: "gpu-a01", Pool: "h100", Plane: "local", Ready: true, CPU: api.Amount{Total: 64000, Used: 32500}, Memory: api.Amount{Total: 512 << 30, Used: 3 << 29},
 				GPU: api.Amount{Total: 2000, Used: 2000}, Tasks: 1, Devices: []api.Device{{ID: "GPU-0", Product: "H100"}, {ID: "GPU-1", Product: "H100"}},
@@ -213,18 +236,7 @@ func TestTexts(t *testing.T) {
 		"lifecycle":     {"lifecycle", "sweep", "--absolute"},
 		"diagram":       {"lifecycle", "sweep", "--diagram"},
 	} {
-		for _, terminal := range []bool{false, true} {
-			w := newWorld(t, sampleAPI())
-			where := "-pipe"
-			if terminal {
-				w.terminal()
-				where = "-tty"
-			}
-			if code := w.run(args...); code != 0 {
-				t.Fatalf("%s: exit code %d: %s", name, code, w.err.String())
-			}
-			golden(t, name+where, strings.ReplaceAll(w.out.String(), "\x1b", "␛"))
-		}
+		inBoth(t, name, args, sampleAPI(), output)
 	}
 }
 

@@ -16,16 +16,24 @@ import (
 func newUtil(s *session) *cobra.Command {
 	var t tableFlags
 	var noUsers bool
+	var only string
 	cmd := &cobra.Command{
 		Use:     "util",
 		Aliases: []string{"utilization", "top"},
 		Short:   "What the nodes hold, who runs and who waits",
-		Example: "  muster util",
+		Example: "  muster util\n  muster util --cluster east",
 		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return s.util(cmd.Context(), t, noUsers) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if only != "" {
+				return s.utilOf(cmd.Context(), t, only)
+			}
+			return s.util(cmd.Context(), t, noUsers)
+		},
 	}
 	t.register(cmd)
 	cmd.Flags().BoolVar(&noUsers, "hide-users", false, "leave out who")
+	cmd.Flags().StringVar(&only, "cluster", "", "only this cluster and its nodes")
+	_ = cmd.RegisterFlagCompletionFunc("cluster", s.completeClusters)
 	return cmd
 }
 
@@ -47,13 +55,21 @@ func (s *session) util(ctx context.Context, t tableFlags, noUsers bool) error {
 	if s.format() == "name" || s.format() == "csv" {
 		return print(s, t, table[api.Node]{columns: nodeColumns(), items: cluster.Nodes, name: func(n api.Node) string { return n.Name }})
 	}
+	if clusters, err := c.Clusters(ctx); err == nil && len(clusters.Items) > 1 { // older servers do not tell
+		if err := s.clusterUse(clusters.Items, s.moments(t), tableFlags{noHeaders: t.noHeaders}); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(s.io.Out); err != nil {
+			return err
+		}
+	}
 	if err := s.poolUse(cluster.Pools, tableFlags{noHeaders: t.noHeaders}); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintln(s.io.Out); err != nil {
 		return err
 	}
-	if err := s.utilNodes(cluster, t); err != nil {
+	if err := s.utilNodes(cluster.Nodes, t); err != nil {
 		return err
 	}
 	active, err := c.Workloads(ctx, client.ListOptions{Phases: []string{"Starting", "Running", "Restarting", "Terminating"}, Limit: utilMost, Summary: true})
@@ -80,8 +96,8 @@ func queuePlace(w api.Workload) int {
 	return w.Pending.Position
 }
 
-func (s *session) utilNodes(cluster *api.Cluster, t tableFlags) error {
-	return print(s, t, table[api.Node]{items: cluster.Nodes, columns: []column[api.Node]{
+func (s *session) utilNodes(nodes []api.Node, t tableFlags) error {
+	cols := []column[api.Node]{
 		{title: "NODE", cell: func(n api.Node) string { return n.Name }, tone: utilTone},
 		{title: "POOL", cell: func(n api.Node) string { return n.Pool }},
 		{title: "STATUS", cell: nodeStatus, tone: nodeTone},
@@ -92,7 +108,11 @@ func (s *session) utilNodes(cluster *api.Cluster, t tableFlags) error {
 		{title: "CPU", cell: func(n api.Node) string { return thousandths(n.CPU.Used) + "/" + thousandths(n.CPU.Total) }},
 		{title: "MEMORY", cell: func(n api.Node) string { return size(n.Memory.Used) + "/" + size(n.Memory.Total) }},
 		{title: "TASKS", cell: func(n api.Node) string { return strconv.Itoa(n.Tasks) }},
-	}})
+	}
+	if slices.ContainsFunc(nodes, func(n api.Node) bool { return n.Plane != "" && n.Plane != nodes[0].Plane }) {
+		cols = slices.Insert(cols, 1, column[api.Node]{title: "CLUSTER", cell: func(n api.Node) string { return n.Plane }})
+	}
+	return print(s, t, table[api.Node]{items: nodes, columns: cols})
 }
 
 // utilTone is red where nothing is free and green where something is.
@@ -102,7 +122,7 @@ func utilTone(n api.Node) tone {
 		free, total = n.CPU.Total-n.CPU.Used, n.CPU.Total
 	}
 	switch {
-	case total == 0 || !n.Ready:
+	case total == 0 || !n.Ready || n.CutOff:
 		return toneDim
 	case free <= 0:
 		return toneBad

@@ -121,6 +121,8 @@ func nodeColumns() []column[api.Node] {
 
 func nodeStatus(n api.Node) string {
 	switch {
+	case n.CutOff:
+		return "CutOff"
 	case !n.Ready:
 		return "NotReady"
 	case n.Draining && n.Tasks > 0:
@@ -136,7 +138,7 @@ func nodeStatus(n api.Node) string {
 
 func nodeTone(n api.Node) tone {
 	switch {
-	case !n.Ready:
+	case !n.Ready, n.CutOff:
 		return toneBad
 	case n.Cordoned:
 		return toneWait

@@ -39,10 +39,7 @@ func service() api.Workload {
 
 func courseAPI(t *testing.T, asked *[]string) http.Handler {
 	mux := http.NewServeMux()
-	write := func(w http.ResponseWriter, v any) {
-		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(v) //nolint:errcheck // a test's own server
-	}
+	write := func(w http.ResponseWriter, v any) { answer(w, http.StatusOK, v) }
 	mux.HandleFunc("GET /v1/projects/{project}/workloads/{name}", func(w http.ResponseWriter, _ *http.Request) { write(w, service()) })
 	mux.HandleFunc("POST /v1/projects/{project}/workloads/{verb}", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -84,19 +81,7 @@ func TestCourseTexts(t *testing.T) {
 		"words":                    "lifecycle --dialect runai-job --columns status,colour,end --no-headers",
 		"words-codes":              "lifecycle --dialect modelarts --columns code,status,end",
 	} {
-		for _, terminal := range []bool{false, true} {
-			var asked []string
-			w := newWorld(t, courseAPI(t, &asked))
-			where := "-pipe"
-			if terminal {
-				w.terminal()
-				where = "-tty"
-			}
-			if code := w.run(strings.Fields(args)...); code != 0 {
-				t.Fatalf("%s: exit code %d: %s", name, code, w.err.String())
-			}
-			golden(t, name+where, strings.ReplaceAll(w.out.String(), "\x1b", "␛"))
-		}
+		inBoth(t, name, strings.Fields(args), courseAPI(t, new([]string)), output)
 	}
 }
 

@@ -63,11 +63,7 @@ func (s *session) describe(ctx context.Context, o *describeOptions, name string)
 	if err != nil {
 		return err
 	}
-	switch {
-	case s.machine():
-		return s.document(w)
-	case s.format() == "name":
-		_, err := fmt.Fprintln(s.io.Out, w.Name)
+	if shown, err := s.brief(w, w.Name); shown {
 		return err
 	}
 	m := s.moments(o.table)

@@ -26,10 +26,8 @@ it is forced away.
   wait    it is not preemptible; it runs to its own end
   ending  it is on its way out already`,
 		Example: "  muster node drain gpu-a03 --dry-run\n  muster node drain gpu-a03 --note 'fan to be changed'\n  muster node uncordon gpu-a03",
+		Args:    one("node"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage(fmt.Sprintf("muster node drain takes one node, not %d", len(args)), cmd.UseLine())
-			}
 			return s.drain(cmd.Context(), args[0], o, t, dry)
 		},
 		ValidArgsFunction: s.completeNodes,

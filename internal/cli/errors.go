@@ -142,6 +142,7 @@ func (s *session) report(ctx context.Context, err error) int {
 func (s *session) explain(f *failure) {
 	p := f.problem
 	say := func(detail, fix string) {
+		detail, fix = s.called(detail), s.called(fix)
 		fmt.Fprintf(s.io.Err, "%s %s\n", s.paint(s.io.ErrTerminal, toneBad, "error:"), detail)
 		if fix != "" {
 			fmt.Fprintf(s.io.Err, "%s %s\n", s.paint(s.io.ErrTerminal, toneDim, "fix:"), fix)

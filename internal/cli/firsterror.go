@@ -135,7 +135,11 @@ const checkEvery = 1024
 
 func searchOne(ctx context.Context, c *client.Client, w *api.Workload, attempt, task int, since time.Time, limit *earliest) searched {
 	out := searched{task: task}
-	body, err := c.Logs(ctx, client.AllProjects, w.ID, client.LogOptions{Attempt: &attempt, Task: task, Since: since, Times: true})
+	run := 0
+	if there := runsThere(w, attempt, task); len(there) > 0 {
+		run = there[len(there)-1]
+	}
+	body, err := c.Logs(ctx, client.AllProjects, w.ID, client.LogOptions{Attempt: &attempt, Task: task, Run: &run, Since: since, Times: true})
 	if err != nil {
 		out.none = isNoLogs(err)
 		if !out.none {

@@ -23,14 +23,15 @@ type follower struct {
 	w *api.Workload // as last heard of; tasks of attempts are in pumps
 
 	// What is wanted.
-	tasks       []int  // only these; nil: all
-	wish        wish   // of the attempt at hand; later ones are shown whole
-	only        *int   // only this attempt
-	status      string // workload, task, or "" for always 0
-	onInterrupt string // detach or stop
-	quiet       bool   // no output of tasks
-	phases      bool   // changes of phase are shown
-	history     bool   // phases before the start are shown, too
+	tasks       []int            // only these; nil: all
+	wish        wish             // of the attempt at hand; later ones are shown whole
+	only        *int             // only this attempt
+	status      string           // workload, task, or "" for always 0
+	skipped     map[taskKey]bool // runs that are not wanted
+	onInterrupt string           // detach or stop
+	quiet       bool             // no output of tasks
+	phases      bool             // changes of phase are shown
+	history     bool             // phases before the start are shown, too
 
 	screen  *screen
 	pumps   *pumps

@@ -37,7 +37,7 @@ type merge struct {
 
 // source of lines of one task.
 type rankLog struct {
-	task   int
+	task   taskRun
 	prefix []byte
 	body   io.Closer
 	r      *bufio.Reader
@@ -46,8 +46,10 @@ type rankLog struct {
 	line   []byte // with its end, where it has one
 }
 
+func (l *rankLog) key(attempt int) taskKey { return taskKey{attempt, l.task.index, l.task.run} }
+
 // print shows the tasks.
-func (m *merge) print(ctx context.Context, tasks []int) error {
+func (m *merge) print(ctx context.Context, tasks []taskRun) error {
 	m.next = map[taskKey]int64{}
 	for len(tasks) > 0 {
 		n := min(len(tasks), mergedAtOnce)
@@ -59,7 +61,7 @@ func (m *merge) print(ctx context.Context, tasks []int) error {
 	return nil
 }
 
-func (m *merge) group(ctx context.Context, tasks []int) error {
+func (m *merge) group(ctx context.Context, tasks []taskRun) error {
 	logs, err := m.open(ctx, tasks)
 	defer func() {
 		for _, l := range logs {
@@ -71,7 +73,7 @@ func (m *merge) group(ctx context.Context, tasks []int) error {
 	}
 	var waiting byTime
 	for _, l := range logs {
-		m.next[taskKey{m.attempt, l.task}] = l.offset
+		m.next[l.key(m.attempt)] = l.offset
 		if ok, err := l.advance(); err != nil {
 			return err
 		} else if ok {
@@ -97,7 +99,7 @@ func (m *merge) group(ctx context.Context, tasks []int) error {
 }
 
 // open asks for the outputs. Tasks that have none yet are left out.
-func (m *merge) open(ctx context.Context, tasks []int) ([]*rankLog, error) {
+func (m *merge) open(ctx context.Context, tasks []taskRun) ([]*rankLog, error) {
 	opened, errs := make([]*rankLog, len(tasks)), make([]error, len(tasks))
 	slots := make(chan struct{}, openedAtOnce)
 	var wg sync.WaitGroup
@@ -105,10 +107,10 @@ func (m *merge) open(ctx context.Context, tasks []int) ([]*rankLog, error) {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			body, err := m.c.Logs(ctx, client.AllProjects, m.w.ID, client.LogOptions{Attempt: &m.attempt, Task: task, Tail: m.wish.tail, Since: m.wish.since, Times: true})
+			body, err := m.c.Logs(ctx, client.AllProjects, m.w.ID, client.LogOptions{Attempt: &m.attempt, Task: task.index, Run: &task.run, Tail: m.wish.tail, Since: m.wish.since, Times: true})
 			if errs[i] = err; err == nil {
 				opened[i] = &rankLog{
-					task: task, prefix: m.s.prefixOf(roleOf(m.w, m.attempt, task), task), body: body, r: bufio.NewReaderSize(body, 16<<10), offset: max(body.Offset, 0),
+					task: task, prefix: m.s.prefixOf(roleOf(m.w, m.attempt, task.index), task), body: body, r: bufio.NewReaderSize(body, 16<<10), offset: max(body.Offset, 0),
 				}
 			}
 		})
@@ -131,7 +133,7 @@ func (m *merge) show(l *rankLog) error {
 	if m.hold && !whole {
 		return nil
 	}
-	m.next[taskKey{m.attempt, l.task}] = l.offset + int64(len(l.line))
+	m.next[l.key(m.attempt)] = l.offset + int64(len(l.line))
 	text := append([]byte(nil), l.prefix...)
 	if m.wish.times {
 		text = append(text, l.stamp...)
@@ -166,7 +168,7 @@ type byTime []*rankLog
 
 func (b byTime) Len() int { return len(b) }
 func (b byTime) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(b[i].stamp, b[j].stamp), cmp.Compare(b[i].task, b[j].task)) < 0
+	return cmp.Or(cmp.Compare(b[i].stamp, b[j].stamp), cmp.Compare(b[i].task.index, b[j].task.index), cmp.Compare(b[i].task.run, b[j].task.run)) < 0
 }
 func (b byTime) Swap(i, j int) { b[i], b[j] = b[j], b[i] }
 func (b *byTime) Push(x any)   { *b = append(*b, x.(*rankLog)) }

@@ -144,6 +144,56 @@ func pickRanks(w *api.Workload, text string, every []int) ([]int, error) {
 	return slices.Compact(some), nil
 }
 
+// taskRun is a run of a task of an attempt.
+type taskRun struct{ index, run int }
+
+// runsThere are the runs of a task that have begun, in order.
+func runsThere(w *api.Workload, attempt, index int) []int {
+	var all []int
+	if attempt >= len(w.Attempts) {
+		return nil
+	}
+	a := &w.Attempts[attempt]
+	for _, t := range slices.Concat(a.Former, a.Tasks) {
+		if t.Index == index && (t.StartedAt != nil || t.EndedAt != nil) {
+			all = append(all, t.Run)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// runs are the runs of tasks that are meant: by default the latest of each that
+// began, as one that waits has written nothing yet.
+func (o *logsOptions) runs(w *api.Workload, attempt int, tasks []int) ([]taskRun, error) {
+	wanted, err := strconv.Atoi(o.run)
+	if o.run != "" && o.run != allOfThem && (err != nil || wanted < 0) {
+		return nil, usage(fmt.Sprintf("--run: %q is not a number", o.run), "runs are numbered from 0; all is every one")
+	}
+	var out []taskRun
+	for _, index := range tasks {
+		there := runsThere(w, attempt, index)
+		switch {
+		case o.run != "" && o.run != allOfThem:
+			if slices.Contains(there, wanted) {
+				out = append(out, taskRun{index, wanted})
+			}
+		case len(there) == 0:
+			out = append(out, taskRun{index, 0})
+		case o.run == allOfThem:
+			for _, run := range there {
+				out = append(out, taskRun{index, run})
+			}
+		default:
+			out = append(out, taskRun{index, there[len(there)-1]})
+		}
+	}
+	if len(out) == 0 {
+		return nil, missing(fmt.Sprintf("no task that is meant has run %d in attempt %d of %s", wanted, attempt, w.Name), "muster describe "+w.Name+" shows every run")
+	}
+	return out, nil
+}
+
 func tasksThere(every []int) string {
 	if every[len(every)-1] == len(every)-1 {
 		return plural(len(every), "task") + ", from 0"
@@ -171,8 +221,12 @@ func roleOf(w *api.Workload, attempt, index int) string {
 var rankTones = []tone{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
 
 // prefixOf is what stands before each line of a task among several.
-func (s *session) prefixOf(role string, index int) []byte {
-	return []byte(s.paint(s.io.OutTerminal, rankTones[index%len(rankTones)], fmt.Sprintf("[%s %d]", role, index)) + " ")
+func (s *session) prefixOf(role string, t taskRun) []byte {
+	name := fmt.Sprintf("%s %d", role, t.index)
+	if t.run > 0 {
+		name += fmt.Sprintf(" run %d", t.run)
+	}
+	return []byte(s.paint(s.io.OutTerminal, rankTones[t.index%len(rankTones)], "["+name+"]") + " ")
 }
 
 // attemptLine says where the output of an attempt begins, and why there is one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ type logsOptions struct {
 	follow     bool
 	tasks      string
 	attempt    string
+	run        string
 	tail       int
 	since      string
 	failed     bool
@@ -69,6 +71,7 @@ func (o *logsOptions) register(s *session, cmd *cobra.Command) {
 	f.StringVar(&o.tasks, "task", "", "index of the task, several like 0,2-3, or all")
 	f.StringVar(&o.tasks, "rank", "", "the same as --task")
 	f.StringVar(&o.attempt, "attempt", "", "number of the attempt, or all; default: the latest that began")
+	f.StringVar(&o.run, "run", "", "of a task of an array that had to leave and runs again: number of the run, or all; default: the latest that began")
 	f.IntVar(&o.tail, "tail", -1, "only the last lines, of each task")
 	f.StringVar(&o.since, "since", "", "only what was written since: 10m, or an instant")
 	f.BoolVar(&o.failed, "failed", false, "the task that failed first")
@@ -91,7 +94,11 @@ func (o *logsOptions) check() error {
 		return usage("--task, --failed and --all-tasks contradict one another", "keep one of them")
 	case o.firstError && (o.follow || o.flags("tail") || o.times):
 		return usage("--first-error contradicts --follow, --tail and --timestamps", "leave them out")
-	case o.build && (given || o.failed || o.all || o.previous || o.flags("attempt") || o.firstError):
+	case o.follow && o.flags("run") && o.run != allOfThem:
+		return usage("--run "+o.run+" contradicts --follow, which goes on to the latest run", "--run all begins with the first")
+	case o.firstError && o.flags("run"):
+		return usage("--first-error contradicts --run: it reads the latest run of each task", "leave one of them out")
+	case o.build && (o.flags("run") || given || o.failed || o.all || o.previous || o.flags("attempt") || o.firstError):
 		return usage("--build contradicts what selects tasks and attempts: an image is built before there are any", "leave one of them out")
 	}
 	return oneOf("exit-status", o.exitStatus, "none", "workload", "task")
@@ -153,7 +160,11 @@ func (s *session) attemptLogs(ctx context.Context, c *client.Client, w *api.Work
 		if o.follow && i == len(attempts)-1 {
 			return s.followLogs(ctx, c, w, o, attempt, tasks, want)
 		}
-		err = s.someLogs(ctx, c, w, attempt, tasks, want)
+		outputs, err := o.runs(w, attempt, tasks)
+		if err != nil {
+			return err
+		}
+		err = s.someLogs(ctx, c, w, attempt, outputs, want)
 		if isNoLogs(err) && len(attempts) > 1 {
 			continue
 		}
@@ -168,10 +179,13 @@ func (s *session) attemptLogs(ctx context.Context, c *client.Client, w *api.Work
 	return nil
 }
 
-// someLogs prints what tasks of an attempt have written until now.
-func (s *session) someLogs(ctx context.Context, c *client.Client, w *api.Workload, attempt int, tasks []int, want wish) error {
-	if len(tasks) == 1 {
-		return s.copyLogs(ctx, c, w, client.LogOptions{Attempt: &attempt, Task: tasks[0], Tail: want.tail, Since: want.since, Times: want.times})
+// someLogs prints what runs of tasks of an attempt have written until now.
+func (s *session) someLogs(ctx context.Context, c *client.Client, w *api.Workload, attempt int, tasks []taskRun, want wish) error {
+	if one := tasks[0]; len(tasks) == 1 {
+		if n := len(runsThere(w, attempt, one.index)); n > 1 {
+			s.say("Showing run %d of %d of task %d, which had to leave; --run N shows another, --run all every one", one.run, n, one.index)
+		}
+		return s.copyLogs(ctx, c, w, client.LogOptions{Attempt: &attempt, Task: one.index, Run: &one.run, Tail: want.tail, Since: want.since, Times: want.times})
 	}
 	m := &merge{s: s, c: c, w: w, attempt: attempt, wish: want}
 	if err := m.print(ctx, tasks); err != nil {
@@ -202,6 +216,18 @@ func (s *session) followLogs(ctx context.Context, c *client.Client, w *api.Workl
 	if len(tasks) < len(tasksOf(w, attempt)) {
 		f.tasks = tasks
 	}
+	outputs, err := o.runs(w, attempt, tasks)
+	if err != nil {
+		return err
+	}
+	f.skipped = map[taskKey]bool{}
+	for _, t := range outputs {
+		for n := range t.run {
+			if !slices.Contains(outputs, taskRun{t.index, n}) {
+				f.skipped[taskKey{attempt, t.index, n}] = true
+			}
+		}
+	}
 	if o.flags("attempt") && o.attempt != allOfThem || o.previous {
 		f.only = &attempt
 	}
@@ -211,7 +237,7 @@ func (s *session) followLogs(ctx context.Context, c *client.Client, w *api.Workl
 	}
 	if len(tasks) > 1 { // what there is in the order of time, then what comes as it comes
 		m := &merge{s: s, c: c, w: w, attempt: attempt, wish: want, hold: true}
-		if err := m.print(ctx, tasks); err != nil {
+		if err := m.print(ctx, outputs); err != nil {
 			return err
 		}
 		f.shown = m.next

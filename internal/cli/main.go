@@ -73,6 +73,17 @@ type ServerOptions struct {
 	Clusters                 []string
 	KubeNamespaces           string // what stands before a project's name in that of its namespace
 	KubeProgram, KubeRuntime string // image that has this program; runtime class of pods with GPUs
+	KubeMirror               bool   // workloads are objects of the first cluster, where it knows them
+	// LeaderElect lets several servers stand ready, of which one works: which,
+	// the lease LeaseName in LeaseNamespace of the cluster says, else the lock of
+	// the data directory.
+	LeaderElect               bool
+	LeaseName, LeaseNamespace string
+	TokenFile                 string // what whoever comes over TCP must show; empty: one of the server's own
+	Probes                    string // HOST:PORT of health and metrics, for anyone; empty: none
+	// NodeGrace is for how long a node may be silent before its work is run again
+	// elsewhere.
+	NodeGrace time.Duration
 }
 
 // Hooks are what the command line needs of the program around it.
@@ -87,6 +98,8 @@ type Hooks struct {
 	RunServer func(ctx context.Context, o ServerOptions) error
 	// Version of this program.
 	Version api.Version
+	// Name is what people write to run this program; empty: muster.
+	Name string
 }
 
 // Main runs one command line (without the program's name) and returns its exit
@@ -159,7 +172,8 @@ it when there is none.`,
 	group("look", newGet(s), newDescribe(s), newLogs(s), newWhy(s), newWait(s), newEvents(s), newLifecycle(s), newExplain(s))
 	group("enter", newExec(s), newAttach(s), newPortForward(s))
 	group("decide", newApprove(s), newReject(s), newPreempt(s), newMove(s))
-	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newNode(s), newSecret(s), newSimulate(s), newServer(s), newVersion(s))
+	defer named(root, s.hooks.Name)
+	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newNode(s), newCluster(s), newSecret(s), newSimulate(s), newServer(s), newVersion(s))
 	return root
 }
 
@@ -170,6 +184,14 @@ var groupsOfCommands = []*cobra.Group{
 	{ID: "enter", Title: "Reach into what runs:"},
 	{ID: "decide", Title: "Decide about others' work:"},
 	{ID: "run", Title: "Run the place:"},
+}
+
+// noun is a command that only has others below it.
+func noun(word, short string, aliases ...string) *cobra.Command {
+	return &cobra.Command{
+		Use: word, Aliases: aliases, Short: short,
+		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 }
 
 // noArgs refuses words that no command takes, with a suggestion.

@@ -147,7 +147,7 @@ const completionLimit = 300 * time.Millisecond
 
 // completeNames offers the names of workloads.
 func (s *session) completeNames(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.complete(cmd, func(ctx context.Context, c *client.Client) (names []string) {
+	return s.complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
 		list, err := c.Workloads(ctx, client.ListOptions{Prefix: typed, Limit: 100, Summary: true})
 		if err != nil {
 			return nil
@@ -166,22 +166,21 @@ func (s *session) completeProjects(cmd *cobra.Command, args []string, typed stri
 // completeRecords completes the names of projects or departments.
 func (s *session) completeRecords(n projectNoun) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return s.complete(cmd, func(ctx context.Context, c *client.Client) (names []string) {
+		return s.complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
 			list, err := c.ProjectsOf(ctx, n.records)
 			if err != nil {
 				return nil
 			}
 			for _, p := range list.Items {
-				if strings.HasPrefix(p.Name, typed) {
-					names = append(names, p.Name)
-				}
+				names = append(names, p.Name)
 			}
 			return names
 		})
 	}
 }
 
-func (s *session) complete(cmd *cobra.Command, ask func(context.Context, *client.Client) []string) ([]string, cobra.ShellCompDirective) {
+// complete offers those of the names asked for that begin with what is typed.
+func (s *session) complete(cmd *cobra.Command, typed string, ask func(context.Context, *client.Client) []string) ([]string, cobra.ShellCompDirective) {
 	ctx := cmd.Context()
 	if ctx == nil {
 		ctx = context.Background()
@@ -193,7 +192,17 @@ func (s *session) complete(cmd *cobra.Command, ask func(context.Context, *client
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return ask(ctx, c), cobra.ShellCompDirectiveNoFileComp
+	return slices.DeleteFunc(ask(ctx, c), func(name string) bool { return !strings.HasPrefix(name, typed) }), cobra.ShellCompDirectiveNoFileComp
+}
+
+// one asks for a single name of such a thing.
+func one(thing string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usage(fmt.Sprintf("%s takes one %s, not %d", cmd.CommandPath(), thing, len(args)), cmd.UseLine())
+		}
+		return nil
+	}
 }
 
 // atMostOne refuses a second name.

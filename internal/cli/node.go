@@ -15,10 +15,7 @@ import (
 )
 
 func newNode(s *session) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "node", Aliases: []string{"nodes"}, Short: "Nodes: list, describe, cordon, uncordon, drain, label, taint",
-		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	cmd := noun("node", "Nodes: list, describe, cordon, uncordon, drain, label, taint", "nodes")
 	o := &getOptions{}
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls", "get"}, Short: "List nodes", Example: "  muster node list",
@@ -78,11 +75,7 @@ func (s *session) nodeVerb(use, short, example string, words int, run func(conte
 			if err != nil {
 				return err
 			}
-			switch {
-			case s.machine():
-				return s.document(n)
-			case s.format() == "name":
-				_, err := fmt.Fprintln(s.io.Out, n.Name)
+			if shown, err := s.brief(n, n.Name); shown {
 				return err
 			}
 			s.say("node %s: %s, pool %s%s", n.Name, nodeStatus(*n), n.Pool, nodeMarks(n))
@@ -163,15 +156,13 @@ func (s *session) completeNodes(cmd *cobra.Command, args []string, typed string)
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return s.complete(cmd, func(ctx context.Context, c *client.Client) (names []string) {
+	return s.complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
 		list, err := c.Nodes(ctx)
 		if err != nil {
 			return nil
 		}
 		for _, n := range list.Items {
-			if strings.HasPrefix(n.Name, typed) {
-				names = append(names, n.Name)
-			}
+			names = append(names, n.Name)
 		}
 		return names
 	})
@@ -180,10 +171,8 @@ func (s *session) completeNodes(cmd *cobra.Command, args []string, typed string)
 func newNodeDescribe(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "describe NODE", Aliases: []string{"show"}, Short: "Show a node", Example: "  muster node describe gpu-a03",
+		Args: one("node"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage(fmt.Sprintf("muster node describe takes one node, not %d", len(args)), cmd.UseLine())
-			}
 			c, err := s.connect(cmd.Context())
 			if err != nil {
 				return err
@@ -199,11 +188,7 @@ func newNodeDescribe(s *session) *cobra.Command {
 }
 
 func (s *session) describeNode(n *api.Node) error {
-	switch {
-	case s.machine():
-		return s.document(n)
-	case s.format() == "name":
-		_, err := fmt.Fprintln(s.io.Out, n.Name)
+	if shown, err := s.brief(n, n.Name); shown {
 		return err
 	}
 	g := grid{whole: true}

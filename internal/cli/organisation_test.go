@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -15,11 +14,7 @@ import (
 // notes what is asked of them.
 func organisationAPI(asked *[]string) http.Handler {
 	mux := http.NewServeMux()
-	write := func(w http.ResponseWriter, v any) {
-		if err := json.NewEncoder(w).Encode(v); err != nil {
-			panic(err)
-		}
-	}
+	write := func(w http.ResponseWriter, v any) { answer(w, http.StatusOK, v) }
 	node := api.Node{
 		Name: "gpu-a01", Plane: "kube", Pool: "h100", Ready: true, Cordoned: true, Draining: true, Note: "fan", Tasks: 2,
 		Labels: map[string]string{"rack": "r1", "gpu": "h100"}, Taints: []api.Taint{{Key: "k", Value: "v", Effect: "NoSchedule"}, {Key: "x", Effect: "NoExecute"}},
@@ -84,19 +79,7 @@ func TestOrganisationTexts(t *testing.T) {
 		"org-quota":    "quota -o wide",
 		"org-drain":    "node drain gpu-a01 --dry-run",
 	} {
-		for _, terminal := range []bool{false, true} {
-			var asked []string
-			w := newWorld(t, organisationAPI(&asked))
-			where := "-pipe"
-			if terminal {
-				w.terminal()
-				where = "-tty"
-			}
-			if code := w.run(strings.Fields(args)...); code != 0 {
-				t.Fatalf("%s: exit code %d: %s", name, code, w.err.String())
-			}
-			golden(t, name+where, strings.ReplaceAll(w.out.String()+w.err.String(), "\x1b", "␛"))
-		}
+		inBoth(t, name, strings.Fields(args), organisationAPI(new([]string)), outputAndNotes)
 	}
 }
 

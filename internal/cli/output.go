@@ -84,6 +84,19 @@ func (s *session) machine() bool {
 	}
 }
 
+// brief writes a record as a document, or its name alone, where that is asked
+// for. Otherwise shown is false: it is to be told to a person.
+func (s *session) brief(v any, name string) (shown bool, err error) {
+	switch {
+	case s.machine():
+		return true, s.document(v)
+	case s.format() == "name":
+		_, err := fmt.Fprintln(s.io.Out, name)
+		return true, err
+	}
+	return false, nil
+}
+
 // document writes v, as the REST API has it, in the chosen format.
 func (s *session) document(v any) error {
 	data, err := json.Marshal(v)

@@ -15,6 +15,7 @@ type placementFlags struct {
 	gpuMemory, mig                string
 	gpuLimit, gpuMemoryLimit      string
 	pools, selector, tolerations  []string
+	clusters                      []string
 	nodeType, near, apart         string
 	topology, topologyPreferred   string
 	segment                       int
@@ -30,6 +31,7 @@ func (p *placementFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&p.gpuMemoryLimit, "gpu-memory-limit", "", "up to how much memory it may use while there is room, beside --gpu-memory: like 16Gi")
 	f.StringVar(&p.mig, "mig", "", "a static partition of a GPU, like 1g.10gb, or several: 1g.10gb=2,3g.40gb=1")
 	f.StringSliceVar(&p.pools, "pool", nil, "node pools, tried in this order")
+	f.StringSliceVar(&p.clusters, "cluster", nil, "clusters in which it may run; without any, all")
 	f.StringVar(&p.nodeType, "node-type", "", "only nodes with this value of the label "+spec.NodeTypeLabel)
 	f.StringArrayVar(&p.selector, "node-selector", nil, "only nodes with this label, key=value; repeat for several")
 	f.StringArrayVar(&p.tolerations, "toleration", nil, "a taint that does not keep it away: KEY[=VALUE][:EFFECT]; repeat for several")
@@ -76,6 +78,7 @@ func (p *placementFlags) edits(d *documentFlags) []change {
 	ways("mig", "resources.gpu.mig", p.mig, "count", "share", "shareLimit", "memory", "memoryLimit")
 	given("gpu-limit", "resources.gpu.shareLimit", json.RawMessage(jsonNumber(p.gpuLimit)))
 	given("gpu-memory-limit", "resources.gpu.memoryLimit", p.gpuMemoryLimit)
+	given("cluster", "clusters", p.clusters)
 	given("pool", "pools", p.pools)
 	given("node-type", "nodeType", p.nodeType)
 	given("topology", "topology.required", p.topology)

@@ -15,10 +15,7 @@ import (
 )
 
 func newPool(s *session) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "pool", Aliases: []string{"pools"}, Short: "Pools, which are sets of nodes: list, create, update, delete",
-		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	cmd := noun("pool", "Pools, which are sets of nodes: list, create, update, delete", "pools")
 	var t tableFlags
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls", "get"}, Short: "List pools", Example: "  muster pool list",
@@ -54,10 +51,8 @@ func newPool(s *session) *cobra.Command {
 	var yes bool
 	drop := &cobra.Command{
 		Use: "delete POOL", Aliases: []string{"rm"}, Short: "Delete a pool that nothing needs any more; its nodes go to others", Example: "  muster pool delete h100 --yes",
+		Args: one("pool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage(fmt.Sprintf("muster pool delete takes one pool, not %d", len(args)), cmd.UseLine())
-			}
 			return s.drop(cmd.Context(), "pool", args[0], yes, func(ctx context.Context, c *client.Client) error { return c.DeletePool(ctx, args[0]) })
 		},
 		ValidArgsFunction: s.completePools,
@@ -72,10 +67,8 @@ func (s *session) poolVerb(verb, short, example string, run func(context.Context
 	var topology []string
 	cmd := &cobra.Command{
 		Use: verb + " POOL [flags]", Short: short, Example: "  " + example,
+		Args: one("pool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage(fmt.Sprintf("muster pool %s takes one pool, not %d", verb, len(args)), cmd.UseLine())
-			}
 			patch := map[string]any{}
 			for flag, v := range map[string]any{"selector": selector, "topology": topology, "min-runtime": minRuntime, "note": note} {
 				if cmd.Flags().Changed(flag) {
@@ -97,11 +90,7 @@ func (s *session) poolVerb(verb, short, example string, run func(context.Context
 				return err
 			}
 			s.warn(p.Warnings)
-			switch {
-			case s.machine():
-				return s.document(p)
-			case s.format() == "name":
-				_, err := fmt.Fprintln(s.io.Out, p.Name)
+			if shown, err := s.brief(p, p.Name); shown {
 				return err
 			}
 			s.say("pool %s: %s", p.Name, plural(p.Nodes, "node"))
@@ -122,15 +111,13 @@ func (s *session) poolVerb(verb, short, example string, run func(context.Context
 }
 
 func (s *session) completePools(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.complete(cmd, func(ctx context.Context, c *client.Client) (names []string) {
+	return s.complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
 		list, err := c.Pools(ctx)
 		if err != nil {
 			return nil
 		}
 		for _, p := range list.Items {
-			if strings.HasPrefix(p.Name, typed) {
-				names = append(names, p.Name)
-			}
+			names = append(names, p.Name)
 		}
 		return names
 	})

@@ -30,13 +30,7 @@ var (
 )
 
 func newProjects(s *session, n projectNoun) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     n.word,
-		Aliases: n.aliases,
-		Short:   n.about + ": list, describe, create, update, set, stop, start, delete",
-		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	cmd := noun(n.word, n.about+": list, describe, create, update, set, stop, start, delete", n.aliases...)
 	o := &getOptions{}
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls", "get"}, Short: "List " + n.word + "s", Example: "  muster " + n.word + " list",
@@ -82,10 +76,8 @@ func newProjectDelete(s *session, n projectNoun) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "delete " + n.arg, Aliases: []string{"rm"}, Short: "Delete a " + n.word + " that nothing needs any more", Example: "  muster " + n.word + " delete vision --yes",
+		Args: one(n.word),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage(fmt.Sprintf("muster %s delete takes one %s, not %d", n.word, n.word, len(args)), cmd.UseLine())
-			}
 			return s.drop(cmd.Context(), n.word, args[0], yes, func(ctx context.Context, c *client.Client) error { return c.DeleteProject(ctx, n.records, args[0]) })
 		},
 		ValidArgsFunction: s.completeRecords(n),
@@ -118,10 +110,8 @@ func (s *session) drop(ctx context.Context, what, name string, yes bool, drop fu
 func (s *session) projectVerb(n projectNoun, verb, short, example string, run func(context.Context, *client.Client, string) (*api.Project, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: verb + " " + n.arg, Short: short, Example: "  " + example,
+		Args: one(n.word),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage(fmt.Sprintf("muster %s %s takes one %s, not %d", n.word, verb, n.word, len(args)), cmd.UseLine())
-			}
 			c, err := s.connect(cmd.Context())
 			if err != nil {
 				return err
@@ -142,11 +132,7 @@ func (s *session) projectVerb(n projectNoun, verb, short, example string, run fu
 // projectDone prints what has become of a project or department.
 func (s *session) projectDone(n projectNoun, p *api.Project) error {
 	s.warn(p.Warnings)
-	switch {
-	case s.machine():
-		return s.document(p)
-	case s.format() == "name":
-		_, err := fmt.Fprintln(s.io.Out, p.Name)
+	if shown, err := s.brief(p, p.Name); shown {
 		return err
 	}
 	s.say("%s %s: %s", n.word, p.Name, projectStatus(*p))
@@ -217,10 +203,8 @@ func newProjectDescribe(s *session, n projectNoun) *cobra.Command {
 	var t tableFlags
 	cmd := &cobra.Command{
 		Use: "describe " + n.arg, Aliases: []string{"show"}, Short: "Show a " + n.word + ": its place, its quotas, and what it demands of its workloads", Example: "  muster " + n.word + " describe vision",
+		Args: one(n.word),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage(fmt.Sprintf("muster %s describe takes one %s, not %d", n.word, n.word, len(args)), cmd.UseLine())
-			}
 			c, err := s.connect(cmd.Context())
 			if err != nil {
 				return err
@@ -238,11 +222,7 @@ func newProjectDescribe(s *session, n projectNoun) *cobra.Command {
 }
 
 func (s *session) describeProject(n projectNoun, p *api.Project, m moments) error {
-	switch {
-	case s.machine():
-		return s.document(p)
-	case s.format() == "name":
-		_, err := fmt.Fprintln(s.io.Out, p.Name)
+	if shown, err := s.brief(p, p.Name); shown {
 		return err
 	}
 	g := grid{whole: true}

@@ -39,10 +39,8 @@ it, and --clear everything that was there before.`,
   muster project set vision --check name=legal,type=approval,users=ann+bob
   muster project set vision --time-limit training= --check legal=
   muster project set vision --clear`,
+		Args: one(n.word),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage(fmt.Sprintf("muster %s set takes one %s, not %d", n.word, n.word, len(args)), cmd.UseLine())
-			}
 			if !slices.ContainsFunc([]string{"time-limit", "idle-limit", "budget", "check", "clear"}, cmd.Flags().Changed) {
 				return usage("there is nothing to change", "muster "+n.word+" set --help lists the flags; muster "+n.word+" describe shows what holds")
 			}
@@ -89,11 +87,7 @@ func (s *session) setRules(ctx context.Context, n projectNoun, o *ruleOptions, n
 	if p, err = c.SetRules(ctx, n.records, name, r); err != nil {
 		return err
 	}
-	switch {
-	case s.machine():
-		return s.document(p)
-	case s.format() == "name":
-		_, err := fmt.Fprintln(s.io.Out, p.Name)
+	if shown, err := s.brief(p, p.Name); shown {
 		return err
 	}
 	s.say("%s %s demands %s", n.word, p.Name, cmp.Or(strings.Join(rulesOf(*p), "; "), "nothing"))

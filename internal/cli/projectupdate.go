@@ -164,10 +164,8 @@ func newProjectCreate(s *session, n projectNoun) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create " + n.arg + " [flags]", Short: "Make a " + n.word,
 		Example: "  muster " + n.word + " create vision\n  muster " + n.word + " create vision --parent research --quota h100.gpu=32 --limit h100.gpu=64 --quota gpu=0",
+		Args:    one(n.word),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage(fmt.Sprintf("muster %s create takes one %s, not %d", n.word, n.word, len(args)), cmd.UseLine())
-			}
 			patch, err := p.patch(cmd)
 			if err != nil {
 				return err
@@ -202,10 +200,8 @@ func newProjectUpdate(s *session, n projectNoun) *cobra.Command {
 		Long: "Changes what flags name; everything else stays. What it demands of workloads is\nchanged with muster " + n.word + " set, and from files with muster apply.",
 		Example: "  muster " + n.word + " update vision --quota h100.gpu=48 --weight h100.gpu=high\n" +
 			"  muster " + n.word + " update vision --parent research --priority 200\n  muster " + n.word + " update vision --limit h100.gpu=none --forget-pool a100",
+		Args: one(n.word),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage(fmt.Sprintf("muster %s update takes one %s, not %d", n.word, n.word, len(args)), cmd.UseLine())
-			}
 			patch, err := p.patch(cmd)
 			if err != nil {
 				return err

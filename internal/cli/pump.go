@@ -30,8 +30,8 @@ type pumps struct {
 	wish  wish
 }
 
-// taskKey is a task of an attempt.
-type taskKey struct{ attempt, index int }
+// taskKey is a run of a task of an attempt.
+type taskKey struct{ attempt, index, run int }
 
 func newPumps(ctx context.Context, f *follower) *pumps {
 	ctx, stop := context.WithCancel(ctx)
@@ -57,8 +57,8 @@ func (ps *pumps) update(w *api.Workload, attempt int) {
 		if a.Index != attempt {
 			continue
 		}
-		for _, t := range a.Tasks {
-			if ps.f.tasks != nil && !slices.Contains(ps.f.tasks, t.Index) {
+		for _, t := range slices.Concat(a.Former, a.Tasks) { // runs in their order
+			if ps.f.tasks != nil && !slices.Contains(ps.f.tasks, t.Index) || ps.f.skipped[taskKey{attempt, t.Index, t.Run}] {
 				continue
 			}
 			over := t.State == "succeeded" || t.State == "failed" || t.State == "lost"
@@ -71,7 +71,7 @@ func (ps *pumps) update(w *api.Workload, attempt int) {
 }
 
 func (ps *pumps) one(w *api.Workload, attempt int, t api.Task, over bool) {
-	at := taskKey{attempt, t.Index}
+	at := taskKey{attempt, t.Index, t.Run}
 	p := ps.all[at]
 	if p == nil {
 		p = &pump{f: ps.f, project: w.Project, id: w.ID, at: at, wish: ps.wish, again: true, over: make(chan struct{}), finished: make(chan struct{})}
@@ -79,7 +79,10 @@ func (ps *pumps) one(w *api.Workload, attempt int, t api.Task, over bool) {
 			p.offset, p.begun = n, true
 		}
 		if w.Tasks.Total > 1 && len(ps.f.tasks) != 1 {
-			p.prefix = ps.f.s.prefixOf(t.Role, t.Index)
+			p.prefix = ps.f.s.prefixOf(t.Role, taskRun{t.Index, t.Run})
+		}
+		if before := ps.all[taskKey{attempt, t.Index, t.Run - 1}]; before != nil {
+			p.after = before.finished
 		}
 		ps.all[at] = p
 	}
@@ -89,6 +92,13 @@ func (ps *pumps) one(w *api.Workload, attempt int, t api.Task, over bool) {
 	if p.again && !closed(p.finished) {
 		p.again = false
 		ps.wg.Go(func() {
+			if p.after != nil {
+				select {
+				case <-p.after:
+				case <-ps.ctx.Done():
+					return
+				}
+			}
 			select {
 			case ps.slots <- struct{}{}:
 				defer func() { <-ps.slots }()
@@ -122,6 +132,7 @@ type pump struct {
 	offset      int64         // where the output that has not been shown begins
 	begun       bool          // some was asked for and came
 	lost        bool          // it began with the last lines of a server that did not say where they are
+	after       chan struct{} // closed once all of the run before is shown; nil: there is none
 	over        chan struct{} // closed once the task is known to have ended
 	finished    chan struct{} // closed once all is shown
 	again       bool          // not running now
@@ -186,7 +197,7 @@ func (p *pump) ends(ctx context.Context) bool {
 
 // options ask for what has not been shown.
 func (p *pump) options() client.LogOptions {
-	o := client.LogOptions{Attempt: &p.at.attempt, Task: p.at.index, Follow: true, Times: p.wish.times}
+	o := client.LogOptions{Attempt: &p.at.attempt, Task: p.at.index, Run: &p.at.run, Follow: true, Times: p.wish.times}
 	none := 0
 	switch {
 	case !p.begun:

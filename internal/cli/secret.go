@@ -14,10 +14,7 @@ import (
 )
 
 func newSecret(s *session) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "secret", Aliases: []string{"secrets"}, Short: "Secrets that tasks are given: create, list, delete",
-		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	cmd := noun("secret", "Secrets that tasks are given: create, list, delete", "secrets")
 	cmd.AddCommand(newSecretCreate(s), newSecretList(s), newSecretDelete(s))
 	return cmd
 }
@@ -135,11 +132,7 @@ func (s *session) createSecret(cmd *cobra.Command, o *secretOptions, args []stri
 	if err != nil {
 		return err
 	}
-	switch {
-	case s.machine():
-		return s.document(done)
-	case s.format() == "name":
-		_, err := fmt.Fprintln(s.io.Out, done.Name)
+	if shown, err := s.brief(done, done.Name); shown {
 		return err
 	}
 	hint := "muster run --secret " + done.Name + " gives it to a workload"
@@ -290,15 +283,13 @@ func (s *session) deleteSecrets(ctx context.Context, names []string, yes bool) e
 }
 
 func (s *session) completeSecrets(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.complete(cmd, func(ctx context.Context, c *client.Client) (names []string) {
+	return s.complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
 		list, err := c.Secrets(ctx)
 		if err != nil {
 			return nil
 		}
 		for _, x := range list.Items {
-			if strings.HasPrefix(x.Name, typed) {
-				names = append(names, x.Name+"\t"+x.Type)
-			}
+			names = append(names, x.Name+"\t"+x.Type)
 		}
 		return names
 	})

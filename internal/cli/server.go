@@ -19,7 +19,7 @@ import (
 
 func newServer(s *session) *cobra.Command {
 	o := ServerOptions{}
-	level, cache, window, half := "", "", "", ""
+	level, cache, window, half, silence := "", "", "", "", ""
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run the server, ask about it, or stop it",
@@ -42,13 +42,16 @@ What it started goes on without it; the next server takes it over.`,
 			if o.PastWeight < 0 {
 				return usage(fmt.Sprintf("--past-weight: %v is less than 0", o.PastWeight), "0 is off, 1 counts past use as much as weights")
 			}
-			for flag, d := range map[string]*time.Duration{"past-window": &o.PastWindow, "past-half-life": &o.PastHalfLife} {
-				text := map[string]string{"past-window": window, "past-half-life": half}[flag]
+			for flag, d := range map[string]*time.Duration{"past-window": &o.PastWindow, "past-half-life": &o.PastHalfLife, "node-grace": &o.NodeGrace} {
+				text := map[string]string{"past-window": window, "past-half-life": half, "node-grace": silence}[flag]
 				parsed, err := spec.ParseDuration(text)
 				if err != nil {
 					return usage(fmt.Sprintf("--%s: %v", flag, err), "like 7d or 12h")
 				}
 				*d = time.Duration(parsed)
+			}
+			if o.NodeGrace < time.Second {
+				return usage(fmt.Sprintf("--node-grace: %v is less than 1s", o.NodeGrace), "5m is usual; what a node runs is run again elsewhere after it")
 			}
 			return s.serve(cmd.Context(), o)
 		},
@@ -64,6 +67,13 @@ What it started goes on without it; the next server takes it over.`,
 	f.StringVar(&o.KubeNamespaces, "kube-namespaces", "muster-", "a project's namespace is called this and the project's name, unless one has the label muster.dev/project=NAME")
 	f.StringVar(&o.KubeProgram, "kube-program-image", "", "image with this program at /muster, from which mpi workloads in clusters have their agent")
 	f.StringVar(&o.KubeRuntime, "kube-runtime-class", "", "runtime class of pods with GPUs; by default the cluster's own")
+	f.BoolVar(&o.KubeMirror, "kube-mirror", true, "show workloads as objects in the cluster, and take those that are applied there; needs the resource definition in deploy/helm/muster/crds")
+	f.BoolVar(&o.LeaderElect, "leader-elect", false, "stand by while another server leads, and end when the lead is lost; by a lease in the cluster of --plane kube, else by the data directory")
+	f.StringVar(&o.LeaseName, "leader-elect-name", "muster", "name of the lease")
+	f.StringVar(&o.LeaseNamespace, "leader-elect-namespace", "", "its namespace; by default the server's own, else that of the kubeconfig's context")
+	f.StringVar(&o.TokenFile, "token-file", "", "file with the token that clients over TCP must show; with it --listen may name any address, whose connections are not encrypted")
+	f.StringVar(&o.Probes, "probes", "", "serve /livez, /readyz and /metrics on this HOST:PORT to anyone, without a token")
+	f.StringVar(&silence, "node-grace", "5m", "for how long a node may be silent before its work is run again elsewhere")
 	f.IntVar(&o.FakeGPUs, "fake-gpus", 0, "pretend to have this many GPUs")
 	f.Float64Var(&o.PastWeight, "past-weight", 0, "how much past use counts where what nobody is guaranteed is divided; 0: not at all, 1: as much as weights")
 	f.StringVar(&window, "past-window", "7d", "how far back use counts")

@@ -19,6 +19,10 @@ func (s *session) tasks(w *api.Workload, m moments) error {
 		return nil
 	}
 	ts := slices.Clone(a.Tasks)
+	for _, t := range a.Former {
+		t.Leaving = true // also what was lost with its node: another run follows it
+		ts = append(ts, t)
+	}
 	slices.SortStableFunc(ts, func(x, y api.Task) int { return rank(x) - rank(y) })
 	g := grid{indent: " ", whole: true} // why a task is as it is must not be cut
 	cols := taskColumns(ts, m)
@@ -64,10 +68,13 @@ func taskColumns(ts []api.Task, m moments) []column[api.Task] {
 		{title: "TASK", cell: func(t api.Task) string { return fmt.Sprintf("%s %d", t.Role, t.Index) }},
 		{title: "STATE", cell: taskState, tone: taskTone},
 	}
+	if some(func(t api.Task) bool { return t.Run > 0 }) {
+		cols = slices.Insert(cols, 1, column[api.Task]{title: "RUN", cell: func(t api.Task) string { return strconv.Itoa(t.Run) }})
+	}
 	if some(func(t api.Task) bool { return t.Name != "" }) {
 		cols = append(cols, column[api.Task]{title: "POD", cell: func(t api.Task) string { return orDash(t.Name) }})
 	}
-	if some(func(t api.Task) bool { return t.Ready || t.Leaving || t.Role == "replica" }) {
+	if some(func(t api.Task) bool { return t.Ready || t.Leaving && !dismissed(t) || t.Role == "replica" }) {
 		cols = append(cols, column[api.Task]{title: "READY", cell: taskReady},
 			column[api.Task]{title: "EDITION", cell: func(t api.Task) string { return strconv.Itoa(t.Edition) }})
 	}
@@ -96,8 +103,8 @@ func taskState(t api.Task) string {
 	return t.State
 }
 
-// dismissed reports whether t is a replica that has ended because it is not
-// wanted any more: that is no failure.
+// dismissed reports whether t has ended because it was not wanted any more, or
+// not there: that is no failure.
 func dismissed(t api.Task) bool {
 	return t.Leaving && (t.State == "failed" || t.State == "succeeded" || t.State == "lost")
 }

@@ -65,11 +65,7 @@ func (s *session) update(ctx context.Context, d *documentFlags, name string) err
 	if err != nil {
 		return src.problem(err)
 	}
-	switch {
-	case s.machine():
-		return s.document(done)
-	case s.format() == "name":
-		_, err := fmt.Fprintln(s.io.Out, done.Name)
+	if shown, err := s.brief(done, done.Name); shown {
 		return err
 	}
 	line := "updating " + replicaLine(done)

@@ -78,18 +78,15 @@ func record(e *api.Estimate) string {
 
 // planned shows a workload that was only checked, and what would become of it.
 func (s *session) planned(w *api.Workload) error {
-	switch {
-	case s.format() == "yaml": // the document as it would be stored, to be kept or compared
+	if s.format() == "yaml" { // the document as it would be stored, to be kept or compared
 		doc := new(spec.Document)
 		if err := doc.UnmarshalJSON(w.Spec); err != nil {
 			return err
 		}
 		_, err := s.io.Out.Write(spec.YAML(doc))
 		return err
-	case s.machine():
-		return s.document(w)
-	case s.format() == "name":
-		_, err := fmt.Fprintln(s.io.Out, w.Name)
+	}
+	if shown, err := s.brief(w, w.Name); shown {
 		return err
 	}
 	var b strings.Builder

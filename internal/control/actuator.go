@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	planeRetry   = 500 * time.Millisecond // pause before a plane that failed is asked again
+	planeRetry   = 500 * time.Millisecond // pause before what is the store's fault is tried again
 	lastWords    = 2 * time.Second        // for what is to do when the server ends
 	observeEvery = 30 * time.Second       // full look at a plane on which something runs
 	silentAfter  = 10 * time.Second       // for so long a plane may fail before it counts as unreachable
+	firstWithin  = 5 * time.Second        // for so long a server that begins waits for what a plane has
 	answerWithin = 15 * time.Second       // for so long a plane may take to say what it has
 	sampleEvery  = 15 * time.Second       // look at how busy devices are
 )
@@ -38,10 +39,13 @@ type actuator struct {
 	nodes []core.Node // as last told
 	since time.Time   // of its first failure in a row; zero: it answers
 	told  bool        // the engine knows that it is unreachable
+
+	asking, looking pace          // of actions, and of what the plane has
+	back            chan struct{} // the plane answers again; capacity one
 }
 
 func newActuator(p plane.Plane, c *Control, log *slog.Logger) *actuator {
-	return &actuator{plane: p, ctl: c, log: log.With("plane", p.Name()), queue: actionQueue{wake: make(chan struct{}, 1)}, look: make(chan struct{}, 1), replanned: make(chan struct{}, 1)}
+	return &actuator{plane: p, ctl: c, log: log.With("plane", p.Name()), queue: actionQueue{wake: make(chan struct{}, 1)}, look: make(chan struct{}, 1), replanned: make(chan struct{}, 1), back: make(chan struct{}, 1)}
 }
 
 func (a *actuator) inventory(ctx context.Context) ([]core.Node, error) {
@@ -58,6 +62,11 @@ func (a *actuator) mark(nodes []core.Node) {
 		labels := make(map[string]string, len(n.Labels)+1) // the plane's own are not to be changed
 		maps.Copy(labels, n.Labels)
 		labels[core.LabelCluster] = n.Plane
+		if d, ok := a.plane.(plane.Describer); ok && len(a.ctl.planes) > 1 {
+			if runs := d.Describe().Runs; runs != "" {
+				labels[core.LabelRuns] = runs
+			}
+		}
 		n.Labels = labels
 	}
 }
@@ -140,10 +149,10 @@ func (a *actuator) run(ctx context.Context) {
 		for len(items) > 0 && ctx.Err() == nil {
 			n := sameKind(items)
 			if err := a.carry(ctx, items[:n]); err != nil {
-				a.log.Warn("the plane did not do what it was asked; asking again", "err", err)
-				a.pause(ctx)
+				a.asking.failed(ctx, a.log, "the plane did not do what it was asked; asking again", err, a.back)
 				continue // the same again: every action is harmless to repeat
 			}
+			a.asking.over()
 			items = items[n:]
 			a.queue.carried(n)
 		}
@@ -225,9 +234,14 @@ func (a *actuator) pause(ctx context.Context) {
 func (a *actuator) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		if a.lost {
-			nodes, err := a.inventory(ctx)
+			within, cancel := context.WithTimeout(ctx, answerWithin)
+			nodes, err := a.inventory(within)
+			cancel()
 			if err != nil {
-				a.pause(ctx)
+				if ctx.Err() == nil {
+					a.fails(ctx, err)
+					a.looking.failed(ctx, a.log, "the plane does not say what nodes it has; asking again", err, nil)
+				}
 				continue
 			}
 			a.ctl.Do(ctx, Inventory(a.plane.Name(), nodes)) //nolint:errcheck // asked again after the next break
@@ -284,12 +298,12 @@ func (a *actuator) observe(ctx context.Context, broken <-chan error) error {
 		seen, err := a.plane.Observe(within)
 		cancel()
 		if err == nil {
+			a.looking.over()
 			a.answers(ctx)
 			a.report(ctx, Observations{Seen: seen, Full: true, Began: began})
 		} else if ctx.Err() == nil {
 			a.fails(ctx, err)
-			a.log.Warn("the plane could not be observed", "err", err)
-			a.pause(ctx)
+			a.looking.failed(ctx, a.log, "the plane could not be observed; asking again", err, nil)
 			a.lookAgain()
 		}
 		select {
@@ -372,7 +386,13 @@ func (a *actuator) fails(ctx context.Context, err error) {
 
 // answers notes that the plane answers.
 func (a *actuator) answers(ctx context.Context) {
-	a.since = time.Time{}
+	if !a.since.IsZero() {
+		a.since = time.Time{}
+		select {
+		case a.back <- struct{}{}: // what it did not do it may do now
+		default:
+		}
+	}
 	if a.told {
 		_, failed := a.ctl.Do(ctx, Reach(a.plane.Name(), true, ""))
 		a.told = failed != nil

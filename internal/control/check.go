@@ -16,7 +16,7 @@ import (
 // tests and simulation, between two calls of Do, with a clock in UTC; it
 // returns everything that differs.
 func (e *Engine) Check(ctx context.Context) error {
-	errs := []error{e.checkStored(ctx), e.checkIndexes()}
+	errs := []error{e.checkStored(ctx), e.checkPromises(ctx), e.checkIndexes()}
 	if !e.dirty { // else a failed commit has taken the plan back
 		plan := e.sched.Cycle(e.planned.UnixMilli())
 		for _, p := range plan.Placements {
@@ -54,16 +54,25 @@ func (e *Engine) checkStored(ctx context.Context) error {
 		if milli := devicesHeld(en.w, en.tasks); en.w.Attempts[len(en.w.Attempts)-1].GPUMilli != milli {
 			errs = append(errs, fmt.Errorf("workload %s says that it holds %d/1000 devices; it holds %d", id, en.w.Attempts[len(en.w.Attempts)-1].GPUMilli, milli))
 		}
-		if len(stored.Tasks) != len(en.tasks) {
-			errs = append(errs, fmt.Errorf("workload %s has %d tasks in memory, %d in the store", id, len(en.tasks), len(stored.Tasks)))
+		tasks := latest(stored.Tasks, stored.Workload.Attempt)
+		if len(tasks) != len(en.tasks) {
+			errs = append(errs, fmt.Errorf("workload %s has %d tasks in memory, %d in the store", id, len(en.tasks), len(tasks)))
 		}
-		for _, t := range stored.Tasks {
-			if have := en.tasks[t.ID.Index]; have == nil || !reflect.DeepEqual(*have, t) {
+		for index, t := range tasks {
+			if have := en.tasks[index]; have == nil || !reflect.DeepEqual(have, t) {
 				errs = append(errs, fmt.Errorf("task %s in memory: %+v\nin the store: %+v", t.ID, have, t))
 			}
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (e *Engine) checkPromises(ctx context.Context) error {
+	stored, err := e.d.Store.Promises(ctx)
+	if have := inLine(e.promised); err == nil && !slices.Equal(have, stored) {
+		err = fmt.Errorf("promised in memory: %v, in the store: %v", have, stored)
+	}
+	return err
 }
 
 // plain is w without what a store may keep in another form: its document, and

@@ -62,6 +62,7 @@ func New(ctx context.Context, d Deps, planes []plane.Plane, hands Hands, clock f
 	for _, p := range planes {
 		c.planes[p.Name()] = newActuator(p, c, d.Log)
 	}
+	d.Clusters = sortedKeys(c.planes)
 	if d.Address == nil {
 		d.Address = c.address
 	}
@@ -80,18 +81,8 @@ func (c *Control) Run(ctx context.Context) error {
 	defer c.wg.Wait()
 	defer c.chores.wg.Wait()
 	defer cancel()
-	defer close(c.done)       // first: whoever waits for an answer learns that none comes
-	var inventories []Command // of all planes at once: a timer that is due may need a node of any
-	for _, a := range c.planes {
-		nodes, err := a.inventory(ctx)
-		if err != nil { // what is submitted meanwhile waits for it
-			a.log.Warn("the plane does not say what nodes it has; asking again", "err", err)
-			a.lost = true
-			continue
-		}
-		inventories = append(inventories, Inventory(a.plane.Name(), nodes))
-	}
-	c.engine.Do(ctx, c.clock(), inventories)
+	defer close(c.done) // first: whoever waits for an answer learns that none comes
+	c.engine.Do(ctx, c.clock(), c.inventories(ctx))
 	close(c.ready)
 	c.engine.Resume()
 	c.dispatch()
@@ -126,6 +117,32 @@ func (c *Control) Run(ctx context.Context) error {
 			return fmt.Errorf("the control loop has ended: %w", err)
 		}
 	}
+}
+
+// inventories asks all planes what they have, for a while: one that is silent
+// keeps nobody from the others. All are taken over at once, as a timer that is
+// due may need a node of any.
+func (c *Control) inventories(ctx context.Context) []Command {
+	ctx, cancel := context.WithTimeout(ctx, firstWithin)
+	defer cancel()
+	names := sortedKeys(c.planes)
+	out := make([]Command, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		a := c.planes[name]
+		wg.Go(func() {
+			nodes, err := a.inventory(ctx)
+			if err == nil {
+				out[i] = Inventory(name, nodes)
+				return
+			}
+			a.log.Warn("the plane does not say what nodes it has; asking again", "err", err)
+			a.lost, a.told, a.since, a.looking.warned = true, true, c.clock(), time.Now()
+			out[i] = Reach(name, false, err.Error())
+		})
+	}
+	wg.Wait()
+	return out
 }
 
 // round takes what is waiting through one commit.

@@ -58,6 +58,23 @@ func missingRanks(w *core.Workload, tasks map[int]*core.Task) int {
 	return max(w.Spec.Size()-len(ranks(tasks)), 0)
 }
 
+// growsAt is from when an elastic gang may have more workers; zero: at any time.
+// Growth that restarts the others costs all of them what they did since their
+// last checkpoint, so it waits as long after a restart as work rests between
+// moves. Those who must go are not asked to wait: others need their room.
+func (e *Engine) growsAt(w *core.Workload, tasks map[int]*core.Task) time.Time {
+	var at time.Time
+	if !w.Spec.Elastic() || w.Spec.Live() || w.Phase != lifecycle.Running {
+		return at
+	}
+	for _, t := range ranks(tasks) {
+		if !t.RestartedAt.IsZero() {
+			at = later(at, t.RestartedAt.Add(time.Duration(e.d.Schedule.MoveRest)*time.Millisecond))
+		}
+	}
+	return at
+}
+
 // astray reports whether some rank of an elastic gang is on a node that is not
 // known yet. To the scheduler it holds nothing there, and more of it could end
 // up in another pool.
@@ -128,20 +145,6 @@ func (tx *tx) dismissed(d *draft, t *core.Task) {
 	d.setTask(c)
 }
 
-// reasonTasksPreempted is the reason of Degraded where single tasks of an array
-// had to leave.
-const reasonTasksPreempted = "TasksPreempted"
-
-// curtailed says what becomes of tasks of an array that had to leave: a task is
-// run once in an attempt, so they wait for the next.
-func (tx *tx) curtailed(d *draft) {
-	n := 0
-	for _, t := range d.tasks {
-		n += bit(t.Leaving && t.State != core.TaskSucceeded)
-	}
-	d.fact(lifecycle.Degraded, n > 0, tx.now, reasonTasksPreempted, fmt.Sprintf("%d of its %d tasks had to leave and run again once the others have ended", n, total(d.w)))
-}
-
 // resized records that a gang has another number of ranks than before, and has
 // those that are there already restarted where its document says so. It must
 // run inside change.
@@ -184,7 +187,7 @@ func (tx *tx) regroup(d *draft) error {
 		for _, t := range ranks(d.tasks) {
 			if !t.RestartAt.IsZero() {
 				again := core.Task{
-					ID: t.ID, Role: t.Role, Plane: t.Plane, Node: t.Node, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Port: t.Port,
+					ID: t.ID, Role: t.Role, Plane: t.Plane, Node: t.Node, Pool: t.Pool, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Port: t.Port,
 					Edition: d.w.Edition, State: core.TaskStarting, PlacedAt: t.PlacedAt,
 					RestartedAt: tx.now, Restarts: t.Restarts + 1, SeenAt: t.SeenAt, FormerAt: t.SeenAt,
 				}
@@ -279,7 +282,7 @@ func (tx *tx) bereaved(d *draft) error {
 	others, first := 0, false
 	for _, t := range ranks(d.tasks) {
 		switch {
-		case t.State.Ended() && t.Reason == string(lifecycle.ReasonNodeLost):
+		case t.State.Ended() && systemic(t):
 			lost = append(lost, t)
 			first = first || t.ID.Index == 0
 		case t.State.Ended() && t.RestartAt.IsZero():

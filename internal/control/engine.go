@@ -41,6 +41,8 @@ type Deps struct {
 	// Images says whether a plane can run container images; Builds whether
 	// images can be made and artifacts published.
 	Images, Builds bool
+	// Clusters are the names of all planes; nil: those that nodes are of.
+	Clusters []string
 	// Secrets opens what workloads refer to; nil: there are none.
 	Secrets Keyring
 	// Address is where the other tasks of its attempt reach a task of a plane;
@@ -77,6 +79,8 @@ type Engine struct {
 	reported map[core.NodeID]core.Node        // as their planes say
 	nodes    map[core.NodeID]core.Node        // reported, with their settings and pools
 
+	cut map[string]Silence // planes that do not answer
+
 	sched    *schedule.State          // what the scheduler knows: all that hold or want something
 	bare     *schedule.State          // the nodes with nothing on them: what can ever fit
 	stale    bool                     // nodes are not as the scheduler knows them
@@ -87,8 +91,12 @@ type Engine struct {
 	work     []fill.Shape             // what is usual here
 	learnt   int64                    // submissions when that was last looked at
 	past     past
+	now      time.Time               // of the present round, or of the last
 	planned  time.Time               // when the last plan was made
 	promised map[core.WorkloadID]int // for whom others were told to leave: their places in line, from 1
+	pledged  []core.WorkloadID       // promised as it is stored, in line
+	begun    time.Time               // of the first command
+	complete bool                    // every node is known on which something is held
 	usage    map[core.NodeID]*usage
 	held     map[core.WorkloadID]struct{} // workloads whose phase holds resources
 	timers   timers
@@ -118,7 +126,8 @@ type name struct {
 	name    string
 }
 
-// entry is a live workload with the tasks of its present attempt, by index.
+// entry is a live workload with the tasks of its present attempt, by index, each
+// by its last run.
 type entry struct {
 	w     *core.Workload
 	tasks map[int]*core.Task
@@ -153,7 +162,7 @@ func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) 
 		d.Schedule = schedule.Default()
 		d.Schedule.K = k
 	}
-	e := &Engine{d: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, claims: newClaims(), insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
+	e := &Engine{d: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, cut: map[string]Silence{}, claims: newClaims(), insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
 	e.d.Patience.complete()
 	e.d.Schedule.Quantum = e.d.Patience.Quantum.Milliseconds()
 	var err error
@@ -192,13 +201,12 @@ func (e *Engine) load(ctx context.Context) error {
 		e.secrets[core.SecretID{User: s.User, Name: s.Name}] = s
 	}
 	e.seq = counters
+	if err := e.loadPromises(ctx); err != nil {
+		return err
+	}
 	live := make(map[core.WorkloadID]*entry, len(entries))
 	for _, en := range entries {
-		n := &entry{w: en.Workload, tasks: make(map[int]*core.Task, len(en.Tasks)), seen: map[int]time.Time{}}
-		for i := range en.Tasks {
-			n.tasks[en.Tasks[i].ID.Index] = &en.Tasks[i]
-		}
-		live[en.Workload.ID] = n
+		live[en.Workload.ID] = &entry{w: en.Workload, tasks: latest(en.Tasks, en.Workload.Attempt), seen: map[int]time.Time{}}
 	}
 	e.live = live
 	e.reindex()
@@ -239,12 +247,9 @@ func (e *Engine) reindex() {
 	e.names = make(map[name]core.WorkloadID, len(e.live))
 	e.sched, e.bare, e.stale, e.regroup = schedule.NewState(e.d.Schedule), schedule.Bare(nil), true, true
 	e.tree = func(id core.ProjectID) (core.Project, bool) { p, ok := e.projects[id]; return p, ok }
-	if e.promised == nil {
-		e.promised = map[core.WorkloadID]int{}
-	}
 	e.usage = map[core.NodeID]*usage{}
 	e.held = map[core.WorkloadID]struct{}{}
-	e.timers, e.instants = nil, instants{past: e.instants.past}
+	e.timers, e.instants, e.past.told = nil, instants{past: e.instants.past}, time.Time{}
 	e.wanting = map[core.WorkloadID]struct{}{}
 	e.dirty = true
 	for _, en := range e.live {
@@ -297,8 +302,9 @@ func (e *Engine) unindex(w *core.Workload, tasks map[int]*core.Task) {
 // fails every command fails and nothing has changed.
 func (e *Engine) Do(ctx context.Context, now time.Time, commands []Command) []Result {
 	tx := &tx{e: e, ctx: ctx, now: now.Truncate(time.Microsecond), drafts: map[core.WorkloadID]*draft{}}
+	e.tree, e.now = tx.tree(), tx.now
+	tx.look()
 	tx.remember()
-	e.tree = tx.tree()
 	results := make([]Result, len(commands))
 	for i, c := range commands {
 		results[i].Value, results[i].Err = c(tx)
@@ -320,6 +326,7 @@ func (e *Engine) Do(ctx context.Context, now time.Time, commands []Command) []Re
 		e.retryAt = tx.now.Add(commitRetry)
 		tx.org = organisation{}
 		tx.survey()
+		e.pledge(e.pledged)
 		e.reindex() // the draft has touched the indexes; what is committed is the truth
 		if errors.Is(err, store.ErrTermLost) {
 			e.deposed = err

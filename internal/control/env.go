@@ -188,6 +188,7 @@ func environment(w *core.Workload, t *core.Task, g gang) []string {
 		"MUSTER_PROJECT":     string(w.Project),
 		"MUSTER_ATTEMPT":     attempt,
 		"MUSTER_TASK_INDEX":  index,
+		"MUSTER_TASK_RUN":    strconv.Itoa(t.ID.Run),
 		"MUSTER_TASK_COUNT":  strconv.Itoa(n),
 		"MUSTER_TASK_ROLE":   t.Role,
 		"MUSTER_NODE":        string(t.Node),

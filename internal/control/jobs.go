@@ -18,7 +18,7 @@ func (e *Engine) job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, 
 	if w.Kind == lifecycle.External {
 		return e.externalJob(w, tasks)
 	}
-	wants := waiting(w, tasks) && !e.astray(w, tasks)
+	wants := waiting(w, tasks) && !e.astray(w, tasks) && !e.growsAt(w, tasks).After(e.now)
 	if !wants && !w.Phase.Held() {
 		return schedule.Job{}, false
 	}
@@ -193,9 +193,12 @@ func (e *Engine) rule(w *core.Workload) *schedule.Rule {
 	for _, t := range s.NodeTerms() {
 		r.Terms = append(r.Terms, schedule.Term{Key: t.Key, Op: t.Op, Values: t.Values})
 	}
+	if len(s.Clusters) > 0 {
+		r.Terms = append(r.Terms, schedule.Term{Key: core.LabelCluster, Op: "In", Values: s.Clusters})
+	}
 	if e.choosy {
 		wrong := core.RunsImages
-		if imageOf(w) != "" || s.Build != nil {
+		if inContainer(w) {
 			wrong = core.RunsProcesses
 		}
 		r.Terms = append(r.Terms, schedule.Term{Key: core.LabelRuns, Op: "NotIn", Values: []string{wrong}})
@@ -402,32 +405,4 @@ func (tx *tx) ends() {
 			tx.e.sched.SetEnd(id, end.at.UnixMilli())
 		}
 	}
-}
-
-// promise remembers for whom room is about to be free: they are served first
-// until they have it. Of the others nothing is remembered. It reports whether
-// they are others than before.
-func (tx *tx) promise(plan *schedule.Plan) (changed bool) {
-	now := make(map[core.WorkloadID]int, len(plan.Promises))
-	for i, p := range plan.Promises {
-		now[p.ID] = i + 1
-	}
-	before := tx.e.promised
-	tx.e.promised = now
-	for _, m := range []map[core.WorkloadID]int{before, now} {
-		for id := range m {
-			if before[id] == now[id] {
-				continue
-			}
-			changed = true
-			w, tasks, ok := tx.view(id)
-			if !ok {
-				continue
-			}
-			if j, ok := tx.e.job(w, tasks); ok {
-				tx.e.sched.PutJob(j)
-			}
-		}
-	}
-	return changed
 }

@@ -78,7 +78,7 @@ func Activity(samples []plane.Sample) Command {
 		busy, seen := map[core.WorkloadID]bool{}, map[core.WorkloadID]int{}
 		for _, s := range samples {
 			w, tasks, ok := tx.view(s.Task.Workload)
-			if !ok || s.Task.Attempt != w.Attempt || tasks[s.Task.Index] == nil || len(tasks[s.Task.Index].Devices) == 0 {
+			if t := tasks[s.Task.Index]; !ok || t == nil || t.ID != s.Task || len(t.Devices) == 0 {
 				continue
 			}
 			seen[w.ID]++
@@ -146,9 +146,10 @@ func (e *Engine) nodeGrace() time.Duration {
 }
 
 // Reach says whether a plane reports; what runs on one that does not is
-// Unreachable until it does again.
+// Unreachable until it does again, and nothing new goes there.
 func Reach(planeName string, ok bool, message string) Command {
 	return func(tx *tx) (any, error) {
+		tx.reached(planeName, ok, message)
 		return nil, tx.unreachable(func(t *core.Task) bool { return t.Plane == planeName }, !ok, ReasonPlaneUnreachable, message)
 	}
 }
@@ -221,10 +222,18 @@ func (tx *tx) silent() error {
 // nodesLost gives up tasks on nodes that have been silent for too long. It must
 // run inside change.
 func (tx *tx) nodesLost(d *draft) error {
+	cut := ""
 	for _, t := range sortedTasks(d.tasks) {
 		n, ok := tx.e.nodes[t.Node]
 		if !t.State.Held() || ok && n.Ready {
 			continue
+		}
+		if s, silent := tx.e.cut[t.Plane]; silent {
+			cut = s.Message
+			if cut == "" {
+				cut = "its plane does not answer"
+			}
+			continue // nobody knows how it is
 		}
 		c := *t
 		c.State, c.EndedAt, c.Ready = core.TaskLost, tx.now, false
@@ -233,5 +242,8 @@ func (tx *tx) nodesLost(d *draft) error {
 		tx.e.dirty = true // others of its workload may go on elsewhere
 	}
 	d.fact(lifecycle.Unreachable, false, tx.now, "", "")
+	if cut != "" {
+		d.fact(lifecycle.Unreachable, true, tx.now, ReasonPlaneUnreachable, cut)
+	}
 	return tx.conclude(d)
 }

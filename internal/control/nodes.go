@@ -36,6 +36,9 @@ func LabelNode(id core.NodeID, set map[string]string, drop []string) Command {
 // Label sets and drops labels of what is said of a node.
 func Label(s *core.NodeSetting, reported core.Node, set map[string]string, drop []string) error {
 	for _, key := range slices.Sorted(maps.Keys(set)) {
+		if key == core.LabelCluster || key == core.LabelRuns {
+			return &Error{Code: CodeConflict, Field: "labels." + key, Message: fmt.Sprintf("label %s says what plane %s is; it cannot be changed", key, reported.Plane), Hint: "use a label of another name"}
+		}
 		if err := org.CheckLabel("labels."+key, core.Label{Key: key, Value: set[key]}); err != nil {
 			return err
 		}
@@ -221,8 +224,11 @@ func (tx *tx) vacate(id core.NodeID, v vacation) ([]DrainStep, error) {
 		}
 		d, _ := tx.open(s.Workload.ID)
 		err := tx.change(d, func() error {
-			if d.w.Kind == lifecycle.Inference {
+			switch {
+			case d.w.Kind == lifecycle.Inference:
 				return tx.replace(d, id, true)
+			case d.w.Spec.Array != nil && stays(d.tasks, id):
+				return tx.gives(d, id, v.message, v.actor)
 			}
 			if d.w.Kind == lifecycle.External {
 				return tx.expelMembers(d, id, v)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/plane"
 )
 
@@ -99,6 +100,7 @@ func Observe(o Observations) Command {
 			byWorkload[ob.ID.Workload] = append(byWorkload[ob.ID.Workload], ob)
 		}
 		if o.Full {
+			tx.reached(o.Plane, true, "")
 			// A server before may have found the plane silent.
 			if err := tx.unreachable(func(t *core.Task) bool { return t.Plane == o.Plane }, false, ReasonPlaneUnreachable, ""); err != nil {
 				return nil, err
@@ -118,7 +120,7 @@ func (tx *tx) observed(o Observations, id core.WorkloadID, seen []plane.Observat
 	var news []plane.Observation
 	for _, ob := range seen {
 		t := tasks[ob.ID.Index]
-		if !live || t == nil || ob.ID.Attempt != w.Attempt || t.State.Ended() || t.Claim != ob.Claim {
+		if !live || t == nil || ob.ID != t.ID || t.State.Ended() || t.Claim != ob.Claim {
 			tx.stray(o.Plane, ob)
 			continue
 		}
@@ -145,7 +147,8 @@ func (tx *tx) observed(o Observations, id core.WorkloadID, seen []plane.Observat
 		for _, ob := range news {
 			if t := d.tasks[ob.ID.Index]; differs(t, ob) {
 				d.setTask(after(*t, ob, tx.now))
-				if ob.State.Ended() {
+				if t = d.tasks[ob.ID.Index]; ob.State.Ended() {
+					tx.spared(d, t)
 					tx.forget(o.Plane, ob.ID)
 					tx.e.dirty = true // of an array its place is free now, whatever the others do
 				}
@@ -239,7 +242,7 @@ func differs(t *core.Task, ob plane.Observation) bool {
 	case core.TaskStarting:
 		return t.State == core.TaskStarting && (ob.Waiting != t.Waiting || ob.Message != t.Message)
 	case core.TaskRunning:
-		return t.State == core.TaskStarting
+		return t.State == core.TaskStarting || t.State == core.TaskStopping && ob.Message != t.Message
 	default:
 		return ob.State.Ended()
 	}
@@ -259,13 +262,20 @@ func after(t core.Task, ob plane.Observation, now time.Time) core.Task {
 	case core.TaskStarting:
 		t.Waiting, t.Message = ob.Waiting, ob.Message
 	case core.TaskRunning:
+		if t.Message = ob.Message; t.State == core.TaskStopping {
+			break // why it has not ended yet
+		}
 		t.State, t.Waiting, t.Message, t.StartedAt = core.TaskRunning, "", ob.Message, at
 	default:
+		told := t.State == core.TaskStopping
 		t.State, t.Waiting, t.EndedAt, t.Ready = ob.State, "", at, false
 		if at.Before(t.PlacedAt) {
 			t.EndedAt = t.PlacedAt
 		}
 		t.ExitCode, t.Signal, t.Reason, t.Message = ob.ExitCode, ob.Signal, ob.Reason, ob.Message
+		if told && t.Reason == string(lifecycle.ReasonSystem) { // its plane may not know any more by whom it was told
+			t.Reason = string(lifecycle.ReasonKilled)
+		}
 	}
 	return t
 }
@@ -293,7 +303,9 @@ func (tx *tx) conclude(d *draft) error {
 		}
 	}
 	if d.w.Spec.Array != nil {
-		tx.curtailed(d)
+		if over, err := tx.comeBack(d); over || err != nil {
+			return err
+		}
 	}
 	c := count(d)
 	// First what came first: a task may start and end between two looks.
@@ -304,10 +316,6 @@ func (tx *tx) conclude(d *draft) error {
 	}
 	if c.bad != nil && (!c.independent || c.left == 0) {
 		return tx.failed(d, c.bad)
-	}
-	if c.independent && c.left == 0 && c.curtailed > 0 {
-		message := fmt.Sprintf("%d of its tasks had to leave; they are all that is left", c.curtailed)
-		return tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: preempted(d.w), Message: message}, actorControl)
 	}
 	if d.w.Phase == lifecycle.Running && (c.succeeded == c.total || c.chief && cleans(d.w)) {
 		if d.w.Kind == lifecycle.Workspace && d.w.Spec.Restart == "always" {
@@ -336,7 +344,6 @@ type tally struct {
 	total       int
 	left        int // not ended, or not even placed
 	succeeded   int
-	curtailed   int        // of independent ones, those that had to leave
 	chief       bool       // the first task has succeeded
 	ready       bool       // everything that must have started has
 	bad         *core.Task // the first that failed or was lost
@@ -349,8 +356,12 @@ func count(d *draft) tally {
 	if elastic {
 		c.total = len(ranks(d.tasks))
 	}
-	started, first := 0, -1
+	started, first, placed := 0, -1, 0
 	for index, t := range d.tasks {
+		if t.Again {
+			continue // it waits, like those that were never placed
+		}
+		placed++
 		if elastic && (t.Leaving || t.State.Ended() && !t.RestartAt.IsZero()) {
 			continue // it is none of the ranks, or will be one again
 		}
@@ -365,10 +376,6 @@ func count(d *draft) tally {
 			c.succeeded++
 			c.chief = c.chief || index == 0
 		case core.TaskFailed, core.TaskLost:
-			if t.Leaving {
-				c.curtailed++
-				break
-			}
 			if c.bad == nil || t.EndedAt.Before(c.bad.EndedAt) || t.EndedAt.Equal(c.bad.EndedAt) && t.ID.Index < c.bad.ID.Index {
 				c.bad = t
 			}
@@ -381,7 +388,7 @@ func count(d *draft) tally {
 		}
 	}
 	if !elastic {
-		c.left += c.total - len(d.tasks)
+		c.left += c.total - placed
 	}
 	c.ready = started >= c.total || c.independent && started > 0
 	return c
@@ -407,12 +414,15 @@ func (tx *tx) failed(d *draft, t *core.Task) error {
 	in := retries
 	in.Target = lifecycle.Failed
 	switch {
-	case reason == lifecycle.ReasonNodeLost:
+	case systemic(t):
 		in = lifecycle.Input{On: lifecycle.NodeLost, Target: lifecycle.Failed, Reason: reason, Message: message}
 		if limit := d.w.Spec.Retry.System; limit == nil || d.w.SystemFailures < *limit {
 			d.w.SystemFailures++
 			in.Target = lifecycle.Queued
+			tx.rest(d, t, d.w.SystemFailures)
 		}
+	case reason == lifecycle.ReasonMaxDuration:
+		in = lifecycle.Input{On: lifecycle.Deadline, Reason: reason, Message: message}
 	case t.State == core.TaskLost:
 		in = lifecycle.Input{On: lifecycle.OutcomeLost, Reason: lifecycle.ReasonOutcomeUnknown, Message: message}
 	case reason == lifecycle.ReasonFailedImagePull && d.w.Phase == lifecycle.Starting:
@@ -450,8 +460,7 @@ func (tx *tx) ruled(d *draft, t *core.Task) ruling {
 		return ruleNone
 	}
 	for i, r := range rules {
-		if len(r.ExitCodes) > 0 && (t.ExitCode == nil || !slices.Contains(r.ExitCodes, *t.ExitCode)) ||
-			len(r.Reasons) > 0 && !slices.Contains(r.Reasons, t.Reason) {
+		if !fits(r, t) {
 			continue
 		}
 		if r.Action == "fail" {
@@ -472,6 +481,12 @@ func (tx *tx) ruled(d *draft, t *core.Task) ruling {
 		return ruleRetry
 	}
 	return ruleNone
+}
+
+// fits reports whether a retry rule is about how t failed.
+func fits(r spec.RetryRule, t *core.Task) bool {
+	return (len(r.ExitCodes) == 0 || t.ExitCode != nil && slices.Contains(r.ExitCodes, *t.ExitCode)) &&
+		(len(r.Reasons) == 0 || slices.Contains(r.Reasons, t.Reason))
 }
 
 // blame is one sentence on which task failed and how.
@@ -509,7 +524,7 @@ func (tx *tx) restartInPlace(d *draft) error {
 		}
 		due = true
 		again := core.Task{
-			ID: t.ID, Role: t.Role, Plane: t.Plane, Node: t.Node, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Port: t.Port,
+			ID: t.ID, Role: t.Role, Plane: t.Plane, Node: t.Node, Pool: t.Pool, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Port: t.Port,
 			Edition: d.w.Edition, Failures: t.Failures, State: core.TaskStarting, PlacedAt: t.PlacedAt,
 			RestartedAt: tx.now, Restarts: t.Restarts + 1, SeenAt: t.SeenAt, FormerAt: t.SeenAt,
 		}

@@ -158,6 +158,7 @@ func (tx *tx) surveyOf(ids []core.NodeID) {
 	for _, id := range ids {
 		n := org.Set(tx.e.reported[id], tx.setting(id))
 		n.Pool = org.PoolOf(n, pools)
+		_, n.CutOff = tx.e.cut[n.Plane]
 		tx.e.nodes[id] = n
 		tx.e.renewed[id] = struct{}{}
 		if _, partly := n.Labels[core.LabelRuns]; partly && !tx.e.choosy {

@@ -35,6 +35,16 @@ func newOffice(t *testing.T, st store.Store) *office {
 // open is a start of the server.
 func (o *office) open() {
 	o.t.Helper()
+	o.begin()
+	o.do(control.Inventory("p", []core.Node{
+		{ID: "n1", Plane: "p", Ready: true, CPU: 4000, Memory: 8 << 30, Labels: map[string]string{"zone": "x"}, Devices: []core.Device{{ID: "g", Healthy: true}}},
+		{ID: "n2", Plane: "p", Ready: true, CPU: 4000, Memory: 8 << 30},
+	}))
+}
+
+// begin is a start of the server before any plane has answered.
+func (o *office) begin() {
+	o.t.Helper()
 	random := rand.New(rand.NewSource(1))
 	var err error
 	o.e, err = control.Open(context.Background(), control.Deps{
@@ -44,24 +54,28 @@ func (o *office) open() {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	o.do(control.Inventory("p", []core.Node{
-		{ID: "n1", Plane: "p", Ready: true, CPU: 4000, Memory: 8 << 30, Labels: map[string]string{"zone": "x"}, Devices: []core.Device{{ID: "g", Healthy: true}}},
-		{ID: "n2", Plane: "p", Ready: true, CPU: 4000, Memory: 8 << 30},
-	}))
 }
 
+// opens is when everything is done that names no other time.
+var opens = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
 func (o *office) try(c control.Command) (any, error) {
-	r := o.e.Do(context.Background(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), []control.Command{c})[0]
+	r := o.e.Do(context.Background(), opens, []control.Command{c})[0]
 	return r.Value, r.Err
 }
 
 func (o *office) do(c control.Command) any {
 	o.t.Helper()
-	v, err := o.try(c)
-	if err != nil {
-		o.t.Fatal(err)
+	return o.at(opens, c)
+}
+
+func (o *office) at(now time.Time, c control.Command) any {
+	o.t.Helper()
+	r := o.e.Do(context.Background(), now, []control.Command{c})[0]
+	if r.Err != nil {
+		o.t.Fatal(r.Err)
 	}
-	return v
+	return r.Value
 }
 
 // refused must fail with a code and a next step; it returns the message.
@@ -103,6 +117,14 @@ func (o *office) project(id core.ProjectID) (core.Project, bool) {
 		}
 	}
 	return core.Project{}, false
+}
+
+// guaranteed gives a project so many GPUs, in whatever pool.
+func guaranteed(name string, gpus float64) control.Edit {
+	return control.Edit{What: control.RecordProject, Name: name, Project: func(p *core.Project) error {
+		p.Pools = map[string]core.PoolQuota{core.AnyPool: {GPU: core.ResourceQuota{Quota: &gpus}}}
+		return nil
+	}}
 }
 
 func nothing(*core.Project) error { return nil }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/control"
-	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/store/memstore"
@@ -20,29 +19,13 @@ func TestPastUseCountsInFairShares(t *testing.T) {
 		cfg.K = weight
 		o := &office{t: t, st: memstore.New(), schedule: cfg}
 		o.open()
-		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		at := func(now time.Time, c control.Command) any {
-			t.Helper()
-			r := o.e.Do(context.Background(), now, []control.Command{c})[0]
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-			return r.Value
-		}
-		none := 0.0
-		at(start, control.Organise([]control.Edit{
-			{What: control.RecordProject, Name: "greedy", Project: func(p *core.Project) error {
-				p.Pools = map[string]core.PoolQuota{core.AnyPool: {GPU: core.ResourceQuota{Quota: &none}}}
-				return nil
-			}},
-			{What: control.RecordProject, Name: "late", Project: func(p *core.Project) error {
-				p.Pools = map[string]core.PoolQuota{core.AnyPool: {GPU: core.ResourceQuota{Quota: &none}}}
-				return nil
-			}},
+		o.at(opens, control.Organise([]control.Edit{
+			guaranteed("greedy", 0),
+			guaranteed("late", 0),
 		}, false))
-		first := at(start, o.submit(`{"name":"a","project":"greedy","command":["fake"],"resources":{"gpu":1}}`)).(*control.Submitted)
-		day := start.Add(24 * time.Hour)
-		at(day, o.submit(`{"name":"b","project":"late","command":["fake"],"resources":{"gpu":1}}`))
+		first := o.at(opens, o.submit(`{"name":"a","project":"greedy","command":["fake"],"resources":{"gpu":1}}`)).(*control.Submitted)
+		day := opens.Add(24 * time.Hour)
+		o.at(day, o.submit(`{"name":"b","project":"late","command":["fake"],"resources":{"gpu":1}}`))
 		live, err := o.st.Live(context.Background())
 		if err != nil {
 			t.Fatal(err)

@@ -94,7 +94,11 @@ func (tx *tx) serving(d *draft) {
 	d.fact(lifecycle.Updating, old > 0, tx.now, "", fmt.Sprintf("%d of %d replicas are still of the edition before", old, d.w.Replicas))
 	here, going := present(d)
 	d.fact(lifecycle.Scaling, old == 0 && (here != d.w.Replicas || going > 0), tx.now, "", fmt.Sprintf("%d replicas, %d wanted", here+going, d.w.Replicas))
-	d.fact(lifecycle.Degraded, ready < d.w.Replicas && d.w.Phase == lifecycle.Running, tx.now, "ReplicasNotReady", fmt.Sprintf("%d of %d replicas are ready", ready, d.w.Replicas))
+	message := fmt.Sprintf("%d of %d replicas are ready", ready, d.w.Replicas)
+	if t := refused(d.tasks); t != nil && !d.w.AskAt.IsZero() {
+		message += "; " + blame(d.w, t)
+	}
+	d.fact(lifecycle.Degraded, ready < d.w.Replicas && d.w.Phase == lifecycle.Running, tx.now, "ReplicasNotReady", message)
 }
 
 // present is how many replicas there are that have come up at least once, and
@@ -129,7 +133,7 @@ func (tx *tx) replicasEnded(d *draft) error {
 		if !t.State.Ended() || t.Leaving || !t.RestartAt.IsZero() {
 			continue
 		}
-		if t.Reason == string(lifecycle.ReasonNodeLost) || t.Away {
+		if systemic(t) || t.Away {
 			c := *t // its place is gone, or going: another one takes over elsewhere
 			c.Leaving = true
 			tx.e.dirty = true
@@ -319,23 +323,29 @@ func Scale(r ScaleRequest) Command {
 		err = tx.change(d, func() error {
 			was := d.w.Replicas
 			d.w.Replicas = r.Replicas
-			if d.w.Phase == lifecycle.Running {
-				msg := fmt.Sprintf("replicas %d → %d", was, r.Replicas)
-				if r.Message != "" {
-					msg += ": " + r.Message
-				}
-				if err := tx.step(d, lifecycle.Input{On: lifecycle.Scale, Reason: lifecycle.ReasonScaled, Message: msg}, r.Actor); err != nil {
-					return err
-				}
+			msg := fmt.Sprintf("replicas %d → %d", was, r.Replicas)
+			if r.Message != "" {
+				msg += ": " + r.Message
 			}
-			tx.e.dirty = true
-			if err := tx.startEmpty(d); err != nil {
-				return err
-			}
-			return tx.conclude(d)
+			return tx.replaced(d, lifecycle.ReasonScaled, msg, r.Actor)
 		})
 		return d.w, err
 	}
+}
+
+// replaced records that a service is to have others, or another number of
+// replicas, and draws what follows. It must run inside change.
+func (tx *tx) replaced(d *draft, why lifecycle.Reason, message, actor string) error {
+	if d.w.Phase == lifecycle.Running {
+		if err := tx.step(d, lifecycle.Input{On: lifecycle.Scale, Reason: why, Message: message}, actor); err != nil {
+			return err
+		}
+	}
+	tx.e.dirty = true
+	if err := tx.startEmpty(d); err != nil {
+		return err
+	}
+	return tx.conclude(d)
 }
 
 // firstReplicas is how many replicas a document begins with.

@@ -14,6 +14,9 @@ func waiting(w *core.Workload, tasks map[int]*core.Task) bool {
 	case lifecycle.Reserved:
 		return !checksOpen(w, atReservation)
 	case lifecycle.Starting, lifecycle.Running, lifecycle.Restarting:
+		if !w.AskAt.IsZero() {
+			return false // the plane has just refused more of it
+		}
 		return grows(w) && room(w, tasks) > 0 || w.Spec.Elastic() && w.Phase == lifecycle.Running && missingRanks(w, tasks) > 0
 	default:
 		return false
@@ -31,7 +34,10 @@ func room(w *core.Workload, tasks map[int]*core.Task) int {
 	if w.Kind == lifecycle.Inference {
 		return replicasMissing(w, tasks)
 	}
-	left := total(w) - len(tasks)
+	left := total(w)
+	for _, t := range tasks {
+		left -= bit(!t.Again)
+	}
 	if p := w.Spec.Array.Parallelism; p > 0 {
 		active := 0
 		for _, t := range tasks {
@@ -53,7 +59,7 @@ func total(w *core.Workload) int {
 }
 
 // next returns the indexes of the first n tasks that have not been placed in
-// the present attempt.
+// the present attempt, or had to leave.
 func next(w *core.Workload, tasks map[int]*core.Task, n int) []int {
 	if numbered(w) {
 		first := w.Attempts[len(w.Attempts)-1].Next
@@ -70,7 +76,7 @@ func next(w *core.Workload, tasks map[int]*core.Task, n int) []int {
 		if todo != nil {
 			index = todo[i]
 		}
-		if _, placed := tasks[index]; !placed {
+		if t := tasks[index]; t == nil || t.Again {
 			out = append(out, index)
 		}
 	}

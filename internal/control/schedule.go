@@ -19,6 +19,8 @@ func (tx *tx) schedule() {
 	e := tx.e
 	tx.sync()
 	tx.learn()
+	tx.look()
+	tx.tellPast()
 	e.planned = tx.now
 	for range maxRounds {
 		plan := e.sched.Cycle(tx.now.UnixMilli())
@@ -73,8 +75,11 @@ func (tx *tx) place(p schedule.Placement) {
 			before = len(ranks(d.tasks))
 		}
 		tx.putTasks(d, p)
-		if d.w.Kind == lifecycle.Inference {
+		switch {
+		case d.w.Kind == lifecycle.Inference:
 			tx.serving(d)
+		case d.w.Spec.Array != nil:
+			tx.curtailed(d)
 		}
 		if before > 0 {
 			if err := tx.resized(d, before, "there is room for more", actorScheduler); err != nil {
@@ -112,9 +117,10 @@ func (tx *tx) putTasks(d *draft, p schedule.Placement) {
 		d.attempt().Next += len(places)
 	}
 	for i, index := range indexes {
+		on := tx.e.nodes[places[i].Place.Node]
 		t := core.Task{
-			ID:   core.TaskID{Workload: w.ID, Attempt: w.Attempt, Index: index},
-			Role: w.Spec.Role(index), Plane: tx.e.nodes[places[i].Place.Node].Plane, Node: places[i].Place.Node, Devices: places[i].Place.Devices,
+			ID:   core.TaskID{Workload: w.ID, Attempt: w.Attempt, Index: index, Run: d.succeed(index)},
+			Role: w.Spec.Role(index), Plane: on.Plane, Node: on.ID, Pool: on.Pool, Devices: places[i].Place.Devices,
 			CPU: places[i].Place.CPU, Memory: places[i].Place.Memory, State: core.TaskStarting, PlacedAt: tx.now, Edition: w.Edition,
 		}
 		t.Port = tx.portOf(d, t.Node)

@@ -62,6 +62,7 @@ func Standings() Command {
 		}
 		out := make([]Standing, 0, len(b.rows))
 		tx.sync()
+		tx.tellPast()
 		for _, s := range b.rows {
 			s.Fair = tx.fair(s.Pool, s.Project.ID)
 			out = append(out, *s)

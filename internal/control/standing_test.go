@@ -1,7 +1,6 @@
 package control_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -48,19 +47,10 @@ func TestStandingsAddUpBelowDepartments(t *testing.T) {
 
 	// Devices that do nothing are counted as idle after a while.
 	task := core.TaskID{Workload: first.Workload.ID}
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	at := func(now time.Time, c control.Command) any {
-		t.Helper()
-		r := o.e.Do(context.Background(), now, []control.Command{c})[0]
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-		return r.Value
-	}
-	at(start, control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{{ID: task, State: core.TaskRunning, At: start}}}))
-	at(start, control.Activity([]plane.Sample{{Task: task}}))
+	o.at(opens, control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{{ID: task, State: core.TaskRunning, At: opens}}}))
+	o.at(opens, control.Activity([]plane.Sample{{Task: task}}))
 	for after, want := range map[time.Duration]float64{control.IdleLong - time.Second: 0, control.IdleLong: 1} {
-		for _, p := range at(start.Add(after), control.Cluster()).(*control.ClusterState).Pools {
+		for _, p := range o.at(opens.Add(after), control.Cluster()).(*control.ClusterState).Pools {
 			switch {
 			case p.Name == "gpu" && (p.Idle != want || p.Used[core.GPU] != 1 || p.Total[core.GPU] != 1 || p.Nodes != 1 || p.Shut != 0):
 				t.Errorf("after %v: %+v, want %v idle", after, p, want)

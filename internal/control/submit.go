@@ -204,6 +204,9 @@ func (tx *tx) feasible(doc *spec.Document, user string) error {
 	if doc.Build != nil && !tx.e.d.Builds {
 		return &Error{Code: CodeUnsupported, Field: "build", Message: "this server cannot build images", Hint: "give an image, or install runc (apt-get install runc) and start the server as root"}
 	}
+	if err := tx.clustersExist(doc); err != nil {
+		return err
+	}
 	if err := tx.secretsExist(doc, user); err != nil {
 		return err
 	}
@@ -231,7 +234,7 @@ func (tx *tx) surveyed() bool {
 			return false
 		}
 	}
-	return len(tx.e.nodes) > 0
+	return len(tx.e.nodes) > 0 && len(tx.e.cut) == 0
 }
 
 // fits says with the numbers why a document could never run on the nodes that
@@ -242,6 +245,7 @@ func (tx *tx) fits(doc *spec.Document) error {
 	}
 	tx.sync()
 	if r, ok := tx.e.bare.Fits(tx.e.fresh(doc)); !ok {
+		tx.barred(&core.Workload{Spec: doc}).into(&r)
 		field := "resources"
 		switch {
 		case r.Segment > 0:
@@ -313,9 +317,5 @@ func (tx *tx) reopen(d *draft) (*draft, error) {
 	if err != nil {
 		return nil, fromStore(err)
 	}
-	tasks := make(map[int]*core.Task, len(stored))
-	for i := range stored {
-		tasks[stored[i].ID.Index] = &stored[i]
-	}
-	return tx.draft(d.w, tasks, nil), nil
+	return tx.draft(d.w, latest(stored, d.w.Attempt), nil), nil
 }

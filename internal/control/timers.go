@@ -67,14 +67,16 @@ func (tx *tx) wakeAt(w *core.Workload, tasks map[int]*core.Task) time.Time {
 const reasonStuck = "Stuck"
 
 // nextDue is when something is due for a workload that runs: a limit or the
-// warning of it, the restart of a task, or giving up a silent node.
+// warning of it, the restart of a task, the end of a gang's rest, or giving up a
+// silent node.
 func (tx *tx) nextDue(w *core.Workload, tasks map[int]*core.Task) time.Time {
-	var at time.Time
+	at := w.AskAt
 	if end, ok := tx.firstEnd(w); ok {
-		at = end.at
+		next := end.at
 		if !w.Warned.Equal(end.at) {
-			at = end.at.Add(-end.warning())
+			next = end.at.Add(-end.warning())
 		}
+		at = earliest(at, next)
 	}
 	for _, c := range w.Conditions {
 		if c.Type == lifecycle.Unreachable && c.Reason == ReasonNodeUnreachable {
@@ -83,6 +85,9 @@ func (tx *tx) nextDue(w *core.Workload, tasks map[int]*core.Task) time.Time {
 	}
 	if w.Spec.Elastic() {
 		at = earliest(at, resizeDue(tasks))
+		if grows := tx.e.growsAt(w, tasks); grows.After(tx.now) && missingRanks(w, tasks) > 0 {
+			at = earliest(at, grows)
+		}
 	}
 	if w.Kind.Attended() { // of others no task is restarted in place by itself
 		for _, t := range tasks {
@@ -162,12 +167,16 @@ func (tx *tx) timeout(d *draft) error {
 		if c := d.holding(lifecycle.Unreachable); c != nil && c.Reason == ReasonNodeUnreachable && !c.Since.Add(tx.e.nodeGrace()).After(tx.now) {
 			return tx.nodesLost(d)
 		}
-		d.fact(lifecycle.Degraded, true, tx.now, reasonStuck, "its tasks have not ended; ending them again by force")
+		message := "its tasks have not ended; ending them again by force"
 		for _, t := range sortedTasks(d.tasks) {
 			if t.State.Held() {
 				tx.stop(t, 0)
+				if t.Message != "" {
+					message = blame(d.w, t)
+				}
 			}
 		}
+		d.fact(lifecycle.Degraded, true, tx.now, reasonStuck, message)
 		return tx.step(d, lifecycle.Input{On: lifecycle.Stuck}, actorControl)
 	case lifecycle.Deleting:
 		tx.actions = append(tx.actions, Action{Kind: ActDeleteLogs, Workload: w.ID})
@@ -179,6 +188,10 @@ func (tx *tx) timeout(d *draft) error {
 
 // due does what is due for a workload that runs. It must run inside change.
 func (tx *tx) due(d *draft) error {
+	if at := d.w.AskAt; !at.IsZero() && !at.After(tx.now) {
+		d.w.AskAt = time.Time{} // more of it may be placed again
+		tx.e.dirty = true
+	}
 	if ended, err := tx.limited(d); ended || err != nil {
 		return err
 	}
@@ -186,6 +199,7 @@ func (tx *tx) due(d *draft) error {
 		return tx.nodesLost(d)
 	}
 	if d.w.Spec.Elastic() {
+		tx.e.dirty = true // it may be one that may grow again
 		return tx.conclude(d)
 	}
 	return tx.restartInPlace(d)

@@ -35,7 +35,7 @@ type draft struct {
 	w       *core.Workload
 	tasks   map[int]*core.Task
 	changed map[int]struct{} // tasks to write
-	former  []*core.Task     // changed tasks of the attempt before, to write as well
+	former  []*core.Task     // changed tasks of the attempt before, and of earlier runs, to write as well
 	trail   []core.Transition
 	base    *entry // committed; nil: new
 	touched bool   // there is something to write
@@ -95,6 +95,9 @@ func (tx *tx) change(d *draft, fn func() error) error {
 func counts(tasks map[int]*core.Task) core.TaskCounts {
 	var c core.TaskCounts
 	for _, t := range tasks {
+		if t.Again {
+			continue // it waits
+		}
 		switch t.State {
 		case core.TaskStarting:
 			c.Starting++
@@ -290,7 +293,7 @@ const keysKept, keysSweep = 24 * time.Hour, time.Hour
 // commit writes the draft and makes it the truth.
 func (tx *tx) commit() error {
 	e := tx.e
-	b := &store.Batch{Keys: tx.keys, Secrets: tx.secrets, DropSecrets: tx.gone}
+	b := &store.Batch{Keys: tx.keys, Secrets: tx.secrets, DropSecrets: tx.gone, Promises: e.promises()}
 	tx.org.write(b)
 	seq := e.seq.Transition
 	for _, id := range tx.order {
@@ -313,7 +316,7 @@ func (tx *tx) commit() error {
 		b.Transitions = append(b.Transitions, d.trail...)
 	}
 	if len(b.Workloads)+len(b.Keys)+len(b.Secrets)+len(b.DropSecrets)+
-		len(b.Projects)+len(b.DropProjects)+len(b.Pools)+len(b.DropPools)+len(b.Nodes) == 0 {
+		len(b.Projects)+len(b.DropProjects)+len(b.Pools)+len(b.DropPools)+len(b.Nodes) == 0 && b.Promises == nil {
 		tx.decided()
 		return nil
 	}
@@ -341,6 +344,9 @@ func (tx *tx) commit() error {
 		e.adopt(d)
 		e.insight.saw(d.w, d.trail)
 		changes = append(changes, Change{Workload: d.w, Former: d.former, Tasks: d.news(), Transitions: d.trail})
+	}
+	if b.Promises != nil {
+		e.pledged = b.Promises
 	}
 	e.organised(tx.org)
 	for _, id := range tx.gone {

@@ -44,17 +44,7 @@ func Update(r UpdateRequest) Command {
 			if n := firstReplicas(&doc); n != firstReplicas(was) {
 				d.w.Replicas = n
 			}
-			if d.w.Phase == lifecycle.Running {
-				in := lifecycle.Input{On: lifecycle.Scale, Reason: lifecycle.ReasonUpdated, Message: fmt.Sprintf("edition %d", d.w.Edition)}
-				if err := tx.step(d, in, r.Actor); err != nil {
-					return err
-				}
-			}
-			tx.e.dirty = true
-			if err := tx.startEmpty(d); err != nil {
-				return err
-			}
-			return tx.conclude(d)
+			return tx.replaced(d, lifecycle.ReasonUpdated, fmt.Sprintf("edition %d", d.w.Edition), r.Actor)
 		})
 		return d.w, err
 	}

@@ -93,40 +93,41 @@ func need(w *core.Workload, index int) schedule.Need {
 	return n
 }
 
-// charged is the GPU time of the present attempt until now, in device-seconds.
+// charged is the GPU time of tasks of the present attempt until now, each by its
+// last run, in device-seconds.
 func charged(w *core.Workload, tasks map[int]*core.Task, now time.Time) float64 {
 	var sum float64
 	for _, t := range tasks {
-		milli := 0
-		for _, s := range t.Devices {
-			milli += s.Milli
-		}
-		if milli == 0 || t.PlacedAt.IsZero() {
-			continue
-		}
-		until := t.ReleasedAt
-		if until.IsZero() {
-			until = now
-		}
-		// A clock that was set back never makes time that is paid back.
-		sum += max(until.Sub(t.PlacedAt), 0).Seconds() * float64(milli) / 1000
+		sum += chargedTask(t, now)
 	}
 	return sum
 }
 
+// chargedTask is the GPU time of one run of a task until now.
+func chargedTask(t *core.Task, now time.Time) float64 {
+	milli := 0
+	for _, s := range t.Devices {
+		milli += s.Milli
+	}
+	if milli == 0 || t.PlacedAt.IsZero() {
+		return 0
+	}
+	until := t.ReleasedAt
+	if until.IsZero() {
+		until = now
+	}
+	// A clock that was set back never makes time that is paid back.
+	return max(until.Sub(t.PlacedAt), 0).Seconds() * float64(milli) / 1000
+}
+
 // GPUSeconds is the GPU time of w until now: of ended attempts and, while it
-// holds devices, of the present one. In device-seconds.
+// holds devices, of the present one, of which tasks are at least the last runs.
+// In device-seconds.
 func GPUSeconds(w *core.Workload, tasks []core.Task, now time.Time) float64 {
 	if !w.Phase.Held() {
 		return w.GPUSeconds
 	}
-	m := make(map[int]*core.Task, len(tasks))
-	for i := range tasks {
-		if tasks[i].ID.Attempt == w.Attempt {
-			m[tasks[i].ID.Index] = &tasks[i]
-		}
-	}
-	return w.GPUSeconds + charged(w, m, now)
+	return w.GPUSeconds + charged(w, latest(tasks, w.Attempt), now)
 }
 
 // devicesHeld is how many thousandths of devices w holds at present.

@@ -13,8 +13,9 @@ func View(w *core.Workload, tasks []core.Task, steps []core.Transition) lifecycl
 		v.Conditions = append(v.Conditions, c.Type)
 		v.PlaneUnreachable = v.PlaneUnreachable || c.Type == lifecycle.Unreachable && c.Reason == ReasonPlaneUnreachable
 	}
+	now := latest(tasks, w.Attempt)
 	for i := range tasks {
-		if t := &tasks[i]; t.ID.Attempt == w.Attempt {
+		if t := &tasks[i]; now[t.ID.Index] == t && !t.Again {
 			v.Tasks = append(v.Tasks, lifecycle.TaskView{
 				Role: t.Role, Index: t.ID.Index, State: string(t.State), Waiting: t.Waiting, ExitCode: t.ExitCode, Reason: t.Reason, Restarts: t.Restarts,
 			})

@@ -47,6 +47,7 @@ type Study struct {
 	offers  []offer
 	live    map[core.WorkloadID]*core.Workload
 	in      *insight
+	barred  barred
 }
 
 // StudyOf asks why a workload waits; the value is a *Study. One that does not
@@ -103,7 +104,7 @@ func StudyRun(sub Submission) Command {
 
 // study copies what an answer needs.
 func (tx *tx) study(s *Study, tasks map[int]*core.Task, job schedule.Job) {
-	s.job = job
+	s.job, s.barred = job, tx.barred(s.w)
 	s.offers = tx.offers(s.w, tasks, job)
 	s.copy = tx.e.sched.Copy(tx.now.UnixMilli(), tx.e.work)
 	s.live = make(map[core.WorkloadID]*core.Workload, len(s.copy.Jobs)+1)
@@ -147,6 +148,7 @@ func (s *Study) Answer() *Why {
 	}
 	y.Waits, y.Explanation = true, ex
 	for i := range y.Reasons {
+		s.barred.into(&y.Reasons[i])
 		if r := &y.Reasons[i]; s.live[r.For] != nil {
 			r.Note = keptNote(s.live[r.For], r.Until)
 		}

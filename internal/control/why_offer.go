@@ -83,6 +83,9 @@ func (tx *tx) offers(w *core.Workload, tasks map[int]*core.Task, base schedule.J
 	for _, pool := range tx.otherPools(base.Pools) {
 		add("--set 'pools=["+pool+"]'", func(d *spec.Document) { d.Pools = []string{pool} })
 	}
+	if len(s.Clusters) > 0 {
+		add("--set 'clusters=[]'", func(d *spec.Document) { d.Clusters = nil })
+	}
 	if flags := freed(s); flags != "" {
 		add(flags, func(d *spec.Document) { d.NodeSelector, d.NodeAffinity, d.NodeType = nil, nil, "" })
 	}

@@ -42,6 +42,10 @@ func Explain(ids []core.WorkloadID) Command {
 				tx.ends()
 			}
 			if ex, ok := tx.e.sched.Explain(tx.now.UnixMilli(), id); ok {
+				b := tx.barred(w)
+				for i := range ex.Reasons {
+					b.into(&ex.Reasons[i])
+				}
 				out[id] = Pending{Explanation: tx.named(ex), AheadNames: tx.namesOf(ex.Ahead), Phase: w.Phase}
 			}
 		}
@@ -75,6 +79,9 @@ func (tx *tx) phase(w *core.Workload, tasks map[int]*core.Task) (Pending, bool) 
 	case lifecycle.Building:
 		return one(schedule.Reason{Token: schedule.ImageBuild, Note: "muster logs " + w.Name + " shows the build"}), true
 	case lifecycle.Queued, lifecycle.Reserved:
+		if w.Phase == lifecycle.Queued && !w.AskAt.IsZero() && w.Reason != lifecycle.ReasonRetry {
+			return rests(w, w.Message), true
+		}
 		if w.Phase == lifecycle.Reserved && checksOpen(w, atReservation) || !w.AskAt.IsZero() {
 			p := checksPending(w, atReservation)
 			if !w.AskAt.IsZero() {
@@ -96,11 +103,26 @@ func (tx *tx) phase(w *core.Workload, tasks map[int]*core.Task) (Pending, bool) 
 			p.EarliestStart, p.Reasons[0].Until = w.WakeAt.UnixMilli(), w.WakeAt.UnixMilli()
 		}
 		return p, true
-	case lifecycle.Starting, lifecycle.Restarting:
-		return startingPending(tasks)
+	case lifecycle.Starting, lifecycle.Restarting, lifecycle.Running:
+		p, ok := Pending{}, false
+		if w.Phase != lifecycle.Running {
+			p, ok = startingPending(tasks)
+		}
+		if t := refused(tasks); !ok && t != nil && !w.AskAt.IsZero() {
+			return rests(w, blame(w, t)), true
+		}
+		return p, ok
 	default:
 		return Pending{}, false
 	}
+}
+
+// rests is why w is not placed again at once, though there may be room.
+func rests(w *core.Workload, note string) Pending {
+	until := w.AskAt.UnixMilli()
+	p := one(schedule.Reason{Token: schedule.RetryBackoff, Note: note, Until: until})
+	p.EarliestStart = until
+	return p
 }
 
 func one(r schedule.Reason) Pending {

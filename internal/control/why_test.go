@@ -148,12 +148,8 @@ func TestExperienceOutlivesARestart(t *testing.T) {
 // Each change that is offered has been tried: submitted so, it starts.
 func TestOffersKeepTheirWord(t *testing.T) {
 	s := newShift(t, 4)
-	quota := 8.0
 	s.do(control.Organise([]control.Edit{
-		{What: control.RecordProject, Name: "vision", Project: func(p *core.Project) error {
-			p.Pools = map[string]core.PoolQuota{core.AnyPool: {GPU: core.ResourceQuota{Quota: &quota}}}
-			return nil
-		}},
+		guaranteed("vision", 8),
 	}, false))
 	for _, doc := range []string{
 		`{"name":"a","command":["fake"],"resources":{"gpu":{"count":2,"type":"h100"},"cpu":1},"nodeSelector":{"rack":"r0"}}`,
@@ -206,12 +202,8 @@ func (s *shift) probe(doc string) *control.Why {
 
 func TestOffersByProjectPreemptionAndPriority(t *testing.T) {
 	s := newShift(t, 1)
-	quota := 2.0
 	s.do(control.Organise([]control.Edit{
-		{What: control.RecordProject, Name: "vision", Project: func(p *core.Project) error {
-			p.Pools = map[string]core.PoolQuota{core.AnyPool: {GPU: core.ResourceQuota{Quota: &quota}}}
-			return nil
-		}},
+		guaranteed("vision", 2),
 		{What: control.RecordProject, Name: "nlp", Project: nothing},
 	}, false))
 	w := s.run(`{"name":"fixed","project":"vision","preemptible":false,"command":["fake"],"resources":{"gpu":3,"cpu":1}}`)

@@ -29,31 +29,42 @@ type (
 // DefaultProject is the project of a document that names none.
 const DefaultProject ProjectID = "default"
 
-// TaskID is one task of one attempt. Planes keep it where they can read it
-// back, so that a restarted server finds what it had started.
+// TaskID is one run of one task of one attempt. Planes keep it where they can
+// read it back, so that a restarted server finds what it had started.
 type TaskID struct {
 	Workload WorkloadID
 	Attempt  int
 	Index    int
+	// Run counts from 0 how often the task had to leave and was placed anew in
+	// the attempt, as only those of arrays are. A restart in place is no new run.
+	Run int `json:",omitempty"`
 }
 
-// String is workload/attempt/index.
+// String is workload/attempt/index, and /run of a run that is not the first.
 func (id TaskID) String() string {
-	return string(id.Workload) + "/" + strconv.Itoa(id.Attempt) + "/" + strconv.Itoa(id.Index)
+	s := string(id.Workload) + "/" + strconv.Itoa(id.Attempt) + "/" + strconv.Itoa(id.Index)
+	if id.Run != 0 {
+		s += "/" + strconv.Itoa(id.Run)
+	}
+	return s
 }
 
 // ParseTaskID reads what String wrote.
 func ParseTaskID(s string) (TaskID, error) {
+	wrong := fmt.Errorf("task id %q: want workload/attempt/index or workload/attempt/index/run, with a run from 1", s)
 	parts := strings.Split(s, "/")
-	if len(parts) != 3 {
-		return TaskID{}, fmt.Errorf("task id %q: want workload/attempt/index", s)
+	if len(parts) != 3 && len(parts) != 4 || parts[0] == "" {
+		return TaskID{}, wrong
 	}
-	attempt, err1 := strconv.Atoi(parts[1])
-	index, err2 := strconv.Atoi(parts[2])
-	if err1 != nil || err2 != nil || attempt < 0 || index < 0 || parts[0] == "" {
-		return TaskID{}, fmt.Errorf("task id %q: want workload/attempt/index", s)
+	id := TaskID{Workload: WorkloadID(parts[0])}
+	for i, to := range []*int{&id.Attempt, &id.Index, &id.Run}[:len(parts)-1] {
+		n, err := strconv.Atoi(parts[i+1])
+		if err != nil || n < 0 || i == 2 && n == 0 { // one task has one name
+			return TaskID{}, wrong
+		}
+		*to = n
 	}
-	return TaskID{WorkloadID(parts[0]), attempt, index}, nil
+	return id, nil
 }
 
 // Workload is the record of one workload. Values are immutable once they are
@@ -84,7 +95,7 @@ type Workload struct {
 	EndGrace       time.Duration // asked for with the present end; 0: the document's
 	Failures       int           // failed attempts since submit or restart, against retry.limit
 	SystemFailures int
-	GPUSeconds     float64 // of ended attempts; the present one is added on reading
+	GPUSeconds     float64 // of ended attempts and of runs that others follow; the rest is added on reading
 }
 
 // TaskCounts counts the placed tasks of an attempt by state.
@@ -141,12 +152,13 @@ func (s TaskState) Ended() bool { return s == TaskSucceeded || s == TaskFailed |
 // Held reports whether a task in s keeps the devices it was given.
 func (s TaskState) Held() bool { return s == TaskStarting || s == TaskRunning || s == TaskStopping }
 
-// Task is the record of one task of one attempt.
+// Task is the record of one run of one task of one attempt.
 type Task struct {
 	ID        TaskID    `json:"-"`
 	Role      string    `json:"role"` // task, master, launcher, worker, replica
 	Plane     string    `json:"plane,omitempty"`
 	Node      NodeID    `json:"node,omitempty"`
+	Pool      string    `json:"pool,omitempty"` // of its node, when it was placed
 	Devices   []Share   `json:"devices,omitempty"`
 	CPU       int64     `json:"cpuMilli,omitempty"`    // that it was placed with, whatever its document says by now
 	Memory    int64     `json:"memoryBytes,omitempty"` // likewise
@@ -177,7 +189,8 @@ type Task struct {
 	Failures   int       `json:"failures,omitempty"` // in a row, of one that is restarted in place
 	Ready      bool      `json:"ready,omitempty"`    // a replica that takes requests
 	Edition    int       `json:"edition,omitempty"`  // of the document that it was started from
-	Leaving    bool      `json:"leaving,omitempty"`  // a replica that is not wanted any more
+	Leaving    bool      `json:"leaving,omitempty"`  // it is not wanted any more, or not there
+	Again      bool      `json:"again,omitempty"`    // it had to leave an array, and waits to be run again under its index
 	Away       bool      `json:"away,omitempty"`     // a replica that another one elsewhere takes over from, since its node is drained
 	// Claim is the plane's key of what someone else made that it is, Name what
 	// that is called there, and Counted what it holds by count, partitions too.
@@ -220,6 +233,7 @@ type Node struct {
 	Message string            `json:"message,omitempty"` // why it is not ready
 	Cordon  bool              `json:"cordon,omitempty"`  // it takes nothing new
 	Drain   bool              `json:"drain,omitempty"`   // and what ran on it was told to move
+	CutOff  bool              `json:"cutOff,omitempty"`  // its plane does not answer: it takes nothing new, and what runs there runs on
 	Taints  []Taint           `json:"taints,omitempty"`
 	CPU     int64             `json:"cpuMilli"`        // allocatable, thousandths of cores
 	Memory  int64             `json:"memoryBytes"`     // allocatable

@@ -90,10 +90,24 @@ type Use struct {
 	Kind       lifecycle.Kind `json:"kind"`
 	Attempt    int            `json:"attempt"`
 	Task       int            `json:"task"`
+	Run        int            `json:"run,omitempty"` // of the task, see TaskID
 	Node       NodeID         `json:"node"`
 	Device     string         `json:"device"`
 	Milli      int            `json:"milli"` // thousandths of the device
 	From       time.Time      `json:"from"`
 	To         time.Time      `json:"to"` // the end of the span, or now, while it is held
 	GPUSeconds float64        `json:"gpuSeconds"`
+}
+
+// Span is the time for which one run of a task has had its place, and what it
+// had there.
+type Span struct {
+	Project ProjectID
+	Pool    string // of its node when it was placed; empty: written before that was kept
+	Node    NodeID
+	Devices []Share
+	CPU     int64 // thousandths of cores
+	Memory  int64 // bytes
+	From    time.Time
+	To      time.Time // when it gave its place back; of what still has it, the time of the question
 }

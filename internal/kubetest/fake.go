@@ -8,10 +8,12 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // GPU is the resource that GPUs are.
@@ -63,6 +65,33 @@ func (c *Cluster) Kwok(tb testing.TB, n int, shape NodeShape) (names []string) {
 	return names
 }
 
+// Lose lets fake nodes fall silent: in time they count as lost, with
+// Options.QuickLoss after 10 s. Nothing happens to their pods any more.
+func (c *Cluster) Lose(tb testing.TB, names ...string) {
+	tb.Helper()
+	// Kwok leaves a node alone whose lease somebody else holds; this holder will
+	// not renew it.
+	now := time.Now().UTC().Format(metav1.RFC3339Micro)
+	c.lend(tb, names, `{"spec":{"holderIdentity":"lost","leaseDurationSeconds":100000000,"renewTime":"`+now+`"}}`)
+}
+
+// Find lets fake nodes speak again after Lose.
+func (c *Cluster) Find(tb testing.TB, names ...string) {
+	tb.Helper()
+	c.lend(tb, names, `{"spec":{"holderIdentity":null}}`)
+}
+
+// lend changes the leases of nodes.
+func (c *Cluster) lend(tb testing.TB, names []string, patch string) {
+	tb.Helper()
+	if err := c.each(len(names), func(i int) error {
+		_, err := c.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Patch(context.Background(), names[i], types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	}); err != nil {
+		tb.Fatalf("change the leases of fake nodes: %v", err)
+	}
+}
+
 // startKwok starts it once.
 func (c *Cluster) startKwok(tb testing.TB) {
 	tb.Helper()
@@ -88,7 +117,7 @@ func (c *Cluster) awaitUsable(tb testing.TB, name string) *corev1.Node {
 			return err
 		}
 		if is := readiness(n); is != corev1.ConditionTrue {
-			return fmt.Errorf("Ready is %q", is)
+			return fmt.Errorf("its condition Ready is %q", is)
 		}
 		for _, t := range n.Spec.Taints {
 			if t.Key == corev1.TaintNodeNotReady {

@@ -3,8 +3,10 @@ package kubetest_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -147,4 +149,39 @@ func TestAnAPIServerThatWasGoneKnowsWhatItKnew(t *testing.T) {
 	// Kwok, scheduler and controllers have found it again.
 	c.AwaitPhase(t, c.Run(t, ns, kubetest.Pod("after", "any", 1)), corev1.PodRunning)
 	c.AwaitPhase(t, c.Run(t, c.Namespace(t), kubetest.Pod("elsewhere", "any", 1)), corev1.PodRunning)
+}
+
+func TestAFakeNodeThatFallsSilentIsLostUntilItIsFound(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	nodes := c.Kwok(t, 2, kubetest.NodeShape{Prefix: "silent", GPUs: 1})
+	c.Lose(t, nodes[0])
+	c.AwaitReady(t, nodes[0], corev1.ConditionUnknown)
+	if other := c.AwaitReady(t, nodes[1], corev1.ConditionTrue); len(other.Spec.Taints) > 0 {
+		t.Errorf("the other one has taints %v", other.Spec.Taints)
+	}
+	c.Find(t, nodes[0])
+	c.AwaitReady(t, nodes[0], corev1.ConditionTrue)
+}
+
+func TestAComponentThatDiesIsNamed(t *testing.T) {
+	t.Parallel()
+	c, err := kubetest.Open(kubetest.Options{NoControllers: true, NoScheduler: true})
+	if err != nil {
+		kubetest.Fail(t, err)
+	}
+	for pid := range processes(t, filepath.Join(filepath.Dir(c.Kubeconfig), "etcd")) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+	}
+	kubetest.Eventually(t, "the API server gone with it", func() error {
+		if n := len(processes(t, filepath.Dir(c.Kubeconfig))); n > 0 {
+			return fmt.Errorf("%d processes are %w", n, errStill)
+		}
+		return nil
+	})
+	if err := c.Close(); err == nil || !strings.Contains(err.Error(), "etcd ended by itself, with killed") {
+		t.Errorf("it ended with %v", err)
+	}
 }

@@ -118,6 +118,9 @@ func (c *Cluster) open() error {
 
 func (c *Cluster) arguments() []string {
 	args := []string{"up", "--control", "--dir", c.dir}
+	if !keep() {
+		args = append(args, "--temporary")
+	}
 	controllers := c.options.ControllerFlags
 	if c.options.QuickLoss {
 		controllers = append([]string{"--node-monitor-grace-period=10s", "--node-monitor-period=1s"}, controllers...)
@@ -148,12 +151,14 @@ func (c *Cluster) Close() error {
 	if c.registry != nil {
 		c.registry.Close()
 	}
-	if os.Getenv("MUSTER_KUBERNETES_KEEP") != "" {
+	if keep() {
 		fmt.Fprintln(os.Stderr, "kept:", c.dir)
 		return err
 	}
-	return errors.Join(err, os.RemoveAll(c.dir))
+	return errors.Join(err, os.RemoveAll(c.dir)) // the process does so too, but may never have started
 }
+
+func keep() bool { return os.Getenv("MUSTER_KUBERNETES_KEEP") != "" }
 
 // StopServer kills the API server. Everything else lives on, and so do all data.
 func (c *Cluster) StopServer(tb testing.TB) {
@@ -198,7 +203,7 @@ func (c *Cluster) host() string {
 	return u.Hostname()
 }
 
-// lease is how long, in seconds, a node is believed after its last sign of life.
+// lease is how long a node is believed after its last sign of life.
 func (c *Cluster) lease() time.Duration {
 	if c.options.QuickLoss {
 		return 8 * time.Second

@@ -26,9 +26,10 @@ type Node struct {
 	Name string
 	IP   string
 
-	cluster *Cluster
-	dir     string
-	process *process
+	cluster   *Cluster
+	dir       string
+	process   *process
+	resources []string // NAME=COUNT
 }
 
 // Node starts a real node and waits until it is ready with all its GPUs. It
@@ -49,11 +50,11 @@ func (c *Cluster) Node(tb testing.TB, name string, gpus int, resources ...string
 	if err := os.MkdirAll(n.dir, 0o755); err != nil {
 		tb.Fatal(err)
 	}
-	resources = append([]string{GPU + "=" + strconv.Itoa(gpus)}, resources...)
+	n.resources = append([]string{GPU + "=" + strconv.Itoa(gpus)}, resources...)
 	args := []string{"node", "--dir", n.dir, "--cluster", c.dir, "--network", c.network, "--name", name, "--ip", n.IP,
 		"--cgroup", "/muster-kube-" + strings.ToLower(rand.Text()[:10]),
 		"--pause", c.registry.Ref("pause:1"), "--lease", strconv.Itoa(int(c.lease().Seconds()))}
-	for _, r := range resources {
+	for _, r := range n.resources {
 		args = append(args, "--resource", r)
 	}
 	var err error
@@ -65,14 +66,20 @@ func (c *Cluster) Node(tb testing.TB, name string, gpus int, resources ...string
 		// Where the API server is gone, and at the end of the cluster, it does not matter.
 		_ = c.Client.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{})
 	})
-	c.awaitUsable(tb, name)
-	for _, r := range resources {
-		n.awaitResource(tb, r)
-	}
+	n.await(tb)
 	return n
 }
 
-// awaitResource waits until the node offers NAME=COUNT.
+// await waits until the node is ready with all its resources.
+func (n *Node) await(tb testing.TB) {
+	tb.Helper()
+	n.cluster.awaitUsable(tb, n.Name)
+	for _, r := range n.resources {
+		n.awaitResource(tb, r)
+	}
+}
+
+// awaitResource waits until kubelet knows of NAME=COUNT, broken ones included.
 func (n *Node) awaitResource(tb testing.TB, r string) {
 	tb.Helper()
 	name, count, _ := strings.Cut(r, "=")
@@ -85,7 +92,7 @@ func (n *Node) awaitResource(tb testing.TB, r string) {
 		if err != nil {
 			return err
 		}
-		if is := now.Status.Allocatable[corev1.ResourceName(name)]; is.Cmp(want) != 0 {
+		if is := now.Status.Capacity[corev1.ResourceName(name)]; is.Cmp(want) != 0 {
 			return fmt.Errorf("it has %s", is.String())
 		}
 		return nil
@@ -101,13 +108,14 @@ func (n *Node) Kill(tb testing.TB) {
 	}
 }
 
-// Restart starts kubelet after Kill and waits until the node is ready.
+// Restart starts kubelet after Kill and waits until the node is ready with all
+// its GPUs: for a moment it has none.
 func (n *Node) Restart(tb testing.TB) {
 	tb.Helper()
 	if err := n.process.order(order{Do: "start", Name: "kubelet"}); err != nil {
 		tb.Fatalf("start kubelet of %s: %v", n.Name, err)
 	}
-	n.cluster.awaitUsable(tb, n.Name)
+	n.await(tb)
 }
 
 // Stop takes the node's power: all that runs there is gone at once, and nobody

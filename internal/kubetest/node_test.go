@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -123,7 +125,7 @@ func TestPodsOfTwoRealNodesReachEachOther(t *testing.T) {
 	c := shared(t)
 	one, two := c.Node(t, "one", 1), c.Node(t, "two", 1)
 	ns, image := c.Namespace(t), c.Busybox(t)
-	server := c.Run(t, ns, on(one, kubetest.Pod("server", image, 1, "busybox", "nc", "-lk", "-p", "7000", "-e", "echo", "hello")))
+	server := c.Run(t, ns, on(one, kubetest.Pod("server", image, 1, "busybox", "nc", "-ll", "-p", "7000", "-e", "echo", "hello")))
 	server = c.AwaitPhase(t, server, corev1.PodRunning)
 	// The API server answers pods, under the address that is the machine.
 	_, port, _ := strings.Cut(strings.TrimPrefix(c.Server, "https://"), ":")
@@ -193,31 +195,60 @@ func TestNothingIsLeftOfAKilledTest(t *testing.T) {
 			t.Fatalf("the victim ended by itself (%v): %s", err, said)
 		}
 	}
-	if processes(t, dir) < 8 { // etcd, API server, controllers, scheduler, node, its first process, containerd, kubelet
-		t.Errorf("only %d processes were found", processes(t, dir))
+	alive := processes(t, dir)
+	if len(alive) < 8 { // up, etcd, API server, controllers, scheduler, node, its first process, kubelet, containerd
+		t.Errorf("only %d processes were found", len(alive))
+	}
+	var groups []string
+	for _, line := range alive {
+		if _, after, ok := strings.Cut(line, "\x00--cgroup\x00"); ok {
+			group, _, _ := strings.Cut(after, "\x00")
+			groups = append(groups, "/sys/fs/cgroup"+group, "/sys/fs/cgroup/*"+group)
+		}
+	}
+	if len(existing(t, groups)) == 0 {
+		t.Errorf("no control groups were found, looking for %q", groups)
 	}
 	again.Process.Kill()
 	again.Wait()
-	kubetest.Eventually(t, "all processes and control groups gone", func() error {
-		if n := processes(t, dir); n > 0 {
-			return fmt.Errorf("%d processes are %w", n, errStill)
+	kubetest.Eventually(t, "processes, control groups and files gone", func() error {
+		left := existing(t, append(groups, dir+"/*"))
+		if n := len(processes(t, dir)); n > 0 || len(left) > 0 {
+			return fmt.Errorf("%d processes and %q are %w", n, left, errStill)
 		}
 		return nil
 	})
 }
 
-// processes counts those that have dir in their command line.
-func processes(t *testing.T, dir string) (n int) {
+func existing(t *testing.T, patterns []string) (paths []string) {
+	t.Helper()
+	for _, p := range patterns {
+		found, err := filepath.Glob(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, found...)
+	}
+	return paths
+}
+
+// processes finds those that have text in their command line, which is the value.
+func processes(t *testing.T, text string) map[int]string {
 	t.Helper()
 	all, err := os.ReadDir("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
+	found := map[int]string{}
 	for _, p := range all {
+		pid, err := strconv.Atoi(p.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
 		line, err := os.ReadFile("/proc/" + p.Name() + "/cmdline")
-		if err == nil && bytes.Contains(line, []byte(dir)) {
-			n++
+		if err == nil && bytes.Contains(line, []byte(text)) {
+			found[pid] = string(line)
 		}
 	}
-	return n
+	return found
 }

@@ -105,10 +105,17 @@ func (c *Cluster) AwaitPod(tb testing.TB, pod *corev1.Pod, what string, ok func(
 	return now
 }
 
-// AwaitPhase waits until a pod is in a phase.
+// AwaitPhase waits until a pod is in a phase; a pod that has ended otherwise
+// fails the test at once.
 func (c *Cluster) AwaitPhase(tb testing.TB, pod *corev1.Pod, phase corev1.PodPhase) *corev1.Pod {
 	tb.Helper()
-	return c.AwaitPod(tb, pod, string(phase), func(p *corev1.Pod) bool { return p.Status.Phase == phase })
+	return c.AwaitPod(tb, pod, string(phase), func(p *corev1.Pod) bool {
+		if is := p.Status.Phase; is != phase && (is == corev1.PodSucceeded || is == corev1.PodFailed) {
+			status, _ := json.Marshal(p.Status)
+			tb.Fatalf("pod %s will never be %s, it is %s", p.Name, phase, status)
+		}
+		return p.Status.Phase == phase
+	})
 }
 
 // AwaitReady waits until a node's Ready condition has a status.

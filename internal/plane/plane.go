@@ -215,6 +215,21 @@ type Locator interface {
 	Address(id core.TaskID) string
 }
 
+// Describer is a plane that says what it is.
+type Describer interface {
+	// Describe answers at once, with what is known.
+	Describe() Description
+}
+
+// Description is what a plane is.
+type Description struct {
+	Kind    string // local, kubernetes
+	Version string // of the cluster's server; empty: it has none, or has not been heard of yet
+	Server  string // its address
+	// Runs is core.RunsImages or core.RunsProcesses where it cannot run everything.
+	Runs string
+}
+
 // LogOptions choose a part of a task's output.
 type LogOptions struct {
 	Follow bool      // go on until the task has ended

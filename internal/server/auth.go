@@ -40,7 +40,7 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 }
 
 // open are the paths that anyone who reaches the server may read.
-var open = map[string]bool{"/healthz": true, "/readyz": true, "/version": true}
+var open = map[string]bool{"/healthz": true, "/livez": true, "/readyz": true, "/version": true}
 
 // authenticate refuses whoever comes over TCP without the token. The unix
 // socket's file mode is its guard.

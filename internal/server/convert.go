@@ -154,24 +154,55 @@ func attempt(a core.Attempt, tasks []core.Task) api.Attempt {
 		Index: a.Index, QueuedAt: at(a.QueuedAt), StartedAt: at(a.StartedAt), RunningAt: at(a.RunningAt), EndedAt: at(a.EndedAt),
 		ExitCode: a.ExitCode, Reason: string(a.Reason), Message: a.Message, Culprit: a.Culprit, Tasks: []api.Task{},
 	}
-	for i := range tasks {
-		t := &tasks[i]
-		if t.ID.Attempt != a.Index {
-			continue
-		}
-		at := api.Task{
-			Role: t.Role, Index: t.ID.Index, Name: t.Name, Node: string(t.Node), State: string(t.State), Waiting: t.Waiting, ExitCode: t.ExitCode,
-			Signal: t.Signal, Reason: t.Reason, Message: t.Message, Restarts: t.Restarts, RestartAt: at(t.RestartAt),
-			Ready: t.Ready, Leaving: t.Leaving, Edition: t.Edition, Port: t.Port,
-			PlacedAt: at(t.PlacedAt), StartedAt: at(t.StartedAt), EndedAt: at(t.EndedAt),
-		}
-		for _, d := range t.Devices {
-			at.Devices = append(at.Devices, d.Device)
-			at.Share = float64(d.Milli) / 1000 // a task has the same part of each
-		}
-		out.Tasks = append(out.Tasks, at)
+	now, former := runs(tasks, a.Index)
+	for i := range now {
+		out.Tasks = append(out.Tasks, task(&now[i]))
+	}
+	for i := range former {
+		out.Former = append(out.Former, task(&former[i]))
 	}
 	return out
+}
+
+func task(t *core.Task) api.Task {
+	out := api.Task{
+		Role: t.Role, Index: t.ID.Index, Run: t.ID.Run, Name: t.Name, Node: string(t.Node), State: string(t.State), Waiting: t.Waiting, ExitCode: t.ExitCode,
+		Signal: t.Signal, Reason: t.Reason, Message: t.Message, Restarts: t.Restarts, RestartAt: at(t.RestartAt),
+		Ready: t.Ready, Leaving: t.Leaving, Edition: t.Edition, Port: t.Port,
+		PlacedAt: at(t.PlacedAt), StartedAt: at(t.StartedAt), EndedAt: at(t.EndedAt),
+	}
+	for _, d := range t.Devices {
+		out.Devices = append(out.Devices, d.Device)
+		out.Share = float64(d.Milli) / 1000 // a task has the same part of each
+	}
+	return out
+}
+
+// runs parts the tasks of an attempt into those that it is at, each by its last
+// run or waiting for the next, and earlier runs.
+func runs(tasks []core.Task, attempt int) (now, former []core.Task) {
+	last := map[int]int{}
+	for i := range tasks {
+		if id := tasks[i].ID; id.Attempt == attempt && id.Run > 0 {
+			last[id.Index] = max(last[id.Index], id.Run)
+		}
+	}
+	for i := range tasks {
+		t := &tasks[i]
+		switch {
+		case t.ID.Attempt != attempt:
+		case t.ID.Run < last[t.ID.Index]:
+			former = append(former, *t)
+		case t.Again:
+			former = append(former, *t)
+			next := core.Task{ID: t.ID, Role: t.Role, State: core.TaskPending, Message: "it had to leave, and runs again when there is room"}
+			next.ID.Run++
+			now = append(now, next)
+		default:
+			now = append(now, *t)
+		}
+	}
+	return now, former
 }
 
 func at(t time.Time) *api.Time {

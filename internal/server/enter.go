@@ -62,7 +62,8 @@ func (s *Server) entry(r *http.Request) (plane.Enterer, core.TaskID, error) {
 			return nil, core.TaskID{}, badRequest("task", strconv.Quote(text)+" is not an index", "muster describe lists the tasks")
 		}
 	}
-	for _, t := range tasks {
+	present, _ := runs(tasks, w.Attempt)
+	for _, t := range present {
 		if index >= 0 && t.ID.Index != index || index < 0 && t.State != core.TaskRunning {
 			continue
 		}

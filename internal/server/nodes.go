@@ -41,11 +41,7 @@ func (s *Server) nodeRoutes() {
 			RecordName
 			Body *api.NodeOptions
 		}) (*nodeOutput, error) {
-			var o api.NodeOptions
-			if in.Body != nil {
-				o = *in.Body
-			}
-			c, err := nodeCommand(verb, core.NodeID(in.Name), o)
+			c, err := nodeCommand(verb, core.NodeID(in.Name), given(in.Body))
 			if err == nil {
 				_, err = s.control.Do(ctx, c)
 			}
@@ -62,10 +58,7 @@ func (s *Server) nodeRoutes() {
 		DryRunning
 		Body *api.NodeOptions
 	}) (*drainOutput, error) {
-		var o api.NodeOptions
-		if in.Body != nil {
-			o = *in.Body
-		}
+		o := given(in.Body)
 		return s.drain(ctx, control.DrainRequest{Node: core.NodeID(in.Name), Force: o.Force, Note: o.Note, DryRun: in.DryRun, Actor: s.actor(ctx)})
 	})
 }
@@ -109,12 +102,26 @@ func (s *Server) oneNode(ctx context.Context, name string) (*nodeOutput, error) 
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	for _, n := range all {
-		if n.Name == name {
-			return &nodeOutput{Body: n}, nil
+	n, err := named("node", name, all, func(n api.Node) string { return n.Name })
+	return &nodeOutput{Body: n}, err
+}
+
+// given is an optional body; what is left out is empty.
+func given[T any](body *T) (o T) {
+	if body != nil {
+		o = *body
+	}
+	return o
+}
+
+// named is the one of that name, or a problem that says that there is none.
+func named[T any](kind, name string, all []T, nameOf func(T) string) (one T, err error) {
+	for _, x := range all {
+		if nameOf(x) == name {
+			return x, nil
 		}
 	}
-	return nil, newProblem(http.StatusNotFound, "not_found", "node "+strconv.Quote(name)+" does not exist", "muster node list shows all")
+	return one, newProblem(http.StatusNotFound, "not_found", kind+" "+strconv.Quote(name)+" does not exist", "muster "+kind+" list shows all")
 }
 
 func (s *Server) drain(ctx context.Context, r control.DrainRequest) (*drainOutput, error) {
@@ -144,7 +151,7 @@ func (s *Server) drain(ctx context.Context, r control.DrainRequest) (*drainOutpu
 func node(n control.NodeState) api.Node {
 	out := api.Node{
 		Name: string(n.ID), Plane: n.Plane, Pool: n.Pool, Labels: n.Labels, Ready: n.Ready, Message: n.Message, Tasks: n.Tasks,
-		Cordoned: n.Cordon, Draining: n.Drain, Note: n.Note,
+		Cordoned: n.Cordon, Draining: n.Drain, CutOff: n.CutOff, Note: n.Note,
 		CPU: api.Amount{Total: n.CPU, Used: n.UsedCPU}, Memory: api.Amount{Total: n.Memory, Used: n.UsedMemory}, Devices: []api.Device{},
 	}
 	for _, t := range n.Taints {

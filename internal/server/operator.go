@@ -27,8 +27,18 @@ func (s *Server) serverRoutes() {
 	}, func(context.Context, *struct{}) (*struct{ Body api.ServerStatus }, error) {
 		return &struct{ Body api.ServerStatus }{s.status}, nil
 	})
-	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	s.mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+	s.health(s.mux)
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeProblem(w, newProblem(http.StatusNotFound, "not_found", "there is nothing at "+r.Method+" "+r.URL.Path, "see /docs"))
+	})
+}
+
+// health serves what shows whether the server is well.
+func (s *Server) health(mux *http.ServeMux) {
+	well := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
+	mux.HandleFunc("GET /healthz", well)
+	mux.HandleFunc("GET /livez", well)
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-s.control.Ready():
 			fmt.Fprintln(w, "ok")
@@ -37,10 +47,14 @@ func (s *Server) serverRoutes() {
 			writeProblem(w, newProblem(http.StatusServiceUnavailable, "unavailable", "the planes have not reported their nodes yet", "try again"))
 		}
 	})
-	s.mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, newProblem(http.StatusNotFound, "not_found", "there is nothing at "+r.Method+" "+r.URL.Path, "see /docs"))
-	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+}
+
+// Probes serves health and metrics, and nothing else, to whoever asks.
+func (s *Server) Probes() http.Handler {
+	mux := http.NewServeMux()
+	s.health(mux)
+	return mux
 }
 
 // docs serves a page of all operations, made once, without anything from

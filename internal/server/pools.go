@@ -95,12 +95,8 @@ func (s *Server) onePool(ctx context.Context, name string, status int) (*poolOut
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	for _, p := range all {
-		if p.Name == name {
-			return &poolOutput{Status: status, Body: p}, nil
-		}
-	}
-	return nil, newProblem(http.StatusNotFound, "not_found", "pool "+strconv.Quote(name)+" does not exist", "muster pool list shows all")
+	p, err := named("pool", name, all, func(p api.Pool) string { return p.Name })
+	return &poolOutput{Status: status, Body: p}, err
 }
 
 func (s *Server) editPool(ctx context.Context, dry bool, status int, e control.Edit) (*poolOutput, error) {

@@ -161,12 +161,8 @@ func (s *Server) oneProject(ctx context.Context, what control.Record, name strin
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range list.Body.Items {
-		if p.Name == name {
-			return &projectOutput{Status: http.StatusOK, Body: p}, nil
-		}
-	}
-	return nil, newProblem(http.StatusNotFound, "not_found", string(what)+" "+strconv.Quote(name)+" does not exist", "muster "+string(what)+" list shows all")
+	p, err := named(string(what), name, list.Body.Items, func(p api.Project) string { return p.Name })
+	return &projectOutput{Status: http.StatusOK, Body: p}, err
 }
 
 // editProject makes one edit and answers with what it has come to.

@@ -110,6 +110,7 @@ func (s *Server) routes() {
 	s.actionRoutes()
 	s.streamRoutes()
 	s.clusterRoutes()
+	s.clustersRoutes()
 	s.projectRoutes()
 	s.poolRoutes()
 	s.nodeRoutes()

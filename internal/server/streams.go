@@ -236,6 +236,7 @@ type logsInput struct {
 	Named
 	Attempt int   `query:"attempt" default:"-1" doc:"Number of the attempt; -1: the latest"`
 	Task    int   `query:"task" minimum:"0" doc:"Index of the task"`
+	Run     int   `query:"run" default:"-1" doc:"Number of the run of a task that had to leave and runs again; -1: the latest"`
 	Tail    int   `query:"tail" default:"-1" doc:"Only the last lines; -1: all"`
 	Offset  int64 `query:"offset" minimum:"0" doc:"Begin at this byte"`
 	Follow  bool  `query:"follow" doc:"Go on until the task has ended"`
@@ -264,7 +265,10 @@ func (s *Server) logs(ctx context.Context, in *logsInput) (*huma.StreamResponse,
 	if n := w.Spec.Size(); in.Task >= n && w.Kind != lifecycle.Inference && !w.Spec.Elastic() { // replicas and workers that come later get ever new indexes
 		return nil, newProblem(http.StatusNotFound, "not_found", fmt.Sprintf("there is no task %d; it has %d, from 0", in.Task, n), "muster describe shows every task")
 	}
-	id := core.TaskID{Workload: w.ID, Attempt: attempt, Index: in.Task}
+	id, err := s.run(ctx, w, attempt, in)
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
 	body, err := s.openLogs(ctx, id, plane.LogOptions{Follow: in.Follow, Tail: in.Tail, Offset: in.Offset, Since: in.Since, Times: in.Times})
 	if err != nil {
 		return nil, problem(s.log, err)
@@ -303,6 +307,22 @@ func (s *Server) logs(ctx context.Context, in *logsInput) (*huma.StreamResponse,
 			}
 		}
 	}}, nil
+}
+
+// run is the run of a task whose output is meant: only those of arrays have more
+// than one.
+func (s *Server) run(ctx context.Context, w *core.Workload, attempt int, in *logsInput) (core.TaskID, error) {
+	id := core.TaskID{Workload: w.ID, Attempt: attempt, Index: in.Task, Run: max(in.Run, 0)}
+	if w.Spec.Array == nil || in.Run >= 0 {
+		return id, nil
+	}
+	tasks, err := s.store.Tasks(ctx, w.ID, attempt)
+	for i := range tasks {
+		if tasks[i].ID.Index == in.Task {
+			id.Run = max(id.Run, tasks[i].ID.Run)
+		}
+	}
+	return id, err
 }
 
 // openLogs finds the plane that has the task's output.

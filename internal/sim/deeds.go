@@ -16,7 +16,7 @@ import (
 func deedsOf() []string {
 	return []string{
 		"reclaimed", "preempted by priority", "relieved", "moved", "ran again and completed", "ended Preempted",
-		"shared a device", "array gave a task", "shrank", "grew", "ranks restarted", "survived a node",
+		"shared a device", "array gave a task", "array's task ran again", "array survived a node", "shrank", "grew", "ranks restarted", "survived a node",
 	}
 }
 
@@ -33,6 +33,10 @@ func (o *watch) noted(c control.Change) error {
 			o.deeds["shared a device"]++
 		case known && t.Leaving && !was.Leaving && w.Spec.Array != nil:
 			o.deeds["array gave a task"]++
+		case !known && t.ID.Run > 0:
+			o.deeds["array's task ran again"]++
+		case known && t.Again && !was.Again && t.Reason == string(lifecycle.ReasonNodeLost) && !t.Leaving:
+			o.deeds["array survived a node"]++
 		case known && w.Spec.Elastic() && t.Restarts > was.Restarts:
 			o.deeds["ranks restarted"]++
 		case known && w.Spec.Elastic() && t.Leaving && !was.Leaving && t.Reason == string(lifecycle.ReasonNodeLost):

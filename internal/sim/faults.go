@@ -44,7 +44,12 @@ func (w *World) trouble() {
 			return
 		}
 		l := w.links[w.chance.IntN(len(w.links))]
-		switch n := w.chance.IntN(18); {
+		switch n := w.chance.IntN(20); {
+		case n >= 19:
+			w.trace.note(w.now, "starts are refused on %s", l.plane.Name())
+			l.plane.RefuseStarts(1 + w.chance.IntN(4))
+		case n >= 18:
+			l.evictOne()
 		case n >= 16:
 			w.stepClock()
 		case n >= 15:
@@ -89,6 +94,17 @@ func (l *link) loseOne() {
 	l.world.trace.note(l.world.now, "task %s vanishes", id)
 	l.plane.Lose(id)
 	l.world.watch.lost[id.Workload] = true
+}
+
+// evictOne takes a task away.
+func (l *link) evictOne() {
+	seen, err := l.plane.Observe(context.Background())
+	if err != nil || len(seen) == 0 {
+		return
+	}
+	id := seen[l.world.chance.IntN(len(seen))].ID
+	l.world.trace.note(l.world.now, "task %s is evicted", id)
+	l.plane.Evict(id)
 }
 
 // nodeGone takes a node away for a while.

@@ -80,6 +80,17 @@ func TestRandomWorlds(t *testing.T) {
 	}
 }
 
+// TestSeedsThatFoundSomething repeats worlds beyond the usual ones: a gang of
+// which one rank alone was started, and some who wait and were told no reason.
+func TestSeedsThatFoundSomething(t *testing.T) {
+	t.Parallel()
+	for _, seed := range []uint64{670, 981, 1018, 1078, 1316, 1354} {
+		if w, err := Random(seed); err != nil {
+			t.Errorf("seed %d: %v\n%s", seed, err, w.Trace())
+		}
+	}
+}
+
 // everyWord: what no course of events can make a platform say is a mistake in
 // its dialect, or in us.
 func everyWord(t *testing.T, all words) {

@@ -147,7 +147,7 @@ func (o *watch) conditions(c control.Change) error {
 	}
 	if w.Phase != lifecycle.Terminating {
 		want[lifecycle.Scaling] = want[lifecycle.Scaling] || w.Spec.Elastic() && moving(c)
-		want[lifecycle.Degraded] = want[lifecycle.Degraded] || w.Spec.Array != nil && slices.ContainsFunc(c.Tasks, func(t *core.Task) bool { return t.Leaving && t.State != core.TaskSucceeded })
+		want[lifecycle.Degraded] = want[lifecycle.Degraded] || w.Spec.Array != nil && slices.ContainsFunc(c.Tasks, func(t *core.Task) bool { return t.Again || t.Leaving && t.State.Held() })
 	}
 	for _, t := range []lifecycle.ConditionType{lifecycle.Idle, lifecycle.Updating, lifecycle.Scaling, lifecycle.Degraded} {
 		k, holds := has[t]

@@ -27,6 +27,8 @@ import (
 //	project create|stop|start NAME
 //	kill|revive|cordon|uncordon NODE
 //	lose NAME                 its task 0 vanishes
+//	evict NAME N              its plane takes its task N, or 0, away
+//	refuse PLANE N            the next N calls that start something are refused
 //	hang|unhang PLANE         actions wait, observations come
 //	crash, boot               the server is gone, and comes back
 //	approve|reject NAME KEY=VALUE…  check=, by=
@@ -185,12 +187,12 @@ func (s *story) tell(words []string) {
 		s.organise(words, rest)
 	default:
 		if !s.verb(words, ref) {
-			s.fault(words[0], name)
+			s.fault(words[0], name, rest)
 		}
 	}
 }
 
-func (s *story) fault(verb, name string) {
+func (s *story) fault(verb, name string, rest []string) {
 	switch verb {
 	case "kill":
 		s.w.Kill(core.NodeID(name))
@@ -203,6 +205,26 @@ func (s *story) fault(verb, name string) {
 		for _, l := range s.w.links {
 			l.plane.Lose(core.TaskID{Workload: w.ID, Attempt: w.Attempt})
 			s.w.soon(0, l.look)
+		}
+	case "evict":
+		w := s.workload(name)
+		id := core.TaskID{Workload: w.ID, Attempt: w.Attempt}
+		if len(rest) > 0 {
+			var err error
+			id.Index, err = strconv.Atoi(rest[0])
+			s.must(err)
+		}
+		for _, l := range s.w.links {
+			l.plane.Evict(id)
+			s.w.soon(0, l.look)
+		}
+	case "refuse":
+		for _, l := range s.w.links {
+			if l.plane.Name() == name {
+				n, err := strconv.Atoi(rest[0])
+				s.must(err)
+				l.plane.RefuseStarts(n)
+			}
 		}
 	case "hang", "unhang":
 		for _, l := range s.w.links {

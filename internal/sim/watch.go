@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/schedule"
 )
 
 // watch keeps its own account of what the engine publishes and asks planes
@@ -44,7 +46,7 @@ func (o *watch) published(changes []control.Change) {
 		for _, t := range c.Transitions {
 			o.w.trace.note(o.w.now, "%s/%d %s: %s to %s %s %s", c.Workload.Name, t.Attempt, t.Event, t.From, t.To, t.Target, t.Reason)
 		}
-		for _, check := range []func(control.Change) error{o.durable, o.replay, o.gangWhole, o.ports, o.replicas, o.conditions, o.preempted, o.inQuota, o.account, o.heard, o.noted} {
+		for _, check := range []func(control.Change) error{o.durable, o.replay, o.gangWhole, o.rests, o.ports, o.replicas, o.conditions, o.preempted, o.inQuota, o.account, o.heard, o.noted} {
 			if err := check(c); err != nil {
 				o.w.fail("workload %s: %w", c.Workload.Name, err)
 			}
@@ -154,6 +156,26 @@ func (o *watch) check() {
 			o.w.fail("%w", err)
 		}
 	}
+}
+
+// rests (I2): a gang that is restarted in another size does not take more while
+// the last restart is less than MoveRest ago.
+func (o *watch) rests(c control.Change) error {
+	w := c.Workload
+	if !w.Spec.Elastic() || w.Spec.Live() {
+		return nil
+	}
+	for _, tr := range c.Transitions {
+		if tr.Event != lifecycle.Scale || !strings.Contains(tr.Message, "room for more") {
+			continue
+		}
+		for _, t := range c.Tasks {
+			if rest := time.Duration(schedule.Default().MoveRest) * time.Millisecond; !t.Leaving && !t.RestartedAt.IsZero() && tr.At.Sub(t.RestartedAt) < rest {
+				return fmt.Errorf("I2: it grows %v after %s was restarted; want %v at least", tr.At.Sub(t.RestartedAt), t.ID, rest)
+			}
+		}
+	}
+	return nil
 }
 
 // actions (I3): planes are asked only for what is stored.

@@ -44,7 +44,8 @@ type Store interface {
 	Commit(ctx context.Context, term Term, b *Batch) (core.Revision, error)
 
 	// Live returns every workload that has not ended or has a WakeAt, with the
-	// tasks of its present attempt, by Seq; it is what a new leader needs to go on.
+	// tasks of its present attempt, every run of them, by Seq; it is what a new
+	// leader needs to go on.
 	Live(ctx context.Context) ([]Entry, error)
 
 	// Counters returns the largest workload Seq, transition Seq and revision.
@@ -60,8 +61,8 @@ type Store interface {
 	// List returns a page of workloads, newest first.
 	List(ctx context.Context, q Query) (Page, error)
 
-	// Tasks returns the tasks of an attempt by index; of all attempts, by
-	// attempt and index, when attempt is negative.
+	// Tasks returns the tasks of an attempt by index and run, every run of them;
+	// of all attempts, by attempt, index and run, when attempt is negative.
 	Tasks(ctx context.Context, id core.WorkloadID, attempt int) ([]core.Task, error)
 
 	// Transitions returns those of a workload (all workloads when id is empty)
@@ -84,11 +85,21 @@ type Store interface {
 	// Secrets returns every secret, by User and Name.
 	Secrets(ctx context.Context) ([]core.Secret, error)
 
+	// Promises returns for whom others were told to leave, in the order in which
+	// they are served, as a batch wrote it last.
+	Promises(ctx context.Context) ([]core.WorkloadID, error)
+
 	// Uses calls each with the GPU time that was charged between from and to,
 	// one call for each device of each task that held it in that time, in the
-	// order of workloads, attempts, tasks and devices. What is still held counts
+	// order of workloads, attempts, tasks, runs and devices. What is still held counts
 	// until now. A false of each ends it. Deleted workloads are there too.
 	Uses(ctx context.Context, q UseQuery, each func(core.Use) bool) error
+
+	// Spans calls each with every task, by any run, that had a place at some time
+	// from from until now, in no order and with the whole of its time; a false
+	// of each ends it. It looks at every task that there ever was, and is for
+	// those who begin.
+	Spans(ctx context.Context, from, now time.Time, each func(core.Span) bool) error
 
 	// Remembered returns the workload that an idempotency key made, and the
 	// hash of the request that did; ErrNotFound.
@@ -111,7 +122,8 @@ type Batch struct {
 	Edited      []core.WorkloadID // of Workloads: their documents are replaced, labels too
 	Tasks       []*core.Task      // inserted or replaced
 	Transitions []core.Transition
-	Keys        []Key // one that is remembered already: ErrExists
+	Promises    []core.WorkloadID // replaces all of them, empty: by none; nil: they stay
+	Keys        []Key             // one that is remembered already: ErrExists
 	// DropProjects and DropPools go before Projects and Pools are written;
 	// unknown ones are passed over.
 	DropProjects []core.ProjectID
@@ -134,7 +146,8 @@ type Key struct {
 	At              time.Time
 }
 
-// Entry is a live workload with the tasks of its present attempt.
+// Entry is a live workload with the tasks of its present attempt, by index and
+// run.
 type Entry struct {
 	Workload *core.Workload
 	Tasks    []core.Task

@@ -2,6 +2,8 @@ package store
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -48,4 +50,24 @@ func (q UseQuery) Charge(u core.Use, placed, released time.Time, devices []core.
 		}
 	}
 	return true
+}
+
+// SpanOf is the time for which t had its place, until now where it has it still;
+// false: it never had one, or for no time at all.
+func SpanOf(p core.ProjectID, t *core.Task, now time.Time) (core.Span, bool) {
+	s := core.Span{Project: p, Pool: t.Pool, Node: t.Node, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, From: t.PlacedAt, To: t.ReleasedAt}
+	if s.To.IsZero() {
+		s.To = now
+	}
+	return s, !s.From.IsZero() && s.From.Before(s.To)
+}
+
+// CheckPromises refuses a list that names nobody, or somebody twice.
+func CheckPromises(all []core.WorkloadID) error {
+	for i, id := range all {
+		if id == "" || slices.Contains(all[:i], id) {
+			return fmt.Errorf("promise %d of the batch is to workload %q; each must be to another one", i, id)
+		}
+	}
+	return nil
 }

@@ -3,33 +3,39 @@ package quota
 import "cmp"
 
 // Standing is where a queue stands when it is compared with a sibling: whom to
-// serve next, or, in the reverse order, whom to take from.
+// serve next, or, in the reverse order, whom to take from. Who is to get more is
+// over its share by what it Has, and is judged with its next job by the rest. Who
+// is to lose more is judged by what it had before, and Part is what is left to it.
 type Standing struct {
 	Priority int
 	Age      int64 // smaller is older
-	Quota    Amounts
-	Limit    Amounts
-	Share    Amounts // its fair share
-	Held     Amounts // by it and those below it
-	Next     Amounts // what its next job needs
+	// Amounts are referred to: a standing is made for every comparison.
+	Quota *Amounts
+	Share *Amounts // its fair share
+	May   *Amounts // its Entitlement
+	Has   *Amounts // compared with its fair share, and decides between equal parts
+	Due   *Amounts // compared with its quota, and with what it is entitled to at all
+	Part  *Amounts // of which the dominant share is taken first
 }
 
 // Compare says who is served first: negative if a is. The first difference
-// decides: who is not over its fair share; who stays in quota with its next
-// job; priority; who uses nothing it has no share of; the smaller dominant
-// share with its next job, then without; the smaller entitlement; the older.
-// total is what there is to divide at their level's top: the whole cluster.
+// decides: who is not over its fair share; who stays in quota; priority; who uses
+// nothing it has no share of; the smaller dominant share, by Part and then by
+// Has; the smaller entitlement to GPUs; the older. total is what there is to
+// divide at their level's top: the whole cluster.
 func Compare(a, b *Standing, total Amounts) int {
-	ea, eb := Entitlement(a.Limit, a.Quota, a.Share), Entitlement(b.Limit, b.Quota, b.Share)
-	na, nb := a.Held.Add(a.Next), b.Held.Add(b.Next)
-	return cmp.Or(
-		falseFirst(OverShare(a.Held, a.Share), OverShare(b.Held, b.Share)),
-		falseFirst(!na.Within(a.Quota), !nb.Within(b.Quota)),
+	if c := cmp.Or(
+		falseFirst(OverShare(*a.Has, *a.Share), OverShare(*b.Has, *b.Share)),
+		falseFirst(!a.Due.Within(*a.Quota), !b.Due.Within(*b.Quota)),
 		cmp.Compare(b.Priority, a.Priority),
-		falseFirst(Unentitled(na, ea), Unentitled(nb, eb)),
-		cmp.Compare(DominantShare(na, ea, total), DominantShare(nb, eb, total)),
-		cmp.Compare(DominantShare(a.Held, ea, total), DominantShare(b.Held, eb, total)),
-		compareAmounts(ea, eb),
+		falseFirst(Unentitled(*a.Due, *a.May), Unentitled(*b.Due, *b.May)),
+	); c != 0 {
+		return c // most pairs differ here, and shares cost divisions
+	}
+	return cmp.Or(
+		cmp.Compare(DominantShare(*a.Part, *a.May, total), DominantShare(*b.Part, *b.May, total)),
+		cmp.Compare(DominantShare(*a.Has, *a.May, total), DominantShare(*b.Has, *b.May, total)),
+		cmp.Compare(a.May[GPU], b.May[GPU]),
 		cmp.Compare(a.Age, b.Age),
 	)
 }
@@ -105,20 +111,4 @@ func falseFirst(a, b bool) int {
 		return -1
 	}
 	return 1
-}
-
-// compareAmounts orders by GPU, then CPU, then memory, unlimited last. Less of
-// one and no more of the others is less, so it agrees with comparing amounts
-// one by one wherever that decides, and decides where it does not.
-func compareAmounts(a, b Amounts) int {
-	for r := range a {
-		if a[r] == b[r] {
-			continue
-		}
-		if b[r] < 0 || a[r] >= 0 && a[r] < b[r] {
-			return -1
-		}
-		return 1
-	}
-	return 0
 }

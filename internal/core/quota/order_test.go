@@ -6,76 +6,105 @@ import (
 	"testing"
 )
 
+// side is a queue with what it holds and would get next.
+type side struct {
+	priority                        int
+	age                             int64
+	quota, limit, share, held, next Amounts
+}
+
+func (s *side) standing() *Standing {
+	may, with := Entitlement(s.limit, s.quota, s.share), s.held.Add(s.next)
+	return &Standing{Priority: s.priority, Age: s.age, Quota: &s.quota, Share: &s.share, May: &may, Has: &s.held, Due: &with, Part: &with}
+}
+
 func TestWhoIsServedFirst(t *testing.T) {
 	t.Parallel()
 	total := Amounts{8000, 8000, 8000}
 	free := Amounts{Unlimited, Unlimited, Unlimited}
-	base := Standing{Priority: 100, Age: 5, Quota: Amounts{2000, Unlimited, Unlimited}, Limit: free,
-		Share: Amounts{4000, 8000, 8000}, Held: Amounts{1000, 1000, 1000}, Next: Amounts{1000}}
+	base := side{100, 5, Amounts{2000, Unlimited, Unlimited}, free, Amounts{4000, 8000, 8000}, Amounts{1000, 1000, 1000}, Amounts{1000}}
 	for _, c := range []struct {
 		name  string
-		first func(*Standing)
-		then  func(*Standing)
+		first func(*side)
+		then  func(*side)
 	}{
-		{"who is not over its share", func(*Standing) {}, func(s *Standing) { s.Held = Amounts{4001, 8001, 8001}; s.Priority = 900 }},
-		{"over in one resource is not over", func(s *Standing) {
-			s.Held = Amounts{4001, 8000, 8001}
-			s.Next = Amounts{}
-			s.Priority = 101
-			s.Quota = free
+		{"who is not over its share", func(*side) {}, func(s *side) { s.held = Amounts{4001, 8001, 8001}; s.priority = 900 }},
+		{"over in one resource is not over", func(s *side) {
+			s.held = Amounts{4001, 8000, 8001}
+			s.next = Amounts{}
+			s.priority = 101
+			s.quota = free
 		},
-			func(s *Standing) { s.Next = Amounts{} }},
-		{"who stays in quota", func(*Standing) {}, func(s *Standing) { s.Next[GPU] = 1001; s.Priority = 900 }},
-		{"priority", func(s *Standing) { s.Priority = 101; s.Held[GPU] = 1000 }, func(s *Standing) { s.Held[GPU] = 0 }},
-		{"who uses nothing that it has no share of", func(s *Standing) { s.Held[CPU] = 7000 },
-			func(s *Standing) {
-				s.Quota[Memory], s.Share[Memory] = 0, 0
-				s.Held[Memory] = 0
-				s.Next[Memory] = 0
-				s.Held[GPU] = 0
-				s.Limit[Memory] = 0
-				s.Held[Memory] = 1
+			func(s *side) { s.next = Amounts{} }},
+		{"who stays in quota", func(*side) {}, func(s *side) { s.next[GPU] = 1001; s.priority = 900 }},
+		{"priority", func(s *side) { s.priority = 101; s.held[GPU] = 1000 }, func(s *side) { s.held[GPU] = 0 }},
+		{"who uses nothing that it has no share of", func(s *side) { s.held[CPU] = 7000 },
+			func(s *side) {
+				s.share[Memory], s.limit[Memory] = 0, 0
+				s.held = Amounts{0, 1000, 1}
 			}},
-		{"less of its share with the next job", func(s *Standing) { s.Held[GPU] = 900 }, func(*Standing) {}},
-		{"whose share is larger", func(s *Standing) { s.Share[GPU] = 5000 }, func(*Standing) {}},
-		{"less of its share without the next job", func(s *Standing) { s.Held[GPU], s.Next[GPU] = 900, 1100; s.Age = 9 }, func(*Standing) {}},
-		{"the smaller entitlement", func(s *Standing) { s.Share[GPU], s.Held[GPU], s.Next[GPU] = 3000, 750, 750; s.Age = 9 }, func(*Standing) {}},
-		{"the older", func(s *Standing) { s.Age = 4 }, func(*Standing) {}},
+		{"less of its share with the next job", func(s *side) { s.held[GPU] = 900 }, func(*side) {}},
+		{"whose share is larger", func(s *side) { s.share[GPU] = 5000 }, func(*side) {}},
+		{"less of its share without the next job", func(s *side) { s.held[GPU], s.next[GPU] = 900, 1100; s.age = 9 }, func(*side) {}},
+		{"the smaller entitlement", func(s *side) { s.share[GPU], s.held[GPU], s.next[GPU] = 3000, 750, 750; s.age = 9 }, func(*side) {}},
+		{"the older", func(s *side) { s.age = 4 }, func(*side) {}},
 	} {
 		a, b := base, base
 		c.first(&a)
 		c.then(&b)
-		if Compare(&a, &b, total) >= 0 || Compare(&b, &a, total) <= 0 {
+		if Compare(a.standing(), b.standing(), total) >= 0 || Compare(b.standing(), a.standing(), total) <= 0 {
 			t.Errorf("%s: not first", c.name)
 		}
 	}
-	if same := base; Compare(&base, &same, total) != 0 {
+	if same := base; Compare(base.standing(), same.standing(), total) != 0 {
 		t.Error("a queue differs from itself")
+	}
+}
+
+// TestWhoLostMoreIsStillOverItsShare: taking from a queue must not make it one
+// that is in its share, or the hunt would turn to its sibling half-way.
+func TestWhoLostMoreIsStillOverItsShare(t *testing.T) {
+	t.Parallel()
+	total := Amounts{8000, 8000, 8000}
+	share := Amounts{2000, 2000, 2000}
+	of := func(before, left int64) *Standing {
+		had, has := Amounts{before, before, before}, Amounts{left, left, left}
+		return &Standing{Quota: &share, Share: &share, May: &share, Has: &had, Due: &had, Part: &has}
+	}
+	over, within := of(4000, 1000), of(2000, 2000)
+	if Compare(over, within, total) <= 0 {
+		t.Error("who was over its share before the hunt is served before who was not")
+	}
+	more, less := of(4000, 3000), of(4000, 2500)
+	if Compare(more, less, total) <= 0 {
+		t.Error("of two that were equal, who has more left is served first")
 	}
 }
 
 func TestTheOrderIsOne(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 8))
-	terms := func() (a Amounts) {
+	from := func(least int64) *Amounts {
+		a := new(Amounts)
 		for i := range a {
-			a[i] = r.Int64N(4) - 1
+			a[i] = least + r.Int64N(4)
 		}
 		return a
 	}
-	some := func() Amounts { a := terms(); return Amounts{max(a[0], 0), max(a[1], 0), max(a[2], 0)} }
 	for range 20000 {
-		var s [3]Standing
+		var s [3]*Standing
 		for i := range s {
-			s[i] = Standing{Priority: r.IntN(2), Age: int64(i), Quota: terms(), Limit: terms(), Share: some(), Held: some(), Next: some()}
+			s[i] = &Standing{Priority: r.IntN(2), Age: int64(i), Quota: from(Unlimited), Share: from(0), Has: from(0), Due: from(0), Part: from(0)}
+			may := Entitlement(*from(Unlimited), *s[i].Quota, *s[i].Share)
+			s[i].May = &may
 		}
 		total := Amounts{3, 3, 3}
-		ab, bc, ac := Compare(&s[0], &s[1], total), Compare(&s[1], &s[2], total), Compare(&s[0], &s[2], total)
+		ab, bc, ac := Compare(s[0], s[1], total), Compare(s[1], s[2], total), Compare(s[0], s[2], total)
 		if ab == 0 || bc == 0 || ac == 0 {
-			t.Fatalf("queues of different age are equal: %+v", s)
+			t.Fatalf("queues of different age are equal: %+v, %+v, %+v", s[0], s[1], s[2])
 		}
 		if ab < 0 && bc < 0 && ac > 0 || ab > 0 && bc > 0 && ac < 0 {
-			t.Fatalf("the order goes round: %+v", s)
+			t.Fatalf("the order goes round: %+v, %+v, %+v", s[0], s[1], s[2])
 		}
 	}
 }

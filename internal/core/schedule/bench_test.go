@@ -153,15 +153,21 @@ func BenchmarkOneEnds(b *testing.B) {
 	}
 }
 
-// BenchmarkHopelessGang is a gang of 512 tasks that fits by its sums, but in no
-// domain: placed for nothing, and explained.
-func BenchmarkHopelessGang(b *testing.B) {
+// waitingGang is an empty cluster of blocks of 512 GPUs, and one job that wants all
+// its tasks in one of them.
+func waitingGang(tasks int) *State {
 	s := &Snapshot{Nodes: nodes(1000, 8), Queues: []Queue{plainQueue("a", 1, quota.Unlimited)}}
-	j := gpuJob("gang", "a", 1, 520, 1)
+	j := gpuJob("gang", "a", 1, tasks, 1)
 	j.Shape.Sets[0].Topology = &Topology{Levels: []string{"block", "rack"}, Required: "block", Preferred: "rack"}
 	j.Shape = NewShape(j.Shape.Sets, j.Shape.Groups)
 	s.Jobs = append(s.Jobs, j)
-	st := Load(s, Config{})
+	return Load(s, Config{})
+}
+
+// BenchmarkHopelessGang is a gang of 512 tasks that fits by its sums, but in no
+// domain: placed for nothing, and explained.
+func BenchmarkHopelessGang(b *testing.B) {
+	st := waitingGang(520)
 	b.ReportAllocs()
 	for b.Loop() {
 		st.changes()
@@ -286,12 +292,7 @@ func BenchmarkReclaimFails(b *testing.B) {
 }
 
 func BenchmarkTopologyGang(b *testing.B) {
-	s := &Snapshot{Nodes: nodes(1000, 8), Queues: []Queue{plainQueue("a", 1, quota.Unlimited)}}
-	j := gpuJob("gang", "a", 1, 512, 1)
-	j.Shape.Sets[0].Topology = &Topology{Levels: []string{"block", "rack"}, Required: "block", Preferred: "rack"}
-	j.Shape = NewShape(j.Shape.Sets, j.Shape.Groups)
-	s.Jobs = append(s.Jobs, j)
-	st := Load(s, Config{})
+	st := waitingGang(512)
 	b.ReportAllocs()
 	for b.Loop() {
 		st.changes()

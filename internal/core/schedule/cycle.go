@@ -68,12 +68,7 @@ func (st *State) prepare() {
 	st.sweep()
 	for _, name := range st.poolNames() {
 		p := st.pools[name]
-		if p.dirty {
-			p.reshaped()
-			for _, a := range st.asks {
-				delete(a.ok, p)
-			}
-		}
+		st.reshape(p)
 		st.shares(p)
 	}
 }

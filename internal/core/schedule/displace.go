@@ -195,11 +195,21 @@ func (h *hunt) more() bool {
 		return false
 	}
 	u := st.unit(v)
+	h.send(u)
+	for q := v.leaf; q >= 0; q = st.queues.list[q].parent {
+		h.lost[q] = h.lost[q].Add(u.amount())
+	}
+	if !u.whole && h.eligible(v) {
+		h.leafs[v.leaf].back = append(h.leafs[v.leaf].back, v)
+	}
+	return true
+}
+
+// send tells u to go, and counts the room that this leaves.
+func (h *hunt) send(u unit) {
+	st := h.c.st
 	for _, x := range u.holds {
 		st.evict(x)
-		for q := v.leaf; q >= 0; q = st.queues.list[q].parent {
-			h.lost[q] = h.lost[q].Add(x.amount)
-		}
 		for a, t := range h.room {
 			if k := x.site.room(a, t.need); k != t.at[x.site] && st.allowed(x.site, a) {
 				t.have += k - t.at[x.site]
@@ -208,22 +218,24 @@ func (h *hunt) more() bool {
 		}
 	}
 	h.victims = append(h.victims, u)
-	if !u.whole && h.eligible(v) {
-		h.leafs[v.leaf].back = append(h.leafs[v.leaf].back, v)
+}
+
+// all is the whole of j that is not leaving already.
+func (j *job) all() unit {
+	u := unit{job: j, leaf: j.leaf, whole: true}
+	for _, x := range j.holds {
+		if !x.leaving {
+			u.holds = append(u.holds, x)
+		}
 	}
-	return true
+	return u
 }
 
 // unit is the least of v that can leave at once: a task above a minimum, a
 // group that need not be there, or all of it.
 func (st *State) unit(v *job) unit {
-	var all []*hold
-	for _, x := range v.holds {
-		if !x.leaving {
-			all = append(all, x)
-		}
-	}
-	u := unit{job: v, leaf: v.leaf, holds: all, whole: true}
+	u := v.all()
+	all := u.holds
 	if len(st.deficits(v, 0, 1)) > 0 {
 		return u
 	}

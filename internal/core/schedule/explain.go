@@ -46,28 +46,46 @@ func (st *State) SetEnd(id core.WorkloadID, by int64) {
 }
 
 // whyNow is why j waits, with those in their promised places for whom others
-// were told to leave.
+// were told to leave and, where that is not the whole reason, with all in their
+// places who get theirs before j.
 func (st *State) whyNow(j *job) []Reason {
 	c := newCycle(st)
 	c.redeem()
 	defer st.finish(c)
-	for _, h := range j.holds {
-		if h.fresh && h.later {
-			return []Reason{{Token: WaitingForPreemption, Tasks: int64(len(j.holds)), Note: st.leavers(j)}}
-		}
+	if r, ok := st.comes(j); ok {
+		return []Reason{r}
 	}
 	if reasons := st.why(j); len(reasons) > 0 {
 		return reasons
 	}
-	if !j.Preemptible { // it would fit, and must keep out of the way of those who have a time
+	// It would fit. Redeeming is one step of each, and some want more: further
+	// tasks of arrays, services and elastic gangs.
+	c.walk(Allocate)
+	if r, ok := st.comes(j); ok {
+		return []Reason{r}
+	}
+	if reasons := st.why(j); len(reasons) > 0 {
+		return reasons
+	}
+	if !j.Preemptible { // it must keep out of the way of those who have a time
 		return []Reason{c.keptFor(j)}
 	}
 	return []Reason{{Token: NotYetEvaluated}}
 }
 
-// keptFor finds the gang for which the room is kept that j could use.
+// comes is that j has been given a place from which others are still to leave.
+func (st *State) comes(j *job) (Reason, bool) {
+	for _, h := range j.holds {
+		if h.fresh && h.later {
+			return Reason{Token: WaitingForPreemption, Tasks: int64(len(j.holds)), Note: st.leavers(j)}, true
+		}
+	}
+	return Reason{}, false
+}
+
+// keptFor finds the gang for which the room is kept that j could use, once
+// everybody has been looked at.
 func (c *cycle) keptFor(j *job) Reason {
-	c.walk(Allocate)
 	r := Reason{Token: Reserved}
 	for _, p := range c.st.poolsOf(j) {
 		for _, b := range c.booked[p] {

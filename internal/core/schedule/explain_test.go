@@ -239,13 +239,10 @@ func TestReasonsHaveWords(t *testing.T) {
 func TestEveryoneWhoWaitsIsToldWhy(t *testing.T) {
 	t.Parallel()
 	search(t, 500, func(w *world) string {
-		l := &life{w: w.clone(), held: map[core.WorkloadID]int{}}
-		l.w.Cfg.Actions = []Action{Allocate}
-		first := Cycle(&l.w.Snap, l.w.Cfg)
-		if len(first.Promises) > 0 {
+		l, _ := filled(w)
+		if l == nil {
 			return ""
 		}
-		l.start(first)
 		st := Load(&l.w.Snap, l.w.Cfg)
 		g := &judge{w: l.w, plan: &Plan{}}
 		for i := range l.w.Snap.Jobs {

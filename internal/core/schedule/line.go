@@ -1,10 +1,6 @@
 package schedule
 
-import (
-	"cmp"
-
-	"github.com/musterhq/muster/internal/core/quota"
-)
+import "github.com/musterhq/muster/internal/core/quota"
 
 // line is the order in which the jobs of one pool are looked at: a heap of
 // queues at every level of the tree, and in each leaf a heap of cursors.
@@ -39,17 +35,7 @@ func (st *State) newLine(p *pool) *line {
 }
 
 // served orders the cursors of one queue.
-func (l *line) served(a, b *cursor) bool {
-	x, y := a.at(), b.at()
-	c := 0
-	if !l.st.cfg.NoPriority {
-		c = cmp.Compare(y.Priority, x.Priority)
-	}
-	if c == 0 && !l.st.cfg.NoElastic {
-		c = cmp.Compare(x.level(), y.level())
-	}
-	return cmp.Or(c, older(x, y)) < 0
-}
+func (l *line) served(a, b *cursor) bool { return l.st.jobOrder(a.at(), b.at()) < 0 }
 
 // add puts a cursor into the line of its queue.
 func (l *line) add(c *cursor) {

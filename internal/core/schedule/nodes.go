@@ -32,7 +32,7 @@ func (st *State) PutNode(n Node) {
 }
 
 func sameNode(a, b *Node) bool {
-	return a.Ready == b.Ready && a.Cordon == b.Cordon && a.CPU == b.CPU && a.Memory == b.Memory && a.Pods == b.Pods &&
+	return a.Ready == b.Ready && a.Cordon == b.Cordon && a.CutOff == b.CutOff && a.CPU == b.CPU && a.Memory == b.Memory && a.Pods == b.Pods &&
 		a.OtherCPU == b.OtherCPU && a.OtherMem == b.OtherMem && slices.Equal(a.OtherMilli, b.OtherMilli) && a.MIGStrategy == b.MIGStrategy &&
 		slices.Equal(a.Devices, b.Devices) && equalMaps(a.Labels, b.Labels) && equalMaps(a.MIG, b.MIG) && slices.Equal(a.Taints, b.Taints)
 }
@@ -81,6 +81,17 @@ func sortedIDs(m map[core.WorkloadID]*job) []core.WorkloadID {
 	}
 	slices.Sort(ids)
 	return ids
+}
+
+// reshape brings up to date what depends on the set of sites of p.
+func (st *State) reshape(p *pool) {
+	if !p.dirty {
+		return
+	}
+	p.reshaped()
+	for _, a := range st.asks { // by the places of sites in the pool
+		delete(a.ok, p)
+	}
 }
 
 // reshaped forgets what depends on the set of sites.

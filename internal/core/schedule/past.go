@@ -22,6 +22,7 @@ func (c *Config) Plain() bool {
 func (st *State) Holding(yield func(pool string, queue core.ProjectID, held, of quota.Amounts)) {
 	for _, name := range st.poolNames() {
 		p := st.pools[name]
+		st.reshape(p)
 		for i := range p.q {
 			yield(name, st.queues.list[i].ID, p.q[i].alloc, p.total)
 		}
@@ -44,9 +45,7 @@ func (st *State) FairShare(pool string, queue core.ProjectID) (quota.Amounts, bo
 	if p == nil || q < 0 {
 		return quota.Amounts{}, false
 	}
-	if p.dirty {
-		p.reshaped()
-	}
+	st.reshape(p)
 	st.shares(p)
 	return p.q[q].share, true
 }

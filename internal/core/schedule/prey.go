@@ -1,10 +1,6 @@
 package schedule
 
-import (
-	"cmp"
-
-	"github.com/musterhq/muster/internal/core/quota"
-)
+import "github.com/musterhq/muster/internal/core/quota"
 
 // pick returns the job that is to lose something next, or nil.
 func (h *hunt) pick() *job {
@@ -191,20 +187,7 @@ func (h *hunt) exceeds(q int32, gone map[int32]quota.Amounts, entered bool) bool
 // whether they are over their due is as it was before.
 func (h *hunt) poorer(a, b int32) int {
 	st, p := h.c.st, h.pool
-	x, y := &p.q[a], &p.q[b]
-	qa, qb := &st.queues.list[a], &st.queues.list[b]
-	c := 0
-	if !st.cfg.NoQuota {
-		wa, wb := x.alloc.Add(h.lost[a]), y.alloc.Add(h.lost[b])
-		c = cmp.Or(
-			cmp.Compare(bit(quota.OverShare(wa, x.share)), bit(quota.OverShare(wb, y.share))),
-			cmp.Compare(bit(!wa.Within(x.Quota.Quota)), bit(!wb.Within(y.Quota.Quota))),
-			cmp.Compare(qb.Priority, qa.Priority),
-			cmp.Compare(bit(quota.Unentitled(wa, x.may)), bit(quota.Unentitled(wb, y.may))),
-			cmp.Compare(quota.DominantShare(x.alloc, x.may, p.total), quota.DominantShare(y.alloc, y.may, p.total)),
-			cmp.Compare(quota.DominantShare(wa, x.may, p.total), quota.DominantShare(wb, y.may, p.total)),
-			cmp.Compare(x.may[quota.GPU], y.may[quota.GPU]),
-		)
-	}
-	return cmp.Or(c, cmp.Compare(qa.Age, qb.Age), cmp.Compare(a, b))
+	wa, wb := p.q[a].alloc.Add(h.lost[a]), p.q[b].alloc.Add(h.lost[b])
+	x, y := st.standing(p, a, &wa, &wa, &p.q[a].alloc), st.standing(p, b, &wb, &wb, &p.q[b].alloc)
+	return st.compare(p, a, b, &x, &y)
 }

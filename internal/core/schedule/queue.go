@@ -220,23 +220,26 @@ func (st *State) poolNames() []string {
 // before orders two queues of one parent by who is to be served next, given
 // what each would get. Negative: a first.
 func (st *State) before(p *pool, a, b int32, na, nb quota.Amounts) int {
-	x, y := &p.q[a], &p.q[b]
-	qa, qb := &st.queues.list[a], &st.queues.list[b]
-	if !st.cfg.NoQuota {
-		wa, wb := x.alloc.Add(na), y.alloc.Add(nb)
-		if c := cmp.Or(
-			cmp.Compare(bit(quota.OverShare(x.alloc, x.share)), bit(quota.OverShare(y.alloc, y.share))),
-			cmp.Compare(bit(!wa.Within(x.Quota.Quota)), bit(!wb.Within(y.Quota.Quota))),
-			cmp.Compare(qb.Priority, qa.Priority),
-			cmp.Compare(bit(quota.Unentitled(wa, x.may)), bit(quota.Unentitled(wb, y.may))),
-			cmp.Compare(quota.DominantShare(wa, x.may, p.total), quota.DominantShare(wb, y.may, p.total)),
-			cmp.Compare(quota.DominantShare(x.alloc, x.may, p.total), quota.DominantShare(y.alloc, y.may, p.total)),
-			cmp.Compare(x.may[quota.GPU], y.may[quota.GPU]),
-		); c != 0 {
-			return c
-		}
+	wa, wb := p.q[a].alloc.Add(na), p.q[b].alloc.Add(nb)
+	x, y := st.standing(p, a, &p.q[a].alloc, &wa, &wa), st.standing(p, b, &p.q[b].alloc, &wb, &wb)
+	return st.compare(p, a, b, &x, &y)
+}
+
+// standing is that of q for quota.Compare.
+func (st *State) standing(p *pool, q int32, has, due, part *quota.Amounts) quota.Standing {
+	a, n := &p.q[q], &st.queues.list[q]
+	return quota.Standing{Priority: n.Priority, Age: n.Age, Quota: &a.Quota.Quota, Share: &a.share, May: &a.may, Has: has, Due: due, Part: part}
+}
+
+// compare orders two queues of one parent. No two are equal.
+func (st *State) compare(p *pool, a, b int32, x, y *quota.Standing) int {
+	c := 0
+	if st.cfg.NoQuota {
+		c = cmp.Compare(x.Age, y.Age)
+	} else {
+		c = quota.Compare(x, y, p.total)
 	}
-	return cmp.Or(cmp.Compare(qa.Age, qb.Age), cmp.Compare(a, b))
+	return cmp.Or(c, cmp.Compare(a, b))
 }
 
 func bit(b bool) int {
@@ -244,6 +247,18 @@ func bit(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// jobOrder is the order in which jobs of one queue are served.
+func (st *State) jobOrder(a, b *job) int {
+	c := 0
+	if !st.cfg.NoPriority {
+		c = cmp.Compare(b.Priority, a.Priority)
+	}
+	if c == 0 && !st.cfg.NoElastic {
+		c = cmp.Compare(a.level(), b.level())
+	}
+	return cmp.Or(c, older(a, b))
 }
 
 // victimOrder is the order in which jobs of one queue are taken from: the

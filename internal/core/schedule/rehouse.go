@@ -17,18 +17,11 @@ func (h *hunt) rehouse(u *unit) bool {
 	if !h.mayReturn(u) {
 		return false
 	}
-	mark := len(st.log)
-	stay := true
-	for _, x := range u.holds {
-		if !st.stay(x) {
-			stay = false
-			break
-		}
-	}
-	if stay {
+	if h.stays(u) {
+		st.gather(u.job) // others of its gang may have to wait by now
 		return true
 	}
-	st.undo(mark)
+	mark := len(st.log)
 	for _, x := range u.holds {
 		if x.ask.need.Never {
 			st.undo(mark)

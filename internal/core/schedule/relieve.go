@@ -102,7 +102,7 @@ func (c *cycle) relief(p *pool, j *job, served []*job) bool {
 			st.undo(mark)
 			return false
 		}
-		h.send(served[next])
+		h.send(served[next].all())
 	}
 }
 
@@ -137,27 +137,6 @@ func (st *State) yields(p *pool, j, v *job) bool {
 		return v.Priority <= j.Priority
 	}
 	return st.now-j.Due >= overdue*st.cfg.Quantum || !p.q[v.leaf].alloc.Within(p.q[v.leaf].Quota.Quota)
-}
-
-// send tells all of v to go.
-func (h *hunt) send(v *job) {
-	st := h.c.st
-	u := unit{job: v, leaf: v.leaf, whole: true}
-	for _, x := range v.holds {
-		if !x.leaving {
-			u.holds = append(u.holds, x)
-		}
-	}
-	for _, x := range u.holds {
-		st.evict(x)
-		for a, t := range h.room {
-			if k := x.site.room(a, t.need); k != t.at[x.site] && st.allowed(x.site, a) {
-				t.have += k - t.at[x.site]
-				t.at[x.site] = k
-			}
-		}
-	}
-	h.victims = append(h.victims, u)
 }
 
 // comeIn places the job, and leaves those where they are whose room it does

@@ -17,7 +17,7 @@ type site struct {
 	pool *pool
 	part *subset // the sites of its plane, where the pool has several
 	at   int32   // place among the sites of its pool, which are sorted by name
-	fit  bool    // ready and not cordoned
+	fit  bool    // ready, within reach and not cordoned
 	// now is what is free at once. soon is what will be when those have left who
 	// were told to, less what is promised to others: what is promised is taken
 	// from soon only, and nothing is taken now that is promised.
@@ -44,7 +44,7 @@ type view struct {
 }
 
 func newSite(n *Node, p *pool) *site {
-	s := &site{node: n, pool: p, fit: n.Ready && !n.Cordon}
+	s := &site{node: n, pool: p, fit: n.Ready && !n.Cordon && !n.CutOff}
 	s.now = view{cpu: n.CPU - n.OtherCPU, mem: n.Memory - n.OtherMem, pods: int64(n.Pods), dev: make([]int32, len(n.Devices))}
 	if n.Pods == 0 {
 		s.now.pods = 1 << 40

@@ -184,7 +184,7 @@ func Bare(nodes []Node) *State {
 // PutBare makes a node known as it would be with nothing on it.
 func (st *State) PutBare(n Node) {
 	n.OtherCPU, n.OtherMem, n.OtherMilli = 0, 0, nil
-	n.Ready, n.Cordon = true, false
+	n.Ready, n.Cordon, n.CutOff = true, false, false
 	n.Devices = slices.Clone(n.Devices)
 	for d := range n.Devices {
 		n.Devices[d].Healthy = true

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core/quota"
@@ -95,16 +94,7 @@ func (h *hunt) lines() map[int32][]turn {
 				lines[q] = append(lines[q], turn{job: j, need: st.cost(j, h.pool, tries)})
 			}
 		}
-		slices.SortStableFunc(lines[q], func(a, b turn) int {
-			c := 0
-			if !st.cfg.NoPriority {
-				c = cmp.Compare(b.job.Priority, a.job.Priority)
-			}
-			if c == 0 && !st.cfg.NoElastic {
-				c = cmp.Compare(a.job.level(), b.job.level())
-			}
-			return cmp.Or(c, older(a.job, b.job))
-		})
+		slices.SortStableFunc(lines[q], func(a, b turn) int { return st.jobOrder(a.job, b.job) })
 	}
 	return lines
 }

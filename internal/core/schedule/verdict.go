@@ -63,8 +63,11 @@ type Reason struct {
 	Pool      string `json:"pool,omitempty"`
 	Note      string `json:"note,omitempty"`
 	Excluded  int    `json:"excluded,omitempty"` // nodes whose labels, taints or kind do not suit
-	Domain    string `json:"domain,omitempty"`   // level of the network within which all must be, or each segment
-	Segment   int64  `json:"segment,omitempty"`  // tasks of each segment, where these find no room; Tasks and Fitting are then of segments
+	// Barred says in words which whole clusters are out of the question, or out
+	// of reach; their nodes are not among Excluded. Who explains adds it.
+	Barred  string `json:"barred,omitempty"`
+	Domain  string `json:"domain,omitempty"`  // level of the network within which all must be, or each segment
+	Segment int64  `json:"segment,omitempty"` // tasks of each segment, where these find no room; Tasks and Fitting are then of segments
 
 	// Of quotas and limits; devices in thousandths.
 	Queue     core.ProjectID `json:"queue,omitempty"`
@@ -128,22 +131,32 @@ func (r Reason) whose() string {
 	return string(r.Queue)
 }
 
-// excluded says how many nodes are out of the question.
+// excluded says how many nodes are out of the question, and which clusters.
 func (r Reason) excluded() string {
 	switch r.Excluded {
 	case 0:
-		return ""
+		return r.barred()
 	case 1:
-		return "; the labels, taints or kind of 1 more node do not suit"
+		return "; the labels, taints or kind of 1 more node do not suit" + r.barred()
 	default:
-		return fmt.Sprintf("; the labels, taints or kind of %d more nodes do not suit", r.Excluded)
+		return fmt.Sprintf("; the labels, taints or kind of %d more nodes do not suit", r.Excluded) + r.barred()
 	}
+}
+
+func (r Reason) barred() string {
+	if r.Barred == "" {
+		return ""
+	}
+	return "; " + r.Barred
 }
 
 // String is one English line with the numbers.
 func (r Reason) String() string {
 	switch r.Token {
 	case NeverFits:
+		if r.Barred != "" && r.OfNodes == 0 {
+			return "never fits: " + r.Barred
+		}
 		if r.Resource == "pool" {
 			return "never fits: " + r.Note
 		}
@@ -157,13 +170,13 @@ func (r Reason) String() string {
 			return fmt.Sprintf("never fits: none of %d nodes has all at once that each task asks for, even when empty", r.OfNodes) + r.excluded()
 		}
 		if r.Resource == "tasks" {
-			return fmt.Sprintf("never fits: its %d tasks must start together, and all nodes together have room for %d even when empty", r.Tasks, r.Fitting)
+			return fmt.Sprintf("never fits: its %d tasks must start together, and all nodes together have room for %d even when empty", r.Tasks, r.Fitting) + r.barred()
 		}
 		who := "the only node"
 		if r.OfNodes != 1 {
 			who = fmt.Sprintf("the largest of %d nodes", r.OfNodes)
 		}
-		return fmt.Sprintf("never fits: each task asks for %s, %s has %s in all", r.amount(r.Requested), who, r.amount(r.Largest))
+		return fmt.Sprintf("never fits: each task asks for %s, %s has %s in all", r.amount(r.Requested), who, r.amount(r.Largest)) + r.barred()
 	case WaitingForCapacity:
 		lack := ""
 		if r.OfNodes > 1 {
@@ -173,7 +186,7 @@ func (r Reason) String() string {
 			r.Resource, r.amount(r.Needed), r.amount(r.Free), r.amount(r.Total)) + lack + r.excluded() + suffix(r.Note)
 	case Fragmented:
 		return fmt.Sprintf("free %s in all is enough for the %s it needs, but scattered: %d of its %d tasks would fit now, the largest free block is %s",
-			r.amount(r.Free), r.amount(r.Needed), r.Fitting, r.Tasks, r.amount(r.Largest))
+			r.amount(r.Free), r.amount(r.Needed), r.Fitting, r.Tasks, r.amount(r.Largest)) + r.barred()
 	case TopologyUnsatisfied:
 		if r.Segment > 0 {
 			return r.segments("now") + fmt.Sprintf(", while %s are free in all", r.amount(r.Free)) + r.blocks()
@@ -192,7 +205,7 @@ func (r Reason) String() string {
 	case Reserved:
 		return "what is free is kept for those ahead" + suffix(r.Note)
 	case NoNodes:
-		return "no node is ready" + suffix(r.Note)
+		return "no node is ready" + suffix(r.Note) + r.barred()
 	case QueueStopped:
 		return "its queue is stopped" + suffix(r.Note)
 	case QueueNotFound:

@@ -69,6 +69,8 @@ func (r Reason) Hint() string {
 // smaller is what would fit instead of what never does.
 func (r Reason) smaller() string {
 	switch {
+	case r.Barred != "" && r.OfNodes == 0:
+		return "change its image or its clusters; muster cluster list shows what each is and runs"
 	case r.Resource == "pool":
 		return "muster pool list shows the pools that have nodes"
 	case r.Segment > 0:

@@ -18,6 +18,11 @@ func (v *validator) where() {
 			v.fail(fmt.Sprintf("pools[%d]", i), pool, fmt.Sprintf("%q is also pools[%d]", shorten(pool), earlier), "write each pool once, the one to be tried first in front")
 		}
 	}
+	for i, name := range d.Clusters {
+		if earlier := slices.Index(d.Clusters[:i], name); earlier >= 0 && name != "" {
+			v.fail(fmt.Sprintf("clusters[%d]", i), name, fmt.Sprintf("%q is also clusters[%d]", shorten(name), earlier), "write each cluster once")
+		}
+	}
 	if kind, given := d.NodeSelector[NodeTypeLabel]; given && d.NodeType != "" && kind != d.NodeType {
 		v.fail("nodeType", d.NodeType, fmt.Sprintf("is not %q, which nodeSelector demands of the same label, %s", shorten(kind), NodeTypeLabel), "keep one of the two")
 	}

@@ -58,6 +58,7 @@ type Document struct {
 
 	Resources Resources `json:"resources,omitempty" doc:"What each task needs."`
 
+	Clusters     []string          `json:"clusters,omitempty" doc:"Clusters in which it may run, by name; local is the server's own machine. A gang never spans two. By default any." example:"[east, west]" form:"name"`
 	Pools        []string          `json:"pools,omitempty" doc:"Node pools, tried in this order; a workload is never spread over two. By default those of its project." example:"[h100, default]" form:"pool"`
 	NodeSelector map[string]string `json:"nodeSelector,omitempty" doc:"Labels that a node must have, with their values." example:"{zone: a}" form:"labelKey"`
 	NodeAffinity []NodeTerm        `json:"nodeAffinity,omitempty" doc:"Conditions on the labels of nodes, all of which must hold."`

@@ -18,7 +18,7 @@
 //	never-ready  it never runs
 //
 // KEY@INDEX=… speaks to the task of that index. A list (exit=1,1,0) tells the
-// runs of a task one after another, attempts and restarts in place alike.
+// runs of a task one after another, attempts, runs and restarts in place alike.
 //
 // Beside plane.Plane there are the faults: nodes that die, tasks that vanish,
 // calls that fail. Watch and readers that follow wait in real time.
@@ -43,14 +43,15 @@ type Plane struct {
 	name  string
 	clock func() time.Time
 
-	mu         sync.Mutex
-	nodes      []core.Node
-	tasks      map[core.TaskID]*task
-	runs       map[core.TaskID]int // how often each was started before
-	logs       map[core.TaskID][]byte
-	stamps     map[core.TaskID][]stamp
-	failStarts int
-	changed    chan struct{} // closed and made anew when something was done
+	mu           sync.Mutex
+	nodes        []core.Node
+	tasks        map[core.TaskID]*task
+	runs         map[core.TaskID]int // how often each was started before
+	logs         map[core.TaskID][]byte
+	stamps       map[core.TaskID][]stamp
+	failStarts   int
+	refuseStarts int
+	changed      chan struct{} // closed and made anew when something was done
 }
 
 // New returns a plane of that name with nodes, whose tasks live by clock.
@@ -130,9 +131,17 @@ func (p *Plane) Start(ctx context.Context, tasks []plane.Assignment) error {
 		tasks = tasks[:len(tasks)/2] // nobody knows how far it came
 		failed = fmt.Errorf("start on plane %s: %w", p.name, plane.ErrUnreachable)
 	}
+	refuses := p.refuseStarts > 0 && len(tasks) > 0
+	if refuses {
+		p.refuseStarts--
+	}
 	for _, a := range tasks {
-		if p.tasks[a.ID] == nil {
-			p.start(a, now)
+		if p.tasks[a.ID] != nil {
+			continue
+		}
+		p.start(a, now)
+		if refuses {
+			p.tasks[a.ID].taken(now, "the plane has no room for it")
 		}
 	}
 	return failed
@@ -142,7 +151,7 @@ func (p *Plane) start(a plane.Assignment, now time.Time) {
 	t := &task{a: a, begun: now}
 	p.tasks[a.ID] = t
 	var err error
-	t.s, err = read(a.Argv, a.ID.Index, a.ID.Attempt+p.runs[a.ID])
+	t.s, err = read(a.Argv, a.ID.Index, a.ID.Attempt+a.ID.Run+p.runs[a.ID])
 	p.runs[a.ID]++
 	t.state = plane.Observation{ID: a.ID, State: core.TaskStarting, Waiting: t.s.waiting, At: now}
 	i := slices.IndexFunc(p.nodes, func(n core.Node) bool { return n.ID == a.Node })

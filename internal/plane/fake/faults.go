@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/plane"
 )
 
@@ -91,6 +92,28 @@ func (p *Plane) FailStarts(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.failStarts = n
+}
+
+// RefuseStarts makes the plane refuse all that the next n calls of Start ask for.
+func (p *Plane) RefuseStarts(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuseStarts = n
+}
+
+// Evict takes a task away that the plane holds and that has not ended.
+func (p *Plane) Evict(id core.TaskID) {
+	now, unlock := p.lock()
+	defer unlock()
+	if t := p.tasks[id]; t != nil && !t.state.State.Ended() {
+		t.taken(now, "the plane needed its room")
+		p.wake()
+	}
+}
+
+// taken ends a task for the plane's sake.
+func (t *task) taken(now time.Time, message string) {
+	t.state = plane.Observation{ID: t.a.ID, State: core.TaskFailed, Reason: string(lifecycle.ReasonSystem), Message: message, At: now}
 }
 
 // Assigned returns what a task that the plane holds was started with.

@@ -109,7 +109,7 @@ func (x *external) describe(g *group) plane.Claim {
 			c.Over = ""
 		}
 		if s := o.pod.Spec.TerminationGracePeriodSeconds; s != nil {
-			c.Grace = max(c.Grace, time.Duration(clamp(min(*s, 1<<30)))*time.Second)
+			c.Grace = max(c.Grace, time.Duration(min(max(*s, 0), 1<<30))*time.Second)
 		}
 	}
 	name := ""

@@ -33,6 +33,7 @@ type site struct {
 	node   *corev1.Node
 	others map[types.UID]usage
 	ours   map[core.TaskID][]core.Share
+	excess map[core.TaskID]usage // what tasks of ours take that they were not placed with
 }
 
 func newCluster(prefix string) *cluster {
@@ -43,7 +44,7 @@ func newCluster(prefix string) *cluster {
 func (c *cluster) site(name string) *site {
 	s := c.sites[name]
 	if s == nil {
-		s = &site{others: map[types.UID]usage{}, ours: map[core.TaskID][]core.Share{}}
+		s = &site{others: map[types.UID]usage{}, ours: map[core.TaskID][]core.Share{}, excess: map[core.TaskID]usage{}}
 		c.sites[name] = s
 	}
 	return s
@@ -146,14 +147,28 @@ func (c *cluster) hold(name string, id core.TaskID, devices []core.Share) {
 	}
 }
 
+// exceed notes what a task of ours takes beyond what it was placed with.
+func (c *cluster) exceed(name string, id core.TaskID, u usage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.site(name)
+	if was := s.excess[id]; was.equal(u) {
+		return
+	}
+	s.excess[id] = u
+	c.touch(name)
+}
+
 func (c *cluster) release(name string, id core.TaskID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.sites[name]; s != nil {
-		if len(s.ours[id]) > 0 {
+		_, more := s.excess[id]
+		if more || len(s.ours[id]) > 0 {
 			c.touch(name)
 		}
 		delete(s.ours, id)
+		delete(s.excess, id)
 	}
 }
 

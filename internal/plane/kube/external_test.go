@@ -206,7 +206,7 @@ func TestAClaimIsOverWhenItsMakerSaysSo(t *testing.T) {
 			t.Fatalf("after its end: %+v", c)
 		}
 	}
-	p.podGone(failed)
+	p.podGone(failed, false)
 	p.claims(t)
 	if news, _ := p.external.news(false); len(news.Gone) != 1 || len(p.external.groups) != 0 {
 		t.Errorf("after it is gone: %+v, %+v", news, p.external.groups)

@@ -10,12 +10,14 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -42,8 +44,11 @@ type Options struct {
 	// RuntimeClass is that of pods with GPUs; empty: the cluster's default.
 	RuntimeClass string
 	LogDir       string // where the output of tasks is kept
-	Log          *slog.Logger
-	Clock        func() time.Time
+	// Patience is for how long a pod may be in a trouble that may pass, such as a
+	// volume that cannot be mounted, before its task fails; 0: 2 minutes.
+	Patience time.Duration
+	Log      *slog.Logger
+	Clock    func() time.Time
 }
 
 // Plane is a Kubernetes cluster.
@@ -56,7 +61,7 @@ type Plane struct {
 	wg     sync.WaitGroup
 
 	factory informers.SharedInformerFactory
-	synced  []func() bool
+	sources []*source
 
 	spaces  *namespaces
 	cluster *cluster
@@ -68,6 +73,10 @@ type Plane struct {
 
 	served sync.Map    // attempts that have a service
 	swept  atomic.Bool // what a server before us left has been looked for
+	deaf   atomic.Bool // events may not be read
+
+	version atomic.Pointer[string] // of the API server, as last heard
+	calm    *calm
 }
 
 // Open begins to watch a cluster. It does not wait for it: the cluster may be
@@ -78,6 +87,9 @@ func Open(o Options) (*Plane, error) {
 	}
 	if o.Namespaces == "" {
 		o.Namespaces = "muster-"
+	}
+	if o.Patience <= 0 {
+		o.Patience = 2 * time.Minute
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -94,7 +106,7 @@ func Open(o Options) (*Plane, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
 	}
-	p := &Plane{o: o, client: client, config: config}
+	p := &Plane{o: o, client: client, config: config, calm: newCalm(o.Log.With("plane", o.Name))}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.factory = informers.NewSharedInformerFactory(client, 0)
 	p.spaces = newNamespaces(o.Namespaces)
@@ -107,6 +119,7 @@ func Open(o Options) (*Plane, error) {
 		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
 	}
 	p.factory.Start(p.ctx.Done())
+	p.wg.Go(func() { p.look(p.ctx) })
 	p.wg.Go(func() { p.external.run(p.ctx) })
 	return p, nil
 }
@@ -124,6 +137,11 @@ func (p *Plane) Name() string { return p.o.Name }
 
 // Inventory implements plane.Plane.
 func (p *Plane) Inventory(ctx context.Context) ([]core.Node, error) {
+	if !p.seen() { // an API server that is not there is soon found out
+		if err := p.reach(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := p.sync(ctx); err != nil {
 		return nil, err
 	}
@@ -139,7 +157,20 @@ func (p *Plane) Observe(ctx context.Context) ([]plane.Observation, error) {
 	if err := p.reach(ctx); err != nil {
 		return nil, err
 	}
+	if err := p.hears(ctx); err != nil {
+		return nil, err
+	}
 	return p.tasks.all(), nil
+}
+
+// seen reports whether everything in the cluster has been seen once.
+func (p *Plane) seen() bool {
+	for _, s := range p.sources {
+		if !s.synced() {
+			return false
+		}
+	}
+	return true
 }
 
 // sync waits until everything in the cluster has been seen once.
@@ -147,16 +178,15 @@ func (p *Plane) sync(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		ready := true
-		for _, synced := range p.synced {
-			ready = ready && synced()
-		}
-		if ready {
+		if p.seen() {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			if err := p.reach(context.WithoutCancel(ctx)); err != nil {
+				return err
+			}
+			if err := p.hears(context.WithoutCancel(ctx)); err != nil {
 				return err
 			}
 			return fmt.Errorf("cluster %s has not been seen whole yet: %w", p.o.Name, ctx.Err())
@@ -174,11 +204,24 @@ const reachWithin = 10 * time.Second
 func (p *Plane) reach(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reachWithin)
 	defer cancel()
-	_, err := p.client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+	data, err := p.client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w: %w", p.o.Name, plane.ErrUnreachable, err)
 	}
+	var v version.Info
+	if json.Unmarshal(data, &v) == nil {
+		p.version.Store(&v.GitVersion)
+	}
 	return nil
+}
+
+// Describe implements plane.Describer.
+func (p *Plane) Describe() plane.Description {
+	d := plane.Description{Kind: "kubernetes", Server: p.config.Host, Runs: core.RunsImages}
+	if v := p.version.Load(); v != nil {
+		d.Version = *v
+	}
+	return d
 }
 
 // Watch implements plane.Plane.

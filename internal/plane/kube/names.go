@@ -30,6 +30,7 @@ const (
 	noteUser    = "muster.dev/user"
 	noteSecret  = "muster.dev/secret" // set on a pod that has one of its name
 	notePulls   = "muster.dev/pull-retries"
+	noteAsked   = "muster.dev/asked" // CPU/MEMORY that the task was placed with
 )
 
 // container is the name of the one that the command of a task runs in.
@@ -45,7 +46,11 @@ func podName(name string, id core.TaskID) string {
 	if name == "" {
 		name = "w"
 	}
-	return strings.ToLower(name + "-" + tail + "-" + strconv.Itoa(id.Attempt) + "-" + strconv.Itoa(id.Index))
+	s := name + "-" + tail + "-" + strconv.Itoa(id.Attempt) + "-" + strconv.Itoa(id.Index)
+	if id.Run > 0 {
+		s += "-" + strconv.Itoa(id.Run)
+	}
+	return strings.ToLower(s)
 }
 
 // serviceName is the headless service through which the tasks of an attempt

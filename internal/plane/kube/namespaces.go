@@ -65,6 +65,14 @@ func (n *namespaces) seen(ns *corev1.Namespace) bool {
 	return news
 }
 
+// dying reports whether a namespace is being deleted.
+func (n *namespaces) dying(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	alive, known := n.there[name]
+	return known && !alive
+}
+
 func (n *namespaces) gone(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -95,12 +103,15 @@ func (n *namespaces) drop(name string) {
 func (p *Plane) ready(ctx context.Context, name string, project core.ProjectID) error {
 	p.spaces.mu.Lock()
 	alive, known := p.spaces.there[name]
+	whose, marked := p.spaces.project[name]
 	p.spaces.mu.Unlock()
-	if known && alive {
+	switch {
+	case known && !alive:
+		return refuse(reasonSystem, "namespace %s is being deleted; once it is gone it is made again", name)
+	case marked && whose != project:
+		return refuse(reasonSystem, "namespace %s, in which the pods of project %s would be, is that of project %s by its label %s: give %s another namespace with that label", name, project, whose, labelProject, project)
+	case known:
 		return nil
-	}
-	if known {
-		return &refusal{reason: reasonSystem, message: fmt.Sprintf("namespace %s is being deleted", name)}
 	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelManaged: managed, labelProject: string(project)}}}
 	made, err := p.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})

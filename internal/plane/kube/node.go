@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/musterhq/muster/internal/core"
 )
@@ -36,8 +37,8 @@ func (s *site) describe(prefix string, asked map[string]bool) core.Node {
 	put(&own, labelNode, k.Name)
 	n := core.Node{
 		ID: core.NodeID(prefix + k.Name), Labels: own, Cordon: k.Spec.Unschedulable,
-		CPU: clamp(k.Status.Allocatable.Cpu().MilliValue()), Memory: clamp(k.Status.Allocatable.Memory().Value()),
-		Tasks: int(min(clamp(k.Status.Allocatable.Pods().Value()), 1<<20)),
+		CPU: amount(k.Status.Allocatable.Cpu(), true), Memory: amount(k.Status.Allocatable.Memory(), false),
+		Tasks: int(min(amount(k.Status.Allocatable.Pods(), false), 1<<20)),
 	}
 	if n.Tasks == 0 {
 		n.Tasks = 1 // a node that takes none at all says so by not being ready
@@ -127,12 +128,32 @@ func put[V any](m *map[string]V, key string, v V) {
 
 func count(l corev1.ResourceList, name corev1.ResourceName) int {
 	q := l[name]
-	return int(min(clamp(q.Value()), mostDevices))
+	return int(min(amount(&q, false), mostDevices))
 }
 
-// clamp keeps what a node lies about from being less than nothing, or more than
-// anyone can add up.
-func clamp(n int64) int64 { return min(max(n, 0), 1<<50) }
+// mostAmount bounds what a node may claim to have, or a pod to need: 1 PiB of
+// memory. It is more than there is, and less than what cannot be added up.
+const mostAmount = 1 << 50
+
+var tooMuch = resource.NewQuantity(mostAmount, resource.BinarySI)
+
+// amount is a quantity in units, or thousandths, that may be a lie: not less than
+// nothing and not more than mostAmount.
+func amount(q *resource.Quantity, milli bool) int64 {
+	switch {
+	case q.Sign() <= 0:
+		return 0
+	case q.Cmp(*tooMuch) >= 0:
+		return mostAmount
+	case milli:
+		if q.Value() >= mostAmount/1000 { // thousandths of it may be more than an int64 holds
+			return mostAmount
+		}
+		return q.MilliValue()
+	default:
+		return q.Value()
+	}
+}
 
 // taken is what others hold of a node with so many devices. Which devices they
 // have nobody tells: it cannot be ours, so it is the last of the others.
@@ -155,6 +176,10 @@ func (s *site) taken(devices int, asked map[string]bool) core.Others {
 				put(&o.Extra, name, o.Extra[name]+int(n))
 			}
 		}
+	}
+	for _, u := range s.excess {
+		o.CPU += u.cpu
+		o.Memory += u.memory
 	}
 	if gpus == 0 || devices == 0 {
 		return o
@@ -216,13 +241,13 @@ func usageOf(pod *corev1.Pod) usage {
 		}
 	}
 	add(total, pod.Spec.Overhead)
-	u := usage{cpu: clamp(total.Cpu().MilliValue()), memory: clamp(total.Memory().Value())}
+	u := usage{cpu: amount(total.Cpu(), true), memory: amount(total.Memory(), false)}
 	for name := range total {
 		if profile, ok := strings.CutPrefix(string(name), migPrefix); ok {
 			put(&u.mig, profile, count(total, name))
 		}
 		q := total[name]
-		if n, ok := counted(name, clamp(q.Value()), true); ok && n > 0 {
+		if n, ok := counted(name, amount(&q, false), true); ok && n > 0 {
 			put(&u.extra, string(name), n)
 		}
 	}

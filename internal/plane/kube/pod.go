@@ -46,7 +46,7 @@ func (p *Plane) draw(a *plane.Assignment) (*blueprint, error) {
 	keep := secretOf(meta)
 	main := corev1.Container{
 		Name: container, Image: a.Image, ImagePullPolicy: pullPolicy(a.Pull), WorkingDir: a.Workdir,
-		Env: environment(a, keep), Resources: resources(a), TTY: a.TTY, Stdin: a.TTY || a.Stdin,
+		Env: environment(a, keep), Resources: resources(a), TTY: a.TTY, Stdin: a.TTY || a.Stdin, StdinOnce: a.Stdin && !a.TTY,
 		TerminationMessagePolicy: corev1.TerminationMessageReadFile,
 	}
 	for _, port := range a.Ports {
@@ -61,7 +61,8 @@ func (p *Plane) draw(a *plane.Assignment) (*blueprint, error) {
 	*spec = corev1.PodSpec{
 		SchedulerName: SchedulerName, RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &grace,
 		Hostname: hostName(a.ID), AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
-		Tolerations: tolerations(a), SecurityContext: security(a),
+		ShareProcessNamespace: &yes, // the first process of a namespace is deaf to SIGTERM unless it asks for it
+		Tolerations:           tolerations(a), SecurityContext: security(a),
 	}
 	if a.Gang > 1 || len(a.Ports) > 0 {
 		spec.Subdomain = serviceName(a.ID)
@@ -117,7 +118,7 @@ func notes(a *plane.Assignment) map[string]string {
 			m[k] = v
 		}
 	}
-	m[noteTask], m[noteUser] = a.ID.String(), a.About.User
+	m[noteTask], m[noteUser], m[noteAsked] = a.ID.String(), a.About.User, describeAsked(a.CPU, a.Memory)
 	if len(a.Devices) > 0 {
 		m[noteDevices] = devicesNote(a.Devices)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,13 +16,27 @@ import (
 	"github.com/musterhq/muster/internal/plane"
 )
 
-// taskOf is the task of a pod that we made.
+// taskOf is the task of a pod that we made. A copy of one has another name: it
+// is not ours, whatever is written on it.
 func taskOf(pod *corev1.Pod) (core.TaskID, bool) {
 	if pod.Labels[labelManaged] != managed {
 		return core.TaskID{}, false
 	}
 	id, err := core.ParseTaskID(pod.Annotations[noteTask])
-	return id, err == nil
+	return id, err == nil && strings.HasSuffix(pod.Name, podName("", id)[1:])
+}
+
+// idOf is the task of a pod: a pod that was ours stays so, whatever others make
+// of its labels; and a task has one pod.
+func (p *Plane) idOf(pod *corev1.Pod) (core.TaskID, bool) {
+	if id, ok := p.tasks.owner(pod.UID); ok {
+		return id, true
+	}
+	id, ok := taskOf(pod)
+	if t, known := p.tasks.get(id); ok && known && t.there && t.uid != pod.UID {
+		return id, false
+	}
+	return id, ok
 }
 
 // podSeen takes over what a pod is like. first: it was there when we began.
@@ -30,41 +45,54 @@ func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
 		p.external.seen(pod, first)
 		return
 	}
-	id, ok := taskOf(pod)
+	id, ok := p.idOf(pod)
 	if !ok {
 		p.cluster.foreign(pod)
 		return
 	}
 	now := p.o.Clock()
-	o := status(id, pod)
-	if o.At = fresh(o.At, now); !first {
-		o.At = now
-	}
-	hopeless := false
+	dying := pod.DeletionTimestamp != nil && p.spaces.dying(pod.Namespace)
+	over := false
 	p.tasks.edit(id, true, func(t *task) {
 		if t.there && t.uid != pod.UID {
 			return // a late word of a pod that has been replaced
 		}
+		if t.uid != pod.UID {
+			t.by, t.word = nil, "" // they were of a pod before
+		}
 		t.space, t.name, t.uid, t.there = pod.Namespace, pod.Name, pod.UID, true
-		t.secret = pod.Annotations[noteSecret] != ""
+		t.secret = t.secret || pod.Annotations[noteSecret] != ""
 		t.node, t.bound = pod.Spec.NodeName, pod.Spec.NodeName != ""
 		if t.seen.State.Ended() {
 			return
 		}
+		if by := disrupted(pod); by != nil {
+			t.by = by // others may write over the pod's conditions before it ends
+		}
+		o := status(id, pod, known{stopping: t.stopping, dying: dying, by: t.by})
+		if o.At = fresh(o.At, now); !first {
+			o.At = now
+		}
 		t.pulls(&o, pod)
+		t.waits(&o, blank(pod), now)
+		t.explain(&o)
 		if !alike(t.seen, o) {
 			t.seen = o
 		}
-		hopeless = o.State.Ended() && !finished(pod)
+		over = o.State.Ended() && !finished(pod)
 	})
 	if pod.Spec.Subdomain != "" {
 		p.served.Store(attemptOf{id.Workload, id.Attempt}, true)
 	}
 	if pod.Spec.NodeName != "" {
 		p.cluster.hold(pod.Spec.NodeName, id, devicesOf(pod.Annotations[noteDevices]))
+		p.cluster.exceed(pod.Spec.NodeName, id, excess(pod))
 	}
 	p.logs.seen(id, pod)
-	if hopeless {
+	if edited(pod, id) {
+		p.restore(pod, id)
+	}
+	if over {
 		p.wg.Go(func() { p.discard(p.ctx, id) })
 	}
 }
@@ -87,6 +115,16 @@ func (t *task) pulls(o *plane.Observation, pod *corev1.Pod) {
 	}
 }
 
+// explain adds to what a pod says what is known from elsewhere.
+func (t *task) explain(o *plane.Observation) {
+	switch {
+	case o.State == core.TaskRunning && t.stuck != "":
+		o.Message = t.stuck
+	case o.Reason == string(reasonSystem) && t.changed != "":
+		o.Message += "; the cluster had changed its pod when it was made: " + t.changed
+	}
+}
+
 // alike reports whether b says nothing that a did not.
 func alike(a, b plane.Observation) bool {
 	return a.State == b.State && a.Waiting == b.Waiting && a.Reason == b.Reason && a.Message == b.Message
@@ -97,23 +135,25 @@ func finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// podGone takes over that a pod is not there any more.
-func (p *Plane) podGone(pod *corev1.Pod) {
+// podGone takes over that a pod is not there any more. unseen: it went while
+// nothing was heard of the cluster, and pod is from before.
+func (p *Plane) podGone(pod *corev1.Pod, unseen bool) {
 	if outside(pod) {
 		p.external.podGone(pod)
 		return
 	}
-	id, ok := taskOf(pod)
+	id, ok := p.idOf(pod)
+	p.tasks.disown(pod.UID)
+	p.cluster.foreignGone(pod.UID) // where it was none of ours at some time
 	if !ok {
-		p.cluster.foreignGone(pod.UID)
 		return
 	}
 	now := p.o.Clock()
-	last := status(id, pod)
-	forgotten := false
+	dying := p.spaces.dying(pod.Namespace)
+	former, forgotten := false, false
 	var next *plane.Assignment
 	p.tasks.edit(id, false, func(t *task) {
-		if t.uid != pod.UID {
+		if former = t.uid != pod.UID; former {
 			return
 		}
 		t.there = false
@@ -121,14 +161,25 @@ func (p *Plane) podGone(pod *corev1.Pod) {
 		if t.seen.State.Ended() {
 			return
 		}
+		last := status(id, pod, known{stopping: t.stopping, dying: dying, by: t.by})
 		if last.At = now; !last.State.Ended() {
-			last = plane.Observation{ID: id, State: core.TaskLost, Reason: string(lifecycle.ReasonOutcomeUnknown), Message: "its pod was deleted by someone else", At: now}
-			if t.stopping {
+			last = plane.Observation{ID: id, State: core.TaskLost, At: now}
+			switch {
+			case t.stopping:
 				last.Reason, last.Message = string(lifecycle.ReasonKilled), "it was ended"
+			case unseen:
+				last.Reason, last.Message = string(lifecycle.ReasonOutcomeUnknown), "its pod was deleted while the cluster could not be watched, and nobody saw how it ended"
+			case t.by != nil:
+				last.Reason, last.Message = string(t.by.reason), t.by.message
+			default:
+				last.Reason, last.Message = string(reasonSystem), deletedMessage(pod, dying)
 			}
 		}
 		t.seen = last
 	})
+	if former {
+		return // another pod is the task's by now
+	}
 	p.cluster.release(pod.Spec.NodeName, id)
 	p.logs.gone(id)
 	if forgotten {
@@ -154,12 +205,16 @@ func (p *Plane) drop(space string, id core.TaskID, next *plane.Assignment) {
 
 // insist does f until it succeeds, with pauses that grow.
 func (p *Plane) insist(ctx context.Context, what string, id core.TaskID, f func() error) {
-	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 10*time.Second) {
+	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 20*time.Second) {
+		if !p.calm.begin(ctx) {
+			return
+		}
 		err := f()
+		p.calm.end()
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		p.o.Log.Warn(what+"; trying again", "plane", p.o.Name, "task", id, "err", err)
+		p.calm.warn(what+"; trying again", "task", id, "err", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
@@ -185,7 +240,36 @@ func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration
 		if t.claim != "" {
 			p.excuse(ctx, &t)
 		}
-		return p.delete(ctx, &t, &after)
+		err := p.delete(ctx, &t, &after)
+		if apierrors.IsForbidden(err) {
+			p.mayNotEnd(id, err, after)
+			return nil // asking again at once does not help, and others would have to wait
+		}
+		return err
+	})
+}
+
+// mayNotEnd goes on trying to end a task that we may not end, beside all else,
+// and says so.
+func (p *Plane) mayNotEnd(id core.TaskID, err error, grace int64) {
+	already := false
+	p.tasks.edit(id, false, func(t *task) {
+		already = t.stuck != ""
+		t.stuck = "it cannot be ended: " + err.Error()
+		t.explain(&t.seen)
+	})
+	if already {
+		return
+	}
+	p.wg.Go(func() {
+		p.insist(p.ctx, "a task may not be ended", id, func() error {
+			t, ok := p.tasks.get(id)
+			if !ok || !t.there || t.seen.State.Ended() {
+				return nil
+			}
+			return p.delete(p.ctx, &t, &grace)
+		})
+		p.tasks.edit(id, false, func(t *task) { t.stuck = "" })
 	})
 }
 
@@ -234,8 +318,12 @@ func (p *Plane) remove(ctx context.Context, id core.TaskID) error {
 		return nil
 	}
 	if t.name != "" && t.secret {
-		err := p.client.CoreV1().Secrets(t.space).Delete(ctx, t.name, metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		var ours metav1.DeleteOptions
+		if t.secretUID != "" {
+			ours.Preconditions = &metav1.Preconditions{UID: &t.secretUID}
+		}
+		err := p.client.CoreV1().Secrets(t.space).Delete(ctx, t.name, ours)
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) && !apierrors.IsConflict(err) {
 			return err
 		}
 	}
@@ -251,13 +339,18 @@ func (p *Plane) remove(ctx context.Context, id core.TaskID) error {
 	return nil
 }
 
+// pullFails reports whether a kubelet's word is about an image that it could
+// not get.
 func pullFails(word string) bool { return isTry(word) || trimInit(word) == "ImagePullBackOff" }
 
-func isTry(word string) bool { return trimInit(word) == "ErrImagePull" }
-
-func trimInit(word string) string {
-	if len(word) > 5 && word[:5] == "Init:" {
-		return word[5:]
+// isTry reports whether a kubelet has just tried; after it, it waits.
+func isTry(word string) bool {
+	switch trimInit(word) {
+	case "ErrImagePull", "RegistryUnavailable", "SignatureValidationFailed", "ImageInspectError":
+		return true
+	default:
+		return false
 	}
-	return word
 }
+
+func trimInit(word string) string { return strings.TrimPrefix(word, "Init:") }

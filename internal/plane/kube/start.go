@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +28,9 @@ func (p *Plane) Start(ctx context.Context, all []plane.Assignment) error {
 	}
 	if !p.swept.Load() {
 		if err := p.sweep(ctx); err != nil {
+			if unanswered(err) {
+				return fmt.Errorf("%w: %w", plane.ErrUnreachable, err)
+			}
 			p.o.Log.Warn("what a former server may have left in the cluster could not be looked for", "plane", p.o.Name, "err", err)
 		}
 		p.swept.Store(true)
@@ -59,7 +63,8 @@ func gangs(all []plane.Assignment) [][]plane.Assignment {
 	return out
 }
 
-// each does f to all, so many at once, and joins what goes wrong.
+// each does f to all, so many at once, and joins what goes wrong. Once the API
+// server does not answer at all the rest is not tried.
 func each[T any](all []T, limit int, f func(T) error) error {
 	if len(all) == 1 {
 		return f(all[0])
@@ -68,16 +73,24 @@ func each[T any](all []T, limit int, f func(T) error) error {
 		wg   sync.WaitGroup
 		mu   sync.Mutex
 		errs []error
+		cut  atomic.Bool
 	)
 	next := make(chan T)
 	for range min(limit, len(all)) {
 		wg.Go(func() {
 			for x := range next {
-				if err := f(x); err != nil {
-					mu.Lock()
-					errs = append(errs, err)
-					mu.Unlock()
+				if cut.Load() {
+					continue
 				}
+				err := f(x)
+				if err == nil {
+					continue
+				}
+				mu.Lock()
+				if away := unanswered(err); !away || !cut.Swap(true) {
+					errs = append(errs, err)
+				}
+				mu.Unlock()
 			}
 		})
 	}
@@ -112,7 +125,7 @@ func (p *Plane) launch(ctx context.Context, gang []plane.Assignment) error {
 		err = each(todo, atOnce, func(a plane.Assignment) error { return p.bind(ctx, a.ID, string(a.Node)) })
 	}
 	if r := refusalOf(err); r != nil {
-		p.takeBack(ctx, todo, r)
+		p.takeBack(todo, r)
 		return nil
 	}
 	return err
@@ -166,20 +179,23 @@ func (p *Plane) create(ctx context.Context, a *plane.Assignment) error {
 	}
 	p.cluster.hold(node, a.ID, a.Devices)
 	if b.secret != nil {
-		_, err := p.client.CoreV1().Secrets(b.secret.Namespace).Create(ctx, b.secret, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return sorted(err)
+		if err := p.keep(ctx, a.ID, b.secret); err != nil {
+			return err
 		}
 	}
 	pod, err := p.client.CoreV1().Pods(b.pod.Namespace).Create(ctx, b.pod, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		pod, err = p.client.CoreV1().Pods(b.pod.Namespace).Get(ctx, b.pod.Name, metav1.GetOptions{})
 		if err == nil && pod.Annotations[noteTask] != a.ID.String() {
-			return refuse(reasonSystem, "a pod that is not ours has the name of its pod, %s/%s: delete it, or give the workload another name", pod.Namespace, pod.Name)
+			return clash("pod", &pod.ObjectMeta)
 		}
 	}
 	if err != nil {
 		return sorted(err)
+	}
+	if changed := changes(b.pod, pod); changed != "" {
+		p.o.Log.Info("the cluster changed a pod when it was made", "plane", p.o.Name, "task", a.ID, "changed", changed)
+		p.tasks.edit(a.ID, true, func(t *task) { t.changed = changed })
 	}
 	p.podSeen(pod, false)
 	return nil
@@ -214,7 +230,7 @@ func (p *Plane) nodeName(id core.NodeID) string { return strings.TrimPrefix(stri
 
 // takeBack undoes the start of a gang that cannot be whole. Each of its tasks
 // has failed, for the same reason.
-func (p *Plane) takeBack(ctx context.Context, gang []plane.Assignment, r *refusal) {
+func (p *Plane) takeBack(gang []plane.Assignment, r *refusal) {
 	for _, a := range gang {
 		p.tasks.edit(a.ID, true, func(t *task) {
 			if !t.seen.State.Ended() {
@@ -224,7 +240,7 @@ func (p *Plane) takeBack(ctx context.Context, gang []plane.Assignment, r *refusa
 		p.cluster.release(p.nodeName(a.Node), a.ID)
 	}
 	for _, a := range gang {
-		p.discard(ctx, a.ID)
+		p.wg.Go(func() { p.discard(p.ctx, a.ID) })
 	}
 }
 
@@ -238,18 +254,36 @@ func refusalOf(err error) *refusal {
 	return nil
 }
 
-// sorted tells refusals from what asking again may mend.
+// sorted tells refusals from what asking again may mend. What the cluster, or
+// others in it, refuse at present is tried again later, from the queue; what is
+// no proper pod fails.
 func sorted(err error) error {
 	switch {
-	case err == nil:
-		return nil
+	case err == nil, refusalOf(err) != nil:
+		return err
+	case denied(err):
+		return refuse(reasonSystem, "a policy of the cluster refuses it: %v", err)
 	case apierrors.IsForbidden(err):
 		return refuse(reasonSystem, "the cluster does not allow it: %v", err)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
 		return refuse(lifecycle.ReasonContainerCannot, "the cluster refuses it: %v", err)
 	case apierrors.IsNotFound(err), apierrors.IsGone(err):
 		return refuse(reasonSystem, "what it needs in the cluster is gone: %v", err)
+	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook"):
+		return refuse(reasonSystem, "a webhook that the cluster asks does not answer: %v", err)
 	default:
 		return fmt.Errorf("%w: %w", plane.ErrUnreachable, err)
 	}
+}
+
+// denied reports whether admission said no, in whatever code: webhooks and
+// policies choose their own (kubernetes.io, "Dynamic Admission Control"). Only
+// their words are common to them.
+func denied(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	said := status.Status().Message
+	return strings.Contains(said, "denied the request") || strings.Contains(said, "denied request")
 }

@@ -18,7 +18,8 @@ type tasks struct {
 
 	mu       sync.Mutex
 	known    map[core.TaskID]*task
-	attempts map[attemptOf]int // how many of each are known
+	uids     map[types.UID]core.TaskID // of pods that are, or were, those of tasks
+	attempts map[attemptOf]int         // how many of each are known
 	watchers map[int]*watcher
 	next     int
 }
@@ -28,7 +29,6 @@ type task struct {
 	space, name string // of its pod
 	uid         types.UID
 	node        string
-	devices     []core.Share
 	seen        plane.Observation
 	there       bool              // its pod is
 	secret      bool              // it has one beside its pod
@@ -37,6 +37,16 @@ type task struct {
 	stopping    bool              // we asked for its end
 	forgotten   bool              // the rest of it goes when its output is complete
 	tries       int               // to pull its image
+	secretUID   types.UID         // of that one, where it is known
+	word        string            // for which it waits
+	blank       bool              // nothing of its pod has started
+	since       time.Time         // since when word and blank are so
+	asked       time.Time         // when the cluster was last asked why it does not get on
+	trouble     time.Time         // since when something is said to keep it from getting on
+	changed     string            // what others made of its pod when it was created
+	by          *cause            // what was said to take its pod away; nil: nothing
+	stuck       string            // why it cannot be ended
+	restored    int               // how often what others did to its labels was undone
 	next        *plane.Assignment // what starts once its pod is gone
 }
 
@@ -48,7 +58,7 @@ type watcher struct {
 }
 
 func newTasks(clock func() time.Time) *tasks {
-	return &tasks{clock: clock, known: map[core.TaskID]*task{}, attempts: map[attemptOf]int{}, watchers: map[int]*watcher{}}
+	return &tasks{clock: clock, known: map[core.TaskID]*task{}, uids: map[types.UID]core.TaskID{}, attempts: map[attemptOf]int{}, watchers: map[int]*watcher{}}
 }
 
 // all is what was last seen of every task.
@@ -90,11 +100,29 @@ func (t *tasks) edit(id core.TaskID, make bool, change func(*task)) {
 	}
 	before := x.seen
 	change(x)
+	if x.uid != "" && x.there {
+		t.uids[x.uid] = id
+	}
 	if x.seen != before && !x.forgotten {
 		for _, w := range t.watchers {
 			w.add(x.seen)
 		}
 	}
+}
+
+// owner is the task whose pod has, or had, a UID.
+func (t *tasks) owner(uid types.UID) (core.TaskID, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	id, ok := t.uids[uid]
+	return id, ok
+}
+
+// disown forgets a pod that is gone.
+func (t *tasks) disown(uid types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.uids, uid)
 }
 
 // some reports whether any task of an attempt is known.

@@ -107,9 +107,12 @@ func (v *volumes) file(i int, f *plane.File, a *plane.Assignment) {
 	}
 }
 
-// preludeScript runs a prelude and becomes the command; what a prelude that
-// failed has to say goes where the kubelet finds it.
-const preludeScript = `. "$0" || { code=$?; echo "what runs before the command failed with code $code" >/dev/termination-log; exit $code; }; exec "$@"`
+// preludeFailed is what the kubelet finds of a task that ended in its prelude.
+const preludeFailed = "what runs before the command failed"
+
+// preludeScript runs a prelude and becomes the command. A prelude may end the
+// shell, so what there is to say of its failure is written before.
+const preludeScript = `echo "` + preludeFailed + `" >/dev/termination-log; . "$0" || exit; : >/dev/termination-log; exec "$@"`
 
 // command sets what runs.
 func (v *volumes) command(a *plane.Assignment) error {

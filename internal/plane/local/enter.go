@@ -140,28 +140,11 @@ func (p *Plane) Attach(ctx context.Context, id core.TaskID, s plane.Streams) err
 // fromLine follows the log from the beginning of its last line until the task
 // ends.
 func (p *Plane) fromLine(ctx context.Context, id core.TaskID) (io.ReadCloser, error) {
-	offset := int64(0)
-	if f, err := os.Open(p.paths.log(id)); err == nil {
-		offset, err = lineStart(f)
-		_ = f.Close()
-		if err != nil {
-			return nil, err
-		}
+	offset, err := p.out().Line(id)
+	if err != nil {
+		return nil, err
 	}
 	return p.Logs(ctx, id, plane.LogOptions{Follow: true, Tail: -1, Offset: offset})
-}
-
-// lineStart is where the unfinished last line begins; the end, if it is finished.
-func lineStart(f *os.File) (int64, error) {
-	end, err := f.Seek(0, io.SeekEnd)
-	if err != nil || end == 0 {
-		return 0, err
-	}
-	last := make([]byte, 1)
-	if _, err := f.ReadAt(last, end-1); err != nil || last[0] == '\n' {
-		return end, err
-	}
-	return tailOffset(f, 1)
 }
 
 // Dial implements plane.Enterer: tasks have the machine's network.

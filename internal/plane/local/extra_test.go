@@ -16,6 +16,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/plane/logfile"
 	"github.com/musterhq/muster/internal/plane/planetest"
 )
 
@@ -231,12 +232,12 @@ func TestOutputIndex(t *testing.T) {
 	time.Sleep(450 * time.Millisecond)
 	letGo(t, p, a.ID)
 	end(t, p, a.ID)
-	data, err := os.ReadFile(p.index(a.ID))
-	if err != nil || len(data) != 2*IndexRecord {
+	data, err := os.ReadFile(p.out().Index(a.ID))
+	if err != nil || len(data) != 2*logfile.IndexRecord {
 		t.Fatalf("the index has %d bytes (%v), want two records", len(data), err)
 	}
-	ms := func(i int) int64 { return int64(binary.LittleEndian.Uint64(data[i*IndexRecord:])) }
-	at := func(i int) int64 { return int64(binary.LittleEndian.Uint64(data[i*IndexRecord+8:])) }
+	ms := func(i int) int64 { return int64(binary.LittleEndian.Uint64(data[i*logfile.IndexRecord:])) }
+	at := func(i int) int64 { return int64(binary.LittleEndian.Uint64(data[i*logfile.IndexRecord+8:])) }
 	if at(0) != 0 || at(1) != int64(len("one\n")) {
 		t.Errorf("offsets %d and %d, want 0 and 4", at(0), at(1))
 	}

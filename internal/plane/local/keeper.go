@@ -23,6 +23,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/plane/logfile"
 )
 
 // meetWithin is how long a new keeper waits for who started it, however short
@@ -48,7 +49,7 @@ type keeper struct {
 	boot    string
 	groups  groups
 	noGroup bool // do without control groups even where there are some
-	space   *space
+	space   *logfile.Space
 	census  census
 	null    *os.File
 	lock    *os.File
@@ -220,7 +221,7 @@ func (k *keeper) open() error {
 	if k.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
 		return err
 	}
-	k.space = newSpace(k.logs, k.reserve)
+	k.space = logfile.NewSpace(k.logs, k.reserve)
 	if !k.noGroup {
 		k.groups = findGroups(dirName(k.dir), k.log)
 	}

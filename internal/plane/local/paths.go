@@ -4,13 +4,12 @@ package local
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/plane/logfile"
 )
 
 // paths knows where everything lies.
@@ -18,9 +17,9 @@ import (
 //	dir/keeper.lock        held by the keeper; contains its pid
 //	dir/keeper.sock        where it listens
 //	dir/keeper.log         what it has to complain about
-//	dir/tasks/W.A.I/       task I of attempt A of workload W: its record and its FIFO
-//	logs/W/A.I.log         its output
-//	logs/W/A.I.idx         when which part of it was written
+//	dir/tasks/W.A.I/       task I of attempt A of workload W: its record and its FIFO;
+//	                       W.A.I-R of run R, where that is not the first
+//	logs/                  their output: see logfile.Dir
 type paths struct{ dir, logs string }
 
 func (p paths) lock() string   { return filepath.Join(p.dir, "keeper.lock") }
@@ -36,15 +35,16 @@ func (p paths) tasks() string { return filepath.Join(p.dir, "tasks") }
 
 func (p paths) task(id core.TaskID) string { return filepath.Join(p.tasks(), dotted(id)) }
 
-func (p paths) logsOf(w core.WorkloadID) string { return filepath.Join(p.logs, string(w)) }
+// out is where the output is.
+func (p paths) out() logfile.Dir { return logfile.Dir(p.logs) }
 
-func (p paths) log(id core.TaskID) string {
-	return filepath.Join(p.logsOf(id.Workload), strconv.Itoa(id.Attempt)+"."+strconv.Itoa(id.Index)+".log")
-}
+func (p paths) logsOf(w core.WorkloadID) string { return p.out().Workload(w) }
+
+func (p paths) log(id core.TaskID) string { return p.out().Log(id) }
 
 // dotted is the name of a task where a slash cannot stand; undotted reads it.
 func dotted(id core.TaskID) string {
-	return string(id.Workload) + "." + strconv.Itoa(id.Attempt) + "." + strconv.Itoa(id.Index)
+	return string(id.Workload) + "." + logfile.Numbers(id)
 }
 
 func undotted(s string) (core.TaskID, error) {
@@ -52,6 +52,8 @@ func undotted(s string) (core.TaskID, error) {
 	if n := len(parts); n > 3 { // a workload's id may have dots itself
 		parts = []string{strings.Join(parts[:n-2], "."), parts[n-2], parts[n-1]}
 	}
+	last := len(parts) - 1
+	parts[last] = strings.Replace(parts[last], "-", "/", 1)
 	return core.ParseTaskID(strings.Join(parts, "/"))
 }
 
@@ -67,20 +69,4 @@ func makeDir(path string) error {
 	}
 }
 
-func (p paths) index(id core.TaskID) string { return strings.TrimSuffix(p.log(id), ".log") + ".idx" }
-
-// checkWorkload refuses IDs that would leave the directory.
-func checkWorkload(id core.WorkloadID) error {
-	s := string(id)
-	if s == "" || len(s) > 200 || s[0] == '.' || strings.ContainsAny(s, "/\x00\n") {
-		return fmt.Errorf("workload id %q: want 1 to 200 characters without '/', line break or a leading '.'", s)
-	}
-	return nil
-}
-
-func checkTask(id core.TaskID) error {
-	if id.Attempt < 0 || id.Index < 0 {
-		return fmt.Errorf("task id %s: attempt and index must not be negative", id)
-	}
-	return checkWorkload(id.Workload)
-}
+func checkTask(id core.TaskID) error { return logfile.CheckTask(id) }

@@ -68,6 +68,15 @@ func (p *Plane) Close() error {
 // Name is the plane's name.
 func (p *Plane) Name() string { return PlaneName }
 
+// Describe implements plane.Describer.
+func (p *Plane) Describe() plane.Description {
+	d := plane.Description{Kind: "local"}
+	if p.opts.Images == nil {
+		d.Runs = core.RunsProcesses
+	}
+	return d
+}
+
 // call asks the keeper, and asks again when it died meanwhile: every operation
 // may be repeated.
 func (p *Plane) call(ctx context.Context, q request, need bool) (reply, error) {

@@ -14,7 +14,7 @@ import (
 
 // protocolVersion grows with every change that an older keeper or client would
 // misunderstand. A client that meets another number has the keeper replace itself.
-const protocolVersion = 2
+const protocolVersion = 3
 
 const socketName = "keeper.sock"
 

@@ -319,3 +319,34 @@ func (s suite) crowd(t *testing.T) {
 		t.Errorf("%d tasks are held, want %d", len(all), callers/2*each)
 	}
 }
+
+// runs: a task that had to leave is run again under its index while the plane
+// may still hold the run before.
+func (s suite) runs(t *testing.T) {
+	p := s.open(t)
+	first := s.start(t, p, "runs", Script{Output: []string{"first"}, Run: Forever})[0]
+	s.sawLine(t, p, first, "first")
+	second, far := first, first
+	second.Run, far.Run = 1, 12
+	a := s.opts.Assign(t, second, Script{Output: []string{"second"}, Run: Forever})
+	b := s.opts.Assign(t, far, Script{Output: []string{"twelfth"}})
+	a.ID, b.ID = second, far
+	if err := p.Start(t.Context(), []plane.Assignment{a, b}); err != nil {
+		t.Fatalf("Start: %v", err)
+	}
+	s.sawLine(t, p, second, "second")
+	wantExit(t, ended(t, p, far), 0, "")
+	s.stopNow(t, p, first)
+	if err := p.Forget(t.Context(), []core.TaskID{first}); err != nil {
+		t.Fatalf("Forget: %v", err)
+	}
+	if o, ok := find(t, p, second); !ok || o.State != core.TaskRunning {
+		t.Errorf("%s after the end of %s: %+v, %v; want it to run", second, first, o, ok)
+	}
+	for id, want := range map[core.TaskID]string{first: "first\n", second: "second\n", far: "twelfth\n"} {
+		if got := read(t, p, id, plane.LogOptions{Tail: -1}); got != want {
+			t.Errorf("logs of %s: %q, want %q", id, got, want)
+		}
+	}
+	s.stopNow(t, p, second)
+}

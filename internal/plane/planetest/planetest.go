@@ -113,6 +113,7 @@ func Run(t *testing.T, open func(t *testing.T) plane.Plane, opts Options) {
 		{"stopping the unknown and the ended succeeds", suite.stopUnknown},
 		{"forget drops the ended and keeps the living", suite.forget},
 		{"a forgotten task can start again", suite.forgetAndStart},
+		{"runs of a task are tasks of their own", suite.runs},
 		{"watch tells beginning and end", suite.watch},
 		{"logs are complete", suite.logs},
 		{"logs from an offset and from the end", suite.logParts},

@@ -69,9 +69,12 @@ func check(b *store.Batch) error {
 		}
 	}
 	for i, t := range b.Tasks {
-		if t == nil || t.ID.Workload == "" || t.ID.Attempt < 0 || t.ID.Index < 0 {
+		if t == nil || t.ID.Workload == "" || t.ID.Attempt < 0 || t.ID.Index < 0 || t.ID.Run < 0 {
 			return fmt.Errorf("task %d of the batch: it has no complete id", i)
 		}
+	}
+	if err := store.CheckPromises(b.Promises); err != nil {
+		return err
 	}
 	if err := checkOrganisation(b); err != nil {
 		return err
@@ -219,6 +222,9 @@ func (s *Store) write(b *store.Batch, ws []*core.Workload) {
 		s.putTask(keptTask(t))
 	}
 	s.organise(b)
+	if b.Promises != nil {
+		s.promises = keptList(b.Promises)
+	}
 	for _, id := range b.DropSecrets {
 		delete(s.secrets, id)
 	}
@@ -263,7 +269,7 @@ func (s *Store) put(w *core.Workload) {
 func (s *Store) putTask(t core.Task) {
 	all := s.tasks[t.ID.Workload]
 	i, ok := slices.BinarySearchFunc(all, t.ID, func(x core.Task, id core.TaskID) int {
-		return cmp.Or(cmp.Compare(x.ID.Attempt, id.Attempt), cmp.Compare(x.ID.Index, id.Index))
+		return cmp.Or(cmp.Compare(x.ID.Attempt, id.Attempt), cmp.Compare(x.ID.Index, id.Index), cmp.Compare(x.ID.Run, id.Run))
 	})
 	if ok {
 		all[i] = t

@@ -25,7 +25,7 @@ type Store struct {
 	byAge    []*core.Workload // by Seq
 	byID     map[core.WorkloadID]*core.Workload
 	byName   map[name]core.WorkloadID        // of those not Deleted
-	tasks    map[core.WorkloadID][]core.Task // by attempt and index
+	tasks    map[core.WorkloadID][]core.Task // by attempt, index and run
 	steps    []core.Transition               // by Seq
 	stepsOf  map[core.WorkloadID][]core.Transition
 	projects map[core.ProjectID]core.Project
@@ -33,6 +33,7 @@ type Store struct {
 	nodes    map[core.NodeID]core.NodeSetting
 	secrets  map[core.SecretID]core.Secret
 	keys     map[user]store.Key
+	promises []core.WorkloadID
 }
 
 type name struct {

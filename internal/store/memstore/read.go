@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -226,7 +227,7 @@ func (s *Store) Uses(ctx context.Context, q store.UseQuery, each func(core.Use) 
 			t := &s.tasks[w.ID][i]
 			u := core.Use{
 				Workload: w.ID, Name: w.Name, Project: w.Project, User: w.User, Kind: w.Kind,
-				Attempt: t.ID.Attempt, Task: t.ID.Index, Node: t.Node,
+				Attempt: t.ID.Attempt, Task: t.ID.Index, Run: t.ID.Run, Node: t.Node,
 			}
 			q.Charge(u, t.PlacedAt, t.ReleasedAt, t.Devices, func(u core.Use) bool {
 				all = append(all, u)
@@ -241,6 +242,40 @@ func (s *Store) Uses(ctx context.Context, q store.UseQuery, each func(core.Use) 
 		}
 	}
 	return nil
+}
+
+// Spans implements store.Store.
+func (s *Store) Spans(ctx context.Context, from, now time.Time, each func(core.Span) bool) error {
+	done, err := s.reading(ctx, "reading who had what")
+	if err != nil {
+		return err
+	}
+	var all []core.Span
+	for _, w := range s.byAge {
+		for i := range s.tasks[w.ID] {
+			t := &s.tasks[w.ID][i]
+			if p, ok := store.SpanOf(w.Project, t, now); ok && p.To.After(from) {
+				all = append(all, p)
+			}
+		}
+	}
+	done()
+	for _, p := range all {
+		if !each(p) {
+			break
+		}
+	}
+	return nil
+}
+
+// Promises implements store.Store.
+func (s *Store) Promises(ctx context.Context) ([]core.WorkloadID, error) {
+	done, err := s.reading(ctx, "reading the promises")
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return slices.Clone(s.promises), nil
 }
 
 // Remembered implements store.Store.

@@ -73,6 +73,9 @@ func (c *commit) write(term store.Term, b *store.Batch) error {
 	if err := c.transitions(b.Transitions); err != nil {
 		return err
 	}
+	if err := c.promises(b.Promises); err != nil {
+		return err
+	}
 	return c.keys(b.Keys)
 }
 
@@ -104,6 +107,21 @@ func (c *commit) transitions(all []core.Transition) error {
 			return fmt.Errorf("transition %d of workload %s: its Seq is taken: %w", t.Seq, t.Workload, store.ErrConflict)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *commit) promises(all []core.WorkloadID) error {
+	if all == nil {
+		return nil
+	}
+	if err := c.row(c.w.dropPromises); err != nil {
+		return err
+	}
+	for i, id := range all {
+		if err := c.row(c.w.insertPromise, int64(i+1), clean(id)); err != nil {
 			return err
 		}
 	}
@@ -228,7 +246,7 @@ func (c *commit) task(t *core.Task, body string) error {
 		return err
 	}
 	args := []any{
-		clean(t.ID.Workload), int64(t.ID.Attempt), int64(t.ID.Index), body, micros(t.PlacedAt), micros(t.ReleasedAt), milli(t),
+		clean(t.ID.Workload), int64(t.ID.Attempt), int64(t.ID.Index), body, micros(t.PlacedAt), micros(t.ReleasedAt), milli(t), int64(t.ID.Run),
 	}
 	if t.ReleasedAt.IsZero() && !t.StartedAt.IsZero() {
 		if changed, err := updated(c.w.stepTask, args...); err != nil || changed {

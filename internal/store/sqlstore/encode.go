@@ -21,12 +21,15 @@ func encode(b *store.Batch) (r rows, err error) {
 	}
 	r.tasks = make([]string, len(b.Tasks))
 	for i, t := range b.Tasks {
-		if t == nil || t.ID.Workload == "" || t.ID.Attempt < 0 || t.ID.Index < 0 {
+		if t == nil || t.ID.Workload == "" || t.ID.Attempt < 0 || t.ID.Index < 0 || t.ID.Run < 0 {
 			return r, fmt.Errorf("task %d of the batch: it has no complete id", i)
 		}
 		if r.tasks[i], err = encodeTask(t); err != nil {
 			return r, fmt.Errorf("task %s: %w", t.ID, err)
 		}
+	}
+	if err := store.CheckPromises(b.Promises); err != nil {
+		return r, err
 	}
 	if err := r.organisation(b); err != nil {
 		return r, err

@@ -27,7 +27,7 @@ func (s *Store) Tasks(ctx context.Context, id core.WorkloadID, attempt int) ([]c
 func scanTask(rows *sql.Rows) (core.Task, error) {
 	var t core.Task
 	var body []byte
-	if err := rows.Scan((*string)(&t.ID.Workload), &t.ID.Attempt, &t.ID.Index, &body); err != nil {
+	if err := rows.Scan((*string)(&t.ID.Workload), &t.ID.Attempt, &t.ID.Index, &t.ID.Run, &body); err != nil {
 		return t, err
 	}
 	if err := json.Unmarshal(body, &t); err != nil {
@@ -62,6 +62,16 @@ func scanTransition(rows *sql.Rows) (core.Transition, error) {
 	t.From, t.Event, t.To, t.Target = lifecycle.Phase(from), lifecycle.Event(event), lifecycle.Phase(to), lifecycle.Phase(target)
 	t.Reason, t.At = lifecycle.Reason(reason), instant(at)
 	return t, err
+}
+
+// Promises implements store.Store.
+func (s *Store) Promises(ctx context.Context) ([]core.WorkloadID, error) {
+	rows, err := s.r.promises.QueryContext(ctx)
+	all, err := collect(rows, err, func(rows *sql.Rows) (core.WorkloadID, error) {
+		var id core.WorkloadID
+		return id, rows.Scan((*string)(&id))
+	})
+	return all, s.fail("reading the promises", err)
 }
 
 // Secrets implements store.Store.

@@ -237,8 +237,11 @@ func TestOtherReadingsGoByAnIndex(t *testing.T) {
 	t.Parallel()
 	s := mustOpen(t, filepath.Join(t.TempDir(), "muster.db"))
 	d := s.dialect
-	seen := 0
-	for _, q := range readerQueries(new(reader), d) {
+	seen, r := 0, new(reader)
+	for _, q := range readerQueries(r, d) {
+		if q.to == &r.spans {
+			continue // asked once by who begins, and not worth an index of every task
+		}
 		var marks int
 		for strings.Contains(q.text, fmt.Sprintf("$%d", marks+1)) {
 			marks++
@@ -251,7 +254,7 @@ func TestOtherReadingsGoByAnIndex(t *testing.T) {
 		plan := planOf(t, s, e)
 		for _, line := range strings.Split(plan, "\n") {
 			if strings.HasPrefix(line, "SCAN") && !strings.Contains(line, "USING") && !strings.Contains(line, "CONSTANT ROW") &&
-				!strings.Contains(line, "projects") || strings.Contains(line, "TEMP B-TREE") {
+				!strings.Contains(line, "projects") && !strings.Contains(line, "promises") || strings.Contains(line, "TEMP B-TREE") {
 				t.Errorf("%s\ngoes by\n%s", q.text, plan)
 			}
 		}

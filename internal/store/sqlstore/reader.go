@@ -15,7 +15,7 @@ const columns = `w.seq, w.id, w.rev, w.version, w.project, w.name, w.kind, w.use
 
 const withSpecs = ` FROM workloads w JOIN specs s ON s.seq = w.seq `
 
-const taskColumns = `SELECT t.workload, t.attempt, t.idx, t.body FROM `
+const taskColumns = `SELECT t.workload, t.attempt, t.idx, t.run, t.body FROM `
 
 const transitionColumns = `SELECT seq, workload, attempt, from_phase, event, to_phase, target, reason, message,
 	actor, at_us FROM transitions WHERE `
@@ -28,6 +28,7 @@ type reader struct {
 	counters, workload, byName, changed                     *sql.Stmt
 	awake, awakeTasks, tasks, tasksOfAll, projects, recalls *sql.Stmt
 	transitions, transitionsOf, secrets, pools, nodes       *sql.Stmt
+	promises, spans                                         *sql.Stmt
 }
 
 func newReader(ctx context.Context, db *sql.DB, d dialect) (*reader, error) {
@@ -62,12 +63,17 @@ func readerQueries(r *reader, d dialect) []query {
 		{&r.awake, `SELECT ` + columns + withSpecs + `WHERE w.awake = 1 ORDER BY w.seq`},
 		{&r.awakeTasks, taskColumns + `workloads w` + d.use("workloads_awake") +
 			` JOIN tasks t ON t.workload = w.id AND t.attempt = w.attempt
-			WHERE w.awake = 1 ORDER BY w.seq, t.idx`},
-		{&r.tasks, taskColumns + `tasks t WHERE t.workload = $1 AND t.attempt = $2 ORDER BY t.idx`},
-		{&r.tasksOfAll, taskColumns + `tasks t WHERE t.workload = $1 ORDER BY t.attempt, t.idx`},
+			WHERE w.awake = 1 ORDER BY w.seq, t.idx, t.run`},
+		{&r.tasks, taskColumns + `tasks t WHERE t.workload = $1 AND t.attempt = $2 ORDER BY t.idx, t.run`},
+		{&r.tasksOfAll, taskColumns + `tasks t WHERE t.workload = $1 ORDER BY t.attempt, t.idx, t.run`},
 		{&r.projects, `SELECT id, body FROM projects ORDER BY id`},
 		{&r.pools, `SELECT name, body FROM pools ORDER BY name`},
 		{&r.nodes, `SELECT id, body FROM nodes ORDER BY id`},
+		{&r.promises, `SELECT workload FROM promises ORDER BY place`},
+		// All tasks are walked, in the order in which they lie: an index for it
+		// would cost every task of every workload more.
+		{&r.spans, `SELECT w.project, t.placed_us, t.released_us, t.body FROM tasks t JOIN workloads w ON w.id = t.workload
+			WHERE t.placed_us IS NOT NULL AND COALESCE(t.released_us, 9223372036854775807) > $1`},
 		{&r.secrets, `SELECT user_name, name, body FROM secrets ORDER BY user_name, name`},
 		{&r.recalls, `SELECT workload, hash FROM keys WHERE user_name = $1 AND key = $2`},
 		{&r.transitions, transitionColumns + `seq > $1 ORDER BY seq LIMIT $2`},

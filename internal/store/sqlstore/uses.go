@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"math"
+	"time"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -43,7 +44,7 @@ func charge(rows *sql.Rows, q store.UseQuery, each func(core.Use) bool) (bool, e
 	var project, kind string
 	var placed, released sql.NullInt64
 	var body sql.RawBytes
-	err := rows.Scan((*string)(&u.Workload), &u.Name, &project, &u.User, &kind, &u.Attempt, &u.Task, &placed, &released, &body)
+	err := rows.Scan((*string)(&u.Workload), &u.Name, &project, &u.User, &kind, &u.Attempt, &u.Task, &u.Run, &placed, &released, &body)
 	if err != nil {
 		return false, err
 	}
@@ -52,7 +53,7 @@ func charge(rows *sql.Rows, q store.UseQuery, each func(core.Use) bool) (bool, e
 		Devices []core.Share `json:"devices"`
 	}
 	if err := json.Unmarshal(body, &held); err != nil {
-		return false, unreadable("task "+core.TaskID{Workload: u.Workload, Attempt: u.Attempt, Index: u.Task}.String(), err)
+		return false, unreadable("task "+core.TaskID{Workload: u.Workload, Attempt: u.Attempt, Index: u.Task, Run: u.Run}.String(), err)
 	}
 	u.Project, u.Kind, u.Node = core.ProjectID(project), lifecycle.Kind(kind), held.Node
 	return q.Charge(u, instant(placed), instant(released), held.Devices, each), nil
@@ -68,7 +69,7 @@ func charges(q store.UseQuery, d dialect) *statement {
 	if q.Workload != "" {
 		from = "tasks t"
 	}
-	t.WriteString("SELECT w.id, w.name, w.project, w.user_name, w.kind, t.attempt, t.idx, t.placed_us, t.released_us, t.body FROM " +
+	t.WriteString("SELECT w.id, w.name, w.project, w.user_name, w.kind, t.attempt, t.idx, t.run, t.placed_us, t.released_us, t.body FROM " +
 		from + " CROSS JOIN workloads w WHERE t.milli > 0 AND t.placed_us IS NOT NULL AND w.id = t.workload")
 	first, last := int64(math.MinInt64), int64(math.MaxInt64)
 	if !q.From.IsZero() {
@@ -87,6 +88,49 @@ func charges(q store.UseQuery, d dialect) *statement {
 	if q.User != "" {
 		t.WriteString(" AND w.user_name = " + t.arg(clean(q.User)))
 	}
-	t.WriteString(" AND t.placed_us < " + t.arg(last) + " ORDER BY w.seq, t.attempt, t.idx")
+	t.WriteString(" AND t.placed_us < " + t.arg(last) + " ORDER BY w.seq, t.attempt, t.idx, t.run")
 	return t
+}
+
+// Spans implements store.Store. It keeps a connection until it returns.
+func (s *Store) Spans(ctx context.Context, from, now time.Time, each func(core.Span) bool) error {
+	return s.fail("reading who had what", s.spans(ctx, from, now, each))
+}
+
+func (s *Store) spans(ctx context.Context, from, now time.Time, each func(core.Span) bool) error {
+	first := int64(math.MinInt64)
+	if !from.IsZero() {
+		first = from.UnixMicro()
+	}
+	rows, err := s.r.spans.QueryContext(ctx, first)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var project string
+		var placed, released sql.NullInt64
+		var body sql.RawBytes
+		if err := rows.Scan(&project, &placed, &released, &body); err != nil {
+			return err
+		}
+		var held struct { // nothing else of the task is looked at
+			Node    core.NodeID  `json:"node"`
+			Pool    string       `json:"pool"`
+			Devices []core.Share `json:"devices"`
+			CPU     int64        `json:"cpuMilli"`
+			Memory  int64        `json:"memoryBytes"`
+		}
+		if err := json.Unmarshal(body, &held); err != nil {
+			return unreadable("a task of project "+project, err)
+		}
+		t := core.Task{
+			Node: held.Node, Pool: held.Pool, Devices: held.Devices, CPU: held.CPU, Memory: held.Memory,
+			PlacedAt: instant(placed), ReleasedAt: instant(released),
+		}
+		if p, ok := store.SpanOf(core.ProjectID(project), &t, now); ok && p.To.After(from) && !each(p) {
+			return nil
+		}
+	}
+	return rows.Err()
 }

@@ -22,7 +22,7 @@ type writer struct {
 	stepWorkload, stepTask                           *sql.Stmt
 	putTask, putProject, insertTransition, insertKey *sql.Stmt
 	putPool, putNode, dropProject, dropPool          *sql.Stmt
-	dropNode, held                                   *sql.Stmt
+	dropNode, held, insertPromise, dropPromises      *sql.Stmt
 }
 
 func newWriter(ctx context.Context, conn *sql.Conn, d dialect) (*writer, error) {
@@ -56,11 +56,13 @@ func newWriter(ctx context.Context, conn *sql.Conn, d dialect) (*writer, error) 
 		{&w.document, `SELECT document FROM specs WHERE seq = $1`},
 		{&w.dropLabel, `DELETE FROM labels WHERE name = $1 AND value = $2 AND seq = $3`},
 		// Of a task that keeps what it holds, so that no index is touched.
-		{&w.stepTask, `UPDATE tasks SET body = $4 WHERE workload = $1 AND attempt = $2 AND idx = $3
+		{&w.stepTask, `UPDATE tasks SET body = $4 WHERE workload = $1 AND attempt = $2 AND idx = $3 AND run = $8
 			AND placed_us IS $5 AND released_us IS $6 AND milli = $7`},
-		{&w.putTask, `INSERT INTO tasks (workload, attempt, idx, body, placed_us, released_us, milli)
-			VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (workload, attempt, idx) DO UPDATE SET
+		{&w.putTask, `INSERT INTO tasks (workload, attempt, idx, body, placed_us, released_us, milli, run)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (workload, attempt, idx, run) DO UPDATE SET
 			body = excluded.body, placed_us = excluded.placed_us, released_us = excluded.released_us, milli = excluded.milli`},
+		{&w.dropPromises, `DELETE FROM promises`},
+		{&w.insertPromise, `INSERT INTO promises (place, workload) VALUES ($1, $2)`},
 		{&w.insertSecret, `INSERT INTO secrets (user_name, name, body) VALUES ($1, $2, $3)`},
 		{&w.dropSecret, `DELETE FROM secrets WHERE user_name = $1 AND name = $2`},
 		{&w.putProject, `INSERT INTO projects (id, body) VALUES ($1, $2)

@@ -76,6 +76,7 @@ type model struct {
 	steps   []core.Transition
 	keys    map[string]store.Key
 	secrets map[core.SecretID]core.Secret
+	pledges []core.WorkloadID
 	rev     core.Revision
 }
 
@@ -155,6 +156,7 @@ func (m *model) round() {
 		b.ForgetKeysBefore = epoch.Add(time.Duration(m.r.Int64N(int64(m.rev)+1)) * time.Minute)
 	}
 	m.chooseSecrets(b)
+	m.choosePromises(b)
 	if want := m.spoil(b, ws); want != nil {
 		m.refused(want, b)
 		m.seq, m.step = 0, 0
@@ -194,6 +196,9 @@ func (m *model) apply(b *store.Batch, ws []*core.Workload, steps []core.Transiti
 	}
 	for _, k := range b.Secrets {
 		m.secrets[core.SecretID{User: k.User, Name: k.Name}] = k
+	}
+	if b.Promises != nil {
+		m.pledges = b.Promises
 	}
 	for _, k := range b.Keys {
 		m.keys[k.User+" "+k.Key] = k
@@ -261,6 +266,10 @@ func (m *model) compare() {
 	m.compareLists()
 	m.compareSecrets()
 	m.compareUses()
+	m.compareSpans()
+	if got, err := m.s.Promises(ctx); err != nil || !slices.Equal(got, m.pledges) {
+		t.Errorf("Promises: %v, %v; want %v", got, err, m.pledges)
+	}
 	changed, err1 := m.s.ChangedSince(ctx, m.rev/2, 0)
 	var since []int64
 	for _, n := range slices.SortedStableFunc(slices.Values(m.ws), func(a, b *core.Workload) int { return int(a.Rev - b.Rev) }) {
@@ -279,9 +288,9 @@ func (m *model) compare() {
 			continue
 		}
 		var tasks []core.Task
-		for index := range 3 {
-			if k, ok := m.tasks[core.TaskID{Workload: n.ID, Attempt: n.Attempt, Index: index}]; ok {
-				tasks = append(tasks, k)
+		for _, id := range m.taskIDs() {
+			if id.Workload == n.ID && id.Attempt == n.Attempt {
+				tasks = append(tasks, m.tasks[id])
 			}
 		}
 		if i >= len(live) {

@@ -40,6 +40,7 @@ func (m *model) edit(b *store.Batch, n *core.Workload) {
 
 func (m *model) task(n *core.Workload) *core.Task {
 	k := task(n.ID, n.Attempt, m.r.IntN(3))
+	k.ID.Run, k.Pool = m.r.IntN(2), pick(m.r, "", "x", "y")
 	k.PlacedAt, k.ReleasedAt, k.Devices = m.instant(), m.instant(), nil
 	for i := range m.r.IntN(4) {
 		k.Devices = append(k.Devices, core.Share{Device: pick(m.r, "a", "b"), Index: i, Milli: pick(m.r, 0, 1, 500, 1000)})
@@ -77,10 +78,7 @@ func (m *model) charged(q store.UseQuery) []core.Use {
 		if q.Project != "" && n.Project != q.Project || q.User != "" && n.User != q.User || q.Workload != "" && n.ID != q.Workload {
 			continue
 		}
-		ids := slices.SortedFunc(maps.Keys(m.tasks), func(a, b core.TaskID) int {
-			return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Index, b.Index))
-		})
-		for _, id := range ids {
+		for _, id := range m.taskIDs() {
 			k := m.tasks[id]
 			from, to := k.PlacedAt, k.ReleasedAt
 			if to.IsZero() {
@@ -98,7 +96,7 @@ func (m *model) charged(q store.UseQuery) []core.Use {
 			for _, d := range k.Devices {
 				if d.Milli > 0 {
 					all = append(all, core.Use{
-						Workload: n.ID, Name: n.Name, Project: n.Project, User: n.User, Kind: n.Kind, Attempt: id.Attempt, Task: id.Index,
+						Workload: n.ID, Name: n.Name, Project: n.Project, User: n.User, Kind: n.Kind, Attempt: id.Attempt, Task: id.Index, Run: id.Run,
 						Node: k.Node, Device: d.Device, Milli: d.Milli, From: from, To: to,
 						GPUSeconds: to.Sub(from).Seconds() * float64(d.Milli) / 1000,
 					})
@@ -107,6 +105,50 @@ func (m *model) charged(q store.UseQuery) []core.Use {
 		}
 	}
 	return all
+}
+
+// taskIDs are those of all tasks, by attempt, index and run.
+func (m *model) taskIDs() []core.TaskID {
+	return slices.SortedFunc(maps.Keys(m.tasks), func(a, b core.TaskID) int {
+		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Index, b.Index), cmp.Compare(a.Run, b.Run))
+	})
+}
+
+// compareSpans asks who had what since some time.
+func (m *model) compareSpans() {
+	from, now := m.instant(), epoch.Add(time.Duration(m.r.IntN(50))*time.Microsecond)
+	var want, got []string
+	for id, k := range m.tasks {
+		i := slices.IndexFunc(m.ws, func(n *core.Workload) bool { return n.ID == id.Workload })
+		to := k.ReleasedAt
+		if to.IsZero() {
+			to = now
+		}
+		if k.PlacedAt.IsZero() || !k.PlacedAt.Before(to) || !to.After(from) {
+			continue
+		}
+		want = append(want, fmt.Sprintf("%s %s %s %+v %d %d %v %v", m.ws[i].Project, k.Pool, k.Node, k.Devices, k.CPU, k.Memory, k.PlacedAt, to))
+	}
+	if err := m.s.Spans(m.t.Context(), from, now, func(s core.Span) bool {
+		got = append(got, fmt.Sprintf("%s %s %s %+v %d %d %v %v", s.Project, s.Pool, s.Node, s.Devices, s.CPU, s.Memory, s.From, s.To))
+		return true
+	}); err != nil {
+		m.t.Fatal(err)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	m.sameUses(fmt.Sprintf("Spans(%v, %v)", from, now), got, want)
+}
+
+// choosePromises replaces the promises by others now and then.
+func (m *model) choosePromises(b *store.Batch) {
+	if m.r.IntN(3) > 0 {
+		return
+	}
+	b.Promises = []core.WorkloadID{}
+	for _, i := range m.r.Perm(len(m.ws))[:m.r.IntN(min(len(m.ws), 3)+1)] {
+		b.Promises = append(b.Promises, m.ws[i].ID)
+	}
 }
 
 // compareUses asks for random spans, and for both halves of each: time is

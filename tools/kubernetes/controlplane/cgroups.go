@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -16,7 +17,7 @@ const cgroups = "/sys/fs/cgroup"
 // the controllers of version 1, or the only one of version 2.
 func hierarchies() ([]string, error) {
 	if _, err := os.Stat(filepath.Join(cgroups, "cgroup.controllers")); err == nil {
-		return []string{cgroups}, nil
+		return []string{cgroups}, passDown()
 	}
 	entries, err := os.ReadDir(cgroups)
 	if err != nil {
@@ -32,6 +33,21 @@ func hierarchies() ([]string, error) {
 		return nil, fmt.Errorf("nodes take control groups: %s is empty", cgroups)
 	}
 	return out, nil
+}
+
+// passDown has the root of version 2 hand its controllers to the groups below:
+// kubelet takes a group for missing where they are.
+func passDown() error {
+	all, err := os.ReadFile(filepath.Join(cgroups, "cgroup.controllers"))
+	if err != nil {
+		return err
+	}
+	for _, c := range strings.Fields(string(all)) {
+		if err := os.WriteFile(filepath.Join(cgroups, "cgroup.subtree_control"), []byte("+"+c), 0o644); err != nil {
+			return fmt.Errorf("hand controller %s to control groups: %w", c, err)
+		}
+	}
+	return nil
 }
 
 // makeGroups makes a control group everywhere: kubelet expects it.

@@ -33,7 +33,7 @@ type upOptions struct {
 	dir                           string
 	server, controllers, schedule []string // further flags
 	noControllers, noScheduler    bool
-	control                       bool
+	control, temporary            bool
 }
 
 // upReady is the line that says that a control plane is up.
@@ -56,7 +56,7 @@ const (
 const startWithin = 3 * time.Minute
 
 // runUp is a control plane from its certificates to its end.
-func runUp(args []string) error {
+func runUp(args []string) (err error) {
 	var o upOptions
 	flags := pflag.NewFlagSet("up", pflag.ContinueOnError)
 	flags.StringVar(&o.dir, "dir", "", "folder of everything; a short path, as sockets lie in it")
@@ -66,6 +66,7 @@ func runUp(args []string) error {
 	flags.BoolVar(&o.noControllers, "no-controllers", false, "without kube-controller-manager")
 	flags.BoolVar(&o.noScheduler, "no-scheduler", false, "without kube-scheduler")
 	flags.BoolVar(&o.control, "control", false, "take orders from standard input and end with it")
+	flags.BoolVar(&o.temporary, "temporary", false, "remove the folder at the end, unless that is a failure")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func runUp(args []string) error {
 	if err != nil {
 		return err
 	}
-	defer p.keeper.close()
+	defer func() { p.close(err == nil) }()
 	// 1. etcd and the API server, until it says that it is ready.
 	if err := p.startServer(); err != nil {
 		return err
@@ -144,6 +145,20 @@ func (p *controlPlane) openRack() (err error) {
 		return err
 	}
 	return p.rack.proxy(egressSocket(p.dir))
+}
+
+// close ends everything. The logs of a failure stay. Nodes end by themselves but
+// may still be at it, so the folder may take more than one try.
+func (p *controlPlane) close(well bool) {
+	p.keeper.close()
+	if !p.options.temporary || !well {
+		return
+	}
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if os.RemoveAll(p.dir) == nil {
+			return
+		}
+	}
 }
 
 // at is the address of a port of this control plane.

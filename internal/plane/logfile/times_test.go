@@ -1,6 +1,4 @@
-//go:build linux
-
-package local
+package logfile
 
 import (
 	"encoding/binary"
@@ -10,12 +8,12 @@ import (
 	"time"
 )
 
-func writeIndex(t *testing.T, path string, recs ...logTime) {
+func writeIndex(t *testing.T, path string, recs ...Mark) {
 	t.Helper()
 	var b []byte
 	for _, r := range recs {
-		b = binary.LittleEndian.AppendUint64(b, uint64(r.at.UnixMilli()))
-		b = binary.LittleEndian.AppendUint64(b, uint64(r.offset))
+		b = binary.LittleEndian.AppendUint64(b, uint64(r.At.UnixMilli()))
+		b = binary.LittleEndian.AppendUint64(b, uint64(r.Offset))
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -42,26 +40,26 @@ func TestLogTimes(t *testing.T) {
 	begin := time.UnixMilli(1_700_000_000_000)
 	after := func(ms int) time.Time { return begin.Add(time.Duration(ms) * time.Millisecond) }
 
-	times := &logTimes{path: path}
-	defer times.close()
-	if at := times.at(0); !at.IsZero() {
+	when := &times{path: path}
+	defer when.close()
+	if at := when.at(0); !at.IsZero() {
 		t.Errorf("a log without an index was written at %s", at)
 	}
-	if n, err := (&logTimes{path: path}).since(after(0), log); n != 0 || err != nil {
+	if n, err := (&times{path: path}).since(after(0), log); n != 0 || err != nil {
 		t.Errorf("since without an index begins at %d, %v; want everything", n, err)
 	}
 
-	writeIndex(t, path, logTime{after(0), 0}, logTime{after(150), 100}, logTime{after(5000), 200})
+	writeIndex(t, path, Mark{after(0), 0}, Mark{after(150), 100}, Mark{after(5000), 200})
 	for _, c := range []struct {
 		offset int64
 		ms     int
 	}{{0, 0}, {99, 0}, {100, 150}, {199, 150}, {200, 5000}, {450, 5000}} {
-		if at := times.at(c.offset); !at.Equal(after(c.ms)) {
+		if at := when.at(c.offset); !at.Equal(after(c.ms)) {
 			t.Errorf("byte %d was written at %s, want %s", c.offset, at, after(c.ms))
 		}
 	}
-	writeIndex(t, path, logTime{after(6000), 480}) // the task goes on while the log is read
-	if at := times.at(490); !at.Equal(after(6000)) {
+	writeIndex(t, path, Mark{after(6000), 480}) // the task goes on while the log is read
+	if at := when.at(490); !at.Equal(after(6000)) {
 		t.Errorf("byte 490 was written at %s", at)
 	}
 
@@ -69,15 +67,15 @@ func TestLogTimes(t *testing.T) {
 		ms   int
 		want int64
 	}{{-10, 0}, {0, 0}, {99, 0}, {100, 100}, {151, 100}, {249, 100}, {250, 200}, {4000, 200}, {5100, 480}, {6099, 480}, {6100, 500}, {99999, 500}} {
-		x := &logTimes{path: path}
+		x := &times{path: path}
 		n, err := x.since(after(c.ms), log)
 		x.close()
 		if err != nil || n != c.want {
 			t.Errorf("since %d ms begins at %d, %v; want %d", c.ms, n, err, c.want)
 		}
 	}
-	times.close()
-	if _, err := times.open(); err == nil {
+	when.close()
+	if _, err := when.open(); err == nil {
 		t.Error("an index that was closed is opened again")
 	}
 }

@@ -1,0 +1,112 @@
+package deploy
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestThePodMayDoNothingThatItNeedsNot(t *testing.T) {
+	objects, err := render(t, "musters", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := at(t, one(t, objects, "Deployment"), "spec.template.spec")
+	for path, want := range map[string]any{
+		"securityContext.runAsNonRoot": true, "securityContext.seccompProfile.type": "RuntimeDefault",
+		"containers.0.securityContext.readOnlyRootFilesystem":   true,
+		"containers.0.securityContext.allowPrivilegeEscalation": false,
+		"containers.0.securityContext.capabilities.drop.0":      "ALL",
+		"containers.0.livenessProbe.httpGet.path":               "/livez",
+		"containers.0.readinessProbe.httpGet.path":              "/readyz",
+		"serviceAccountName":                                    "muster",
+	} {
+		if got := at(t, pod, path); got != want {
+			t.Errorf("%s is %v, want %v", path, got, want)
+		}
+	}
+	for _, kind := range []string{"Service", "ServiceAccount", "Secret", "PersistentVolumeClaim", "NetworkPolicy"} {
+		one(t, objects, kind)
+	}
+	if len(of(objects, "PodDisruptionBudget")) != 0 {
+		t.Error("a disruption budget of one server would keep its node from being drained")
+	}
+	for _, o := range of(objects, "ClusterRole") {
+		for _, r := range at(t, o, "rules").([]any) {
+			for _, field := range []string{"apiGroups", "resources", "verbs"} {
+				if slices.Contains(texts(at(t, r, field)), "*") {
+					t.Errorf("%v has a wildcard in %v", at(t, o, "metadata.name"), r)
+				}
+			}
+		}
+	}
+}
+
+func TestSwitchesOfTheChart(t *testing.T) {
+	if _, err := render(t, "musters", map[string]any{"replicas": 2}); err == nil || !strings.Contains(err.Error(), "leaderElection.enabled") {
+		t.Errorf("two servers without an election: %v", err)
+	}
+	objects, err := render(t, "musters", map[string]any{
+		"replicas": 2, "leaderElection.enabled": true, "podDisruptionBudget.enabled": true, "persistence.existingClaim": "mine",
+		"token.existingSecret": "theirs", "server.runtimeClass": "nvidia", "metrics.annotations": false,
+		"clusters":           []any{map[string]any{"name": "east", "secret": "east", "key": nil}},
+		"networkPolicy.from": []any{map[string]any{"podSelector": map[string]any{}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := one(t, objects, "Deployment")
+	args := texts(at(t, d, "spec.template.spec.containers.0.args"))
+	for _, want := range []string{"--leader-elect", "--leader-elect-namespace=musters", "--kube-runtime-class=nvidia", "--cluster=east=/etc/muster/clusters/east/kubeconfig"} {
+		if !slices.Contains(args, want) {
+			t.Errorf("no %s among %v", want, args)
+		}
+	}
+	if at(t, d, "spec.strategy.type") != "RollingUpdate" || len(of(objects, "Secret"))+len(of(objects, "PersistentVolumeClaim")) != 0 {
+		t.Error("what is there already is made again")
+	}
+	one(t, objects, "PodDisruptionBudget")
+	one(t, objects, "Role")
+	if _, there := at(t, d, "spec.template.metadata.annotations").(map[string]any)["prometheus.io/scrape"]; there {
+		t.Error("metrics are announced though that is off")
+	}
+	if objects, _ = render(t, "musters", map[string]any{"networkPolicy.enabled": false, "rbac.create": false, "serviceAccount.create": false}); len(objects) != 4 {
+		t.Errorf("%d objects without rights, account and policy", len(objects))
+	}
+}
+
+func TestTheSchemaKnowsEveryValue(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(chart, "values.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema map[string]any
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	names(schema, "", known)
+	for path := range paths(values(t, nil), "", map[string]bool{}) {
+		if !known[path] && !strings.HasPrefix(path, "resources.") {
+			t.Errorf("%s of values.yaml is not in values.schema.json", path)
+		}
+	}
+	have := paths(values(t, nil), "", map[string]bool{})
+	for path := range known {
+		if !have[path] && path != "global" {
+			t.Errorf("%s of values.schema.json is not in values.yaml", path)
+		}
+	}
+}
+
+// names are the paths that a schema names.
+func names(schema map[string]any, prefix string, into map[string]bool) {
+	properties, _ := schema["properties"].(map[string]any)
+	for name, below := range properties {
+		into[prefix+name] = true
+		names(below.(map[string]any), prefix+name+".", into)
+	}
+}

@@ -1,0 +1,200 @@
+package deploy
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/internal/kubetest"
+)
+
+// rare are rights that the server uses where nothing that a test of this
+// package does leads it, each with why it has them.
+var rare = map[string]string{
+	"get pods":                "a pod that is there already, or was bound meanwhile",
+	"get namespaces":          "an object of a workload was deleted, perhaps with its namespace",
+	"create namespaces":       "a project without one",
+	"get pods/log":            "a pod of a real kubelet",
+	"get pods/exec":           "muster exec",
+	"create pods/exec":        "muster exec",
+	"get pods/attach":         "muster attach",
+	"create pods/attach":      "muster attach",
+	"get pods/portforward":    "muster port-forward",
+	"create pods/portforward": "muster port-forward",
+	"patch events":            "an event that repeats",
+	"create secrets":          "a workload with secrets",
+	"delete secrets":          "a workload with secrets",
+	"update workloads":        "a service that was changed by muster update",
+	"get workloads":           "an object that was applied",
+	"create services":         "asked of a patch that creates, and not audited as such",
+	"list nodes":              "an API server that does not stream lists: before 1.34",
+	"list namespaces":         "the same",
+	"list pods":               "the same",
+	"list workloads":          "the same",
+}
+
+func TestTheRightsAreThoseThatTheServerUses(t *testing.T) {
+	dir := t.TempDir()
+	audit, policy := filepath.Join(dir, "audit.log"), filepath.Join(dir, "policy.yaml")
+	write(t, policy, "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata, userGroups: ['system:serviceaccounts']}]\n")
+	c := kubetest.Start(t, kubetest.Options{NoScheduler: true, ServerFlags: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + audit}})
+	i := install(t, c, map[string]any{"leaderElection.enabled": true})
+	c.Kwok(t, 2, kubetest.NodeShape{GPUs: 4})
+	p := i.serve(t, 1, "--leader-elect", "--listen", "0.0.0.0:0")
+	p.answers(t, "/readyz", 200)
+	if code, text := p.probe("/metrics"); code != 200 || !strings.Contains(text, "muster_") {
+		t.Errorf("metrics: %d %.100s", code, text)
+	}
+
+	i.muster(t, "run", "--name", "one", "--image", "any", "--gpus", "1", "--", "sleep", "1000")
+	i.muster(t, "wait", "one", "--for", "Running", "--timeout", "3m")
+	doc := filepath.Join(dir, "gang.yaml")
+	write(t, doc, "kind: distributed\nname: gang\nimage: any\ncommand: train\nworkers: 2\nresources: {gpu: 2}\nannotations: {sim/duration: 1s}\n")
+	i.muster(t, "run", "-f", doc)
+	i.muster(t, "wait", "gang", "--timeout", "3m")
+	c.Kubectl(t, "-n", "muster-default", "wait", "--for=create", "--timeout=180s", "workload/gang")
+	c.Kubectl(t, "-n", "muster-default", "wait", "--for=condition=Completed", "--timeout=180s", "workload/gang")
+	i.muster(t, "delete", "gang", "-y", "--wait")
+	c.Kubectl(t, "-n", "muster-default", "wait", "--for=create", "--timeout=180s", "workload/one")
+	c.Kubectl(t, "-n", "muster-default", "wait", "--for=condition=Running", "--timeout=180s", "workload/one")
+	c.Kubectl(t, "-n", "muster-default", "delete", "workload", "one")
+	kubetest.Eventually(t, "everything removed", func() error {
+		if left := c.Kubectl(t, "-n", "muster-default", "get", "pods,workloads", "-o", "name"); left != "" {
+			return fmt.Errorf("there are %s", left)
+		}
+		return nil
+	})
+	for _, line := range strings.Split(i.said(t), "\n") {
+		if strings.Contains(line, "forbidden") && !strings.Contains(line, `cannot list resource \"secrets\"`) {
+			t.Errorf("a right is missing: %s", line)
+		}
+	}
+
+	used, user := map[string]bool{}, "system:serviceaccount:"+i.namespace+":"+i.account
+	p.end(15)
+	for _, e := range audited(t, audit) {
+		if e.User.Username == user && e.ResponseStatus.Code != 403 && e.ObjectRef.Resource != "" {
+			name := e.ObjectRef.Resource
+			if e.ObjectRef.Subresource != "" {
+				name += "/" + e.ObjectRef.Subresource
+			}
+			used[e.Verb+" "+name] = true
+		}
+	}
+	if len(used) < 15 {
+		t.Fatalf("only %v were audited", slices.Sorted(maps.Keys(used)))
+	}
+	for right := range granted(t, i) {
+		if !used[right] && rare[right] == "" {
+			t.Errorf("the chart allows the server to %s, which it never does", right)
+		}
+	}
+}
+
+// event is one line of the API server's audit log.
+type event struct {
+	Verb           string
+	User           struct{ Username string }
+	ObjectRef      struct{ Resource, Subresource string }
+	ResponseStatus struct{ Code int }
+}
+
+func audited(t *testing.T, path string) (all []event) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<22)
+	for lines.Scan() {
+		var e event
+		if json.Unmarshal(lines.Bytes(), &e) == nil { // the last line may be half
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// granted are the rights of the server's own roles, VERB RESOURCE.
+func granted(t *testing.T, i *installed) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(i.manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct{ Items []map[string]any }
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for _, o := range append(of(list.Items, "Role"), of(list.Items, "ClusterRole")...) {
+		if at(t, o, "metadata.name") != "muster" {
+			continue // of users
+		}
+		for _, r := range at(t, o, "rules").([]any) {
+			for _, resource := range texts(at(t, r, "resources")) {
+				for _, verb := range texts(at(t, r, "verbs")) {
+					all[verb+" "+resource] = true
+				}
+			}
+		}
+	}
+	return all
+}
+
+func TestAMissingRightIsNamed(t *testing.T) {
+	c := kubetest.Start(t, kubetest.Options{NoScheduler: true})
+	i := install(t, c, nil)
+	c.Kwok(t, 1, kubetest.NodeShape{GPUs: 1})
+	c.Kubectl(t, "patch", "clusterrole", "muster", "--type=json", "-p", `[{"op":"replace","path":"/rules/2/verbs","value":["get","list","watch","delete"]}]`)
+	p := i.serve(t, 1)
+	p.answers(t, "/readyz", 200)
+	kubetest.Eventually(t, "the right withdrawn", func() error { return i.may(c, "create", "", "pods") })
+	i.muster(t, "run", "--name", "one", "--image", "any", "--", "true")
+	kubetest.Eventually(t, "the workload says what is missing", func() error {
+		out := i.muster(t, "get", "one", "-o", "json")
+		if !strings.Contains(out, `cannot create resource \"pods\"`) {
+			return fmt.Errorf("it says %s", out)
+		}
+		return nil
+	})
+	p.end(15)
+
+	c.Kubectl(t, "patch", "clusterrole", "muster", "--type=json", "-p", `[{"op":"replace","path":"/rules/0/verbs","value":["list"]},{"op":"remove","path":"/rules/11"}]`)
+	kubetest.Eventually(t, "the right withdrawn", func() error { return i.may(c, "get", "apiextensions.k8s.io", "customresourcedefinitions") })
+	i.serve(t, 1)
+	kubetest.Eventually(t, "the log says what is missing", func() error {
+		for _, want := range []string{`cannot watch resource`, `customresourcedefinitions.apiextensions.k8s.io`} {
+			if !strings.Contains(i.said(t), want) {
+				return fmt.Errorf("nothing of %s", want)
+			}
+		}
+		return nil
+	})
+}
+
+// may fails while the server's account may do something.
+func (i *installed) may(c *kubetest.Cluster, verb, group, resource string) error {
+	r, err := c.Client.AuthorizationV1().SubjectAccessReviews().Create(context.Background(), &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               "system:serviceaccount:" + i.namespace + ":" + i.account,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Name: "workloads.muster.dev"},
+		},
+	}, metav1.CreateOptions{})
+	if err == nil && r.Status.Allowed {
+		err = fmt.Errorf("it may still %s %s", verb, resource)
+	}
+	return err
+}

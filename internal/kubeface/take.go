@@ -1,0 +1,300 @@
+package kubeface
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// Why an object is not what runs.
+const (
+	reasonRefused  = "Refused"     // the server does not take it as it is
+	reasonTaken    = "NameTaken"   // another workload of the project has its name
+	reasonNobodys  = "NoProject"   // its namespace is no project's
+	reasonUnknown  = "Unknown"     // the server has never heard of its workload
+	reasonChanged  = "SpecChanged" // a workload of its kind cannot be changed
+	afterNameTaken = 5 * time.Second
+	afterNobodys   = 30 * time.Second
+)
+
+// final reports whether only another spec can mend what is wrong.
+func final(reason string) bool { return reason == reasonRefused || reason == reasonChanged }
+
+// regard does what an object asks for.
+func (s *session) regard(ctx context.Context, key string) error {
+	o := s.object(key)
+	if o == nil {
+		return nil
+	}
+	if o.DeletionTimestamp != nil { // someone's finalizer keeps it, but what it asks for is clear
+		s.mu.Lock()
+		s.gone[string(o.UID)] = o
+		s.mu.Unlock()
+		return s.miss(ctx, string(o.UID))
+	}
+	st := s.now(o)
+	switch {
+	case o.made && st.ID == "":
+		return nil // show has only begun with it, or will
+	case st.ID == "" && st.ObservedGeneration == o.Generation && final(st.invalid()):
+		return nil
+	case st.ID == "":
+		return s.submit(ctx, o)
+	case st.ObservedGeneration < o.Generation:
+		return s.change(ctx, o)
+	}
+	return nil
+}
+
+// read is the whole of an object as it is now; nil: it is gone.
+func (s *session) read(ctx context.Context, o *shadow) (*unstructured.Unstructured, error) {
+	u, err := s.cluster.Resource(workloads).Namespace(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && u.GetUID() != o.UID {
+		return nil, nil
+	}
+	return u, err
+}
+
+// document is what an object asks for, as the server takes it.
+func (s *session) document(u *unstructured.Unstructured, project core.ProjectID, applied bool) ([]byte, error) {
+	doc := maps.Clone(specOf(u))
+	doc["name"], doc["project"] = u.GetName(), string(project)
+	if applied {
+		doc["labels"] = with(doc["labels"], labelFrom, string(s.definition))
+		doc["annotations"] = with(doc["annotations"], noteObject, u.GetNamespace()+"/"+string(u.GetUID())+"/"+strconv.FormatInt(u.GetGeneration(), 10))
+	}
+	return json.Marshal(doc)
+}
+
+// with is a map of an object with one more entry.
+func with(in any, key, value string) any {
+	m, ok := in.(map[string]any)
+	if !ok && in != nil {
+		return in // no map: the server says so
+	}
+	out := map[string]any{}
+	maps.Copy(out, m)
+	out[key] = value
+	return out
+}
+
+// submit makes a workload of an object. Doing it again makes no second one.
+func (s *session) submit(ctx context.Context, o *shadow) error {
+	project, ours, err := s.c.Spaces.Project(ctx, o.Namespace)
+	if err != nil {
+		return err
+	}
+	if !ours {
+		s.queue.AddAfter(item{anObject, o.key()}, afterNobodys)
+		return s.refuse(ctx, o, o.Generation, reasonNobodys, fmt.Sprintf("namespace %s is no project's: label it muster.dev/project=NAME", o.Namespace))
+	}
+	u, err := s.read(ctx, o)
+	if err != nil || u == nil {
+		return err
+	}
+	doc, err := s.document(u, project, true)
+	if err != nil {
+		return err
+	}
+	w, err := s.c.Muster.Submit(ctx, doc, client.SubmitOptions{Project: string(project), Key: fmt.Sprintf("kube-%s-%d", o.UID, u.GetGeneration())})
+	generation, hash := u.GetGeneration(), hashOf(specOf(u))
+	if codeOf(err) == "conflict" {
+		var before int64
+		w, before, err = s.namesake(ctx, o, project, err)
+		switch {
+		case err != nil:
+			return err
+		case w == nil:
+			return nil
+		case before != generation:
+			generation, hash = before, "" // it changed since: what it is now is seen next
+			s.queue.Add(item{anObject, o.key()})
+		}
+	}
+	if refused(err) {
+		return s.refuse(ctx, o, generation, reasonRefused, inWords(err))
+	}
+	if err != nil {
+		return err
+	}
+	st := judged(statusOf(s.now(o), w), generation, "", "", s.c.Clock())
+	st.SpecHash = hash
+	return s.write(ctx, o, st)
+}
+
+// namesake is the workload that has the name of an object already, if it was
+// made of that object, and of which generation. Where it was not, that is said.
+func (s *session) namesake(ctx context.Context, o *shadow, project core.ProjectID, conflict error) (*api.Workload, int64, error) {
+	w, err := s.c.Muster.Workload(ctx, string(project), o.Name)
+	if codeOf(err) == "not_found" {
+		s.queue.AddAfter(item{anObject, o.key()}, afterNobodys)
+		return nil, 0, s.refuse(ctx, o, o.Generation, reasonTaken, inWords(conflict))
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	from, err := originOf(w)
+	if err != nil {
+		return nil, 0, err
+	}
+	if from.definition == s.definition && from.uid == o.UID {
+		return w, from.generation, nil
+	}
+	s.queue.AddAfter(item{anObject, o.key()}, afterNameTaken)
+	return nil, 0, s.refuse(ctx, o, o.Generation, reasonTaken, fmt.Sprintf("workload %s of project %s is another one (%s): give this another name, or wait until that is deleted", o.Name, project, w.Phase))
+}
+
+// refuse says on an object what is wrong with it, and once as an Event.
+func (s *session) refuse(ctx context.Context, o *shadow, generation int64, reason, message string) error {
+	was := s.now(o)
+	st := judged(was, generation, reason, message, s.c.Clock())
+	if st.ID == "" {
+		st.Phase, st.Reason, st.Message = phaseInvalid, reason, shorten(message)
+		st.CreatedAt = cmp.Or(st.CreatedAt, o.CreationTimestamp.UTC().Format(time.RFC3339))
+	}
+	if err := s.write(ctx, o, st); err != nil {
+		return err
+	}
+	if was.invalid() != reason || was.ObservedGeneration != generation {
+		s.events.Event(o.ref(), corev1.EventTypeWarning, reason, shorten(message))
+	}
+	return nil
+}
+
+// change takes over another spec of an object where its workload can be changed.
+func (s *session) change(ctx context.Context, o *shadow) error {
+	u, err := s.read(ctx, o)
+	if err != nil || u == nil {
+		return err
+	}
+	st, generation, hash := s.now(o), u.GetGeneration(), hashOf(specOf(u))
+	if hash == st.SpecHash {
+		return s.write(ctx, o, judged(st, generation, "", "", s.c.Clock()))
+	}
+	w, err := s.c.Muster.Workload(ctx, client.AllProjects, st.ID)
+	if codeOf(err) == "not_found" {
+		return nil // its object goes with it
+	}
+	if err != nil {
+		return err
+	}
+	if w.Kind != string(lifecycle.Inference) {
+		return s.refuse(ctx, o, generation, reasonChanged, fmt.Sprintf("only inference workloads can be changed, this one is of kind %s: it goes on as it was submitted; delete it and apply it again for what the spec says now", w.Kind))
+	}
+	doc, err := s.document(u, core.ProjectID(w.Project), !o.made)
+	if err != nil {
+		return err
+	}
+	w, err = s.c.Muster.Update(ctx, client.AllProjects, w.ID, doc)
+	if refused(err) {
+		return s.refuse(ctx, o, generation, reasonRefused, inWords(err))
+	}
+	if err != nil {
+		return err
+	}
+	st = judged(statusOf(st, w), generation, "", "", s.c.Clock())
+	st.SpecHash = hash
+	return s.write(ctx, o, st)
+}
+
+// miss does what the deletion of an object asks for: its workload is ended and
+// deleted too.
+func (s *session) miss(ctx context.Context, uid string) error {
+	s.mu.Lock()
+	o, ours := s.gone[uid], s.ours[uid]
+	s.mu.Unlock()
+	if o == nil {
+		return nil
+	}
+	id := cmp.Or(s.now(o).ID, o.id())
+	if !ours && id != "" {
+		meant, err := s.meant(ctx, o)
+		if err != nil {
+			return err
+		}
+		if meant {
+			err = s.drop(ctx, id)
+		} else {
+			s.queue.AddAfter(item{aWorkload, id}, again)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if o.DeletionTimestamp != nil && s.object(o.key()) != nil {
+		return nil // what is known of it is needed until it is gone
+	}
+	s.mu.Lock()
+	delete(s.gone, uid)
+	delete(s.ours, uid)
+	s.mu.Unlock()
+	delete(s.done, o.UID)
+	return nil
+}
+
+// meant reports whether whoever deleted an object meant its workload: not who
+// removed the resource itself, nor, where we made the object, who removed the
+// namespace around it.
+func (s *session) meant(ctx context.Context, o *shadow) (bool, error) {
+	if uid, err := s.Face.definition(ctx); err == errNone || err == nil && uid != s.definition {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if !o.made {
+		return true, nil
+	}
+	n, err := s.core.CoreV1().Namespaces().Get(ctx, o.Namespace, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && n.DeletionTimestamp == nil, err
+}
+
+// drop deletes a workload because its object was deleted.
+func (s *session) drop(ctx context.Context, id string) error {
+	s.left[id] = true
+	_, err := s.c.Muster.Delete(ctx, client.AllProjects, id)
+	if refused(err) {
+		s.c.Log.Info("a workload whose object was deleted stays", "id", id, "why", inWords(err))
+		return nil
+	}
+	return err
+}
+
+// search deletes a workload that was applied as an object which is not there.
+func (s *session) search(ctx context.Context, id string) error {
+	w, err := s.c.Muster.Workload(ctx, client.AllProjects, id)
+	if codeOf(err) == "not_found" || err == nil && (w.Phase == string(lifecycle.Deleting) || w.Phase == string(lifecycle.Deleted)) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	from, err := originOf(w)
+	if err != nil || from.definition != s.definition || from.space == "" {
+		return err
+	}
+	o := &shadow{ObjectMeta: metav1.ObjectMeta{Namespace: from.space, Name: w.Name, UID: from.uid}}
+	if u, err := s.read(ctx, o); err != nil || u != nil {
+		return err
+	}
+	if meant, err := s.meant(ctx, o); err != nil || !meant {
+		return err
+	}
+	return s.drop(ctx, id)
+}

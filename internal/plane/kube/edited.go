@@ -1,0 +1,166 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+// Others may edit our pods: policies while they are made, people afterwards. By
+// its UID a pod stays ours while this server runs; the next one must find its
+// labels.
+
+// marks are the labels and annotations by which a pod of ours is found.
+func marks(id core.TaskID) (labels, notes map[string]string) {
+	return map[string]string{
+		labelManaged: managed, labelWorkload: string(id.Workload), labelAttempt: strconv.Itoa(id.Attempt), labelIndex: strconv.Itoa(id.Index),
+	}, map[string]string{noteTask: id.String()}
+}
+
+// edited reports whether someone has changed what a pod of ours is found by.
+func edited(pod *corev1.Pod, id core.TaskID) bool {
+	labels, notes := marks(id)
+	for k, v := range labels {
+		if pod.Labels[k] != v {
+			return true
+		}
+	}
+	return pod.Annotations[noteTask] != notes[noteTask]
+}
+
+// restoreMost is how often what others do to one pod is undone: with a program
+// that insists it is not quarrelled for ever.
+const restoreMost = 5
+
+// restore puts the labels of a pod of ours back.
+func (p *Plane) restore(pod *corev1.Pod, id core.TaskID) {
+	enough := false
+	p.tasks.edit(id, false, func(t *task) {
+		enough = t.uid != pod.UID || t.restored >= restoreMost
+		t.restored++
+	})
+	if enough {
+		return
+	}
+	labels, notes := marks(id)
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "labels": labels, "annotations": notes}})
+	if err != nil {
+		return
+	}
+	p.o.Log.Warn("someone changed the labels of a pod by which it is found; they are put back", "plane", p.o.Name, "task", id, "pod", pod.Namespace+"/"+pod.Name)
+	p.wg.Go(func() {
+		_, err := p.client.CoreV1().Pods(pod.Namespace).Patch(p.ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: managed})
+		if err != nil && p.ctx.Err() == nil {
+			p.o.Log.Warn("the labels of a pod could not be put back: a server that begins anew will not find it", "plane", p.o.Name, "task", id, "err", err)
+		}
+	})
+}
+
+// changes says what others have made of a pod while it was created; empty:
+// nothing that matters.
+func changes(want, got *corev1.Pod) string {
+	var out []string
+	say := func(what string, was, is any) {
+		if was != is {
+			out = append(out, fmt.Sprintf("%s %v → %v", what, was, is))
+		}
+	}
+	w, g := &want.Spec, &got.Spec
+	say("schedulerName", w.SchedulerName, g.SchedulerName)
+	say("restartPolicy", w.RestartPolicy, g.RestartPolicy)
+	if g.ActiveDeadlineSeconds != nil && w.ActiveDeadlineSeconds == nil {
+		out = append(out, fmt.Sprintf("activeDeadlineSeconds %d", *g.ActiveDeadlineSeconds))
+	}
+	say("init containers", len(w.InitContainers), len(g.InitContainers))
+	say("containers", len(w.Containers), len(g.Containers))
+	a, b := containerOf(w.Containers), containerOf(g.Containers)
+	if a == nil || b == nil {
+		return strings.Join(out, ", ")
+	}
+	say("image", a.Image, b.Image)
+	say("command", strings.Join(append(slices.Clone(a.Command), a.Args...), " "), strings.Join(append(slices.Clone(b.Command), b.Args...), " "))
+	was, is := asked(a), asked(b)
+	var names []string
+	for name := range was {
+		names = append(names, string(name))
+	}
+	for name := range is {
+		if _, ok := was[name]; !ok {
+			names = append(names, string(name))
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		before, now := was[corev1.ResourceName(name)], is[corev1.ResourceName(name)]
+		if before.Cmp(now) != 0 {
+			say(name, before.String(), now.String())
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func containerOf(all []corev1.Container) *corev1.Container {
+	for i := range all {
+		if all[i].Name == container {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// excess is what a pod of ours takes beyond what it was placed with: the node has
+// that much less for others. What it was placed with stands in an annotation.
+func excess(pod *corev1.Pod) usage {
+	var u usage
+	cpu, memory, ok := strings.Cut(pod.Annotations[noteAsked], "/")
+	if !ok {
+		return u
+	}
+	c, err1 := resource.ParseQuantity(cpu)
+	m, err2 := resource.ParseQuantity(memory)
+	if err1 != nil || err2 != nil {
+		return u
+	}
+	is := usageOf(pod)
+	u.cpu, u.memory = max(is.cpu-amount(&c, true), 0), max(is.memory-amount(&m, false), 0)
+	return u
+}
+
+// describeAsked writes what a task was placed with.
+func describeAsked(cpu, memory int64) string {
+	return resource.NewMilliQuantity(cpu, resource.DecimalSI).String() + "/" + resource.NewQuantity(memory, resource.BinarySI).String()
+}
+
+// clash refuses a task one of whose objects has the name of another's.
+func clash(kind string, m *metav1.ObjectMeta) error {
+	return refuse(reasonSystem, "a %s that is not ours has the name of its own, %s/%s: delete it, or give the workload another name", kind, m.Namespace, m.Name)
+}
+
+// keep makes the secret beside a pod, unless it was made before.
+func (p *Plane) keep(ctx context.Context, id core.TaskID, s *corev1.Secret) error {
+	secrets := p.client.CoreV1().Secrets(s.Namespace)
+	made, err := secrets.Create(ctx, s, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		if made, err = secrets.Get(ctx, s.Name, metav1.GetOptions{}); err == nil && made.Annotations[noteTask] != id.String() {
+			return clash("secret", &made.ObjectMeta)
+		}
+	}
+	if err != nil {
+		return sorted(err)
+	}
+	p.tasks.edit(id, true, func(t *task) {
+		t.space, t.name, t.secret, t.secretUID = s.Namespace, s.Name, true, made.UID
+	})
+	return nil
+}

@@ -1,0 +1,97 @@
+package kube
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/kubetest"
+	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/plane/planetest"
+)
+
+// placed is a plane all of whose tasks go to one node, which the suite does not
+// choose.
+type placed struct {
+	*Plane
+	node core.NodeID
+}
+
+// Start implements plane.Plane.
+func (p placed) Start(ctx context.Context, tasks []plane.Assignment) error {
+	all := make([]plane.Assignment, len(tasks))
+	for i, a := range tasks {
+		a.Node, a.About.Project, a.About.Name = p.node, "suite", string(a.ID.Workload)
+		all[i] = a
+	}
+	return p.Plane.Start(ctx, all)
+}
+
+func openOn(t *testing.T, c *kubetest.Cluster, node, logs string) placed {
+	t.Helper()
+	p, err := Open(Options{Config: c.Config, LogDir: logs, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	return placed{p, core.NodeID(node)}
+}
+
+// sweep removes all that a plane has made, so that the next finds nothing.
+func sweep(t *testing.T, c *kubetest.Cluster) {
+	ctx, now := context.Background(), int64(0)
+	mine := metav1.ListOptions{LabelSelector: labelManaged + "=" + managed}
+	kubetest.Eventually(t, "what it made is gone", func() error {
+		spaces, err := c.Client.CoreV1().Namespaces().List(ctx, mine)
+		if err != nil {
+			return err
+		}
+		for _, ns := range spaces.Items {
+			if err := c.Client.CoreV1().Pods(ns.Name).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, mine); err != nil {
+				return err
+			}
+			if err := c.Client.CoreV1().Secrets(ns.Name).DeleteCollection(ctx, metav1.DeleteOptions{}, mine); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// TestPlane is the contract on a real kubelet.
+func TestPlane(t *testing.T) {
+	c := kubetest.Start(t, kubetest.Options{NoControllers: true, NoScheduler: true})
+	node := c.Node(t, "real", 2)
+	image := c.Busybox(t)
+	dirs := map[*Plane]string{}
+	open := func(t *testing.T, dir string) plane.Plane {
+		p := openOn(t, c, node.Name, dir)
+		dirs[p.Plane] = dir
+		return p
+	}
+	planetest.Run(t, func(t *testing.T) plane.Plane {
+		dir := t.TempDir()
+		t.Cleanup(func() { sweep(t, c) })
+		return open(t, dir)
+	}, planetest.Options{
+		Assign: func(_ *testing.T, id core.TaskID, s planetest.Script) plane.Assignment {
+			return plane.Assignment{ID: id, Image: image, Argv: planetest.Command(s)}
+		},
+		Image: image, Init: true, Memory: true,
+		Reopen: func(t *testing.T, p plane.Plane) plane.Plane {
+			was := p.(placed).Plane
+			if err := was.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return open(t, dirs[was])
+		},
+	})
+	for name, test := range map[string]func(*testing.T, *kubetest.Cluster, *kubetest.Node){
+		"ports of a pod": realDial, "the environment of a task": realPrelude, "output survives outages": realOutages,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, c, node) })
+	}
+}
