@@ -73,7 +73,7 @@ func (p *planes) open(o cli.ServerOptions, images *images, log *slog.Logger) err
 func (p *planes) add(o cli.ServerOptions, name, prefix string, config *rest.Config, logs string, log *slog.Logger) error {
 	k, err := kube.Open(kube.Options{
 		Name: name, Prefix: prefix, Config: config, Namespaces: o.KubeNamespaces, Program: o.KubeProgram,
-		RuntimeClass: o.KubeRuntime, LogDir: filepath.Join(logs, name), Log: log,
+		RuntimeClass: o.KubeRuntime, ReservationImage: o.KubeReservation, LogDir: filepath.Join(logs, name), Log: log,
 	})
 	if err != nil {
 		return err

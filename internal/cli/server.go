@@ -67,6 +67,7 @@ What it started goes on without it; the next server takes it over.`,
 	f.StringVar(&o.KubeNamespaces, "kube-namespaces", "muster-", "a project's namespace is called this and the project's name, unless one has the label muster.dev/project=NAME")
 	f.StringVar(&o.KubeProgram, "kube-program-image", "", "image with this program at /muster, from which mpi workloads in clusters have their agent")
 	f.StringVar(&o.KubeRuntime, "kube-runtime-class", "", "runtime class of pods with GPUs; by default the cluster's own")
+	f.StringVar(&o.KubeReservation, "kube-reservation-image", "", "image with /bin/sh for the pods that hold GPUs which tasks share; by default busybox of Docker Hub")
 	f.BoolVar(&o.KubeMirror, "kube-mirror", true, "show workloads as objects in the cluster, and take those that are applied there; needs the resource definition in deploy/helm/muster/crds")
 	f.BoolVar(&o.LeaderElect, "leader-elect", false, "stand by while another server leads, and end when the lead is lost; by a lease in the cluster of --plane kube, else by the data directory")
 	f.StringVar(&o.LeaseName, "leader-elect-name", "muster", "name of the lease")

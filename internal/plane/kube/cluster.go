@@ -23,6 +23,7 @@ type cluster struct {
 	changed map[string]bool
 	wake    chan struct{}
 	told    map[string]core.Node // as last told
+	claims  *claims
 	// asked is what else some pod asks for that we are to place, by name: only
 	// that is told of nodes.
 	asked map[string]bool
@@ -34,17 +35,21 @@ type site struct {
 	others map[types.UID]usage
 	ours   map[core.TaskID][]core.Share
 	excess map[core.TaskID]usage // what tasks of ours take that they were not placed with
+	beside map[types.UID]bool    // pods of ours that are no tasks
 }
 
 func newCluster(prefix string) *cluster {
-	return &cluster{prefix: prefix, sites: map[string]*site{}, on: map[types.UID]string{}, changed: map[string]bool{}, wake: make(chan struct{}, 1), told: map[string]core.Node{}, asked: map[string]bool{}}
+	return &cluster{
+		prefix: prefix, sites: map[string]*site{}, on: map[types.UID]string{}, changed: map[string]bool{}, wake: make(chan struct{}, 1),
+		told: map[string]core.Node{}, asked: map[string]bool{}, claims: newClaims(),
+	}
 }
 
 // site is that of a node, made where it is not known. The lock is held.
 func (c *cluster) site(name string) *site {
 	s := c.sites[name]
 	if s == nil {
-		s = &site{others: map[types.UID]usage{}, ours: map[core.TaskID][]core.Share{}, excess: map[core.TaskID]usage{}}
+		s = &site{others: map[types.UID]usage{}, ours: map[core.TaskID][]core.Share{}, excess: map[core.TaskID]usage{}, beside: map[types.UID]bool{}}
 		c.sites[name] = s
 	}
 	return s
@@ -179,7 +184,7 @@ func (c *cluster) nodes() []core.Node {
 	out := make([]core.Node, 0, len(c.sites))
 	for name, s := range c.sites {
 		if s.node != nil {
-			n := s.describe(c.prefix, c.asked)
+			n := s.describe(c.prefix, c.asked, c.claims)
 			c.told[name] = n
 			out = append(out, n)
 		}
@@ -216,7 +221,7 @@ func (c *cluster) news() (changed []core.Node, gone []core.NodeID) {
 			}
 			continue
 		}
-		if n := s.describe(c.prefix, c.asked); !told || !reflect.DeepEqual(was, n) {
+		if n := s.describe(c.prefix, c.asked, c.claims); !told || !reflect.DeepEqual(was, n) {
 			c.told[name] = n
 			changed = append(changed, n)
 		}

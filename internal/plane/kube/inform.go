@@ -42,7 +42,10 @@ func (p *Plane) inform() error {
 		return err
 	}}
 	err := handle(p, nodes, p.factory.Core().V1().Nodes().Informer(), slimNode,
-		func(n *corev1.Node, _ bool) { p.cluster.node(n) }, func(n *corev1.Node, _ bool) { p.cluster.nodeGone(n.Name) })
+		func(n *corev1.Node, _ bool) { p.cluster.node(n) }, func(n *corev1.Node, _ bool) {
+			p.cluster.nodeGone(n.Name)
+			p.parts.nodeGone(n.Name)
+		})
 	if err != nil {
 		return err
 	}
@@ -76,7 +79,16 @@ func handle[T any](p *Plane, s *source, i cache.SharedIndexInformer, keep cache.
 	if err != nil {
 		return err
 	}
-	reg, err := i.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+	reg, err := listen(i, seen, gone)
+	if err == nil {
+		s.synced = reg.HasSynced
+		p.sources = append(p.sources, s)
+	}
+	return err
+}
+
+func listen[T any](i cache.SharedIndexInformer, seen func(o *T, first bool), gone func(o *T, unseen bool)) (cache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    func(o any, initial bool) { seen(o.(*T), initial) },
 		UpdateFunc: func(_, o any) { seen(o.(*T), false) },
 		DeleteFunc: func(o any) {
@@ -89,11 +101,6 @@ func handle[T any](p *Plane, s *source, i cache.SharedIndexInformer, keep cache.
 			}
 		},
 	})
-	if err == nil {
-		s.synced = reg.HasSynced
-		p.sources = append(p.sources, s)
-	}
-	return err
 }
 
 // watchedAgain is more than passes between two tries to watch. Who may list may

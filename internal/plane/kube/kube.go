@@ -43,7 +43,10 @@ type Options struct {
 	Program string
 	// RuntimeClass is that of pods with GPUs; empty: the cluster's default.
 	RuntimeClass string
-	LogDir       string // where the output of tasks is kept
+	// ReservationImage is what the pods run that hold shared GPUs: any with
+	// /bin/sh; empty: the constant of that name.
+	ReservationImage string
+	LogDir           string // where the output of tasks is kept
 	// Patience is for how long a pod may be in a trouble that may pass, such as a
 	// volume that cannot be mounted, before its task fails; 0: 2 minutes.
 	Patience time.Duration
@@ -66,14 +69,16 @@ type Plane struct {
 	spaces  *namespaces
 	cluster *cluster
 	tasks   *tasks
+	parts   *parts
 	logs    *logs
 	// external are pods that others made and leave to us to place.
 	external *external
 	teller   *teller
 
-	served sync.Map    // attempts that have a service
-	swept  atomic.Bool // what a server before us left has been looked for
-	deaf   atomic.Bool // events may not be read
+	served  sync.Map                    // attempts that have a service
+	claimed atomic.Pointer[func() bool] // resource claims have been seen; nil: nobody knows yet whether there are such
+	swept   atomic.Bool                 // what a server before us left has been looked for
+	deaf    atomic.Bool                 // events may not be read
 
 	version atomic.Pointer[string] // of the API server, as last heard
 	calm    *calm
@@ -87,6 +92,9 @@ func Open(o Options) (*Plane, error) {
 	}
 	if o.Namespaces == "" {
 		o.Namespaces = "muster-"
+	}
+	if o.ReservationImage == "" {
+		o.ReservationImage = ReservationImage
 	}
 	if o.Patience <= 0 {
 		o.Patience = 2 * time.Minute
@@ -112,12 +120,14 @@ func Open(o Options) (*Plane, error) {
 	p.spaces = newNamespaces(o.Namespaces)
 	p.tasks = newTasks(o.Clock)
 	p.cluster = newCluster(o.Prefix)
+	p.parts = newParts(p)
 	p.logs = newLogs(p)
 	p.external, p.teller = newExternal(p), newTeller(p)
 	if err := p.inform(); err != nil {
 		p.stop()
 		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
 	}
+	p.watchClaims()
 	p.factory.Start(p.ctx.Done())
 	p.wg.Go(func() { p.look(p.ctx) })
 	p.wg.Go(func() { p.external.run(p.ctx) })
@@ -145,7 +155,15 @@ func (p *Plane) Inventory(ctx context.Context) ([]core.Node, error) {
 	if err := p.sync(ctx); err != nil {
 		return nil, err
 	}
-	return p.cluster.nodes(), nil
+	return p.named(p.cluster.nodes()), nil
+}
+
+// named says on nodes whose they are.
+func (p *Plane) named(nodes []core.Node) []core.Node {
+	for i := range nodes {
+		nodes[i].Plane = p.o.Name
+	}
+	return nodes
 }
 
 // Observe implements plane.Plane. It fails while the API server does not
@@ -234,5 +252,5 @@ func (p *Plane) Nodes(ctx context.Context, seen func(changed []core.Node, gone [
 	if err := p.sync(ctx); err != nil {
 		return err
 	}
-	return p.cluster.watch(ctx, seen)
+	return p.cluster.watch(ctx, func(changed []core.Node, gone []core.NodeID) { seen(p.named(changed), gone) })
 }

@@ -23,6 +23,7 @@ const (
 	labelProduct     = "nvidia.com/gpu.product"
 	labelGPUMemory   = "nvidia.com/gpu.memory" // MiB
 	labelMIGStrategy = "nvidia.com/mig.strategy"
+	labelReplicas    = "nvidia.com/gpu.replicas" // how often its device plugin hands out each GPU
 	noteKwok         = "kwok.x-k8s.io/node"
 )
 
@@ -30,7 +31,7 @@ const (
 const mostDevices = 256
 
 // describe is the node as the scheduler knows it.
-func (s *site) describe(prefix string, asked map[string]bool) core.Node {
+func (s *site) describe(prefix string, asked map[string]bool, c *claims) core.Node {
 	k := s.node
 	own := maps.Clone(k.Labels)
 	put(&own, core.LabelRuns, core.RunsImages)
@@ -40,7 +41,7 @@ func (s *site) describe(prefix string, asked map[string]bool) core.Node {
 		CPU: amount(k.Status.Allocatable.Cpu(), true), Memory: amount(k.Status.Allocatable.Memory(), false),
 		Tasks: int(min(amount(k.Status.Allocatable.Pods(), false), 1<<20)),
 	}
-	if n.Tasks == 0 {
+	if n.Tasks -= len(s.beside); n.Tasks <= 0 {
 		n.Tasks = 1 // a node that takes none at all says so by not being ready
 	}
 	for _, a := range k.Status.Addresses {
@@ -61,6 +62,7 @@ func (s *site) describe(prefix string, asked map[string]bool) core.Node {
 		put(&n.Extra, name, offers(k, name))
 	}
 	n.Others = s.taken(len(n.Devices), asked)
+	s.claimed(&n, c)
 	return n
 }
 

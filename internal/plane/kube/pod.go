@@ -78,6 +78,8 @@ func (p *Plane) draw(a *plane.Assignment) (*blueprint, error) {
 		return nil, err
 	}
 	v.credentials(a)
+	v.parts(p, a, b.pod)
+	v.claim(p, a, b.pod)
 	for i, step := range a.Init {
 		c := main
 		c.Name, c.Command, c.Args, c.Ports, c.TTY, c.Stdin = "init-"+strconv.Itoa(i), escape(retried(step)), nil, nil, false, false

@@ -41,6 +41,9 @@ func (p *Plane) idOf(pod *corev1.Pod) (core.TaskID, bool) {
 
 // podSeen takes over what a pod is like. first: it was there when we began.
 func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
+	if p.parts.seen(pod) {
+		return
+	}
 	if outside(pod) {
 		p.external.seen(pod, first)
 		return
@@ -70,6 +73,7 @@ func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
 			t.by = by // others may write over the pod's conditions before it ends
 		}
 		o := status(id, pod, known{stopping: t.stopping, dying: dying, by: t.by})
+		shareNote(&o, pod)
 		if o.At = fresh(o.At, now); !first {
 			o.At = now
 		}
@@ -88,6 +92,7 @@ func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
 		p.cluster.hold(pod.Spec.NodeName, id, devicesOf(pod.Annotations[noteDevices]))
 		p.cluster.exceed(pod.Spec.NodeName, id, excess(pod))
 	}
+	p.parts.taskSeen(id, pod)
 	p.logs.seen(id, pod)
 	if edited(pod, id) {
 		p.restore(pod, id)
@@ -138,6 +143,9 @@ func finished(pod *corev1.Pod) bool {
 // podGone takes over that a pod is not there any more. unseen: it went while
 // nothing was heard of the cluster, and pod is from before.
 func (p *Plane) podGone(pod *corev1.Pod, unseen bool) {
+	if p.parts.gone(pod) {
+		return
+	}
 	if outside(pod) {
 		p.external.podGone(pod)
 		return
@@ -181,6 +189,9 @@ func (p *Plane) podGone(pod *corev1.Pod, unseen bool) {
 		return // another pod is the task's by now
 	}
 	p.cluster.release(pod.Spec.NodeName, id)
+	if pod.Annotations[noteGPUs] != "" {
+		p.parts.leave(id, pod.UID)
+	}
 	p.logs.gone(id)
 	if forgotten {
 		p.drop(pod.Namespace, id, next)
@@ -230,10 +241,16 @@ func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration
 	after := seconds(grace)
 	return each(ids, atOnce, func(id core.TaskID) error {
 		var t task
+		until, sooner := p.o.Clock().Add(time.Duration(after)*time.Second), false
 		p.tasks.edit(id, false, func(x *task) {
 			x.stopping, x.next = true, nil
+			sooner = !x.until.IsZero() && until.Before(x.until)
+			if x.until.IsZero() || sooner {
+				x.until = until
+			}
 			t = *x
 		})
+		p.parts.cancel(id)
 		if !t.there || t.seen.State.Ended() {
 			return nil
 		}
@@ -241,6 +258,9 @@ func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration
 			p.excuse(ctx, &t)
 		}
 		err := p.delete(ctx, &t, &after)
+		if err == nil && sooner {
+			p.wg.Go(func() { p.hasten(id, until) })
+		}
 		if apierrors.IsForbidden(err) {
 			p.mayNotEnd(id, err, after)
 			return nil // asking again at once does not help, and others would have to wait

@@ -221,7 +221,7 @@ func memberStatus(id core.TaskID, pod *corev1.Pod) plane.Observation {
 		o.State, o.ExitCode, o.At = core.TaskSucceeded, &zero, lastEnd(pod)
 	case corev1.PodFailed:
 		if t := firstBad(pod); t != nil {
-			ended(&o, pod, t)
+			ended(&o, pod, t, false)
 		} else {
 			failed(&o, pod)
 		}

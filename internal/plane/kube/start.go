@@ -117,16 +117,26 @@ func (p *Plane) launch(ctx context.Context, gang []plane.Assignment) error {
 	if len(todo) == 0 {
 		return nil
 	}
+	if p.parts.wait(p, todo) {
+		p.delay(todo)
+		return nil
+	}
+	err := p.bringUp(ctx, todo)
+	if r := refusalOf(err); r != nil {
+		p.takeBack(todo, r)
+		return nil
+	}
+	return err
+}
+
+// bringUp makes and binds the pods of what starts together.
+func (p *Plane) bringUp(ctx context.Context, todo []plane.Assignment) error {
 	err := p.prepare(ctx, &todo[0])
 	if err == nil {
 		err = each(todo, atOnce, func(a plane.Assignment) error { return p.create(ctx, &a) })
 	}
-	if err == nil && gang[0].Gang > 1 {
+	if err == nil && todo[0].Gang > 1 {
 		err = each(todo, atOnce, func(a plane.Assignment) error { return p.bind(ctx, a.ID, string(a.Node)) })
-	}
-	if r := refusalOf(err); r != nil {
-		p.takeBack(todo, r)
-		return nil
 	}
 	return err
 }
@@ -174,7 +184,8 @@ func (p *Plane) create(ctx context.Context, a *plane.Assignment) error {
 		return err
 	}
 	node := p.nodeName(a.Node)
-	if a.Gang < 2 {
+	claims := len(b.pod.Spec.ResourceClaims) > 0
+	if a.Gang < 2 && !claims {
 		b.pod.Spec.NodeName = node
 	}
 	p.cluster.hold(node, a.ID, a.Devices)
@@ -198,7 +209,13 @@ func (p *Plane) create(ctx context.Context, a *plane.Assignment) error {
 		p.tasks.edit(a.ID, true, func(t *task) { t.changed = changed })
 	}
 	p.podSeen(pod, false)
-	return nil
+	if !claims {
+		return nil
+	}
+	if err := p.allocate(ctx, a, pod); err != nil || a.Gang > 1 {
+		return err
+	}
+	return p.bind(ctx, a.ID, string(a.Node))
 }
 
 // bind gives a pod its place.

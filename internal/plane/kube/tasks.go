@@ -36,6 +36,7 @@ type task struct {
 	bound       bool              // to its node
 	stopping    bool              // we asked for its end
 	forgotten   bool              // the rest of it goes when its output is complete
+	until       time.Time         // what it was given to end, where it was told to; zero: it was not
 	tries       int               // to pull its image
 	secretUID   types.UID         // of that one, where it is known
 	word        string            // for which it waits

@@ -1,0 +1,80 @@
+package kube
+
+import (
+	"context"
+	"time"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// watchClaims follows claims where the cluster has them and lets us see them.
+// Until that is known, nothing is said of nodes.
+func (p *Plane) watchClaims() {
+	p.sources = append(p.sources, &source{name: "resource claims", synced: func() bool {
+		f := p.claimed.Load()
+		return f != nil && (*f)()
+	}})
+	p.wg.Go(func() {
+		for wait := firstPause; p.ctx.Err() == nil; wait = min(2*wait, mostPause) {
+			err := p.followClaims(p.ctx)
+			if err == nil {
+				return
+			}
+			p.o.Log.Debug("whether the cluster has resource claims is not known yet", "plane", p.o.Name, "err", err)
+			select {
+			case <-p.ctx.Done():
+			case <-time.After(wait):
+			}
+		}
+	})
+}
+
+func (p *Plane) followClaims(ctx context.Context) error {
+	without := func() bool { return true }
+	_, err := p.client.Discovery().ServerResourcesForGroupVersion(resourcev1.SchemeGroupVersion.String())
+	if err == nil {
+		_, err = p.client.ResourceV1().ResourceClaims("").List(ctx, metav1.ListOptions{Limit: 1})
+	}
+	if err == nil {
+		_, err = p.client.ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{Limit: 1})
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		p.claimed.Store(&without)
+		return nil
+	case apierrors.IsForbidden(err):
+		p.o.Log.Warn("GPUs that are taken by resource claims are not counted: the server may not list and watch them", "plane", p.o.Name, "err", err)
+		p.claimed.Store(&without)
+		return nil
+	case err != nil:
+		return err
+	}
+	r := p.factory.Resource().V1()
+	for _, i := range []cache.SharedIndexInformer{r.ResourceSlices().Informer(), r.ResourceClaims().Informer()} {
+		if err := i.SetTransform(slimAny); err != nil {
+			return err
+		}
+	}
+	one, err := listen(r.ResourceSlices().Informer(), func(s *resourcev1.ResourceSlice, _ bool) { p.cluster.sliceSeen(s) }, func(s *resourcev1.ResourceSlice, _ bool) { p.cluster.sliceGone(s.Name) })
+	if err != nil {
+		return err
+	}
+	two, err := listen(r.ResourceClaims().Informer(), func(c *resourcev1.ResourceClaim, _ bool) { p.cluster.claimSeen(c) }, func(c *resourcev1.ResourceClaim, _ bool) { p.cluster.claim(c.UID, nil) })
+	if err != nil {
+		return err
+	}
+	both := func() bool { return one.HasSynced() && two.HasSynced() }
+	p.claimed.Store(&both)
+	p.factory.Start(p.ctx.Done())
+	return nil
+}
+
+func slimAny(o any) (any, error) {
+	if m, ok := o.(metav1.Object); ok {
+		m.SetManagedFields(nil)
+	}
+	return o, nil
+}

@@ -1,0 +1,280 @@
+package kube
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+// A node's device plugin hands out whole GPUs only. One that tasks share is
+// held by a pod of ours, the reservation, which asks for a GPU as any pod does
+// and says which one it was given; the tasks ask the node for none, and are
+// told in their environment which they have. So whoever counts the node's GPUs
+// counts right, and everything is found again in the cluster after a restart:
+// the reservation says what it holds, the pods of tasks what they use.
+
+// slot is a device of a node, as we number them.
+type slot struct {
+	node  string
+	index int
+}
+
+// parts are the devices that tasks share.
+type parts struct {
+	p *Plane
+
+	mu      sync.Mutex
+	slots   map[slot]*hold
+	on      map[types.UID]slot // of every reservation
+	uses    map[core.TaskID][]slot
+	pending map[core.TaskID]*delayed
+}
+
+// hold is what is known of a slot. It is forgotten when it has neither users
+// nor reservations.
+type hold struct {
+	users map[core.TaskID]user
+	pods  map[types.UID]reservation
+	gpu   string // the device that tasks share; empty: none yet
+	err   error  // why none can be had
+	lost  map[string]bool
+	tries int // in vain, in a row
+
+	working bool
+	wake    chan struct{} // closed with every change
+}
+
+// user is a task with a part of a slot.
+type user struct {
+	pod types.UID // empty: it has none yet
+	gpu string    // the device that it was told; empty: none yet
+}
+
+func newParts(p *Plane) *parts {
+	return &parts{p: p, slots: map[slot]*hold{}, on: map[types.UID]slot{}, uses: map[core.TaskID][]slot{}, pending: map[core.TaskID]*delayed{}}
+}
+
+// slot is what is known of one, made where nothing is. The lock is held.
+func (s *parts) slot(at slot) *hold {
+	h := s.slots[at]
+	if h == nil {
+		h = &hold{users: map[core.TaskID]user{}, pods: map[types.UID]reservation{}, lost: map[string]bool{}, wake: make(chan struct{})}
+		s.slots[at] = h
+	}
+	return h
+}
+
+// changed tells whoever waits for a slot. The lock is held.
+func (h *hold) changed() {
+	close(h.wake)
+	h.wake = make(chan struct{})
+}
+
+// seen takes over what a pod is like; false: it is no reservation.
+func (s *parts) seen(pod *corev1.Pod) bool {
+	at, ok := s.slotOf(pod)
+	if !ok {
+		return false
+	}
+	r := reservationOf(pod, at, s.p.cluster.fake(at.node))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.slot(at)
+	if was, ok := h.pods[pod.UID]; ok {
+		if was.state == leaving { // what a cache tells late does not bring it back
+			r.state = leaving
+		}
+		r.noted = r.noted || was.noted && was.gpu == r.gpu
+		if was == r {
+			return true
+		}
+	}
+	h.pods[pod.UID] = r
+	s.on[pod.UID] = at
+	s.p.cluster.beside(at.node, pod.UID)
+	s.kick(at)
+	return true
+}
+
+// gone takes over that a pod is not there any more; false: it was no reservation.
+func (s *parts) gone(pod *corev1.Pod) bool {
+	if _, ok := s.slotOf(pod); !ok {
+		return false
+	}
+	s.lose(pod.UID)
+	return true
+}
+
+// slotOf is the slot of a reservation: a pod that was one stays so, whatever
+// others make of its labels.
+func (s *parts) slotOf(pod *corev1.Pod) (slot, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.on[pod.UID]; ok {
+		return at, true
+	}
+	return slotOf(pod)
+}
+
+func (s *parts) lose(pod types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.on[pod]
+	if !ok {
+		return
+	}
+	h := s.slot(at)
+	delete(h.pods, pod)
+	delete(s.on, pod)
+	s.p.cluster.notBeside(at.node, pod)
+	s.kick(at)
+}
+
+// nodeGone looks after what was held of a node.
+func (s *parts) nodeGone(node string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for at := range s.slots {
+		if at.node == node {
+			s.kick(at)
+		}
+	}
+}
+
+// taskSeen takes over which devices the pod of a task shares.
+func (s *parts) taskSeen(id core.TaskID, pod *corev1.Pod) {
+	if pod.Annotations[noteGPUs] == "" {
+		return
+	}
+	if finished(pod) {
+		s.leave(id, pod.UID)
+		return
+	}
+	if t, ok := s.p.tasks.get(id); !ok || t.uid != pod.UID {
+		return // a late word of a pod that has been replaced
+	}
+	gpus := partsOf(pod)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for at, gpu := range gpus {
+		s.enter(at, id, user{pod: pod.UID, gpu: gpu})
+	}
+}
+
+// use enters a task that has no pod yet with its parts.
+func (s *parts) use(id core.TaskID, node string, shares []core.Share) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range shares {
+		if d.Milli >= 1000 {
+			continue
+		}
+		at := slot{node, d.Index}
+		if s.slot(at).users[id] == (user{}) {
+			s.enter(at, id, user{})
+		}
+	}
+}
+
+// enter makes a task the user of a slot. The lock is held.
+func (s *parts) enter(at slot, id core.TaskID, u user) {
+	h := s.slot(at)
+	if was, ok := h.users[id]; ok && was == u {
+		return
+	}
+	h.users[id] = u
+	if !slices.Contains(s.uses[id], at) {
+		s.uses[id] = append(s.uses[id], at)
+	}
+	s.kick(at)
+}
+
+// leave gives back the parts of a task, unless it has another pod by now. Who
+// leaves last takes the reservation along.
+func (s *parts) leave(id core.TaskID, pod types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.uses[id] = slices.DeleteFunc(s.uses[id], func(at slot) bool {
+		h := s.slots[at]
+		if h == nil {
+			return true
+		}
+		u, ok := h.users[id]
+		if !ok || u.pod != pod {
+			return !ok
+		}
+		delete(h.users, id)
+		s.kick(at)
+		return true
+	})
+	if len(s.uses[id]) == 0 {
+		delete(s.uses, id)
+	}
+}
+
+// tidy forgets a slot of which nothing is left. The lock is held.
+func (s *parts) tidy(at slot) {
+	if h := s.slots[at]; h != nil && len(h.users)+len(h.pods) == 0 && !h.working {
+		h.changed()
+		delete(s.slots, at)
+	}
+}
+
+// wanted are the devices that tasks on a slot have been told.
+func (h *hold) wanted() map[string]bool {
+	out := map[string]bool{}
+	for _, u := range h.users {
+		if u.gpu != "" && !h.lost[u.gpu] {
+			out[u.gpu] = true
+		}
+	}
+	return out
+}
+
+// all are the reservations of a slot, in the order of their names.
+func (h *hold) all() []reservation {
+	return slices.SortedFunc(maps.Values(h.pods), func(a, b reservation) int { return cmp.Compare(a.number, b.number) })
+}
+
+// beside notes that a pod of ours that is no task is on a node.
+func (c *cluster) beside(node string, pod types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.site(node)
+	if !s.beside[pod] {
+		s.beside[pod] = true
+		c.touch(node)
+	}
+}
+
+func (c *cluster) notBeside(node string, pod types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.sites[node]; s != nil && s.beside[pod] {
+		delete(s.beside, pod)
+		c.touch(node)
+	}
+}
+
+// find is a node as the cluster has it; nil: it has none of that name.
+func (c *cluster) find(name string) *corev1.Node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.sites[name]; s != nil {
+		return s.node
+	}
+	return nil
+}
+
+// fake reports whether nothing of a node is real, so that nobody there will say
+// which device a pod has.
+func (c *cluster) fake(name string) bool {
+	n := c.find(name)
+	return n != nil && n.Annotations[noteKwok] != ""
+}

@@ -1,0 +1,180 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	applycore "k8s.io/client-go/applyconfigurations/core/v1"
+)
+
+// Reservations is the namespace of the pods that hold shared devices.
+const Reservations = "muster-reservations"
+
+// ReservationImage is what they run unless Options name another.
+const ReservationImage = "docker.io/library/busybox:1.37"
+
+const (
+	labelHolds  = "muster.dev/holds" // of a reservation: gpu
+	labelDevice = "muster.dev/device"
+	labelNumber = "muster.dev/number"
+	noteGPU     = "muster.dev/gpu"   // of a reservation: the device that its node gave it
+	noteGPUs    = "muster.dev/gpus"  // of a task with parts: the devices, in the order of noteDevices
+	notePlace   = "muster.dev/node"  // of a task with parts: where it is to be
+	noteShare   = "muster.dev/share" // what its owner should know of its part
+	learner     = "which"
+)
+
+// which tells the device that its container was given: in the environment, or,
+// where the device plugin does not pass it there, as a mount, or by asking the
+// driver. One word, where the kubelet reads it.
+const which = `id=$NVIDIA_VISIBLE_DEVICES
+case $id in ''|void|none|all|/*) id=$(ls /var/run/nvidia-container-devices 2>/dev/null) ;; esac
+[ -n "$id" ] || id=$(nvidia-smi --query-gpu=uuid --format=csv,noheader 2>/dev/null)
+[ -n "$id" ] || id=$CUDA_VISIBLE_DEVICES
+echo "$id"
+echo "$id" >/dev/termination-log`
+
+// stay holds the device until it is told to end.
+const stay = `trap 'exit 0' TERM INT; while :; do sleep 86400 & wait; done`
+
+// slotOf is the slot of a reservation.
+func slotOf(pod *corev1.Pod) (slot, bool) {
+	if pod.Labels[labelManaged] != managed || pod.Labels[labelHolds] != "gpu" || pod.Namespace != Reservations || pod.Spec.NodeName == "" {
+		return slot{}, false
+	}
+	i, err := strconv.Atoi(pod.Labels[labelDevice])
+	return slot{pod.Spec.NodeName, i}, err == nil && i >= 0
+}
+
+// reservationName is what the reservation of a slot is called.
+func reservationName(at slot, number int) string {
+	node := at.node
+	if len(node) > 200 {
+		node = node[:180] + digest(node)
+	}
+	name := node + "-gpu-" + strconv.Itoa(at.index)
+	if number > 0 {
+		name += "-" + strconv.Itoa(number)
+	}
+	return name
+}
+
+// reservationPod makes a device of a node ours. It asks for nothing else, so
+// that a full node takes it; what then may befall it befalls no task.
+func (p *Plane) reservationPod(at slot, number int) *corev1.Pod {
+	no, yes, grace, nobody := false, true, int64(1), int64(65534)
+	one := corev1.ResourceList{gpuResources[0]: *resource.NewQuantity(1, resource.DecimalSI)}
+	c := corev1.Container{
+		Name: "hold", Image: p.o.ReservationImage, ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:   []string{"/bin/sh", "-c", escape([]string{stay})[0]},
+		Resources: corev1.ResourceRequirements{Limits: one, Requests: one},
+		Env:       []corev1.EnvVar{{Name: "NVIDIA_DRIVER_CAPABILITIES", Value: "utility"}},
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+	}
+	// The containers of a pod have their devices one after another, so that what
+	// the first is given the second is given as well; and what the first has to
+	// say stands in the status of the pod: nobody has to read its output.
+	first := c
+	first.Name, first.Command = learner, []string{"/bin/sh", "-c", escape([]string{which})[0]}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: reservationName(at, number), Namespace: Reservations,
+		Labels: map[string]string{labelManaged: managed, labelHolds: "gpu", labelDevice: strconv.Itoa(at.index), labelNumber: strconv.Itoa(number)},
+	}, Spec: corev1.PodSpec{
+		SchedulerName: SchedulerName, NodeName: at.node, RestartPolicy: corev1.RestartPolicyAlways, TerminationGracePeriodSeconds: &grace,
+		AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot: &yes, RunAsUser: &nobody, RunAsGroup: &nobody, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Tolerations:    []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		InitContainers: []corev1.Container{first}, Containers: []corev1.Container{c},
+	}}
+	if p.o.RuntimeClass != "" {
+		pod.Spec.RuntimeClassName = &p.o.RuntimeClass
+	}
+	return pod
+}
+
+// stuckWords are the words of a kubelet that will not get on by itself.
+var stuckWords = []string{"ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}
+
+// reservationOf is what a pod says of itself. fake: nothing of its node is real.
+func reservationOf(pod *corev1.Pod, at slot, fake bool) reservation {
+	r := reservation{name: pod.Name, uid: pod.UID, gpu: pod.Annotations[noteGPU]}
+	r.number, _ = strconv.Atoi(pod.Labels[labelNumber])
+	r.noted = r.gpu != ""
+	named := "reservation pod " + Reservations + "/" + pod.Name
+	word, message := waiting(pod)
+	switch said := told(pod); {
+	case pod.DeletionTimestamp != nil:
+		r.state, r.why = leaving, named+" is on its way out"
+	case finished(pod):
+		r.state, r.why = broken, sentence(named+" was refused or ended by its node", pod.Status.Reason, pod.Status.Message)
+	case r.noted:
+		r.state = holding
+	case fake:
+		r.state, r.gpu = holding, "fake-"+strconv.Itoa(at.index)
+	case said != nil && len(strings.Fields(*said)) == 1 && !strings.Contains(*said, ","):
+		r.state, r.gpu = holding, strings.TrimSpace(*said)
+	case said != nil:
+		r.state, r.why = broken, fmt.Sprintf("%s was told of the devices %q, not of one: the node's device plugin must pass them in NVIDIA_VISIBLE_DEVICES, or image %s must have nvidia-smi", named, strings.TrimSpace(*said), imageIn(pod))
+	case slices.Contains(stuckWords, strings.TrimPrefix(word, "Init:")):
+		r.state, r.why = broken, sentence(named+" does not start", word, message)
+	default:
+		r.why = sentence(named+" is starting", word, "")
+	}
+	return r
+}
+
+// told is what the first container of a reservation has said; nil: nothing yet.
+func told(pod *corev1.Pod) *string {
+	s := statusOf(pod.Status.InitContainerStatuses, learner)
+	if s == nil || s.State.Terminated == nil || s.State.Terminated.ExitCode != 0 {
+		return nil
+	}
+	return &s.State.Terminated.Message
+}
+
+// imageIn is the image of a reservation, which caches do not keep elsewhere.
+func imageIn(pod *corev1.Pod) string {
+	if s := statusOf(pod.Status.InitContainerStatuses, learner); s != nil && s.Image != "" {
+		return s.Image
+	}
+	return "of the reservation"
+}
+
+func sentence(what string, more ...string) string {
+	for _, m := range more {
+		if m = strings.TrimSpace(m); m != "" {
+			what += ": " + m
+		}
+	}
+	return what
+}
+
+// note writes down on a reservation what it holds: its first container, and
+// with it what that said, may be tidied away by the node.
+func (p *Plane) note(ctx context.Context, r *reservation) error {
+	a := applycore.Pod(r.name, Reservations).WithUID(r.uid).WithAnnotations(map[string]string{noteGPU: r.gpu})
+	_, err := p.client.CoreV1().Pods(Reservations).Apply(ctx, a, metav1.ApplyOptions{FieldManager: managed, Force: true})
+	return err
+}
+
+// partsOf are the devices that the pod of a task was told, by slot.
+func partsOf(pod *corev1.Pod) map[slot]string {
+	gpus := strings.Split(pod.Annotations[noteGPUs], ",")
+	out := map[slot]string{}
+	for i, d := range devicesOf(pod.Annotations[noteDevices]) {
+		if i < len(gpus) && d.Milli < 1000 {
+			out[slot{pod.Annotations[notePlace], d.Index}] = gpus[i]
+		}
+	}
+	return out
+}
