@@ -126,13 +126,13 @@ func TestWhatBecomesOfAMember(t *testing.T) {
 		reason  lifecycle.Reason
 		code    int
 	}{
-		"pulls":            {corev1.PodStatus{Phase: "Pending", ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}}, core.TaskStarting, "ImagePullBackOff", "", -1},
-		"a bad image name": {corev1.PodStatus{Phase: "Pending", ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "InvalidImageName"}}}}}, core.TaskStarting, "InvalidImageName", "", -1},
+		"pulls":            {corev1.PodStatus{Phase: "Pending", ContainerStatuses: []corev1.ContainerStatus{{Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}}, core.TaskStarting, "ImagePullBackOff", "", -1},
+		"a bad image name": {corev1.PodStatus{Phase: "Pending", ContainerStatuses: []corev1.ContainerStatus{{Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "InvalidImageName"}}}}}, core.TaskStarting, "InvalidImageName", "", -1},
 		"restarts itself":  {corev1.PodStatus{Phase: "Running", ContainerStatuses: []corev1.ContainerStatus{ended(1, "Error")}}, core.TaskRunning, "", "", -1},
 		"succeeded":        {corev1.PodStatus{Phase: "Succeeded"}, core.TaskSucceeded, "", "", 0},
 		"failed":           {corev1.PodStatus{Phase: "Failed", ContainerStatuses: []corev1.ContainerStatus{ended(0, "Completed"), ended(7, "Error")}}, core.TaskFailed, "", lifecycle.ReasonError, 7},
 		"out of memory":    {corev1.PodStatus{Phase: "Failed", ContainerStatuses: []corev1.ContainerStatus{ended(137, "OOMKilled")}}, core.TaskFailed, "", lifecycle.ReasonOutOfMemory, 137},
-		"evicted":          {corev1.PodStatus{Phase: "Failed", Reason: "Evicted", Message: "disk"}, core.TaskFailed, "", lifecycle.ReasonSystem, -1},
+		"evicted":          {corev1.PodStatus{Phase: "Failed", Reason: "Evicted", Message: "The node was low on resource: memory."}, core.TaskFailed, "", lifecycle.ReasonSystem, -1},
 	} {
 		pod := outsiderPod("a", nil)
 		pod.Status = c.status

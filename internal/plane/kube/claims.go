@@ -164,6 +164,7 @@ func (p *Plane) Disown(_ context.Context, ids []core.TaskID) error {
 		x.disowned[types.UID(t.claim)] = true
 		x.mu.Unlock()
 		p.tasks.drop(id)
+		p.tasks.disown(types.UID(t.claim))
 		p.cluster.release(t.node, id)
 		if o != nil {
 			x.seen(o.pod, false)

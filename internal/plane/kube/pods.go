@@ -44,7 +44,7 @@ func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
 	if p.parts.seen(pod) {
 		return
 	}
-	if outside(pod) {
+	if p.outside(pod) {
 		p.external.seen(pod, first)
 		return
 	}
@@ -146,7 +146,7 @@ func (p *Plane) podGone(pod *corev1.Pod, unseen bool) {
 	if p.parts.gone(pod) {
 		return
 	}
-	if outside(pod) {
+	if p.outside(pod) {
 		p.external.podGone(pod)
 		return
 	}

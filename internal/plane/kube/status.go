@@ -229,7 +229,7 @@ func waiting(pod *corev1.Pod) (word, message string) {
 			return fmt.Sprintf("Init:%d/%d", i, len(pod.Status.InitContainerStatuses)), ""
 		}
 	}
-	if main := statusOf(pod.Status.ContainerStatuses, container); main != nil && main.State.Waiting != nil && main.State.Waiting.Reason != "" {
+	if main := statusOf(pod.Status.ContainerStatuses, mainOf(pod)); main != nil && main.State.Waiting != nil && main.State.Waiting.Reason != "" {
 		return main.State.Waiting.Reason, main.State.Waiting.Message
 	}
 	if pod.Spec.NodeName != "" {

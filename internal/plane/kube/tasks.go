@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -33,6 +34,7 @@ type task struct {
 	there       bool              // its pod is
 	secret      bool              // it has one beside its pod
 	claim       string            // UID of its pod, which someone else made; empty: we did
+	main        string            // the container of the command; empty: that of our pods
 	bound       bool              // to its node
 	stopping    bool              // we asked for its end
 	forgotten   bool              // the rest of it goes when its output is complete
@@ -110,6 +112,9 @@ func (t *tasks) edit(id core.TaskID, make bool, change func(*task)) {
 		}
 	}
 }
+
+// runs is the name of the container of the command.
+func (t *task) runs() string { return cmp.Or(t.main, container) }
 
 // owner is the task whose pod has, or had, a UID.
 func (t *tasks) owner(uid types.UID) (core.TaskID, bool) {
