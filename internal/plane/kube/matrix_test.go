@@ -256,7 +256,7 @@ func matrix(s *stage) map[string]act {
 		"drained": {change: script(sleeps), state: core.TaskFailed, reason: lifecycle.ReasonSystem, code: -1, says: "kubectl drain", during: once(func(t *testing.T, s *stage, pod string) {
 			s.evict(t, pod)
 		})},
-		"deadline": {change: func(a *plane.Assignment) { script("sleep 1000")(a); a.Grace = time.Second }, state: core.TaskFailed, reason: lifecycle.ReasonMaxDuration, code: 137, signal: 9, says: "activeDeadlineSeconds", during: once(func(t *testing.T, s *stage, pod string) {
+		"deadline": {change: func(a *plane.Assignment) { script("sleep 1000")(a); a.Grace = time.Second }, state: core.TaskFailed, reason: lifecycle.ReasonMaxDuration, code: 143, signal: 15, says: "activeDeadlineSeconds", during: once(func(t *testing.T, s *stage, pod string) {
 			patch := []byte(`{"spec":{"activeDeadlineSeconds":1}}`)
 			if _, err := s.c.Client.CoreV1().Pods(space).Patch(t.Context(), pod, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 				t.Error(err)

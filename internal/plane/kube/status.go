@@ -100,8 +100,12 @@ func ended(o *plane.Observation, pod *corev1.Pod, t *corev1.ContainerStateTermin
 	case t.Reason == "Unknown" && code == 255: // what containerd says of those that it finds dead when it starts
 		o.ExitCode = nil
 		o.Reason, o.Message = string(reasonSystem), "node "+pod.Spec.NodeName+" lost sight of it, as when a machine restarts"
-	case o.Signal == 9 && !asked:
+	case asked:
+		o.Reason = string(lifecycle.ReasonError)
+	case o.Signal == 9:
 		killed(o, pod)
+	case o.Signal > 0:
+		o.Reason = string(lifecycle.ReasonKilled)
 	default:
 		o.Reason = string(lifecycle.ReasonError)
 	}
