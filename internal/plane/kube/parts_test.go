@@ -70,12 +70,12 @@ func TestWhatAReservationSaysOfItself(t *testing.T) {
 		state  state
 		gpu    string
 	}{
-		"new":             {state: hoping},
-		"told":            {status: said("GPU-1\n", 0), state: holding, gpu: "GPU-1"},
-		"noted":           {note: "GPU-2", state: holding, gpu: "GPU-2"},
-		"told nothing":    {status: said("\n", 0), state: broken},
-		"told of two":     {status: said("GPU-1,GPU-2", 0), state: broken},
-		"failed once":     {status: said("no such file", 128), state: hoping},
+		"new":          {state: hoping},
+		"told":         {status: said("GPU-1\n", 0), state: holding, gpu: "GPU-1"},
+		"noted":        {note: "GPU-2", state: holding, gpu: "GPU-2"},
+		"told nothing": {status: said("\n", 0), state: broken},
+		"told of two":  {status: said("GPU-1,GPU-2", 0), state: broken},
+		"failed once":  {status: said("no such file", 128), state: hoping},
 		"no shell": {status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{Name: learner, State: corev1.ContainerState{
 			Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}}, state: broken},
 		"fake":            {fake: true, state: holding, gpu: "fake-3"},
