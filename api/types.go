@@ -130,6 +130,7 @@ type Task struct {
 	Role      string   `json:"role"`
 	Index     int      `json:"index"`
 	Run       int      `json:"run,omitempty" doc:"How often it had to leave in the attempt before this run"`
+	Name      string   `json:"name,omitempty" doc:"What its maker calls it, where that is someone else: namespace/pod"`
 	Node      string   `json:"node,omitempty"`
 	Devices   []string `json:"devices,omitempty" doc:"GPUs that it holds"`
 	Share     float64  `json:"share,omitempty" doc:"Part that it holds of each of its devices, from 0.001 to 1; 1: whole ones"`

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/mpi"
+	"github.com/musterhq/muster/internal/plane/kube"
 	"github.com/musterhq/muster/internal/plane/local"
 )
 
@@ -22,6 +23,8 @@ func run() int {
 			return local.KeeperMain(os.Args[2:])
 		case control.MPIAgentArg:
 			return mpi.AgentMain()
+		case kube.CopyArg:
+			return copySelf(os.Args[2:])
 		case control.MPIShellArg:
 			return mpi.ShellMain(os.Args[2:])
 		}

@@ -124,6 +124,7 @@ func (s *session) facts(w *api.Workload, m moments, dialect string) error {
 	line("Image", imageLine(w, d), tonePlain)
 	line("Command", oneLine(strings.TrimSpace(d.Command.String()+" "+strings.Join(d.Args, " "))), tonePlain)
 	line("Workdir", d.Workdir, tonePlain)
+	line("Made by", d.Annotations[madeBy], tonePlain)
 	line("Labels", pairs(d.Labels), tonePlain)
 	line("Secrets", secretsLine(d), tonePlain)
 	line("Published", publishedLine(w), tonePlain)
@@ -133,6 +134,9 @@ func (s *session) facts(w *api.Workload, m moments, dialect string) error {
 	line("Elsewhere", elsewhere(w), toneDim)
 	return s.grid(g)
 }
+
+// madeBy is an annotation of workloads that others made: by what.
+const madeBy = "muster.dev/made-by"
 
 func sinceWord(m moments) string {
 	if m.absolute {

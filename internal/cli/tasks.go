@@ -71,6 +71,9 @@ func taskColumns(ts []api.Task, m moments) []column[api.Task] {
 	if some(func(t api.Task) bool { return t.Run > 0 }) {
 		cols = slices.Insert(cols, 1, column[api.Task]{title: "RUN", cell: func(t api.Task) string { return strconv.Itoa(t.Run) }})
 	}
+	if some(func(t api.Task) bool { return t.Name != "" }) {
+		cols = append(cols, column[api.Task]{title: "POD", cell: func(t api.Task) string { return orDash(t.Name) }})
+	}
 	if some(func(t api.Task) bool { return t.Ready || t.Leaving && !dismissed(t) || t.Role == "replica" }) {
 		cols = append(cols, column[api.Task]{title: "READY", cell: taskReady},
 			column[api.Task]{title: "EDITION", cell: func(t api.Task) string { return strconv.Itoa(t.Edition) }})

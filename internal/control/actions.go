@@ -85,10 +85,10 @@ func (tx *tx) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 		return gang{}
 	}
 	where := func(t *core.Task) endpoint {
-		at := endpoint{"127.0.0.1", t.Port}
+		at := endpoint{address: "127.0.0.1", port: t.Port}
 		if tx.e.d.Address != nil {
 			if a := tx.e.d.Address(t.Plane, t.ID); a != "" {
-				at.address = a
+				at.address, at.own = a, true
 				return at
 			}
 		}
@@ -98,7 +98,7 @@ func (tx *tx) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 		return at
 	}
 	size := w.Spec.Size()
-	g := gang{at: endpoint{"127.0.0.1", w.Attempts[len(w.Attempts)-1].Port}}
+	g := gang{at: endpoint{address: "127.0.0.1", port: w.Attempts[len(w.Attempts)-1].Port}}
 	if t := tasks[0]; t != nil { // the first never leaves alone
 		g.at.address = where(t).address
 	}

@@ -31,7 +31,8 @@ type actuator struct {
 	log   *slog.Logger
 	queue actionQueue
 	look  chan struct{} // asks for a full observation; capacity one
-	// replanned says that there has been another plan; capacity one.
+	// replanned says that what is told of claims may not be true any more;
+	// capacity one.
 	replanned chan struct{}
 
 	lost  bool        // its nodes are not known yet
@@ -349,6 +350,7 @@ func (a *actuator) claims(ctx context.Context, p plane.Claimant) {
 	for ctx.Err() == nil {
 		err := p.Claims(ctx, func(news plane.Claims) error {
 			_, err := a.ctl.Do(ctx, Claimed(a.plane.Name(), news))
+			a.speakAgain()
 			return err
 		})
 		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrStopped) {

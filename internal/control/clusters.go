@@ -22,16 +22,16 @@ type Silence struct {
 
 // reached takes over whether a plane answers. Nothing new is placed on one that
 // does not.
-func (tx *tx) reached(name string, ok bool, message string) {
+func (tx *tx) reached(name string, ok bool, message string) error {
 	was, cut := tx.e.cut[name]
 	switch {
 	case ok && !cut:
-		return
+		return nil
 	case ok:
 		delete(tx.e.cut, name)
 	case cut:
 		tx.e.cut[name] = Silence{was.Since, message}
-		return
+		return nil
 	default:
 		tx.e.cut[name] = Silence{tx.now, message}
 	}
@@ -42,6 +42,10 @@ func (tx *tx) reached(name string, ok bool, message string) {
 		}
 	}
 	tx.surveyOf(ids)
+	if !ok {
+		return nil
+	}
+	return tx.handed() // of some it may be known only now that they never fit
 }
 
 // clusters are the names of all planes.
@@ -70,6 +74,33 @@ func (tx *tx) clustersExist(doc *spec.Document) error {
 	return nil
 }
 
+// mountsClaims reports whether a document has volumes that only Kubernetes clusters
+// have.
+func mountsClaims(doc *spec.Document) bool {
+	return slices.ContainsFunc(doc.Volumes, func(v spec.Volume) bool { return v.Claim != "" })
+}
+
+// claimable refuses volumes that are claims where no cluster has any.
+func (tx *tx) claimable(doc *spec.Document) error {
+	if len(tx.e.cut) > 0 {
+		return nil // nobody can tell
+	}
+	for _, n := range tx.e.nodes {
+		if n.Labels[core.LabelRuns] == core.RunsImages {
+			return nil
+		}
+	}
+	for i, v := range doc.Volumes {
+		if v.Claim != "" && len(tx.e.nodes) > 0 {
+			return &Error{
+				Code: CodeUnsupported, Field: fmt.Sprintf("volumes[%d].claim", i), Message: fmt.Sprintf("%q is a PersistentVolumeClaim, and this server drives no Kubernetes cluster", v.Claim),
+				Hint: "write hostPath, or start the server with --cluster NAME=KUBECONFIG",
+			}
+		}
+	}
+	return nil
+}
+
 // inContainer reports whether w runs in containers.
 func inContainer(w *core.Workload) bool { return imageOf(w) != "" || w.Spec.Build != nil }
 
@@ -90,7 +121,7 @@ func (tx *tx) barred(w *core.Workload) barred {
 	wrong := map[string]bool{} // clusters whose nodes all run something else
 	for _, n := range tx.e.nodes {
 		runs := n.Labels[core.LabelRuns]
-		unfit := runs == core.RunsProcesses && inContainer(w) || runs == core.RunsImages && !inContainer(w)
+		unfit := mountsClaims(w.Spec) && runs != core.RunsImages || runs == core.RunsProcesses && inContainer(w) || runs == core.RunsImages && !inContainer(w)
 		if was, seen := wrong[n.Plane]; !seen || was {
 			wrong[n.Plane] = unfit
 		}
@@ -104,6 +135,9 @@ func (tx *tx) barred(w *core.Workload) barred {
 		switch silence, cut := tx.e.cut[name]; {
 		case len(chosen) > 0 && !slices.Contains(chosen, name):
 			b.count(tx.e, name)
+		case wrong[name] && mountsClaims(w.Spec):
+			b.count(tx.e, name)
+			words = append(words, "cluster "+name+" has no PersistentVolumeClaims; this workload has a volume that is one")
 		case wrong[name] && inContainer(w):
 			b.count(tx.e, name)
 			words = append(words, "nodes of cluster "+name+" run processes only; this workload has an image")

@@ -123,7 +123,11 @@ func (c *Control) Run(ctx context.Context) error {
 // keeps nobody from the others. All are taken over at once, as a timer that is
 // due may need a node of any.
 func (c *Control) inventories(ctx context.Context) []Command {
-	ctx, cancel := context.WithTimeout(ctx, firstWithin)
+	within := firstWithin
+	if len(c.planes) == 1 { // there is nobody to be kept
+		within = answerWithin
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	names := sortedKeys(c.planes)
 	out := make([]Command, len(names))
@@ -184,10 +188,7 @@ func (c *Control) replanned() {
 		return
 	}
 	for _, a := range c.planes {
-		select {
-		case a.replanned <- struct{}{}:
-		default:
-		}
+		a.speakAgain()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -21,6 +22,7 @@ import (
 type endpoint struct {
 	address string
 	port    int
+	own     bool // the address is the task's alone, and its name may not be known to itself yet
 }
 
 func (e endpoint) String() string { return e.address + ":" + strconv.Itoa(e.port) }
@@ -72,6 +74,7 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 	if a.Image != "" && len(s.Command.Argv) == 0 && (t.ID.Index > 0 || s.Master == nil || len(s.Master.Command.Argv) == 0) {
 		a.Argv, a.Args = nil, a.Argv // the image's own command, with other arguments
 	}
+	a.Ready = readyOf(w, t)
 	a.MIG = r.GPU.MIG
 	if p, ok := tx.partOf(t, r.GPU); ok {
 		a.GPULimit, a.GPUMemory = p.limit, p.memoryLimit
@@ -101,6 +104,26 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 	return a
 }
 
+// readyOf is when a replica takes requests, as its document says or its fields
+// document; nil: it is none, or has no port.
+func readyOf(w *core.Workload, t *core.Task) *plane.Probe {
+	s := w.Spec
+	if w.Kind != lifecycle.Inference || t.Port == 0 && len(s.Ports) == 0 {
+		return nil
+	}
+	p := spec.Probe{}
+	if s.Probe != nil {
+		p = *s.Probe
+	}
+	port := cmp.Or(t.Port, p.Port)
+	if port == 0 {
+		port = s.Ports[0].Port
+	}
+	return &plane.Probe{
+		Path: p.Path, Port: port, Period: cmp.Or(p.Period.Std(), 2*time.Second), Timeout: cmp.Or(p.Timeout.Std(), time.Second), Failures: cmp.Or(p.Failures, 3),
+	}
+}
+
 // imageOf is the image that runs: the one that was built, else the document's.
 func imageOf(w *core.Workload) string {
 	if w.Image != "" {
@@ -123,6 +146,8 @@ func volumes(a *plane.Assignment, s *spec.Document) {
 		switch {
 		case v.HostPath != "":
 			a.Mounts = append(a.Mounts, plane.Mount{Source: v.HostPath, Target: v.Path, ReadOnly: v.ReadOnly, Create: v.Create})
+		case v.Claim != "":
+			a.Mounts = append(a.Mounts, plane.Mount{Claim: v.Claim, Target: v.Path, ReadOnly: v.ReadOnly})
 		case v.Temporary != nil:
 			a.Mounts = append(a.Mounts, plane.Mount{Temporary: true, Target: v.Path, Size: v.Temporary.Size.Units(), ReadOnly: v.ReadOnly})
 		case len(v.Config) > 0:
@@ -304,7 +329,11 @@ func mpi(a *plane.Assignment, w *core.Workload, t *core.Task, g gang) {
 	a.Files = append(a.Files, plane.File{Name: "mpi-token", EnvVar: "MUSTER_MPI_TOKEN_FILE", Data: []byte(g.token)})
 	if t.ID.Index > 0 {
 		a.Argv = append(slices.Clone(g.self), MPIAgentArg)
-		a.Env = append(a.Env, "MUSTER_MPI_LISTEN="+g.all[g.rank(t)].String())
+		at := g.all[g.rank(t)]
+		if at.own {
+			at.address = "" // all of its own
+		}
+		a.Env = append(a.Env, "MUSTER_MPI_LISTEN="+at.String())
 		return
 	}
 	var hosts, where strings.Builder

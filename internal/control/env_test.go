@@ -20,9 +20,9 @@ func variables(t *testing.T, doc string, index int) map[string]string {
 		t.Fatal(err)
 	}
 	w := &core.Workload{ID: "01", Name: "job", Project: "p", Kind: d.Kind, Spec: d, Attempts: []core.Attempt{{Port: 29500}}}
-	g := gang{at: endpoint{"10.0.0.1", 29500}}
+	g := gang{at: endpoint{address: "10.0.0.1", port: 29500}}
 	for i := range d.Size() {
-		g.all = append(g.all, endpoint{fmt.Sprintf("10.0.0.%d", i+1), 30000 + i})
+		g.all = append(g.all, endpoint{address: fmt.Sprintf("10.0.0.%d", i+1), port: 30000 + i})
 	}
 	m := map[string]string{}
 	for _, e := range environment(w, &core.Task{ID: core.TaskID{Workload: "01", Index: index}, Role: d.Role(index), Node: "n"}, g) {
@@ -80,7 +80,7 @@ func TestRanksOfAnElasticGangHaveNoGaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &core.Workload{ID: "01", Kind: d.Kind, Spec: d, Attempts: []core.Attempt{{}}}
-	g := gang{at: endpoint{"10.0.0.1", 29500}, ranks: map[int]int{0: 0, 5: 1, 9: 2}, all: make([]endpoint, 3)}
+	g := gang{at: endpoint{address: "10.0.0.1", port: 29500}, ranks: map[int]int{0: 0, 5: 1, 9: 2}, all: make([]endpoint, 3)}
 	env := environment(w, &core.Task{ID: core.TaskID{Workload: "01", Index: 9}}, g)
 	for _, want := range []string{"RANK=2", "WORLD_SIZE=3", "NUM_NODES=3", "PET_NODE_RANK=2", "PET_NNODES=3", "MUSTER_TASK_COUNT=3", "POD_INDEX=9"} {
 		if !slices.Contains(env, want) {

@@ -211,7 +211,7 @@ func (tx *tx) putMembers(d *draft, p schedule.Placement) {
 			ID:   core.TaskID{Workload: d.w.ID, Attempt: d.w.Attempt, Index: a.Next},
 			Role: m.Role, Plane: tx.e.nodes[at.Place.Node].Plane, Node: at.Place.Node, Devices: at.Place.Devices,
 			CPU: at.Place.CPU, Memory: at.Place.Memory, Counted: countedOf(m.Needs),
-			State: core.TaskStarting, PlacedAt: tx.now, Claim: m.Key, Name: m.Name,
+			State: core.TaskStarting, PlacedAt: tx.now, Claim: m.Key, Name: m.Name, Pool: tx.e.nodes[at.Place.Node].Pool,
 		}
 		a.Next++
 		d.setTask(t)

@@ -196,6 +196,9 @@ func (e *Engine) rule(w *core.Workload) *schedule.Rule {
 	if len(s.Clusters) > 0 {
 		r.Terms = append(r.Terms, schedule.Term{Key: core.LabelCluster, Op: "In", Values: s.Clusters})
 	}
+	if mountsClaims(s) {
+		r.Terms = append(r.Terms, schedule.Term{Key: core.LabelRuns, Op: "In", Values: []string{core.RunsImages}})
+	}
 	if e.choosy {
 		wrong := core.RunsImages
 		if inContainer(w) {

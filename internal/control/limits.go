@@ -149,7 +149,9 @@ func (e *Engine) nodeGrace() time.Duration {
 // Unreachable until it does again, and nothing new goes there.
 func Reach(planeName string, ok bool, message string) Command {
 	return func(tx *tx) (any, error) {
-		tx.reached(planeName, ok, message)
+		if err := tx.reached(planeName, ok, message); err != nil {
+			return nil, err
+		}
 		return nil, tx.unreachable(func(t *core.Task) bool { return t.Plane == planeName }, !ok, ReasonPlaneUnreachable, message)
 	}
 }

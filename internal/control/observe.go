@@ -100,7 +100,9 @@ func Observe(o Observations) Command {
 			byWorkload[ob.ID.Workload] = append(byWorkload[ob.ID.Workload], ob)
 		}
 		if o.Full {
-			tx.reached(o.Plane, true, "")
+			if err := tx.reached(o.Plane, true, ""); err != nil {
+				return nil, err
+			}
 			// A server before may have found the plane silent.
 			if err := tx.unreachable(func(t *core.Task) bool { return t.Plane == o.Plane }, false, ReasonPlaneUnreachable, ""); err != nil {
 				return nil, err

@@ -134,6 +134,8 @@ func (tx *tx) putTasks(d *draft, p schedule.Placement) {
 func (tx *tx) portOf(d *draft, on core.NodeID) int {
 	w, s := d.w, d.w.Spec
 	switch {
+	case w.Kind == lifecycle.Inference && len(s.Ports) > 0 && tx.ownAddress(on):
+		return s.Ports[0].Port
 	case w.Kind == lifecycle.Inference && len(s.Ports) > 0 && w.Replicas <= 1 && s.Autoscale == nil && *s.Update.MaxSurge == 0 && !tx.portUsed(d, on, s.Ports[0].Port):
 		return s.Ports[0].Port
 	case w.Kind == lifecycle.Inference, s.Framework == "mpi", s.Framework == "tensorflow":
@@ -141,6 +143,12 @@ func (tx *tx) portOf(d *draft, on core.NodeID) int {
 	default:
 		return 0
 	}
+}
+
+// ownAddress reports whether each task on a node has an address of its own, so
+// that all may have the same port.
+func (tx *tx) ownAddress(on core.NodeID) bool {
+	return tx.e.d.Address != nil && tx.e.d.Address(tx.e.nodes[on].Plane, core.TaskID{}) != ""
 }
 
 // portTries bounds the search for a port that nobody has been given yet; a task

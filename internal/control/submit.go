@@ -207,6 +207,9 @@ func (tx *tx) feasible(doc *spec.Document, user string) error {
 	if err := tx.clustersExist(doc); err != nil {
 		return err
 	}
+	if err := tx.claimable(doc); err != nil {
+		return err
+	}
 	if err := tx.secretsExist(doc, user); err != nil {
 		return err
 	}

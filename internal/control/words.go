@@ -117,6 +117,14 @@ type speaker struct {
 	stale time.Time // when something last changed
 }
 
+// speakAgain has those told who wait.
+func (a *actuator) speakAgain() {
+	select {
+	case a.replanned <- struct{}{}:
+	default:
+	}
+}
+
 // speak tells them until ctx is done: what is new soon, the rest now and then
 // while something changes.
 func (a *actuator) speak(ctx context.Context, p plane.Claimant) {

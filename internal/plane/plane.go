@@ -113,6 +113,9 @@ type Assignment struct {
 	// Claim is the key of the member of a claim that it is: it exists, and is
 	// given its place. Only Node, Devices and Gang mean anything beside.
 	Claim string `json:"claim,omitempty"`
+	// Ready is when it takes requests, of a replica of a service; nil: it is none.
+	// Who asks is the control plane; a plane that offers the service too asks itself.
+	Ready *Probe `json:"ready,omitempty"`
 	About About  `json:"about,omitzero"`
 }
 
@@ -126,6 +129,15 @@ type About struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Tolerations []spec.Toleration `json:"tolerations,omitempty"`
+}
+
+// Probe asks whether a task is ready for requests.
+type Probe struct {
+	Path     string        `json:"path,omitempty"` // HTTP; empty: that Port accepts connections is enough
+	Port     int           `json:"port"`
+	Period   time.Duration `json:"periodNanos"`
+	Timeout  time.Duration `json:"timeoutNanos"`
+	Failures int           `json:"failures"` // so many in a row and it is not ready any more
 }
 
 // Init is a step of a task's start.
@@ -153,6 +165,8 @@ type Mount struct {
 	ReadOnly  bool   `json:"readOnly,omitempty"`
 	Create    bool   `json:"create,omitempty"`    // make Source, a directory, where it is missing
 	Temporary bool   `json:"temporary,omitempty"` // in memory, gone with the task; no Source
+	// Claim names a volume that the cluster keeps, instead of Source.
+	Claim string `json:"claim,omitempty"`
 	// Program says that what is mounted is the program of this server, at
 	// Source where the plane is this machine.
 	Program bool  `json:"program,omitempty"`

@@ -166,7 +166,7 @@ func attempt(a core.Attempt, tasks []core.Task) api.Attempt {
 
 func task(t *core.Task) api.Task {
 	out := api.Task{
-		Role: t.Role, Index: t.ID.Index, Run: t.ID.Run, Node: string(t.Node), State: string(t.State), Waiting: t.Waiting, ExitCode: t.ExitCode,
+		Role: t.Role, Index: t.ID.Index, Run: t.ID.Run, Name: t.Name, Node: string(t.Node), State: string(t.State), Waiting: t.Waiting, ExitCode: t.ExitCode,
 		Signal: t.Signal, Reason: t.Reason, Message: t.Message, Restarts: t.Restarts, RestartAt: at(t.RestartAt),
 		Ready: t.Ready, Leaving: t.Leaving, Edition: t.Edition, Port: t.Port,
 		PlacedAt: at(t.PlacedAt), StartedAt: at(t.StartedAt), EndedAt: at(t.EndedAt),

@@ -145,10 +145,10 @@ func (v *validator) volume(path string, o *Volume, paths map[string]string) {
 	}
 }
 
-var volumeSources = []string{"hostPath", "temporary", "config", "secret"}
+var volumeSources = []string{"hostPath", "temporary", "config", "secret", "claim"}
 
 func (o *Volume) sources() (names []string) {
-	for i, given := range [...]bool{o.HostPath != "", o.Temporary != nil, len(o.Config) > 0, o.Secret != ""} {
+	for i, given := range [...]bool{o.HostPath != "", o.Temporary != nil, len(o.Config) > 0, o.Secret != "", o.Claim != ""} {
 		if given {
 			names = append(names, volumeSources[i])
 		}

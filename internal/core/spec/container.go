@@ -32,6 +32,7 @@ type Volume struct {
 	Temporary *Temporary        `json:"temporary,omitempty" doc:"An empty directory in memory that goes with the task." short:"size"`
 	Config    map[string]string `json:"config,omitempty" doc:"Files by name, with their content."`
 	Secret    string            `json:"secret,omitempty" doc:"Name of a secret; path is then its file." form:"name"`
+	Claim     string            `json:"claim,omitempty" doc:"Name of a PersistentVolumeClaim in its project's namespace; then it runs in Kubernetes clusters only." example:"datasets" form:"claim"`
 	ReadOnly  bool              `json:"readOnly,omitempty" doc:"Tasks cannot write to it."`
 }
 

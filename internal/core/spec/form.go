@@ -18,6 +18,7 @@ const (
 	formRoute    = "route" // of HTTP
 	formURL      = "url"
 	formPool     = "pool"
+	formClaim    = "claim"      // as Kubernetes names its objects
 	formKey      = "labelKey"   // of nodes
 	formValue    = "labelValue" // of nodes
 )
@@ -36,6 +37,7 @@ var forms = map[string]func(s string) (problem, hint string){
 	formRoute:    routeForm,
 	formURL:      urlForm,
 	formPool:     poolForm,
+	formClaim:    claimForm,
 	formKey:      labelKeyForm,
 	formValue:    labelValueForm,
 }
@@ -170,4 +172,18 @@ func blank(s string) bool {
 		}
 	}
 	return false
+}
+
+// claimForm is a DNS subdomain name (RFC 1123), as Kubernetes has it.
+func claimForm(s string) (problem, hint string) {
+	const allowed = "lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit, at most 253 characters"
+	if s == "" || len(s) > 253 {
+		return fmt.Sprintf("%q is not a name in Kubernetes", shorten(s)), "allowed are " + allowed
+	}
+	for _, part := range strings.Split(s, ".") {
+		if part == "" || part[0] == '-' || part[len(part)-1] == '-' || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			return fmt.Sprintf("%q is not a name in Kubernetes", shorten(s)), "allowed are " + allowed
+		}
+	}
+	return "", ""
 }

@@ -95,7 +95,7 @@ func TestLinesInsideListsOfJSON(t *testing.T) {
 	t.Parallel()
 	_, err := Load([]byte("{\"image\": \"i\",\n\"volumes\": [\n{\"path\": \"/a\", \"temporary\": \"1Gi\"},\n{\"path\": \"/b\",\n\"hostPath\": \"b\"},\n{\"path\": \"/c\"}]}"))
 	const want = "line 5: volumes[1].hostPath: \"b\" is not an absolute path; begin it with '/'\n" +
-		"line 6: volumes[2]: has no source; add one of hostPath, temporary, config, secret"
+		"line 6: volumes[2]: has no source; add one of hostPath, temporary, config, secret, claim"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}

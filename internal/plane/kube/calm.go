@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -65,9 +66,13 @@ func (c *calm) warn(what string, args ...any) {
 	c.log.Warn(what, append(args, "times", n)...)
 }
 
-// unanswered reports whether an error is that nobody answered, rather than what
-// the API server said.
+// unanswered reports whether an error is that nobody answered, or a gateway for
+// it, rather than what the API server said.
 func unanswered(err error) bool {
 	var answer apierrors.APIStatus
-	return !errors.As(err, &answer) && refusalOf(err) == nil
+	if !errors.As(err, &answer) {
+		return refusalOf(err) == nil
+	}
+	code := answer.Status().Code
+	return code >= http.StatusBadGateway && code <= http.StatusGatewayTimeout
 }

@@ -145,8 +145,8 @@ func workloadName(s string) string {
 	if len(s) > most {
 		s = strings.TrimRight(s[:most], "-")
 	}
-	if s == "" || s[0] >= '0' && s[0] <= '9' {
-		s = "w-" + s
+	if s == "" {
+		return "w"
 	}
 	return s
 }
@@ -164,6 +164,7 @@ func (p *Plane) Disown(_ context.Context, ids []core.TaskID) error {
 		x.disowned[types.UID(t.claim)] = true
 		x.mu.Unlock()
 		p.tasks.drop(id)
+		p.tasks.disown(types.UID(t.claim))
 		p.cluster.release(t.node, id)
 		if o != nil {
 			x.seen(o.pod, false)

@@ -81,7 +81,7 @@ func (p *Plane) runs(ctx context.Context, t task) bool {
 		case apierrors.IsNotFound(err), err == nil && (pod.UID != t.uid || pod.DeletionTimestamp != nil):
 			return false
 		case err == nil:
-			if s := statusOf(pod.Status.ContainerStatuses, container); s != nil && s.State.Running == nil {
+			if s := statusOf(pod.Status.ContainerStatuses, t.runs()); s != nil && s.State.Running == nil {
 				return false
 			}
 		}
@@ -178,7 +178,7 @@ func (p *Plane) command(ctx context.Context, t task, argv []string, tty bool, s 
 		s.Stdout = io.Discard
 	}
 	o := &corev1.PodExecOptions{
-		Container: container, Command: argv, TTY: tty, Stdin: s.Stdin != nil, Stdout: true, Stderr: s.Stderr != nil && !tty,
+		Container: t.runs(), Command: argv, TTY: tty, Stdin: s.Stdin != nil, Stdout: true, Stderr: s.Stderr != nil && !tty,
 	}
 	err := p.converse(ctx, t, "exec", o, tty, s)
 	var exit exec.CodeExitError

@@ -30,7 +30,7 @@ func (p *Plane) Attach(ctx context.Context, id core.TaskID, s plane.Streams) err
 	}
 	stdin, tty := false, false
 	for i := range pod.Spec.Containers {
-		if c := &pod.Spec.Containers[i]; c.Name == container {
+		if c := &pod.Spec.Containers[i]; c.Name == t.runs() {
 			stdin, tty = c.Stdin, c.TTY
 		}
 	}
@@ -43,7 +43,7 @@ func (p *Plane) Attach(ctx context.Context, id core.TaskID, s plane.Streams) err
 	if s.Stdin == nil && s.Stdout == nil && s.Stderr == nil {
 		s.Stdout = io.Discard
 	}
-	o := &corev1.PodAttachOptions{Container: container, TTY: tty, Stdin: s.Stdin != nil, Stdout: s.Stdout != nil, Stderr: s.Stderr != nil && !tty}
+	o := &corev1.PodAttachOptions{Container: t.runs(), TTY: tty, Stdin: s.Stdin != nil, Stdout: s.Stdout != nil, Stderr: s.Stderr != nil && !tty}
 	err = p.converse(ctx, t, "attach", o, tty, s)
 	switch {
 	case ctx.Err() != nil:

@@ -80,6 +80,17 @@ func outside(pod *corev1.Pod) bool {
 	return pod.Spec.SchedulerName == SchedulerName && pod.Labels[labelManaged] != managed
 }
 
+// outside reports the same of a pod that may have been ours: it stays so,
+// whatever others make of its labels.
+func (p *Plane) outside(pod *corev1.Pod) bool {
+	if !outside(pod) {
+		return false
+	}
+	id, had := p.tasks.owner(pod.UID)
+	t, known := p.tasks.get(id)
+	return !had || !known || t.claim != ""
+}
+
 // poke lets whoever listens know of something.
 func poke(c chan struct{}) {
 	select {
@@ -98,6 +109,9 @@ func (x *external) memberOf(pod *corev1.Pod) (core.TaskID, bool) {
 	disowned := x.disowned[pod.UID]
 	x.mu.Unlock()
 	id, err := core.ParseTaskID(pod.Annotations[noteTask])
+	if t, known := x.p.tasks.get(id); known && t.there && t.uid != pod.UID {
+		return id, false // a copy of one that is
+	}
 	return id, err == nil && !disowned
 }
 
@@ -228,9 +242,32 @@ func (x *external) look(ctx context.Context) {
 	slices.SortFunc(fresh, func(a, b *corev1.Pod) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
 	})
+	pending := make(map[types.UID]bool, len(fresh))
+	for _, pod := range fresh {
+		pending[pod.UID] = true
+	}
+	assign := func(pod *corev1.Pod) error {
+		err := x.assign(ctx, pod)
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if err == nil {
+			delete(pending, pod.UID)
+		}
+		return err
+	}
 	// What makers are called is asked once for each, the first time.
-	each(firsts(fresh), asksAtOnce, func(pod *corev1.Pod) error { return x.assign(ctx, pod) })                //nolint:errcheck // assign sees to it
-	each(others(fresh, firsts(fresh)), asksAtOnce, func(pod *corev1.Pod) error { return x.assign(ctx, pod) }) //nolint:errcheck // likewise
+	err := each(firsts(fresh), asksAtOnce, assign)
+	if err == nil {
+		err = each(others(fresh, firsts(fresh)), asksAtOnce, assign)
+	}
+	if err != nil && ctx.Err() == nil {
+		x.p.calm.warn("who made pods could not be learnt; asking again", "pods", len(pending), "err", err)
+		x.after(recheckFirst, func() {
+			for uid := range pending {
+				x.fresh[uid] = true
+			}
+		})
+	}
 	x.mu.Lock()
 	idle, now := []*group{}, x.p.o.Clock()
 	for key := range x.stale {
@@ -282,8 +319,7 @@ func others(all, without []*corev1.Pod) []*corev1.Pod {
 	return out
 }
 
-// assign finds the group of a pod. Where the API server does not say who made
-// it, it is asked again later.
+// assign finds the group of a pod. It fails where asking again may help.
 func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
 	chain, err := x.owners.chain(ctx, pod.Namespace, pod.OwnerReferences)
 	var with company
@@ -291,10 +327,6 @@ func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
 		with, err = x.owners.companyOf(ctx, pod, chain)
 	}
 	if err != nil {
-		if ctx.Err() == nil {
-			x.p.o.Log.Warn("who made a pod could not be learnt; asking again", "plane", x.p.o.Name, "pod", pod.Namespace+"/"+pod.Name, "err", err)
-			x.after(recheckFirst, func() { x.fresh[pod.UID] = true })
-		}
 		return err
 	}
 	t := x.p.spaces.treat(pod, chain)

@@ -155,7 +155,15 @@ func (p *Plane) Inventory(ctx context.Context) ([]core.Node, error) {
 	if err := p.sync(ctx); err != nil {
 		return nil, err
 	}
-	return p.cluster.nodes(), nil
+	return p.named(p.cluster.nodes()), nil
+}
+
+// named says on nodes whose they are.
+func (p *Plane) named(nodes []core.Node) []core.Node {
+	for i := range nodes {
+		nodes[i].Plane = p.o.Name
+	}
+	return nodes
 }
 
 // Observe implements plane.Plane. It fails while the API server does not
@@ -244,5 +252,5 @@ func (p *Plane) Nodes(ctx context.Context, seen func(changed []core.Node, gone [
 	if err := p.sync(ctx); err != nil {
 		return err
 	}
-	return p.cluster.watch(ctx, seen)
+	return p.cluster.watch(ctx, func(changed []core.Node, gone []core.NodeID) { seen(p.named(changed), gone) })
 }

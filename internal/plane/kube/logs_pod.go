@@ -30,7 +30,7 @@ func stateOf(pod *corev1.Pod) podState {
 			s.parts = append(s.parts, partOf(c.Name, pod.Status.InitContainerStatuses))
 		}
 	}
-	s.parts = append(s.parts, partOf(container, pod.Status.ContainerStatuses))
+	s.parts = append(s.parts, partOf(mainOf(pod), pod.Status.ContainerStatuses))
 	return s
 }
 

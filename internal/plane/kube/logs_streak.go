@@ -74,7 +74,7 @@ func (s *streak) failed(err error) {
 	if s.since.IsZero() {
 		s.since = time.Now()
 	}
-	s.err, s.whole = err, false
+	s.err = err // of a stream that did not open: what the last brought is as whole as before
 	s.f.trouble(true)
 }
 

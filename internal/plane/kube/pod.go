@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -52,6 +54,7 @@ func (p *Plane) draw(a *plane.Assignment) (*blueprint, error) {
 	for _, port := range a.Ports {
 		main.Ports = append(main.Ports, corev1.ContainerPort{ContainerPort: int32(port)})
 	}
+	main.ReadinessProbe = readinessOf(a)
 	no, yes := false, true
 	grace := int64(30)
 	if a.Grace > 0 {
@@ -83,6 +86,7 @@ func (p *Plane) draw(a *plane.Assignment) (*blueprint, error) {
 	for i, step := range a.Init {
 		c := main
 		c.Name, c.Command, c.Args, c.Ports, c.TTY, c.Stdin = "init-"+strconv.Itoa(i), escape(retried(step)), nil, nil, false, false
+		c.ReadinessProbe = nil
 		spec.InitContainers = append(spec.InitContainers, c)
 	}
 	spec.Containers = []corev1.Container{main}
@@ -93,6 +97,24 @@ func (p *Plane) draw(a *plane.Assignment) (*blueprint, error) {
 	}
 	return b, nil
 }
+
+// readinessOf lets the cluster's own services know which replicas are ready, as
+// ours do.
+func readinessOf(a *plane.Assignment) *corev1.Probe {
+	r := a.Ready
+	if r == nil {
+		return nil
+	}
+	p := &corev1.Probe{PeriodSeconds: wholeSeconds(r.Period), TimeoutSeconds: wholeSeconds(r.Timeout), FailureThreshold: int32(max(r.Failures, 1))}
+	if at := intstr.FromInt32(int32(r.Port)); r.Path != "" {
+		p.HTTPGet = &corev1.HTTPGetAction{Path: r.Path, Port: at}
+	} else {
+		p.TCPSocket = &corev1.TCPSocketAction{Port: at}
+	}
+	return p
+}
+
+func wholeSeconds(d time.Duration) int32 { return int32(min(seconds(d), 1<<30)) }
 
 // labels are how a pod is found, by us and by people.
 func labels(a *plane.Assignment) map[string]string {

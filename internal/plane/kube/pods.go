@@ -44,7 +44,7 @@ func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
 	if p.parts.seen(pod) {
 		return
 	}
-	if outside(pod) {
+	if p.outside(pod) {
 		p.external.seen(pod, first)
 		return
 	}
@@ -146,7 +146,7 @@ func (p *Plane) podGone(pod *corev1.Pod, unseen bool) {
 	if p.parts.gone(pod) {
 		return
 	}
-	if outside(pod) {
+	if p.outside(pod) {
 		p.external.podGone(pod)
 		return
 	}
@@ -241,8 +241,13 @@ func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration
 	after := seconds(grace)
 	return each(ids, atOnce, func(id core.TaskID) error {
 		var t task
+		until, sooner := p.o.Clock().Add(time.Duration(after)*time.Second), false
 		p.tasks.edit(id, false, func(x *task) {
 			x.stopping, x.next = true, nil
+			sooner = !x.until.IsZero() && until.Before(x.until)
+			if x.until.IsZero() || sooner {
+				x.until = until
+			}
 			t = *x
 		})
 		p.parts.cancel(id)
@@ -253,6 +258,9 @@ func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration
 			p.excuse(ctx, &t)
 		}
 		err := p.delete(ctx, &t, &after)
+		if err == nil && sooner {
+			p.wg.Go(func() { p.hasten(id, until) })
+		}
 		if apierrors.IsForbidden(err) {
 			p.mayNotEnd(id, err, after)
 			return nil // asking again at once does not help, and others would have to wait

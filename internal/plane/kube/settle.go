@@ -170,6 +170,7 @@ func (p *Plane) memberSeen(id core.TaskID, pod *corev1.Pod, first bool) {
 			return
 		}
 		t.space, t.name, t.uid, t.there, t.claim = pod.Namespace, pod.Name, pod.UID, true, string(pod.UID)
+		t.main = mainOf(pod)
 		t.node, t.bound = pod.Spec.NodeName, true
 		if !t.seen.State.Ended() && !alike(t.seen, o) {
 			t.seen = o
@@ -204,11 +205,30 @@ func (p *Plane) memberGone(id core.TaskID, pod *corev1.Pod) {
 		}
 		t.seen = last
 	})
+	p.tasks.disown(pod.UID)
 	p.cluster.release(pod.Spec.NodeName, id)
 	p.logs.gone(id)
 	if forgotten {
 		p.drop(pod.Namespace, id, nil)
 	}
+}
+
+// mainOf is the container of a pod whose output and entrance are those of its
+// task: the one that kubectl takes, else the first.
+func mainOf(pod *corev1.Pod) string {
+	if !outside(pod) {
+		return container
+	}
+	const usual = "kubectl.kubernetes.io/default-container"
+	for i := range pod.Spec.Containers {
+		if name := pod.Spec.Containers[i].Name; name == pod.Annotations[usual] {
+			return name
+		}
+	}
+	if len(pod.Spec.Containers) > 0 {
+		return pod.Spec.Containers[0].Name
+	}
+	return container
 }
 
 // memberStatus is what a pod of others says of its task. What becomes of a
@@ -220,9 +240,15 @@ func memberStatus(id core.TaskID, pod *corev1.Pod) plane.Observation {
 		zero := 0
 		o.State, o.ExitCode, o.At = core.TaskSucceeded, &zero, lastEnd(pod)
 	case corev1.PodFailed:
-		if t := firstBad(pod); t != nil {
-			ended(&o, pod, t)
-		} else {
+		by, bad := taken(pod, known{}), firstBad(pod)
+		switch {
+		case pod.DeletionTimestamp != nil:
+			o.State, o.Reason, o.Message = core.TaskFailed, string(lifecycle.ReasonKilled), "its pod was deleted"
+		case by != nil:
+			o.State, o.Reason, o.Message = core.TaskFailed, string(by.reason), by.message
+		case bad != nil:
+			ended(&o, pod, bad, false)
+		default:
 			failed(&o, pod)
 		}
 		if o.State == core.TaskSucceeded {

@@ -14,7 +14,7 @@ func slim(o any) (any, error) {
 		return o, nil
 	}
 	slimMeta(&p.ObjectMeta)
-	s := &p.Spec
+	s := p.Spec
 	p.Spec = corev1.PodSpec{
 		NodeName: s.NodeName, Subdomain: s.Subdomain, SchedulerName: s.SchedulerName, InitContainers: slimContainers(s.InitContainers), Containers: slimContainers(s.Containers),
 		Overhead: s.Overhead, Resources: s.Resources, ResourceClaims: s.ResourceClaims, RestartPolicy: s.RestartPolicy,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -165,7 +166,10 @@ func (p *Plane) prepare(ctx context.Context, a *plane.Assignment) error {
 	if err := p.ready(ctx, space, a.About.Project); err != nil {
 		return sorted(err)
 	}
-	if a.Gang < 2 && len(a.Ports) == 0 {
+	if err := p.mountable(ctx, space, a); err != nil {
+		return sorted(err)
+	}
+	if a.Gang < 2 && len(a.Ports) == 0 && a.Ready == nil {
 		return nil
 	}
 	p.served.Store(attemptOf{a.ID.Workload, a.ID.Attempt}, true)
@@ -173,8 +177,10 @@ func (p *Plane) prepare(ctx context.Context, a *plane.Assignment) error {
 		labelManaged: managed, labelWorkload: string(a.ID.Workload), labelAttempt: labels(a)[labelAttempt],
 	}).WithSpec(applycore.ServiceSpec().WithClusterIP(corev1.ClusterIPNone).WithPublishNotReadyAddresses(true).
 		WithSelector(map[string]string{labelWorkload: string(a.ID.Workload), labelAttempt: labels(a)[labelAttempt]}))
-	_, err := p.client.CoreV1().Services(space).Apply(ctx, s, metav1.ApplyOptions{FieldManager: managed, Force: true})
-	return sorted(err)
+	if _, err := p.client.CoreV1().Services(space).Apply(ctx, s, metav1.ApplyOptions{FieldManager: managed, Force: true}); err != nil {
+		return sorted(err)
+	}
+	return sorted(p.serve(ctx, space, a))
 }
 
 // create makes the pod of one task. One that starts alone gets its place with it.
@@ -194,7 +200,7 @@ func (p *Plane) create(ctx context.Context, a *plane.Assignment) error {
 			return err
 		}
 	}
-	pod, err := p.client.CoreV1().Pods(b.pod.Namespace).Create(ctx, b.pod, metav1.CreateOptions{})
+	pod, err := p.admit(ctx, b.pod)
 	if apierrors.IsAlreadyExists(err) {
 		pod, err = p.client.CoreV1().Pods(b.pod.Namespace).Get(ctx, b.pod.Name, metav1.GetOptions{})
 		if err == nil && pod.Annotations[noteTask] != a.ID.String() {
@@ -216,6 +222,25 @@ func (p *Plane) create(ctx context.Context, a *plane.Assignment) error {
 		return err
 	}
 	return p.bind(ctx, a.ID, string(a.Node))
+}
+
+// accountWithin bounds the wait for the service account of a new namespace,
+// which the cluster makes by itself, soon after.
+const accountWithin = 10 * time.Second
+
+// admit creates a pod.
+func (p *Plane) admit(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	for end := time.Now().Add(accountWithin); ; {
+		made, err := p.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "error looking up service account") || time.Now().After(end) {
+			return made, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // bind gives a pod its place.

@@ -39,7 +39,7 @@ func status(id core.TaskID, pod *corev1.Pod, k known) plane.Observation {
 			o.At = end.FinishedAt.Time
 		}
 	case end != nil:
-		ended(&o, pod, end)
+		ended(&o, pod, end, k.stopping)
 	case pod.Status.Phase == corev1.PodFailed:
 		failed(&o, pod)
 	case pod.Status.Phase == corev1.PodSucceeded:
@@ -69,8 +69,8 @@ func endOf(main *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	}
 }
 
-// ended is the end of the container of the command.
-func ended(o *plane.Observation, pod *corev1.Pod, t *corev1.ContainerStateTerminated) {
+// ended is the end of the container of the command; asked: by us.
+func ended(o *plane.Observation, pod *corev1.Pod, t *corev1.ContainerStateTerminated, asked bool) {
 	code := int(t.ExitCode)
 	o.ExitCode, o.At, o.Message = &code, t.FinishedAt.Time, strings.TrimSpace(t.Message)
 	if o.Message == preludeFailed {
@@ -100,10 +100,8 @@ func ended(o *plane.Observation, pod *corev1.Pod, t *corev1.ContainerStateTermin
 	case t.Reason == "Unknown" && code == 255: // what containerd says of those that it finds dead when it starts
 		o.ExitCode = nil
 		o.Reason, o.Message = string(reasonSystem), "node "+pod.Spec.NodeName+" lost sight of it, as when a machine restarts"
-	case o.Signal == 9:
+	case o.Signal == 9 && !asked:
 		killed(o, pod)
-	case o.Signal > 0:
-		o.Reason = string(lifecycle.ReasonKilled)
 	default:
 		o.Reason = string(lifecycle.ReasonError)
 	}
@@ -231,7 +229,7 @@ func waiting(pod *corev1.Pod) (word, message string) {
 			return fmt.Sprintf("Init:%d/%d", i, len(pod.Status.InitContainerStatuses)), ""
 		}
 	}
-	if main := statusOf(pod.Status.ContainerStatuses, container); main != nil && main.State.Waiting != nil && main.State.Waiting.Reason != "" {
+	if main := statusOf(pod.Status.ContainerStatuses, mainOf(pod)); main != nil && main.State.Waiting != nil && main.State.Waiting.Reason != "" {
 		return main.State.Waiting.Reason, main.State.Waiting.Message
 	}
 	if pod.Spec.NodeName != "" {

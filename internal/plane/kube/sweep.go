@@ -25,9 +25,17 @@ func (p *Plane) unserve(ctx context.Context, space string, id core.TaskID) error
 	if space == "" || p.tasks.some(id.Workload, id.Attempt) {
 		return nil
 	}
-	err := p.client.CoreV1().Services(space).Delete(ctx, serviceName(id), metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	services := p.client.CoreV1().Services(space)
+	mine, err := services.List(ctx, metav1.ListOptions{LabelSelector: labelManaged + "=" + managed + "," + labelWorkload + "=" + string(id.Workload) + "," + labelAttempt + "=" + strconv.Itoa(id.Attempt)})
+	if err != nil {
 		return err
+	}
+	for i := range mine.Items {
+		s := &mine.Items[i]
+		err := services.Delete(ctx, s.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &s.UID}})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return err
+		}
 	}
 	p.served.Delete(attemptOf{id.Workload, id.Attempt})
 	return nil

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -33,9 +34,11 @@ type task struct {
 	there       bool              // its pod is
 	secret      bool              // it has one beside its pod
 	claim       string            // UID of its pod, which someone else made; empty: we did
+	main        string            // the container of the command; empty: that of our pods
 	bound       bool              // to its node
 	stopping    bool              // we asked for its end
 	forgotten   bool              // the rest of it goes when its output is complete
+	until       time.Time         // what it was given to end, where it was told to; zero: it was not
 	tries       int               // to pull its image
 	secretUID   types.UID         // of that one, where it is known
 	word        string            // for which it waits
@@ -109,6 +112,9 @@ func (t *tasks) edit(id core.TaskID, make bool, change func(*task)) {
 		}
 	}
 }
+
+// runs is the name of the container of the command.
+func (t *task) runs() string { return cmp.Or(t.main, container) }
 
 // owner is the task whose pod has, or had, a UID.
 func (t *tasks) owner(uid types.UID) (core.TaskID, bool) {

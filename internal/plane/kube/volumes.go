@@ -14,6 +14,10 @@ import (
 	"github.com/musterhq/muster/internal/plane"
 )
 
+// CopyArg is the first argument with which this program copies itself to the
+// path that is the second.
+const CopyArg = "__copy"
+
 // ours is where we put what belongs to a task in its container.
 const ours = "/.muster"
 
@@ -38,6 +42,8 @@ func (v *volumes) mount(p *Plane, a *plane.Assignment) error {
 				return refuse(lifecycle.ReasonContainerCannot, "mpi workloads need this program in their containers, and cluster %s has no image to take it from: start the server with --kube-program-image IMAGE, which has it at /muster", p.o.Name)
 			}
 			v.program(p.o.Program, name, m.Target)
+		case m.Claim != "":
+			v.add(name, corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: m.Claim, ReadOnly: m.ReadOnly}}, m.Target, m.ReadOnly)
 		case m.Temporary:
 			source := &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}
 			if m.Size > 0 {
@@ -72,7 +78,7 @@ func (v *volumes) program(image, name, target string) {
 	v.spec.Volumes = append(v.spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	v.main.VolumeMounts = append(v.main.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: dir})
 	v.spec.InitContainers = append(v.spec.InitContainers, corev1.Container{
-		Name: "program", Image: image, Command: []string{"/muster", "__copy", target},
+		Name: "program", Image: image, Command: []string{"/muster", CopyArg, target},
 		VolumeMounts: []corev1.VolumeMount{{Name: name, MountPath: dir}},
 	})
 }

@@ -50,6 +50,10 @@ type Options struct {
 	// Reopen closes p and opens the same place again, as a restarted server
 	// does. Nil: the plane cannot.
 	Reopen func(t *testing.T, p plane.Plane) plane.Plane
+	// Blind says that it cannot tell a signal from an exit code above 128.
+	Blind bool
+	// Apart says that a task has a network of its own.
+	Apart bool
 	// Devices are some that the plane's node has, for assignments.
 	Devices []core.Share
 	// Visible is the CUDA_VISIBLE_DEVICES that they make.

@@ -43,7 +43,8 @@ disabled_plugins = [
 // how long the node's lease is, and how often it reports.
 //
 // There is no kube-proxy, so kubelet touches no iptables; a container that
-// crashes is started again after 5 s at the latest, so that tests see it.
+// crashes is started again after 5 s at the latest, so that tests see it, and
+// logs are not rotated, at which kubelet lets those who follow miss lines.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 address: %[1]q
@@ -75,6 +76,7 @@ kubeAPIBurst: 400
 syncFrequency: 5s
 nodeLeaseDurationSeconds: %[7]d
 nodeStatusUpdateFrequency: %[8]ds
+containerLogMaxSize: 1Gi
 crashLoopBackOff: {maxContainerRestartPeriod: 5s}
 featureGates: {KubeletCrashLoopBackOffMax: true}
 `
