@@ -45,7 +45,6 @@ type outsider struct {
 	group   string      // empty: not known yet
 	refused string      // why the cluster did not let us place it, for a while
 	said    string      // why it waits, as last told
-	saidAt  time.Time
 }
 
 // live reports whether a pod holds something or wants to.

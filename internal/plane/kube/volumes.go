@@ -101,11 +101,9 @@ func (v *volumes) file(i int, f *plane.File, a *plane.Assignment) {
 	key := fmt.Sprintf("file-%d", i)
 	v.secret.Data[key] = f.Data
 	v.private(a)
-	at := ours + "/private/" + key
+	at := ours + "/files/" + f.Name
 	if f.Path != "" {
 		at = f.Path
-	} else {
-		at = ours + "/files/" + f.Name
 	}
 	v.main.VolumeMounts = append(v.main.VolumeMounts, corev1.VolumeMount{Name: "private", MountPath: at, SubPath: key, ReadOnly: true})
 	if f.EnvVar != "" {
