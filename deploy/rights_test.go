@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -41,6 +42,16 @@ var rare = map[string]string{
 	"list namespaces":         "the same",
 	"list pods":               "the same",
 	"list workloads":          "the same",
+
+	"get persistentvolumeclaims":   "a pod of others with a volume",
+	"patch persistentvolumeclaims": "the same, where the volume waits for its first pod",
+	"get statefulsets":             "a pod of others that one has made",
+	"get daemonsets":               "the same",
+	"get jobs":                     "the same",
+	"get pytorchjobs":              "the same", "get mpijobs": "the same", "get tfjobs": "the same", "get xgboostjobs": "the same",
+	"get jaxjobs": "the same", "get paddlejobs": "the same", "get trainjobs": "the same", "get jobsets": "the same",
+	"get leaderworkersets": "the same", "get rayclusters": "the same", "get rayjobs": "the same", "get rayservices": "the same",
+	"get podgroups": "the same",
 }
 
 func TestTheRightsAreThoseThatTheServerUses(t *testing.T) {
@@ -74,6 +85,21 @@ func TestTheRightsAreThoseThatTheServerUses(t *testing.T) {
 		}
 		return nil
 	})
+	// What others make and leave to us: of two pods one has no room.
+	c.Kubectl(t, "label", "namespace", "muster-default", "muster.dev/project=default", "--overwrite")
+	others := filepath.Join(dir, "others.yaml")
+	write(t, others, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: others, namespace: muster-default}\nspec:\n  replicas: 3\n  selector: {matchLabels: {app: others}}\n"+
+		"  template: {metadata: {labels: {app: others}}, spec: {schedulerName: muster, containers: [{name: c, image: any, resources: {limits: {nvidia.com/gpu: 4}}}]}}\n")
+	c.Kubectl(t, "apply", "-f", others)
+	c.Kubectl(t, "-n", "muster-default", "wait", "--for=jsonpath={.status.readyReplicas}=2", "--timeout=180s", "deployment/others")
+	kubetest.Eventually(t, "the third told why it waits", func() error {
+		if text := c.Kubectl(t, "-n", "muster-default", "get", "events", "--field-selector", "reason=FailedScheduling", "-o", "name"); text == "" {
+			return errors.New("there is no event")
+		}
+		return nil
+	})
+	c.Kubectl(t, "-n", "muster-default", "delete", "deployment", "others", "--cascade=foreground")
+
 	for _, line := range strings.Split(i.said(t), "\n") {
 		if strings.Contains(line, "forbidden") && !strings.Contains(line, `cannot list resource \"secrets\"`) {
 			t.Errorf("a right is missing: %s", line)

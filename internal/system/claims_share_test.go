@@ -188,3 +188,37 @@ func TestPodsOfOtherSchedulersAreLeftAlone(t *testing.T) {
 	}
 	f.phase("ours", "Running")
 }
+
+// TestWhatOthersMakeHasLogsAndEntrances is on a real kubelet: its containers are
+// called as their maker likes, and restart as he likes.
+func TestWhatOthersMakeHasLogsAndEntrances(t *testing.T) {
+	k := kubetest.Start(t, kubetest.Options{NoScheduler: true})
+	node := k.Node(t, "alpha", 2)
+	image := k.Busybox(t)
+	f := &field{&cluster{start(t, "--plane", "kube", "--kubeconfig", k.Kubeconfig), k}, t}
+	f.space("ml", "default")
+	f.apply(fmt.Sprintf(`apiVersion: batch/v1
+kind: Job
+metadata: {name: talk, namespace: ml}
+spec: {template: {spec: {schedulerName: muster, restartPolicy: OnFailure, terminationGracePeriodSeconds: 1,
+  containers: [{name: work, image: %q, command: [sh, -c, "echo one; sleep 1000"], resources: {limits: {nvidia.com/gpu: 2}}}, {name: aside, image: %q, command: [sleep, "1000"]}]}}}
+`, image, image))
+	w := f.phase("talk", "Running")
+	if on := w.Attempts[0].Tasks[0].Node; on != node.Name {
+		t.Errorf("it runs on %s", on)
+	}
+	kubetest.Eventually(t, "its output", func() error {
+		if out := f.muster("logs", "talk"); !strings.Contains(out, "one") {
+			return fmt.Errorf("it is %q", out)
+		}
+		return nil
+	})
+	if out := f.muster("exec", "talk", "--", "sh", "-c", "echo $NVIDIA_VISIBLE_DEVICES"); !strings.Contains(out, ",") {
+		t.Errorf("inside it has the GPUs %q", out)
+	}
+	f.muster("stop", "talk")
+	f.phase("talk", "Stopped")
+	if out := f.muster("logs", "talk"); !strings.Contains(out, "one") {
+		t.Errorf("its output after its end is %q", out)
+	}
+}
