@@ -348,30 +348,3 @@ func howEnded(t *core.Task) string {
 		return "failed"
 	}
 }
-
-// shedsMembers reports whether n members of d can leave while the others go on.
-func shedsMembers(d *draft, n int) bool {
-	held := 0
-	for _, t := range d.tasks {
-		held += bit(wanted(t))
-	}
-	return d.w.Spec.MinWorkers < 2 || held-n >= minimum(d.w, d.tasks)
-}
-
-// expelMembers has the members on a node leave. Of a gang that would be too few
-// then all do. It must run inside change.
-func (tx *tx) expelMembers(d *draft, id core.NodeID, v vacation) error {
-	var there []*core.Task
-	for _, t := range sortedTasks(d.tasks) {
-		if t.Node == id && wanted(t) {
-			there = append(there, t)
-		}
-	}
-	if d.w.Spec.TerminateAfterPreemption || !shedsMembers(d, len(there)) {
-		return tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: preempted(d.w), Message: v.message}, v.actor)
-	}
-	for _, t := range there {
-		tx.leave(d, t)
-	}
-	return tx.conclude(d)
-}
