@@ -1,6 +1,7 @@
 package control
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,6 +39,9 @@ func (tx *tx) start(w *core.Workload, t *core.Task) {
 	var tasks map[int]*core.Task
 	if _, all, ok := tx.view(w.ID); ok {
 		tasks = all
+	}
+	if w.Spec.Elastic() { // what was decided in this round of a former size of it is void
+		tx.actions = slices.DeleteFunc(tx.actions, func(a Action) bool { return a.Kind == ActStart && a.Task == t.ID })
 	}
 	if w.Spec.Gang() && !tx.located(tasks) {
 		return // its ranks would not find each other; the next look at the plane asks again

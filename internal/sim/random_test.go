@@ -85,7 +85,7 @@ func TestRandomWorlds(t *testing.T) {
 // reason.
 func TestSeedsThatFoundSomething(t *testing.T) {
 	t.Parallel()
-	for _, seed := range []uint64{335, 670, 981, 1018, 1078, 1316, 1354, 2841} {
+	for _, seed := range []uint64{335, 670, 981, 1018, 1078, 1316, 1354, 2016, 2841} {
 		if w, err := Random(seed); err != nil {
 			t.Errorf("seed %d: %v\n%s", seed, err, w.Trace())
 		}
