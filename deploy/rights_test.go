@@ -167,8 +167,8 @@ func audited(t *testing.T, path string) (all []event) {
 	return all
 }
 
-// granted are the rights of the server's own roles, VERB RESOURCE.
-func granted(t *testing.T, i *installed) map[string]bool {
+// rolesOf are the server's own roles.
+func rolesOf(t *testing.T, i *installed) []map[string]any {
 	t.Helper()
 	text, err := os.ReadFile(i.manifest)
 	if err != nil {
@@ -178,11 +178,16 @@ func granted(t *testing.T, i *installed) map[string]bool {
 	if err := json.Unmarshal(text, &list); err != nil {
 		t.Fatal(err)
 	}
+	return slices.DeleteFunc(append(of(list.Items, "ClusterRole"), of(list.Items, "Role")...), func(o map[string]any) bool {
+		return at(t, o, "metadata.name") != "muster" // of users
+	})
+}
+
+// granted are the rights of the server's own roles, VERB RESOURCE.
+func granted(t *testing.T, i *installed) map[string]bool {
+	t.Helper()
 	all := map[string]bool{}
-	for _, o := range append(of(list.Items, "Role"), of(list.Items, "ClusterRole")...) {
-		if at(t, o, "metadata.name") != "muster" {
-			continue // of users
-		}
+	for _, o := range rolesOf(t, i) {
 		for _, r := range at(t, o, "rules").([]any) {
 			for _, resource := range texts(at(t, r, "resources")) {
 				for _, verb := range texts(at(t, r, "verbs")) {
@@ -194,11 +199,22 @@ func granted(t *testing.T, i *installed) map[string]bool {
 	return all
 }
 
+// ruleOf is where the role of the whole cluster speaks of a resource first.
+func ruleOf(t *testing.T, i *installed, resource string) int {
+	t.Helper()
+	n := slices.IndexFunc(at(t, rolesOf(t, i)[0], "rules").([]any), func(r any) bool { return slices.Contains(texts(at(t, r, "resources")), resource) })
+	if n < 0 {
+		t.Fatalf("the role says nothing of %s", resource)
+	}
+	return n
+}
+
 func TestAMissingRightIsNamed(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{NoScheduler: true})
 	i := install(t, c, nil)
 	c.Kwok(t, 1, kubetest.NodeShape{GPUs: 1})
-	c.Kubectl(t, "patch", "clusterrole", "muster", "--type=json", "-p", `[{"op":"replace","path":"/rules/2/verbs","value":["get","list","watch","delete"]}]`)
+	c.Kubectl(t, "patch", "clusterrole", "muster", "--type=json", "-p",
+		fmt.Sprintf(`[{"op":"replace","path":"/rules/%d/verbs","value":["get","list","watch","delete"]}]`, ruleOf(t, i, "pods")))
 	p := i.serve(t, 1)
 	p.answers(t, "/readyz", 200)
 	kubetest.Eventually(t, "the right withdrawn", func() error { return i.may(c, "create", "", "pods") })
@@ -212,7 +228,8 @@ func TestAMissingRightIsNamed(t *testing.T) {
 	})
 	p.end(15)
 
-	c.Kubectl(t, "patch", "clusterrole", "muster", "--type=json", "-p", `[{"op":"replace","path":"/rules/0/verbs","value":["list"]},{"op":"remove","path":"/rules/11"}]`)
+	c.Kubectl(t, "patch", "clusterrole", "muster", "--type=json", "-p",
+		fmt.Sprintf(`[{"op":"replace","path":"/rules/%d/verbs","value":["list"]},{"op":"remove","path":"/rules/%d"}]`, ruleOf(t, i, "nodes"), ruleOf(t, i, "customresourcedefinitions")))
 	kubetest.Eventually(t, "the right withdrawn", func() error { return i.may(c, "get", "apiextensions.k8s.io", "customresourcedefinitions") })
 	i.serve(t, 1)
 	kubetest.Eventually(t, "the log says what is missing", func() error {

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -44,6 +45,9 @@ func (tx *tx) start(w *core.Workload, t *core.Task) {
 	if w.Kind == lifecycle.External {
 		tx.actions = append(tx.actions, Action{Kind: ActStart, Plane: tx.planeOf(t), Task: t.ID, Assignment: boundTo(w, t, tasks)})
 		return
+	}
+	if w.Spec.Elastic() { // what was decided in this round of a former size of it is void
+		tx.actions = slices.DeleteFunc(tx.actions, func(a Action) bool { return a.Kind == ActStart && a.Task == t.ID })
 	}
 	if w.Spec.Gang() && !tx.located(tasks) {
 		return // its ranks would not find each other; the next look at the plane asks again

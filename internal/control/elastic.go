@@ -166,6 +166,9 @@ func (tx *tx) resized(d *draft, before int, why, actor string) error {
 	for _, t := range ranks(d.tasks) {
 		started := t.State == core.TaskRunning || t.State == core.TaskStarting && !under && !t.PlacedAt.Equal(tx.now)
 		if !started {
+			if t.State == core.TaskStarting && t.PlacedAt.Equal(tx.now) {
+				tx.start(d.w, t) // it may have been placed by a former round of this plan, in the former size
+			}
 			continue
 		}
 		c := *t

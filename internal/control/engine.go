@@ -93,8 +93,8 @@ type Engine struct {
 	past     past
 	now      time.Time               // of the present round, or of the last
 	planned  time.Time               // when the last plan was made
-	promised map[core.WorkloadID]int // for whom others were told to leave: their places in line, from 1
-	pledged  []core.WorkloadID       // promised as it is stored, in line
+	promised map[core.WorkloadID]vow // for whom others were told to leave
+	pledged  []core.Promise          // promised as it is stored, in line
 	begun    time.Time               // of the first command
 	complete bool                    // every node is known on which something is held
 	usage    map[core.NodeID]*usage

@@ -54,7 +54,7 @@ func (e *Engine) job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, 
 func (e *Engine) outline(w *core.Workload) schedule.Job {
 	j := schedule.Job{
 		ID: w.ID, Queue: w.Project, User: w.User, Priority: int(w.Spec.Priority), Preemptible: *w.Spec.Preemptible, Order: w.Seq,
-		Promised: e.promised[w.ID] > 0 || w.Phase == lifecycle.Reserved, Rank: e.promised[w.ID],
+		Promised: e.promised[w.ID].rank > 0 || w.Phase == lifecycle.Reserved, Rank: e.promised[w.ID].rank, Owed: e.promised[w.ID].tasks,
 		Moved: w.Phase == lifecycle.Reserved && w.Reason == lifecycle.ReasonMoved,
 	}
 	a := &w.Attempts[len(w.Attempts)-1]

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
@@ -20,20 +19,21 @@ import (
 // they are others than before.
 func (tx *tx) promise(plan *schedule.Plan) (changed bool) {
 	e := tx.e
-	now := make(map[core.WorkloadID]int, len(plan.Promises))
+	now := make(map[core.WorkloadID]vow, len(plan.Promises))
 	for i, p := range plan.Promises {
-		now[p.ID] = i + 1
+		now[p.ID] = vow{i + 1, len(p.Tasks)}
 	}
 	if !e.complete { // not all of the room can be seen that they were promised
-		for _, id := range inLine(e.promised) {
-			if w, tasks, ok := tx.view(id); ok && now[id] == 0 && waiting(w, tasks) && !slices.ContainsFunc(plan.Placements, func(p schedule.Placement) bool { return p.ID == id }) {
-				now[id] = len(now) + 1
+		for _, p := range inLine(e.promised) {
+			id := p.Workload
+			if w, tasks, ok := tx.view(id); ok && now[id].rank == 0 && waiting(w, tasks) && !slices.ContainsFunc(plan.Placements, func(p schedule.Placement) bool { return p.ID == id }) {
+				now[id] = vow{len(now) + 1, p.Tasks}
 			}
 		}
 	}
 	before := e.promised
 	e.promised = now
-	for _, m := range []map[core.WorkloadID]int{before, now} {
+	for _, m := range []map[core.WorkloadID]vow{before, now} {
 		for id := range m {
 			if before[id] == now[id] {
 				continue
@@ -51,30 +51,40 @@ func (tx *tx) promise(plan *schedule.Plan) (changed bool) {
 	return changed
 }
 
-// inLine are those who are promised something, in the order in which they are
-// served.
-func inLine(promised map[core.WorkloadID]int) []core.WorkloadID {
-	return slices.SortedFunc(maps.Keys(promised), func(a, b core.WorkloadID) int { return cmp.Compare(promised[a], promised[b]) })
+// vow is what one workload is promised.
+type vow struct {
+	rank  int // its place in line, from 1
+	tasks int // for how many of it others leave
+}
+
+// inLine are the promises in the order in which they are served.
+func inLine(promised map[core.WorkloadID]vow) []core.Promise {
+	var all []core.Promise
+	for id, v := range promised {
+		all = append(all, core.Promise{Workload: id, Tasks: v.tasks})
+	}
+	slices.SortFunc(all, func(a, b core.Promise) int { return cmp.Compare(promised[a.Workload].rank, promised[b.Workload].rank) })
+	return all
 }
 
 // promises is what of the promises a commit has to write; nil: nothing.
-func (e *Engine) promises() []core.WorkloadID {
+func (e *Engine) promises() []core.Promise {
 	all := inLine(e.promised)
 	switch {
 	case slices.Equal(all, e.pledged):
 		return nil
 	case all == nil:
-		return []core.WorkloadID{}
+		return []core.Promise{}
 	default:
 		return all
 	}
 }
 
 // pledge takes over the promises that are stored.
-func (e *Engine) pledge(all []core.WorkloadID) {
-	e.pledged, e.promised = all, make(map[core.WorkloadID]int, len(all))
-	for i, id := range all {
-		e.promised[id] = i + 1
+func (e *Engine) pledge(all []core.Promise) {
+	e.pledged, e.promised = all, make(map[core.WorkloadID]vow, len(all))
+	for i, p := range all {
+		e.promised[p.Workload] = vow{i + 1, p.Tasks}
 	}
 }
 

@@ -152,7 +152,7 @@ func TestPromisesSurviveARestart(t *testing.T) {
 			if err != nil {
 				h.t.Fatal(err)
 			}
-			if _, err := h.st.Commit(ctx, term, &store.Batch{Promises: []core.WorkloadID{}}); err != nil {
+			if _, err := h.st.Commit(ctx, term, &store.Batch{Promises: []core.Promise{}}); err != nil {
 				h.t.Fatal(err)
 			}
 			h.restart("p", "q")
@@ -168,7 +168,7 @@ func TestPromisesSurviveARestart(t *testing.T) {
 			h.report("stays", core.TaskRunning)
 			h.run("claims", `"project":"mine","resources":{"gpu":1}`)
 			h.phases("after the claim", map[string]lifecycle.Phase{"leaves": lifecycle.Terminating, "claims": lifecycle.Queued})
-			if all, err := h.st.Promises(context.Background()); err != nil || !slices.Equal(all, []core.WorkloadID{h.ids["claims"]}) {
+			if all, err := h.st.Promises(context.Background()); err != nil || !slices.Equal(all, []core.Promise{{Workload: h.ids["claims"], Tasks: 1}}) {
 				t.Fatalf("promised is %v, %v", all, err)
 			}
 			h.now = h.now.Add(time.Second)
@@ -180,7 +180,7 @@ func TestPromisesSurviveARestart(t *testing.T) {
 			want := map[string]lifecycle.Phase{"claims": lifecycle.Queued, "waits": lifecycle.Queued}
 			want[c.gets] = lifecycle.Starting
 			h.phases("after "+c.name, want)
-			if all, err := h.st.Promises(context.Background()); err != nil || slices.Contains(all, h.ids[c.gets]) {
+			if all, err := h.st.Promises(context.Background()); err != nil || slices.ContainsFunc(all, func(p core.Promise) bool { return p.Workload == h.ids[c.gets] }) {
 				t.Errorf("redeemed, and still promised: %v, %v", all, err)
 			}
 		})

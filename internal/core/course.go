@@ -111,3 +111,9 @@ type Span struct {
 	From    time.Time
 	To      time.Time // when it gave its place back; of what still has it, the time of the question
 }
+
+// Promise is for whom others were told to leave, and for how many tasks of it.
+type Promise struct {
+	Workload WorkloadID
+	Tasks    int
+}

@@ -222,6 +222,9 @@ func (o *watch) world(a control.Action, tasks []core.Task) error {
 	}
 	size, ranks := variable(a.Assignment.Env, "WORLD_SIZE"), 0
 	for _, t := range tasks {
+		if t.ID == a.Task && t.Leaving {
+			return nil // it was told to go before it began, and is no rank
+		}
 		ranks += bit(!t.Leaving)
 		for _, l := range o.w.links {
 			if other := variable(l.started[t.ID], "WORLD_SIZE"); t.State == core.TaskRunning && t.ID != a.Task && other != "" && other != size {

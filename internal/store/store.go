@@ -87,7 +87,7 @@ type Store interface {
 
 	// Promises returns for whom others were told to leave, in the order in which
 	// they are served, as a batch wrote it last.
-	Promises(ctx context.Context) ([]core.WorkloadID, error)
+	Promises(ctx context.Context) ([]core.Promise, error)
 
 	// Uses calls each with the GPU time that was charged between from and to,
 	// one call for each device of each task that held it in that time, in the
@@ -122,8 +122,8 @@ type Batch struct {
 	Edited      []core.WorkloadID // of Workloads: their documents are replaced, labels too
 	Tasks       []*core.Task      // inserted or replaced
 	Transitions []core.Transition
-	Promises    []core.WorkloadID // replaces all of them, empty: by none; nil: they stay
-	Keys        []Key             // one that is remembered already: ErrExists
+	Promises    []core.Promise // replaces all of them, empty: by none; nil: they stay
+	Keys        []Key          // one that is remembered already: ErrExists
 	// DropProjects and DropPools go before Projects and Pools are written;
 	// unknown ones are passed over.
 	DropProjects []core.ProjectID

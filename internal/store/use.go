@@ -63,10 +63,11 @@ func SpanOf(p core.ProjectID, t *core.Task, now time.Time) (core.Span, bool) {
 }
 
 // CheckPromises refuses a list that names nobody, or somebody twice.
-func CheckPromises(all []core.WorkloadID) error {
-	for i, id := range all {
-		if id == "" || slices.Contains(all[:i], id) {
-			return fmt.Errorf("promise %d of the batch is to workload %q; each must be to another one", i, id)
+func CheckPromises(all []core.Promise) error {
+	for i, p := range all {
+		twice := slices.ContainsFunc(all[:i], func(x core.Promise) bool { return x.Workload == p.Workload })
+		if p.Workload == "" || twice || p.Tasks < 0 {
+			return fmt.Errorf("promise %d of the batch is to workload %q for %d tasks; each must be to another one, and for some", i, p.Workload, p.Tasks)
 		}
 	}
 	return nil

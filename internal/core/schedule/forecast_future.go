@@ -22,7 +22,7 @@ type future struct {
 	starts map[core.WorkloadID]int64
 	freed  []Freed
 	length map[core.WorkloadID]int64 // of a run, from its start
-	keep   map[core.WorkloadID]bool  // for whom others have left
+	keep   map[core.WorkloadID]int   // for how many tasks of whom others have left
 	looks  int
 	due    int64 // from when others have to give way to the job itself
 	owed   bool  // others have left for it
@@ -34,7 +34,7 @@ func newFuture(c *Copy, id core.WorkloadID, spans map[core.WorkloadID]Span, pick
 	f := &future{
 		st: c.State(), id: id, start: c.Now, now: c.Now, spans: spans, pick: pick, task: 1 << 30,
 		jobs: make(map[core.WorkloadID]*Job, len(c.Jobs)), gone: map[core.NodeID][]Freed{}, starts: map[core.WorkloadID]int64{},
-		length: map[core.WorkloadID]int64{}, keep: map[core.WorkloadID]bool{},
+		length: map[core.WorkloadID]int64{}, keep: map[core.WorkloadID]int{},
 	}
 	for _, j := range c.Jobs {
 		f.jobs[j.ID] = &j
@@ -239,17 +239,17 @@ func (f *future) part(j *Job, gone func(*Held) bool) {
 
 // promise remembers for whom others have left: they go first.
 func (f *future) promise(p *Plan) {
-	now := map[core.WorkloadID]bool{}
+	now := map[core.WorkloadID]int{}
 	for _, pl := range p.Promises {
 		if slices.ContainsFunc(pl.Tasks, func(t Placed) bool { return !t.Moves }) {
-			now[pl.ID] = true
+			now[pl.ID] = len(pl.Tasks)
 		}
 	}
-	f.owed = f.owed || now[f.id]
-	for _, set := range []map[core.WorkloadID]bool{f.keep, now} {
+	f.owed = f.owed || now[f.id] > 0
+	for _, set := range []map[core.WorkloadID]int{f.keep, now} {
 		for _, id := range slices.Sorted(maps.Keys(set)) {
-			if j := f.jobs[id]; j != nil && j.Promised != now[id] {
-				j.Promised = now[id]
+			if j := f.jobs[id]; j != nil && (j.Promised != (now[id] > 0) || j.Owed != now[id]) {
+				j.Promised, j.Owed = now[id] > 0, now[id]
 				f.st.PutJob(*j)
 			}
 		}

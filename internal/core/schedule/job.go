@@ -120,6 +120,7 @@ type Job struct {
 	Due, Attained int64
 	Promised      bool  // others were told to leave for it: it goes first
 	Rank          int   // its place among those who are promised something; 0: none
+	Owed          int   // for how many of its tasks others leave; 0: nobody has counted
 	Moved         bool  // it left its place for another's sake: it goes after them
 	Started       int64 // unix ms since when it has held its minimum; 0: it has not
 	MaxRun        int64 // ms after its start by which it has ended for sure; 0: unknown

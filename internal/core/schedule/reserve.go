@@ -27,11 +27,20 @@ func (c *cycle) redeem() {
 			continue
 		}
 		for _, p := range st.poolsOf(j) {
-			if c.allocate(p, j) != hopeless {
+			if c.redeemIn(p, j) {
 				break
 			}
 		}
 	}
+}
+
+// redeemIn places as many tasks of j in p as it was promised, step by step; what
+// it wants beyond that waits for its turn. It reports whether any were placed.
+func (c *cycle) redeemIn(p *pool, j *job) bool {
+	had := len(j.holds)
+	for c.allocate(p, j) != hopeless && len(j.holds)-had < j.Owed && c.st.wants(j) {
+	}
+	return len(j.holds) > had
 }
 
 // rank0 is a promised job's place in line: as the plan placed them, so that they

@@ -33,7 +33,7 @@ type Store struct {
 	nodes    map[core.NodeID]core.NodeSetting
 	secrets  map[core.SecretID]core.Secret
 	keys     map[user]store.Key
-	promises []core.WorkloadID
+	promises []core.Promise
 }
 
 type name struct {

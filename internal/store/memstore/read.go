@@ -269,7 +269,7 @@ func (s *Store) Spans(ctx context.Context, from, now time.Time, each func(core.S
 }
 
 // Promises implements store.Store.
-func (s *Store) Promises(ctx context.Context) ([]core.WorkloadID, error) {
+func (s *Store) Promises(ctx context.Context) ([]core.Promise, error) {
 	done, err := s.reading(ctx, "reading the promises")
 	if err != nil {
 		return nil, err

@@ -113,15 +113,15 @@ func (c *commit) transitions(all []core.Transition) error {
 	return nil
 }
 
-func (c *commit) promises(all []core.WorkloadID) error {
+func (c *commit) promises(all []core.Promise) error {
 	if all == nil {
 		return nil
 	}
 	if err := c.row(c.w.dropPromises); err != nil {
 		return err
 	}
-	for i, id := range all {
-		if err := c.row(c.w.insertPromise, int64(i+1), clean(id)); err != nil {
+	for i, p := range all {
+		if err := c.row(c.w.insertPromise, int64(i+1), clean(p.Workload), int64(p.Tasks)); err != nil {
 			return err
 		}
 	}

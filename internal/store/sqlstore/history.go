@@ -65,11 +65,12 @@ func scanTransition(rows *sql.Rows) (core.Transition, error) {
 }
 
 // Promises implements store.Store.
-func (s *Store) Promises(ctx context.Context) ([]core.WorkloadID, error) {
+func (s *Store) Promises(ctx context.Context) ([]core.Promise, error) {
 	rows, err := s.r.promises.QueryContext(ctx)
-	all, err := collect(rows, err, func(rows *sql.Rows) (core.WorkloadID, error) {
-		var id core.WorkloadID
-		return id, rows.Scan((*string)(&id))
+	all, err := collect(rows, err, func(rows *sql.Rows) (core.Promise, error) {
+		var p core.Promise
+		err := rows.Scan((*string)(&p.Workload), &p.Tasks)
+		return p, err
 	})
 	return all, s.fail("reading the promises", err)
 }

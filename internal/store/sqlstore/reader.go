@@ -69,7 +69,7 @@ func readerQueries(r *reader, d dialect) []query {
 		{&r.projects, `SELECT id, body FROM projects ORDER BY id`},
 		{&r.pools, `SELECT name, body FROM pools ORDER BY name`},
 		{&r.nodes, `SELECT id, body FROM nodes ORDER BY id`},
-		{&r.promises, `SELECT workload FROM promises ORDER BY place`},
+		{&r.promises, `SELECT workload, tasks FROM promises ORDER BY place`},
 		// All tasks are walked, in the order in which they lie: an index for it
 		// would cost every task of every workload more.
 		{&r.spans, `SELECT w.project, t.placed_us, t.released_us, t.body FROM tasks t JOIN workloads w ON w.id = t.workload

@@ -62,7 +62,7 @@ func newWriter(ctx context.Context, conn *sql.Conn, d dialect) (*writer, error) 
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (workload, attempt, idx, run) DO UPDATE SET
 			body = excluded.body, placed_us = excluded.placed_us, released_us = excluded.released_us, milli = excluded.milli`},
 		{&w.dropPromises, `DELETE FROM promises`},
-		{&w.insertPromise, `INSERT INTO promises (place, workload) VALUES ($1, $2)`},
+		{&w.insertPromise, `INSERT INTO promises (place, workload, tasks) VALUES ($1, $2, $3)`},
 		{&w.insertSecret, `INSERT INTO secrets (user_name, name, body) VALUES ($1, $2, $3)`},
 		{&w.dropSecret, `DELETE FROM secrets WHERE user_name = $1 AND name = $2`},
 		{&w.putProject, `INSERT INTO projects (id, body) VALUES ($1, $2)

@@ -76,7 +76,7 @@ type model struct {
 	steps   []core.Transition
 	keys    map[string]store.Key
 	secrets map[core.SecretID]core.Secret
-	pledges []core.WorkloadID
+	pledges []core.Promise
 	rev     core.Revision
 }
 

@@ -145,9 +145,9 @@ func (m *model) choosePromises(b *store.Batch) {
 	if m.r.IntN(3) > 0 {
 		return
 	}
-	b.Promises = []core.WorkloadID{}
+	b.Promises = []core.Promise{}
 	for _, i := range m.r.Perm(len(m.ws))[:m.r.IntN(min(len(m.ws), 3)+1)] {
-		b.Promises = append(b.Promises, m.ws[i].ID)
+		b.Promises = append(b.Promises, core.Promise{Workload: m.ws[i].ID, Tasks: m.r.IntN(9)})
 	}
 }
 

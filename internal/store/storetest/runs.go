@@ -13,26 +13,34 @@ import (
 )
 
 func testPromises(t *testing.T, w *world) {
-	promised := func(want ...core.WorkloadID) {
+	to := func(ids ...core.WorkloadID) []core.Promise {
+		all := []core.Promise{}
+		for i, id := range ids {
+			all = append(all, core.Promise{Workload: id, Tasks: 1 + i*i})
+		}
+		return all
+	}
+	promised := func(ids ...core.WorkloadID) {
 		t.Helper()
+		want := to(ids...)
 		if got, err := w.s.Promises(t.Context()); err != nil || !slices.Equal(got, want) {
 			t.Errorf("Promises: %v, %v; want %v", got, err, want)
 		}
 	}
 	promised()
-	w.commit(&store.Batch{Promises: []core.WorkloadID{"c", "a", "b"}})
+	w.commit(&store.Batch{Promises: to("c", "a", "b")})
 	promised("c", "a", "b")
 	w.commit(&store.Batch{}) // says nothing of them
 	promised("c", "a", "b")
-	w.refused(nil, &store.Batch{Promises: []core.WorkloadID{"x", "x"}})
-	w.refused(nil, &store.Batch{Promises: []core.WorkloadID{""}})
-	w.refused(nil, &store.Batch{Promises: []core.WorkloadID{"x"}, Tasks: []*core.Task{nil}})
+	w.refused(nil, &store.Batch{Promises: to("x", "x")})
+	w.refused(nil, &store.Batch{Promises: to("")})
+	w.refused(nil, &store.Batch{Promises: to("x"), Tasks: []*core.Task{nil}})
 	promised("c", "a", "b")
 	w.reopen()
 	promised("c", "a", "b")
-	w.commit(&store.Batch{Promises: []core.WorkloadID{"b"}})
+	w.commit(&store.Batch{Promises: to("b")})
 	promised("b")
-	w.commit(&store.Batch{Promises: []core.WorkloadID{}})
+	w.commit(&store.Batch{Promises: to()})
 	promised()
 	w.reopen()
 	promised()

@@ -19,8 +19,10 @@ ALTER TABLE tasks_by_run RENAME TO tasks;
 CREATE INDEX tasks_charged ON tasks (COALESCE(released_us, 9223372036854775807), placed_us)
     WHERE milli > 0 AND placed_us IS NOT NULL;
 
--- For whom others were told to leave, in the order in which they are served.
+-- For whom others were told to leave, in the order in which they are served, and
+-- for how many tasks.
 CREATE TABLE promises (
     place    INTEGER PRIMARY KEY,
-    workload TEXT    NOT NULL UNIQUE
+    workload TEXT    NOT NULL UNIQUE,
+    tasks    INTEGER NOT NULL
 );
