@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
@@ -231,5 +233,120 @@ func BenchmarkKubeHopeless(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.StartTimer()
+	}
+}
+
+// TestAThousandPods sees a crowd of workloads through a cluster: all run, none
+// twice, what is stopped leaves nothing behind.
+func TestAThousandPods(t *testing.T) {
+	const n = 1000
+	c := startCluster(t, 50, 20)
+	runs := c.running(t, "muster-default")
+	c.submitMany(t, n)
+	await(t, "all pods run", func() bool { return runs() >= n })
+	c.settle(t, "Submitted", "Queued", "Starting")
+	pods, err := c.k.Client.CoreV1().Pods("muster-default").List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := map[string]int{}
+	for _, p := range pods.Items {
+		held[p.Spec.NodeName]++
+		if p.Spec.SchedulerName != "muster" {
+			t.Errorf("%s was left to scheduler %q", p.Name, p.Spec.SchedulerName)
+		}
+	}
+	if len(pods.Items) != n {
+		t.Errorf("there are %d pods, want %d", len(pods.Items), n)
+	}
+	for node, pods := range held {
+		if pods != 20 {
+			t.Errorf("node %s holds %d pods of one GPU, and has 20", node, pods)
+		}
+	}
+	c.stopAll(t)
+}
+
+// submitMany submits n workloads of one GPU in one request.
+func (c *cluster) submitMany(tb testing.TB, n int) {
+	tb.Helper()
+	docs := make([]json.RawMessage, n)
+	for i := range docs {
+		docs[i] = json.RawMessage(fmt.Sprintf(`{"name":"many-%d","image":"sim:1","command":["sleep"],"resources":{"gpu":1}}`, i))
+	}
+	out, err := c.conn.Bulk(context.Background(), docs)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, r := range out.Items {
+		if r.Problem != nil {
+			tb.Fatalf("a workload was refused: %+v", r.Problem)
+		}
+	}
+}
+
+// BenchmarkKubeMemory measures what a server needs that knows 5,000 nodes and
+// 50,000 pods of others.
+func BenchmarkKubeMemory(b *testing.B) {
+	const nodes, pods = 5000, 50_000
+	k := kubetest.Start(b, kubetest.Options{NoScheduler: true, NoControllers: true})
+	ctx := context.Background()
+	many(b, nodes, func(i int) error {
+		room := corev1.ResourceList{"cpu": resource.MustParse("64"), "memory": resource.MustParse("512Gi"), "pods": resource.MustParse("250"), kubetest.GPU: resource.MustParse("8")}
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i), Labels: map[string]string{"rack": fmt.Sprint(i / 40), corev1.LabelHostname: fmt.Sprintf("node-%d", i)}}}
+		n.Status = corev1.NodeStatus{Capacity: room, Allocatable: room, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}}
+		_, err := k.Client.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{})
+		return err
+	})
+	space := k.Namespace(b)
+	many(b, pods, func(i int) error {
+		p := kubetest.Pod(fmt.Sprintf("other-%d", i), "any", i%10/9)
+		p.Spec.NodeName = fmt.Sprintf("node-%d", i%nodes)
+		p.Labels = map[string]string{"app": "other", "pod-template-hash": fmt.Sprint(i % 1000)}
+		_, err := k.Client.CoreV1().Pods(space).Create(ctx, p, metav1.CreateOptions{})
+		return err
+	})
+	s := start(b, "--plane", "kube", "--kubeconfig", k.Kubeconfig)
+	await(b, "all nodes are known", func() bool {
+		c, err := s.conn.Cluster(ctx)
+		return err == nil && len(c.Nodes) == nodes
+	})
+	for b.Loop() {
+		time.Sleep(time.Second)
+	}
+	rss, pss, err := resident(s.cmd.Process.Pid)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(rss)/(1<<20), "MiB-RSS")
+	b.ReportMetric(float64(pss)/(1<<20), "MiB-PSS")
+}
+
+// many does f for 0 to n-1, 32 at once.
+func many(tb testing.TB, n int, f func(int) error) {
+	tb.Helper()
+	next, failed := make(chan int), make(chan error, 32)
+	var all sync.WaitGroup
+	for range 32 {
+		all.Go(func() {
+			for i := range next {
+				if err := f(i); err != nil {
+					select {
+					case failed <- err:
+					default:
+					}
+				}
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	select {
+	case err := <-failed:
+		tb.Fatal(err)
+	default:
 	}
 }
