@@ -80,7 +80,7 @@ func TestPlane(t *testing.T) {
 		Assign: func(_ *testing.T, id core.TaskID, s planetest.Script) plane.Assignment {
 			return plane.Assignment{ID: id, Image: image, Argv: planetest.Command(s)}
 		},
-		Image: image, Init: true, Memory: true, Blind: true, Apart: true,
+		Image: image, Init: true, Memory: true, Blind: true, Apart: true, TwoWays: true,
 		Reopen: func(t *testing.T, p plane.Plane) plane.Plane {
 			was := p.(placed).Plane
 			if err := was.Close(); err != nil {

@@ -52,6 +52,9 @@ type Options struct {
 	Reopen func(t *testing.T, p plane.Plane) plane.Plane
 	// Blind says that it cannot tell a signal from an exit code above 128.
 	Blind bool
+	// TwoWays says that standard output and error come by ways of their own, so
+	// that the order of what is written to both is not kept.
+	TwoWays bool
 	// Apart says that a task has a network of its own.
 	Apart bool
 	// Devices are some that the plane's node has, for assignments.
