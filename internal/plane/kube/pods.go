@@ -83,7 +83,9 @@ func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
 		if !alike(t.seen, o) {
 			t.seen = o
 		}
-		over = o.State.Ended() && !finished(pod)
+		// What has run is kept with its outcome until it is forgotten; what never
+		// will would be tried for ever.
+		over = o.State.Ended() && !finished(pod) && endOf(statusOf(pod.Status.ContainerStatuses, container)) == nil
 	})
 	if pod.Spec.Subdomain != "" {
 		p.served.Store(attemptOf{id.Workload, id.Attempt}, true)
