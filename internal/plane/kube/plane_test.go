@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -78,9 +79,12 @@ func TestPlane(t *testing.T) {
 		return open(t, dir)
 	}, planetest.Options{
 		Assign: func(_ *testing.T, id core.TaskID, s planetest.Script) plane.Assignment {
+			if len(s.Output) > 0 && s.Run == 0 {
+				s.Run = time.Second // see Options.Lossy
+			}
 			return plane.Assignment{ID: id, Image: image, Argv: planetest.Command(s)}
 		},
-		Image: image, Init: true, Memory: true, Blind: true, Apart: true, TwoWays: true,
+		Image: image, Init: true, Memory: true, Blind: true, Apart: true, TwoWays: true, Lossy: true,
 		Reopen: func(t *testing.T, p plane.Plane) plane.Plane {
 			was := p.(placed).Plane
 			if err := was.Close(); err != nil {

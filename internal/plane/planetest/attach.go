@@ -67,7 +67,7 @@ func (s suite) attachTerminal(t *testing.T) {
 }
 
 func (s suite) attachInput(t *testing.T) {
-	a := s.shell(id("input", 0), "cat; echo end; exit 2")
+	a := s.shell(id("input", 0), "cat; "+s.pause()+"; echo end; exit 2")
 	a.Stdin = true
 	p, e := s.enterer(t, a)
 	in := strings.Repeat("line of input\n", 10_000)

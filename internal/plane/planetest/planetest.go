@@ -55,6 +55,9 @@ type Options struct {
 	// TwoWays says that standard output and error come by ways of their own, so
 	// that the order of what is written to both is not kept.
 	TwoWays bool
+	// Lossy says that its container engine may drop what a command writes in the
+	// moment in which it ends: commands of the tests take their time with that.
+	Lossy bool
 	// Apart says that a task has a network of its own.
 	Apart bool
 	// Devices are some that the plane's node has, for assignments.

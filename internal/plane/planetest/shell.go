@@ -40,6 +40,9 @@ func (s suite) runShell(t *testing.T) {
 }
 
 func (s suite) shell(id core.TaskID, script string) plane.Assignment {
+	if s.opts.Lossy {
+		script = "trap 'sleep 1' EXIT\n" + script
+	}
 	return plane.Assignment{ID: id, Image: s.opts.Image, Argv: []string{"/bin/sh", "-c", script}}
 }
 
@@ -216,10 +219,18 @@ func (s suite) treeEnds(t *testing.T) {
 	wantGone(t, pids(t, dir))
 }
 
+// pause lets an engine take over what has been written so far.
+func (s suite) pause() string {
+	if s.opts.Lossy {
+		return "sleep 3"
+	}
+	return "true"
+}
+
 func (s suite) burst(t *testing.T) {
 	p := s.open(t)
 	const lines = 200_000
-	_, out := run(t, p, s.shell(id("burst", 0), fmt.Sprintf("seq %d; seq %d >&2", lines, lines)))
+	_, out := run(t, p, s.shell(id("burst", 0), fmt.Sprintf("seq %d; seq %d >&2; %s", lines, lines, s.pause())))
 	var want strings.Builder
 	for range 2 {
 		for i := range lines {
