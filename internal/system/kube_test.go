@@ -184,14 +184,14 @@ func BenchmarkKubeGang(b *testing.B) {
 }
 
 // BenchmarkKubeReclaim measures how long an owner waits for one GPU of its quota
-// on 500 nodes whose 4,000 GPUs are lent out.
+// on 500 nodes whose GPUs, one each, are all lent out: each takes one back.
 func BenchmarkKubeReclaim(b *testing.B) {
 	const n = 500
-	c := startCluster(b, n, 8)
-	for name, quota := range map[string]int{"owner": 4000, "borrower": 0} {
+	c := startCluster(b, n, 1)
+	for name, quota := range map[string]int{"owner": n, "borrower": 0} {
 		c.project(b, name, quota)
 	}
-	c.submitJSON(b, map[string]any{"name": "crowd", "project": "borrower", "image": "sim:1", "command": []string{"sleep"}, "resources": map[string]any{"gpu": 8, "cpu": "1"}, "array": map[string]any{"completions": n}, "gracePeriod": "1s"})
+	c.submitJSON(b, map[string]any{"name": "crowd", "project": "borrower", "image": "sim:1", "command": []string{"sleep"}, "resources": map[string]any{"gpu": 1, "cpu": "1"}, "array": map[string]any{"completions": n}, "gracePeriod": "1s"})
 	borrowed, owned := c.running(b, "muster-borrower"), c.running(b, "muster-owner")
 	await(b, "the crowd runs", func() bool { return borrowed() >= n })
 	b.ResetTimer()

@@ -75,6 +75,7 @@ type Plane struct {
 	external *external
 	teller   *teller
 
+	starts  starts
 	served  sync.Map                    // attempts that have a service
 	claimed atomic.Pointer[func() bool] // resource claims have been seen; nil: nobody knows yet whether there are such
 	swept   atomic.Bool                 // what a server before us left has been looked for

@@ -24,10 +24,12 @@ type patience struct {
 	most   time.Duration
 	urgent time.Duration // the most between two tries while someone waits for the end of a log
 	settle time.Duration // a reader waits for the rest of the output of a task that has ended
+	yield  time.Duration // the output of a task that has begun waits for pods that are being started
 }
 
 var patient = patience{
 	silent: time.Minute, gone: 10 * time.Second, first: time.Second, most: 5 * time.Minute, urgent: 15 * time.Second, settle: 30 * time.Second,
+	yield: 5 * time.Second,
 }
 
 // logs brings the output of pods home while they run: a cluster keeps it only
@@ -162,6 +164,7 @@ func (l *logs) arrive(ctx context.Context, id core.TaskID, follow bool) {
 	if f == nil {
 		return
 	}
+	f.want()
 	select {
 	case <-f.there:
 	case <-f.complete:

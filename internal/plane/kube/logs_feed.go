@@ -25,6 +25,8 @@ type feed struct {
 	end      context.CancelFunc
 	there    chan struct{} // closed when the log's file is
 	complete chan struct{} // closed when nothing is added to it any more
+	wanted   chan struct{} // closed when somebody waits for it
+	want     func()        // closes it
 
 	mu       sync.Mutex
 	now      podState
@@ -45,6 +47,8 @@ func newFeed(l *logs, id core.TaskID, pod *corev1.Pod) *feed {
 		there: make(chan struct{}), complete: make(chan struct{}), changed: make(chan struct{}), readers: map[chan struct{}]struct{}{},
 	}
 	f.ctx, f.end = context.WithCancel(l.p.ctx)
+	f.wanted = make(chan struct{})
+	f.want = sync.OnceFunc(func() { close(f.wanted) })
 	for _, p := range stateOf(pod).parts {
 		f.now.parts = append(f.now.parts, part{name: p.name})
 	}
@@ -101,6 +105,7 @@ func (f *feed) note() {
 		if f.endedAt.IsZero() {
 			f.endedAt = time.Now()
 		}
+		f.want()
 		f.limit()
 	}
 	close(f.changed)
@@ -153,14 +158,7 @@ func (f *feed) ended() bool {
 	return f.gone || f.now.over || f.now.parts[len(f.now.parts)-1].ended
 }
 
-func (f *feed) isComplete() bool {
-	select {
-	case <-f.complete:
-		return true
-	default:
-		return false
-	}
-}
+func (f *feed) isComplete() bool { return reached(f.complete) }
 
 // failing reports whether the streams fail at this time.
 func (f *feed) failing() (bool, <-chan struct{}) {
@@ -179,6 +177,7 @@ func (f *feed) trouble(yes bool) {
 }
 
 func (f *feed) listen(wake chan struct{}) {
+	f.want()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.readers[wake] = struct{}{}
@@ -224,6 +223,7 @@ func (f *feed) look(i int) look {
 
 // run is the work of a feed.
 func (f *feed) run() {
+	f.giveWay()
 	t := &tape{f: f}
 	remark := f.copyAll(t)
 	t.close(remark)
@@ -234,6 +234,28 @@ func (f *feed) run() {
 	f.note()
 	f.mu.Unlock()
 	f.l.done(f)
+}
+
+// giveWay lets pods that are being started go first: a stream costs the API
+// server and the node as much as a pod does, and what it brings is not lost for
+// coming a little later. It waits for no more than a moment, and for nothing
+// where somebody wants the log.
+func (f *feed) giveWay() {
+	for end := time.Now().Add(f.l.wait.yield); time.Now().Before(end) && f.l.p.starts.lately(); {
+		if reached(f.wanted) || !f.pause(startsPass/2, f.wanted) {
+			return
+		}
+	}
+}
+
+// reached reports whether a channel has been closed.
+func reached(event <-chan struct{}) bool {
+	select {
+	case <-event:
+		return true
+	default:
+		return false
+	}
 }
 
 // copyAll brings everything home. What it returns is why something is missing.

@@ -311,3 +311,45 @@ func TestALateServerReadsOnce(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestStreamsGiveWayToStarts: while pods are being started no stream is opened
+// but for who wants it, and for what has ended; then all are.
+func TestStreamsGiveWayToStarts(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, dawn.Format(time.RFC3339Nano)+" hello\n")
+		w.(http.Flusher).Flush()
+		if !strings.Contains(r.URL.Path, "p-3") {
+			<-r.Context().Done()
+		}
+	})
+	p := feeder(t, s, t.TempDir())
+	p.logs.wait.yield = time.Hour
+	done := p.starts.begin()
+	var ids []core.TaskID
+	for i, stage := range []string{"running", "running", "running", "ended"} {
+		ids = append(ids, core.TaskID{Workload: "w", Index: i})
+		p.tell(ids[i], podAt(i, stage))
+	}
+	wholeLog(t, p, ids[3])
+	r, err := p.Logs(t.Context(), ids[1], plane.LogOptions{Follow: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(r, make([]byte, len("hello"))); err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Close()
+	if p.logs.feed(ids[0]).isComplete() || reached(p.logs.feed(ids[0]).there) || reached(p.logs.feed(ids[2]).there) {
+		t.Error("a stream that nobody waits for was opened while pods are being started")
+	}
+	done()
+	for _, id := range ids {
+		if f := p.logs.feed(id); f != nil {
+			select {
+			case <-f.there:
+			case <-time.After(within):
+				t.Fatalf("nothing of %s came after the starts", id)
+			}
+		}
+	}
+}

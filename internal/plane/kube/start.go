@@ -36,6 +36,7 @@ func (p *Plane) Start(ctx context.Context, all []plane.Assignment) error {
 		}
 		p.swept.Store(true)
 	}
+	defer p.starts.begin()()
 	return each(gangs(all), atOnce, func(gang []plane.Assignment) error { return p.launch(ctx, gang) })
 }
 
