@@ -177,6 +177,17 @@ func (c *cluster) release(name string, id core.TaskID) {
 	}
 }
 
+// gpuResource is what a node has its GPUs as; of one that is not known, or has
+// none that way, NVIDIA's.
+func (c *cluster) gpuResource(name string) corev1.ResourceName {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.sites[name]; s != nil && s.node != nil {
+		return cmp.Or(gpuResourceOf(s.node), gpuResources[0])
+	}
+	return gpuResources[0]
+}
+
 // nodes are all, by name.
 func (c *cluster) nodes() []core.Node {
 	c.mu.Lock()

@@ -60,11 +60,12 @@ func testPlane(t testing.TB) (*Plane, *apiserver) {
 	a := &apiserver{objects: map[string]any{}, asked: map[string]int{}}
 	s := httptest.NewServer(a)
 	t.Cleanup(s.Close)
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: s.URL, QPS: -1})
+	config := &rest.Config{Host: s.URL, QPS: -1}
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Plane{o: Options{Name: "k", Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, client: client, spaces: newNamespaces("muster-"), tasks: newTasks(time.Now), cluster: newCluster(""), calm: newCalm(slog.New(slog.DiscardHandler))}
+	p := &Plane{o: Options{Name: "k", Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, client: client, config: config, spaces: newNamespaces("muster-"), tasks: newTasks(time.Now), cluster: newCluster(""), calm: newCalm(slog.New(slog.DiscardHandler))}
 	p.parts = newParts(p)
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	t.Cleanup(func() { p.stop(); p.wg.Wait() })

@@ -75,10 +75,11 @@ type Plane struct {
 	external *external
 	teller   *teller
 
-	served  sync.Map                    // attempts that have a service
-	claimed atomic.Pointer[func() bool] // resource claims have been seen; nil: nobody knows yet whether there are such
-	swept   atomic.Bool                 // what a server before us left has been looked for
-	deaf    atomic.Bool                 // events may not be read
+	served   sync.Map                    // attempts that have a service
+	serviced locks                       // held while the service of an attempt is made or removed
+	claimed  atomic.Pointer[func() bool] // resource claims have been seen; nil: nobody knows yet whether there are such
+	swept    atomic.Bool                 // what a server before us left has been looked for
+	deaf     atomic.Bool                 // events may not be read
 
 	version atomic.Pointer[string] // of the API server, as last heard
 	calm    *calm

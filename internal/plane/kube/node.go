@@ -11,7 +11,8 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// The resources that device plugins give GPUs as; a node has one sort.
+// The resources that device plugins give GPUs as; a node has one sort. NVIDIA's
+// is the first.
 var gpuResources = []corev1.ResourceName{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915"}
 
 // migPrefix begins the resources of MIG partitions (NVIDIA device plugin,
@@ -57,6 +58,9 @@ func (s *site) describe(prefix string, asked map[string]bool, c *claims) core.No
 		}
 	}
 	n.Devices = devicesOn(k)
+	if gpus := gpuResourceOf(k); gpus != "" {
+		n.Labels[labelVendor] = vendorOf(gpus)
+	}
 	n.MIG, n.MIGStrategy = partitions(k)
 	for name := range asked {
 		put(&n.Extra, name, offers(k, name))
@@ -80,15 +84,34 @@ func readiness(k *corev1.Node) (bool, string) {
 	return false, "no kubelet has reported it yet"
 }
 
+// labelVendor is a label that nodes have for us whose GPUs a device plugin gives:
+// who makes them.
+const labelVendor = "muster.dev/gpu-vendor"
+
+// vendorOf is who makes the GPUs that a resource stands for.
+func vendorOf(name corev1.ResourceName) string {
+	domain, _, _ := strings.Cut(string(name), "/")
+	domain = strings.TrimSuffix(domain, ".com")
+	return domain[strings.LastIndexByte(domain, '.')+1:]
+}
+
+// gpuResourceOf is the resource that a node has its GPUs as; empty: no device
+// plugin gives any.
+func gpuResourceOf(k *corev1.Node) corev1.ResourceName {
+	for _, name := range gpuResources {
+		if count(k.Status.Capacity, name)+count(k.Status.Allocatable, name) > 0 {
+			return name
+		}
+	}
+	return ""
+}
+
 // devicesOn are the GPUs of a node. Those that its device plugin does not offer
 // any more are there, and not healthy.
 func devicesOn(k *corev1.Node) []core.Device {
-	for _, name := range gpuResources {
+	if name := gpuResourceOf(k); name != "" {
 		total, offered := count(k.Status.Capacity, name), count(k.Status.Allocatable, name)
 		total = max(total, offered)
-		if total == 0 {
-			continue
-		}
 		memory, _ := strconv.ParseInt(k.Labels[labelGPUMemory], 10, 64)
 		memory = min(max(memory, 0), 1<<30) << 20
 		product := k.Labels[labelProduct]
@@ -207,12 +230,13 @@ func (s *site) taken(devices int, asked map[string]bool) core.Others {
 type usage struct {
 	cpu, memory int64 // thousandths of cores, bytes
 	gpus        int
+	vendor      string // of its GPUs; of several, as no node has them, all
 	mig         map[string]int
 	extra       map[string]int64 // by name, see counted
 }
 
 func (u usage) equal(v usage) bool {
-	return u.cpu == v.cpu && u.memory == v.memory && u.gpus == v.gpus && maps.Equal(u.mig, v.mig) && maps.Equal(u.extra, v.extra)
+	return u.cpu == v.cpu && u.memory == v.memory && u.gpus == v.gpus && u.vendor == v.vendor && maps.Equal(u.mig, v.mig) && maps.Equal(u.extra, v.extra)
 }
 
 // usageOf is what the kubelet counts for a pod: all containers and sidecars, or
@@ -261,7 +285,10 @@ func usageOf(pod *corev1.Pod) usage {
 		}
 	}
 	for _, name := range gpuResources {
-		u.gpus += count(total, name)
+		if n := count(total, name); n > 0 {
+			u.gpus += n
+			u.vendor = strings.TrimPrefix(u.vendor+" and "+vendorOf(name), " and ")
+		}
 	}
 	return u
 }

@@ -95,11 +95,14 @@ func (p *Plane) seat(ctx context.Context, a plane.Assignment, pod *corev1.Pod) e
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}
 	err := p.client.CoreV1().Pods(pod.Namespace).Bind(ctx, b, metav1.CreateOptions{})
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+	fails := stumbles(sorted(err)) && !apierrors.IsConflict(err)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || fails {
 		now, getErr := p.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		switch {
 		case getErr == nil && now.UID == pod.UID && now.Annotations[noteTask] == a.ID.String() && now.Spec.NodeName == node:
 			err = nil // an earlier try had come through
+		case getErr == nil && now.UID == pod.UID && now.Spec.NodeName == "" && fails:
+			err = refuse(reasonSystem, "%v", sorted(err)) // others need not wait until it can be
 		case getErr == nil || apierrors.IsNotFound(getErr):
 			p.fails(a, lifecycle.ReasonKilled, fmt.Sprintf("it was changed or deleted by someone else before it had its place: %v", err))
 			return nil
@@ -126,13 +129,13 @@ func (x *external) refuse(uid types.UID, why string) {
 		if o := x.pods[uid]; o != nil {
 			o.refused = text
 			if g := x.groups[o.group]; g != nil {
-				x.stale[g.key] = true
+				x.marked[g.key] = true
 			}
 		}
 	}
 	set(why)
 	x.after(refusedFor, func() { set("") })
-	poke(x.wake)
+	ring(x.wake)
 }
 
 // noteChosen on a volume claim is the node whose pod waits for the volume: a
@@ -209,7 +212,7 @@ func (p *Plane) memberGone(id core.TaskID, pod *corev1.Pod) {
 	p.cluster.release(pod.Spec.NodeName, id)
 	p.logs.gone(id)
 	if forgotten {
-		p.drop(pod.Namespace, id, nil)
+		p.drop(pod.Namespace, id)
 	}
 }
 

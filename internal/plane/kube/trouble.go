@@ -122,7 +122,7 @@ func (p *Plane) lookAt(ctx context.Context, id core.TaskID) {
 		x.seen = plane.Observation{ID: id, State: core.TaskFailed, Reason: string(reason), Message: x.seen.Message, At: now}
 	})
 	if over {
-		p.discard(ctx, id)
+		p.wg.Go(func() { p.discard(ctx, id) }) // what cannot be removed keeps nobody else waiting
 	}
 }
 
@@ -143,7 +143,7 @@ func (t *task) troubled(said *corev1.Event, now time.Time) lifecycle.Reason {
 	}
 	words := strings.TrimSpace(said.Message)
 	if len(words) > longestWord {
-		words = words[:longestWord]
+		words = strings.ToValidUTF8(words[:longestWord], "")
 	}
 	reason := troubleOf(said.Reason)
 	switch {
