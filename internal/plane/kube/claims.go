@@ -166,11 +166,14 @@ func (p *Plane) Disown(_ context.Context, ids []core.TaskID) error {
 		x := p.external
 		x.mu.Lock()
 		o := x.pods[types.UID(t.claim)]
-		x.disowned[types.UID(t.claim)] = true
+		if o != nil {
+			x.disowned[types.UID(t.claim)] = true
+		}
 		x.mu.Unlock()
 		p.tasks.drop(id)
 		p.tasks.disown(types.UID(t.claim))
 		p.cluster.release(t.node, id)
+		p.logs.gone(id) // nobody here reads on
 		if o != nil {
 			x.seen(o.pod, false)
 		}

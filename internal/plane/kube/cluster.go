@@ -75,9 +75,7 @@ func (c *cluster) nodeGone(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.site(name)
-	if s.node = nil; len(s.others)+len(s.ours) == 0 {
-		delete(c.sites, name)
-	}
+	s.node = nil
 	c.touch(name)
 }
 
@@ -169,7 +167,7 @@ func (c *cluster) release(name string, id core.TaskID) {
 	defer c.mu.Unlock()
 	if s := c.sites[name]; s != nil {
 		_, more := s.excess[id]
-		if more || len(s.ours[id]) > 0 {
+		if more || len(s.ours[id]) > 0 || s.node == nil {
 			c.touch(name)
 		}
 		delete(s.ours, id)
@@ -226,6 +224,9 @@ func (c *cluster) news() (changed []core.Node, gone []core.NodeID) {
 		s := c.sites[name]
 		was, told := c.told[name]
 		if s == nil || s.node == nil {
+			if s != nil && len(s.others)+len(s.ours)+len(s.excess)+len(s.beside) == 0 {
+				delete(c.sites, name)
+			}
 			if told {
 				delete(c.told, name)
 				gone = append(gone, was.ID)

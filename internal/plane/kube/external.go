@@ -186,14 +186,17 @@ func (x *external) podGone(pod *corev1.Pod) {
 	ring(x.wake)
 }
 
-// again looks at all pods of a namespace anew: whose project it is may have
+// again looks at all pods of namespaces anew: whose project these are may have
 // changed.
-func (x *external) again(space string) {
+func (x *external) again(spaces []string) {
+	if len(spaces) == 0 {
+		return
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	found := false
 	for uid, o := range x.pods {
-		if o.pod.Namespace == space {
+		if slices.Contains(spaces, o.pod.Namespace) {
 			x.fresh[uid], found = true, true
 		}
 	}

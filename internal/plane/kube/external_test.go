@@ -27,12 +27,14 @@ type apiserver struct {
 	mu      sync.Mutex
 	objects map[string]any // a number: that status
 	asked   map[string]int
+	done    map[string]int // the same with the method before it
 }
 
 func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked[r.URL.Path]++
+	a.done[r.Method+" "+r.URL.Path]++
 	w.Header().Set("Content-Type", "application/json")
 	code := http.StatusNotFound
 	switch o := a.objects[r.URL.Path].(type) {
@@ -57,7 +59,7 @@ func (a *apiserver) put(path string, o any) {
 // testPlane is a plane whose informers see nothing: tests call what they would.
 func testPlane(t testing.TB) (*Plane, *apiserver) {
 	t.Helper()
-	a := &apiserver{objects: map[string]any{}, asked: map[string]int{}}
+	a := &apiserver{objects: map[string]any{}, asked: map[string]int{}, done: map[string]int{}}
 	s := httptest.NewServer(a)
 	t.Cleanup(s.Close)
 	config := &rest.Config{Host: s.URL, QPS: -1}

@@ -128,8 +128,9 @@ func Open(o Options) (*Plane, error) {
 		p.stop()
 		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
 	}
-	p.watchClaims()
+	follow := p.watchClaims()
 	p.factory.Start(p.ctx.Done())
+	p.wg.Go(follow) // once the others have begun: it adds to them
 	p.wg.Go(func() { p.look(p.ctx) })
 	p.wg.Go(func() { p.external.run(p.ctx) })
 	return p, nil

@@ -178,7 +178,7 @@ func TestPodsOfNoProjectAreToldOnce(t *testing.T) {
 	x.telling = true // something else is being told
 	x.mu.Unlock()
 	for range 100 {
-		x.again("lost")
+		x.again([]string{"lost"})
 		x.look(p.ctx)
 	}
 	if len(x.untold) != 1 || a.asked[path] > 0 {
@@ -187,7 +187,7 @@ func TestPodsOfNoProjectAreToldOnce(t *testing.T) {
 	x.mu.Lock()
 	x.telling = false
 	x.mu.Unlock()
-	x.again("lost")
+	x.again([]string{"lost"})
 	x.look(p.ctx)
 	soon(t, "it is marked again after it could not be told", func() bool {
 		x.mu.Lock()

@@ -25,6 +25,9 @@ const (
 	lookAfter = 5 * time.Second
 	// lookMost bounds the questions of one round.
 	lookMost = 20
+	// longestPause is more than a kubelet waits between two tries to pull an
+	// image: it may have been told to make many.
+	longestPause = 6 * time.Minute
 	// longestWord bounds what is taken over of an event, in bytes.
 	longestWord = 1 << 10
 )
@@ -115,7 +118,11 @@ func (p *Plane) lookAt(ctx context.Context, id core.TaskID) {
 			return
 		}
 		reason := x.troubled(said, now)
-		if reason == lifecycle.ReasonNone || now.Sub(x.trouble) < p.o.Patience && !certain(x.seen.Message) {
+		patience := p.o.Patience
+		if reason == lifecycle.ReasonFailedImagePull {
+			patience = max(patience, longestPause)
+		}
+		if reason == lifecycle.ReasonNone || now.Sub(x.trouble) < patience && !certain(x.seen.Message) {
 			return
 		}
 		over = true
