@@ -244,6 +244,8 @@ type Node struct {
 	// empty: it has none.
 	MIG         map[string]int `json:"mig,omitempty"`
 	MIGStrategy string         `json:"migStrategy,omitempty"`
+	// Whole says that it gives its devices only whole: no part of one can be had.
+	Whole bool `json:"whole,omitempty"`
 	// Extra counts what else can be asked for there, by name, such as
 	// rdma/hca. Only what someone asks for need be told.
 	Extra map[string]int `json:"extra,omitempty"`

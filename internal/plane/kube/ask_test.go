@@ -82,8 +82,8 @@ func TestGPUsOfEveryMakerAreAskedForByName(t *testing.T) {
 		}
 	}
 	for _, n := range c.nodes() {
-		if len(n.Devices) != 4 || n.Labels[labelVendor] != string(n.ID) {
-			t.Errorf("%s has %d devices and says %v", n.ID, len(n.Devices), n.Labels)
+		if len(n.Devices) != 4 || n.Labels[labelVendor] != string(n.ID) || n.Whole != (n.ID != "nvidia") {
+			t.Errorf("%s has %d devices and says %v, whole %v", n.ID, len(n.Devices), n.Labels, n.Whole)
 		}
 	}
 }

@@ -45,6 +45,9 @@ func TestASliceThatIsWrittenAgainTakesNothingAway(t *testing.T) {
 		}})
 	}
 	offer("one")
+	if n := c.nodes()[0]; !n.Whole {
+		t.Error("GPUs that drivers offer can be had in parts")
+	}
 	stop, over := make(chan struct{}), make(chan int)
 	go func() {
 		most := 0

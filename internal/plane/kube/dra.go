@@ -274,6 +274,7 @@ func (s *site) claimed(n *core.Node, c *claims) {
 		s.claimedSome(n, c, gpus)
 		return
 	}
+	n.Whole = n.Whole || len(gpus) > 0 // no reservation can hold one that is shared
 	for i, g := range gpus {
 		n.Devices = append(n.Devices, core.Device{ID: deviceID(i), Index: i, Product: g.product, Memory: g.memory, Fake: s.node.Annotations[noteKwok] != "", Healthy: g.healthy})
 		if c.takenOn(&g) {

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -60,6 +61,7 @@ func (s *site) describe(prefix string, asked map[string]bool, c *claims) core.No
 	n.Devices = devicesOn(k)
 	if gpus := gpuResourceOf(k); gpus != "" {
 		n.Labels[labelVendor] = vendorOf(gpus)
+		n.Whole = unshareable(k) != ""
 	}
 	n.MIG, n.MIGStrategy = partitions(k)
 	for name := range asked {
@@ -104,6 +106,18 @@ func gpuResourceOf(k *corev1.Node) corev1.ResourceName {
 		}
 	}
 	return ""
+}
+
+// unshareable is why tasks cannot share the GPUs of a node; empty: they can.
+func unshareable(k *corev1.Node) string {
+	switch replicas := k.Labels[labelReplicas]; {
+	case gpuResourceOf(k) != gpuResources[0]:
+		return fmt.Sprintf("it has no resource %s, which NVIDIA's device plugin provides", gpuResources[0])
+	case replicas != "" && replicas != "1":
+		return fmt.Sprintf("its device plugin gives each to several pods already (label %s=%s), so that none can be held; turn that off there", labelReplicas, replicas)
+	default:
+		return ""
+	}
 }
 
 // devicesOn are the GPUs of a node. Those that its device plugin does not offer

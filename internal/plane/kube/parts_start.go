@@ -228,10 +228,8 @@ func (p *Plane) shareable(a *plane.Assignment) error {
 			return refuse(reasonSystem, "node %s is not in the cluster", name)
 		case parts < len(a.Devices):
 			return refuse(lifecycle.ReasonContainerCannot, "it has whole GPUs and parts of GPUs: in a cluster a task has either")
-		case count(n.Status.Capacity, gpuResources[0]) == 0:
-			return refuse(reasonSystem, "no GPU of node %s can be shared: it has no resource %s, which NVIDIA's device plugin provides", name, gpuResources[0])
-		case n.Labels[labelReplicas] != "" && n.Labels[labelReplicas] != "1":
-			return refuse(reasonSystem, "no GPU of node %s can be shared by Muster: its device plugin gives each to several pods already (label %s=%s), so that none can be held; turn that off there", name, labelReplicas, n.Labels[labelReplicas])
+		case unshareable(n) != "":
+			return refuse(reasonSystem, "no GPU of node %s can be shared: %s", name, unshareable(n))
 		}
 	}
 	return nil
