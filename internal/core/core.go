@@ -274,7 +274,15 @@ const (
 	LabelRuns     = "muster.dev/runs"
 	RunsImages    = "images"
 	RunsProcesses = "processes"
+	// OutOfReach is the value of a label of VolumeLabel.
+	OutOfReach = "out-of-reach"
 )
+
+// VolumeLabel is a label of nodes where the volume of a claim of a project cannot
+// be used; its value is OutOfReach. Only claims that tasks asked for need be told.
+func VolumeLabel(project ProjectID, claim string) string {
+	return "muster.dev/volume." + string(project) + "." + claim
+}
 
 // None reports whether nobody else holds anything.
 func (o Others) None() bool {

@@ -209,7 +209,9 @@ func offers(k *corev1.Node, name string) int {
 func (o *outsider) member() plane.Member {
 	m := plane.Member{Key: string(o.pod.UID), Name: o.pod.Namespace + "/" + o.pod.Name, Task: o.task}
 	m.Role, m.Rank = roleOf(o.pod)
-	m.Needs, m.Where, m.Barred = asks(o.pod)
+	if m.Needs, m.Where, m.Barred = asks(o.pod); m.Barred == "" {
+		m.Barred = confine(&m.Where, o.volumes)
+	}
 	if o.refused != "" {
 		m.Barred = o.refused
 	}

@@ -27,6 +27,7 @@ type cluster struct {
 	// asked is what else some pod asks for that we are to place, by name: only
 	// that is told of nodes.
 	asked map[string]bool
+	reach map[string]reached // where volumes can be used that tasks ask for, by label; not everywhere
 }
 
 // site is a node. It may be known by its pods only.
@@ -41,7 +42,7 @@ type site struct {
 func newCluster(prefix string) *cluster {
 	return &cluster{
 		prefix: prefix, sites: map[string]*site{}, on: map[types.UID]string{}, changed: map[string]bool{}, wake: make(chan struct{}, 1),
-		told: map[string]core.Node{}, asked: map[string]bool{}, claims: newClaims(),
+		told: map[string]core.Node{}, asked: map[string]bool{}, claims: newClaims(), reach: map[string]reached{},
 	}
 }
 
@@ -129,9 +130,14 @@ func (c *cluster) ask(counted map[string]int) {
 			continue
 		}
 		c.asked[name] = true
-		for node := range c.sites {
-			c.touch(node)
-		}
+		c.touchAll()
+	}
+}
+
+// touchAll notes that every node has to be looked at. The lock is held.
+func (c *cluster) touchAll() {
+	for node := range c.sites {
+		c.touch(node)
 	}
 }
 
@@ -193,7 +199,7 @@ func (c *cluster) nodes() []core.Node {
 	out := make([]core.Node, 0, len(c.sites))
 	for name, s := range c.sites {
 		if s.node != nil {
-			n := s.describe(c.prefix, c.asked, c.claims)
+			n := s.describe(c)
 			c.told[name] = n
 			out = append(out, n)
 		}
@@ -233,7 +239,7 @@ func (c *cluster) news() (changed []core.Node, gone []core.NodeID) {
 			}
 			continue
 		}
-		if n := s.describe(c.prefix, c.asked, c.claims); !told || !reflect.DeepEqual(was, n) {
+		if n := s.describe(c); !told || !reflect.DeepEqual(was, n) {
 			c.told[name] = n
 			changed = append(changed, n)
 		}

@@ -48,6 +48,7 @@ type outsider struct {
 	refused string      // why the cluster did not let us place it, for a while
 	said    string      // why it waits, as last told
 	unsure  bool        // it will be asked again with whom it belongs
+	volumes []reach     // where its volumes can be used, of those that cannot be everywhere
 }
 
 // live reports whether a pod holds something or wants to.
@@ -329,6 +330,11 @@ func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
 	if err == nil {
 		with, err = x.owners.companyOf(ctx, pod, chain)
 	}
+	var volumes []reach
+	later := false
+	if err == nil && pod.Spec.NodeName == "" {
+		volumes, later, err = x.p.reaches.volumesOf(ctx, pod)
+	}
 	if err != nil {
 		return err
 	}
@@ -359,7 +365,8 @@ func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
 	g.pods[pod.UID] = true
 	g.chain, g.treatment, g.company = chain, t, with
 	x.mark(g, o)
-	if unsure := with.unsure || slices.ContainsFunc(chain, (*owner).hidden); unsure && o.live() && o.task == (core.TaskID{}) && !o.unsure {
+	o.volumes = volumes
+	if unsure := later || with.unsure || slices.ContainsFunc(chain, (*owner).hidden); unsure && o.live() && o.task == (core.TaskID{}) && !o.unsure {
 		o.unsure = true
 		x.after(x.owners.again, func() { x.fresh[pod.UID], o.unsure = true, false })
 	}

@@ -71,7 +71,7 @@ func testPlane(t testing.TB) (*Plane, *apiserver) {
 	p.parts = newParts(p)
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	t.Cleanup(func() { p.stop(); p.wg.Wait() })
-	p.logs, p.external, p.teller = newLogs(p), newExternal(p), newTeller(p)
+	p.logs, p.external, p.teller, p.reaches = newLogs(p), newExternal(p), newTeller(p), &reaches{p: p}
 	p.spaces.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{labelProject: "vision"}}})
 	return p, a
 }

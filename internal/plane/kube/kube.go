@@ -74,6 +74,7 @@ type Plane struct {
 	// external are pods that others made and leave to us to place.
 	external *external
 	teller   *teller
+	reaches  *reaches
 
 	served   sync.Map                    // attempts that have a service
 	serviced locks                       // held while the service of an attempt is made or removed
@@ -123,7 +124,7 @@ func Open(o Options) (*Plane, error) {
 	p.cluster = newCluster(o.Prefix)
 	p.parts = newParts(p)
 	p.logs = newLogs(p)
-	p.external, p.teller = newExternal(p), newTeller(p)
+	p.external, p.teller, p.reaches = newExternal(p), newTeller(p), &reaches{p: p}
 	if err := p.inform(); err != nil {
 		p.stop()
 		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)

@@ -33,13 +33,13 @@ const (
 const mostDevices = 256
 
 // describe is the node as the scheduler knows it.
-func (s *site) describe(prefix string, asked map[string]bool, c *claims) core.Node {
+func (s *site) describe(c *cluster) core.Node {
 	k := s.node
 	own := maps.Clone(k.Labels)
 	put(&own, core.LabelRuns, core.RunsImages)
 	put(&own, labelNode, k.Name)
 	n := core.Node{
-		ID: core.NodeID(prefix + k.Name), Labels: own, Cordon: k.Spec.Unschedulable,
+		ID: core.NodeID(c.prefix + k.Name), Labels: own, Cordon: k.Spec.Unschedulable,
 		CPU: amount(k.Status.Allocatable.Cpu(), true), Memory: amount(k.Status.Allocatable.Memory(), false),
 		Tasks: int(min(amount(k.Status.Allocatable.Pods(), false), 1<<20)),
 	}
@@ -64,11 +64,16 @@ func (s *site) describe(prefix string, asked map[string]bool, c *claims) core.No
 		n.Whole = unshareable(k) != ""
 	}
 	n.MIG, n.MIGStrategy = partitions(k)
-	for name := range asked {
+	for label, r := range c.reach {
+		if !r.reach.holds(k) {
+			n.Labels[label] = core.OutOfReach
+		}
+	}
+	for name := range c.asked {
 		put(&n.Extra, name, offers(k, name))
 	}
-	n.Others = s.taken(len(n.Devices), asked)
-	s.claimed(&n, c)
+	n.Others = s.taken(len(n.Devices), c.asked)
+	s.claimed(&n, c.claims)
 	return n
 }
 

@@ -89,6 +89,11 @@ func (p *Plane) fails(a plane.Assignment, why lifecycle.Reason, message string) 
 // so that a server that begins anew knows it.
 func (p *Plane) seat(ctx context.Context, a plane.Assignment, pod *corev1.Pod) error {
 	node := p.nodeName(a.Node)
+	if why := p.misses(ctx, pod, node); why != "" {
+		p.fails(a, reasonSystem, why)
+		p.external.refuse(pod.UID, why)
+		return nil
+	}
 	p.reserve(ctx, a.ID, pod, node)
 	b := &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, Annotations: map[string]string{noteTask: a.ID.String(), noteDevices: devicesNote(a.Devices)}},
@@ -134,8 +139,29 @@ func (x *external) refuse(uid types.UID, why string) {
 		}
 	}
 	set(why)
+	x.fresh[uid] = true // what it needs may be known better by now
 	x.after(refusedFor, func() { set("") })
 	ring(x.wake)
+}
+
+// misses says which volume of a pod a node does not reach; empty: none, or nobody
+// can tell, and then its node will. It may have been made since its place was
+// chosen.
+func (p *Plane) misses(ctx context.Context, pod *corev1.Pod, node string) string {
+	n := p.cluster.find(node)
+	if n == nil {
+		return ""
+	}
+	all, _, err := p.reaches.volumesOf(ctx, pod)
+	if err != nil {
+		p.calm.warn("where the volumes of a pod can be used could not be learnt", "pod", pod.Namespace+"/"+pod.Name, "err", err)
+	}
+	for _, r := range all {
+		if !r.holds(n) {
+			return fmt.Sprintf("one of its volumes can be used on nodes with %s only, and %s is none of them", r, node)
+		}
+	}
+	return ""
 }
 
 // reserve has volumes made that wait for the place of their first pod. Until

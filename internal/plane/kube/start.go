@@ -140,6 +140,9 @@ func (p *Plane) bringUp(ctx context.Context, todo []plane.Assignment) error {
 	defer p.tasks.expect(attemptOf{todo[0].ID.Workload, todo[0].ID.Attempt})()
 	err := p.prepare(ctx, &todo[0])
 	if err == nil {
+		err = sorted(p.reachable(ctx, p.spaces.of(todo[0].About.Project), todo))
+	}
+	if err == nil {
 		err = each(todo, atOnce, func(a plane.Assignment) error { return p.create(ctx, &a) })
 	}
 	if err == nil && todo[0].Gang > 1 {
