@@ -18,7 +18,7 @@ func TestTheChartRunsAsItIs(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{})
 	c.Node(t, "real", 1)
 	registry := c.Registry(t)
-	binary, err := build()
+	binary, err := kubetest.Program()
 	if err != nil {
 		t.Fatal(err)
 	}

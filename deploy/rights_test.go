@@ -58,6 +58,7 @@ var rare = map[string]string{
 	"delete resourceclaims":        "the same",
 	"update resourceclaims/status": "the same",
 	"get persistentvolumeclaims":   "a pod with a volume",
+	"get persistentvolumes":        "the same, where the volume is there",
 	"patch persistentvolumeclaims": "the same, where the volume waits for its first pod",
 	"get statefulsets":             "a pod of others that one has made",
 	"get daemonsets":               "the same",

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,29 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/kubetest"
 )
 
-// built is the folder of the binary, once a test has asked for it.
-var built string
-
-var build = sync.OnceValues(func() (string, error) {
-	var err error
-	if built, err = os.MkdirTemp("", "muster-"); err != nil {
-		return "", err
-	}
-	binary := filepath.Join(built, "muster")
-	cmd := exec.Command("go", "build", "-o", binary, "github.com/musterhq/muster/cmd/muster")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is released
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%w: %s", err, out)
-	}
-	return binary, err
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	os.RemoveAll(built) // nothing, where no test took it
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(kubetest.Main(m)) }
 
 // installed is the chart in a cluster, without the pod: its server runs here,
 // under the rights of the pod's account.
@@ -56,7 +33,7 @@ type installed struct {
 
 func install(t *testing.T, c *kubetest.Cluster, set map[string]any) *installed {
 	t.Helper()
-	binary, err := build()
+	binary, err := kubetest.Program()
 	if err != nil {
 		t.Fatal(err)
 	}

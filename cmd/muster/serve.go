@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -17,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"k8s.io/klog/v2"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/chores"
@@ -43,13 +46,21 @@ func serve(ctx context.Context, o cli.ServerOptions) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	debug.SetMemoryLimit(memoryAim)
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: o.LogLevel}))
+	log := logTo(os.Stderr, o.LogLevel)
 	probes, err := openProbes(o.Probes)
 	if err != nil {
 		return err
 	}
 	defer probes.close()
 	return lead(ctx, o, log, func(ctx context.Context) error { return govern(ctx, o, log, probes) })
+}
+
+// logTo is the log of a server. What the client of Kubernetes has to say, which
+// else writes in a form of its own, goes there too.
+func logTo(w io.Writer, level slog.Leveler) *slog.Logger {
+	log := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+	klog.SetSlogLogger(log.With("from", "client-go"))
+	return log
 }
 
 // govern is the life of a server that leads, if several stand ready.

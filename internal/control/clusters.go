@@ -186,6 +186,7 @@ func (b barred) into(r *schedule.Reason) {
 		r.OfNodes -= n // else they were not counted
 	}
 	r.Excluded -= n
+	r.Whole = min(r.Whole, r.Excluded)
 	r.Barred = b.words
 }
 

@@ -199,6 +199,11 @@ func (e *Engine) rule(w *core.Workload) *schedule.Rule {
 	if mountsClaims(s) {
 		r.Terms = append(r.Terms, schedule.Term{Key: core.LabelRuns, Op: "In", Values: []string{core.RunsImages}})
 	}
+	for _, v := range s.Volumes {
+		if v.Claim != "" {
+			r.Terms = append(r.Terms, schedule.Term{Key: core.VolumeLabel(w.Project, v.Claim), Op: "NotIn", Values: []string{core.OutOfReach}})
+		}
+	}
 	if e.choosy {
 		wrong := core.RunsImages
 		if inContainer(w) {

@@ -244,6 +244,8 @@ type Node struct {
 	// empty: it has none.
 	MIG         map[string]int `json:"mig,omitempty"`
 	MIGStrategy string         `json:"migStrategy,omitempty"`
+	// Whole says that it gives its devices only whole: no part of one can be had.
+	Whole bool `json:"whole,omitempty"`
 	// Extra counts what else can be asked for there, by name, such as
 	// rdma/hca. Only what someone asks for need be told.
 	Extra map[string]int `json:"extra,omitempty"`
@@ -272,7 +274,15 @@ const (
 	LabelRuns     = "muster.dev/runs"
 	RunsImages    = "images"
 	RunsProcesses = "processes"
+	// OutOfReach is the value of a label of VolumeLabel.
+	OutOfReach = "out-of-reach"
 )
+
+// VolumeLabel is a label of nodes where the volume of a claim of a project cannot
+// be used; its value is OutOfReach. Only claims that tasks asked for need be told.
+func VolumeLabel(project ProjectID, claim string) string {
+	return "muster.dev/volume." + string(project) + "." + claim
+}
 
 // None reports whether nobody else holds anything.
 func (o Others) None() bool {

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -22,36 +21,14 @@ type server struct {
 	cmd         *exec.Cmd
 }
 
-// built is the folder of the binary, once a test has asked for it.
-var built string
-
-var build = sync.OnceValues(func() (string, error) {
-	var err error
-	if built, err = os.MkdirTemp("", "muster-"); err != nil {
-		return "", err
-	}
-	binary := filepath.Join(built, "muster")
-	cmd := exec.Command("go", "build", "-o", binary, "github.com/musterhq/muster/cmd/muster")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is released
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%w: %s", err, out)
-	}
-	return binary, err
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	os.RemoveAll(built) // nothing, where no test took it
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(kubetest.Main(m)) }
 
 // open starts a cluster with nodes that are not there, the resource in it, and a
 // server.
 func open(t *testing.T) *server {
 	t.Helper()
 	c := kubetest.Start(t, kubetest.Options{NoScheduler: true})
-	binary, err := build()
+	binary, err := kubetest.Program()
 	if err != nil {
 		t.Fatal(err)
 	}

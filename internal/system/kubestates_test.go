@@ -19,39 +19,8 @@ import (
 // policies are those of others in the cluster. By the first two pods come to what
 // ours alone do not: a start that is tried again by the kubelet, and a volume
 // that is not there. The third refuses.
-const policies = `
-apiVersion: admissionregistration.k8s.io/v1beta1
-kind: MutatingAdmissionPolicy
-metadata: {name: tries-again}
-spec:
-  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
-  matchConditions: [{name: it, expression: "object.metadata.?labels['muster.dev/name'].orValue('') == 'crashing-steps'"}]
-  failurePolicy: Fail
-  reinvocationPolicy: Never
-  mutations:
-  - {patchType: JSONPatch, jsonPatch: {expression: "[JSONPatch{op: 'replace', path: '/spec/restartPolicy', value: 'OnFailure'}]"}}
----
-apiVersion: admissionregistration.k8s.io/v1beta1
-kind: MutatingAdmissionPolicyBinding
-metadata: {name: tries-again}
-spec: {policyName: tries-again}
----
-apiVersion: admissionregistration.k8s.io/v1beta1
-kind: MutatingAdmissionPolicy
-metadata: {name: is-there}
-spec:
-  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
-  matchConditions: [{name: it, expression: "object.metadata.?labels['muster.dev/name'].orValue('') == 'no-mount'"}]
-  failurePolicy: Fail
-  reinvocationPolicy: Never
-  mutations:
-  - {patchType: JSONPatch, jsonPatch: {expression: "[JSONPatch{op: 'add', path: '/spec/volumes/0/hostPath/type', value: 'Directory'}]"}}
----
-apiVersion: admissionregistration.k8s.io/v1beta1
-kind: MutatingAdmissionPolicyBinding
-metadata: {name: is-there}
-spec: {policyName: is-there}
----
+var policies = mutates("tries-again", "crashing-steps", "replace", "/spec/restartPolicy", "OnFailure") +
+	mutates("is-there", "no-mount", "add", "/spec/volumes/0/hostPath/type", "Directory") + `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: refuses}
@@ -64,6 +33,28 @@ kind: ValidatingAdmissionPolicyBinding
 metadata: {name: refuses}
 spec: {policyName: refuses, validationActions: [Deny]}
 `
+
+// mutates is a policy that changes a field of the pods of one workload when they
+// are made.
+func mutates(policy, workload, op, field, value string) string {
+	return fmt.Sprintf(`
+apiVersion: admissionregistration.k8s.io/v1beta1
+kind: MutatingAdmissionPolicy
+metadata: {name: %[1]s}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
+  matchConditions: [{name: it, expression: "object.metadata.?labels['muster.dev/name'].orValue('') == '%[2]s'"}]
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  mutations:
+  - {patchType: JSONPatch, jsonPatch: {expression: "[JSONPatch{op: '%[3]s', path: '%[4]s', value: '%[5]s'}]"}}
+---
+apiVersion: admissionregistration.k8s.io/v1beta1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: %[1]s}
+spec: {policyName: %[1]s}
+---`, policy, workload, op, field, value)
+}
 
 // kubeStage is a server over a cluster with two real nodes.
 type kubeStage struct {

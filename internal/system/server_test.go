@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/kubetest"
 )
 
-// binary is built once for all benchmarks; MUSTER_BIN names another. Data
-// directories lie under root until the end: ext4 looks long for an inode while
+// binary is the program, once for all benchmarks. Data directories lie under root until the end: ext4 looks long for an inode while
 // thousands were freed in the last minutes, so removing the files of one
 // benchmark would be measured in the next.
 var binary, root string
@@ -32,15 +32,11 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(root)
-	if binary = os.Getenv("MUSTER_BIN"); binary == "" {
-		binary = filepath.Join(root, "muster")
-		build := exec.Command("go", "build", "-o", binary, "github.com/musterhq/muster/cmd/muster")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			return 1
-		}
+	if binary, err = kubetest.Program(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	return m.Run()
+	return kubetest.Main(m)
 }
 
 // server is one running server with a data directory of its own.

@@ -111,6 +111,9 @@ func suits(n *Node, need *Need, r *Rule) bool {
 	if n.MIGStrategy != "" && need.Devices > 0 && (n.MIGStrategy == "mixed" || need.Share > 0 || need.Milli < 1000) {
 		return false
 	}
+	if n.Whole && need.Devices > 0 && (need.Share > 0 || need.Milli < 1000) {
+		return false
+	}
 	for _, t := range n.Taints {
 		ok := t.Effect == core.PreferNoSchedule
 		for i := range r.tolerates() {

@@ -33,7 +33,7 @@ func (st *State) PutNode(n Node) {
 
 func sameNode(a, b *Node) bool {
 	return a.Ready == b.Ready && a.Cordon == b.Cordon && a.CutOff == b.CutOff && a.CPU == b.CPU && a.Memory == b.Memory && a.Pods == b.Pods &&
-		a.OtherCPU == b.OtherCPU && a.OtherMem == b.OtherMem && slices.Equal(a.OtherMilli, b.OtherMilli) && a.MIGStrategy == b.MIGStrategy &&
+		a.OtherCPU == b.OtherCPU && a.OtherMem == b.OtherMem && slices.Equal(a.OtherMilli, b.OtherMilli) && a.MIGStrategy == b.MIGStrategy && a.Whole == b.Whole &&
 		slices.Equal(a.Devices, b.Devices) && equalMaps(a.Labels, b.Labels) && equalMaps(a.MIG, b.MIG) && slices.Equal(a.Taints, b.Taints)
 }
 

@@ -81,6 +81,7 @@ func (m *maker) nodes() {
 			n.Devices, n.OtherMilli, n.MIGStrategy = nil, nil, "mixed"
 			n.MIG = map[string]int{"mig-1g.5gb": m.IntN(4), "mig-2g.10gb": m.IntN(3)}
 		}
+		n.Whole = i == 4 // which draws nothing, so that worlds stay what they were
 		m.w.Snap.Nodes = append(m.w.Snap.Nodes, n)
 	}
 	strategies := []Strategy{BinPack, BinPack, Spread}

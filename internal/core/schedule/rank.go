@@ -185,12 +185,20 @@ func (st *State) allowed(s *site, a *ask) bool {
 }
 
 // kindAllows keeps whole devices off nodes that are cut into partitions, and
-// shares off all nodes with a strategy for them.
+// shares off all nodes with a strategy for them, or that give none.
 func kindAllows(s *site, a *ask) bool {
+	if onlyWhole(s, a) {
+		return false
+	}
 	if s.node.MIGStrategy == "" || a.need.Devices == 0 {
 		return true
 	}
 	return s.node.MIGStrategy != "mixed" && a.need.Share == 0 && a.need.Milli >= 1000
+}
+
+// onlyWhole reports whether a asks for a part of a device, and s gives none.
+func onlyWhole(s *site, a *ask) bool {
+	return s.node.Whole && a.need.Devices > 0 && (a.need.Share > 0 || a.need.Milli < 1000)
 }
 
 func tolerated(taints []core.Taint, r *Rule) bool {

@@ -218,7 +218,7 @@ func (p *pool) short(st *State, a *ask, n int, res quota.Resource, among func(*s
 	}
 	for _, s := range p.sites {
 		if !st.allowed(s, a) {
-			r.Excluded++
+			r.exclude(s, a)
 		}
 		if among != nil && !among(s) || !st.allowed(s, a) {
 			r.OfNodes--
@@ -236,6 +236,13 @@ func (p *pool) short(st *State, a *ask, n int, res quota.Resource, among func(*s
 		}
 	}
 	return r, r.Free < r.Needed || r.Nodes == r.OfNodes && r.Total > 0
+}
+
+// exclude counts a site that a may not go to at all.
+func (r *Reason) exclude(s *site, a *ask) {
+	if r.Excluded++; onlyWhole(s, a) {
+		r.Whole++
+	}
 }
 
 // amountOf is what one task asks for, devices whole.
@@ -317,7 +324,7 @@ func (st *State) scattered(p *pool, j *job, tries []try) Reason {
 	}
 	if seg, ok := st.whySegments(p, j, tries); ok {
 		seg.Token, seg.Resource, seg.Requested, seg.Needed, seg.Free, seg.Largest, seg.Total = TopologyUnsatisfied, r.Resource, r.Requested, r.Needed, r.Free, r.Largest, r.Total
-		seg.Type, seg.Nodes, seg.OfNodes, seg.Excluded = r.Type, r.Nodes, r.OfNodes, r.Excluded
+		seg.Type, seg.Nodes, seg.OfNodes, seg.Excluded, seg.Whole = r.Type, r.Nodes, r.OfNodes, r.Excluded, r.Whole
 		return seg
 	}
 	if t, level := j.required(); t != nil && r.Fitting >= r.Tasks {

@@ -11,7 +11,7 @@ func (p *pool) shortCounted(st *State, a *ask, n int) []Reason {
 		r := Reason{Token: WaitingForCapacity, Resource: w.name, Requested: one, Needed: one * int64(n), Tasks: int64(n), OfNodes: len(p.sites)}
 		for _, s := range p.sites {
 			if !st.allowed(s, a) {
-				r.Excluded++
+				r.exclude(s, a)
 				r.OfNodes--
 				continue
 			}

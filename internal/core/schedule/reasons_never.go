@@ -56,14 +56,14 @@ func (st *State) never(j *job, tries []try) Reason {
 			a := x.ask
 			for _, s := range p.sites {
 				if !st.allowed(s, a) {
-					r.Excluded++
+					r.exclude(s, a)
 				}
 			}
 		}
 	}
 	for _, p := range pools {
 		if seg, ok := st.whySegments(p, j, tries); ok {
-			seg.Token, seg.Resource, seg.OfNodes, seg.Excluded = NeverFits, "tasks", r.OfNodes, r.Excluded
+			seg.Token, seg.Resource, seg.OfNodes, seg.Excluded, seg.Whole = NeverFits, "tasks", r.OfNodes, r.Excluded, r.Whole
 			return seg
 		}
 	}

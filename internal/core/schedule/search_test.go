@@ -163,7 +163,7 @@ func steps(w *world) []func(*world) bool {
 			func(c *world) bool { at(c).Taints = nil; return true },
 			func(c *world) bool { n := at(c); n.OtherCPU, n.OtherMem, n.Pods = 0, 0, 0; return true },
 			func(c *world) bool { at(c).OtherMilli = nil; return true },
-			func(c *world) bool { n := at(c); n.MIG, n.MIGStrategy = nil, ""; return true },
+			func(c *world) bool { n := at(c); n.MIG, n.MIGStrategy, n.Whole = nil, "", false; return true },
 			func(c *world) bool { return c.dropDevice(at(c)) },
 		)
 	}

@@ -33,7 +33,8 @@ type Snapshot struct {
 // Node is a node, with what others hold of it whom this scheduler does not know:
 // its MIG are the partitions, and whatever else is counted, that can be asked for
 // by name. A node that
-// has a MIGStrategy gives no fractions; with "mixed" no whole devices either.
+// has a MIGStrategy, or is Whole, gives no fractions; with "mixed" no whole
+// devices either.
 type Node struct {
 	core.Node
 	Pods       int // tasks it takes at once; 0: any number, negative: none

@@ -63,6 +63,7 @@ type Reason struct {
 	Pool      string `json:"pool,omitempty"`
 	Note      string `json:"note,omitempty"`
 	Excluded  int    `json:"excluded,omitempty"` // nodes whose labels, taints or kind do not suit
+	Whole     int    `json:"whole,omitempty"`    // of these, those that give GPUs only whole where a part is asked for
 	// Barred says in words which whole clusters are out of the question, or out
 	// of reach; their nodes are not among Excluded. Who explains adds it.
 	Barred  string `json:"barred,omitempty"`
@@ -133,13 +134,32 @@ func (r Reason) whose() string {
 
 // excluded says how many nodes are out of the question, and which clusters.
 func (r Reason) excluded() string {
+	only := ""
+	switch {
+	case r.Whole > 0 && r.Whole == r.Excluded:
+		only = " (GPUs there are given only whole)"
+	case r.Whole > 0:
+		only = fmt.Sprintf(" (%d of them: GPUs there are given only whole)", r.Whole)
+	}
 	switch r.Excluded {
 	case 0:
 		return r.barred()
 	case 1:
-		return "; the labels, taints or kind of 1 more node do not suit" + r.barred()
+		return "; the labels, taints or kind of 1 more node do not suit" + only + r.barred()
 	default:
-		return fmt.Sprintf("; the labels, taints or kind of %d more nodes do not suit", r.Excluded) + r.barred()
+		return fmt.Sprintf("; the labels, taints or kind of %d more nodes do not suit", r.Excluded) + only + r.barred()
+	}
+}
+
+// whole says how many nodes would give GPUs, and no parts of them.
+func (r Reason) whole() string {
+	switch r.Whole {
+	case 0:
+		return ""
+	case 1:
+		return "; 1 more node gives GPUs only whole, and it asks for a part"
+	default:
+		return fmt.Sprintf("; %d more nodes give GPUs only whole, and it asks for a part", r.Whole)
 	}
 }
 
@@ -176,7 +196,7 @@ func (r Reason) String() string {
 		if r.OfNodes != 1 {
 			who = fmt.Sprintf("the largest of %d nodes", r.OfNodes)
 		}
-		return fmt.Sprintf("never fits: each task asks for %s, %s has %s in all", r.amount(r.Requested), who, r.amount(r.Largest)) + r.barred()
+		return fmt.Sprintf("never fits: each task asks for %s, %s has %s in all", r.amount(r.Requested), who, r.amount(r.Largest)) + r.whole() + r.barred()
 	case WaitingForCapacity:
 		lack := ""
 		if r.OfNodes > 1 {

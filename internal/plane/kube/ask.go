@@ -46,6 +46,8 @@ func asks(pod *corev1.Pod) (n plane.Needs, w plane.Where, bars string) {
 		if n.GPU.MIG = mig; u.gpus > 0 {
 			return n, w, "it asks for whole GPUs and for parts of them at once"
 		}
+	case strings.Contains(u.vendor, " "):
+		return n, w, "it asks for GPUs of " + u.vendor + ": no node has both"
 	case u.gpus > 0:
 		n.GPU.Count = u.gpus
 	}
@@ -55,6 +57,9 @@ func asks(pod *corev1.Pod) (n plane.Needs, w plane.Where, bars string) {
 		}
 	}
 	w, bars = whereOf(pod)
+	if u.gpus > 0 {
+		w.Terms = append(w.Terms, spec.NodeTerm{Key: labelVendor, Op: "In", Values: []string{u.vendor}})
+	}
 	return n, w, bars
 }
 
@@ -204,7 +209,9 @@ func offers(k *corev1.Node, name string) int {
 func (o *outsider) member() plane.Member {
 	m := plane.Member{Key: string(o.pod.UID), Name: o.pod.Namespace + "/" + o.pod.Name, Task: o.task}
 	m.Role, m.Rank = roleOf(o.pod)
-	m.Needs, m.Where, m.Barred = asks(o.pod)
+	if m.Needs, m.Where, m.Barred = asks(o.pod); m.Barred == "" {
+		m.Barred = confine(&m.Where, o.volumes)
+	}
 	if o.refused != "" {
 		m.Barred = o.refused
 	}

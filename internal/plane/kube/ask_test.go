@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/plane"
 )
 
 func amounts(pairs ...string) corev1.ResourceList {
@@ -34,6 +35,11 @@ func TestWhatAPodAsksFor(t *testing.T) {
 	if got, want := fmt.Sprint(n.Counted), "map[ephemeral-storage:10240 host-port/TCP/8080:1 hugepages-2Mi:4 rdma/hca:1]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+	pod.Spec.Containers[1].Resources.Limits = amounts("amd.com/gpu", "1")
+	if _, _, bars := asks(pod); !strings.Contains(bars, "nvidia and amd") {
+		t.Errorf("of two sorts: %q", bars)
+	}
+	pod.Spec.Containers[1].Resources.Limits = nil
 	pod.Spec.Containers[0].Resources.Limits = amounts("nvidia.com/mig-1g.10gb", "2")
 	if n, _, _ := asks(pod); n.GPU.MIG != "1g.10gb=2" {
 		t.Errorf("partitions: %+v", n.GPU)
@@ -55,6 +61,30 @@ func TestANodeTellsOnlyWhatIsAskedOfIt(t *testing.T) {
 	changed, _ := c.news()
 	if len(changed) != 1 || fmt.Sprint(changed[0].Extra, changed[0].Others.Extra) != "map[ephemeral-storage:10240 host-port/TCP/80:1 rdma/hca:2] map[host-port/TCP/80:1 rdma/hca:1]" {
 		t.Errorf("asked it says %+v", changed)
+	}
+}
+
+// TestGPUsOfEveryMakerAreAskedForByName: a node of another maker has as many,
+// and they are no use.
+func TestGPUsOfEveryMakerAreAskedForByName(t *testing.T) {
+	c := newCluster("")
+	for vendor, name := range map[string]string{"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "gpu.intel.com/i915"} {
+		c.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: vendor}, Status: corev1.NodeStatus{Allocatable: amounts(name, "4")}})
+		pod := outsiderPod("a", nil)
+		pod.Spec.Containers[0].Resources.Limits = amounts(name, "2")
+		n, w, bars := asks(pod)
+		if bars != "" || n.GPU.Count != 2 || fmt.Sprint(w.Terms) != "[{muster.dev/gpu-vendor In ["+vendor+"]}]" {
+			t.Errorf("%s: it asks for %+v at %+v, %q", vendor, n, w, bars)
+		}
+		a := plane.Assignment{Devices: []core.Share{{Index: 0, Milli: 1000}, {Index: 1, Milli: 1000}}}
+		if got := resources(&a, c.gpuResource(vendor)).Limits; len(got) != 1 || count(got, corev1.ResourceName(name)) != 2 {
+			t.Errorf("%s: a task of ours asks for %v", vendor, got)
+		}
+	}
+	for _, n := range c.nodes() {
+		if len(n.Devices) != 4 || n.Labels[labelVendor] != string(n.ID) || n.Whole != (n.ID != "nvidia") {
+			t.Errorf("%s has %d devices and says %v, whole %v", n.ID, len(n.Devices), n.Labels, n.Whole)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func (x *external) news(all bool) (plane.Claims, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.begun || x.busy {
-		return plane.Claims{}, false // told pokes again
+		return plane.Claims{}, false // told rings again
 	}
 	out := plane.Claims{All: all}
 	if all {
@@ -57,14 +57,19 @@ func (x *external) news(all bool) (plane.Claims, bool) {
 	}
 	for key := range x.stale {
 		g := x.groups[key]
-		if g == nil || g.project == "" {
+		if g == nil {
 			continue
 		}
-		c := x.describe(g)
-		out.Changed = append(out.Changed, c)
-		if c.Over != "" && len(g.pods) == 0 {
+		over := g.over != "" && len(g.pods) == 0
+		if over {
 			delete(x.groups, key)
 			x.owners.forget(g.chain)
+		}
+		if g.project == "" {
+			continue // nobody here has heard of it
+		}
+		out.Changed = append(out.Changed, x.describe(g))
+		if over {
 			x.gone[key] = true
 		}
 	}
@@ -78,7 +83,7 @@ func (x *external) news(all bool) (plane.Claims, bool) {
 	}
 	clear(x.stale)
 	if len(x.gone) > 0 {
-		poke(x.told) // the next time they are gone
+		ring(x.told) // the next time they are gone
 	}
 	slices.SortFunc(out.Changed, func(a, b plane.Claim) int { return cmp.Compare(a.Key, b.Key) })
 	slices.Sort(out.Gone)
@@ -161,11 +166,14 @@ func (p *Plane) Disown(_ context.Context, ids []core.TaskID) error {
 		x := p.external
 		x.mu.Lock()
 		o := x.pods[types.UID(t.claim)]
-		x.disowned[types.UID(t.claim)] = true
+		if o != nil {
+			x.disowned[types.UID(t.claim)] = true
+		}
 		x.mu.Unlock()
 		p.tasks.drop(id)
 		p.tasks.disown(types.UID(t.claim))
 		p.cluster.release(t.node, id)
+		p.logs.gone(id) // nobody here reads on
 		if o != nil {
 			x.seen(o.pod, false)
 		}

@@ -27,6 +27,7 @@ type cluster struct {
 	// asked is what else some pod asks for that we are to place, by name: only
 	// that is told of nodes.
 	asked map[string]bool
+	reach map[string]reached // where volumes can be used that tasks ask for, by label; not everywhere
 }
 
 // site is a node. It may be known by its pods only.
@@ -41,7 +42,7 @@ type site struct {
 func newCluster(prefix string) *cluster {
 	return &cluster{
 		prefix: prefix, sites: map[string]*site{}, on: map[types.UID]string{}, changed: map[string]bool{}, wake: make(chan struct{}, 1),
-		told: map[string]core.Node{}, asked: map[string]bool{}, claims: newClaims(),
+		told: map[string]core.Node{}, asked: map[string]bool{}, claims: newClaims(), reach: map[string]reached{},
 	}
 }
 
@@ -75,9 +76,7 @@ func (c *cluster) nodeGone(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.site(name)
-	if s.node = nil; len(s.others)+len(s.ours) == 0 {
-		delete(c.sites, name)
-	}
+	s.node = nil
 	c.touch(name)
 }
 
@@ -131,9 +130,14 @@ func (c *cluster) ask(counted map[string]int) {
 			continue
 		}
 		c.asked[name] = true
-		for node := range c.sites {
-			c.touch(node)
-		}
+		c.touchAll()
+	}
+}
+
+// touchAll notes that every node has to be looked at. The lock is held.
+func (c *cluster) touchAll() {
+	for node := range c.sites {
+		c.touch(node)
 	}
 }
 
@@ -169,12 +173,23 @@ func (c *cluster) release(name string, id core.TaskID) {
 	defer c.mu.Unlock()
 	if s := c.sites[name]; s != nil {
 		_, more := s.excess[id]
-		if more || len(s.ours[id]) > 0 {
+		if more || len(s.ours[id]) > 0 || s.node == nil {
 			c.touch(name)
 		}
 		delete(s.ours, id)
 		delete(s.excess, id)
 	}
+}
+
+// gpuResource is what a node has its GPUs as; of one that is not known, or has
+// none that way, NVIDIA's.
+func (c *cluster) gpuResource(name string) corev1.ResourceName {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.sites[name]; s != nil && s.node != nil {
+		return cmp.Or(gpuResourceOf(s.node), gpuResources[0])
+	}
+	return gpuResources[0]
 }
 
 // nodes are all, by name.
@@ -184,7 +199,7 @@ func (c *cluster) nodes() []core.Node {
 	out := make([]core.Node, 0, len(c.sites))
 	for name, s := range c.sites {
 		if s.node != nil {
-			n := s.describe(c.prefix, c.asked, c.claims)
+			n := s.describe(c)
 			c.told[name] = n
 			out = append(out, n)
 		}
@@ -215,13 +230,16 @@ func (c *cluster) news() (changed []core.Node, gone []core.NodeID) {
 		s := c.sites[name]
 		was, told := c.told[name]
 		if s == nil || s.node == nil {
+			if s != nil && len(s.others)+len(s.ours)+len(s.excess)+len(s.beside) == 0 {
+				delete(c.sites, name)
+			}
 			if told {
 				delete(c.told, name)
 				gone = append(gone, was.ID)
 			}
 			continue
 		}
-		if n := s.describe(c.prefix, c.asked, c.claims); !told || !reflect.DeepEqual(was, n) {
+		if n := s.describe(c); !told || !reflect.DeepEqual(was, n) {
 			c.told[name] = n
 			changed = append(changed, n)
 		}

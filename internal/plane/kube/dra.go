@@ -122,12 +122,12 @@ func text(d *resourcev1.Device, name resourcev1.QualifiedName) string {
 // sliceSeen takes over what a driver offers.
 func (c *cluster) sliceSeen(o *resourcev1.ResourceSlice) {
 	s := sliceOf(o)
-	c.sliceGone(o.Name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dropSlice(o.Name)
 	if s == nil {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.claims.nodes[s.node] == nil {
 		c.claims.nodes[s.node] = map[*slice]bool{}
 	}
@@ -138,6 +138,11 @@ func (c *cluster) sliceSeen(o *resourcev1.ResourceSlice) {
 func (c *cluster) sliceGone(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.dropSlice(name)
+}
+
+// dropSlice forgets what a driver offered. The lock is held.
+func (c *cluster) dropSlice(name string) {
 	was := c.claims.slices[name]
 	if was == nil {
 		return
@@ -145,6 +150,12 @@ func (c *cluster) sliceGone(name string) {
 	delete(c.claims.slices, name)
 	if delete(c.claims.nodes[was.node], was); len(c.claims.nodes[was.node]) == 0 {
 		delete(c.claims.nodes, was.node)
+	}
+	left := false
+	for s := range c.claims.nodes[was.node] {
+		left = left || s.pool == was.pool
+	}
+	if !left && c.claims.owner[was.pool] == was.node {
 		delete(c.claims.owner, was.pool)
 	}
 	c.touch(was.node)
@@ -263,6 +274,7 @@ func (s *site) claimed(n *core.Node, c *claims) {
 		s.claimedSome(n, c, gpus)
 		return
 	}
+	n.Whole = n.Whole || len(gpus) > 0 // no reservation can hold one that is shared
 	for i, g := range gpus {
 		n.Devices = append(n.Devices, core.Device{ID: deviceID(i), Index: i, Product: g.product, Memory: g.memory, Fake: s.node.Annotations[noteKwok] != "", Healthy: g.healthy})
 		if c.takenOn(&g) {

@@ -12,12 +12,12 @@ import (
 
 // watchClaims follows claims where the cluster has them and lets us see them.
 // Until that is known, nothing is said of nodes.
-func (p *Plane) watchClaims() {
+func (p *Plane) watchClaims() (follow func()) {
 	p.sources = append(p.sources, &source{name: "resource claims", synced: func() bool {
 		f := p.claimed.Load()
 		return f != nil && (*f)()
 	}})
-	p.wg.Go(func() {
+	return func() {
 		for wait := firstPause; p.ctx.Err() == nil; wait = min(2*wait, mostPause) {
 			err := p.followClaims(p.ctx)
 			if err == nil {
@@ -29,7 +29,7 @@ func (p *Plane) watchClaims() {
 			case <-time.After(wait):
 			}
 		}
-	})
+	}
 }
 
 func (p *Plane) followClaims(ctx context.Context) error {

@@ -44,6 +44,37 @@ func TestVerdictIsTakenOut(t *testing.T) {
 }
 
 // TestWhatIsPutAroundACommand runs it in the shell of this machine.
+// TestAVerdictThatNeverEndsIsPassedOn: a command knows the mark and may write
+// whatever it likes after it.
+func TestAVerdictThatNeverEndsIsPassedOn(t *testing.T) {
+	var out strings.Builder
+	told := 0
+	v := &verdict{w: &out, mark: wrapping{token: "T"}.mark(), told: func() { told++ }}
+	block := strings.Repeat("x", 1000)
+	write := func(s string) {
+		t.Helper()
+		if n, err := v.Write([]byte(s)); n != len(s) || err != nil {
+			t.Fatal(n, err)
+		}
+		if len(v.hold) > 10 {
+			t.Fatalf("%d bytes are held back", len(v.hold))
+		}
+	}
+	write("\036T:")
+	for range 100 {
+		write(block)
+	}
+	write("\036T:12345\n\036T:\n\036T:1")
+	write("7\nend")
+	v.close()
+	if code, ok := v.code(); !ok || code != 17 || told != 1 {
+		t.Errorf("it ended with %d, %v, told %d times", code, ok, told)
+	}
+	if want := "\036T:" + strings.Repeat(block, 100) + "\036T:12345\n\036T:\nend"; out.String() != want {
+		t.Errorf("it wrote %d bytes, want %d", out.Len(), len(want))
+	}
+}
+
 func TestWhatIsPutAroundACommand(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("/bin/sh"); err != nil {

@@ -123,21 +123,33 @@ func (v *verdict) Write(b []byte) (int, error) {
 		return len(b), v.pass(b)
 	}
 	all := append(v.hold, b...)
-	at := bytes.Index(all, v.mark)
-	if at < 0 {
-		at = len(all) - partly(all, v.mark)
-	} else if end := bytes.IndexByte(all[at:], '\n'); end >= 0 {
-		if code, err := strconv.Atoi(string(all[at+len(v.mark) : at+end])); err == nil {
+	at := 0
+	for {
+		next := bytes.Index(all[at:], v.mark)
+		if next < 0 {
+			at = len(all) - partly(all[at:], v.mark)
+			break
+		}
+		at += next
+		word := all[at+len(v.mark):]
+		end := bytes.IndexByte(word, '\n')
+		if end < 0 && len(word) <= longestCode {
+			break // the rest of it is on its way
+		}
+		if code, err := strconv.Atoi(string(word[:max(end, 0)])); err == nil && end <= longestCode {
 			v.said, v.hold = &code, nil
 			v.told()
-			return len(b), v.pass(slices.Concat(all[:at], all[at+end+1:]))
+			return len(b), v.pass(slices.Concat(all[:at], word[end+1:]))
 		}
-		at = len(all) // someone else wrote in between; the stream's end will do
+		at += len(v.mark) // someone else wrote it, or in between; the stream's end will do
 	}
 	err := v.pass(all[:at])
 	v.hold = slices.Clone(all[at:])
 	return len(b), err
 }
+
+// longestCode is how many digits an exit code has at most.
+const longestCode = 3
 
 // partly is how many bytes at the end of b begin the mark.
 func partly(b, mark []byte) int {

@@ -28,12 +28,14 @@ type external struct {
 	pods     map[types.UID]*outsider
 	groups   map[string]*group
 	fresh    map[types.UID]bool // pods whose group is to be found, anew
+	marked   map[string]bool    // groups of which something may have changed, which nobody has looked at yet
 	stale    map[string]bool    // groups that are not as they were told
 	gone     map[string]bool    // groups that are not there any more
 	disowned map[types.UID]bool
-	busy     bool // marks were taken that are not dealt with yet
-	telling  bool // pods of no project are being told so
-	begun    bool // what was there when we began has been looked at
+	busy     bool            // marks were taken that are not dealt with yet
+	telling  bool            // pods of no project are being told so
+	untold   map[string]bool // groups of no project that are to be told so next
+	begun    bool            // what was there when we began has been looked at
 	wake     chan struct{}
 	told     chan struct{} // there is news for who watches
 }
@@ -45,6 +47,8 @@ type outsider struct {
 	group   string      // empty: not known yet
 	refused string      // why the cluster did not let us place it, for a while
 	said    string      // why it waits, as last told
+	unsure  bool        // it will be asked again with whom it belongs
+	volumes []reach     // where its volumes can be used, of those that cannot be everywhere
 }
 
 // live reports whether a pod holds something or wants to.
@@ -70,7 +74,7 @@ type group struct {
 func newExternal(p *Plane) *external {
 	return &external{
 		p: p, owners: newOwners(p.client), pods: map[types.UID]*outsider{}, groups: map[string]*group{}, fresh: map[types.UID]bool{},
-		stale: map[string]bool{}, gone: map[string]bool{}, disowned: map[types.UID]bool{}, wake: make(chan struct{}, 1), told: make(chan struct{}, 1),
+		marked: map[string]bool{}, stale: map[string]bool{}, untold: map[string]bool{}, gone: map[string]bool{}, disowned: map[types.UID]bool{}, wake: make(chan struct{}, 1), told: make(chan struct{}, 1),
 	}
 }
 
@@ -88,14 +92,6 @@ func (p *Plane) outside(pod *corev1.Pod) bool {
 	id, had := p.tasks.owner(pod.UID)
 	t, known := p.tasks.get(id)
 	return !had || !known || t.claim != ""
-}
-
-// poke lets whoever listens know of something.
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // memberOf is the task that a pod of others is: it has its place from us, and
@@ -141,7 +137,7 @@ func (x *external) seen(pod *corev1.Pod, first bool) {
 	} else {
 		x.fresh[pod.UID] = true
 	}
-	poke(x.wake)
+	ring(x.wake)
 }
 
 // sameWords reports whether a pod says what it said, but for what we wrote.
@@ -165,7 +161,7 @@ func (x *external) mark(g *group, o *outsider) {
 	case corev1.PodFailed:
 		g.bad = true
 	}
-	x.stale[g.key] = true
+	x.marked[g.key] = true
 }
 
 // podGone takes over that a pod of others is not there any more.
@@ -188,22 +184,25 @@ func (x *external) podGone(pod *corev1.Pod) {
 		x.mark(g, o)
 		delete(g.pods, pod.UID)
 	}
-	poke(x.wake)
+	ring(x.wake)
 }
 
-// again looks at all pods of a namespace anew: whose project it is may have
+// again looks at all pods of namespaces anew: whose project these are may have
 // changed.
-func (x *external) again(space string) {
+func (x *external) again(spaces []string) {
+	if len(spaces) == 0 {
+		return
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	found := false
 	for uid, o := range x.pods {
-		if o.pod.Namespace == space {
+		if slices.Contains(spaces, o.pod.Namespace) {
 			x.fresh[uid], found = true, true
 		}
 	}
 	if found {
-		poke(x.wake)
+		ring(x.wake)
 	}
 }
 
@@ -217,7 +216,7 @@ func (x *external) run(ctx context.Context) {
 		x.mu.Lock()
 		x.begun, x.busy = true, false
 		x.mu.Unlock()
-		poke(x.told)
+		ring(x.told)
 		select {
 		case <-ctx.Done():
 			return
@@ -241,35 +240,13 @@ func (x *external) look(ctx context.Context) {
 	slices.SortFunc(fresh, func(a, b *corev1.Pod) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
 	})
-	pending := make(map[types.UID]bool, len(fresh))
-	for _, pod := range fresh {
-		pending[pod.UID] = true
-	}
-	assign := func(pod *corev1.Pod) error {
-		err := x.assign(ctx, pod)
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		if err == nil {
-			delete(pending, pod.UID)
-		}
-		return err
-	}
-	// What makers are called is asked once for each, the first time.
-	err := each(firsts(fresh), asksAtOnce, assign)
-	if err == nil {
-		err = each(others(fresh, firsts(fresh)), asksAtOnce, assign)
-	}
-	if err != nil && ctx.Err() == nil {
-		x.p.calm.warn("who made pods could not be learnt; asking again", "pods", len(pending), "err", err)
-		x.after(recheckFirst, func() {
-			for uid := range pending {
-				x.fresh[uid] = true
-			}
-		})
-	}
+	x.place(ctx, fresh)
 	x.mu.Lock()
 	idle, now := []*group{}, x.p.o.Clock()
-	for key := range x.stale {
+	marked := x.marked
+	x.marked = map[string]bool{}
+	for key := range marked {
+		x.stale[key] = true
 		g := x.groups[key]
 		switch {
 		case g == nil:
@@ -284,7 +261,35 @@ func (x *external) look(ctx context.Context) {
 	}
 	x.mu.Unlock()
 	each(idle, asksAtOnce, func(g *group) error { x.assess(ctx, g); return nil }) //nolint:errcheck // there is none
-	x.strays()
+	x.strays(marked)
+}
+
+// place finds the groups of pods. One whose maker cannot be learnt keeps none of
+// the others waiting.
+func (x *external) place(ctx context.Context, fresh []*corev1.Pod) {
+	var mu sync.Mutex
+	var last error
+	pending := map[types.UID]bool{}
+	assign := func(pod *corev1.Pod) error {
+		if err := x.assign(ctx, pod); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			last, pending[pod.UID] = err, true
+		}
+		return nil
+	}
+	// What makers are called is asked once for each, the first time.
+	each(firsts(fresh), asksAtOnce, assign)                //nolint:errcheck // there is none
+	each(others(fresh, firsts(fresh)), asksAtOnce, assign) //nolint:errcheck // likewise
+	if len(pending) == 0 || ctx.Err() != nil {
+		return
+	}
+	x.p.calm.warn("who made pods could not be learnt; asking again", "pods", len(pending), "err", last)
+	x.after(recheckFirst, func() {
+		for uid := range pending {
+			x.fresh[uid] = true
+		}
+	})
 }
 
 // asksAtOnce is how many questions about makers are under way at a time.
@@ -325,6 +330,11 @@ func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
 	if err == nil {
 		with, err = x.owners.companyOf(ctx, pod, chain)
 	}
+	var volumes []reach
+	later := false
+	if err == nil && pod.Spec.NodeName == "" {
+		volumes, later, err = x.p.reaches.volumesOf(ctx, pod)
+	}
 	if err != nil {
 		return err
 	}
@@ -338,7 +348,9 @@ func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
 	}
 	if was := x.groups[o.group]; was != nil && o.group != key {
 		delete(was.pods, pod.UID)
-		x.stale[was.key] = true
+		if x.marked[was.key] = true; len(was.pods) == 0 {
+			was.over = plane.OutcomeGone // whatever becomes of its maker: its pods belong elsewhere
+		}
 	}
 	g := x.groups[key]
 	if g == nil {
@@ -353,6 +365,11 @@ func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
 	g.pods[pod.UID] = true
 	g.chain, g.treatment, g.company = chain, t, with
 	x.mark(g, o)
+	o.volumes = volumes
+	if unsure := later || with.unsure || slices.ContainsFunc(chain, (*owner).hidden); unsure && o.live() && o.task == (core.TaskID{}) && !o.unsure {
+		o.unsure = true
+		x.after(x.owners.again, func() { x.fresh[pod.UID], o.unsure = true, false })
+	}
 	if n, _, bars := asks(o.pod); bars == "" {
 		x.p.cluster.ask(n.Counted)
 	}

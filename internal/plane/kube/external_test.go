@@ -27,12 +27,14 @@ type apiserver struct {
 	mu      sync.Mutex
 	objects map[string]any // a number: that status
 	asked   map[string]int
+	done    map[string]int // the same with the method before it
 }
 
 func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked[r.URL.Path]++
+	a.done[r.Method+" "+r.URL.Path]++
 	w.Header().Set("Content-Type", "application/json")
 	code := http.StatusNotFound
 	switch o := a.objects[r.URL.Path].(type) {
@@ -57,18 +59,19 @@ func (a *apiserver) put(path string, o any) {
 // testPlane is a plane whose informers see nothing: tests call what they would.
 func testPlane(t testing.TB) (*Plane, *apiserver) {
 	t.Helper()
-	a := &apiserver{objects: map[string]any{}, asked: map[string]int{}}
+	a := &apiserver{objects: map[string]any{}, asked: map[string]int{}, done: map[string]int{}}
 	s := httptest.NewServer(a)
 	t.Cleanup(s.Close)
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: s.URL, QPS: -1})
+	config := &rest.Config{Host: s.URL, QPS: -1}
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Plane{o: Options{Name: "k", Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, client: client, spaces: newNamespaces("muster-"), tasks: newTasks(time.Now), cluster: newCluster(""), calm: newCalm(slog.New(slog.DiscardHandler))}
+	p := &Plane{o: Options{Name: "k", Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, client: client, config: config, spaces: newNamespaces("muster-"), tasks: newTasks(time.Now), cluster: newCluster(""), calm: newCalm(slog.New(slog.DiscardHandler))}
 	p.parts = newParts(p)
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	t.Cleanup(func() { p.stop(); p.wg.Wait() })
-	p.logs, p.external, p.teller = newLogs(p), newExternal(p), newTeller(p)
+	p.logs, p.external, p.teller, p.reaches = newLogs(p), newExternal(p), newTeller(p), &reaches{p: p}
 	p.spaces.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{labelProject: "vision"}}})
 	return p, a
 }

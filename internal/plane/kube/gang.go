@@ -38,6 +38,8 @@ type company struct {
 	min  int    // below 2: it starts by itself
 	note string // what its users should know
 	bars string // why nobody can tell; empty: that is known
+	// unsure says that asking again may help, after a while.
+	unsure bool
 }
 
 // companyOf is with whom a pod of these makers starts. It fails where asking
@@ -98,6 +100,7 @@ func (o *owners) podGroup(ctx context.Context, space, root, name string) (compan
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
 		c.bars = fmt.Sprintf("how many pods start with it stands in the PodGroup %s/%s, which cannot be read: %v", space, name, err)
+		c.unsure = true
 		return c, nil
 	case err != nil:
 		return c, err

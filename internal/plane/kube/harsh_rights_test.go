@@ -91,6 +91,48 @@ func endForbidden(t *testing.T, h *harsh) {
 	h.fails(p, a.ID, lifecycle.ReasonKilled)
 }
 
+// endUnasked: a webhook that is asked before pods go does not answer.
+func endUnasked(t *testing.T, h *harsh) {
+	h.namespace()
+	p, a := h.open(), h.task("stays", 0)
+	h.start(p, a)
+	h.runs(p, a.ID)
+	h.apply(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: down-at-the-end}
+webhooks:
+- name: down-at-the-end.example.com
+  clientConfig: {url: "https://127.0.0.1:1/"}
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: [DELETE], resources: [pods]}]
+  namespaceSelector: {matchLabels: {muster.dev/project: %s}}
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: Fail
+`, h.project)
+	h.refusesEnds()
+	if err := p.Stop(t.Context(), []core.TaskID{a.ID}, time.Second); err != nil {
+		t.Fatalf("others have to wait: %v", err)
+	}
+	if o := h.runs(p, a.ID); !strings.Contains(o.Message, "it cannot be ended") {
+		t.Errorf("it says %q", o.Message)
+	}
+	h.c.Kubectl(t, "delete", "validatingwebhookconfiguration", "down-at-the-end")
+	h.fails(p, a.ID, lifecycle.ReasonKilled)
+}
+
+// refusesEnds waits until a webhook is in force.
+func (h *harsh) refusesEnds() {
+	h.t.Helper()
+	try := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
+	kubetest.Eventually(h.t, "the webhook in force", func() error {
+		if err := h.c.Client.CoreV1().Pods(h.space()).DeleteCollection(h.t.Context(), try, metav1.ListOptions{}); err == nil {
+			return fmt.Errorf("pods may go")
+		}
+		return nil
+	})
+}
+
 func watchForbidden(t *testing.T, h *harsh) {
 	h.allow("no-nodes", "nodes", "")
 	p := h.open(as("no-nodes"))

@@ -35,6 +35,7 @@ func TestAClusterThatIsHarsh(t *testing.T) {
 		"what is no pod":                 noPod,
 		"a verb is missing":              verbMissing,
 		"an end is not allowed":          endForbidden,
+		"an end cannot be asked":         endUnasked,
 		"nodes may not be watched":       watchForbidden,
 		"credentials expire":             credentialsExpire,
 		"the API server throttles":       throttled,

@@ -10,7 +10,8 @@ import (
 // hasten ends a task by force that was given less time than at first. The API
 // server takes the shorter grace, but a kubelet that waits for a container
 // already (1.35 does) goes on waiting for the longer one. An image without a
-// shell keeps that.
+// shell keeps that. What is done is only safe in a pod that we drew, and only as
+// we drew it: where a pod sees the processes of its node it would end these.
 func (p *Plane) hasten(id core.TaskID, until time.Time) {
 	const slack = time.Second // in which the kubelet may do it by itself
 	timer := time.NewTimer(max(until.Sub(p.o.Clock()), 0) + slack)
@@ -21,7 +22,11 @@ func (p *Plane) hasten(id core.TaskID, until time.Time) {
 	case <-timer.C:
 	}
 	t, ok := p.tasks.get(id)
-	if !ok || !t.there || t.seen.State.Ended() {
+	if !ok || !t.there || t.claim != "" || t.seen.State.Ended() {
+		return
+	}
+	pod, err := p.pod(p.ctx, t.space, t.name)
+	if err != nil || pod == nil || pod.UID != t.uid || pod.Spec.HostPID {
 		return
 	}
 	// The command may end before it can say so: it is ended as well.

@@ -54,11 +54,8 @@ func (p *Plane) inform() error {
 		return err
 	}}
 	return handle(p, spaces, p.factory.Core().V1().Namespaces().Informer(), slimNamespace,
-		func(n *corev1.Namespace, _ bool) {
-			if p.spaces.seen(n) {
-				p.external.again(n.Name)
-			}
-		}, func(n *corev1.Namespace, _ bool) { p.spaces.gone(n.Name) })
+		func(n *corev1.Namespace, _ bool) { p.external.again(p.spaces.seen(n)) },
+		func(n *corev1.Namespace, _ bool) { p.external.again(p.spaces.gone(n.Name)) })
 }
 
 // handle calls seen with what is there or has changed, and gone with the last

@@ -74,12 +74,14 @@ type Plane struct {
 	// external are pods that others made and leave to us to place.
 	external *external
 	teller   *teller
+	reaches  *reaches
 
-	starts  starts
-	served  sync.Map                    // attempts that have a service
-	claimed atomic.Pointer[func() bool] // resource claims have been seen; nil: nobody knows yet whether there are such
-	swept   atomic.Bool                 // what a server before us left has been looked for
-	deaf    atomic.Bool                 // events may not be read
+	starts   starts
+	served   sync.Map                    // attempts that have a service
+	serviced locks                       // held while the service of an attempt is made or removed
+	claimed  atomic.Pointer[func() bool] // resource claims have been seen; nil: nobody knows yet whether there are such
+	swept    atomic.Bool                 // what a server before us left has been looked for
+	deaf     atomic.Bool                 // events may not be read
 
 	version atomic.Pointer[string] // of the API server, as last heard
 	calm    *calm
@@ -123,13 +125,14 @@ func Open(o Options) (*Plane, error) {
 	p.cluster = newCluster(o.Prefix)
 	p.parts = newParts(p)
 	p.logs = newLogs(p)
-	p.external, p.teller = newExternal(p), newTeller(p)
+	p.external, p.teller, p.reaches = newExternal(p), newTeller(p), &reaches{p: p}
 	if err := p.inform(); err != nil {
 		p.stop()
 		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
 	}
-	p.watchClaims()
+	follow := p.watchClaims()
 	p.factory.Start(p.ctx.Done())
+	p.wg.Go(follow) // once the others have begun: it adds to them
 	p.wg.Go(func() { p.look(p.ctx) })
 	p.wg.Go(func() { p.external.run(p.ctx) })
 	return p, nil

@@ -249,6 +249,7 @@ func (l *logs) follow(id core.TaskID) logfile.News {
 	}
 }
 
+// ring lets whoever listens know that there is something.
 func ring(wake chan struct{}) {
 	select {
 	case wake <- struct{}{}:

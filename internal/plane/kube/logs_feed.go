@@ -158,7 +158,7 @@ func (f *feed) ended() bool {
 	return f.gone || f.now.over || f.now.parts[len(f.now.parts)-1].ended
 }
 
-func (f *feed) isComplete() bool { return reached(f.complete) }
+func (f *feed) isComplete() bool { return isClosed(f.complete) }
 
 // failing reports whether the streams fail at this time.
 func (f *feed) failing() (bool, <-chan struct{}) {
@@ -242,14 +242,14 @@ func (f *feed) run() {
 // where somebody wants the log.
 func (f *feed) giveWay() {
 	for end := time.Now().Add(f.l.wait.yield); time.Now().Before(end) && f.l.p.starts.lately(); {
-		if reached(f.wanted) || !f.pause(startsPass/2, f.wanted) {
+		if isClosed(f.wanted) || !f.pause(startsPass/2, f.wanted) {
 			return
 		}
 	}
 }
 
-// reached reports whether a channel has been closed.
-func reached(event <-chan struct{}) bool {
+// isClosed reports whether a channel has been closed.
+func isClosed(event <-chan struct{}) bool {
 	select {
 	case <-event:
 		return true

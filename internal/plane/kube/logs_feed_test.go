@@ -339,7 +339,7 @@ func TestStreamsGiveWayToStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = r.Close()
-	if p.logs.feed(ids[0]).isComplete() || reached(p.logs.feed(ids[0]).there) || reached(p.logs.feed(ids[2]).there) {
+	if p.logs.feed(ids[0]).isComplete() || isClosed(p.logs.feed(ids[0]).there) || isClosed(p.logs.feed(ids[2]).there) {
 		t.Error("a stream that nobody waits for was opened while pods are being started")
 	}
 	done()

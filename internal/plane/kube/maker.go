@@ -18,7 +18,7 @@ func (x *external) after(d time.Duration, f func()) {
 		x.mu.Lock()
 		f()
 		x.mu.Unlock()
-		poke(x.wake)
+		ring(x.wake)
 	})
 }
 
@@ -46,7 +46,7 @@ func (x *external) assess(ctx context.Context, g *group) {
 	}
 	later := func() {
 		g.next = now.Add(g.pause)
-		x.after(g.pause, func() { x.stale[g.key] = true })
+		x.after(g.pause, func() { x.marked[g.key] = true })
 		g.pause = min(2*g.pause, recheckLast)
 	}
 	if first && !x.none(g) { // the others are being made

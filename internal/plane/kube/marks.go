@@ -156,13 +156,8 @@ func (t *treatment) bar(format string, args ...any) {
 // may use its project, and such others as the namespace names.
 func (n *namespaces) projectOf(pod *corev1.Pod, chain []*owner) (core.ProjectID, string) {
 	n.mu.Lock()
-	own, more := n.project[pod.Namespace], n.further[pod.Namespace]
+	own, more := n.named(pod.Namespace), n.further[pod.Namespace]
 	n.mu.Unlock()
-	if own == "" {
-		if p, ok := strings.CutPrefix(pod.Namespace, n.prefix); ok && n.prefix != "" {
-			own = core.ProjectID(p)
-		}
-	}
 	may := func(p string) bool {
 		return p == string(own) || slices.Contains(more, p) || slices.Contains(more, "*")
 	}

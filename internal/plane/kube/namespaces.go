@@ -39,9 +39,9 @@ func (n *namespaces) of(project core.ProjectID) string {
 	return n.prefix + string(project)
 }
 
-// seen takes over what a namespace is like, and reports whether its pods may be
-// of other projects than before.
-func (n *namespaces) seen(ns *corev1.Namespace) bool {
+// seen takes over what a namespace is like, and returns the namespaces whose pods
+// may be of other projects than before.
+func (n *namespaces) seen(ns *corev1.Namespace) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	before, more := n.project[ns.Name], n.further[ns.Name]
@@ -54,15 +54,20 @@ func (n *namespaces) seen(ns *corev1.Namespace) bool {
 		}
 	}
 	project := core.ProjectID(ns.Labels[labelProject])
-	news := project != before || !slices.Equal(more, n.further[ns.Name])
-	if project == "" {
-		return news
+	if project != "" {
+		n.project[ns.Name] = project
+		if was, ok := n.own[project]; !ok || ns.Name < was {
+			n.own[project] = ns.Name
+		}
 	}
-	n.project[ns.Name] = project
-	if was, ok := n.own[project]; !ok || ns.Name < was {
-		n.own[project] = ns.Name
+	switch {
+	case project != before: // by their names others may be those of these projects
+		return []string{ns.Name, n.prefix + string(before), n.prefix + string(project)}
+	case !slices.Equal(more, n.further[ns.Name]):
+		return []string{ns.Name}
+	default:
+		return nil
 	}
-	return news
 }
 
 // dying reports whether a namespace is being deleted.
@@ -73,12 +78,19 @@ func (n *namespaces) dying(name string) bool {
 	return known && !alive
 }
 
-func (n *namespaces) gone(name string) {
+// gone forgets a namespace, and returns those whose pods may be of other projects
+// than before.
+func (n *namespaces) gone(name string) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	var others []string
+	if project := n.project[name]; project != "" {
+		others = []string{n.prefix + string(project)}
+	}
 	n.drop(name)
 	delete(n.there, name)
 	delete(n.further, name)
+	return others
 }
 
 // drop forgets a namespace's label.

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -11,7 +12,8 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// The resources that device plugins give GPUs as; a node has one sort.
+// The resources that device plugins give GPUs as; a node has one sort. NVIDIA's
+// is the first.
 var gpuResources = []corev1.ResourceName{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915"}
 
 // migPrefix begins the resources of MIG partitions (NVIDIA device plugin,
@@ -31,13 +33,13 @@ const (
 const mostDevices = 256
 
 // describe is the node as the scheduler knows it.
-func (s *site) describe(prefix string, asked map[string]bool, c *claims) core.Node {
+func (s *site) describe(c *cluster) core.Node {
 	k := s.node
 	own := maps.Clone(k.Labels)
 	put(&own, core.LabelRuns, core.RunsImages)
 	put(&own, labelNode, k.Name)
 	n := core.Node{
-		ID: core.NodeID(prefix + k.Name), Labels: own, Cordon: k.Spec.Unschedulable,
+		ID: core.NodeID(c.prefix + k.Name), Labels: own, Cordon: k.Spec.Unschedulable,
 		CPU: amount(k.Status.Allocatable.Cpu(), true), Memory: amount(k.Status.Allocatable.Memory(), false),
 		Tasks: int(min(amount(k.Status.Allocatable.Pods(), false), 1<<20)),
 	}
@@ -57,12 +59,21 @@ func (s *site) describe(prefix string, asked map[string]bool, c *claims) core.No
 		}
 	}
 	n.Devices = devicesOn(k)
+	if gpus := gpuResourceOf(k); gpus != "" {
+		n.Labels[labelVendor] = vendorOf(gpus)
+		n.Whole = unshareable(k) != ""
+	}
 	n.MIG, n.MIGStrategy = partitions(k)
-	for name := range asked {
+	for label, r := range c.reach {
+		if !r.reach.holds(k) {
+			n.Labels[label] = core.OutOfReach
+		}
+	}
+	for name := range c.asked {
 		put(&n.Extra, name, offers(k, name))
 	}
-	n.Others = s.taken(len(n.Devices), asked)
-	s.claimed(&n, c)
+	n.Others = s.taken(len(n.Devices), c.asked)
+	s.claimed(&n, c.claims)
 	return n
 }
 
@@ -80,15 +91,46 @@ func readiness(k *corev1.Node) (bool, string) {
 	return false, "no kubelet has reported it yet"
 }
 
+// labelVendor is a label that nodes have for us whose GPUs a device plugin gives:
+// who makes them.
+const labelVendor = "muster.dev/gpu-vendor"
+
+// vendorOf is who makes the GPUs that a resource stands for.
+func vendorOf(name corev1.ResourceName) string {
+	domain, _, _ := strings.Cut(string(name), "/")
+	domain = strings.TrimSuffix(domain, ".com")
+	return domain[strings.LastIndexByte(domain, '.')+1:]
+}
+
+// gpuResourceOf is the resource that a node has its GPUs as; empty: no device
+// plugin gives any.
+func gpuResourceOf(k *corev1.Node) corev1.ResourceName {
+	for _, name := range gpuResources {
+		if count(k.Status.Capacity, name)+count(k.Status.Allocatable, name) > 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+// unshareable is why tasks cannot share the GPUs of a node; empty: they can.
+func unshareable(k *corev1.Node) string {
+	switch replicas := k.Labels[labelReplicas]; {
+	case gpuResourceOf(k) != gpuResources[0]:
+		return fmt.Sprintf("it has no resource %s, which NVIDIA's device plugin provides", gpuResources[0])
+	case replicas != "" && replicas != "1":
+		return fmt.Sprintf("its device plugin gives each to several pods already (label %s=%s), so that none can be held; turn that off there", labelReplicas, replicas)
+	default:
+		return ""
+	}
+}
+
 // devicesOn are the GPUs of a node. Those that its device plugin does not offer
 // any more are there, and not healthy.
 func devicesOn(k *corev1.Node) []core.Device {
-	for _, name := range gpuResources {
+	if name := gpuResourceOf(k); name != "" {
 		total, offered := count(k.Status.Capacity, name), count(k.Status.Allocatable, name)
 		total = max(total, offered)
-		if total == 0 {
-			continue
-		}
 		memory, _ := strconv.ParseInt(k.Labels[labelGPUMemory], 10, 64)
 		memory = min(max(memory, 0), 1<<30) << 20
 		product := k.Labels[labelProduct]
@@ -207,12 +249,13 @@ func (s *site) taken(devices int, asked map[string]bool) core.Others {
 type usage struct {
 	cpu, memory int64 // thousandths of cores, bytes
 	gpus        int
+	vendor      string // of its GPUs; of several, as no node has them, all
 	mig         map[string]int
 	extra       map[string]int64 // by name, see counted
 }
 
 func (u usage) equal(v usage) bool {
-	return u.cpu == v.cpu && u.memory == v.memory && u.gpus == v.gpus && maps.Equal(u.mig, v.mig) && maps.Equal(u.extra, v.extra)
+	return u.cpu == v.cpu && u.memory == v.memory && u.gpus == v.gpus && u.vendor == v.vendor && maps.Equal(u.mig, v.mig) && maps.Equal(u.extra, v.extra)
 }
 
 // usageOf is what the kubelet counts for a pod: all containers and sidecars, or
@@ -261,7 +304,10 @@ func usageOf(pod *corev1.Pod) usage {
 		}
 	}
 	for _, name := range gpuResources {
-		u.gpus += count(total, name)
+		if n := count(total, name); n > 0 {
+			u.gpus += n
+			u.vendor = strings.TrimPrefix(u.vendor+" and "+vendorOf(name), " and ")
+		}
 	}
 	return u
 }

@@ -26,7 +26,11 @@ type owner struct {
 	done                       string                 // conditions that say how it ended: succeeded, failed; empty: it has not
 	gone                       bool                   // it is not there any more, or about to go
 	unread                     error                  // why nothing more is known of it
+	at                         time.Time              // when it was read
 }
+
+// hidden reports whether it is there and cannot be read, which may be mended.
+func (o *owner) hidden() bool { return o.unread != nil && !o.gone }
 
 func (o *owner) String() string { return o.kind + " " + o.space + "/" + o.name }
 
@@ -34,6 +38,7 @@ func (o *owner) String() string { return o.kind + " " + o.space + "/" + o.name }
 // and what it is called never change.
 type owners struct {
 	client kubernetes.Interface
+	again  time.Duration // after which what could not be read is asked for again
 
 	mu        sync.Mutex
 	known     map[types.UID]*owner
@@ -44,7 +49,7 @@ type owners struct {
 const ownersKept = 20_000
 
 func newOwners(client kubernetes.Interface) *owners {
-	return &owners{client: client, known: map[types.UID]*owner{}, resources: map[string]map[string]string{}}
+	return &owners{client: client, again: recheckLast, known: map[types.UID]*owner{}, resources: map[string]map[string]string{}}
 }
 
 // Kinds whose objects each stand for one run, of which those above make many.
@@ -54,7 +59,8 @@ var manyRuns = map[string]bool{"CronJob": true, "ScheduledWorkflow": true, "Cron
 const depth = 8
 
 // chain are those who made an object with these references, the nearest first.
-// One that cannot be read ends it. It fails where asking again may help.
+// One that cannot be read ends it, and
+// is read again after a while. It fails where asking again may help.
 func (o *owners) chain(ctx context.Context, space string, refs []metav1.OwnerReference) ([]*owner, error) {
 	var out []*owner
 	for next := makerOf(refs); next != nil && len(out) < depth; {
@@ -91,10 +97,10 @@ func (o *owners) read(ctx context.Context, space string, ref *metav1.OwnerRefere
 	o.mu.Lock()
 	x := o.known[ref.UID]
 	o.mu.Unlock()
-	if x != nil && !fresh {
+	if x != nil && !fresh && !(x.hidden() && time.Since(x.at) >= o.again) {
 		return x, nil
 	}
-	x = &owner{version: ref.APIVersion, kind: ref.Kind, space: space, name: ref.Name, uid: ref.UID}
+	x = &owner{version: ref.APIVersion, kind: ref.Kind, space: space, name: ref.Name, uid: ref.UID, at: time.Now()}
 	err := o.fill(ctx, x)
 	switch {
 	case err == nil:

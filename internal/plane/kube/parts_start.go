@@ -11,7 +11,8 @@ import (
 )
 
 // delayed is what starts together and has to wait: for devices that are to be
-// shared, or for such that were and are to be whole again.
+// shared, or for such that were and are to be whole again, or for a cluster that
+// failed at it.
 type delayed struct{ cancel context.CancelFunc }
 
 // wait reports whether some of what starts together has to wait, or does so
@@ -34,8 +35,8 @@ func (s *parts) wait(p *Plane, gang []plane.Assignment) bool {
 }
 
 // delay starts a gang as soon as its devices are there. Its tasks are known
-// from now on.
-func (p *Plane) delay(gang []plane.Assignment) {
+// from now on. why: what it waits for, where that is known.
+func (p *Plane) delay(gang []plane.Assignment, why string) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	d := &delayed{cancel: cancel}
 	p.parts.mu.Lock()
@@ -51,7 +52,7 @@ func (p *Plane) delay(gang []plane.Assignment) {
 		cancel()
 		return
 	}
-	p.say(mine, "")
+	p.say(mine, why)
 	for _, a := range mine {
 		p.cluster.hold(p.nodeName(a.Node), a.ID, a.Devices)
 		p.parts.use(a.ID, p.nodeName(a.Node), a.Devices)
@@ -66,13 +67,30 @@ func (p *Plane) delay(gang []plane.Assignment) {
 // or is not wanted any more.
 func (p *Plane) insistent(ctx context.Context, gang []plane.Assignment) {
 	ready, err := p.parts.await(ctx, gang)
+	var failing time.Time // since when the cluster fails at it; zero: it does not
 	for wait := firstPause; err == nil; wait = min(2*wait, mostPause) {
-		if err = ctx.Err(); err != nil {
+		if !p.calm.begin(ctx) {
+			err = ctx.Err()
 			break
 		}
-		if err = p.bringUp(p.ctx, ready); err == nil || refusalOf(err) != nil || ctx.Err() != nil {
+		err = p.bringUp(p.ctx, ready)
+		p.calm.end()
+		if err == nil || refusalOf(err) != nil || ctx.Err() != nil {
 			break
 		}
+		now := p.o.Clock()
+		switch {
+		case !stumbles(err):
+			failing = time.Time{}
+		case failing.IsZero():
+			failing = now
+		case now.Sub(failing) >= p.o.Patience:
+			err = refuse(reasonSystem, "%v, and did so for %v", err, p.o.Patience)
+		}
+		if refusalOf(err) != nil {
+			break
+		}
+		p.say(gang, err.Error())
 		p.calm.warn("tasks could not be started; trying again", "task", gang[0].ID, "err", err)
 		select {
 		case <-ctx.Done():
@@ -210,10 +228,8 @@ func (p *Plane) shareable(a *plane.Assignment) error {
 			return refuse(reasonSystem, "node %s is not in the cluster", name)
 		case parts < len(a.Devices):
 			return refuse(lifecycle.ReasonContainerCannot, "it has whole GPUs and parts of GPUs: in a cluster a task has either")
-		case count(n.Status.Capacity, gpuResources[0]) == 0:
-			return refuse(reasonSystem, "no GPU of node %s can be shared: it has no resource %s, which NVIDIA's device plugin provides", name, gpuResources[0])
-		case n.Labels[labelReplicas] != "" && n.Labels[labelReplicas] != "1":
-			return refuse(reasonSystem, "no GPU of node %s can be shared by Muster: its device plugin gives each to several pods already (label %s=%s), so that none can be held; turn that off there", name, labelReplicas, n.Labels[labelReplicas])
+		case unshareable(n) != "":
+			return refuse(reasonSystem, "no GPU of node %s can be shared: %s", name, unshareable(n))
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ func (p *Plane) draw(a *plane.Assignment) (*blueprint, error) {
 	keep := secretOf(meta)
 	main := corev1.Container{
 		Name: container, Image: a.Image, ImagePullPolicy: pullPolicy(a.Pull), WorkingDir: a.Workdir,
-		Env: environment(a, keep), Resources: resources(a), TTY: a.TTY, Stdin: a.TTY || a.Stdin, StdinOnce: a.Stdin && !a.TTY,
+		Env: environment(a, keep), Resources: resources(a, p.cluster.gpuResource(p.nodeName(a.Node))), TTY: a.TTY, Stdin: a.TTY || a.Stdin, StdinOnce: a.Stdin && !a.TTY,
 		TerminationMessagePolicy: corev1.TerminationMessageReadFile,
 	}
 	for _, port := range a.Ports {
@@ -164,8 +164,8 @@ func pullPolicy(p plane.PullPolicy) corev1.PullPolicy {
 }
 
 // resources are what the kubelet counts and limits. CPU is a share and no cap,
-// as on every plane; memory is both.
-func resources(a *plane.Assignment) corev1.ResourceRequirements {
+// as on every plane; memory is both. gpus is what its node has GPUs as.
+func resources(a *plane.Assignment, gpus corev1.ResourceName) corev1.ResourceRequirements {
 	r := corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}
 	if a.CPU > 0 {
 		r.Requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(a.CPU, resource.DecimalSI)
@@ -175,7 +175,7 @@ func resources(a *plane.Assignment) corev1.ResourceRequirements {
 		r.Requests[corev1.ResourceMemory], r.Limits[corev1.ResourceMemory] = q, q
 	}
 	if n := whole(a); n > 0 {
-		r.Limits[gpuResources[0]] = *resource.NewQuantity(int64(n), resource.DecimalSI)
+		r.Limits[gpus] = *resource.NewQuantity(int64(n), resource.DecimalSI)
 	}
 	for profile, n := range a.MIG.All() {
 		r.Limits[corev1.ResourceName(migPrefix+profile)] = *resource.NewQuantity(int64(n), resource.DecimalSI)

@@ -161,13 +161,12 @@ func (p *Plane) podGone(pod *corev1.Pod, unseen bool) {
 	now := p.o.Clock()
 	dying := p.spaces.dying(pod.Namespace)
 	former, forgotten := false, false
-	var next *plane.Assignment
 	p.tasks.edit(id, false, func(t *task) {
 		if former = t.uid != pod.UID; former {
 			return
 		}
 		t.there = false
-		forgotten, next = t.forgotten, t.next
+		forgotten = t.forgotten
 		if t.seen.State.Ended() {
 			return
 		}
@@ -196,14 +195,13 @@ func (p *Plane) podGone(pod *corev1.Pod, unseen bool) {
 	}
 	p.logs.gone(id)
 	if forgotten {
-		p.drop(pod.Namespace, id, next)
+		p.drop(pod.Namespace, id)
 	}
 }
 
 // drop forgets a task whose pod is gone, and starts it again where that waits.
-func (p *Plane) drop(space string, id core.TaskID, next *plane.Assignment) {
-	p.tasks.drop(id)
-	if next != nil {
+func (p *Plane) drop(space string, id core.TaskID) {
+	if next := p.tasks.drop(id); next != nil {
 		p.wg.Go(func() {
 			p.insist(p.ctx, "a task could not be started again", id, func() error { return p.launch(p.ctx, []plane.Assignment{*next}) })
 		})
@@ -260,10 +258,10 @@ func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration
 			p.excuse(ctx, &t)
 		}
 		err := p.delete(ctx, &t, &after)
-		if err == nil && sooner {
+		if err == nil && sooner && t.claim == "" {
 			p.wg.Go(func() { p.hasten(id, until) })
 		}
-		if apierrors.IsForbidden(err) {
+		if err = sorted(err); refusalOf(err) != nil || stumbles(err) {
 			p.mayNotEnd(id, err, after)
 			return nil // asking again at once does not help, and others would have to wait
 		}
@@ -356,7 +354,7 @@ func (p *Plane) remove(ctx context.Context, id core.TaskID) error {
 		return p.delete(ctx, &t, nil)
 	}
 	if t.forgotten {
-		p.drop(t.space, id, t.next)
+		p.drop(t.space, id)
 	}
 	return nil
 }

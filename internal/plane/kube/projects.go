@@ -28,15 +28,20 @@ func (p *Plane) Project(ctx context.Context, namespace string) (core.ProjectID, 
 
 func (n *namespaces) whose(name string) (core.ProjectID, bool) {
 	n.mu.Lock()
-	project, labelled := n.project[name]
-	alive := n.there[name]
-	n.mu.Unlock()
-	if labelled || !alive {
-		return project, alive
+	defer n.mu.Unlock()
+	project := n.named(name)
+	return project, project != "" && n.there[name]
+}
+
+// named is the project that a namespace, which may be on its way out, belongs
+// to; empty: it is nobody's. The lock is held.
+func (n *namespaces) named(name string) core.ProjectID {
+	if project := n.project[name]; project != "" {
+		return project
 	}
 	bare, ok := strings.CutPrefix(name, n.prefix)
-	if project = core.ProjectID(bare); !ok || bare == "" || n.of(project) != name {
-		return "", false // the project has a namespace of its own
+	if _, elsewhere := n.own[core.ProjectID(bare)]; !ok || elsewhere {
+		return "" // the project has a namespace of its own
 	}
-	return project, true
+	return core.ProjectID(bare)
 }

@@ -89,17 +89,25 @@ func (p *Plane) fails(a plane.Assignment, why lifecycle.Reason, message string) 
 // so that a server that begins anew knows it.
 func (p *Plane) seat(ctx context.Context, a plane.Assignment, pod *corev1.Pod) error {
 	node := p.nodeName(a.Node)
-	p.reserve(ctx, pod, node)
+	if why := p.misses(ctx, pod, node); why != "" {
+		p.fails(a, reasonSystem, why)
+		p.external.refuse(pod.UID, why)
+		return nil
+	}
+	p.reserve(ctx, a.ID, pod, node)
 	b := &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, Annotations: map[string]string{noteTask: a.ID.String(), noteDevices: devicesNote(a.Devices)}},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}
 	err := p.client.CoreV1().Pods(pod.Namespace).Bind(ctx, b, metav1.CreateOptions{})
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+	fails := stumbles(sorted(err)) && !apierrors.IsConflict(err)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || fails {
 		now, getErr := p.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		switch {
 		case getErr == nil && now.UID == pod.UID && now.Annotations[noteTask] == a.ID.String() && now.Spec.NodeName == node:
 			err = nil // an earlier try had come through
+		case getErr == nil && now.UID == pod.UID && now.Spec.NodeName == "" && fails:
+			err = refuse(reasonSystem, "%v", sorted(err)) // others need not wait until it can be
 		case getErr == nil || apierrors.IsNotFound(getErr):
 			p.fails(a, lifecycle.ReasonKilled, fmt.Sprintf("it was changed or deleted by someone else before it had its place: %v", err))
 			return nil
@@ -126,36 +134,69 @@ func (x *external) refuse(uid types.UID, why string) {
 		if o := x.pods[uid]; o != nil {
 			o.refused = text
 			if g := x.groups[o.group]; g != nil {
-				x.stale[g.key] = true
+				x.marked[g.key] = true
 			}
 		}
 	}
 	set(why)
+	x.fresh[uid] = true // what it needs may be known better by now
 	x.after(refusedFor, func() { set("") })
-	poke(x.wake)
+	ring(x.wake)
 }
 
-// noteChosen on a volume claim is the node whose pod waits for the volume: a
-// class with WaitForFirstConsumer makes it only then.
-const noteChosen = "volume.kubernetes.io/selected-node"
-
-// reserve has volumes made that wait for the place of their first pod. Where
-// that cannot be the pod waits on its node, and says so there.
-func (p *Plane) reserve(ctx context.Context, pod *corev1.Pod, node string) {
-	for _, v := range pod.Spec.Volumes {
-		if v.PersistentVolumeClaim == nil {
-			continue
-		}
-		claims := p.client.CoreV1().PersistentVolumeClaims(pod.Namespace)
-		c, err := claims.Get(ctx, v.PersistentVolumeClaim.ClaimName, metav1.GetOptions{})
-		if err != nil || c.Spec.VolumeName != "" || c.Status.Phase == corev1.ClaimBound || c.Annotations[noteChosen] != "" {
-			continue
-		}
-		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, noteChosen, node)
-		if _, err := claims.Patch(ctx, c.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: managed}); err != nil {
-			p.o.Log.Warn("a volume could not be asked for", "plane", p.o.Name, "claim", c.Namespace+"/"+c.Name, "err", err)
+// misses says which volume of a pod a node does not reach; empty: none, or nobody
+// can tell, and then its node will. It may have been made since its place was
+// chosen.
+func (p *Plane) misses(ctx context.Context, pod *corev1.Pod, node string) string {
+	n := p.cluster.find(node)
+	if n == nil {
+		return ""
+	}
+	all, _, err := p.reaches.volumesOf(ctx, pod)
+	if err != nil {
+		p.calm.warn("where the volumes of a pod can be used could not be learnt", "pod", pod.Namespace+"/"+pod.Name, "err", err)
+	}
+	for _, r := range all {
+		if !r.holds(n) {
+			return fmt.Sprintf("one of its volumes can be used on nodes with %s only, and %s is none of them", r, node)
 		}
 	}
+	return ""
+}
+
+// reserve has volumes made that wait for the place of their first pod. Until
+// that has been, which may be after the pod has its place, the pod waits on its
+// node, and says so there.
+func (p *Plane) reserve(ctx context.Context, id core.TaskID, pod *corev1.Pod, node string) {
+	for _, name := range claimsOf(pod) {
+		err := p.choose(ctx, pod.Namespace, name, node)
+		if err == nil {
+			continue
+		}
+		p.calm.warn("a volume could not be asked for; trying again", "claim", pod.Namespace+"/"+name, "err", err)
+		p.wg.Go(func() {
+			p.insist(p.ctx, "a volume could not be asked for", id, func() error {
+				if p.external.pod(string(pod.UID)) == nil {
+					return nil // nobody needs it any more
+				}
+				return p.choose(p.ctx, pod.Namespace, name, node)
+			})
+		})
+	}
+}
+
+// claimsOf are the claims of a pod's volumes. Those of volumes that come and go
+// with it the cluster makes, under these names.
+func claimsOf(pod *corev1.Pod) (out []string) {
+	for _, v := range pod.Spec.Volumes {
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			out = append(out, v.PersistentVolumeClaim.ClaimName)
+		case v.Ephemeral != nil:
+			out = append(out, pod.Name+"-"+v.Name)
+		}
+	}
+	return out
 }
 
 // memberSeen takes over what a pod of others is like that has its place from us.
@@ -188,9 +229,10 @@ func (p *Plane) memberSeen(id core.TaskID, pod *corev1.Pod, first bool) {
 func (p *Plane) memberGone(id core.TaskID, pod *corev1.Pod) {
 	now := p.o.Clock()
 	last := memberStatus(id, pod)
-	forgotten := false
+	former, forgotten := false, false
+	p.tasks.disown(pod.UID)
 	p.tasks.edit(id, false, func(t *task) {
-		if t.uid != pod.UID {
+		if former = t.uid != pod.UID; former {
 			return
 		}
 		t.there = false
@@ -205,11 +247,13 @@ func (p *Plane) memberGone(id core.TaskID, pod *corev1.Pod) {
 		}
 		t.seen = last
 	})
-	p.tasks.disown(pod.UID)
+	if former {
+		return // another pod is the task's by now
+	}
 	p.cluster.release(pod.Spec.NodeName, id)
 	p.logs.gone(id)
 	if forgotten {
-		p.drop(pod.Namespace, id, nil)
+		p.drop(pod.Namespace, id)
 	}
 }
 

@@ -58,45 +58,50 @@ func (p *Plane) serve(ctx context.Context, space string, a *plane.Assignment) er
 	return err
 }
 
-// noteNode is where the scheduler of Kubernetes says on a claim for which node
+// noteChosen is where the scheduler of Kubernetes says on a claim for which node
 // its volume is to be made.
-const noteNode = "volume.kubernetes.io/selected-node"
+const noteChosen = "volume.kubernetes.io/selected-node"
 
 // mountable sees to it that the claims of a task can be mounted: they must be
-// there, and one whose volume is made for its first user is told for which node,
-// which otherwise is the scheduler's part.
+// there, and a volume that is made for its first user is asked for.
 func (p *Plane) mountable(ctx context.Context, space string, a *plane.Assignment) error {
 	for _, m := range a.Mounts {
 		if m.Claim == "" {
 			continue
 		}
-		claims := p.client.CoreV1().PersistentVolumeClaims(space)
-		c, err := claims.Get(ctx, m.Claim, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			return refuse(lifecycle.ReasonMountFailed, "there is no PersistentVolumeClaim %s in namespace %s of cluster %s: make it there, or choose another cluster", m.Claim, space, p.o.Name)
-		case err != nil:
-			return err
-		case c.Status.Phase == corev1.ClaimBound || c.Annotations[noteNode] != "" || c.Spec.StorageClassName == nil || *c.Spec.StorageClassName == "":
-			continue
-		}
-		class, err := p.client.StorageV1().StorageClasses().Get(ctx, *c.Spec.StorageClassName, metav1.GetOptions{})
+		err := p.choose(ctx, space, m.Claim, p.nodeName(a.Node))
 		if apierrors.IsNotFound(err) {
-			continue // what comes of it its pod will say
+			return refuse(lifecycle.ReasonMountFailed, "there is no PersistentVolumeClaim %s in namespace %s of cluster %s: make it there, or choose another cluster", m.Claim, space, p.o.Name)
 		}
 		if err != nil {
-			return err
-		}
-		if class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer {
-			continue
-		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{noteNode: p.nodeName(a.Node)}}})
-		if err != nil {
-			return err
-		}
-		if _, err := claims.Patch(ctx, m.Claim, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: managed}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// choose says on a claim whose volume is made for its first user for which node
+// that is, which otherwise is the scheduler's part.
+func (p *Plane) choose(ctx context.Context, space, name, node string) error {
+	claims := p.client.CoreV1().PersistentVolumeClaims(space)
+	c, err := claims.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if c.Status.Phase == corev1.ClaimBound || c.Spec.VolumeName != "" || c.Annotations[noteChosen] != "" || c.Spec.StorageClassName == nil || *c.Spec.StorageClassName == "" {
+		return nil
+	}
+	class, err := p.client.StorageV1().StorageClasses().Get(ctx, *c.Spec.StorageClassName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil // what comes of it its pod will say
+	}
+	if err != nil || class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{noteChosen: node}}})
+	if err != nil {
+		return err
+	}
+	_, err = claims.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: managed})
+	return err
 }

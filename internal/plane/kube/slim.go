@@ -27,8 +27,8 @@ func slim(o any) (any, error) {
 	}
 	p.Spec.ServiceAccountName, p.Spec.TopologySpreadConstraints = s.ServiceAccountName, s.TopologySpreadConstraints
 	for _, v := range s.Volumes {
-		if v.PersistentVolumeClaim != nil {
-			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: v.PersistentVolumeClaim}})
+		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
+			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: v.PersistentVolumeClaim, Ephemeral: v.Ephemeral}})
 		}
 	}
 	return p, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -120,20 +121,28 @@ func (p *Plane) launch(ctx context.Context, gang []plane.Assignment) error {
 		return nil
 	}
 	if p.parts.wait(p, todo) {
-		p.delay(todo)
+		p.delay(todo, "")
 		return nil
 	}
 	err := p.bringUp(ctx, todo)
-	if r := refusalOf(err); r != nil {
+	switch r := refusalOf(err); {
+	case r != nil:
 		p.takeBack(todo, r)
-		return nil
+	case stumbles(err):
+		p.delay(todo, err.Error()) // others need not wait for it
+	default:
+		return err
 	}
-	return err
+	return nil
 }
 
 // bringUp makes and binds the pods of what starts together.
 func (p *Plane) bringUp(ctx context.Context, todo []plane.Assignment) error {
+	defer p.tasks.expect(attemptOf{todo[0].ID.Workload, todo[0].ID.Attempt})()
 	err := p.prepare(ctx, &todo[0])
+	if err == nil {
+		err = sorted(p.reachable(ctx, p.spaces.of(todo[0].About.Project), todo))
+	}
 	if err == nil {
 		err = each(todo, atOnce, func(a plane.Assignment) error { return p.create(ctx, &a) })
 	}
@@ -173,7 +182,9 @@ func (p *Plane) prepare(ctx context.Context, a *plane.Assignment) error {
 	if a.Gang < 2 && len(a.Ports) == 0 && a.Ready == nil {
 		return nil
 	}
-	p.served.Store(attemptOf{a.ID.Workload, a.ID.Attempt}, true)
+	of := attemptOf{a.ID.Workload, a.ID.Attempt}
+	defer p.serviced.lock(of)()
+	p.served.Store(of, true)
 	s := applycore.Service(serviceName(a.ID), space).WithLabels(map[string]string{
 		labelManaged: managed, labelWorkload: string(a.ID.Workload), labelAttempt: labels(a)[labelAttempt],
 	}).WithSpec(applycore.ServiceSpec().WithClusterIP(corev1.ClusterIPNone).WithPublishNotReadyAddresses(true).
@@ -314,8 +325,39 @@ func sorted(err error) error {
 		return refuse(reasonSystem, "what it needs in the cluster is gone: %v", err)
 	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook"):
 		return refuse(reasonSystem, "a webhook that the cluster asks does not answer: %v", err)
+	case answers(err):
+		return &stumble{err}
 	default:
 		return fmt.Errorf("%w: %w", plane.ErrUnreachable, err)
+	}
+}
+
+// stumble is an error of the API server itself, or of what it asks, about one
+// thing that it was asked to do: asking again may help, and of all else it says
+// nothing.
+type stumble struct{ err error }
+
+func (s *stumble) Error() string { return "the cluster fails at it: " + s.err.Error() }
+func (s *stumble) Unwrap() error { return s.err }
+
+// stumbles reports whether the API server answered, if with an error of its own.
+func stumbles(err error) bool {
+	var s *stumble
+	return errors.As(err, &s) && !errors.Is(err, plane.ErrUnreachable)
+}
+
+// answers reports whether an error is about what was asked, rather than about us
+// or all that is asked at this time.
+func answers(err error) bool {
+	var status apierrors.APIStatus
+	if unanswered(err) || !errors.As(err, &status) {
+		return false
+	}
+	switch status.Status().Code {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return false
+	default:
+		return true
 	}
 }
 

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"strconv"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,8 +21,43 @@ func (p *Plane) serving(id core.TaskID) bool {
 	return ok
 }
 
+// locks are one for each attempt.
+type locks struct {
+	mu sync.Mutex
+	of map[attemptOf]*lock
+}
+
+type lock struct {
+	mu      sync.Mutex
+	wanting int
+}
+
+// lock waits for that of an attempt.
+func (l *locks) lock(of attemptOf) (unlock func()) {
+	l.mu.Lock()
+	x := l.of[of]
+	if x == nil {
+		if x = (&lock{}); l.of == nil {
+			l.of = map[attemptOf]*lock{}
+		}
+		l.of[of] = x
+	}
+	x.wanting++
+	l.mu.Unlock()
+	x.mu.Lock()
+	return func() {
+		x.mu.Unlock()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if x.wanting--; x.wanting == 0 {
+			delete(l.of, of)
+		}
+	}
+}
+
 // unserve removes the service of an attempt none of whose tasks is known.
 func (p *Plane) unserve(ctx context.Context, space string, id core.TaskID) error {
+	defer p.serviced.lock(attemptOf{id.Workload, id.Attempt})()
 	if space == "" || p.tasks.some(id.Workload, id.Attempt) {
 		return nil
 	}

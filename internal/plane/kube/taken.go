@@ -75,13 +75,8 @@ func deletedMessage(pod *corev1.Pod, dying bool) string {
 // (kubernetes.io, "Disruptions": pod disruption conditions); nil: it does not
 // say so.
 func disrupted(pod *corev1.Pod) *cause {
-	var c *corev1.PodCondition
-	for i := range pod.Status.Conditions {
-		if x := &pod.Status.Conditions[i]; x.Type == corev1.DisruptionTarget && x.Status == corev1.ConditionTrue {
-			c = x
-		}
-	}
-	if c == nil {
+	c := conditionOf(pod, corev1.DisruptionTarget)
+	if c == nil || c.Status != corev1.ConditionTrue {
 		return nil
 	}
 	node := pod.Spec.NodeName

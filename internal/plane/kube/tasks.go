@@ -20,7 +20,7 @@ type tasks struct {
 	mu       sync.Mutex
 	known    map[core.TaskID]*task
 	uids     map[types.UID]core.TaskID // of pods that are, or were, those of tasks
-	attempts map[attemptOf]int         // how many of each are known
+	attempts map[attemptOf]int         // how many of each are known, or about to be
 	watchers map[int]*watcher
 	next     int
 }
@@ -99,7 +99,7 @@ func (t *tasks) edit(id core.TaskID, make bool, change func(*task)) {
 		}
 		x = &task{seen: plane.Observation{ID: id, State: core.TaskStarting, At: t.clock()}}
 		t.known[id] = x
-		t.attempts[attemptOf{id.Workload, id.Attempt}]++
+		t.count(attemptOf{id.Workload, id.Attempt}, 1)
 	}
 	before := x.seen
 	change(x)
@@ -144,17 +144,36 @@ type attemptOf struct {
 	n int
 }
 
-// drop forgets a task.
-func (t *tasks) drop(id core.TaskID) {
+// drop forgets a task, and says what is to start in its place; nil: nothing.
+func (t *tasks) drop(id core.TaskID) *plane.Assignment {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.known[id] == nil {
-		return
+	x := t.known[id]
+	if x == nil {
+		return nil
 	}
 	delete(t.known, id)
-	k := attemptOf{id.Workload, id.Attempt}
-	if t.attempts[k]--; t.attempts[k] == 0 {
-		delete(t.attempts, k)
+	t.count(attemptOf{id.Workload, id.Attempt}, -1)
+	return x.next
+}
+
+// count adds to how many of an attempt are known. The lock is held.
+func (t *tasks) count(of attemptOf, n int) {
+	if t.attempts[of] += n; t.attempts[of] == 0 {
+		delete(t.attempts, of)
+	}
+}
+
+// expect has an attempt count as known until done is called: some task of it is
+// about to be.
+func (t *tasks) expect(of attemptOf) (done func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.count(of, 1)
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.count(of, -1)
 	}
 }
 

@@ -3,7 +3,9 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,15 +64,20 @@ func (t *teller) turn(ctx context.Context) bool {
 }
 
 // Explain implements plane.Claimant: a condition and an event of every pod that
-// waits, where that is news.
+// waits, where that is news. One that cannot be told keeps no other waiting; it
+// fails where the API server does not answer.
 func (p *Plane) Explain(ctx context.Context, words []plane.Word) error {
 	for _, w := range words {
 		for _, pod := range p.external.unaware(w.Claim, w.Text) {
 			if !p.teller.turn(ctx) {
 				return ctx.Err()
 			}
-			if err := p.teller.waits(ctx, pod, w.Reason, w.Text); err != nil {
+			err := p.teller.waits(ctx, pod, w.Reason, w.Text)
+			if err != nil && !answers(err) {
 				return err
+			}
+			if err != nil { // the next word may come through
+				p.calm.warn("a pod could not be told why it waits", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 			}
 			p.external.aware(pod.UID, w.Text)
 		}
@@ -105,11 +112,11 @@ func (x *external) aware(uid types.UID, text string) {
 }
 
 // strays tells the pods of no project what would make them some project's.
-func (x *external) strays() {
+func (x *external) strays(marked map[string]bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var words []plane.Word
-	for key := range x.stale {
+	for key := range marked {
 		if g := x.groups[key]; g != nil && g.project == "" {
 			words = append(words, plane.Word{Claim: key, Reason: "NoProject", Text: g.treatment.bars})
 		}
@@ -119,18 +126,27 @@ func (x *external) strays() {
 	}
 	if x.telling { // what is marked now is told after it
 		for _, w := range words {
-			x.after(time.Second, func() { x.stale[w.Claim] = true })
+			x.untold[w.Claim] = true
 		}
 		return
 	}
 	x.telling = true
 	x.p.wg.Go(func() {
-		if err := x.p.Explain(x.p.ctx, words); err != nil && x.p.ctx.Err() == nil {
-			x.p.o.Log.Warn("pods of no project could not be told so", "plane", x.p.o.Name, "err", err)
-		}
+		err := x.p.Explain(x.p.ctx, words)
 		x.mu.Lock()
-		x.telling = false
-		x.mu.Unlock()
+		defer x.mu.Unlock()
+		maps.Copy(x.marked, x.untold)
+		x.telling, x.untold = false, map[string]bool{}
+		ring(x.wake)
+		if err == nil || x.p.ctx.Err() != nil {
+			return
+		}
+		x.p.calm.warn("pods of no project could not be told so; trying again", "err", err)
+		x.after(recheckFirst, func() {
+			for _, w := range words { // those that know are passed over
+				x.marked[w.Claim] = true
+			}
+		})
 	})
 }
 
@@ -208,7 +224,7 @@ func (t *teller) placed(pod *corev1.Pod, node string) {
 func (t *teller) event(ctx context.Context, pod *corev1.Pod, kind, reason, text string) {
 	const most = 1024 // bytes that the API server takes
 	if len(text) > most {
-		text = text[:most-len("…")] + "…"
+		text = strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 	}
 	at := t.p.o.Clock()
 	e := &corev1.Event{

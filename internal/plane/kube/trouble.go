@@ -25,6 +25,9 @@ const (
 	lookAfter = 5 * time.Second
 	// lookMost bounds the questions of one round.
 	lookMost = 20
+	// longestPause is more than a kubelet waits between two tries to pull an
+	// image: it may have been told to make many.
+	longestPause = 6 * time.Minute
 	// longestWord bounds what is taken over of an event, in bytes.
 	longestWord = 1 << 10
 )
@@ -115,14 +118,18 @@ func (p *Plane) lookAt(ctx context.Context, id core.TaskID) {
 			return
 		}
 		reason := x.troubled(said, now)
-		if reason == lifecycle.ReasonNone || now.Sub(x.trouble) < p.o.Patience && !certain(x.seen.Message) {
+		patience := p.o.Patience
+		if reason == lifecycle.ReasonFailedImagePull {
+			patience = max(patience, longestPause)
+		}
+		if reason == lifecycle.ReasonNone || now.Sub(x.trouble) < patience && !certain(x.seen.Message) {
 			return
 		}
 		over = true
 		x.seen = plane.Observation{ID: id, State: core.TaskFailed, Reason: string(reason), Message: x.seen.Message, At: now}
 	})
 	if over {
-		p.discard(ctx, id)
+		p.wg.Go(func() { p.discard(ctx, id) }) // what cannot be removed keeps nobody else waiting
 	}
 }
 
@@ -143,7 +150,7 @@ func (t *task) troubled(said *corev1.Event, now time.Time) lifecycle.Reason {
 	}
 	words := strings.TrimSpace(said.Message)
 	if len(words) > longestWord {
-		words = words[:longestWord]
+		words = strings.ToValidUTF8(words[:longestWord], "")
 	}
 	reason := troubleOf(said.Reason)
 	switch {

@@ -1,0 +1,168 @@
+package kube
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+func TestNodesThatAreGoneAreForgotten(t *testing.T) {
+	c := newCluster("")
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+	id := core.TaskID{Workload: "01a"}
+	c.node(n)
+	c.hold("n", id, nil)
+	c.exceed("n", id, usage{cpu: 1})
+	c.news()
+	c.nodeGone("n")
+	if _, gone := c.news(); len(gone) != 1 || len(c.sites) != 1 {
+		t.Errorf("%v is gone, and %d sites are known, with a task on one", gone, len(c.sites))
+	}
+	c.release("n", id)
+	c.news()
+	if len(c.sites)+len(c.told)+len(c.changed) > 0 {
+		t.Errorf("%v, %v, %v are kept", c.sites, c.told, c.changed)
+	}
+	c.node(n)
+	if changed, _ := c.news(); len(changed) != 1 {
+		t.Errorf("once it is back %v is told", changed)
+	}
+}
+
+// TestASliceThatIsWrittenAgainTakesNothingAway: whoever looks meanwhile sees the
+// GPUs.
+func TestASliceThatIsWrittenAgainTakesNothingAway(t *testing.T) {
+	c := newCluster("")
+	c.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	node := "n"
+	offer := func(pool string) {
+		c.sliceSeen(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{
+			Driver: claimDriver, NodeName: &node, Pool: resourcev1.ResourcePool{Name: pool}, Devices: []resourcev1.Device{{Name: "gpu-0"}},
+		}})
+	}
+	offer("one")
+	if n := c.nodes()[0]; !n.Whole {
+		t.Error("GPUs that drivers offer can be had in parts")
+	}
+	stop, over := make(chan struct{}), make(chan int)
+	go func() {
+		most := 0
+		for {
+			select {
+			case <-stop:
+				over <- most
+				return
+			default:
+			}
+			if n := c.nodes(); len(n[0].Devices) != 1 {
+				most++
+			}
+		}
+	}()
+	for range 5000 {
+		offer("one")
+	}
+	close(stop)
+	if n := <-over; n > 0 {
+		t.Errorf("they were away %d times", n)
+	}
+	offer("two")
+	if len(c.claims.owner) != 1 || c.claims.owner[pool{claimDriver, "two"}] != "n" {
+		t.Errorf("pools are of %v", c.claims.owner)
+	}
+	c.sliceGone("s")
+	if len(c.claims.owner)+len(c.claims.nodes)+len(c.claims.slices) > 0 {
+		t.Errorf("%+v is kept", c.claims)
+	}
+}
+
+func TestVolumesThatComeWithAPodAreKnown(t *testing.T) {
+	pod := outsiderPod("a", nil)
+	pod.Spec.Volumes = []corev1.Volume{
+		{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "datasets"}}},
+		{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
+		{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}},
+	}
+	kept, err := slim(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := claimsOf(kept.(*corev1.Pod)); len(got) != 2 || got[0] != "datasets" || got[1] != "a-scratch" {
+		t.Errorf("its claims are %v", got)
+	}
+}
+
+// TestAVolumeIsAskedForWhereItsFirstPodGoes, also when its claim comes late.
+func TestAVolumeIsAskedForWhereItsFirstPodGoes(t *testing.T) {
+	p, a := testPlane(t)
+	pod := outsiderPod("a", nil)
+	pod.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}}
+	p.podSeen(pod, false)
+	p.reserve(t.Context(), core.TaskID{}, pod, "n")
+	class, claim := "local", "/api/v1/namespaces/ml/persistentvolumeclaims/a-scratch"
+	mode := "WaitForFirstConsumer"
+	a.put("/apis/storage.k8s.io/v1/storageclasses/local", map[string]any{"kind": "StorageClass", "apiVersion": "storage.k8s.io/v1", "volumeBindingMode": mode})
+	a.put(claim, &corev1.PersistentVolumeClaim{TypeMeta: metav1.TypeMeta{Kind: "PersistentVolumeClaim", APIVersion: "v1"}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class}})
+	soon(t, "it is asked for", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.done["PATCH "+claim] == 1
+	})
+	a.put("/apis/storage.k8s.io/v1/storageclasses/local", map[string]any{"kind": "StorageClass", "apiVersion": "storage.k8s.io/v1", "volumeBindingMode": "Immediate"})
+	if err := p.choose(t.Context(), "ml", "a-scratch", "n"); err != nil || a.done["PATCH "+claim] != 1 {
+		t.Errorf("one that does not wait: %v, %v", err, a.done)
+	}
+}
+
+func TestALateWordOfAFormerMemberReleasesNothing(t *testing.T) {
+	p, _ := testPlane(t)
+	id := core.TaskID{Workload: "01a"}
+	member := outsiderPod("a", nil)
+	member.UID, member.Spec.NodeName = "new", "n"
+	member.Annotations = map[string]string{noteTask: id.String(), noteDevices: "0"}
+	p.podSeen(member, false)
+	former := member.DeepCopy()
+	former.UID = "old"
+	p.memberGone(id, former)
+	if x, _ := p.tasks.get(id); !x.there || len(p.cluster.sites["n"].ours) != 1 {
+		t.Errorf("the task is %+v, its node has %v", x, p.cluster.sites["n"].ours)
+	}
+}
+
+// TestWhoseANamespaceIsHasOneAnswer, for its pods and for those who ask.
+func TestWhoseANamespaceIsHasOneAnswer(t *testing.T) {
+	n := newNamespaces("muster-")
+	space := func(name, project string) *corev1.Namespace {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if project != "" {
+			ns.Labels = map[string]string{labelProject: project}
+		}
+		return ns
+	}
+	is := func(name string, want core.ProjectID) {
+		t.Helper()
+		pod := outsiderPod("a", nil)
+		pod.Namespace = name
+		project, _ := n.projectOf(pod, nil)
+		if whose, ok := n.whose(name); project != want || whose != want || ok != (want != "") {
+			t.Errorf("%s: its pods are of %q, it is of %q, %v; want %q", name, project, whose, ok, want)
+		}
+	}
+	n.seen(space("muster-vision", ""))
+	n.seen(space("default", ""))
+	is("muster-vision", "vision")
+	is("default", "")
+	if again := n.seen(space("ml", "vision")); len(again) != 3 || again[2] != "muster-vision" {
+		t.Errorf("to look at again are %v", again)
+	}
+	is("ml", "vision")
+	is("muster-vision", "")
+	if again := n.gone("ml"); len(again) != 1 || again[0] != "muster-vision" {
+		t.Errorf("to look at again are %v", again)
+	}
+	is("muster-vision", "vision")
+}
