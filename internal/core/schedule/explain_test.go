@@ -182,6 +182,33 @@ func TestEverFits(t *testing.T) {
 	}
 }
 
+// A pool whose last node goes, or goes over to another pool, has nothing left
+// for those who name it.
+func TestAPoolThatHasLostItsLastNodeFitsNothing(t *testing.T) {
+	t.Parallel()
+	other := node("b", 4, 8000, 16*gib, "x")
+	other.Pool = "other"
+	j := waiter("j", 1, single(gpu(1)))
+	j.Pools = []string{"other"}
+	for name, leave := range map[string]func(*State){
+		"gone":      func(st *State) { st.DropNode("b") },
+		"gone over": func(st *State) { st.PutBare(node("b", 4, 8000, 16*gib, "x")) },
+	} {
+		st := Bare([]Node{node("a", 4, 8000, 16*gib, "x"), other})
+		if r, ok := st.Fits(j); !ok {
+			t.Errorf("%s: before: %+v", name, r)
+		}
+		leave(st)
+		if _, ok := st.Fits(j); ok {
+			t.Errorf("%s: it still fits", name)
+		}
+		st.PutBare(other)
+		if r, ok := st.Fits(j); !ok {
+			t.Errorf("%s: once it is back: %+v", name, r)
+		}
+	}
+}
+
 func TestPosition(t *testing.T) {
 	t.Parallel()
 	s := &Snapshot{Nodes: []Node{node("a", 0, 0, 0, "")}, Queues: []Queue{plainQueue("q", 1, quota.Unlimited), plainQueue("p", 2, quota.Unlimited)}}
