@@ -55,7 +55,7 @@ func (o *watch) published(changes []control.Change) {
 		if u := c.Workload.Spec.Update; u.MaxUnavailable != nil {
 			o.least[c.Workload.ID] = c.Workload.Replicas - *u.MaxUnavailable
 		}
-		for _, t := range c.Tasks {
+		for _, t := range slices.Concat(c.Former, c.Tasks) {
 			o.before[t.ID] = *t
 			if t.State == core.TaskLost { // it may run on where nobody sees it, until its node reports again
 				o.lost[t.ID.Workload] = true
