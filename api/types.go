@@ -122,7 +122,7 @@ type Attempt struct {
 	Message   string `json:"message,omitempty"`
 	Culprit   *int   `json:"culprit,omitempty" doc:"Index of the task that failed first"`
 	Tasks     []Task `json:"tasks" nullable:"false" doc:"Each by its last run"`
-	Former    []Task `json:"former,omitempty" doc:"Earlier runs of tasks of an array that had to leave and run again"`
+	Former    []Task `json:"former,omitempty" doc:"Earlier runs of tasks of an array that had to leave and run again; replicas and pods that others have replaced"`
 }
 
 // Task is one process tree or container of an attempt.

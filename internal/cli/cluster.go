@@ -10,178 +10,139 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
-	"github.com/musterhq/muster/internal/core/spec"
 )
 
-func newUtil(s *session) *cobra.Command {
+func newCluster(s *session) *cobra.Command {
+	cmd := noun("cluster", "Clusters, which are where nodes are: list, describe", "clusters")
 	var t tableFlags
-	var noUsers bool
-	var only string
-	cmd := &cobra.Command{
-		Use:     "util",
-		Aliases: []string{"utilization", "top"},
-		Short:   "What the nodes hold, who runs and who waits",
-		Example: "  muster util\n  muster util --cluster east",
-		Args:    noArgs,
+	list := &cobra.Command{
+		Use: "list", Aliases: []string{"ls", "get"}, Short: "List clusters: what each is, whether it answers, what is free", Example: "  muster cluster list",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if only != "" {
-				return s.utilOf(cmd.Context(), t, only)
+			c, err := s.connect(cmd.Context())
+			if err != nil {
+				return err
 			}
-			return s.util(cmd.Context(), t, noUsers)
+			all, err := c.Clusters(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if s.machine() {
+				return s.document(all)
+			}
+			return s.clusterUse(all.Items, s.moments(t), t)
 		},
 	}
-	t.register(cmd)
-	cmd.Flags().BoolVar(&noUsers, "hide-users", false, "leave out who")
-	cmd.Flags().StringVar(&only, "cluster", "", "only this cluster and its nodes")
-	_ = cmd.RegisterFlagCompletionFunc("cluster", s.completeClusters)
+	t.register(list)
+	describe := &cobra.Command{
+		Use: "describe CLUSTER", Aliases: []string{"show"}, Short: "Show a cluster and its nodes", Example: "  muster cluster describe east",
+		Args: one("cluster"),
+		RunE: func(cmd *cobra.Command, args []string) error { return s.describeCluster(cmd.Context(), args[0]) },
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return s.completeClusters(cmd, args, typed)
+		},
+	}
+	cmd.AddCommand(list, describe)
 	return cmd
 }
 
-// utilMost is how many workloads of each sort are listed.
-const utilMost = 50
+func (s *session) clusterUse(all []api.ClusterInfo, m moments, t tableFlags) error {
+	return print(s, t, table[api.ClusterInfo]{items: all, name: func(c api.ClusterInfo) string { return c.Name }, columns: []column[api.ClusterInfo]{
+		{title: "CLUSTER", cell: func(c api.ClusterInfo) string { return c.Name }},
+		{title: "KIND", cell: clusterKind},
+		{title: "STATUS", cell: func(c api.ClusterInfo) string { return clusterStatus(c, m) }, tone: func(c api.ClusterInfo) tone {
+			if !c.Reachable {
+				return toneBad
+			}
+			return toneGood
+		}},
+		{title: "NODES", cell: func(c api.ClusterInfo) string { return fmt.Sprintf("%d/%d", c.Nodes.Ready, c.Nodes.Total) }},
+		{title: "GPUS FREE", cell: func(c api.ClusterInfo) string { return thousandths(c.GPU.Free) + "/" + thousandths(c.GPU.Total) }},
+		{title: "WORKLOADS", cell: func(c api.ClusterInfo) string { return strconv.Itoa(c.Workloads) }},
+		{title: "SERVER", wide: true, cell: func(c api.ClusterInfo) string { return orDash(c.Server) }},
+		{title: "MESSAGE", wide: true, cell: func(c api.ClusterInfo) string { return orDash(c.Message) }},
+	}})
+}
 
-func (s *session) util(ctx context.Context, t tableFlags, noUsers bool) error {
+func clusterKind(c api.ClusterInfo) string {
+	if c.Version == "" {
+		return orDash(c.Kind)
+	}
+	return c.Kind + " " + c.Version
+}
+
+// clusterStatus says whether a cluster answers, and if not, for how long it has
+// not.
+func clusterStatus(c api.ClusterInfo, m moments) string {
+	switch {
+	case c.Reachable:
+		return "Reachable"
+	case c.Since != nil:
+		return "Unreachable for " + m.ago(timeOf(*c.Since))
+	default:
+		return "Unreachable"
+	}
+}
+
+func (s *session) describeCluster(ctx context.Context, name string) error {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
-	cluster, err := c.Cluster(ctx)
+	info, err := c.ClusterInfo(ctx, name)
 	if err != nil {
 		return err
 	}
-	if s.machine() {
-		return s.document(cluster)
+	if shown, err := s.brief(info, info.Name); shown {
+		return err
 	}
-	if s.format() == "name" || s.format() == "csv" {
-		return print(s, t, table[api.Node]{columns: nodeColumns(), items: cluster.Nodes, name: func(n api.Node) string { return n.Name }})
-	}
-	if clusters, err := c.Clusters(ctx); err == nil && len(clusters.Items) > 1 { // older servers do not tell
-		if err := s.clusterUse(clusters.Items, s.moments(t), tableFlags{noHeaders: t.noHeaders}); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintln(s.io.Out); err != nil {
-			return err
+	g := grid{whole: true}
+	line := func(title, text string) {
+		if text != "" {
+			g.rows = append(g.rows, []cell{{title, toneTitle}, {text, tonePlain}})
 		}
 	}
-	if err := s.poolUse(cluster.Pools, tableFlags{noHeaders: t.noHeaders}); err != nil {
+	line("Cluster", info.Name)
+	line("Kind", clusterKind(*info))
+	line("Server", info.Server)
+	line("Status", clusterStatus(*info, s.moments(tableFlags{})))
+	line("Message", info.Message)
+	line("Nodes", fmt.Sprintf("%d, of which %d take work", info.Nodes.Total, info.Nodes.Ready))
+	line("GPUs", thousandths(info.GPU.Total)+", of which "+thousandths(info.GPU.Free)+" are free")
+	line("Workloads", fmt.Sprintf("%d with %s", info.Workloads, plural(info.Tasks, "task")))
+	if err := s.grid(g); err != nil {
+		return err
+	}
+	nodes, err := s.nodesOf(ctx, c, name)
+	if err != nil || len(nodes) == 0 {
 		return err
 	}
 	if _, err := fmt.Fprintln(s.io.Out); err != nil {
 		return err
 	}
-	if err := s.utilNodes(cluster.Nodes, t); err != nil {
-		return err
-	}
-	active, err := c.Workloads(ctx, client.ListOptions{Phases: []string{"Starting", "Running", "Restarting", "Terminating"}, Limit: utilMost, Summary: true})
+	return s.utilNodes(nodes, tableFlags{})
+}
+
+func (s *session) nodesOf(ctx context.Context, c *client.Client, cluster string) ([]api.Node, error) {
+	list, err := c.Nodes(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	queued, err := c.Workloads(ctx, client.ListOptions{Phases: []string{"Queued", "Reserved", "Inadmissible", "Backoff"}, Limit: utilMost, Summary: true})
-	if err != nil {
-		return err
-	}
-	m := s.moments(t)
-	if err := s.utilWorkloads("Active", active, activeColumns(m, noUsers), t, cluster.Running); err != nil {
-		return err
-	}
-	slices.SortStableFunc(queued.Items, func(a, b api.Workload) int { return queuePlace(a) - queuePlace(b) })
-	return s.utilWorkloads("Queued", queued, queuedColumns(m, noUsers), t, cluster.Waiting)
+	return slices.DeleteFunc(list.Items, func(n api.Node) bool { return n.Plane != cluster }), nil
 }
 
-// queuePlace orders what waits; who has no place in a queue comes last.
-func queuePlace(w api.Workload) int {
-	if w.Pending == nil || w.Pending.Position == 0 {
-		return 1 << 30
-	}
-	return w.Pending.Position
-}
-
-func (s *session) utilNodes(nodes []api.Node, t tableFlags) error {
-	cols := []column[api.Node]{
-		{title: "NODE", cell: func(n api.Node) string { return n.Name }, tone: utilTone},
-		{title: "POOL", cell: func(n api.Node) string { return n.Pool }},
-		{title: "STATUS", cell: nodeStatus, tone: nodeTone},
-		{title: "GPU", cell: func(n api.Node) string { return devices(n.Devices) }},
-		{title: "FREE", cell: func(n api.Node) string { return thousandths(n.GPU.Total - n.GPU.Used) }, tone: utilTone},
-		{title: "USED", cell: func(n api.Node) string { return thousandths(n.GPU.Used) }},
-		{title: "TOTAL", cell: func(n api.Node) string { return thousandths(n.GPU.Total) }},
-		{title: "CPU", cell: func(n api.Node) string { return thousandths(n.CPU.Used) + "/" + thousandths(n.CPU.Total) }},
-		{title: "MEMORY", cell: func(n api.Node) string { return size(n.Memory.Used) + "/" + size(n.Memory.Total) }},
-		{title: "TASKS", cell: func(n api.Node) string { return strconv.Itoa(n.Tasks) }},
-	}
-	if slices.ContainsFunc(nodes, func(n api.Node) bool { return n.Plane != "" && n.Plane != nodes[0].Plane }) {
-		cols = slices.Insert(cols, 1, column[api.Node]{title: "CLUSTER", cell: func(n api.Node) string { return n.Plane }})
-	}
-	return print(s, t, table[api.Node]{items: nodes, columns: cols})
-}
-
-// utilTone is red where nothing is free and green where something is.
-func utilTone(n api.Node) tone {
-	free, total := n.GPU.Total-n.GPU.Used, n.GPU.Total
-	if total == 0 {
-		free, total = n.CPU.Total-n.CPU.Used, n.CPU.Total
-	}
-	switch {
-	case total == 0 || !n.Ready || n.CutOff:
-		return toneDim
-	case free <= 0:
-		return toneBad
-	default:
-		return toneGood
-	}
-}
-
-func (s *session) utilWorkloads(title string, list *api.WorkloadList, cols []column[api.Workload], t tableFlags, total int) error {
-	if _, err := fmt.Fprintf(s.io.Out, "\n%s: %d\n", title, max(total, len(list.Items))); err != nil {
-		return err
-	}
-	if len(list.Items) == 0 {
-		return nil
-	}
-	if err := print(s, t, table[api.Workload]{items: list.Items, columns: cols}); err != nil {
-		return err
-	}
-	if list.Next != "" {
-		s.say("There are more; muster get -A --limit 0 lists all")
-	}
-	return nil
-}
-
-func activeColumns(m moments, noUsers bool) []column[api.Workload] {
-	return withoutUsers(noUsers, []column[api.Workload]{
-		{title: "NAME", cell: func(w api.Workload) string { return w.Name }, tone: func(api.Workload) tone { return toneBusy }},
-		{title: "USER", cell: func(w api.Workload) string { return w.User }},
-		{title: "STATUS", cell: func(w api.Workload) string { return phaseWord(&w) }, tone: func(w api.Workload) tone { return toneOf(w.Phase) }},
-		{title: "AGE", cell: func(w api.Workload) string { return m.ago(timeOf(w.CreatedAt)) }},
-		{title: "GPUS", cell: func(w api.Workload) string { return gpus(&w) }},
-		{title: "TASKS", cell: func(w api.Workload) string { return taskSum(w.Tasks) }},
-		{title: "PRIORITY", cell: func(w api.Workload) string { return spec.Priority(w.Priority).String() }},
-		{title: "PREEMPTIBLE", cell: func(w api.Workload) string { return strconv.FormatBool(w.Preemptible) }},
+func (s *session) completeClusters(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return s.complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
+		all, err := c.Clusters(ctx)
+		if err != nil {
+			return nil
+		}
+		for _, x := range all.Items {
+			names = append(names, x.Name)
+		}
+		return names
 	})
-}
-
-func queuedColumns(m moments, noUsers bool) []column[api.Workload] {
-	return withoutUsers(noUsers, []column[api.Workload]{
-		{title: "POS", cell: func(w api.Workload) string {
-			if queuePlace(w) == 1<<30 {
-				return "-"
-			}
-			return strconv.Itoa(queuePlace(w))
-		}},
-		{title: "NAME", cell: func(w api.Workload) string { return w.Name }, tone: func(api.Workload) tone { return toneWait }},
-		{title: "USER", cell: func(w api.Workload) string { return w.User }},
-		{title: "PROJECT", cell: func(w api.Workload) string { return w.Project }},
-		{title: "AGE", cell: func(w api.Workload) string { return m.ago(timeOf(w.CreatedAt)) }},
-		{title: "GPUS", cell: func(w api.Workload) string { return gpus(&w) }},
-		{title: "PRIORITY", cell: func(w api.Workload) string { return spec.Priority(w.Priority).String() }},
-		{title: "REASON", cell: func(w api.Workload) string { return orDash(why(&w)) }},
-		{title: "ETA", cell: func(w api.Workload) string { return timeOrETA(&w, m) }},
-	})
-}
-
-func withoutUsers(yes bool, cols []column[api.Workload]) []column[api.Workload] {
-	if !yes {
-		return cols
-	}
-	return slices.DeleteFunc(cols, func(c column[api.Workload]) bool { return c.title == "USER" })
 }

@@ -66,6 +66,7 @@ func (d *documentFlags) register(s *session, cmd *cobra.Command) {
 	f.StringArrayVar(&d.sets, "set", nil, "FIELD=value, like resources.gpu.count=2; repeat for several")
 	_ = cmd.RegisterFlagCompletionFunc("project", s.completeProjects)
 	_ = cmd.RegisterFlagCompletionFunc("secret", s.completeSecrets)
+	_ = cmd.RegisterFlagCompletionFunc("cluster", s.completeClusters)
 }
 
 // source is a document with where it came from, so that errors can say where.

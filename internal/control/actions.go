@@ -49,7 +49,7 @@ func (tx *tx) start(w *core.Workload, t *core.Task) {
 	if w.Spec.Elastic() { // what was decided in this round of a former size of it is void
 		tx.actions = slices.DeleteFunc(tx.actions, func(a Action) bool { return a.Kind == ActStart && a.Task == t.ID })
 	}
-	if w.Spec.Gang() && !tx.located(tasks) {
+	if w.Spec.Gang() && !tx.located(w, tasks) {
 		return // its ranks would not find each other; the next look at the plane asks again
 	}
 	if w.Spec.Elastic() && resizing(tasks) {
@@ -63,9 +63,9 @@ func (tx *tx) start(w *core.Workload, t *core.Task) {
 
 // located reports whether it is known where tasks are: a server that has just
 // begun may not have heard of every plane yet.
-func (tx *tx) located(tasks map[int]*core.Task) bool {
+func (tx *tx) located(w *core.Workload, tasks map[int]*core.Task) bool {
 	for _, t := range tasks {
-		if _, ok := tx.e.nodes[t.Node]; !ok {
+		if _, ok := tx.e.nodes[t.Node]; !ok && holds(w, t) {
 			return false
 		}
 	}

@@ -258,8 +258,8 @@ func inProject(p core.ProjectID, n string) name { return name{p, n} }
 
 func actorPlaneName(plane string) string { return "plane:" + plane }
 
-// documentOf is what is said of a claim as a document. had is how many of its
-// members have had a place in the present attempt and are gone.
+// documentOf is what is said of a claim as a document. had is how many more
+// tasks it has than members: those that end, and those that have ended well.
 func documentOf(k claimKey, c *claim, had int) *spec.Document {
 	preemptible := c.Preemptible
 	d := &spec.Document{
@@ -296,7 +296,7 @@ func (tx *tx) revise(d *draft, k claimKey, c *claim) {
 func revised(d *draft, k claimKey, c *claim) *spec.Document {
 	had := 0
 	for _, t := range d.tasks {
-		had += bit(c.members[t.Claim] == nil)
+		had += bit(c.members[t.Claim] == nil && (t.State.Held() || t.State == core.TaskSucceeded))
 	}
 	doc := documentOf(k, c, had)
 	if doc.Name = d.w.Name; len(c.members) == 0 { // what it asked for stays true

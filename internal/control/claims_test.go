@@ -457,6 +457,45 @@ func TestADrainedNodeLosesMembers(t *testing.T) {
 	d.phase("train", lifecycle.Running)
 }
 
+// A Deployment lives for years and has ever new pods: what is known of it does
+// not grow, and its charge is right all the same, after a restart too.
+func TestWhatItsMakerHasReplacedIsHistory(t *testing.T) {
+	d := newDock(t, 1)
+	d.claim(batch("web", d.pods(1, "p0")))
+	for i := range 20 {
+		pod, next := fmt.Sprintf("p%d", i), fmt.Sprintf("p%d", i+1)
+		d.see(core.TaskRunning, pod)
+		d.see(core.TaskFailed, pod)
+		d.claim(batch("web", d.pods(1, next)))
+		if i == 10 {
+			d.open()
+			d.do(control.Claimed("p", plane.Claims{All: true, Changed: []plane.Claim{batch("web", d.pods(1, next))}}))
+		}
+	}
+	w := d.phase("web", lifecycle.Running)
+	if w.Spec.Workers != 1 || w.Counts.Failed != 1 {
+		t.Errorf("it is said to be of %d pods, with %+v", w.Spec.Workers, w.Counts)
+	}
+	if err := d.e.Check(context.Background()); err != nil {
+		t.Error(err)
+	}
+	stored, err := d.st.Tasks(context.Background(), w.ID, w.Attempt)
+	if err != nil || len(stored) != 21 {
+		t.Fatalf("the store has %d tasks of it, %v", len(stored), err)
+	}
+	var want float64
+	for _, task := range stored {
+		until := task.ReleasedAt
+		if until.IsZero() {
+			until = d.now
+		}
+		want += until.Sub(task.PlacedAt).Seconds()
+	}
+	if have := control.GPUSeconds(w, stored, d.now); have != want || want < 20 {
+		t.Errorf("it is charged %v GPU seconds, and its pods had %v", have, want)
+	}
+}
+
 func TestAFailedCommitForgetsNoClaim(t *testing.T) {
 	d := newDock(t, 1)
 	full := &fullStore{Store: d.st, full: make(chan struct{})}

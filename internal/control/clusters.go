@@ -110,11 +110,13 @@ type barred struct {
 	words string
 	nodes map[string]int // of those out of the question, by pool
 	pools []string       // that the workload may use; empty: all
+	// beside is how many tasks come beside its workers.
+	beside int64
 }
 
 // barred says which clusters cannot take w, whatever is free.
 func (tx *tx) barred(w *core.Workload) barred {
-	b := barred{nodes: map[string]int{}, pools: w.Spec.Pools}
+	b := barred{nodes: map[string]int{}, pools: w.Spec.Pools, beside: int64(beside(w.Spec))}
 	if len(b.pools) == 0 {
 		b.pools = tx.e.tree.Pools(w.Project)
 	}
@@ -187,7 +189,7 @@ func (b barred) into(r *schedule.Reason) {
 	}
 	r.Excluded -= n
 	r.Whole = min(r.Whole, r.Excluded)
-	r.Barred = b.words
+	r.Barred, r.Beside = b.words, b.beside
 }
 
 // ClusterInfo is one cluster with what is held of it.

@@ -77,6 +77,7 @@ type Engine struct {
 	pools    map[string]core.Pool
 	settings map[core.NodeID]core.NodeSetting // what was said of nodes
 	reported map[core.NodeID]core.Node        // as their planes say
+	departed map[core.NodeID]struct{}         // of reported: those that no plane has any more, and on which something is held
 	nodes    map[core.NodeID]core.Node        // reported, with their settings and pools
 
 	cut map[string]Silence // planes that do not answer
@@ -162,7 +163,7 @@ func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) 
 		d.Schedule = schedule.Default()
 		d.Schedule.K = k
 	}
-	e := &Engine{d: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, cut: map[string]Silence{}, claims: newClaims(), insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
+	e := &Engine{d: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, departed: map[core.NodeID]struct{}{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, cut: map[string]Silence{}, claims: newClaims(), insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
 	e.d.Patience.complete()
 	e.d.Schedule.Quantum = e.d.Patience.Quantum.Milliseconds()
 	var err error
@@ -305,6 +306,7 @@ func (e *Engine) Do(ctx context.Context, now time.Time, commands []Command) []Re
 	e.tree, e.now = tx.tree(), tx.now
 	tx.look()
 	tx.remember()
+	tx.depart()
 	results := make([]Result, len(commands))
 	for i, c := range commands {
 		results[i].Value, results[i].Err = c(tx)

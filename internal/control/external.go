@@ -263,7 +263,32 @@ func (tx *tx) concludeExternal(d *draft) error {
 		short = fmt.Sprintf("%d of at least %d pods are up", held, need)
 	}
 	d.fact(lifecycle.Degraded, short != "", tx.now, reasonMembersMissing, short)
+	if c != nil && c.Remade {
+		d.close(replacedMembers(d.tasks, c))
+	}
 	return nil
+}
+
+// replacedMembers reports of which tasks nothing follows any more: they have
+// failed and are gone, and their maker makes others for them. Those that have
+// ended well count, and of the others the last of each sort tells how all ended.
+func replacedMembers(tasks map[int]*core.Task, c *claim) func(*core.Task) bool {
+	type sort struct {
+		state           core.TaskState
+		leaving, killed bool
+	}
+	sortOf := func(t *core.Task) sort {
+		return sort{t.State, t.Leaving, t.Reason == string(lifecycle.ReasonKilled)}
+	}
+	last := map[sort]*core.Task{}
+	for _, t := range sortedTasks(tasks) {
+		if s := sortOf(t); last[s] == nil || !t.EndedAt.Before(last[s].EndedAt) {
+			last[s] = t
+		}
+	}
+	return func(t *core.Task) bool {
+		return t.State != core.TaskSucceeded && c.members[t.Claim] == nil && last[sortOf(t)] != t
+	}
 }
 
 // reasonMembersMissing is the reason of Degraded where fewer members are up than

@@ -334,8 +334,14 @@ func (tx *tx) sync() {
 		put = sortedKeys(e.nodes)
 	}
 	for _, id := range put {
-		e.sched.PutNode(siteOf(e.nodes[id]))
-		e.bare.PutBare(bareSite(e.nodes[id]))
+		n, ok := e.nodes[id]
+		if !ok {
+			e.sched.DropNode(id)
+			e.bare.DropNode(id)
+			continue
+		}
+		e.sched.PutNode(siteOf(n))
+		e.bare.PutBare(bareSite(n))
 	}
 	clear(e.renewed)
 	if e.stale {

@@ -42,15 +42,23 @@ func (tx *tx) reports(nodes []core.Node, gone []core.NodeID) error {
 	e := tx.e
 	var news []core.NodeID
 	for _, n := range nodes {
+		delete(e.departed, n.ID)
 		if was, ok := e.reported[n.ID]; !ok || !reflect.DeepEqual(was, n) {
 			e.reported[n.ID] = n
 			news = append(news, n.ID)
 		}
 	}
 	for _, id := range gone {
-		if n, ok := e.reported[id]; ok && (n.Ready || n.Message != goneMessage) {
+		n, ok := e.reported[id]
+		switch {
+		case !ok:
+		case !tx.occupied(id):
+			delete(e.reported, id)
+			news = append(news, id)
+		case n.Ready || n.Message != goneMessage:
 			n.Ready, n.Message = false, goneMessage
 			e.reported[id] = n
+			e.departed[id] = struct{}{}
 			news = append(news, id)
 		}
 	}
@@ -62,6 +70,42 @@ func (tx *tx) reports(nodes []core.Node, gone []core.NodeID) error {
 }
 
 const goneMessage = "the plane does not report it any more"
+
+// occupied reports whether something is held on a node, by what is committed or
+// by the draft.
+func (tx *tx) occupied(id core.NodeID) bool {
+	if u := tx.e.usage[id]; u != nil && u.tasks > 0 {
+		return true
+	}
+	for _, d := range tx.drafts {
+		if d.base == nil {
+			continue
+		}
+		for _, t := range d.base.tasks { // what the draft releases is held until it is stored
+			if t.Node == id && holds(d.base.w, t) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// depart forgets nodes that no plane has any more and on which nothing is held
+// now.
+func (tx *tx) depart() {
+	var gone []core.NodeID
+	for _, id := range sortedKeys(tx.e.departed) {
+		if !tx.occupied(id) {
+			gone = append(gone, id)
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	if err := tx.reports(nil, gone); err != nil {
+		tx.e.d.Log.Error("nodes that are gone could not be forgotten", "nodes", gone, "err", err)
+	}
+}
 
 // handed takes workloads on that were submitted before any plane had said what
 // nodes it has.

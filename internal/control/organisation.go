@@ -152,11 +152,20 @@ func (tx *tx) survey() {
 	tx.e.dirty, tx.e.stale = true, true
 }
 
-// surveyOf does so with some nodes.
+// surveyOf does so with some nodes, and forgets those that no plane has.
 func (tx *tx) surveyOf(ids []core.NodeID) {
 	pools := tx.pools()
 	for _, id := range ids {
-		n := org.Set(tx.e.reported[id], tx.setting(id))
+		reported, ok := tx.e.reported[id]
+		if !ok {
+			delete(tx.e.nodes, id)
+			delete(tx.e.usage, id)
+			delete(tx.e.departed, id)
+			tx.e.renewed[id] = struct{}{}
+			tx.e.dirty = true
+			continue
+		}
+		n := org.Set(reported, tx.setting(id))
 		n.Pool = org.PoolOf(n, pools)
 		_, n.CutOff = tx.e.cut[n.Plane]
 		tx.e.nodes[id] = n

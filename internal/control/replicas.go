@@ -78,7 +78,18 @@ func (tx *tx) balance(d *draft) error {
 		}
 	}
 	tx.serving(d)
+	d.close(replacedReplicas(d))
 	return nil
+}
+
+// replacedReplicas reports of which replicas nothing follows any more. From what
+// the plane refused or took away it follows when others are placed, until one
+// placed later has come up.
+func replacedReplicas(d *draft) func(*core.Task) bool {
+	up := lastStart(d.tasks)
+	return func(t *core.Task) bool {
+		return t.Leaving && (t.Reason != string(lifecycle.ReasonSystem) || d.w.AskAt.IsZero() && up.After(t.PlacedAt))
+	}
 }
 
 // serving sets and clears the conditions that follow from the replicas. It must

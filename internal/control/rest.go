@@ -50,12 +50,7 @@ func (tx *tx) spared(d *draft, t *core.Task) {
 // refusals is how often in a row tasks were placed that then did not start for
 // the plane's sake. Those that are placed together count once.
 func refusals(tasks map[int]*core.Task) int {
-	var last time.Time // that something started
-	for _, t := range tasks {
-		if t.StartedAt.After(last) {
-			last = t.StartedAt
-		}
-	}
+	last := lastStart(tasks)
 	rounds := map[time.Time]bool{}
 	for _, t := range tasks {
 		if t.Reason == string(lifecycle.ReasonSystem) && t.StartedAt.IsZero() && t.PlacedAt.After(last) {
@@ -63,6 +58,17 @@ func refusals(tasks map[int]*core.Task) int {
 		}
 	}
 	return len(rounds)
+}
+
+// lastStart is when the one that started last did; zero: none has.
+func lastStart(tasks map[int]*core.Task) time.Time {
+	var last time.Time
+	for _, t := range tasks {
+		if t.StartedAt.After(last) {
+			last = t.StartedAt
+		}
+	}
+	return last
 }
 
 // refused is the last task that the plane refused or took away; nil: none.

@@ -13,12 +13,13 @@ import (
 // of its own to planes and to the books: a record, a log, one charged span. The
 // last run of each index is what an attempt is at; those before are history.
 
-// latest are the tasks of an attempt by index, each by its last run.
+// latest are the tasks of an attempt by index, each by its last run, without
+// those that are history.
 func latest(tasks []core.Task, attempt int) map[int]*core.Task {
 	m := make(map[int]*core.Task, len(tasks))
 	for i := range tasks {
 		t := &tasks[i]
-		if last := m[t.ID.Index]; t.ID.Attempt == attempt && (last == nil || last.ID.Run < t.ID.Run) {
+		if last := m[t.ID.Index]; t.ID.Attempt == attempt && !t.Closed && (last == nil || last.ID.Run < t.ID.Run) {
 			m[t.ID.Index] = t
 		}
 	}
@@ -130,6 +131,23 @@ func (d *draft) succeed(index int) int {
 		d.former = append(d.former, t)
 	}
 	return t.ID.Run + 1
+}
+
+// close makes history of tasks that have ended and whose places others have
+// taken: they stay in the store, and nothing is kept of them that would grow with
+// the life of a workload which has ever new tasks. It must run inside change.
+func (d *draft) close(over func(*core.Task) bool) {
+	for _, t := range sortedTasks(d.tasks) {
+		if !t.State.Ended() || t.ReleasedAt.IsZero() || !over(t) {
+			continue
+		}
+		c := *t
+		c.Closed = true
+		d.w.GPUSeconds += chargedTask(&c, c.ReleasedAt)
+		d.former = append(d.former, &c)
+		delete(d.tasks, c.ID.Index)
+		delete(d.changed, c.ID.Index)
+	}
 }
 
 // gives tells the tasks of an array that run on a node to leave, while others go

@@ -18,6 +18,7 @@ type offer struct {
 	job   schedule.Job
 	// fewer and halves search for a number: of tasks, of GPUs each.
 	fewer, halves bool
+	beside        int // of the tasks, how many are none of its workers
 	// enough says that what follows is more of the same, for when this helps.
 	enough bool
 }
@@ -71,7 +72,7 @@ func (tx *tx) offers(w *core.Workload, tasks map[int]*core.Task, base schedule.J
 	}
 	s := w.Spec
 	if w.Kind == lifecycle.Distributed && s.Workers > 1 {
-		out = append(out, offer{flags: "--workers", job: base, fewer: true})
+		out = append(out, offer{flags: "--workers", job: base, fewer: true, beside: beside(s)})
 	}
 	if s.Topology.Required != "" {
 		add("--set topology.required=", func(d *spec.Document) { d.Topology.Required = "" })
@@ -106,6 +107,15 @@ func (tx *tx) offers(w *core.Workload, tasks map[int]*core.Task, base schedule.J
 		}
 	}
 	return out
+}
+
+// beside is how many tasks of a gang come beside the workers that its document
+// counts: the launcher of mpi.
+func beside(s *spec.Document) int {
+	if s.Kind != lifecycle.Distributed {
+		return 0
+	}
+	return s.Size() - max(1, s.Workers)
 }
 
 // freed are the flags that lift every condition of a document on nodes.
@@ -189,7 +199,7 @@ func (o *offer) try(st *schedule.State, now int64) (string, schedule.Trial) {
 	switch {
 	case o.fewer:
 		n, t := st.Fewer(now, o.job)
-		return fmt.Sprintf("%s %d", o.flags, n), t
+		return fmt.Sprintf("%s %d", o.flags, n-o.beside), t
 	case o.halves:
 		for j, ok := o.job.Halved(); ok; j, ok = j.Halved() {
 			if t := st.Turn(now, j); t.Starts() {

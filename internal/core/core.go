@@ -192,6 +192,7 @@ type Task struct {
 	Leaving    bool      `json:"leaving,omitempty"`  // it is not wanted any more, or not there
 	Again      bool      `json:"again,omitempty"`    // it had to leave an array, and waits to be run again under its index
 	Away       bool      `json:"away,omitempty"`     // a replica that another one elsewhere takes over from, since its node is drained
+	Closed     bool      `json:"closed,omitempty"`   // others have taken its place: it is history, and its charge with the workload
 	// Claim is the plane's key of what someone else made that it is, Name what
 	// that is called there, and Counted what it holds by count, partitions too.
 	Claim   string `json:"claim,omitempty"`

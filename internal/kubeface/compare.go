@@ -18,7 +18,7 @@ func (s *session) compare(ctx context.Context) error {
 	live := map[string]bool{}
 	err := s.each(ctx, client.ListOptions{Live: true}, func(w *api.Workload) {
 		live[w.ID] = true
-		if o := s.objectOf(w.ID); o == nil || !reflect.DeepEqual(statusOf(s.now(o), w), s.now(o)) {
+		if o := s.objectOf(w.ID); o == nil || s.differs(o, w) {
 			s.queue.Add(item{aWorkload, w.ID})
 		}
 	})
@@ -39,6 +39,28 @@ func (s *session) compare(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// look finds live workloads whose objects do not say how they are: why they wait
+// changes without a step of theirs, and others may write what they like.
+func (s *session) look(ctx context.Context) error {
+	return s.each(ctx, client.ListOptions{Live: true}, func(w *api.Workload) {
+		if o := s.objectOf(w.ID); o != nil && s.differs(o, w) {
+			s.queue.Add(item{aWorkload, w.ID})
+		}
+	})
+}
+
+// differs reports whether an object does not say how w is, which lacks its tasks.
+func (s *session) differs(o *shadow, w *api.Workload) bool {
+	was := s.now(o)
+	st := statusOf(was, w)
+	if st.Replicas != nil && was.Replicas != nil { // how many are up is counted among the tasks
+		r := *st.Replicas
+		r.Running, r.Ready, r.Updated = was.Replicas.Running, was.Replicas.Ready, was.Replicas.Updated
+		st.Replicas = &r
+	}
+	return !reflect.DeepEqual(st, was)
 }
 
 // each calls f for all workloads of a list, without their documents.

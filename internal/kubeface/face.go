@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/core"
@@ -41,13 +42,14 @@ type Config struct {
 	Spaces  Spaces
 	Muster  *client.Client
 	Log     *slog.Logger
-	Clock   func() time.Time
 	// Keep is how long an object that we made stays after the end of its
 	// workload; 0: a day. Applied ones stay until someone deletes them.
 	Keep time.Duration
-	// QPS bounds the requests to the cluster in the long run; 0: 50.
-	QPS float32
 }
+
+// perSecond bounds the requests to the cluster in the long run; twice as many may
+// come at once.
+const perSecond = 50
 
 // Face is the custom resource of one cluster.
 type Face struct {
@@ -61,17 +63,12 @@ func New(c Config) (*Face, error) {
 	if c.Keep == 0 {
 		c.Keep = 24 * time.Hour
 	}
-	if c.QPS == 0 {
-		c.QPS = 50
-	}
-	if c.Clock == nil {
-		c.Clock = time.Now
-	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	config := rest.CopyConfig(c.Cluster)
-	config.QPS, config.Burst, config.UserAgent = c.QPS, 2*int(c.QPS), manager
+	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(perSecond, 2*perSecond) // one for both clients
+	config.UserAgent = manager
 	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
 	f := &Face{c: c}
 	var err error
@@ -85,8 +82,8 @@ func New(c Config) (*Face, error) {
 }
 
 const (
-	// look is how often a cluster is asked for the resource while it has none.
-	look = 30 * time.Second
+	// ask is how often a cluster is asked for the resource while it has none.
+	ask = 30 * time.Second
 	// soon is the pause before a face that broke begins anew.
 	soon = time.Second
 )
@@ -113,7 +110,7 @@ func (f *Face) Run(ctx context.Context) {
 			said = err.Error()
 			f.c.Log.Info("workloads are not shown in the cluster", "why", said)
 		}
-		wait(ctx, look)
+		wait(ctx, ask)
 	}
 }
 

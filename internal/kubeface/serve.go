@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,18 +39,14 @@ const (
 	lost                  // an object by UID: it has been deleted
 	missed                // a workload by ID, whose object may have been deleted
 	everything
-	old // objects that have been kept long enough
+	present // live workloads: why they wait, and whether others have changed what their objects say
+	old     // objects that have been kept long enough
 )
 
 // news is what is known of a workload that has changed.
 type news struct {
 	w     *api.Workload // nil: ask
 	steps []api.Transition
-}
-
-// written is what was last written to an object; the cache may not know yet.
-type written struct {
-	status status
 }
 
 // session is a face while the resource is there. One goroutine works on all
@@ -65,8 +62,10 @@ type session struct {
 	news map[string]*news   // by workload
 	gone map[string]*shadow // by UID
 	ours map[string]bool    // UIDs of objects that we delete ourselves
-	done map[types.UID]written
-	left map[string]bool // workloads that are deleted because their objects were
+	// done is what was last written to an object, until the cache knows it.
+	done  map[types.UID]status
+	tried map[types.UID]time.Time // when an object was last refused
+	left  map[string]bool         // workloads that are deleted because their objects were
 }
 
 // limits are the pauses after a failure, of one item.
@@ -76,21 +75,26 @@ const (
 	// quick and slow are how long a change waits for others of the same
 	// workload: one of phase, and any other.
 	quick, slow = 100 * time.Millisecond, time.Second
-	// again is how often it is asked why a workload still waits.
+	// again is how often it is asked why workloads still wait, and how long what
+	// was refused rests.
 	again = time.Minute
 	// sweep is how often objects are looked for that have been kept long enough.
 	sweep = 10 * time.Minute
 )
 
+func newSession(f *Face, definition types.UID) *session {
+	return &session{
+		Face: f, definition: definition,
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[item](firstPause, lastPause)),
+		news:  map[string]*news{}, gone: map[string]*shadow{}, ours: map[string]bool{}, done: map[types.UID]status{}, tried: map[types.UID]time.Time{}, left: map[string]bool{},
+	}
+}
+
 // serve works until ctx is done or the resource is gone.
 func (f *Face) serve(parent context.Context, definition types.UID) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	s := &session{
-		Face: f, definition: definition,
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[item](firstPause, lastPause)),
-		news:  map[string]*news{}, gone: map[string]*shadow{}, ours: map[string]bool{}, done: map[types.UID]written{}, left: map[string]bool{},
-	}
+	s := newSession(f, definition)
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	defer broadcaster.Shutdown()
 	broadcaster.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: f.core.CoreV1().Events("")})
@@ -172,6 +176,7 @@ func (s *session) watch(ctx context.Context) error {
 		case e.Synced && !begun:
 			begun = true // from now on nothing is missed; what was before is compared
 			s.queue.Add(item{what: everything})
+			s.queue.AddAfter(item{what: present}, again)
 			s.queue.AddAfter(item{what: old}, sweep)
 		}
 	}
@@ -187,7 +192,7 @@ func (s *session) tell(w *api.Workload) {
 		n = &news{}
 		s.news[w.ID] = n
 	}
-	n.steps = append(n.steps, w.Transitions...)
+	n.steps = lastOf(append(n.steps, w.Transitions...))
 	if n.w == nil || n.w.Revision <= w.Revision {
 		n.w = w
 	}
@@ -210,10 +215,18 @@ func (s *session) giveBack(id string, n *news) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if later := s.news[id]; later != nil {
-		later.steps = append(n.steps, later.steps...)
+		later.steps = lastOf(append(n.steps, later.steps...))
 		return
 	}
 	s.news[id] = n
+}
+
+// lastOf are the steps that are told; while nothing can be written they are many.
+func lastOf(steps []api.Transition) []api.Transition {
+	if len(steps) <= most {
+		return steps
+	}
+	return slices.Clone(steps[len(steps)-most:]) // not to keep the others
 }
 
 func (s *session) work(ctx context.Context) {
@@ -267,6 +280,9 @@ func (s *session) do(ctx context.Context, i item) error {
 		return s.search(ctx, i.key)
 	case everything:
 		return s.compare(ctx)
+	case present:
+		s.queue.AddAfter(i, again)
+		return s.look(ctx)
 	case old:
 		s.queue.AddAfter(i, sweep)
 		return s.tidy(ctx)
@@ -301,8 +317,8 @@ func (s *session) objectOf(id string) *shadow {
 
 // now is what an object says, with what we wrote last.
 func (s *session) now(o *shadow) status {
-	if w, ok := s.done[o.UID]; ok {
-		return w.status
+	if st, ok := s.done[o.UID]; ok {
+		return st
 	}
 	return o.status
 }

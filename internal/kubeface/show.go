@@ -62,9 +62,6 @@ func (s *session) shown(ctx context.Context, id string, n *news) error {
 		return err
 	}
 	s.announce(o, n.steps)
-	if lacks(w, nil) {
-		s.queue.AddAfter(item{aWorkload, id}, again)
-	}
 	return nil
 }
 
@@ -95,7 +92,7 @@ func (s *session) home(ctx context.Context, w *api.Workload) (*shadow, error) {
 		s.queue.Add(item{missed, w.ID})
 		return nil, nil
 	}
-	if w.EndedAt != nil && s.c.Clock().Sub(time.Time(*w.EndedAt)) > s.c.Keep {
+	if w.EndedAt != nil && time.Since(time.Time(*w.EndedAt)) > s.c.Keep {
 		return nil, nil
 	}
 	space, err := s.c.Spaces.Namespace(ctx, core.ProjectID(w.Project))
@@ -166,7 +163,7 @@ func (s *session) create(ctx context.Context, space string, w *api.Workload) (*s
 		return nil, fmt.Errorf("object of %s: %w", w.Name, err)
 	}
 	o := shadowOf(made)
-	s.done[o.UID] = written{status{ObservedGeneration: o.Generation, SpecHash: hash}}
+	s.done[o.UID] = status{ObservedGeneration: o.Generation, SpecHash: hash}
 	return o, nil
 }
 
@@ -214,7 +211,7 @@ func (s *session) respec(ctx context.Context, o *shadow, w *api.Workload) error 
 		return fmt.Errorf("object %s: %w", o.key(), err)
 	}
 	was.ObservedGeneration, was.SpecHash = u.GetGeneration(), hash
-	s.done[o.UID] = written{was}
+	s.done[o.UID] = was
 	return nil
 }
 
@@ -236,7 +233,7 @@ func (s *session) write(ctx context.Context, o *shadow, st status) error {
 	case err != nil:
 		return fmt.Errorf("status of %s: %w", o.key(), err)
 	}
-	s.done[o.UID] = written{st}
+	s.done[o.UID] = st
 	return nil
 }
 
@@ -245,10 +242,7 @@ const most = 8
 
 // announce tells the steps of a workload as Events of its object.
 func (s *session) announce(o *shadow, steps []api.Transition) {
-	if len(steps) > most {
-		steps = steps[len(steps)-most:]
-	}
-	for _, t := range steps {
+	for _, t := range lastOf(steps) {
 		text := t.Message
 		if t.Reason != "" && text != "" {
 			text = t.Reason + ": " + text
@@ -273,7 +267,15 @@ func (s *session) remove(ctx context.Context, o *shadow) error {
 	s.ours[string(o.UID)] = true
 	s.mu.Unlock()
 	err := s.cluster.Resource(workloads).Namespace(o.Namespace).Delete(ctx, o.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &o.UID}})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err): // it stays, and whoever deletes it later means it
+		s.mu.Lock()
+		delete(s.ours, string(o.UID))
+		s.mu.Unlock()
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("object %s: %w", o.key(), err)
 	}
 	return nil
@@ -287,7 +289,7 @@ func (s *session) tidy(ctx context.Context) error {
 			continue
 		}
 		ended, err := time.Parse(time.RFC3339, s.now(o).EndedAt)
-		if err != nil || s.c.Clock().Sub(ended) <= s.c.Keep {
+		if err != nil || time.Since(ended) <= s.c.Keep {
 			continue
 		}
 		if err := s.remove(ctx, o); err != nil {

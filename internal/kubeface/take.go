@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -31,8 +32,18 @@ const (
 	afterNobodys   = 30 * time.Second
 )
 
-// final reports whether only another spec can mend what is wrong.
-func final(reason string) bool { return reason == reasonRefused || reason == reasonChanged }
+// resting is for how long an object that was refused is not tried again. What is
+// missing need not be in it: a secret, a node, a pool may come.
+func (s *session) resting(o *shadow, st *status) time.Duration {
+	if st.ObservedGeneration != o.Generation || st.invalid() != reasonRefused {
+		return 0
+	}
+	at, tried := s.tried[o.UID]
+	if !tried {
+		return 0
+	}
+	return max(again-time.Since(at), 0)
+}
 
 // regard does what an object asks for.
 func (s *session) regard(ctx context.Context, key string) error {
@@ -46,15 +57,20 @@ func (s *session) regard(ctx context.Context, key string) error {
 		s.mu.Unlock()
 		return s.miss(ctx, string(o.UID))
 	}
+	if was, ok := s.done[o.UID]; ok && reflect.DeepEqual(was, o.status) {
+		delete(s.done, o.UID) // from here on the cache knows it, and what others make of it
+	}
 	st := s.now(o)
+	if rest := s.resting(o, &st); rest > 0 {
+		s.queue.AddAfter(item{anObject, o.key()}, rest)
+		return nil
+	}
 	switch {
 	case o.made && st.ID == "":
 		return nil // show has only begun with it, or will
-	case st.ID == "" && st.ObservedGeneration == o.Generation && final(st.invalid()):
-		return nil
 	case st.ID == "":
 		return s.submit(ctx, o)
-	case st.ObservedGeneration < o.Generation:
+	case st.ObservedGeneration < o.Generation, st.invalid() == reasonRefused && !lifecycle.Phase(st.Phase).End():
 		return s.change(ctx, o)
 	}
 	return nil
@@ -131,7 +147,7 @@ func (s *session) submit(ctx context.Context, o *shadow) error {
 	if err != nil {
 		return err
 	}
-	st := judged(statusOf(s.now(o), w), generation, "", "", s.c.Clock())
+	st := judged(statusOf(s.now(o), w), generation, "", "", time.Now())
 	st.SpecHash = hash
 	return s.write(ctx, o, st)
 }
@@ -161,7 +177,11 @@ func (s *session) namesake(ctx context.Context, o *shadow, project core.ProjectI
 // refuse says on an object what is wrong with it, and once as an Event.
 func (s *session) refuse(ctx context.Context, o *shadow, generation int64, reason, message string) error {
 	was := s.now(o)
-	st := judged(was, generation, reason, message, s.c.Clock())
+	st := judged(was, generation, reason, message, time.Now())
+	if reason == reasonRefused {
+		s.tried[o.UID] = time.Now()
+		s.queue.AddAfter(item{anObject, o.key()}, again)
+	}
 	if st.ID == "" {
 		st.Phase, st.Reason, st.Message = phaseInvalid, reason, shorten(message)
 		st.CreatedAt = cmp.Or(st.CreatedAt, o.CreationTimestamp.UTC().Format(time.RFC3339))
@@ -183,7 +203,7 @@ func (s *session) change(ctx context.Context, o *shadow) error {
 	}
 	st, generation, hash := s.now(o), u.GetGeneration(), hashOf(specOf(u))
 	if hash == st.SpecHash {
-		return s.write(ctx, o, judged(st, generation, "", "", s.c.Clock()))
+		return s.write(ctx, o, judged(st, generation, "", "", time.Now()))
 	}
 	w, err := s.c.Muster.Workload(ctx, client.AllProjects, st.ID)
 	if codeOf(err) == "not_found" {
@@ -206,7 +226,7 @@ func (s *session) change(ctx context.Context, o *shadow) error {
 	if err != nil {
 		return err
 	}
-	st = judged(statusOf(st, w), generation, "", "", s.c.Clock())
+	st = judged(statusOf(st, w), generation, "", "", time.Now())
 	st.SpecHash = hash
 	return s.write(ctx, o, st)
 }
@@ -235,7 +255,7 @@ func (s *session) miss(ctx context.Context, uid string) error {
 			return err
 		}
 	}
-	if o.DeletionTimestamp != nil && s.object(o.key()) != nil {
+	if at := s.object(o.key()); o.DeletionTimestamp != nil && at != nil && at.UID == o.UID {
 		return nil // what is known of it is needed until it is gone
 	}
 	s.mu.Lock()
@@ -243,6 +263,7 @@ func (s *session) miss(ctx context.Context, uid string) error {
 	delete(s.ours, uid)
 	s.mu.Unlock()
 	delete(s.done, o.UID)
+	delete(s.tried, o.UID)
 	return nil
 }
 
@@ -269,7 +290,12 @@ func (s *session) meant(ctx context.Context, o *shadow) (bool, error) {
 func (s *session) drop(ctx context.Context, id string) error {
 	s.left[id] = true
 	_, err := s.c.Muster.Delete(ctx, client.AllProjects, id)
-	if refused(err) {
+	switch {
+	case codeOf(err) == "not_found":
+		delete(s.left, id)
+		return nil
+	case refused(err):
+		delete(s.left, id) // it goes on, and may be shown again
 		s.c.Log.Info("a workload whose object was deleted stays", "id", id, "why", inWords(err))
 		return nil
 	}

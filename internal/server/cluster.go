@@ -3,96 +3,61 @@ package server
 import (
 	"context"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
-	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/plane"
 )
 
-type clusterOutput struct{ Body api.Cluster }
+type clusterInfoOutput struct{ Body api.ClusterInfo }
+
+type clustersOutput struct{ Body api.ClusterList }
 
 func (s *Server) clusterRoutes() {
+	tags := []string{"clusters"}
 	huma.Register(s.api, huma.Operation{
-		OperationID: "cluster", Method: http.MethodGet, Path: "/v1/cluster", Summary: "Nodes, devices and what is held of them", Tags: []string{"cluster"},
-	}, func(ctx context.Context, _ *struct{}) (*clusterOutput, error) {
-		v, err := s.control.Do(ctx, control.Cluster())
+		OperationID: "list-clusters", Method: http.MethodGet, Path: "/v1/clusters", Summary: "Every cluster: what it is, whether it answers, what is free", Tags: tags,
+	}, func(ctx context.Context, _ *struct{}) (*clustersOutput, error) {
+		all, err := s.clusters(ctx)
+		return &clustersOutput{Body: api.ClusterList{Items: all}}, s.refusal(err)
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "one-cluster", Method: http.MethodGet, Path: "/v1/clusters/{name}", Summary: "One cluster", Tags: tags,
+	}, func(ctx context.Context, in *RecordName) (*clusterInfoOutput, error) {
+		all, err := s.clusters(ctx)
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
-		st := v.(*control.ClusterState)
-		out := &clusterOutput{Body: api.Cluster{Nodes: []api.Node{}, Pools: poolsOf(st), Projects: []api.Project{}, Running: st.Holding, Waiting: st.Waiting, At: api.Time(s.clock())}}
-		for _, n := range st.Nodes {
-			out.Body.Nodes = append(out.Body.Nodes, node(n))
-		}
-		tree := treeOf(st.Projects)
-		for _, p := range st.Projects {
-			out.Body.Projects = append(out.Body.Projects, project(p, tree))
-		}
-		return out, nil
-	})
-	huma.Register(s.api, huma.Operation{
-		OperationID: "lifecycle", Method: http.MethodGet, Path: "/v1/lifecycle", Summary: "The machine: phases and transitions", Tags: []string{"cluster"},
-	}, func(_ context.Context, in *struct {
-		Dialect string `query:"dialect" doc:"Also the vocabulary of this platform, and how each word is reached; with the diagrams of its own machine"`
-	}) (*lifecycleOutput, error) {
-		d, err := dialect(in.Dialect)
-		if err != nil {
-			return nil, err
-		}
-		return machine(d), nil
+		c, err := named("cluster", in.Name, all, func(c api.ClusterInfo) string { return c.Name })
+		return &clusterInfoOutput{Body: c}, err
 	})
 }
 
-// dialect is the dialect of a name; none, and native, is empty.
-func dialect(name string) (lifecycle.Dialect, error) {
-	if name == "" || name == "native" {
-		return "", nil
+func (s *Server) clusters(ctx context.Context) ([]api.ClusterInfo, error) {
+	v, err := s.control.Do(ctx, control.Clusters())
+	if err != nil {
+		return nil, err
 	}
-	names := []string{"native"}
-	for _, d := range lifecycle.Dialects() {
-		if string(d) == name {
-			return d, nil
+	what := map[string]plane.Description{}
+	for _, p := range s.control.Planes() {
+		if d, ok := p.(plane.Describer); ok {
+			what[p.Name()] = d.Describe()
 		}
-		names = append(names, string(d))
 	}
-	return "", badRequest("dialect", strconv.Quote(name)+" is not known", "one of "+strings.Join(names, ", "))
-}
-
-type lifecycleOutput struct{ Body api.Lifecycle }
-
-func machine(d lifecycle.Dialect) *lifecycleOutput {
-	out := &lifecycleOutput{Body: api.Lifecycle{Mermaid: lifecycle.Diagram(d).Mermaid(), DOT: lifecycle.Diagram(d).DOT()}}
-	if d != "" {
-		out.Body.Words = vocabulary(d)
-	}
-	for _, p := range lifecycle.Phases() {
-		out.Body.Phases = append(out.Body.Phases, api.Phase{Name: string(p.Phase), Quota: p.Quota, Held: p.Held, End: p.End, Meaning: p.Meaning})
-	}
-	for _, r := range lifecycle.Rules() {
-		rule := api.Rule{Event: string(r.On), To: string(r.To), When: string(r.When), From: []string{}}
-		for _, f := range r.From {
-			rule.From = append(rule.From, string(f))
+	out := []api.ClusterInfo{}
+	for _, c := range v.([]control.ClusterInfo) {
+		d := what[c.Name]
+		info := api.ClusterInfo{
+			Name: c.Name, Kind: d.Kind, Version: d.Version, Server: d.Server, Reachable: c.Silence == nil,
+			Nodes: api.NodeCounts{Total: c.Nodes, Ready: c.Ready}, GPU: api.GPUCounts{Total: c.GPUs, Free: c.FreeGPUs},
+			Workloads: c.Workloads, Tasks: c.Tasks,
 		}
-		for _, t := range r.Targets {
-			rule.Targets = append(rule.Targets, string(t))
+		if c.Silence != nil {
+			info.Since, info.Message = at(c.Silence.Since), c.Silence.Message
 		}
-		out.Body.Rules = append(out.Body.Rules, rule)
+		out = append(out, info)
 	}
-	return out
-}
-
-func vocabulary(d lifecycle.Dialect) []api.Word {
-	var out []api.Word
-	for _, w := range lifecycle.Words(d) {
-		word := api.Word{Status: w.Status, Code: w.Code, Color: w.Color, End: w.End, Phases: []string{}, How: lifecycle.Said(d, w.Status)}
-		for _, p := range lifecycle.Hear(d, w.Status) {
-			word.Phases = append(word.Phases, string(p))
-		}
-		out = append(out, word)
-	}
-	return out
+	return out, nil
 }

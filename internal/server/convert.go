@@ -179,7 +179,7 @@ func task(t *core.Task) api.Task {
 }
 
 // runs parts the tasks of an attempt into those that it is at, each by its last
-// run or waiting for the next, and earlier runs.
+// run or waiting for the next, and earlier runs and what others have replaced.
 func runs(tasks []core.Task, attempt int) (now, former []core.Task) {
 	last := map[int]int{}
 	for i := range tasks {
@@ -191,7 +191,7 @@ func runs(tasks []core.Task, attempt int) (now, former []core.Task) {
 		t := &tasks[i]
 		switch {
 		case t.ID.Attempt != attempt:
-		case t.ID.Run < last[t.ID.Index]:
+		case t.ID.Run < last[t.ID.Index], t.Closed:
 			former = append(former, *t)
 		case t.Again:
 			former = append(former, *t)

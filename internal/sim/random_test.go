@@ -82,10 +82,10 @@ func TestRandomWorlds(t *testing.T) {
 
 // TestSeedsThatFoundSomething repeats worlds beyond the usual ones: rounds without
 // end, a gang of which one rank alone was started, some who wait and were told no
-// reason.
+// reason, a drain and a wish for more replicas in one commit.
 func TestSeedsThatFoundSomething(t *testing.T) {
 	t.Parallel()
-	for _, seed := range []uint64{335, 670, 981, 1018, 1078, 1316, 1354, 2016, 2841} {
+	for _, seed := range []uint64{335, 670, 981, 1018, 1078, 1316, 1354, 2016, 2526, 2841} {
 		if w, err := Random(seed); err != nil {
 			t.Errorf("seed %d: %v\n%s", seed, err, w.Trace())
 		}

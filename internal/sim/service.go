@@ -49,7 +49,11 @@ func (o *watch) replicas(c control.Change) error {
 	if most := w.Replicas + *u.MaxSurge; fresh > 0 && here > most && old == 0 {
 		return fmt.Errorf("%d replicas, at most %d may be there", here, most)
 	}
-	if least := w.Replicas - *u.MaxUnavailable; gone && ready < least && !rescaled(c) && !*w.Spec.Preemptible { // else others may have claimed its place
+	least := w.Replicas - *u.MaxUnavailable
+	if was, known := o.least[w.ID]; known && was < least { // it may have been taken away, as by a drain, before users asked for more
+		least = was
+	}
+	if gone && ready < least && !rescaled(c) && !*w.Spec.Preemptible { // else others may have claimed its place
 		return fmt.Errorf("a replica was taken away while %d are ready and %d must be", ready, least)
 	}
 	return o.surge(c, here)

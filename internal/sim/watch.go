@@ -28,13 +28,14 @@ type watch struct {
 	total  int            // and ever
 	lost   map[core.WorkloadID]bool
 	before map[core.TaskID]core.Task // as last published
+	least  map[core.WorkloadID]int   // replicas of a service that had to be ready, as last published
 	words  words
 }
 
 func newWatch(w *World) watch {
 	return watch{
 		w: w, states: map[core.WorkloadID]lifecycle.State{}, holds: map[core.TaskID]*hold{}, use: map[string]int{}, lost: map[core.WorkloadID]bool{},
-		before: map[core.TaskID]core.Task{}, words: newWords(), deeds: map[string]int{},
+		before: map[core.TaskID]core.Task{}, least: map[core.WorkloadID]int{}, words: newWords(), deeds: map[string]int{},
 	}
 }
 
@@ -51,7 +52,10 @@ func (o *watch) published(changes []control.Change) {
 				o.w.fail("workload %s: %w", c.Workload.Name, err)
 			}
 		}
-		for _, t := range c.Tasks {
+		if u := c.Workload.Spec.Update; u.MaxUnavailable != nil {
+			o.least[c.Workload.ID] = c.Workload.Replicas - *u.MaxUnavailable
+		}
+		for _, t := range slices.Concat(c.Former, c.Tasks) {
 			o.before[t.ID] = *t
 			if t.State == core.TaskLost { // it may run on where nobody sees it, until its node reports again
 				o.lost[t.ID.Workload] = true

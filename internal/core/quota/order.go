@@ -35,7 +35,7 @@ func Compare(a, b *Standing, total Amounts) int {
 	return cmp.Or(
 		cmp.Compare(DominantShare(*a.Part, *a.May, total), DominantShare(*b.Part, *b.May, total)),
 		cmp.Compare(DominantShare(*a.Has, *a.May, total), DominantShare(*b.Has, *b.May, total)),
-		cmp.Compare(a.May[GPU], b.May[GPU]),
+		cmp.Compare(uint64(a.May[GPU]), uint64(b.May[GPU])), // Unlimited is the largest
 		cmp.Compare(a.Age, b.Age),
 	)
 }

@@ -47,6 +47,12 @@ func TestWhoIsServedFirst(t *testing.T) {
 		{"whose share is larger", func(s *side) { s.share[GPU] = 5000 }, func(*side) {}},
 		{"less of its share without the next job", func(s *side) { s.held[GPU], s.next[GPU] = 900, 1100; s.age = 9 }, func(*side) {}},
 		{"the smaller entitlement", func(s *side) { s.share[GPU], s.held[GPU], s.next[GPU] = 3000, 750, 750; s.age = 9 }, func(*side) {}},
+		{"the smaller entitlement, and none is smaller than unlimited", func(s *side) {
+			s.held[GPU], s.next[GPU], s.age = 750, 250, 9
+			s.quota, s.share = free, Amounts{8000, 8000, 8000}
+			s.limit[GPU] = 8000
+		},
+			func(s *side) { s.held[GPU], s.next[GPU] = 750, 250; s.quota, s.share = free, Amounts{8000, 8000, 8000} }},
 		{"the older", func(s *side) { s.age = 4 }, func(*side) {}},
 	} {
 		a, b := base, base

@@ -188,6 +188,54 @@ func TestEverFits(t *testing.T) {
 	}
 }
 
+// Of several pools a task needs one: what one of them lacks is not to blame where
+// another has it, and the most that any has is told.
+func TestWhatNeverFitsIsToldOfAllPools(t *testing.T) {
+	t.Parallel()
+	in := func(pool string, n Node) Node { n.Pool = pool; return n }
+	for _, c := range []struct {
+		nodes []Node
+		need  Need
+		want  string
+	}{
+		{[]Node{in("a", node("a", 2, 64000, 64*gib, "x")), in("b", node("b", 8, 64000, 64*gib, "x"))}, Need{Devices: 16, Milli: 1000}, "each task asks for 16 GPUs, the largest of 2 nodes has 8 GPUs in all"},
+		{[]Node{in("a", node("a", 0, 64000, 64*gib, "")), in("b", node("b", 8, 8000, 64*gib, "x"))}, Need{Devices: 8, Milli: 1000, CPU: 96000}, "each task asks for 96 CPU, the largest of 2 nodes has 64 CPU in all"},
+		{[]Node{in("a", node("a", 0, 64000, 64*gib, "")), in("b", node("b", 8, 8000, 64*gib, "x"))}, Need{Devices: 8, Milli: 1000, CPU: 16000}, "none of 2 nodes has all at once that each task asks for, even when empty"},
+	} {
+		r, ok := EverFits(c.nodes, waiter("j", 1, single(c.need)))
+		if ok || r.String() != "never fits: "+c.want {
+			t.Errorf("%q, want %q", r.String(), c.want)
+		}
+	}
+}
+
+// A pool whose last node goes, or goes over to another pool, has nothing left
+// for those who name it.
+func TestAPoolThatHasLostItsLastNodeFitsNothing(t *testing.T) {
+	t.Parallel()
+	other := node("b", 4, 8000, 16*gib, "x")
+	other.Pool = "other"
+	j := waiter("j", 1, single(gpu(1)))
+	j.Pools = []string{"other"}
+	for name, leave := range map[string]func(*State){
+		"gone":      func(st *State) { st.DropNode("b") },
+		"gone over": func(st *State) { st.PutBare(node("b", 4, 8000, 16*gib, "x")) },
+	} {
+		st := Bare([]Node{node("a", 4, 8000, 16*gib, "x"), other})
+		if r, ok := st.Fits(j); !ok {
+			t.Errorf("%s: before: %+v", name, r)
+		}
+		leave(st)
+		if _, ok := st.Fits(j); ok {
+			t.Errorf("%s: it still fits", name)
+		}
+		st.PutBare(other)
+		if r, ok := st.Fits(j); !ok {
+			t.Errorf("%s: once it is back: %+v", name, r)
+		}
+	}
+}
+
 func TestPosition(t *testing.T) {
 	t.Parallel()
 	s := &Snapshot{Nodes: []Node{node("a", 0, 0, 0, "")}, Queues: []Queue{plainQueue("q", 1, quota.Unlimited), plainQueue("p", 2, quota.Unlimited)}}

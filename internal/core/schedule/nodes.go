@@ -69,6 +69,9 @@ func (st *State) DropNode(id core.NodeID) {
 	st.changes()
 	s.pool.sites = slices.DeleteFunc(s.pool.sites, func(x *site) bool { return x == s })
 	s.pool.dirty = true
+	if len(s.pool.sites) == 0 { // who names it may still ask, and nobody looks at it before
+		st.reshape(s.pool)
+	}
 	for _, j := range jobs {
 		st.PutJob(j)
 	}

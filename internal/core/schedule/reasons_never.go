@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/musterhq/muster/internal/core/quota"
 )
@@ -12,27 +13,10 @@ func (st *State) never(j *job, tries []try) Reason {
 	if len(pools) == 0 && len(j.Pools) > 0 {
 		return Reason{Token: NeverFits, Resource: "pool", Note: fmt.Sprintf("no node is in pool %v", j.Pools)}
 	}
-	var worst Reason
-	for _, p := range pools {
-		for _, x := range st.wanted(j, tries) {
-			a, n := x.ask, x.count
-			for res := range quota.Resources {
-				r, _ := p.short(st, a, n, res, nil)
-				if r.Requested > 0 && r.Largest < r.Requested && (worst.Token == "" || r.Largest > worst.Largest) {
-					r.Token = NeverFits
-					worst = r
-				}
-			}
-			for _, r := range p.shortCounted(st, a, n) {
-				if r.Largest < r.Requested && worst.Token == "" {
-					r.Token = NeverFits
-					worst = r
-				}
-			}
+	for _, x := range st.wanted(j, tries) {
+		if r, ok := st.tooLarge(pools, x.ask, x.count); ok {
+			return r
 		}
-	}
-	if worst.Token != "" {
-		return worst
 	}
 	r := Reason{Token: NeverFits, Resource: "tasks", Tasks: int64(total(tries))}
 	for _, p := range pools {
@@ -71,4 +55,40 @@ func (st *State) never(j *job, tries []try) Reason {
 		r.Domain = t.Required
 	}
 	return r
+}
+
+// tooLarge is the first resource of which no node of any pool has what one task
+// of a asks for. What is short in some pools only is not to blame by itself.
+func (st *State) tooLarge(pools []*pool, a *ask, n int) (Reason, bool) {
+	var all []Reason // over the pools, and in how many of them
+	in := map[string]int{}
+	for _, p := range pools {
+		short := p.shortCounted(st, a, n)
+		for res := range quota.Resources {
+			r, _ := p.short(st, a, n, res, nil)
+			short = append(short, r)
+		}
+		for _, r := range short {
+			if r.Requested == 0 || r.Largest >= r.Requested {
+				continue
+			}
+			in[r.Resource]++
+			i := slices.IndexFunc(all, func(x Reason) bool { return x.Resource == r.Resource })
+			if i < 0 {
+				all = append(all, r)
+				continue
+			}
+			sum := &all[i]
+			sum.Largest = max(sum.Largest, r.Largest)
+			sum.Free, sum.Total = sum.Free+r.Free, sum.Total+r.Total
+			sum.Nodes, sum.OfNodes, sum.Excluded = sum.Nodes+r.Nodes, sum.OfNodes+r.OfNodes, sum.Excluded+r.Excluded
+		}
+	}
+	for _, r := range all {
+		if in[r.Resource] == len(pools) {
+			r.Token = NeverFits
+			return r, true
+		}
+	}
+	return Reason{}, false
 }

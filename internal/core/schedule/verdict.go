@@ -66,7 +66,10 @@ type Reason struct {
 	Whole     int    `json:"whole,omitempty"`    // of these, those that give GPUs only whole where a part is asked for
 	// Barred says in words which whole clusters are out of the question, or out
 	// of reach; their nodes are not among Excluded. Who explains adds it.
-	Barred  string `json:"barred,omitempty"`
+	Barred string `json:"barred,omitempty"`
+	// Beside is how many of Fitting come beside the workers that a document counts,
+	// as the launcher of mpi. Who explains adds it.
+	Beside  int64  `json:"beside,omitempty"`
 	Domain  string `json:"domain,omitempty"`  // level of the network within which all must be, or each segment
 	Segment int64  `json:"segment,omitempty"` // tasks of each segment, where these find no room; Tasks and Fitting are then of segments
 

@@ -77,8 +77,8 @@ func (r Reason) smaller() string {
 		return "ask for smaller segments" + r.smallerSegments()
 	case r.Resource == "tasks" && r.Domain != "":
 		return fmt.Sprintf("let its tasks be in more than one %s", r.Domain)
-	case r.Resource == "tasks" && r.Fitting > 0:
-		return fmt.Sprintf("at most %d such tasks fit together: --workers %d", r.Fitting, r.Fitting)
+	case r.Resource == "tasks" && r.Fitting > r.Beside:
+		return fmt.Sprintf("at most %d such tasks fit together: --workers %d", r.Fitting, r.Fitting-r.Beside)
 	case r.Resource == "tasks":
 		return "ask for less, or for other nodes; muster node list shows what there is"
 	case r.Largest > 0 && r.Resource == "gpu":
