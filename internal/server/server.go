@@ -123,6 +123,7 @@ func (s *Server) routes() {
 	s.whyRoutes()
 	s.actionRoutes()
 	s.selfRoutes()
+	s.firstErrorRoute()
 	s.streamRoutes()
 	s.clusterRoutes()
 	s.clustersRoutes()
