@@ -43,7 +43,8 @@ def load(text: str) -> Any:
 
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)$|0x[0-9a-fA-F]+$|0o[0-7]+$")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")
+# With a leading zero it is a text: whether it means eight or ten nobody knows.
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")
 _WORDS = {"null": None, "~": None, "": None, "true": True, "false": False}
 _SPECIAL = {".inf": float("inf"), "-.inf": float("-inf"), ".nan": float("nan")}
 
@@ -93,6 +94,8 @@ def _uncomment(text: str) -> str:
 class _Reader:
     def __init__(self, text: str) -> None:
         self.raw = text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff").split("\n")
+        if not self.raw[-1]:
+            self.raw.pop()  # behind the last line end there is no line
         self.at = 0  # of raw
         self.kept: Optional[_Line] = None
 

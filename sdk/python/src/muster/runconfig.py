@@ -313,7 +313,8 @@ def _compute(config: RunConfig, machines: Machines, env: Dict[str, str]) -> Dict
         gpus = whole * (nodes or 1) if (nodes and gpu_type) or m else 0
     if nodes is None:
         nodes = max(1, -(-gpus // whole))
-    if gpus % nodes or (nodes > 1 and gpus > whole * nodes):
+    divided = c.get("nodes") is None and nodes > 1  # by us, and then nodes are whole ones
+    if gpus % nodes or gpus > whole * nodes > whole or (divided and gpus != whole * nodes):
         raise MCLIRunConfigValidationError(
             "compute.gpus: %d GPUs cannot be divided over %d nodes of %d" % (gpus, nodes, whole), hint="ask for a multiple of %d" % whole
         )
