@@ -38,7 +38,7 @@ class TestJob(ServerCase):
             notes = w.spec["annotations"]
             self.assertEqual(notes["x-jobq.io/free"], "any text, even this")
             self.assertIn("submitter", notes["x-jobq.io/submission-context"])
-            self.assertEqual((str(w.spec["resources"]["cpu"]), str(w.spec["resources"]["memory"])), ("500m", "64Mi"))
+            self.assertEqual((str(w.spec["resources"]["cpu"]), str(w.spec["resources"]["memory"])), ("0.5", "64Mi"))
 
     def test_an_image_needs_no_package_of_ours(self) -> None:
         # The same program where nothing of ours can be imported.
