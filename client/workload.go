@@ -172,6 +172,24 @@ func (c *Client) Update(ctx context.Context, project, name string, document []by
 	return one[api.Workload](ctx, c, k)
 }
 
+// Change changes priority and limits of a workload that has not ended: a JSON
+// merge patch of its document.
+func (c *Client) Change(ctx context.Context, project, name string, patch map[string]any) (*api.Workload, error) {
+	return send[api.Workload](ctx, c, http.MethodPatch, workload(project, name), patch, false)
+}
+
+// ChangeMetadata merges into what is kept with a workload; a nil takes a key away.
+func (c *Client) ChangeMetadata(ctx context.Context, project, name string, patch map[string]any) (*api.Workload, error) {
+	return send[api.Workload](ctx, c, http.MethodPatch, workload(project, name)+"/metadata", patch, false)
+}
+
+// FirstError is the first thing that went wrong in an attempt, over the output
+// of all its tasks; a negative attempt is the latest that has begun.
+func (c *Client) FirstError(ctx context.Context, project, name string, attempt int) (*api.FirstErrorResult, error) {
+	q := url.Values{"attempt": {strconv.Itoa(attempt)}}
+	return one[api.FirstErrorResult](ctx, c, call{method: http.MethodGet, path: workload(project, name) + "/first-error", query: q, again: true})
+}
+
 func (c *Client) act(ctx context.Context, project, name, verb string, options any) (*api.Workload, error) {
 	body, err := json.Marshal(options)
 	if err != nil {

@@ -55,6 +55,7 @@ var rules = []rule{
 	{pkg: "internal/kubeface", may: []string{"internal/kubeface", "internal/core", "api", "client"}, why: "objects in a cluster are one more way to use the API: whoever serves them is a client"},
 	{pkg: "internal/kubetest", may: []string{"internal/oci/ocitest"}, why: "a cluster for tests of any package"},
 	{pkg: "deploy", may: nil, why: "what is deployed is files; only tests are there"},
+	{pkg: "sdk", may: nil, why: "it is in other languages; only tests are there"},
 	{pkg: "internal/archtest", may: nil, why: "it only reads"},
 	{pkg: "internal/system", may: []string{"internal", "api", "client", "cmd"}, why: "tests of the whole may look at everything"},
 	{pkg: "scripts", may: nil, why: "tools of the build stand alone"},
