@@ -31,8 +31,8 @@ func TestAMakerThatCannotBeReadKeepsNoOtherPods(t *testing.T) {
 			name := fmt.Sprintf("job-%d", i)
 			a.put("/apis/batch/v1/namespaces/ml/jobs/"+name, object(name, nil, nil))
 			for j := range 3 {
-				p.podSeen(outsiderPod(fmt.Sprintf("a%d-%d", i, j), refTo("batch/v1", "Job", name)), false)
-				p.podSeen(outsiderPod(fmt.Sprintf("b%d-%d", i, j), refTo("batch/v1", "Job", "bad")), false)
+				p.podSeen(outsiderPod(fmt.Sprintf("good%d-%d", i, j), refTo("batch/v1", "Job", name)), false)
+				p.podSeen(outsiderPod(fmt.Sprintf("bad%d-%d", i, j), refTo("batch/v1", "Job", "bad")), false)
 			}
 		}
 		got := p.claims(t)

@@ -171,6 +171,7 @@ func TestAServiceIsNotTakenFromWhoNeedsIt(t *testing.T) {
 	unlock := p.serviced.lock(of)
 	over := make(chan error, 1)
 	go func() { over <- p.unserve(context.Background(), "muster-p", id) }()
+	time.Sleep(50 * time.Millisecond) // in which it could go wrong
 	defer p.tasks.expect(of)()
 	unlock()
 	if err := <-over; err != nil {
