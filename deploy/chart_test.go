@@ -50,7 +50,7 @@ func TestSwitchesOfTheChart(t *testing.T) {
 		t.Errorf("two servers without an election: %v", err)
 	}
 	objects, err := render(t, "musters", map[string]any{
-		"replicas": 2, "leaderElection.enabled": true, "podDisruptionBudget.enabled": true, "persistence.existingClaim": "mine",
+		"replicas": 2, "leaderElection.enabled": true, "persistence.existingClaim": "mine",
 		"token.existingSecret": "theirs", "server.runtimeClass": "nvidia", "metrics.annotations": false,
 		"clusters":           []any{map[string]any{"name": "east", "secret": "east", "key": nil}},
 		"networkPolicy.from": []any{map[string]any{"podSelector": map[string]any{}}},
@@ -68,7 +68,9 @@ func TestSwitchesOfTheChart(t *testing.T) {
 	if at(t, d, "spec.strategy.type") != "RollingUpdate" || len(of(objects, "Secret"))+len(of(objects, "PersistentVolumeClaim")) != 0 {
 		t.Error("what is there already is made again")
 	}
-	one(t, objects, "PodDisruptionBudget")
+	if len(of(objects, "PodDisruptionBudget")) != 0 {
+		t.Error("of two servers one is ready: a disruption budget would keep its node from being drained")
+	}
 	one(t, objects, "Role")
 	if _, there := at(t, d, "spec.template.metadata.annotations").(map[string]any)["prometheus.io/scrape"]; there {
 		t.Error("metrics are announced though that is off")

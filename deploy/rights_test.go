@@ -100,7 +100,7 @@ func TestTheRightsAreThoseThatTheServerUses(t *testing.T) {
 		}
 		return nil
 	})
-	// What others make and leave to us: of two pods one has no room.
+	// What others make and leave to us: of three pods one has no room.
 	c.Kubectl(t, "label", "namespace", "muster-default", "muster.dev/project=default", "--overwrite")
 	others := filepath.Join(dir, "others.yaml")
 	write(t, others, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: others, namespace: muster-default}\nspec:\n  replicas: 3\n  selector: {matchLabels: {app: others}}\n"+
@@ -142,6 +142,23 @@ func TestTheRightsAreThoseThatTheServerUses(t *testing.T) {
 	}
 }
 
+// What is said to be rare is allowed: else the list speaks of rights that are gone.
+func TestRareRightsAreGranted(t *testing.T) {
+	objects, err := render(t, "musters", map[string]any{"leaderElection.enabled": true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := rightsOf(t, ownRoles(t, append(of(objects, "ClusterRole"), of(objects, "Role")...)))
+	if len(all) < len(rare) {
+		t.Fatalf("the chart allows %v only", slices.Sorted(maps.Keys(all)))
+	}
+	for right := range rare {
+		if !all[right] {
+			t.Errorf("%s is listed as rare, and the chart does not allow it", right)
+		}
+	}
+}
+
 // event is one line of the API server's audit log.
 type event struct {
 	Verb           string
@@ -179,7 +196,12 @@ func rolesOf(t *testing.T, i *installed) []map[string]any {
 	if err := json.Unmarshal(text, &list); err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(append(of(list.Items, "ClusterRole"), of(list.Items, "Role")...), func(o map[string]any) bool {
+	return ownRoles(t, append(of(list.Items, "ClusterRole"), of(list.Items, "Role")...))
+}
+
+func ownRoles(t *testing.T, all []map[string]any) []map[string]any {
+	t.Helper()
+	return slices.DeleteFunc(all, func(o map[string]any) bool {
 		return at(t, o, "metadata.name") != "muster" // of users
 	})
 }
@@ -187,8 +209,13 @@ func rolesOf(t *testing.T, i *installed) []map[string]any {
 // granted are the rights of the server's own roles, VERB RESOURCE.
 func granted(t *testing.T, i *installed) map[string]bool {
 	t.Helper()
+	return rightsOf(t, rolesOf(t, i))
+}
+
+func rightsOf(t *testing.T, roles []map[string]any) map[string]bool {
+	t.Helper()
 	all := map[string]bool{}
-	for _, o := range rolesOf(t, i) {
+	for _, o := range roles {
 		for _, r := range at(t, o, "rules").([]any) {
 			for _, resource := range texts(at(t, r, "resources")) {
 				for _, verb := range texts(at(t, r, "verbs")) {

@@ -24,9 +24,14 @@ import (
 type planes struct {
 	all    []plane.Plane
 	local  *local.Plane // nil: this machine is none
-	kubes  []*kube.Plane
-	images bool         // one of them runs container images
-	first  *rest.Config // of the first cluster
+	kubes  []cluster
+	images bool // one of them runs container images
+}
+
+// cluster is a Kubernetes one, and how it is reached.
+type cluster struct {
+	*kube.Plane
+	config *rest.Config
 }
 
 // openPlanes opens the planes that the options name.
@@ -78,10 +83,7 @@ func (p *planes) add(o cli.ServerOptions, name, prefix string, config *rest.Conf
 	if err != nil {
 		return err
 	}
-	if p.first == nil {
-		p.first = config
-	}
-	p.kubes, p.all, p.images = append(p.kubes, k), append(p.all, k), true
+	p.kubes, p.all, p.images = append(p.kubes, cluster{k, config}), append(p.all, k), true
 	return nil
 }
 
@@ -95,7 +97,7 @@ func (p *planes) face(o cli.ServerOptions, address string, log *slog.Logger) (fu
 	if err != nil {
 		return nil, err
 	}
-	f, err := kubeface.New(kubeface.Config{Cluster: p.first, Spaces: p.kubes[0], Muster: c, Log: log})
+	f, err := kubeface.New(kubeface.Config{Cluster: p.kubes[0].config, Spaces: p.kubes[0].Plane, Muster: c, Log: log})
 	if err != nil {
 		return nil, err
 	}

@@ -128,23 +128,21 @@ func checkPlanes(o *ServerOptions) error {
 	if o.Kubeconfig != "" && !slices.Contains(o.Planes, "kube") {
 		return usage("--kubeconfig is given without --plane kube", "add --plane kube, or name the cluster with --cluster NAME=KUBECONFIG")
 	}
+	if o.KubeContext != "" && !slices.Contains(o.Planes, "kube") {
+		return usage("--kube-context is given without --plane kube", "add --plane kube; a file of --cluster NAME=KUBECONFIG is used with its current context")
+	}
 	if o.FakeGPUs > 0 && !slices.Contains(o.Planes, "local") {
 		return usage("--fake-gpus is about this machine, which is none of the planes", "leave it out, or add --plane local")
 	}
 	names := map[string]bool{"local": true, "kube": true}
 	for _, c := range o.Clusters {
 		name, file, ok := strings.Cut(c, "=")
-		if !ok || name == "" || file == "" || !plainName(name) || names[name] {
+		if !ok || file == "" || !spec.Named(name) || names[name] {
 			return usage(fmt.Sprintf("--cluster: %q is not NAME=KUBECONFIG with a name of its own", c), "NAME is of lower-case letters, digits and '-', and neither local nor kube")
 		}
 		names[name] = true
 	}
 	return nil
-}
-
-// plainName reports whether s can be the name of a cluster.
-func plainName(s string) bool {
-	return len(s) <= 52 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && !strings.HasPrefix(s, "-") && !strings.HasSuffix(s, "-")
 }
 
 func (s *session) serverStatus(ctx context.Context) error {

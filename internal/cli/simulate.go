@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -100,11 +101,31 @@ func (o *outFlag) write(s *session, body any, text, page func(io.Writer) error) 
 		_, err := out.Write(b.Bytes())
 		return err
 	}
-	if err := os.WriteFile(o.file, b.Bytes(), 0o644); err != nil {
+	if err := appear(o.file, b.Bytes()); err != nil {
 		return usage(fmt.Sprintf("--out: %v", err), "name a file in a folder that exists and that you may write to")
 	}
 	s.say("Wrote %s", o.file)
 	return nil
+}
+
+// appear writes a file beside its place and puts it there once it is whole. What
+// is no plain file, such as /dev/stdout, is written to.
+func appear(file string, content []byte) error {
+	if i, err := os.Lstat(file); err == nil && !i.Mode().IsRegular() {
+		return os.WriteFile(file, content, 0o644)
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		os.Remove(f.Name()) //nolint:errcheck // the reason is told
+	}
+	return err
 }
 
 // apart runs fn and returns what it does, or, once ctx is done, at once: a

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -84,14 +85,14 @@ func (o *replayOptions) register(cmd *cobra.Command) {
 	f.StringSliceVar(&o.quota, "quota", nil, "GPUs that a project is entitled to, as PROJECT=GPUS; may be repeated")
 	f.IntVar(&o.load, "load", 100, "percent of the recorded durations")
 	f.StringSliceVar(&o.policies, "policy", []string{coreName}, "who decides; several by comma: "+strings.Join(replayPolicies(), ", "))
-	f.StringVar(&o.patience, "patience", inHours(own.Patience), "default: how long work waits before it displaces what has had the most")
-	f.StringVar(&o.again, "again", inHours(own.Again), "default: the same for work that was displaced")
-	f.StringVar(&o.quantum, "quantum", inHours(own.Quantum), "default: how long everyone runs at least before that; 0: nobody is displaced for others' patience")
-	f.StringVar(&o.minRuntime, "min-runtime", "0s", "default: how long nobody is displaced after a start, whoever asks")
+	f.StringVar(&o.patience, "patience", inWords(own.Patience), "default: how long work waits before it displaces what has had the most")
+	f.StringVar(&o.again, "again", inWords(own.Again), "default: the same for work that was displaced")
+	f.StringVar(&o.quantum, "quantum", inWords(own.Quantum), "default: how long everyone runs at least before that; 0: nobody is displaced for others' patience")
+	f.StringVar(&o.minRuntime, "min-runtime", inWords(own.MinRuntime), "default: how long nobody is displaced after a start, whoever asks")
 	f.IntVar(&o.moves, "moves", own.Moves, "default: how many running tasks may be moved at once for one that then fits")
-	f.StringVar(&o.checkpoint, "checkpoint", fmt.Sprintf("%ds", own.Checkpoint), "default: how much work is lost at most by who is displaced; none: all of it")
+	f.StringVar(&o.checkpoint, "checkpoint", inWords(own.Checkpoint), "default: how much work is lost at most by who is displaced; none: all of it")
 	f.BoolVar(&o.reclaim, "reclaim", true, "default: projects take back what others have beyond their due")
-	f.StringVar(&o.placement, "placement", "fill", "default: fill, binpack or spread")
+	f.StringVar(&o.placement, "placement", placements[own.Placement], "default: fill, binpack or spread")
 	f.Uint64Var(&o.seed, "seed", 42, "easy-user: draws the users' estimates")
 	_ = cmd.MarkFlagFilename("trace", "csv", "gz")
 	_ = cmd.RegisterFlagCompletionFunc("policy", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -103,7 +104,10 @@ func (o *replayOptions) register(cmd *cobra.Command) {
 // the published runs of the Philly trace.
 const usualNodes, usualGPUs = 64, 8
 
-func inHours(seconds int64) string { return fmt.Sprintf("%dh", seconds/3600) }
+// inWords writes a default as the flag is written.
+func inWords(seconds int64) string {
+	return (spec.Duration(seconds) * spec.Duration(time.Second)).String()
+}
 
 // replayed is what is replayed, after all that the flags change.
 type replayed struct {
@@ -140,6 +144,9 @@ func (s *session) replay(ctx context.Context, o *replayOptions) error {
 	return o.out.write(s, report, report.WriteText, report.WriteHTML)
 }
 
+// placements are the strategies, as the flag names them.
+var placements = map[schedule.Strategy]string{schedule.Fill: "fill", schedule.BinPack: "binpack", schedule.Spread: "spread"}
+
 // core reads the flags of the program's own scheduler.
 func (o *replayOptions) core() (replay.CoreOptions, error) {
 	c := replay.CoreOptions{KeepLent: !o.reclaim, Moves: o.moves}
@@ -160,17 +167,13 @@ func (o *replayOptions) core() (replay.CoreOptions, error) {
 		}
 		*f.to = int64(d.Std().Seconds())
 	}
-	switch o.placement {
-	case "fill":
-		c.Placement = schedule.Fill
-	case "binpack":
-		c.Placement = schedule.BinPack
-	case "spread":
-		c.Placement = schedule.Spread
-	default:
-		return c, usage(fmt.Sprintf("--placement: %q is not known", o.placement), "one of fill, binpack, spread")
+	for p, name := range placements {
+		if name == o.placement {
+			c.Placement = p
+			return c, nil
+		}
 	}
-	return c, nil
+	return c, usage(fmt.Sprintf("--placement: %q is not known", o.placement), "one of fill, binpack, spread")
 }
 
 // work reads what is replayed, from a file or the server.

@@ -221,10 +221,9 @@ func claimNames(k claimKey, c *claim) []string {
 	h := fnv.New64a()
 	h.Write([]byte(k.plane + "\x00" + k.key))
 	own := strconv.FormatUint(h.Sum64(), 36)
-	const most = 52
 	short := func(tail string) string {
 		name := c.Name
-		if n := most - len(tail) - 1; len(name) > n {
+		if n := spec.MaxName - len(tail) - 1; len(name) > n {
 			name = strings.TrimRight(name[:n], "-")
 		}
 		return name + "-" + tail

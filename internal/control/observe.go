@@ -465,7 +465,11 @@ func (tx *tx) failed(d *draft, t *core.Task) error {
 		if limit := d.w.Spec.Retry.System; limit == nil || d.w.SystemFailures < *limit {
 			d.w.SystemFailures++
 			in.Target = lifecycle.Queued
-			tx.rest(d, t, d.w.SystemFailures)
+			n := d.w.SystemFailures
+			if !a.RunningAt.IsZero() && tx.now.Sub(a.RunningAt) >= healthy {
+				n = 1 // limits count all of a life, pauses only what comes one after another
+			}
+			tx.rest(d, t, n)
 		}
 	case reason == lifecycle.ReasonMaxDuration:
 		in = lifecycle.Input{On: lifecycle.Deadline, Reason: reason, Message: message}

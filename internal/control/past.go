@@ -18,6 +18,8 @@ type Past struct {
 type past struct {
 	of   map[pastKey]*quota.Usage
 	read bool // from the store, for the time before
+	// tried is when that was last tried in vain: it is a walk over all tasks.
+	tried time.Time
 	// told is when the scheduler was last told: shares change slowly. Zero: it
 	// has forgotten.
 	told time.Time
@@ -28,7 +30,8 @@ type pastKey struct {
 	queue core.ProjectID
 }
 
-// pastEvery is how often the scheduler is told.
+// pastEvery is how often the scheduler is told, and the pause after what has been
+// could not be read.
 const pastEvery = time.Minute
 
 // remember books what is held until now, before anything changes.
@@ -81,6 +84,9 @@ func (tx *tx) recall() bool {
 	if e.past.read {
 		return true
 	}
+	if !e.past.tried.IsZero() && tx.now.Sub(e.past.tried) < pastEvery {
+		return false
+	}
 	e.past.of = nil
 	from := tx.now.Add(-quota.NewUsage(e.d.Past.Window, e.d.Past.HalfLife).Window())
 	err := e.d.Store.Spans(tx.ctx, from, tx.now, func(s core.Span) bool {
@@ -90,7 +96,8 @@ func (tx *tx) recall() bool {
 		return true
 	})
 	if err != nil {
-		e.d.Log.Error("what projects have had lately does not count yet", "err", err)
+		e.past.tried = tx.now
+		e.d.Log.Error("what projects have had lately does not count yet", "err", err, "again", pastEvery)
 		return false
 	}
 	for _, u := range e.past.of {

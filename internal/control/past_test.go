@@ -2,12 +2,15 @@ package control_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/store/memstore"
 )
 
@@ -39,5 +42,35 @@ func TestPastUseCountsInFairShares(t *testing.T) {
 		if displaced := got == lifecycle.Terminating; displaced != (weight > 0) {
 			t.Errorf("with weight %v of the past, who had the device for a day is %s", weight, got)
 		}
+	}
+}
+
+// unreadable cannot say who had what; it counts how often it is asked.
+type unreadable struct {
+	store.Store
+	asked int
+}
+
+func (u *unreadable) Spans(context.Context, time.Time, time.Time, func(core.Span) bool) error {
+	u.asked++
+	return errors.New("disk error")
+}
+
+// It is a walk over all tasks, inside the one writer.
+func TestAPastThatCannotBeReadIsNotReadInEveryRound(t *testing.T) {
+	cfg := schedule.Default()
+	cfg.K = 1
+	st := &unreadable{Store: memstore.New()}
+	o := &office{t: t, st: st, schedule: cfg}
+	o.open()
+	for i := range 20 {
+		o.at(opens.Add(time.Duration(i)*time.Second), control.Cluster())
+	}
+	if st.asked != 1 {
+		t.Errorf("within 20 seconds it was asked %d times", st.asked)
+	}
+	o.at(opens.Add(2*time.Minute), control.Cluster())
+	if st.asked != 2 {
+		t.Errorf("after 2 minutes it has been asked %d times in all", st.asked)
 	}
 }

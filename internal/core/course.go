@@ -129,7 +129,6 @@ type Use struct {
 type Span struct {
 	Project ProjectID
 	Pool    string // of its node when it was placed; empty: written before that was kept
-	Node    NodeID
 	Devices []Share
 	CPU     int64 // thousandths of cores
 	Memory  int64 // bytes

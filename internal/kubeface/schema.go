@@ -19,9 +19,6 @@ const (
 	crdName  = resource + "." + group
 )
 
-// maxName is how long a workload's name may be; Kubernetes itself allows more.
-const maxName = 52
-
 // CRD returns the definition of the resource as YAML. Its schema is that of a
 // workload document as far as Kubernetes can say it: where a document may hold
 // values of several types, the cluster takes any value and the server judges.
@@ -72,7 +69,7 @@ func whole() map[string]any {
 		"properties": map[string]any{
 			"apiVersion": text(""), "kind": text(""),
 			"metadata": map[string]any{"type": "object", "properties": map[string]any{
-				"name": map[string]any{"type": "string", "maxLength": maxName, "pattern": `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`},
+				"name": map[string]any{"type": "string", "maxLength": spec.MaxName, "pattern": `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`},
 			}},
 			"spec":   specSchema(),
 			"status": statusSchema(),

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 const (
-	maxName   = 52      // as a workload's
 	maxValues = 1 << 20 // bytes of all values together
 )
 
@@ -45,9 +45,9 @@ func Make(b *Box, user, name, typ string, fields map[string]string, values map[s
 	switch {
 	case user == "":
 		return core.Secret{}, fmt.Errorf("secret: user is empty; it must be the one whom it belongs to")
-	case !validName(name):
+	case !spec.Named(name):
 		return core.Secret{}, fmt.Errorf("secret: name %q is not one; use lower-case letters, digits and '-', "+
-			"beginning and ending with a letter or digit, at most %d characters", shorten(name), maxName)
+			"beginning and ending with a letter or digit, at most %d characters", shorten(name), spec.MaxName)
 	case !ok:
 		return core.Secret{}, fmt.Errorf("secret %q: type %q is unknown; write one of %s", name, shorten(typ), TypeNames())
 	}
@@ -109,16 +109,6 @@ func check(parts []Part, given map[string][]byte) (map[string][]byte, error) {
 		}
 	}
 	return kept, nil
-}
-
-func validName(s string) bool {
-	for i := range len(s) {
-		edge := i == 0 || i == len(s)-1
-		if c := s[i]; !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' && !edge) {
-			return false
-		}
-	}
-	return s != "" && len(s) <= maxName
 }
 
 // shorten keeps messages readable, and what somebody has put into the wrong

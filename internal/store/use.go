@@ -55,7 +55,7 @@ func (q UseQuery) Charge(u core.Use, placed, released time.Time, devices []core.
 // SpanOf is the time for which t had its place, until now where it has it still;
 // false: it never had one, or for no time at all.
 func SpanOf(p core.ProjectID, t *core.Task, now time.Time) (core.Span, bool) {
-	s := core.Span{Project: p, Pool: t.Pool, Node: t.Node, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, From: t.PlacedAt, To: t.ReleasedAt}
+	s := core.Span{Project: p, Pool: t.Pool, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, From: t.PlacedAt, To: t.ReleasedAt}
 	if s.To.IsZero() {
 		s.To = now
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // Error says which field of a record is at fault, and what to do.
@@ -23,8 +24,6 @@ func wrong(field, hint, format string, args ...any) error {
 	return &Error{Field: field, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-const nameMax = 52
-
 // Named reports whether a text can name a project, a department or a pool.
 func Named(s string) bool {
 	for i := range len(s) {
@@ -34,7 +33,7 @@ func Named(s string) bool {
 			return false
 		}
 	}
-	return s != "" && len(s) <= nameMax && s[len(s)-1] != '-'
+	return s != "" && len(s) <= spec.MaxName && s[len(s)-1] != '-'
 }
 
 func named(s string) error {

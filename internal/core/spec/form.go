@@ -45,13 +45,18 @@ var forms = map[string]func(s string) (problem, hint string){
 func nameForm(s string) (problem, hint string) {
 	const rule = "use lower-case letters, digits and '-', beginning and ending with a letter or digit, at most 52 characters"
 	switch {
-	case len(s) > maxName:
-		return fmt.Sprintf("has %d characters, more than %d", len([]rune(s)), maxName), rule
+	case len(s) > MaxName:
+		return fmt.Sprintf("has %d characters, more than %d", len([]rune(s)), MaxName), rule
 	case !label(s):
 		return fmt.Sprintf("%q is not a name", shorten(s)), rule
 	}
 	return "", ""
 }
+
+// Named reports whether s can be the name of a workload, or of whatever else is
+// named by that rule: lower-case letters, digits and '-', beginning and ending
+// with a letter or digit, at most MaxName characters.
+func Named(s string) bool { return s != "" && len(s) <= MaxName && label(s) }
 
 func label(s string) bool {
 	for i := range len(s) {

@@ -120,7 +120,7 @@ func (f *field) jsonType() map[string]any {
 	case fieldText:
 		s := map[string]any{"type": "string"}
 		if f.form == "name" {
-			s["pattern"], s["maxLength"] = `^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`, maxName
+			s["pattern"], s["maxLength"] = `^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`, MaxName
 		}
 		return s
 	case fieldInt:

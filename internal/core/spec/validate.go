@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	maxName   = 52
-	maxPrefix = maxName - 7
+	// MaxName is how many characters a workload's name may have, and others that
+	// are written by the same rule.
+	MaxName   = 52
+	maxPrefix = MaxName - 7
 	// maxArgument is Linux's limit for one argument or variable, in bytes.
 	maxArgument = 128<<10 - 1
 	// maxText is the longest name of anything, in bytes: that of a file.

@@ -115,7 +115,6 @@ func (s *Store) spans(ctx context.Context, from, now time.Time, each func(core.S
 			return err
 		}
 		var held struct { // nothing else of the task is looked at
-			Node    core.NodeID  `json:"node"`
 			Pool    string       `json:"pool"`
 			Devices []core.Share `json:"devices"`
 			CPU     int64        `json:"cpuMilli"`
@@ -125,7 +124,7 @@ func (s *Store) spans(ctx context.Context, from, now time.Time, each func(core.S
 			return unreadable("a task of project "+project, err)
 		}
 		t := core.Task{
-			Node: held.Node, Pool: held.Pool, Devices: held.Devices, CPU: held.CPU, Memory: held.Memory,
+			Pool: held.Pool, Devices: held.Devices, CPU: held.CPU, Memory: held.Memory,
 			PlacedAt: instant(placed), ReleasedAt: instant(released),
 		}
 		if p, ok := store.SpanOf(core.ProjectID(project), &t, now); ok && p.To.After(from) && !each(p) {

@@ -127,10 +127,10 @@ func (m *model) compareSpans() {
 		if k.PlacedAt.IsZero() || !k.PlacedAt.Before(to) || !to.After(from) {
 			continue
 		}
-		want = append(want, fmt.Sprintf("%s %s %s %+v %d %d %v %v", m.ws[i].Project, k.Pool, k.Node, k.Devices, k.CPU, k.Memory, k.PlacedAt, to))
+		want = append(want, fmt.Sprintf("%s %s %+v %d %d %v %v", m.ws[i].Project, k.Pool, k.Devices, k.CPU, k.Memory, k.PlacedAt, to))
 	}
 	if err := m.s.Spans(m.t.Context(), from, now, func(s core.Span) bool {
-		got = append(got, fmt.Sprintf("%s %s %s %+v %d %d %v %v", s.Project, s.Pool, s.Node, s.Devices, s.CPU, s.Memory, s.From, s.To))
+		got = append(got, fmt.Sprintf("%s %s %+v %d %d %v %v", s.Project, s.Pool, s.Devices, s.CPU, s.Memory, s.From, s.To))
 		return true
 	}); err != nil {
 		m.t.Fatal(err)

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestDefaultsAreWrittenAsTheyAre(t *testing.T) {
+	t.Parallel()
+	for seconds, want := range map[int64]string{0: "0s", 60: "1m", 1800: "30m", 43200: "12h", 5400: "1h30m"} {
+		if got := inWords(seconds); got != want {
+			t.Errorf("%d seconds are written %s, want %s", seconds, got, want)
+		}
+	}
+}
+
+// A report that cannot be written leaves the one that was there, and nothing
+// beside it.
+func TestAReportAppearsWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "report.txt")
+	for _, text := range []string{"first, which is longer", "second"} {
+		if err := appear(file, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != text {
+			t.Errorf("it says %q, %v", got, err)
+		}
+	}
+	if err := appear(filepath.Join(dir, "missing", "report.txt"), nil); err == nil {
+		t.Error("it was written to a folder that does not exist")
+	}
+	if err := os.Symlink(file, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := appear(filepath.Join(dir, "link"), []byte("through")); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(file); string(got) != "through" {
+		t.Errorf("a link was replaced: %q", got)
+	}
+	all, err := os.ReadDir(dir)
+	if err != nil || len(all) != 2 {
+		t.Errorf("left are %v, %v", all, err)
+	}
+}
+
+func TestAContextIsOfAPlane(t *testing.T) {
+	t.Parallel()
+	err := checkPlanes(&ServerOptions{KubeContext: "east", Clusters: []string{"west=file"}})
+	if err == nil || !strings.Contains(err.Error(), "--kube-context") {
+		t.Errorf("a context of no cluster: %v", err)
+	}
+	if err := checkPlanes(&ServerOptions{KubeContext: "east", Planes: []string{"kube"}}); err != nil {
+		t.Error(err)
+	}
+}
