@@ -246,6 +246,7 @@ func (r *reader) result() (*Result, error) {
 	res := &Result{Format: r.format, Notes: r.notes}
 	if len(r.errs) == 0 {
 		for _, d := range r.docs {
+			shells(d)
 			r.validate(d)
 		}
 	}
@@ -258,6 +259,26 @@ func (r *reader) result() (*Result, error) {
 	}
 	res.Documents = r.docs
 	return res, nil
+}
+
+// shells makes command lines of what sh is given with -c, as authors of
+// documents write them.
+func shells(d *spec.Document) {
+	line := func(c *spec.Command, args int) {
+		if a := c.Argv; len(a) == 3 && a[0] == "sh" && a[1] == "-c" && args == 0 && strings.TrimSpace(a[2]) != "" {
+			c.Shell = true
+		}
+	}
+	line(&d.Command, len(d.Args))
+	if d.Master != nil {
+		line(&d.Master.Command, len(d.Master.Args))
+		if d.Command.Shell && len(d.Master.Command.Argv) == 0 && len(d.Master.Args) > 0 {
+			d.Command.Shell = false
+		}
+	}
+	for i := range d.Init {
+		line(&d.Init[i].Command, 0)
+	}
 }
 
 // validate gives what is wrong with a document the line that it comes from.

@@ -115,6 +115,7 @@ func (s *Server) routes() {
 	s.poolRoutes()
 	s.nodeRoutes()
 	s.organisationRoutes()
+	s.convertRoutes()
 	s.secretRoutes()
 	s.usageRoutes()
 	s.enterRoutes()
