@@ -135,7 +135,7 @@ func verbatim(doc *spec.Document) ([]byte, bool) {
 			continue
 		}
 		have, err := again(Sbatch, []byte(a))
-		return []byte(a), err == nil && have.Equal(doc)
+		return []byte(a), err == nil && spec.WithDefaults(have).Equal(spec.WithDefaults(doc))
 	}
 	return nil, false
 }

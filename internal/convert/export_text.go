@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -242,10 +243,7 @@ func mcliScheduling(doc *spec.Document) spec.Tree {
 		s.Put("retry_on_system_failure", truthTree(true))
 	}
 	if d := doc.MaxDuration.Std(); d > 0 {
-		s.Put("max_duration", spec.Tree{Kind: spec.TreeNumber, Text: strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.6f", d.Hours()-5e-7), "0"), ".")})
-		if whole := d.Hours(); whole == float64(int(whole)) {
-			s.Items[len(s.Items)-1].Text = fmt.Sprint(int(whole))
-		}
+		s.Put("max_duration", spec.Tree{Kind: spec.TreeNumber, Text: strconv.FormatFloat(d.Hours(), 'f', -1, 64)})
 	}
 	return s
 }
