@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -16,6 +18,8 @@ import (
 // the notes; Import makes the same document of it again. It fails with
 // spec.Errors where the format could only say something else.
 func Export(doc *spec.Document, format Format) ([]byte, []Note, error) {
+	doc = doc.Clone()
+	doc.Kind = cmp.Or(doc.Kind, lifecycle.Training)
 	doc = minimal(doc)
 	var write func(doc *spec.Document, over string) ([]byte, spec.Errors)
 	switch format {

@@ -149,6 +149,9 @@ func podSpecOf(d *spec.Document, container, restart string) spec.Tree {
 	for i, step := range d.Init {
 		inits.Items = append(inits.Items, of("name", fmt.Sprintf("init-%d", i), "image", d.Image, "command", texts(escaped(step.Command.Argv))))
 	}
+	if s := int(d.MaxDuration.Std().Seconds()); s > 0 && d.Retry.Limit > 0 && d.Kind != lifecycle.Inference {
+		t.Put("activeDeadlineSeconds", numberTree(s)) // of one attempt
+	}
 	t.Put("initContainers", inits)
 	t.Put("containers", list(c))
 	t.Put("volumes", volumes)

@@ -6,8 +6,8 @@ import (
 
 // ends puts limits of a whole job into its spec.
 func endsOf(doc *spec.Document, t *spec.Tree) {
-	if s := int(doc.MaxDuration.Std().Seconds()); s > 0 {
-		t.Put("activeDeadlineSeconds", numberTree(s))
+	if s := int(doc.MaxDuration.Std().Seconds()); s > 0 && doc.Retry.Limit == 0 {
+		t.Put("activeDeadlineSeconds", numberTree(s)) // of all attempts together; else each pod has its own
 	}
 	if s := int(doc.TTLAfterEnd.Std().Seconds()); s > 0 {
 		t.Put("ttlSecondsAfterFinished", numberTree(s))
@@ -51,7 +51,7 @@ func jobOf(doc *spec.Document) spec.Tree {
 func podOf(doc *spec.Document) spec.Tree {
 	restart := map[string]string{"": "Always", "always": "Always", "onFailure": "OnFailure", "never": "Never"}[doc.Restart]
 	pod := podSpecOf(doc, "main", restart)
-	if s := int(doc.MaxDuration.Std().Seconds()); s > 0 {
+	if s := int(doc.MaxDuration.Std().Seconds()); s > 0 && doc.Retry.Limit == 0 {
 		pod.Put("activeDeadlineSeconds", numberTree(s))
 	}
 	return objectOf("v1", "Pod", pod)
@@ -123,7 +123,7 @@ func mpiOf(doc *spec.Document) spec.Tree {
 func jobSetOf(doc *spec.Document) spec.Tree {
 	group := func(name string, n int, pod spec.Tree) spec.Tree {
 		job := of("parallelism", n, "completions", n, "completionMode", "Indexed", "backoffLimit", 0)
-		if s := int(doc.MaxDuration.Std().Seconds()); s > 0 {
+		if s := int(doc.MaxDuration.Std().Seconds()); s > 0 && doc.Retry.Limit == 0 {
 			job.Put("activeDeadlineSeconds", numberTree(s))
 		}
 		job.Put("template", templateOf(pod))

@@ -82,7 +82,9 @@ func (k *k8sReader) pullPolicy(v *value, o *object, doc *spec.Document) {
 			v.refuse(fmt.Sprintf("%q is not a policy", shorten(v.t.Text)), "allowed are Always, IfNotPresent and Never")
 			return
 		}
-		doc.PullPolicy = p
+		if p != "missing" { // as it is where nothing is said
+			doc.PullPolicy = p
+		}
 		v.translated("pullPolicy", "")
 		return
 	}
