@@ -20,6 +20,9 @@ import (
 func Export(doc *spec.Document, format Format) ([]byte, []Note, error) {
 	doc = doc.Clone()
 	doc.Kind = cmp.Or(doc.Kind, lifecycle.Training)
+	if errs := spec.Validate(spec.WithDefaults(doc)); len(errs) > 0 {
+		return nil, nil, errs
+	}
 	doc = minimal(doc)
 	var write func(doc *spec.Document, over string) ([]byte, spec.Errors)
 	switch format {
