@@ -1,0 +1,37 @@
+// Package faces knows the command lines of other tools that this program has:
+// called by the name of one of them, it behaves as that tool.
+package faces
+
+import (
+	"slices"
+
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/face"
+	"github.com/musterhq/muster/internal/face/mcli"
+)
+
+// tools are the commands by the name that the program is called by. They are
+// made only when one is called: their tables are long.
+var tools = map[string]func() *face.Command{
+	"mcli": mcli.Tool,
+}
+
+// Names are those that this program can be called by, in order.
+func Names() []string {
+	var all []string
+	for name := range tools {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Main runs the command line of the tool of that name; ok is false where there
+// is no such tool.
+func Main(name string, args []string, streams cli.Streams, hooks cli.Hooks) (code int, ok bool) {
+	tool, ok := tools[name]
+	if !ok {
+		return 0, false
+	}
+	return face.Main(tool(), args, streams, hooks), true
+}
