@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/api"
@@ -27,8 +30,8 @@ type Tool struct{ s *session }
 
 // ToolMain runs the command line of another tool and returns its exit code.
 // Errors end it with 1, as they end the tools that there are; what Exit says
-// stays as it is.
-func ToolMain(args []string, streams Streams, hooks Hooks, build func(*Tool) *cobra.Command) int {
+// stays as it is. The commands that build returns have their words already.
+func ToolMain(streams Streams, hooks Hooks, build func(*Tool) *cobra.Command) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	s := &session{io: streams, hooks: hooks, env: os.Getenv, now: time.Now}
@@ -37,7 +40,6 @@ func ToolMain(args []string, streams Streams, hooks Hooks, build func(*Tool) *co
 	}
 	root := build(&Tool{s: s})
 	root.SilenceUsage, root.SilenceErrors = true, true
-	root.SetArgs(args)
 	root.SetIn(s.io.In)
 	root.SetOut(s.io.Out)
 	root.SetErr(s.io.Err)
@@ -296,4 +298,37 @@ func Edit(doc *spec.Document, sets []string) (*spec.Document, error) {
 		changes = append(changes, c)
 	}
 	return edit(doc, changes)
+}
+
+// Keep makes value what the configuration file says for one of its settings,
+// such as project, and returns the file's path.
+func (t *Tool) Keep(name, value string) (string, error) {
+	variable, known := settings[name]
+	if !known {
+		return "", usage(fmt.Sprintf("there is no setting %q", name), "muster --help lists them")
+	}
+	path := t.s.configPath()
+	if path == "" {
+		return "", usage("nobody can tell where the configuration file is", "set HOME, or "+variable+"="+value)
+	}
+	next := maps.Clone(t.s.config)
+	next[name] = value
+	data, err := yaml.Marshal(next)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
+	}
+	return path, os.WriteFile(path, data, 0o644)
+}
+
+// Interact waits until the first task of a workload runs and connects this
+// terminal to it; the exit code is the task's.
+func (t *Tool) Interact(ctx context.Context, w *api.Workload) error {
+	c, err := t.s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	return t.s.interact(ctx, c, w)
 }

@@ -47,7 +47,9 @@ type Command struct {
 	Flags    []Flag
 	Global   []Flag // also of all commands below it
 	Most     int    // words that it takes; -1: any number
-	Raw      bool   // flags after the first word are not its own
+	// Stop is the number of words, plus one, after which all that follows is
+	// another program's: of exec NAME COMMAND it is 2. 0: never.
+	Stop int
 	Names    bool   // it takes names of workloads
 	Hidden   bool
 	Loose    bool // of a root: --long_name is --long-name, and what is unique may be cut short
@@ -63,7 +65,11 @@ const All = -1
 
 // Main runs a command line and returns its exit code.
 func Main(root *Command, args []string, streams cli.Streams, hooks cli.Hooks) int {
-	return cli.ToolMain(args, streams, hooks, func(t *cli.Tool) *cobra.Command { return Cobra(root, t) })
+	return cli.ToolMain(streams, hooks, func(t *cli.Tool) *cobra.Command {
+		cmd := Cobra(root, t)
+		cmd.SetArgs(Own(cmd, args))
+		return cmd
+	})
 }
 
 // Cobra makes the commands of a table.
@@ -83,8 +89,8 @@ func build(c *Command, t *cli.Tool, above []Flag, loose bool) *cobra.Command {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.Wrong(err.Error(), cmd.CommandPath()+" --help lists the flags")
 	})
-	if c.Raw {
-		cmd.Flags().SetInterspersed(false)
+	if c.Stop > 0 {
+		cmd.Annotations = map[string]string{stopNote: strconv.Itoa(c.Stop)}
 	}
 	if c.Names {
 		cmd.ValidArgsFunction = t.CompleteNames()

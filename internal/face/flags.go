@@ -119,3 +119,58 @@ func whole(name string, all []string) string {
 	}
 	return name
 }
+
+// stopNote marks commands after some words of which all is another program's.
+const stopNote = "stop"
+
+// Own puts -- where the words of another program begin, in the command lines
+// of commands that carry one out: exec NAME COMMAND -l is COMMAND's -l.
+func Own(root *cobra.Command, args []string) []string {
+	if len(args) > 0 && strings.HasPrefix(args[0], "__complete") {
+		return args
+	}
+	cmd, rest, err := root.Find(args)
+	if err != nil || cmd.Annotations[stopNote] == "" {
+		return args
+	}
+	stop, _ := strconv.Atoi(cmd.Annotations[stopNote]) // written by build
+	head := args[:len(args)-len(rest)]
+	if len(head)+len(rest) != len(args) {
+		return args
+	}
+	words := 0
+	for i := 0; i < len(rest); i++ {
+		switch w := rest[i]; {
+		case w == "--":
+			return args
+		case len(w) > 1 && w[0] == '-':
+			if valued(cmd, w) {
+				i++
+			}
+		default:
+			if words++; words == stop {
+				out := append(append([]string{}, head...), rest[:i]...)
+				return append(append(out, "--"), rest[i:]...)
+			}
+		}
+	}
+	return args
+}
+
+// valued reports whether the next word is the value of a flag.
+func valued(cmd *cobra.Command, word string) bool {
+	if strings.Contains(word, "=") {
+		return false
+	}
+	var f *pflag.Flag
+	if name, long := strings.CutPrefix(word, "--"); long {
+		f = cmd.Flags().Lookup(name)
+	} else {
+		for i := 1; i < len(word); i++ {
+			if f = cmd.Flags().ShorthandLookup(word[i : i+1]); f == nil || f.NoOptDefVal == "" {
+				return f != nil && i == len(word)-1
+			}
+		}
+	}
+	return f != nil && f.NoOptDefVal == ""
+}

@@ -237,6 +237,7 @@ type listInput struct {
 	Before  time.Time `query:"before" doc:"Created before"`
 	Label   []string  `query:"label,explode" doc:"key=value; repeat for several"`
 	Deleted bool      `query:"deleted" doc:"Also those that have been deleted"`
+	Number  int64     `query:"number" minimum:"1" doc:"The one of that number"`
 	Limit   int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 	Cursor  string    `query:"cursor" doc:"next of the page before"`
 	View    string    `query:"view" enum:"full,summary" default:"full" doc:"summary leaves out history, tasks and document"`
@@ -279,9 +280,15 @@ func (s *Server) list(ctx context.Context, in *listInput) (*listOutput, error) {
 		}
 		q.Cursor = c
 	}
+	if in.Number > 0 { // what comes next after the number above, were it there
+		q.Cursor, q.Limit = in.Number+1, 1
+	}
 	page, err := s.store.List(ctx, q)
 	if err != nil {
 		return nil, problem(s.log, err)
+	}
+	if in.Number > 0 {
+		page.Items, page.Next = slices.DeleteFunc(page.Items, func(w *core.Workload) bool { return w.Seq != in.Number }), 0
 	}
 	ps, err := s.gather(ctx, page.Items, in.View == "full")
 	if err != nil {
