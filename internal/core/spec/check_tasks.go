@@ -30,6 +30,7 @@ func (v *validator) tasks() {
 	if v.kind == lifecycle.Training && d.Array != nil {
 		v.array(d.Array)
 	}
+	v.slurm()
 	if d.IdleLimit > 0 && d.Resources.GPU.Kind() == NoGPU && d.Needs(0).GPU.Kind() == NoGPU {
 		v.fail("idleLimit", d.IdleLimit.String(), "needs GPUs: it is about theirs being idle", "remove it, or write resources: {gpu: 1}")
 	}

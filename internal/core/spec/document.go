@@ -76,6 +76,7 @@ type Document struct {
 	Master      *Master `json:"master,omitempty" doc:"What differs for the first task, the master, or for the launcher of an mpi workload." only:"distributed"`
 	Slots       int     `json:"slots,omitempty" doc:"Processes that each worker takes (mpi: slots of the host file). By default one for each GPU, at least one." example:"8" min:"1" max:"1024" only:"distributed"`
 	CleanPolicy string  `json:"cleanPolicy,omitempty" doc:"Which tasks are ended once the master or launcher has succeeded: those that still run, or none, so that all must end by themselves. By default running for mpi, else none." enum:"running,none" only:"distributed"`
+	Slurm       *Slurm  `json:"slurm,omitempty" doc:"Gives its tasks what Slurm gives a batch script: SLURM_* variables, srun and scontrol. The command then runs in the first task of a gang only, and srun starts programs in all of them." only:"training,distributed"`
 	Array       *Array  `json:"array,omitempty" doc:"Many independent tasks of one command." only:"training"`
 
 	Replicas  *int       `json:"replicas,omitempty" doc:"How many replicas run; with autoscale, how many at first." default:"1" min:"0" max:"1000" only:"inference"`

@@ -1,0 +1,156 @@
+package convert
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// marks are fields at the top of a document that only one format has.
+var marks = map[Format][]string{
+	Kubernetes: {"apiVersion"},
+	Mcli: {
+		"compute", "scheduling", "env_variables", "experiment_tracker", "dependent_deployment", "run_name",
+		"gpu_num", "gpu_type", "optimization_level", "parent_name",
+	},
+	SkyPilot: {"run", "setup", "num_nodes", "envs", "file_mounts", "storage_mounts"},
+	Dstack:   {"type", "commands", "creation_policy", "idle_duration", "repos", "stop_criteria", "startup_order", "utilization_policy"},
+}
+
+// Detect tells the format of a source from its content; what looks like none
+// of the others is Native, whose parser then says what is wrong with it. It
+// fails with spec.Errors on what looks like several.
+func Detect(data []byte) (Format, error) {
+	text := bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if f := detectText(text); f != "" {
+		return f, nil
+	}
+	trees, err := spec.ReadTrees(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
+	if err != nil {
+		return detectBroken(data), nil // the format's own reader says what is wrong
+	}
+	format, line := Format(""), 0
+	for i := range trees {
+		f, err := detectTree(&trees[i])
+		if err != nil {
+			return Native, err
+		}
+		if format != "" && f != format && format != SkyPilot { // a pipeline of SkyPilot begins with its name alone
+			return format, mixed(trees[i].Line, f, format, line)
+		}
+		if format == "" {
+			format, line = f, trees[i].Line
+		}
+		if len(trees) > 1 && i == 0 && format == Native && len(trees[0].Names) == 1 && trees[0].Names[0] == "name" {
+			format = "" // as one of SkyPilot does
+		}
+	}
+	if format == "" {
+		format = Native
+	}
+	return format, nil
+}
+
+func mixed(line int, f, format Format, first int) error {
+	return spec.Errors{{Line: line, Problem: fmt.Sprintf("looks like %s, and line %d like %s", f, first, format), Hint: "import files of one kind"}}
+}
+
+// detectText knows what is not YAML: scripts and command lines.
+func detectText(data []byte) Format {
+	if bytes.HasPrefix(data, []byte("#!")) {
+		return Sbatch
+	}
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimSpace(line)
+		switch {
+		case bytes.HasPrefix(line, []byte("#SBATCH")):
+			return Sbatch
+		case len(line) == 0 || line[0] == '#':
+			continue
+		}
+		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("$ ")))
+		if bytes.HasPrefix(line, []byte("runai ")) || bytes.HasPrefix(line, []byte("runai\t")) {
+			return Runai
+		}
+		return ""
+	}
+	return ""
+}
+
+// detectTree knows a document by the fields at its top.
+func detectTree(t *spec.Tree) (Format, error) {
+	format, line, field := Format(""), 0, ""
+	for i, name := range t.Names {
+		f := markOf(name)
+		if name == "kind" && nativeKind(t.Items[i].Text) {
+			return Native, nil
+		}
+		if f == "" {
+			f = inner(name, &t.Items[i])
+		}
+		switch {
+		case f == "" || f == format:
+		case format == "":
+			format, line, field = f, t.Lines[i], name
+		default:
+			return format, spec.Errors{{
+				Line: t.Lines[i], Path: name, Problem: fmt.Sprintf("is of %s, and %s in line %d of %s", f, field, line, format),
+				Hint: "keep what one of them knows",
+			}}
+		}
+	}
+	if format == "" {
+		return Native, nil
+	}
+	return format, nil
+}
+
+func nativeKind(s string) bool {
+	return s == "training" || s == "distributed" || s == "workspace" || s == "inference"
+}
+
+func markOf(name string) Format {
+	for _, f := range []Format{Kubernetes, Mcli, SkyPilot, Dstack} {
+		for _, m := range marks[f] {
+			if m == name {
+				return f
+			}
+		}
+	}
+	return ""
+}
+
+// inner knows a format by what is in a field whose name several have.
+func inner(name string, t *spec.Tree) Format {
+	has := func(t *spec.Tree, name string) bool {
+		for _, n := range t.Names {
+			if n == name {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case name == "integrations" && len(t.Items) > 0 && has(&t.Items[0], "integration_type"):
+		return Mcli
+	case name == "resources" && (has(t, "accelerators") || has(t, "cloud") || has(t, "infra") || has(t, "cpus")):
+		return SkyPilot
+	}
+	return ""
+}
+
+// detectBroken guesses at what cannot be read.
+func detectBroken(data []byte) Format {
+	for line := range bytes.Lines(data) {
+		name, _, ok := strings.Cut(string(line), ":")
+		if !ok {
+			continue
+		}
+		if f := markOf(strings.Trim(name, `"'{ `)); f != "" {
+			return f
+		}
+	}
+	return Native
+}

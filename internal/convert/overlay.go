@@ -1,0 +1,175 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// overlayName is where an export keeps what its format has no words for: an
+// annotation or comment that others pass over and Import applies. So what is
+// exported and imported again is the same workload.
+const overlayName = "muster.dev/workload"
+
+// overlay is a list of changes of a document as JSON has it.
+type overlay []change
+
+// change sets the field at Path, or removes it where Value is nil. Names are
+// those of maps, outermost first.
+type change struct {
+	Path  []string        `json:"path"`
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+// field is the path as documents write it.
+func (c change) field() string { return strings.Join(c.Path, ".") }
+
+func generic(doc *spec.Document) (map[string]any, error) {
+	data, err := json.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	m := map[string]any{}
+	return m, d.Decode(&m)
+}
+
+// difference is what makes of have what want is.
+func difference(have, want *spec.Document) (overlay, error) {
+	a, err := generic(have)
+	if err != nil {
+		return nil, err
+	}
+	b, err := generic(want)
+	if err != nil {
+		return nil, err
+	}
+	var o overlay
+	err = o.compare(nil, a, b)
+	return o, err
+}
+
+func (o *overlay) compare(path []string, a, b map[string]any) error {
+	names := slices.Sorted(maps.Keys(a))
+	for name := range b {
+		if _, both := a[name]; !both {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		at := append(slices.Clone(path), name)
+		before, had := a[name]
+		after, has := b[name]
+		if !has {
+			*o = append(*o, change{Path: at})
+			continue
+		}
+		x, xok := before.(map[string]any)
+		y, yok := after.(map[string]any)
+		if had && xok && yok {
+			if err := o.compare(at, x, y); err != nil {
+				return err
+			}
+			continue
+		}
+		old, err := json.Marshal(before)
+		if err != nil {
+			return err
+		}
+		data, err := json.Marshal(after)
+		if err != nil {
+			return err
+		}
+		if !had || !bytes.Equal(old, data) {
+			*o = append(*o, change{Path: at, Value: data})
+		}
+	}
+	return nil
+}
+
+// apply makes the changes to a copy of doc. It fails on what is no document
+// afterwards.
+func (o overlay) apply(doc *spec.Document) (*spec.Document, error) {
+	m, err := generic(doc)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range o {
+		if len(c.Path) == 0 {
+			continue
+		}
+		in, last := m, len(c.Path)-1
+		for _, name := range c.Path[:last] {
+			next, ok := in[name].(map[string]any)
+			if !ok {
+				next = map[string]any{}
+				in[name] = next
+			}
+			in = next
+		}
+		if c.Value == nil {
+			delete(in, c.Path[last])
+			continue
+		}
+		var v any
+		d := json.NewDecoder(bytes.NewReader(c.Value))
+		d.UseNumber()
+		if err := d.Decode(&v); err != nil {
+			return nil, err
+		}
+		in[c.Path[last]] = v
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	return spec.Parse(data)
+}
+
+// overlaid applies the overlay that an export left in the annotations of doc.
+func (r *reader) overlaid(doc *spec.Document) {
+	if doc == nil {
+		return
+	}
+	text, ok := doc.Annotations[overlayName]
+	if !ok {
+		return
+	}
+	if delete(doc.Annotations, overlayName); len(doc.Annotations) == 0 {
+		doc.Annotations = nil
+	}
+	r.applied(doc, text)
+}
+
+// applied makes of doc what an overlay in text says.
+func (r *reader) applied(doc *spec.Document, text string) {
+	line := 1
+	for _, n := range r.notes {
+		if strings.HasSuffix(n.Field, overlayName) {
+			line = n.Line
+		}
+	}
+	var o overlay
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		r.refuse(line, overlayName, "", "is not what an export wrote: "+err.Error(), "remove it")
+		return
+	}
+	if doc.Size() > 0 { // what counts is said in the format's own words
+		gpus, size, limit := doc.TotalMilli(), doc.Size(), doc.MaxDuration
+		next, err := o.apply(doc)
+		switch {
+		case err != nil:
+			r.refuse(line, overlayName, "", "makes no workload: "+err.Error(), "remove it")
+		case next.TotalMilli() != gpus || next.Size() != size || limit > 0 && (next.MaxDuration == 0 || next.MaxDuration > limit):
+			r.refuse(line, overlayName, "", "asks for other GPUs, another number of tasks or a longer time than the rest of the file", "export it again, or remove it")
+		default:
+			*doc = *next
+		}
+	}
+}

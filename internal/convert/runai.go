@@ -1,0 +1,330 @@
+package convert
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// submission is one line of runai while it is read.
+type submission struct {
+	*reader
+	doc   *spec.Document
+	line  int
+	given []*given
+	// What the line says as a whole.
+	inference, elastic, entrypoint bool // of --command: the words after -- replace the image's own
+	count, least, most             int  // workers and replicas
+	noMaster                       bool
+	commandText                    []string // v1: --command X --args Y
+}
+
+// given is one flag as it was given.
+type given struct {
+	s     *submission
+	name  string
+	value string
+}
+
+func (g *given) say(fate Fate, lossy bool, to, reason string) {
+	g.s.note(Note{Line: g.s.line, Field: "--" + g.name, Value: g.value, Fate: fate, To: to, Reason: reason, Lossy: lossy})
+}
+
+func (g *given) kept(to string)                 { g.say(Kept, false, to, "") }
+func (g *given) translated(to, reason string)   { g.say(Translated, false, to, reason) }
+func (g *given) approximated(to, reason string) { g.say(Approximated, true, to, reason) }
+
+func (g *given) refuse(reason, hint string) {
+	g.s.refuse(max(g.s.line, 1), "--"+g.name, g.value, reason, hint)
+}
+
+// ImportRunai reads the words of one command line of runai, without runai
+// itself: submit, submit-dist, or the newer commands that end in submit. It
+// fails as Import does; lines have the number 1.
+func ImportRunai(words []string) (*Result, error) {
+	r := &reader{format: Runai}
+	r.runaiLine(words, 1)
+	return r.result()
+}
+
+// runaiText reads a file with one or several command lines, which may go on
+// after a backslash.
+func (r *reader) runaiText(text string) {
+	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\xef\xbb\xbf")
+	number, start := 0, 0
+	var whole strings.Builder
+	for line := range strings.Lines(text) {
+		number++
+		trimmed := strings.TrimSpace(line)
+		if whole.Len() == 0 {
+			if trimmed == "" || trimmed[0] == '#' {
+				continue
+			}
+			start = number
+		}
+		whole.WriteString(line)
+		body := strings.TrimRight(line, "\r\n")
+		if open(whole.String()) || strings.HasSuffix(body, "\\") {
+			continue
+		}
+		r.runaiCommand(whole.String(), start)
+		whole.Reset()
+	}
+	if whole.Len() > 0 {
+		r.runaiCommand(whole.String(), start)
+	}
+}
+
+// open reports whether a quote goes on in the next line.
+func open(text string) bool {
+	_, err := shellWords(text)
+	return err != nil
+}
+
+func (r *reader) runaiCommand(text string, line int) {
+	text = strings.TrimPrefix(strings.TrimSpace(text), "$ ")
+	words, err := shellWords(text)
+	if err != nil {
+		r.refuse(line, "", text, err.Error(), "close it")
+		return
+	}
+	if len(words) == 0 || words[0] != "runai" {
+		r.refuse(line, "", text, "is no command line of runai", "write lines that begin with runai submit, or runai training submit")
+		return
+	}
+	r.runaiLine(words[1:], line)
+}
+
+// runaiVerbs are the commands that submit, with what they make.
+var runaiVerbs = map[string]struct {
+	kind      lifecycle.Kind
+	framework string
+}{
+	"submit": {lifecycle.Training, ""}, "submit-mpi": {lifecycle.Distributed, "mpi"}, "submit-dist mpi": {lifecycle.Distributed, "mpi"}, "submit-dist pytorch": {lifecycle.Distributed, "pytorch"},
+	"submit-dist tf": {lifecycle.Distributed, "tensorflow"}, "submit-dist xgboost": {lifecycle.Distributed, "xgboost"},
+	"training submit": {lifecycle.Training, ""}, "training standard submit": {lifecycle.Training, ""}, "workspace submit": {lifecycle.Workspace, ""},
+	"training pytorch submit": {lifecycle.Distributed, "pytorch"}, "training mpi submit": {lifecycle.Distributed, "mpi"}, "training tensorflow submit": {lifecycle.Distributed, "tensorflow"},
+	"training xgboost submit": {lifecycle.Distributed, "xgboost"}, "training jax submit": {lifecycle.Distributed, "jax"},
+	"pytorch submit": {lifecycle.Distributed, "pytorch"}, "mpi submit": {lifecycle.Distributed, "mpi"}, "tensorflow submit": {lifecycle.Distributed, "tensorflow"}, "xgboost submit": {lifecycle.Distributed, "xgboost"}, "jax submit": {lifecycle.Distributed, "jax"},
+	"distributed submit": {lifecycle.Distributed, "pytorch"}, "inference submit": {lifecycle.Inference, ""}, "inference standard submit": {lifecycle.Inference, ""},
+}
+
+// runaiFrameworks are the values of -f of distributed submit.
+var runaiFrameworks = map[string]string{"PyTorch": "pytorch", "MPI": "mpi", "TF": "tensorflow", "XGBoost": "xgboost", "Jax": "jax", "JAX": "jax"}
+
+// runaiVerb reads the words of the command itself.
+func runaiVerb(words []string) (verb string, rest []string) {
+	for n := min(3, len(words)); n > 0; n-- {
+		verb = strings.Join(words[:n], " ")
+		if _, known := runaiVerbs[verb]; known {
+			return verb, words[n:]
+		}
+	}
+	return "", words
+}
+
+func (r *reader) runaiLine(words []string, line int) {
+	verb, rest := runaiVerb(words)
+	if verb == "" {
+		text := strings.Join(words[:min(3, len(words))], " ")
+		r.refuse(line, text, "", "submits nothing", "write runai submit …, runai submit-dist pytorch …, or runai training submit …")
+		return
+	}
+	is := runaiVerbs[verb]
+	s := &submission{reader: r, doc: &spec.Document{Kind: is.kind, Framework: is.framework}, line: line}
+	r.note(Note{Line: line, Field: "runai " + verb, Fate: Translated, To: "kind"})
+	tail := s.flags(rest)
+	if len(r.errs) > 0 {
+		return
+	}
+	for _, g := range s.given {
+		runaiFlags[g.name].apply(g)
+	}
+	s.finish(tail)
+	if len(r.errs) == 0 {
+		r.add(s.doc)
+	}
+}
+
+// flags reads flags and the name; what stands after -- is the command's.
+func (s *submission) flags(words []string) (tail []string) {
+	named := false
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		if w == "--" {
+			return words[i+1:]
+		}
+		if !strings.HasPrefix(w, "-") || w == "-" {
+			if named {
+				s.refuse(s.line, w, "", "is a second name", "write the command after --")
+				return nil
+			}
+			named = true
+			s.doc.Name = w
+			s.note(Note{Line: s.line, Field: "NAME", Value: w, Fate: Kept, To: "name"})
+			continue
+		}
+		name, text, has := strings.Cut(strings.TrimLeft(w, "-"), "=")
+		if !strings.HasPrefix(w, "--") {
+			short := name[:min(1, len(name))]
+			long, known := runaiShort[short]
+			if !known {
+				s.refuse(s.line, w, "", "is no flag of runai", "remove it, or correct it")
+				return nil
+			}
+			if len(name) > 1 { // -g2
+				text, has = strings.TrimPrefix(strings.TrimLeft(w, "-")[1:], "="), true
+			}
+			name = long
+		}
+		f, known := runaiFlags[name]
+		if !known {
+			s.refuse(s.line, "--"+name, text, "is no flag of runai"+nearFlag(name), "remove it, or correct it")
+			continue
+		}
+		if !has && f.takes == takesOne {
+			if i++; i >= len(words) {
+				s.refuse(s.line, "--"+name, "", "needs a value", "write it after the name")
+				return nil
+			}
+			text, has = words[i], true
+			if name == "command" && (text == "--" || strings.HasPrefix(text, "--")) { // the newer one has no value
+				i--
+				text = ""
+			}
+		}
+		s.given = append(s.given, &given{s: s, name: name, value: text})
+	}
+	return nil
+}
+
+// finish puts together what several flags say.
+func (s *submission) finish(tail []string) {
+	d := s.doc
+	if s.inference {
+		d.Kind = lifecycle.Inference
+	}
+	s.words(tail)
+	if d.Framework != "" {
+		s.gang()
+	} else if s.count > 0 {
+		s.refuse(s.line, "--workers", strconv.Itoa(s.count), "is for distributed training", "write runai submit-dist, or remove it")
+	}
+	if d.Kind == lifecycle.Inference {
+		s.replicas()
+	}
+	if d.Kind == lifecycle.Training && d.Array == nil && d.Restart != "" {
+		d.Restart = ""
+	}
+	if a := d.Array; a != nil && d.Kind == lifecycle.Training {
+		if a.Completions == 0 {
+			a.Completions = max(a.Parallelism, 1)
+		}
+		if a.Parallelism >= a.Completions {
+			a.Parallelism = 0
+		}
+		if a.Completions == 1 {
+			d.Array = nil
+		}
+	} else if a != nil {
+		s.refuse(s.line, "--completions", "", "is for training", "remove it")
+	}
+	if d.Image == "" {
+		s.refuse(s.line, "--image", "", "is missing", "write the image that it runs")
+	}
+	if !s.has("backoff-limit") && (d.Kind == lifecycle.Training || d.Kind == lifecycle.Distributed) {
+		d.Retry.Limit = 6
+		s.note(Note{Line: s.line, Field: "--backoff-limit", Fate: Translated, To: "retry.limit", Reason: "Run:ai tries again 6 times where it is not told"})
+	}
+	if s.has("gpu-request-type") && d.Resources.GPU.Kind() == spec.NoGPU {
+		d.Resources.GPU = spec.GPU{}
+	}
+}
+
+func (s *submission) has(name string) bool {
+	for _, g := range s.given {
+		if g.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// words makes command and arguments of what stands after --.
+func (s *submission) words(tail []string) {
+	d := s.doc
+	switch {
+	case len(s.commandText) > 0:
+		d.Command = spec.Command{Argv: s.commandText}
+		d.Args = append(d.Args, tail...)
+	case s.entrypoint:
+		d.Command = spec.Command{Argv: tail}
+	default:
+		d.Args = append(d.Args, tail...)
+	}
+	if s.entrypoint && len(s.commandText) == 0 && len(tail) == 0 {
+		s.refuse(s.line, "--command", "", "has no command after --", "write -- and the command")
+	}
+	if len(tail) > 0 {
+		to := "args"
+		if s.entrypoint && len(s.commandText) == 0 {
+			to = "command"
+		}
+		s.note(Note{Line: s.line, Field: "--", Value: strings.Join(tail, " "), Fate: Kept, To: to})
+	}
+}
+
+// gang reads how many tasks there are. Workers of pytorch and the like stand
+// beside a master.
+func (s *submission) gang() {
+	d := s.doc
+	d.Workers = max(s.count, 1)
+	if s.least > d.Workers || s.most > 0 && s.most < s.least {
+		s.refuse(s.line, "--min-replicas", strconv.Itoa(s.least), fmt.Sprintf("does not fit to %d workers and at most %d", d.Workers, s.most), "make them agree")
+		return
+	}
+	d.MinWorkers = s.least
+	if d.Framework != "mpi" && !s.noMaster && s.count > 0 {
+		d.Workers++
+		if d.MinWorkers > 0 {
+			d.MinWorkers++
+		}
+	}
+	if d.MinWorkers == d.Workers {
+		d.MinWorkers = 0
+	}
+	if d.Framework == "mpi" {
+		if len(d.Command.Argv) == 0 && len(d.Args) > 0 {
+			d.Command, d.Args = spec.Command{Argv: d.Args}, nil
+		}
+		if d.CleanPolicy == "none" {
+			d.CleanPolicy = ""
+		}
+	}
+	if m := d.Master; m != nil && m.Resources != nil && m.Resources.CPU == 0 {
+		m.Resources.CPU, m.Resources.Memory = d.Resources.CPU, d.Resources.Memory
+	}
+}
+
+// replicas reads how many replicas a service has.
+func (s *submission) replicas() {
+	d := s.doc
+	if s.most > s.least || d.Autoscale != nil {
+		a := spec.Autoscale{Concurrency: 1}
+		if d.Autoscale != nil {
+			a = *d.Autoscale
+		}
+		a.Min, a.Max = s.least, max(s.most, s.least, 1)
+		a.Concurrency = max(a.Concurrency, 1)
+		d.Autoscale = &a
+		return
+	}
+	n := max(s.least, 1)
+	d.Replicas = &n
+	if s.least == 0 && s.count == 0 {
+		d.Replicas = nil
+	}
+}

@@ -1,0 +1,328 @@
+package convert
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// slurmScript is what stands for the script's name in its own command: $0.
+const slurmScript = "slurm_script"
+
+// directive is one option of sbatch with where it stands.
+type directive struct {
+	name, value string
+	has         bool // a value
+	line        int
+	said        bool // it is accounted for
+}
+
+// script is an sbatch script while it is read.
+type script struct {
+	r    *reader
+	doc  *spec.Document
+	opts map[string]*directive // the last of each name counts
+}
+
+// ImportSbatch reads an sbatch script with options that stand over those in it,
+// as the command line of sbatch has them, and arguments for the script. It
+// fails as Import does.
+func ImportSbatch(data []byte, options, args []string) (*Result, error) {
+	r := &reader{format: Sbatch}
+	if at := invalid(data); at >= 0 {
+		return ImportAs(Sbatch, data) // which says where
+	}
+	r.sbatchWith(string(data), options, args)
+	return r.result()
+}
+
+func (r *reader) sbatch(text string) { r.sbatchWith(text, nil, nil) }
+
+func (r *reader) sbatchWith(text string, options, args []string) {
+	if i := strings.Index(text, "\r\n"); i >= 0 {
+		r.refuse(1+strings.Count(text[:i], "\n"), "", "", "ends as lines of Windows do, which no shell of Linux takes", "convert it: sed -i 's/\\r$//' FILE")
+		return
+	}
+	text = strings.TrimPrefix(text, "\xef\xbb\xbf")
+	s := &script{r: r, doc: &spec.Document{Kind: lifecycle.Training, Slurm: &spec.Slurm{}}, opts: map[string]*directive{}}
+	body, over := r.overlayLines(text)
+	s.scan(body)
+	s.words(options, 0)
+	if len(r.errs) > 0 {
+		return
+	}
+	s.command(body, args)
+	s.general()
+	s.sizes()
+	s.placement()
+	s.ends()
+	s.container()
+	s.rest()
+	if len(r.errs) > 0 {
+		return
+	}
+	if over != "" {
+		r.applied(s.doc, over)
+	}
+	r.add(s.doc)
+}
+
+// overlayMark begins the comment line of a script that keeps an overlay.
+const overlayMark = "#MUSTER "
+
+// overlayLines takes the line with an overlay out of a script.
+func (r *reader) overlayLines(text string) (body, over string) {
+	if !strings.Contains(text, overlayMark) {
+		return text, ""
+	}
+	var b strings.Builder
+	line := 0
+	for l := range strings.Lines(text) {
+		line++
+		if rest, ok := strings.CutPrefix(l, overlayMark); ok && over == "" {
+			over = strings.TrimSpace(rest)
+			r.note(Note{Line: line, Field: overlayName, Fate: Translated, Reason: "what the format has no words for"})
+			continue
+		}
+		b.WriteString(l)
+	}
+	return b.String(), over
+}
+
+// scan reads the directives before the first command.
+func (s *script) scan(body string) {
+	line, commands := 0, 0
+	for l := range strings.Lines(body) {
+		line++
+		trimmed := strings.TrimSpace(l)
+		rest, is := strings.CutPrefix(l, "#SBATCH")
+		switch {
+		case is && commands == 0:
+			words, err := shellWords(rest)
+			if err != nil {
+				s.r.refuse(line, "#SBATCH", trimmed, err.Error(), "close it")
+				continue
+			}
+			s.words(words, line)
+		case is:
+			s.r.note(Note{Line: line, Field: "#SBATCH", Value: trimmed, Fate: Ignored, Reason: "it stands after the first command, where sbatch does not look"})
+		case trimmed != "" && trimmed[0] != '#' && commands == 0:
+			commands = line
+		}
+		if words := strings.Fields(trimmed); len(words) > 1 && words[0] == "module" {
+			s.r.note(Note{Line: line, Field: "module", Value: trimmed, Fate: Kept, To: "command", Reason: "modules must be there on the nodes"})
+		}
+	}
+	if commands == 0 {
+		s.r.refuse(max(line, 1), "", "", "the script has no command", "write what it runs after its directives")
+		return
+	}
+	s.r.note(Note{Line: commands, Last: line, Field: "script", Fate: Kept, To: "command", Reason: "it runs as it is"})
+}
+
+// words reads options as sbatch takes them.
+func (s *script) words(words []string, line int) {
+	if len(words) == 0 && line > 0 {
+		s.r.refuse(line, "#SBATCH", "", "says nothing", "write an option, such as --ntasks=4")
+	}
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		d := directive{line: line}
+		switch {
+		case w == "hetjob" || w == "packjob":
+			s.r.refuse(line, w, "", "a job of several kinds of nodes is not taken", "make a workload of each part")
+			return
+		case strings.HasPrefix(w, "--") && len(w) > 2:
+			d.name, d.value, d.has = strings.Cut(w[2:], "=")
+		case strings.HasPrefix(w, "-") && len(w) > 1:
+			long, known := sbatchShort[w[1]]
+			if !known {
+				s.r.refuse(line, w, "", "is no option of sbatch", "remove it, or correct it")
+				return
+			}
+			d.name = long
+			if len(w) > 2 {
+				d.value, d.has = strings.TrimPrefix(w[2:], "="), true
+			}
+		default:
+			s.r.refuse(line, w, "", "is no option", "options begin with - or --")
+			return
+		}
+		kind, known := sbatchOptions[d.name]
+		switch {
+		case !known:
+			s.r.refuse(line, "--"+d.name, d.value, "is no option of sbatch"+nearOption(d.name), "remove it, or correct it")
+			continue
+		case kind == takesNone && d.has:
+			s.r.refuse(line, "--"+d.name, d.value, "takes no value", "remove "+d.value)
+			continue
+		case kind == takesOne && !d.has:
+			if i++; i >= len(words) {
+				s.r.refuse(line, "--"+d.name, "", "needs a value", "write it after the name")
+				return
+			}
+			d.value, d.has = words[i], true
+		}
+		if before := s.opts[d.name]; before != nil && !before.said {
+			reason := "a later one of the same name counts"
+			if line == 0 {
+				reason = "the command line counts"
+			}
+			s.r.note(Note{Line: before.line, Field: "--" + d.name, Value: before.value, Fate: Ignored, Reason: reason})
+		}
+		s.opts[d.name] = &d
+	}
+}
+
+// take is the option of that name; nil where it is not given.
+func (s *script) take(name string) *directive {
+	d := s.opts[name]
+	if d == nil || d.said {
+		return nil
+	}
+	return d
+}
+
+func (s *script) say(d *directive, fate Fate, lossy bool, to, reason string) {
+	if d == nil {
+		return
+	}
+	d.said = true
+	s.r.note(Note{Line: d.line, Field: "--" + d.name, Value: d.value, Fate: fate, To: to, Reason: reason, Lossy: lossy})
+}
+
+func (s *script) kept(d *directive, to string) { s.say(d, Translated, false, to, "") }
+
+func (s *script) refuse(d *directive, reason, hint string) {
+	d.said = true
+	s.r.refuse(max(d.line, 1), "--"+d.name, d.value, reason, hint)
+}
+
+// interpreters are the programs of a script's first line that take its text as
+// an argument, and with which option.
+var interpreters = map[string]string{
+	"bash": "-c", "sh": "-c", "zsh": "-c", "dash": "-c", "ksh": "-c", "python": "-c", "python3": "-c", "perl": "-e", "ruby": "-e", "Rscript": "-e",
+}
+
+// command makes the script the document's command: its interpreter, with the
+// text as an argument.
+func (s *script) command(body string, args []string) {
+	first, _, _ := strings.Cut(body, "\n")
+	line, is := strings.CutPrefix(first, "#!")
+	if !is {
+		s.r.refuse(1, "", first, "does not begin with #! and an interpreter", "begin the script with #!/bin/bash, as sbatch demands")
+		return
+	}
+	argv := strings.Fields(line)
+	program := ""
+	for _, w := range argv {
+		if !strings.HasPrefix(w, "-") && !strings.HasSuffix(w, "/env") {
+			program = w[strings.LastIndexByte(w, '/')+1:]
+			break
+		}
+	}
+	option, known := interpreters[program]
+	if !known {
+		s.r.refuse(1, "#!", line, fmt.Sprintf("%q is not an interpreter that takes a text", shorten(program)), "write a script of bash that runs it")
+		return
+	}
+	if len(body) > 120<<10 {
+		s.r.refuse(1, "script", "", fmt.Sprintf("has %d bytes; no program can be given more than %d", len(body), 120<<10), "keep what it runs in a file of its own")
+		return
+	}
+	argv = append(argv, option, body)
+	if option == "-c" && !strings.HasPrefix(program, "python") {
+		argv = append(argv, slurmScript)
+	}
+	s.r.note(Note{Line: 1, Field: "#!", Value: line, Fate: Translated, To: "command"})
+	s.doc.Command = spec.Command{Argv: append(argv, args...)}
+}
+
+// general reads names and what is about the environment.
+func (s *script) general() {
+	if d := s.take("job-name"); d != nil {
+		s.doc.NamePrefix = asName(d.value, 45)
+		if s.doc.NamePrefix == "" {
+			s.refuse(d, "holds no letter or digit", "write a name")
+		} else if s.doc.NamePrefix == d.value {
+			s.say(d, Translated, false, "namePrefix", "jobs may have the same name, workloads not")
+		} else {
+			s.say(d, Translated, false, "namePrefix", "names have lower-case letters, digits and -; jobs may have the same name, workloads not")
+		}
+	}
+	if d := s.take("account"); d != nil {
+		s.doc.Project, s.doc.Slurm.Account = asName(d.value, 52), d.value
+		s.say(d, Translated, false, "project", "accounts are projects here")
+	}
+	if d := s.take("chdir"); d != nil {
+		s.doc.Workdir = d.value
+		s.kept(d, "workdir")
+	}
+	if d := s.take("comment"); d != nil {
+		s.doc.Annotations = put(s.doc.Annotations, "comment", d.value)
+		s.kept(d, "annotations.comment")
+	}
+	for _, file := range []struct {
+		name string
+		to   *string
+	}{{"output", &s.doc.Slurm.Output}, {"error", &s.doc.Slurm.Error}} {
+		if d := s.take(file.name); d != nil {
+			*file.to = d.value
+			s.kept(d, "slurm."+file.name)
+		}
+	}
+	if d := s.take("open-mode"); d != nil {
+		if d.value == "append" || d.value == "a" {
+			s.say(d, Translated, false, "slurm.output", "a later attempt appends")
+		} else {
+			s.say(d, Approximated, true, "slurm.output", "a later attempt appends")
+		}
+	}
+	s.exports()
+}
+
+// asName makes a name of what may be none.
+func asName(text string, most int) string {
+	var b strings.Builder
+	for _, c := range strings.ToLower(text) {
+		switch {
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+			b.WriteRune(c)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+		if b.Len() >= most {
+			break
+		}
+	}
+	return strings.Trim(b.String(), "-")
+}
+
+// exports reads which variables the script gets.
+func (s *script) exports() {
+	d := s.take("export")
+	if d == nil {
+		return
+	}
+	var lost []string
+	for word := range strings.SplitSeq(d.value, ",") {
+		name, text, has := strings.Cut(word, "=")
+		switch {
+		case has:
+			s.doc.Env = put(s.doc.Env, name, text)
+		case name == "ALL" || name == "NONE" || name == "NIL":
+		default:
+			lost = append(lost, name)
+		}
+	}
+	switch {
+	case len(lost) > 0:
+		s.say(d, Approximated, true, "env", strings.Join(lost, ", ")+" of the submitter's environment is missing; write "+lost[0]+"=value")
+	case d.value == "ALL" || strings.HasPrefix(d.value, "ALL,"):
+		s.say(d, Translated, false, "env", "of the submitter's environment a task has PATH and what says which Python is meant")
+	default:
+		s.kept(d, "env")
+	}
+}

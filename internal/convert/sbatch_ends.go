@@ -1,0 +1,262 @@
+package convert
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// placement reads where the job may run and how urgent it is.
+func (s *script) placement() {
+	if d := s.take("partition"); d != nil {
+		s.doc.Slurm.Partition, _, _ = strings.Cut(d.value, ",")
+		for name := range strings.SplitSeq(d.value, ",") {
+			s.doc.Pools = append(s.doc.Pools, asName(name, 52))
+		}
+		s.say(d, Translated, false, "pools", "partitions are node pools here")
+	}
+	if d := s.take("qos"); d != nil {
+		if p, ok := priorityNamed(d.value); ok {
+			s.doc.Priority = p
+			s.kept(d, "priority")
+		} else {
+			s.say(d, Ignored, true, "", "it is no priority here; write low, medium, high or a number")
+		}
+	}
+	if d := s.take("priority"); d != nil {
+		s.say(d, Ignored, true, "", "numbers of Slurm mean nothing here; write --qos=high or priority in a document")
+	}
+	s.constraint()
+	if d := s.take("nodelist"); d != nil {
+		if names, err := Hostnames(d.value); err != nil {
+			s.refuse(d, err.Error(), "write it like n1,n2 or n[1-4]")
+		} else {
+			s.doc.NodeAffinity = append(s.doc.NodeAffinity, spec.NodeTerm{Key: "kubernetes.io/hostname", Op: "In", Values: names})
+			if s.doc.Workers == len(names) || s.doc.Workers == 0 && len(names) == 1 {
+				s.kept(d, "nodeAffinity")
+			} else {
+				s.say(d, Approximated, true, "nodeAffinity", "it runs on these nodes only, but not on all of them")
+			}
+		}
+	}
+	if d := s.take("exclude"); d != nil {
+		if names, err := Hostnames(d.value); err != nil {
+			s.refuse(d, err.Error(), "write it like n1,n2 or n[1-4]")
+		} else {
+			s.doc.NodeAffinity = append(s.doc.NodeAffinity, spec.NodeTerm{Key: "kubernetes.io/hostname", Op: "NotIn", Values: names})
+			s.kept(d, "nodeAffinity")
+		}
+	}
+}
+
+// constraint reads features of nodes: labels of their own.
+func (s *script) constraint() {
+	d := s.take("constraint")
+	if d == nil {
+		return
+	}
+	if strings.ContainsAny(d.value, "|[]*()") {
+		s.say(d, Ignored, true, "", "all conditions of a document must hold; write nodeAffinity")
+		return
+	}
+	for name := range strings.FieldsFuncSeq(d.value, func(c rune) bool { return c == '&' || c == ',' }) {
+		s.doc.NodeAffinity = append(s.doc.NodeAffinity, spec.NodeTerm{Key: name, Op: "Exists"})
+	}
+	s.say(d, Translated, false, "nodeAffinity", "features are labels of nodes here")
+}
+
+// slurmTime reads M, M:S, H:M:S, D-H, D-H:M and D-H:M:S; 0 is no limit.
+func slurmTime(text string) (spec.Duration, bool) {
+	switch strings.ToUpper(text) {
+	case "UNLIMITED", "INFINITE", "-1":
+		return 0, true
+	}
+	days, rest, dayed := strings.Cut(text, "-")
+	if !dayed {
+		days, rest = "0", text
+	}
+	parts := strings.Split(rest, ":")
+	units := []int64{60, 1, 0} // minutes first
+	switch {
+	case dayed:
+		units = []int64{3600, 60, 1}
+	case len(parts) == 3:
+		units = []int64{3600, 60, 1}
+	}
+	if len(parts) > 3 {
+		return 0, false
+	}
+	d, err := strconv.ParseInt(days, 10, 32)
+	if err != nil || d < 0 || d > 36500 {
+		return 0, false
+	}
+	total := d * 86400
+	for i, p := range parts {
+		n, err := strconv.ParseInt(p, 10, 32)
+		if err != nil || n < 0 {
+			return 0, false
+		}
+		total += n * units[i]
+	}
+	if total > 100*366*86400 {
+		return 0, false
+	}
+	return spec.Duration(total) * 1e9, true
+}
+
+// ends reads how long it may take and what follows from its end.
+func (s *script) ends() {
+	if d := s.take("time"); d != nil {
+		t, ok := slurmTime(d.value)
+		switch {
+		case !ok:
+			s.refuse(d, fmt.Sprintf("%q is not a time", shorten(d.value)), "write minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S")
+		case t == 0:
+			s.say(d, Translated, false, "", "without maxDuration there is no limit")
+		default:
+			s.doc.MaxDuration = t
+			reason := ""
+			if !strings.ContainsAny(d.value, ":-") {
+				reason = "a bare number is minutes"
+			}
+			s.say(d, Translated, false, "maxDuration", reason)
+		}
+	}
+	if d := s.take("requeue"); d != nil {
+		s.say(d, Translated, false, "retry.system", "what the system lost is tried again")
+	}
+	if d := s.take("no-requeue"); d != nil {
+		none := 0
+		s.doc.Retry.System = &none
+		s.doc.TerminateAfterPreemption = true
+		s.kept(d, "retry.system")
+	}
+	if d := s.take("signal"); d != nil {
+		if _, _, _, err := spec.ParseSignal(d.value); err != nil {
+			s.refuse(d, problemOf(err), hintOf(err))
+		} else {
+			s.doc.Slurm.Signal = d.value
+			s.kept(d, "slurm.signal")
+		}
+	}
+	if d := s.take("dependency"); d != nil {
+		s.refuse(d, "workloads do not wait for others, and running before them would be wrong", "remove it, and submit this once they have ended: muster wait NAME && muster run …")
+	}
+	if d := s.take("wrap"); d != nil {
+		s.refuse(d, "is for the command line of sbatch", "write the command into the script")
+	}
+}
+
+// container reads the options of pyxis.
+func (s *script) container() {
+	d := s.take("container-image")
+	if d == nil {
+		for _, name := range []string{"container-mounts", "container-workdir"} {
+			if d := s.take(name); d != nil {
+				s.refuse(d, "is for --container-image, which is missing", "write it, or remove this")
+			}
+		}
+		return
+	}
+	image := strings.TrimPrefix(strings.TrimPrefix(d.value, "docker://"), "dockerd://")
+	if strings.HasSuffix(image, ".sqsh") || strings.HasPrefix(image, "/") || strings.HasPrefix(image, "./") {
+		s.refuse(d, "is a file of squashfs", "write the image that it was made of, such as docker://nvcr.io#nvidia/pytorch:24.10-py3")
+		return
+	}
+	s.doc.Image = strings.Replace(image, "#", "/", 1)
+	s.kept(d, "image")
+	if d := s.take("container-workdir"); d != nil {
+		s.doc.Workdir = d.value
+		s.kept(d, "workdir")
+	}
+	if d := s.take("container-mounts"); d != nil {
+		for mount := range strings.SplitSeq(d.value, ",") {
+			parts := strings.Split(mount, ":")
+			v := spec.Volume{HostPath: parts[0], Path: parts[0]}
+			if len(parts) > 1 {
+				v.Path = parts[1]
+			}
+			if len(parts) > 2 {
+				v.ReadOnly = strings.Contains("+"+parts[2]+"+", "+ro+")
+			}
+			s.doc.Volumes = append(s.doc.Volumes, v)
+		}
+		s.kept(d, "volumes")
+	}
+}
+
+// maxHosts bounds what a list of hosts may stand for.
+const maxHosts = 100_000
+
+// Hostnames are the names that a list of Slurm stands for: n1,n[3-5,08].
+func Hostnames(text string) ([]string, error) {
+	var all []string
+	for text != "" {
+		end, depth := len(text), 0
+		for i, c := range text {
+			if c == '[' {
+				depth++
+			} else if c == ']' {
+				depth--
+			} else if c == ',' && depth == 0 {
+				end = i
+				break
+			}
+		}
+		part := text[:end]
+		text = strings.TrimPrefix(text[end:], ",")
+		names, err := hostRange(part)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, names...); len(all) > maxHosts {
+			return nil, fmt.Errorf("stands for more than %d hosts", maxHosts)
+		}
+	}
+	return all, nil
+}
+
+// hostRange expands the first brackets of one name, and then those behind.
+func hostRange(part string) ([]string, error) {
+	head, rest, has := strings.Cut(part, "[")
+	if !has {
+		if part == "" || strings.Contains(part, "]") {
+			return nil, fmt.Errorf("%q is not a host", shorten(part))
+		}
+		return []string{part}, nil
+	}
+	inside, tail, closed := strings.Cut(rest, "]")
+	if !closed || strings.Count(tail, "[") > 2 {
+		return nil, fmt.Errorf("%q has a bracket that is not closed", shorten(part))
+	}
+	tails := []string{tail}
+	if strings.Contains(tail, "[") {
+		var err error
+		if tails, err = hostRange(tail); err != nil {
+			return nil, err
+		}
+	}
+	var all []string
+	for item := range strings.SplitSeq(inside, ",") {
+		from, to, ranged := strings.Cut(item, "-")
+		a, err := strconv.Atoi(from)
+		b := a
+		if err == nil && ranged {
+			b, err = strconv.Atoi(to)
+		}
+		if err != nil || a < 0 || b < a || b-a >= maxHosts {
+			return nil, fmt.Errorf("%q is not a range of numbers", shorten(item))
+		}
+		for n := a; n <= b; n++ {
+			for _, t := range tails {
+				all = append(all, fmt.Sprintf("%s%0*d%s", head, len(from), n, t))
+			}
+		}
+		if len(all) > maxHosts {
+			return nil, fmt.Errorf("stands for more than %d hosts", maxHosts)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,364 @@
+package convert
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// number is the value of an option that is a whole number from 1.
+func (s *script) number(name string) (d *directive, n int) {
+	if d = s.take(name); d == nil {
+		return nil, 0
+	}
+	n, err := strconv.Atoi(d.value)
+	if err != nil || n < 1 || n > 1_000_000 {
+		s.refuse(d, fmt.Sprintf("%q is not a number from 1", shorten(d.value)), "write a whole number")
+		return nil, 0
+	}
+	return d, n
+}
+
+// shape is how many nodes a job has, and what is on each.
+type shape struct{ nodes, tasks, perNode int }
+
+// sizes reads how large the job is: nodes become tasks of a gang, processes
+// what srun starts.
+func (s *script) sizes() {
+	sh, ok := s.shape()
+	if !ok {
+		return
+	}
+	cd, cpus := s.number("cpus-per-task")
+	gpu, ok := s.gpus(sh)
+	if !ok {
+		return
+	}
+	s.doc.Resources.GPU = gpu
+	cores := max(cpus, 1) * sh.perNode
+	if d, n := s.number("cpus-per-gpu"); d != nil {
+		if gpu.Count == 0 {
+			s.refuse(d, "there are no GPUs", "remove it, or ask for GPUs")
+			return
+		}
+		if cd != nil {
+			s.refuse(d, "stands beside --cpus-per-task", "keep one of the two")
+			return
+		}
+		cores = n * gpu.Count
+		s.kept(d, "resources.cpu")
+	}
+	s.doc.Resources.CPU = spec.Quantity(cores) * 1000
+	if cd != nil {
+		s.doc.Slurm.CPUsPerTask = cpus
+		s.kept(cd, "resources.cpu")
+	}
+	s.memory(cores, gpu.Count)
+	s.array(sh)
+}
+
+// shape reads --nodes, --ntasks and --ntasks-per-node, which must agree.
+func (s *script) shape() (sh shape, ok bool) {
+	sh.nodes = 1
+	nd := s.take("nodes")
+	if nd != nil {
+		if sh.nodes, ok = s.nodes(nd); !ok {
+			return sh, false
+		}
+	}
+	td, tasks := s.number("ntasks")
+	pd, per := s.number("ntasks-per-node")
+	switch {
+	case pd != nil && td != nil && nd == nil:
+		sh.nodes = (tasks + per - 1) / per
+	case pd != nil && td != nil && tasks > per*sh.nodes:
+		s.refuse(td, fmt.Sprintf("%d tasks do not fit on %d nodes of %d", tasks, sh.nodes, per), "make them agree")
+		return sh, false
+	case td != nil && tasks < sh.nodes:
+		s.refuse(td, fmt.Sprintf("%d tasks are fewer than the %d nodes", tasks, sh.nodes), "write at least one for each node")
+		return sh, false
+	}
+	switch {
+	case tasks == 0 && per > 0:
+		tasks = per * sh.nodes
+	case tasks == 0:
+		if d, n := s.number("ntasks-per-gpu"); d != nil {
+			s.refuse(d, fmt.Sprintf("%d tasks for each GPU, and --ntasks is not said", n), "write --ntasks-per-node as well")
+			return sh, false
+		}
+		tasks = sh.nodes
+	}
+	if d := s.take("ntasks-per-gpu"); d != nil {
+		s.say(d, Ignored, false, "", "--ntasks says how many there are")
+	}
+	sh.tasks, sh.perNode = tasks, per
+	if per == 0 {
+		sh.perNode = (tasks + sh.nodes - 1) / sh.nodes
+	}
+	if td != nil || pd != nil {
+		s.doc.Slurm.Tasks = tasks
+	}
+	s.doc.Slurm.TasksPerNode = per
+	s.kept(td, "slurm.tasks")
+	s.kept(pd, "slurm.tasksPerNode")
+	if sh.nodes > 1 {
+		s.doc.Kind, s.doc.Workers, s.doc.CleanPolicy = lifecycle.Distributed, sh.nodes, "running"
+	}
+	return sh, true
+}
+
+// nodes reads --nodes, of which the fewest count.
+func (s *script) nodes(d *directive) (int, bool) {
+	least, most, ranged := strings.Cut(d.value, "-")
+	n, ok := kilo(least)
+	if ranged && ok {
+		var m int
+		if m, ok = kilo(most); ok && m < n {
+			ok = false
+		}
+		if ok && m > n {
+			s.say(d, Approximated, true, "workers", "the fewest are taken")
+			return n, true
+		}
+	}
+	if !ok {
+		s.refuse(d, fmt.Sprintf("%q is not a number of nodes", shorten(d.value)), "write it like 4 or 2-4")
+		return 0, false
+	}
+	s.kept(d, "workers")
+	return n, true
+}
+
+func kilo(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 1 && n <= 100_000
+}
+
+// gpuAmount reads [[gpu:]TYPE:]N.
+func gpuAmount(text string) (kind string, n int, ok bool) {
+	kind, count, typed := cutLast(text, ":")
+	if !typed {
+		kind, count = "", text
+	}
+	if i := strings.IndexByte(count, '('); i >= 0 {
+		count = count[:i]
+	}
+	n, err := strconv.Atoi(count)
+	if err != nil && !typed { // a type alone is one of it
+		return text, 1, text != ""
+	}
+	return kind, n, err == nil && n >= 0 && n <= 1024*1024
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// gpus reads the GPUs of each node. However often they are said, it must be
+// the same.
+func (s *script) gpus(sh shape) (g spec.GPU, ok bool) {
+	var by *directive
+	ok = true
+	say := func(d *directive, kind string, n int) {
+		switch {
+		case by != nil && n != g.Count:
+			s.refuse(d, fmt.Sprintf("makes %d GPUs on each node, and --%s %d", n, by.name, g.Count), "make them agree")
+			ok = false
+		case by != nil && kind != "" && g.Type != "" && kind != g.Type:
+			s.refuse(d, fmt.Sprintf("asks for %s, and --%s for %s", shorten(kind), by.name, shorten(g.Type)), "make them agree")
+			ok = false
+		default:
+			g.Count, by = n, d
+			if kind != "" {
+				g.Type = kind
+			}
+			s.kept(d, "resources.gpu")
+		}
+	}
+	amount := func(name string, each func(d *directive, n int) (int, bool)) {
+		d := s.take(name)
+		if d == nil || !ok {
+			return
+		}
+		kind, n, read := gpuAmount(d.value)
+		if !read || strings.ContainsAny(d.value, ", ") {
+			s.refuse(d, fmt.Sprintf("%q is not a number of GPUs", shorten(d.value)), "write it like 4 or a100:4")
+			ok = false
+			return
+		}
+		if n, read = each(d, n); read {
+			say(d, kind, n)
+		} else {
+			ok = false
+		}
+	}
+	s.gres(say, &ok)
+	amount("gpus-per-node", func(_ *directive, n int) (int, bool) { return n, true })
+	amount("gpus-per-task", func(d *directive, n int) (int, bool) {
+		if sh.tasks%sh.nodes != 0 {
+			s.refuse(d, fmt.Sprintf("%d tasks are not divided evenly among %d nodes", sh.tasks, sh.nodes), "write --ntasks-per-node")
+			return 0, false
+		}
+		return n * (sh.tasks / sh.nodes), true
+	})
+	amount("gpus", func(d *directive, n int) (int, bool) {
+		if n%sh.nodes != 0 {
+			s.refuse(d, fmt.Sprintf("%d GPUs are not divided evenly among %d nodes", n, sh.nodes), "write --gpus-per-node")
+			return 0, false
+		}
+		return n / sh.nodes, true
+	})
+	if g.Count == 0 {
+		g.Type = ""
+	}
+	return g, ok
+}
+
+// gres reads --gres and --tres-per-task, which may name other things beside
+// GPUs.
+func (s *script) gres(say func(d *directive, kind string, n int), ok *bool) {
+	if d := s.take("tres-per-task"); d != nil {
+		s.refuse(d, "is not taken", "write --gpus-per-task and --cpus-per-task")
+		*ok = false
+	}
+	d := s.take("gres")
+	if d == nil || !*ok {
+		return
+	}
+	if d.value == "none" {
+		s.kept(d, "resources.gpu")
+		return
+	}
+	var others []string
+	kind, total, found := "", 0, false
+	for part := range strings.SplitSeq(d.value, ",") {
+		rest, is := strings.CutPrefix(strings.TrimPrefix(part, "gres:"), "gpu")
+		rest, amounted := strings.CutPrefix(rest, ":")
+		if !is || rest != "" && !amounted {
+			others = append(others, part)
+			continue
+		}
+		n, read := 1, true
+		k := ""
+		if rest != "" {
+			k, n, read = gpuAmount(rest)
+		}
+		if !read {
+			s.refuse(d, fmt.Sprintf("%q is not a number of GPUs", shorten(part)), "write it like gpu:4 or gpu:a100:4")
+			*ok = false
+			return
+		}
+		if found && k != kind {
+			s.refuse(d, "asks for GPUs of two types", "ask for one")
+			*ok = false
+			return
+		}
+		kind, total, found = k, total+n, true
+	}
+	if found {
+		say(d, kind, total)
+	}
+	if len(others) > 0 {
+		s.say(d, Approximated, true, "resources.gpu", strings.Join(others, ", ")+" is not counted here")
+	}
+}
+
+// slurmMemory reads an amount of memory, which is in MB where it has no unit,
+// in powers of 1024.
+func slurmMemory(text string) (spec.Quantity, bool) {
+	unit := int64(1) << 20
+	if text == "" {
+		return 0, false
+	}
+	switch text[len(text)-1] {
+	case 'K', 'k':
+		unit, text = 1<<10, text[:len(text)-1]
+	case 'M', 'm':
+		text = text[:len(text)-1]
+	case 'G', 'g':
+		unit, text = 1<<30, text[:len(text)-1]
+	case 'T', 't':
+		unit, text = 1<<40, text[:len(text)-1]
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > (1<<50)/unit {
+		return 0, false
+	}
+	return spec.Quantity(n*unit) * 1000, true
+}
+
+// memory reads the memory of each node.
+func (s *script) memory(cores, gpus int) {
+	var by *directive
+	for _, o := range []struct {
+		name string
+		each int
+	}{{"mem", 1}, {"mem-per-cpu", cores}, {"mem-per-gpu", gpus}} {
+		d := s.take(o.name)
+		if d == nil {
+			continue
+		}
+		q, ok := slurmMemory(d.value)
+		switch {
+		case !ok:
+			s.refuse(d, fmt.Sprintf("%q is not an amount of memory", shorten(d.value)), "write megabytes, or a number with K, M, G or T")
+		case by != nil:
+			s.refuse(d, "stands beside --"+by.name, "keep one of the two")
+		case q == 0 && o.name == "mem":
+			s.say(d, Approximated, true, "", "memory is neither counted nor limited; write how much")
+		case o.each == 0:
+			s.refuse(d, "there are no GPUs", "remove it, or ask for GPUs")
+		case int64(q) > (1<<62)/int64(o.each):
+			s.refuse(d, "is more than any node has", "")
+		default:
+			s.doc.Resources.Memory = q * spec.Quantity(o.each)
+			reason := "powers of 1024"
+			if c := d.value[len(d.value)-1]; c >= '0' && c <= '9' {
+				reason = "it is in MB: powers of 1024"
+			}
+			s.say(d, Translated, false, "resources.memory", reason)
+		}
+		by = d
+	}
+}
+
+// array reads --array: a task for each index.
+func (s *script) array(sh shape) {
+	d := s.take("array")
+	if d == nil {
+		return
+	}
+	text, limit, limited := strings.Cut(d.value, "%")
+	all, err := spec.ParseIndexes(text)
+	if err != nil {
+		s.refuse(d, problemOf(err), hintOf(err))
+		return
+	}
+	a := &spec.Array{Completions: len(all)}
+	if limited {
+		n, err := strconv.Atoi(limit)
+		if err != nil || n < 1 {
+			s.refuse(d, fmt.Sprintf("%q is not how many run at once", shorten(limit)), "write it like 0-15%4")
+			return
+		}
+		a.Parallelism = min(n, len(all))
+	}
+	if sh.nodes > 1 {
+		s.refuse(d, fmt.Sprintf("each of the array's jobs would have %d nodes", sh.nodes), "submit one workload for each index")
+		return
+	}
+	s.doc.Array = a
+	for i, n := range all {
+		if i != n {
+			s.doc.Slurm.Indexes = text
+			break
+		}
+	}
+	s.kept(d, "array")
+}

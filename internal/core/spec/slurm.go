@@ -1,0 +1,112 @@
+package spec
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Slurm is what a batch script of Slurm finds in its tasks. Here a task is
+// what Slurm calls a node of the job.
+type Slurm struct {
+	Tasks        int    `json:"tasks,omitempty" doc:"Processes that srun starts where it is not told: SLURM_NTASKS. By default one on each node." example:"8" min:"1" max:"1000000"`
+	TasksPerNode int    `json:"tasksPerNode,omitempty" doc:"Processes on each node: SLURM_NTASKS_PER_NODE. By default as even as can be." example:"4" min:"1" max:"4096"`
+	CPUsPerTask  int    `json:"cpusPerTask,omitempty" doc:"SLURM_CPUS_PER_TASK." example:"8" min:"1" max:"4096"`
+	Indexes      string `json:"indexes,omitempty" doc:"SLURM_ARRAY_TASK_ID of an array's tasks, in their order, as sbatch --array takes them. By default from 0." example:"1-10:2,20"`
+	Partition    string `json:"partition,omitempty" doc:"SLURM_JOB_PARTITION." example:"gpu"`
+	Account      string `json:"account,omitempty" doc:"SLURM_JOB_ACCOUNT." example:"vision"`
+	Output       string `json:"output,omitempty" doc:"File below the working directory that the script's output also goes to, with the patterns of sbatch: %j, %A, %a, %x, %N, %u." example:"logs/%x-%j.out"`
+	Error        string `json:"error,omitempty" doc:"The same for what it writes to standard error. By default as output." example:"logs/%x-%j.err"`
+	Signal       string `json:"signal,omitempty" doc:"Signal some seconds before maxDuration ends it, as sbatch --signal takes it: with B: for the script itself, else for what srun started." example:"B:USR1@90"`
+}
+
+// ParseIndexes reads the indexes of an array as sbatch has them: numbers and
+// ranges, with a step after a colon. It fails on what is none, stands twice,
+// or is more than a workload may have tasks.
+func ParseIndexes(text string) ([]int, error) {
+	bad := func(format string, args ...any) ([]int, error) {
+		return nil, FieldError{Value: text, Problem: fmt.Sprintf(format, args...), Hint: "write it like 0-15, 1,3,7 or 0-20:5"}
+	}
+	var all []int
+	seen := map[int]bool{}
+	for part := range strings.SplitSeq(text, ",") {
+		part, stepText, stepped := strings.Cut(strings.TrimSpace(part), ":")
+		first, last, ranged := strings.Cut(part, "-")
+		from, err := strconv.Atoi(first)
+		to, step := from, 1
+		if err == nil && ranged {
+			to, err = strconv.Atoi(last)
+		}
+		if err == nil && stepped {
+			if step, err = strconv.Atoi(stepText); !ranged || step < 1 {
+				return bad("%q has a step that is none", shorten(text))
+			}
+		}
+		const most = 4_000_000 // above which no Slurm goes either
+		if err != nil || from < 0 || to < from || to > most {
+			return bad("%q is not a list of indexes", shorten(text))
+		}
+		for i := from; i <= to; i += step {
+			if seen[i] {
+				return bad("the index %d stands twice", i)
+			}
+			if seen[i] = true; len(seen) > maxTasks {
+				return bad("there are more than %d indexes", maxTasks)
+			}
+			all = append(all, i)
+		}
+	}
+	return all, nil
+}
+
+// ParseSignal reads [B:]SIGNAL[@SECONDS] as sbatch has it: whether it is for
+// the script itself, the signal's name without SIG or its number, and how many
+// seconds before the limit it comes.
+func ParseSignal(text string) (script bool, signal string, before int, err error) {
+	rest, script := strings.CutPrefix(text, "B:")
+	rest = strings.TrimPrefix(rest, "R:")
+	signal, at, has := strings.Cut(rest, "@")
+	signal, before = strings.ToUpper(strings.TrimPrefix(strings.ToUpper(signal), "SIG")), 60
+	if has {
+		before, err = strconv.Atoi(at)
+	}
+	if err != nil || before < 0 || before > 65535 || signal == "" || strings.Trim(signal, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-") != "" {
+		return false, "", 0, FieldError{Value: text, Problem: fmt.Sprintf("%q is not a signal", shorten(text)), Hint: "write it like USR1@90 or B:TERM@120"}
+	}
+	return script, signal, before, nil
+}
+
+// slurm checks what a batch script is told.
+func (v *validator) slurm() {
+	d := v.doc
+	s := d.Slurm
+	if s == nil {
+		return
+	}
+	if d.Framework != "" && d.Framework != "env" {
+		v.fail("slurm", "", "cannot stand beside framework "+shorten(d.Framework), "remove one of the two; srun starts the ranks")
+	}
+	if d.Elastic() {
+		v.fail("slurm", "", "is not for a gang whose size changes", "remove minWorkers, or slurm")
+	}
+	if s.Indexes != "" {
+		switch all, err := ParseIndexes(s.Indexes); {
+		case err != nil:
+			e := err.(FieldError)
+			v.fail("slurm.indexes", s.Indexes, e.Problem, e.Hint)
+		case d.Array == nil:
+			v.fail("slurm.indexes", s.Indexes, "are for arrays", "remove them, or write array")
+		case len(all) != d.Size():
+			v.fail("slurm.indexes", s.Indexes, fmt.Sprintf("are %d, but the array has %d tasks", len(all), d.Size()), "write as many as completions says")
+		}
+	}
+	if s.Signal != "" {
+		if _, _, _, err := ParseSignal(s.Signal); err != nil {
+			e := err.(FieldError)
+			v.fail("slurm.signal", s.Signal, e.Problem, e.Hint)
+		}
+	}
+	if s.Tasks > 0 && d.Gang() && s.Tasks < d.Workers {
+		v.fail("slurm.tasks", strconv.Itoa(s.Tasks), fmt.Sprintf("%d are fewer than the %d nodes", s.Tasks, d.Workers), "write at least one for each")
+	}
+}
