@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -331,4 +332,101 @@ func (t *Tool) Interact(ctx context.Context, w *api.Workload) error {
 		return err
 	}
 	return t.s.interact(ctx, c, w)
+}
+
+// BadDocument is a file, or a command line where there is none, that cannot be
+// read.
+func BadDocument(file string, errs spec.Errors) error {
+	if file == "" {
+		errs = slices.Clone(errs)
+		for i := range errs {
+			errs[i].Line = 0
+		}
+	}
+	return badDocument(file, errs)
+}
+
+// Overlay returns base with what over says in its place.
+func Overlay(base, over *spec.Document) (*spec.Document, error) {
+	var trees [2]map[string]any
+	for i, d := range []*spec.Document{base, over} {
+		data, err := encode(d)
+		if err != nil {
+			return nil, err
+		}
+		dec := json.NewDecoder(bytes.NewReader(data))
+		dec.UseNumber()
+		if err := dec.Decode(&trees[i]); err != nil {
+			return nil, err
+		}
+	}
+	laid(trees[0], trees[1])
+	data, err := json.Marshal(trees[0])
+	if err != nil {
+		return nil, err
+	}
+	return spec.Parse(data)
+}
+
+// laid lays one tree over another, map by map.
+func laid(under, over map[string]any) {
+	for k, v := range over {
+		inner, ok := v.(map[string]any)
+		if there, is := under[k].(map[string]any); ok && is {
+			laid(there, inner)
+			continue
+		}
+		under[k] = v
+	}
+}
+
+// Change gives a workload another document.
+func (t *Tool) Change(ctx context.Context, w *api.Workload, doc *spec.Document) error {
+	if errs := spec.Validate(spec.WithDefaults(doc)); len(errs) > 0 {
+		return badDocument("", errs)
+	}
+	data, err := encode(doc)
+	if err != nil {
+		return err
+	}
+	c, err := t.s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = c.Update(ctx, w.Project, w.ID, data)
+	return err
+}
+
+// Limited does something that may write n bytes of output and no more.
+func (t *Tool) Limited(n int64, do func() error) error {
+	before := t.s.io.Out
+	defer func() { t.s.io.Out = before }()
+	t.s.io.Out = &limited{before, n}
+	if err := do(); !errors.Is(err, errEnough) {
+		return err
+	}
+	return nil
+}
+
+// errEnough ends what has written all that it may.
+var errEnough = errors.New("that is as much as was asked for")
+
+type limited struct {
+	w    io.Writer
+	left int64
+}
+
+// Write implements io.Writer.
+func (l *limited) Write(p []byte) (int, error) {
+	if int64(len(p)) <= l.left {
+		n, err := l.w.Write(p)
+		l.left -= int64(n)
+		return n, err
+	}
+	n, err := l.w.Write(p[:l.left])
+	l.left -= int64(n)
+	if err == nil {
+		err = errEnough
+	}
+	return n, err
 }

@@ -29,6 +29,9 @@ type Flag struct {
 	// Refused says that a command with it cannot go on, as what it asks for
 	// would silently be missing.
 	Refused bool
+	// Pass keeps it as it is written, in its place among others, for a reader
+	// that has tables of its own.
+	Pass bool
 }
 
 // Name is the first of its names.
@@ -49,12 +52,12 @@ type Command struct {
 	Most     int    // words that it takes; -1: any number
 	// Stop is the number of words, plus one, after which all that follows is
 	// another program's: of exec NAME COMMAND it is 2. 0: never.
-	Stop int
-	Names    bool   // it takes names of workloads
-	Hidden   bool
-	Loose    bool // of a root: --long_name is --long-name, and what is unique may be cut short
-	Run      func(*Call) error
-	Sub      []*Command
+	Stop   int
+	Names  bool // it takes names of workloads
+	Hidden bool
+	Loose  bool // of a root: --long_name is --long-name, and what is unique may be cut short
+	Run    func(*Call) error
+	Sub    []*Command
 }
 
 // Name is the command's name.
@@ -85,7 +88,7 @@ func build(c *Command, t *cli.Tool, above []Flag, loose bool) *cobra.Command {
 		cmd.FParseErrWhitelist.UnknownFlags = true
 	}
 	global := slices.Concat(above, c.Global)
-	values := register(cmd, slices.Concat(c.Flags, global), loose)
+	values, passed := register(cmd, slices.Concat(c.Flags, global), loose)
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.Wrong(err.Error(), cmd.CommandPath()+" --help lists the flags")
 	})
@@ -96,7 +99,7 @@ func build(c *Command, t *cli.Tool, above []Flag, loose bool) *cobra.Command {
 		cmd.ValidArgsFunction = t.CompleteNames()
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		call := &Call{Tool: t, Context: cmd.Context(), Args: args, Path: cmd.CommandPath(), values: values}
+		call := &Call{Tool: t, Context: cmd.Context(), Args: args, Path: cmd.CommandPath(), Passed: *passed, values: values}
 		if at := cmd.ArgsLenAtDash(); at >= 0 {
 			call.Args, call.After = args[:at], args[at:]
 			call.Dash = true
@@ -138,6 +141,7 @@ type Call struct {
 	Args    []string // words before --
 	After   []string // words after it
 	Dash    bool     // whether there is a --
+	Passed  []string // flags of which the table says Pass, as written
 	values  map[string]*value
 }
 

@@ -13,6 +13,7 @@ type value struct {
 	flag  Flag
 	given bool
 	texts []string
+	pass  *[]string // where it is kept as written; nil: nowhere
 }
 
 // Set implements pflag.Value.
@@ -25,6 +26,13 @@ func (v *value) Set(text string) error {
 		text = strconv.FormatBool(b)
 	}
 	v.given = true
+	if v.pass != nil {
+		word := "--" + v.flag.Name()
+		if v.flag.Arg != "" && (v.flag.Bare == "" || text != v.flag.Bare) || v.flag.Arg == "" && text != "true" {
+			word += "=" + text
+		}
+		*v.pass = append(*v.pass, word)
+	}
 	if !v.flag.Many {
 		v.texts = v.texts[:0]
 	}
@@ -50,14 +58,17 @@ func (v *value) Type() string {
 
 // register gives a command its flags under all of their names, and returns
 // what will be said with them by their first ones.
-func register(cmd *cobra.Command, flags []Flag, loose bool) map[string]*value {
-	values := map[string]*value{}
+func register(cmd *cobra.Command, flags []Flag, loose bool) (map[string]*value, *[]string) {
+	values, passed := map[string]*value{}, new([]string)
 	var all []string
 	for _, f := range flags {
 		if values[f.Name()] != nil {
 			continue // the command has its own of a global one
 		}
 		v := &value{flag: f}
+		if f.Pass {
+			v.pass = passed
+		}
 		values[f.Name()] = v
 		var long, short []string
 		for name := range strings.FieldsSeq(f.Names) {
@@ -95,7 +106,7 @@ func register(cmd *cobra.Command, flags []Flag, loose bool) map[string]*value {
 			return pflag.NormalizedName(whole(name, append(all, "help")))
 		})
 	}
-	return values
+	return values, passed
 }
 
 // whole is the flag that a name means which may be cut short, or written with

@@ -8,12 +8,15 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/face"
 	"github.com/musterhq/muster/internal/face/mcli"
+	"github.com/musterhq/muster/internal/face/runai"
+	"github.com/musterhq/muster/internal/face/slurm"
 )
 
 // tools are the commands by the name that the program is called by. They are
 // made only when one is called: their tables are long.
 var tools = map[string]func() *face.Command{
-	"mcli": mcli.Tool,
+	"mcli": mcli.Tool, "runai": runai.Tool,
+	"sbatch": slurm.Sbatch, "srun": slurm.Srun, "squeue": slurm.Squeue, "scancel": slurm.Scancel, "sinfo": slurm.Sinfo, "scontrol": slurm.Scontrol,
 }
 
 // Names are those that this program can be called by, in order.

@@ -148,8 +148,12 @@ func chosen(c *face.Call, f family, old bool) ([]api.Workload, error) {
 		most = limit + offset
 	}
 	ws, err := c.Pages(c.Context, o, most, func(w *api.Workload) bool {
-		return f.holds(w) && (len(statuses) == 0 || slices.ContainsFunc(statuses, func(s string) bool { return strings.EqualFold(s, status(w, words)) || strings.EqualFold(s+"ed", status(w, words)) })) &&
-			(len(types) == 0 || slices.ContainsFunc(types, func(t string) bool { return strings.EqualFold(t, w.Kind) || strings.EqualFold(t, sortName(w)) || strings.EqualFold(t, sort(w)) })) &&
+		return f.holds(w) && (len(statuses) == 0 || slices.ContainsFunc(statuses, func(s string) bool {
+			return strings.EqualFold(s, status(w, words)) || strings.EqualFold(s+"ed", status(w, words))
+		})) &&
+			(len(types) == 0 || slices.ContainsFunc(types, func(t string) bool {
+				return strings.EqualFold(t, w.Kind) || strings.EqualFold(t, sortName(w)) || strings.EqualFold(t, sort(w))
+			})) &&
 			(!c.Given("framework") || strings.EqualFold(c.Text("framework"), cli.Document(w).Framework))
 	})
 	if err != nil {

@@ -17,12 +17,6 @@ import (
 	"github.com/musterhq/muster/internal/face"
 )
 
-// Tools are the commands by name.
-func Tools() map[string]func() *face.Command {
-	return map[string]func() *face.Command{
-		"sbatch": Sbatch, "srun": Srun, "squeue": Squeue, "scancel": Scancel, "sinfo": Sinfo, "scontrol": Scontrol,
-	}
-}
 
 // versionFlag is of every command.
 var versionFlag = face.Flag{Names: "version V", Does: "print the version"}
