@@ -83,7 +83,7 @@ func register(cmd *cobra.Command, flags []Flag, loose bool) (map[string]*value, 
 		}
 		for i, name := range long {
 			p := &pflag.Flag{Name: name, Usage: f.Does, Value: v, Hidden: i > 0 || strings.HasPrefix(name, "short-") && len(f.Name()) == 1}
-			if i < len(short) {
+			if i < len(short) && cmd.Flags().ShorthandLookup(short[i]) == nil {
 				p.Shorthand = short[i]
 			}
 			switch {
@@ -100,6 +100,13 @@ func register(cmd *cobra.Command, flags []Flag, loose bool) (map[string]*value, 
 				all = append(all, name)
 			}
 		}
+	}
+	if cmd.Flags().Lookup("help") == nil { // before cobra's own, which insists on -h
+		short := "h"
+		if cmd.Flags().ShorthandLookup(short) != nil {
+			short = ""
+		}
+		cmd.Flags().BoolP("help", short, false, "help for "+cmd.Name())
 	}
 	if loose {
 		cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {

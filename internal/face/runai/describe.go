@@ -257,7 +257,7 @@ func topNodes(c *face.Call) error {
 	if err := c.Table([]string{"NAME", "STATUS", "GPU CAPACITY", "GPU ALLOCATED", "CPU CAPACITY", "CPU ALLOCATED", "MEMORY CAPACITY", "MEMORY ALLOCATED"}, rows); err != nil {
 		return err
 	}
-	if !c.Bool("details") && !c.Bool("short-d") {
+	if !c.Bool("details") {
 		return nil
 	}
 	for _, n := range list.Items {

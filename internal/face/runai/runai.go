@@ -69,7 +69,7 @@ func firstAge() []*face.Command {
 			void("template", "", noAssets, false),
 		}},
 		{Use: "top", Short: "What nodes and jobs use", Sub: []*face.Command{
-			{Use: "nodes", Also: "node", Short: "What nodes hold", Flags: []face.Flag{{Names: "details", Does: "with each GPU"}, {Names: "short-d d", Does: "with each GPU"}}, Run: topNodes},
+			{Use: "nodes", Also: "node", Short: "What nodes hold", Flags: []face.Flag{{Names: "details d", Does: "with each GPU"}}, Run: topNodes},
 			{Use: "jobs", Also: "job", Short: "What jobs hold and have used", Flags: []face.Flag{allFlag}, Run: topJobs},
 		}},
 		logs(family{}), bash(family{}), exec(family{}), attach(family{}), portForward(family{}),

@@ -116,7 +116,7 @@ func cancelled(c *face.Call) ([]api.Workload, error) {
 		return len(list) == 0 || slices.ContainsFunc(values, func(v string) bool { return slices.Contains(list, v) })
 	}
 	keep := func(w *api.Workload) bool {
-		return (len(users) == 0 || slices.Contains(users, w.User)) && in("account", w.Project) && in("jobname", w.Name) && in("qos", qos(w)) &&
+		return (len(users) == 0 || slices.Contains(users, w.User)) && in("account", w.Project) && in("jobname", name(w), w.Name) && in("qos", qos(w)) &&
 			in("clusters", p.Cluster(w)) && in("partition", strings.Split(partition(p, w), ",")...) && in("nodelist", face.Nodes(face.Last(w))...) &&
 			(len(states) == 0 || slices.Contains(states, stateOf(w).long))
 	}

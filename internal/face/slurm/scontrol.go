@@ -220,7 +220,7 @@ func jobRecord(c *face.Call, p *face.Place, w *api.Workload) [][]string {
 		requeue = "1"
 	}
 	return [][]string{
-		{fmt.Sprintf("JobId=%d", w.Number), "JobName=" + w.Name},
+		{fmt.Sprintf("JobId=%d", w.Number), "JobName=" + name(w)},
 		{"UserId=" + w.User, "Account=" + w.Project, "QOS=" + qos(w)},
 		{"Priority=" + strconv.Itoa(w.Priority), "Nice=0"},
 		{"JobState=" + r.state.long, "Reason=" + reason(w), "Dependency=(null)"},

@@ -4,6 +4,7 @@
 package slurm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,7 +17,6 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/face"
 )
-
 
 // versionFlag is of every command.
 var versionFlag = face.Flag{Names: "version V", Does: "print the version"}
@@ -226,4 +226,9 @@ func hosts(names []string) string {
 		}
 	}
 	return strings.Join(out, ",")
+}
+
+// name is what a job was called: workloads have six characters more.
+func name(w *api.Workload) string {
+	return cmp.Or(cli.Document(w).NamePrefix, w.Name)
 }

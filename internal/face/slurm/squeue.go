@@ -183,7 +183,7 @@ func listed(c *face.Call, p *face.Place) ([]api.Workload, error) {
 		return len(list) == 0 || slices.Contains(list, value)
 	}
 	ws, err := c.Pages(c.Context, client.ListOptions{Live: !ended}, 0, func(w *api.Workload) bool {
-		return (len(users) == 0 || slices.Contains(users, w.User)) && one("name", w.Name) && one("account", w.Project) &&
+		return (len(users) == 0 || slices.Contains(users, w.User)) && (one("name", name(w)) || one("name", w.Name)) && one("account", w.Project) &&
 			one("qos", qos(w)) && one("clusters", p.Cluster(w)) &&
 			(!c.Given("partition") || slices.ContainsFunc(strings.Split(partition(p, w), ","), func(s string) bool { return one("partition", s) })) &&
 			(!c.Given("nodelist") || slices.ContainsFunc(face.Nodes(face.Last(w)), func(s string) bool { return one("nodelist", s) })) &&
@@ -321,7 +321,7 @@ func (r *row) value(letter byte) (string, bool) {
 	case 'A', 'F':
 		return strconv.FormatInt(w.Number, 10), true
 	case 'j':
-		return w.Name, true
+		return name(w), true
 	case 'u':
 		return w.User, true
 	case 'a':
