@@ -54,6 +54,10 @@ type Workload struct {
 	Replicas  *Replicas  `json:"replicas,omitempty" doc:"Of an inference workload"`
 	Published *Published `json:"published,omitempty" doc:"What was made of its results"`
 
+	Progress   *Progress                  `json:"progress,omitempty" doc:"How far it has come, as its tasks say"`
+	Checkpoint *Checkpoint                `json:"checkpoint,omitempty" doc:"From where it can go on, as its tasks say"`
+	Metadata   map[string]json.RawMessage `json:"metadata,omitempty" doc:"What its tasks and its user keep with it"`
+
 	Tasks      TaskCounts `json:"tasks" doc:"Tasks of the present attempt by state"`
 	GPUs       int        `json:"gpus" doc:"GPUs that it asks for, over all tasks"`
 	GPUSeconds float64    `json:"gpuSeconds" doc:"Device-seconds charged so far"`

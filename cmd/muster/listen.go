@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/plane"
 )
 
 // socketMax is the longest path that a unix socket can have on Linux, less one.
@@ -55,6 +57,58 @@ func listen(o cli.ServerOptions) ([]net.Listener, string, error) {
 		return nil, "", fmt.Errorf("the address cannot be written: %w", err)
 	}
 	return all, address, nil
+}
+
+// forTasks opens the socket at which tasks report, in a directory of its own
+// that containers are given: a socket that is made anew is then seen there too.
+// Whoever gets to it needs the token of a task.
+func forTasks(dataDir string) (net.Listener, string, error) {
+	dir := filepath.Join(dataDir, "tasks")
+	if len(filepath.Join(dir, "muster.sock")) > socketMax {
+		made, err := os.MkdirTemp("", "muster-")
+		if err != nil {
+			return nil, "", fmt.Errorf("a directory for the socket of tasks cannot be made: %w", err)
+		}
+		dir = made
+	}
+	path := filepath.Join(dir, "muster.sock")
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // whatever the mask
+	}
+	if err == nil {
+		if err = os.Remove(path); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("the socket of tasks has no place: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, "", fmt.Errorf("the socket of tasks cannot be opened: %w", err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil {
+		l.Close()
+		return nil, "", fmt.Errorf("the socket of tasks cannot be opened to them: %w", err)
+	}
+	return l, path, nil
+}
+
+// wayOf is how the tasks of each plane reach this server: those of this machine
+// by the socket, others at the address that the operator has given, if any.
+func wayOf(where *planes, socket, advertised string) func(string, bool) control.Way {
+	const inside = "/.muster/tasks"
+	return func(name string, image bool) control.Way {
+		switch {
+		case where.local == nil || name != where.local.Name():
+			return control.Way{URL: advertised}
+		case !image:
+			return control.Way{URL: "unix://" + socket}
+		default:
+			return control.Way{URL: "unix://" + inside + "/" + filepath.Base(socket), Mount: &plane.Mount{Source: filepath.Dir(socket), Target: inside, ReadOnly: true}}
+		}
+	}
 }
 
 // reachable listens on a TCP address: of this machine alone, unless whoever runs

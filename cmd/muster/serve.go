@@ -80,6 +80,11 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	defer where.close()
+	tasks, taskSocket, err := forTasks(o.DataDir)
+	if err != nil {
+		return err
+	}
+	defer tasks.Close()
 	started := time.Now()
 	models := filepath.Join(o.DataDir, "models")
 	hands := chores.New(chores.Config{
@@ -91,7 +96,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		NewID: control.NewID(rand.Reader), NewName: control.NewName(rand.Reader), Port: freePort(),
 		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: program(o.DataDir), Models: models,
 		Schedule: planning(o.PastWeight), Past: control.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
-		NodeGrace: o.NodeGrace,
+		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise),
 	}, where.all, hands, time.Now)
 	if err != nil {
 		return err
@@ -109,6 +114,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	v := version()
 	srv := server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token, Sealer: keys, BuildLogs: filepath.Join(o.DataDir, "builds"),
+		TaskSocket: taskSocket, MAC: keys.Token,
 		Status: api.ServerStatus{PID: os.Getpid(), Address: address, DataDir: o.DataDir, Version: v.Version, StartedAt: api.Time(started), FakeGPUs: o.FakeGPUs},
 	})
 	probes.pass(srv.Probes())
@@ -117,7 +123,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	err = work(ctx, ctl, srv, listeners, services.Run, face)
+	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, face)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	return errors.Join(err, where.retire(rctx)) // its helper has no reason to stay where nothing runs

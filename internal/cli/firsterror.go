@@ -23,7 +23,7 @@ const (
 	// together is how far apart in time errors of several tasks may be for one
 	// of them still to be the cause of an earlier one: a peer may notice the
 	// end of another before that has written why.
-	together = 5 * time.Second
+	together = firsterror.Together
 )
 
 // firstError is an error in the output of one task.
@@ -216,32 +216,7 @@ func killed(w *api.Workload, attempt int, tasks []int) []*firstError {
 // order puts the error that explains the others first: by time, but one that
 // reports another's end after what came at about the same time.
 func order(found []*firstError, culprit *int) {
-	first := time.Time{}
-	for _, f := range found {
-		if at := at(f.At); !at.IsZero() && (first.IsZero() || at.Before(first)) {
-			first = at
-		}
-	}
-	near := func(f *firstError) bool { return f.At == nil || at(f.At).Sub(first) <= together }
-	rank := func(f *firstError) int {
-		switch {
-		case near(f) && !f.Echo:
-			return 0
-		case near(f):
-			return 1
-		default:
-			return 2
-		}
-	}
-	same := func(f *firstError) int {
-		if culprit != nil && f.Task == *culprit {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(found, func(a, b *firstError) int {
-		return cmp.Or(rank(a)-rank(b), at(a.At).Compare(at(b.At)), same(a)-same(b), a.Task-b.Task)
-	})
+	firsterror.Order(found, culprit, func(f *firstError) (*firsterror.Finding, int, time.Time) { return &f.Finding, f.Task, at(f.At) })
 }
 
 func (s *session) showError(w *api.Workload, found []*firstError) error {

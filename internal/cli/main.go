@@ -81,6 +81,7 @@ type ServerOptions struct {
 	LeaderElect               bool
 	LeaseName, LeaseNamespace string
 	TokenFile                 string // what whoever comes over TCP must show; empty: one of the server's own
+	Advertise                 string // URL at which tasks elsewhere reach this server to report; empty: they do not
 	Probes                    string // HOST:PORT of health and metrics, for anyone; empty: none
 	// NodeGrace is for how long a node may be silent before its work is run again
 	// elsewhere.

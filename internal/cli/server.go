@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -73,6 +74,7 @@ What it started goes on without it; the next server takes it over.`,
 	f.StringVar(&o.LeaseName, "leader-elect-name", "muster", "name of the lease")
 	f.StringVar(&o.LeaseNamespace, "leader-elect-namespace", "", "its namespace; by default the server's own, else that of the kubeconfig's context")
 	f.StringVar(&o.TokenFile, "token-file", "", "file with the token that clients over TCP must show; with it --listen may name any address, whose connections are not encrypted")
+	f.StringVar(&o.Advertise, "advertise", "", "URL at which tasks on other machines reach this server, to report progress and checkpoints: that of a --listen address, as they see it")
 	f.StringVar(&o.Probes, "probes", "", "serve /livez, /readyz and /metrics on this HOST:PORT to anyone, without a token")
 	f.StringVar(&silence, "node-grace", "5m", "for how long a node may be silent before its work is run again elsewhere")
 	f.IntVar(&o.FakeGPUs, "fake-gpus", 0, "pretend to have this many GPUs")
@@ -101,6 +103,9 @@ func (s *session) serve(ctx context.Context, o ServerOptions) error {
 	}
 	if err := checkPlanes(&o); err != nil {
 		return err
+	}
+	if u, err := url.Parse(o.Advertise); o.Advertise != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return usage(fmt.Sprintf("--advertise: %q is not a URL", o.Advertise), "like http://muster.example:8080")
 	}
 	var err error
 	if o.DataDir, err = s.dir(); err != nil {

@@ -51,6 +51,9 @@ type Deps struct {
 	// Self is how tasks start this program, for the agents of mpi workloads;
 	// nil: they cannot.
 	Self func() []string
+	// Reach is how tasks of a plane reach this server to report; nil: they
+	// cannot.
+	Reach func(planeName string, image bool) Way
 	// Schedule is how the scheduler plans; plain: schedule.Default().
 	Schedule schedule.Config
 	Past     Past // counts where Schedule.K is not zero

@@ -96,6 +96,7 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 		}
 		a.Files = append(a.Files, plane.File{Name: "parameters.yaml", EnvVar: "PARAMETERS", Path: path, Data: p.YAML()})
 	}
+	tx.reach(&a, w, t)
 	volumes(&a, s)
 	modelMount(&a, w, tx.e.d.Models)
 	if s.Framework == "mpi" {
@@ -240,6 +241,10 @@ func environment(w *core.Workload, t *core.Task, g gang) []string {
 	} else {
 		m["NODE_RANK"], m["NUM_NODES"] = "0", "1"
 	}
+	if c := w.Checkpoint; c != nil {
+		m["MUSTER_RESUME_FROM"], m["MUSTER_RESUME_STEP"] = c.Path, strconv.FormatInt(c.Step, 10)
+	}
+	m["MUSTER_GRACE_SECONDS"] = strconv.FormatFloat(w.Spec.GracePeriod.Std().Seconds(), 'f', -1, 64)
 	if t.Port > 0 && w.Kind == lifecycle.Inference {
 		m["PORT"] = strconv.Itoa(t.Port)
 	}

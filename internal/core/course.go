@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -23,6 +24,30 @@ type Course struct {
 	Warned time.Time `json:"warned,omitzero"`
 	// AskAt is when the next check is asked again.
 	AskAt time.Time `json:"askAt,omitzero"`
+	// Progress and Checkpoint are the last that its own tasks have said of
+	// theirs; nil: nothing. Metadata is what they and its user keep with it.
+	Progress   *Progress                  `json:"progress,omitempty"`
+	Checkpoint *Checkpoint                `json:"checkpoint,omitempty"`
+	Metadata   map[string]json.RawMessage `json:"metadata,omitempty"`
+}
+
+// Progress is how far the work of a workload has come, as a task of it says.
+type Progress struct {
+	Step    int64              `json:"step"`
+	Total   int64              `json:"total,omitempty"` // steps in all; 0: nobody knows
+	Metrics map[string]float64 `json:"metrics,omitempty"`
+	Message string             `json:"message,omitempty"`
+	Attempt int                `json:"attempt"`
+	Task    int                `json:"task"` // index of the one that says so
+	At      time.Time          `json:"at"`
+}
+
+// Checkpoint is from where the work of a workload can go on.
+type Checkpoint struct {
+	Path    string    `json:"path"` // as its tasks find it
+	Step    int64     `json:"step,omitempty"`
+	Attempt int       `json:"attempt"`
+	At      time.Time `json:"at"`
 }
 
 // CheckVerdict is where an admission check stands.

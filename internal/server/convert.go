@@ -112,6 +112,16 @@ func course(out *api.Workload, w *core.Workload, tasks []core.Task) {
 			Users: c.Users, Tries: c.Tries, AskAt: at(c.AskAt), Deadline: at(c.Deadline),
 		})
 	}
+	out.Metadata = w.Metadata
+	if p := w.Progress; p != nil {
+		out.Progress = &api.Progress{
+			Report:  api.Report{Step: p.Step, Total: p.Total, Metrics: p.Metrics, Message: p.Message, Task: p.Task},
+			Attempt: p.Attempt, At: api.Time(p.At),
+		}
+	}
+	if c := w.Checkpoint; c != nil {
+		out.Checkpoint = &api.Checkpoint{NewCheckpoint: api.NewCheckpoint{Path: c.Path, Step: c.Step}, Attempt: c.Attempt, At: api.Time(c.At)}
+	}
 	if p := w.Published; p != nil {
 		out.Published = &api.Published{Ref: p.Ref, Digest: p.Digest, Size: p.Size, Files: p.Files, Service: p.Service}
 	}

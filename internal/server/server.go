@@ -38,6 +38,11 @@ type Config struct {
 	Sealer Sealer
 	// BuildLogs is the directory of the logs of image builds, ID.log each.
 	BuildLogs string
+	// TaskSocket is the path of a unix socket that is served too, at which only
+	// tasks with their tokens are heard; empty: there is none.
+	TaskSocket string
+	// MAC makes the tokens of tasks, see control.TaskToken; nil: they have none.
+	MAC func(purpose string) string
 }
 
 // Server serves the API.
@@ -51,6 +56,8 @@ type Server struct {
 	token     string
 	sealer    Sealer
 	buildLogs string
+	tasks     string // socket
+	mac       func(purpose string) string
 	metrics   *metrics
 	users     sync.Map // uid to name
 	api       huma.API
@@ -63,7 +70,7 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{
 		control: c.Control, store: c.Control.Store(), clock: c.Clock, log: c.Log, version: c.Version,
-		status: c.Status, token: c.Token, sealer: c.Sealer, buildLogs: c.BuildLogs, mux: http.NewServeMux(), closing: make(chan struct{}),
+		status: c.Status, token: c.Token, sealer: c.Sealer, buildLogs: c.BuildLogs, tasks: c.TaskSocket, mac: c.MAC, mux: http.NewServeMux(), closing: make(chan struct{}),
 	}
 	s.metrics = newMetrics(s)
 	s.routes()
@@ -75,9 +82,16 @@ func (s *Server) Close() { s.once.Do(func() { close(s.closing) }) }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if p := s.authenticate(r); p != nil {
+	task, p := s.taskOf(r)
+	if p == nil && task == nil {
+		p = s.authenticate(r)
+	}
+	if p != nil {
 		writeProblem(w, p)
 		return
+	}
+	if task != nil {
+		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, task))
 	}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		// What curl -d says unless told otherwise. There are no forms here, and
@@ -94,7 +108,7 @@ func (s *Server) Listener() *http.Server {
 		Handler:           s,
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return withPeer(ctx, c) },
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return withPeer(ctx, c, s.tasks) },
 	}
 }
 
@@ -108,6 +122,8 @@ func (s *Server) routes() {
 	s.workloadRoutes()
 	s.whyRoutes()
 	s.actionRoutes()
+	s.selfRoutes()
+	s.firstErrorRoute()
 	s.streamRoutes()
 	s.clusterRoutes()
 	s.clustersRoutes()

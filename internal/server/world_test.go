@@ -2,7 +2,9 @@ package server_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/rand"
@@ -54,7 +56,7 @@ func newWorldOf(t *testing.T, nodes ...core.Node) *world {
 	ended := make(chan error, 1)
 	go func() { ended <- ctl.Run(ctx) }()
 	w.server = server.New(server.Config{
-		Control: ctl, Clock: time.Now, Log: log, Token: "secret",
+		Control: ctl, Clock: time.Now, Log: log, Token: "secret", MAC: mac,
 		Version: api.Version{Version: "test", Go: "go", API: "v1"}, Status: api.ServerStatus{PID: 1, DataDir: "d"},
 	})
 	socket := filepath.Join(t.TempDir(), "s")
@@ -84,6 +86,9 @@ func newWorldOf(t *testing.T, nodes ...core.Node) *world {
 	<-ctl.Ready()
 	return w
 }
+
+// mac stands for the server's key.
+func mac(purpose string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte("key"+purpose))) }
 
 // call sends one request and decodes the answer into out, whatever its status.
 func (w *world) call(method, path, body string, out any, header ...string) *http.Response {

@@ -68,6 +68,16 @@ func keptCourse(w *core.Course) *core.Course {
 	}
 	c := *w
 	c.IdleSince, c.Warned, c.AskAt = kept(c.IdleSince), kept(c.Warned), kept(c.AskAt)
+	if p := w.Progress; p != nil {
+		kc := *p
+		kc.At = kept(p.At)
+		c.Progress = &kc
+	}
+	if p := w.Checkpoint; p != nil {
+		kc := *p
+		kc.At = kept(p.At)
+		c.Checkpoint = &kc
+	}
 	c.Checks = slices.Clone(c.Checks)
 	for i := range c.Checks {
 		k := &c.Checks[i]

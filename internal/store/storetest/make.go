@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -165,6 +167,8 @@ func fill(v reflect.Value, count *int) {
 	switch {
 	case v.Type() == reflect.TypeFor[time.Time]():
 		v.Set(reflect.ValueOf(epoch.Add(time.Duration(*count) * time.Microsecond)))
+	case v.Type() == reflect.TypeFor[json.RawMessage]():
+		v.Set(reflect.ValueOf(json.RawMessage(strconv.Itoa(*count))))
 	case v.Type() == reflect.TypeFor[lifecycle.Phase]():
 		all := lifecycle.Phases()
 		v.SetString(string(all[*count%len(all)].Phase))

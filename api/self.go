@@ -1,0 +1,53 @@
+package api
+
+// Report is what a task says of how far its workload has come.
+type Report struct {
+	Step    int64              `json:"step" minimum:"0"`
+	Total   int64              `json:"total,omitempty" minimum:"0" doc:"Steps in all; 0: unknown"`
+	Metrics map[string]float64 `json:"metrics,omitempty" doc:"Numbers by name, such as loss; at most 100"`
+	Message string             `json:"message,omitempty" maxLength:"1000"`
+	Task    int                `json:"task,omitempty" minimum:"0" doc:"Index of the task that says so"`
+}
+
+// Progress is a report as it is kept.
+type Progress struct {
+	Report
+	Attempt int  `json:"attempt"`
+	At      Time `json:"at"`
+}
+
+// NewCheckpoint is from where the work can go on.
+type NewCheckpoint struct {
+	Path string `json:"path" minLength:"1" maxLength:"4096" doc:"As the tasks find it"`
+	Step int64  `json:"step,omitempty" minimum:"0"`
+}
+
+// Checkpoint is a checkpoint as it is kept.
+type Checkpoint struct {
+	NewCheckpoint
+	Attempt int  `json:"attempt" doc:"That wrote it"`
+	At      Time `json:"at"`
+}
+
+// FirstErrorResult is what was found in the outputs of an attempt.
+type FirstErrorResult struct {
+	Error *FirstError  `json:"error,omitempty" doc:"What explains the others; absent: nothing was found"`
+	Also  []FirstError `json:"also,omitempty" doc:"What was found in the output of other tasks, without excerpts"`
+}
+
+// FirstError is an error with where it was found and what to do about it.
+type FirstError struct {
+	Kind     string   `json:"kind" doc:"Sort of error, such as Python exception, CUDA out of memory, NCCL error or timeout, image, disk, exit code"`
+	Title    string   `json:"title" doc:"The one line that says most"`
+	Hint     string   `json:"hint,omitempty" doc:"The next step"`
+	Excerpt  []string `json:"excerpt" nullable:"false" doc:"The error whole, as it stands in the output"`
+	Line     int      `json:"line,omitempty" doc:"Of the output, from 1, where it begins"`
+	Echo     bool     `json:"echo,omitempty" doc:"It reports something that went wrong elsewhere"`
+	Attempt  int      `json:"attempt"`
+	Task     int      `json:"task"`
+	Role     string   `json:"role"`
+	Node     string   `json:"node,omitempty"`
+	Devices  []string `json:"devices,omitempty"`
+	ExitCode *int     `json:"exitCode,omitempty"`
+	At       *Time    `json:"at,omitempty" doc:"When it was written"`
+}

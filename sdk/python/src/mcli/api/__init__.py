@@ -1,0 +1,4 @@
+"""Where mcli keeps its calls."""
+
+from __future__ import annotations
+

@@ -1,0 +1,4 @@
+"""Where mcli keeps the rest."""
+
+from __future__ import annotations
+
