@@ -176,6 +176,16 @@ func (c *Client) Update(ctx context.Context, project, name string, document []by
 	return one[api.Workload](ctx, c, k)
 }
 
+// Amend changes priority and limits of a workload that has not ended: patch is
+// laid over its document, as RFC 7396 has it.
+func (c *Client) Amend(ctx context.Context, project, name string, patch map[string]any) (*api.Workload, error) {
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, err
+	}
+	return one[api.Workload](ctx, c, call{method: http.MethodPatch, path: workload(project, name), body: body, header: http.Header{"Content-Type": {"application/merge-patch+json"}}})
+}
+
 func (c *Client) act(ctx context.Context, project, name, verb string, options any) (*api.Workload, error) {
 	body, err := json.Marshal(options)
 	if err != nil {

@@ -114,7 +114,12 @@ func (t *Tool) Find(ctx context.Context, project, name string) (*api.Workload, e
 
 // Muster carries out one of muster's own command lines in this session.
 func (t *Tool) Muster(ctx context.Context, args ...string) error {
-	root := newRoot(t.s)
+	s := t.s
+	server, dir, start, color, output := s.server, s.dataDir, s.noAutostart, s.noColor, s.output
+	root := newRoot(s)
+	// Registering flags has put their defaults there.
+	s.server, s.dataDir, s.noAutostart, s.noColor = server, dir, start, color
+	defer func() { s.output = output }()
 	root.SetArgs(args)
 	root.SetIn(t.s.io.In)
 	root.SetOut(t.s.io.Out)
@@ -429,4 +434,28 @@ func (l *limited) Write(p []byte) (int, error) {
 		err = errEnough
 	}
 	return n, err
+}
+
+// Amend sets fields of the document of a workload that has not ended, each
+// written FIELD=value: its priority and its limits.
+func (t *Tool) Amend(ctx context.Context, w *api.Workload, sets []string) (*api.Workload, error) {
+	doc, err := Edit(&spec.Document{}, sets)
+	if err != nil {
+		return nil, err
+	}
+	data, err := encode(doc)
+	if err != nil {
+		return nil, err
+	}
+	patch := map[string]any{}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(&patch); err != nil {
+		return nil, err
+	}
+	c, err := t.s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Amend(ctx, w.Project, w.ID, patch)
 }

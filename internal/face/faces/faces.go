@@ -5,8 +5,11 @@ package faces
 import (
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/face"
+	"github.com/musterhq/muster/internal/face/jobq"
 	"github.com/musterhq/muster/internal/face/mcli"
 	"github.com/musterhq/muster/internal/face/runai"
 	"github.com/musterhq/muster/internal/face/slurm"
@@ -17,6 +20,20 @@ import (
 var tools = map[string]func() *face.Command{
 	"mcli": mcli.Tool, "runai": runai.Tool,
 	"sbatch": slurm.Sbatch, "srun": slurm.Srun, "squeue": slurm.Squeue, "scancel": slurm.Scancel, "sinfo": slurm.Sinfo, "scontrol": slurm.Scontrol,
+}
+
+// Below are the commands that muster itself has of other tools.
+func Below(t *cli.Tool) []*cobra.Command {
+	return []*cobra.Command{face.Cobra(jobq.Command(), t), face.Cobra(links(), t)}
+}
+
+// All are the tables of every tool, by name.
+func All() map[string]*face.Command {
+	out := map[string]*face.Command{"muster jobq": jobq.Command(), "muster faces": links()}
+	for name, tool := range tools {
+		out[name] = tool()
+	}
+	return out
 }
 
 // Names are those that this program can be called by, in order.

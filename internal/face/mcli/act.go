@@ -159,18 +159,19 @@ func updateRun() *face.Command {
 			if err != nil {
 				return err
 			}
-			return change(c, w, changes)
+			return amend(c, w, changes)
 		},
 	}
 }
 
-// change sets fields of the document of what there is already.
-func change(c *face.Call, w *api.Workload, changes []string) error {
-	args := []string{"update", w.ID, "--project", w.Project}
-	for _, s := range changes {
-		args = append(args, "--set", s)
+// amend changes how a run is scheduled that has not ended.
+func amend(c *face.Call, w *api.Workload, changes []string) error {
+	done, err := c.Amend(c.Context, w, changes)
+	if err != nil {
+		return err
 	}
-	return c.Muster(c.Context, args...)
+	_, err = fmt.Fprintf(c.Out(), "Updated %s.\n", done.Name)
+	return err
 }
 
 func updateDeployment() *face.Command {
@@ -190,7 +191,7 @@ func updateDeployment() *face.Command {
 				return cli.Wrong("there is nothing to change", "give --image or --replicas")
 			}
 			if c.Given("image") {
-				if err := change(c, w, []string{"image=" + c.Text("image")}); err != nil {
+				if err := c.Muster(c.Context, "update", w.ID, "--project", w.Project, "--image", c.Text("image")); err != nil {
 					return err
 				}
 			}
@@ -235,7 +236,7 @@ func watchdog() *face.Command {
 			if c.Bool("disable") {
 				changes = []string{"retry.limit=0", "retry.system=0"}
 			}
-			return change(c, w, changes)
+			return amend(c, w, changes)
 		},
 	}
 }

@@ -55,7 +55,7 @@ func describe(c *face.Call, kinds []string) error {
 	parts := []func() error{
 		func() error { return facts(c, "Run Details", details(w, d, p)) },
 		func() error { return facts(c, "Compute Requests", compute(w, d, p)) },
-		func() error { return facts(c, "Run Metadata", pairsOf(d)) },
+		func() error { return facts(c, "Run Metadata", pairsOf(w, d)) },
 		func() error { return nodeTable(c, w) },
 		func() error { return eventLog(c, w) },
 	}
@@ -134,8 +134,11 @@ func compute(w *api.Workload, d *spec.Document, p *face.Place) [][]string {
 }
 
 // pairsOf is what a run keeps with it.
-func pairsOf(d *spec.Document) [][]string {
+func pairsOf(w *api.Workload, d *spec.Document) [][]string {
 	var out [][]string
+	for k := range w.Metadata {
+		out = append(out, []string{k, metadata(w, k)})
+	}
 	for _, m := range []map[string]string{d.Annotations, d.Labels} {
 		for k, v := range m {
 			out = append(out, []string{k, v})

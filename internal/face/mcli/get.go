@@ -212,8 +212,17 @@ func name(w *api.Workload) string {
 // status is the word for where a run is, with its reason.
 func status(w *api.Workload) string {
 	st := w.Statuses[dialect]
-	return withReason(face.Upper(st.Status), st.Reason)
+	word := withReason(face.Upper(st.Status), st.Reason)
+	if p := w.Progress; p != nil && p.Total > 0 && w.Phase == string(lifecycle.Running) {
+		part := min(max(float64(p.Step)/float64(p.Total), 0), 1)
+		full := int(part * boxes)
+		word += fmt.Sprintf(" %s%s (%d%%)", strings.Repeat("■", full), strings.Repeat("□", boxes-full), int(part*100))
+	}
+	return word
 }
+
+// boxes is how many boxes show how far a run has come.
+const boxes = 4
 
 func withReason(word, reason string) string {
 	if reason == "" {
@@ -272,8 +281,16 @@ func clock(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05")
 }
 
-// metadata is what a run keeps under a key: its annotations and labels.
+// metadata is what a run keeps under a key; what it was submitted with are its
+// annotations and labels.
 func metadata(w *api.Workload, key string) string {
+	if v, ok := w.Metadata[key]; ok {
+		var text string
+		if json.Unmarshal(v, &text) == nil {
+			return face.Dash(text)
+		}
+		return string(v)
+	}
 	d := cli.Document(w)
 	return face.Dash(cmp.Or(d.Annotations[key], d.Labels[key]))
 }

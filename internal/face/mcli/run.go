@@ -300,7 +300,7 @@ func restart(c *face.Call) error {
 		return err
 	}
 	if len(changes) > 0 {
-		if err := change(c, w, changes); err != nil {
+		if err := amend(c, w, changes); err != nil {
 			return err
 		}
 	}

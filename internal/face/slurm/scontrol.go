@@ -356,7 +356,7 @@ func updateJob(c *face.Call, id string, set map[string]string, order []string) e
 	if err != nil {
 		return err
 	}
-	args := []string{"update", found[0].ID, "--project", found[0].Project}
+	var sets []string
 	for _, k := range order {
 		v := set[k]
 		switch k {
@@ -366,18 +366,23 @@ func updateJob(c *face.Call, id string, set map[string]string, order []string) e
 			if err != nil {
 				return err
 			}
-			args = append(args, "--set", fmt.Sprintf("maxDuration=%ds", int(d.Seconds())))
+			sets = append(sets, fmt.Sprintf("maxDuration=%ds", int(d.Seconds())))
 		case "priority", "qos":
-			args = append(args, "--set", "priority="+v)
+			sets = append(sets, "priority="+v)
 		case "requeue":
-			args = append(args, "--set", "retry.system="+map[string]string{"0": "0"}[v]+map[bool]string{true: "3"}[v != "0"])
+			n := "3"
+			if v == "0" {
+				n = "0"
+			}
+			sets = append(sets, "retry.system="+n)
 		case "comment":
-			args = append(args, "--set", "annotations.comment="+v)
+			sets = append(sets, "annotations.comment="+v)
 		default:
 			return cli.Wrong(k+" of a job cannot be changed here", "TimeLimit, Priority, QOS, Requeue and Comment can; muster update --set FIELD=value knows the rest")
 		}
 	}
-	return c.Muster(c.Context, args...)
+	_, err = c.Amend(c.Context, found[0], sets)
+	return err
 }
 
 // duration reads a time limit of Slurm: minutes, M:S, H:M:S, D-H, D-H:M or
