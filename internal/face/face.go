@@ -69,7 +69,7 @@ const All = -1
 // Main runs a command line and returns its exit code.
 func Main(root *Command, args []string, streams cli.Streams, hooks cli.Hooks) int {
 	return cli.ToolMain(streams, hooks, func(t *cli.Tool) *cobra.Command {
-		cmd := Cobra(root, t)
+		cmd := build(root, t, nil, root.Loose, args)
 		cmd.SetArgs(Own(cmd, args))
 		return cmd
 	})
@@ -77,10 +77,16 @@ func Main(root *Command, args []string, streams cli.Streams, hooks cli.Hooks) in
 
 // Cobra makes the commands of a table.
 func Cobra(root *Command, t *cli.Tool) *cobra.Command {
-	return build(root, t, nil, root.Loose)
+	return build(root, t, nil, root.Loose, nil)
 }
 
-func build(c *Command, t *cli.Tool, above []Flag, loose bool) *cobra.Command {
+// build makes a command and those below it; of those that no word of the
+// command line names, only what --help of the one above says. Words are nil
+// where all may be asked about.
+func build(c *Command, t *cli.Tool, above []Flag, loose bool, words []string) *cobra.Command {
+	if len(words) > 0 && (strings.HasPrefix(words[0], "__complete") || words[0] == "completion" || words[0] == "help") {
+		words = nil
+	}
 	cmd := &cobra.Command{Use: c.Use, Aliases: strings.Fields(c.Also), Short: c.Short, Long: c.Long, Hidden: c.Hidden, Args: cobra.ArbitraryArgs}
 	cmd.DisableFlagsInUseLine = true
 	if c.Void != "" {
@@ -107,9 +113,22 @@ func build(c *Command, t *cli.Tool, above []Flag, loose bool) *cobra.Command {
 		return c.run(call, cmd)
 	}
 	for _, below := range c.Sub {
-		cmd.AddCommand(build(below, t, global, loose))
+		if words == nil || slices.ContainsFunc(words, below.called) {
+			cmd.AddCommand(build(below, t, global, loose, words))
+			continue
+		}
+		stub := &cobra.Command{Use: below.Use, Aliases: strings.Fields(below.Also), Short: below.Short, Hidden: below.Hidden, Run: func(*cobra.Command, []string) {}}
+		if below.Void != "" {
+			stub.Short = below.Void
+		}
+		cmd.AddCommand(stub)
 	}
 	return cmd
+}
+
+// called reports whether a word is one of the command's names.
+func (c *Command) called(word string) bool {
+	return word == c.Name() || slices.Contains(strings.Fields(c.Also), word)
 }
 
 func (c *Command) run(call *Call, cmd *cobra.Command) error {

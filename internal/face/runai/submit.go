@@ -34,7 +34,8 @@ var ours = []face.Flag{
 func SubmitFlags() []face.Flag {
 	flags := slices.Clone(ours)
 	for _, name := range convert.RunaiFlags() {
-		if slices.ContainsFunc(ours, func(f face.Flag) bool { return f.Name() == name }) {
+		mine := func(f face.Flag) bool { return f.Name() == name }
+		if slices.ContainsFunc(ours, mine) || slices.ContainsFunc(global, mine) {
 			continue
 		}
 		names := name
