@@ -194,8 +194,13 @@ func computed(c *face.Call, doc *spec.Document, out []string) ([]string, error) 
 	if per.nodes > 1 {
 		out = append(out, "kind=distributed", "workers="+strconv.Itoa(per.nodes))
 	} else if doc.Kind == lifecycle.Distributed {
-		doc.Kind, doc.Workers = lifecycle.Training, 0
-		doc.Framework, doc.MinWorkers = "", 0
+		doc.Workers, doc.MinWorkers = 1, 0
+	}
+	// Its tasks are told numbers of GPUs, as the platform counts ranks.
+	for name, n := range map[string]int{"WORLD_SIZE": per.nodes * max(per.gpus, 1), "LOCAL_WORLD_SIZE": max(per.gpus, 1)} {
+		if doc.Env[name] != "" {
+			doc.Env[name] = strconv.Itoa(n)
+		}
 	}
 	return append(out, "resources.gpu.count="+strconv.Itoa(per.gpus)), nil
 }
