@@ -140,6 +140,7 @@ func amended(d *spec.Document, patch map[string]any) (*spec.Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	delete(m, "namePrefix") // its name has been made
 	text, err := json.Marshal(merged(m, patch))
 	if err != nil {
 		return nil, err

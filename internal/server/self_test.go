@@ -140,6 +140,10 @@ func TestPriorityAndLimitsChangeWhileItRuns(t *testing.T) {
 	w.refused("PATCH", path, `{"command":"rm"}`, http.StatusUnprocessableEntity, "invalid")
 	w.refused("PATCH", path, `{"priority":"utmost"}`, http.StatusUnprocessableEntity, "invalid")
 	w.refused("PATCH", path, `{}`, http.StatusUnprocessableEntity, "invalid")
+	named := w.submit(`{"namePrefix":"p","command":["fake","run=forever"]}`).Name
+	if r := w.call("PATCH", "/v1/projects/default/workloads/"+named, `{"priority":"low"}`, &got); r.StatusCode != http.StatusOK || got.Name != named || got.Priority != 40 {
+		t.Error(r.Status, got.Name, got.Priority)
+	}
 	// A limit ends it from when it is there.
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		var p api.Problem

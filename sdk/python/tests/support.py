@@ -59,18 +59,25 @@ class Server:
         self.process.wait(PATIENCE)
         self.log.close()
 
-    def close(self) -> None:
-        """Ends everything and removes it."""
-        try:
-            with self.client() as c:
-                for w in c.workloads(live=True, limit=1000, summary=True).all():
+    def clear(self) -> None:
+        """Ends every workload, so that none holds what the next test needs."""
+        with self.client() as c:
+            deadline = time.monotonic() + PATIENCE
+            while time.monotonic() < deadline:
+                live = list(c.workloads(live=True, limit=1000, summary=True).all())
+                if not live:
+                    return
+                for w in live:
                     try:
                         c.stop(w, grace_period="0s")
                     except muster.MusterError:
                         pass
-                deadline = time.monotonic() + PATIENCE
-                while c.workloads(live=True, summary=True) and time.monotonic() < deadline:
-                    time.sleep(0.05)
+                time.sleep(0.02)
+
+    def close(self) -> None:
+        """Ends everything and removes it."""
+        try:
+            self.clear()
         except muster.MusterError:
             pass
         self.end()
@@ -108,6 +115,9 @@ class ServerCase(unittest.TestCase):
     def tearDownClass(cls) -> None:
         muster.set_default_client(None)
         cls.client.close()
+
+    def tearDown(self) -> None:
+        self.server.clear()
 
     def done(self, w: muster.Workload) -> muster.Workload:
         return w.wait(timeout=PATIENCE)

@@ -200,7 +200,7 @@ def discover(path: "str | os.PathLike[str]") -> List["Job[Any]"]:
 # Runs one function of a file. Images need not have this package: the
 # decorators of a job that is being run mean nothing.
 RUNNER = """
-import importlib.util, os, sys, types
+import importlib, importlib.util, os, sys, types
 path, name = sys.argv[1], sys.argv[2]
 try:
     import jobq
@@ -211,11 +211,20 @@ except ImportError:
     stub.__getattr__ = lambda n: Options
     stub.job = lambda *a, **k: (lambda f: f)
     sys.modules["jobq"] = stub
-sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-spec = importlib.util.spec_from_file_location("__jobq_entrypoint__", path)
-module = importlib.util.module_from_spec(spec)
-sys.modules[spec.name] = module
-spec.loader.exec_module(module)
+root, dotted = os.path.split(os.path.abspath(path))
+dotted = os.path.splitext(dotted)[0]
+if os.path.exists(os.path.join(root, "__init__.py")):  # of a package: what it imports is relative to that
+    while os.path.exists(os.path.join(root, "__init__.py")):
+        root, parent = os.path.split(root)
+        dotted = parent + "." + dotted
+    sys.path.insert(0, root)
+    module = importlib.import_module(dotted)
+else:
+    sys.path.insert(0, root)
+    spec = importlib.util.spec_from_file_location("__jobq_entrypoint__", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
 f = getattr(module, name)
 getattr(f, "func", f)()
 """

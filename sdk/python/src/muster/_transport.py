@@ -67,6 +67,10 @@ class Transport:
         for c in idle:
             c.close()
 
+    def __del__(self) -> None:
+        if hasattr(self, "_idle"):
+            self.close()
+
     def call(
         self,
         method: str,
@@ -131,6 +135,7 @@ class Transport:
     ) -> Iterator[http.client.HTTPResponse]:
         """An answer that is read as it comes; timeout bounds each silence."""
         c, _ = self._take(timeout, fresh=True)
+        r: Optional[http.client.HTTPResponse] = None
         try:
             try:
                 c.request(method, self._target(path, query), None, self._headers(dict(headers or {})))
@@ -143,6 +148,8 @@ class Transport:
                 raise _problem(r.status, r.reason, r.headers.get("Content-Type", ""), r.read())
             yield r
         finally:
+            if r is not None:
+                r.close()  # it has the socket too
             c.close()
 
     def _sleep(self, pause: float, deadline: Optional[float]) -> float:

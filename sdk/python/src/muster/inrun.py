@@ -172,6 +172,7 @@ class _Reporter:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._sending = threading.Lock()  # one after another: an older report must not come last
         self._wake = threading.Event()
         self._next: Optional[Dict[str, Any]] = None
         self._state: Dict[str, Any] = {"step": 0}
@@ -199,9 +200,10 @@ class _Reporter:
 
     def flush(self) -> bool:
         """Sends what has not been sent."""
-        with self._lock:
-            body, self._next = self._next, None
-        return body is None or _link().say("POST", "/v1/self/report", body)
+        with self._sending:
+            with self._lock:
+                body, self._next = self._next, None
+            return body is None or _link().say("POST", "/v1/self/report", body)
 
 
 _the_link: Optional[_Link] = None

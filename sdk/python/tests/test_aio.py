@@ -1,0 +1,84 @@
+import asyncio
+import time
+import unittest
+from typing import List
+
+import muster
+from muster import AsyncClient, errors
+
+from .support import PATIENCE, ServerCase, unique
+
+
+class TestAsync(ServerCase):
+    def client_of(self) -> AsyncClient:
+        return AsyncClient(self.server.client())
+
+    def test_a_workload_from_submit_to_end(self) -> None:
+        async def story() -> None:
+            async with self.client_of() as c:
+                w = await c.run("for i in 1 2 3; do echo $i; sleep 0.05; done", name=unique())
+                text: List[str] = []
+                async for piece in c.logs(w.id, follow=True):
+                    text.append(piece)
+                self.assertEqual("".join(text), "1\n2\n3\n")
+                w = await c.wait(w.id, timeout=PATIENCE)
+                self.assertEqual(w.phase, "Completed")
+                self.assertEqual((await c.update_metadata(w.id, {"a": 1})).metadata, {"a": 1})
+                self.assertEqual((await c.workloads(prefix=w.name))[0].id, w.id)
+                with self.assertRaises(errors.NotFoundError):
+                    await c.workload("no-such")
+                with self.assertRaises(errors.IllegalPhaseError):
+                    await c.stop(w.id)
+                self.assertEqual((await c.restart(w.id)).attempt, 1)
+                await c.wait(w.id, timeout=PATIENCE)
+                self.assertIsNone(await c.first_error(w.id))
+                await c.delete(w.id)
+
+        asyncio.run(story())
+
+    def test_calls_run_beside_each_other(self) -> None:
+        async def story() -> None:
+            async with self.client_of() as c:
+                made = await asyncio.gather(*(c.run("sleep 0.1", name=unique()) for _ in range(8)))
+                ended = await asyncio.gather(*(c.wait(w.id, timeout=PATIENCE) for w in made))
+                self.assertEqual({w.phase for w in ended}, {"Completed"})
+                # More streams than threads hold up no call.
+                streams = [asyncio.ensure_future(self.first(c)) for _ in range(20)]
+                await asyncio.sleep(0.1)
+                self.assertTrue((await c.cluster())["nodes"])
+                await c.run("true", name=unique())
+                for s in streams:
+                    self.assertIsNotNone(await asyncio.wait_for(s, PATIENCE))
+
+        asyncio.run(story())
+
+    async def first(self, c: AsyncClient) -> object:
+        async for change in c.watch():
+            if change.workload is not None:
+                return change.workload
+        return None
+
+    def test_waiting_can_be_given_up(self) -> None:
+        async def story() -> None:
+            async with self.client_of() as c:
+                w = await c.run("sleep 600", name=unique())
+                begun = time.monotonic()
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(c.wait(w.id), 0.3)
+                self.assertLess(time.monotonic() - begun, PATIENCE)
+                with self.assertRaises(TimeoutError):
+                    await c.wait(w.id, timeout=0.3)
+                self.assertFalse((await c.workload(w.id)).ended)
+
+        asyncio.run(story())
+
+
+class TestOptions(unittest.TestCase):
+    def test_a_client_is_made_of_options(self) -> None:
+        async def story() -> None:
+            c = AsyncClient(address="http://127.0.0.1:9", retries=0)
+            with self.assertRaises(muster.UnreachableError):
+                await c.request("GET", "/version")
+            await c.close()
+
+        asyncio.run(story())
