@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -292,20 +291,6 @@ func (t *Tool) CompleteNames() func(*cobra.Command, []string, string) ([]string,
 	return t.s.completeNames
 }
 
-// Edit returns a document with fields set, each written FIELD=value as for
-// muster run --set.
-func Edit(doc *spec.Document, sets []string) (*spec.Document, error) {
-	var changes []change
-	for _, text := range sets {
-		c, err := parseSet(text)
-		if err != nil {
-			return nil, err
-		}
-		changes = append(changes, c)
-	}
-	return edit(doc, changes)
-}
-
 // Keep makes value what the configuration file says for one of its settings,
 // such as project, and returns the file's path.
 func (t *Tool) Keep(name, value string) (string, error) {
@@ -337,69 +322,6 @@ func (t *Tool) Interact(ctx context.Context, w *api.Workload) error {
 		return err
 	}
 	return t.s.interact(ctx, c, w)
-}
-
-// BadDocument is a file, or a command line where there is none, that cannot be
-// read.
-func BadDocument(file string, errs spec.Errors) error {
-	if file == "" {
-		errs = slices.Clone(errs)
-		for i := range errs {
-			errs[i].Line = 0
-		}
-	}
-	return badDocument(file, errs)
-}
-
-// Overlay returns base with what over says in its place.
-func Overlay(base, over *spec.Document) (*spec.Document, error) {
-	var trees [2]map[string]any
-	for i, d := range []*spec.Document{base, over} {
-		data, err := encode(d)
-		if err != nil {
-			return nil, err
-		}
-		dec := json.NewDecoder(bytes.NewReader(data))
-		dec.UseNumber()
-		if err := dec.Decode(&trees[i]); err != nil {
-			return nil, err
-		}
-	}
-	laid(trees[0], trees[1])
-	data, err := json.Marshal(trees[0])
-	if err != nil {
-		return nil, err
-	}
-	return spec.Parse(data)
-}
-
-// laid lays one tree over another, map by map.
-func laid(under, over map[string]any) {
-	for k, v := range over {
-		inner, ok := v.(map[string]any)
-		if there, is := under[k].(map[string]any); ok && is {
-			laid(there, inner)
-			continue
-		}
-		under[k] = v
-	}
-}
-
-// Change gives a workload another document.
-func (t *Tool) Change(ctx context.Context, w *api.Workload, doc *spec.Document) error {
-	if errs := spec.Validate(spec.WithDefaults(doc)); len(errs) > 0 {
-		return badDocument("", errs)
-	}
-	data, err := encode(doc)
-	if err != nil {
-		return err
-	}
-	c, err := t.s.connect(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = c.Update(ctx, w.Project, w.ID, data)
-	return err
 }
 
 // Limited does something that may write n bytes of output and no more.
@@ -434,28 +356,4 @@ func (l *limited) Write(p []byte) (int, error) {
 		err = errEnough
 	}
 	return n, err
-}
-
-// Amend sets fields of the document of a workload that has not ended, each
-// written FIELD=value: its priority and its limits.
-func (t *Tool) Amend(ctx context.Context, w *api.Workload, sets []string) (*api.Workload, error) {
-	doc, err := Edit(&spec.Document{}, sets)
-	if err != nil {
-		return nil, err
-	}
-	data, err := encode(doc)
-	if err != nil {
-		return nil, err
-	}
-	patch := map[string]any{}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := d.Decode(&patch); err != nil {
-		return nil, err
-	}
-	c, err := t.s.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return c.Amend(ctx, w.Project, w.ID, patch)
 }

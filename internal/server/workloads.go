@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -85,7 +86,7 @@ func (s *Server) act(ctx context.Context, in *Named, command func(control.Ref) c
 	return s.answer(ctx, v.(*core.Workload), http.StatusOK)
 }
 
-var idForm = regexp.MustCompile(`^[0-9a-hjkmnp-tv-z]{26}$`)
+var idForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-hjkmnp-tv-z]{26}$`) })
 
 // find resolves a name or an id.
 func (s *Server) find(ctx context.Context, project, name string) (*core.Workload, error) {
@@ -94,7 +95,7 @@ func (s *Server) find(ctx context.Context, project, name string) (*core.Workload
 	if project != allProjects {
 		w, err = s.store.ByName(ctx, core.ProjectID(project), name)
 	}
-	if errors.Is(err, store.ErrNotFound) && idForm.MatchString(name) {
+	if errors.Is(err, store.ErrNotFound) && idForm().MatchString(name) {
 		w, err = s.store.Workload(ctx, core.WorkloadID(name))
 	}
 	if errors.Is(err, store.ErrNotFound) || err == nil && project != allProjects && w.Project != core.ProjectID(project) {

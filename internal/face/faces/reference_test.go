@@ -89,7 +89,9 @@ func TestEveryFlagOfTheReferencesIsKnown(t *testing.T) {
 				if name == "help" || name == "h" && p != "slurm" {
 					continue
 				}
-				i := slices.IndexFunc(flags, func(f face.Flag) bool { return slices.Contains(strings.Fields(f.Names), strings.ReplaceAll(name, "_", "-")) })
+				i := slices.IndexFunc(flags, func(f face.Flag) bool {
+					return slices.Contains(strings.Fields(f.Names), strings.ReplaceAll(name, "_", "-"))
+				})
 				if i < 0 {
 					t.Errorf("%v has no flag %s", want.words, flag)
 				}

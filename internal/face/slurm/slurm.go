@@ -179,55 +179,6 @@ func instant(t time.Time, none string) string {
 	return t.Local().Format("2006-01-02T15:04:05")
 }
 
-// hosts folds names: a[1-3],b.
-func hosts(names []string) string {
-	type run struct{ from, to int }
-	var heads []string
-	numbers := map[string][]run{}
-	for _, n := range names {
-		head := strings.TrimRight(n, "0123456789")
-		tail := n[len(head):]
-		v, err := strconv.Atoi(tail)
-		if err != nil || len(tail) > 1 && tail[0] == '0' {
-			head, v = n, -1
-		}
-		if _, ok := numbers[head]; !ok {
-			heads = append(heads, head)
-			numbers[head] = nil
-		}
-		if v < 0 {
-			continue
-		}
-		rs := numbers[head]
-		if len(rs) > 0 && rs[len(rs)-1].to+1 == v {
-			rs[len(rs)-1].to = v
-		} else {
-			rs = append(rs, run{v, v})
-		}
-		numbers[head] = rs
-	}
-	var out []string
-	for _, h := range heads {
-		var parts []string
-		for _, r := range numbers[h] {
-			if r.from == r.to {
-				parts = append(parts, strconv.Itoa(r.from))
-			} else {
-				parts = append(parts, fmt.Sprintf("%d-%d", r.from, r.to))
-			}
-		}
-		switch rs := numbers[h]; {
-		case len(rs) == 0:
-			out = append(out, h)
-		case len(rs) == 1 && rs[0].from == rs[0].to:
-			out = append(out, h+parts[0])
-		default:
-			out = append(out, h+"["+strings.Join(parts, ",")+"]")
-		}
-	}
-	return strings.Join(out, ",")
-}
-
 // name is what a job was called: workloads have six characters more.
 func name(w *api.Workload) string {
 	return cmp.Or(cli.Document(w).NamePrefix, w.Name)
