@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -22,6 +23,27 @@ func TestEveryExampleIsValid(t *testing.T) {
 		}
 		if _, err := spec.Load(raw); err != nil {
 			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+func TestEveryImportIsTakenWhole(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("imports/*")
+	if err != nil || len(files) < 7 {
+		t.Fatal("no examples", err)
+	}
+	for _, file := range files {
+		if filepath.Base(file) == "README.md" {
+			continue
+		}
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := convert.Import(raw)
+		if err != nil || r.Format == convert.Native || len(r.Lossy()) > 0 {
+			t.Errorf("%s: %s, %v, %v", file, r.Format, r.Lossy(), err)
 		}
 	}
 }

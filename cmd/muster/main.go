@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/mpi"
 	"github.com/musterhq/muster/internal/plane/kube"
 	"github.com/musterhq/muster/internal/plane/local"
+	"github.com/musterhq/muster/internal/slurmtask"
 )
 
 func main() { os.Exit(run()) }
@@ -28,6 +29,16 @@ func run() int {
 			return copySelf(os.Args[2:])
 		case control.MPIShellArg:
 			return mpi.ShellMain(os.Args[2:])
+		case control.SlurmBatchArg:
+			return slurmtask.BatchMain(os.Args[2:])
+		case slurmtask.SrunArg:
+			return slurmtask.SrunMain(os.Args[2:])
+		case slurmtask.ScontrolArg:
+			return slurmtask.ScontrolMain(os.Args[2:])
+		case slurmtask.StepArg:
+			return slurmtask.StepMain(os.Args[2:])
+		case slurmtask.SignalArg:
+			return slurmtask.SignalMain(os.Args[2:])
 		}
 	}
 	args, name := os.Args[1:], "muster"

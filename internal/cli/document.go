@@ -28,7 +28,7 @@ type documentFlags struct {
 	gpus                                 string
 	workers, retries, replicas           int
 	placement                            placementFlags
-	tty, stdin                           bool
+	tty, stdin, allowLossy               bool
 	env, labels, sets                    []string
 	secrets, volumes, ports, checks      []string
 	cmd                                  *cobra.Command // to see which flags were given
@@ -37,7 +37,8 @@ type documentFlags struct {
 func (d *documentFlags) register(s *session, cmd *cobra.Command) {
 	d.cmd = cmd
 	f := cmd.Flags()
-	f.StringVarP(&d.file, "file", "f", "", "workload document, YAML or JSON; - is standard input")
+	f.StringVarP(&d.file, "file", "f", "", "workload document, YAML or JSON, or a file for another system (see muster import); - is standard input")
+	f.BoolVar(&d.allowLossy, "allow-lossy", false, "submit a file for another system though meaning is lost; muster import --explain says which")
 	f.StringVar(&d.name, "name", "", "name of the workload")
 	f.StringVar(&d.prefix, "prefix", "", "make a name that begins with this")
 	f.StringVarP(&d.project, "project", "p", s.setting("MUSTER_PROJECT"), "project (MUSTER_PROJECT)")
@@ -70,8 +71,9 @@ func (d *documentFlags) register(s *session, cmd *cobra.Command) {
 
 // source is a document with where it came from, so that errors can say where.
 type source struct {
-	file string // "" when there was none
-	data []byte
+	file    string // "" when there was none
+	data    []byte
+	foreign bool // written for another system: its lines are not those of a document
 }
 
 // build makes the document of a run: the file, what flags say over it, and the
@@ -87,8 +89,8 @@ func (s *session) build(d *documentFlags, argv []string, local bool) (*spec.Docu
 		if d.file == "-" {
 			src.file = "standard input"
 		}
-		if doc, err = spec.Parse(src.data); err != nil {
-			return nil, src, src.refuse(err)
+		if doc, err = s.readDocument(&src, d.allowLossy); err != nil {
+			return nil, src, err
 		}
 	}
 	if err := d.check(argv); err != nil {
@@ -186,7 +188,7 @@ func (src source) refuse(err error) error {
 // and defaults have changed it since, and only its text knows lines.
 func (src source) lines() map[string]int {
 	m := map[string]int{}
-	if src.file == "" {
+	if src.file == "" || src.foreign {
 		return m
 	}
 	_, err := spec.Load(src.data)

@@ -23,6 +23,7 @@ const (
 	exitUnschedulable = 6   // can never fit
 	exitUnreachable   = 7   // the server does not answer
 	exitPending       = 8   // still pending
+	exitLossy         = 9   // an import would lose meaning
 	exitFailed        = 10  // the workload failed
 	exitStopped       = 11  // the workload was stopped
 	exitPreempted     = 12  // the workload was preempted for good
@@ -100,6 +101,8 @@ func codeOf(p *api.Problem) int {
 		return exitConflict
 	case "unschedulable":
 		return exitUnschedulable
+	case "lossy":
+		return exitLossy
 	case client.CodeUnreachable, "unavailable":
 		return exitUnreachable
 	}

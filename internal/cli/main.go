@@ -172,7 +172,7 @@ it when there is none.`,
 			root.AddCommand(c)
 		}
 	}
-	group("submit", newRun(s), newStop(s), newRestart(s), newDelete(s), newScale(s), newUpdate(s))
+	group("submit", newRun(s), newStop(s), newRestart(s), newDelete(s), newScale(s), newUpdate(s), newImport(s), newExport(s))
 	group("look", newGet(s), newDescribe(s), newLogs(s), newWhy(s), newWait(s), newEvents(s), newLifecycle(s), newExplain(s))
 	group("enter", newExec(s), newAttach(s), newPortForward(s))
 	group("decide", newApprove(s), newReject(s), newPreempt(s), newMove(s))

@@ -83,10 +83,21 @@ func (tx *tx) forget(planeName string, id core.TaskID) {
 // planeOf is the plane that a task was given to; its node may be unknown by now.
 func (tx *tx) planeOf(t *core.Task) string { return t.Plane }
 
+// self is how tasks start this program.
+func (tx *tx) self() []string {
+	if tx.e.d.Self == nil {
+		return []string{"muster"}
+	}
+	return tx.e.d.Self()
+}
+
 // gangOf is where the ranks of w find each other.
 func (tx *tx) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 	if !w.Spec.Gang() {
-		return gang{}
+		if w.Spec.Slurm == nil {
+			return gang{}
+		}
+		return gang{self: tx.self()}
 	}
 	where := func(t *core.Task) endpoint {
 		at := endpoint{address: "127.0.0.1", port: t.Port}
@@ -114,7 +125,8 @@ func (tx *tx) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 			g.ranks[t.ID.Index] = rank
 		}
 	}
-	if f := w.Spec.Framework; f == "env" || f == "" {
+	slurm, f := w.Spec.Slurm != nil, w.Spec.Framework
+	if (f == "env" || f == "") && !slurm && size > mostAddresses {
 		return g
 	}
 	g.all = make([]endpoint, size)
@@ -127,12 +139,10 @@ func (tx *tx) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 			g.all[i] = where(t)
 		}
 	}
-	if w.Spec.Framework != "mpi" {
+	if f != "mpi" && !slurm {
 		return g
 	}
-	if g.self = []string{"muster"}; tx.e.d.Self != nil {
-		g.self = tx.e.d.Self()
-	}
+	g.self = tx.self()
 	if tx.e.d.Secrets != nil {
 		g.token = tx.e.d.Secrets.Token(string(w.ID) + "/" + strconv.Itoa(w.Attempt))
 	}

@@ -99,8 +99,11 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 	tx.reach(&a, w, t)
 	volumes(&a, s)
 	modelMount(&a, w, tx.e.d.Models)
-	if s.Framework == "mpi" {
+	switch {
+	case s.Framework == "mpi":
 		mpi(&a, w, t, g)
+	case s.Slurm != nil:
+		slurm(&a, w, t, g)
 	}
 	return a
 }
@@ -237,6 +240,9 @@ func environment(w *core.Workload, t *core.Task, g gang) []string {
 		if segment, size, ok := segmentOf(w, t.ID.Index); ok {
 			m["MUSTER_SEGMENT"], m["MUSTER_SEGMENT_SIZE"] = strconv.Itoa(segment), strconv.Itoa(size)
 		}
+		if n := len(g.all); n > 0 && n <= mostAddresses {
+			m["MUSTER_TASK_ADDRESSES"] = addresses(g)
+		}
 		frameworkEnv(m, w, t, g)
 	} else {
 		m["NODE_RANK"], m["NUM_NODES"] = "0", "1"
@@ -245,6 +251,12 @@ func environment(w *core.Workload, t *core.Task, g gang) []string {
 		m["MUSTER_RESUME_FROM"], m["MUSTER_RESUME_STEP"] = c.Path, strconv.FormatInt(c.Step, 10)
 	}
 	m["MUSTER_GRACE_SECONDS"] = strconv.FormatFloat(w.Spec.GracePeriod.Std().Seconds(), 'f', -1, 64)
+	if w.Spec.Array != nil { // as Jobs of Kubernetes have it
+		m["JOB_COMPLETION_INDEX"] = index
+	}
+	if w.Spec.Slurm != nil {
+		slurmEnv(m, w, t, g)
+	}
 	if t.Port > 0 && w.Kind == lifecycle.Inference {
 		m["PORT"] = strconv.Itoa(t.Port)
 	}
@@ -257,6 +269,15 @@ func environment(w *core.Workload, t *core.Task, g gang) []string {
 	}
 	slices.SortFunc(out, func(a, b string) int { return cmp.Compare(a, b) })
 	return out
+}
+
+// addresses are where all tasks of a gang are, by rank, with blanks between.
+func addresses(g gang) string {
+	all := make([]string, len(g.all))
+	for i, e := range g.all {
+		all[i] = e.address
+	}
+	return strings.Join(all, " ")
 }
 
 // frameworkEnv adds what the ranks of one framework look for, as Kubeflow's

@@ -337,7 +337,7 @@ func (tx *tx) conclude(d *draft) error {
 // cleans reports whether the success of the first task is that of the gang,
 // whose other tasks are then ended.
 func cleans(w *core.Workload) bool {
-	return w.Spec.Gang() && (w.Spec.CleanPolicy == "running" || w.Spec.CleanPolicy == "" && w.Spec.Framework == "mpi")
+	return w.Spec.Gang() && (w.Spec.CleanPolicy == "running" || w.Spec.CleanPolicy == "" && (w.Spec.Framework == "mpi" || w.Spec.Slurm != nil))
 }
 
 // tally is what the tasks of an attempt add up to.

@@ -138,7 +138,7 @@ func (tx *tx) portOf(d *draft, on core.NodeID) int {
 		return s.Ports[0].Port
 	case w.Kind == lifecycle.Inference && len(s.Ports) > 0 && w.Replicas <= 1 && s.Autoscale == nil && *s.Update.MaxSurge == 0 && !tx.portUsed(d, on, s.Ports[0].Port):
 		return s.Ports[0].Port
-	case w.Kind == lifecycle.Inference, s.Framework == "mpi", s.Framework == "tensorflow":
+	case w.Kind == lifecycle.Inference, s.Framework == "mpi", s.Framework == "tensorflow", s.Slurm != nil && s.Gang():
 		return tx.freePort(d, on)
 	default:
 		return 0

@@ -97,9 +97,14 @@ func (r *Result) Lossy() []Note {
 // what could be read are then in the result all the same, which has no
 // documents.
 func Import(data []byte) (*Result, error) {
-	format, err := Detect(data)
+	format, trees, err := detect(data)
 	if err != nil {
 		return &Result{Format: format}, err
+	}
+	if len(trees) > 0 && format != Native {
+		r := &reader{format: format}
+		r.documents(trees)
+		return r.result()
 	}
 	return ImportAs(format, data)
 }
@@ -123,7 +128,7 @@ func ImportAs(format Format, data []byte) (*Result, error) {
 	case Runai:
 		r.runaiText(string(data))
 	case Kubernetes, Mcli, SkyPilot, Dstack:
-		r.trees(format, data)
+		r.trees(data)
 	default:
 		r.refuse(0, "", "", fmt.Sprintf("%q is not a format that is read", format), "allowed are "+joined(Formats()))
 	}
@@ -139,10 +144,7 @@ func joined(formats []Format) string {
 }
 
 // trees reads the formats that are YAML.
-func (r *reader) trees(format Format, data []byte) {
-	if at := invalid(data); at >= 0 {
-		return
-	}
+func (r *reader) trees(data []byte) {
 	trees, err := spec.ReadTrees(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
 	if err != nil {
 		r.fail(err)
@@ -152,7 +154,11 @@ func (r *reader) trees(format Format, data []byte) {
 		r.refuse(1, "", "", "the file is empty", "import a file that holds something")
 		return
 	}
-	switch format {
+	r.documents(trees)
+}
+
+func (r *reader) documents(trees []spec.Tree) {
+	switch r.format {
 	case Kubernetes:
 		r.kubernetes(trees)
 	case Mcli:
@@ -246,6 +252,7 @@ func (r *reader) result() (*Result, error) {
 	res := &Result{Format: r.format, Notes: r.notes}
 	if len(r.errs) == 0 {
 		for _, d := range r.docs {
+			shells(d)
 			r.validate(d)
 		}
 	}
@@ -258,6 +265,26 @@ func (r *reader) result() (*Result, error) {
 	}
 	res.Documents = r.docs
 	return res, nil
+}
+
+// shells makes command lines of what sh is given with -c, as authors of
+// documents write them.
+func shells(d *spec.Document) {
+	line := func(c *spec.Command, args int) {
+		if a := c.Argv; len(a) == 3 && a[0] == "sh" && a[1] == "-c" && args == 0 && strings.TrimSpace(a[2]) != "" {
+			c.Shell = true
+		}
+	}
+	line(&d.Command, len(d.Args))
+	if d.Master != nil {
+		line(&d.Master.Command, len(d.Master.Args))
+		if d.Command.Shell && len(d.Master.Command.Argv) == 0 && len(d.Master.Args) > 0 {
+			d.Command.Shell = false
+		}
+	}
+	for i := range d.Init {
+		line(&d.Init[i].Command, 0)
+	}
 }
 
 // validate gives what is wrong with a document the line that it comes from.

@@ -23,22 +23,28 @@ var marks = map[Format][]string{
 // of the others is Native, whose parser then says what is wrong with it. It
 // fails with spec.Errors on what looks like several.
 func Detect(data []byte) (Format, error) {
+	format, _, err := detect(data)
+	return format, err
+}
+
+// detect is Detect with the documents that it read on the way, where it did.
+func detect(data []byte) (Format, []spec.Tree, error) {
 	text := bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if f := detectText(text); f != "" {
-		return f, nil
+		return f, nil, nil
 	}
 	trees, err := spec.ReadTrees(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
 	if err != nil {
-		return detectBroken(data), nil // the format's own reader says what is wrong
+		return detectBroken(data), nil, nil // the format's own reader says what is wrong
 	}
 	format, line := Format(""), 0
 	for i := range trees {
 		f, err := detectTree(&trees[i])
 		if err != nil {
-			return Native, err
+			return Native, nil, err
 		}
 		if format != "" && f != format && format != SkyPilot { // a pipeline of SkyPilot begins with its name alone
-			return format, mixed(trees[i].Line, f, format, line)
+			return format, nil, mixed(trees[i].Line, f, format, line)
 		}
 		if format == "" {
 			format, line = f, trees[i].Line
@@ -50,7 +56,7 @@ func Detect(data []byte) (Format, error) {
 	if format == "" {
 		format = Native
 	}
-	return format, nil
+	return format, trees, nil
 }
 
 func mixed(line int, f, format Format, first int) error {

@@ -10,6 +10,9 @@ import (
 
 // dstackTime reads 90s, 15m, 2h, 1d, 1w or a number of seconds; off is none.
 func dstackTime(v *value) (spec.Duration, bool) {
+	if v == nil {
+		return 0, false
+	}
 	text := strings.TrimSpace(v.text())
 	switch text {
 	case "off", "false", "-1":
@@ -113,6 +116,9 @@ func span(text string) (least string, bounded bool) {
 
 // amount reads the smaller end of a range: what is asked for.
 func (d *dstackRun) amount(v *value, to string, unit func(string) (spec.Quantity, bool)) spec.Quantity {
+	if v == nil {
+		return 0
+	}
 	text := v.t.Text
 	if v.t.Kind == spec.TreeMap {
 		o := v.object()

@@ -82,7 +82,9 @@ func (k *k8sReader) pullPolicy(v *value, o *object, doc *spec.Document) {
 			v.refuse(fmt.Sprintf("%q is not a policy", shorten(v.t.Text)), "allowed are Always, IfNotPresent and Never")
 			return
 		}
-		doc.PullPolicy = p
+		if p != "missing" { // as it is where nothing is said
+			doc.PullPolicy = p
+		}
 		v.translated("pullPolicy", "")
 		return
 	}
@@ -116,7 +118,7 @@ func (k *k8sReader) environment(o *object, doc *spec.Document) {
 		case v != nil && from != nil:
 			from.refuse("stands beside value", "keep one of the two")
 		case from != nil:
-			k.valueFrom(name, from, doc)
+			k.valueFrom(name, item, from.object(), doc)
 		default:
 			text := v.text()
 			doc.Env = put(doc.Env, name, expand(text, doc.Env))
@@ -146,8 +148,7 @@ func (k *k8sReader) environment(o *object, doc *spec.Document) {
 }
 
 // valueFrom reads a variable that refers to something.
-func (k *k8sReader) valueFrom(name string, v *value, doc *spec.Document) {
-	o := v.object()
+func (k *k8sReader) valueFrom(name string, v *value, o *object, doc *spec.Document) {
 	if s := o.object("secretKeyRef"); s != nil {
 		secret, key := s.take("name"), s.take("key")
 		s.done(nothing{"optional": "secrets that a document names must be there"}, nil, false)

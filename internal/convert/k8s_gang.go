@@ -390,7 +390,9 @@ func (k *k8sReader) mpiJob(o *object, doc *spec.Document) *spec.Document {
 	gang.Workers = worker.count
 	k.launched(gang, launcher, s.take("runLauncherAsWorker"))
 	if v := s.take("slotsPerWorker"); v != nil {
-		gang.Slots = v.whole(1)
+		if n := v.whole(1); n != gang.SlotsOf() {
+			gang.Slots = n
+		}
 		v.translated("slots", "")
 	} else if gang.Resources.GPU.Devices() > 1 {
 		gang.Slots = 1

@@ -71,7 +71,9 @@ func (k *k8sReader) replicatedJob(item *value, doc *spec.Document) *replica {
 	if o == nil {
 		return nil
 	}
-	g := &replica{role: o.take("name").text(), count: 1, doc: doc.Clone(), at: item}
+	name := o.take("name")
+	name.harmless("tasks are numbered")
+	g := &replica{role: name.text(), count: 1, doc: doc.Clone(), at: item}
 	if v := o.take("replicas"); v != nil {
 		g.count = v.whole(0)
 		v.translated("workers", "")
@@ -277,7 +279,9 @@ func (k *k8sReader) rayWorkers(cluster *object, doc *spec.Document) (worker *rep
 		if o == nil {
 			continue
 		}
-		w := &replica{role: o.take("groupName").text(), count: 1, doc: doc.Clone(), at: item}
+		name := o.take("groupName")
+		name.harmless("tasks are numbered")
+		w := &replica{role: name.text(), count: 1, doc: doc.Clone(), at: item}
 		if n := o.take("replicas"); n != nil {
 			w.count = n.whole(0)
 			n.translated("workers", "")

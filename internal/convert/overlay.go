@@ -3,8 +3,10 @@ package convert
 import (
 	"bytes"
 	"encoding/json"
+	"hash/fnv"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core/spec"
@@ -19,10 +21,20 @@ const overlayName = "muster.dev/workload"
 type overlay []change
 
 // change sets the field at Path, or removes it where Value is nil. Names are
-// those of maps, outermost first.
+// those of maps, outermost first. It holds only as long as the rest of the file
+// says what it said when it was written, whose sum Was is: whoever edits the
+// file is meant.
 type change struct {
 	Path  []string        `json:"path"`
 	Value json.RawMessage `json:"value,omitempty"`
+	Was   string          `json:"was,omitempty"` // empty: nothing
+}
+
+// sum tells one value from another.
+func sum(data []byte) string {
+	h := fnv.New64a()
+	_, _ = h.Write(data)
+	return strconv.FormatUint(h.Sum64(), 36)
 }
 
 // field is the path as documents write it.
@@ -66,10 +78,6 @@ func (o *overlay) compare(path []string, a, b map[string]any) error {
 		at := append(slices.Clone(path), name)
 		before, had := a[name]
 		after, has := b[name]
-		if !has {
-			*o = append(*o, change{Path: at})
-			continue
-		}
 		x, xok := before.(map[string]any)
 		y, yok := after.(map[string]any)
 		if had && xok && yok {
@@ -78,16 +86,21 @@ func (o *overlay) compare(path []string, a, b map[string]any) error {
 			}
 			continue
 		}
+		c := change{Path: at}
 		old, err := json.Marshal(before)
 		if err != nil {
 			return err
 		}
-		data, err := json.Marshal(after)
-		if err != nil {
-			return err
+		if had {
+			c.Was = sum(old)
 		}
-		if !had || !bytes.Equal(old, data) {
-			*o = append(*o, change{Path: at, Value: data})
+		if has {
+			if c.Value, err = json.Marshal(after); err != nil {
+				return err
+			}
+		}
+		if had != has || !bytes.Equal(old, c.Value) {
+			*o = append(*o, c)
 		}
 	}
 	return nil
@@ -113,6 +126,9 @@ func (o overlay) apply(doc *spec.Document) (*spec.Document, error) {
 			}
 			in = next
 		}
+		if !c.holds(in[c.Path[last]]) {
+			continue
+		}
 		if c.Value == nil {
 			delete(in, c.Path[last])
 			continue
@@ -130,6 +146,15 @@ func (o overlay) apply(doc *spec.Document) (*spec.Document, error) {
 		return nil, err
 	}
 	return spec.Parse(data)
+}
+
+// holds reports whether the file still says what it said.
+func (c change) holds(now any) bool {
+	if now == nil {
+		return c.Was == ""
+	}
+	data, err := json.Marshal(now)
+	return err == nil && sum(data) == c.Was
 }
 
 // overlaid applies the overlay that an export left in the annotations of doc.

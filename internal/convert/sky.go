@@ -198,15 +198,16 @@ func (t *skyTask) resources(v *value) {
 			i.lost("it is an image of machines")
 		}
 	}
-	for _, p := range o.take("ports").texts() {
-		if n, err := strconv.Atoi(p); err == nil && n > 0 {
+	if v := o.take("ports"); v != nil {
+		for _, p := range v.texts() {
+			n, err := strconv.Atoi(p)
+			if err != nil || n < 1 {
+				v.refuse(fmt.Sprintf("%q is not a port", shorten(p)), "write numbers; ranges are not taken")
+				break
+			}
 			t.doc.Ports = append(t.doc.Ports, spec.Port{Port: n})
-			continue
 		}
-		t.refuse(o.t.Line, "resources.ports", p, fmt.Sprintf("%q is not a port", shorten(p)), "write numbers; ranges are not taken")
-	}
-	if len(t.doc.Ports) > 0 {
-		t.note(Note{Line: o.t.Line, Field: "resources.ports", Fate: Kept, To: "ports"})
+		v.kept("ports")
 	}
 	names, values := o.take("labels").pairs()
 	for i, name := range names {

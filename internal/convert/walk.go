@@ -84,7 +84,12 @@ func (o *object) object(name string) *object {
 	return v.object()
 }
 
-func (v *value) object() *object { return v.r.object(v.t, v.path) }
+func (v *value) object() *object {
+	if v == nil {
+		return nil
+	}
+	return v.r.object(v.t, v.path)
+}
 
 // list is the items of a list; nil, and refused, where it is none.
 func (v *value) list() []*value {
@@ -177,7 +182,11 @@ func (v *value) approximated(to, reason string) { v.say(Approximated, true, to, 
 func (v *value) lost(reason string)             { v.say(Ignored, true, "", reason) }
 func (v *value) harmless(reason string)         { v.say(Ignored, false, "", reason) }
 
+// refuse is nothing where there is no value: what holds it is refused then.
 func (v *value) refuse(reason, hint string) {
+	if v == nil {
+		return
+	}
 	v.r.refuse(v.line, v.path, v.t.Text, reason, hint)
 }
 
@@ -229,6 +238,9 @@ func (v *value) whole(least int) int {
 // decimal is a number of which ok says whether there is a finite one, not
 // negative; it is refused else.
 func (v *value) decimal() (float64, bool) {
+	if v == nil {
+		return 0, false
+	}
 	f, err := strconv.ParseFloat(v.t.Text, 64)
 	if !v.t.Scalar() || err != nil || math.IsInf(f, 0) || math.IsNaN(f) || f < 0 || f > 1e12 {
 		v.refuse(v.t.Found()+", expected a number that is not negative", "write it in digits")

@@ -57,11 +57,38 @@ func shell(ctx context.Context, args []string, stdin io.Reader, stdout, stderr i
 	defer func() { _ = conn.Close() }()
 	unhook := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer unhook()
-	if err := greet(conn, tok, strings.Join(args[1:], " ")); err != nil {
+	return carry(conn, tok, strings.Join(args[1:], " "), stdin, stdout, stderr)
+}
+
+// carry sends one command and follows it to its end.
+func carry(conn net.Conn, tok []byte, command string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+	if err := greet(conn, tok, command); err != nil {
 		return 0, err
 	}
 	go forward(conn, stdin)
 	return follow(conn, stdout, stderr)
+}
+
+// Run has the agent of the worker of that name run a command for sh -c, and
+// returns its exit code. It waits for a worker that is not up yet. When ctx is
+// done the command is ended.
+func Run(ctx context.Context, worker, command string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+	tok, err := token()
+	if err != nil {
+		return 0, err
+	}
+	at, ok := workers(os.Getenv(WorkersVar))[worker]
+	if !ok {
+		return 0, fmt.Errorf("%q is not a worker of this workload; it has %s", worker, os.Getenv(WorkersVar))
+	}
+	conn, err := reach(ctx, at)
+	if err != nil {
+		return 0, fmt.Errorf("worker %s at %s cannot be reached: %w", worker, at, err)
+	}
+	defer func() { _ = conn.Close() }()
+	unhook := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer unhook()
+	return carry(conn, tok, command, stdin, stdout, stderr)
 }
 
 func reach(ctx context.Context, at string) (net.Conn, error) {

@@ -131,6 +131,7 @@ func (s *Server) routes() {
 	s.poolRoutes()
 	s.nodeRoutes()
 	s.organisationRoutes()
+	s.convertRoutes()
 	s.secretRoutes()
 	s.usageRoutes()
 	s.enterRoutes()

@@ -75,7 +75,7 @@ type Document struct {
 	Framework   string  `json:"framework,omitempty" doc:"Which environment the ranks get beside MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE. With mpi the command runs in a launcher of its own, beside the workers." enum:"env,pytorch,mpi,tensorflow,xgboost,jax" default:"env" only:"distributed"`
 	Master      *Master `json:"master,omitempty" doc:"What differs for the first task, the master, or for the launcher of an mpi workload." only:"distributed"`
 	Slots       int     `json:"slots,omitempty" doc:"Processes that each worker takes (mpi: slots of the host file). By default one for each GPU, at least one." example:"8" min:"1" max:"1024" only:"distributed"`
-	CleanPolicy string  `json:"cleanPolicy,omitempty" doc:"Which tasks are ended once the master or launcher has succeeded: those that still run, or none, so that all must end by themselves. By default running for mpi, else none." enum:"running,none" only:"distributed"`
+	CleanPolicy string  `json:"cleanPolicy,omitempty" doc:"Which tasks are ended once the master or launcher has succeeded: those that still run, or none, so that all must end by themselves. By default running for mpi and slurm, else none." enum:"running,none" only:"distributed"`
 	Slurm       *Slurm  `json:"slurm,omitempty" doc:"Gives its tasks what Slurm gives a batch script: SLURM_* variables, srun and scontrol. The command then runs in the first task of a gang only, and srun starts programs in all of them." only:"training,distributed"`
 	Array       *Array  `json:"array,omitempty" doc:"Many independent tasks of one command." only:"training"`
 

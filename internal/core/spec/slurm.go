@@ -110,3 +110,19 @@ func (v *validator) slurm() {
 		v.fail("slurm.tasks", strconv.Itoa(s.Tasks), fmt.Sprintf("%d are fewer than the %d nodes", s.Tasks, d.Workers), "write at least one for each")
 	}
 }
+
+// SlurmLayout is how many of so many processes go to each of so many nodes: in
+// blocks, as even as can be, or most to each as long as there are any.
+func SlurmLayout(tasks, most, nodes int) []int {
+	counts := make([]int, nodes)
+	for i := range counts {
+		if most > 0 {
+			counts[i] = min(most, max(tasks, 0))
+			tasks -= counts[i]
+			continue
+		}
+		counts[i] = (tasks + nodes - i - 1) / (nodes - i)
+		tasks -= counts[i]
+	}
+	return counts
+}

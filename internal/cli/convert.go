@@ -1,0 +1,283 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+func newImport(s *session) *cobra.Command {
+	var from string
+	var explain, allow bool
+	cmd := &cobra.Command{
+		Use: "import FILE|- [flags]", Short: "Make a workload document of a file for another system",
+		Long: `Reads what was written for another system and prints the workload document that
+says the same. By its content it knows manifests of Kubernetes (Job, PyTorchJob,
+MPIJob, JobSet, TrainJob, RayJob, TFJob, XGBoostJob, Deployment, Pod), scripts for
+sbatch, YAML of mcli, SkyPilot and dstack, and command lines of runai.
+
+With --explain it says of every field whether it is kept, translated, approximated,
+ignored or refused, and why. A file of which meaning would be lost makes no document
+(exit code 9) unless --allow-lossy is given. muster run -f takes the same files.`,
+		Example: "  muster import job.yaml --explain\n  muster import train.sbatch > train.yaml\n  helm template . | muster import - --allow-lossy\n  muster run -f train.sbatch --follow",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("muster import takes one file", "muster import FILE; - is standard input")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			return s.importFile(args[0], convert.Format(from), explain, allow)
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "format of the file, where its content does not tell: "+formatWords(convert.Formats()))
+	cmd.Flags().BoolVar(&explain, "explain", false, "say what became of every field, instead of the document")
+	cmd.Flags().BoolVar(&allow, "allow-lossy", false, "make a document though meaning is lost")
+	return cmd
+}
+
+func formatWords(formats []convert.Format) string {
+	words := make([]string, len(formats))
+	for i, f := range formats {
+		words[i] = string(f)
+	}
+	return strings.Join(words, ", ")
+}
+
+// convert reads a file of any format.
+func converted(data []byte, from convert.Format) (*convert.Result, error) {
+	if from != "" {
+		return convert.ImportAs(from, data)
+	}
+	return convert.Import(data)
+}
+
+func (s *session) importFile(file string, from convert.Format, explain, allow bool) error {
+	data, err := s.read(file)
+	if err != nil {
+		return err
+	}
+	if file == "-" {
+		file = "standard input"
+	}
+	r, err := converted(data, from)
+	if explain {
+		if perr := s.notes(r); perr != nil {
+			return perr
+		}
+	}
+	var errs spec.Errors
+	switch {
+	case errors.As(err, &errs):
+		return badDocument(file, errs)
+	case err != nil:
+		return err
+	case explain:
+		return nil
+	}
+	if err := s.lossless(file, r, allow); err != nil {
+		return err
+	}
+	return s.documents(r.Documents)
+}
+
+// lossless refuses what loses meaning, unless that is allowed.
+func (s *session) lossless(file string, r *convert.Result, allow bool) error {
+	lossy := r.Lossy()
+	if len(lossy) == 0 {
+		return nil
+	}
+	if allow {
+		for _, n := range lossy {
+			s.say("%s%s", place(file, n.Line), strings.TrimPrefix(n.String(), fmt.Sprintf("line %d: ", n.Line)))
+		}
+		return nil
+	}
+	p := &api.Problem{Title: "Meaning would be lost", Status: 422, Code: "lossy", Detail: fmt.Sprintf("%s says %d things that a workload document cannot say as they are", file, len(lossy)), Hint: "add --allow-lossy to do without them"}
+	for _, n := range lossy {
+		p.Errors = append(p.Errors, api.FieldProblem{Path: n.Field, Value: n.Value, Line: n.Line, Problem: string(n.Fate) + ": " + n.Reason, Hint: "change it, or add --allow-lossy to do without it"})
+	}
+	return &failure{code: exitLossy, problem: p, file: file}
+}
+
+// documents prints workload documents.
+func (s *session) documents(docs []*spec.Document) error {
+	var b bytes.Buffer
+	switch s.format() {
+	case "json":
+		for _, d := range docs {
+			data, err := json.MarshalIndent(d, "", "  ")
+			if err != nil {
+				return err
+			}
+			b.Write(append(data, '\n'))
+		}
+	case "jsonl":
+		for _, d := range docs {
+			data, err := json.Marshal(d)
+			if err != nil {
+				return err
+			}
+			b.Write(append(data, '\n'))
+		}
+	default:
+		for i, d := range docs {
+			if i > 0 {
+				b.WriteString("---\n")
+			}
+			b.Write(spec.YAML(d))
+		}
+	}
+	_, err := s.io.Out.Write(b.Bytes())
+	return err
+}
+
+// notes prints what became of each field of a file.
+func (s *session) notes(r *convert.Result) error {
+	if f := s.format(); f == "json" || f == "jsonl" || f == "yaml" {
+		return s.document(api.Converted{Format: string(r.Format), Notes: apiNotes(r.Notes)})
+	}
+	for _, n := range r.Notes {
+		line := fmt.Sprint(n.Line)
+		if n.Line == 0 {
+			line = "-"
+		} else if n.Last > n.Line {
+			line = fmt.Sprintf("%d-%d", n.Line, n.Last)
+		}
+		what := n.Field
+		if n.Value != "" {
+			what += "=" + n.Value
+		}
+		if n.To != "" {
+			what += " → " + n.To
+		}
+		if n.Reason != "" {
+			what += " (" + n.Reason + ")"
+		}
+		if _, err := fmt.Fprintf(s.io.Out, "%-8s%-14s%s\n", line, n.Fate, what); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func apiNotes(notes []convert.Note) []api.ConvertNote {
+	all := make([]api.ConvertNote, len(notes))
+	for i, n := range notes {
+		all[i] = api.ConvertNote{Line: n.Line, Last: n.Last, Field: n.Field, Value: n.Value, Fate: string(n.Fate), To: n.To, Reason: n.Reason, Lossy: n.Lossy}
+	}
+	return all
+}
+
+// readDocument reads the file of a run: a document, or what was written for
+// another system.
+func (s *session) readDocument(src *source, allow bool) (*spec.Document, error) {
+	format, err := convert.Detect(src.data)
+	if err != nil || format == convert.Native {
+		doc, perr := spec.Parse(src.data)
+		if perr != nil && err != nil { // it looks like several formats, and is no document either
+			perr = err
+		}
+		if perr != nil {
+			return nil, src.refuse(perr)
+		}
+		return doc, nil
+	}
+	src.foreign = true
+	r, err := convert.ImportAs(format, src.data)
+	if err != nil {
+		return nil, src.refuse(err)
+	}
+	if len(r.Documents) > 1 {
+		return nil, usage(fmt.Sprintf("%s holds %d workloads", src.file, len(r.Documents)), "submit one at a time; muster import divides them into documents")
+	}
+	if err := s.lossless(src.file, r, allow); err != nil {
+		return nil, err
+	}
+	return r.Documents[0], nil
+}
+
+func newExport(s *session) *cobra.Command {
+	var format, file, project string
+	var allow bool
+	cmd := &cobra.Command{
+		Use: "export [WORKLOAD] --format kubernetes|sbatch|mcli [flags]", Short: "Write a workload as a file for another system",
+		Long: `Writes a workload of the server, or with -f a document or any file that muster import
+takes, as a manifest of Kubernetes, a script for sbatch or YAML of mcli. What the
+format has no words for is kept where only muster import sees it, and said on
+standard error; importing the file again makes the same workload.`,
+		Example: "  muster export train-7 --format kubernetes > job.yaml\n  muster export -f train.yaml --format sbatch",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 || (len(args) == 1) == (file != "") {
+				return usage("muster export takes one workload, or a file with -f", "muster export NAME --format kubernetes, or muster export -f FILE --format kubernetes")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("format", format, string(convert.Kubernetes), string(convert.Sbatch), string(convert.Mcli)); err != nil {
+				return err
+			}
+			doc, err := s.exported(cmd.Context(), args, file, project, allow)
+			if err != nil {
+				return err
+			}
+			data, notes, err := convert.Export(doc, convert.Format(format))
+			var errs spec.Errors
+			if errors.As(err, &errs) {
+				return badDocument(file, errs)
+			}
+			if err != nil {
+				return err
+			}
+			for _, n := range notes {
+				s.say("%s: %s", n.Field, n.Reason)
+			}
+			_, err = s.io.Out.Write(data)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&format, "format", "kubernetes", "kubernetes, sbatch or mcli")
+	f.StringVarP(&file, "file", "f", "", "a file instead of a workload of the server; - is standard input")
+	f.StringVarP(&project, "project", "p", s.setting("MUSTER_PROJECT"), "project of the workload (MUSTER_PROJECT)")
+	f.BoolVar(&allow, "allow-lossy", false, "with -f: though meaning of the file is lost")
+	return cmd
+}
+
+// exported is the document that is to be written.
+func (s *session) exported(ctx context.Context, args []string, file, project string, allow bool) (*spec.Document, error) {
+	if file != "" {
+		src := source{file: file}
+		var err error
+		if src.data, err = s.read(file); err != nil {
+			return nil, err
+		}
+		if file == "-" {
+			src.file = "standard input"
+		}
+		return s.readDocument(&src, allow)
+	}
+	c, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.resolve(ctx, c, scope{project: project}, args[0])
+	if err != nil {
+		return nil, err
+	}
+	var doc spec.Document
+	data, err := json.Marshal(w.Spec)
+	if err == nil {
+		err = json.Unmarshal(data, &doc)
+	}
+	return &doc, err
+}

@@ -1,0 +1,170 @@
+package control
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+// SlurmBatchArg is the argument under which this program runs a batch script:
+// it gives the script srun and scontrol.
+const SlurmBatchArg = "__slurm-batch"
+
+// mostAddresses is up to how many tasks of a gang are told where all others
+// are.
+const mostAddresses = 1024
+
+// nodeNames are what Slurm would call the nodes of a gang: by such a name its
+// first must be reached, and all must differ, or srun could not tell them
+// apart. Of several tasks on one machine only the first has its address.
+func nodeNames(w *core.Workload, g gang) []string {
+	names := make([]string, max(1, len(g.all)))
+	names[0] = "127.0.0.1"
+	seen := map[string]bool{}
+	for i, e := range g.all {
+		name := e.address
+		if ip, err := netip.ParseAddr(name); seen[name] && err == nil && ip == netip.AddrFrom4([4]byte{127, 0, 0, 1}) && i < 254 {
+			name = fmt.Sprintf("127.0.0.%d", i+1) // every one of them is this machine
+		} else if seen[name] {
+			name = fmt.Sprintf("%s-%d", w.Name, i)
+		}
+		seen[name] = true
+		names[i] = name
+	}
+	return names
+}
+
+// slurmEnv is what Slurm gives a batch script (slurm.schedmd.com/sbatch.html,
+// "Output environment variables"). A task is a node of the job.
+func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
+	for _, name := range []string{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "NUM_NODES", "MASTER_ADDR", "MASTER_PORT"} {
+		delete(m, name) // Slurm sets none of them, and libraries believe them before they look at its own
+	}
+	s, d := w.Spec.Slurm, w.Spec
+	r := d.Needs(t.ID.Index)
+	names := nodeNames(w, g)
+	nodes, rank := len(names), 0
+	if d.Gang() {
+		rank = g.rank(t)
+	}
+	tasks := s.Tasks
+	if tasks == 0 {
+		tasks = nodes * max(s.TasksPerNode, 1)
+	}
+	job := strconv.FormatInt(w.Seq, 10)
+	set := func(v string, names ...string) {
+		for _, n := range names {
+			m[n] = v
+		}
+	}
+	num := strconv.Itoa
+	set(job, "SLURM_JOB_ID", "SLURM_JOBID")
+	set(w.Name, "SLURM_JOB_NAME")
+	set(w.User, "SLURM_JOB_USER")
+	set(d.Workdir, "SLURM_SUBMIT_DIR")
+	set("muster", "SLURM_CLUSTER_NAME")
+	set(num(nodes), "SLURM_NNODES", "SLURM_JOB_NUM_NODES")
+	set(strings.Join(names, ","), "SLURM_JOB_NODELIST", "SLURM_NODELIST")
+	set(names[rank], "SLURMD_NODENAME", "SLURM_TOPOLOGY_ADDR")
+	set(num(rank), "SLURM_NODEID")
+	set("0", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_GTIDS")
+	set(num(tasks), "SLURM_NTASKS", "SLURM_NPROCS")
+	set(perNode(tasks, s.TasksPerNode, nodes), "SLURM_TASKS_PER_NODE")
+	set(num(int((r.CPU.Milli()+999)/1000)), "SLURM_CPUS_ON_NODE")
+	set(num(t.ID.Attempt), "SLURM_RESTART_COUNT")
+	optional := func(n int64, names ...string) {
+		if n > 0 {
+			set(strconv.FormatInt(n, 10), names...)
+		}
+	}
+	optional(int64(s.TasksPerNode), "SLURM_NTASKS_PER_NODE")
+	optional(int64(s.CPUsPerTask), "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK")
+	optional(r.Memory.Units()>>20, "SLURM_MEM_PER_NODE")
+	if n := r.GPU.Devices(); n > 0 {
+		optional(int64(n), "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE")
+		optional(int64(n*nodes), "SLURM_GPUS")
+	}
+	for name, v := range map[string]string{"SLURM_JOB_PARTITION": s.Partition, "SLURM_JOB_ACCOUNT": s.Account, "MUSTER_SLURM_OUTPUT": s.Output, "MUSTER_SLURM_ERROR": s.Error, "MUSTER_SLURM_SIGNAL": s.Signal} {
+		if v != "" {
+			set(v, name)
+		}
+	}
+	optional(int64(d.MaxDuration.Std().Seconds()), "MUSTER_SLURM_LIMIT")
+	slurmArray(m, d, t, job)
+}
+
+// perNode is SLURM_TASKS_PER_NODE: 4(x2),3.
+func perNode(tasks, most, nodes int) string {
+	counts := spec.SlurmLayout(tasks, most, nodes)
+	var parts []string
+	for i := 0; i < len(counts); {
+		same := i
+		for same < len(counts) && counts[same] == counts[i] {
+			same++
+		}
+		if part := strconv.Itoa(counts[i]); same-i > 1 {
+			parts = append(parts, fmt.Sprintf("%s(x%d)", part, same-i))
+		} else {
+			parts = append(parts, part)
+		}
+		i = same
+	}
+	return strings.Join(parts, ",")
+}
+
+// slurmArray is what the tasks of an array know of it.
+func slurmArray(m map[string]string, d *spec.Document, t *core.Task, job string) {
+	if d.Array == nil {
+		return
+	}
+	all := make([]int, d.Size())
+	for i := range all {
+		all[i] = i
+	}
+	if given, err := spec.ParseIndexes(d.Slurm.Indexes); d.Slurm.Indexes != "" && err == nil && len(given) == len(all) {
+		all = given
+	}
+	m["SLURM_ARRAY_JOB_ID"], m["SLURM_ARRAY_TASK_ID"] = job, strconv.Itoa(all[t.ID.Index])
+	m["SLURM_ARRAY_TASK_COUNT"] = strconv.Itoa(len(all))
+	m["SLURM_ARRAY_TASK_MIN"], m["SLURM_ARRAY_TASK_MAX"] = strconv.Itoa(slices.Min(all)), strconv.Itoa(slices.Max(all))
+	step := 1
+	if len(all) > 1 {
+		step = all[1] - all[0]
+	}
+	m["SLURM_ARRAY_TASK_STEP"] = strconv.Itoa(step)
+}
+
+// slurm makes the assignment of a node of a batch script: the first runs the
+// script, all others the agent by which srun reaches them.
+func slurm(a *plane.Assignment, w *core.Workload, t *core.Task, g gang) {
+	if a.Image != "" { // the program comes with us
+		a.Mounts = append(a.Mounts, plane.Mount{Program: true, Source: g.self[0], Target: "/.muster/muster", ReadOnly: true})
+		g.self = []string{"/.muster/muster"}
+	}
+	if w.Spec.Gang() && len(g.all) > 1 {
+		a.Files = append(a.Files, plane.File{Name: "mpi-token", EnvVar: "MUSTER_MPI_TOKEN_FILE", Data: []byte(g.token)})
+		if rank := g.rank(t); rank > 0 {
+			at := g.all[rank]
+			if at.own {
+				at.address = "" // all of its own
+			}
+			a.Argv, a.Args = append(slices.Clone(g.self), MPIAgentArg), nil
+			a.Env = append(a.Env, "MUSTER_MPI_LISTEN="+at.String())
+			return
+		}
+		var where []string
+		for i, name := range nodeNames(w, g) {
+			where = append(where, name+"="+g.all[i].String())
+		}
+		a.Env = append(a.Env, "MUSTER_MPI_WORKERS="+strings.Join(where, " "))
+	}
+	if len(a.Argv) > 0 {
+		a.Argv = append(append(slices.Clone(g.self), SlurmBatchArg), a.Argv...)
+	}
+}

@@ -1,0 +1,88 @@
+package convert
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// read is what holds for every source: it is refused with line and reason, or
+// becomes valid documents, each note of a fate that is known.
+func read(t *testing.T, f Format, data []byte) {
+	t.Helper()
+	r, err := ImportAs(f, data)
+	var errs spec.Errors
+	switch {
+	case err == nil && len(r.Documents) == 0:
+		t.Fatal("neither a document nor a refusal")
+	case err != nil && (!errors.As(err, &errs) || len(errs) == 0):
+		t.Fatalf("a refusal of no kind: %v", err)
+	}
+	for _, e := range errs {
+		if strings.TrimSpace(e.Problem) == "" {
+			t.Fatalf("a refusal without a reason: %+v", e)
+		}
+		if e.Line == 0 && f != Native && len(data) <= 1<<20 {
+			t.Fatalf("a refusal without a line: %+v", e)
+		}
+	}
+	for _, n := range r.Notes {
+		if n.Fate == Approximated && (!n.Lossy || n.Reason == "") || n.Fate == Refused && err == nil {
+			t.Fatalf("a note that contradicts itself: %+v", n)
+		}
+	}
+	for _, d := range r.Documents {
+		if errs := spec.Validate(spec.WithDefaults(d)); len(errs) > 0 {
+			t.Fatalf("a document that is none: %v", errs)
+		}
+		if again, err := spec.Parse(spec.YAML(d)); err != nil || !again.Equal(d) {
+			t.Fatalf("a document that cannot be written: %v\n%s", err, spec.YAML(d))
+		}
+	}
+}
+
+func fuzz(f *testing.F, format Format) {
+	for name, data := range corpus(f) {
+		if strings.HasPrefix(name, string(format)+"/") {
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { read(t, format, data) })
+}
+
+func FuzzKubernetes(f *testing.F) { fuzz(f, Kubernetes) }
+func FuzzSbatch(f *testing.F)     { fuzz(f, Sbatch) }
+func FuzzMcli(f *testing.F)       { fuzz(f, Mcli) }
+func FuzzRunai(f *testing.F)      { fuzz(f, Runai) }
+func FuzzSkyPilot(f *testing.F)   { fuzz(f, SkyPilot) }
+func FuzzDstack(f *testing.F)     { fuzz(f, Dstack) }
+
+// FuzzExport: whatever was imported and can be exported comes back as it was.
+func FuzzExport(f *testing.F) {
+	for _, data := range corpus(f) {
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := Import(data)
+		if err != nil {
+			return
+		}
+		for _, d := range r.Documents {
+			for _, format := range []Format{Kubernetes, Sbatch, Mcli} {
+				text, _, err := Export(d, format)
+				if err != nil {
+					continue
+				}
+				again, err := ImportAs(format, text)
+				if err != nil {
+					t.Fatalf("%s: what was exported cannot be read: %v\n%s", format, err, text)
+				}
+				if !spec.WithDefaults(again.Documents[0]).Equal(spec.WithDefaults(d)) {
+					t.Fatalf("%s: another workload came back:\n%s\nof\n%s\nby\n%s", format, spec.YAML(again.Documents[0]), spec.YAML(d), text)
+				}
+			}
+		}
+	})
+}

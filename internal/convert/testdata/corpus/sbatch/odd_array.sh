@@ -1,0 +1,4 @@
+#!/bin/sh
+#SBATCH -a 1,3,5-9:2
+#SBATCH -t 90:30
+echo "$SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_TASK_COUNT"

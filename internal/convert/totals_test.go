@@ -1,0 +1,308 @@
+package convert
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// total is what a source asks for, read by small readers that know nothing of
+// the importers. Parts of GPUs count as parts.
+type total struct {
+	gpus  float64
+	tasks int           // of the largest attempt; 0: not told
+	limit time.Duration // 0: none
+}
+
+type fields = map[string]any
+
+// dig is the value at a path of keys; nil where there is none.
+func dig(v any, path ...string) any {
+	for _, p := range path {
+		m, ok := v.(fields)
+		if !ok {
+			return nil
+		}
+		v = m[p]
+	}
+	return v
+}
+
+func num(v any, missing float64) float64 {
+	switch v := v.(type) {
+	case nil:
+		return missing
+	case string:
+		f, err := strconv.ParseFloat(v, 64)
+		if err != nil {
+			return missing
+		}
+		return f
+	case int:
+		return float64(v)
+	case uint64:
+		return float64(v)
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	}
+	return missing
+}
+
+func docsOf(t *testing.T, data []byte) (all []fields) {
+	t.Helper()
+	for d := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		var m fields
+		if err := d.Decode(&m); err == io.EOF {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if m["kind"] == "List" {
+			for _, i := range m["items"].([]any) {
+				all = append(all, i.(fields))
+			}
+			continue
+		}
+		all = append(all, m)
+	}
+}
+
+func podGPUs(template any, metas ...any) float64 {
+	n := 0.0
+	list, _ := dig(template, "spec", "containers").([]any)
+	for _, c := range list {
+		n += math.Max(num(dig(c, "resources", "limits", "nvidia.com/gpu"), 0), num(dig(c, "resources", "requests", "nvidia.com/gpu"), 0))
+	}
+	for _, m := range metas {
+		n += num(dig(m, "annotations", "gpu-fraction"), 0)
+	}
+	return n
+}
+
+func after(v any) time.Duration { return time.Duration(num(v, 0)) * time.Second }
+
+// kubernetesTotal counts pods and their GPUs.
+func kubernetesTotal(o fields) (x total, is bool) {
+	s := o["spec"]
+	add := func(n float64, template any) {
+		x.tasks += int(n)
+		x.gpus += n * podGPUs(template, o["metadata"])
+	}
+	switch o["kind"] {
+	case "Pod":
+		add(1, o)
+	case "Deployment":
+		add(num(dig(s, "replicas"), 1), dig(s, "template"))
+	case "Job":
+		add(num(dig(s, "completions"), num(dig(s, "parallelism"), 1)), dig(s, "template"))
+		x.limit = after(dig(s, "activeDeadlineSeconds"))
+	case "PyTorchJob", "MPIJob":
+		for _, key := range []string{"pytorchReplicaSpecs", "mpiReplicaSpecs"} {
+			groups, _ := dig(s, key).(fields)
+			for _, g := range groups {
+				add(num(dig(g, "replicas"), 1), dig(g, "template"))
+			}
+		}
+		x.limit = after(dig(s, "runPolicy", "activeDeadlineSeconds"))
+	case "JobSet":
+		for _, g := range dig(s, "replicatedJobs").([]any) {
+			add(num(dig(g, "replicas"), 1)*num(dig(g, "template", "spec", "parallelism"), 1), dig(g, "template", "spec", "template"))
+		}
+	case "TrainJob":
+		x.tasks = int(num(dig(s, "trainer", "numNodes"), 1))
+		x.gpus = float64(x.tasks) * num(dig(s, "trainer", "resourcesPerNode", "limits", "nvidia.com/gpu"), 0)
+	case "RayJob":
+		add(1, dig(s, "rayClusterSpec", "headGroupSpec", "template"))
+		for _, g := range dig(s, "rayClusterSpec", "workerGroupSpecs").([]any) {
+			add(num(dig(g, "replicas"), 1), dig(g, "template"))
+		}
+	default:
+		return x, false
+	}
+	return x, true
+}
+
+var option = regexp.MustCompile(`(?m)(--?[a-zA-Z-]+)[= ]?([^\s]+)`)
+
+// sbatchTotal reads directives with regular expressions.
+func sbatchTotal(text string) (x total) {
+	o := map[string]string{}
+	names := map[string]string{"-N": "--nodes", "-n": "--ntasks", "-t": "--time", "-a": "--array", "-G": "--gpus"}
+	for _, line := range regexp.MustCompile(`(?m)^#SBATCH (.*)$`).FindAllStringSubmatch(regexp.MustCompile(`^(#.*\n|\n)*`).FindString(text), -1) {
+		for _, m := range option.FindAllStringSubmatch(line[1], -1) {
+			name := m[1]
+			if long, ok := names[name]; ok {
+				name = long
+			}
+			o[name] = strings.Trim(m[2], `"`)
+		}
+	}
+	last := func(s string) float64 { return num(s[strings.LastIndex(s, ":")+1:], 0) }
+	nodes := num(strings.Split(o["--nodes"]+"-", "-")[0], 1)
+	tasks := num(o["--ntasks"], math.Max(num(o["--ntasks-per-node"], 1)*nodes, nodes))
+	x.tasks = int(nodes)
+	x.gpus = math.Max(math.Max(last(o["--gres"])*nodes, last(o["--gpus-per-node"])*nodes), math.Max(last(o["--gpus"]), last(o["--gpus-per-task"])*tasks))
+	if a := strings.Split(o["--array"], "%")[0]; a != "" {
+		x.tasks = 0
+		for part := range strings.SplitSeq(a, ",") {
+			m := regexp.MustCompile(`^(\d+)(?:-(\d+)(?::(\d+))?)?$`).FindStringSubmatch(part)
+			from := int(num(m[1], 0))
+			for i := from; i <= int(num(m[2], float64(from))); i += int(num(m[3], 1)) {
+				x.tasks++
+			}
+		}
+	}
+	if t := o["--time"]; t != "" && t != "UNLIMITED" {
+		d, hms, dayed := strings.Cut(t, "-")
+		if !dayed {
+			d, hms = "0", t
+		}
+		p := strings.Split(hms, ":")
+		scale := []float64{60, 1}
+		if dayed || len(p) == 3 {
+			scale = []float64{3600, 60, 1}
+		}
+		s := num(d, 0) * 86400
+		for i := range p {
+			s += num(p[i], 0) * scale[i]
+		}
+		x.limit = time.Duration(s) * time.Second
+	}
+	return x
+}
+
+// runaiTotal reads flags of one line with regular expressions.
+func runaiTotal(line string) (x total) {
+	get := func(flags string) float64 {
+		m := regexp.MustCompile(`(?:^|\s)(?:` + flags + `)[= ]([\d.]+)`).FindStringSubmatch(strings.Split(line, " -- ")[0])
+		if m == nil {
+			return 0
+		}
+		return num(m[1], 0)
+	}
+	x.tasks = 1
+	if w := get("--workers"); w > 0 {
+		x.tasks = int(w)
+		if !strings.Contains(line, "--no-master") {
+			x.tasks++
+		}
+	}
+	if c := get("--completions|--runs"); c > 0 {
+		x.tasks = int(c)
+	}
+	each := get("-g|--gpu|--gpu-devices-request")
+	if p := get("--gpu-portion-request"); p > 0 {
+		each = math.Max(each, 1) * p
+	}
+	n := x.tasks
+	if strings.Contains(line, "submit-dist mpi") {
+		n-- // the launcher has none
+	}
+	x.gpus = each * float64(n)
+	return x
+}
+
+// TestNothingAsksForMoreThanItsSource: GPUs, tasks and time of every file of
+// the corpus, against readers of their own.
+func TestNothingAsksForMoreThanItsSource(t *testing.T) {
+	each(t, func(t *testing.T, name string, data []byte) {
+		var want []total
+		switch dir := filepath.Dir(name); Format(dir) {
+		case Kubernetes:
+			for _, o := range docsOf(t, data) {
+				if x, is := kubernetesTotal(o); is {
+					want = append(want, x)
+				}
+			}
+		case Sbatch:
+			want = append(want, sbatchTotal(string(data)))
+		case Runai:
+			text := regexp.MustCompile(`\\\n\s*`).ReplaceAllString(string(data), "")
+			for line := range strings.Lines(text) {
+				if strings.Contains(line, "runai ") {
+					want = append(want, runaiTotal(strings.TrimSpace(line)))
+				}
+			}
+		case Mcli:
+			o := docsOf(t, data)[0]
+			gpus := num(dig(o, "compute", "gpus"), num(o["gpu_num"], 0))
+			want = append(want, total{gpus: gpus, tasks: int(num(dig(o, "compute", "nodes"), math.Max(1, gpus/8))), limit: time.Duration(num(dig(o, "scheduling", "max_duration"), 0) * float64(time.Hour))})
+		case SkyPilot:
+			docs := docsOf(t, data)
+			o := docs[len(docs)-1]
+			nodes := num(o["num_nodes"], 1)
+			gpus := 0.0
+			switch a := dig(o, "resources", "accelerators").(type) {
+			case string:
+				_, n, _ := strings.Cut(a, ":")
+				gpus = num(n, 1)
+			case []any:
+				gpus = 1
+			case fields:
+				for _, n := range a {
+					gpus = num(n, 1)
+				}
+			}
+			want = append(want, total{gpus: gpus * nodes, tasks: int(nodes)})
+		case Dstack:
+			o := docsOf(t, data)[0]
+			nodes, gpus := num(o["nodes"], 1), 0.0
+			switch g := dig(o, "resources", "gpu").(type) {
+			case nil:
+			case string:
+				gpus = 1
+				if m := regexp.MustCompile(`:(\d+)(\.\.\d+)?$`).FindStringSubmatch(g); m != nil {
+					gpus = num(m[1], 1)
+				}
+			case fields:
+				gpus = num(g["count"], 1)
+			default:
+				gpus = num(g, 0)
+			}
+			x := total{gpus: gpus * nodes, tasks: int(nodes)}
+			if d, err := time.ParseDuration(strings.ReplaceAll(textOf(o["max_duration"]), "off", "0")); err == nil {
+				x.limit = d
+			}
+			want = append(want, x)
+		}
+		docs := imported(t, data).Documents
+		if len(docs) != len(want) {
+			t.Fatalf("%d documents, and the source has %d workloads", len(docs), len(want))
+		}
+		for i, d := range docs {
+			got := total{gpus: float64(d.TotalMilli()) / 1000, tasks: d.Size(), limit: d.MaxDuration.Std()}
+			if got.gpus != want[i].gpus || got.tasks != want[i].tasks {
+				t.Errorf("it asks for %v GPUs of %d tasks, its source for %v of %d", got.gpus, got.tasks, want[i].gpus, want[i].tasks)
+			}
+			if got.limit != want[i].limit {
+				t.Errorf("it may run for %s, its source for %s", got.limit, want[i].limit)
+			}
+		}
+	})
+}
+
+func textOf(v any) string { s, _ := v.(string); return s }
+
+func BenchmarkImport(b *testing.B) {
+	var all [][]byte
+	for _, data := range corpus(b) {
+		all = append(all, data)
+	}
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		if _, err := Import(all[n%len(all)]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "manifests/s")
+}

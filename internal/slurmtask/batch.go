@@ -1,0 +1,242 @@
+// Package slurmtask is what a batch script of Slurm finds in its tasks: the
+// commands srun and scontrol, by which it starts programs on all nodes of the
+// workload and learns their names. It runs beside tasks; the nodes are reached
+// by the agents that internal/mpi has on them.
+package slurmtask
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// The arguments under which this program is called in a task.
+const (
+	SrunArg     = "__slurm-srun"
+	ScontrolArg = "__slurm-scontrol"
+	StepArg     = "__slurm-step"
+	SignalArg   = "__slurm-signal"
+)
+
+// dirVar is where a script's commands and steps are kept; envVar is the
+// environment that it began with.
+const (
+	dirVar  = "MUSTER_SLURM_DIR"
+	envFile = "environment"
+)
+
+// BatchMain runs a batch script, whose command args is, and exits as it does.
+func BatchMain(args []string) int {
+	code, err := batch(args)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "muster: the script cannot be run:", err)
+		return 127
+	}
+	return code
+}
+
+func batch(args []string) (int, error) {
+	if len(args) == 0 {
+		return 0, errors.New("it has no command")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	dir, err := os.MkdirTemp("", "slurm-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := shims(dir, self); err != nil {
+		return 0, err
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), dirVar+"="+dir, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if err := os.WriteFile(filepath.Join(dir, envFile), []byte(strings.Join(cmd.Env, "\x00")), 0o600); err != nil {
+		return 0, err
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	closeFiles := logFiles(cmd)
+	defer closeFiles()
+	cmd.WaitDelay = time.Second // for pipes that something in the background keeps open
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
+	defer signal.Stop(signals)
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() { pass(cmd.Process, signals, done) })
+	wg.Go(func() { warn(cmd.Process, dir, done) })
+	err = cmd.Wait()
+	close(done)
+	wg.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+		return 0, err
+	}
+	return exitCode(cmd.ProcessState), nil
+}
+
+func exitCode(state *os.ProcessState) int {
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return state.ExitCode()
+}
+
+// shims writes the commands that a script finds first in its PATH.
+func shims(dir, self string) error {
+	for name, arg := range map[string]string{"srun": SrunArg, "scontrol": ScontrolArg} {
+		text := "#!/bin/sh\nexec " + spec.ShellWords(self, arg) + " \"$@\"\n"
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pass hands signals on to the script. Whoever ends a task tells all its
+// processes; in a container of its own only the first is told.
+func pass(p *os.Process, signals <-chan os.Signal, done <-chan struct{}) {
+	for {
+		select {
+		case s := <-signals:
+			if os.Getpid() == 1 {
+				_ = p.Signal(s)
+			}
+		case <-done:
+			return
+		}
+	}
+}
+
+// warn sends the signal of sbatch --signal before the limit ends the script.
+func warn(p *os.Process, dir string, done <-chan struct{}) {
+	limit, err := strconv.Atoi(os.Getenv("MUSTER_SLURM_LIMIT"))
+	script, name, before, perr := spec.ParseSignal(os.Getenv("MUSTER_SLURM_SIGNAL"))
+	if err != nil || perr != nil {
+		return
+	}
+	sig, ok := signalOf(name)
+	if !ok {
+		return
+	}
+	timer := time.NewTimer(max(0, time.Duration(limit-before)*time.Second))
+	defer timer.Stop()
+	select {
+	case <-done:
+		return
+	case <-timer.C:
+	}
+	if script {
+		_ = p.Signal(sig)
+		return
+	}
+	for _, pid := range steps(dir) { // of each srun, which hands it on to what it started
+		_ = syscall.Kill(pid, sig)
+	}
+}
+
+var signalNames = map[string]syscall.Signal{
+	"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "QUIT": syscall.SIGQUIT, "KILL": syscall.SIGKILL, "USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2,
+	"TERM": syscall.SIGTERM, "CONT": syscall.SIGCONT, "STOP": syscall.SIGSTOP, "ALRM": syscall.SIGALRM,
+}
+
+func signalOf(name string) (syscall.Signal, bool) {
+	if s, ok := signalNames[name]; ok {
+		return s, true
+	}
+	n, err := strconv.Atoi(name)
+	return syscall.Signal(n), err == nil && n > 0 && n < 65
+}
+
+// logFiles makes what the script writes go to its files too.
+func logFiles(cmd *exec.Cmd) (closeAll func()) {
+	out, errs := os.Getenv("MUSTER_SLURM_OUTPUT"), os.Getenv("MUSTER_SLURM_ERROR")
+	var files []*os.File
+	file := func(pattern string) io.Writer {
+		name := expandPattern(pattern, nil)
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "muster: the output is kept in the log only: %v\n", err)
+			return nil
+		}
+		files = append(files, f)
+		return f
+	}
+	if out != "" && out != "/dev/null" {
+		if f := file(out); f != nil {
+			cmd.Stdout = io.MultiWriter(os.Stdout, f)
+			if errs == "" {
+				cmd.Stderr = io.MultiWriter(os.Stderr, f) // appended whole, as O_APPEND does
+			}
+		}
+	}
+	if errs != "" && errs != "/dev/null" {
+		if f := file(errs); f != nil {
+			cmd.Stderr = io.MultiWriter(os.Stderr, f)
+		}
+	}
+	return func() {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}
+}
+
+// expandPattern is a file name of sbatch or srun with its patterns filled in
+// (slurm.schedmd.com/sbatch.html, "filename pattern"). The job's own may be
+// given over, such as t, the rank.
+func expandPattern(pattern string, own map[byte]string) string {
+	env := map[byte]string{
+		'j': os.Getenv("SLURM_JOB_ID"), 'A': os.Getenv("SLURM_ARRAY_JOB_ID"), 'a': os.Getenv("SLURM_ARRAY_TASK_ID"), 'x': os.Getenv("SLURM_JOB_NAME"),
+		'N': os.Getenv("SLURMD_NODENAME"), 'n': os.Getenv("SLURM_NODEID"), 'u': os.Getenv("SLURM_JOB_USER"), 't': os.Getenv("SLURM_PROCID"), 's': "batch", 'J': os.Getenv("SLURM_JOB_ID"), '%': "%",
+	}
+	if env['A'] == "" {
+		env['A'], env['a'] = env['j'], "4294967294" // as Slurm has it outside of arrays
+	}
+	for c, text := range own {
+		env[c] = text
+	}
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		if pattern[i] != '%' {
+			b.WriteByte(pattern[i])
+			continue
+		}
+		at := i + 1
+		for at < len(pattern) && pattern[at] >= '0' && pattern[at] <= '9' {
+			at++
+		}
+		if at == len(pattern) {
+			b.WriteString(pattern[i:])
+			break
+		}
+		text, known := env[pattern[at]]
+		if !known {
+			b.WriteString(pattern[i : at+1])
+			i = at
+			continue
+		}
+		if width, err := strconv.Atoi(pattern[i+1 : at]); err == nil && width <= 10 {
+			text = strings.Repeat("0", max(0, width-len(text))) + text
+		}
+		b.WriteString(text)
+		i = at
+	}
+	return b.String()
+}

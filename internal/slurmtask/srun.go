@@ -1,0 +1,389 @@
+package slurmtask
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/mpi"
+)
+
+// keyVar marks the processes of a step.
+const keyVar = "MUSTER_SLURM_STEP"
+
+// SrunMain is srun as a batch script finds it: it starts a program in all
+// tasks of the workload, and exits with the highest of their codes.
+func SrunMain(args []string) int {
+	code, err := srun(args)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "srun: error:", err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// step is one call of srun.
+type step struct {
+	o     options
+	id    int
+	key   string
+	self  string
+	ranks []rank
+	hosts []string
+	env   map[string]string // what the script has changed
+	unset []string
+}
+
+func srun(args []string) (int, error) {
+	o, err := parse(args)
+	if err != nil {
+		return 1, err
+	}
+	if len(o.argv) == 0 {
+		return 1, errors.New("there is no program to start")
+	}
+	dir := os.Getenv(dirVar)
+	list := os.Getenv("SLURM_JOB_NODELIST")
+	if dir == "" || list == "" {
+		return 1, errors.New("it is run by batch scripts of Muster; to submit one use sbatch or muster run -f")
+	}
+	hosts, err := convert.Hostnames(list)
+	if err != nil {
+		return 1, err
+	}
+	s := step{o: o}
+	if s.ranks, s.hosts, err = s.o.layout(hosts); err != nil {
+		return 1, err
+	}
+	if s.self, err = os.Executable(); err != nil {
+		return 1, err
+	}
+	if s.id, err = nextStep(dir); err != nil {
+		return 1, err
+	}
+	s.key = fmt.Sprintf("%s.%s.%d", os.Getenv("MUSTER_WORKLOAD_ID"), os.Getenv("MUSTER_ATTEMPT"), s.id)
+	s.changed(filepath.Join(dir, envFile))
+	return s.run()
+}
+
+// nextStep takes the next number of a step, whose file has the pid of its srun.
+func nextStep(dir string) (int, error) {
+	for id := 0; ; id++ {
+		f, err := os.OpenFile(filepath.Join(dir, "step-"+strconv.Itoa(id)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if errors.Is(err, os.ErrExist) && id < 1_000_000 {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		_, err = f.WriteString(strconv.Itoa(os.Getpid()))
+		return id, errors.Join(err, f.Close())
+	}
+}
+
+// steps are the pids of every srun of a script.
+func steps(dir string) (pids []int) {
+	files, _ := filepath.Glob(filepath.Join(dir, "step-*"))
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if pid, perr := strconv.Atoi(string(data)); err == nil && perr == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// changed finds what the script has changed of the environment that it began
+// with: only that is told to other nodes, which have their own.
+func (s *step) changed(file string) {
+	s.env = map[string]string{}
+	if strings.HasPrefix(s.o.export, "NONE") {
+		return
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return
+	}
+	before := map[string]string{}
+	for _, kv := range strings.Split(string(data), "\x00") {
+		name, text, _ := strings.Cut(kv, "=")
+		before[name] = text
+	}
+	for _, kv := range os.Environ() {
+		name, text, _ := strings.Cut(kv, "=")
+		was, known := before[name]
+		delete(before, name)
+		if name == "PATH" {
+			continue
+		}
+		if !known || was != text {
+			s.env[name] = text
+		}
+	}
+	for name := range before {
+		s.unset = append(s.unset, name)
+	}
+	for part := range strings.SplitSeq(s.o.export, ",") {
+		if name, text, has := strings.Cut(part, "="); has {
+			s.env[name] = text
+		}
+	}
+}
+
+// program is what one process of a step is told.
+type program struct {
+	Dir   string            `json:"dir"`
+	Env   map[string]string `json:"env"`
+	Unset []string          `json:"unset,omitempty"`
+	Argv  []string          `json:"argv"`
+	GPUs  int               `json:"gpus,omitempty"` // of each process
+	Local int               `json:"local"`
+	Path  string            `json:"path,omitempty"` // of the script, on the node that it runs on
+}
+
+// of is the program of one rank.
+func (s *step) of(r rank) program {
+	env := maps.Clone(s.env)
+	n, nodes := len(s.ranks), len(s.hosts)
+	counts := make([]int, nodes)
+	var gtids []string
+	for _, x := range s.ranks {
+		if counts[x.node]++; x.node == r.node {
+			gtids = append(gtids, strconv.Itoa(x.proc))
+		}
+	}
+	var each []string
+	for _, c := range counts {
+		each = append(each, strconv.Itoa(c))
+	}
+	for name, text := range map[string]string{
+		keyVar: s.key, "SLURM_STEP_ID": strconv.Itoa(s.id), "SLURM_STEPID": strconv.Itoa(s.id),
+		"SLURM_PROCID": strconv.Itoa(r.proc), "SLURM_LOCALID": strconv.Itoa(r.local), "SLURM_NODEID": strconv.Itoa(r.node),
+		"SLURM_NTASKS": strconv.Itoa(n), "SLURM_NPROCS": strconv.Itoa(n), "SLURM_STEP_NUM_TASKS": strconv.Itoa(n),
+		"SLURM_STEP_NUM_NODES": strconv.Itoa(nodes), "SLURM_NNODES": strconv.Itoa(nodes),
+		"SLURM_STEP_NODELIST": strings.Join(s.hosts, ","), "SLURM_STEP_TASKS_PER_NODE": strings.Join(each, ","), "SLURM_TASKS_PER_NODE": strings.Join(each, ","),
+		"SLURM_GTIDS": strings.Join(gtids, ","), "SLURMD_NODENAME": r.host, "SLURM_LAUNCH_NODE_IPADDR": s.hosts[0],
+	} {
+		env[name] = text
+	}
+	if s.o.cpus > 0 {
+		env["SLURM_CPUS_PER_TASK"] = strconv.Itoa(s.o.cpus)
+	}
+	dir, err := os.Getwd()
+	if err != nil || s.o.dir != "" {
+		dir = s.o.dir
+	}
+	p := program{Dir: dir, Env: env, Unset: s.unset, Argv: s.o.argv, GPUs: s.o.gpus, Local: r.local}
+	if r.at == 0 {
+		p.Path = os.Getenv("PATH")
+	}
+	return p
+}
+
+func (p program) encoded() (string, error) {
+	data, err := json.Marshal(p)
+	return base64.StdEncoding.EncodeToString(data), err
+}
+
+// run starts all ranks and waits for them.
+func (s *step) run() (int, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	over := make(chan struct{})
+	go s.pass(ctx, cancel, signals, over)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	worst := 0
+	var first error
+	for _, r := range s.ranks {
+		wg.Go(func() {
+			code, err := s.start(ctx, r)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil && ctx.Err() == nil {
+				code = max(code, 1)
+				if first == nil {
+					first = fmt.Errorf("task %d on %s: %w", r.proc, r.host, err)
+				}
+			}
+			if code != 0 && ctx.Err() == nil {
+				fmt.Fprintf(os.Stderr, "srun: error: %s: task %d: Exited with exit code %d\n", r.host, r.proc, code)
+			}
+			worst = max(worst, code)
+			if code != 0 && s.o.killOnBadExit {
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	close(over)
+	return worst, first
+}
+
+// pass hands signals on to what the step has started. What would end srun ends
+// the step: its programs are told, and a second one ends them at once.
+func (s *step) pass(ctx context.Context, cancel func(), signals <-chan os.Signal, over <-chan struct{}) {
+	ending := false
+	for {
+		select {
+		case sig := <-signals:
+			if sig == syscall.SIGTERM || sig == syscall.SIGINT {
+				if ending {
+					cancel()
+				}
+				ending = true
+			}
+			s.signal(ctx, sig.(syscall.Signal))
+		case <-over:
+			return
+		}
+	}
+}
+
+// signal sends a signal to the step's processes on all its nodes.
+func (s *step) signal(ctx context.Context, sig syscall.Signal) {
+	seen := map[int]bool{}
+	for _, r := range s.ranks {
+		if seen[r.at] {
+			continue
+		}
+		seen[r.at] = true
+		if r.at == 0 {
+			signalAll(s.key, sig)
+			continue
+		}
+		command := "exec " + spec.ShellWords(s.self, SignalArg, s.key, strconv.Itoa(int(sig)))
+		go func() { _, _ = mpi.Run(ctx, r.host, command, bytes.NewReader(nil), io.Discard, io.Discard) }()
+	}
+}
+
+// start runs one rank: on the first node as a process of its own, else by the
+// agent there.
+func (s *step) start(ctx context.Context, r rank) (int, error) {
+	text, err := s.of(r).encoded()
+	if err != nil {
+		return 1, err
+	}
+	out, errs, closeAll, err := s.streams(r)
+	if err != nil {
+		return 1, err
+	}
+	defer closeAll()
+	if r.at > 0 {
+		return mpi.Run(ctx, r.host, "exec "+spec.ShellWords(s.self, StepArg, text), stdin(r), out, errs)
+	}
+	cmd := exec.CommandContext(ctx, s.self, StepArg, text)
+	cmd.Stdout, cmd.Stderr = out, errs
+	if r.proc == 0 {
+		cmd.Stdin = os.Stdin
+	}
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exitCode(cmd.ProcessState), nil
+	}
+	return 0, err
+}
+
+// stdin is the standard input of a rank elsewhere: the first has the script's.
+func stdin(r rank) io.Reader {
+	if r.proc == 0 {
+		return os.Stdin
+	}
+	return bytes.NewReader(nil)
+}
+
+// streams are where a rank's output goes.
+func (s *step) streams(r rank) (out, errs io.Writer, closeAll func(), err error) {
+	own := map[byte]string{'t': strconv.Itoa(r.proc), 'n': strconv.Itoa(r.node), 'N': r.host, 's': strconv.Itoa(s.id), 'J': os.Getenv("SLURM_JOB_ID") + "." + strconv.Itoa(s.id)}
+	label := ""
+	if s.o.label {
+		label = fmt.Sprintf("%*d: ", len(strconv.Itoa(len(s.ranks)-1)), r.proc)
+	}
+	a, b := &lines{w: os.Stdout, label: label}, &lines{w: os.Stderr, label: label}
+	var files []io.Closer
+	file := func(pattern string, l *lines) error {
+		if pattern == "" {
+			return nil
+		}
+		f, err := os.OpenFile(expandPattern(pattern, own), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+		if err == nil {
+			files, l.w = append(files, f), f
+		}
+		return err
+	}
+	if err = file(s.o.output, a); err == nil && s.o.output != "" && s.o.errors == "" {
+		b.w = a.w
+	}
+	if err == nil {
+		err = file(s.o.errors, b)
+	}
+	return a, b, func() {
+		a.flush()
+		b.flush()
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}, err
+}
+
+// lines writes whole lines, so that those of several ranks do not mix.
+type lines struct {
+	mu    sync.Mutex
+	w     io.Writer
+	label string
+	rest  []byte
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rest = append(l.rest, p...)
+	end := bytes.LastIndexByte(l.rest, '\n') + 1
+	if end == 0 {
+		return len(p), nil
+	}
+	err := l.put(l.rest[:end])
+	l.rest = append([]byte(nil), l.rest[end:]...)
+	return len(p), err
+}
+
+func (l *lines) put(text []byte) error {
+	if l.label != "" {
+		var b bytes.Buffer
+		for line := range bytes.Lines(text) {
+			b.WriteString(l.label)
+			b.Write(line)
+		}
+		text = b.Bytes()
+	}
+	_, err := l.w.Write(text)
+	return err
+}
+
+func (l *lines) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.rest) > 0 {
+		_ = l.put(append(l.rest, '\n'))
+	}
+	l.rest = nil
+}
