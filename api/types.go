@@ -66,6 +66,7 @@ type Workload struct {
 	StartedAt *Time `json:"startedAt,omitempty" doc:"First time Running"`
 	EndedAt   *Time `json:"endedAt,omitempty"`
 
+	Number         int64           `json:"number" doc:"In the order of submission, from 1; what Slurm calls a job's id"`
 	AllowedActions []string        `json:"allowedActions" nullable:"false" doc:"What can be asked of it now: stop, restart, delete"`
 	Version        int64           `json:"version" doc:"Grows with every change; the ETag"`
 	Revision       int64           `json:"revision" doc:"The commit that changed it last; resumes a watch"`

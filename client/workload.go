@@ -68,8 +68,9 @@ type ListOptions struct {
 	Since   time.Time // created at or after
 	Before  time.Time // created before
 	Labels  map[string]string
-	Deleted bool // also those that have been deleted
-	Limit   int  // of one page; 0: the server's default
+	Deleted bool  // also those that have been deleted
+	Number  int64 // only the one of that number; 0: any
+	Limit   int   // of one page; 0: the server's default
 	Cursor  string
 	Summary bool // without history, tasks and document
 }
@@ -97,6 +98,9 @@ func (c *Client) Workloads(ctx context.Context, o ListOptions) (*api.WorkloadLis
 	}
 	if o.Deleted {
 		q.Set("deleted", "true")
+	}
+	if o.Number > 0 {
+		q.Set("number", strconv.FormatInt(o.Number, 10))
 	}
 	if o.Limit > 0 {
 		q.Set("limit", strconv.Itoa(o.Limit))

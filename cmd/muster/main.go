@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/face/faces"
 	"github.com/musterhq/muster/internal/mpi"
 	"github.com/musterhq/muster/internal/plane/kube"
 	"github.com/musterhq/muster/internal/plane/local"
@@ -41,11 +42,16 @@ func run() int {
 		}
 	}
 	args, name := os.Args[1:], "muster"
+	hooks := cli.Hooks{Name: name, Version: version(), RunServer: serve, StartServer: spawn, Commands: faces.Below}
+	if code, ok := faces.Main(filepath.Base(os.Args[0]), args, cli.Terminal(), hooks); ok {
+		return code
+	}
 	switch filepath.Base(os.Args[0]) {
 	case "kubectl-muster": // how kubectl runs plugins
 		name = "kubectl muster"
 	case "kubectl_complete-muster": // and asks them for what could come next
 		args = append([]string{"__complete"}, args...)
 	}
-	return cli.Main(args, cli.Terminal(), cli.Hooks{Name: name, Version: version(), RunServer: serve, StartServer: spawn})
+	hooks.Name = name
+	return cli.Main(args, cli.Terminal(), hooks)
 }

@@ -16,6 +16,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/musterhq/muster/internal/face/faces"
 	"github.com/musterhq/muster/internal/oci/ocitest"
 	"github.com/musterhq/muster/internal/plane/local"
 )
@@ -30,7 +31,11 @@ func TestMain(m *testing.M) {
 		os.Exit(run())
 	}
 	muster := func() { os.Exit(run()) }
-	testscript.Main(m, map[string]func(){"muster": muster, "kubectl-muster": muster, "kubectl_complete-muster": muster})
+	names := map[string]func(){"muster": muster, "kubectl-muster": muster, "kubectl_complete-muster": muster}
+	for _, name := range faces.Names() {
+		names[name] = muster
+	}
+	testscript.Main(m, names)
 }
 
 // TestScripts runs the stories of testdata/script: the real binary, each with
@@ -59,6 +64,11 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("MUSTER_NO_AUTOSTART", "")
+			examples, err := filepath.Abs("../../examples")
+			if err != nil {
+				return err
+			}
+			e.Setenv("EXAMPLES", examples)
 			e.Defer(func() { tidy(t, data) })
 			return nil
 		},

@@ -48,6 +48,7 @@ var rules = []rule{
 	{pkg: "internal/oci/ocitest", may: nil, why: "a registry for tests of any package, those of oci included"},
 	{pkg: "internal/server", may: []string{"internal/server", "internal/control", "internal/convert", "internal/core", "internal/store", "internal/plane", "api"}, why: "the API decides nothing and touches no implementation"},
 	{pkg: "internal/cli", may: []string{"internal/cli", "internal/convert", "internal/core", "internal/simulate", "api", "client"}, why: "the command line is a client like any other; of the server it shares only the pure core and converters, and what runs that in virtual time"},
+	{pkg: "internal/face", may: []string{"internal/face", "internal/cli", "internal/convert", "internal/core", "api", "client"}, why: "other tools' command lines translate words: what muster's own does they have done by it"},
 	{pkg: "internal/simulate", may: []string{"internal/simulate", "internal/core"}, why: "simulations run the pure core on files; they know no server, store or plane"},
 	{pkg: "internal/simulate/trace", may: nil, why: "reading a trace needs nothing of ours"},
 	{pkg: "internal/sim", may: []string{"internal/sim", "internal/core", "internal/control", "internal/store", "internal/plane"}, why: "the simulator drives the real control loop"},

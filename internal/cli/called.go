@@ -2,6 +2,7 @@ package cli
 
 import (
 	"regexp"
+	"sync"
 
 	"github.com/spf13/cobra"
 )
@@ -9,7 +10,8 @@ import (
 // ownName is this program where a text tells what to type: at the beginning or
 // after a space or bracket, with a command after it. Cobra has put in the whole
 // name already where it was asked.
-var ownName = regexp.MustCompile(`(^|[\s(])(?:kubectl )?muster ([a-z-])`)
+// It is made when it is needed, which is seldom: every command would pay for it.
+var ownName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[\s(])(?:kubectl )?muster ([a-z-])`) })
 
 // called puts the name that people call this program by into a text.
 func (s *session) called(text string) string { return callIt(text, s.hooks.Name) }
@@ -18,7 +20,7 @@ func callIt(text, name string) string {
 	if name == "" || name == "muster" {
 		return text
 	}
-	return ownName.ReplaceAllString(text, "${1}"+name+" ${2}")
+	return ownName().ReplaceAllString(text, "${1}"+name+" ${2}")
 }
 
 // named makes all help texts show a name.

@@ -100,6 +100,8 @@ type Hooks struct {
 	RunServer func(ctx context.Context, o ServerOptions) error
 	// Version of this program.
 	Version api.Version
+	// Commands are further commands, which work with what Tool offers.
+	Commands func(*Tool) []*cobra.Command
 	// Name is what people write to run this program; empty: muster.
 	Name string
 }
@@ -176,6 +178,9 @@ it when there is none.`,
 	group("decide", newApprove(s), newReject(s), newPreempt(s), newMove(s))
 	defer named(root, s.hooks.Name)
 	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newNode(s), newCluster(s), newSecret(s), newSimulate(s), newServer(s), newVersion(s))
+	if s.hooks.Commands != nil {
+		group("run", s.hooks.Commands(&Tool{s: s})...)
+	}
 	return root
 }
 

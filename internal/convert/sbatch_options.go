@@ -63,7 +63,7 @@ var sbatchLossy = nothing{
 	"bb": "there are no burst buffers", "bbf": "there are no burst buffers", "tmp": "disk is neither counted nor limited", "switches": "write topology", "exclusive": "what it does not ask for others may have",
 	"hold": "it is queued at once", "input": "the script reads nothing; use a file", "uid": "it runs as its user", "gid": "it runs as its user", "network": "there are no network rules", "export-file": "write env",
 	"container-save": "containers go with their tasks", "container-mount-home": "write volumes", "container-entrypoint": "the script runs, not the image's own command", "container-env": "the script's own variables count",
-	"container": "write image", "batch": "write nodeSelector", "prefer": "write nodeSelector", "nodefile": "write nodeAffinity", "extra": "", "tres-bind": "each node's GPUs are all its own", "mincpus": "write resources.cpu",
+	"container": "write image", "batch": "write nodeSelector", "prefer": "write nodeSelector", "nodefile": "write nodeAffinity", "extra": "nodes have no such words; write nodeSelector", "tres-bind": "each node's GPUs are all its own", "mincpus": "write resources.cpu",
 	"gpus-per-socket": "sockets are not known",
 }
 
@@ -115,17 +115,4 @@ func (s *script) rest() {
 			s.say(d, Ignored, false, "", sbatchHarmless[name])
 		}
 	}
-}
-
-// SbatchOption reports whether sbatch has an option of that long name, and
-// whether it must have a value.
-func SbatchOption(name string) (value, known bool) {
-	t, known := sbatchOptions[name]
-	return t == takesOne, known
-}
-
-// SbatchShort is the long name of an option of one letter.
-func SbatchShort(letter byte) (name string, known bool) {
-	name, known = sbatchShort[letter]
-	return name, known
 }

@@ -3,15 +3,29 @@ package oci
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
+// form is a regular expression that is compiled when it is first asked: every
+// command of this program would pay for it at its start.
+type form struct {
+	text string
+	once sync.Once
+	re   *regexp.Regexp
+}
+
+func (f *form) MatchString(s string) bool {
+	f.once.Do(func() { f.re = regexp.MustCompile(f.text) })
+	return f.re.MatchString(s)
+}
+
 var (
-	hex64     = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	tagForm   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
-	component = regexp.MustCompile(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$`)
-	hostForm  = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?$`)
+	hex64     = &form{text: `^[0-9a-f]{64}$`}
+	tagForm   = &form{text: `^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`}
+	component = &form{text: `^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$`}
+	hostForm  = &form{text: `^(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?$`}
 )
 
 const nameForm = "names look like ubuntu:24.04, team/model:v2, registry.example.com:5000/team/model:v2 or …@sha256:…"

@@ -73,7 +73,7 @@ func (s *Server) workload(p parts, whole bool) api.Workload {
 		Conditions: []api.Condition{}, Attempt: w.Attempt, Attempts: []api.Attempt{}, Transitions: []api.Transition{},
 		Statuses: statuses(p), Tasks: taskCounts(w), GPUs: w.Spec.TotalGPUs(), GPUSeconds: s.gpuSeconds(p, now),
 		CreatedAt: api.Time(w.CreatedAt), StartedAt: at(w.StartedAt), EndedAt: at(w.EndedAt),
-		AllowedActions: allowed(w), Version: w.Version, Revision: int64(w.Rev),
+		AllowedActions: allowed(w), Number: w.Seq, Version: w.Version, Revision: int64(w.Rev),
 	}
 	for _, c := range w.Conditions {
 		out.Conditions = append(out.Conditions, api.Condition{Type: string(c.Type), Reason: c.Reason, Message: c.Message, Since: api.Time(c.Since)})

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -85,7 +86,7 @@ func (s *Server) act(ctx context.Context, in *Named, command func(control.Ref) c
 	return s.answer(ctx, v.(*core.Workload), http.StatusOK)
 }
 
-var idForm = regexp.MustCompile(`^[0-9a-hjkmnp-tv-z]{26}$`)
+var idForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-hjkmnp-tv-z]{26}$`) })
 
 // find resolves a name or an id.
 func (s *Server) find(ctx context.Context, project, name string) (*core.Workload, error) {
@@ -94,7 +95,7 @@ func (s *Server) find(ctx context.Context, project, name string) (*core.Workload
 	if project != allProjects {
 		w, err = s.store.ByName(ctx, core.ProjectID(project), name)
 	}
-	if errors.Is(err, store.ErrNotFound) && idForm.MatchString(name) {
+	if errors.Is(err, store.ErrNotFound) && idForm().MatchString(name) {
 		w, err = s.store.Workload(ctx, core.WorkloadID(name))
 	}
 	if errors.Is(err, store.ErrNotFound) || err == nil && project != allProjects && w.Project != core.ProjectID(project) {
@@ -237,6 +238,7 @@ type listInput struct {
 	Before  time.Time `query:"before" doc:"Created before"`
 	Label   []string  `query:"label,explode" doc:"key=value; repeat for several"`
 	Deleted bool      `query:"deleted" doc:"Also those that have been deleted"`
+	Number  int64     `query:"number" minimum:"1" doc:"The one of that number"`
 	Limit   int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 	Cursor  string    `query:"cursor" doc:"next of the page before"`
 	View    string    `query:"view" enum:"full,summary" default:"full" doc:"summary leaves out history, tasks and document"`
@@ -279,9 +281,15 @@ func (s *Server) list(ctx context.Context, in *listInput) (*listOutput, error) {
 		}
 		q.Cursor = c
 	}
+	if in.Number > 0 { // what comes next after the number above, were it there
+		q.Cursor, q.Limit = in.Number+1, 1
+	}
 	page, err := s.store.List(ctx, q)
 	if err != nil {
 		return nil, problem(s.log, err)
+	}
+	if in.Number > 0 {
+		page.Items, page.Next = slices.DeleteFunc(page.Items, func(w *core.Workload) bool { return w.Seq != in.Number }), 0
 	}
 	ps, err := s.gather(ctx, page.Items, in.View == "full")
 	if err != nil {

@@ -1,0 +1,67 @@
+// Package mcli is the command line of the MosaicML platform. A run is a
+// workload, a node of a run one of its tasks, a resumption one of its attempts,
+// and a deployment a workload of the kind inference.
+package mcli
+
+import (
+	"fmt"
+
+	"github.com/musterhq/muster/internal/face"
+)
+
+// Tool is mcli with all its commands.
+func Tool() *face.Command {
+	return &face.Command{
+		Use: "mcli", Short: "Runs of the MosaicML platform, on Muster", Loose: true,
+		Global: []face.Flag{
+			{Names: "verbose v", Void: "there is nothing more to tell: errors always come whole."},
+		},
+		Flags: []face.Flag{{Names: "version", Does: "print the version"}},
+		Run:   version,
+		Sub: []*face.Command{
+			run(), interactive(), connect(), logs(),
+			{Use: "get", Also: "g", Short: "List runs, deployments, clusters, users or secrets", Sub: []*face.Command{
+				getRuns(), getDeployments(), getClusters(), getSecrets(), getUsers(),
+			}},
+			{Use: "describe", Also: "d desc", Short: "Everything about a run, a deployment or a cluster", Sub: []*face.Command{
+				describeRun(), describeDeployment(), describeCluster(),
+			}},
+			{Use: "stop", Short: "End runs or deployments", Sub: []*face.Command{stopRuns(), stopDeployments()}},
+			{Use: "delete", Also: "del", Short: "Delete runs, deployments or secrets", Sub: []*face.Command{deleteRuns(), deleteDeployments(), deleteSecrets()}},
+			{Use: "update", Short: "Change a run or a deployment", Sub: []*face.Command{updateRun(), updateDeployment()}},
+			{Use: "create", Also: "cr", Short: "Store a secret", Sub: []*face.Command{createSecret()}},
+			util(), watchdog(), diff(), deploy(), ping(), predict(),
+			{Use: "version", Short: "Print the version", Run: version},
+			{Use: "init", Also: "i", Flags: []face.Flag{{Names: "no-input", Void: "nothing is ever asked here."}}, Harmless: true,
+				Void: "there is nothing to set up: the server of this machine knows its user, and MUSTER_SERVER with MUSTER_TOKEN name another one."},
+			{Use: "config", Also: "c", Short: "Print which server is used", Run: config},
+			{Use: "set", Short: "Settings that have no meaning here", Sub: []*face.Command{
+				{Use: "api-key", Harmless: true, Void: "there are no API keys: the server of this machine knows its user by the socket, and MUSTER_TOKEN opens another one."},
+				{Use: "feature", Harmless: true, Void: "there are no feature flags: everything is on."},
+			}},
+			{Use: "unset", Short: "Settings that have no meaning here", Sub: []*face.Command{
+				{Use: "api-key", Harmless: true, Void: "there are no API keys to forget; unset MUSTER_TOKEN leaves another server."},
+				{Use: "feature", Harmless: true, Void: "there are no feature flags: everything is on."},
+			}},
+			{Use: "kube", Short: "What is for administrators of that platform", Sub: []*face.Command{
+				{Use: "get-config", Void: "clusters are the server's, not the user's: muster cluster list shows them, and whoever runs the server gives it their kubeconfig with --cluster NAME=FILE."},
+				{Use: "merge-config", Void: "clusters are the server's, not the user's: muster cluster list shows them, and whoever runs the server gives it their kubeconfig with --cluster NAME=FILE."},
+			}},
+			{Use: "train", Void: "there is no managed training service with models and recipes of its own: write the training as a run and submit it with mcli run -f FILE."},
+			{Use: "finetune", Void: "there is no managed fine-tuning service with models and recipes of its own: write it as a run and submit it with mcli run -f FILE."},
+		},
+	}
+}
+
+func version(c *face.Call) error {
+	_, err := fmt.Fprintf(c.Out(), "mcli (Muster %s)\n", c.Version().Version)
+	return err
+}
+
+func config(c *face.Call) error {
+	client, err := c.Connect(c.Context)
+	if err != nil {
+		return err
+	}
+	return c.Table([]string{"SETTING", "VALUE"}, [][]string{{"server", client.Address()}, {"user", face.Dash(c.Me())}, {"project", face.Dash(c.Setting("MUSTER_PROJECT"))}})
+}

@@ -1,0 +1,142 @@
+package runai
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/face"
+)
+
+// actFlags are those of delete, suspend and resume.
+var actFlags = []face.Flag{
+	{Names: "all-projects A all", Does: "all of one's own; with names, in all projects"},
+	{Names: "yes y", Void: "nothing is asked where names are given."},
+	{Names: "name", Arg: "NAME", Many: true, Does: "a workload, as well as behind the command"},
+}
+
+// each does something to the workloads that are named, or to all of one's own.
+func each(c *face.Call, f family, live bool, done string, do func(*client.Client, *api.Workload) error) error {
+	names := append(slices.Clone(c.Args), c.All("name")...)
+	if len(names) > 0 && slices.Contains([]string{"job", "jobs", "workload", "workloads"}, names[0]) {
+		names = names[1:]
+	}
+	conn, err := c.Connect(c.Context)
+	if err != nil {
+		return err
+	}
+	var ws []*api.Workload
+	switch {
+	case len(names) == 0 && c.Bool("all-projects"):
+		list, err := c.Pages(c.Context, client.ListOptions{User: c.Me(), Kinds: f.kinds, Live: live}, 0, f.holds)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			ws = append(ws, &list[i])
+		}
+	case len(names) == 0:
+		return cli.Wrong(c.Path+" needs the name of a workload", "runai workload list shows all")
+	}
+	for _, name := range names {
+		w, err := find(c, f, name)
+		if err != nil {
+			return err
+		}
+		ws = append(ws, w)
+	}
+	var failed []error
+	for _, w := range ws {
+		if err := do(conn, w); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", w.Name, err))
+			continue
+		}
+		if _, err := fmt.Fprintf(c.Out(), "%s %s\n", w.Name, done); err != nil {
+			return err
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func remove(use string, f family) *face.Command {
+	return &face.Command{Use: use, Also: "del", Short: "End workloads and remove them with their logs", Most: face.All, Names: true, Flags: actFlags, Run: func(c *face.Call) error {
+		return each(c, f, false, "deleted", func(conn *client.Client, w *api.Workload) error {
+			_, err := conn.Delete(c.Context, w.Project, w.ID)
+			return err
+		})
+	}}
+}
+
+func suspend(f family) *face.Command {
+	return &face.Command{Use: "suspend NAME…", Short: "End workloads; their definition stays", Most: face.All, Names: true, Flags: actFlags, Run: func(c *face.Call) error {
+		return each(c, f, true, "suspended", func(conn *client.Client, w *api.Workload) error {
+			_, err := conn.Stop(c.Context, w.Project, w.ID, api.StopOptions{Message: "suspended"})
+			return err
+		})
+	}}
+}
+
+func resume(f family) *face.Command {
+	return &face.Command{Use: "resume NAME…", Short: "Put suspended workloads back in the queue", Most: face.All, Names: true, Flags: actFlags, Run: func(c *face.Call) error {
+		return each(c, f, false, "resumed", func(conn *client.Client, w *api.Workload) error {
+			_, err := conn.Restart(c.Context, w.Project, w.ID)
+			return err
+		})
+	}}
+}
+
+// updateService gives a service another document.
+func updateService(f family) *face.Command {
+	flags := slices.DeleteFunc(SubmitFlags(), func(f face.Flag) bool {
+		return slices.Contains([]string{"help", "attach", "dry-run", "jupyter", "pod-running-timeout", "wait-for-submit", "run-as-user"}, f.Name())
+	})
+	return &face.Command{Use: "update NAME [flags]", Short: "Change a service; its replicas are replaced a few at a time", Most: 1, Names: true, Flags: flags, Run: func(c *face.Call) error {
+		w, err := named(c, f)
+		if err != nil {
+			return err
+		}
+		over, err := readWords(c, append([]string{"inference", "submit", "--image=" + cmp.Or(image(w), "none")}, c.Passed...))
+		if err != nil {
+			return err
+		}
+		if !c.Given("image") {
+			over.Image = ""
+		}
+		doc, err := cli.Overlay(cli.Document(w), over)
+		if err != nil {
+			return err
+		}
+		return c.Change(c.Context, w, doc)
+	}}
+}
+
+func scale(f family) *face.Command {
+	return &face.Command{
+		Use: "scale NAME --replicas N", Short: "Change how many replicas a service has", Most: 1, Names: true,
+		Flags: []face.Flag{{Names: "replicas", Arg: "N", Does: "how many"}, {Names: "name", Arg: "NAME", Does: "the workload, instead of the first word"}},
+		Run: func(c *face.Call) error {
+			w, err := named(c, f)
+			if err != nil {
+				return err
+			}
+			n, err := strconv.Atoi(c.Text("replicas"))
+			if err != nil {
+				return cli.Wrong(fmt.Sprintf("--replicas: %q is not a number", c.Text("replicas")), "like 3")
+			}
+			conn, err := c.Connect(c.Context)
+			if err != nil {
+				return err
+			}
+			if _, err := conn.Scale(c.Context, w.Project, w.ID, api.ScaleOptions{Replicas: n}); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.Out(), "%s scaled to %d replicas\n", w.Name, n)
+			return err
+		},
+	}
+}

@@ -1,0 +1,192 @@
+// Package runai is the command line of Run:ai, of both ages: runai submit,
+// list jobs, describe job, … and the nouns of the second, workspace, training,
+// inference, … A job is a workload and a pod one of its tasks.
+package runai
+
+import (
+	"slices"
+
+	"github.com/musterhq/muster/internal/face"
+)
+
+// shared are sentences that several commands answer with.
+const (
+	noAssets    = "there are no stored building blocks: a workload's document says what it needs, and can be kept in a file (muster run -f FILE)."
+	noLogin     = "there is nothing to log in to: the server of this machine knows its user, and MUSTER_SERVER with MUSTER_TOKEN name another one."
+	noReport    = "command lines are not reported to anybody."
+	noKube      = "no kubeconfig is needed: everything goes through the server, which has its own."
+	noUpgrade   = "the command line is part of muster and is upgraded with it."
+	noWorkTypes = "kinds are fixed: training, distributed, workspace and inference."
+)
+
+// global are flags of every command.
+var global = []face.Flag{
+	{Names: "project p", Arg: "NAME", Does: "the project; default: that of runai config project"},
+	{Names: "loglevel", Arg: "LEVEL", Void: "there is no log of the command line: errors always come whole."},
+	{Names: "config-path", Arg: "DIR", Void: "settings are muster's own: MUSTER_CONFIG names their file."},
+	{Names: "config-file", Arg: "FILE", Void: "settings are muster's own: MUSTER_CONFIG names their file."},
+	{Names: "debug d", Void: "there is no log of the command line: errors always come whole."},
+	{Names: "quiet q", Does: "say only what was asked for"},
+	{Names: "verbose", Void: "there is nothing more to tell."},
+}
+
+// Tool is runai with all its commands.
+func Tool() *face.Command {
+	return &face.Command{
+		Use: "runai", Short: "Run:ai's command line, on Muster", Global: global,
+		Sub: slices.Concat(firstAge(), secondAge(), []*face.Command{
+			login(), void("logout", "", noLogin, true), whoami(),
+			{Use: "version", Short: "Print the version", Flags: []face.Flag{{Names: "short", Does: "only the number"}, {Names: "wide", Void: "the version is one number."}}, Run: version},
+			void("upgrade", "", noUpgrade, true), void("update", "", noUpgrade, true),
+			config(),
+		}),
+	}
+}
+
+// void is a command with no meaning here.
+func void(use, also, why string, harmless bool) *face.Command {
+	return &face.Command{Use: use, Also: also, Void: why, Harmless: harmless}
+}
+
+// firstAge are the commands that begin with a verb.
+func firstAge() []*face.Command {
+	return []*face.Command{
+		submit("submit [flags] -- [COMMAND]", "Submit a job", nil),
+		{Use: "submit-dist", Also: "submit-distributed", Short: "Submit a job of several pods", Sub: []*face.Command{
+			submit("mpi [flags] -- [COMMAND]", "With MPI", []string{"submit-dist", "mpi"}), submit("pytorch [flags] -- [COMMAND]", "With PyTorch", []string{"submit-dist", "pytorch"}),
+			submit("tf [flags] -- [COMMAND]", "With TensorFlow", []string{"submit-dist", "tf"}), submit("xgboost [flags] -- [COMMAND]", "With XGBoost", []string{"submit-dist", "xgboost"}),
+		}},
+		// The oldest name of submit-dist mpi.
+		hidden(submit("submit-mpi [flags] -- [COMMAND]", "With MPI", []string{"submit-dist", "mpi"})),
+		{Use: "list", Also: "ls", Short: "List jobs, projects, nodes, …", Flags: listFlags(false), Run: func(c *face.Call) error { return list(c, family{}, jobColumns) }, Sub: []*face.Command{
+			{Use: "jobs", Also: "job workloads", Short: "List jobs", Flags: listFlags(false), Run: func(c *face.Call) error { return list(c, family{}, jobColumns) }},
+			listProjects("projects"), listNodes("nodes"), listClusters("clusters"),
+			void("templates", "template", noAssets, false),
+		}},
+		{Use: "describe", Short: "Everything about a job or a node", Sub: []*face.Command{
+			describe("job NAME", "jobs workload", family{}, oldWords),
+			{Use: "node [NAME]", Also: "nodes", Short: "A node and its GPUs", Most: 1, Run: describeNodes},
+			void("template", "", noAssets, false),
+		}},
+		{Use: "top", Short: "What nodes and jobs use", Sub: []*face.Command{
+			{Use: "nodes", Also: "node", Short: "What nodes hold", Flags: []face.Flag{{Names: "details d", Does: "with each GPU"}}, Run: topNodes},
+			{Use: "jobs", Also: "job", Short: "What jobs hold and have used", Flags: []face.Flag{allFlag}, Run: topJobs},
+		}},
+		logs(family{}), bash(family{}), exec(family{}), attach(family{}), portForward(family{}),
+		remove("delete [job] NAME…", family{}), suspend(family{}), resume(family{}),
+		void("template", "", noAssets, false),
+	}
+}
+
+func hidden(c *face.Command) *face.Command { c.Hidden = true; return c }
+
+// family is the workloads that a noun is about: all, of one kind, or of a
+// framework.
+type family struct {
+	noun      string // workspace, training, …
+	kinds     []string
+	framework string
+	path      []string // words before the verb, as written for submit
+}
+
+// secondAge are the commands that begin with a noun.
+func secondAge() []*face.Command {
+	frameworks := func(words ...string) []*face.Command {
+		var out []*face.Command
+		for _, f := range []string{"pytorch", "tensorflow", "mpi", "xgboost", "jax"} {
+			out = append(out, noun(family{noun: f, kinds: []string{"distributed"}, framework: f, path: append(slices.Clone(words), f)}, frameworkAlso[f], verbs))
+		}
+		return out
+	}
+	training := noun(family{noun: "training", kinds: []string{"training", "distributed"}, path: []string{"training"}}, "train", verbs)
+	training.Sub = append(training.Sub, noun(family{noun: "standard", kinds: []string{"training"}, path: []string{"training", "standard"}}, "", verbs))
+	training.Sub = append(training.Sub, frameworks("training")...)
+	inference := noun(family{noun: "inference", kinds: []string{"inference"}, path: []string{"inference"}}, "", serviceVerbs)
+	inference.Sub = append(inference.Sub,
+		noun(family{noun: "standard", kinds: []string{"inference"}, path: []string{"inference", "standard"}}, "", serviceVerbs),
+		void("distributed", "", "a replica is one task here: a service whose replicas are gangs is not there.", false),
+		void("nim", "", "there is no operator for NVIDIA NIM: submit its image with runai inference submit -i IMAGE.", false))
+	all := []*face.Command{
+		noun(family{noun: "workload", path: []string{"workload"}}, "workloads", []string{"submit", "list", "describe", "logs", "exec", "delete"}),
+		noun(family{noun: "workspace", kinds: []string{"workspace"}, path: []string{"workspace"}}, "workspaces", verbs),
+		training, inference,
+	}
+	distributed := noun(family{noun: "distributed", kinds: []string{"distributed"}, path: []string{"training", "pytorch"}}, "dist", verbs)
+	all = append(all, frameworks("training")...)
+	return append(all, hidden(distributed),
+		&face.Command{Use: "project", Also: "projects", Short: "Projects", Sub: []*face.Command{
+			listProjects("list"), {Use: "set NAME", Short: "Make a project the default one", Most: 1, Run: setProject},
+			{Use: "create NAME", Short: "Make a project", Most: 1, Flags: projectFlags, Run: createProject},
+		}},
+		&face.Command{Use: "department", Also: "departments", Short: "Departments", Sub: []*face.Command{listDepartments()}},
+		&face.Command{Use: "node", Also: "nodes", Short: "Nodes", Sub: []*face.Command{listNodes("list"), {Use: "describe [NAME]", Short: "A node and its GPUs", Most: 1, Run: describeNodes}}},
+		&face.Command{Use: "nodepool", Also: "nodepools node-pool", Short: "Node pools", Sub: []*face.Command{listPools()}},
+		&face.Command{Use: "cluster", Also: "clusters", Short: "Clusters", Sub: []*face.Command{listClusters("list"), void("set", "", "a workload may go to any cluster that its project may use; its document names one with clusters.", true)}},
+		&face.Command{Use: "pvc", Short: "Volumes", Sub: []*face.Command{void("list", "", "claims are the cluster's own and are named in a document (volumes.claim): kubectl get pvc -n NAMESPACE lists them.", false)}},
+		asset("compute"), asset("datasource"), asset("environment"), asset("template-asset"),
+		&face.Command{Use: "my-credential", Also: "my-credentials", Short: "Secrets", Sub: credentials()},
+		&face.Command{Use: "workload-type", Also: "workload-types", Short: "Kinds of workloads", Sub: []*face.Command{void("list", "", noWorkTypes, true)}},
+		&face.Command{Use: "auth", Short: "Tokens", Sub: []*face.Command{{Use: "get", Short: "Tokens", Sub: []*face.Command{void("token", "", noLogin, false)}}}},
+		&face.Command{Use: "kubeconfig", Short: "Kubernetes configuration", Sub: []*face.Command{void("set", "", noKube, true)}},
+		&face.Command{Use: "report", Short: "Reports", Sub: []*face.Command{{Use: "metrics", Short: "Reports", Sub: []*face.Command{
+			void("config", "", noReport, true), void("output", "", noReport, true), void("clear", "", noReport, true),
+		}}}},
+		&face.Command{Use: "diagnostics", Short: "Diagnostics", Sub: []*face.Command{void("collect-logs", "", "the server writes one log, server.log in its data directory: muster server status says where that is.", false)}},
+	)
+}
+
+var frameworkAlso = map[string]string{"tensorflow": "tf"}
+
+// asset is a noun for building blocks.
+func asset(name string) *face.Command {
+	if name == "template-asset" { // runai template list and runai template NAME share a word
+		name = "templates"
+	}
+	return &face.Command{Use: name, Short: "Building blocks", Sub: []*face.Command{void("list", "", noAssets, false), void("describe", "", noAssets, false)}}
+}
+
+var (
+	verbs        = []string{"submit", "list", "describe", "logs", "bash", "exec", "attach", "port-forward", "suspend", "resume", "delete"}
+	serviceVerbs = []string{"submit", "list", "describe", "logs", "bash", "exec", "port-forward", "delete", "update", "scale"}
+)
+
+// noun is a family with its verbs.
+func noun(f family, also string, verbs []string) *face.Command {
+	cmd := &face.Command{Use: f.noun, Also: also, Short: "Workloads of the sort " + f.noun}
+	for _, v := range verbs {
+		var sub *face.Command
+		switch v {
+		case "submit":
+			sub = submit("submit [NAME] [flags] -- [COMMAND]", "Submit one", append(slices.Clone(f.path), "submit"))
+			if f.noun == "workload" {
+				sub = submitManifest()
+			}
+		case "list":
+			sub = &face.Command{Use: "list", Also: "ls", Short: "List them", Flags: listFlags(true), Run: func(c *face.Call) error { return list(c, f, workloadColumns) }}
+		case "describe":
+			sub = describe("describe NAME", "", f, newWords)
+		case "logs":
+			sub = logs(f)
+		case "bash":
+			sub = bash(f)
+		case "exec":
+			sub = exec(f)
+		case "attach":
+			sub = attach(f)
+		case "port-forward":
+			sub = portForward(f)
+		case "suspend":
+			sub = suspend(f)
+		case "resume":
+			sub = resume(f)
+		case "delete":
+			sub = remove("delete NAME…", f)
+		case "update":
+			sub = updateService(f)
+		case "scale":
+			sub = scale(f)
+		}
+		cmd.Sub = append(cmd.Sub, sub)
+	}
+	return cmd
+}

@@ -1,0 +1,214 @@
+package slurm
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/face"
+)
+
+// done are options that are about the command line, not the job.
+var done = []face.Flag{
+	{Names: "parsable", Does: "print the job's id and nothing else"},
+	{Names: "quiet Q", Does: "print only the job's id"},
+	{Names: "test-only", Does: "submit nothing; say whether it would be accepted, and when it would start"},
+	{Names: "wait W", Does: "return once the job has ended, and exit as it did"},
+	{Names: "wrap", Arg: "COMMAND", Does: "submit this command instead of a script"},
+	versionFlag,
+}
+
+// Options are all options of sbatch: those that a script may have as well, and
+// those that are about the command line.
+func Options() []face.Flag {
+	letters := map[string]string{}
+	for letter, name := range convert.SbatchLetters() {
+		letters[name] = letter
+	}
+	out := slices.Clone(done)
+	for _, name := range convert.SbatchOptions() {
+		if slices.ContainsFunc(done, func(f face.Flag) bool { return f.Name() == name }) {
+			continue
+		}
+		f := face.Flag{Names: strings.TrimSpace(name + " " + letters[name]), Pass: true, Many: true}
+		value, _ := convert.SbatchOption(name)
+		switch {
+		case value:
+			f.Arg = "VALUE"
+		case convert.SbatchMaybe(name):
+			f.Arg, f.Bare = "VALUE", bare
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// bare stands for the value that an option has where it is given without one.
+const bare = "\x00"
+
+// Sbatch is sbatch.
+func Sbatch() *face.Command {
+	return &face.Command{
+		Use: "sbatch [OPTIONS] [SCRIPT [ARGUMENTS…]]", Short: "Submit a batch script", Stop: 1, Flags: Options(),
+		Long: `Submits a script; without one it is read from standard input. Options are those
+of its #SBATCH lines and stand over them, as do variables like SBATCH_PARTITION.`,
+		Run: sbatch,
+	}
+}
+
+// variables are options that the environment may say.
+var variables = []string{
+	"account", "array", "clusters", "constraint", "container", "cpus-per-gpu", "cpus-per-task", "dependency", "distribution", "exclusive", "export", "gpus", "gpus-per-node", "gpus-per-task",
+	"gres", "hint", "job-name", "mem", "mem-per-cpu", "mem-per-gpu", "nodes", "ntasks", "open-mode", "output", "partition", "priority", "qos", "requeue", "no-requeue", "reservation", "signal", "time", "timelimit",
+}
+
+func sbatch(c *face.Call) error {
+	if done, err := asked(c); done {
+		return err
+	}
+	name, data, args, err := script(c)
+	if err != nil {
+		return err
+	}
+	doc, err := batch(c, name, data, options(c, "SBATCH_"), args)
+	if err != nil {
+		return err
+	}
+	w, err := c.Submit(c.Context, doc, c.Bool("test-only"))
+	if err != nil {
+		return err
+	}
+	if c.Bool("test-only") {
+		when := "cannot be told when"
+		if w.Plan != nil {
+			if text := planned(c, w); text != "" {
+				when = text
+			}
+		}
+		c.Say("sbatch: the job would be accepted; it %s", when)
+		return nil
+	}
+	text := fmt.Sprintf("Submitted batch job %d", w.Number)
+	if c.Bool("parsable") || c.Bool("quiet") {
+		text = fmt.Sprint(w.Number)
+	}
+	if _, err := fmt.Fprintln(c.Out(), text); err != nil || !c.Bool("wait") {
+		return err
+	}
+	return waited(c, w)
+}
+
+// waited ends as a job has.
+func waited(c *face.Call, w *api.Workload) error {
+	w, err := c.Until(c.Context, w, cli.Ended)
+	if err != nil {
+		return err
+	}
+	if a := face.Last(w); a != nil && a.ExitCode != nil && *a.ExitCode != 0 {
+		return cli.Exit(*a.ExitCode)
+	}
+	if cli.ExitOf(w) != 0 {
+		return cli.Exit(1)
+	}
+	return nil
+}
+
+func planned(c *face.Call, w *api.Workload) string {
+	data, err := cli.YAML(w.Plan)
+	if err != nil {
+		return ""
+	}
+	return "is planned as follows\n" + strings.TrimRight(string(data), "\n")
+}
+
+// script is the batch script, with its name and arguments.
+func script(c *face.Call) (name string, data []byte, args []string, err error) {
+	words := append(slices.Clone(c.Args), c.After...)
+	switch {
+	case c.Given("wrap") && len(words) > 0:
+		return "", nil, nil, cli.Wrong("--wrap contradicts a script", "leave one of them out")
+	case c.Given("wrap"):
+		return "wrap", []byte("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n" + c.Text("wrap") + "\n"), nil, nil
+	case len(words) == 0:
+		data, err = c.Read("-")
+		return "sbatch", data, nil, err
+	}
+	data, err = c.Read(words[0])
+	return words[0], data, words[1:], err
+}
+
+// options are those of the command line, behind those of the environment that
+// stand over a script's.
+func options(c *face.Call, prefix string) []string {
+	var out []string
+	for _, name := range variables {
+		value := c.Env(prefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_")))
+		option := map[string]string{"timelimit": "time"}[name]
+		if option = cmp.Or(option, name); value == "" || c.Given(option) {
+			continue
+		}
+		if takes, _ := convert.SbatchOption(option); takes {
+			option += "=" + value
+		}
+		out = append(out, "--"+option)
+	}
+	for _, word := range c.Passed {
+		if list, is := strings.CutPrefix(word, "--export="); is {
+			word = "--export=" + exported(c, list)
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+// batch makes a document of a script.
+func batch(c *face.Call, name string, data []byte, options, args []string) (*spec.Document, error) {
+	res, err := convert.ImportSbatch(data, options, args)
+	if err != nil {
+		return nil, face.Refused(name, err)
+	}
+	if !c.Bool("quiet") && !c.Bool("parsable") {
+		face.Tell(c, name, res)
+	}
+	doc, err := face.One(name, res)
+	if err != nil {
+		return nil, err
+	}
+	if doc.Name == "" && doc.NamePrefix == "" {
+		doc.NamePrefix = face.Name(strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
+		doc.NamePrefix = strings.TrimRight(doc.NamePrefix[:min(len(doc.NamePrefix), 45)], "-")
+	}
+	if doc.Project == "" {
+		doc.Project = c.Setting("MUSTER_PROJECT")
+	}
+	if doc.Workdir == "" && doc.Image == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return nil, err
+		}
+		doc.Workdir = dir
+	}
+	return doc, nil
+}
+
+// exported gives the names of --export the values that they have here: a
+// script is read without the environment of whoever submits it.
+func exported(c *face.Call, list string) string {
+	words := strings.Split(list, ",")
+	for i, w := range words {
+		if strings.Contains(w, "=") || slices.Contains([]string{"ALL", "NONE", "NIL", ""}, w) {
+			continue
+		}
+		if value := c.Env(w); value != "" && !strings.Contains(value, ",") {
+			words[i] = w + "=" + value
+		}
+	}
+	return strings.Join(words, ",")
+}

@@ -1,0 +1,221 @@
+package slurm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/face"
+)
+
+const (
+	usualFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
+	longFormat  = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
+	startFormat = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
+)
+
+// Squeue is squeue.
+func Squeue() *face.Command {
+	return &face.Command{
+		Use: "squeue", Short: "Jobs that wait and run", Loose: true,
+		Long: `Lists jobs. Fields of --format: %A %F %i id, %j name, %u user, %P partition, %t %T
+state, %M time used, %l limit, %L time left, %D nodes, %C CPUs, %b GPUs, %m memory,
+%N nodes by name, %R nodes or why it waits, %r why, %S start, %e end, %V submitted,
+%p %Q priority, %a account (the project), %q QOS, %k comment, %o command, %Z directory, %Y.`,
+		Flags: []face.Flag{
+			{Names: "account A", Arg: "NAMES", Many: true, Does: "only jobs of these projects"},
+			{Names: "all a", Void: "every job is always listed."},
+			{Names: "array r", Does: "a line for each task of an array"},
+			{Names: "clusters M", Arg: "NAMES", Many: true, Does: "only jobs in these clusters"},
+			{Names: "format o", Arg: "FORMAT", Does: "fields, such as \"%i %j %T\""},
+			{Names: "Format O", Arg: "FIELDS", Void: "the long names of fields are not known; --format has the same fields by letter.", Refused: true},
+			{Names: "noheader h", Does: "no line of titles"},
+			{Names: "iterate i", Arg: "SECONDS", Does: "list again and again"},
+			{Names: "jobs j", Arg: "IDS", Many: true, Does: "only these jobs, ended ones too"},
+			{Names: "json", Does: "as JSON"},
+			{Names: "yaml", Does: "as YAML"},
+			{Names: "long l", Does: "with the time limit and whole words"},
+			{Names: "licenses L", Arg: "NAMES", Void: "there are no licenses to wait for."},
+			{Names: "local", Void: "there is one server for all clusters."},
+			{Names: "federation", Void: "there is one server for all clusters."},
+			{Names: "sibling", Void: "there is one server for all clusters."},
+			{Names: "me", Does: "only one's own"},
+			{Names: "name n", Arg: "NAMES", Many: true, Does: "only jobs of these names"},
+			{Names: "noconvert", Void: "numbers are never rounded."},
+			{Names: "nodelist w", Arg: "NODES", Many: true, Does: "only jobs on these nodes"},
+			{Names: "partition p", Arg: "NAMES", Many: true, Does: "only jobs in these pools"},
+			{Names: "priority P", Void: "a job in several pools has one line."},
+			{Names: "qos q", Arg: "NAMES", Many: true, Does: "only jobs of these priorities"},
+			{Names: "reservation R", Arg: "NAME", Void: "there are no reservations in advance."},
+			{Names: "sort S", Arg: "FIELDS", Many: true, Does: "by these fields, by letter; - in front turns one around"},
+			{Names: "start", Does: "when waiting jobs are expected to start"},
+			{Names: "states t", Arg: "STATES", Many: true, Does: "only jobs in these states; all: ended ones too"},
+			{Names: "steps s", Arg: "IDS", Bare: "all", Void: "a job's steps are not recorded: what srun starts in it is seen in its log.", Refused: true},
+			{Names: "hide", Void: "every pool is visible."},
+			{Names: "user u", Arg: "NAMES", Many: true, Does: "only jobs of these users"},
+			{Names: "verbose v", Void: "there is nothing more to tell."},
+			{Names: "usage", Void: "--help says it."},
+			versionFlag,
+		},
+		Run: func(c *face.Call) error {
+			if done, err := asked(c); done {
+				return err
+			}
+			every, err := c.Int("iterate", 0)
+			if err != nil {
+				return err
+			}
+			if err := squeue(c); err != nil || every < 1 {
+				return err
+			}
+			tick := time.NewTicker(time.Duration(every) * time.Second)
+			defer tick.Stop()
+			for {
+				select {
+				case <-c.Context.Done():
+					return context.Cause(c.Context)
+				case <-tick.C:
+					if err := squeue(c); err != nil {
+						return err
+					}
+				}
+			}
+		},
+	}
+}
+
+func squeue(c *face.Call) error {
+	format := c.Text("format")
+	switch {
+	case c.Given("format"):
+	case c.Bool("start"):
+		format = startFormat
+	case c.Bool("long"):
+		format = longFormat
+	default:
+		format = usualFormat
+	}
+	fields, after, err := parse(format)
+	if err != nil {
+		return err
+	}
+	p, err := face.Places(c.Context, c.Tool)
+	if err != nil {
+		return err
+	}
+	ws, err := listed(c, p)
+	if err != nil {
+		return err
+	}
+	for _, f := range []string{"json", "yaml"} {
+		if c.Bool(f) {
+			if ws == nil {
+				ws = []api.Workload{}
+			}
+			return c.Body(f, api.WorkloadList{Items: ws})
+		}
+	}
+	var rows []row
+	for i := range ws {
+		rows = append(rows, rowsOf(c, p, &ws[i])...)
+	}
+	if err := sorted(c, rows); err != nil {
+		return err
+	}
+	if c.Bool("long") {
+		if _, err := fmt.Fprintln(c.Out(), c.Now().Local().Format("Mon Jan 02 15:04:05 2006")); err != nil {
+			return err
+		}
+	}
+	if !c.Bool("noheader") {
+		if err := write(c, fields, after, title); err != nil {
+			return err
+		}
+	}
+	for _, r := range rows {
+		if err := write(c, fields, after, r.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func write(c *face.Call, fields []field, after string, value func(byte) (string, bool)) error {
+	text, err := line(fields, after, value)
+	if err == nil {
+		_, err = fmt.Fprintln(c.Out(), text)
+	}
+	return err
+}
+
+// listed are the jobs that flags select, in the order of their priority and
+// age.
+func listed(c *face.Call, p *face.Place) ([]api.Workload, error) {
+	if ids := c.List("jobs"); len(ids) > 0 {
+		found, err := jobs(c, ids)
+		var out []api.Workload
+		for _, w := range found {
+			out = append(out, *w)
+		}
+		return out, err
+	}
+	wanted, ended, err := wantedStates(c.List("states"))
+	if err != nil {
+		return nil, err
+	}
+	users := c.List("user")
+	if c.Bool("me") {
+		if _, err := c.Connect(c.Context); err != nil {
+			return nil, err
+		}
+		users = append(users, c.Me())
+	}
+	one := func(flag, value string) bool {
+		list := c.List(flag)
+		return len(list) == 0 || slices.Contains(list, value)
+	}
+	ws, err := c.Pages(c.Context, client.ListOptions{Live: !ended}, 0, func(w *api.Workload) bool {
+		return (len(users) == 0 || slices.Contains(users, w.User)) && (one("name", name(w)) || one("name", w.Name)) && one("account", w.Project) &&
+			one("qos", qos(w)) && one("clusters", p.Cluster(w)) &&
+			(!c.Given("partition") || slices.ContainsFunc(strings.Split(partition(p, w), ","), func(s string) bool { return one("partition", s) })) &&
+			(!c.Given("nodelist") || slices.ContainsFunc(face.Nodes(face.Last(w)), func(s string) bool { return one("nodelist", s) })) &&
+			(len(wanted) == 0 || slices.Contains(wanted, stateOf(w).long)) &&
+			(!c.Bool("start") || stateOf(w) == pending)
+	})
+	slices.SortStableFunc(ws, func(a, b api.Workload) int {
+		return cmp.Or(cmp.Compare(group(&a), group(&b)), cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Number, b.Number))
+	})
+	return ws, err
+}
+
+// group puts what waits first, as squeue does.
+func group(w *api.Workload) int {
+	if stateOf(w) == pending {
+		return 0
+	}
+	return 1
+}
+
+func wantedStates(words []string) (long []string, ended bool, err error) {
+	for _, text := range words {
+		if strings.EqualFold(text, "all") {
+			return nil, true, nil
+		}
+		i := slices.IndexFunc(knownStates(), func(s state) bool { return strings.EqualFold(s.long, text) || strings.EqualFold(s.short, text) })
+		if i < 0 {
+			var all []string
+			for _, s := range knownStates() {
+				all = append(all, s.long+" ("+s.short+")")
+			}
+			return nil, false, cli.Wrong(fmt.Sprintf("Invalid job state specified: %s", text), "one of "+strings.Join(all, ", ")+", all")
+		}
+		long, ended = append(long, knownStates()[i].long), true
+	}
+	return long, ended, nil
+}
