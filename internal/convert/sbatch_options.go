@@ -116,3 +116,16 @@ func (s *script) rest() {
 		}
 	}
 }
+
+// SbatchOption reports whether sbatch has an option of that long name, and
+// whether it must have a value.
+func SbatchOption(name string) (value, known bool) {
+	t, known := sbatchOptions[name]
+	return t == takesOne, known
+}
+
+// SbatchShort is the long name of an option of one letter.
+func SbatchShort(letter byte) (name string, known bool) {
+	name, known = sbatchShort[letter]
+	return name, known
+}

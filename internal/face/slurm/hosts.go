@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/convert"
 )
 
 // hosts folds names: a[1-3],b.
@@ -56,49 +59,10 @@ func hosts(names []string) string {
 }
 
 // unfold is the names of a[1-3],b.
-func unfold(text string) []string {
-	var out []string
-	for _, part := range splitOutside(text) {
-		head, rest, ok := strings.Cut(part, "[")
-		inner, tail, closed := strings.Cut(rest, "]")
-		if !ok || !closed {
-			if part != "" {
-				out = append(out, part)
-			}
-			continue
-		}
-		for r := range strings.SplitSeq(inner, ",") {
-			from, to, isRange := strings.Cut(r, "-")
-			if !isRange {
-				to = from
-			}
-			a, err1 := strconv.Atoi(from)
-			b, err2 := strconv.Atoi(to)
-			if err1 != nil || err2 != nil || b < a || b-a > 100_000 {
-				out = append(out, part)
-				break
-			}
-			for i := a; i <= b; i++ {
-				out = append(out, fmt.Sprintf("%s%0*d%s", head, len(from), i, tail))
-			}
-		}
+func unfold(text string) ([]string, error) {
+	names, err := convert.Hostnames(text)
+	if err != nil {
+		return nil, cli.Wrong(fmt.Sprintf("%q: %v", text, err), "like gpu-[1-3,8],cpu-1")
 	}
-	return out
-}
-
-// splitOutside splits at the commas that stand in no brackets.
-func splitOutside(text string) []string {
-	var out []string
-	depth, from := 0, 0
-	for i, r := range text {
-		switch {
-		case r == '[':
-			depth++
-		case r == ']':
-			depth--
-		case r == ',' && depth == 0:
-			out, from = append(out, text[from:i]), i+1
-		}
-	}
-	return append(out, text[from:])
+	return names, nil
 }

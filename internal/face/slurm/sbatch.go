@@ -29,8 +29,10 @@ var done = []face.Flag{
 // those that are about the command line.
 func Options() []face.Flag {
 	letters := map[string]string{}
-	for letter, name := range convert.SbatchLetters() {
-		letters[name] = letter
+	for c := 'A'; c <= 'z'; c++ {
+		if name, known := convert.SbatchShort(byte(c)); known {
+			letters[name] = string(c)
+		}
 	}
 	out := slices.Clone(done)
 	for _, name := range convert.SbatchOptions() {
@@ -42,7 +44,7 @@ func Options() []face.Flag {
 		switch {
 		case value:
 			f.Arg = "VALUE"
-		case convert.SbatchMaybe(name):
+		case convert.SbatchOptional(name):
 			f.Arg, f.Bare = "VALUE", bare
 		}
 		out = append(out, f)

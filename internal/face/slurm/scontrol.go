@@ -110,7 +110,11 @@ func show(c *face.Call) error {
 	case "partition", "partitionname":
 		return showPools(c, name)
 	case "hostname":
-		for _, n := range unfold(name) {
+		names, err := unfold(name)
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
 			if _, err := fmt.Fprintln(c.Out(), n); err != nil {
 				return err
 			}
@@ -258,7 +262,10 @@ func showNodes(c *face.Call, name string) error {
 	if err != nil {
 		return err
 	}
-	wanted := unfold(name)
+	wanted, err := unfold(name)
+	if err != nil {
+		return err
+	}
 	nodes := slices.DeleteFunc(list.Items, func(n api.Node) bool { return name != "" && !slices.Contains(wanted, n.Name) })
 	if name != "" && len(nodes) < len(wanted) {
 		return cli.Missing("Node "+name+" not found", "sinfo -N lists them")

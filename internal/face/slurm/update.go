@@ -122,7 +122,11 @@ func updateNode(c *face.Call, set map[string]string, order []string) error {
 			return cli.Wrong(k+" of a node cannot be changed here", "State and Reason can; muster node label and taint change the rest")
 		}
 	}
-	for _, name := range unfold(set["nodename"]) {
+	names, err := unfold(set["nodename"])
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
 		o := api.NodeOptions{Note: set["reason"]}
 		switch s := strings.ToLower(set["state"]); s {
 		case "drain", "drained":
