@@ -3,9 +3,11 @@ package system
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,17 +22,35 @@ var which = flag.String("system.scenarios", "some", "which cases TestScenariosIn
 func TestScenariosInACluster(t *testing.T) {
 	all, left := scenarios(t)
 	plays := pick(t, all)
-	stage := newTheatre(t)
-	began := time.Now()
-	results := make([]error, len(plays))
+	passed, refused, began := 0, 0, time.Now()
+	for i, some := range slices.Collect(slices.Chunk(plays, oneStage)) {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			stage := newTheatre(t)
+			passed += stage.performAll(t, some)
+			refused += int(stage.refused.Load())
+		})
+	}
+	t.Logf("%d of %d cases end as expected, in %s; %d workloads were refused that would have waited for ever", passed, len(plays), time.Since(began).Truncate(time.Second), refused)
+	for _, why := range slices.Sorted(maps.Keys(left)) {
+		t.Logf("%d cases are left out: %s", left[why], why)
+	}
+}
+
+// performAll plays cases, many at once, and counts those that end as expected.
+func (t *theatre) performAll(tb testing.TB, plays []*scenario.Case) (passed int) {
 	next := make(chan int)
 	var crew sync.WaitGroup
+	var good atomic.Int64
 	for range sideBySide {
 		crew.Go(func() {
 			for i := range next {
-				begun := time.Now()
-				results[i] = stage.perform(t.Context(), fmt.Sprint("s", i), plays[i])
-				t.Logf("%s took %s", plays[i].ID(), time.Since(begun).Truncate(time.Millisecond))
+				c, begun := plays[i], time.Now()
+				if err := t.perform(tb.Context(), fmt.Sprint("s", i), c); err != nil {
+					tb.Errorf("%s %s: %v", c.ID(), c.Name, err)
+					continue
+				}
+				good.Add(1)
+				tb.Logf("%s took %s", c.ID(), time.Since(begun).Truncate(time.Millisecond))
 			}
 		})
 	}
@@ -39,22 +59,13 @@ func TestScenariosInACluster(t *testing.T) {
 	}
 	close(next)
 	crew.Wait()
-	passed := 0
-	for i, c := range plays {
-		if results[i] != nil {
-			t.Errorf("%s %s: %v", c.ID(), c.Name, results[i])
-			continue
-		}
-		passed++
-	}
-	t.Logf("%d of %d cases end as expected, in %s; %d workloads were refused that would have waited for ever", passed, len(plays), time.Since(began).Truncate(time.Second), stage.refused.Load())
-	for why, n := range left {
-		t.Logf("%d cases are left out: %s", n, why)
-	}
+	return int(good.Load())
 }
 
-// sideBySide is how many cases are played at once.
-const sideBySide = 16
+// oneStage is how many cases a cluster and its server get in their life: each
+// leaves a pool and queues behind, and every decision looks at all. sideBySide
+// is how many are played at once.
+const oneStage, sideBySide = 48, 16
 
 // pick chooses what is played: by itself every seventh case, and so many more
 // that every feature is there.
