@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,7 +34,7 @@ type theatre struct {
 	nodes map[string]api.Node
 	asked time.Time
 
-	refused atomic.Int64 // workloads that were told that they would wait for ever
+	refused []string // cases in which somebody was told that he would wait for ever
 }
 
 func newTheatre(tb testing.TB) *theatre {
@@ -79,6 +78,8 @@ type play struct {
 	step int
 	held map[string]int  // tasks on each node so far
 	open map[string]bool // nodes that take something
+
+	hopeless bool // somebody was refused who would have waited for ever
 }
 
 // perform plays a case and says how its end differs from what is expected; nil
@@ -284,7 +285,7 @@ func (p *play) crowd() error {
 		_, err := p.conn.Submit(p.ctx, p.document(j), client.SubmitOptions{})
 		switch {
 		case err != nil && hopeless(err.Error()):
-			p.refused.Add(1)
+			p.hopeless = true
 		case err != nil:
 			return fmt.Errorf("job %s: %w", j.Name, err)
 		}
@@ -323,7 +324,11 @@ func (p *play) conclude() error {
 		if differ := p.compare(v); len(differ) > 0 {
 			return final{errors.New(strings.Join(differ, "; "))}
 		}
-		p.refused.Add(int64(v.refused))
+		if p.hopeless || v.hopeless {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.refused = append(p.refused, p.ID())
+		}
 		return nil
 	})
 }

@@ -19,7 +19,7 @@ type view struct {
 	moving string              // who is on the way, or seen differently; empty: nobody
 	nodes  map[string][]string // by workload: where its tasks run
 
-	refused int // workloads that failed as they would have waited for ever
+	hopeless bool // somebody failed who would have waited for ever
 }
 
 // hopeless reports whether somebody is told at once that he would wait for ever,
@@ -43,7 +43,7 @@ func (p *play) look() (*view, error) {
 		switch {
 		case slices.Contains(resting, w.Phase):
 		case w.Phase == "Failed" && hopeless(w.Message):
-			v.refused++
+			v.hopeless = true
 		default:
 			v.moving = w.Name + " is " + w.Phase + ": " + w.Message
 		}
