@@ -106,7 +106,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		Store: st, Holder: holder(), Log: log, Elapsed: func() time.Duration { return time.Since(started) },
 		NewID: control.NewID(rand.Reader), NewName: control.NewName(rand.Reader), Port: freePort(),
 		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: program(o.DataDir), Models: models,
-		Schedule: planning(o.PastWeight), Past: control.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
+		Schedule: planning(o.PastWeight, o.MoveRest), Past: control.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
 		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise),
 	}, where.all, hands, time.Now)
 	if err != nil {
@@ -289,9 +289,10 @@ func freePort() func() int {
 	}
 }
 
-// planning is how the scheduler plans, with so much weight on past use.
-func planning(past float64) schedule.Config {
+// planning is how the scheduler plans, with so much weight on past use and so
+// long a rest before work is moved.
+func planning(past float64, rest time.Duration) schedule.Config {
 	c := schedule.Default()
-	c.K = past
+	c.K, c.MoveRest = past, rest.Milliseconds()
 	return c
 }

@@ -86,6 +86,9 @@ type ServerOptions struct {
 	// NodeGrace is for how long a node may be silent before its work is run again
 	// elsewhere.
 	NodeGrace time.Duration
+	// MoveRest is for how long work that has started is not moved so that other
+	// work fits: each move costs what it did since its last checkpoint.
+	MoveRest time.Duration
 }
 
 // Hooks are what the command line needs of the program around it.

@@ -20,7 +20,7 @@ import (
 
 func newServer(s *session) *cobra.Command {
 	o := ServerOptions{}
-	level, cache, window, half, silence := "", "", "", "", ""
+	level, cache, window, half, silence, rest := "", "", "", "", "", ""
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run the server, ask about it, or stop it",
@@ -43,8 +43,8 @@ What it started goes on without it; the next server takes it over.`,
 			if o.PastWeight < 0 {
 				return usage(fmt.Sprintf("--past-weight: %v is less than 0", o.PastWeight), "0 is off, 1 counts past use as much as weights")
 			}
-			for flag, d := range map[string]*time.Duration{"past-window": &o.PastWindow, "past-half-life": &o.PastHalfLife, "node-grace": &o.NodeGrace} {
-				text := map[string]string{"past-window": window, "past-half-life": half, "node-grace": silence}[flag]
+			for flag, d := range map[string]*time.Duration{"past-window": &o.PastWindow, "past-half-life": &o.PastHalfLife, "node-grace": &o.NodeGrace, "move-rest": &o.MoveRest} {
+				text := map[string]string{"past-window": window, "past-half-life": half, "node-grace": silence, "move-rest": rest}[flag]
 				parsed, err := spec.ParseDuration(text)
 				if err != nil {
 					return usage(fmt.Sprintf("--%s: %v", flag, err), "like 7d or 12h")
@@ -77,6 +77,7 @@ What it started goes on without it; the next server takes it over.`,
 	f.StringVar(&o.Advertise, "advertise", "", "URL at which tasks on other machines reach this server, to report progress and checkpoints: that of a --listen address, as they see it")
 	f.StringVar(&o.Probes, "probes", "", "serve /livez, /readyz and /metrics on this HOST:PORT to anyone, without a token")
 	f.StringVar(&silence, "node-grace", "5m", "for how long a node may be silent before its work is run again elsewhere")
+	f.StringVar(&rest, "move-rest", "10m", "for how long work that has started is not moved elsewhere so that other work fits")
 	f.IntVar(&o.FakeGPUs, "fake-gpus", 0, "pretend to have this many GPUs")
 	f.Float64Var(&o.PastWeight, "past-weight", 0, "how much past use counts where what nobody is guaranteed is divided; 0: not at all, 1: as much as weights")
 	f.StringVar(&window, "past-window", "7d", "how far back use counts")

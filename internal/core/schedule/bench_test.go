@@ -104,6 +104,34 @@ func loaded(n int) *State {
 	return st
 }
 
+// BenchmarkManyPools is a cycle over so many pools of one full node each, in each
+// of which three queues wait that name no other.
+func BenchmarkManyPools(b *testing.B) {
+	for _, n := range []int{10, 100, 300} {
+		b.Run(fmt.Sprintf("pools=%d", n), func(b *testing.B) {
+			s := &Snapshot{Nodes: nodes(n, 8)}
+			for i := range n {
+				pool := fmt.Sprintf("p%03d", i)
+				s.Pools = append(s.Pools, Pool{Name: pool})
+				s.Nodes[i].Pool = pool
+				for k := range 3 {
+					id := fmt.Sprintf("%s-%d", pool, k)
+					s.Queues = append(s.Queues, plainQueue(id, int64(i), 8))
+					j := gpuJob(id, id, int64(i), 1, 8)
+					j.Pools = []string{pool}
+					s.Jobs = append(s.Jobs, j)
+				}
+			}
+			st := Load(s, Config{})
+			for b.Loop() {
+				if p := st.Cycle(0); len(p.Placements) != n {
+					b.Fatal(len(p.Placements))
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkNothingNew(b *testing.B) {
 	for _, n := range []int{100, 1000, 10000} {
 		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {

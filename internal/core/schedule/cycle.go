@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
@@ -16,6 +17,7 @@ type cycle struct {
 	fresh  map[int32][]*job    // by queue: who was placed in this cycle, having held nothing before
 	won    map[*job][]unit     // who was made to leave for whom
 	rest   map[*lane]int       // how many of a lane the present walk is past
+	visits []visit
 }
 
 type verdictOf struct {
@@ -115,25 +117,68 @@ func (c *cycle) walk(a Action) {
 	st := c.st
 	names := st.poolNames()
 	clear(c.rest)
-	for round := range len(names) {
-		for _, name := range names {
-			l := st.newLine(st.pools[name])
-			f := drain{st: st, pool: l.pool, asks: map[*ask]bool{}}
-			for q := range st.queues.list {
-				for _, ln := range st.queues.list[q].lanes {
-					if ln.choice(names, round) == name && c.may(a, l.pool, ln) {
-						f.note(ln)
-						c.join(l, ln)
-					}
-				}
+	if c.visits == nil {
+		c.visits = st.visits(names)
+	}
+	for _, t := range c.visits {
+		l := st.newLine(st.pools[names[t.pool]])
+		f := drain{st: st, pool: l.pool, asks: map[*ask]bool{}}
+		for _, ln := range t.lanes {
+			if c.may(a, l.pool, ln) {
+				f.note(ln)
+				c.join(l, ln)
 			}
-			for cur := l.top(); cur != nil; cur = l.top() {
-				if c.step(l, cur, a) == hopeless && a == Allocate && f.over() {
-					break
+		}
+		for cur := l.top(); cur != nil; cur = l.top() {
+			if c.step(l, cur, a) == hopeless && a == Allocate && f.over() {
+				break
+			}
+		}
+	}
+}
+
+// visit is the lanes that try one pool in one round.
+type visit struct {
+	round, pool int
+	lanes       []*lane
+}
+
+// visits are all that have lanes, in the order in which a walk takes them. Most
+// lanes name a pool or two of however many there are.
+func (st *State) visits(names []string) []visit {
+	at := make(map[string]int, len(names))
+	for i, name := range names {
+		at[name] = i
+	}
+	all, found := []visit{}, map[[2]int]int{}
+	add := func(round, pool int, ln *lane) {
+		i, ok := found[[2]int{round, pool}]
+		if !ok {
+			i = len(all)
+			found[[2]int{round, pool}] = i
+			all = append(all, visit{round: round, pool: pool})
+		}
+		all[i].lanes = append(all[i].lanes, ln)
+	}
+	for q := range st.queues.list {
+		for _, ln := range st.queues.list[q].lanes {
+			if ln.pools == nil {
+				for i := range names {
+					add(i, i, ln)
+				}
+				continue
+			}
+			round := 0
+			for _, name := range ln.pools { // those that do not exist do not count
+				if pool, ok := at[name]; ok && round < len(names) {
+					add(round, pool, ln)
+					round++
 				}
 			}
 		}
 	}
+	slices.SortFunc(all, func(a, b visit) int { return cmp.Or(a.round-b.round, a.pool-b.pool) })
+	return all
 }
 
 // join puts into the line who of a lane may want something of its pool: those
