@@ -170,6 +170,30 @@ func (n *Node) Restart(tb testing.TB) {
 	n.await(tb)
 }
 
+// Squeeze lets the node run short of disk, or not any more: its kubelet is
+// started anew with another idea of how much is to be free.
+func (n *Node) Squeeze(tb testing.TB, short bool) {
+	tb.Helper()
+	n.Kill(tb)
+	path := filepath.Join(n.dir, "kubelet.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	from, to := "nodefs.available: 1%", "nodefs.available: 99.9%"
+	if !short {
+		from, to = to, from
+	}
+	next := strings.ReplaceAll(string(text), from, to)
+	if next == string(text) {
+		tb.Fatalf("node %s: its kubelet's settings do not say %q", n.Name, from)
+	}
+	if err := os.WriteFile(path, []byte(next), 0o644); err != nil {
+		tb.Fatal(err)
+	}
+	n.Restart(tb)
+}
+
 // Stop takes the node's power: all that runs there is gone at once, and nobody
 // says so to the API server. It cannot be started again.
 func (n *Node) Stop(tb testing.TB) {
