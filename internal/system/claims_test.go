@@ -208,4 +208,5 @@ spec:
 		f.k.Kubectl(t, "-n", "ml", "delete", "trainer", "llm")
 		f.phase("llm", "Stopped")
 	})
+	made(t, f)
 }
