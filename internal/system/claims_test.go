@@ -209,4 +209,8 @@ spec:
 		f.phase("llm", "Stopped")
 	})
 	made(t, f)
+	t.Run("what pods ask of each other", func(t *testing.T) {
+		f.tb = t
+		placed(t, f)
+	})
 }

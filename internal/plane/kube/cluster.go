@@ -26,7 +26,8 @@ type cluster struct {
 	claims  *claims
 	// asked is what else some pod asks for that we are to place, by name: only
 	// that is told of nodes.
-	asked map[string]bool
+	asked  map[string]bool
+	latest map[string]*corev1.Node // what machines said last; nil: some node has changed
 }
 
 // site is a node. It may be known by its pods only.
@@ -67,7 +68,7 @@ func (c *cluster) touch(name string) {
 func (c *cluster) node(n *corev1.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.site(n.Name).node = n
+	c.site(n.Name).node, c.latest = n, nil
 	c.touch(n.Name)
 }
 
@@ -75,6 +76,7 @@ func (c *cluster) nodeGone(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.site(name)
+	c.latest = nil
 	if s.node = nil; len(s.others)+len(s.ours) == 0 {
 		delete(c.sites, name)
 	}
@@ -175,6 +177,21 @@ func (c *cluster) release(name string, id core.TaskID) {
 		delete(s.ours, id)
 		delete(s.excess, id)
 	}
+}
+
+// machines are the nodes as the cluster has them; the map is never changed.
+func (c *cluster) machines() map[string]*corev1.Node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.latest == nil {
+		c.latest = make(map[string]*corev1.Node, len(c.sites))
+		for name, s := range c.sites {
+			if s.node != nil {
+				c.latest[name] = s.node
+			}
+		}
+	}
+	return c.latest
 }
 
 // nodes are all, by name.

@@ -31,9 +31,11 @@ type external struct {
 	stale    map[string]bool    // groups that are not as they were told
 	gone     map[string]bool    // groups that are not there any more
 	disowned map[types.UID]bool
-	busy     bool // marks were taken that are not dealt with yet
-	telling  bool // pods of no project are being told so
-	begun    bool // what was there when we began has been looked at
+	busy     bool               // marks were taken that are not dealt with yet
+	telling  bool               // pods of no project are being told so
+	begun    bool               // what was there when we began has been looked at
+	wary     map[types.UID]bool // pods that wait and for which something may follow from others
+	stirring bool               // where pods are has changed, which is about to be looked at
 	wake     chan struct{}
 	told     chan struct{} // there is news for who watches
 }
@@ -45,6 +47,7 @@ type outsider struct {
 	group   string      // empty: not known yet
 	refused string      // why the cluster did not let us place it, for a while
 	said    string      // why it waits, as last told
+	bounds  string      // what follows for it from other pods, as last told
 }
 
 // live reports whether a pod holds something or wants to.
@@ -70,7 +73,7 @@ type group struct {
 func newExternal(p *Plane) *external {
 	return &external{
 		p: p, owners: newOwners(p.client), pods: map[types.UID]*outsider{}, groups: map[string]*group{}, fresh: map[types.UID]bool{},
-		stale: map[string]bool{}, gone: map[string]bool{}, disowned: map[types.UID]bool{}, wake: make(chan struct{}, 1), told: make(chan struct{}, 1),
+		stale: map[string]bool{}, gone: map[string]bool{}, disowned: map[types.UID]bool{}, wary: map[types.UID]bool{}, wake: make(chan struct{}, 1), told: make(chan struct{}, 1),
 	}
 }
 
@@ -178,6 +181,7 @@ func (x *external) podGone(pod *corev1.Pod) {
 	defer x.mu.Unlock()
 	delete(x.fresh, pod.UID)
 	delete(x.disowned, pod.UID)
+	delete(x.wary, pod.UID)
 	o := x.pods[pod.UID]
 	if o == nil {
 		return
