@@ -7,47 +7,78 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/kubetest"
 	"github.com/musterhq/muster/internal/oci/ocitest"
 )
 
-// TestMPIInACluster is the start of an mpi gang on a real kubelet: launcher and
-// workers have this program from its own image, and the launcher's success is
-// that of the gang. That the launcher reaches its workers takes the cluster's
-// DNS, which this one does not have.
-func TestMPIInACluster(t *testing.T) {
+// TestGangsInACluster are gangs on two real nodes, whose tasks find each other
+// by the names that the cluster's DNS knows.
+func TestGangsInACluster(t *testing.T) {
 	t.Parallel()
 	c := kubetest.Start(t, kubetest.Options{NoControllers: true, NoScheduler: true})
-	c.Node(t, "real", 0)
+	one, two := c.Node(t, "one", 1), c.Node(t, "two", 1)
 	r := c.Registry(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
+	path := v1.Config{Env: []string{"PATH=/bin:/usr/bin"}}
 	// This program may be linked with the machine's C library, the product is not.
-	var libs []ocitest.File
-	for _, path := range []string{"/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libc.so.6"} {
-		if data, err := os.ReadFile(path); err == nil {
-			libs = append(libs, ocitest.File{Path: path[1:], Mode: 0o755, Body: string(data)})
-		}
-	}
-	binary, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := v1.Config{Env: []string{"PATH=/bin"}}
-	r.Push(t, "train:1", ocitest.Image(t, path, ocitest.Busybox(t), ocitest.Files(libs...)))
-	r.Push(t, "muster:1", ocitest.Image(t, path, ocitest.Files(append(libs, ocitest.File{Path: "muster", Mode: 0o755, Body: string(binary)})...)))
-	image := r.Ref("train:1")
+	own := layerOf(t, []string{self}, ocitest.File{Path: "muster", Link: self})
+	r.Push(t, "train:1", ocitest.Image(t, path, ocitest.Busybox(t), own, openMPI(t)))
+	r.Push(t, "muster:1", ocitest.Image(t, path, ocitest.Busybox(t), own))
 	w := newWorld(t, "--plane", "kube", "--kubeconfig", c.Kubeconfig, "--kube-program-image", r.Ref("muster:1"))
-	const script = `test -x /.muster/muster && test -s "$MUSTER_MPI_TOKEN_FILE" && echo "agent $OMPI_MCA_plm_rsh_agent" && cat "$MUSTER_MPI_HOSTFILE" && echo "$MUSTER_MPI_WORKERS"`
-	w.muster("run", "--name", "ring", "--kind", "distributed", "--set", "framework=mpi", "--workers", "2", "--set", "slots=3", "--image", image,
-		"--set", "resources.cpu=100m", "--set", "gracePeriod=1s", "--", "sh", "-c", script)
-	w.is("ring", "completed", phase("Completed"))
+	for _, n := range []*kubetest.Node{one, two} {
+		kubetest.Eventually(t, "node "+n.Name+" is known", func() error {
+			if out := w.muster("node", "list"); !strings.Contains(out, n.Name) {
+				return errf("nodes are %s", out)
+			}
+			return nil
+		})
+	}
+	launched(t, w, r.Ref("train:1"))
+	met(t, c, w)
+}
+
+// launched is an mpi gang: its launcher has Open MPI start a process on each
+// worker, over our own agent, which comes from the program's image.
+func launched(t *testing.T, w *world, image string) {
+	t.Helper()
+	const script = `echo "agent $OMPI_MCA_plm_rsh_agent" && cat "$MUSTER_MPI_HOSTFILE" && mpirun -np 2 --map-by node sh -c 'echo rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE on $(hostname)'`
+	w.muster("run", "--name", "ring", "--kind", "distributed", "--set", "framework=mpi", "--workers", "2", "--gpus", "1", "--set", "slots=3", "--image", image,
+		"--set", "resources.cpu=100m", "--set", "master={resources: {cpu: 100m}}", "--set", "gracePeriod=1s", "--", "sh", "-c", script)
+	onTwo(t, w.is("ring", "completed", phase("Completed")), 1, 2)
 	out := w.muster("logs", "ring")
-	for _, want := range []string{"agent /.muster/muster __mpi-rsh", "ring-worker-0 slots=3", "ring-worker-1 slots=3", "ring-worker-1=task-2.w-"} {
+	for _, want := range []string{"agent /.muster/muster __mpi-rsh", "ring-worker-0 slots=3", "ring-worker-1 slots=3", "rank 0 of 2 on task-1", "rank 1 of 2 on task-2"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("the launcher did not see %q:\n%s", want, out)
+			t.Errorf("the launcher did not say %q:\n%s", want, out)
 		}
+	}
+}
+
+// met is a gang whose second task reaches the first at the address that it is
+// told.
+func met(t *testing.T, c *kubetest.Cluster, w *world) {
+	t.Helper()
+	const script = `if [ $RANK = 0 ]; then echo "hello from $(hostname)" | busybox nc -l -p $MASTER_PORT
+else until busybox nc -w 60 $MASTER_ADDR $MASTER_PORT </dev/null; do sleep 0.2; done; fi`
+	w.muster("run", "--name", "pair", "--kind", "distributed", "--workers", "2", "--gpus", "1", "--image", c.Busybox(t),
+		"--set", "resources.cpu=100m", "--set", "gracePeriod=1s", "--", "sh", "-c", script)
+	onTwo(t, w.is("pair", "completed", phase("Completed")), 0, 1)
+	if out := w.muster("logs", "pair", "--all-tasks"); !strings.Contains(out, "hello from task-0") {
+		t.Errorf("they said %q", out)
+	}
+}
+
+// onTwo checks that two tasks of a workload had a node each.
+func onTwo(t *testing.T, w *api.Workload, one, two int) {
+	t.Helper()
+	on := map[int]string{}
+	for _, task := range w.Attempts[len(w.Attempts)-1].Tasks {
+		on[task.Index] = task.Node
+	}
+	if nodes := on[one] + " " + on[two]; nodes != "one two" && nodes != "two one" {
+		t.Errorf("%s ran on %v", w.Name, on)
 	}
 }

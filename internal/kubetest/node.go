@@ -29,18 +29,21 @@ type Node struct {
 	cluster   *Cluster
 	dir       string
 	process   *process
-	resources []string // NAME=COUNT
+	resources []string // NAME=COUNT; see isDriver
 }
 
 // Node starts a real node and waits until it is ready with all its GPUs. It
 // goes with the test. Further resources are given as NAME=COUNT:
-// nvidia.com/mig-1g.10gb=7. Its images come from the cluster's registry.
+// nvidia.com/mig-1g.10gb=7. A name without a slash is that of a driver, such as
+// gpu.nvidia.com, whose GPUs are had by resource claims; see Prepared. Images
+// come from the cluster's registry, and its pods find services by name.
 func (c *Cluster) Node(tb testing.TB, name string, gpus int, resources ...string) *Node {
 	tb.Helper()
 	if err := canNode(); err != nil {
 		Fail(tb, err)
 	}
 	c.Registry(tb)
+	c.order(tb, order{Do: "dns"})
 	c.mu.Lock()
 	number := c.nodes
 	c.nodes++
@@ -55,7 +58,11 @@ func (c *Cluster) Node(tb testing.TB, name string, gpus int, resources ...string
 		"--cgroup", "/muster-kube-" + strings.ToLower(rand.Text()[:10]),
 		"--pause", c.registry.Ref("pause:1"), "--lease", strconv.Itoa(int(c.lease().Seconds()))}
 	for _, r := range n.resources {
-		args = append(args, "--resource", r)
+		if isDriver(r) {
+			args = append(args, "--claims", r)
+		} else {
+			args = append(args, "--resource", r)
+		}
 	}
 	var err error
 	if n.process, err = launch(n.dir, &struct{}{}, c.program("kube"), args...); err != nil {
@@ -75,9 +82,16 @@ func (n *Node) await(tb testing.TB) {
 	tb.Helper()
 	n.cluster.awaitUsable(tb, n.Name)
 	for _, r := range n.resources {
-		n.awaitResource(tb, r)
+		if isDriver(r) {
+			n.awaitDriver(tb, r)
+		} else {
+			n.awaitResource(tb, r)
+		}
 	}
 }
+
+// isDriver reports whether NAME=COUNT is about devices that are had by claims.
+func isDriver(r string) bool { return !strings.Contains(r, "/") }
 
 // awaitResource waits until kubelet knows of NAME=COUNT, broken ones included.
 func (n *Node) awaitResource(tb testing.TB, r string) {
@@ -99,6 +113,44 @@ func (n *Node) awaitResource(tb testing.TB, r string) {
 	})
 }
 
+// awaitDriver waits until a driver has said what it offers on the node.
+func (n *Node) awaitDriver(tb testing.TB, r string) {
+	tb.Helper()
+	driver, count, _ := strings.Cut(r, "=")
+	Eventually(tb, "node "+n.Name+" with "+r, func() error {
+		list, err := n.cluster.Client.ResourceV1().ResourceSlices().List(context.Background(), metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name + ",spec.driver=" + driver})
+		if err != nil {
+			return err
+		}
+		devices := 0
+		for _, s := range list.Items {
+			devices += len(s.Spec.Devices)
+		}
+		if strconv.Itoa(devices) != count {
+			return fmt.Errorf("it offers %d", devices)
+		}
+		return nil
+	})
+}
+
+// Prepared is what the node's drivers have prepared for kubelet: the devices of
+// each claim, by its UID.
+func (n *Node) Prepared(tb testing.TB) map[types.UID][]string {
+	tb.Helper()
+	dir := filepath.Join(n.dir, "prepared")
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out := map[types.UID][]string{}
+	for _, f := range files {
+		if text, err := os.ReadFile(filepath.Join(dir, f.Name())); err == nil { // else it is just taken back
+			out[types.UID(f.Name())] = strings.Fields(string(text))
+		}
+	}
+	return out
+}
+
 // Kill kills kubelet. Containers live on, but nobody hears of them; in time the
 // node counts as lost.
 func (n *Node) Kill(tb testing.TB) {
@@ -116,6 +168,30 @@ func (n *Node) Restart(tb testing.TB) {
 		tb.Fatalf("start kubelet of %s: %v", n.Name, err)
 	}
 	n.await(tb)
+}
+
+// Squeeze lets the node run short of disk, or not any more: its kubelet is
+// started anew with another idea of how much is to be free.
+func (n *Node) Squeeze(tb testing.TB, short bool) {
+	tb.Helper()
+	n.Kill(tb)
+	path := filepath.Join(n.dir, "kubelet.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	from, to := "nodefs.available: 1%", "nodefs.available: 99.9%"
+	if !short {
+		from, to = to, from
+	}
+	next := strings.ReplaceAll(string(text), from, to)
+	if next == string(text) {
+		tb.Fatalf("node %s: its kubelet's settings do not say %q", n.Name, from)
+	}
+	if err := os.WriteFile(path, []byte(next), 0o644); err != nil {
+		tb.Fatal(err)
+	}
+	n.Restart(tb)
 }
 
 // Stop takes the node's power: all that runs there is gone at once, and nobody

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -137,6 +138,68 @@ func TestPodsOfTwoRealNodesReachEachOther(t *testing.T) {
 	if server.Status.HostIP == client.Status.HostIP {
 		t.Errorf("both nodes are %s", server.Status.HostIP)
 	}
+}
+
+func TestPodsFindServicesByName(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	node := c.Node(t, "named", 0)
+	ns, image := c.Namespace(t), c.Busybox(t)
+	for name, ip := range map[string]string{"gang": corev1.ClusterIPNone, "front": ""} {
+		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{ClusterIP: ip, Selector: map[string]string{"of": "gang"}, Ports: []corev1.ServicePort{{Port: 7000}}}}
+		if _, err := c.Client.CoreV1().Services(ns).Create(context.Background(), s, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := on(node, kubetest.Pod("server", image, 0, "busybox", "nc", "-ll", "-p", "7000", "-e", "echo", "hello"))
+	server.Labels, server.Spec.Hostname, server.Spec.Subdomain = map[string]string{"of": "gang"}, "task-0", "gang"
+	server = c.AwaitPhase(t, c.Run(t, ns, server), corev1.PodRunning)
+	front, err := c.Client.CoreV1().Services(ns).Get(context.Background(), "front", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// nslookup may use the names in full only; nc finds them as all programs do.
+	script := fmt.Sprintf(`until busybox nc task-0.gang 7000; do sleep 0.1; done
+for name in gang front task-1.gang none; do echo $name $(busybox nslookup $name.%s.svc.cluster.local 2>/dev/null | sed -n '/^Name/,$s/^Address.*: //p'); done`, ns)
+	client := c.AwaitPhase(t, c.Run(t, ns, on(node, kubetest.Pod("client", image, 0, "sh", "-c", script))), corev1.PodSucceeded)
+	if out, want := logs(t, c, client), fmt.Sprintf("hello\ngang %s\nfront %s\ntask-1.gang\nnone\n", server.Status.PodIP, front.Spec.ClusterIP); out != want {
+		t.Errorf("the client heard %q, want %q", out, want)
+	}
+}
+
+func TestClaimsOfARealNodeArePrepared(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	const driver = "gpu.nvidia.com"
+	node := c.Node(t, "claims", 0, driver+"=2")
+	ns, image := c.Namespace(t), c.Busybox(t)
+	ctx := context.Background()
+	if _, err := c.Client.ResourceV1().DeviceClasses().Create(ctx, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
+		{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "` + driver + `"`}},
+	}}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	claim, err := c.Client.ResourceV1().ResourceClaims(ns).Create(ctx, &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+		Requests: []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: driver}}},
+	}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := on(node, kubetest.Pod("claims", image, 0, "sleep", "1000"))
+	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim.Name}}
+	pod = c.AwaitPhase(t, c.Run(t, ns, pod), corev1.PodRunning)
+	if is := node.Prepared(t)[claim.UID]; len(is) != 1 || !strings.HasPrefix(is[0], "gpu-") {
+		t.Errorf("it has %q", is)
+	}
+	if err := c.Client.CoreV1().Pods(ns).Delete(ctx, pod.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	kubetest.Eventually(t, "the device taken back", func() error {
+		if is := node.Prepared(t); len(is) > 0 {
+			return fmt.Errorf("%q are %w", is, errStill)
+		}
+		return nil
+	})
 }
 
 func TestAKubeletThatDiesIsMissedAndComesBack(t *testing.T) {

@@ -47,6 +47,16 @@ func (c *Cluster) Kubectl(tb testing.TB, args ...string) string {
 	return string(out)
 }
 
+// Apply makes or changes the objects of a manifest, as kubectl apply does.
+func (c *Cluster) Apply(tb testing.TB, manifest string) {
+	tb.Helper()
+	cmd := exec.Command(c.program("kube"), "kubectl", "--kubeconfig", c.Kubeconfig, "apply", "-f", "-")
+	cmd.Stdin = strings.NewReader(manifest)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		tb.Fatalf("kubectl apply: %v: %s", err, out)
+	}
+}
+
 // Namespace makes one of a new name, ready for pods, which is deleted at the
 // end of the test.
 func (c *Cluster) Namespace(tb testing.TB) string {

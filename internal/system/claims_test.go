@@ -208,4 +208,9 @@ spec:
 		f.k.Kubectl(t, "-n", "ml", "delete", "trainer", "llm")
 		f.phase("llm", "Stopped")
 	})
+	made(t, f)
+	t.Run("what pods ask of each other", func(t *testing.T) {
+		f.tb = t
+		placed(t, f)
+	})
 }

@@ -72,11 +72,6 @@ func whereOf(pod *corev1.Pod) (w plane.Where, bars string) {
 	case len(s.ResourceClaims) > 0:
 		return w, fmt.Sprintf("it has the resource claim %s: devices of claims are given out by the cluster's own scheduler", s.ResourceClaims[0].Name)
 	}
-	for _, c := range s.TopologySpreadConstraints {
-		if c.WhenUnsatisfiable == corev1.DoNotSchedule {
-			return w, fmt.Sprintf("its topologySpreadConstraints over %s must hold (DoNotSchedule), which we cannot see to; ScheduleAnyway, or podAntiAffinity to its own kind, can be", c.TopologyKey)
-		}
-	}
 	for key, value := range s.NodeSelector {
 		w.Terms = append(w.Terms, spec.NodeTerm{Key: key, Op: "In", Values: []string{value}})
 	}
@@ -118,14 +113,15 @@ func nodeTerms(t corev1.NodeSelectorTerm) []spec.NodeTerm {
 	return out
 }
 
-// companions adds which of its own kind a pod wants near and which not.
+// companions adds which of its own kind a pod wants near and which not, for
+// those that are placed at the same time. What is there already neighbours see.
 func companions(pod *corev1.Pod, w *plane.Where) (bars string) {
 	near, apart := required(pod.Spec.Affinity)
 	take := func(what string, t corev1.PodAffinityTerm, to *string) string {
 		tag, own := ownKind(pod, t)
 		switch {
 		case !own:
-			return fmt.Sprintf("its required %s over %s is about other pods than its own kind, which we cannot see to; preferred is passed over, and node labels can say the same", what, t.TopologyKey)
+			return "" // where these are decides; see neighbours
 		case *to != "" || w.Tag != "" && w.Tag != tag:
 			return fmt.Sprintf("its required %s has several terms, of which we can see to one", what)
 		}

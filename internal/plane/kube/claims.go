@@ -108,9 +108,10 @@ func (x *external) describe(g *group) plane.Claim {
 	slices.SortFunc(pods, func(a, b *outsider) int {
 		return cmp.Or(cmp.Compare(a.pod.Name, b.pod.Name), cmp.Compare(a.pod.UID, b.pod.UID))
 	})
+	turn := ""
 	for _, o := range pods {
 		if o.live() {
-			c.Members = append(c.Members, o.member())
+			c.Members = append(c.Members, x.placeable(o, g, &turn))
 			c.Over = ""
 		}
 		if s := o.pod.Spec.TerminationGracePeriodSeconds; s != nil {

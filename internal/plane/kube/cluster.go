@@ -26,8 +26,9 @@ type cluster struct {
 	claims  *claims
 	// asked is what else some pod asks for that we are to place, by name: only
 	// that is told of nodes.
-	asked map[string]bool
-	reach map[string]reached // where volumes can be used that tasks ask for, by label; not everywhere
+	asked  map[string]bool
+	reach  map[string]reached      // where volumes can be used that tasks ask for, by label; not everywhere
+	latest map[string]*corev1.Node // what machines said last; nil: some node has changed
 }
 
 // site is a node. It may be known by its pods only.
@@ -68,7 +69,7 @@ func (c *cluster) touch(name string) {
 func (c *cluster) node(n *corev1.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.site(n.Name).node = n
+	c.site(n.Name).node, c.latest = n, nil
 	c.touch(n.Name)
 }
 
@@ -76,7 +77,7 @@ func (c *cluster) nodeGone(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.site(name)
-	s.node = nil
+	s.node, c.latest = nil, nil
 	c.touch(name)
 }
 
@@ -190,6 +191,21 @@ func (c *cluster) gpuResource(name string) corev1.ResourceName {
 		return cmp.Or(gpuResourceOf(s.node), gpuResources[0])
 	}
 	return gpuResources[0]
+}
+
+// machines are the nodes as the cluster has them; the map is never changed.
+func (c *cluster) machines() map[string]*corev1.Node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.latest == nil {
+		c.latest = make(map[string]*corev1.Node, len(c.sites))
+		for name, s := range c.sites {
+			if s.node != nil {
+				c.latest[name] = s.node
+			}
+		}
+	}
+	return c.latest
 }
 
 // nodes are all, by name.

@@ -32,10 +32,12 @@ type external struct {
 	stale    map[string]bool    // groups that are not as they were told
 	gone     map[string]bool    // groups that are not there any more
 	disowned map[types.UID]bool
-	busy     bool            // marks were taken that are not dealt with yet
-	telling  bool            // pods of no project are being told so
-	untold   map[string]bool // groups of no project that are to be told so next
-	begun    bool            // what was there when we began has been looked at
+	busy     bool               // marks were taken that are not dealt with yet
+	telling  bool               // pods of no project are being told so
+	untold   map[string]bool    // groups of no project that are to be told so next
+	begun    bool               // what was there when we began has been looked at
+	wary     map[types.UID]bool // pods that wait and for which something may follow from others
+	stirring bool               // where pods are has changed, which is about to be looked at
 	wake     chan struct{}
 	told     chan struct{} // there is news for who watches
 }
@@ -49,6 +51,7 @@ type outsider struct {
 	said    string      // why it waits, as last told
 	unsure  bool        // it will be asked again with whom it belongs
 	volumes []reach     // where its volumes can be used, of those that cannot be everywhere
+	bounds  string      // what follows for it from other pods, as last told
 }
 
 // live reports whether a pod holds something or wants to.
@@ -74,7 +77,7 @@ type group struct {
 func newExternal(p *Plane) *external {
 	return &external{
 		p: p, owners: newOwners(p.client), pods: map[types.UID]*outsider{}, groups: map[string]*group{}, fresh: map[types.UID]bool{},
-		marked: map[string]bool{}, stale: map[string]bool{}, untold: map[string]bool{}, gone: map[string]bool{}, disowned: map[types.UID]bool{}, wake: make(chan struct{}, 1), told: make(chan struct{}, 1),
+		marked: map[string]bool{}, stale: map[string]bool{}, untold: map[string]bool{}, gone: map[string]bool{}, disowned: map[types.UID]bool{}, wary: map[types.UID]bool{}, wake: make(chan struct{}, 1), told: make(chan struct{}, 1),
 	}
 }
 
@@ -174,6 +177,7 @@ func (x *external) podGone(pod *corev1.Pod) {
 	defer x.mu.Unlock()
 	delete(x.fresh, pod.UID)
 	delete(x.disowned, pod.UID)
+	delete(x.wary, pod.UID)
 	o := x.pods[pod.UID]
 	if o == nil {
 		return

@@ -67,7 +67,7 @@ func testPlane(t testing.TB) (*Plane, *apiserver) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Plane{o: Options{Name: "k", Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, client: client, config: config, spaces: newNamespaces("muster-"), tasks: newTasks(time.Now), cluster: newCluster(""), calm: newCalm(slog.New(slog.DiscardHandler))}
+	p := &Plane{o: Options{Name: "k", Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, client: client, config: config, spaces: newNamespaces("muster-"), tasks: newTasks(time.Now), near: newNeighbours(), cluster: newCluster(""), calm: newCalm(slog.New(slog.DiscardHandler))}
 	p.parts = newParts(p)
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	t.Cleanup(func() { p.stop(); p.wg.Wait() })

@@ -42,7 +42,7 @@ func (p *Plane) inform() error {
 		return err
 	}}
 	err := handle(p, nodes, p.factory.Core().V1().Nodes().Informer(), slimNode,
-		func(n *corev1.Node, _ bool) { p.cluster.node(n) }, func(n *corev1.Node, _ bool) {
+		func(n *corev1.Node, _ bool) { p.cluster.node(n); p.external.stir() }, func(n *corev1.Node, _ bool) {
 			p.cluster.nodeGone(n.Name)
 			p.parts.nodeGone(n.Name)
 		})

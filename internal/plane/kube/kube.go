@@ -63,6 +63,7 @@ type Plane struct {
 	ctx    context.Context //nolint:containedctx // of everything that goes on between calls
 	wg     sync.WaitGroup
 
+	near    *neighbours
 	factory informers.SharedInformerFactory
 	sources []*source
 
@@ -122,7 +123,7 @@ func Open(o Options) (*Plane, error) {
 	p.factory = informers.NewSharedInformerFactory(client, 0)
 	p.spaces = newNamespaces(o.Namespaces)
 	p.tasks = newTasks(o.Clock)
-	p.cluster = newCluster(o.Prefix)
+	p.cluster, p.near = newCluster(o.Prefix), newNeighbours()
 	p.parts = newParts(p)
 	p.logs = newLogs(p)
 	p.external, p.teller, p.reaches = newExternal(p), newTeller(p), &reaches{p: p}

@@ -163,6 +163,8 @@ func (x *owner) parse(raw []byte) error {
 		Spec     map[string]any    `json:"spec"`
 		Status   struct {
 			Conditions []struct{ Type, Status string } `json:"conditions"`
+			JobStatus  any                             `json:"jobStatus"` // RayJob
+			State      any                             `json:"state"`     // Volcano's Job
 		} `json:"status"`
 	}
 	if err := json.Unmarshal(raw, &is); err != nil {
@@ -180,6 +182,7 @@ func (x *owner) parse(raw []byte) error {
 	if _, plain := plainKinds[x.version+"/"+x.kind]; !plain {
 		x.spec = is.Spec
 	}
+	x.done = doneBy(is.Status.JobStatus, field(is.Status.State, "phase"))
 	for _, c := range is.Status.Conditions {
 		if c.Status != string(corev1.ConditionTrue) {
 			continue
@@ -192,6 +195,20 @@ func (x *owner) parse(raw []byte) error {
 		}
 	}
 	return nil
+}
+
+// doneBy reads the words of kinds that say by a field of their status how they
+// ended; empty: they have not, or do not say it so.
+func doneBy(words ...any) string {
+	for _, w := range words {
+		switch w {
+		case "SUCCEEDED", "Completed":
+			return "succeeded"
+		case "FAILED", "STOPPED", "Failed", "Aborted", "Terminated":
+			return "failed"
+		}
+	}
+	return ""
 }
 
 // resource is what a kind is called in paths.

@@ -41,6 +41,9 @@ func (p *Plane) idOf(pod *corev1.Pod) (core.TaskID, bool) {
 
 // podSeen takes over what a pod is like. first: it was there when we began.
 func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
+	if p.near.seen(pod) {
+		p.external.stir()
+	}
 	if p.parts.seen(pod) {
 		return
 	}
@@ -145,6 +148,9 @@ func finished(pod *corev1.Pod) bool {
 // podGone takes over that a pod is not there any more. unseen: it went while
 // nothing was heard of the cluster, and pod is from before.
 func (p *Plane) podGone(pod *corev1.Pod, unseen bool) {
+	if p.near.gone(pod) {
+		p.external.stir()
+	}
 	if p.parts.gone(pod) {
 		return
 	}

@@ -46,12 +46,34 @@ func (p *Plane) settle(ctx context.Context, gang []plane.Assignment) error {
 		}
 		return nil
 	}
+	if bars := p.takeAll(todo, pods); bars != "" {
+		for i, a := range todo {
+			p.fails(a, reasonSystem, bars)
+			p.external.refuse(pods[i].UID, bars)
+		}
+		return nil
+	}
 	at := make(map[core.TaskID]*corev1.Pod, len(todo))
 	for i, a := range todo {
 		at[a.ID] = pods[i]
 		p.expect(a, pods[i])
 	}
 	return each(todo, atOnce, func(a plane.Assignment) error { return p.seat(ctx, a, at[a.ID]) })
+}
+
+// takeAll holds the places of pods that start together, all or none; why it
+// could not: others came to be where these may not be with them.
+func (p *Plane) takeAll(todo []plane.Assignment, pods []*corev1.Pod) (bars string) {
+	nodes := p.cluster.machines()
+	for i, a := range todo {
+		if bars = p.near.take(pods[i], p.nodeName(a.Node), nodes); bars != "" {
+			for _, pod := range pods[:i] {
+				p.near.untake(pod)
+			}
+			return bars
+		}
+	}
+	return ""
 }
 
 // pod is one that waits for its place; nil: there is none such.
@@ -109,11 +131,13 @@ func (p *Plane) seat(ctx context.Context, a plane.Assignment, pod *corev1.Pod) e
 		case getErr == nil && now.UID == pod.UID && now.Spec.NodeName == "" && fails:
 			err = refuse(reasonSystem, "%v", sorted(err)) // others need not wait until it can be
 		case getErr == nil || apierrors.IsNotFound(getErr):
+			p.near.untake(pod)
 			p.fails(a, lifecycle.ReasonKilled, fmt.Sprintf("it was changed or deleted by someone else before it had its place: %v", err))
 			return nil
 		}
 	}
 	if refusal := refusalOf(sorted(err)); refusal != nil {
+		p.near.untake(pod)
 		p.fails(a, reasonSystem, refusal.message)
 		p.external.refuse(pod.UID, refusal.message)
 		return nil

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +39,8 @@ func status(id core.TaskID, pod *corev1.Pod, k known) plane.Observation {
 		if end != nil {
 			o.At = end.FinishedAt.Time
 		}
+	case end != nil && !k.stopping && unexplained(pod, end):
+		o.State, o.At, o.Message = core.TaskRunning, end.StartedAt.Time, ""
 	case end != nil:
 		ended(&o, pod, end, k.stopping)
 	case pod.Status.Phase == corev1.PodFailed:
@@ -68,6 +71,22 @@ func endOf(main *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 		return nil
 	}
 }
+
+// unexplained reports whether a kubelet has yet to say why a command ended: it
+// tells of the end of containers first, and only then, with the phase, that it
+// evicted or rejected their pod. That the pod has failed shows in a condition by
+// then (k8s.io/kubernetes/pkg/kubelet/status: mergePodStatus).
+func unexplained(pod *corev1.Pod, end *corev1.ContainerStateTerminated) bool {
+	if finished(pod) || end.Reason == "OOMKilled" || cannotRun(end.Reason) {
+		return false
+	}
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.ContainersReady && c.Status == corev1.ConditionFalse && c.Reason == podFailed
+	})
+}
+
+// podFailed is the reason of a pod's conditions once it has failed.
+const podFailed = "PodFailed"
 
 // ended is the end of the container of the command; asked: by us.
 func ended(o *plane.Observation, pod *corev1.Pod, t *corev1.ContainerStateTerminated, asked bool) {

@@ -122,6 +122,11 @@ func is(t *testing.T, name string, got plane.Observation, want outcome) {
 	}
 }
 
+// aboutToFail is a pod whose kubelet says that it has failed and not yet why.
+func aboutToFail(p *corev1.Pod) {
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionFalse, Reason: podFailed})
+}
+
 func TestPodsThatStart(t *testing.T) {
 	start := func(word, message string) outcome {
 		return outcome{core.TaskStarting, word, "", -1, 0, message}
@@ -158,6 +163,8 @@ func TestPodsThatStart(t *testing.T) {
 		"busy engine":     {seen(mainIs(waits("CreateContainerError", "context deadline exceeded"))), start("CreateContainerError", "deadline")},
 		"no program":      {seen(mainIs(waits("RunContainerError", "no such file"))), cannot("no such file")},
 		"runs":            {seen(mainIs(running()), phased(corev1.PodRunning, "", "")), outcome{core.TaskRunning, "", "", -1, 0, ""}},
+		"ends, says why":  {seen(mainIs(ends(137, "Error", "")), phased(corev1.PodRunning, "", ""), aboutToFail), outcome{core.TaskRunning, "", "", -1, 0, ""}},
+		"ends politely":   {seen(mainIs(ends(0, "Completed", "")), phased(corev1.PodRunning, "", ""), aboutToFail), outcome{core.TaskRunning, "", "", -1, 0, ""}},
 		"runs, evicted":   {seen(mainIs(running()), phased(corev1.PodRunning, "", ""), deleted(noon)), outcome{core.TaskRunning, "", "", -1, 0, ""}},
 		"starts, deleted": {seen(mainIs(waits("ContainerCreating", "")), deleted(noon)), start("ContainerCreating", "")},
 	} {
@@ -177,6 +184,7 @@ func TestPodsThatEndByThemselves(t *testing.T) {
 		"success":              {seen(mainIs(ends(0, "Completed", "")), phased(corev1.PodSucceeded, "", "")), outcome{core.TaskSucceeded, "", "", 0, 0, ""}},
 		"success, no more":     {seen(phased(corev1.PodSucceeded, "", "")), outcome{core.TaskSucceeded, "", "", 0, 0, ""}},
 		"beside a proxy":       {seen(mainIs(ends(0, "Completed", "")), phased(corev1.PodRunning, "", "")), outcome{core.TaskSucceeded, "", "", 0, 0, ""}},
+		"out of memory, first": {seen(mainIs(ends(137, "OOMKilled", "")), phased(corev1.PodRunning, "", ""), aboutToFail), failure(lifecycle.ReasonOutOfMemory, 137, 9, "")},
 		"exit code":            {seen(mainIs(ends(3, "Error", "said\n")), failed), failure(lifecycle.ReasonError, 3, 0, "said")},
 		"signal":               {seen(mainIs(ends(143, "Error", "")), failed), failure(lifecycle.ReasonKilled, 143, 15, "")},
 		"code beyond signals":  {seen(mainIs(ends(255, "Error", "")), failed), failure(lifecycle.ReasonError, 255, 0, "")},

@@ -39,8 +39,9 @@ disabled_plugins = [
 `
 
 // kubeletConfig wants the node's address, the cluster's authority, certificate
-// and key, containerd's socket, the control group, and two times in seconds:
-// how long the node's lease is, and how often it reports.
+// and key, containerd's socket, the control group, two times in seconds, how
+// long the node's lease is and how often it reports, and the DNS server with its
+// domain.
 //
 // There is no kube-proxy, so kubelet touches no iptables; a container that
 // crashes is started again after 5 s at the latest, so that tests see it, and
@@ -67,6 +68,8 @@ imageGCHighThresholdPercent: 100
 oomScoreAdj: 0
 maxOpenFiles: 20000
 resolvConf: ""
+clusterDNS: [%[9]q]
+clusterDomain: %[10]q
 volumePluginDir: /var/lib/kubelet/volume-plugins
 serializeImagePulls: false
 registryPullQPS: 0

@@ -124,7 +124,8 @@ func (o *nodeOptions) files() error {
 		filepath.Join(network, "10-pods.conflist"): networkConfig,
 		filepath.Join(o.dir, "containerd.toml"):    fmt.Sprintf(containerdConfig, containerdSocket, o.pause, plugins, network),
 		filepath.Join(o.dir, "kubelet.yaml"): fmt.Sprintf(kubeletConfig, o.ip, filepath.Join(o.cluster, "ca.crt"),
-			filepath.Join(o.dir, "kubelet.crt"), filepath.Join(o.dir, "kubelet.key"), containerdSocket, o.cgroup, o.lease, max(1, o.lease/4)),
+			filepath.Join(o.dir, "kubelet.crt"), filepath.Join(o.dir, "kubelet.key"), containerdSocket, o.cgroup, o.lease, max(1, o.lease/4),
+			rackAddress, dnsDomain),
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return err

@@ -5,6 +5,7 @@
 //	kube up             a control plane: certificates, and one process per component
 //	kube node           a machine of that control plane: containerd, kubelet, device plugin
 //	kube device-plugin  GPUs that are none
+//	kube claim-driver   GPUs that are none, had by resource claims
 //
 // Each component is a process of its own because their commands cannot share
 // one: kube-scheduler's installs the signal handler a second time and panics.
@@ -35,6 +36,7 @@ var own = map[string]func(args []string) error{
 	"node":          runNode,
 	insideNode:      runInside,
 	"device-plugin": runDevicePlugin,
+	"claim-driver":  runClaimDriver,
 	"etcd":          runEtcd,
 }
 
@@ -54,7 +56,7 @@ func init() {
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: kube up|node|device-plugin|etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubelet|kubectl FLAGS")
+		fmt.Fprintln(os.Stderr, "usage: kube up|node|device-plugin|claim-driver|etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubelet|kubectl FLAGS")
 		os.Exit(2)
 	}
 	name := os.Args[1]

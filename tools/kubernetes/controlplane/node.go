@@ -25,6 +25,7 @@ type nodeOptions struct {
 	name, ip, cgroup      string
 	pause                 string
 	resources             []string
+	claims                []string
 	lease                 int // seconds
 }
 
@@ -38,6 +39,7 @@ func (o *nodeOptions) flags() *pflag.FlagSet {
 	flags.StringVar(&o.cgroup, "cgroup", "", "control group of its pods, directly below the root: /NAME")
 	flags.StringVar(&o.pause, "pause", "", "image of pod sandboxes")
 	flags.StringArrayVar(&o.resources, "resource", nil, "extended resource and how many there are: nvidia.com/gpu=4")
+	flags.StringArrayVar(&o.claims, "claims", nil, "driver whose GPUs are had by resource claims, and how many there are: gpu.nvidia.com=4")
 	flags.IntVar(&o.lease, "lease", 40, "after how many seconds without a sign of life the node counts as gone")
 	return flags
 }
@@ -136,6 +138,13 @@ func runInside(args []string) error {
 	}
 	if err := k.start("device-plugin", plugin...); err != nil {
 		return err
+	}
+	for _, c := range o.claims {
+		driver, count, _ := strings.Cut(c, "=")
+		if err := k.start(driver, self, "claim-driver", "--node", o.name, "--driver", driver, "--count", count,
+			"--kubeconfig", filepath.Join(o.cluster, "admin.kubeconfig"), "--prepared", filepath.Join(o.dir, "prepared")); err != nil {
+			return err
+		}
 	}
 	fmt.Println("{}")
 	return k.follow(os.Stdin, os.Stdout)

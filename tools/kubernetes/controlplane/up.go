@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -27,6 +28,9 @@ type controlPlane struct {
 	rack    *rack  // nil where nodes cannot be
 	keeper  *keeper
 	options upOptions
+
+	dns    sync.Once
+	dnsErr error
 }
 
 type upOptions struct {
@@ -132,6 +136,12 @@ func newControlPlane(o upOptions) (*controlPlane, error) {
 				return errors.New("forward: there are no nodes without root")
 			}
 			return p.rack.forward(o.Address)
+		},
+		"dns": func(order) error {
+			if p.rack == nil {
+				return errors.New("dns: there are no nodes without root")
+			}
+			return p.resolve()
 		},
 	}
 	return p, nil

@@ -1,0 +1,193 @@
+package kube
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// street is four nodes in three zones, one of which has no zone, with pods.
+func street(pods ...string) (*neighbours, map[string]*corev1.Node) {
+	nodes := map[string]*corev1.Node{}
+	for name, zone := range map[string]string{"a1": "a", "a2": "a", "b1": "b", "c1": "c", "none": ""} {
+		nodes[name] = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+		if zone != "" {
+			nodes[name].Labels["zone"] = zone
+		}
+	}
+	n := newNeighbours()
+	for i, p := range pods { // app@node, or space/app@node
+		n.seen(located(fmt.Sprint(i), p))
+	}
+	return n, nodes
+}
+
+func located(name, where string) *corev1.Pod {
+	app, node, _ := strings.Cut(where, "@")
+	pod := outsiderPod(name, nil)
+	if space, rest, ok := strings.Cut(app, "/"); ok {
+		pod.Namespace, app = space, rest
+	}
+	pod.Labels, pod.Spec.NodeName = map[string]string{"app": app}, node
+	return pod
+}
+
+func selecting(app string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
+}
+
+func near(term corev1.PodAffinityTerm) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}}
+	}
+}
+
+func apart(term corev1.PodAffinityTerm) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}}
+	}
+}
+
+func evenly(skew int32, change ...func(*corev1.TopologySpreadConstraint)) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		c := corev1.TopologySpreadConstraint{MaxSkew: skew, TopologyKey: "zone", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selecting("web")}
+		for _, f := range change {
+			f(&c)
+		}
+		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, c)
+	}
+}
+
+// TestWhatFollowsFromOtherPods: where a pod labelled app=web may go, as
+// Kubernetes' own scheduler has it.
+func TestWhatFollowsFromOtherPods(t *testing.T) {
+	db := corev1.PodAffinityTerm{LabelSelector: selecting("db"), TopologyKey: "zone"}
+	self := corev1.PodAffinityTerm{LabelSelector: selecting("web"), TopologyKey: "zone"}
+	elsewhere, everywhere, some := db, db, db
+	elsewhere.Namespaces = []string{"data"}
+	everywhere.NamespaceSelector = &metav1.LabelSelector{}
+	some.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"x": "y"}}
+	three := int32(4)
+	for name, c := range map[string]struct {
+		pods       []string
+		change     func(*corev1.Pod)
+		want, bars string
+	}{
+		"nothing":                {[]string{"db@a1"}, func(*corev1.Pod) {}, "[]", ""},
+		"near":                   {[]string{"db@a1", "db@c1", "x@b1"}, near(db), "[{zone In [a c]}]", ""},
+		"near none":              {[]string{"x@b1", "data/db@a1"}, near(db), "", "podAffinity over zone, app=db"},
+		"near without a zone":    {[]string{"db@none"}, near(db), "", "podAffinity over zone"},
+		"near, elsewhere":        {[]string{"db@a1", "data/db@b1"}, near(elsewhere), "[{zone In [b]}]", ""},
+		"near, everywhere":       {[]string{"db@a1", "data/db@b1"}, near(everywhere), "[{zone In [a b]}]", ""},
+		"near, by labels":        {[]string{"db@a1"}, near(some), "", "namespaceSelector"},
+		"near itself, first":     {nil, near(self), "[{zone Exists []}]", ""},
+		"near itself":            {[]string{"web@b1"}, near(self), "[{zone In [b]}]", ""},
+		"apart":                  {[]string{"db@a1", "db@none"}, apart(db), "[{zone NotIn [a]}]", ""},
+		"apart of none":          {nil, apart(db), "[]", ""},
+		"apart of itself":        {[]string{"web@a2", "web@c1"}, apart(self), "[{zone NotIn [a c]}]", ""},
+		"spread, empty":          {nil, evenly(1), "[{zone In [a b c]}]", ""},
+		"spread, begun":          {[]string{"web@a1", "web@b1", "x@c1"}, evenly(1), "[{zone In [c]}]", ""},
+		"spread, even":           {[]string{"web@a1", "web@b1", "web@c1"}, evenly(1), "[{zone In [a b c]}]", ""},
+		"spread, wider":          {[]string{"web@a1", "web@a1", "web@b1"}, evenly(2), "[{zone In [b c]}]", ""},
+		"spread, others":         {[]string{"data/web@a1", "web@none"}, evenly(1), "[{zone In [a b c]}]", ""},
+		"spread, few domains":    {[]string{"web@a1", "web@b1", "web@c1"}, evenly(1, func(c *corev1.TopologySpreadConstraint) { c.MinDomains = &three }), "", "let it go nowhere"},
+		"spread of another kind": {[]string{"db@a1", "db@a1"}, evenly(1, func(c *corev1.TopologySpreadConstraint) { c.LabelSelector = selecting("db") }), "[{zone In [b c]}]", ""},
+		"spread, chosen nodes": {[]string{"web@a1"}, func(p *corev1.Pod) {
+			evenly(1)(p)
+			p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "a2"}
+		}, "[{zone In [a]}]", ""},
+		"spread, one revision": {[]string{"web@a1"}, func(p *corev1.Pod) {
+			p.Labels["rev"] = "2"
+			evenly(1, func(c *corev1.TopologySpreadConstraint) { c.MatchLabelKeys = []string{"rev"} })(p)
+		}, "[{zone In [a b c]}]", ""},
+	} {
+		n, nodes := street(c.pods...)
+		pod := located("new", "web@")
+		c.change(pod)
+		w, bars := whereOf(pod)
+		own := len(w.Terms)
+		if bars == "" {
+			bars = n.confine(pod, &w, func() map[string]*corev1.Node { return nodes })
+		}
+		if got := fmt.Sprint(w.Terms[own:]); c.bars == "" && (got != c.want || bars != "") || (c.bars == "") != (bars == "") || !strings.Contains(bars, c.bars) {
+			t.Errorf("%s: %s, %q; want %s, %q", name, got, bars, c.want, c.bars)
+		}
+	}
+}
+
+// TestAPlaceIsLookedAtOnceMore: pods that are placed at the same time may be in
+// each other's way, and those that are there may keep others away.
+func TestAPlaceIsLookedAtOnceMore(t *testing.T) {
+	n, nodes := street()
+	lone := located("lone", "db@")
+	apart(corev1.PodAffinityTerm{LabelSelector: selecting("web"), TopologyKey: "zone"})(lone)
+	if bars := n.take(lone, "a1", nodes); bars != "" {
+		t.Fatal(bars)
+	}
+	web := located("web", "web@")
+	if bars := n.take(web, "a2", nodes); !strings.Contains(bars, "zone has to be NotIn [a]") {
+		t.Errorf("beside one that keeps it away: %q", bars)
+	}
+	if bars := n.take(web, "b1", nodes); bars != "" {
+		t.Errorf("elsewhere: %q", bars)
+	}
+	second := located("second", "web@")
+	evenly(1)(second)
+	if bars := n.take(second, "b1", nodes); !strings.Contains(bars, "zone has to be") {
+		t.Errorf("more in one zone: %q", bars)
+	}
+	n.untake(web)
+	n.untake(lone)
+	if bars := n.take(second, "b1", nodes); bars != "" || n.restless() {
+		t.Errorf("after the others are gone: %q", bars)
+	}
+	second.Spec.NodeName = "b1"
+	n.seen(second)
+	n.untake(second) // it has come to be
+	third := located("third", "web@")
+	evenly(1)(third)
+	if bars := n.take(third, "b1", nodes); bars == "" {
+		t.Error("it was forgotten")
+	}
+	second.Status.Phase = corev1.PodSucceeded
+	if !n.seen(second) || len(n.spots) != 0 {
+		t.Errorf("of those that have ended %v are left", n.spots)
+	}
+}
+
+// TestPodsThatSpreadComeOneByOne: of pods that are to be spread only one may be
+// placed at a time, and of a gang none.
+func TestPodsThatSpreadComeOneByOne(t *testing.T) {
+	p, a := testPlane(t)
+	a.put("/apis/batch/v1/namespaces/ml/jobs/web", object("web", nil, nil))
+	for _, zone := range []string{"a", "b"} {
+		p.cluster.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: zone, Labels: map[string]string{"zone": zone}}})
+	}
+	pods := map[string]*corev1.Pod{}
+	for _, name := range []string{"web-0", "web-1", "web-2"} {
+		pod := outsiderPod(name, refTo("batch/v1", "Job", "web"))
+		pod.Labels = map[string]string{"app": "web"}
+		evenly(1)(pod)
+		pods[name] = pod
+		p.podSeen(pod, false)
+	}
+	told := func() (out string) {
+		for _, m := range p.claims(t)["web"].Members {
+			out += fmt.Sprintf("%s %v %v\n", m.Name, m.Where.Terms, m.Barred)
+		}
+		return out
+	}
+	const turn = "its topologySpreadConstraints must hold (DoNotSchedule): its turn is after "
+	if got, want := told(), "ml/web-0 [{zone In [a b]}] \nml/web-1 [{zone In [a b]}] "+turn+"ml/web-0\nml/web-2 [{zone In [a b]}] "+turn+"ml/web-0\n"; got != want {
+		t.Errorf("at first:\n%s", got)
+	}
+	first := pods["web-0"].DeepCopy()
+	first.Spec.NodeName = "a"
+	p.podSeen(first, false)
+	if got := told(); !strings.Contains(got, "ml/web-1 [{zone In [b]}] \n") {
+		t.Errorf("after the first has its place:\n%s", got)
+	}
+}
