@@ -16,10 +16,10 @@ type submission struct {
 	line  int
 	given []*given
 	// What the line says as a whole.
-	inference, elastic, entrypoint bool // of --command: the words after -- replace the image's own
-	count, least, most             int  // workers and replicas
-	noMaster                       bool
-	commandText                    []string // v1: --command X --args Y
+	inference, entrypoint bool // of --command: the words after -- replace the image's own
+	count, least, most    int  // workers and replicas
+	noMaster              bool
+	commandText           []string // v1: --command X --args Y
 }
 
 // given is one flag as it was given.
