@@ -139,9 +139,10 @@ func (l *listing) load(ctx context.Context) ([]api.Workload, string, error) {
 	if !q.usual {
 		return l.pages(ctx, q)
 	}
+	// Recent ones, and of older ones those that live: nothing is asked for twice.
 	live, recently := q, q
-	live.options.Live = true
 	recently.options.Since = l.s.clock().Add(-recent)
+	live.options.Live, live.options.Before = true, recently.options.Since
 	a, next, err := l.pages(ctx, live)
 	if err != nil {
 		return nil, "", err
@@ -196,13 +197,9 @@ func (l *listing) matches(w *api.Workload, words []string) bool {
 	})
 }
 
-// hidden says on standard error what the usual list leaves out. It is a
-// courtesy: a server that does not answer now is not worth an error.
-func (l *listing) hidden(ctx context.Context, shown []api.Workload, next string) {
-	if next != "" {
-		l.s.say("There are more; --limit 0 lists all")
-	}
-	var left []string
+// left is what the usual list leaves out. That it is said is a courtesy: a
+// server that does not answer now is not worth an error.
+func (l *listing) left(ctx context.Context) (left []string) {
 	if l.q.usual {
 		o := l.q.options
 		o.User, o.Before, o.Limit, o.Summary = l.q.user(l.s), l.s.clock().Add(-recent), 1, true
@@ -221,6 +218,14 @@ func (l *listing) hidden(ctx context.Context, shown []api.Workload, next string)
 		if others, err := l.c.Workloads(ctx, o); err == nil && slices.ContainsFunc(others.Items, func(w api.Workload) bool { return w.User != me }) {
 			left = append(left, "those of other users (--all)")
 		}
+	}
+	return left
+}
+
+// hidden says on standard error what a list leaves out.
+func (l *listing) hidden(shown []api.Workload, next string, left []string) {
+	if next != "" {
+		l.s.say("There are more; --limit 0 lists all")
 	}
 	if len(left) > 0 {
 		l.s.say("Not shown: %s", strings.Join(left, ", "))

@@ -94,6 +94,8 @@ func (s *session) get(ctx context.Context, o *getOptions, args []string) error {
 	if o.watch {
 		return l.watch(ctx)
 	}
+	left := make(chan []string, 1)
+	go func() { left <- l.left(ctx) }() // while the list comes
 	ws, next, err := l.load(ctx)
 	if err != nil {
 		return err
@@ -101,7 +103,7 @@ func (s *session) get(ctx context.Context, o *getOptions, args []string) error {
 	if err := l.print(ws, next); err != nil {
 		return err
 	}
-	l.hidden(ctx, ws, next)
+	l.hidden(ws, next, <-left)
 	return nil
 }
 

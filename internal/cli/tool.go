@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -163,8 +164,25 @@ func (t *Tool) Until(ctx context.Context, w *api.Workload, done func(*api.Worklo
 // Ended reports whether nothing more happens to a workload by itself.
 func Ended(w *api.Workload) bool { return ended(w) }
 
-// Document is the document of a workload, or an empty one in a summary.
-func Document(w *api.Workload) *spec.Document { return docOf(w) }
+// readDocuments are those that have been read, by workload and version: a table
+// asks for the same one in many of its cells.
+var readDocuments sync.Map
+
+// Document is the document of a workload, or an empty one in a summary. It is
+// not to be changed.
+func Document(w *api.Workload) *spec.Document {
+	key := struct {
+		id      string
+		version int64
+		size    int
+	}{w.ID, w.Version, len(w.Spec)}
+	if d, ok := readDocuments.Load(key); ok {
+		return d.(*spec.Document)
+	}
+	d := docOf(w)
+	readDocuments.Store(key, d)
+	return d
+}
 
 // Situation is one clause on where a workload stands, with the numbers.
 func (t *Tool) Situation(w *api.Workload) string { return situation(w, t.s.moments(tableFlags{})) }

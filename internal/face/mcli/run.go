@@ -88,7 +88,10 @@ func source(c *face.Call) (*spec.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc := cli.Document(w)
+	doc, err := cli.Overlay(cli.Document(w), &spec.Document{})
+	if err != nil {
+		return nil, err
+	}
 	if !c.Given("name") { // of a copy of name-ab12cd the name is name
 		if base, suffix, ok := cutLast(doc.Name); ok && len(suffix) == 6 {
 			doc.Name = base
