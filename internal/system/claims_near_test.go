@@ -30,13 +30,13 @@ func placed(t *testing.T, f *field) {
 	term := func(kind, app string) string {
 		return fmt.Sprintf("affinity: {%s: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {matchLabels: {app: %s}}}]}},", kind, app)
 	}
-	run("near", 2, term("podAffinity", "db"))
+	run("near", 2, term("podAffinity", "store"))
 	f.is("default", "near", "waiting", func(w *api.Workload) bool { return w.Phase == "Queued" })
-	f.says(f.pods("app=near")[0].Name, "no pod that it has to be near (podAffinity over zone, app=db) has its place")
-	run("db", 1, "nodeSelector: {zone: a},")
-	in("db", 1, 0)
+	f.says(f.pods("app=near")[0].Name, "no pod that it has to be near (podAffinity over zone, app=store) has its place")
+	run("store", 1, "nodeSelector: {zone: a},")
+	in("store", 1, 0)
 	in("near", 2, 0)
-	run("apart", 2, term("podAntiAffinity", "db"))
+	run("apart", 2, term("podAntiAffinity", "store"))
 	in("apart", 0, 2)
 	run("shy", 1, "nodeSelector: {zone: b}, "+term("podAntiAffinity", "anybody"))
 	in("shy", 0, 1)
