@@ -55,7 +55,7 @@ func (s *session) pick(w *api.Workload, o *logsOptions, attempt int) ([]int, err
 	case o.all || o.tasks == allOfThem:
 		return every, nil
 	case o.flags("task") || o.flags("rank"):
-		return pickRanks(w, o.tasks, every)
+		return pickRanks(w, attempt, o.tasks, every)
 	case o.failed && culprit == nil:
 		return nil, missing(fmt.Sprintf("no task of attempt %d of %s has failed", attempt, w.Name), "leave out --failed")
 	case culprit != nil && (o.failed || len(every) > 1 && w.Phase == string(lifecycle.Failed)):
@@ -113,14 +113,20 @@ func tasksOf(w *api.Workload, attempt int) []int {
 	return all
 }
 
-// pickRanks reads 0,2-3 as tasks 0, 2 and 3.
-func pickRanks(w *api.Workload, text string, every []int) ([]int, error) {
+// pickRanks reads 0,2-3 as tasks 0, 2 and 3: some of every one, or such as others
+// have replaced.
+func pickRanks(w *api.Workload, attempt int, text string, every []int) ([]int, error) {
 	wrong := func() error {
 		return usage(fmt.Sprintf("--task: %q is not understood", text), "an index from 0, several like 0,2-3, or all")
 	}
 	there := make(map[int]bool, len(every))
 	for _, i := range every {
 		there[i] = true
+	}
+	if attempt < len(w.Attempts) {
+		for _, t := range w.Attempts[attempt].Former {
+			there[t.Index] = true
+		}
 	}
 	var some []int
 	for part := range strings.SplitSeq(text, ",") {
