@@ -33,7 +33,7 @@ type reader struct {
 	awake, awakeTasks, tasks, tasksOfAll, projects, recalls *sql.Stmt
 	transitions, transitionsOf, secrets, pools, nodes       *sql.Stmt
 	promises, spans, subscriptions, nextDelivery            *sql.Stmt
-	delivery, deliveriesOf, deliveriesDue                 *sql.Stmt
+	delivery, deliveriesOf, deliveriesDue                   *sql.Stmt
 }
 
 func newReader(ctx context.Context, db *sql.DB, d dialect) (*reader, error) {
