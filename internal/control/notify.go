@@ -181,11 +181,15 @@ func Tried(ds []core.Delivery) Command {
 // notify makes the deliveries of what the draft of a workload does, for those
 // who asked for it.
 func (tx *tx) notify(d *draft) {
+	mine := tx.subscriptions(d.w.User)
+	if len(mine)+len(d.w.Spec.Notifications) == 0 {
+		return // as of most
+	}
 	n := notices{d: d, now: tx.now, seen: map[string]bool{}, words: map[lifecycle.Dialect][2]string{}}
 	for i := range d.w.Spec.Notifications {
 		n.tell(d.w.Spec.Notifications[i])
 	}
-	for _, s := range tx.subscriptions(d.w.User) {
+	for _, s := range mine {
 		if s.Watches(d.w) {
 			n.tell(s.Notification)
 		}
