@@ -164,6 +164,18 @@ func TestRequests(t *testing.T) {
 			_, err := c.CreateSecret(ctx, api.NewSecret{Name: "a", Type: "hf", Values: map[string][]byte{"token": []byte("x")}})
 			return err
 		},
+		"GET /v1/notifications": func() error { _, err := c.Notifications(ctx); return err },
+		`POST /v1/notifications {"name":"a","on":["Failed"],"email":"a@b"}`: func() error {
+			_, err := c.CreateNotification(ctx, api.NewNotification{Name: "a", On: []string{"Failed"}, Receiver: api.Receiver{Email: "a@b"}})
+			return err
+		},
+		"DELETE /v1/notifications/a%2Fb":                        func() error { return c.DeleteNotification(ctx, "a/b") },
+		"GET /v1/notifications/deliveries?limit=5&state=failed": func() error { _, err := c.Deliveries(ctx, "failed", 5); return err },
+		`POST /v1/notifications/redeliver {"id":"a"}`:           func() error { _, err := c.Redeliver(ctx, "a"); return err },
+		`POST /v1/notifications/test {"name":"a"}`: func() error {
+			_, err := c.TestNotification(ctx, api.NotificationTest{Name: "a"})
+			return err
+		},
 		"DELETE /v1/secrets/a%2Fb":              func() error { return c.DeleteSecret(ctx, "a/b") },
 		"GET /v1/cluster":                       func() error { _, err := c.Cluster(ctx); return err },
 		"GET /v1/projects":                      func() error { _, err := c.Projects(ctx); return err },

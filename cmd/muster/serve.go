@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -96,7 +97,11 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	defer tasks.Close()
-	started := time.Now()
+	mail, err := mailOf(o)
+	if err != nil {
+		return err
+	}
+	started, post := time.Now(), make(bell, 1)
 	models := filepath.Join(o.DataDir, "models")
 	hands := chores.New(chores.Config{
 		Store: st, Log: log, Clock: time.Now, Images: images.store, Registry: images.registry(), Target: o.Registry,
@@ -107,7 +112,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		NewID: control.NewID(rand.Reader), NewName: control.NewName(rand.Reader), Port: freePort(),
 		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: program(o.DataDir), Models: models,
 		Schedule: planning(o.PastWeight, o.MoveRest), Past: control.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
-		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise),
+		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise), Mail: mail.Server != "", Deliver: post.ring,
 	}, where.all, hands, time.Now)
 	if err != nil {
 		return err
@@ -134,7 +139,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, face)
+	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, face, notifier(ctl, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	return errors.Join(err, where.retire(rctx)) // its helper has no reason to stay where nothing runs

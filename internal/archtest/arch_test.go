@@ -40,6 +40,7 @@ var rules = []rule{
 	{pkg: "internal/plane/local/container", may: nil, std: append([]string{"io/fs"}, pure...), libs: []string{"github.com/opencontainers/runtime-spec"}, why: "what a container is follows from values alone"},
 	{pkg: "internal/control", may: []string{"internal/control", "internal/core", "internal/store", "internal/plane", "internal/secret"}, why: "control knows contracts; main gives it implementations"},
 	{pkg: "internal/chores", may: []string{"internal/chores", "internal/control", "internal/core", "internal/oci", "internal/store"}, why: "chores do what control asks for; they know no planes and no API"},
+	{pkg: "internal/notify", may: []string{"internal/notify", "internal/core"}, why: "what sends knows an outbox, and neither what fills it nor the API"},
 	{pkg: "internal/service", may: []string{"internal/service", "internal/control", "internal/core", "internal/plane", "internal/store"}, why: "a service carries requests; what follows from them control decides"},
 	{pkg: "internal/mpi", may: nil, why: "both ends of the agent run beside tasks and know nothing of the rest"},
 	{pkg: "internal/slurmtask", may: []string{"internal/mpi", "internal/convert", "internal/core"}, why: "what a batch script finds runs beside tasks; it knows the agents, and how Slurm writes things"},

@@ -83,6 +83,11 @@ type ServerOptions struct {
 	TokenFile                 string // what whoever comes over TCP must show; empty: one of the server's own
 	Advertise                 string // URL at which tasks elsewhere reach this server to report; empty: they do not
 	Probes                    string // HOST:PORT of health and metrics, for anyone; empty: none
+	// SMTPServer is the HOST:PORT that takes mail for notifications, from
+	// SMTPFrom; empty: none is sent. SMTPPlain lets it go unencrypted.
+	SMTPServer, SMTPFrom       string
+	SMTPUser, SMTPPasswordFile string
+	SMTPPlain                  bool
 	// NodeGrace is for how long a node may be silent before its work is run again
 	// elsewhere.
 	NodeGrace time.Duration
@@ -180,7 +185,7 @@ it when there is none.`,
 	group("enter", newExec(s), newAttach(s), newPortForward(s))
 	group("decide", newApprove(s), newReject(s), newPreempt(s), newMove(s))
 	defer named(root, s.hooks.Name)
-	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newNode(s), newCluster(s), newSecret(s), newSimulate(s), newServer(s), newVersion(s))
+	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newNode(s), newCluster(s), newSecret(s), newNotifications(s), newSimulate(s), newServer(s), newVersion(s))
 	if s.hooks.Commands != nil {
 		group("run", s.hooks.Commands(&Tool{s: s})...)
 	}

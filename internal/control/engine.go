@@ -45,6 +45,11 @@ type Deps struct {
 	Clusters []string
 	// Secrets opens what workloads refer to; nil: there are none.
 	Secrets Keyring
+	// Mail says whether notifications can be sent as mail. Deliver is called
+	// after a commit that has something to send, and must not wait; nil: what
+	// there is to send stays in the store.
+	Mail    bool
+	Deliver func()
 	// Address is where the other tasks of its attempt reach a task of a plane;
 	// nil or empty: at its node's address.
 	Address func(planeName string, id core.TaskID) string
@@ -77,11 +82,13 @@ type Engine struct {
 	names    map[name]core.WorkloadID   // of live
 	projects map[core.ProjectID]core.Project
 	secrets  map[core.SecretID]core.Secret
-	pools    map[string]core.Pool
-	settings map[core.NodeID]core.NodeSetting // what was said of nodes
-	reported map[core.NodeID]core.Node        // as their planes say
-	departed map[core.NodeID]struct{}         // of reported: those that no plane has any more, and on which something is held
-	nodes    map[core.NodeID]core.Node        // reported, with their settings and pools
+	// subscribed are the subscriptions of each user, by name.
+	subscribed map[string][]core.Subscription
+	pools      map[string]core.Pool
+	settings   map[core.NodeID]core.NodeSetting // what was said of nodes
+	reported   map[core.NodeID]core.Node        // as their planes say
+	departed   map[core.NodeID]struct{}         // of reported: those that no plane has any more, and on which something is held
+	nodes      map[core.NodeID]core.Node        // reported, with their settings and pools
 
 	cut map[string]Silence // planes that do not answer
 
@@ -203,6 +210,9 @@ func (e *Engine) load(ctx context.Context) error {
 	e.secrets = make(map[core.SecretID]core.Secret, len(secrets))
 	for _, s := range secrets {
 		e.secrets[core.SecretID{User: s.User, Name: s.Name}] = s
+	}
+	if err := e.loadSubscriptions(ctx); err != nil {
+		return err
 	}
 	e.seq = counters
 	if err := e.loadPromises(ctx); err != nil {

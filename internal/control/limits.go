@@ -57,7 +57,7 @@ func (tx *tx) limited(d *draft) (bool, error) {
 		return true, tx.end(d, lifecycle.Input{On: lifecycle.Deadline, Reason: end.reason, Message: end.message}, actorControl)
 	}
 	if near := end.at.Add(-end.warning()); !near.After(tx.now) && !d.w.Warned.Equal(end.at) {
-		d.w.Warned = end.at
+		d.w.Warned, d.near = end.at, &end
 		d.condition(core.Condition{Type: lifecycle.DeadlineNear, Since: tx.now}, false)
 		d.fact(lifecycle.DeadlineNear, true, tx.now, string(end.reason), fmt.Sprintf("it will be ended at %s", end.at.UTC().Format(time.RFC3339)))
 	}

@@ -213,6 +213,9 @@ func (tx *tx) feasible(doc *spec.Document, user string) error {
 	if err := tx.secretsExist(doc, user); err != nil {
 		return err
 	}
+	if err := tx.receivers(doc, user); err != nil {
+		return err
+	}
 	if err := tx.fits(doc); err != nil && tx.surveyed() {
 		return err
 	}

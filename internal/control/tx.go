@@ -27,6 +27,7 @@ type tx struct {
 	// unsettled are claims whose news could not be taken over.
 	unsettled []claimKey
 	takenOn   map[claimKey]core.WorkloadID // workloads that the draft has made for claims
+	notified  notified
 	actions   []Action
 }
 
@@ -38,8 +39,12 @@ type draft struct {
 	former  []*core.Task     // changed tasks of the attempt before, and of earlier runs, to write as well
 	trail   []core.Transition
 	base    *entry // committed; nil: new
-	touched bool   // there is something to write
-	edited  bool   // its document too
+	// was and wasTasks are what it was made of; nil: it is new.
+	was      *core.Workload
+	wasTasks map[int]*core.Task
+	near     *end // that it is warned of
+	touched  bool // there is something to write
+	edited   bool // its document too
 }
 
 // open returns the draft of a live workload, making one on first touch.
@@ -60,6 +65,9 @@ func (tx *tx) draft(w *core.Workload, tasks map[int]*core.Task, base *entry) *dr
 	c.Attempts = slices.Clone(w.Attempts)
 	c.Conditions = slices.Clone(w.Conditions)
 	d := &draft{w: &c, tasks: maps.Clone(tasks), changed: map[int]struct{}{}, base: base}
+	if c.Version > 1 {
+		d.was, d.wasTasks = w, tasks
+	}
 	if d.tasks == nil {
 		d.tasks = map[int]*core.Task{}
 	}
@@ -314,9 +322,11 @@ func (tx *tx) commit() error {
 			d.trail[i].Seq = seq
 		}
 		b.Transitions = append(b.Transitions, d.trail...)
+		tx.notify(d)
 	}
+	tx.notified.write(b, tx.now)
 	if len(b.Workloads)+len(b.Keys)+len(b.Secrets)+len(b.DropSecrets)+
-		len(b.Projects)+len(b.DropProjects)+len(b.Pools)+len(b.DropPools)+len(b.Nodes) == 0 && b.Promises == nil {
+		len(b.Projects)+len(b.DropProjects)+len(b.Pools)+len(b.DropPools)+len(b.Nodes) == 0 && b.Promises == nil && !tx.notified.any() {
 		tx.decided()
 		return nil
 	}
@@ -355,6 +365,7 @@ func (tx *tx) commit() error {
 	for _, s := range tx.secrets {
 		e.secrets[core.SecretID{User: s.User, Name: s.Name}] = s
 	}
+	e.notifies(tx.notified)
 	tx.decided()
 	if e.publish != nil && len(changes) > 0 {
 		e.publish(changes)

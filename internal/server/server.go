@@ -133,6 +133,7 @@ func (s *Server) routes() {
 	s.organisationRoutes()
 	s.convertRoutes()
 	s.secretRoutes()
+	s.notificationRoutes()
 	s.usageRoutes()
 	s.enterRoutes()
 	s.serverRoutes()

@@ -89,6 +89,15 @@ type Store interface {
 	// they are served, as a batch wrote it last.
 	Promises(ctx context.Context) ([]core.Promise, error)
 
+	// Subscriptions returns every subscription, by User and Name.
+	Subscriptions(ctx context.Context) ([]core.Subscription, error)
+
+	// Deliveries returns those that q selects.
+	Deliveries(ctx context.Context, q DeliveryQuery) ([]core.Delivery, error)
+
+	// NextDelivery is when the first try after a time is due; zero: none is.
+	NextDelivery(ctx context.Context, after time.Time) (time.Time, error)
+
 	// Uses calls each with the GPU time that was charged between from and to,
 	// one call for each device of each task that held it in that time, in the
 	// order of workloads, attempts, tasks, runs and devices. What is still held counts
@@ -133,6 +142,14 @@ type Batch struct {
 	Nodes        []core.NodeSetting // inserted or replaced; one that says nothing is dropped
 	Secrets      []core.Secret      // inserted; one that exists: ErrExists
 	DropSecrets  []core.SecretID    // before Secrets are written; unknown ones are passed over
+	// DropSubscriptions go before Subscriptions are written; unknown ones are
+	// passed over.
+	DropSubscriptions []core.SubscriptionID
+	Subscriptions     []core.Subscription // inserted or replaced
+	// ForgetDeliveriesBefore drops what happened before this and is not tried
+	// any more, before Deliveries are written; zero: none.
+	ForgetDeliveriesBefore time.Time
+	Deliveries             []core.Delivery // inserted or replaced, by ID
 	// ForgetKeysBefore drops idempotency keys older than this, before Keys are
 	// written; zero: none.
 	ForgetKeysBefore time.Time

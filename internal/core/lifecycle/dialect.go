@@ -241,6 +241,16 @@ func Hear(d Dialect, word string) []Phase {
 	return heard
 }
 
+// Heard is the status of d that someone means by word, as d writes it; empty
+// when the platform has no such word.
+func Heard(d Dialect, word string) string {
+	t := d.tongue()
+	if t == nil {
+		return ""
+	}
+	return t.hear(word)
+}
+
 // hear finds the status that someone means; empty when there is none.
 func (t *tongue) hear(word string) string {
 	word = strings.ToLower(strings.TrimSpace(word))

@@ -88,6 +88,8 @@ type Document struct {
 	Checks  []Check  `json:"checks,omitempty" doc:"What must be approved before it runs, beside what its project demands."`
 	Publish *Publish `json:"publish,omitempty" doc:"What is made of its results once it has succeeded." only:"training,distributed"`
 
+	Notifications []Notification `json:"notifications,omitempty" doc:"Who is told of its statuses, and how, beside what its user has asked for with 'muster notifications add'."`
+
 	Retry       Retry    `json:"retry,omitempty" doc:"When a failed attempt is tried again."`
 	MaxDuration Duration `json:"maxDuration,omitempty" doc:"Ends an attempt that has run for this long (TimedOut)." example:"12h" min:"1s"`
 	IdleLimit   Duration `json:"idleLimit,omitempty" doc:"Ends an attempt none of whose GPUs has done anything for this long (TimedOut)." example:"1h" min:"1s"`

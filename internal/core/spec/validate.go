@@ -45,6 +45,7 @@ func Validate(d *Document) Errors {
 	v.integrations()
 	v.tasks()
 	v.service()
+	v.notifications()
 	v.retry()
 	return v.errs
 }

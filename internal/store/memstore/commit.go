@@ -79,6 +79,9 @@ func check(b *store.Batch) error {
 	if err := checkOrganisation(b); err != nil {
 		return err
 	}
+	if err := store.CheckNotifications(b); err != nil {
+		return err
+	}
 	for i := range b.Secrets {
 		if b.Secrets[i].Name == "" {
 			return fmt.Errorf("secret %d of the batch: it has no name", i)
@@ -222,6 +225,7 @@ func (s *Store) write(b *store.Batch, ws []*core.Workload) {
 		s.putTask(keptTask(t))
 	}
 	s.organise(b)
+	s.notify(b)
 	if b.Promises != nil {
 		s.promises = keptList(b.Promises)
 	}

@@ -34,6 +34,9 @@ type Store struct {
 	secrets  map[core.SecretID]core.Secret
 	keys     map[user]store.Key
 	promises []core.Promise
+
+	subscriptions map[core.SubscriptionID]core.Subscription
+	deliveries    []core.Delivery // the newest last
 }
 
 type name struct {
@@ -56,6 +59,8 @@ func New() *Store {
 		nodes:    map[core.NodeID]core.NodeSetting{},
 		secrets:  map[core.SecretID]core.Secret{},
 		keys:     map[user]store.Key{},
+
+		subscriptions: map[core.SubscriptionID]core.Subscription{},
 	}
 }
 

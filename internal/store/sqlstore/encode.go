@@ -12,6 +12,7 @@ import (
 // rows are the parts of a batch that are stored as JSON.
 type rows struct {
 	statuses, specs, tasks, secrets []string // a spec is empty for what is neither new nor edited
+	subscriptions, deliveries       []string
 	projects, pools, nodes          []string // a node is empty that says nothing
 }
 
@@ -32,6 +33,9 @@ func encode(b *store.Batch) (r rows, err error) {
 		return r, err
 	}
 	if err := r.organisation(b); err != nil {
+		return r, err
+	}
+	if err := r.notifications(b); err != nil {
 		return r, err
 	}
 	r.secrets = make([]string, len(b.Secrets))

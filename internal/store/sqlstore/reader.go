@@ -20,6 +20,10 @@ const taskColumns = `SELECT t.workload, t.attempt, t.idx, t.run, t.body FROM `
 const transitionColumns = `SELECT seq, workload, attempt, from_phase, event, to_phase, target, reason, message,
 	actor, at_us FROM transitions WHERE `
 
+// deliveryColumns leaves out no delivery where $1, $2 or $3 is empty.
+const deliveryColumns = `SELECT id, body FROM deliveries
+	WHERE ($1 = '' OR id = $1) AND ($2 = '' OR user_name = $2) AND ($3 = '' OR state = $3) `
+
 // reader holds the statements of the reading connections.
 type reader struct {
 	db  *sql.DB
@@ -28,7 +32,8 @@ type reader struct {
 	counters, workload, byName, changed                     *sql.Stmt
 	awake, awakeTasks, tasks, tasksOfAll, projects, recalls *sql.Stmt
 	transitions, transitionsOf, secrets, pools, nodes       *sql.Stmt
-	promises, spans                                         *sql.Stmt
+	promises, spans, subscriptions, nextDelivery            *sql.Stmt
+	delivery, deliveriesOf, deliveriesDue                   *sql.Stmt
 }
 
 func newReader(ctx context.Context, db *sql.DB, d dialect) (*reader, error) {
@@ -75,6 +80,11 @@ func readerQueries(r *reader, d dialect) []query {
 		{&r.spans, `SELECT w.project, t.placed_us, t.released_us, t.body FROM tasks t JOIN workloads w ON w.id = t.workload
 			WHERE t.placed_us IS NOT NULL AND COALESCE(t.released_us, 9223372036854775807) > $1`},
 		{&r.secrets, `SELECT user_name, name, body FROM secrets ORDER BY user_name, name`},
+		{&r.subscriptions, `SELECT name, body FROM subscriptions ORDER BY user_name, name`},
+		{&r.delivery, deliveryColumns + `AND id = $1 LIMIT $4`},
+		{&r.deliveriesOf, deliveryColumns + `AND user_name = $2 ORDER BY seq DESC LIMIT $4`},
+		{&r.deliveriesDue, deliveryColumns + `AND next_us <= $5 ORDER BY next_us, seq LIMIT $4`},
+		{&r.nextDelivery, `SELECT MIN(next_us) FROM deliveries WHERE next_us > $1`},
 		{&r.recalls, `SELECT workload, hash FROM keys WHERE user_name = $1 AND key = $2`},
 		{&r.transitions, transitionColumns + `seq > $1 ORDER BY seq LIMIT $2`},
 		{&r.transitionsOf, transitionColumns + `workload = $1 AND seq > $2 ORDER BY seq LIMIT $3`},

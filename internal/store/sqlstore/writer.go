@@ -23,6 +23,8 @@ type writer struct {
 	putTask, putProject, insertTransition, insertKey *sql.Stmt
 	putPool, putNode, dropProject, dropPool          *sql.Stmt
 	dropNode, held, insertPromise, dropPromises      *sql.Stmt
+	putSubscription, dropSubscription                *sql.Stmt
+	putDelivery, forgetDeliveries                    *sql.Stmt
 }
 
 func newWriter(ctx context.Context, conn *sql.Conn, d dialect) (*writer, error) {
@@ -65,6 +67,12 @@ func newWriter(ctx context.Context, conn *sql.Conn, d dialect) (*writer, error) 
 		{&w.insertPromise, `INSERT INTO promises (place, workload, tasks) VALUES ($1, $2, $3)`},
 		{&w.insertSecret, `INSERT INTO secrets (user_name, name, body) VALUES ($1, $2, $3)`},
 		{&w.dropSecret, `DELETE FROM secrets WHERE user_name = $1 AND name = $2`},
+		{&w.putSubscription, `INSERT INTO subscriptions (user_name, name, body) VALUES ($1, $2, $3)
+			ON CONFLICT (user_name, name) DO UPDATE SET body = excluded.body`},
+		{&w.dropSubscription, `DELETE FROM subscriptions WHERE user_name = $1 AND name = $2`},
+		{&w.putDelivery, `INSERT INTO deliveries (id, user_name, state, at_us, next_us, body) VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (id) DO UPDATE SET state = excluded.state, next_us = excluded.next_us, body = excluded.body`},
+		{&w.forgetDeliveries, `DELETE FROM deliveries WHERE next_us IS NULL AND at_us < $1`},
 		{&w.putProject, `INSERT INTO projects (id, body) VALUES ($1, $2)
 			ON CONFLICT (id) DO UPDATE SET body = excluded.body`},
 		{&w.dropProject, `DELETE FROM projects WHERE id = $1`},

@@ -44,6 +44,8 @@ func Run(t *testing.T, open Open) {
 		{"Nodes", testNodes},
 		{"EditedDocuments", testEdited},
 		{"Secrets", testSecrets},
+		{"Subscriptions", testSubscriptions},
+		{"Deliveries", testDeliveries},
 		{"Uses", testUses},
 		{"Promises", testPromises},
 		{"RunsAreRecordsOfTheirOwn", testRuns},

@@ -1,0 +1,142 @@
+package control_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/store"
+	"github.com/musterhq/muster/internal/store/memstore"
+)
+
+// sent is what u is told, in order: receiver, status, phase and reason.
+func (o *office) sent() []string {
+	o.t.Helper()
+	all, err := o.st.Deliveries(context.Background(), store.DeliveryQuery{User: "u"})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	var out []string
+	ids := map[string]bool{}
+	for _, d := range slices.Backward(all) {
+		if ids[d.ID] || d.State != core.DeliveryWaiting || len(d.To.On) > 0 {
+			o.t.Errorf("delivery %+v", d)
+		}
+		ids[d.ID] = true
+		out = append(out, fmt.Sprintf("%s %s: %s/%s", strings.TrimPrefix(d.To.Webhook, "http://h/"), d.On, d.What.Phase, d.What.Reason))
+	}
+	return out
+}
+
+func (o *office) sends(want ...string) {
+	o.t.Helper()
+	if got := o.sent(); !slices.Equal(got, want) {
+		o.t.Errorf("told\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
+func (o *office) seen(at time.Time, id core.WorkloadID, attempt int, state core.TaskState) {
+	o.t.Helper()
+	code := map[core.TaskState]int{core.TaskFailed: 3}[state]
+	b := plane.Observation{ID: core.TaskID{Workload: id, Attempt: attempt}, State: state, At: at}
+	if state.Ended() {
+		b.ExitCode = &code
+	}
+	o.at(at, control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{b}}))
+}
+
+func TestThoseWhoAskedAreTold(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	add := func(name string, s core.Subscription) { s.User, s.Name = "u", name; o.do(control.AddSubscription(s)) }
+	hook := func(to string, on ...string) spec.Notification {
+		return spec.Notification{Webhook: "http://h/" + to, On: on}
+	}
+	add("ends", core.Subscription{Notification: hook("ends")})
+	add("labelled", core.Subscription{Notification: hook("labelled", "Running"), Labels: map[string]string{"team": "b"}})
+	add("other", core.Subscription{Notification: hook("other", "Running"), Project: "elsewhere"})
+	add("both", core.Subscription{Notification: hook("doc", "running")}) // the same step to the same receiver is one message
+	o.do(control.AddSubscription(core.Subscription{User: "eve", Name: "a", Notification: hook("eve", "Running")}))
+	o.begin() // they are there after a restart
+	o.open()
+	w := o.do(o.submit(`{"name":"a","command":["fake"],"labels":{"team":"a"},"retry":{"limit":1,"backoff":"1s"},
+		"notifications":[{"webhook":"http://h/doc","on":["Running","Backoff","mcli:COMPLETED"]}]}`)).(*control.Submitted).Workload
+	o.sends()
+	at := opens.Add(time.Second)
+	o.seen(at, w.ID, 0, core.TaskRunning)
+	o.sends("doc Running: Running/")
+	o.seen(at, w.ID, 0, core.TaskRunning) // once more changes nothing
+	o.sends("doc Running: Running/")
+	o.seen(at.Add(time.Second), w.ID, 0, core.TaskFailed)
+	o.at(at.Add(time.Minute), control.Cluster())
+	o.seen(at.Add(2*time.Minute), w.ID, 1, core.TaskRunning)
+	o.seen(at.Add(3*time.Minute), w.ID, 1, core.TaskSucceeded)
+	o.sends("doc Running: Running/", "doc Backoff: Backoff/Error", "doc Running: Running/", "doc mcli:COMPLETED: Completed/", "ends Completed: Completed/")
+	if all, err := o.st.Deliveries(t.Context(), store.DeliveryQuery{User: "eve"}); err != nil || len(all) != 0 {
+		t.Errorf("another user is told %v, %v", all, err)
+	}
+}
+
+func TestALimitIsWarnedOf(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	w := o.do(o.submit(`{"name":"a","command":["fake"],"maxDuration":"1h","notifications":[{"webhook":"http://h/x"}]}`)).(*control.Submitted).Workload
+	o.seen(opens, w.ID, 0, core.TaskRunning)
+	o.at(opens.Add(53*time.Minute), control.Cluster())
+	o.sends()
+	for _, after := range []time.Duration{54 * time.Minute, 55 * time.Minute} { // once
+		o.at(opens.Add(after), control.Cluster())
+		o.sends("x DeadlineNear: Running/MaxDurationExceeded")
+	}
+	all, err := o.st.Deliveries(t.Context(), store.DeliveryQuery{User: "u"})
+	if err != nil || !all[0].What.EndsAt.Equal(opens.Add(time.Hour)) || !strings.Contains(all[0].What.Message, "2026-01-01T01:00:00Z") {
+		t.Errorf("%+v, %v", all, err)
+	}
+	o.at(opens.Add(time.Hour), control.Cluster())
+	o.seen(opens.Add(time.Hour), w.ID, 0, core.TaskFailed)
+	o.sends("x DeadlineNear: Running/MaxDurationExceeded", "x TimedOut: TimedOut/MaxDurationExceeded")
+}
+
+func TestWhoCannotBeReachedIsRefused(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	o.do(control.CreateSecret(core.Secret{User: "u", Name: "key", Type: "env"}))
+	o.do(control.CreateSecret(core.Secret{User: "u", Name: "docker", Type: "docker"}))
+	for doc, says := range map[string]string{
+		`{"webhook":"http://h","secret":"none"}`:   `no secret "none"`,
+		`{"webhook":"http://h","secret":"docker"}`: "type docker",
+		`{"slack":"none"}`:                         `no secret "none"`,
+	} {
+		if got := o.refused(control.CodeInvalid, o.submit(`{"command":["fake"],"notifications":[`+doc+`]}`)); !strings.Contains(got, says) {
+			t.Errorf("%s: %q", doc, got)
+		}
+	}
+	o.refused(control.CodeUnsupported, o.submit(`{"command":["fake"],"notifications":[{"email":"a@example.com"}]}`))
+	o.do(o.submit(`{"command":["fake"],"notifications":[{"slack":"key"},{"webhook":"http://h","secret":"key"}]}`))
+	to := spec.Notification{Webhook: "http://h"}
+	o.refused(control.CodeInvalid, control.AddSubscription(core.Subscription{User: "u", Name: "No", Notification: to}))
+	o.refused(control.CodeInvalid, control.AddSubscription(core.Subscription{User: "u", Name: "a", Notification: spec.Notification{Webhook: "http://h", On: []string{"Runing"}}}))
+	o.do(control.AddSubscription(core.Subscription{User: "u", Name: "a", Notification: to}))
+	o.refused(control.CodeConflict, control.AddSubscription(core.Subscription{User: "u", Name: "a", Notification: to}))
+	o.refused(control.CodeNotFound, control.DropSubscription(core.SubscriptionID{User: "v", Name: "a"}))
+	o.do(control.DropSubscription(core.SubscriptionID{User: "u", Name: "a"}))
+	o.refused(control.CodeNotFound, control.TestDelivery("u", "a", spec.Notification{}))
+}
+
+func TestADeliveryIsTriedAgain(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	d := o.do(control.TestDelivery("u", "", spec.Notification{Webhook: "http://h/x"})).(core.Delivery)
+	o.sends("x test: /")
+	d.State, d.NextAt, d.Tries, d.Problem = core.DeliveryFailed, time.Time{}, 8, "no"
+	o.do(control.Tried([]core.Delivery{d}))
+	o.refused(control.CodeNotFound, control.Redeliver("eve", d.ID)) // it is not theirs
+	o.refused(control.CodeNotFound, control.Redeliver("u", "none"))
+	if got := o.do(control.Redeliver("u", d.ID)).(core.Delivery); got.State != core.DeliveryWaiting || got.Tries != 0 || got.ID != d.ID || got.NextAt.IsZero() {
+		t.Errorf("again: %+v", got)
+	}
+	o.sends("x test: /")
+}

@@ -1,0 +1,90 @@
+package core
+
+import (
+	"time"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// Subscription asks that a user be told of statuses of the user's workloads.
+type Subscription struct {
+	User string `json:"user"`
+	Name string `json:"name"` // unique among the user's
+	spec.Notification
+	Project   ProjectID         `json:"project,omitempty"` // of the workloads; empty: any
+	Labels    map[string]string `json:"labels,omitempty"`  // that they must have
+	CreatedAt time.Time         `json:"createdAt"`
+}
+
+// SubscriptionID names a subscription.
+type SubscriptionID struct{ User, Name string }
+
+// ID names s.
+func (s *Subscription) ID() SubscriptionID { return SubscriptionID{s.User, s.Name} }
+
+// Watches reports whether s is about w.
+func (s *Subscription) Watches(w *Workload) bool {
+	if s.User != w.User || s.Project != "" && s.Project != w.Project {
+		return false
+	}
+	for k, v := range s.Labels {
+		if has, ok := w.Spec.Labels[k]; !ok || has != v {
+			return false
+		}
+	}
+	return true
+}
+
+// DeliveryState is how far a delivery has come.
+type DeliveryState string
+
+// The states of a delivery.
+const (
+	DeliveryWaiting   DeliveryState = "waiting"   // for its next try
+	DeliveryDelivered DeliveryState = "delivered" // its receiver has taken it
+	DeliveryFailed    DeliveryState = "failed"    // it was given up
+)
+
+// DeliveryStates returns every state.
+func DeliveryStates() []DeliveryState {
+	return []DeliveryState{DeliveryWaiting, DeliveryDelivered, DeliveryFailed}
+}
+
+// Delivery is one happening on its way to one receiver. It is written in the
+// same commit as what happened, so that neither is there without the other; it
+// may reach its receiver more than once, each time with the same ID.
+type Delivery struct {
+	ID   string            `json:"id"`
+	User string            `json:"user"` // whose workload it is, and whose secrets open the receiver
+	To   spec.Notification `json:"to"`   // without On
+	On   string            `json:"on"`   // the status that was waited for, in the words of who did; test
+	What Happening         `json:"what"`
+
+	State  DeliveryState `json:"state"`
+	Tries  int           `json:"tries,omitempty"`
+	NextAt time.Time     `json:"nextAt,omitzero"` // of the next try, while it waits
+	LastAt time.Time     `json:"lastAt,omitzero"` // of the last try
+	// Problem is what went wrong with the last try, without secrets.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Happening is what a delivery tells of a workload, as it was then.
+type Happening struct {
+	Workload   WorkloadID       `json:"workload,omitempty"` // empty: it is a test
+	Name       string           `json:"name,omitempty"`
+	Project    ProjectID        `json:"project,omitempty"`
+	Kind       lifecycle.Kind   `json:"kind,omitempty"`
+	Attempt    int              `json:"attempt"`
+	From       lifecycle.Phase  `json:"from,omitempty"`
+	Phase      lifecycle.Phase  `json:"phase,omitempty"`
+	Reason     lifecycle.Reason `json:"reason,omitempty"`
+	Message    string           `json:"message,omitempty"`
+	Culprit    *int             `json:"culprit,omitempty"` // index of the first failed task
+	At         time.Time        `json:"at"`
+	CreatedAt  time.Time        `json:"createdAt,omitzero"`
+	StartedAt  time.Time        `json:"startedAt,omitzero"`
+	EndedAt    time.Time        `json:"endedAt,omitzero"`
+	EndsAt     time.Time        `json:"endsAt,omitzero"` // of DeadlineNear: when its limit will end it
+	GPUSeconds float64          `json:"gpuSeconds,omitempty"`
+}

@@ -1,0 +1,189 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// Notification is one receiver that is told of statuses.
+type Notification struct {
+	On      []string `json:"on,omitempty" doc:"Statuses that it is told of: phases such as Running, words of other platforms such as mcli:COMPLETED, or DeadlineNear, before a time limit ends it. By default every end and DeadlineNear." example:"[Running, Failed, DeadlineNear]"`
+	Webhook string   `json:"webhook,omitempty" doc:"URL to which a CloudEvent is posted." example:"https://hooks.example.com/muster"`
+	Secret  string   `json:"secret,omitempty" doc:"Secret of type env or mounted that holds the key with which the webhook is signed; a second line of it is a second key. Without one it is not signed." example:"hook-key"`
+	Slack   string   `json:"slack,omitempty" doc:"Slack's incoming webhook: its URL, or the name of a secret of type env or mounted that holds it." example:"slack-url"`
+	Email   string   `json:"email,omitempty" doc:"Address to which a mail is sent." example:"ana@example.com"`
+}
+
+// OnByDefault are the statuses of a notification that names none.
+func OnByDefault() []string {
+	var on []string
+	for _, p := range lifecycle.Phases() {
+		if p.End && p.Phase != lifecycle.Deleted {
+			on = append(on, string(p.Phase))
+		}
+	}
+	return append(on, string(lifecycle.DeadlineNear))
+}
+
+// SlackSecret is the name of the secret that holds Slack's URL; empty where it
+// is written out.
+func (n *Notification) SlackSecret() string {
+	if n.Slack == "" || strings.Contains(n.Slack, "://") {
+		return ""
+	}
+	return n.Slack
+}
+
+// Check says what is wrong with a notification, one field at a time; an empty
+// problem is nothing. It is for those that stand outside a document.
+func (n *Notification) Check() (field, value, problem, hint string) {
+	given := 0
+	for _, to := range []string{n.Webhook, n.Slack, n.Email} {
+		if to != "" {
+			given++
+		}
+	}
+	switch {
+	case given == 0:
+		return "", "", "names no receiver", "write webhook: URL, slack: URL or email: ADDRESS"
+	case given > 1:
+		return "", "", "names several receivers", "write one notification for each"
+	case n.Secret != "" && n.Webhook == "":
+		return "secret", n.Secret, "is for webhooks, which it signs", "remove it; where Slack's URL is kept in a secret write slack: NAME"
+	}
+	if n.Webhook != "" {
+		if problem, hint = urlForm(n.Webhook); problem != "" {
+			return "webhook", n.Webhook, problem, hint
+		}
+	}
+	if n.Secret != "" {
+		if problem, hint = nameForm(n.Secret); problem != "" {
+			return "secret", n.Secret, problem, hint
+		}
+	}
+	switch name := n.SlackSecret(); {
+	case name != "":
+		if problem, _ = nameForm(name); problem != "" {
+			return "slack", name, problem, "write an https URL, or the name of a secret that holds it"
+		}
+	case n.Slack != "":
+		if problem, hint = urlForm(n.Slack); problem != "" {
+			return "slack", n.Slack, problem, hint
+		}
+	}
+	if n.Email != "" && !Address(n.Email) {
+		return "email", n.Email, fmt.Sprintf("%q is not one plain address", shorten(n.Email)), "write it like ana@example.com"
+	}
+	for i, word := range n.On {
+		if !StatusKnown(word) {
+			return fmt.Sprintf("on[%d]", i), word, fmt.Sprintf("%q is no status", shorten(word)), statusHint(word)
+		}
+	}
+	return "", "", "", ""
+}
+
+// Address reports whether s is a bare address that mail can be sent to, of plain
+// characters only, so that nothing of it can become a line or a header.
+func Address(s string) bool {
+	local, host, ok := strings.Cut(s, "@")
+	if !ok || local == "" || len(s) > 254 || strings.HasPrefix(local, ".") || strings.HasSuffix(local, ".") || strings.Contains(local, "..") {
+		return false
+	}
+	for i := range len(local) {
+		if c := local[i]; !letter(c) && !digit(c) && !strings.ContainsRune(".!#$%&'*+-/=?^_`{|}~", rune(c)) {
+			return false
+		}
+	}
+	for _, part := range strings.Split(host, ".") {
+		if len(part) > 63 || !label(strings.ToLower(part)) || part == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// StatusKnown reports whether a workload can be told of by this word: a phase,
+// DeadlineNear, or a word of a dialect, whose name may stand before it and a
+// colon. Upper and lower case are the same.
+func StatusKnown(word string) bool {
+	if strings.EqualFold(word, string(lifecycle.DeadlineNear)) {
+		return true
+	}
+	if _, ok := NativeStatus(word); ok {
+		return true
+	}
+	return len(StatusDialects(word)) > 0
+}
+
+// NativeStatus is the phase that a word names.
+func NativeStatus(word string) (lifecycle.Phase, bool) {
+	for _, p := range lifecycle.Phases() {
+		if strings.EqualFold(string(p.Phase), word) {
+			return p.Phase, true
+		}
+	}
+	return "", false
+}
+
+// StatusDialects are the dialects that have a word, and what they write for it.
+func StatusDialects(word string) map[lifecycle.Dialect]string {
+	found := map[lifecycle.Dialect]string{}
+	name, bare, named := strings.Cut(word, ":")
+	if !named {
+		bare = word
+	}
+	for _, d := range lifecycle.Dialects() {
+		if named && !strings.EqualFold(name, string(d)) {
+			continue
+		}
+		if status := lifecycle.Heard(d, bare); status != "" {
+			found[d] = status
+		}
+	}
+	return found
+}
+
+func statusHint(word string) string {
+	var all []string
+	for _, p := range lifecycle.Phases() {
+		all = append(all, string(p.Phase))
+	}
+	all = append(all, string(lifecycle.DeadlineNear))
+	if near := nearest(word, all); near != "" {
+		return didYouMean(near)
+	}
+	return "muster lifecycle shows the phases; beside them there are DeadlineNear and the words of " + dialectNames()
+}
+
+func dialectNames() string {
+	var names []string
+	for _, d := range lifecycle.Dialects() {
+		names = append(names, string(d))
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// notificationsMost bounds what one step of a workload can set off.
+const notificationsMost = 20
+
+func (v *validator) notifications() {
+	if n := len(v.doc.Notifications); n > notificationsMost {
+		v.fail("notifications", fmt.Sprint(n), fmt.Sprintf("are %d, more than %d", n, notificationsMost), "let one receiver pass it on")
+		return
+	}
+	for i := range v.doc.Notifications {
+		field, value, problem, hint := v.doc.Notifications[i].Check()
+		if problem == "" {
+			continue
+		}
+		path := fmt.Sprintf("notifications[%d]", i)
+		if field != "" {
+			path += "." + field
+		}
+		v.fail(path, value, problem, hint)
+	}
+}
