@@ -2,12 +2,10 @@ package slurm
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/face"
@@ -66,25 +64,7 @@ allocated/idle/other/total, %A allocated/idle, %E why a node is out, %f features
 			if done, err := asked(c); done {
 				return err
 			}
-			every, err := c.Int("iterate", 0)
-			if err != nil {
-				return err
-			}
-			if err := sinfo(c); err != nil || every < 1 {
-				return err
-			}
-			tick := time.NewTicker(time.Duration(every) * time.Second)
-			defer tick.Stop()
-			for {
-				select {
-				case <-c.Context.Done():
-					return context.Cause(c.Context)
-				case <-tick.C:
-					if err := sinfo(c); err != nil {
-						return err
-					}
-				}
-			}
+			return iterate(c, sinfo)
 		},
 	}
 }

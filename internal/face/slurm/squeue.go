@@ -2,11 +2,9 @@ package slurm
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
@@ -67,25 +65,7 @@ state, %M time used, %l limit, %L time left, %D nodes, %C CPUs, %b GPUs, %m memo
 			if done, err := asked(c); done {
 				return err
 			}
-			every, err := c.Int("iterate", 0)
-			if err != nil {
-				return err
-			}
-			if err := squeue(c); err != nil || every < 1 {
-				return err
-			}
-			tick := time.NewTicker(time.Duration(every) * time.Second)
-			defer tick.Stop()
-			for {
-				select {
-				case <-c.Context.Done():
-					return context.Cause(c.Context)
-				case <-tick.C:
-					if err := squeue(c); err != nil {
-						return err
-					}
-				}
-			}
+			return iterate(c, squeue)
 		},
 	}
 }
