@@ -80,9 +80,9 @@ type actionQueue struct {
 	wake  chan struct{}
 }
 
-func (q *actionQueue) push(a Action) {
+func (q *actionQueue) push(all []Action) {
 	q.mu.Lock()
-	q.items = append(q.items, a)
+	q.items = append(q.items, all...)
 	q.mu.Unlock()
 	select {
 	case q.wake <- struct{}{}:

@@ -194,6 +194,8 @@ func (c *Control) replanned() {
 
 // dispatch hands the engine's actions to the planes.
 func (c *Control) dispatch() {
+	// What was decided together arrives together: a plane must see a gang whole.
+	todo := map[string][]Action{}
 	for _, a := range c.engine.TakeActions() {
 		switch a.Kind {
 		case ActDeleteLogs:
@@ -206,8 +208,11 @@ func (c *Control) dispatch() {
 			c.chores.drop(a.Workload)
 			continue
 		}
-		if p, ok := c.planes[a.Plane]; ok {
-			p.queue.push(a)
+		todo[a.Plane] = append(todo[a.Plane], a)
+	}
+	for name, all := range todo {
+		if p, ok := c.planes[name]; ok {
+			p.queue.push(all)
 		}
 	}
 }

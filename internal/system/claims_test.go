@@ -208,6 +208,7 @@ spec:
 		f.k.Kubectl(t, "-n", "ml", "delete", "trainer", "llm")
 		f.phase("llm", "Stopped")
 	})
+	f.tb = t // those of a subtest that is over would be left behind
 	made(t, f)
 	t.Run("what pods ask of each other", func(t *testing.T) {
 		f.tb = t
