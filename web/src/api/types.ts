@@ -1,0 +1,1657 @@
+// Generated from api/openapi.json by `go run . types` in tools/web; do not edit.
+
+export interface Amount {
+  total: number
+  used: number
+}
+
+export interface Applied {
+  dryRun?: boolean
+  items: AppliedItem[]
+}
+
+export interface AppliedItem {
+  action: "created" | "updated" | "unchanged"
+  changes?: FieldChange[]
+  kind: string
+  name: string
+  /** What is allowed and perhaps not meant */
+  warnings?: string[]
+}
+
+export interface Attempt {
+  /** Index of the task that failed first */
+  culprit?: number
+  /** Gave its resources back */
+  endedAt?: Time
+  /** Of the first failed task, or 0 */
+  exitCode?: number
+  /** Earlier runs of tasks of an array that had to leave and run again; replicas and pods that others have replaced */
+  former?: Task[]
+  index: number
+  /** Work without a checkpoint, of an attempt that ended otherwise than it or its user wanted; not in summaries */
+  lost?: Lost
+  message?: string
+  queuedAt?: Time
+  reason?: string
+  /** What of the document was changed in it or after it, and so before the next */
+  revised?: FieldChange[]
+  runningAt?: Time
+  /** The last checkpoint that its tasks told of */
+  saved?: Saved
+  /** Entered Starting */
+  startedAt?: Time
+  /** The last that its tasks told of */
+  step?: number
+  /** Each by its last run */
+  tasks: Task[]
+  /** Tasks that are left out, as tasks of the request asked */
+  tasksLeft?: number
+}
+
+export interface Block {
+  /** Tasks that would fit now */
+  fitting: number
+  free: number
+  name: string
+}
+
+export interface BulkItem {
+  problem?: Problem
+  workload?: Workload
+}
+
+export interface BulkResult {
+  items: BulkItem[]
+}
+
+export interface Changes {
+  /** By name; departments too */
+  projects: Record<string, Record<string, unknown>>
+}
+
+export interface Check {
+  /** When it is asked again */
+  askAt?: Time
+  at?: Time
+  /** Who decided */
+  by?: string
+  /** Rejected by then */
+  deadline?: Time
+  message?: string
+  name: string
+  /** Questions that brought no decision */
+  tries?: number
+  type: "approval" | "webhook" | "budget" | "workload" | "time"
+  /** Who may approve; empty: everyone */
+  users?: string[]
+  verdict: "waiting" | "asked" | "approved" | "rejected"
+  when: "queue" | "reservation"
+}
+
+export interface Checked {
+  note?: string
+  what: string
+}
+
+export interface Checkpoint {
+  at: Time
+  /** That wrote it */
+  attempt: number
+  /** As the tasks find it */
+  path: string
+  step?: number
+}
+
+export interface Cluster {
+  at: Time
+  nodes: Node[]
+  pools: Pool[]
+  projects: Project[]
+  /** Workloads that hold resources */
+  running: number
+  /** Workloads that wait for resources */
+  waiting: number
+}
+
+export interface ClusterInfo {
+  /** In thousandths of GPUs */
+  gpuMilli: GPUCounts
+  /** local or kubernetes */
+  kind: string
+  /** Why it does not answer */
+  message?: string
+  name: string
+  nodes: NodeCounts
+  /** Whether it answers; nothing new is placed on one that does not, and what runs there goes on */
+  reachable: boolean
+  /** Its address */
+  server?: string
+  /** Since when it does not answer */
+  since?: Time
+  tasks: number
+  /** Of the cluster's own server */
+  version?: string
+  /** Workloads with tasks there */
+  workloads: number
+}
+
+export interface ClusterList {
+  items: ClusterInfo[]
+}
+
+export interface Condition {
+  message?: string
+  reason?: string
+  since: Time
+  type: string
+}
+
+export interface ConvertNote {
+  fate: "kept" | "translated" | "approximated" | "ignored" | "refused"
+  /** In the file's own words */
+  field: string
+  /** The last line, where there are several */
+  last?: number
+  /** From 1 */
+  line?: number
+  /** Whether meaning is lost */
+  lossy?: boolean
+  /** Why it is not simply kept */
+  reason?: string
+  /** Where the document says it */
+  to?: string
+  /** What it said, shortened */
+  value?: string
+}
+
+export interface ConvertRequest {
+  /** The file: a manifest of Kubernetes, a script for sbatch, YAML of mcli, SkyPilot or dstack, or command lines of runai */
+  content: string
+  /** Its format, where the content does not tell */
+  format?: "muster" | "kubernetes" | "sbatch" | "mcli" | "runai" | "skypilot" | "dstack"
+}
+
+export interface Converted {
+  /** Workload documents, ready to be submitted */
+  documents?: unknown[]
+  /** Format of the file */
+  format: string
+  /** Whether meaning is lost: some note says what */
+  lossy?: boolean
+  /** What became of each field, by line */
+  notes: ConvertNote[] | null
+}
+
+export interface DecisionOptions {
+  /** Which check; needed where several wait for a person */
+  check?: string
+  /** Why; kept with the check */
+  message?: string
+}
+
+export interface Delivery {
+  /** When it happened */
+  at: Time
+  /** Address */
+  email?: string
+  /** The same for every try; webhooks have it in webhook-id */
+  id: string
+  /** When it was tried last */
+  lastAt?: Time
+  message?: string
+  /** Of the workload */
+  name?: string
+  /** When it is tried next */
+  nextAt?: Time
+  /** The status that was asked for, in the words of who asked; test */
+  on: string
+  phase?: string
+  /** What went wrong with the last try */
+  problem?: string
+  project?: string
+  reason?: string
+  /** Secret of type env or mounted with the key that signs the webhook */
+  secret?: string
+  /** URL of Slack's incoming webhook, or the name of a secret that holds it */
+  slack?: string
+  state: "waiting" | "delivered" | "failed"
+  tries: number
+  user: string
+  /** URL to which a CloudEvent is posted */
+  webhook?: string
+  /** Its id; absent of a test */
+  workload?: string
+}
+
+export interface DeliveryList {
+  items: Delivery[]
+  next: string
+}
+
+export interface Device {
+  /** Not a real GPU: for trying things out */
+  fake?: boolean
+  healthy: boolean
+  id: string
+  index: number
+  memoryBytes: number
+  product: string
+  /** Thousandths held */
+  used: number
+}
+
+export interface DeviceHolder {
+  /** In thousandths */
+  part: number
+  /** Index of the task */
+  task: number
+  /** Its place in workloads, from 0 */
+  workload: number
+}
+
+export interface DeviceHoldings {
+  held?: DeviceHolder[]
+  id: string
+  /** 0 to 1, as last measured; absent: nobody looked lately */
+  utilization?: number
+}
+
+export interface Draft {
+  /** What it says, without defaults, be it wrong; absent where it cannot be read at all */
+  document?: unknown
+  /** That it asks for, over all tasks */
+  gpus?: number
+  /** What would become of it; absent with a problem */
+  plan?: Plan
+  /** Why it would be refused, field by field */
+  problem?: Problem
+  /** The document after defaults; absent with a problem */
+  spec?: unknown
+  /** That it would have */
+  tasks?: number
+}
+
+export interface Drain {
+  items: DrainStep[]
+  node: Node
+}
+
+export interface DrainStep {
+  /** move: it starts again on other nodes; park: it is ended, and waits since no other node could take it; wait: it is not preemptible and runs to its own end; ending: it is on its way out */
+  action: "move" | "park" | "wait" | "ending"
+  /** When it ends by itself at the latest, where that is known */
+  endsBy?: Time
+  /** Thousandths of the node's devices that they hold */
+  gpu: number
+  /** How long its tasks have to end */
+  grace?: string
+  id: string
+  kind: string
+  project: string
+  /** On the node */
+  tasks: number
+  user: string
+  workload: string
+}
+
+export interface Estimate {
+  /** Later than this, up to which was looked */
+  after?: Time
+  /** If all goes quickly; absent beside late: it may be any time before that, when others have to give way to who has waited for so long */
+  early?: Time
+  /** Past estimates that were right: it started within the range */
+  inside: number
+  /** If all goes slowly; absent: nobody can tell */
+  late?: Time
+  /** Running workloads whose likes have ended before */
+  learnt: number
+  /** As things usually go */
+  likely?: Time
+  /** Those of which only a time limit is known */
+  limits: number
+  /** Past estimates that came to be compared */
+  scored: number
+  /** There is too much to simulate: likely is the first known end after which there is room */
+  simple?: boolean
+  /** Those of whose ends nothing is known */
+  unknown: number
+}
+
+export interface Field {
+  /** As it would be written */
+  default?: string
+  doc: string
+  /** What is allowed */
+  enum?: string[]
+  example?: string
+  /** Of a map, or of the maps of a list */
+  fields?: Field[]
+  max?: string
+  min?: string
+  name?: string
+  /** The kinds that it is for, with commas between; empty: all */
+  only?: string
+  /** The one that a bare number with a fraction stands for, where it is another */
+  part?: string
+  /** Empty: the document */
+  path?: string
+  /** Where the map around it is there */
+  required?: boolean
+  /** Of a map or a list of maps: the field that a bare number or text stands for */
+  short?: string
+  /** In words: string, list of strings, quantity, number or map … */
+  type: string
+}
+
+export interface FieldChange {
+  from?: unknown
+  path: string
+  to?: unknown
+}
+
+export interface FieldProblem {
+  allowed?: string[]
+  hint?: string
+  line?: number
+  path: string
+  problem: string
+  value?: string
+}
+
+export interface FirstError {
+  /** When it was written */
+  at?: Time
+  attempt: number
+  devices?: string[]
+  /** It reports something that went wrong elsewhere */
+  echo?: boolean
+  /** The error whole, as it stands in the output */
+  excerpt: string[]
+  exitCode?: number
+  /** The next step */
+  hint?: string
+  /** Sort of error, such as Python exception, CUDA out of memory, NCCL error or timeout, image, disk, exit code */
+  kind: string
+  /** Of the output, from 1, where it begins */
+  line?: number
+  node?: string
+  role: string
+  task: number
+  /** The one line that says most */
+  title: string
+}
+
+export interface FirstErrorResult {
+  /** What was found in the output of other tasks, without excerpts */
+  also?: FirstError[]
+  /** What explains the others; absent: nothing was found */
+  error?: FirstError
+}
+
+export interface GPUCounts {
+  /** Healthy, on nodes that take work, and held by nobody, other schedulers included */
+  free: number
+  total: number
+}
+
+export interface Greeting {
+  /** The server's clock */
+  at: Time
+  /** Up to which the stream has told everything, once the rows have come that follow */
+  revision: number
+  /** Of the server */
+  version: string
+}
+
+export interface Hold {
+  at: Time
+  /** As the actor of transitions */
+  by: string
+  message?: string
+}
+
+export interface HoldOptions {
+  /** Why; kept in the history */
+  message?: string
+}
+
+export interface Holder {
+  /** Thousandths of devices that it holds */
+  gpu: number
+  id: string
+  kind: string
+  /** In nine cases of ten it has ended by then */
+  late?: Time
+  /** When it is likely to end; absent: nobody knows */
+  likely?: Time
+  name: string
+  phase: string
+  preemptible: boolean
+  project: string
+  user: string
+}
+
+export interface Holdings {
+  at: Time
+  /** Those with devices that are held or measured */
+  nodes: NodeHoldings[]
+  /** Those that hold devices */
+  workloads: Holder[]
+}
+
+export interface Lifecycle {
+  /** The same for Graphviz */
+  dot: string
+  /** The same as a diagram */
+  mermaid: string
+  phases: Phase[]
+  rules: Rule[]
+  /** The vocabulary of the dialect that was asked for */
+  words?: Word[]
+}
+
+export interface LogHits {
+  /** By task and offset; of each line at most 500 characters */
+  hits: LogLine[]
+  /** after of the search that goes on; empty: everything was searched */
+  next: string
+  /** Searched until now, with the searches before that this one went on from */
+  scannedBytes: number
+  /** Of all that is to be searched */
+  totalBytes: number
+}
+
+export interface LogLine {
+  /** When it was written, to a tenth of a second; the year 1: not known, or not asked: of hits in one log */
+  at: Time
+  /** Byte of the task's log at which it begins */
+  offset: number
+  run?: number
+  /** Index of the task */
+  task: number
+  /** Without its end; of a line of more than 64 KiB the begin */
+  text: string
+}
+
+export interface LogPage {
+  /** after of the page that comes next; there may be nothing yet */
+  after: string
+  /** before of the page that comes before this one; empty: nothing does */
+  before: string
+  /** While following: nothing comes any more */
+  ended?: boolean
+  /** Tasks that are left out, as they are too many; tasks chooses others */
+  left?: number
+  lines: LogLine[]
+  /** There is more after it now */
+  more?: boolean
+}
+
+export interface Login {
+  code?: string
+  token?: string
+}
+
+export interface LoginCode {
+  /** URL of the server for browsers of its own machine; asked for over its socket only */
+  address?: string
+  code: string
+  expiresAt: Time
+  /** Of the page that takes it, below the server's address */
+  path: string
+}
+
+export interface Lost {
+  /** What its tasks had their GPUs for since then, but for those that succeeded */
+  gpuSeconds: number
+  /** Run time since the last checkpoint, or all of it */
+  seconds: number
+  /** Steps since the last checkpoint, where its tasks told of them */
+  steps?: number
+}
+
+export interface Manifest {
+  items: Record<string, unknown>[]
+}
+
+export interface MemoryQuota {
+  limit?: string
+  quota?: string
+  weight?: number
+}
+
+export interface MetricSeries {
+  /** Of a workload */
+  attempt?: number
+  /** ID of the GPU on its node */
+  device?: string
+  /** Number of the GPU on its node */
+  deviceIndex?: number
+  /** Of the workload, where several were asked for */
+  id?: string
+  /** The newest value that is known */
+  last?: number
+  max?: number
+  mean?: number
+  /** Its last word is the unit: cpu_cores, memory_bytes, gpu_utilization_ratio (0 to 1), gpu_memory_bytes, gpu_memory_total_bytes, gpu_power_watts, gpu_temperature_celsius; of a cluster gpus, gpus_allocated, gpus_busy, gpus_idle_allocated, gpus_waited_for, workloads_running, workloads_waiting */
+  metric: string
+  min?: number
+  node?: string
+  project?: string
+  role?: string
+  /** Part of the GPU that the task holds, where that is not all of it; what is measured is the whole GPU */
+  share?: number
+  /** Index of the task, of a workload */
+  task?: number
+  /** The mean of each step; null: nobody looked */
+  values: (number | null)[]
+}
+
+export interface Metrics {
+  /** Begin of the first step */
+  from: Time
+  /** What is not known, and why, a sentence each */
+  missing: string[]
+  series: MetricSeries[]
+  /** Of the tasks that run, the one that does least, over the last five minutes */
+  slowest?: Slowest
+  stepSeconds: number
+  /** End of the last step */
+  to: Time
+}
+
+export interface Neighbour {
+  /** Of one that would be displaced: by which right */
+  cause?: string
+  /** In one case of ten it has ended by then */
+  early?: Time
+  /** When it is likely to end */
+  end?: Time
+  gpus: number
+  id: string
+  /** In nine cases of ten it has ended by then */
+  late?: Time
+  name: string
+  project: string
+  /** When it is likely to start */
+  start?: Time
+  user: string
+}
+
+export interface NewCheckpoint {
+  /** As the tasks find it */
+  path: string
+  step?: number
+}
+
+export interface NewNotification {
+  /** Address */
+  email?: string
+  /** Of every user's workloads in project, or in those of that department */
+  everyone?: boolean
+  /** That the workloads must have */
+  labels?: Record<string, string>
+  /** A word for it, unique among the user's */
+  name: string
+  /** Statuses: phases, words of other platforms such as mcli:COMPLETED, or DeadlineNear; by default every end and DeadlineNear */
+  on?: string[]
+  /** Of the workloads; by default any */
+  project?: string
+  /** Secret of type env or mounted with the key that signs the webhook */
+  secret?: string
+  /** URL of Slack's incoming webhook, or the name of a secret that holds it */
+  slack?: string
+  /** URL to which a CloudEvent is posted */
+  webhook?: string
+}
+
+export interface NewPool {
+  /** For how long what has started in it is not displaced */
+  minRuntime?: string
+  name: string
+  note?: string
+  /** How its nodes are filled */
+  placement?: PoolPlacement
+  /** KEY=VALUE: the label that gathers its nodes; default has none */
+  selector?: string
+  /** Labels of its nodes from the widest domain to the narrowest */
+  topology?: string[]
+}
+
+export interface NewProject {
+  /** GPU-hours that may be used in every budgetPeriod */
+  budgetGpuHours?: number
+  /** Like 30d */
+  budgetPeriod?: string
+  /** Checks of every workload, each as in a document's checks */
+  checks?: unknown
+  /** Ends what has let all its GPUs idle for so long, by kind */
+  idleLimit?: Record<string, string>
+  /** Workloads at once; 0: any */
+  maxRunning?: number
+  name: string
+  /** Node types that its workloads may use, by kind */
+  nodeTypes?: Record<string, string[] | null>
+  /** Why it is stopped; shown to whoever waits */
+  note?: string
+  /** The department that it stands below; empty: none */
+  parent?: string
+  /** Where its workloads go whose documents name no pool, in order */
+  poolOrder?: string[]
+  /** What it may use of each pool, by name; * stands for all that are not named. Where nothing is said it may use everything */
+  pools?: Record<string, PoolQuota>
+  /** For how long what has started is let alone by higher priorities of its own queue; empty: as above it */
+  preemptMinRuntime?: string
+  /** Rank among its siblings: what is left over quota goes to the highest first; default 100 */
+  priority?: number
+  /** The same for other queues */
+  reclaimMinRuntime?: string
+  /** hold: nothing new starts; hold-and-drain: what runs goes back to its queue too; empty: open */
+  stopMode?: "hold" | "hold-and-drain" | ""
+  /** Ends what has run for so long, by kind */
+  timeLimit?: Record<string, string>
+  /** What each user may have in it at once */
+  userLimit?: UserLimit
+}
+
+export interface NewSecret {
+  /** Give it to every workload of its user */
+  everywhere?: boolean
+  /** What is not secret: env, path, server, username, host */
+  fields?: Record<string, string>
+  name: string
+  type: "env" | "mounted" | "docker" | "ssh" | "git-ssh" | "sftp-ssh" | "s3" | "gcp" | "oci" | "databricks" | "hf"
+  /** What is, in base64 */
+  values: Record<string, string>
+}
+
+export interface NewTemplate {
+  description?: string
+  /** Fields of a workload document; of an environment image, env, init, volumes and the like */
+  document: Record<string, unknown>
+  /** Who may change it beside its user; *: everyone */
+  editors?: string[]
+  /** Name of an environment that a template builds upon */
+  environment?: string
+  name: string
+}
+
+export interface Node {
+  /** It takes nothing new */
+  cordoned: boolean
+  /** Thousandths of cores */
+  cpu: Amount
+  /** Its cluster does not answer: it takes nothing new, and what runs there goes on */
+  cutOff?: boolean
+  devices: Device[]
+  /** And what ran on it was told to move; once tasks is 0 it is drained */
+  draining?: boolean
+  /** Extended resources by name, used by tasks and by others */
+  extended?: Record<string, Amount>
+  /** Thousandths of devices */
+  gpu: Amount
+  labels?: Record<string, string>
+  /** Bytes */
+  memory: Amount
+  message?: string
+  name: string
+  /** Why */
+  note?: string
+  plane: string
+  pool: string
+  ready: boolean
+  taints?: Taint[]
+  tasks: number
+}
+
+export interface NodeCounts {
+  /** Those that take work */
+  ready: number
+  total: number
+}
+
+export interface NodeHoldings {
+  devices: DeviceHoldings[]
+  name: string
+}
+
+export interface NodeList {
+  items: Node[]
+  next: string
+}
+
+export interface NodeOptions {
+  /** label: keys to drop; taint: KEY or KEY:EFFECT to drop */
+  drop?: string[]
+  /** drain: also what is not preemptible */
+  force?: boolean
+  /** cordon, drain: why */
+  note?: string
+  /** label: labels to set */
+  set?: Record<string, string>
+  /** taint: taints to set */
+  taints?: Taint[]
+}
+
+export interface Notification {
+  createdAt: Time
+  /** Address */
+  email?: string
+  /** Of every user's workloads in project, or in those of that department */
+  everyone?: boolean
+  /** That the workloads must have */
+  labels?: Record<string, string>
+  /** A word for it, unique among the user's */
+  name: string
+  /** Statuses: phases, words of other platforms such as mcli:COMPLETED, or DeadlineNear; by default every end and DeadlineNear */
+  on?: string[]
+  /** Of the workloads; by default any */
+  project?: string
+  /** Secret of type env or mounted with the key that signs the webhook */
+  secret?: string
+  /** URL of Slack's incoming webhook, or the name of a secret that holds it */
+  slack?: string
+  /** URL to which a CloudEvent is posted */
+  webhook?: string
+}
+
+export interface NotificationList {
+  items: Notification[]
+  next: string
+}
+
+export interface NotificationTest {
+  /** Address */
+  email?: string
+  /** Of a notification; instead of a receiver */
+  name?: string
+  /** Secret of type env or mounted with the key that signs the webhook */
+  secret?: string
+  /** URL of Slack's incoming webhook, or the name of a secret that holds it */
+  slack?: string
+  /** URL to which a CloudEvent is posted */
+  webhook?: string
+}
+
+export interface Offer {
+  displaces: Neighbour[]
+  /** Of muster run */
+  flags: string
+  /** At once; else once those have left whom it displaces */
+  now: boolean
+  pool?: string
+}
+
+export interface Pending {
+  /** Names of the first few that go before it */
+  ahead: string[]
+  /** The earliest start, from the known ends of what runs */
+  estimatedStart?: Time
+  evaluatedAt: Time
+  /** In its queue, from 1 */
+  position?: number
+  /** Every blocker, most severe first */
+  reasons: PendingReason[]
+  /** How many wait in its queue */
+  waiting?: number
+}
+
+export interface PendingReason {
+  /** Who can end it: time, whoever submitted it, or an administrator */
+  act: "wait" | "change" | "ask"
+  /** What that holds; devices in thousandths */
+  allocated?: number
+  /** The roomiest domains of the network */
+  blocks?: Block[]
+  /** Level of the network within which all must be, or each segment */
+  domain?: string
+  /** Nodes whose labels, taints or kind do not suit */
+  excluded?: number
+  /** How many of the tasks would fit now */
+  fitting?: number
+  free?: number
+  /** The next step */
+  hint: string
+  /** Free on the best node */
+  largest?: number
+  limit?: number
+  message: string
+  /** By all tasks that start together */
+  needed?: number
+  /** Nodes that lack it */
+  nodes?: number
+  ofNodes?: number
+  pool?: string
+  /** Project or department whose quota or limit it is */
+  queue?: string
+  quota?: number
+  /** By one task: devices, thousandths of cores, or bytes; of quotas and limits by all, devices in thousandths */
+  requested?: number
+  resource?: string
+  /** Tasks of each segment, where these find no room; tasks and fitting are then of segments */
+  segment?: number
+  /** Its fair share at present */
+  share?: number
+  tasks?: number
+  token: string
+  total?: number
+  /** GPU type asked for */
+  type?: string
+  /** When it ends by itself */
+  until?: Time
+  /** User whose limit it is */
+  user?: string
+}
+
+export interface Phase {
+  /** Nothing more happens by itself */
+  end: boolean
+  /** Nodes and devices are assigned */
+  held: boolean
+  meaning: string
+  name: string
+  /** Counts against the project's quota */
+  quota: boolean
+}
+
+export interface Plan {
+  /** The first few that go before it */
+  ahead: Neighbour[]
+  /** What was looked at and is fine */
+  checked: Checked[]
+  /** What must be approved first */
+  checks: string[]
+  displaces: Neighbour[]
+  /** When it is expected to start */
+  estimate?: Estimate
+  evaluatedAt: Time
+  /** It could start now, be it once others have left */
+  fits: boolean
+  /** Those whose ends are expected to make its room */
+  frees: Neighbour[]
+  /** At once */
+  now: boolean
+  /** Changes with which it would start now; each has been tried */
+  offers: Offer[]
+  /** Where its tasks would be then, one for each; absent: nobody can tell */
+  places?: Spot[]
+  pool?: string
+  /** In its queue, from 1 */
+  position?: number
+  /** Every blocker, most severe first */
+  reasons: PendingReason[]
+  /** Where its tasks would be */
+  tasks: Spot[]
+  /** How many wait in its queue */
+  waiting?: number
+}
+
+export interface Pool {
+  /** Thousandths of cores */
+  cpu: Amount
+  /** Absent of default, and of pools that a plane names */
+  createdAt?: Time
+  /** Thousandths of devices */
+  gpu: Amount
+  /** Thousandths of devices whose workloads have let all their GPUs idle for 30 minutes or more */
+  idleGpu: number
+  /** Bytes */
+  memory: Amount
+  /** For how long what has started in it is not displaced */
+  minRuntime?: string
+  name: string
+  nodes: number
+  note?: string
+  /** How its nodes are filled */
+  placement?: PoolPlacement
+  /** KEY=VALUE: the label that gathers its nodes; default has none */
+  selector?: string
+  /** Thousandths of devices on nodes that are cordoned or drained */
+  shutGpu: number
+  /** Labels of its nodes from the widest domain to the narrowest */
+  topology?: string[]
+  /** In answers to changes: what is allowed and perhaps not meant */
+  warnings?: string[]
+}
+
+export interface PoolList {
+  items: Pool[]
+  next: string
+}
+
+export interface PoolPlacement {
+  /** By work without */
+  cpu?: "fill" | "binpack" | "spread" | ""
+  /** By work with GPUs */
+  gpu?: "fill" | "binpack" | "spread" | ""
+}
+
+export interface PoolQuota {
+  /** In cores */
+  cpu?: ResourceQuota
+  /** In devices; fractions are allowed */
+  gpu?: ResourceQuota
+  memory?: MemoryQuota
+}
+
+export interface PoolSpec {
+  /** For how long what has started in it is not displaced */
+  minRuntime?: string
+  note?: string
+  /** How its nodes are filled */
+  placement?: PoolPlacement
+  /** KEY=VALUE: the label that gathers its nodes; default has none */
+  selector?: string
+  /** Labels of its nodes from the widest domain to the narrowest */
+  topology?: string[]
+}
+
+export interface PreemptOptions {
+  /** Why; kept in the history */
+  message?: string
+}
+
+export interface Problem {
+  /** Stable token: invalid, not_found, conflict, illegal_phase, unschedulable, unsupported, unavailable, too_often, disk_full, no_logs, internal */
+  code: string
+  detail?: string
+  /** One for each wrong field */
+  errors?: FieldProblem[]
+  /** The next step */
+  hint?: string
+  status: number
+  title: string
+  type?: string
+}
+
+export interface Progress {
+  at: Time
+  attempt: number
+  message?: string
+  /** Numbers by name, such as loss; at most 100 */
+  metrics?: Record<string, number>
+  step: number
+  /** Index of the task that says so */
+  task?: number
+  /** Steps in all; 0: unknown */
+  total?: number
+}
+
+export interface Project {
+  /** GPU-hours that may be used in every budgetPeriod */
+  budgetGpuHours?: number
+  /** Like 30d */
+  budgetPeriod?: string
+  /** Checks of every workload, each as in a document's checks */
+  checks?: unknown
+  createdAt?: Time
+  department?: boolean
+  /** Ends what has let all its GPUs idle for so long, by kind */
+  idleLimit?: Record<string, string>
+  /** Workloads at once; 0: any */
+  maxRunning?: number
+  name: string
+  /** Node types that its workloads may use, by kind */
+  nodeTypes?: Record<string, string[] | null>
+  /** Why it is stopped; shown to whoever waits */
+  note?: string
+  /** The department that it stands below; empty: none */
+  parent?: string
+  /** Where its workloads go whose documents name no pool, in order */
+  poolOrder?: string[]
+  /** What it may use of each pool, by name; * stands for all that are not named. Where nothing is said it may use everything */
+  pools?: Record<string, PoolQuota>
+  /** For how long what has started is let alone by higher priorities of its own queue; empty: as above it */
+  preemptMinRuntime?: string
+  /** Rank among its siblings: what is left over quota goes to the highest first; default 100 */
+  priority?: number
+  /** The same for other queues */
+  reclaimMinRuntime?: string
+  /** hold: nothing new starts; hold-and-drain: what runs goes back to its queue too; empty: open */
+  stopMode?: "hold" | "hold-and-drain" | ""
+  /** It takes nothing at present: it, or what is above it, is stopped */
+  stopped: boolean
+  /** The department that stops it, where it is not stopped itself */
+  stoppedBy?: string
+  /** Ends what has run for so long, by kind */
+  timeLimit?: Record<string, string>
+  /** What each user may have in it at once */
+  userLimit?: UserLimit
+  /** In answers to changes: what is allowed and perhaps not meant */
+  warnings?: string[]
+}
+
+export interface ProjectList {
+  items: Project[]
+  next: string
+}
+
+export interface ProjectOptions {
+  /** hold (default): nothing new starts; hold-and-drain: what runs goes back to its queue too */
+  mode?: "hold" | "hold-and-drain" | ""
+  /** Why; shown to whoever waits */
+  note?: string
+}
+
+export interface ProjectRules {
+  /** GPU-hours that may be used in every budgetPeriod */
+  budgetGpuHours?: number
+  /** Like 30d */
+  budgetPeriod?: string
+  /** Checks of every workload, each as in a document's checks */
+  checks?: unknown
+  /** Ends what has let all its GPUs idle for so long, by kind */
+  idleLimit?: Record<string, string>
+  /** Ends what has run for so long, by kind */
+  timeLimit?: Record<string, string>
+}
+
+export interface ProjectSpec {
+  /** GPU-hours that may be used in every budgetPeriod */
+  budgetGpuHours?: number
+  /** Like 30d */
+  budgetPeriod?: string
+  /** Checks of every workload, each as in a document's checks */
+  checks?: unknown
+  /** Ends what has let all its GPUs idle for so long, by kind */
+  idleLimit?: Record<string, string>
+  /** Workloads at once; 0: any */
+  maxRunning?: number
+  /** Node types that its workloads may use, by kind */
+  nodeTypes?: Record<string, string[] | null>
+  /** Why it is stopped; shown to whoever waits */
+  note?: string
+  /** The department that it stands below; empty: none */
+  parent?: string
+  /** Where its workloads go whose documents name no pool, in order */
+  poolOrder?: string[]
+  /** What it may use of each pool, by name; * stands for all that are not named. Where nothing is said it may use everything */
+  pools?: Record<string, PoolQuota>
+  /** For how long what has started is let alone by higher priorities of its own queue; empty: as above it */
+  preemptMinRuntime?: string
+  /** Rank among its siblings: what is left over quota goes to the highest first; default 100 */
+  priority?: number
+  /** The same for other queues */
+  reclaimMinRuntime?: string
+  /** hold: nothing new starts; hold-and-drain: what runs goes back to its queue too; empty: open */
+  stopMode?: "hold" | "hold-and-drain" | ""
+  /** Ends what has run for so long, by kind */
+  timeLimit?: Record<string, string>
+  /** What each user may have in it at once */
+  userLimit?: UserLimit
+}
+
+export interface Prospect {
+  at: Time
+  /** What would be another */
+  items: AppliedItem[]
+  /** Who would have to make room with the changes, and not without */
+  leaves: Neighbour[]
+  /** How everybody would stand, as far as that would be another */
+  standing: StandingShift[]
+  /** Who would start with the changes, and does not without */
+  starts: Neighbour[]
+  /** Who is about to make room, and would not with the changes */
+  stays: Neighbour[]
+  /** Who is about to start, and would not with the changes */
+  waits: Neighbour[]
+}
+
+export interface Published {
+  digest?: string
+  files?: number
+  /** Name of the artifact */
+  ref?: string
+  /** Name of the workload that serves it */
+  service?: string
+  sizeBytes?: number
+}
+
+export interface Pull {
+  /** Downloaded; layers that were there before count as whole */
+  bytes: number
+  /** Of the image */
+  layers: number
+  layersDone: number
+  totalBytes: number
+}
+
+export interface Redelivery {
+  id: string
+}
+
+export interface Replicas {
+  /** Of the document, from 0; grows with every update */
+  edition: number
+  /** Take requests */
+  ready: number
+  /** Started, ready or not */
+  running: number
+  /** Of the present edition */
+  updated: number
+  /** The one stable address, which balances over ready replicas */
+  url?: string
+  wanted: number
+}
+
+export interface Report {
+  message?: string
+  /** Numbers by name, such as loss; at most 100 */
+  metrics?: Record<string, number>
+  step: number
+  /** Index of the task that says so */
+  task?: number
+  /** Steps in all; 0: unknown */
+  total?: number
+}
+
+export interface ResourceQuota {
+  /** Never exceeded. Absent: no bound */
+  limit?: number
+  /** Promised; what is over it is lent and can be taken back. Absent: no bound */
+  quota?: number
+  /** Part of what nobody is promised, against its siblings: 0 lowest, 1 low, 2 medium (default), 3 high */
+  weight?: number
+}
+
+export interface Row {
+  allowedActions: string[]
+  /** Number of the present attempt, from 0 */
+  attempt: number
+  /** Types of its conditions */
+  conditions?: string[]
+  createdAt: Time
+  endedAt?: Time
+  /** Of its last attempt */
+  exitCode?: number
+  gpuType?: string
+  /** GPUs that it asks for, over all tasks */
+  gpus: number
+  id: string
+  kind: string
+  labels?: Record<string, string>
+  message?: string
+  name: string
+  nodeCount?: number
+  /** Where its tasks are, at most 16 */
+  nodes?: string[]
+  /** In the order of submission, from 1 */
+  number: number
+  /** This change does not say where its tasks are: there, or where they were before */
+  partial?: boolean
+  phase: string
+  preemptible: boolean
+  priority: number
+  project: string
+  reason?: string
+  revision: number
+  since: Time
+  startedAt?: Time
+  /** How far it has come */
+  step?: number
+  /** Of how many */
+  steps?: number
+  target?: string
+  tasks: TaskCounts
+  user: string
+  /** Why, in the words of those platforms that say it, by dialect */
+  wordReasons?: Record<string, string>
+  /** The same in the words of other platforms, by dialect */
+  words: Record<string, string>
+}
+
+export interface RowList {
+  items: Row[]
+  /** cursor of the next page; empty on the last */
+  next: string
+  /** A stream that begins after it misses nothing that this page does not have */
+  revision: number
+}
+
+export interface Rule {
+  event: string
+  from: string[]
+  /** What may follow Terminating */
+  targets?: string[]
+  to: string
+  when?: string
+}
+
+export interface Saved {
+  at: Time
+  step?: number
+}
+
+export interface ScaleOptions {
+  /** Why; kept in the history */
+  message?: string
+  replicas: number
+}
+
+export interface Scene {
+  cluster: Cluster
+  /** Live workloads by phase */
+  phases: Record<string, number>
+  /** Those that wait, newest first, at most 1000 */
+  waits: Wait[]
+}
+
+export interface Secret {
+  createdAt: Time
+  everywhere?: boolean
+  fields?: Record<string, string>
+  name: string
+  type: string
+}
+
+export interface SecretList {
+  items: Secret[]
+  next: string
+}
+
+export interface ServerStatus {
+  address: string
+  dataDir: string
+  fakeGpus?: number
+  pid: number
+  startedAt: Time
+  version: string
+}
+
+export interface Session {
+  by: "socket" | "token" | "browser"
+  /** Of a browser's: it must log in again by then */
+  expiresAt?: Time
+  user: string
+  /** Of the server */
+  version: string
+}
+
+export interface Slowest {
+  /** Whether it is so far below the others that they are likely to wait for it */
+  behind: boolean
+  /** Of all tasks */
+  median: number
+  message: string
+  /** By which: gpu_utilization_ratio, or cpu_cores where there are no GPUs */
+  metric: string
+  node: string
+  role: string
+  task: number
+  value: number
+}
+
+export interface Spot {
+  devices?: string[]
+  node: string
+}
+
+export interface Standing {
+  /** In cores */
+  cpu: Use
+  department?: boolean
+  /** In devices */
+  gpu: Use
+  /** In bytes */
+  memory: Use
+  parent?: string
+  pool: string
+  project: string
+  /** Workloads that wait and would go to this pool first */
+  queued: number
+  /** GPUs that these ask for */
+  queuedGpus: number
+}
+
+export interface StandingList {
+  at: Time
+  items: Standing[]
+  next: string
+}
+
+export interface StandingShift {
+  after: Standing
+  before: Standing
+}
+
+export interface Status {
+  code?: number
+  color?: string
+  end: boolean
+  reason?: string
+  status: string
+}
+
+export interface StopOptions {
+  /** Instead of the workload's own, like 5s */
+  gracePeriod?: string
+  /** Why; kept in the history */
+  message?: string
+  /** Only these tasks of an array; the others go on */
+  tasks?: number[]
+}
+
+export interface Taint {
+  effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute"
+  key: string
+  value?: string
+}
+
+export interface Task {
+  /** GPUs that it holds */
+  devices?: string[]
+  /** Of the document that it was started from */
+  edition?: number
+  endedAt?: Time
+  /** 128 + signal when a signal ended it */
+  exitCode?: number
+  /** Of the image that it runs in, or ran in */
+  imageDigest?: string
+  index: number
+  /** It is not wanted any more, or not there */
+  leaving?: boolean
+  message?: string
+  /** What its maker calls it, where that is someone else: namespace/pod */
+  name?: string
+  node?: string
+  placedAt?: Time
+  /** Its own port */
+  port?: number
+  /** How far its image is, while that is pulled */
+  pull?: Pull
+  /** A replica that takes requests */
+  ready?: boolean
+  reason?: string
+  /** When it is started again in place */
+  restartAt?: Time
+  restarts?: number
+  role: string
+  /** How often it had to leave in the attempt before this run */
+  run?: number
+  /** Part that it holds of each of its devices, from 0.001 to 1; 1: whole ones */
+  share?: number
+  signal?: number
+  startedAt?: Time
+  state: "pending" | "starting" | "running" | "stopping" | "succeeded" | "failed" | "lost"
+  waiting?: string
+}
+
+export interface TaskCounts {
+  /** Of an array: stopped by themselves */
+  canceled?: number
+  failed: number
+  pending: number
+  running: number
+  starting: number
+  stopping: number
+  succeeded: number
+  total: number
+}
+
+export interface TaskPage {
+  /** Tasks of the attempt by state */
+  counts: Record<string, number>
+  /** By index, each by its last run; in the order that was asked for */
+  items: Task[]
+  /** cursor of the next page; empty on the last */
+  next: string
+  /** Of those that fit */
+  total: number
+}
+
+export interface Template {
+  createdAt: Time
+  description?: string
+  /** Fields of a workload document; of an environment image, env, init, volumes and the like */
+  document: Record<string, unknown>
+  /** Who may change it beside its user; *: everyone */
+  editors?: string[]
+  /** Name of an environment that a template builds upon */
+  environment?: string
+  kind: "template" | "environment"
+  name: string
+  /** Or department */
+  project: string
+  updatedAt: Time
+  /** Who made it */
+  user: string
+  /** Of the document, from 1 */
+  version: number
+  /** Those that are remembered, oldest first */
+  versions: TemplateVersion[]
+}
+
+export interface TemplateList {
+  items: Template[]
+}
+
+export interface TemplateVersion {
+  at: Time
+  /** Who made it so */
+  user: string
+  version: number
+}
+
+export type Time = string
+
+export interface Transition {
+  /** user:NAME, scheduler, plane:NODE or control */
+  actor: string
+  at: Time
+  attempt: number
+  event: string
+  from: string
+  message?: string
+  reason?: string
+  /** Order over all workloads */
+  seq: number
+  target?: string
+  to: string
+  /** Of the dialect that was asked for, in the state that it led to */
+  word?: string
+  /** Id; in histories only */
+  workload?: string
+}
+
+export interface TransitionList {
+  items: Transition[]
+  /** after of the next page; empty when there is none yet */
+  next: string
+}
+
+export interface Usage {
+  /** Begin of the span, where they are split by time */
+  bucket?: Time
+  gpuSeconds: number
+  /** Of the workload */
+  id?: string
+  /** Of these, while the GPU was seen doing nothing, in the last day; where waste was asked for */
+  idleGpuSeconds?: number
+  /** Of these, by attempts that failed or had to leave, since the last checkpoint that is known; where waste was asked for */
+  lostGpuSeconds?: number
+  project?: string
+  user?: string
+  workload?: string
+  /** How many workloads it is of */
+  workloads: number
+}
+
+export interface UsageList {
+  from: Time
+  idleGpuSeconds?: number
+  items: Usage[]
+  lostGpuSeconds?: number
+  /** What of the waste is not known, and why, a sentence each */
+  missing?: string[]
+  next: string
+  to: Time
+  totalGpuSeconds: number
+}
+
+export interface Use {
+  /** What it is due at present: its quota as far as it wants it, and its part of what others do not want */
+  fairShare: number
+  /** Of used, what is not preemptible */
+  fixed: number
+  /** Its quota; absent: no bound */
+  guaranteed?: number
+  /** Absent: no bound */
+  limit?: number
+  /** Of used, what is over the quota and can be taken back */
+  over: number
+  /** used in proportion to guaranteed; absent where nothing is guaranteed */
+  share?: number
+  used: number
+  weight: number
+}
+
+export interface UserLimit {
+  /** Devices; absent: any */
+  gpu?: number
+  /** Workloads; 0: any */
+  maxRunning?: number
+}
+
+export interface Version {
+  /** Major version of the API */
+  api: string
+  commit?: string
+  go: string
+  version: string
+}
+
+export interface Wait {
+  /** Who can end it: wait (time), change (whoever submitted it), ask (an administrator) */
+  act?: string
+  id: string
+  message?: string
+  /** In its queue, from 1 */
+  position?: number
+  /** The earliest start, from the known ends of what runs */
+  start?: Time
+  /** The most severe blocker */
+  token?: string
+}
+
+export interface Why {
+  /** The first few that go before it */
+  ahead: Neighbour[]
+  /** What was looked at and is fine */
+  checked: Checked[]
+  /** When it is expected to start */
+  estimate?: Estimate
+  evaluatedAt: Time
+  /** Those whose ends are expected to make its room */
+  frees: Neighbour[]
+  id: string
+  message?: string
+  name: string
+  /** Changes with which it would start now; each has been tried */
+  offers: Offer[]
+  phase: string
+  /** Where its tasks would be then, one for each; absent: nobody can tell */
+  places?: Spot[]
+  /** In its queue, from 1 */
+  position?: number
+  project: string
+  reason?: string
+  /** Every blocker, most severe first */
+  reasons: PendingReason[]
+  since: Time
+  /** How many wait in its queue */
+  waiting?: number
+  /** Something keeps it from running */
+  waits: boolean
+}
+
+export interface Word {
+  code?: number
+  color?: string
+  end: boolean
+  /** States that it is said of, one line each */
+  how: string[]
+  /** Phases in which it may be said */
+  phases: string[]
+  status: string
+}
+
+export interface Workload {
+  /** What can be asked of it now: stop, restart, delete, preempt, move, scale, hold, release, approve, reject, change (priority and limits), update (of a service) and revise (another document, once it has ended) */
+  allowedActions: string[]
+  /** Number of the present attempt, from 0 */
+  attempt: number
+  /** Every attempt, oldest first */
+  attempts: Attempt[]
+  /** Tasks of an array that were stopped by themselves */
+  canceled?: number[]
+  /** From where it can go on, as its tasks say */
+  checkpoint?: Checkpoint
+  /** Admission checks of the present attempt */
+  checks?: Check[]
+  conditions: Condition[]
+  createdAt: Time
+  endedAt?: Time
+  /** Device-seconds charged so far */
+  gpuSeconds: number
+  /** GPUs that it asks for, over all tasks */
+  gpus: number
+  /** Who keeps it from being queued */
+  hold?: Hold
+  /** Identity for ever; sorts by creation */
+  id: string
+  /** Image that was built for it */
+  image?: string
+  kind: "training" | "distributed" | "workspace" | "inference" | "external"
+  /** Why, as a sentence */
+  message?: string
+  /** What its tasks and its user keep with it */
+  metadata?: Record<string, unknown>
+  /** Name, unique in its project */
+  name: string
+  /** In the order of submission, from 1; what Slurm calls a job's id */
+  number: number
+  /** Why it waits, while it waits */
+  pending?: Pending
+  /** Where it is in its life; GET /v1/lifecycle lists all phases */
+  phase: string
+  /** What would become of it; of a dry run only */
+  plan?: Plan
+  preemptible: boolean
+  priority: number
+  /** How far it has come, as its tasks say */
+  progress?: Progress
+  project: string
+  /** What was made of its results */
+  published?: Published
+  /** Why, as a token */
+  reason?: string
+  /** Of an inference workload */
+  replicas?: Replicas
+  /** The commit that changed it last; resumes a watch */
+  revision: number
+  /** Since when it is in this phase */
+  since: Time
+  /** The document, after defaults */
+  spec?: unknown
+  /** First time Running */
+  startedAt?: Time
+  /** The same in the words of other platforms */
+  statuses: Record<string, Status>
+  /** While Terminating: the phase that follows */
+  target?: string
+  /** Tasks of the present attempt by state */
+  tasks: TaskCounts
+  /** Its history; in watch events only what is new */
+  transitions: Transition[]
+  /** Who submitted it */
+  user: string
+  /** Grows with every change; the ETag */
+  version: number
+}
+
+export interface WorkloadList {
+  items: Workload[]
+  /** cursor of the next page; empty on the last */
+  next: string
+}

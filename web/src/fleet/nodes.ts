@@ -1,0 +1,138 @@
+// Nodes and their devices as the screens of machines speak of them.
+import type { Cluster, Device, Holder, Holdings, Node } from '../api/types'
+import { useLive, type Live } from '../live/fetch'
+import { cluster } from '../live/store'
+import { lastHeard } from '../live/stream'
+import type { IconName } from '../ui/icons'
+import type { Tone } from '../ui/status'
+
+export type NodeState = 'Ready' | 'Cordoned' | 'Draining' | 'Drained' | 'NotReady' | 'CutOff'
+
+/** The state of a node in one word, that of muster node list. */
+export function stateOf(n: Node): NodeState {
+  if (n.cutOff) return 'CutOff'
+  if (!n.ready) return 'NotReady'
+  if (n.draining) return n.tasks > 0 ? 'Draining' : 'Drained'
+  return n.cordoned ? 'Cordoned' : 'Ready'
+}
+
+export const nodeLooks: Record<NodeState, [Tone, IconName]> = {
+  Ready: ['running', 'dot'], Cordoned: ['queued', 'noentry'], Draining: ['degraded', 'dots'], Drained: ['stopped', 'square'], NotReady: ['failed', 'cross'], CutOff: ['failed', 'warning'],
+}
+
+/** What a state means, in a sentence. */
+export const stateMeans: Record<NodeState, string> = {
+  Ready: 'It takes work', Cordoned: 'It takes nothing new; what runs goes on', Draining: 'It takes nothing new, and what runs moves away', Drained: 'It is empty and takes nothing',
+  NotReady: 'It does not report itself ready', CutOff: 'Its cluster does not answer; what runs there goes on',
+}
+
+/** Whether a node takes new work. */
+export const takes = (n: Node): boolean => n.ready && !n.cordoned && !n.cutOff
+
+/** GPUs of a node that new work may have. */
+export const freeOf = (n: Node): number => (takes(n) ? n.devices.reduce((sum, d) => sum + (d.healthy ? Math.max(0, 1000 - d.used) : 0), 0) / 1000 : 0)
+
+/** What is wrong with a node; empty: nothing. */
+export function troubles(n: Node): string[] {
+  const out: string[] = []
+  const state = stateOf(n)
+  if (state !== 'Ready') out.push((n.message && (state === 'NotReady' || state === 'CutOff') ? n.message : stateMeans[state]) + (n.note ? `: ${n.note}` : ''))
+  const broken = n.devices.filter((d) => !d.healthy)
+  if (broken.length > 0) out.push(`GPU ${broken.map((d) => d.index).join(', ')} ${broken.length === 1 ? 'is' : 'are'} broken`)
+  return out
+}
+
+/** The GPUs of a node by kind: 8 × H100. */
+export function kindsOf(n: Node): string {
+  const kinds = new Map<string, number>()
+  for (const d of n.devices) kinds.set(d.product, (kinds.get(d.product) ?? 0) + 1)
+  return [...kinds].map(([k, c]) => `${c} × ${short(k)}`).join(', ')
+}
+
+/** The product of a GPU without its maker. */
+export const short = (product: string): string => product.replace(/^NVIDIA /, '').replace(/-SXM\S*|-PCIE\S*/i, '')
+
+export const byName = (a: { name: string }, b: { name: string }): number => a.name.localeCompare(b.name, undefined, { numeric: true })
+
+export interface Rack { title: string; nodes: Node[] }
+
+const last = (label: string): string => label.slice(label.lastIndexOf('/') + 1)
+
+/** Nodes by pool, and within it by the domains of its network. */
+export function racks(c: Cluster, nodes: Node[]): Rack[] {
+  const topology = new Map(c.pools.map((p) => [p.name, p.topology ?? []]))
+  const many = { pools: c.pools.length > 1, planes: new Set(c.nodes.map((n) => n.plane)).size > 1 }
+  const out = new Map<string, Rack>()
+  for (const n of nodes) {
+    let levels = topology.get(n.pool) ?? []
+    if (levels.length === 0) levels = Object.keys(n.labels ?? {}).filter((l) => last(l) === 'rack')
+    const domain = levels.filter((l) => n.labels?.[l]).map((l) => `${last(l)} ${n.labels![l]}`)
+    const title = [many.planes && n.plane, (many.pools || domain.length === 0) && `pool ${n.pool}`, ...domain].filter(Boolean).join(' · ')
+    const rack = out.get(title) ?? { title, nodes: [] }
+    out.set(title, rack)
+    rack.nodes.push(n)
+  }
+  for (const r of out.values()) r.nodes.sort(byName)
+  return [...out.values()].sort((a, b) => a.title.localeCompare(b.title, undefined, { numeric: true }))
+}
+
+/** Who holds what, read anew when something has changed, and when the stream beats. */
+export const useHoldings = (): Live<Holdings> =>
+  useLive<Holdings>('v1/holdings', () => `${cluster.value && version(cluster.value)} ${Math.floor(lastHeard.value / 10_000)}`, 1000)
+
+// A cluster that is another object has changed.
+const versions = new WeakMap<object, number>()
+let count = 0
+
+/** A number that another state of the cluster never has. */
+export function version(c: object): number {
+  const v = versions.get(c) ?? ++count
+  versions.set(c, v)
+  return v
+}
+
+export type CellState = 'free' | 'part' | 'held' | 'starting' | 'others' | 'shut' | 'broken'
+
+/** One GPU. */
+export interface Cell {
+  node: Node
+  device: Device
+  state: CellState
+  held: { by: Holder; part: number; task: number }[]
+  /** 0 to 1; undefined: nobody looked */
+  busy: number | undefined
+}
+
+export const cellWords: Record<CellState, string> = {
+  free: 'Free', part: 'Partly held', held: 'Held', starting: 'Starting', others: 'Held by others', shut: 'Takes nothing', broken: 'Broken',
+}
+
+/** Every GPU of some nodes. */
+export function cells(nodes: Node[], h: Holdings | null): Cell[] {
+  const told = new Map(h?.nodes.map((n) => [n.name, new Map(n.devices.map((d) => [d.id, d]))]))
+  return nodes.flatMap((node) => {
+    const mine = told.get(node.name)
+    return node.devices.map((device): Cell => {
+      const d = mine?.get(device.id)
+      const held = (d?.held ?? []).map((x) => ({ by: h!.workloads[x.workload]!, part: x.part, task: x.task }))
+      return { node, device, held, busy: d?.utilization, state: stateOfDevice(node, device, held, h !== null) }
+    })
+  })
+}
+
+function stateOfDevice(n: Node, d: Device, held: Cell['held'], known: boolean): CellState {
+  if (!d.healthy) return 'broken'
+  if (held.length > 0) {
+    if (held.reduce((sum, x) => sum + x.part, 0) < 1000) return 'part'
+    return held.every((x) => x.by.phase === 'Reserved' || x.by.phase === 'Starting') ? 'starting' : 'held'
+  }
+  if (d.used > 0) return known ? 'others' : d.used < 1000 ? 'part' : 'held'
+  return takes(n) ? 'free' : 'shut'
+}
+
+/** When a GPU is likely to be free, in milliseconds since 1970; 0: now, NaN: nobody knows. */
+export function freeAt(c: Cell): number {
+  if (c.state === 'free') return 0
+  if (c.held.length === 0) return NaN
+  return Math.max(...c.held.map((x) => (x.by.likely ? Date.parse(x.by.likely) : NaN)))
+}

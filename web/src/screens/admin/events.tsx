@@ -1,0 +1,66 @@
+import { useRef, useState } from 'preact/hooks'
+import { get, params } from '../../api/client'
+import type { Transition, TransitionList } from '../../api/types'
+import { now } from '../../lib/clock'
+import { exact, moment } from '../../lib/format'
+import { workloadPath } from '../../lib/router'
+import { useReading } from '../../live/fetch'
+import { rowOf, rowsVersion } from '../../live/store'
+import { Empty, Failure, Link, Loading } from '../../ui/basics'
+import { CopyAs, curl } from '../../ui/copyas'
+import { Status } from '../../ui/status'
+import { python } from '../../work/acts'
+
+const page = 1000
+const most = 3000 // that are kept, the newest
+const seen = 300 // that are shown at first
+
+/** Everything that has happened to workloads, the newest first: who did it, and why. */
+export function Events() {
+  const [filter, setFilter] = useState('')
+  const [shown, setShown] = useState(seen)
+  const have = useRef<Transition[]>([])
+  const { data: all, error, again } = useReading('transitions', async (signal) => {
+    for (;;) {
+      const after = have.current[have.current.length - 1]?.seq ?? 0
+      const l = await get<TransitionList>('v1/transitions' + params({ after, last: after === 0 ? most : undefined, limit: page }), signal)
+      if (signal.aborted) return have.current
+      if (l.items.length) have.current = [...have.current, ...l.items].slice(-most)
+      if (l.items.length < page) return have.current
+    }
+  }, () => rowsVersion.value, 1000)
+  if (error && !all) return <Failure error={error} again={again} />
+  if (!all) return <Loading what="Loading events" />
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
+  const nameOf = (t: Transition): string => rowOf(t.workload ?? '')?.name ?? ''
+  const fit = all.filter((t) => words.every((w) => `${nameOf(t)} ${t.actor} ${t.event} ${t.from} ${t.to} ${t.reason ?? ''} ${t.message ?? ''}`.toLowerCase().includes(w))).reverse()
+  return (
+    <>
+      <div class="toolbar">
+        <label class="filter"><span class="sr">Find in events</span><input type="text" value={filter} placeholder="Workload, who, phase, reason …" spellcheck={false} onInput={(e) => setFilter(e.currentTarget.value)} /></label>
+        <div class="toolbar-end"><CopyAs of={() => ({ cli: 'muster events', python: python('client.request("GET", "/v1/transitions")'), curl: curl('v1/transitions') })} /></div>
+      </div>
+      {fit.length === 0 ? <Empty icon="list" title={filter ? 'Nothing fits' : 'Nothing has happened yet'} /> : (
+        <div class="card scroll-x" tabIndex={0} role="region" aria-label="Events">
+          <table class="plain rows">
+            <thead><tr><th scope="col">When</th><th scope="col">Workload</th><th scope="col">Became</th><th scope="col">Event</th><th scope="col">By</th><th scope="col">Why</th></tr></thead>
+            <tbody>{fit.slice(0, shown).map((t) => {
+              const r = rowOf(t.workload ?? '')
+              return (
+                <tr key={t.seq}>
+                  <td><time dateTime={t.at} title={exact(t.at)}>{moment(t.at, now.value)}</time></td>
+                  <td>{r ? <Link to={workloadPath(r.project, r.name)}>{r.name}</Link> : <code class="muted">{t.workload}</code>}</td>
+                  <td><Status of={{ phase: t.to, ...(t.target ? { target: t.target } : {}) }} plain /></td>
+                  <td class="muted">{t.event}</td>
+                  <td>{t.actor.replace(/^user:/, '')}</td>
+                  <td class="why-cell">{t.reason && <code>{t.reason}</code>} {t.message}</td>
+                </tr>
+              )
+            })}</tbody>
+          </table>
+          {fit.length > shown && <button type="button" class="button field-add" onClick={() => setShown(shown + 1000)}>Show more</button>}
+        </div>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,98 @@
+import { useState } from 'preact/hooks'
+import { get, send } from '../../api/client'
+import type { Draft, Project, ProjectRules } from '../../api/types'
+import { request } from '../../api/client'
+import { yaml } from '../../lib/yaml'
+import { shell } from '../../lib/format'
+import { cluster } from '../../live/store'
+import { ApiError } from '../../api/client'
+import { Button, Empty, Loading } from '../../ui/basics'
+import { CopyAs, curl } from '../../ui/copyas'
+import { complain, toast } from '../../ui/overlay'
+import { python } from '../../work/acts'
+import { Ask, pairs, type Values } from '../../ui/ask'
+
+interface NamedCheck { name: string; type: string; when?: string }
+
+const said = (m: Record<string, string> | undefined): string => Object.entries(m ?? {}).map(([k, v]) => `${k} ${v}`).join(', ')
+const checksOf = (p: ProjectRules): NamedCheck[] => (Array.isArray(p.checks) ? (p.checks as NamedCheck[]) : [])
+const where = (p: Project): string => (p.department ? 'v1/departments/' : 'v1/projects/') + encodeURIComponent(p.name)
+
+/** What projects demand of their workloads. */
+export function Rules() {
+  const [editing, setEditing] = useState<Project | null>(null)
+  const all = cluster.value?.projects
+  if (!all) return <Loading what="Loading projects" rows={3} />
+  const edit = (p: Project): void => {
+    get<Project>(where(p)).then(setEditing, (e) => complain(e))
+  }
+  return (
+    <>
+      <div class="toolbar">
+        <span class="muted">What a project demands of its workloads, and how long they may be. A project takes over what its department says.</span>
+        <div class="toolbar-end"><CopyAs of={() => ({ cli: `muster project describe ${shell(all[0]?.name ?? 'default')}`, python: python('client.request("GET", "/v1/projects")'), curl: curl('v1/projects') })} /></div>
+      </div>
+      {all.length === 0 ? <Empty icon="people" title="There are no projects" /> : (
+        <div class="card scroll-x" tabIndex={0} role="region" aria-label="Rules of projects">
+          <table class="plain rows">
+            <thead><tr><th scope="col">Project</th><th scope="col">Checks</th><th scope="col">Time limit</th><th scope="col">Idle limit</th><th scope="col">Budget</th><th scope="col">Open</th><th scope="col"><span class="sr">Acts</span></th></tr></thead>
+            <tbody>{all.map((p) => (
+              <tr key={p.name}>
+                <th scope="row">{p.name}<div class="muted">{p.department ? 'department' : p.parent ? 'in ' + p.parent : ''}</div></th>
+                <td>{checksOf(p).map((c) => <span key={c.name} class="label" title={c.type}>{c.name}</span>)}{checksOf(p).length === 0 && <span class="none">–</span>}</td>
+                <td>{said(p.timeLimit) || <span class="none">–</span>}</td>
+                <td>{said(p.idleLimit) || <span class="none">–</span>}</td>
+                <td>{p.budgetGpuHours ? `${p.budgetGpuHours} GPU-h in ${p.budgetPeriod || 'all'}` : <span class="none">–</span>}</td>
+                <td>{p.stopped ? <span class="status plain" data-tone="blocked" title={p.note}>stopped{p.stoppedBy ? ' by ' + p.stoppedBy : ''}</span> : 'yes'}</td>
+                <td class="row-acts"><Button kind="quiet" aria-label={'Edit the rules of ' + p.name} onClick={() => edit(p)}>Edit</Button></td>
+              </tr>
+            ))}</tbody>
+          </table>
+        </div>
+      )}
+      {editing && <Edit p={editing} close={() => setEditing(null)} />}
+    </>
+  )
+}
+
+const lines = (m: Record<string, string> | undefined): string => Object.entries(m ?? {}).map(([k, v]) => `${k}=${v}`).join('\n')
+
+function Edit({ p, close }: { p: Project; close: () => void }) {
+  const checks = checksOf(p)
+  return (
+    <Ask title={`Rules of ${p.name}`} yes="Save" close={close} text="They hold for what is submitted from now on."
+      first={{ timeLimit: lines(p.timeLimit), idleLimit: lines(p.idleLimit), budgetGpuHours: String(p.budgetGpuHours ?? ''), budgetPeriod: p.budgetPeriod ?? '', checks: checks.length ? yaml(checks) : '' }}
+      inputs={() => [
+        { name: 'budgetGpuHours', note: 'GPU-hours that may be used', placeholder: 'no bound' },
+        { name: 'budgetPeriod', note: 'In every such span', placeholder: '30d' },
+        { name: 'timeLimit', kind: 'long', note: 'Ends what has run for so long: a line for each kind', placeholder: 'workspace=12h\ntraining=7d' },
+        { name: 'idleLimit', kind: 'long', note: 'Ends what has let all its GPUs idle for so long', placeholder: 'workspace=1h' },
+        { name: 'checks', kind: 'long', note: 'As YAML, each as in the checks of a document', placeholder: '- name: legal\n  type: approval\n  users: [ada]' },
+      ]}
+      act={async (v) => {
+        await send('PUT', where(p) + '/rules', await rulesOf(v))
+        toast(`Saved the rules of ${p.name}`)
+      }} />
+  )
+}
+
+/** The server reads the YAML of checks, as part of a document that is submitted nowhere. */
+async function rulesOf(v: Values): Promise<ProjectRules> {
+  const out: ProjectRules = { timeLimit: pairs(v.timeLimit), idleLimit: pairs(v.idleLimit) }
+  const hours = v.budgetGpuHours?.trim()
+  if (hours) {
+    if (!(Number(hours) > 0)) throw wrong('budgetGpuHours', `${hours} is not a number above 0`)
+    out.budgetGpuHours = Number(hours)
+    if (v.budgetPeriod?.trim()) out.budgetPeriod = v.budgetPeriod.trim()
+  }
+  if (v.checks?.trim()) {
+    const text = 'checks:\n' + v.checks.replace(/\s+$/, '').replace(/^/gm, '  ')
+    const d = (await (await request('v1/drafts', { method: 'POST', body: text, headers: { 'Content-Type': 'application/yaml' } })).json()) as Draft
+    const said = (d.document as { checks?: unknown } | undefined)?.checks
+    if (!Array.isArray(said)) throw wrong('checks', 'it is no YAML list', 'write each check after a dash')
+    out.checks = said
+  } else out.checks = []
+  return out
+}
+
+const wrong = (path: string, problem: string, hint = ''): ApiError => new ApiError(422, 'invalid', `${path}: ${problem}`, hint, [{ path, problem, ...(hint ? { hint } : {}) }])

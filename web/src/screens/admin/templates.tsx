@@ -1,0 +1,132 @@
+import { get, request, send, workloadURL } from '../../api/client'
+import type { Draft, Field, NewTemplate, Template, TemplateList, Workload } from '../../api/types'
+import { shell } from '../../lib/format'
+import { heredoc } from '../../lib/quote'
+import { yaml } from '../../lib/yaml'
+import { useLive } from '../../live/fetch'
+import { cluster, session } from '../../live/store'
+import { Age, Button, Empty, Failure, Link, Loading } from '../../ui/basics'
+import { askFor, given, list, type Values } from '../../ui/ask'
+import { CopyAs, curl, type Said } from '../../ui/copyas'
+import { ask, complain, toast } from '../../ui/overlay'
+import { python } from '../../work/acts'
+import { bare, type Doc } from '../submit/doc'
+
+type Kind = Template['kind']
+
+const path = (project: string, kind: Kind, name = ''): string => `v1/projects/${encodeURIComponent(project)}/${kind}s${name && '/' + encodeURIComponent(name)}`
+
+const about: Record<Kind, string> = {
+  template: 'Parts of documents that workloads are made of. Each change is another version.',
+  environment: 'Images with variables, setup and mounts that workloads run in. A template may build upon one.',
+}
+
+/** Templates and environments of every project. */
+export function Templates() {
+  return <><Some kind="template" /><Some kind="environment" /></>
+}
+
+function Some({ kind }: { kind: Kind }) {
+  const { data, error, again } = useLive<TemplateList>(path('-', kind), 'never')
+  if (error && !data) return <Failure error={error} again={again} />
+  if (!data) return <Loading what={`Loading ${kind}s`} rows={3} />
+  return (
+    <section class="kept">
+      <div class="toolbar">
+        <h2>{kind === 'template' ? 'Templates' : 'Environments'}</h2>
+        <span class="muted">{about[kind]}</span>
+        <div class="toolbar-end">
+          <CopyAs of={() => ({ cli: `muster ${kind} list --all`, python: python(`for t in client.${kind}s("-"):`, '    print(t["name"], t["version"])'), curl: curl(path('-', kind)) })} />
+          <Button kind="main" onClick={() => edit(kind, null, {}, again)}>New {kind}</Button>
+        </div>
+      </div>
+      {data.items.length === 0 ? <Empty icon="bookmark" title={`There are no ${kind}s`}>{kind === 'template' && <p>A workload’s menu keeps it as one.</p>}</Empty> : (
+        <div class="card scroll-x" tabIndex={0} role="region" aria-label={kind + 's'}>
+          <table class="plain rows">
+            <thead><tr><th scope="col">Name</th><th scope="col">Project</th><th scope="col">Says</th>{kind === 'template' && <th scope="col">Environment</th>}<th scope="col" data-align="end">Version</th><th scope="col">By</th><th scope="col">Changed</th><th scope="col"><span class="sr">Acts</span></th></tr></thead>
+            <tbody>{data.items.map((t) => <Row key={t.project + t.name} t={t} again={again} />)}</tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  )
+}
+
+function Row({ t, again }: { t: Template; again: () => void }) {
+  const me = session.value?.user
+  const no = me && t.user !== me && !t.editors?.some((e) => e === me || e === '*') ? `${t.user} made it, and you are none of its editors` : undefined
+  const remove = async (): Promise<void> => {
+    if (!(await ask(`Delete ${t.kind} ${t.name}?`, <p>Workloads that were made of it stay.</p>, 'Delete'))) return
+    try {
+      await send('DELETE', path(t.project, t.kind, t.name))
+      toast(`Deleted ${t.name}`)
+    } catch (e) {
+      complain(e)
+    }
+    again()
+  }
+  return (
+    <tr>
+      <th scope="row">{t.name}{t.description && <div class="muted">{t.description}</div>}</th>
+      <td>{t.project}</td>
+      <td class="why-cell"><code>{Object.keys(t.document).sort().join(', ')}</code></td>
+      {t.kind === 'template' && <td>{t.environment || <span class="none">–</span>}</td>}
+      <td data-align="end">{t.version}</td>
+      <td>{t.user}</td>
+      <td><Age at={t.updatedAt} /></td>
+      <td class="row-acts">
+        {t.kind === 'template' && <Link to={`submit?template=${encodeURIComponent(t.project)}/${encodeURIComponent(t.name)}`} class="button quiet" aria-label={'Use ' + t.name}><span>Use</span></Link>}
+        <Button kind="quiet" refused={no} onClick={() => edit(t.kind, t, {}, again)} aria-label={'Edit ' + t.name}>Edit</Button>
+        <Button kind="quiet" icon="trash" aria-label={'Delete ' + t.name} refused={no} onClick={() => void remove()} />
+      </td>
+    </tr>
+  )
+}
+
+/** What a text says, as the server reads it. */
+async function documentOf(text: string): Promise<Record<string, unknown>> {
+  const d = (await (await request('v1/drafts', { method: 'POST', body: text, headers: { 'Content-Type': 'application/yaml' } })).json()) as Draft
+  if (d.document === undefined) throw new Error(d.problem?.errors?.[0]?.problem ?? d.problem?.detail ?? 'this cannot be read as YAML')
+  return d.document as Record<string, unknown>
+}
+
+function saidEdit(kind: Kind, t: Template | null, v: Values): Said {
+  const name = t?.name ?? v.name ?? ''
+  const project = t?.project ?? v.project ?? 'default'
+  const flags = [...(v.description ? ['--description ' + shell(v.description)] : []), ...(v.environment ? ['--environment ' + shell(v.environment)] : []), ...list(v.editors).map((e) => '--editor ' + shell(e))]
+  return {
+    cli: heredoc(`muster ${kind} ${t ? 'update' : 'create'} ${[shell(name), '-p ' + shell(project), ...flags].join(' ')} -f -`, (v.document ?? '').trimEnd()),
+    python: python(`t = client.${kind}(${JSON.stringify(name)}, project=${JSON.stringify(project)})`, 'print(t["version"], t["document"])'),
+    curl: curl(path(project, kind, name)),
+  }
+}
+
+/** Asks for a template, or for what it is to be now. */
+function edit(kind: Kind, t: Template | null, first: Values, done: () => void): void {
+  askFor({
+    title: t ? `Edit ${kind} ${t.name}` : `New ${kind}`, yes: t ? 'Save' : 'Make it',
+    first: t ? { description: t.description ?? '', environment: t.environment ?? '', editors: (t.editors ?? []).join(', '), document: yaml(t.document) } : { project: 'default', document: kind === 'template' ? 'command: python3 train.py\nresources:\n  gpu: 1\n' : 'image: pytorch/pytorch:2.5.1\n', ...first },
+    inputs: () => [
+      ...(t ? [] : [{ name: 'name', required: true }, { name: 'project', options: (cluster.value?.projects ?? []).map((p): [string, string] => [p.name, p.department ? p.name + ', a department' : p.name]), note: 'One of a department is there for all projects below it' }]),
+      { name: 'description' },
+      ...(kind === 'template' ? [{ name: 'environment', note: 'That it builds upon' }] : []),
+      { name: 'editors', note: 'Who may change it beside its maker; * for everyone' },
+      { name: 'document', kind: 'long' as const, required: true, note: 'A part of a workload’s document, as YAML, without its name and project' },
+    ],
+    said: (v) => saidEdit(kind, t, v),
+    act: async (v) => {
+      const name = t?.name ?? v.name!.trim()
+      const body: NewTemplate = { name, document: await documentOf(v.document!), ...given(v, 'description', 'environment'), ...(list(v.editors).length ? { editors: list(v.editors) } : {}) }
+      const now = t ? await send<Template>('PUT', path(t.project, kind, name), body) : await send<Template>('POST', path(v.project!, kind), body)
+      toast(`Saved ${name}, version ${now.version}`)
+      done()
+    },
+  })
+}
+
+/** Asks for the name of a template that a workload is kept as. */
+export async function keepForm(w: { name: string; project: string }): Promise<void> {
+  const [{ spec }, schema] = await Promise.all([get<Workload>(workloadURL(w.project, w.name)), get<Field>('v1/schema')])
+  const { name: _, project: __, ...rest } = bare((spec ?? {}) as Doc, schema.fields ?? [])
+  edit('template', null, { project: w.project, name: w.name, document: yaml(rest) }, () => {})
+}

@@ -1,0 +1,137 @@
+import './style.css'
+import { useState } from 'preact/hooks'
+import { get, params, send, workloadURL, type ApiError } from '../../api/client'
+import type { Check, Workload, WorkloadList } from '../../api/types'
+import { now } from '../../lib/clock'
+import { gpus, ms, plural, shell, span } from '../../lib/format'
+import { workloadPath } from '../../lib/router'
+import { useReading } from '../../live/fetch'
+import { allRows, session } from '../../live/store'
+import type { Screen } from '../../screen'
+import { Age, Button, Card, Empty, Facts, Failure, Link, Loading, Page } from '../../ui/basics'
+import { CopyAs, curl } from '../../ui/copyas'
+import { complain, Dialog, toast } from '../../ui/overlay'
+import { TaskStatus } from '../../ui/status'
+import { named, pyNamed, python } from '../../work/acts'
+
+const phases = ['Reviewing', 'Reserved'] // in which checks are made
+
+interface Ask { w: Workload; c: Check }
+
+/** The rows of those that wait for somebody, with what they are like. */
+const asking = (): string => allRows().filter((r) => r.allowedActions.includes('approve')).map((r) => r.id + r.revision).sort().join()
+
+/** Workloads whose checks wait, read anew whenever one of their rows changes. */
+function useAsked(): { asks: Ask[] | null; error: ApiError | null } {
+  const { data: all, error } = useReading('approvals', async (signal) => {
+    const out: Workload[] = []
+    for (let cursor = ''; ;) {
+      const l = await get<WorkloadList>('v1/projects/-/workloads' + params({ phase: phases.join(','), limit: 500, view: 'full', cursor }), signal)
+      out.push(...l.items)
+      if (!l.next) return out
+      cursor = l.next
+    }
+  }, asking, 500)
+  // A check of a reservation waits once there is one.
+  const asks = all?.flatMap((w) => (w.checks ?? []).filter((c) => c.type === 'approval' && c.verdict === 'waiting' && (c.when === 'reservation') === (w.phase === 'Reserved')).map((c) => ({ w, c }))) ?? null
+  asks?.sort((a, b) => (a.c.deadline ?? '9').localeCompare(b.c.deadline ?? '9') || a.w.number - b.w.number)
+  return { asks, error }
+}
+
+const refusal = (c: Check): string | undefined => {
+  const me = session.value?.user ?? ''
+  return c.users?.length && !c.users.includes(me) ? `Only ${c.users.join(' or ')} may decide this` : undefined
+}
+
+function Approvals() {
+  const { asks, error } = useAsked()
+  const [deciding, setDeciding] = useState<{ ask: Ask; approve: boolean } | null>(null)
+  const mine = asks?.filter((a) => !refusal(a.c)) ?? []
+  const others = asks?.filter((a) => refusal(a.c)) ?? []
+  return (
+    <Page title="Approvals" class="approvals" sub={asks && <span>{mine.length === 0 ? 'Nothing waits for you' : `${plural(mine.length, 'decision')} for you`}{others.length > 0 && `, ${others.length} for others`}</span>}
+      actions={mine[0] && <CopyAs of={() => said(mine[0]!, true)} />}>
+      {error && !asks ? <Failure error={error} /> : !asks ? <Loading what="Loading approvals" /> : asks.length === 0
+        ? <Empty icon="check" title="Nothing waits for you"><p>Workloads whose document or project demands an approval stand here until somebody decides.</p></Empty>
+        : (
+          <ul class="asks">
+            {[...mine, ...others].map((a) => <li key={a.w.id + a.c.name}><One of={a} decide={(approve) => setDeciding({ ask: a, approve })} /></li>)}
+          </ul>
+        )}
+      {deciding && <Decide {...deciding} close={() => setDeciding(null)} />}
+    </Page>
+  )
+}
+
+const commandOf = (w: Workload): string => {
+  const c = (w.spec as { command?: string | string[] } | undefined)?.command
+  return Array.isArray(c) ? c.map(shell).join(' ') : (c ?? '')
+}
+
+const verdicts: Record<string, [string, string]> = { waiting: ['pending', 'waits'], asked: ['starting', 'is asked'], approved: ['succeeded', 'approved'], rejected: ['failed', 'rejected'] }
+
+function One({ of: { w, c }, decide }: { of: Ask; decide: (approve: boolean) => void }) {
+  const no = refusal(c)
+  const rest = (w.checks ?? []).filter((x) => x.name !== c.name)
+  return (
+    <Card class="ask" title={<><Link to={workloadPath(w.project, w.name)}>{w.name}</Link> <span class="ask-check">{c.name}</span></>}
+      aside={c.deadline ? <span data-soon={ms(c.deadline) - now.value < 3_600_000 || undefined} class="deadline">rejected in {span(ms(c.deadline) - now.value)} unless decided</span> : <>waits for <Age at={w.since} /></>}>
+      <div class="ask-body">
+        <Facts of={[
+          ['Asked by', <>{w.user} <span class="muted">in {w.project}</span></>],
+          ['Wants', <>{w.gpus > 0 ? gpus(w.gpus) + ' GPU' + (w.gpus === 1 ? '' : 's') : 'no GPUs'}<span class="muted">, {w.kind}, priority {w.priority}{c.when === 'reservation' && ', its place is reserved'}</span></>],
+          ['Runs', <code class="command">{commandOf(w) || 'what its image runs'}</code>],
+          !!c.message && ['Says', c.message],
+          !!c.users?.length && ['May decide', c.users.join(', ')],
+          rest.length > 0 && ['Beside it', <span class="counts">{rest.map((x) => <TaskStatus key={x.name} state={verdicts[x.verdict]?.[0] ?? 'pending'} label={`${x.name} ${verdicts[x.verdict]?.[1] ?? x.verdict}`} />)}</span>],
+        ]} />
+        <div class="ask-acts">
+          <Button kind="main" icon="tick" refused={no} onClick={() => decide(true)}>Approve</Button>
+          <Button kind="danger" icon="close" refused={no} onClick={() => decide(false)}>Reject</Button>
+        </div>
+      </div>
+    </Card>
+  )
+}
+
+function said({ w, c }: Ask, approve: boolean): { cli: string; python: string; curl: string } {
+  const verb = approve ? 'approve' : 'reject'
+  return {
+    cli: `muster ${verb} ${named(w)} --check ${shell(c.name)} --message 'why'`,
+    python: python(`client.${verb}(${pyNamed(w)}, check=${JSON.stringify(c.name)}, message="why")`),
+    curl: curl(workloadURL(w.project, w.name) + ':' + verb, { method: 'POST', json: { check: c.name, message: 'why' } }),
+  }
+}
+
+function Decide({ ask: { w, c }, approve, close }: { ask: Ask; approve: boolean; close: () => void }) {
+  const [message, setMessage] = useState('')
+  const [busy, setBusy] = useState(false)
+  const act = async (): Promise<void> => {
+    if (busy) return
+    setBusy(true)
+    try {
+      await send('POST', workloadURL(w.project, w.name) + (approve ? ':approve' : ':reject'), { check: c.name, ...(message ? { message } : {}) })
+      toast(`${approve ? 'Approved' : 'Rejected'} ${w.name}`)
+      close()
+    } catch (e) {
+      complain(e)
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog title={`${approve ? 'Approve' : 'Reject'} ${c.name} of ${w.name}?`} close={close}>
+      <form class="dialog-form" onSubmit={(e) => { e.preventDefault(); void act() }}>
+        {!approve && <p>Rejecting ends it. It can be restarted, and is then asked for again.</p>}
+        <div class="field"><label for="why">Message</label><textarea id="why" rows={3} value={message} placeholder="Why; kept with the check" autoFocus onInput={(e) => setMessage(e.currentTarget.value)} /></div>
+        <footer class="dialog-foot"><Button onClick={close}>Cancel</Button><Button type="submit" kind={approve ? 'main' : 'danger'} refused={busy ? 'It is being sent' : undefined}>{approve ? 'Approve' : 'Reject'}</Button></footer>
+      </form>
+    </Dialog>
+  )
+}
+
+export default {
+  path: 'approvals',
+  title: () => 'Approvals',
+  view: Approvals,
+  nav: { label: 'Approvals', icon: 'check', order: 40, key: 'a' },
+} satisfies Screen

@@ -1,0 +1,74 @@
+// A field for YAML: numbered lines, colours, and what is wrong at its line. What
+// is typed into is a plain text area, above the coloured copy of its text.
+import type { ComponentChildren } from 'preact'
+import type { FieldProblem } from '../../api/types'
+import { sentence } from '../../ui/basics'
+
+const parts = /(^\s*(?:- )*)(?:([^\s#:"'{}[\],-][^:#]*?)(:)(?=\s|$))?|(#.*$)|("(?:[^"\\]|\\.)*"?|'[^']*'?)|\b(true|false|null|yes|no)\b|((?<![\w.-])-?\d+(?:\.\d+)?(?![\w.]))/gm
+
+/** One line of YAML, coloured. */
+function Line({ of }: { of: string }) {
+  const out: ComponentChildren[] = []
+  let at = 0
+  const put = (s: string, tone?: string): void => {
+    if (s) out.push(tone ? <span class={'y-' + tone}>{s}</span> : s)
+  }
+  for (const m of of.matchAll(parts)) {
+    if (m.index < at || !m[0]) continue
+    put(of.slice(at, m.index))
+    at = m.index + m[0].length
+    if (m[4]) put(m[4], 'comment')
+    else if (m[5]) put(m[5], 'text')
+    else if (m[6]) put(m[6], 'word')
+    else if (m[7]) put(m[7], 'number')
+    else {
+      put(m[1] ?? '')
+      put(m[2] ?? '', 'key')
+      put(m[3] ?? '')
+    }
+  }
+  put(of.slice(at))
+  return <>{out}{'\n'}</>
+}
+
+/** The editor of one document. */
+export function Editor({ value, onChange, onFile, problems, describedBy }: {
+  value: string; onChange: (text: string) => void
+  /** Something was pasted in place of everything. */
+  onFile: (text: string) => void
+  problems: FieldProblem[]; describedBy: string
+}) {
+  const lines = value.split('\n')
+  const wrong = new Map<number, string>()
+  for (const p of problems) if (p.line) wrong.set(p.line, (wrong.get(p.line) ? wrong.get(p.line) + '; ' : '') + sentence(p.problem))
+  return (
+    <div class="editor">
+      <div class="editor-sheet">
+        <ol class="editor-numbers" aria-hidden="true">{lines.map((_, i) => <li key={i} data-bad={wrong.has(i + 1) || undefined} title={wrong.get(i + 1)}>{i + 1}</li>)}</ol>
+        <div class="editor-text">
+          <pre aria-hidden="true">{lines.map((l, i) => <div key={i} data-bad={wrong.has(i + 1) || undefined}><Line of={l} /></div>)}</pre>
+          <textarea id="yaml" value={value} spellcheck={false} autocomplete="off" autocapitalize="off" wrap="off" aria-label="Document as YAML" aria-invalid={problems.length > 0} aria-describedby={describedBy}
+            onInput={(e) => onChange(e.currentTarget.value)}
+            onPaste={(e) => {
+              const el = e.currentTarget
+              const got = e.clipboardData?.getData('text/plain') ?? ''
+              if (got.includes('\n') && el.selectionStart === 0 && el.selectionEnd === el.value.length) {
+                e.preventDefault()
+                onFile(got)
+              }
+            }} />
+        </div>
+      </div>
+    </div>
+  )
+}
+
+/** Puts the caret of the editor into a line. */
+export function toLine(n: number): void {
+  const el = document.getElementById('yaml')
+  if (!(el instanceof HTMLTextAreaElement)) return
+  const lines = el.value.split('\n')
+  const from = lines.slice(0, n - 1).reduce((sum, l) => sum + l.length + 1, 0)
+  el.focus()
+  el.setSelectionRange(from, from + (lines[n - 1] ?? '').length)
+}

@@ -1,0 +1,180 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { asError, get, workloadURL, type ApiError } from '../../api/client'
+import type { SecretList, Template, TemplateList, Workload } from '../../api/types'
+import { plural, shell } from '../../lib/format'
+import { heredoc, pyText } from '../../lib/quote'
+import { go, setQuery, workloadPath } from '../../lib/router'
+import { useLive } from '../../live/fetch'
+import { cluster } from '../../live/store'
+import type { ScreenProps } from '../../screen'
+import { Button, Failure, Loading, Page } from '../../ui/basics'
+import { CopyAs, curl } from '../../ui/copyas'
+import { complain, toast } from '../../ui/overlay'
+import { named, pyNamed, python } from '../../work/acts'
+import { Editor } from './editor'
+import { Form } from './form'
+import { Notes, PasteBox } from './paste'
+import { Plan } from './plan'
+import { beginWith, conversion, convert, copyOf, doc, draft, loadSchema, plan, problems, replace, schema, schemaError, show, shown, stale, submit, runIn, taken, target, text, texts, write } from './state'
+
+const presets: [string, string][] = [
+  ['One GPU', 'command: python3 train.py\nresources:\n  gpu: 1\n'],
+  ['Gang', 'kind: distributed\ncommand: torchrun train.py\nworkers: 4\nresources:\n  gpu: 1\n'],
+  ['Workspace', 'kind: workspace\ncommand: jupyter lab --ip 0.0.0.0 --port 8888\nports: [8888]\nresources:\n  gpu: 1\n'],
+  ['Service', 'kind: inference\ncommand: python3 serve.py --port $PORT\nports: [8000]\nreplicas: 1\nresources:\n  gpu: 1\n'],
+  ['Array', 'command: python3 sweep.py --trial $MUSTER_TASK_INDEX\narray:\n  completions: 8\nresources:\n  gpu: 1\n'],
+]
+
+const again = 5000 // ms between plans of the same document while the cluster changes
+
+/** Plans anew when something has changed in the cluster, but seldom. */
+function useFreshPlans(): void {
+  const last = useRef(0)
+  const seen = cluster.value
+  useEffect(() => {
+    const wait = Math.max(300, last.current + again - performance.now())
+    const t = setTimeout(() => {
+      last.current = performance.now()
+      plan(0)
+    }, wait)
+    return () => clearTimeout(t)
+  }, [seen])
+}
+
+/** What is kept to begin with, and to put something into: templates and environments of every project. */
+function Kept() {
+  const templates = useLive<TemplateList>('v1/projects/-/templates', 'never').data?.items ?? []
+  const environments = useLive<TemplateList>('v1/projects/-/environments', 'never').data?.items ?? []
+  const pick = (title: string, first: string, all: Template[], take: (t: Template) => unknown) => all.length > 0 && (
+    <label class="pick">{title} <select value="" onChange={(e) => {
+      const t = all[Number(e.currentTarget.value)]
+      if (e.currentTarget.value && t) void take(t)
+      e.currentTarget.value = ''
+    }}>
+      <option value="">{first}</option>
+      {all.map((t, i) => <option key={t.project + t.name} value={i}>{t.name}{t.project !== 'default' && ` (${t.project})`}</option>)}
+    </select></label>
+  )
+  return (
+    <div class="toolbar-end">
+      {pick('Template', 'choose', templates, (t) => beginWith(t).catch((e) => complain(e, 'Not taken')))}
+      {doc.value && pick('Environment', 'choose', environments, (t) => runIn(t))}
+    </div>
+  )
+}
+
+/** Takes files that are dropped anywhere on the page. */
+function useDrop(): boolean {
+  const [over, setOver] = useState(false)
+  useEffect(() => {
+    const has = (e: DragEvent): boolean => !!e.dataTransfer && [...e.dataTransfer.types].some((t) => t === 'Files' || t === 'text/plain')
+    const drag = (e: DragEvent): void => {
+      if (!has(e)) return
+      e.preventDefault()
+      setOver(true)
+    }
+    const leave = (e: DragEvent): void => {
+      if (!e.relatedTarget) setOver(false)
+    }
+    const drop = (e: DragEvent): void => {
+      setOver(false)
+      if (!has(e)) return
+      e.preventDefault()
+      const f = e.dataTransfer!.files[0]
+      if (f) void f.text().then((t) => convert(t, f.name))
+      else void convert(e.dataTransfer!.getData('text/plain'), 'what was dropped')
+    }
+    document.addEventListener('dragover', drag)
+    document.addEventListener('dragleave', leave)
+    document.addEventListener('drop', drop)
+    return () => {
+      document.removeEventListener('dragover', drag)
+      document.removeEventListener('dragleave', leave)
+      document.removeEventListener('drop', drop)
+    }
+  }, [])
+  return over
+}
+
+export function Submit({ query }: ScreenProps) {
+  const [busy, setBusy] = useState(false)
+  const [refused, setRefused] = useState<ApiError | null>(null)
+  const [secrets, setSecrets] = useState<string[]>([])
+  const sent = useRef(new Map<string, Workload>())
+  const over = useDrop()
+  useFreshPlans()
+  const verb = (['revise', 'update'] as const).find((v) => query.has(v))
+  const from = query.get(verb ?? 'from') ?? query.get('template') ?? ''
+  const flags = query.get('with') ?? ''
+  const to = target.value
+  useEffect(() => {
+    void loadSchema().then(() => {
+      const [project, name] = from.split('/')
+      if (!project || !name) return plan(0)
+      if (query.has('template')) get<Template>(`v1/projects/${encodeURIComponent(project)}/templates/${encodeURIComponent(name)}`).then(beginWith).catch((e) => complain(e, 'Not taken'))
+      else copyOf(project, name, verb ? { project, name, verb } : null, flags).catch((e) => complain(e, 'Not copied'))
+      setQuery({ from: null, revise: null, update: null, with: null, template: null })
+    })
+    get<SecretList>('v1/secrets').then((l) => setSecrets(l.items.map((s) => s.name))).catch(() => {}) // it can be typed as well
+  }, [])
+  useEffect(() => setRefused(null), [text()])
+
+  const many = texts.value.length
+  const wrong = problems().length
+  const no = draft.value?.problem ? (wrong === 1 ? 'The document has a problem' : `The document has ${wrong} problems`) : undefined
+  const act = async (): Promise<void> => {
+    if (busy) return
+    setBusy(true)
+    try {
+      const w = await submit(sent.current)
+      taken()
+      if (w) {
+        toast(many > 1 ? `Submitted ${plural(many, 'workload')}` : `${to ? (to.verb === 'update' ? 'Updating' : 'Runs again:') : 'Submitted'} ${w.name}`)
+        go(many > 1 ? 'workloads' : workloadPath(w.project, w.name))
+      }
+    } catch (e) {
+      setRefused(asError(e))
+      plan(0)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <Page title={to ? `Edit ${to.name}` : 'Submit'} class="submit" sub={to
+      ? <><span>{to.verb === 'update' ? 'It goes on to serve while its replicas are replaced, a few at a time' : 'It runs again with this document, as a new attempt'}</span><button type="button" class="linklike" onClick={() => (target.value = null)}>Submit another workload instead</button></>
+      : <span>What to run, what it needs, and what to do when it fails</span>} actions={<>
+      <CopyAs of={() => ({
+        cli: heredoc(to ? `muster update ${named(to)} -f -${to.verb === 'revise' ? ' --restart --yes' : ''}` : 'muster run -f -', text().trimEnd()),
+        python: python(`document = ${pyText(text())}`, `w = client.${to ? to.verb : 'submit'}(${to ? pyNamed(to, 'document') : 'document'})`, 'print(w.name)'),
+        curl: curl(to ? workloadURL(to.project, to.name) + ':' + to.verb : 'v1/projects/-/workloads', { method: 'POST' }).replace(/ \\\n {2}'http/, () => ` \\\n  -H 'Content-Type: application/yaml' --data-binary ${shell(text())} \\\n  'http`),
+      })} />
+      <Button kind="main" icon="upload" refused={no ?? (busy ? 'It is being submitted' : undefined)} onClick={() => void act()}>{to ? (to.verb === 'update' ? 'Update' : 'Run again') : many > 1 ? `Submit ${many}` : 'Submit'}</Button>
+    </>}>
+      {over && <div class="drop-here" aria-hidden="true">Drop it to convert it</div>}
+      <PasteBox />
+      <Notes />
+      {refused && <Failure error={refused} />}
+      <div class="toolbar submit-bar">
+        <div class="presets" role="group" aria-label="Begin with">
+          {presets.map(([name, t]) => <button key={name} type="button" aria-pressed={many === 1 && text() === t} onClick={() => { conversion.value = target.value = null; replace([t]) }}>{name}</button>)}
+        </div>
+        <Kept />
+        {many > 1 && (
+          <div class="segments small" role="group" aria-label="Documents of the file">
+            {texts.value.map((t, i) => <button key={i} type="button" aria-pressed={i === shown.value} onClick={() => show(i)}>{/^name: *(\S+)/m.exec(t)?.[1] ?? i + 1}</button>)}
+          </div>
+        )}
+      </div>
+      <div class="submit-sides">
+        {schemaError.value ? <Failure error={schemaError.value} again={() => void loadSchema()} /> : !schema.value ? <Loading what="Loading the form" rows={8} /> : <Form schema={schema.value} secrets={secrets} />}
+        <div class="submit-side">
+          <Plan />
+          <section class="yaml-card" aria-label="YAML">
+            <header><h2>YAML</h2><span class="muted" id="yaml-about">{doc.value === null && !stale.value ? 'cannot be read' : wrong > 0 && !stale.value ? plural(wrong, 'problem') : 'in step with the form'}</span></header>
+            <Editor value={text()} onChange={write} onFile={(t) => void convert(t, 'what was pasted')} problems={stale.value ? [] : problems()} describedBy="yaml-about" />
+          </section>
+        </div>
+      </div>
+    </Page>
+  )
+}

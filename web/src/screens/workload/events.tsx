@@ -1,0 +1,28 @@
+import type { Workload } from '../../api/types'
+import { now } from '../../lib/clock'
+import { exact, moment, ms, span } from '../../lib/format'
+import { Status } from '../../ui/status'
+
+/** Everything that happened to it, the newest first. */
+export function Events({ w }: { w: Workload }) {
+  const ts = w.transitions
+  return (
+    <div class="scroll-x" tabIndex={0} role="region" aria-label="Events">
+      <table class="plain events">
+        <thead><tr><th scope="col">When</th><th scope="col">After</th><th scope="col">Became</th><th scope="col">Event</th><th scope="col">By</th><th scope="col">Why</th></tr></thead>
+        <tbody>
+          {ts.map((t, i) => (
+            <tr key={t.seq}>
+              <td><time dateTime={t.at} title={exact(t.at)}>{moment(t.at, now.value)}</time></td>
+              <td class="muted">{i > 0 ? '+' + span(ms(t.at) - ms(ts[i - 1]!.at)) : ''}</td>
+              <td><Status of={{ phase: t.to, ...(t.target ? { target: t.target } : {}) }} plain /></td>
+              <td class="muted">{t.event}</td>
+              <td>{t.actor.replace(/^user:/, '')}</td>
+              <td class="why-cell">{t.reason && <code>{t.reason}</code>} {t.message}</td>
+            </tr>
+          )).reverse()}
+        </tbody>
+      </table>
+    </div>
+  )
+}

@@ -1,0 +1,165 @@
+// What the ranks of an attempt used, each by itself, and which of them does least.
+import './metrics.css'
+import { useMemo, useState } from 'preact/hooks'
+import { params, workloadURL } from '../../api/client'
+import type { Metrics as Measured, MetricSeries, Workload } from '../../api/types'
+import { now } from '../../lib/clock'
+import { bytes, figure, moment, ms } from '../../lib/format'
+import { setQuery, workloadPath } from '../../lib/router'
+import { csv, saveText } from '../../lib/save'
+import { useLive } from '../../live/fetch'
+import { Button, Card, Empty, Failure, Link, Loading, sentence } from '../../ui/basics'
+import { CopyAs, curl } from '../../ui/copyas'
+import { Icon } from '../../ui/icons'
+import { figures, Key, Plot, Twin, type Line } from '../../ui/plot'
+import { named, pyNamed, python } from '../../work/acts'
+import { moments, Shapes } from './marks'
+
+const percent = (v: number): string => `${Math.round(v * 1000) / 10} %`
+
+/** What is drawn, in this order. */
+const charts: { metric: string; title: string; format: (v: number, step?: number) => string; most?: number; binary?: boolean }[] = [
+  { metric: 'gpu_utilization_ratio', title: 'GPU use', format: percent, most: 1 },
+  { metric: 'gpu_memory_bytes', title: 'GPU memory', format: bytes, binary: true },
+  { metric: 'cpu_cores', title: 'CPU cores', format: figure },
+  { metric: 'memory_bytes', title: 'Memory', format: bytes, binary: true },
+  { metric: 'gpu_power_watts', title: 'GPU power', format: (v) => `${Math.round(v)} W` },
+  { metric: 'gpu_temperature_celsius', title: 'GPU temperature', format: (v) => `${Math.round(v)} °C` },
+]
+
+const stretches = ['all', '10m', '1h', '6h', '24h'] as const
+const listed = 24 // ranks that have a button each; of more, one is picked from a list
+
+/** Keys of a rank's lines begin with this. */
+const rankOf = (id: string): string => id.split('/')[0]!
+
+const lineOf = (s: MetricSeries, several: boolean): Line => ({
+  id: `${s.task}/${s.device ?? ''}`,
+  name: `${s.role} ${s.task}${s.device && several ? ` GPU ${s.deviceIndex ?? s.device}` : ''}`,
+  values: s.values as (number | null)[],
+})
+
+export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
+  const begun = w.attempts.filter((a) => a.startedAt)
+  const last = begun[begun.length - 1]
+  const attempt = begun.find((a) => String(a.index) === query.get('attempt')) ?? last
+  const stretch = stretches.find((s) => s === query.get('since')) ?? 'all'
+  const [shown, show] = useState<ReadonlySet<string>>(new Set())
+  const since = stretch === 'all' ? (attempt?.startedAt ?? '1h') : stretch
+  const path = attempt ? workloadURL(w.project, w.name) + '/metrics' + params({ since, until: attempt.endedAt, attempt: String(attempt.index) }) : null
+  const over = !!attempt?.endedAt
+  const { data: m, error, again } = useLive<Measured>(path, over ? 'never' : 'beat', 8000)
+  const lines = useMemo(() => linesOf(m), [m])
+  if (!attempt) return <Empty icon="chart" title="Nothing was measured yet"><p>It is, once it has started.</p></Empty>
+  const slow = m?.slowest
+  const ranks = [...new Map((m?.series ?? []).map((s) => [String(s.task), `${s.role} ${s.task}`]))]
+  const toggle = (id: string): void => show(shown.has(id) ? new Set([...shown].filter((x) => x !== id)) : new Set([...shown, id]))
+  const from = ms(m?.from)
+  const noted = moments(w).filter((x) => x.at >= from && x.at <= ms(m?.to))
+  return (
+    <>
+      <div class="toolbar">
+        {begun.length > 1 && <label class="pick">Attempt <select value={attempt.index} onChange={(e) => setQuery({ attempt: e.currentTarget.value })}>{begun.map((a) => <option key={a.index} value={a.index}>{a.index + 1}</option>)}</select></label>}
+        <div class="segments small" role="group" aria-label="Time">{stretches.map((s) => <button key={s} type="button" aria-pressed={s === stretch} onClick={() => setQuery({ since: s === 'all' ? null : s })}>{s === 'all' ? 'Attempt' : s}</button>)}</div>
+        <div class="toolbar-end">
+          <Button icon="download" aria-label="Download as CSV" refused={m && m.series.length > 0 ? undefined : 'There is nothing to download'} onClick={() => m && saveText(`${w.name}-metrics.csv`, 'text/csv', table(m))} />
+          <CopyAs of={() => ({ cli: `muster metrics ${named(w)}${stretch === 'all' ? '' : ' --since ' + stretch} --attempt ${attempt.index}`, python: python(`m = client.metrics(${pyNamed(w)}, attempt=${attempt.index})`), curl: curl(path!) })} />
+        </div>
+      </div>
+      {error && !m ? <Failure error={error} again={again} /> : !m ? <Loading what="Loading what was measured" rows={4} /> : lines.size === 0 ? (
+        <Empty icon="chart" title={over ? 'Nothing is known of this attempt any more' : 'Nothing was measured yet'}><p>{over ? 'What was measured is kept for a day.' : 'The server looks every few seconds.'}</p>{m.missing.map((x) => <p key={x}>{sentence(x)}</p>)}</Empty>
+      ) : (
+        <>
+          {slow && (
+            <div class="slowest" data-behind={slow.behind || undefined} role={slow.behind ? 'alert' : undefined}>
+              <Icon name={slow.behind ? 'warning' : 'info'} size={18} />
+              <div><b>{slow.behind ? 'Slowest rank' : 'Least busy rank'}: {slow.role} {slow.task}.</b> {sentence(slow.message)}.{slow.behind ? ' The others are likely to wait for it.' : ' That is close to the others.'}</div>
+              <Link to={workloadPath(w.project, w.name, `logs&attempt=${attempt.index}&task=${slow.task}`)}>Its log</Link>
+            </div>
+          )}
+          <div class="metrics-key">
+            {ranks.length > 1 && (ranks.length <= listed
+            ? <Key stroke of={ranks.map(([id, name]) => ({ id, name, strong: slow?.behind && String(slow.task) === id }))} chosen={shown} choose={toggle} />
+            : <label class="pick">Show also <select value="" onChange={(e) => e.currentTarget.value && toggle(e.currentTarget.value)}><option value="">a rank</option>{ranks.map(([id, name]) => <option key={id} value={id}>{shown.has(id) ? '✓ ' : ''}{name}</option>)}</select></label>)}
+            <Shapes of={noted} />
+          </div>
+          <div class="metrics">
+            {charts.filter((c) => lines.has(c.metric)).map((c) => {
+              const all = lines.get(c.metric)!.map((l) => ({ ...l, strong: !!slow?.behind && rankOf(l.id) === String(slow.task) }))
+              const chosen = new Set(all.filter((l) => shown.has(rankOf(l.id))).map((l) => l.id))
+              return (
+                <Card key={c.metric} title={c.title} aside={all.length > 8 ? `${all.length} lines: their range, and the slowest` : undefined}>
+                  <div class="plot">
+                    <Plot label={c.title} from={from} step={m.stepSeconds} lines={all} format={c.format} {...(c.most !== undefined ? { most: c.most } : {})} binary={c.binary ?? false} band shown={chosen} moments={noted} />
+                    <Twin label={c.title + ' of each rank'} head={['Rank', 'Last', 'Mean', 'Least', 'Most']} rows={figures(m.series.filter((s) => s.metric === c.metric).map((s, i) => ({ name: all[i]!.name, of: s })), c.format)} />
+                  </div>
+                </Card>
+              )
+            })}
+            <Ranks m={m} w={w} attempt={attempt.index} />
+          </div>
+          {m.missing.map((x) => <p key={x} class="muted">Not known: {x}</p>)}
+        </>
+      )}
+    </>
+  )
+}
+
+/** The lines of each metric. */
+function linesOf(m: Measured | null): Map<string, Line[]> {
+  const out = new Map<string, Line[]>()
+  const devices = new Map<string, Set<string>>()
+  for (const s of m?.series ?? []) if (s.device) devices.set(String(s.task), (devices.get(String(s.task)) ?? new Set()).add(s.device))
+  for (const s of m?.series ?? []) {
+    const list = out.get(s.metric) ?? []
+    list.push(lineOf(s, (devices.get(String(s.task))?.size ?? 0) > 1))
+    out.set(s.metric, list)
+  }
+  return out
+}
+
+/** Every rank with its last values, who does least at the top. */
+function Ranks({ m, w, attempt }: { m: Measured; w: Workload; attempt: number }) {
+  const by = new Map<number, MetricSeries[]>()
+  for (const s of m.series) by.set(s.task ?? 0, [...(by.get(s.task ?? 0) ?? []), s])
+  const mean = (all: MetricSeries[], metric: string, f: (s: MetricSeries) => number | null | undefined): number | undefined => {
+    const vs = all.filter((s) => s.metric === metric).map(f).filter((v): v is number => v !== undefined && v !== null)
+    return vs.length > 0 ? vs.reduce((a, b) => a + b, 0) / vs.length : undefined
+  }
+  const key = m.series.some((s) => s.metric === 'gpu_utilization_ratio') ? 'gpu_utilization_ratio' : 'cpu_cores'
+  const rows = [...by].sort((a, b) => (mean(a[1], key, (s) => s.mean) ?? Infinity) - (mean(b[1], key, (s) => s.mean) ?? Infinity) || a[0] - b[0])
+  const show = (v: number | undefined, f: (v: number) => string): string => (v === undefined ? '–' : f(v))
+  const slow = m.slowest?.behind ? m.slowest.task : -1
+  return (
+    <Card class="wide" title="Ranks, the least busy first" aside={`mean, and last, up to ${moment(m.to, now.value)}`}>
+      <div class="scroll-x" tabIndex={0} role="region" aria-label="Ranks">
+        <table class="plain ranks">
+          <thead><tr><th scope="col">Rank</th><th scope="col">Node</th><th scope="col" class="end">GPU use</th><th scope="col" class="end">last</th><th scope="col" class="end">GPU memory</th><th scope="col" class="end">Cores</th><th scope="col" class="end">last</th><th scope="col" class="end">Memory</th></tr></thead>
+          <tbody>{rows.slice(0, 256).map(([task, all]) => (
+            <tr key={task} data-slowest={task === slow || undefined}>
+              <td><Link to={workloadPath(w.project, w.name, `logs&attempt=${attempt}&task=${task}`)}>{all[0]?.role} {task}</Link>{task === slow && ' slowest'}</td>
+              <td class="muted">{all[0]?.node}</td>
+              <td class="end">{show(mean(all, 'gpu_utilization_ratio', (s) => s.mean), percent)}</td>
+              <td class="end">{show(mean(all, 'gpu_utilization_ratio', (s) => s.last), percent)}</td>
+              <td class="end">{show(mean(all, 'gpu_memory_bytes', (s) => s.last), (v) => bytes(Math.round(v)))}</td>
+              <td class="end">{show(mean(all, 'cpu_cores', (s) => s.mean), figure)}</td>
+              <td class="end">{show(mean(all, 'cpu_cores', (s) => s.last), figure)}</td>
+              <td class="end">{show(mean(all, 'memory_bytes', (s) => s.last), (v) => bytes(Math.round(v)))}</td>
+            </tr>
+          ))}</tbody>
+        </table>
+      </div>
+    </Card>
+  )
+}
+
+/** Everything as CSV, a line for each step of each series. */
+function table(m: Measured): string {
+  const lines: (string | number)[][] = [['time', 'metric', 'role', 'task', 'node', 'device', 'value']]
+  for (const s of m.series) {
+    s.values.forEach((v, i) => {
+      if (v !== null && v !== undefined) lines.push([new Date(ms(m.from) + i * m.stepSeconds * 1000).toISOString(), s.metric, s.role ?? '', s.task ?? '', s.node ?? '', s.device ?? '', v])
+    })
+  }
+  return csv(lines)
+}

@@ -1,0 +1,56 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { ApiError, asError, request } from '../api/client'
+import type { Login as LoginBody } from '../api/types'
+import { href } from '../lib/router'
+import { tellSession } from '../live/stream'
+import { Button, sentence, useTitle } from '../ui/basics'
+
+/** Where to go once the browser is let in: back to where it was. */
+function back(): string {
+  const to = new URLSearchParams(location.search).get('to') ?? ''
+  // Only a place below these pages: never another site.
+  return /^[a-z]/i.test(to) && !/^[a-z][a-z0-9+.-]*:/i.test(to) && !to.startsWith('login') ? href(to) : href('workloads')
+}
+
+const enter = (body: LoginBody): Promise<Response> =>
+  request('v1/session', { method: 'POST', body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } })
+
+/** Lets a browser in, by the code of a link or by the server's token. */
+export function Login() {
+  const [error, setError] = useState<ApiError | null>(null)
+  const [busy, setBusy] = useState(false)
+  const field = useRef<HTMLInputElement>(null)
+  useTitle('Log in')
+  const submit = async (body: LoginBody): Promise<void> => {
+    setBusy(true)
+    setError(null)
+    try {
+      await enter(body)
+      tellSession()
+      location.replace(back())
+    } catch (e) {
+      setError(asError(e))
+      setBusy(false)
+      field.current?.focus()
+    }
+  }
+  useEffect(() => {
+    const code = new URLSearchParams(location.hash.slice(1)).get('code')
+    if (!code) return
+    history.replaceState(null, '', location.pathname + location.search) // it must not stay in the history
+    void submit({ code })
+  }, [])
+  return (
+    <main class="login" id="main">
+      <form class="login-card" onSubmit={(e) => { e.preventDefault(); void submit({ token: field.current!.value.trim() }) }}>
+        <svg width="40" height="40" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" class="brand-tile" /><path d="M7 23V10l9 8 9-8v13" class="brand-line" /></svg>
+        <h1>Log in to Muster</h1>
+        <p>On the server’s machine, run <code>muster ui</code> and open the link that it prints. Or give the server’s token:</p>
+        <label for="token">Token</label>
+        <input id="token" ref={field} type="password" autocomplete="current-password" required disabled={busy} autoFocus aria-describedby={error ? 'login-error' : undefined} aria-invalid={!!error} />
+        {error && <p class="login-error" id="login-error" role="alert">{sentence(error.message)}. <span class="muted">{sentence(error.hint)}</span></p>}
+        <Button kind="main" type="submit" disabled={busy}>{busy ? 'One moment' : 'Log in'}</Button>
+      </form>
+    </main>
+  )
+}

@@ -1,0 +1,97 @@
+import { signal } from '@preact/signals'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { dialect, dialectNames, dialects, theme } from '../lib/prefs'
+import { go, workloadPath } from '../lib/router'
+import { allRows } from '../live/store'
+import { Icon, type IconName } from '../ui/icons'
+import { Dialog } from '../ui/overlay'
+import { Status } from '../ui/status'
+import { helpOpen } from './help'
+import { places } from './shell'
+
+export const paletteOpen = signal(false)
+
+interface Item { id: string; label: string; hint?: ComponentChildren; icon: IconName; run: () => void }
+
+/** How well letters match, in order but not necessarily side by side; 0: not. */
+export function score(text: string, want: string): number {
+  const t = text.toLowerCase()
+  const at = t.indexOf(want)
+  if (at >= 0) return 1000 - at - t.length / 100 + (at === 0 ? 200 : 0)
+  let i = 0
+  let gaps = 0
+  for (const c of want) {
+    const j = t.indexOf(c, i)
+    if (j < 0) return 0
+    gaps += j - i
+    i = j + 1
+  }
+  return Math.max(1, 300 - gaps * 4)
+}
+
+function items(want: string): Item[] {
+  const fixed: Item[] = [
+    ...places.map((s): Item => ({ id: 'go-' + s.path, label: 'Go to ' + s.nav!.label, icon: s.nav!.icon, run: () => go(s.path) })),
+    ...(['light', 'dark', 'system'] as const).map((t): Item => ({ id: 'theme-' + t, label: 'Theme: ' + t, icon: t === 'dark' ? 'moon' : t === 'light' ? 'sun' : 'screen', run: () => (theme.value = t) })),
+    ...dialects.map((d): Item => ({ id: 'dialect-' + d, label: 'Words of ' + dialectNames[d], icon: 'info', run: () => (dialect.value = d) })),
+    { id: 'keys', label: 'Keys', icon: 'keyboard', run: () => (helpOpen.value = true) },
+  ]
+  if (!want) {
+    const recent = allRows().sort((a, b) => b.number - a.number).slice(0, 5)
+    return [...fixed.slice(0, places.length), ...recent.map(ofRow), ...fixed.slice(places.length)]
+  }
+  const hits = fixed.map((i): [number, Item] => [score(i.label, want), i]).filter(([n]) => n > 0)
+  for (const r of allRows()) {
+    const n = Math.max(score(r.name, want), score(r.project + '/' + r.name, want) - 50)
+    if (n > 0) hits.push([n + 5, ofRow(r)])
+  }
+  return hits.sort((a, b) => b[0] - a[0]).slice(0, 40).map(([, i]) => i)
+}
+
+const ofRow = (r: ReturnType<typeof allRows>[number]): Item => ({
+  id: r.id, label: r.name, icon: 'list', hint: <><span class="muted">{r.project}</span><Status of={r} plain /></>, run: () => go(workloadPath(r.project, r.name)),
+})
+
+/** One field from which everything can be reached. */
+export function Palette() {
+  const [text, setText] = useState('')
+  const [at, setAt] = useState(0)
+  const list = useRef<HTMLUListElement>(null)
+  const all = items(text.trim().toLowerCase())
+  const close = (): void => {
+    paletteOpen.value = false
+  }
+  const run = (i: Item | undefined): void => {
+    close()
+    i?.run()
+  }
+  useEffect(() => {
+    list.current?.children[at]?.scrollIntoView({ block: 'nearest' })
+  }, [at])
+  return (
+    <Dialog title="Find" close={close} bare class="palette">
+      <div class="palette-field">
+        <Icon name="search" />
+        <input type="text" autoFocus value={text} placeholder="A workload, a place, something to do" aria-label="Find" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={all[at] ? 'palette-' + at : undefined}
+          spellcheck={false} autocomplete="off"
+          onInput={(e) => { setText(e.currentTarget.value); setAt(0) }}
+          onKeyDown={(e) => {
+            if (e.key === 'ArrowDown') setAt(Math.min(all.length - 1, at + 1))
+            else if (e.key === 'ArrowUp') setAt(Math.max(0, at - 1))
+            else if (e.key === 'Enter') run(all[at])
+            else return
+            e.preventDefault()
+          }} />
+      </div>
+      <ul class="palette-list" role="listbox" id="palette-list" aria-label="Found" ref={list}>
+        {all.map((i, n) => (
+          <li key={i.id} id={'palette-' + n} role="option" aria-selected={n === at} onMouseMove={() => at !== n && setAt(n)} onClick={() => run(i)}>
+            <Icon name={i.icon} /><span class="palette-label">{i.label}</span>{i.hint && <span class="palette-hint">{i.hint}</span>}
+          </li>
+        ))}
+        {all.length === 0 && <li class="palette-none" role="presentation">Nothing fits “{text}”</li>}
+      </ul>
+    </Dialog>
+  )
+}

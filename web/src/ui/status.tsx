@@ -1,0 +1,100 @@
+// How a state looks: one icon, one colour, one word. Everything that shows a
+// state asks here, so that it looks the same everywhere.
+import type { Wait } from '../api/types'
+import { dialect } from '../lib/prefs'
+import { wordWhy } from '../live/words'
+import { Icon, type IconName } from './icons'
+
+export type Tone = 'queued' | 'blocked' | 'starting' | 'running' | 'degraded' | 'stopping' | 'completed' | 'failed' | 'stopped' | 'preempted'
+
+/** What of a workload its look depends on. */
+export interface Stateful {
+  phase: string
+  reason?: string
+  target?: string
+  conditions?: string[]
+  words?: Record<string, string>
+  wordReasons?: Record<string, string>
+}
+
+const tones: Record<string, [Tone, IconName]> = {
+  Submitted: ['queued', 'clock'],
+  Reviewing: ['queued', 'person'],
+  Building: ['starting', 'ring'],
+  Inadmissible: ['blocked', 'noentry'],
+  Queued: ['queued', 'clock'],
+  Reserved: ['starting', 'ring'],
+  Starting: ['starting', 'ring'],
+  Running: ['running', 'dot'],
+  Restarting: ['degraded', 'back'],
+  Terminating: ['stopping', 'dots'],
+  Backoff: ['preempted', 'back'],
+  Publishing: ['starting', 'ring'],
+  Completed: ['completed', 'tick'],
+  Failed: ['failed', 'cross'],
+  Lost: ['failed', 'cross'],
+  TimedOut: ['stopped', 'square'],
+  Stopped: ['stopped', 'square'],
+  Canceled: ['stopped', 'square'],
+  Preempted: ['preempted', 'back'],
+  Deleting: ['stopping', 'dots'],
+  Deleted: ['stopped', 'square'],
+}
+
+/** Tone and icon of a phase alone. */
+export const lookOf = (phase: string): [Tone, IconName] => tones[phase] ?? ['stopping', 'dots']
+
+const degrading = new Set(['Degraded', 'Unreachable'])
+
+/** Tone and icon of a workload. */
+export function look(w: Stateful, wait?: Wait): [Tone, IconName] {
+  if (w.phase === 'Running' && w.conditions?.some((c) => degrading.has(c))) return ['degraded', 'triangle']
+  if (w.phase === 'Queued' && wait?.token === 'NeverFits') return ['blocked', 'noentry']
+  if (w.phase === 'Queued' && w.reason === 'Preempted') return ['preempted', 'back']
+  return lookOf(w.phase)
+}
+
+/** The word for a state: ours, or that of the dialect that was chosen. */
+export function word(w: Stateful): string {
+  const d = dialect.value
+  if (d !== 'native' && w.words?.[d]) return w.words[d]
+  return w.phase
+}
+
+/** A state in our own words, with its reason. */
+export const ours = (w: Stateful): string => w.phase + (w.reason ? `, ${w.reason}` : '')
+
+/** Why it is in its state, in the dialect that was chosen; empty in our own. */
+export function why(w: Stateful): string {
+  const d = dialect.value
+  return d === 'native' ? '' : wordWhy(w.words?.[d], w.wordReasons?.[d])
+}
+
+/** The chip that shows a state. */
+export function Status({ of, wait, plain = false }: { of: Stateful; wait?: Wait | undefined; plain?: boolean }) {
+  const [tone, icon] = look(of, wait)
+  const spins = icon === 'ring'
+  return (
+    <span class={'status ' + (plain ? 'plain' : '')} data-tone={tone} title={dialect.value === 'native' ? undefined : ours(of)}>
+      <Icon name={icon} class={spins ? 'spins' : ''} size={14} />
+      <span>{word(of)}</span>
+      {of.target && <span class="then"><span class="sr">then</span><span aria-hidden="true">→</span> {of.target}</span>}
+    </span>
+  )
+}
+
+const taskTones: Record<string, [Tone, IconName]> = {
+  pending: ['queued', 'clock'], starting: ['starting', 'ring'], running: ['running', 'dot'], stopping: ['stopping', 'dots'],
+  succeeded: ['completed', 'tick'], failed: ['failed', 'cross'], lost: ['failed', 'cross'],
+}
+
+/** The chip of a task. */
+export function TaskStatus({ state, label }: { state: string; label?: string | undefined }) {
+  const [tone, icon] = taskTones[state] ?? ['stopping', 'dots']
+  return (
+    <span class="status plain" data-tone={tone}>
+      <Icon name={icon} class={icon === 'ring' ? 'spins' : ''} size={14} />
+      <span>{label ?? state}</span>
+    </span>
+  )
+}

@@ -1,0 +1,100 @@
+// What can be done with workloads, wherever they are shown.
+import { send, workloadURL } from '../api/client'
+import type { Row } from '../api/types'
+import { plural, shell } from '../lib/format'
+import type { IconName } from '../ui/icons'
+import { ask, complain, toast } from '../ui/overlay'
+import { curl, type Said } from '../ui/copyas'
+
+export interface Act { id: string; label: string; done: string; icon: IconName; danger?: boolean; ask?: string }
+
+/** Every act that needs no more than to be named, in the order in which they are shown. */
+export const acts = {
+  stop: { id: 'stop', label: 'Stop', done: 'Stopping', icon: 'stop', danger: true, ask: 'What runs ends. Definition and logs stay, and it can be restarted.' },
+  restart: { id: 'restart', label: 'Restart', done: 'Restarted', icon: 'restart' },
+  hold: { id: 'hold', label: 'Hold', done: 'Held', icon: 'noentry' },
+  release: { id: 'release', label: 'Release', done: 'Released', icon: 'right' },
+  preempt: { id: 'preempt', label: 'Preempt', done: 'Preempting', icon: 'back', ask: 'Its resources are taken back as by a more important workload: it is queued again, and starts when it is its turn.' },
+  move: { id: 'move', label: 'Move', done: 'Moving', icon: 'exit', ask: 'It ends where it is and starts again, on other nodes where there are some. It keeps its reservation.' },
+  delete: { id: 'delete', label: 'Delete', done: 'Deleting', icon: 'trash', danger: true, ask: 'It ends if it runs, and its logs go with it. This cannot be taken back.' },
+} satisfies Record<string, Act>
+
+/** Those that are seldom wanted. */
+export const seldom: Act[] = [acts.hold, acts.release, acts.preempt, acts.move]
+
+/** What an act is asked of. */
+export type Named = Pick<Row, 'name' | 'project' | 'phase' | 'kind' | 'preemptible' | 'allowedActions'>
+
+const verbs: Record<string, string> = { stop: 'stopped', delete: 'deleted', release: 'released', hold: 'held', scale: 'scaled', move: 'moved', change: 'changed', update: 'changed', revise: 'run again with another document' }
+
+/** How it is said that an act was done. */
+export const verb = (id: string): string => verbs[id] ?? id + 'ed'
+
+/** Why an act cannot be asked of a workload; undefined: it can. */
+export function refusal(a: { id: string }, w: Named): string | undefined {
+  if (w.allowedActions.includes(a.id)) return undefined
+  if (w.kind === 'external' && (a.id === 'change' || a.id === 'revise')) return 'It was made by someone else, who decides about it'
+  if (a.id === 'scale' && w.kind !== 'inference') return 'Only a service has replicas'
+  if (a.id === 'release') return 'It is not held'
+  if (a.id === 'preempt' && !w.preemptible) return 'It is not preemptible'
+  return `A workload that is ${w.phase} cannot be ${verb(a.id)}`
+}
+
+/** Those of which an act can be asked. */
+export const fit = <T extends Named>(a: { id: string }, of: T[]): T[] => of.filter((w) => !refusal(a, w))
+
+const path = (a: Act, w: Named): [string, string] => (a.id === 'delete' ? ['DELETE', workloadURL(w.project, w.name)] : ['POST', workloadURL(w.project, w.name) + ':' + a.id])
+
+/** Asks if need be, does it, and says how it went. Reports whether it was done to any. */
+export async function perform(a: Act, of: Named[]): Promise<boolean> {
+  const all = fit(a, of)
+  if (all.length === 0) return false
+  if (a.ask && !(await ask(`${a.label} ${several(all)}?`, <><p>{a.ask}</p>{all.length > 1 && <ul class="names">{all.slice(0, 8).map((w) => <li key={w.project + w.name}>{w.name}</li>)}{all.length > 8 && <li class="muted">and {all.length - 8} more</li>}</ul>}</>, a.label, a.danger))) return false
+  return each(all, a.label, a.done, (w) => send(...path(a, w)))
+}
+
+/** The name of one, or how many there are. */
+export const several = (of: Named[]): string => (of.length === 1 ? of[0]!.name : plural(of.length, 'workload'))
+
+/** Does something with each, a few at a time, and says how it went. Reports whether it went well with any. */
+export async function each<T extends Named>(all: T[], label: string, done: string, act: (w: T) => Promise<unknown>): Promise<boolean> {
+  let good = 0
+  let first: unknown
+  const queue = [...all]
+  await Promise.all(Array.from({ length: 4 }, async () => {
+    for (let w = queue.shift(); w; w = queue.shift()) {
+      try {
+        await act(w)
+        good++
+      } catch (e) {
+        first ??= e
+      }
+    }
+  }))
+  if (first !== undefined) complain(first, all.length === 1 ? `${label} ${all[0]!.name}` : `${all.length - good} of ${all.length} refused`)
+  if (good > 0) toast(`${done} ${all.length === 1 ? all[0]!.name : plural(good, 'workload')}`)
+  return good > 0
+}
+
+/** The arguments that name workloads of one project on a command line. */
+const args = (project: string, names: string[]): string => names.map(shell).join(' ') + (project === 'default' ? '' : ' --project ' + shell(project))
+
+/** The arguments that name a workload on a command line. */
+export const named = (w: { name: string; project: string }): string => args(w.project, [w.name])
+
+/** A client of the Python SDK, with what is done with it. */
+export const python = (...lines: string[]): string => ['import muster', '', 'client = muster.Client()', ...lines].join('\n')
+
+/** How Python names a workload, with what comes beside it. */
+export const pyNamed = (w: { name: string; project: string }, ...more: string[]): string => [JSON.stringify(w.name), ...more].join(', ') + (w.project === 'default' ? '' : `, project=${JSON.stringify(w.project)}`)
+
+/** An act as commands: on the command line one for each project. */
+export function said(a: Act, of: Named[]): Said {
+  const by = new Map<string, string[]>()
+  for (const w of of) by.set(w.project, [...(by.get(w.project) ?? []), w.name])
+  return {
+    cli: [...by].map(([project, names]) => `muster ${a.id} ${args(project, names)}`).join('\n'),
+    python: python(...of.map((w) => (a.id === 'move' ? `client.request("POST", ${JSON.stringify('/' + path(a, w)[1])})` : `client.${a.id}(${pyNamed(w)})`))),
+    curl: of.map((w) => path(a, w)).map(([method, url]) => curl(url, { method })).join('\n'),
+  }
+}

@@ -1,0 +1,79 @@
+// What the fields of a filter mean for workloads.
+import type { Row, Wait } from '../api/types'
+import { ms } from '../lib/format'
+import { compares, length, like, parse, type Term } from '../lib/filter'
+import { dialect } from '../lib/prefs'
+
+export const fieldNames: ReadonlySet<string> = new Set(['status', 'project', 'user', 'kind', 'name', 'node', 'gpu', 'gpus', 'priority', 'age', 'ended', 'reason', 'label', 'id', 'try', 'is'])
+
+/** Phases that belong together, as people speak of them. */
+export const groups: Record<string, ReadonlySet<string>> = {
+  active: new Set(['Submitted', 'Reviewing', 'Building', 'Inadmissible', 'Queued', 'Reserved', 'Starting', 'Running', 'Restarting', 'Terminating', 'Backoff', 'Publishing', 'Deleting']),
+  waiting: new Set(['Submitted', 'Reviewing', 'Building', 'Inadmissible', 'Queued', 'Reserved', 'Backoff']),
+  started: new Set(['Starting', 'Running', 'Restarting', 'Terminating', 'Publishing']),
+  pending: new Set(['Submitted', 'Reviewing', 'Building', 'Inadmissible', 'Queued', 'Reserved', 'Backoff']),
+  ended: new Set(['Completed', 'Failed', 'Stopped', 'Canceled', 'Preempted', 'TimedOut', 'Lost', 'Deleted']),
+  bad: new Set(['Failed', 'Lost', 'TimedOut']),
+}
+
+export interface Context { me: string; now: number; waits: ReadonlyMap<string, Wait> }
+
+type Test = (r: Row) => boolean
+
+function one(t: Term, v: string, c: Context): Test {
+  switch (t.field) {
+    case 'status': {
+      const group = groups[v.toLowerCase()]
+      if (group) return (r) => group.has(r.phase)
+      const d = dialect.value
+      return (r) => like(r.phase, v) || (d !== 'native' && like(r.words[d] ?? '', v))
+    }
+    case 'project': return (r) => like(r.project, v)
+    case 'user': return v === '@me' ? (r) => r.user === c.me : (r) => like(r.user, v)
+    case 'kind': return (r) => like(r.kind, v)
+    case 'name': return (r) => like(r.name, v)
+    case 'id': return (r) => r.id === v || String(r.number) === v
+    case 'node': return (r) => !!r.nodes?.some((n) => like(n, v))
+    case 'gpu': return (r) => !!r.gpuType && r.gpuType.toLowerCase().includes(v.toLowerCase())
+    case 'reason': return (r) => like(r.reason ?? '', v) || like(c.waits.get(r.id)?.token ?? '', v)
+    case 'label': return (r) => Object.keys(r.labels ?? {}).some((k) => like(k, v))
+    case 'gpus': return (r) => compares(r.gpus, t.op, Number(v))
+    case 'priority': return (r) => compares(r.priority, t.op, Number(v))
+    case 'try': return (r) => compares(r.attempt + 1, t.op, Number(v))
+    case 'age': {
+      const d = length(v)
+      return (r) => compares(c.now - ms(r.createdAt), t.op === ':' ? '<' : t.op, d)
+    }
+    case 'ended': {
+      const d = length(v)
+      return (r) => compares(c.now - ms(r.endedAt), t.op === ':' ? '<' : t.op, d)
+    }
+    case 'is':
+      if (v === 'preemptible') return (r) => r.preemptible
+      if (v === 'degraded') return (r) => !!r.conditions?.includes('Degraded')
+      if (v === 'idle') return (r) => !!r.conditions?.includes('Idle')
+      return () => false
+    default: {
+      const key = t.field.slice('label.'.length)
+      return (r) => r.labels?.[key] !== undefined && like(r.labels[key], v)
+    }
+  }
+}
+
+function termTest(t: Term, c: Context): Test {
+  if (t.field === '') {
+    const want = t.values[0] ?? ''
+    const has: Test = (r) => r.name.toLowerCase().includes(want) || r.project.includes(want) || r.user.includes(want) || r.id === want
+    return t.not ? (r) => !has(r) : has
+  }
+  if (t.values.length === 0) return () => true // it is being written
+  const tests = t.values.map((v) => one(t, v, c))
+  const any: Test = (r) => tests.some((f) => f(r))
+  return t.not ? (r) => !any(r) : any
+}
+
+/** A filter as a function. */
+export function compile(text: string, c: Context): Test {
+  const tests = parse(text, fieldNames).map((t) => termTest(t, c))
+  return (r) => tests.every((f) => f(r))
+}

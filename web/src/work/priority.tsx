@@ -1,0 +1,44 @@
+// A workload's place in the order is its priority; here it is changed.
+import { useState } from 'preact/hooks'
+import { send, workloadURL } from '../api/client'
+import { rowOf } from '../live/store'
+import { complain, toast } from '../ui/overlay'
+import { named } from './acts'
+
+/** Words for priorities. */
+export const words: [string, number][] = [['very-low', 25], ['low', 40], ['medium-low', 65], ['medium', 80], ['medium-high', 90], ['high', 125], ['very-high', 150]]
+
+/** The priority of what names none. */
+export const usual = 80
+
+/** The word for a priority, or its number. */
+export const priorityWord = (n: number): string => words.find(([, v]) => v === n)?.[0] ?? String(n)
+
+/** Changes the priority of what waits: within its project the highest go first. */
+export function PriorityPick({ id }: { id: string }) {
+  const row = rowOf(id)
+  const [busy, setBusy] = useState(false)
+  if (!row) return null
+  const foreign = row.kind === 'external' ? 'It was made by someone else, who decides about it' : undefined
+  const change = async (word: string): Promise<void> => {
+    setBusy(true)
+    try {
+      await send('PATCH', workloadURL(row.project, row.id), { priority: word }, 'application/merge-patch+json')
+      toast(`${row.name} has ${word} priority now`)
+    } catch (e) {
+      complain(e, 'Not changed')
+    }
+    setBusy(false)
+  }
+  const mine = priorityWord(row.priority)
+  return (
+    <section>
+      <h3>Its place in the queue</h3>
+      <label class="pick">Priority <select value={mine} disabled={busy || !!foreign} title={foreign} onChange={(e) => void change(e.currentTarget.value)}>
+        {words.every(([w]) => w !== mine) && <option value={mine}>{mine}</option>}
+        {words.map(([w]) => <option key={w} value={w}>{w}</option>)}
+      </select></label>
+      <p class="muted">Within {row.project} the highest priority goes first, and of the same whoever came first. <code>muster update {named(row)} --priority high</code></p>
+    </section>
+  )
+}
