@@ -15,7 +15,7 @@ until_is() { # RUN STATUS
 mcli run -f example.yaml
 RUN=$(mcli get runs --latest -o name)
 mcli get runs
-mcli util
+mcli util | grep -q '^NAME *GPU_INSTANCE_TYPE *GPUS_AVAILABLE *GPUS_USED *GPUS_TOTAL$'
 until_is "$RUN" Completed
 mcli logs "$RUN" | grep -q 'hello from node 0 of 2'
 mcli logs "$RUN" --rank 1 | grep -q 'hello from node 1 of 2'
@@ -40,6 +40,7 @@ mcli logs "$RUN" --resumption 0 --rank 1 | grep -q 'node 1 fails'
 sed 's/{GREETING: hello}/{GREETING: hello, SLEEPS: "600"}/' example.yaml | mcli run -f -
 RUN=$(mcli get runs --latest -o name)
 until_is "$RUN" Running
+mcli util | grep -q "^local  *$RUN .* 4  *medium$"
 mcli stop run "$RUN"
 until_is "$RUN" Stopped
 mcli run -r "$RUN"

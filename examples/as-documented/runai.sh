@@ -30,7 +30,7 @@ runai describe job train2 | grep -q 'Status: *Fail'
 
 # A bad image.
 runai submit train3 -i localhost:1/no/such:image -g 1
-until_is train3 'ErrImagePull\|ImagePullBackOff\|Fail'
+until_is train3 ImagePullBackOff
 runai delete job train3
 
 # Interactive: it runs until it is deleted.
@@ -49,7 +49,8 @@ until_is dist1 Succeeded
 runai describe job dist1
 runai logs dist1 --pod dist1-worker-1 | grep -q 'rank 2 of 3'
 runai submit-dist mpi --name dist2 --workers=2 --cpu 0.2 -i "$IMAGE" -g 1 -- sh -c 'echo launched'
-until_is dist2 'Succeeded\|Fail\|Running'
+until_is dist2 Succeeded
+runai logs dist2 | grep -q launched
 runai delete job dist2
 
 # The newer command line.

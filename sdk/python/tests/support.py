@@ -27,7 +27,7 @@ class Server:
     def __init__(self, *args: str, gpus: int = 8, directory: Optional[str] = None) -> None:
         self.bin = os.environ["MUSTER_BIN"]
         self.dir = directory or tempfile.mkdtemp(prefix="muster-sdk-")
-        self.args = [self.bin, "server", "--data-dir", self.dir, "--fake-gpus", str(gpus), *args]
+        self.args = [self.bin, "server", "--data-dir", self.dir, "--fake-gpus", str(gpus), "--sample-every", "1s", *args]
         self.start()
 
     def start(self) -> None:

@@ -1,7 +1,9 @@
 import asyncio
+import inspect
+import threading
 import time
 import unittest
-from typing import List
+from typing import Dict, List
 
 import muster
 from muster import AsyncClient, errors
@@ -58,6 +60,34 @@ class TestAsync(ServerCase):
                 return change.workload
         return None
 
+    def test_what_is_given_up_leaves_nothing(self) -> None:
+        def streams() -> int:
+            return sum(t.name == "muster-aio-stream" for t in threading.enumerate())
+
+        async def story() -> None:
+            async with self.client_of() as c:
+                w = await c.run("echo begun; sleep 600", name=unique())
+                async for _ in c.logs(w.id, follow=True):
+                    break  # and then silence
+                for call in (c.wait(w.id), self.silent(c, w.id), self.logs(c, w.id)):
+                    with self.assertRaises(asyncio.TimeoutError):
+                        await asyncio.wait_for(call, 0.3)
+                limit = time.monotonic() + PATIENCE
+                while streams() and time.monotonic() < limit:
+                    await asyncio.sleep(0.05)
+                self.assertEqual(streams(), 0)
+                c.sync.stop(w.id, grace_period="0s")
+
+        asyncio.run(story())
+
+    async def silent(self, c: AsyncClient, name: str) -> None:
+        async for _ in c.watch(name):
+            pass
+
+    async def logs(self, c: AsyncClient, name: str) -> None:
+        async for _ in c.logs(name, follow=True):
+            pass
+
     def test_waiting_can_be_given_up(self) -> None:
         async def story() -> None:
             async with self.client_of() as c:
@@ -74,6 +104,16 @@ class TestAsync(ServerCase):
 
 
 class TestOptions(unittest.TestCase):
+    def test_every_call_is_there(self) -> None:
+        def calls(of: type) -> Dict[str, inspect.Signature]:
+            return {n: inspect.signature(f) for n, f in inspect.getmembers(of, inspect.isfunction) if not n.startswith("_")}
+
+        there, here = calls(muster.Client), calls(AsyncClient)
+        self.assertEqual(set(there), set(here))
+        for name in set(there) - {"close", "wait"}:  # which are written by hand
+            self.assertEqual(there[name], here[name], name)
+            self.assertEqual(name not in ("watch", "logs"), inspect.iscoroutinefunction(getattr(AsyncClient, name)), name)
+
     def test_a_client_is_made_of_options(self) -> None:
         async def story() -> None:
             c = AsyncClient(address="http://127.0.0.1:9", retries=0)

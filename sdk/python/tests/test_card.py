@@ -7,7 +7,7 @@ from typing import Any, List
 
 import muster
 from muster._card import percent, progress_line, table
-from muster.client import _Show
+from muster._follow import _Show
 from muster.models import parse_time
 
 from .support import ServerCase, unique

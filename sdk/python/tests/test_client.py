@@ -1,3 +1,5 @@
+import http.server
+import json
 import os
 import socket
 import subprocess
@@ -86,6 +88,59 @@ class TestClient(ServerCase):
             self.done(w)
         ended = self.client.workloads(prefix=prefix, phases=["Completed"], since=datetime.now(timezone.utc) - timedelta(hours=2), summary=True)
         self.assertEqual(len(ended), 7)
+
+    def test_all_or_none(self) -> None:
+        one, two = unique("all"), unique("all")
+        docs = [{"name": one, "command": "true"}, {"name": two, "command": "true", "after": [one]}]
+        planned = self.client.submit_all(docs, dry_run=True)
+        self.assertEqual([w.name for w in planned], [one, two])
+        with self.assertRaises(errors.InvalidError) as e:
+            self.client.submit_all([docs[0], {"name": two, "command": "true", "after": ["nobody"]}])
+        self.assertIn("nobody", str(e.exception))
+        made = self.client.submit_all(docs, key=one)
+        self.assertEqual([w.id for w in self.client.submit_all(docs, key=one)], [w.id for w in made])
+        self.assertEqual(self.done(made[1]).phase, "Completed")
+
+    def test_notifications(self) -> None:
+        heard: List[str] = []
+
+        class Receiver(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                heard.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["type"])
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as s:
+            threading.Thread(target=s.serve_forever, daemon=True).start()
+            self.addCleanup(s.shutdown)
+            url = "http://127.0.0.1:%d/" % s.server_port
+            name = unique("hook")
+            made = self.client.add_notification(name, on=["Failed"], webhook=url, project="default", everyone=True)
+            self.assertEqual((made["webhook"], made["everyone"]), (url, True))
+            self.assertIn(name, [n["name"] for n in self.client.notifications()])
+            self.assertEqual(self.client.test_notification(name, timeout=PATIENCE)["state"], "delivered")
+            self.assertEqual(heard, ["dev.muster.test.v1"])
+            self.assertTrue(self.client.deliveries(state="delivered"))
+            self.client.remove_notification(name)
+            self.assertNotIn(name, [n["name"] for n in self.client.notifications()])
+            with self.assertRaises(errors.InvalidError):
+                self.client.add_notification(name, on=["Sometimes"], webhook=url)
+            with self.assertRaises(errors.NotFoundError):
+                self.client.remove_notification(name)
+            s.shutdown()
+
+    def test_hold(self) -> None:
+        w = self.client.submit({"command": "true", "name": unique("held"), "hold": True})
+        self.assertEqual((w.phase, w.reason), ("Inadmissible", "Held"))
+        with self.assertRaises(errors.ConflictError):
+            w.hold("twice")
+        w.release("now")
+        self.assertEqual(self.done(w).phase, "Completed")
+        with self.assertRaises(errors.MusterError):
+            w.release()
 
     def test_stop_restart_change_delete(self) -> None:
         w = self.client.run("sleep 600", name=unique(), maxDuration="2h")
@@ -196,6 +251,19 @@ class TestClient(ServerCase):
         w = self.client.run("true", name=unique())
         self.assertIn("phase", self.client.why(w.id))
 
+    def test_what_was_measured(self) -> None:
+        w = self.client.run(python("while True: pass"), name=unique(), resources={"gpu": 1})
+
+        def cores() -> bool:
+            series = {s["metric"]: s for s in self.client.metrics(w, since="5m")["series"]}
+            return "cpu_cores" in series and series["cpu_cores"]["last"] > 0 and "gpu_utilization_ratio" in series
+
+        eventually(cores)
+        node = self.client.cluster()["nodes"][0]["name"]
+        self.assertIn("cpu_cores", [s["metric"] for s in self.client.metrics(node=node)["series"]])
+        self.assertIn("gpus_allocated", [s["metric"] for s in self.client.metrics()["series"]])
+        w.stop()
+
     def test_many_threads_share_a_client(self) -> None:
         failed: List[BaseException] = []
 
@@ -303,17 +371,19 @@ class TestServers(unittest.TestCase):
     def test_streams_survive_a_restart_of_the_server(self) -> None:
         srv = Server()
         self.addCleanup(srv.close)
-        with srv.client() as c:
+        # A slow machine takes its time to start it; a log that is followed does not mind how long.
+        with srv.client(retries=20) as c, srv.client(retries=0) as hasty:
             w = c.run("for i in $(seq 40); do echo $i; sleep 0.1; done", name="long")
             w.wait("Running", timeout=PATIENCE)
             got: List[str] = []
             ends: List[str] = []
-            reader = threading.Thread(target=lambda: got.extend(c.logs(w.id, follow=True)))
+            reader = threading.Thread(target=lambda: got.extend(hasty.logs(w.id, follow=True)))
             waiter = threading.Thread(target=lambda: ends.append(c.wait(w.id, timeout=PATIENCE).phase))
             reader.start()
             waiter.start()
             eventually(lambda: len("".join(got).split()) > 3)
             srv.end()
+            time.sleep(1)
             srv.start()
             reader.join(PATIENCE)
             waiter.join(PATIENCE)

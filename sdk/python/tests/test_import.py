@@ -42,6 +42,14 @@ class TestImport(unittest.TestCase):
         with self.assertRaises(AttributeError):
             muster.nonsense  # type: ignore[attr-defined]
 
+    def test_mcli_offers_what_its_sdk_offers(self) -> None:
+        import mcli
+        import mcli.sdk as sdk
+
+        self.assertEqual(mcli.__all__, sdk.__all__)
+        for name in mcli.__all__:
+            self.assertIs(getattr(mcli, name), getattr(sdk, name), name)
+
     def test_published_lines_of_mcli(self) -> None:
         for line in [
             "import mcli; mcli.create_run; mcli.RunConfig; mcli.RunStatus.RUNNING",
@@ -54,6 +62,42 @@ class TestImport(unittest.TestCase):
             "from mcli.models import Run, RunConfig",
             "from mcli.utils.utils_run_status import RunStatus",
             "from mcli.sdk import *; create_run",
+            "import mcli; mcli.sdk.create_run, mcli.config.MCLIConfig.load_config().api_key",
+            "from mcli import config, sdk; config.initialize",
+            "from mcli.config import MCLIConfig",
+            "from mcli.api.exceptions import MCLIException, MCLIDeploymentConfigValidationError, RunStatusNotReached",
+            "from mcli.api.model.run import Run, RunLifecycle, Resumption, Node, RunStatus, RunType",
+            "from mcli.api.model.cluster_details import ClusterDetails, Instance, ClusterUtilization",
+            "from mcli.api.model.inference_deployment import InferenceDeployment",
+            "from mcli.models.run import Run",
+            "from mcli.models.common import ObjectList",
+            "from mcli.models.mcli_secret import Secret, EnvVarSecret",
+            "from mcli.models.inference_deployment_config import InferenceDeploymentConfig, FinalInferenceDeploymentConfig",
+            "from mcli.api.runs.api_create_run import create_run",
+            "from mcli.api.runs.api_create_interactive_run import create_interactive_run",
+            "from mcli.api.runs.api_delete_runs import delete_run, delete_runs",
+            "from mcli.api.runs.api_get_run_logs import get_run_logs, follow_run_logs",
+            "from mcli.api.runs.api_get_runs import get_run, get_runs",
+            "from mcli.api.runs.api_start_run import start_run, start_runs",
+            "from mcli.api.runs.api_stop_runs import stop_run, stop_runs",
+            "from mcli.api.runs.api_update_run import update_run",
+            "from mcli.api.runs.api_update_run_metadata import update_run_metadata",
+            "from mcli.api.runs.api_watch_run import wait_for_run_status, watch_run_status",
+            "from mcli.api.secrets.api_create_secret import create_secret",
+            "from mcli.api.secrets.api_get_secrets import get_secrets",
+            "from mcli.api.secrets.api_delete_secrets import delete_secrets",
+            "from mcli.api.secrets import create_secret, get_secrets, delete_secrets",
+            "from mcli.api.cluster import get_cluster, get_clusters",
+            "from mcli.api.cluster.api_get_clusters import get_clusters",
+            "from mcli.api.users.api_get_users import get_users",
+            "from mcli.api.inference_deployments import ping, predict, get_inference_deployments",
+            "from mcli.api.inference_deployments.api_create_inference_deployment import create_inference_deployment",
+            "from mcli.api.inference_deployments.api_get_inference_deployment_logs import get_inference_deployment_logs",
+            "from mcli.api.inference_deployments.api_ping import ping",
+            "from mcli.api.inference_deployments.api_predict_inference_deployment import predict",
+            "from mcli.api.finetuning_runs.api_create_finetuning_run import create_finetuning_run",
+            "from mcli import *; create_run, RunConfig, RunStatus.RUNNING",
         ]:
             with self.subTest(line=line):
-                modules(line)
+                # In a process of its own where what was imported before would help.
+                modules(line) if line.startswith("import mcli;") or "*" in line else exec(line, {})

@@ -38,6 +38,12 @@ class TestInside(ServerCase):
         assert w.progress is not None
         self.assertEqual((w.progress["metrics"], w.progress["message"]), ({"lr": 0.1}, "loss is nan"))
 
+    def test_many_metrics_leave_the_last(self) -> None:
+        w = self.done(self.go("for i in range(150): muster.report(step=i, **{'m%d' % i: i})\nmuster.report(**{'m10': 1, 'x' * 201: 1, '': 1})\nassert muster.flush()"))
+        assert w.progress is not None
+        metrics = w.progress["metrics"]
+        self.assertEqual((w.progress["step"], len(metrics), metrics["m149"], metrics["m10"], "m50" in metrics), (149, 100, 149, 1, False))
+
     def test_the_next_attempt_resumes(self) -> None:
         code = "at = muster.resume_from()\nprint(at, os.environ.get('MUSTER_RESUME_STEP'))\nassert muster.checkpoint('/ckpt/%s' % os.environ['MUSTER_ATTEMPT'], step=5)\nsys.exit(0 if at else 1)"
         w = self.done(self.go(code, retry={"limit": 1, "backoff": "0s"}))
@@ -85,6 +91,32 @@ class TestInside(ServerCase):
         code = "muster.report(step=1); muster.flush()\npid = os.fork()\nif pid == 0:\n    muster.report(step=2)\n    os._exit(0 if muster.flush() else 1)\nsys.exit(os.waitpid(pid, 0)[1])"
         w = self.done(self.go(code))
         self.assertEqual((w.phase, w.progress and w.progress["step"]), ("Completed", 2))
+
+    def test_forked_workers_report_at_their_end(self) -> None:
+        code = "muster.report(step=1); muster.flush()\npid = os.fork()\nif pid == 0:\n    muster.report(step=2)\n    sys.exit(0)\nos.waitpid(pid, 0)"
+        w = self.done(self.go(code))
+        self.assertEqual((w.phase, w.progress and w.progress["step"]), ("Completed", 2))
+
+    def test_a_callback_may_report_wherever_the_signal_comes(self) -> None:
+        """The signal is handled in the middle of reports, on the same thread."""
+        code = (
+            "import signal, threading, random\n"
+            "saved = []\n"
+            "def save(p):\n"
+            "    saved.append(1); muster.report(step=7, a=1); muster.checkpoint('/saved'); muster.flush()\n"
+            "muster.on_preempt(save, exit=False)\n"
+            "import muster.inrun as inrun\n"
+            "inrun._PATIENCE = 60\n"
+            "inrun.FLUSH_EVERY = 0\n"
+            "for n in range(100):\n"
+            "    inrun._notice = None\n"
+            "    signal.setitimer(signal.ITIMER_REAL, random.random() * 0.001 + 1e-5)\n"
+            "    if n == 0: signal.signal(signal.SIGALRM, inrun._on_signal); signal.setitimer(signal.ITIMER_REAL, 1e-4)\n"
+            "    while inrun._notice is None: muster.report(step=n, loss=n); muster.flush() if n % 3 == 0 else None\n"
+            "print(len(saved))\n"
+        )
+        w = self.done(self.go(code))
+        self.assertEqual((w.phase, "".join(w.logs())), ("Completed", "100\n"))
 
     def test_the_token_opens_only_itself(self) -> None:
         other = self.client.run("sleep 600", name=unique())

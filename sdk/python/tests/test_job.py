@@ -40,6 +40,14 @@ class TestJob(ServerCase):
             self.assertIn("submitter", notes["x-jobq.io/submission-context"])
             self.assertEqual((str(w.spec["resources"]["cpu"]), str(w.spec["resources"]["memory"])), ("0.5", "64Mi"))
 
+    def test_extended_resources(self) -> None:
+        @job(options=JobOptions(resources=ResourceOptions(extended={"rdma/hca": 2})))
+        def adapters() -> None:
+            """Has adapters, which this machine has not."""
+
+        with self.assertRaisesRegex(Exception, "each task asks for 2 rdma/hca, and the only node has none"):
+            adapters.submit("cluster")
+
     def test_an_image_needs_no_package_of_ours(self) -> None:
         # The same program where nothing of ours can be imported.
         with tempfile.TemporaryDirectory() as folder:
@@ -87,7 +95,25 @@ class TestDocuments(unittest.TestCase):
             d = put("build:\n  base_image: python:3.12\n  dependencies:\n    apt: [git]\n    pip: [torch==2.5.1]\n  config:\n    env:\n      - A=b=c\n  workdir: /usr/src\n").document()
             self.assertEqual({k: v for k, v in d["build"].items() if k != "code"}, {"base": "python:3.12", "apt": ["git"], "pip": ["torch==2.5.1"], "env": {"A": "b=c"}, "codePath": "/usr/src", "target": "reg/a:latest"})
             self.assertEqual(d["workdir"], "/usr/src")
-            for text, words in [("build: {}\n", "base_image"), ("build: {base_image: a, user: {name: x}}\n", "user")]:
+            for text, path in [
+                ("copy: [.:.]", "/usr/src"),
+                ("copy: {.: .}, add: {data/set: data/set}", "/usr/src"),
+                ("copy: [./:/app]", "/app"),
+                ("add: ['.:code']", "/usr/src/code"),
+            ]:
+                d = put("build: {base_image: a, workdir: /usr/src/, filesystem: {%s}}\n" % text).document()
+                self.assertEqual((d["build"]["codePath"].rstrip("/"), d["workdir"].rstrip("/")), (path, path), text)
+            for text, words in [
+                ("build: {}\n", "base_image"),
+                ("build: {base_image: a, user: {name: x}}\n", "user"),
+                ("build: {base_image: a, filesystem: {copy: {data: /data}}}\n", "copy of data to /data"),
+                ("build: {base_image: a, filesystem: {add: ['https://x.example/a.tgz:/data']}}\n", "filesystem.add"),
+                ("build: {base_image: a, filesystem: {move: [a:b]}}\n", "filesystem.move"),
+                ("build: {base_image: a, config: {arg: {V: '1'}}}\n", "config.arg"),
+                ("build: {base_image: a, config: {stopsignal: SIGINT}}\n", "config.stopsignal"),
+                ("build: {base_image: a, config: {shell: bash}}\n", "config.shell"),
+                ("build: {base_image: a, dependencies: {conda: [x]}}\n", "dependencies.conda"),
+            ]:
                 with self.assertRaises(JobOptionsError) as e:
                     put(text).document()
                 self.assertIn(words, str(e.exception))

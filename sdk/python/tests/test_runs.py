@@ -154,7 +154,18 @@ class TestRuns(ServerCase):
         self.assertEqual([r.name for p in (page, second, third) for r in p], [r.name for r in reversed(made)])
         self.assertEqual(len(get_runs("%s-*" % prefix, gpu_nums=[1], statuses=["completed"], limit=None)), 2)
         self.assertEqual(len(get_runs("%s-*" % prefix, statuses=[RunStatus.RUNNING])), 0)
+        with self.assertRaises(MAPIException):
+            get_runs(statuses=["bogus"])
         self.assertEqual(len(get_runs([made[0]])), 1)
+        one = get_run(made[1])
+        self.assertEqual((one.cluster, one.latest_resumption.cluster), ("local", "local"))
+        product = one.gpu_type
+        self.assertEqual((one.instance, made[0].gpu_type), ("8x" + product, "none"))
+        self.assertEqual(get_cluster("local").cluster_instances[0].name, one.instance)
+        for types, n in (([product], 2), ([product.upper()], 2), (["none"], 3), (["none", product], 5), (["h900"], 0)):
+            self.assertEqual(len(get_runs("%s-*" % prefix, gpu_types=types)), n, types)
+        self.assertEqual(len(get_runs("%s-*" % prefix, cluster_names=["local"])), 5)
+        self.assertEqual(len(get_runs("%s-*" % prefix, cluster_names=["west"])), 0)
         self.assertEqual(len(get_runs("%s-*" % prefix, user_emails=["nobody"])), 0)
         self.assertEqual(len(get_runs("%s-*" % prefix, user_emails=[made[0].created_by], after=made[2].created_at)), 3)
         self.assertEqual(len(get_runs("%s-*" % prefix, before=made[2].created_at)), 2)
@@ -170,6 +181,15 @@ class TestRuns(ServerCase):
         self.assertIs(done.result(PATIENCE).status, RunStatus.COMPLETED)
         self.assertEqual([r.name for r in get_runs([run], future=True).result(PATIENCE)], [run.name])
         self.assertEqual("".join(get_run_logs(run, future=True).result(PATIENCE)), "")
+        again = self.run_of("echo one; sleep 0.2; echo two")
+        changes = watch_run_status(again, timeout=1e-9, future=True)  # which a future has no use for
+        written = follow_run_logs(again, timeout=1e-9, future=True)
+        self.assertTrue(isinstance(changes, Future) and isinstance(written, Future))
+        self.assertEqual("".join(written.result(PATIENCE)), "one\ntwo\n")
+        self.assertIs([r.status for r in changes.result(PATIENCE)][-1], RunStatus.COMPLETED)
+        for none in (follow_run_logs("no-such-run", future=True), watch_run_status("no-such-run", future=True)):
+            with self.assertRaises(MAPIException):
+                none.result(PATIENCE)
         with self.assertRaises(MAPIException):
             get_run("no-such-run", future=True).result(PATIENCE)
 
@@ -214,8 +234,46 @@ class TestRuns(ServerCase):
         self.assertEqual((copy.gpus, copy.priority), (1, "high"))
         wait_for_run_status(copy, RunStatus.COMPLETED, timeout=PATIENCE)
         self.assertEqual("".join(copy.logs()), "b\n")
-        with self.assertRaises(MCLIRunConfigValidationError):
-            Run(self.client.run("true", name=unique())).clone()
+
+    def test_clones_of_what_was_submitted_otherwise(self) -> None:
+        document = {
+            "kind": "distributed",
+            "namePrefix": "native",
+            "workers": 2,
+            "command": ["/bin/bash", "-c", "echo $A $WORLD_SIZE"],
+            "env": {"A": "b", "WORLD_SIZE": "2"},
+            "resources": {"gpu": {"count": 1}, "cpu": "500m", "memory": "64Mi"},
+            "clusters": ["local"],
+            "priority": "low",
+            "preemptible": True,
+            "retry": {"limit": 2, "system": 0},
+            "maxDuration": "90m",
+            "integrations": [{"wandb": {"project": "p", "entity": "e", "jobType": "j"}}],
+            "parameters": {"lr": 0.5},
+            "annotations": {"team": "nlp", "parent-name": "first-ab12cd"},
+            "labels": {"found": "by"},
+        }
+        run = get_run(self.client.submit(document).id)
+        config = run.submitted_config
+        assert config is not None
+        self.assertEqual((config.name, config.command, config.image, config.parameters), ("native", "echo $A $WORLD_SIZE", None, {"lr": 0.5}))
+        self.assertEqual(config.compute, {"cluster": "local", "nodes": 2, "gpus": 2, "cpus": 1})
+        self.assertEqual(config.scheduling, {"priority": "low", "preemptible": True, "max_retries": 2, "max_duration": 1.5})
+        self.assertEqual((config.env_variables, config.metadata["team"], run.metadata["team"]), ({"A": "b"}, "nlp", "nlp"))
+        self.assertEqual(config.integrations, [{"integration_type": "wandb", "project": "p", "entity": "e", "job_type": "j"}])
+        self.assertEqual(run.parent_name, "first-ab12cd")
+        copy = run.clone(name="wider", gpus=4, priority="high", max_duration=1)
+        self.assertRegex(copy.name, "^wider-[a-z0-9]{6}$")
+        self.assertEqual((copy.gpus, copy.node_count, copy.priority, copy.preemptible, copy.max_duration, copy.max_retries), (4, 2, "high", True, 1, 2))
+        spec = copy.workload.spec
+        self.assertEqual((spec["labels"], str(spec["resources"]["memory"]), spec["env"]["WORLD_SIZE"]), ({"found": "by"}, "64Mi", "4"))
+        self.assertEqual("".join(follow_run_logs(copy)), "b 4\n")
+        single = run.clone(nodes=1, gpus=0)
+        self.assertEqual((single.gpus, single.node_count, single.name[:7]), (0, 1, "native-"))
+        plain = Run(self.client.run("echo 'as it is'", name=unique("plain")))
+        assert plain.submitted_config is not None
+        self.assertEqual((plain.submitted_config.command, plain.submitted_config.name, plain.submitted_config.environment), ("echo 'as it is'", plain.name, {}))
+        self.assertEqual("".join(follow_run_logs(plain.clone())), "as it is\n")
 
     def test_files(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -260,7 +318,7 @@ class TestRuns(ServerCase):
         wait_for_run_status(run, RunStatus.RUNNING, timeout=PATIENCE)
         use = get_cluster("local").utilization
         self.assertGreaterEqual(use.cluster_instance_utils[0].gpus_used, 3)
-        self.assertIn((run.name, 3), [(u.name, u.gpu_num) for u in use.active_runs_by_user])
+        self.assertIn((run.name, 3, use.cluster_instance_utils[0].instance.name), [(u.name, u.gpu_num, u.instance) for u in use.active_runs_by_user])
         self.assertIn("NAME", str(get_clusters()))
         with self.assertRaises(MAPIException):
             get_cluster("none")

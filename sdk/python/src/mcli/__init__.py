@@ -9,10 +9,90 @@ if TYPE_CHECKING:
 
 from muster._version import __version__
 
+# Written out, since `import *` asks for nothing that is only found by __getattr__.
+__all__ = [
+    "ClusterDetails",
+    "ClusterUtilization",
+    "ClusterUtilizationByRun",
+    "DatabricksSecret",
+    "DockerSecret",
+    "EnvVarSecret",
+    "FinalInferenceDeploymentConfig",
+    "FinalRunConfig",
+    "FormattedRunEvent",
+    "GCPSecret",
+    "GitSSHSecret",
+    "HuggingFaceSecret",
+    "InferenceDeployment",
+    "InferenceDeploymentConfig",
+    "InferenceDeploymentReplica",
+    "Instance",
+    "InstanceUtilization",
+    "MAPIException",
+    "MCLIRunConfigValidationError",
+    "MountedSecret",
+    "Node",
+    "OCISecret",
+    "ObjectList",
+    "PaginatedObjectList",
+    "Resumption",
+    "Run",
+    "RunConfig",
+    "RunLifecycle",
+    "RunStatus",
+    "RunStatusNotReached",
+    "RunType",
+    "S3Secret",
+    "SFTPSSHSecret",
+    "SSHSecret",
+    "Secret",
+    "create_finetuning_run",
+    "create_inference_deployment",
+    "create_interactive_run",
+    "create_pretraining_run",
+    "create_run",
+    "create_secret",
+    "delete_inference_deployment",
+    "delete_inference_deployments",
+    "delete_run",
+    "delete_runs",
+    "delete_secrets",
+    "follow_inference_deployment_logs",
+    "follow_run_logs",
+    "get_cluster",
+    "get_clusters",
+    "get_inference_deployment",
+    "get_inference_deployment_logs",
+    "get_inference_deployments",
+    "get_run",
+    "get_run_logs",
+    "get_runs",
+    "get_secrets",
+    "get_users",
+    "initialize",
+    "ping",
+    "predict",
+    "set_api_key",
+    "start_run",
+    "start_runs",
+    "stop_run",
+    "stop_runs",
+    "update_inference_deployment",
+    "update_inference_deployments",
+    "update_run",
+    "update_run_metadata",
+    "wait_for_run_status",
+    "watch_run_status",
+]
+
 
 def __getattr__(name: str) -> Any:
     import muster
 
+    if name in ("api", "config", "models", "sdk", "utils"):
+        import importlib
+
+        return importlib.import_module("." + name, __name__)
     # One by one, so that a script imports only what it uses.
     if name.startswith("_"):
         raise AttributeError("module 'mcli' has no attribute %r" % name)

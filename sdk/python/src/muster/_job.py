@@ -35,11 +35,13 @@ class JobOptionsError(InvalidError, ValueError):
 
 @dataclass
 class ResourceOptions:
-    """What a job needs: Kubernetes quantities (m, k, M, G, T, Ki, Mi, Gi, Ti), whole GPUs."""
+    """What a job needs: Kubernetes quantities (m, k, M, G, T, Ki, Mi, Gi, Ti), whole GPUs, and
+    extended resources of nodes by name, such as ``{"rdma/hca_shared_devices_a": 1}``."""
 
     memory: Optional[str] = None
     cpu: Optional[str] = None
     gpu: Optional[int] = None
+    extended: Optional[Dict[str, int]] = None
 
 
 @dataclass
@@ -256,7 +258,7 @@ def _name(function: str) -> str:
 def _resources(r: Optional[ResourceOptions]) -> Dict[str, Any]:
     if r is None:
         return {}
-    given = {k: v for k, v in (("cpu", r.cpu), ("memory", r.memory), ("gpu", r.gpu)) if v is not None}
+    given = {k: v for k, v in (("cpu", r.cpu), ("memory", r.memory), ("gpu", r.gpu), ("extended", r.extended)) if v is not None}
     return {"resources": given} if given else {}
 
 
@@ -288,6 +290,34 @@ def _pairs(v: Any) -> Dict[str, str]:
     return dict(str(x).split("=", 1) for x in v or [])
 
 
+def _copied(where: str, part: Mapping[str, Any], workdir: str) -> str:
+    """Where the code goes: a build has the project's root whole, in one place."""
+    import posixpath
+
+    found = workdir
+    for verb in ("copy", "add"):
+        given = part.get(verb) or {}
+        pairs = given.items() if isinstance(given, Mapping) else (str(x).rpartition(":")[::2] if ":" in str(x) else (x, x) for x in given)
+        for source, target in pairs:
+            at = posixpath.normpath(posixpath.join(workdir, str(target) or "."))
+            if "//" not in str(source) and posixpath.normpath(str(source)) == ".":
+                found = at
+            elif at != posixpath.normpath(posixpath.join(workdir, str(source))):
+                raise JobOptionsError(
+                    "%s: build.filesystem.%s of %s to %s is not offered: the project's root is copied whole, to one place" % (where, verb, source, target),
+                    hint="write %s: [.:.], or give a dockerfile" % verb,
+                )
+    return found
+
+
+# What of a part of a spec a build has, and what to do about the rest.
+_PARTS = {
+    "dependencies": (("apt", "pip"), "give a dockerfile"),
+    "filesystem": (("copy", "add"), "give a dockerfile"),
+    "config": (("env",), "variables are offered as env, which also holds while packages are installed; for the rest give a dockerfile"),
+}
+
+
 def _build(path: "str | os.PathLike[str]", root: str) -> Dict[str, Any]:
     """The build of a document for jobq's image spec."""
     from ._yaml import load
@@ -304,6 +334,10 @@ def _build(path: "str | os.PathLike[str]", root: str) -> Dict[str, Any]:
     for k in build:
         if k not in ("base_image", "dependencies", "config", "workdir", "filesystem"):
             raise JobOptionsError("%s: build.%s is not offered" % (where, k), hint="build the image yourself, and give its name")
+    for part, (names, hint) in _PARTS.items():
+        for k in build.get(part) or {}:
+            if k not in names:
+                raise JobOptionsError("%s: build.%s.%s is not offered" % (where, part, k), hint=hint)
     out: Dict[str, Any] = {"base": str(build["base_image"]), "code": root}
     needs = build.get("dependencies") or {}
     for k in ("apt", "pip"):
@@ -312,5 +346,5 @@ def _build(path: "str | os.PathLike[str]", root: str) -> Dict[str, Any]:
     env = _pairs((build.get("config") or {}).get("env"))
     if env:
         out["env"] = env
-    out["codePath"] = str(build.get("workdir") or "/workspace")
+    out["codePath"] = _copied(where, build.get("filesystem") or {}, str(build.get("workdir") or "/workspace"))
     return out

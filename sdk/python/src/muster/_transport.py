@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 import urllib.parse
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ._discover import socket_path
@@ -42,6 +42,66 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock = s
 
 
+class GivenUp(BaseException):
+    """Ends a call that nobody waits for any more, whatever it is about to try again."""
+
+
+class Patience:
+    """Lets what one thread asks be given up by another, though it waits for an answer."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        self._lock = threading.Lock()
+        self._open: List[socket.socket] = []
+
+    def begin(self) -> None:
+        """What this thread asks from now on is under it."""
+        _of_thread.patience = self
+
+    def end(self) -> None:
+        """Ends what is asked, and what would be asked next."""
+        with self._lock:
+            self.over.set()
+            for sock in self._open:
+                try:
+                    sock.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass  # it has ended by itself
+
+    @contextmanager
+    def on(self, sock: Any) -> Iterator[None]:
+        """Something is asked on this connection. A stream that is read may ask more between."""
+        with self._lock:
+            if self.over.is_set():
+                raise GivenUp()
+            self._open.append(sock)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open.remove(sock)
+
+
+_of_thread = threading.local()
+
+
+@contextmanager
+def _asking(c: http.client.HTTPConnection) -> Iterator[None]:
+    """Asks on a connection, for as long as the thread is to wait."""
+    patience: Optional[Patience] = getattr(_of_thread, "patience", None)
+    if c.sock is None:
+        c.connect()
+    if patience is None:
+        yield
+        return
+    try:
+        with patience.on(c.sock):
+            yield
+    except GivenUp:
+        c.close()
+        raise
+
+
 class Transport:
     """Requests to one server."""
 
@@ -49,8 +109,9 @@ class Transport:
         self.address = address
         self.token = token
         self.retries = retries
+        # Without a lock: a signal's handler may ask while the call that it has
+        # interrupted is here. What a list does by itself is whole.
         self._idle: List[http.client.HTTPConnection] = []
-        self._lock = threading.Lock()
         self._socket = socket_path(address)
         self._url = urllib.parse.urlsplit(address)
         if self._socket is None and (self._url.scheme not in ("http", "https") or not self._url.hostname):
@@ -62,10 +123,11 @@ class Transport:
 
     def close(self) -> None:
         """Drops resting connections; the transport may still be used."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for c in idle:
-            c.close()
+        while True:
+            try:
+                self._idle.pop().close()
+            except IndexError:
+                return
 
     def __del__(self) -> None:
         if hasattr(self, "_idle"):
@@ -98,12 +160,11 @@ class Transport:
             c, pooled = self._take(left, fresh=not again)
             sent = False
             try:
-                if c.sock is None:
-                    c.connect()
-                sent = True
-                c.request(method, self._target(path, query), data, self._headers(send))
-                r = c.getresponse()
-                payload = r.read()
+                with _asking(c):
+                    sent = True
+                    c.request(method, self._target(path, query), data, self._headers(send))
+                    r = c.getresponse()
+                    payload = r.read()
             except (OSError, http.client.HTTPException) as e:
                 c.close()
                 if isinstance(e, socket.timeout):
@@ -136,8 +197,10 @@ class Transport:
         """An answer that is read as it comes; timeout bounds each silence."""
         c, _ = self._take(timeout, fresh=True)
         r: Optional[http.client.HTTPResponse] = None
+        asking = ExitStack()
         try:
             try:
+                asking.enter_context(_asking(c))
                 c.request(method, self._target(path, query), None, self._headers(dict(headers or {})))
                 r = c.getresponse()
             except socket.timeout:
@@ -148,6 +211,7 @@ class Transport:
                 raise _problem(r.status, r.reason, r.headers.get("Content-Type", ""), r.read())
             yield r
         finally:
+            asking.close()
             if r is not None:
                 r.close()  # it has the socket too
             c.close()
@@ -161,8 +225,10 @@ class Transport:
 
     def _take(self, timeout: Optional[float], fresh: bool) -> Tuple[http.client.HTTPConnection, bool]:
         if not fresh:
-            with self._lock:
-                c = self._idle.pop() if self._idle else None
+            try:
+                c: Optional[http.client.HTTPConnection] = self._idle.pop()
+            except IndexError:
+                c = None
             if c is not None:
                 c.timeout = timeout
                 if c.sock is not None:
@@ -179,11 +245,10 @@ class Transport:
         if r.will_close or c.sock is None:
             c.close()
             return
-        with self._lock:
-            if len(self._idle) < 8:
-                self._idle.append(c)
-                return
-        c.close()
+        if len(self._idle) < 8:
+            self._idle.append(c)
+        else:
+            c.close()
 
     def _target(self, path: str, query: Optional[Query]) -> str:
         pairs: List[Tuple[str, str]] = []

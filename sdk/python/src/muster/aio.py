@@ -15,14 +15,47 @@ import asyncio
 import functools
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Coroutine, Iterator, Optional, TypeVar, Union
 
-from .client import Client, Document
-from .errors import MusterError
-from .models import Change, Page, Workload
+from ._transport import Patience
+from .client import Client
+from .models import Workload
+
+if TYPE_CHECKING:
+    from typing_extensions import Concatenate, ParamSpec
+
+    P = ParamSpec("P")
 
 T = TypeVar("T")
 _END = object()
+
+
+def _awaited(call: Callable[Concatenate[Client, P], T]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
+    """The call in a thread of the pool."""
+
+    @functools.wraps(call)
+    async def do(self: AsyncClient, /, *args: P.args, **options: P.kwargs) -> T:
+        def there() -> T:
+            own: Callable[P, T] = getattr(self.sync, call.__name__)
+            return own(*args, **options)
+
+        return await self._in_thread(there)
+
+    return do
+
+
+def _streamed(call: Callable[Concatenate[Client, P], Iterator[T]]) -> Callable[Concatenate[AsyncClient, P], AsyncIterator[T]]:
+    """The generator, in a thread of its own."""
+
+    @functools.wraps(call)
+    def do(self: AsyncClient, /, *args: P.args, **options: P.kwargs) -> AsyncIterator[T]:
+        def there() -> Iterator[T]:
+            own: Callable[P, Iterator[T]] = getattr(self.sync, call.__name__)
+            return own(*args, **options)
+
+        return self._each(there)
+
+    return do
 
 
 class AsyncClient:
@@ -58,14 +91,12 @@ class AsyncClient:
     async def _in_thread(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
-    async def _do(self, method: str, *args: Any, **options: Any) -> Any:
-        return await self._in_thread(lambda: getattr(self.sync, method)(*args, **options))
-
     async def _each(self, make: Callable[[], Iterator[T]]) -> AsyncIterator[T]:
         """What an iterator yields, each step in a thread of its own: a stream that waits must not hold up calls."""
         loop = asyncio.get_running_loop()
         queue: "asyncio.Queue[Any]" = asyncio.Queue(maxsize=64)
-        gone = threading.Event()
+        patience = Patience()
+        gone = patience.over
 
         def put(item: Any) -> bool:
             try:
@@ -75,13 +106,15 @@ class AsyncClient:
                 return False  # the loop has ended
 
         def pump() -> None:
+            patience.begin()
             try:
                 for item in make():
                     if gone.is_set() or not put((item, None)):
                         return
                 put((_END, None))
             except BaseException as e:
-                put((_END, e))
+                if not gone.is_set():
+                    put((_END, e))
 
         threading.Thread(target=pump, name="muster-aio-stream", daemon=True).start()
         try:
@@ -93,90 +126,66 @@ class AsyncClient:
                     return
                 yield item
         finally:
-            gone.set()
+            patience.end()  # the thread may wait for what never comes
             while not queue.empty():  # so that the thread is not held
                 queue.get_nowait()
 
-    async def request(self, method: str, path: str, **options: Any) -> Any:
-        """See :meth:`Client.request`."""
-        return await self._do("request", method, path, **options)
-
-    async def submit(self, document: Document, **options: Any) -> Workload:
-        """See :meth:`Client.submit`."""
-        w: Workload = await self._do("submit", document, **options)
-        return w
-
-    async def run(self, command: Union[str, Sequence[str]], **fields: Any) -> Workload:
-        """See :meth:`Client.run`."""
-        w: Workload = await self._do("run", command, **fields)
-        return w
-
-    async def bulk(self, documents: Sequence[Mapping[str, Any]]) -> List[Union[Workload, MusterError]]:
-        """See :meth:`Client.bulk`."""
-        out: List[Union[Workload, MusterError]] = await self._do("bulk", documents)
-        return out
-
-    async def workload(self, name: str, project: Optional[str] = None) -> Workload:
-        """See :meth:`Client.workload`."""
-        w: Workload = await self._do("workload", name, project)
-        return w
-
-    async def workloads(self, **options: Any) -> Page[Workload]:
-        """See :meth:`Client.workloads`. Further pages come with ``cursor=page.cursor``."""
-        page: Page[Workload] = await self._do("workloads", **options)
-        return page
-
-    async def stop(self, name: str, project: Optional[str] = None, **options: Any) -> Workload:
-        """See :meth:`Client.stop`."""
-        w: Workload = await self._do("stop", name, project, **options)
-        return w
-
-    async def restart(self, name: str, project: Optional[str] = None) -> Workload:
-        """See :meth:`Client.restart`."""
-        w: Workload = await self._do("restart", name, project)
-        return w
-
-    async def change(self, name: str, fields: Mapping[str, Any], project: Optional[str] = None) -> Workload:
-        """See :meth:`Client.change`."""
-        w: Workload = await self._do("change", name, fields, project)
-        return w
-
-    async def update_metadata(self, name: str, metadata: Mapping[str, Any], project: Optional[str] = None) -> Workload:
-        """See :meth:`Client.update_metadata`."""
-        w: Workload = await self._do("update_metadata", name, metadata, project)
-        return w
-
-    async def delete(self, name: str, project: Optional[str] = None) -> Workload:
-        """See :meth:`Client.delete`."""
-        w: Workload = await self._do("delete", name, project)
-        return w
-
-    async def wait(self, name: str, project: Optional[str] = None, **options: Any) -> Workload:
+    async def wait(self, name: Union[str, Workload], project: Optional[str] = None, **options: Any) -> Workload:
         """See :meth:`Client.wait`. Cancelling it leaves the workload as it is."""
         call = functools.partial(self.sync.wait, name, project, **options)
         async for w in self._each(lambda: iter([call()])):
             return w
         raise AssertionError("it yields once")
 
-    async def why(self, name: str, project: Optional[str] = None) -> Dict[str, Any]:
-        """See :meth:`Client.why`."""
-        out: Dict[str, Any] = await self._do("why", name, project)
-        return out
-
-    async def first_error(self, name: str, project: Optional[str] = None, **options: Any) -> Optional[Dict[str, Any]]:
-        """See :meth:`Client.first_error`."""
-        out: Optional[Dict[str, Any]] = await self._do("first_error", name, project, **options)
-        return out
-
-    async def cluster(self) -> Dict[str, Any]:
-        """See :meth:`Client.cluster`."""
-        out: Dict[str, Any] = await self._do("cluster")
-        return out
-
-    def watch(self, name: Optional[str] = None, **options: Any) -> AsyncIterator[Change]:
-        """See :meth:`Client.watch`."""
-        return self._each(lambda: self.sync.watch(name, **options))
-
-    def logs(self, name: str, project: Optional[str] = None, **options: Any) -> AsyncIterator[str]:
-        """See :meth:`Client.logs`."""
-        return self._each(lambda: self.sync.logs(name, project, **options))
+    request = _awaited(Client.request)
+    submit = _awaited(Client.submit)
+    run = _awaited(Client.run)
+    bulk = _awaited(Client.bulk)
+    submit_all = _awaited(Client.submit_all)
+    workload = _awaited(Client.workload)
+    workloads = _awaited(Client.workloads)
+    why = _awaited(Client.why)
+    first_error = _awaited(Client.first_error)
+    metrics = _awaited(Client.metrics)
+    transitions = _awaited(Client.transitions)
+    log_text = _awaited(Client.log_text)
+    stop = _awaited(Client.stop)
+    restart = _awaited(Client.restart)
+    preempt = _awaited(Client.preempt)
+    hold = _awaited(Client.hold)
+    release = _awaited(Client.release)
+    approve = _awaited(Client.approve)
+    reject = _awaited(Client.reject)
+    scale = _awaited(Client.scale)
+    update = _awaited(Client.update)
+    revise = _awaited(Client.revise)
+    change = _awaited(Client.change)
+    update_metadata = _awaited(Client.update_metadata)
+    delete = _awaited(Client.delete)
+    watch = _streamed(Client.watch)
+    logs = _streamed(Client.logs)
+    cluster = _awaited(Client.cluster)
+    clusters = _awaited(Client.clusters)
+    quota = _awaited(Client.quota)
+    usage = _awaited(Client.usage)
+    projects = _awaited(Client.projects)
+    server = _awaited(Client.server)
+    version = _awaited(Client.version)
+    notifications = _awaited(Client.notifications)
+    add_notification = _awaited(Client.add_notification)
+    remove_notification = _awaited(Client.remove_notification)
+    test_notification = _awaited(Client.test_notification)
+    deliveries = _awaited(Client.deliveries)
+    templates = _awaited(Client.templates)
+    template = _awaited(Client.template)
+    create_template = _awaited(Client.create_template)
+    update_template = _awaited(Client.update_template)
+    delete_template = _awaited(Client.delete_template)
+    environments = _awaited(Client.environments)
+    environment = _awaited(Client.environment)
+    create_environment = _awaited(Client.create_environment)
+    update_environment = _awaited(Client.update_environment)
+    delete_environment = _awaited(Client.delete_environment)
+    create_secret = _awaited(Client.create_secret)
+    secrets = _awaited(Client.secrets)
+    delete_secret = _awaited(Client.delete_secret)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import datetime
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from .client import Client
 from .models import Workload
+from .places import instance_of
 from .run import Run
 from .runstatus import RunStatus
 
@@ -60,7 +60,7 @@ class ClusterUtilizationByRun:
         self.name = r.name
         self.gpu_num = r.gpus
         self.gpu_type = r.gpu_type
-        self.instance = ""
+        self.instance = r.instance
         self.created_at: datetime = r.created_at
         self.start_time: Optional[datetime] = r.started_at
         self.scheduling: Dict[str, Any] = {"priority": r.priority, "preemptible": r.preemptible}
@@ -109,17 +109,13 @@ class ClusterDetails:
 
 def _instances(nodes: List[Mapping[str, Any]]) -> List[Tuple[Instance, float, int]]:
     """Nodes that are alike, with the GPUs used and the GPUs there are."""
-    groups: Dict[Tuple[str, int], List[Mapping[str, Any]]] = {}
+    groups: Dict[Tuple[str, str, int], List[Mapping[str, Any]]] = {}
     for n in nodes:
-        products = Counter(str(d.get("product", "")) for d in n.get("devices") or [])
-        product = products.most_common(1)[0][0] if products else "none"
-        groups.setdefault((product, len(n.get("devices") or [])), []).append(n)
+        groups.setdefault(instance_of(n), []).append(n)
     out = []
-    for (product, gpus), members in sorted(groups.items()):
+    for (name, product, gpus), members in sorted(groups.items()):
         first = members[0]
-        label = (first.get("labels") or {}).get("node-type")
         details = [Node(str(n["name"]), bool(n.get("ready")), bool(n.get("ready")) and not n.get("cordoned")) for n in members]
-        name = str(label or ("%dx%s" % (gpus, product) if gpus else "cpu"))
         i = Instance(name, product, gpus, int(first["cpu"]["total"]) // 1000, int(first["memory"]["total"]), details)
         out.append((i, sum(float(n["gpu"]["used"]) for n in members) / 1000, sum(int(n["gpu"]["total"]) for n in members) // 1000))
     return out

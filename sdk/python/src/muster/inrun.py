@@ -9,20 +9,24 @@ one JSON object a line.
 from __future__ import annotations
 
 import atexit
+import collections
 import json
 import math
 import os
+import queue
 import signal
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Deque, Dict, List, Mapping, Optional
 
 from .errors import MusterError
 from .models import Workload
 
 FLUSH_EVERY = 2.0  # seconds between reports that are sent; only the last counts
 _PATIENCE = 5.0  # seconds for one of them
+_METRICS = 100  # of which the server keeps the last value, and
+_NAME = 200  # characters of the name of one
 
 
 class ThisRun:
@@ -93,8 +97,7 @@ class _Link:
     """The connection of a task to its server, with the token of its attempt."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._told = False
+        self._untold = [True]  # until something was told
         self._transport: Any = None
         self._file = os.environ.get("MUSTER_REPORT_FILE", "")
         url, path = os.environ.get("MUSTER_TASK_URL", ""), os.environ.get("MUSTER_TASK_TOKEN_FILE", "")
@@ -105,7 +108,7 @@ class _Link:
 
             try:
                 with open(path, encoding="utf-8") as f:
-                    self._transport = Transport(url, f.read().strip(), retries=2)
+                    self._transport = Transport(url, f.read().strip(), retries=4)
             except (OSError, MusterError) as e:
                 self._why = str(e)
 
@@ -139,8 +142,12 @@ class _Link:
     def _append(self, path: str, body: Mapping[str, Any]) -> None:
         line = json.dumps({"at": time.time(), "what": path.rsplit("/", 1)[-1], **body}, default=str)
         try:
-            with self._lock, open(self._file, "a", encoding="utf-8") as f:
-                f.write(line + "\n")
+            # In one piece, so that no lock is needed.
+            f = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            try:
+                os.write(f, (line + "\n").encode())
+            finally:
+                os.close(f)
         except OSError as e:
             self._tell("%s cannot be written: %s" % (self._file, e.strerror))
 
@@ -161,20 +168,28 @@ class _Link:
         return last
 
     def _tell(self, why: str) -> None:
-        with self._lock:
-            told, self._told = self._told, True
-        if not told and self.inside and not self._file:
+        try:
+            self._untold.pop()
+        except IndexError:
+            return
+        if self.inside and not self._file:
             sys.stderr.write("muster: reports of this program are not heard: %s\n" % why.split("\n")[0])
 
 
 class _Reporter:
-    """Sends the last report now and then, so that reporting costs a loop nothing."""
+    """Sends the last report now and then, so that reporting costs a loop nothing.
+
+    A callback of :func:`on_preempt` may report and flush while the report that
+    its signal has interrupted is anywhere in here. So locks may be taken again by
+    who has them, and whoever sends waits for nothing but the network.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._sending = threading.Lock()  # one after another: an older report must not come last
-        self._wake = threading.Event()
-        self._next: Optional[Dict[str, Any]] = None
+        self._lock = threading.RLock()  # for the state; never wanted by who sends
+        self._sending = threading.RLock()  # one after another: an older report must not come last
+        self._wake: "queue.SimpleQueue[None]" = queue.SimpleQueue()
+        self._awake = False
+        self._next: "Deque[Dict[str, Any]]" = collections.deque(maxlen=1)
         self._state: Dict[str, Any] = {"step": 0}
         self._thread: Optional[threading.Thread] = None
 
@@ -183,46 +198,47 @@ class _Reporter:
         with self._lock:
             self._state.update(news)
             if metrics:
-                self._state["metrics"] = {**self._state.get("metrics", {}), **metrics}
-            self._next = dict(self._state)
+                kept = {k: v for k, v in self._state.get("metrics", {}).items() if k not in metrics}
+                kept.update(metrics)
+                self._state["metrics"] = dict(list(kept.items())[-_METRICS:])
+            self._next.append(dict(self._state))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="muster-report", daemon=True)
                 self._thread.start()
-                atexit.register(self.flush)
-        self._wake.set()
+        if not self._awake:
+            self._awake = True
+            self._wake.put(None)
 
     def _run(self) -> None:
         while True:
-            self._wake.wait()
-            self._wake.clear()
+            self._wake.get()
+            self._awake = False
             self.flush()
             time.sleep(FLUSH_EVERY)
 
     def flush(self) -> bool:
         """Sends what has not been sent."""
         with self._sending:
-            with self._lock:
-                body, self._next = self._next, None
-            return body is None or _link().say("POST", "/v1/self/report", body)
+            try:
+                body = self._next.popleft()
+            except IndexError:
+                return True
+            return _link().say("POST", "/v1/self/report", body)
 
 
-_the_link: Optional[_Link] = None
+_links: Dict[str, _Link] = {}
 _reporter = _Reporter()
-_make = threading.Lock()
 
 
 def _link() -> _Link:
-    global _the_link
-    with _make:
-        if _the_link is None:
-            _the_link = _Link()
-        return _the_link
+    link = _links.get("server")
+    return link if link is not None else _links.setdefault("server", _Link())
 
 
 def _after_fork() -> None:
     # Neither threads nor connections survive a fork, as of a data loader.
-    global _the_link, _reporter, _make
-    _the_link, _reporter, _make = None, _Reporter(), threading.Lock()
+    global _links, _reporter
+    _links, _reporter = {}, _Reporter()
 
 
 if hasattr(os, "register_at_fork"):
@@ -246,7 +262,8 @@ def report(
 
     It returns at once; at most every two seconds the last report is sent, and
     the very last before the program ends. Of several ranks only rank 0 is
-    heard, unless ``every_rank``. Numbers that are not finite are told as text.
+    heard, unless ``every_rank``. Numbers that are not finite are told as text. Of
+    metrics the last 100 are kept, whose names have at most 200 characters.
     """
     if not every_rank and os.environ.get("RANK", "0") != "0":
         return
@@ -261,18 +278,23 @@ def report(
     odd: List[str] = []
     for name, value in metrics.items():
         number = float(value)  # tensors of one element too
+        if not 0 < len(name) <= _NAME:
+            continue  # the server would refuse the whole report
         if math.isfinite(number):
             good[name] = number
         else:
             odd.append("%s is %s" % (name, number))
     if odd and message is None:
-        news["message"] = ", ".join(odd)
+        news["message"] = ", ".join(odd)[:1000]
     _reporter.put(news, good)
 
 
 def flush() -> bool:
     """Sends the last report now; whether it was heard."""
     return _reporter.flush()
+
+
+atexit.register(flush)  # of the reporter that there is then: a fork has its own
 
 
 def checkpoint(path: "str | os.PathLike[str]", step: Optional[int] = None) -> bool:

@@ -224,6 +224,14 @@ class Workload:
         """Ends it; its definition and logs stay."""
         return self._take(self.client.stop(self.id, message=message, grace_period=grace_period))
 
+    def hold(self, message: str = "") -> "Workload":
+        """Keeps it from being queued while it waits, until it is released."""
+        return self._take(self.client.hold(self.id, message=message))
+
+    def release(self, message: str = "") -> "Workload":
+        """Lets it go that is held."""
+        return self._take(self.client.release(self.id, message=message))
+
     def restart(self) -> "Workload":
         """Runs it again once it has ended."""
         return self._take(self.client.restart(self.id))

@@ -7,8 +7,10 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, TypeVar, Union
 
 from .client import Client, default_client
+from .fromdocument import changed, config_of, metadata_of
 from .models import Workload, parse_time
-from .runconfig import KEPT, RunConfig
+from .places import places
+from .runconfig import KEPT, Machines, RunConfig, cores_of, hours_of, priority_word
 from .runstatus import RunStatus, RunType
 
 T = TypeVar("T")
@@ -157,27 +159,56 @@ class Run:
         self.created_by: str = w.user
         self.preemptible: bool = bool(w.raw.get("preemptible"))
         self.is_deleted: bool = w.phase in ("Deleting", "Deleted")
-        self.metadata: Dict[str, Any] = w.metadata
+        self.metadata: Dict[str, Any] = metadata_of(w)
         spec = w.spec
         self._spec = spec
         retry = spec.get("retry") or {}
         self.max_retries: int = int(retry.get("limit") or 0)
         self.retry_on_system_failure: bool = int(retry.get("system", 3)) > 0
-        self.max_duration_seconds: Optional[int] = _seconds(spec.get("maxDuration"))
+        hours = hours_of(spec.get("maxDuration"))
+        self.max_duration_seconds: Optional[int] = None if hours is None else round(hours * 3600)
         self.image: str = str(w.raw.get("image") or spec.get("image") or "")
-        self.priority: str = _priority_word(w.priority)
+        self.priority: str = priority_word(w.priority)
         notes = spec.get("annotations") or {}
         self.run_type: RunType = RunType.from_string(notes.get(KEPT + "type") or "TRAINING")
-        self.parent_name: Optional[str] = notes.get(KEPT + "parent")
-        self.submitted_config: Optional[RunConfig] = _config(notes.get(KEPT + "config"))
+        self.parent_name: Optional[str] = notes.get(KEPT + "parent") or notes.get("parent-name") or (spec.get("labels") or {}).get("parent")
+        self._config: Optional[RunConfig] = None
         self.gpus: int = w.gpus
-        gpu = (spec.get("resources") or {}).get("gpu")
-        self.gpu_type: str = str(gpu.get("type") or "") if isinstance(gpu, dict) else ""
         tasks = [t for t in w.tasks if t.get("role") != "launcher"]
         self.node_count: int = int(spec.get("workers") or 1) if w.kind == "distributed" else max(1, len({t.get("node") for t in tasks if t.get("node")}))
-        self.cpus: int = int(_cores((spec.get("resources") or {}).get("cpu", 1)) * self.node_count)
-        self.cluster: str = _cluster_of(spec, tasks)
+        self.cpus: int = int(cores_of((spec.get("resources") or {}).get("cpu", 1)) * self.node_count)
         self._lifecycle: Optional[List[RunLifecycle]] = None
+
+    @property
+    def submitted_config(self) -> Optional[RunConfig]:
+        """The configuration that it was submitted with; of a run that was submitted otherwise what of its document one can say."""
+        if self._config is None and self._spec:
+            kept = self._kept()
+            self._config = config_of(self.workload) if kept is None else RunConfig.from_dict(kept)
+        return self._config
+
+    def _kept(self) -> Optional[Dict[str, Any]]:
+        text = (self._spec.get("annotations") or {}).get(KEPT + "config")
+        try:
+            found = json.loads(text or "null")
+        except ValueError:
+            return None
+        return found if isinstance(found, dict) else None
+
+    @property
+    def cluster(self) -> str:
+        """Where it is, or the only one where it could be; "" while that is open."""
+        return places(self._client, self.workload.tasks).cluster(self._spec, self.workload.tasks)
+
+    @property
+    def gpu_type(self) -> str:
+        """The product of its GPUs, or the type that it asks for; "none" where it has none."""
+        return places(self._client, self.workload.tasks).product(self._spec, self.workload.tasks) if self.gpus else "none"
+
+    @property
+    def instance(self) -> str:
+        """The sort of its nodes, as :class:`muster.clusters.Instance` names it; "" while that is open."""
+        return places(self._client, self.workload.tasks).instance(self._spec, self.workload.tasks)
 
     @property
     def max_duration(self) -> Optional[float]:
@@ -210,7 +241,7 @@ class Run:
             out.append(
                 Resumption(
                     index=i,
-                    cluster=_cluster_of(self._spec, a.get("tasks") or []),
+                    cluster=places(self._client, a.get("tasks") or []).cluster(self._spec, a.get("tasks") or []),
                     gpus=self.gpus,
                     cpus=self.cpus,
                     gpu_type=self.gpu_type,
@@ -357,23 +388,18 @@ class Run:
     ) -> "Run":
         """Submits a new run of the same configuration, with changes."""
         from . import runs
-        from .runconfig import MCLIRunConfigValidationError
 
-        config = self.submitted_config
-        if config is None:
-            raise MCLIRunConfigValidationError(
-                "%s was not submitted as a run, so there is no configuration to clone" % self.name,
-                hint="muster run --like %s" % self.name,
-            )
-        d = json.loads(json.dumps(config.to_dict(), default=str))
+        compute: Dict[str, Any] = {"cluster": cluster, "instance": instance, "nodes": nodes, "gpu_type": gpu_type, "gpus": gpus}
+        scheduling: Dict[str, Any] = {"priority": priority, "preemptible": preemptible, "max_retries": max_retries, "max_duration": max_duration}
+        d = self._kept()
+        if d is None:
+            machines = Machines(self._client.cluster())
+            fields = {"name": name, "image": image, **compute, **scheduling}
+            return Run(self._client.submit(changed(self.workload, config_of(self.workload), fields, machines)))
         for key, value in (("name", name), ("image", image)):
             if value is not None:
                 d[key] = value
-        parts: Dict[str, Dict[str, Any]] = {
-            "compute": {"cluster": cluster, "instance": instance, "nodes": nodes, "gpu_type": gpu_type, "gpus": gpus},
-            "scheduling": {"priority": priority, "preemptible": preemptible, "max_retries": max_retries, "max_duration": max_duration},
-        }
-        for part, values in parts.items():
+        for part, values in (("compute", compute), ("scheduling", scheduling)):
             d.setdefault(part, {}).update({k: v for k, v in values.items() if v is not None})
         return runs._create(self._client, RunConfig.from_dict(d), None)
 
@@ -413,54 +439,6 @@ def as_run(w: Workload, details: bool = True) -> Run:
 def run_name(run: Union[str, Run]) -> str:
     """The name, or of a Run the id, by which it is found."""
     return run.run_uid if isinstance(run, Run) else run
-
-
-def _config(text: Optional[str]) -> Optional[RunConfig]:
-    if not text:
-        return None
-    import warnings
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return RunConfig.from_dict(json.loads(text))
-    except ValueError:
-        return None
-
-
-def _cluster_of(spec: Mapping[str, Any], tasks: Iterable[Mapping[str, Any]]) -> str:
-    named = spec.get("clusters") or []
-    if len(named) == 1:
-        return str(named[0])
-    for t in tasks:
-        node = str(t.get("node") or "")
-        if "/" in node:  # nodes of clusters beyond the first are CLUSTER/NODE
-            return node.split("/", 1)[0]
-    return ""
-
-
-def _priority_word(n: int) -> str:
-    for word, value in (("lowest", 25), ("low", 40), ("medium", 80), ("high", 125)):
-        if n == value:
-            return word
-    return str(n)
-
-
-def _cores(v: Any) -> float:
-    text = str(v)
-    return float(text[:-1]) / 1000 if text.endswith("m") else float(text)
-
-
-_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-
-
-def _seconds(text: Any) -> Optional[int]:
-    import re
-
-    if not text:
-        return None
-    total = sum(float(n) * _UNITS[u] for n, u in re.findall(r"([0-9.]+)(ms|[smhdw])", str(text)))
-    return int(total) or None
 
 
 def _reason(attempt: Mapping[str, Any]) -> Optional[str]:

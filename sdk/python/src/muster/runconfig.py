@@ -99,48 +99,12 @@ class RunConfig:
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> "RunConfig":
         """A configuration of a mapping. Unknown names are ignored with a warning."""
-        if not isinstance(d, Mapping):
-            raise MCLIRunConfigValidationError("a run configuration is a mapping of names, not %r" % type(d).__name__)
-        known = {f.name for f in fields(cls)}
-        given: Dict[str, Any] = {}
-        for key, value in d.items():
-            name = _snake(str(key))
-            if name not in known:
-                warnings.warn("the field %r of a run configuration is not known, and ignored" % key, UserWarning, stacklevel=2)
-                continue
-            if value is not None:
-                given[name] = value
-        for name, sort, word in (
-            ("compute", Mapping, "a mapping"),
-            ("scheduling", Mapping, "a mapping"),
-            ("parameters", Mapping, "a mapping"),
-            ("metadata", Mapping, "a mapping"),
-            ("integrations", list, "a list"),
-            ("command", str, "a text"),
-            ("name", str, "a text"),
-            ("image", str, "a text"),
-        ):
-            if name in given and not isinstance(given[name], sort):
-                raise MCLIRunConfigValidationError("%s: %r is not %s" % (name, given[name], word))
-        for name in ("compute", "scheduling"):
-            if name in given:
-                given[name] = {_snake(str(k)): v for k, v in given[name].items()}
-        return cls(**given)
+        return cls(**known_fields(cls, d, "run"))
 
     @classmethod
     def from_file(cls, path: Union[str, "os.PathLike[str]"]) -> "RunConfig":
         """A configuration of a YAML or JSON file."""
-        from ._yaml import YAMLError, load
-
-        try:
-            with open(path, encoding="utf-8") as f:
-                text = f.read()
-        except UnicodeDecodeError as e:
-            raise MCLIRunConfigValidationError("%s is not UTF-8: %s" % (os.fspath(path), e), hint="save it as UTF-8") from None
-        try:
-            return cls.from_dict(load(text) or {})
-        except YAMLError as e:
-            raise MCLIRunConfigValidationError("%s: %s" % (os.fspath(path), e.message), hint=e.hint) from None
+        return cls.from_dict(read_file(path))
 
     def to_dict(self) -> Dict[str, Any]:
         """What it says, without what is empty."""
@@ -171,6 +135,50 @@ class RunConfig:
 
 #: mcli's older name.
 FinalRunConfig = RunConfig
+
+
+def known_fields(cls: Any, d: Mapping[str, Any], of: str) -> Dict[str, Any]:
+    """What a mapping says of a configuration, in the names of its fields. Unknown names are ignored with a warning."""
+    if not isinstance(d, Mapping):
+        raise MCLIRunConfigValidationError("a %s configuration is a mapping of names, not %r" % (of, type(d).__name__))
+    known = {f.name for f in fields(cls)}
+    given: Dict[str, Any] = {}
+    for key, value in d.items():
+        name = _snake(str(key))
+        if name not in known:
+            warnings.warn("the field %r of a %s configuration is not known, and ignored" % (key, of), UserWarning, stacklevel=3)
+            continue
+        if value is not None:
+            given[name] = value
+    for name, sort, word in (
+        ("compute", Mapping, "a mapping"),
+        ("scheduling", Mapping, "a mapping"),
+        ("parameters", Mapping, "a mapping"),
+        ("metadata", Mapping, "a mapping"),
+        ("integrations", list, "a list"),
+        ("command", str, "a text"),
+        ("name", str, "a text"),
+        ("image", str, "a text"),
+    ):
+        if name in given and not isinstance(given[name], sort):
+            raise MCLIRunConfigValidationError("%s: %r is not %s" % (name, given[name], word))
+    for name in ("compute", "scheduling"):
+        if name in given:
+            given[name] = {_snake(str(k)): v for k, v in given[name].items()}
+    return given
+
+
+def read_file(path: "Union[str, os.PathLike[str]]") -> Any:
+    """What a YAML or JSON file says."""
+    from ._yaml import YAMLError, load
+
+    try:
+        with open(path, encoding="utf-8") as f:
+            return load(f.read()) or {}
+    except UnicodeDecodeError as e:
+        raise MCLIRunConfigValidationError("%s is not UTF-8: %s" % (os.fspath(path), e), hint="save it as UTF-8") from None
+    except YAMLError as e:
+        raise MCLIRunConfigValidationError("%s: %s" % (os.fspath(path), e.message), hint=e.hint) from None
 
 
 def _deprecated(old: str, new: Optional[str]) -> None:
@@ -275,9 +283,12 @@ def _known(where: str, given: Mapping[str, Any], names: Any) -> None:
             warnings.warn("%s.%s is not known, and ignored" % (where, k), UserWarning, stacklevel=4)
 
 
+WRAPPER = 'if command -v bash >/dev/null; then exec bash -c "$0"; fi; exec sh -c "$0"'
+
+
 def _bash(command: str) -> List[str]:
     """mcli's commands are bash's; an image without it has at least sh."""
-    return ["/bin/sh", "-c", 'if command -v bash >/dev/null; then exec bash -c "$0"; fi; exec sh -c "$0"', command]
+    return ["/bin/sh", "-c", WRAPPER, command]
 
 
 def _number(where: str, v: Any) -> Optional[int]:
@@ -348,6 +359,29 @@ def priority_of(word: Any) -> Any:
     if text in _PRIORITIES:
         return _PRIORITIES[text]
     return int(text) if text.isdigit() else text
+
+
+def priority_word(n: int) -> str:
+    """mcli's word for the priority of a workload, or the number."""
+    for word, value in (("lowest", 25), ("low", 40), ("medium", 80), ("high", 125)):
+        if n == value:
+            return word
+    return str(n)
+
+
+def cores_of(v: Any) -> float:
+    """Cores of what a document says: 2, 0.5, "500m"."""
+    text = str(v)
+    return float(text[:-1]) / 1000 if text.endswith("m") else float(text)
+
+
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+def hours_of(text: Any) -> Optional[float]:
+    """Hours of a length of time as documents write it; None: there is none."""
+    total = sum(float(n) * _UNITS[u] for n, u in re.findall(r"([0-9.]+)(ms|[smhdw])", str(text or "")))
+    return total / 3600 if total >= 1 else None
 
 
 def seconds_of(hours: Any) -> str:

@@ -9,6 +9,7 @@ globs too.
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import threading
 import time
 from datetime import datetime
@@ -18,7 +19,7 @@ from .client import Client, default_client
 from .errors import IllegalPhaseError, InvalidError, MusterError, NotFoundError
 from .models import Page, Workload
 from .run import RUN_COLUMNS, ObjectList, PaginatedObjectList, Run, run_name
-from .runconfig import KEPT, SYSTEM_RETRIES, Machines, MCLIRunConfigValidationError, RunConfig, document, priority_of, seconds_of
+from .runconfig import KEPT, SYSTEM_RETRIES, Machines, MCLIRunConfigValidationError, RunConfig, document, matches, priority_of, seconds_of
 from .runstatus import RunStatus, RunType
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 RunLike = Union[str, Run]
 Runs = Union[Sequence[RunLike], RunLike]
+
+#: Workloads that are runs.
+KINDS = ("training", "distributed", "workspace")
 
 #: mcli's name for what a call raises: it has ``status`` and ``message``.
 MAPIException = MusterError
@@ -85,10 +89,9 @@ def _create(client: Client, config: RunConfig, timeout: Optional[float], run_typ
     doc = document(config, machines)
     if run_type is not None:
         doc["annotations"][KEPT + "type"] = run_type.value
-    w = client.submit(doc, timeout=left())
     if config.metadata:
-        w = client.update_metadata(w, config.metadata, timeout=left())
-    return Run(w)
+        doc["metadata"] = dict(config.metadata)
+    return Run(client.submit(doc, timeout=left()))
 
 
 def _find(client: Client, run: RunLike, timeout: Optional[float]) -> Workload:
@@ -132,13 +135,13 @@ def _changes(
 
 
 def _many(client: Client, runs: Optional[Runs], left: Callable[[], Optional[float]]) -> List[Workload]:
-    """The workloads that names, Runs and globs mean."""
+    """The workloads that names, Runs and globs mean; globs mean one's own."""
     out: List[Workload] = []
     for r in [runs] if isinstance(runs, (str, Run)) else list(runs or []):
         name = run_name(r)
         if isinstance(r, str) and any(c in r for c in "*?["):
             prefix = r[: min(r.index(c) for c in "*?[" if c in r)]
-            for w in client.workloads(prefix=prefix, limit=1000, timeout=left()).all():
+            for w in client.workloads(kinds=KINDS, user=client.user, prefix=prefix, limit=1000, timeout=left()).all():
                 if fnmatch.fnmatchcase(w.name, r):
                     out.append(w)
         else:
@@ -327,7 +330,7 @@ def get_runs(runs: Optional[Runs] = None, *, cluster_names: Optional[Sequence[st
         left = _remaining(t)
         users = user_emails if user_emails is not None or all_users else [client.user]
         wanted = _Filter(runs, cluster_names, users, gpu_types, gpu_nums, statuses, run_types)
-        first = client.workloads(before=before, since=after, deleted=include_deleted, prefix=wanted.prefix, user=wanted.user, limit=min(limit or 1000, 1000), timeout=left())
+        first = client.workloads(kinds=KINDS, before=before, since=after, deleted=include_deleted, prefix=wanted.prefix, user=wanted.user, limit=min(limit or 1000, 1000), timeout=left())
         return _gather(first, wanted, limit, include_details)
 
     return _do(call, timeout, future)
@@ -348,8 +351,8 @@ class _Filter:
         run_types: Optional[Sequence[Union[str, RunType]]],
     ) -> None:
         self.names = None if runs is None else [run_name(r) for r in ([runs] if isinstance(runs, (str, Run)) else runs)]
-        self.clusters, self.users, self.gpu_types, self.gpu_nums = (None if v is None else list(v) for v in (clusters, users, gpu_types, gpu_nums))
-        self.statuses = None if statuses is None else [RunStatus.from_string(s) for s in ([statuses] if isinstance(statuses, str) else statuses)]
+        self.clusters, self.users, self.gpu_types, self.gpu_nums = clusters, users, gpu_types, gpu_nums
+        self.statuses = None if statuses is None else [_status(s) for s in ([statuses] if isinstance(statuses, str) else statuses)]
         self.types = None if run_types is None else [RunType.from_string(x) for x in run_types]
         one = self.names[0] if self.names is not None and len(self.names) == 1 else ""
         self.prefix = one if one and len(one) != 26 and not any(c in one for c in "*?[") else None
@@ -362,7 +365,7 @@ class _Filter:
         return (
             (self.clusters is None or r.cluster in self.clusters)
             and (self.users is None or r.created_by in self.users)
-            and (self.gpu_types is None or r.gpu_type in self.gpu_types)
+            and (self.gpu_types is None or any(t == r.gpu_type or (r.gpus > 0 and matches(t, r.gpu_type)) for t in self.gpu_types))
             and (self.gpu_nums is None or r.gpus in self.gpu_nums)
             and (self.statuses is None or r.status in self.statuses)
             and (self.types is None or r.run_type in self.types)
@@ -389,16 +392,33 @@ def _gather(page: Page[Workload], wanted: _Filter, limit: Optional[int], details
         page = page.next_page()
 
 
+def _status(text: Union[str, RunStatus]) -> RunStatus:
+    """The status of a name that somebody has written."""
+    found = RunStatus.from_string(text)
+    if found is RunStatus.UNKNOWN and str(text).upper() != "UNKNOWN":
+        raise InvalidError(422, "%r is no status" % (text,), hint="one of " + ", ".join(s.value for s in RunStatus))
+    return found
+
+
 # -- following runs ---------------------------------------------------------
 
 
-def watch_run_status(run: RunLike, timeout: Optional[float] = None, *, future: bool = False) -> Iterator[Run]:
+@overload
+def watch_run_status(run: RunLike, timeout: Optional[float] = ..., *, future: "Literal[False]" = ...) -> Iterator[Run]: ...
+@overload
+def watch_run_status(run: RunLike, timeout: Optional[float] = ..., *, future: "Literal[True]") -> "Future[Iterator[Run]]": ...
+def watch_run_status(run: RunLike, timeout: Optional[float] = None, *, future: bool = False) -> Any:
     """The run at each change of its status, the present one first.
 
     It ends when the run has ended for good: a preempted run passes through
-    STOPPED and is queued again, so that is no end.
+    STOPPED and is queued again, so that is no end. With ``future`` the iterator
+    is that of the future, which is done once the run is found.
     """
-    client = default_client()
+    changes = _watched(default_client(), run, None if future else timeout)
+    return _later(lambda: itertools.chain([next(changes)], changes)) if future else changes
+
+
+def _watched(client: Client, run: RunLike, timeout: Optional[float]) -> Iterator[Run]:
     w = client.workload(run_name(run))
     now = Run(w)
     yield now
@@ -430,9 +450,7 @@ def wait_for_run_status(run: RunLike, status: Union[str, RunStatus], timeout: Op
     the status. Raises :class:`RunStatusNotReached` where the run ends before, as
     COMPLETED is before STOPPED and FAILED, and ``TimeoutError``.
     """
-    wanted = RunStatus.from_string(status)
-    if wanted is RunStatus.UNKNOWN and str(status).upper() != "UNKNOWN":
-        raise InvalidError(422, "%r is no status" % (status,), hint="one of " + ", ".join(s.value for s in RunStatus))
+    wanted = _status(status)
 
     def call() -> Run:
         last: Optional[Run] = None
@@ -463,6 +481,10 @@ def _tasks(w: Workload, rank: Optional[int], node_rank: Optional[int], local: Op
     return 0
 
 
+@overload
+def get_run_logs(run: RunLike, rank: Optional[int] = ..., *, node_rank: Optional[int] = ..., local_gpu_rank: Optional[int] = ..., global_gpu_rank: Optional[int] = ..., first_exception: bool = ..., failed: bool = ..., resumption: Optional[int] = ..., tail: Optional[int] = ..., container: Optional[str] = ..., timeout: Optional[float] = ..., future: "Literal[False]" = ...) -> Iterator[str]: ...
+@overload
+def get_run_logs(run: RunLike, rank: Optional[int] = ..., *, node_rank: Optional[int] = ..., local_gpu_rank: Optional[int] = ..., global_gpu_rank: Optional[int] = ..., first_exception: bool = ..., failed: bool = ..., resumption: Optional[int] = ..., tail: Optional[int] = ..., container: Optional[str] = ..., timeout: Optional[float] = ..., future: "Literal[True]") -> "Future[Iterator[str]]": ...
 def get_run_logs(
     run: RunLike,
     rank: Optional[int] = None,
@@ -490,6 +512,10 @@ def get_run_logs(
     return _logs(run, rank, node_rank, local_gpu_rank, global_gpu_rank, first_exception, failed, resumption, tail, container, timeout, False)
 
 
+@overload
+def follow_run_logs(run: RunLike, rank: Optional[int] = ..., *, node_rank: Optional[int] = ..., local_gpu_rank: Optional[int] = ..., global_gpu_rank: Optional[int] = ..., first_exception: bool = ..., failed: bool = ..., resumption: Optional[int] = ..., tail: Optional[int] = ..., container: Optional[str] = ..., timeout: Optional[float] = ..., future: "Literal[False]" = ...) -> Iterator[str]: ...
+@overload
+def follow_run_logs(run: RunLike, rank: Optional[int] = ..., *, node_rank: Optional[int] = ..., local_gpu_rank: Optional[int] = ..., global_gpu_rank: Optional[int] = ..., first_exception: bool = ..., failed: bool = ..., resumption: Optional[int] = ..., tail: Optional[int] = ..., container: Optional[str] = ..., timeout: Optional[float] = ..., future: "Literal[True]") -> "Future[Iterator[str]]": ...
 def follow_run_logs(
     run: RunLike,
     rank: Optional[int] = None,
@@ -504,11 +530,14 @@ def follow_run_logs(
     container: Optional[str] = None,
     timeout: Optional[float] = 10,
     future: bool = False,
-) -> Iterator[str]:
+) -> Any:
     """The same as it is written, to the end of the run's attempt.
 
-    Of a run that has not started it waits for the start.
+    Of a run that has not started it waits for the start. With ``future`` the
+    generator is that of the future, which is done once the run is found.
     """
+    if future:
+        return _later(lambda: _logs(get_run(run, timeout=None), rank, node_rank, local_gpu_rank, global_gpu_rank, first_exception, failed, resumption, tail, container, None, True))
     return _logs(run, rank, node_rank, local_gpu_rank, global_gpu_rank, first_exception, failed, resumption, tail, container, timeout, True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from muster.deployment import InferenceDeployment as InferenceDeployment, InferenceDeploymentConfig as InferenceDeploymentConfig
 from muster.run import Run as Run, ObjectList as ObjectList, PaginatedObjectList as PaginatedObjectList
 from muster.runconfig import FinalRunConfig as FinalRunConfig, RunConfig as RunConfig
 from muster.runstatus import RunStatus as RunStatus, RunType as RunType

@@ -1,0 +1,5 @@
+"""Whether one is there."""
+
+from __future__ import annotations
+
+from muster.deployments import ping as ping
