@@ -8,13 +8,16 @@ type Receiver struct {
 	Email   string `json:"email,omitempty" doc:"Address"`
 }
 
-// NewNotification asks that its user be told of the user's own workloads.
+// NewNotification asks that its user be told of the user's own workloads, or of
+// everyone's in a project.
 type NewNotification struct {
 	Name string   `json:"name" doc:"A word for it, unique among the user's"`
 	On   []string `json:"on,omitempty" doc:"Statuses: phases, words of other platforms such as mcli:COMPLETED, or DeadlineNear; by default every end and DeadlineNear"`
 	Receiver
 	Project string            `json:"project,omitempty" doc:"Of the workloads; by default any"`
 	Labels  map[string]string `json:"labels,omitempty" doc:"That the workloads must have"`
+	// Everyone asks to be told of other users' workloads too.
+	Everyone bool `json:"everyone,omitempty" doc:"Of every user's workloads in project, or in those of that department"`
 }
 
 // Notification is one that there is.

@@ -152,6 +152,7 @@ type Node struct {
 	CPU      Amount            `json:"cpu" doc:"Thousandths of cores"`
 	Memory   Amount            `json:"memory" doc:"Bytes"`
 	GPU      Amount            `json:"gpu" doc:"Thousandths of devices"`
+	Extended map[string]Amount `json:"extended,omitempty" doc:"Extended resources by name, used by tasks and by others"`
 	Tasks    int               `json:"tasks"`
 	Devices  []Device          `json:"devices" nullable:"false"`
 }
@@ -243,6 +244,30 @@ type AppliedItem struct {
 	Action   string        `json:"action" enum:"created,updated,unchanged"`
 	Changes  []FieldChange `json:"changes,omitempty"`
 	Warnings []string      `json:"warnings,omitempty" doc:"What is allowed and perhaps not meant"`
+}
+
+// Changes are changes of projects and departments, by their names: of each a JSON
+// merge patch, in which null takes a field away.
+type Changes struct {
+	Projects map[string]map[string]any `json:"projects" doc:"By name; departments too"`
+}
+
+// Prospect is what changes would come to at once, by the scheduler's own rules,
+// if nobody came and nothing ended.
+type Prospect struct {
+	At       Time            `json:"at"`
+	Items    []AppliedItem   `json:"items" nullable:"false" doc:"What would be another"`
+	Standing []StandingShift `json:"standing" nullable:"false" doc:"How everybody would stand, as far as that would be another"`
+	Starts   []Neighbour     `json:"starts" nullable:"false" doc:"Who would start with the changes, and does not without"`
+	Waits    []Neighbour     `json:"waits" nullable:"false" doc:"Who is about to start, and would not with the changes"`
+	Leaves   []Neighbour     `json:"leaves" nullable:"false" doc:"Who would have to make room with the changes, and not without"`
+	Stays    []Neighbour     `json:"stays" nullable:"false" doc:"Who is about to make room, and would not with the changes"`
+}
+
+// StandingShift is how somebody stands in a pool, and would.
+type StandingShift struct {
+	Before Standing `json:"before"`
+	After  Standing `json:"after"`
 }
 
 // FieldChange is one field that has changed; an absent value means that the

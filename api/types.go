@@ -55,6 +55,8 @@ type Workload struct {
 	Published *Published `json:"published,omitempty" doc:"What was made of its results"`
 
 	Progress   *Progress                  `json:"progress,omitempty" doc:"How far it has come, as its tasks say"`
+	Canceled   []int                      `json:"canceled,omitempty" doc:"Tasks of an array that were stopped by themselves"`
+	Hold       *Hold                      `json:"hold,omitempty" doc:"Who keeps it from being queued"`
 	Checkpoint *Checkpoint                `json:"checkpoint,omitempty" doc:"From where it can go on, as its tasks say"`
 	Metadata   map[string]json.RawMessage `json:"metadata,omitempty" doc:"What its tasks and its user keep with it"`
 
@@ -67,7 +69,7 @@ type Workload struct {
 	EndedAt   *Time `json:"endedAt,omitempty"`
 
 	Number         int64           `json:"number" doc:"In the order of submission, from 1; what Slurm calls a job's id"`
-	AllowedActions []string        `json:"allowedActions" nullable:"false" doc:"What can be asked of it now: stop, restart, delete"`
+	AllowedActions []string        `json:"allowedActions" nullable:"false" doc:"What can be asked of it now: stop, restart, delete, preempt, move, scale, hold, release, approve, reject, change (priority and limits), update (of a service) and revise (another document, once it has ended)"`
 	Version        int64           `json:"version" doc:"Grows with every change; the ETag"`
 	Revision       int64           `json:"revision" doc:"The commit that changed it last; resumes a watch"`
 	Spec           json.RawMessage `json:"spec,omitempty" doc:"The document, after defaults"`
@@ -76,7 +78,7 @@ type Workload struct {
 // Check is one admission check.
 type Check struct {
 	Name     string   `json:"name"`
-	Type     string   `json:"type" enum:"approval,webhook,budget"`
+	Type     string   `json:"type" enum:"approval,webhook,budget,workload,time"`
 	When     string   `json:"when" enum:"queue,reservation"`
 	Verdict  string   `json:"verdict" enum:"waiting,asked,approved,rejected"`
 	Message  string   `json:"message,omitempty"`
@@ -126,8 +128,36 @@ type Attempt struct {
 	Reason    string `json:"reason,omitempty"`
 	Message   string `json:"message,omitempty"`
 	Culprit   *int   `json:"culprit,omitempty" doc:"Index of the task that failed first"`
+
+	Step    int64         `json:"step,omitempty" doc:"The last that its tasks told of"`
+	Saved   *Saved        `json:"saved,omitempty" doc:"The last checkpoint that its tasks told of"`
+	Lost    *Lost         `json:"lost,omitempty" doc:"Work without a checkpoint, of an attempt that ended otherwise than it or its user wanted; not in summaries"`
+	Revised []FieldChange `json:"revised,omitempty" doc:"What of the document was changed in it or after it, and so before the next"`
+
 	Tasks     []Task `json:"tasks" nullable:"false" doc:"Each by its last run"`
+	TasksLeft int    `json:"tasksLeft,omitempty" doc:"Tasks that are left out, as tasks of the request asked"`
 	Former    []Task `json:"former,omitempty" doc:"Earlier runs of tasks of an array that had to leave and run again; replicas and pods that others have replaced"`
+}
+
+// Saved is a checkpoint of an attempt.
+type Saved struct {
+	Step int64 `json:"step,omitempty"`
+	At   Time  `json:"at"`
+}
+
+// Lost is work that was done in vain.
+type Lost struct {
+	Seconds    float64 `json:"seconds" doc:"Run time since the last checkpoint, or all of it"`
+	GPUSeconds float64 `json:"gpuSeconds" doc:"What its tasks had their GPUs for since then, but for those that succeeded"`
+	Steps      int64   `json:"steps,omitempty" doc:"Steps since the last checkpoint, where its tasks told of them"`
+}
+
+// Pull is how far the pull of an image is.
+type Pull struct {
+	Layers     int   `json:"layers" doc:"Of the image"`
+	LayersDone int   `json:"layersDone"`
+	Bytes      int64 `json:"bytes" doc:"Downloaded; layers that were there before count as whole"`
+	Total      int64 `json:"totalBytes"`
 }
 
 // Task is one process tree or container of an attempt.
@@ -141,6 +171,8 @@ type Task struct {
 	Share     float64  `json:"share,omitempty" doc:"Part that it holds of each of its devices, from 0.001 to 1; 1: whole ones"`
 	State     string   `json:"state" enum:"pending,starting,running,stopping,succeeded,failed,lost"`
 	Waiting   string   `json:"waiting,omitempty"`
+	Pull      *Pull    `json:"pull,omitempty" doc:"How far its image is, while that is pulled"`
+	Image     string   `json:"imageDigest,omitempty" doc:"Of the image that it runs in, or ran in"`
 	ExitCode  *int     `json:"exitCode,omitempty" doc:"128 + signal when a signal ended it"`
 	Signal    int      `json:"signal,omitempty"`
 	Reason    string   `json:"reason,omitempty"`
@@ -165,6 +197,7 @@ type TaskCounts struct {
 	Stopping  int `json:"stopping"`
 	Succeeded int `json:"succeeded"`
 	Failed    int `json:"failed"`
+	Canceled  int `json:"canceled,omitempty" doc:"Of an array: stopped by themselves"`
 }
 
 // Transition is one recorded step.
@@ -333,6 +366,19 @@ type ServerStatus struct {
 type StopOptions struct {
 	Message     string `json:"message,omitempty" doc:"Why; kept in the history"`
 	GracePeriod string `json:"gracePeriod,omitempty" doc:"Instead of the workload's own, like 5s"`
+	Tasks       []int  `json:"tasks,omitzero" required:"false" doc:"Only these tasks of an array; the others go on"` // none is not the same as all
+}
+
+// Hold is that somebody keeps a workload from being queued.
+type Hold struct {
+	By      string `json:"by" doc:"As the actor of transitions"`
+	Message string `json:"message,omitempty"`
+	At      Time   `json:"at"`
+}
+
+// HoldOptions refine holding a workload, or letting it go.
+type HoldOptions struct {
+	Message string `json:"message,omitempty" doc:"Why; kept in the history"`
 }
 
 // PreemptOptions refine a preemption or move.
@@ -385,6 +431,8 @@ type Usage struct {
 	Bucket     *Time   `json:"bucket,omitempty" doc:"Begin of the span, where they are split by time"`
 	GPUSeconds float64 `json:"gpuSeconds"`
 	Workloads  int     `json:"workloads" doc:"How many workloads it is of"`
+	Idle       float64 `json:"idleGpuSeconds,omitempty" doc:"Of these, while the GPU was seen doing nothing, in the last day; where waste was asked for"`
+	Lost       float64 `json:"lostGpuSeconds,omitempty" doc:"Of these, by attempts that failed or had to leave, since the last checkpoint that is known; where waste was asked for"`
 }
 
 // UsageList is charged GPU time by group, largest first.
@@ -393,7 +441,11 @@ type UsageList struct {
 	From  Time    `json:"from"`
 	To    Time    `json:"to"`
 	Total float64 `json:"totalGpuSeconds"`
+	Idle  float64 `json:"idleGpuSeconds,omitempty"`
+	Lost  float64 `json:"lostGpuSeconds,omitempty"`
 	Next  string  `json:"next"`
+
+	Missing []string `json:"missing,omitempty" doc:"What of the waste is not known, and why, a sentence each"`
 }
 
 // The channels of an exec, attach or port-forward connection: the first byte
@@ -437,7 +489,7 @@ type Problem struct {
 	Title  string         `json:"title"`
 	Status int            `json:"status"`
 	Detail string         `json:"detail,omitempty"`
-	Code   string         `json:"code" doc:"Stable token: invalid, not_found, conflict, illegal_phase, unschedulable, unsupported, unavailable, disk_full, no_logs, internal"`
+	Code   string         `json:"code" doc:"Stable token: invalid, not_found, conflict, illegal_phase, unschedulable, unsupported, unavailable, too_often, disk_full, no_logs, internal"`
 	Hint   string         `json:"hint,omitempty" doc:"The next step"`
 	Errors []FieldProblem `json:"errors,omitempty" doc:"One for each wrong field"`
 }

@@ -69,6 +69,7 @@ type Outlook struct {
 	Ahead    []Neighbour     `json:"ahead" nullable:"false" doc:"The first few that go before it"`
 	Frees    []Neighbour     `json:"frees" nullable:"false" doc:"Those whose ends are expected to make its room"`
 	Estimate *Estimate       `json:"estimate,omitempty" doc:"When it is expected to start"`
+	Places   []Spot          `json:"places,omitempty" doc:"Where its tasks would be then, one for each; absent: nobody can tell"`
 	Offers   []Offer         `json:"offers" nullable:"false" doc:"Changes with which it would start now; each has been tried"`
 }
 

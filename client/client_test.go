@@ -110,6 +110,10 @@ func TestRequests(t *testing.T) {
 			_, err := c.Bulk(ctx, []json.RawMessage{json.RawMessage(`{"command":"ls"}`)})
 			return err
 		},
+		`POST /v1/workloads:bulk?dry_run=true&together=true [{"command":"ls"}]`: func() error {
+			_, err := c.Together(ctx, []json.RawMessage{json.RawMessage(`{"command":"ls"}`)}, SubmitOptions{DryRun: true})
+			return err
+		},
 		"GET /v1/projects/-/workloads?cursor=9&kind=training&label=a%3Db&limit=7&live=true&phase=Queued%2CFailed&prefix=x&since=2026-01-02T03%3A04%3A05Z&user=ana&view=summary": func() error {
 			_, err := c.Workloads(ctx, ListOptions{
 				User: "ana", Kinds: []string{"training"}, Phases: []string{"Queued", "Failed"}, Live: true, Prefix: "x", Summary: true,
@@ -119,8 +123,12 @@ func TestRequests(t *testing.T) {
 		},
 		"GET /v1/projects/a/workloads/b%2Fc":                     func() error { _, err := c.Workload(ctx, "a", "b/c"); return err },
 		`POST /v1/projects/a/workloads/b:stop {"message":"why"}`: func() error { _, err := c.Stop(ctx, "a", "b", api.StopOptions{Message: "why"}); return err },
-		"POST /v1/projects/a/workloads/b:restart":                func() error { _, err := c.Restart(ctx, "a", "b"); return err },
-		"DELETE /v1/projects/a/workloads/b":                      func() error { _, err := c.Delete(ctx, "a", "b"); return err },
+		`POST /v1/projects/a/workloads/b:stop {"tasks":[]}`: func() error { // none, which is not all
+			_, err := c.Stop(ctx, "a", "b", api.StopOptions{Tasks: []int{}})
+			return err
+		},
+		"POST /v1/projects/a/workloads/b:restart": func() error { _, err := c.Restart(ctx, "a", "b"); return err },
+		"DELETE /v1/projects/a/workloads/b":       func() error { _, err := c.Delete(ctx, "a", "b"); return err },
 		"GET /v1/projects/a/workloads/b/transitions?after=4&limit=2": func() error {
 			_, err := c.Transitions(ctx, "a", "b", 4, 2, "")
 			return err
@@ -147,6 +155,8 @@ func TestRequests(t *testing.T) {
 		"GET /v1/lifecycle?dialect=mcli":                           func() error { _, err := c.Lifecycle(ctx, "mcli"); return err },
 		`POST /v1/projects/a/workloads/b:approve {"check":"x"}`:    func() error { _, err := c.Approve(ctx, "a", "b", api.DecisionOptions{Check: "x"}); return err },
 		`POST /v1/projects/a/workloads/b:reject {"message":"why"}`: func() error { _, err := c.Reject(ctx, "a", "b", api.DecisionOptions{Message: "why"}); return err },
+		`POST /v1/projects/a/workloads/b:hold {"message":"x"}`:     func() error { _, err := c.Hold(ctx, "a", "b", api.HoldOptions{Message: "x"}); return err },
+		"POST /v1/projects/a/workloads/b:release {}":               func() error { _, err := c.Release(ctx, "a", "b", api.HoldOptions{}); return err },
 		`POST /v1/projects/a/workloads/b:preempt {}`:               func() error { _, err := c.Preempt(ctx, "a", "b", api.PreemptOptions{}); return err },
 		`POST /v1/projects/a/workloads/b:move {"message":"why"}`:   func() error { _, err := c.Move(ctx, "a", "b", api.PreemptOptions{Message: "why"}); return err },
 		`POST /v1/projects/a/workloads/b:scale {"replicas":0}`:     func() error { _, err := c.Scale(ctx, "a", "b", api.ScaleOptions{}); return err },

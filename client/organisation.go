@@ -141,6 +141,16 @@ func (c *Client) Quota(ctx context.Context, project, pool string) (*api.Standing
 	return one[api.StandingList](ctx, c, call{method: http.MethodGet, path: "/v1/quota", query: q, again: true})
 }
 
+// WhatIf returns what changes of projects and departments would come to at once;
+// it changes nothing.
+func (c *Client) WhatIf(ctx context.Context, changes api.Changes) (*api.Prospect, error) {
+	body, err := json.Marshal(changes)
+	if err != nil {
+		return nil, err
+	}
+	return one[api.Prospect](ctx, c, call{method: http.MethodPost, path: "/v1/what-if", body: body, again: true})
+}
+
 // Apply makes records what a manifest says, all of them or none; a dry run says
 // what would change. Repeating it is harmless.
 func (c *Client) Apply(ctx context.Context, m api.Manifest, dry bool) (*api.Applied, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -57,6 +58,37 @@ func (c *Client) Bulk(ctx context.Context, documents []json.RawMessage) (*api.Bu
 	return one[api.BulkResult](ctx, c, call{method: http.MethodPost, path: "/v1/workloads:bulk", body: body})
 }
 
+// Together submits many documents in their order, or none where one of them is
+// refused; later ones may wait for earlier ones. A dry run answers with what
+// would become of each. Project and YAML of o are not used.
+func (c *Client) Together(ctx context.Context, documents []json.RawMessage, o SubmitOptions) ([]api.Workload, error) {
+	body, err := json.Marshal(documents)
+	if err != nil {
+		return nil, err
+	}
+	if o.Key == "" {
+		o.Key = rand.Text()
+	}
+	q := url.Values{"together": {"true"}}
+	if o.DryRun {
+		q.Set("dry_run", "true")
+	}
+	done, err := one[api.BulkResult](ctx, c, call{
+		method: http.MethodPost, path: "/v1/workloads:bulk", query: q, body: body, again: true, header: http.Header{"Idempotency-Key": {o.Key}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]api.Workload, len(done.Items))
+	for i, item := range done.Items {
+		if item.Workload == nil {
+			return nil, fmt.Errorf("the answer has no workload for document %d", i+1)
+		}
+		out[i] = *item.Workload
+	}
+	return out, nil
+}
+
 // ListOptions select workloads. Zero fields do not restrict.
 type ListOptions struct {
 	Project string // "": all
@@ -68,11 +100,14 @@ type ListOptions struct {
 	Since   time.Time // created at or after
 	Before  time.Time // created before
 	Labels  map[string]string
-	Deleted bool  // also those that have been deleted
-	Number  int64 // only the one of that number; 0: any
-	Limit   int   // of one page; 0: the server's default
+	Filter  string // as in the pages: status:failed user:@me gpus>=8
+	Deleted bool   // also those that have been deleted
+	Number  int64  // only the one of that number; 0: any
+	Limit   int    // of one page; 0: the server's default
 	Cursor  string
 	Summary bool // without history, tasks and document
+	Table   bool // without history and the tasks of former attempts
+	Bare    bool // as Summary, without why what waits waits
 }
 
 // Workloads returns one page of workloads, newest first.
@@ -87,6 +122,7 @@ func (c *Client) Workloads(ctx context.Context, o ListOptions) (*api.WorkloadLis
 	set("kind", strings.Join(o.Kinds, ","))
 	set("phase", strings.Join(o.Phases, ","))
 	set("prefix", o.Prefix)
+	set("filter", o.Filter)
 	set("since", instant(o.Since))
 	set("before", instant(o.Before))
 	set("cursor", o.Cursor)
@@ -105,9 +141,15 @@ func (c *Client) Workloads(ctx context.Context, o ListOptions) (*api.WorkloadLis
 	if o.Limit > 0 {
 		q.Set("limit", strconv.Itoa(o.Limit))
 	}
-	q.Set("view", "full")
-	if o.Summary {
+	switch {
+	case o.Bare:
+		q.Set("view", "bare")
+	case o.Summary:
 		q.Set("view", "summary")
+	case o.Table:
+		q.Set("view", "table")
+	default:
+		q.Set("view", "full")
 	}
 	return one[api.WorkloadList](ctx, c, call{method: http.MethodGet, path: workloads(o.Project), query: q, again: true})
 }
@@ -165,6 +207,16 @@ func (c *Client) Move(ctx context.Context, project, name string, o api.PreemptOp
 	return c.act(ctx, project, name, "move", o)
 }
 
+// Hold keeps a workload that waits from being queued.
+func (c *Client) Hold(ctx context.Context, project, name string, o api.HoldOptions) (*api.Workload, error) {
+	return c.act(ctx, project, name, "hold", o)
+}
+
+// Release lets a workload go that is held.
+func (c *Client) Release(ctx context.Context, project, name string, o api.HoldOptions) (*api.Workload, error) {
+	return c.act(ctx, project, name, "release", o)
+}
+
 // Scale changes how many replicas an inference workload wants.
 func (c *Client) Scale(ctx context.Context, project, name string, o api.ScaleOptions) (*api.Workload, error) {
 	return c.act(ctx, project, name, "scale", o)
@@ -173,6 +225,16 @@ func (c *Client) Scale(ctx context.Context, project, name string, o api.ScaleOpt
 // Update replaces the document of an inference workload.
 func (c *Client) Update(ctx context.Context, project, name string, document []byte) (*api.Workload, error) {
 	k := call{method: http.MethodPost, path: workload(project, name) + ":update", body: document, header: http.Header{"Content-Type": {"application/yaml"}}}
+	return one[api.Workload](ctx, c, k)
+}
+
+// Revise runs an ended workload again with another document, as a new attempt. A
+// dry run only checks that document, also while the workload has not ended.
+func (c *Client) Revise(ctx context.Context, project, name string, document []byte, dryRun bool) (*api.Workload, error) {
+	k := call{method: http.MethodPost, path: workload(project, name) + ":revise", body: document, again: dryRun, header: http.Header{"Content-Type": {"application/yaml"}}}
+	if dryRun {
+		k.query = url.Values{"dry_run": {"true"}}
+	}
 	return one[api.Workload](ctx, c, k)
 }
 

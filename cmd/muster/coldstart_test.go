@@ -22,8 +22,10 @@ func BenchmarkColdStart(b *testing.B) {
 	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
-	if err := os.Symlink(bin, filepath.Join(dir, "mcli")); err != nil {
-		b.Fatal(err)
+	for _, name := range []string{"mcli", "squeue", "runai"} {
+		if err := os.Symlink(bin, filepath.Join(dir, name)); err != nil {
+			b.Fatal(err)
+		}
 	}
 	data := filepath.Join(dir, "d")
 	env := append(os.Environ(), "MUSTER_DATA_DIR="+data, "MUSTER_SERVER=", "MUSTER_NO_AUTOSTART=1", "HOME="+dir)
@@ -42,7 +44,7 @@ func BenchmarkColdStart(b *testing.B) {
 		_ = server.Wait()
 	})
 	fill(b, "unix://"+filepath.Join(data, "muster.sock"), 1000)
-	for _, line := range [][]string{{"muster", "get"}, {"mcli", "get", "runs"}, {"muster", "version"}} {
+	for _, line := range [][]string{{"muster", "get"}, {"mcli", "get", "runs"}, {"squeue"}, {"runai", "list", "jobs"}, {"muster", "version"}} {
 		b.Run(fmt.Sprint(line), func(b *testing.B) {
 			var used time.Duration
 			for b.Loop() {

@@ -19,13 +19,13 @@ func TestGangsInACluster(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{NoControllers: true, NoScheduler: true})
 	one, two := c.Node(t, "one", 1), c.Node(t, "two", 1)
 	r := c.Registry(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
+	program := self(t)
+	if bin := os.Getenv("MUSTER_BIN"); bin != "" {
+		program = bin
 	}
 	path := v1.Config{Env: []string{"PATH=/bin:/usr/bin"}}
-	// This program may be linked with the machine's C library, the product is not.
-	own := layerOf(t, []string{self}, ocitest.File{Path: "muster", Link: self})
+	// This test may be linked with the machine's C library, the product is not.
+	own := layerOf(t, []string{program}, ocitest.File{Path: "muster", Link: program})
 	r.Push(t, "train:1", ocitest.Image(t, path, ocitest.Busybox(t), own, openMPI(t)))
 	r.Push(t, "muster:1", ocitest.Image(t, path, ocitest.Busybox(t), own))
 	w := newWorld(t, "--plane", "kube", "--kubeconfig", c.Kubeconfig, "--kube-program-image", r.Ref("muster:1"))
@@ -38,6 +38,7 @@ func TestGangsInACluster(t *testing.T) {
 		})
 	}
 	launched(t, w, r.Ref("train:1"))
+	batched(t, w, r.Ref("train:1"))
 	met(t, c, w)
 }
 

@@ -76,6 +76,7 @@ func TestAServiceInACluster(t *testing.T) {
 		return nil
 	})
 	entered(t, w, image)
+	filed(t, w, image)
 	loaded(t, w, image)
 	outlived(t, w, image)
 }

@@ -24,6 +24,7 @@ import (
 	clientapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/kubetest"
 )
 
@@ -130,14 +131,30 @@ func newWorld(t *testing.T, args ...string) *world {
 	return w
 }
 
-// program is the muster binary, which this test is under that name.
+// selfName is the name under which this test is the muster binary.
+const selfName = "exe"
+
+// program is a command of the muster binary: the one that the tests were given,
+// which without the race detector starts ten times as fast, else this test.
 func (w *world) program(args ...string) *exec.Cmd {
-	self, err := os.Executable()
-	if err != nil {
-		w.t.Fatal(err)
+	if bin := os.Getenv("MUSTER_BIN"); bin != "" {
+		return w.run(bin, "muster", args)
 	}
-	cmd := exec.Command(self)
-	cmd.Args = append([]string{"exe"}, args...)
+	return w.run(self(w.t), selfName, args)
+}
+
+func self(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func (w *world) run(path, name string, args []string) *exec.Cmd {
+	cmd := exec.Command(path)
+	cmd.Args = append([]string{name}, args...)
 	cmd.Env = append(os.Environ(), "MUSTER_DATA_DIR="+w.data, "MUSTER_NO_AUTOSTART=1", "MUSTER_SERVER=", "HOME="+filepath.Dir(w.data), "KUBECONFIG=")
 	return cmd
 }
@@ -150,7 +167,7 @@ func (w *world) begin() {
 		w.t.Fatal(err)
 	}
 	defer log.Close()
-	w.cmd = w.program(append([]string{"server"}, w.args...)...)
+	w.cmd = w.run(self(w.t), selfName, append([]string{"server"}, w.args...)) // with the race detector, where the test has it
 	w.cmd.Stderr, w.cmd.Stdout = log, log
 	if err := w.cmd.Start(); err != nil {
 		w.t.Fatal(err)
@@ -204,22 +221,29 @@ func (w *world) clusters() map[string]api.ClusterInfo {
 // is waits until a workload is as check wants.
 func (w *world) is(name, what string, check func(*api.Workload) bool) *api.Workload {
 	w.t.Helper()
-	var got api.Workload
-	kubetest.Eventually(w.t, name+" is "+what, func() error {
-		out, err := w.try("describe", name, "-o", "json")
-		if err != nil {
+	defer func() {
+		if w.t.Failed() {
+			said, _ := w.try("logs", name)
+			events, _ := w.try("events", name)
+			w.t.Logf("%s said:\n%s\nand had the events:\n%s", name, said, events)
+		}
+	}()
+	c, err := client.New(client.Options{Address: filepath.Join(w.data, "muster.sock")})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer c.Close()
+	var got *api.Workload
+	kubetest.Eventually(w.t, name+" is "+what, func() (err error) {
+		if got, err = c.Workload(w.t.Context(), "default", name); err != nil {
 			return err
 		}
-		got = api.Workload{}
-		if err := json.Unmarshal([]byte(out), &got); err != nil {
-			return err
-		}
-		if !check(&got) {
+		if !check(got) {
 			return fmt.Errorf("it is %s %s %q with %+v, tasks %+v", got.Phase, got.Reason, got.Message, got.Conditions, got.Tasks)
 		}
 		return nil
 	})
-	return &got
+	return got
 }
 
 func phase(p string) func(*api.Workload) bool {

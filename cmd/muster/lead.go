@@ -77,7 +77,7 @@ func lead(ctx context.Context, o cli.ServerOptions, log *slog.Logger, body func(
 
 // candidate stands for election.
 func candidate(o cli.ServerOptions, log *slog.Logger, won func()) (*leaderelection.LeaderElector, error) {
-	config, err := clusterConfig(o.Kubeconfig, o.KubeContext)
+	config, _, err := clusterConfig(o.Kubeconfig, o.KubeContext, log)
 	if err != nil {
 		return nil, precondition(fmt.Sprintf("--leader-elect: the cluster cannot be found: %v", err), "name its file with --kubeconfig")
 	}

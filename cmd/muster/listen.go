@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/control"
@@ -25,7 +27,7 @@ const socketMax = 107
 func listen(o cli.ServerOptions) ([]net.Listener, string, error) {
 	path := filepath.Join(o.DataDir, "muster.sock")
 	if len(path) > socketMax {
-		dir, err := os.MkdirTemp("", "muster-")
+		dir, err := shortDir(o.DataDir, "", 0o700)
 		if err != nil {
 			return nil, "", fmt.Errorf("a directory for the socket cannot be made: %w", err)
 		}
@@ -59,13 +61,41 @@ func listen(o cli.ServerOptions) ([]net.Listener, string, error) {
 	return all, address, nil
 }
 
+// shortDir is a directory for a socket whose path below the data directory would
+// be too long. It is the same at each start: tasks that go on to run find the
+// next server there.
+func shortDir(dataDir, suffix string, mode fs.FileMode) (string, error) {
+	whole, err := filepath.Abs(dataDir)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(whole))
+	name := "muster-" + hex.EncodeToString(sum[:5]) + suffix
+	dir := filepath.Join(os.TempDir(), name)
+	if len(filepath.Join(dir, "muster.sock")) > socketMax {
+		dir = filepath.Join("/tmp", name)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	// Anyone may make what is in a directory for temporary files.
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return "", err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !info.IsDir() || !ok || int(st.Uid) != os.Geteuid() {
+		return "", fmt.Errorf("%s is no directory of this user; remove it, or choose a shorter --data-dir", dir)
+	}
+	return dir, os.Chmod(dir, mode)
+}
+
 // forTasks opens the socket at which tasks report, in a directory of its own
 // that containers are given: a socket that is made anew is then seen there too.
 // Whoever gets to it needs the token of a task.
 func forTasks(dataDir string) (net.Listener, string, error) {
 	dir := filepath.Join(dataDir, "tasks")
 	if len(filepath.Join(dir, "muster.sock")) > socketMax {
-		made, err := os.MkdirTemp("", "muster-")
+		made, err := shortDir(dataDir, "-tasks", 0o755)
 		if err != nil {
 			return nil, "", fmt.Errorf("a directory for the socket of tasks cannot be made: %w", err)
 		}

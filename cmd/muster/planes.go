@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
@@ -18,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/plane/kube"
 	"github.com/musterhq/muster/internal/plane/local"
+	"github.com/musterhq/muster/internal/store"
 )
 
 // planes are where work runs.
@@ -26,6 +26,10 @@ type planes struct {
 	local  *local.Plane // nil: this machine is none
 	kubes  []cluster
 	images bool // one of them runs container images
+	// installation drives clusters; seasoned: it did so before it had a name.
+	installation string
+	seasoned     bool
+	register     kube.Register
 }
 
 // cluster is a Kubernetes one, and how it is reached.
@@ -35,8 +39,17 @@ type cluster struct {
 }
 
 // openPlanes opens the planes that the options name.
-func openPlanes(o cli.ServerOptions, images *images, log *slog.Logger) (*planes, error) {
+func openPlanes(ctx context.Context, o cli.ServerOptions, st store.Store, images *images, log *slog.Logger) (*planes, error) {
 	p := &planes{}
+	var err error
+	if p.installation, err = st.Installation(ctx); err != nil {
+		return nil, err
+	}
+	before, err := st.Counters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.seasoned = before.Workload > 0
 	if err := p.open(o, images, log); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
@@ -54,31 +67,32 @@ func (p *planes) open(o cli.ServerOptions, images *images, log *slog.Logger) err
 		p.all = append(p.all, l)
 	}
 	if slices.Contains(o.Planes, "kube") {
-		config, err := clusterConfig(o.Kubeconfig, o.KubeContext)
+		config, latest, err := clusterConfig(o.Kubeconfig, o.KubeContext, log)
 		if err != nil {
 			return precondition(fmt.Sprintf("the cluster of --plane kube cannot be found: %v", err), "name its file with --kubeconfig")
 		}
-		if err := p.add(o, "kube", "", config, logs, log); err != nil {
+		if err := p.add(o, "kube", "", config, latest, logs, log); err != nil {
 			return err
 		}
 	}
 	for _, c := range o.Clusters {
 		name, file, _ := strings.Cut(c, "=")
-		config, err := clusterConfig(file, "")
+		config, latest, err := clusterConfig(file, "", log)
 		if err != nil {
 			return precondition(fmt.Sprintf("cluster %s cannot be opened: %v", name, err), "--cluster NAME=KUBECONFIG names a file that kubectl understands")
 		}
-		if err := p.add(o, name, name+"/", config, logs, log); err != nil {
+		if err := p.add(o, name, name+"/", config, latest, logs, log); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *planes) add(o cli.ServerOptions, name, prefix string, config *rest.Config, logs string, log *slog.Logger) error {
+func (p *planes) add(o cli.ServerOptions, name, prefix string, config *rest.Config, latest func() *rest.Config, logs string, log *slog.Logger) error {
 	k, err := kube.Open(kube.Options{
-		Name: name, Prefix: prefix, Config: config, Namespaces: o.KubeNamespaces, Program: o.KubeProgram,
+		Name: name, Prefix: prefix, Config: config, Latest: latest, Namespaces: o.KubeNamespaces, Program: o.KubeProgram,
 		RuntimeClass: o.KubeRuntime, ReservationImage: o.KubeReservation, LogDir: filepath.Join(logs, name), Log: log,
+		Installation: p.installation, Seasoned: p.seasoned, TakeOver: slices.Contains(o.TakeOver, name), Register: &p.register,
 	})
 	if err != nil {
 		return err
@@ -103,22 +117,8 @@ func (p *planes) face(o cli.ServerOptions, address string, log *slog.Logger) (fu
 	}
 	return func(ctx context.Context) {
 		defer c.Close()
-		f.Run(ctx)
+		p.kubes[0].WhileDriving(ctx, f.Run)
 	}, nil
-}
-
-// clusterConfig opens a kubeconfig; without one, the cluster that this runs in,
-// or the one that kubectl would talk to.
-func clusterConfig(file, name string) (*rest.Config, error) {
-	if file == "" {
-		config, err := rest.InClusterConfig()
-		if !errors.Is(err, rest.ErrNotInCluster) {
-			return config, err
-		}
-	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = file
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
 }
 
 // retire ends helpers that have no reason to stay.

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/musterhq/muster/internal/face/faces"
+	"github.com/musterhq/muster/internal/kubetest"
 	"github.com/musterhq/muster/internal/oci/ocitest"
 	"github.com/musterhq/muster/internal/plane/local"
 )
@@ -35,8 +36,13 @@ func TestMain(m *testing.M) {
 	for _, name := range faces.Names() {
 		names[name] = muster
 	}
-	testscript.Main(m, names)
+	testscript.Main(scripts{m}, names)
 }
+
+// scripts are the tests, which may have built the program.
+type scripts struct{ m *testing.M }
+
+func (s scripts) Run() int { return kubetest.Main(s.m) }
 
 // TestScripts runs the stories of testdata/script: the real binary, each with
 // a data directory of its own. Commands beside testscript's:
@@ -48,7 +54,10 @@ func TestMain(m *testing.M) {
 //	registry [basic|bearer] a registry with the image busybox:1 at $REGISTRY,
 //	                        open or for ann with the password pw
 //	expand FILE…            puts the values of ${VARIABLES} into files
+//	released                the program as it is released at $RELEASED, which
+//	                        unlike the test binary runs in any image
 //	gitserver               a git repository over https and ssh, see git_test.go
+//	mailserver FILE         a mail server at $SMTP, see mail_test.go
 //
 // and the condition [root].
 func TestScripts(t *testing.T) {
@@ -80,7 +89,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "ready": ready, "json": jsonAt, "eventually": eventually,
-			"expand": expand, "gitserver": gitserver, "registry": func(ts *testscript.TestScript, _ bool, args []string) { registry(t, ts, args) },
+			"expand": expand, "released": released, "gitserver": gitserver, "mailserver": mailserver, "registry": func(ts *testscript.TestScript, _ bool, args []string) { registry(t, ts, args) },
 		},
 	})
 }
@@ -106,6 +115,12 @@ func tidy(t *testing.T, data string) {
 		muster("stop", id, "--grace-period", "1s", "--wait")
 	}
 	muster("server", "stop")
+}
+
+func released(ts *testscript.TestScript, _ bool, _ []string) {
+	path, err := kubetest.Program()
+	ts.Check(err)
+	ts.Setenv("RELEASED", path)
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {
@@ -134,6 +149,7 @@ func ready(ts *testscript.TestScript, _ bool, _ []string) {
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	deadline := time.Now().Add(patience)
 	for {
+		began := time.Now()
 		err := ts.Exec(args[0], args[1:]...)
 		if (err != nil) == neg {
 			return
@@ -141,7 +157,8 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("still not after %s: %v", patience, err)
 		}
-		time.Sleep(20 * time.Millisecond)
+		// Waiting must not take the machine from what is waited for.
+		time.Sleep(max(20*time.Millisecond, 2*time.Since(began)))
 	}
 }
 

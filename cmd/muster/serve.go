@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -20,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/klog/v2"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/chores"
@@ -32,6 +31,7 @@ import (
 	"github.com/musterhq/muster/internal/service"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/store/sqlstore"
+	"github.com/musterhq/muster/internal/telemetry"
 )
 
 const (
@@ -54,14 +54,6 @@ func serve(ctx context.Context, o cli.ServerOptions) error {
 	}
 	defer probes.close()
 	return lead(ctx, o, log, func(ctx context.Context) error { return govern(ctx, o, log, probes) })
-}
-
-// logTo is the log of a server. What the client of Kubernetes has to say, which
-// else writes in a form of its own, goes there too.
-func logTo(w io.Writer, level slog.Leveler) *slog.Logger {
-	log := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
-	klog.SetSlogLogger(log.With("from", "client-go"))
-	return log
 }
 
 // govern is the life of a server that leads, if several stand ready.
@@ -87,7 +79,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	defer images.close()
-	where, err := openPlanes(o, images, log)
+	where, err := openPlanes(ctx, o, st, images, log)
 	if err != nil {
 		return err
 	}
@@ -107,12 +99,15 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		Store: st, Log: log, Clock: time.Now, Images: images.store, Registry: images.registry(), Target: o.Registry,
 		Credentials: keys.credentials, BuildLogs: filepath.Join(o.DataDir, "builds"), Models: models, Installer: images.installer(),
 	})
+	tracer, taskEnv := openTracer(o, log)
+	seen, meter := openMeasured(o, log), telemetry.NewMeter()
 	ctl, err := control.New(ctx, control.Deps{
 		Store: st, Holder: holder(), Log: log, Elapsed: func() time.Duration { return time.Since(started) },
 		NewID: control.NewID(rand.Reader), NewName: control.NewName(rand.Reader), Port: freePort(),
 		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: program(o.DataDir), Models: models,
 		Schedule: planning(o.PastWeight, o.MoveRest), Past: control.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
 		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise), Mail: mail.Server != "", Deliver: post.ring,
+		Series: seen.Store, SampleEvery: o.Monitor.SampleEvery, Meter: meter, TaskEnv: taskEnv,
 	}, where.all, hands, time.Now)
 	if err != nil {
 		return err
@@ -127,10 +122,11 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	if err != nil {
 		return err
 	}
-	v := version()
+	v, browsers := version(), newBrowsers(o.DataDir, listeners, log)
 	srv := server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token, Sealer: keys, BuildLogs: filepath.Join(o.DataDir, "builds"),
-		TaskSocket: taskSocket, MAC: keys.Token,
+		LoggedOut: filepath.Join(o.DataDir, "logged-out.json"), TaskSocket: taskSocket, MAC: keys.Token, Collectors: []prometheus.Collector{meter, telemetry.NewGauges(ctl)},
+		Address: browsers.open, Hosts: hostsOf(o),
 		Status: api.ServerStatus{PID: os.Getpid(), Address: address, DataDir: o.DataDir, Version: v.Version, StartedAt: api.Time(started), FakeGPUs: o.FakeGPUs},
 	})
 	probes.pass(srv.Probes())
@@ -139,7 +135,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, face, notifier(ctl, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run)
+	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), face, browsers.run(srv.Listener()), notifier(ctl, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	return errors.Join(err, where.retire(rctx)) // its helper has no reason to stay where nothing runs

@@ -22,7 +22,7 @@ type rule struct {
 	libs []string // where set with std: the only other modules
 }
 
-var pure = []string{"bytes", "cmp", "container/heap", "encoding/json", "errors", "fmt", "hash/fnv", "io", "iter", "maps", "math", "path", "reflect", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8"}
+var pure = []string{"bytes", "cmp", "container/heap", "encoding/json", "errors", "fmt", "hash/fnv", "io", "iter", "maps", "math", "path", "reflect", "regexp", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8"}
 
 // sealing is what internal/secret needs beside: ciphers, and a file for the keys.
 var sealing = append([]string{"crypto/aes", "crypto/cipher", "crypto/hmac", "crypto/rand", "crypto/sha256", "encoding/binary", "encoding/hex", "encoding/pem", "io/fs", "os", "path", "path/filepath", "sync", "syscall"}, pure...)
@@ -38,21 +38,25 @@ var rules = []rule{
 	{pkg: "internal/secret", may: []string{"internal/secret", "internal/core", "internal/plane"}, std: sealing, why: "what seals values is small, and of others' code it trusts the standard library only"},
 	{pkg: "internal/plane/local", may: []string{"internal/plane", "internal/core", "internal/oci"}, why: "containers need images; everything else as for any plane"},
 	{pkg: "internal/plane/local/container", may: nil, std: append([]string{"io/fs"}, pure...), libs: []string{"github.com/opencontainers/runtime-spec"}, why: "what a container is follows from values alone"},
-	{pkg: "internal/control", may: []string{"internal/control", "internal/core", "internal/store", "internal/plane", "internal/secret"}, why: "control knows contracts; main gives it implementations"},
+	{pkg: "internal/control", may: []string{"internal/control", "internal/core", "internal/store", "internal/plane", "internal/secret", "internal/series"}, why: "control knows contracts; main gives it implementations"},
 	{pkg: "internal/chores", may: []string{"internal/chores", "internal/control", "internal/core", "internal/oci", "internal/store"}, why: "chores do what control asks for; they know no planes and no API"},
 	{pkg: "internal/notify", may: []string{"internal/notify", "internal/core"}, why: "what sends knows an outbox, and neither what fills it nor the API"},
 	{pkg: "internal/service", may: []string{"internal/service", "internal/control", "internal/core", "internal/plane", "internal/store"}, why: "a service carries requests; what follows from them control decides"},
+	{pkg: "internal/series", may: nil, why: "a day of numbers knows not what they are of"},
+	{pkg: "internal/telemetry", may: []string{"internal/control", "internal/core", "internal/series"}, why: "what counts is told what happened, and decides nothing"},
 	{pkg: "internal/mpi", may: nil, why: "both ends of the agent run beside tasks and know nothing of the rest"},
 	{pkg: "internal/slurmtask", may: []string{"internal/mpi", "internal/convert", "internal/core"}, why: "what a batch script finds runs beside tasks; it knows the agents, and how Slurm writes things"},
 	{pkg: "internal/convert", may: []string{"internal/convert", "internal/core"}, std: pure, why: "converters are pure, as core is: bytes in, documents out"},
 	{pkg: "internal/oci", may: nil, why: "images know no workloads, planes or queues"},
 	{pkg: "internal/oci/ocitest", may: nil, why: "a registry for tests of any package, those of oci included"},
-	{pkg: "internal/server", may: []string{"internal/server", "internal/control", "internal/convert", "internal/core", "internal/store", "internal/plane", "api"}, why: "the API decides nothing and touches no implementation"},
+	{pkg: "internal/server", may: []string{"internal/server", "internal/control", "internal/convert", "internal/core", "internal/store", "internal/plane", "internal/series", "api", "web"}, why: "the API decides nothing and touches no implementation"},
 	{pkg: "internal/cli", may: []string{"internal/cli", "internal/convert", "internal/core", "internal/simulate", "api", "client"}, why: "the command line is a client like any other; of the server it shares only the pure core and converters, and what runs that in virtual time"},
 	{pkg: "internal/face", may: []string{"internal/face", "internal/cli", "internal/convert", "internal/core", "api", "client"}, why: "other tools' command lines translate words: what muster's own does they have done by it"},
 	{pkg: "internal/simulate", may: []string{"internal/simulate", "internal/core"}, why: "simulations run the pure core on files; they know no server, store or plane"},
 	{pkg: "internal/simulate/trace", may: nil, why: "reading a trace needs nothing of ours"},
 	{pkg: "internal/sim", may: []string{"internal/sim", "internal/core", "internal/control", "internal/store", "internal/plane"}, why: "the simulator drives the real control loop"},
+	{pkg: "internal/browser", may: nil, why: "what drives a browser knows the pages by what they show"},
+	{pkg: "web", may: nil, why: "the pages are files that talk to the API like anyone else"},
 	{pkg: "api", may: nil, why: "the contract imports nothing of the server"},
 	{pkg: "client", may: []string{"api"}, why: "the client knows the contract only"},
 	{pkg: "examples", may: []string{"examples"}, why: "examples are users' programs"},

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,19 +23,23 @@ type actOptions struct {
 
 func newStop(s *session) *cobra.Command {
 	o := &actOptions{}
+	var tasks []int
 	cmd := &cobra.Command{
 		Use:     "stop [WORKLOAD…]",
 		Aliases: []string{"cancel"},
 		Short:   "End workloads; their definition and logs stay",
 		Example: `  muster stop train-moons
-  muster stop train-moons --grace-period 5s --message "wrong data"`,
+  muster stop 'sweep-*' --yes            those of one project that have not ended
+  muster stop train-moons --grace-period 5s --message "wrong data"
+  muster stop sweep --task 3 --task 7    only these tasks of an array`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.each(cmd.Context(), o, dropNoun(args), verb{name: "stop", done: "stopping", ask: len(args) == 0, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
-				return c.Stop(ctx, w.Project, w.ID, api.StopOptions{Message: o.message, GracePeriod: o.grace})
+			return s.each(cmd.Context(), o, dropNoun(args), verb{name: "stop", done: "stopping", ask: len(args) == 0, live: true, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+				return c.Stop(ctx, w.Project, w.ID, api.StopOptions{Message: o.message, GracePeriod: o.grace, Tasks: tasks})
 			}})
 		},
 	}
 	o.register(s, cmd)
+	cmd.Flags().IntSliceVar(&tasks, "task", nil, "only this task of an array, by its index; repeat for several")
 	cmd.Flags().StringVar(&o.grace, "grace-period", "", "time between the polite signal and the end by force, like 5s")
 	cmd.Flags().StringVarP(&o.message, "message", "m", "", "why; kept in the history")
 	return cmd
@@ -48,15 +53,20 @@ func newRestart(s *session) *cobra.Command {
 		Short:   "Run ended workloads again, as a new attempt",
 		Example: "  muster restart train-moons --follow",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.each(cmd.Context(), o, dropNoun(args), verb{name: "restart", done: "restarted", ask: len(args) == 0, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
-				return c.Restart(ctx, w.Project, w.ID)
-			}})
+			v := again
+			v.ask = len(args) == 0
+			return s.each(cmd.Context(), o, dropNoun(args), v)
 		},
 	}
 	o.register(s, cmd)
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "show its phases and output until it ends, and exit as it did")
 	return cmd
 }
+
+// again runs an ended workload once more.
+var again = verb{name: "restart", done: "restarted", run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+	return c.Restart(ctx, w.Project, w.ID)
+}}
 
 func newDelete(s *session) *cobra.Command {
 	o := &actOptions{}
@@ -90,7 +100,8 @@ func (o *actOptions) registerPlain(s *session, cmd *cobra.Command) {
 // verb is what is done to each workload.
 type verb struct {
 	name, done string
-	ask        bool // first, unless --yes
+	ask        bool // first, unless --yes; of globs always
+	live       bool // a glob means only what has not ended
 	run        func(context.Context, *client.Client, *api.Workload) (*api.Workload, error)
 	line       func(*api.Workload) string // what is said of the result; nil: done and where it stands
 }
@@ -99,6 +110,7 @@ type verb struct {
 // wrong one changes nothing; after that one that fails does not keep the
 // others from being done.
 func (s *session) each(ctx context.Context, o *actOptions, names []string, v verb) error {
+	v.ask = v.ask || slices.ContainsFunc(names, isGlob)
 	if v.ask && !o.yes && !s.io.InTerminal {
 		return needsFlag("muster "+v.name, "--yes")
 	}
@@ -109,13 +121,9 @@ func (s *session) each(ctx context.Context, o *actOptions, names []string, v ver
 	if len(names) == 0 {
 		names = []string{""}
 	}
-	var ws []*api.Workload
-	for _, name := range names {
-		w, err := s.resolve(ctx, c, o.scope, name)
-		if err != nil {
-			return err
-		}
-		ws = append(ws, w)
+	ws, err := s.resolveAll(ctx, c, o.scope, names, v.live)
+	if err != nil {
+		return err
 	}
 	if v.ask && !o.yes {
 		if ok, err := s.confirm(v.name, ws); !ok {

@@ -1,11 +1,10 @@
 package cli
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,31 +15,44 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/convert"
 )
 
+type applyOptions struct {
+	files    []string
+	dry, yes bool
+}
+
 func newApply(s *session) *cobra.Command {
-	var files []string
-	var dry bool
+	o := &applyOptions{}
 	cmd := &cobra.Command{
-		Use: "apply -f FILE [flags]", Short: "Make projects, departments, pools and nodes what files say",
-		Long: `Makes records what files say: all of them, or none where one of them cannot be.
+		Use: "apply -f FILE [flags]", Short: "Make workloads, projects, departments, pools and nodes what files say",
+		Long: `Makes records what files say: of projects, departments, pools and nodes all of
+them, or none where one of them cannot be; then workloads, one after the other.
 A file holds one or several documents, divided by lines of ---, each with its kind
-(Project, Department, Pool or Node), its name, and its other fields as in
--o yaml of the record. What a document does not say is what it is by default, but
-for what changes by the day: stopMode of projects and cordon of nodes stay as
-they are unless they are named. Records that no document names stay as they are.
-Doing it again changes nothing.`,
-		Example: "  muster apply -f organisation.yaml --dry-run\n  muster apply -f departments.yaml -f projects.yaml\n  muster project list -o yaml",
+(Project, Department, Pool, Node, or the kind of a workload), its name, and its
+other fields as in -o yaml of the record. What a document does not say is what it
+is by default, but for what changes by the day: stopMode of projects and cordon
+of nodes stay as they are unless they are named. Records that no document names
+stay as they are. Doing it again changes nothing.
+
+Of a workload that exists every field that differs is shown, with what it takes:
+priority, limits and labels change live; a service takes the rest over a few
+replicas at a time; other workloads are ended for it and run again. Name, project
+and kind cannot change. On a terminal it asks first; elsewhere only --yes lets it
+end what runs.`,
+		Example: "  muster apply -f organisation.yaml --dry-run\n  muster apply -f departments.yaml -f projects.yaml\n  muster apply -f train.yaml --yes",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(files) == 0 {
+			if len(o.files) == 0 {
 				return usage("muster apply takes a file", "name it with -f FILE; - is standard input")
 			}
-			return s.apply(cmd.Context(), files, dry)
+			return s.apply(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "file with the records; - is standard input; repeat for several")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would change, and change nothing")
+	cmd.Flags().StringArrayVarP(&o.files, "file", "f", nil, "file with the records; - is standard input; repeat for several")
+	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "say what would change, and change nothing")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
@@ -54,53 +66,134 @@ type placedRecord struct {
 // line is that of the field at path.
 func (r placedRecord) line(path string) int { return r.before + lineOf(r.node, path) }
 
-func (s *session) apply(ctx context.Context, files []string, dry bool) error {
-	m := api.Manifest{Items: []map[string]any{}}
-	var places []placedRecord
+// manifest is what the files of an apply say.
+type manifest struct {
+	records api.Manifest
+	places  []placedRecord // of records
+	works   []*applyWork
+}
+
+func (s *session) readManifest(files []string) (*manifest, error) {
+	m := &manifest{records: api.Manifest{Items: []map[string]any{}}}
 	for _, file := range files {
 		data, err := s.read(file)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if file == "-" {
 			file = "standard input"
 		}
-		items, at, err := recordsOf(file, data)
-		if err != nil {
-			return err
+		if err := m.read(file, data); err != nil {
+			return nil, err
 		}
-		m.Items, places = append(m.Items, items...), append(places, at...)
 	}
-	if len(m.Items) == 0 {
-		return usage("there is no record in "+strings.Join(files, ", "), "each has its kind and name; muster apply --help shows how")
+	if len(m.records.Items)+len(m.works) == 0 {
+		return nil, usage("there is no record in "+strings.Join(files, ", "), "each has its kind and name; muster apply --help shows how")
+	}
+	seen := map[string]bool{}
+	for _, a := range m.works {
+		key := a.doc.Project + "/" + a.doc.Name
+		if seen[key] {
+			return nil, usage(fmt.Sprintf("workload %s stands there twice", a.doc.Name), "write each record once")
+		}
+		seen[key] = true
+	}
+	return m, nil
+}
+
+func (s *session) apply(ctx context.Context, o *applyOptions) error {
+	m, err := s.readManifest(o.files)
+	if err != nil {
+		return err
 	}
 	c, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
-	done, err := c.Apply(ctx, m, dry)
-	if err != nil {
-		return placedProblem(err, places)
+	if err := s.compare(ctx, c, m.works); err != nil {
+		return err
 	}
-	if s.machine() {
-		return s.document(done)
+	done := &api.Applied{Items: []api.AppliedItem{}, DryRun: o.dry}
+	records := func(dry bool) error {
+		if len(m.records.Items) == 0 {
+			return nil
+		}
+		out, err := c.Apply(ctx, m.records, dry)
+		if err == nil {
+			done = out
+		}
+		return placedProblem(err, m.places)
+	}
+	ask := !o.dry && !o.yes && (s.io.InTerminal || len(m.works) > 0)
+	if o.dry || ask || len(m.works) > 0 {
+		if err := records(true); err != nil {
+			return err
+		}
+		if err := s.foresee(ctx, c, m.works, done.Items); err != nil {
+			return err
+		}
+	}
+	if ask {
+		if about, ending, any := s.planOf(done.Items, m.works); any {
+			if err := s.agreed(about, ending); err != nil {
+				return err
+			}
+		}
+	}
+	if !o.dry {
+		if err := records(false); err != nil {
+			return err
+		}
 	}
 	for _, item := range done.Items {
-		if err := s.applied(item, dry); err != nil {
+		if err := s.applied(item, o.dry); err != nil {
+			return err
+		}
+	}
+	if !o.dry {
+		for i, a := range m.works {
+			if err := s.carryOutWork(ctx, c, a); err != nil {
+				return errors.Join(err, s.showApplied(done, m.works[:i], false))
+			}
+		}
+	}
+	return s.showApplied(done, m.works, o.dry)
+}
+
+// showApplied prints what has become of everything.
+func (s *session) showApplied(done *api.Applied, works []*applyWork, dry bool) error {
+	if s.machine() {
+		items := make([]any, 0, len(done.Items)+len(works))
+		for _, item := range done.Items {
+			items = append(items, item)
+		}
+		for _, a := range works {
+			items = append(items, a.result())
+		}
+		out := map[string]any{"items": items}
+		if dry {
+			out["dryRun"] = true
+		}
+		return s.document(out)
+	}
+	for _, a := range works {
+		text := s.describeWork(a, s.io.OutTerminal, dry)
+		if s.format() == "name" {
+			text = "workload/" + a.doc.Name + "\n"
+		}
+		if _, err := fmt.Fprint(s.io.Out, text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// recordsOf reads the documents of a file.
-func recordsOf(file string, data []byte) ([]map[string]any, []placedRecord, error) {
-	var items []map[string]any
-	var places []placedRecord
-	for from, text := range documents(data) {
+// read takes the documents of a file.
+func (m *manifest) read(file string, data []byte) error {
+	for from, text := range convert.Split(data) {
 		parsed, err := parser.ParseBytes(text, 0)
 		if err != nil {
-			return nil, nil, unreadable(file, from, err)
+			return unreadable(file, from, err)
 		}
 		for _, doc := range parsed.Docs {
 			if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType || doc.Body.Type() == ast.CommentGroupType {
@@ -108,35 +201,20 @@ func recordsOf(file string, data []byte) ([]map[string]any, []placedRecord, erro
 			}
 			var item map[string]any
 			if err := yaml.NodeToValue(doc.Body, &item); err != nil {
-				return nil, nil, unreadable(file, from, err)
+				return unreadable(file, from, err)
 			}
-			items, places = append(items, item), append(places, placedRecord{file: file, before: from, node: doc.Body})
-		}
-	}
-	return items, places, nil
-}
-
-// documents splits a file at its lines of ---, which stand for nothing else
-// where a line begins; the parser would pass over all that follows a document
-// of comments alone. It yields how many lines stand before each.
-func documents(data []byte) iter.Seq2[int, []byte] {
-	return func(yield func(int, []byte) bool) {
-		from, number := 0, 0
-		var text []byte
-		for line := range bytes.Lines(data) {
-			number++
-			word := bytes.TrimRight(line, " \t\r\n")
-			if bytes.Equal(word, []byte("---")) || bytes.HasPrefix(line, []byte("--- ")) {
-				if !yield(from, text) {
-					return
+			if isWork(item) {
+				a, err := readWork(placedRecord{file: file, before: from, node: doc.Body}, text)
+				if err != nil {
+					return err
 				}
-				from, text = number-1, bytes.Repeat([]byte(" "), 3)
-				line = line[3:]
+				m.works = append(m.works, a)
+				continue
 			}
-			text = append(text, line...)
+			m.records.Items, m.places = append(m.records.Items, item), append(m.places, placedRecord{file: file, before: from, node: doc.Body})
 		}
-		yield(from, text)
 	}
+	return nil
 }
 
 // unreadable is a file that is no YAML, or no mapping.
@@ -166,6 +244,9 @@ func placedProblem(err error, places []placedRecord) error {
 	for _, e := range p.Errors {
 		rest, ok := strings.CutPrefix(e.Path, "items[")
 		number, path, _ := strings.Cut(rest, "]")
+		if !ok && len(places) == 1 { // there is no other
+			number, path, ok = "0", e.Path, true
+		}
 		i, nerr := strconv.Atoi(number)
 		if !ok || nerr != nil || i >= len(places) {
 			f.problem.Errors = append(f.problem.Errors, e)
@@ -215,34 +296,32 @@ func lineOf(n ast.Node, path string) int {
 
 // applied prints what has become of one record.
 func (s *session) applied(item api.AppliedItem, dry bool) error {
+	if s.machine() {
+		return nil // all of it comes in one
+	}
 	s.warn(item.Warnings)
-	kind := strings.ToLower(item.Kind)
 	if s.format() == "name" {
-		_, err := fmt.Fprintln(s.io.Out, kind+"/"+item.Name)
+		_, err := fmt.Fprintln(s.io.Out, strings.ToLower(item.Kind)+"/"+item.Name)
 		return err
 	}
+	_, err := fmt.Fprint(s.io.Out, itemLines(item, dry))
+	return err
+}
+
+// itemLines are a record and what has changed of it.
+func itemLines(item api.AppliedItem, dry bool) string {
 	action := item.Action
 	if dry && action != "unchanged" {
 		action = "would be " + action
 	}
-	if _, err := fmt.Fprintf(s.io.Out, "%s %s %s\n", kind, item.Name, action); err != nil {
-		return err
-	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s %s\n", strings.ToLower(item.Kind), item.Name, action)
 	for _, c := range item.Changes {
-		from, to := string(c.From), string(c.To)
-		if from == "" {
-			from = "-"
-		}
-		if to == "" {
-			to = "-"
-		}
-		line := fmt.Sprintf("  %s: %s → %s", c.Path, from, to)
 		if item.Action == "created" {
-			line = fmt.Sprintf("  %s: %s", c.Path, to)
+			fmt.Fprintf(&b, "  %s: %s\n", c.Path, cmp.Or(string(c.To), "-"))
+			continue
 		}
-		if _, err := fmt.Fprintln(s.io.Out, line); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "  %s: %s → %s\n", c.Path, cmp.Or(string(c.From), "-"), cmp.Or(string(c.To), "-"))
 	}
-	return nil
+	return b.String()
 }

@@ -29,8 +29,16 @@ func workloadColumns(m moments, dialect string) []column[api.Workload] {
 		{title: "IMAGE", wide: true, cell: func(w api.Workload) string { return orDash(docOf(&w).Image) }},
 		{title: "GPU-H", wide: true, cell: func(w api.Workload) string { return strconv.FormatFloat(w.GPUSeconds/3600, 'f', 2, 64) }},
 		{title: "ID", wide: true, cell: func(w api.Workload) string { return w.ID }},
-		{title: "REASON", cell: func(w api.Workload) string { return orDash(why(&w)) }},
+		{title: "REASON", cell: func(w api.Workload) string { return orDash(whyOrStart(&w)) }},
 	}
+}
+
+// whyOrStart is why it is where it is, or how far its start is.
+func whyOrStart(w *api.Workload) string {
+	if st, ok := startOf(w); ok && w.Reason == "" && st.part >= 0 {
+		return fmt.Sprintf("%d%% %s", int(min(st.part, 1)*100), st.words) // without a bar: columns are also for pipes
+	}
+	return why(w)
 }
 
 // docOf is the document of a workload, or an empty one in a summary.

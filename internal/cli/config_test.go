@@ -67,3 +67,32 @@ func TestWrongConfigurationFiles(t *testing.T) {
 		t.Errorf("a file that was named and is not there: exit code %d", code)
 	}
 }
+
+// TestConfigView: each setting says who has the last word.
+func TestConfigView(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(path, []byte("dialect: mcli\nproject: vision\nserver: http://example.org:1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, sampleAPI())
+	w.env["MUSTER_CONFIG"], w.env["MUSTER_PROJECT"], w.env["MUSTER_TOKEN"] = path, "speech", "do-not-show"
+	w.env["MUSTER_SERVER"] = ""
+	if code := w.run("config", "view", "--no-autostart"); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, w.err.String())
+	}
+	for _, want := range []string{"server\thttp://example.org:1\tfile " + path, "project\tspeech\tenvironment MUSTER_PROJECT", "dialect\tmcli\tfile " + path, "noAutostart\ttrue\tflag --no-autostart", "token\tset\tenvironment MUSTER_TOKEN"} {
+		if !strings.Contains(w.out.String(), want+"\n") {
+			t.Errorf("there is no %q in\n%s", want, w.out.String())
+		}
+	}
+	if strings.Contains(w.out.String(), "do-not-show") {
+		t.Error("the token is shown")
+	}
+	w = newWorld(t, nil)
+	w.env["MUSTER_CONFIG"], w.env["MUSTER_DATA_DIR"] = path, t.TempDir() // means the local server, whatever the file says
+	w.run("config", "view", "-o", "json")
+	if out := w.out.String(); !strings.Contains(out, `"value": "unix://`+w.env["MUSTER_DATA_DIR"]) || strings.Contains(out, "example.org") {
+		t.Error(out)
+	}
+}

@@ -53,7 +53,7 @@ func formatWords(formats []convert.Format) string {
 	return strings.Join(words, ", ")
 }
 
-// convert reads a file of any format.
+// converted is what a file of any format says.
 func converted(data []byte, from convert.Format) (*convert.Result, error) {
 	if from != "" {
 		return convert.ImportAs(from, data)
@@ -178,32 +178,58 @@ func apiNotes(notes []convert.Note) []api.ConvertNote {
 	return all
 }
 
-// readDocument reads the file of a run: a document, or what was written for
+// piece is a document with where it stands.
+type piece struct {
+	doc *spec.Document
+	src source
+}
+
+// readDocuments reads the file of a run: documents, or what was written for
 // another system.
-func (s *session) readDocument(src *source, allow bool) (*spec.Document, error) {
+func (s *session) readDocuments(src source, allow bool) ([]piece, error) {
 	format, err := convert.Detect(src.data)
 	if err != nil || format == convert.Native {
-		doc, perr := spec.Parse(src.data)
-		if perr != nil && err != nil { // it looks like several formats, and is no document either
-			perr = err
-		}
-		if perr != nil {
-			return nil, src.refuse(perr)
-		}
-		return doc, nil
+		return readNative(src, err)
 	}
 	src.foreign = true
 	r, err := convert.ImportAs(format, src.data)
 	if err != nil {
 		return nil, src.refuse(err)
 	}
-	if len(r.Documents) > 1 {
-		return nil, usage(fmt.Sprintf("%s holds %d workloads", src.file, len(r.Documents)), "submit one at a time; muster import divides them into documents")
-	}
 	if err := s.lossless(src.file, r, allow); err != nil {
 		return nil, err
 	}
-	return r.Documents[0], nil
+	all := make([]piece, len(r.Documents))
+	for i, doc := range r.Documents {
+		all[i] = piece{doc, src}
+	}
+	return all, nil
+}
+
+// readNative reads our own documents; unlike is that they look like several
+// formats, which is only wrong where they are no documents either.
+func readNative(src source, unlike error) ([]piece, error) {
+	var all []piece
+	for _, p := range convert.Parts(src.data) {
+		own := source{file: src.file, data: p.Text, before: p.Before}
+		doc, err := spec.Parse(own.data)
+		if err != nil && unlike != nil {
+			return nil, src.refuse(unlike)
+		}
+		if err != nil {
+			return nil, own.refuse(err)
+		}
+		all = append(all, piece{doc, own})
+	}
+	return all, nil
+}
+
+// only is the document of a file that is to hold one.
+func only(all []piece) (piece, error) {
+	if len(all) != 1 {
+		return piece{}, usage(fmt.Sprintf("%s holds %d workloads", all[0].src.file, len(all)), "put the one that is meant into a file of its own; muster run -f takes them all")
+	}
+	return all[0], nil
 }
 
 func newExport(s *session) *cobra.Command {
@@ -264,7 +290,12 @@ func (s *session) exported(ctx context.Context, args []string, file, project str
 		if file == "-" {
 			src.file = "standard input"
 		}
-		return s.readDocument(&src, allow)
+		all, err := s.readDocuments(src, allow)
+		if err != nil {
+			return nil, err
+		}
+		p, err := only(all)
+		return p.doc, err
 	}
 	c, err := s.connect(ctx)
 	if err != nil {
@@ -275,9 +306,8 @@ func (s *session) exported(ctx context.Context, args []string, file, project str
 		return nil, err
 	}
 	var doc spec.Document
-	data, err := json.Marshal(w.Spec)
-	if err == nil {
-		err = json.Unmarshal(data, &doc)
+	if err := json.Unmarshal(w.Spec, &doc); err != nil {
+		return nil, fmt.Errorf("the document of %s: %w", w.Name, err)
 	}
-	return &doc, err
+	return &doc, nil
 }

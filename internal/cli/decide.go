@@ -34,7 +34,7 @@ func (s *session) decision(name, done, short string, decide decider) *cobra.Comm
 			if err != nil {
 				return err
 			}
-			return s.each(cmd.Context(), o, names, verb{name: name, done: done, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+			return s.each(cmd.Context(), o, names, verb{name: name, done: done, live: true, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
 				return decide(c, ctx, w.Project, w.ID, api.DecisionOptions{Check: check, Message: o.message})
 			}})
 		},
@@ -54,28 +54,49 @@ func someNames(cmd *cobra.Command, args []string) ([]string, error) {
 }
 
 func newPreempt(s *session) *cobra.Command {
-	return s.eviction("preempt", "preempting", "Take the resources of workloads back; they are queued again",
-		"Ends the present attempt of preemptible workloads as a more important workload would.\nThey go back to their queue and start again when it is their turn.", (*client.Client).Preempt)
+	return s.withMessage("preempt", "preempting", "Take the resources of workloads back; they are queued again",
+		"Ends the present attempt of preemptible workloads as a more important workload would.\nThey go back to their queue and start again when it is their turn.", "node maintenance",
+		func(ctx context.Context, c *client.Client, w *api.Workload, message string) (*api.Workload, error) {
+			return c.Preempt(ctx, w.Project, w.ID, api.PreemptOptions{Message: message})
+		})
 }
 
 func newMove(s *session) *cobra.Command {
-	return s.eviction("move", "moving", "Start workloads again elsewhere; they keep their reservation",
-		"Ends the present attempt of workloads and starts another, on other nodes where there are\nsome. They do not go back to their queue.", (*client.Client).Move)
+	return s.withMessage("move", "moving", "Start workloads again elsewhere; they keep their reservation",
+		"Ends the present attempt of workloads and starts another, on other nodes where there are\nsome. They do not go back to their queue.", "node maintenance",
+		func(ctx context.Context, c *client.Client, w *api.Workload, message string) (*api.Workload, error) {
+			return c.Move(ctx, w.Project, w.ID, api.PreemptOptions{Message: message})
+		})
 }
 
-type evictor func(*client.Client, context.Context, string, string, api.PreemptOptions) (*api.Workload, error)
+func newHold(s *session) *cobra.Command {
+	return s.withMessage("hold", "held", "Keep workloads that wait from being queued",
+		"Keeps workloads that wait from being queued until muster release lets them go. What\nruns cannot be held: muster preempt takes its resources back.", "after the demonstration",
+		func(ctx context.Context, c *client.Client, w *api.Workload, message string) (*api.Workload, error) {
+			return c.Hold(ctx, w.Project, w.ID, api.HoldOptions{Message: message})
+		})
+}
 
-func (s *session) eviction(name, done, short, long string, evict evictor) *cobra.Command {
+func newRelease(s *session) *cobra.Command {
+	return s.withMessage("release", "released", "Let workloads go that are held",
+		"Lets workloads go that muster hold, --hold or hold of their document keeps from\nbeing queued.", "after the demonstration",
+		func(ctx context.Context, c *client.Client, w *api.Workload, message string) (*api.Workload, error) {
+			return c.Release(ctx, w.Project, w.ID, api.HoldOptions{Message: message})
+		})
+}
+
+// withMessage is a command that does something to workloads and may say why.
+func (s *session) withMessage(name, done, short, long, because string, do func(context.Context, *client.Client, *api.Workload, string) (*api.Workload, error)) *cobra.Command {
 	o := &actOptions{}
 	cmd := &cobra.Command{
-		Use: name + " WORKLOAD…", Short: short, Long: long, Example: "  muster " + name + " train-moons --message 'node maintenance'",
+		Use: name + " WORKLOAD…", Short: short, Long: long, Example: "  muster " + name + " train-moons --message '" + because + "'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names, err := someNames(cmd, args)
 			if err != nil {
 				return err
 			}
-			return s.each(cmd.Context(), o, names, verb{name: name, done: done, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
-				return evict(c, ctx, w.Project, w.ID, api.PreemptOptions{Message: o.message})
+			return s.each(cmd.Context(), o, names, verb{name: name, done: done, live: true, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+				return do(ctx, c, w, o.message)
 			}})
 		},
 	}

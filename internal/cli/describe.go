@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +71,9 @@ func (s *session) describe(ctx context.Context, o *describeOptions, name string)
 	if err := s.facts(w, m, o.dialect); err != nil {
 		return err
 	}
+	if err := s.errorCard(ctx, c, w); err != nil {
+		return err
+	}
 	if err := s.attempts(w, m); err != nil {
 		return err
 	}
@@ -112,6 +116,9 @@ func (s *session) facts(w *api.Workload, m moments, dialect string) error {
 		line("Phase", phaseWord(w), toneOf(w.Phase))
 	}
 	line("Why", reasonLine(w, m), tonePlain)
+	if st, ok := startOf(w); ok {
+		line("Start", st.line(s.io.OutTerminal), toneBusy)
+	}
 	for _, cond := range w.Conditions {
 		line("Condition", conditionLine(cond, m), toneWait)
 	}
@@ -171,6 +178,9 @@ func asked(w *api.Workload, d *spec.Document) string {
 	}
 	if mem := d.Resources.Memory; mem > 0 {
 		each = append(each, mem.String()+" memory")
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Resources.Extended)) {
+		each = append(each, fmt.Sprintf("%d %s", d.Resources.Extended[name], name))
 	}
 	if len(each) > 0 {
 		parts = append(parts, strings.Join(each, ", ")+" each")

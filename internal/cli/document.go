@@ -28,10 +28,16 @@ type documentFlags struct {
 	gpus                                 string
 	workers, retries, replicas           int
 	placement                            placementFlags
-	tty, stdin, allowLossy               bool
+	tty, stdin, hold, allowLossy         bool
 	env, labels, sets                    []string
 	secrets, volumes, ports, checks      []string
+	after                                []string
+	notBefore                            string
 	cmd                                  *cobra.Command // to see which flags were given
+
+	base     *spec.Document // what flags change, instead of a file; nil: none
+	likeName string         // of the workload that base is of
+	read     []piece        // what the file holds, once it was read; nil: it was not
 }
 
 func (d *documentFlags) register(s *session, cmd *cobra.Command) {
@@ -60,6 +66,9 @@ func (d *documentFlags) register(s *session, cmd *cobra.Command) {
 	f.StringArrayVarP(&d.volumes, "volume", "v", nil, "a directory or file of the node: HOSTPATH:PATH[:ro]; repeat for several")
 	f.StringArrayVar(&d.ports, "port", nil, "a port on which its tasks listen: PORT, or NAME=PORT; repeat for several")
 	f.StringArrayVar(&d.checks, "check", nil, "what must be approved first: name=legal,type=approval,users=ann+bob; repeat for several")
+	f.StringArrayVar(&d.after, "after", nil, "a workload that must have succeeded first: NAME, or NAME=failed, NAME=ended, NAME=started; repeat for several")
+	f.StringVar(&d.notBefore, "not-before", "", "do not queue it before then: an instant like 2027-01-31T08:00:00Z, or 2h from now")
+	f.BoolVar(&d.hold, "hold", false, "do not queue it before muster release lets it go")
 	f.BoolVarP(&d.tty, "tty", "t", false, "give each task a terminal; with -i it is attached to this one")
 	f.BoolVarP(&d.stdin, "stdin", "i", false, "keep each task's standard input open, and attach to it")
 	f.StringArrayVarP(&d.env, "env", "e", nil, "KEY=value, or KEY to pass on one's own; repeat for several")
@@ -75,46 +84,63 @@ type source struct {
 	file    string // "" when there was none
 	data    []byte
 	foreign bool // written for another system: its lines are not those of a document
+	before  int  // lines of the file that stand before data
 }
 
-// build makes the document of a run: the file, what flags say over it, and the
-// words of the command line as its command.
+// build makes the only document of a run.
 func (s *session) build(d *documentFlags, argv []string, local bool) (*spec.Document, source, error) {
-	src := source{file: d.file}
-	doc := &spec.Document{}
-	if d.file != "" {
-		var err error
-		if src.data, err = s.read(d.file); err != nil {
-			return nil, src, err
-		}
-		if d.file == "-" {
-			src.file = "standard input"
-		}
-		if doc, err = s.readDocument(&src, d.allowLossy); err != nil {
-			return nil, src, err
-		}
+	all, err := s.buildAll(d, argv, local)
+	if err != nil {
+		return nil, source{}, err
+	}
+	p, err := only(all)
+	return p.doc, p.src, err
+}
+
+// buildAll makes the documents of a run: those of the file, what flags say over
+// each, and the words of the command line as the command of one.
+func (s *session) buildAll(d *documentFlags, argv []string, local bool) ([]piece, error) {
+	all, err := s.fromFile(d)
+	if err != nil {
+		return nil, err
 	}
 	if err := d.check(argv); err != nil {
-		return nil, src, err
+		return nil, err
+	}
+	if len(all) > 1 {
+		if err := d.ofOne(len(all), argv); err != nil {
+			return nil, err
+		}
 	}
 	edits, err := d.edits(s, argv)
 	if err != nil {
-		return nil, src, err
+		return nil, err
 	}
-	if doc, err = edit(doc, edits); err != nil {
-		return nil, src, err
+	for i := range all {
+		if all[i].doc, err = s.settle(d, all[i], edits, local); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// settle is a document with what flags and the present situation say over it.
+func (s *session) settle(d *documentFlags, p piece, edits []change, local bool) (*spec.Document, error) {
+	doc, err := edit(p.doc, edits)
+	if err != nil {
+		return nil, err
 	}
 	if d.stdin && doc.Kind == lifecycle.Workspace && doc.Restart == "" {
 		doc.Restart = "never" // who leaves the shell that was asked for wants no other
 	}
 	if err := settleWorkdir(doc, local); err != nil {
-		return nil, src, err
+		return nil, err
 	}
 	s.carryEnvironment(doc, local)
 	if errs := spec.Validate(spec.WithDefaults(doc)); len(errs) > 0 {
-		return nil, src, src.refuse(errs)
+		return nil, p.src.refuse(errs)
 	}
-	return doc, src, nil
+	return doc, nil
 }
 
 // carried are the variables that decide which programs and libraries a command
@@ -142,11 +168,59 @@ func (s *session) carryEnvironment(doc *spec.Document, local bool) {
 	}
 }
 
+// oneFromFile is the document of a file that holds one.
+func (s *session) oneFromFile(d *documentFlags) (*spec.Document, source, error) {
+	all, err := s.fromFile(d)
+	if err != nil {
+		return nil, source{file: d.file}, err
+	}
+	p, err := only(all)
+	return p.doc, p.src, err
+}
+
+// fromFile are the documents of the file; an empty one where none is named.
+func (s *session) fromFile(d *documentFlags) ([]piece, error) {
+	src := source{file: d.file}
+	if d.file == "" {
+		doc := &spec.Document{}
+		if d.base != nil {
+			doc = d.base.Clone()
+		}
+		return []piece{{doc: doc, src: src}}, nil
+	}
+	all, err := s.pieces(d)
+	for i := range all {
+		if err == nil && d.base != nil {
+			all[i].doc, err = spec.Overlay(d.base, all[i].doc)
+		}
+	}
+	return all, err
+}
+
+// pieces are the documents of the file as they stand there, which is read once:
+// standard input comes no second time.
+func (s *session) pieces(d *documentFlags) ([]piece, error) {
+	if d.read == nil {
+		src := source{file: d.file}
+		var err error
+		if src.data, err = s.read(d.file); err != nil {
+			return nil, err
+		}
+		if d.file == "-" {
+			src.file = "standard input"
+		}
+		if d.read, err = s.readDocuments(src, d.allowLossy); err != nil {
+			return nil, err
+		}
+	}
+	return slices.Clone(d.read), nil
+}
+
 func (d *documentFlags) check(argv []string) error {
 	says := func(set string) bool {
 		return strings.HasPrefix(set, "command=") || strings.HasPrefix(set, "image=") || strings.HasPrefix(set, "build.")
 	}
-	if d.file == "" && len(argv) == 0 && d.image == "" && !slices.ContainsFunc(d.sets, says) { // an image has a command of its own
+	if d.file == "" && d.base == nil && len(argv) == 0 && d.image == "" && !slices.ContainsFunc(d.sets, says) { // an image has a command of its own
 		return usage("there is nothing to run", "muster run -f FILE, or muster run -- COMMAND ARGUMENTS")
 	}
 	return nil
@@ -180,6 +254,9 @@ func (src source) refuse(err error) error {
 	for i := range errs {
 		if errs[i].Line == 0 {
 			errs[i].Line = src.lines()[errs[i].Path]
+		}
+		if errs[i].Line > 0 {
+			errs[i].Line += src.before
 		}
 	}
 	return badDocument(src.file, errs)
@@ -216,6 +293,9 @@ func settleWorkdir(doc *spec.Document, local bool) error {
 	return nil
 }
 
+// local reports whether the server shares this machine's files.
+func (s *session) local() bool { return s.server == "" || isLocal(s.server) }
+
 // isLocal reports whether a server at that address shares this machine's files.
 func isLocal(address string) bool {
 	if _, ok := client.SocketPath(address); ok {
@@ -247,6 +327,8 @@ func (d *documentFlags) edits(s *session, argv []string) ([]change, error) {
 	given("retries", "retry.limit", d.retries)
 	given("retry", "retry.limit", d.retries)
 	given("replicas", "replicas", d.replicas)
+	given("not-before", "notBefore", fromNow(d.notBefore, s.clock()))
+	given("hold", "hold", d.hold)
 	given("tty", "tty", d.tty)
 	given("stdin", "stdin", d.stdin)
 	all = append(all, d.placement.edits(d)...)
@@ -269,7 +351,9 @@ func (d *documentFlags) edits(s *session, argv []string) ([]change, error) {
 		return nil, err
 	}
 	all = append(all, more...)
-	if len(argv) > 0 && d.file != "" {
+	// Words are arguments of a command that a file or a template has; like another
+	// workload means that they take the place of its own.
+	if len(argv) > 0 && (d.file != "" || d.base != nil && d.likeName == "" && d.base.Command.String() != "") {
 		all = append(all, change{path: "args", value: argv, flag: "--"})
 	} else if len(argv) > 0 {
 		all = append(all, change{path: "command", value: argv, flag: "--"})
@@ -302,6 +386,13 @@ func (d *documentFlags) maps() ([]change, error) {
 			return nil, usage(fmt.Sprintf("--node-selector %s: is not key=value", l), "write --node-selector zone=a")
 		}
 		all = append(all, change{path: "nodeSelector", key: k, value: v, flag: "--node-selector"})
+	}
+	for _, e := range d.placement.extended {
+		name, n, ok := strings.Cut(e, "=")
+		if !ok || name == "" {
+			return nil, usage(fmt.Sprintf("--extended %s: is not NAME=COUNT", e), "write --extended rdma/hca_shared_devices_a=1")
+		}
+		all = append(all, change{path: "resources.extended", key: name, value: json.RawMessage(jsonNumber(n)), flag: "--extended"})
 	}
 	for _, set := range d.sets {
 		c, err := parseSet(set)

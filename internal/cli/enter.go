@@ -82,7 +82,7 @@ func (s *session) exec(ctx context.Context, o *execOptions, name string, argv []
 	}
 	ctx, stop := deadly(ctx)
 	defer stop()
-	e := client.EnterOptions{Task: o.task, Command: argv, TTY: o.tty, Stdout: s.io.Out, Stderr: s.io.Err}
+	e := client.EnterOptions{Task: o.task, Command: argv, TTY: o.tty, Stdout: bare(s.io.Out), Stderr: bare(s.io.Err)}
 	if o.stdin {
 		e.Stdin = s.io.In
 	}
@@ -170,7 +170,7 @@ func (s *session) attach(ctx context.Context, c *client.Client, w *api.Workload,
 	if err != nil {
 		return err
 	}
-	if err := s.join(ctx, c, w, task, s.io.Out, o.noStdin); err != nil {
+	if err := s.join(ctx, c, w, task, bare(s.io.Out), o.noStdin); err != nil {
 		return s.left(ctx, w, err)
 	}
 	return s.taskEnd(ctx, c, w, task)

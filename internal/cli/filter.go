@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,6 +31,7 @@ type filterFlags struct {
 	since, before string
 	labels        []string
 	prefix        string
+	filter        string
 	deleted       bool
 	limit         int
 }
@@ -45,6 +47,7 @@ func (f *filterFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.before, "before", "", "submitted before: 2d ago, or an instant")
 	fl.StringArrayVarP(&f.labels, "label", "l", nil, "key=value; repeat for several")
 	fl.StringVar(&f.prefix, "prefix", "", "names that begin with this")
+	fl.StringVar(&f.filter, "filter", "", "as in the pages: words, and field:value, like status:failed user:@me gpus>=8 age<2d")
 	fl.BoolVar(&f.deleted, "deleted", false, "also those that were deleted")
 	fl.IntVar(&f.limit, "limit", 100, "at most this many; 0: all")
 }
@@ -60,9 +63,9 @@ type query struct {
 
 func (f *filterFlags) query(s *session, sc scope) (query, error) {
 	now := s.clock()
-	q := query{limit: f.limit, options: client.ListOptions{Project: sc.project, Prefix: f.prefix, Kinds: f.kinds, Deleted: f.deleted, User: f.user}}
-	q.mine = f.user == "" && !f.all
-	q.usual = !f.all && f.since == "" && f.before == "" && len(f.status) == 0
+	q := query{limit: f.limit, options: client.ListOptions{Project: sc.project, Prefix: f.prefix, Kinds: f.kinds, Deleted: f.deleted, User: f.user, Filter: f.filter}}
+	q.mine = f.user == "" && !f.all && f.filter == ""
+	q.usual = !f.all && f.filter == "" && f.since == "" && f.before == "" && len(f.status) == 0
 	if f.limit < 0 {
 		return q, usage(fmt.Sprintf("--limit: %d is negative", f.limit), "0 is all")
 	}
@@ -129,6 +132,20 @@ func (l *listing) load(ctx context.Context) ([]api.Workload, string, error) {
 	if err := l.q.checkWords(l.o.dialect); err != nil {
 		return nil, "", err
 	}
+	if l.ids != nil {
+		var ws []api.Workload
+		for _, id := range l.ids {
+			w, err := l.c.Workload(ctx, client.AllProjects, id)
+			if isNotFound(err) {
+				continue // deleted since
+			}
+			if err != nil {
+				return nil, "", err
+			}
+			ws = append(ws, *w)
+		}
+		return ws, "", nil
+	}
 	q := l.q
 	if q.options.User == "@me" || q.mine {
 		q.options.User = l.s.me()
@@ -143,16 +160,19 @@ func (l *listing) load(ctx context.Context) ([]api.Workload, string, error) {
 	live, recently := q, q
 	recently.options.Since = l.s.clock().Add(-recent)
 	live.options.Live, live.options.Before = true, recently.options.Since
-	a, next, err := l.pages(ctx, live)
-	if err != nil {
-		return nil, "", err
-	}
-	b, more, err := l.pages(ctx, recently)
-	if err != nil {
+	var a, b []api.Workload
+	var next, more string
+	var of [2]error
+	var both sync.WaitGroup
+	both.Go(func() { a, next, of[0] = l.pages(ctx, live) })
+	b, more, of[1] = l.pages(ctx, recently)
+	both.Wait()
+	if err := cmp.Or(of[0], of[1]); err != nil {
 		return nil, "", err
 	}
 	all := append(b, a...)
-	slices.SortStableFunc(all, func(x, y api.Workload) int { return cmp.Compare(y.ID, x.ID) })
+	// By number, as the server lists them: ids of one moment have no order.
+	slices.SortStableFunc(all, func(x, y api.Workload) int { return cmp.Or(cmp.Compare(y.Number, x.Number), cmp.Compare(y.ID, x.ID)) })
 	all = slices.CompactFunc(all, func(x, y api.Workload) bool { return x.ID == y.ID })
 	if q.limit > 0 && len(all) > q.limit {
 		all, next = all[:q.limit], cmp.Or(more, next, "more")
@@ -164,7 +184,8 @@ func (l *listing) load(ctx context.Context) ([]api.Workload, string, error) {
 func (l *listing) pages(ctx context.Context, q query) ([]api.Workload, string, error) {
 	var all []api.Workload
 	o := q.options
-	o.Summary = !l.s.machine() && (q.limit == 0 || q.limit > pageMost) // long tables do without nodes and images
+	o.Table = !l.s.machine()
+	o.Summary = o.Table && (q.limit == 0 || q.limit > pageMost) // long tables do without nodes and images
 	for {
 		o.Limit = pageMost
 		if q.limit > 0 {
@@ -202,7 +223,7 @@ func (l *listing) matches(w *api.Workload, words []string) bool {
 func (l *listing) left(ctx context.Context) (left []string) {
 	if l.q.usual {
 		o := l.q.options
-		o.User, o.Before, o.Limit, o.Summary = l.q.user(l.s), l.s.clock().Add(-recent), 1, true
+		o.User, o.Before, o.Limit, o.Bare = l.q.user(l.s), l.s.clock().Add(-recent), 1, true
 		for _, p := range lifecycle.Phases() {
 			if p.End && p.Phase != lifecycle.Deleted {
 				o.Phases = append(o.Phases, string(p.Phase))
@@ -214,7 +235,7 @@ func (l *listing) left(ctx context.Context) (left []string) {
 	}
 	if me := l.s.me(); l.q.mine && me != "" {
 		o := l.q.options
-		o.Limit, o.Summary, o.Live = 100, true, l.q.usual
+		o.Limit, o.Bare, o.Live = 100, true, l.q.usual
 		if others, err := l.c.Workloads(ctx, o); err == nil && slices.ContainsFunc(others.Items, func(w api.Workload) bool { return w.User != me }) {
 			left = append(left, "those of other users (--all)")
 		}

@@ -32,8 +32,10 @@ type firstError struct {
 	Task    int       `json:"task"`
 	Role    string    `json:"role"`
 	Node    string    `json:"node,omitempty"`
+	Devices []string  `json:"devices,omitempty"`
 	Attempt int       `json:"attempt"`
 	At      *api.Time `json:"at,omitempty"`
+	Hint    string    `json:"hint,omitempty"`
 }
 
 // searched is what became of the search of one task's output.
@@ -77,6 +79,11 @@ func (s *session) firstError(ctx context.Context, c *client.Client, w *api.Workl
 		found = append(found, killed(w, attempt, tasks)...)
 		if len(found) > 0 {
 			return s.showError(w, found)
+		}
+		if !o.picked() { // how it ended may tell what no output does
+			if r, err := c.FirstError(ctx, w.Project, w.ID, attempt); err == nil && r.Error != nil {
+				return s.showError(w, []*firstError{errorOf(*r.Error)})
+			}
 		}
 		looked = append(looked, fmt.Sprintf("%s of %s of attempt %d", plural(lines, "line"), plural(outputs, "task"), attempt))
 	}
@@ -133,6 +140,17 @@ func (e *earliest) note(at time.Time) {
 // checkEvery is after how many lines a search asks whether it still matters.
 const checkEvery = 1024
 
+// logLine reads a line, and returns its beginning where it is longer than the
+// reader's buffer: a program may write gigabytes without an end of one.
+func logLine(r *bufio.Reader) ([]byte, error) {
+	part, err := r.ReadSlice('\n')
+	line := slices.Clone(part)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = r.ReadSlice('\n')
+	}
+	return line, err
+}
+
 func searchOne(ctx context.Context, c *client.Client, w *api.Workload, attempt, task int, since time.Time, limit *earliest) searched {
 	out := searched{task: task}
 	run := 0
@@ -152,7 +170,7 @@ func searchOne(ctx context.Context, c *client.Client, w *api.Workload, attempt, 
 	var begun string // when the line with the error was written
 	r := bufio.NewReaderSize(body, 64<<10)
 	for !scan.Done() {
-		line, err := r.ReadBytes('\n')
+		line, err := logLine(r)
 		if err != nil && !errors.Is(err, io.EOF) {
 			out.err = err
 			return out
@@ -177,7 +195,7 @@ func searchOne(ctx context.Context, c *client.Client, w *api.Workload, attempt, 
 	if f == nil {
 		return out
 	}
-	out.found = &firstError{Finding: *f, Task: task, Role: roleOf(w, attempt, task), Node: nodeOf(w, attempt, task), Attempt: attempt}
+	out.found = &firstError{Finding: *f, Task: task, Role: roleOf(w, attempt, task), Node: nodeOf(w, attempt, task), Devices: devicesOf(w, attempt, task), Attempt: attempt, Hint: f.Kind.Hint()}
 	if at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(begun)); err == nil && at.Year() > 1 {
 		limit.note(at)
 		out.found.At = (*api.Time)(&at)
@@ -185,15 +203,22 @@ func searchOne(ctx context.Context, c *client.Client, w *api.Workload, attempt, 
 	return out
 }
 
-func nodeOf(w *api.Workload, attempt, index int) string {
+func nodeOf(w *api.Workload, attempt, index int) string { return taskIn(w, attempt, index).Node }
+
+func devicesOf(w *api.Workload, attempt, index int) []string {
+	return taskIn(w, attempt, index).Devices
+}
+
+// taskIn is the task of that index in an attempt; an empty one where it has none.
+func taskIn(w *api.Workload, attempt, index int) api.Task {
 	if attempt < len(w.Attempts) {
 		for _, t := range w.Attempts[attempt].Tasks {
 			if t.Index == index {
-				return t.Node
+				return t
 			}
 		}
 	}
-	return ""
+	return api.Task{}
 }
 
 // killed are the tasks that were killed for their memory: that stands in no
@@ -208,7 +233,7 @@ func killed(w *api.Workload, attempt int, tasks []int) []*firstError {
 			continue
 		}
 		f := firsterror.Finding{Kind: firsterror.OutOfMemory, Title: cmp.Or(t.Message, "it used more memory than it may"), Excerpt: []string{}}
-		found = append(found, &firstError{Finding: f, Task: t.Index, Role: t.Role, Node: t.Node, Attempt: attempt, At: t.EndedAt})
+		found = append(found, &firstError{Finding: f, Task: t.Index, Role: t.Role, Node: t.Node, Devices: t.Devices, Attempt: attempt, At: t.EndedAt, Hint: f.Kind.Hint()})
 	}
 	return found
 }
@@ -233,6 +258,9 @@ func (s *session) showError(w *api.Workload, found []*firstError) error {
 			return err
 		}
 	}
+	if f.Hint != "" {
+		s.say("fix: %s", f.Hint)
+	}
 	for i, other := range found[1:] {
 		if i == 5 {
 			s.say("… and in %s more", plural(len(found)-6, "task"))
@@ -248,6 +276,9 @@ func (s *session) errorPlace(f *firstError) string {
 	out := fmt.Sprintf("%s, %s %d", f.Kind, f.Role, f.Task)
 	if f.Node != "" {
 		out += " on " + f.Node
+	}
+	if len(f.Devices) > 0 {
+		out += " (" + strings.Join(f.Devices, ", ") + ")"
 	}
 	out += fmt.Sprintf(", attempt %d", f.Attempt)
 	if f.Line > 0 {

@@ -39,6 +39,7 @@ type follower struct {
 	seen    int64             // Seq of the last transition shown
 	told    [2]string         // its reason and message
 	attempt int               // whose output is shown
+	stage   string            // of the start, as it was told last
 }
 
 func newFollower(s *session, c *client.Client, w *api.Workload) *follower {
@@ -156,13 +157,14 @@ func (f *follower) take(ctx context.Context, w *api.Workload) error {
 	if w.Version < f.w.Version {
 		return nil // a later one has been seen
 	}
+	f.screen.wait(f.waitingFor(w)) // first, else the line that spins tells what the next lines deny
 	for _, t := range w.Transitions {
 		if t.Seq <= f.seen {
 			continue
 		}
 		f.seen = t.Seq
 		if t.Attempt > f.attempt && f.only == nil {
-			if err := f.next(ctx, t.Attempt, reasonFor(t, w)); err != nil {
+			if err := f.next(ctx, t, w); err != nil {
 				return err
 			}
 		}
@@ -175,7 +177,7 @@ func (f *follower) take(ctx context.Context, w *api.Workload) error {
 	if ended(w) || f.only != nil && w.Attempt > *f.only {
 		return f.finish(ctx)
 	}
-	f.screen.wait(f.waitingFor(w))
+	f.starting(w)
 	return nil
 }
 
@@ -193,24 +195,26 @@ func reasonFor(t api.Transition, w *api.Workload) string {
 	return t.Event
 }
 
-// next goes on to another attempt, once the output of the one before is shown.
-func (f *follower) next(ctx context.Context, attempt int, reason string) error {
-	if !f.quiet {
-		// All of the attempt may have passed in one change, with tasks that
-		// were never heard of.
-		w, err := f.c.Workload(ctx, client.AllProjects, f.w.ID)
-		if err != nil && !isNotFound(err) {
-			return err
-		}
-		if err == nil {
-			f.pumps.update(w, f.attempt)
-		}
+// next goes on to the attempt that t has begun, once the output of the one before
+// is shown.
+func (f *follower) next(ctx context.Context, t api.Transition, w *api.Workload) error {
+	// All of the attempt may have passed in one change, with tasks that were never
+	// heard of; and a change need not tell how it ended.
+	whole, err := f.c.Workload(ctx, client.AllProjects, f.w.ID)
+	if err != nil && !isNotFound(err) {
+		return err
+	}
+	if err == nil {
+		w = whole
+	}
+	if err == nil && !f.quiet {
+		f.pumps.update(w, f.attempt)
 	}
 	if err := f.pumps.drain(ctx); err != nil {
 		return err
 	}
-	f.attempt = attempt
-	f.screen.say(f.s.paint(f.s.io.ErrTerminal, toneTitle, attemptLine(attempt, reason)))
+	f.attempt = t.Attempt
+	f.screen.say(f.s.paint(f.s.io.ErrTerminal, toneTitle, attemptLine(t.Attempt, reasonFor(t, w))))
 	return nil
 }
 
@@ -252,15 +256,31 @@ func (f *follower) show(t api.Transition) {
 	f.screen.say(f.s.paint(f.s.io.ErrTerminal, toneOf(t.To), strings.TrimSpace(line)))
 }
 
-// waitingFor is what the spinning line says; "" while output flows.
+// starting tells, where no line spins, how far the start is: a line for each
+// thing that it is at, and for each quarter of the image.
+func (f *follower) starting(w *api.Workload) {
+	st, ok := startOf(w)
+	if !ok || f.s.io.ErrTerminal || !f.phases || st.stage == f.stage || st.part < 0 && !strings.HasPrefix(st.stage, "Init:") {
+		return
+	}
+	f.stage = st.stage
+	f.screen.say(st.line(false))
+}
+
+// waitingFor is what the spinning line says; "" while output flows and at the end.
 func (f *follower) waitingFor(w *api.Workload) string {
-	switch lifecycle.Phase(w.Phase) {
-	case lifecycle.Running:
+	switch {
+	case ended(w):
+		return ""
+	case w.Phase == string(lifecycle.Running):
 		if f.quiet {
 			return w.Name + " is running"
 		}
 		return ""
 	default:
+		if st, ok := startOf(w); ok {
+			return w.Name + " " + w.Phase + "  " + st.line(true)
+		}
 		return w.Name + " " + situation(w, f.s.moments(tableFlags{}))
 	}
 }

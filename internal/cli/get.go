@@ -87,10 +87,17 @@ func (s *session) get(ctx context.Context, o *getOptions, args []string) error {
 	case "pools":
 		return s.getPools(ctx, c, o.table, args)
 	}
-	if len(args) > 0 {
+	if len(args) > 0 && !o.watch {
 		return s.getNamed(ctx, c, o, args)
 	}
 	l := &listing{s: s, c: c, o: o, q: q}
+	named, err := s.resolveAll(ctx, c, o.scope, args, false)
+	if err != nil {
+		return err
+	}
+	for _, w := range named {
+		l.ids = append(l.ids, w.ID)
+	}
 	if o.watch {
 		return l.watch(ctx)
 	}
@@ -109,15 +116,15 @@ func (s *session) get(ctx context.Context, o *getOptions, args []string) error {
 
 // getNamed prints the workloads named; one of them as itself, not as a list.
 func (s *session) getNamed(ctx context.Context, c *client.Client, o *getOptions, names []string) error {
+	named, err := s.resolveAll(ctx, c, o.scope, names, false)
+	if err != nil {
+		return err
+	}
 	var ws []api.Workload
-	for _, name := range names {
-		w, err := s.resolve(ctx, c, o.scope, name)
-		if err != nil {
-			return err
-		}
+	for _, w := range named {
 		ws = append(ws, *w)
 	}
-	if len(ws) == 1 && (s.format() == "json" || s.format() == "yaml") {
+	if len(ws) == 1 && !isGlob(names[0]) && (s.format() == "json" || s.format() == "yaml") {
 		return s.document(ws[0])
 	}
 	return (&listing{s: s, c: c, o: o}).print(ws, "")
@@ -168,6 +175,8 @@ type listing struct {
 	c *client.Client
 	o *getOptions
 	q query
+
+	ids []string // only these; nil: what q says
 }
 
 func (l *listing) print(ws []api.Workload, next string) error {
@@ -192,10 +201,19 @@ func (l *listing) watch(ctx context.Context) error {
 	show := func() error {
 		if l.s.io.OutTerminal && !l.s.machine() {
 			if lines > 0 {
-				fmt.Fprintf(l.s.io.Out, "\x1b[%dA\x1b[J", lines)
+				fmt.Fprintf(bare(l.s.io.Out), "\x1b[%dA\x1b[J", lines)
 			}
-			lines = len(ws) + 1
-			return l.print(ws, next)
+			rows, more := ws, 0
+			if most := l.s.io.Height - 3; l.s.io.Height > 0 && len(ws) > most { // what does not fit cannot be painted over
+				rows, more = ws[:max(most, 1)], len(ws)-max(most, 1)
+			}
+			lines = len(rows) + 1
+			if err := l.print(rows, next); err != nil || more == 0 {
+				return err
+			}
+			lines++
+			_, err := fmt.Fprintf(l.s.io.Out, "… and %d more\n", more)
+			return err
 		}
 		var changed []api.Workload
 		for _, w := range ws {

@@ -82,8 +82,10 @@ func texts(row []cell) []string {
 	return out
 }
 
-// separators inside a cell would make two of it.
-var flat = strings.NewReplacer("\t", " ", "\r\n", " ", "\n", " ", "\r", " ")
+// flat is the text of a cell: separators inside it would make two of it.
+func flat(text string) string { return plainText(separators.Replace(text)) }
+
+var separators = strings.NewReplacer("\t", " ", "\r\n", " ", "\n", " ", "\r", " ")
 
 func (s *session) tabbed(g grid) error {
 	var b strings.Builder
@@ -95,7 +97,7 @@ func (s *session) tabbed(g grid) error {
 			if i > 0 {
 				b.WriteByte('\t')
 			}
-			b.WriteString(s.paint(false, c.tone, flat.Replace(c.text))) // in a pipe only where colours are forced
+			b.WriteString(s.paint(false, c.tone, flat(c.text))) // in a pipe only where colours are forced
 		}
 		b.WriteByte('\n')
 	}
@@ -119,7 +121,7 @@ func (s *session) aligned(g grid) error {
 			for len(widths) <= i {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(flat.Replace(row[i].text)))
+			widths[i] = max(widths[i], utf8.RuneCountInString(flat(row[i].text)))
 		}
 	}
 	var b strings.Builder
@@ -127,7 +129,7 @@ func (s *session) aligned(g grid) error {
 		b.WriteString(g.indent)
 		room := s.io.Width - utf8.RuneCountInString(g.indent)
 		for i, c := range row {
-			text := flat.Replace(c.text)
+			text := flat(c.text)
 			last := i == len(row)-1
 			if last && !g.whole && room < widths[i] { // only the last column is cut: the others carry the facts
 				text = cut(text, max(room, 8))

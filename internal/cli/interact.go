@@ -29,7 +29,7 @@ func (s *session) interact(ctx context.Context, c *client.Client, w *api.Workloa
 	go func() {
 		body, err := c.Logs(out, w.Project, w.ID, client.LogOptions{Attempt: &w.Attempt, Task: task, Follow: true})
 		if err == nil {
-			_, err = io.Copy(s.io.Out, body)
+			_, err = io.Copy(bare(s.io.Out), body)
 			_ = body.Close()
 		}
 		shown <- err

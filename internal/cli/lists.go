@@ -30,7 +30,22 @@ func (d *documentFlags) lists() ([]change, error) {
 	if err := add("--port", "ports", d.ports, readPort); err != nil {
 		return nil, err
 	}
+	if err := add("--after", "after", d.after, readAfter); err != nil {
+		return nil, err
+	}
 	return all, add("--check", "checks", d.checks, readCheck)
+}
+
+func readAfter(text string) (map[string]any, error) {
+	name, when, has := strings.Cut(text, "=")
+	if name == "" || has && when == "" {
+		return nil, usage(fmt.Sprintf("--after %s: is not WORKLOAD or WORKLOAD=WHEN", text), "write --after prepare, or --after prepare=ended; it may have succeeded, failed, ended or started")
+	}
+	out := map[string]any{"workload": name}
+	if has {
+		out["when"] = when
+	}
+	return out, nil
 }
 
 func readSecretUse(text string) (map[string]any, error) {

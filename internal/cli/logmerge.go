@@ -142,7 +142,7 @@ func (m *merge) show(l *rankLog) error {
 	if !whole {
 		text = append(text, '\n')
 	}
-	_, err := m.s.io.Out.Write(text)
+	_, err := bare(m.s.io.Out).Write(text)
 	return err
 }
 

@@ -77,6 +77,8 @@ func (o *logsOptions) register(s *session, cmd *cobra.Command) {
 	f.BoolVar(&o.failed, "failed", false, "the task that failed first")
 	f.BoolVar(&o.firstError, "first-error", false, "only the first error in the output of all tasks")
 	f.BoolVar(&o.previous, "previous", false, "the attempt before the latest")
+	also(f, "attempt", "try")
+	also(f, "previous", "prev")
 	f.BoolVar(&o.all, "all-tasks", false, "the same as --task all")
 	f.BoolVar(&o.times, "timestamps", false, "before each line the time at which it was written")
 	f.BoolVar(&o.build, "build", false, "the output of building its image instead")
@@ -255,7 +257,7 @@ func (s *session) copyLogs(ctx context.Context, c *client.Client, w *api.Workloa
 		return err
 	}
 	defer body.Close()
-	_, err = io.Copy(s.io.Out, body)
+	_, err = io.Copy(bare(s.io.Out), body)
 	return err
 }
 

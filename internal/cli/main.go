@@ -20,9 +20,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
 )
 
 // Streams are what a command reads and writes.
@@ -34,6 +36,8 @@ type Streams struct {
 	InTerminal, OutTerminal, ErrTerminal bool
 	// Width of the terminal in columns; 0: 80.
 	Width int
+	// Height of the terminal in lines; 0: nobody knows.
+	Height int
 
 	colorAnyway bool // CLICOLOR_FORCE
 }
@@ -46,8 +50,8 @@ func Terminal() Streams {
 		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
-	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-		s.Width = w
+	if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		s.Width, s.Height = w, h
 	}
 	return s
 }
@@ -71,29 +75,32 @@ type ServerOptions struct {
 	Planes                   []string
 	Kubeconfig, KubeContext  string
 	Clusters                 []string
-	KubeNamespaces           string // what stands before a project's name in that of its namespace
-	KubeProgram, KubeRuntime string // image that has this program; runtime class of pods with GPUs
-	KubeReservation          string // image of the pods that hold shared GPUs
-	KubeMirror               bool   // workloads are objects of the first cluster, where it knows them
+	TakeOver                 []string // names of clusters that another server drove
+	KubeNamespaces           string   // what stands before a project's name in that of its namespace
+	KubeProgram, KubeRuntime string   // image that has this program; runtime class of pods with GPUs
+	KubeReservation          string   // image of the pods that hold shared GPUs
+	KubeMirror               bool     // workloads are objects of the first cluster, where it knows them
 	// LeaderElect lets several servers stand ready, of which one works: which,
 	// the lease LeaseName in LeaseNamespace of the cluster says, else the lock of
 	// the data directory.
 	LeaderElect               bool
 	LeaseName, LeaseNamespace string
-	TokenFile                 string // what whoever comes over TCP must show; empty: one of the server's own
-	Advertise                 string // URL at which tasks elsewhere reach this server to report; empty: they do not
-	Probes                    string // HOST:PORT of health and metrics, for anyone; empty: none
+	TokenFile                 string   // what whoever comes over TCP must show; empty: one of the server's own
+	Advertise                 string   // URL at which tasks wordsElsewhere reach this server to report; empty: they do not
+	Hosts                     []string // names by which browsers may call this server
+	Probes                    string   // HOST:PORT of health and metrics, for anyone; empty: none
 	// SMTPServer is the HOST:PORT that takes mail for notifications, from
 	// SMTPFrom; empty: none is sent. SMTPPlain lets it go unencrypted.
 	SMTPServer, SMTPFrom       string
 	SMTPUser, SMTPPasswordFile string
 	SMTPPlain                  bool
 	// NodeGrace is for how long a node may be silent before its work is run again
-	// elsewhere.
+	// wordsElsewhere.
 	NodeGrace time.Duration
 	// MoveRest is for how long work that has started is not moved so that other
 	// work fits: each move costs what it did since its last checkpoint.
 	MoveRest time.Duration
+	Monitor  MonitorOptions
 }
 
 // Hooks are what the command line needs of the program around it.
@@ -126,6 +133,7 @@ func execute(ctx context.Context, s *session, args []string) int {
 	if s.io.Width <= 0 {
 		s.io.Width = 80
 	}
+	s.io = s.io.wary()
 	root := newRoot(s)
 	root.SetArgs(args)
 	root.SetIn(s.io.In)
@@ -181,11 +189,11 @@ it when there is none.`,
 		}
 	}
 	group("submit", newRun(s), newStop(s), newRestart(s), newDelete(s), newScale(s), newUpdate(s), newImport(s), newExport(s))
-	group("look", newGet(s), newDescribe(s), newLogs(s), newWhy(s), newWait(s), newEvents(s), newLifecycle(s), newExplain(s))
-	group("enter", newExec(s), newAttach(s), newPortForward(s))
-	group("decide", newApprove(s), newReject(s), newPreempt(s), newMove(s))
+	group("look", newGet(s), newDescribe(s), newLogs(s), newDiff(s), newMetrics(s), newTop(s), newWhy(s), newUI(s), newWait(s), newEvents(s), newLifecycle(s), newExplain(s))
+	group("enter", newExec(s), newAttach(s), newPortForward(s), newCp(s), newSSHConfig(s), newSSHProxy(s))
+	group("decide", newApprove(s), newReject(s), newPreempt(s), newMove(s), newHold(s), newRelease(s))
 	defer named(root, s.hooks.Name)
-	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newNode(s), newCluster(s), newSecret(s), newNotifications(s), newSimulate(s), newServer(s), newVersion(s))
+	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newNode(s), newCluster(s), newSecret(s), newTemplates(s, client.KindTemplate), newTemplates(s, client.KindEnvironment), newNotifications(s), newSimulate(s), newServer(s), newConfig(s), newVersion(s))
 	if s.hooks.Commands != nil {
 		group("run", s.hooks.Commands(&Tool{s: s})...)
 	}
@@ -209,6 +217,23 @@ func noun(word, short string, aliases ...string) *cobra.Command {
 	}
 }
 
+// wordsElsewhere are commands of other tools, and what does the same here.
+var wordsElsewhere = map[string]string{
+	"interactive": "muster run -it --kind workspace bash", "clone": "muster run --like WORKLOAD", "kill": "muster stop WORKLOAD",
+	"login": "the environment: MUSTER_SERVER=http://HOST:PORT and MUSTER_TOKEN", "init": "nothing: a server on this machine begins with the first command",
+}
+
+// also gives a flag another name, which other tools have for it.
+func also(f *pflag.FlagSet, name, other string) {
+	before := f.GetNormalizeFunc()
+	f.SetNormalizeFunc(func(f *pflag.FlagSet, given string) pflag.NormalizedName {
+		if given == other {
+			given = name
+		}
+		return before(f, given)
+	})
+}
+
 // noArgs refuses words that no command takes, with a suggestion.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -219,7 +244,9 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(append(names, c.Name()), c.Aliases...)
 	}
-	if near := nearest(args[0], names); len(near) > 0 {
+	if ours := wordsElsewhere[args[0]]; ours != "" {
+		e.problem.Hint = "here that is " + ours
+	} else if near := nearest(args[0], names); len(near) > 0 {
 		e.problem.Hint = fmt.Sprintf("did you mean %s %s?", cmd.CommandPath(), near[0])
 	}
 	return e

@@ -116,7 +116,7 @@ func (s *session) prefixed(ctx context.Context, c *client.Client, sc scope, name
 // unknown says that there is no such workload, and which there are.
 func (s *session) unknown(ctx context.Context, c *client.Client, sc scope, name string) error {
 	hint := "muster get lists what there is"
-	if list, err := c.Workloads(ctx, client.ListOptions{Project: sc.project, Limit: 500, Summary: true}); err == nil {
+	if list, err := c.Workloads(ctx, client.ListOptions{Project: sc.project, Limit: 500, Bare: true}); err == nil {
 		var names []string
 		for _, w := range list.Items {
 			names = append(names, w.Name)
@@ -148,7 +148,7 @@ const completionLimit = 300 * time.Millisecond
 // completeNames offers the names of workloads.
 func (s *session) completeNames(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
-		list, err := c.Workloads(ctx, client.ListOptions{Prefix: typed, Limit: 100, Summary: true})
+		list, err := c.Workloads(ctx, client.ListOptions{Prefix: typed, Limit: 100, Bare: true})
 		if err != nil {
 			return nil
 		}

@@ -206,6 +206,9 @@ func (s *session) describeNode(n *api.Node) error {
 	line("CPU", used(n.CPU)+" cores")
 	line("Memory", size(n.Memory.Used)+"/"+size(n.Memory.Total))
 	line("GPUs", used(n.GPU)+" "+devices(n.Devices))
+	for _, name := range slices.Sorted(maps.Keys(n.Extended)) {
+		line(name, fmt.Sprintf("%d/%d", n.Extended[name].Used, n.Extended[name].Total))
+	}
 	line("Tasks", strconv.Itoa(n.Tasks))
 	for _, l := range pairsOf(n.Labels) {
 		line("Label", l)

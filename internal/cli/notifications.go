@@ -39,6 +39,7 @@ DeadlineNear, which comes before a time limit ends something. Statuses are phase
 A single workload may name more receivers in its document (notifications).`,
 		Example: `  muster notifications add mail --email ana@example.com
   muster notifications add slack --slack slack-url --on Running,Failed --label team=nlp
+  muster notifications add team --email nlp@example.com --of-project nlp --everyone --on Failed
   muster notifications add hook --webhook https://ci.example.com/muster --secret hook-key`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -64,6 +65,7 @@ A single workload may name more receivers in its document (notifications).`,
 	f := cmd.Flags()
 	f.StringSliceVar(&in.On, "on", nil, "statuses; by default every end and DeadlineNear")
 	f.StringVar(&in.Project, "of-project", "", "only of workloads of this project")
+	f.BoolVar(&in.Everyone, "everyone", false, "with --of-project: of every user's workloads in that project or department")
 	f.StringToStringVar(&in.Labels, "label", nil, "only of workloads with this label, NAME=VALUE; repeat for several")
 	return cmd
 }
@@ -103,6 +105,12 @@ func newNotificationList(s *session) *cobra.Command {
 				}},
 				{title: "BY", cell: func(x api.Notification) string { return receiverText(x.Receiver) }},
 				{title: "PROJECT", cell: func(x api.Notification) string { return cmp.Or(x.Project, "any") }},
+				{title: "OF", cell: func(x api.Notification) string {
+					if x.Everyone {
+						return "everyone"
+					}
+					return "own"
+				}},
 				{title: "LABELS", cell: func(x api.Notification) string { return orDash(pairs(x.Labels)) }},
 				{title: "AGE", cell: func(x api.Notification) string { return m.ago(timeOf(x.CreatedAt)) }},
 			}})

@@ -122,7 +122,9 @@ func TestOrganisersAsk(t *testing.T) {
 func TestLinesOfFields(t *testing.T) {
 	t.Parallel()
 	const text = "kind: Node\nname: n\nlabels:\n  example.com/rack: r1\n  a: b\ntaints:\n  - key: k\n    effect: Never\n  - {key: x, effect: NoSchedule}\n---\n# nothing\n---\nkind: Pool\n"
-	items, nodes, err := recordsOf("f", []byte(text))
+	m := &manifest{}
+	err := m.read("f", []byte(text))
+	items, nodes := m.records.Items, m.places
 	if err != nil || len(items) != 2 || items[0]["name"] != "n" || items[1]["kind"] != "Pool" {
 		t.Fatalf("%v, %v", items, err)
 	}
@@ -137,7 +139,7 @@ func TestLinesOfFields(t *testing.T) {
 		t.Errorf("of the last document: line %d", got)
 	}
 	for _, text := range []string{"a: [", "- a", "text", "a: 1\na: 2", "{1: 2"} {
-		if _, _, err := recordsOf("f", []byte(text)); err == nil {
+		if err := new(manifest).read("f", []byte(text)); err == nil {
 			t.Errorf("%q was taken", text)
 		}
 	}

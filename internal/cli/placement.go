@@ -13,6 +13,7 @@ import (
 // GPUs, and of gangs that change their size.
 type placementFlags struct {
 	gpuMemory, mig                string
+	extended                      []string
 	gpuLimit, gpuMemoryLimit      string
 	pools, selector, tolerations  []string
 	clusters                      []string
@@ -30,6 +31,7 @@ func (p *placementFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&p.gpuLimit, "gpu-limit", "", "up to which part of each GPU it may use while there is room, beside --gpus 0.5: 0.8, or 1 for all of it")
 	f.StringVar(&p.gpuMemoryLimit, "gpu-memory-limit", "", "up to how much memory it may use while there is room, beside --gpu-memory: like 16Gi")
 	f.StringVar(&p.mig, "mig", "", "a static partition of a GPU, like 1g.10gb, or several: 1g.10gb=2,3g.40gb=1")
+	f.StringArrayVar(&p.extended, "extended", nil, "how many each task needs of an extended resource of nodes, like rdma/hca_shared_devices_a=1; repeat for several")
 	f.StringSliceVar(&p.pools, "pool", nil, "node pools, tried in this order")
 	f.StringSliceVar(&p.clusters, "cluster", nil, "clusters in which it may run; without any, all")
 	f.StringVar(&p.nodeType, "node-type", "", "only nodes with this value of the label "+spec.NodeTypeLabel)

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 type runOptions struct {
@@ -21,6 +22,10 @@ type runOptions struct {
 	exitStatus  string
 	onInterrupt string
 	key         string
+	like        string
+	rerun       string
+	template    string
+	environment string
 }
 
 func newRun(s *session) *cobra.Command {
@@ -31,14 +36,23 @@ func newRun(s *session) *cobra.Command {
 		Short:   "Submit a workload",
 		Long: `Submits a workload: a document, a command, or a document with changes.
 
+A file may hold several workloads, divided by lines of --- or as the other
+system has it. They are submitted in their order, so that later ones may wait
+for earlier ones (field after), and none is where one is refused. Flags change
+each of them; --follow and --wait are about the last.
+
 With -f, words after -- are arguments that the document's command gets; without
 it they are the command. Flags come before the command. The working directory
 is the present one unless the document or --workdir says otherwise.
+
+--like makes it of the document of another workload, whose name it continues; what
+differs is said before. WORKLOAD@N is the document that attempt N began with.
 
 With -i it attaches to the first task once that runs, and exits as that does.`,
 		Example: `  muster run -f train.yaml --follow
   muster run --gpus 1 --name try -- python3 train.py --lr 0.1
   muster run -f train.yaml --set retry.limit=3 --set parameters.lr=0.01
+  muster run --like train-moons --set parameters.lr=0.01
   muster run -it --kind workspace bash   a shell where work runs
   muster run -f train.yaml --dry-run -o yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd.Context(), o, args) },
@@ -46,6 +60,15 @@ With -i it attaches to the first task once that runs, and exits as that does.`,
 	o.document.register(s, cmd)
 	f := cmd.Flags()
 	f.SetInterspersed(false) // flags of the command are the command's
+	f.StringVar(&o.like, "like", "", "the document of that workload, or of an attempt of it, NAME@N, with what flags change")
+	_ = cmd.RegisterFlagCompletionFunc("like", s.completeNames)
+	f.StringVarP(&o.rerun, "rerun", "r", "", "run that workload again, which has ended, as muster restart does")
+	_ = cmd.RegisterFlagCompletionFunc("rerun", s.completeNames)
+	also(f, "like", "clone")
+	f.StringVar(&o.template, "template", "", "NAME[@VERSION] of a template that the file and flags are laid over")
+	f.StringVar(&o.environment, "environment", "", "NAME[@VERSION] of an environment to run in: image, variables, setup and mounts")
+	_ = cmd.RegisterFlagCompletionFunc("template", s.completeTemplates(client.KindTemplate))
+	_ = cmd.RegisterFlagCompletionFunc("environment", s.completeTemplates(client.KindEnvironment))
 	f.BoolVar(&o.follow, "follow", false, "show its phases and output until it ends, and exit as it did")
 	f.BoolVar(&o.detach, "detach", false, "return once it is submitted (the default)")
 	f.BoolVar(&o.wait, "wait", false, "return once it has ended, and exit as it did")
@@ -58,6 +81,12 @@ With -i it attaches to the first task once that runs, and exits as that does.`,
 
 func (o *runOptions) check() error {
 	switch {
+	case o.rerun != "" && (o.document.file != "" || o.like != "" || o.template != "" || o.environment != "" || o.dryRun):
+		return usage("--rerun says all that is run", "leave the rest out; muster run --like makes another workload of it")
+	case o.like != "" && o.document.file != "":
+		return usage("--like and -f both say what to run", "leave one of them out")
+	case o.like != "" && (o.template != "" || o.environment != ""):
+		return usage("--like says all that --template and --environment would", "leave one of them out")
 	case o.detach && (o.follow || o.wait):
 		return usage("--detach contradicts --follow and --wait", "leave one of them out")
 	case o.dryRun && (o.follow || o.wait):
@@ -88,10 +117,35 @@ func (s *session) run(ctx context.Context, o *runOptions, argv []string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	local := s.server == "" || isLocal(s.server)
-	doc, src, err := s.build(&o.document, argv, local)
+	if o.rerun != "" {
+		if len(argv) > 0 {
+			return usage("--rerun takes no command: it runs what was run", "muster run --like "+o.rerun+" -- COMMAND makes another workload of it")
+		}
+		return s.each(ctx, &actOptions{scope: scope{project: o.document.project}, follow: o.follow, wait: o.wait}, []string{o.rerun}, again)
+	}
+	local := s.local()
+	if o.like != "" {
+		if err := s.takeLike(ctx, o); err != nil {
+			return err
+		}
+	} else if err := s.takeTemplates(ctx, &o.document, o.template, o.environment); err != nil {
+		return err
+	}
+	all, err := s.buildAll(&o.document, argv, local)
 	if err != nil {
 		return err
+	}
+	for _, kind := range []string{client.KindTemplate, client.KindEnvironment} {
+		if made := all[0].doc.Annotations[spec.MadeOf+kind]; made != "" && o.like == "" {
+			s.say("%s %s", kind, made)
+		}
+	}
+	if len(all) > 1 {
+		return s.runTogether(ctx, o, all)
+	}
+	src, doc := all[0].src, all[0].doc
+	if o.like != "" {
+		s.sayDifference(o.document.base, doc, o.document.likeName)
 	}
 	data, err := encode(doc)
 	if err != nil {
@@ -102,6 +156,14 @@ func (s *session) run(ctx context.Context, o *runOptions, argv []string) error {
 		return err
 	}
 	w, err := c.Submit(ctx, data, client.SubmitOptions{Key: o.key, DryRun: o.dryRun})
+	if err != nil && src.foreign {
+		if rest := s.unmailed(all[0].doc, err); rest != nil {
+			if data, err = encode(rest); err != nil {
+				return err
+			}
+			w, err = c.Submit(ctx, data, client.SubmitOptions{Key: o.key, DryRun: o.dryRun})
+		}
+	}
 	if err != nil {
 		return src.problem(err)
 	}
@@ -111,16 +173,9 @@ func (s *session) run(ctx context.Context, o *runOptions, argv []string) error {
 	case o.document.stdin && !o.detach:
 		s.submitted(w, false)
 		return s.interact(ctx, c, w)
-	case o.follow:
+	case o.follow, o.wait:
 		s.submitted(w, false)
-		f := newFollower(s, c, w)
-		f.status, f.onInterrupt = o.exitStatus, o.onInterrupt
-		return f.follow(ctx)
-	case o.wait:
-		s.submitted(w, false)
-		f := newFollower(s, c, w)
-		f.status, f.onInterrupt, f.quiet = o.exitStatus, o.onInterrupt, true
-		return f.follow(ctx)
+		return o.until(ctx, s, c, w)
 	}
 	if s.machine() {
 		return s.document(w)
@@ -132,6 +187,13 @@ func (s *session) run(ctx context.Context, o *runOptions, argv []string) error {
 		s.submitted(s.place(ctx, c, w), true)
 	}
 	return nil
+}
+
+// until follows w, or waits for it, to its end.
+func (o *runOptions) until(ctx context.Context, s *session, c *client.Client, w *api.Workload) error {
+	f := newFollower(s, c, w)
+	f.status, f.onInterrupt, f.quiet = o.exitStatus, o.onInterrupt, !o.follow
+	return f.follow(ctx)
 }
 
 // place is w with its place in the queue, which the answer to a submission does

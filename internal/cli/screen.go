@@ -56,7 +56,7 @@ func (p *screen) spin() {
 		if p.waiting != "" && time.Since(p.since) > spinDelay {
 			p.frame = (p.frame + 1) % len(frames)
 			line := fmt.Sprintf("%s %s  %s", frames[p.frame], p.waiting, age(time.Since(p.since)))
-			fmt.Fprintf(p.s.io.Err, "\r\x1b[K%s", cut(line, p.s.io.Width-1))
+			fmt.Fprintf(bare(p.s.io.Err), "\r\x1b[K%s", cut(plainText(line), p.s.io.Width-1))
 			p.shown = true
 		}
 		p.mu.Unlock()
@@ -66,7 +66,7 @@ func (p *screen) spin() {
 // clear takes the spinning line off. The lock is held.
 func (p *screen) clear() {
 	if p.shown {
-		io.WriteString(p.s.io.Err, "\r\x1b[K") //nolint:errcheck // a terminal that is gone is noticed elsewhere
+		io.WriteString(bare(p.s.io.Err), "\r\x1b[K") //nolint:errcheck // a terminal that is gone is noticed elsewhere
 		p.shown = false
 	}
 }
@@ -105,7 +105,7 @@ func (p *screen) output(data []byte) error {
 	}
 	p.clear()
 	p.open = data[len(data)-1] != '\n'
-	_, p.broken = p.s.io.Out.Write(data)
+	_, p.broken = bare(p.s.io.Out).Write(data)
 	return p.broken
 }
 

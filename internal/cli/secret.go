@@ -264,22 +264,13 @@ func (s *session) deleteSecrets(ctx context.Context, names []string, yes bool) e
 			return err
 		}
 	}
-	c, err := s.connect(ctx)
-	if err != nil {
-		return err
-	}
-	var failed error
-	for _, name := range names {
+	return s.eachOf(ctx, names, func(c *client.Client, name string) error {
 		if err := c.DeleteSecret(ctx, name); err != nil {
-			if failed != nil {
-				s.report(ctx, failed)
-			}
-			failed = err
-			continue
+			return err
 		}
 		s.say("deleted secret %s", name)
-	}
-	return failed
+		return nil
+	})
 }
 
 func (s *session) completeSecrets(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {

@@ -21,6 +21,7 @@ import (
 func newServer(s *session) *cobra.Command {
 	o := ServerOptions{}
 	level, cache, window, half, silence, rest := "", "", "", "", "", ""
+	monitor := monitorFlags{}
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run the server, ask about it, or stop it",
@@ -54,10 +55,14 @@ What it started goes on without it; the next server takes it over.`,
 			if o.NodeGrace < time.Second {
 				return usage(fmt.Sprintf("--node-grace: %v is less than 1s", o.NodeGrace), "5m is usual; what a node runs is run again elsewhere after it")
 			}
+			if err := monitor.read(&o.Monitor); err != nil {
+				return err
+			}
 			return s.serve(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
+	monitor.flags(f)
 	f.StringVar(&o.Registry, "registry", os.Getenv("MUSTER_REGISTRY"), "where built images and published models go that name no target: HOST or HOST/PATH")
 	f.StringVar(&cache, "image-cache", "50Gi", "how much the cache of container images may hold; 0: no limit")
 	f.StringArrayVar(&o.Listen, "listen", nil, "also serve on this HOST:PORT; repeat for several")
@@ -65,6 +70,7 @@ What it started goes on without it; the next server takes it over.`,
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "file that opens the cluster of --plane kube; by default the cluster that the server runs in, else $KUBECONFIG or ~/.kube/config")
 	f.StringVar(&o.KubeContext, "kube-context", "", "context in the kubeconfig; by default its current one")
 	f.StringArrayVar(&o.Clusters, "cluster", nil, "one more Kubernetes cluster, NAME=KUBECONFIG; its nodes are called NAME/NODE; repeat for several")
+	f.StringArrayVar(&o.TakeOver, "take-over", nil, "drive the cluster of this NAME (kube: that of --plane kube) although another server did, which must be gone for good; its pods go on, and are only counted")
 	f.StringVar(&o.KubeNamespaces, "kube-namespaces", "muster-", "a project's namespace is called this and the project's name, unless one has the label muster.dev/project=NAME")
 	f.StringVar(&o.KubeProgram, "kube-program-image", "", "image with this program at /muster, from which mpi workloads in clusters have their agent")
 	f.StringVar(&o.KubeRuntime, "kube-runtime-class", "", "runtime class of pods with GPUs; by default the cluster's own")
@@ -75,6 +81,7 @@ What it started goes on without it; the next server takes it over.`,
 	f.StringVar(&o.LeaseNamespace, "leader-elect-namespace", "", "its namespace; by default the server's own, else that of the kubeconfig's context")
 	f.StringVar(&o.TokenFile, "token-file", "", "file with the token that clients over TCP must show; with it --listen may name any address, whose connections are not encrypted")
 	f.StringVar(&o.Advertise, "advertise", "", "URL at which tasks on other machines reach this server, to report progress and checkpoints: that of a --listen address, as they see it")
+	f.StringArrayVar(&o.Hosts, "ui-host", nil, "a name by which browsers may call this server, such as that of a proxy; repeat for several")
 	f.StringVar(&o.Probes, "probes", "", "serve /livez, /readyz and /metrics on this HOST:PORT to anyone, without a token")
 	f.StringVar(&o.SMTPServer, "smtp-server", "", "HOST:PORT of the server that takes mail for notifications; by default none is sent")
 	f.StringVar(&o.SMTPFrom, "smtp-from", "", "address that mail comes from")
@@ -147,6 +154,11 @@ func checkPlanes(o *ServerOptions) error {
 			return usage(fmt.Sprintf("--cluster: %q is not NAME=KUBECONFIG with a name of its own", c), "NAME is of lower-case letters, digits and '-', and neither local nor kube")
 		}
 		names[name] = true
+	}
+	for _, name := range o.TakeOver {
+		if name == "local" || !names[name] || name == "kube" && !slices.Contains(o.Planes, "kube") {
+			return usage(fmt.Sprintf("--take-over: %q is no cluster of this server", name), "kube for that of --plane kube, or a NAME of --cluster")
+		}
 	}
 	return nil
 }

@@ -133,4 +133,14 @@ func parseWhen(flag, text string, now time.Time) (time.Time, error) {
 	return now.Add(-d.Std()), nil
 }
 
+// fromNow makes an instant of how long from now something is, and leaves the
+// rest to who reads instants.
+func fromNow(text string, now time.Time) string {
+	d, err := spec.ParseDuration(text)
+	if err != nil {
+		return text
+	}
+	return now.Add(d.Std()).UTC().Format(time.RFC3339Nano)
+}
+
 func timeOf(t api.Time) time.Time { return time.Time(t) }

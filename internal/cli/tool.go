@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -35,7 +36,7 @@ type Tool struct{ s *session }
 func ToolMain(streams Streams, hooks Hooks, build func(*Tool) *cobra.Command) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	s := &session{io: streams, hooks: hooks, env: os.Getenv, now: time.Now}
+	s := &session{io: streams.wary(), hooks: hooks, env: os.Getenv, now: time.Now}
 	if s.io.Width <= 0 {
 		s.io.Width = 80
 	}
@@ -65,6 +66,11 @@ func (t *Tool) Out() io.Writer { return t.s.io.Out }
 // Err is where what is for people goes.
 func (t *Tool) Err() io.Writer { return t.s.io.Err }
 
+// Lend gives a program the streams of this one.
+func (t *Tool) Lend(cmd *exec.Cmd) {
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = t.s.io.In, bare(t.s.io.Out), bare(t.s.io.Err)
+}
+
 // In is standard input.
 func (t *Tool) In() io.Reader { return t.s.io.In }
 
@@ -91,6 +97,19 @@ func (t *Tool) Now() time.Time { return t.s.clock() }
 
 // Me is the user's name as the server knows it; "" for a server elsewhere.
 func (t *Tool) Me() string { return t.s.me() }
+
+// Own is the name under which the server keeps what the user submits. Over the
+// network it knows a token, which others may have too: then it is an error.
+func (t *Tool) Own(ctx context.Context) (string, error) {
+	c, err := t.s.connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	if me := t.s.me(); me != "" {
+		return me, nil
+	}
+	return "", usage(fmt.Sprintf("whose own is meant nobody can tell: the server at %s knows its callers by a token, not by name", c.Address()), "name workloads, or a user (token: whoever came with the token)")
+}
 
 // Version is that of this program.
 func (t *Tool) Version() api.Version { return t.s.hooks.Version }
@@ -130,10 +149,20 @@ func (t *Tool) Muster(ctx context.Context, args ...string) error {
 // Read returns the content of a file; - is standard input.
 func (t *Tool) Read(file string) ([]byte, error) { return t.s.read(file) }
 
+// Templated lays a document over a template of its project, NAME or
+// NAME@VERSION, and the environment that this is built upon.
+func (t *Tool) Templated(ctx context.Context, template string, doc *spec.Document) (*spec.Document, error) {
+	d := &documentFlags{project: doc.Project}
+	if err := t.s.takeTemplates(ctx, d, template, ""); err != nil {
+		return nil, err
+	}
+	return spec.Overlay(d.base, doc)
+}
+
 // Submit submits a document: with the present directory as its own, where it
 // names none and the server is of this machine.
 func (t *Tool) Submit(ctx context.Context, doc *spec.Document, dryRun bool) (*api.Workload, error) {
-	local := t.s.server == "" || isLocal(t.s.server)
+	local := t.s.local()
 	if err := settleWorkdir(doc, local); err != nil {
 		return nil, err
 	}
@@ -149,7 +178,14 @@ func (t *Tool) Submit(ctx context.Context, doc *spec.Document, dryRun bool) (*ap
 	if err != nil {
 		return nil, err
 	}
-	return c.Submit(ctx, data, client.SubmitOptions{DryRun: dryRun})
+	w, err := c.Submit(ctx, data, client.SubmitOptions{DryRun: dryRun})
+	if rest := t.s.unmailed(doc, err); rest != nil {
+		if data, err = encode(rest); err != nil {
+			return nil, err
+		}
+		return c.Submit(ctx, data, client.SubmitOptions{DryRun: dryRun})
+	}
+	return w, err
 }
 
 // Until waits until done says so of a workload, and returns it as it is then.
@@ -164,23 +200,37 @@ func (t *Tool) Until(ctx context.Context, w *api.Workload, done func(*api.Worklo
 // Ended reports whether nothing more happens to a workload by itself.
 func Ended(w *api.Workload) bool { return ended(w) }
 
-// readDocuments are those that have been read, by workload and version: a table
-// asks for the same one in many of its cells.
-var readDocuments sync.Map
+// documentKey is a version of a workload's document.
+type documentKey struct {
+	id      string
+	version int64
+	size    int
+}
+
+// readDocuments are those that have been read: a table asks for the same one in
+// many of its cells. There are never more than documentsMost, as a table that
+// repeats itself meets ever new ones.
+var readDocuments = struct {
+	sync.Mutex
+	of map[documentKey]*spec.Document
+}{of: map[documentKey]*spec.Document{}}
+
+const documentsMost = 20_000
 
 // Document is the document of a workload, or an empty one in a summary. It is
 // not to be changed.
 func Document(w *api.Workload) *spec.Document {
-	key := struct {
-		id      string
-		version int64
-		size    int
-	}{w.ID, w.Version, len(w.Spec)}
-	if d, ok := readDocuments.Load(key); ok {
-		return d.(*spec.Document)
+	key := documentKey{w.ID, w.Version, len(w.Spec)}
+	readDocuments.Lock()
+	defer readDocuments.Unlock()
+	if d, ok := readDocuments.of[key]; ok {
+		return d
+	}
+	if len(readDocuments.of) >= documentsMost {
+		clear(readDocuments.of)
 	}
 	d := docOf(w)
-	readDocuments.Store(key, d)
+	readDocuments.of[key] = d
 	return d
 }
 
@@ -196,7 +246,8 @@ func (t *Tool) Pages(ctx context.Context, o client.ListOptions, limit int, keep 
 	}
 	var all []api.Workload
 	for {
-		if o.Limit = pageMost; limit > 0 {
+		// How many of a page are kept nobody knows before: only the first is small.
+		if o.Limit = pageMost; limit > 0 && (keep == nil || o.Cursor == "") {
 			o.Limit = min(pageMost, max(limit-len(all), 1))
 		}
 		page, err := c.Workloads(ctx, o)
@@ -346,7 +397,7 @@ func (t *Tool) Interact(ctx context.Context, w *api.Workload) error {
 func (t *Tool) Limited(n int64, do func() error) error {
 	before := t.s.io.Out
 	defer func() { t.s.io.Out = before }()
-	t.s.io.Out = &limited{before, n}
+	t.s.io.Out = &limited{bare(before), n} // of logs
 	if err := do(); !errors.Is(err, errEnough) {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -104,9 +105,37 @@ func (t *Tool) Amend(ctx context.Context, w *api.Workload, sets []string) (*api.
 	if err := d.Decode(&patch); err != nil {
 		return nil, err
 	}
+	for _, text := range sets {
+		set, err := parseSet(text)
+		if err != nil {
+			return nil, err
+		}
+		path := strings.Split(set.path, ".")
+		if set.key != "" { // which may have dots
+			path = append(path, set.key)
+		}
+		emptied(patch, path)
+	}
 	c, err := t.s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return c.Change(ctx, w.Project, w.ID, patch)
+}
+
+// emptied puts null where a field is set to what it is by itself, which a
+// document leaves out.
+func emptied(patch map[string]any, path []string) {
+	next, there := patch[path[0]]
+	below, nested := next.(map[string]any)
+	switch {
+	case len(path) > 1 && !there:
+		below = map[string]any{}
+		patch[path[0]] = below
+		emptied(below, path[1:])
+	case len(path) > 1 && nested:
+		emptied(below, path[1:])
+	case !there:
+		patch[path[0]] = nil
+	}
 }

@@ -20,7 +20,7 @@ func newUtil(s *session) *cobra.Command {
 	var only string
 	cmd := &cobra.Command{
 		Use:     "util",
-		Aliases: []string{"utilization", "top"},
+		Aliases: []string{"utilization"},
 		Short:   "What the nodes hold, who runs and who waits",
 		Example: "  muster util\n  muster util --cluster east",
 		Args:    noArgs,

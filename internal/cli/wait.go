@@ -168,7 +168,11 @@ func (s *session) until(ctx context.Context, c *client.Client, w *api.Workload, 
 			return w, err
 		}
 		if e.Workload != nil && !done(e.Workload) {
-			p.wait(w.Name + " " + phaseWord(e.Workload))
+			line := phaseWord(e.Workload)
+			if st, ok := startOf(e.Workload); ok {
+				line += "  " + st.line(true)
+			}
+			p.wait(w.Name + " " + line)
 			continue
 		}
 		now, err := c.Workload(ctx, client.AllProjects, w.ID)

@@ -126,7 +126,7 @@ func (tx *tx) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 		}
 	}
 	slurm, f := w.Spec.Slurm != nil, w.Spec.Framework
-	if (f == "env" || f == "") && !slurm && size > mostAddresses {
+	if (f == "env" || f == "") && !slurm && !toldAddresses(w.Spec, size) {
 		return g
 	}
 	g.all = make([]endpoint, size)

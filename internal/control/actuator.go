@@ -21,7 +21,7 @@ const (
 	silentAfter  = 10 * time.Second       // for so long a plane may fail before it counts as unreachable
 	firstWithin  = 5 * time.Second        // for so long a server that begins waits for what a plane has
 	answerWithin = 15 * time.Second       // for so long a plane may take to say what it has
-	sampleEvery  = 15 * time.Second       // look at how busy devices are
+	sampleEvery  = 10 * time.Second       // look at what is used
 )
 
 // actuator carries actions to one plane, in order, and observations back.
@@ -396,26 +396,5 @@ func (a *actuator) answers(ctx context.Context) {
 	if a.told {
 		_, failed := a.ctl.Do(ctx, Reach(a.plane.Name(), true, ""))
 		a.told = failed != nil
-	}
-}
-
-// sample tells now and then how busy devices are.
-func (a *actuator) sample(ctx context.Context, s plane.Sampler) {
-	tick := time.NewTicker(sampleEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		samples, err := s.Sample(ctx)
-		if err != nil {
-			a.log.Warn("the devices could not be sampled", "err", err)
-			continue
-		}
-		if len(samples) > 0 {
-			a.ctl.Do(ctx, Activity(samples)) //nolint:errcheck // the next sample tells again
-		}
 	}
 }

@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 
+	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -14,6 +15,20 @@ type Amendment struct {
 	// Change returns the document as it is to be, with defaults and validated;
 	// the one that it is given must stay as it is.
 	Change func(*spec.Document) (*spec.Document, error)
+}
+
+// revise gives a workload another document and remembers in the present attempt
+// what changed.
+func (d *draft) revise(doc *spec.Document) {
+	a := d.attempt()
+	a.Revised = spec.Together(a.Revised, spec.Changes(d.w.Spec, doc))
+	d.w.Spec, d.edited = doc, true
+}
+
+// Amendable reports whether a workload is neither at its end nor on its way out,
+// and ours to change.
+func Amendable(w *core.Workload) bool {
+	return w.Kind != lifecycle.External && !w.Phase.End() && w.Phase != lifecycle.Terminating && w.Phase != lifecycle.Publishing && w.Phase != lifecycle.Deleting
 }
 
 // Amend changes the document of a workload that has not ended and is not on its
@@ -28,11 +43,14 @@ func Amend(a Amendment) Command {
 		switch {
 		case w.Kind == lifecycle.External:
 			return nil, &Error{Code: CodeUnsupported, Message: w.Name + " was made by someone else, who decides about it", Hint: "change it where it was made"}
-		case w.Phase.End() || w.Phase == lifecycle.Terminating || w.Phase == lifecycle.Publishing || w.Phase == lifecycle.Deleting:
+		case !Amendable(w):
 			return nil, &Error{Code: CodeIllegal, Message: fmt.Sprintf("%s is %s: there is nothing left to change", w.Name, w.Phase), Hint: "muster restart " + w.Name + " runs it again once it has ended"}
 		}
 		doc, err := a.Change(w.Spec)
 		if err != nil {
+			return nil, err
+		}
+		if err := staysPreemptible(w, doc); err != nil {
 			return nil, err
 		}
 		if at := w.Attempts[len(w.Attempts)-1].RunningAt; !at.IsZero() && doc.MaxDuration > 0 && doc.MaxDuration != w.Spec.MaxDuration {
@@ -44,11 +62,24 @@ func Amend(a Amendment) Command {
 			}
 		}
 		err = tx.change(d, func() error {
-			d.w.Spec, d.edited = doc, true
+			d.revise(doc)
 			d.unwarn()
 			tx.e.dirty = true
 			return nil
 		})
 		return d.w, err
+	}
+}
+
+// staysPreemptible refuses another document that makes what holds devices not
+// preemptible: it may have been let in above a quota, which such must stay
+// within.
+func staysPreemptible(w *core.Workload, doc *spec.Document) error {
+	if !w.Phase.Held() || !*w.Spec.Preemptible || *doc.Preemptible {
+		return nil
+	}
+	return &Error{
+		Code: CodeIllegal, Field: "preemptible", Message: fmt.Sprintf("%s is %s: what holds devices stays preemptible", w.Name, w.Phase),
+		Hint: "muster stop " + w.Name + ", and submit it anew with preemptible: false",
 	}
 }

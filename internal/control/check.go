@@ -48,7 +48,7 @@ func (e *Engine) checkStored(ctx context.Context) error {
 		if have, want := plain(en.w), plain(stored.Workload); !reflect.DeepEqual(have, want) {
 			errs = append(errs, fmt.Errorf("workload %s in memory: %+v\nin the store: %+v", id, have, want))
 		}
-		if c := counts(en.tasks); en.w.Counts != c {
+		if c := counts(en.w, en.tasks); en.w.Counts != c {
 			errs = append(errs, fmt.Errorf("workload %s counts its tasks as %+v; they are %+v", id, en.w.Counts, c))
 		}
 		if milli := devicesHeld(en.w, en.tasks); en.w.Attempts[len(en.w.Attempts)-1].GPUMilli != milli {

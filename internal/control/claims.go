@@ -3,7 +3,6 @@ package control
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -210,11 +209,6 @@ func (tx *tx) standsFor(k claimKey, c *claim) (*draft, error) {
 	return nil, nil
 }
 
-func isNotFound(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Code == CodeNotFound
-}
-
 // claimNames are what the workload of a claim may be called: as its maker calls
 // it, where another has that name with a few characters that are its own.
 func claimNames(k claimKey, c *claim) []string {
@@ -243,7 +237,7 @@ func (tx *tx) takeOn(k claimKey, c *claim) error {
 			break
 		}
 	}
-	d := tx.enter(tx.make(doc, c.User))
+	d := tx.enter(tx.make(doc, c.User), actorPlaneName(k.plane))
 	put(&tx.takenOn, k, d.w.ID)
 	return tx.change(d, func() error {
 		if err := tx.step(d, lifecycle.Input{On: lifecycle.Submit, Message: "made by " + c.Maker}, actorPlaneName(k.plane)); err != nil {

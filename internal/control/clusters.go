@@ -24,6 +24,7 @@ type Silence struct {
 // does not.
 func (tx *tx) reached(name string, ok bool, message string) error {
 	was, cut := tx.e.cut[name]
+	tx.e.heard[name] = ok
 	switch {
 	case ok && !cut:
 		return nil

@@ -31,6 +31,7 @@ type Control struct {
 	// keyring opens secrets on their way to a plane.
 	keyring Keyring
 	clock   func() time.Time
+	samples *samples
 
 	// deciding is when the round under way began whose actions are not with the
 	// planes' queues yet, in nanoseconds; 0: none is.
@@ -54,8 +55,8 @@ var ErrStopped = &Error{Code: CodeUnavailable, Message: "the server is shutting 
 // New loads the state and readies the planes; Run starts the work.
 func New(ctx context.Context, d Deps, planes []plane.Plane, hands Hands, clock func() time.Time) (*Control, error) {
 	c := &Control{
-		keyring: d.Secrets,
-		store:   d.Store, planes: map[string]*actuator{}, hub: newHub(), clock: Steady(clock),
+		keyring: d.Secrets, samples: newSamples(d),
+		store: d.Store, planes: map[string]*actuator{}, hub: newHub(), clock: Steady(clock),
 		inbox: make(chan request, batchMax), done: make(chan struct{}), ready: make(chan struct{}), studies: make(chan struct{}, studiesAtOnce),
 	}
 	c.chores = &chores{hands: hands, log: d.Log, do: c.Do, cancels: map[core.WorkloadID][]context.CancelFunc{}}
@@ -100,6 +101,7 @@ func (c *Control) Run(ctx context.Context) error {
 			c.wg.Go(func() { a.speak(ctx, p) })
 		}
 	}
+	c.wg.Go(func() { c.beat(ctx) })
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/fill"
+	"github.com/musterhq/muster/internal/series"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -70,6 +71,15 @@ type Deps struct {
 	// NodeGrace is for how long a node may be silent before its tasks are
 	// lost; 0: 5 minutes, as in Kubernetes.
 	NodeGrace time.Duration
+	// Series keeps what is measured; nil: a store of its own, of the usual size.
+	// SampleEvery is how often that is done; 0: every 10 s.
+	Series      *series.Store
+	SampleEvery time.Duration
+	// TaskEnv is what tasks of a workload's present attempt are given beside
+	// what their document says, NAME=VALUE each; nil: nothing.
+	TaskEnv func(w *core.Workload) []string
+	// Meter counts what happens; nil: nobody does.
+	Meter Meter
 }
 
 // Engine is the one writer. Not safe for concurrent use.
@@ -84,19 +94,24 @@ type Engine struct {
 	secrets  map[core.SecretID]core.Secret
 	// subscribed are the subscriptions of each user, by name.
 	subscribed map[string][]core.Subscription
-	pools      map[string]core.Pool
-	settings   map[core.NodeID]core.NodeSetting // what was said of nodes
-	reported   map[core.NodeID]core.Node        // as their planes say
-	departed   map[core.NodeID]struct{}         // of reported: those that no plane has any more, and on which something is held
-	nodes      map[core.NodeID]core.Node        // reported, with their settings and pools
+	watchers   []core.Subscription // those to everyone's workloads
+	// templates are all templates.
+	templates map[core.TemplateID]core.Template
+	pools     map[string]core.Pool
+	settings  map[core.NodeID]core.NodeSetting // what was said of nodes
+	reported  map[core.NodeID]core.Node        // as their planes say
+	departed  map[core.NodeID]struct{}         // of reported: those that no plane has any more, and on which something is held
+	nodes     map[core.NodeID]core.Node        // reported, with their settings and pools
 
-	cut map[string]Silence // planes that do not answer
+	cut   map[string]Silence // planes that do not answer
+	heard map[string]bool    // planes that have answered, and not been cut off since
 
 	sched    *schedule.State          // what the scheduler knows: all that hold or want something
 	bare     *schedule.State          // the nodes with nothing on them: what can ever fit
 	stale    bool                     // nodes are not as the scheduler knows them
 	renewed  map[core.NodeID]struct{} // which of them may not be
 	choosy   bool                     // some nodes do not run everything
+	shunned  map[core.WorkloadID]bool // of whom some node has said that others keep them away
 	regroup  bool                     // nor are queues and pools
 	tree     org.Tree                 // of projects, as the present draft has it
 	work     []fill.Shape             // what is usual here
@@ -111,6 +126,7 @@ type Engine struct {
 	usage    map[core.NodeID]*usage
 	held     map[core.WorkloadID]struct{} // workloads whose phase holds resources
 	timers   timers
+	awaited  awaitedBy
 	instants instants                     // at which a plan may come out differently
 	wanting  map[core.WorkloadID]struct{} // who has something to be placed
 	dirty    bool                         // something changed that a cycle should look at
@@ -123,6 +139,7 @@ type Engine struct {
 	publish  func([]Change)
 	stats    stats
 	insight  *insight
+	waits    map[core.WorkloadID]asked // of the last census
 }
 
 // stats count what has happened since the start, for metrics.
@@ -162,6 +179,7 @@ type Change struct {
 	Workload    *core.Workload
 	Former      []*core.Task // last words of an attempt that this change has ended
 	Tasks       []*core.Task // of the present attempt, by index: all of a few, else the changed ones
+	Partial     bool         // Tasks are not all of the present attempt
 	Transitions []core.Transition
 }
 
@@ -173,7 +191,10 @@ func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) 
 		d.Schedule = schedule.Default()
 		d.Schedule.K = k
 	}
-	e := &Engine{d: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, departed: map[core.NodeID]struct{}{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, cut: map[string]Silence{}, claims: newClaims(), insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
+	e := &Engine{d: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, departed: map[core.NodeID]struct{}{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, cut: map[string]Silence{}, shunned: map[core.WorkloadID]bool{}, heard: map[string]bool{}, claims: newClaims(), insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
+	if e.d.Meter != nil {
+		e.insight.score.off = e.d.Meter.Estimated
+	}
 	e.d.Patience.complete()
 	e.d.Schedule.Quantum = e.d.Patience.Quantum.Milliseconds()
 	var err error
@@ -187,128 +208,6 @@ func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) 
 		d.Log.Warn("estimates of starts begin without experience", "err", err)
 	}
 	return e, nil
-}
-
-// load rebuilds the memory from the store; also after a failed commit, whose
-// draft has touched the indexes.
-func (e *Engine) load(ctx context.Context) error {
-	counters, err := e.d.Store.Counters(ctx)
-	if err != nil {
-		return fmt.Errorf("read counters: %w", err)
-	}
-	if err := e.loadOrganisation(ctx); err != nil {
-		return err
-	}
-	entries, err := e.d.Store.Live(ctx)
-	if err != nil {
-		return fmt.Errorf("read live workloads: %w", err)
-	}
-	secrets, err := e.d.Store.Secrets(ctx)
-	if err != nil {
-		return fmt.Errorf("read secrets: %w", err)
-	}
-	e.secrets = make(map[core.SecretID]core.Secret, len(secrets))
-	for _, s := range secrets {
-		e.secrets[core.SecretID{User: s.User, Name: s.Name}] = s
-	}
-	if err := e.loadSubscriptions(ctx); err != nil {
-		return err
-	}
-	e.seq = counters
-	if err := e.loadPromises(ctx); err != nil {
-		return err
-	}
-	live := make(map[core.WorkloadID]*entry, len(entries))
-	for _, en := range entries {
-		live[en.Workload.ID] = &entry{w: en.Workload, tasks: latest(en.Tasks, en.Workload.Attempt), seen: map[int]time.Time{}}
-	}
-	e.live = live
-	e.reindex()
-	return nil
-}
-
-// loadOrganisation reads departments, projects, pools and what is said of nodes.
-func (e *Engine) loadOrganisation(ctx context.Context) error {
-	projects, err := e.d.Store.Projects(ctx)
-	if err != nil {
-		return fmt.Errorf("read projects: %w", err)
-	}
-	pools, err := e.d.Store.Pools(ctx)
-	if err != nil {
-		return fmt.Errorf("read pools: %w", err)
-	}
-	nodes, err := e.d.Store.Nodes(ctx)
-	if err != nil {
-		return fmt.Errorf("read what is said of nodes: %w", err)
-	}
-	e.projects = map[core.ProjectID]core.Project{core.DefaultProject: core.NewProject(core.DefaultProject, time.Time{})}
-	for _, p := range projects {
-		e.projects[p.ID] = p
-	}
-	e.pools = map[string]core.Pool{core.DefaultPool: {Name: core.DefaultPool}}
-	for _, p := range pools {
-		e.pools[p.Name] = p
-	}
-	e.settings = make(map[core.NodeID]core.NodeSetting, len(nodes))
-	for _, n := range nodes {
-		e.settings[n.ID] = n
-	}
-	return nil
-}
-
-// reindex derives every index from the committed state.
-func (e *Engine) reindex() {
-	e.names = make(map[name]core.WorkloadID, len(e.live))
-	e.sched, e.bare, e.stale, e.regroup = schedule.NewState(e.d.Schedule), schedule.Bare(nil), true, true
-	e.tree = func(id core.ProjectID) (core.Project, bool) { p, ok := e.projects[id]; return p, ok }
-	e.usage = map[core.NodeID]*usage{}
-	e.held = map[core.WorkloadID]struct{}{}
-	e.timers, e.instants, e.past.told = nil, instants{past: e.instants.past}, time.Time{}
-	e.wanting = map[core.WorkloadID]struct{}{}
-	e.dirty = true
-	for _, en := range e.live {
-		e.names[name{en.w.Project, en.w.Name}] = en.w.ID
-		if en.w.Kind == lifecycle.External {
-			e.claims.workloads[keyOf(en.w)] = en.w.ID
-		}
-		e.index(en.w, en.tasks)
-	}
-}
-
-// index adds a workload to every index that its state belongs to.
-func (e *Engine) index(w *core.Workload, tasks map[int]*core.Task) {
-	if w.Phase.Held() {
-		e.held[w.ID] = struct{}{}
-		for _, t := range tasks {
-			if holds(w, t) {
-				e.charge(w, t, 1)
-			}
-		}
-	}
-	if j, ok := e.job(w, tasks); ok {
-		e.sched.PutJob(j)
-		e.expect(&j)
-	}
-	if e.wants(w, tasks) {
-		e.wanting[w.ID] = struct{}{}
-	}
-	if !w.WakeAt.IsZero() {
-		e.timers.push(w.WakeAt, w.ID)
-	}
-}
-
-// unindex takes a workload out of every index, exactly as index put it in.
-func (e *Engine) unindex(w *core.Workload, tasks map[int]*core.Task) {
-	if w.Phase.Held() {
-		delete(e.held, w.ID)
-		for _, t := range tasks {
-			if holds(w, t) {
-				e.charge(w, t, -1)
-			}
-		}
-	}
-	e.sched.DropJob(w.ID)
-	delete(e.wanting, w.ID)
 }
 
 // Do applies commands, due timers and, where something changed, the
@@ -329,9 +228,18 @@ func (e *Engine) Do(ctx context.Context, now time.Time, commands []Command) []Re
 	if e.instants.passed(tx.now) && len(e.wanting) > 0 {
 		e.dirty = true
 	}
-	if e.dirty {
+	tx.heedAll()
+	for e.dirty {
 		e.dirty = false
+		began := e.d.Elapsed()
 		tx.schedule()
+		if e.d.Meter != nil {
+			e.d.Meter.Planned(e.d.Elapsed() - began)
+		}
+		if len(tx.moved) == 0 {
+			break
+		}
+		tx.heedAll()
 	}
 	if err := tx.commit(); err != nil {
 		e.d.Log.Error("commit failed", "err", err)

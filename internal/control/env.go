@@ -49,12 +49,16 @@ func (g gang) rank(t *core.Task) int {
 func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignment {
 	s := w.Spec
 	r := s.Needs(t.ID.Index)
+	var given []string
+	if tx.e.d.TaskEnv != nil {
+		given = tx.e.d.TaskEnv(w)
+	}
 	a := plane.Assignment{
 		ID: t.ID, Node: t.Node, Devices: t.Devices, Image: imageOf(w), Pull: plane.PullPolicy(s.PullPolicy),
 		Prelude: prelude(w),
 		Argv:    s.CommandOf(t.ID.Index),
 		Workdir: s.Workdir,
-		Env:     environment(w, t, g),
+		Env:     append(given, environment(w, t, g)...), // the document has the last word
 		CPU:     r.CPU.Milli(), Memory: r.Memory.Units(), SHM: r.SHM.Units(),
 		TTY: s.TTY, Stdin: s.Stdin, Grace: s.GracePeriod.Std(),
 		About: plane.About{
@@ -67,6 +71,7 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 		if g.ranks == nil {
 			a.Gang = s.Size()
 		}
+		a.Peers = len(g.all) > 0
 	}
 	for _, p := range s.Ports {
 		a.Ports = append(a.Ports, p.Port)
@@ -75,7 +80,7 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 		a.Argv, a.Args = nil, a.Argv // the image's own command, with other arguments
 	}
 	a.Ready = readyOf(w, t)
-	a.MIG = r.GPU.MIG
+	a.MIG, a.Extended = r.GPU.MIG, r.Extended
 	if p, ok := tx.partOf(t, r.GPU); ok {
 		a.GPULimit, a.GPUMemory = p.limit, p.memoryLimit
 		a.Env = append(p.environment(), a.Env...)
@@ -240,7 +245,7 @@ func environment(w *core.Workload, t *core.Task, g gang) []string {
 		if segment, size, ok := segmentOf(w, t.ID.Index); ok {
 			m["MUSTER_SEGMENT"], m["MUSTER_SEGMENT_SIZE"] = strconv.Itoa(segment), strconv.Itoa(size)
 		}
-		if n := len(g.all); n > 0 && n <= mostAddresses {
+		if len(g.all) > 0 && toldAddresses(w.Spec, len(g.all)) {
 			m["MUSTER_TASK_ADDRESSES"] = addresses(g)
 		}
 		frameworkEnv(m, w, t, g)
@@ -269,6 +274,16 @@ func environment(w *core.Workload, t *core.Task, g gang) []string {
 	}
 	slices.SortFunc(out, func(a, b string) int { return cmp.Compare(a, b) })
 	return out
+}
+
+// mostAddresses is up to how many tasks of a gang are told, unasked, where all
+// others are. The list grows with the gang, and every task has one: in a
+// cluster a gang of 512 would be 13 MB of pods.
+const mostAddresses = 64
+
+// toldAddresses is whether the tasks of a gang of n are told where all are.
+func toldAddresses(d *spec.Document, n int) bool {
+	return n <= mostAddresses || d.Mentions("MUSTER_TASK_ADDRESSES")
 }
 
 // addresses are where all tasks of a gang are, by rank, with blanks between.

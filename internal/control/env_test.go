@@ -3,6 +3,7 @@ package control
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -85,6 +86,58 @@ func TestRanksOfAnElasticGangHaveNoGaps(t *testing.T) {
 	for _, want := range []string{"RANK=2", "WORLD_SIZE=3", "NUM_NODES=3", "PET_NODE_RANK=2", "PET_NNODES=3", "MUSTER_TASK_COUNT=3", "POD_INDEX=9"} {
 		if !slices.Contains(env, want) {
 			t.Errorf("%s is not in %q", want, env)
+		}
+	}
+}
+
+// A list of all addresses in every task grows with the square of the gang, so
+// big gangs have it where their documents ask for it.
+func TestAddressesOfABigGangAreToldWhereTheyAreWanted(t *testing.T) {
+	for _, c := range []struct {
+		workers int
+		command string
+		want    int
+	}{{64, "train", 64}, {65, "train", 0}, {65, "train $MUSTER_TASK_ADDRESSES", 65}} {
+		doc := fmt.Sprintf(`{kind: distributed, workers: %d, command: %q}`, c.workers, c.command)
+		d, err := spec.Load([]byte(doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &core.Workload{Kind: d.Kind, Spec: d}
+		all := make([]endpoint, c.workers)
+		for i := range all {
+			all[i].address = fmt.Sprintf("10.0.0.%d", i+1)
+		}
+		var got string
+		for _, e := range environment(w, &core.Task{}, gang{all: all}) {
+			if k, v, _ := strings.Cut(e, "="); k == "MUSTER_TASK_ADDRESSES" {
+				got = v
+			}
+		}
+		if n := len(strings.Fields(got)); n != c.want {
+			t.Errorf("%s: a task is told %d addresses, want %d", doc, n, c.want)
+		}
+	}
+}
+
+// The page of variables speaks of each that a task may have.
+func TestThePageOfTheEnvironmentSpeaksOfAll(t *testing.T) {
+	page, err := os.ReadFile("../../docs/environment.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := []string{
+		`{command: x, array: {completions: 2}}`, `{kind: inference, command: x, ports: [{port: 80}]}`,
+		`{command: x, integrations: [{wandb: {project: p, entity: e, group: g, jobType: j, tags: [t]}}, {comet: {project: p, workspace: w}}, {mlflow: {experiment: e}}]}`,
+	}
+	for _, framework := range []string{"env", "pytorch", "tensorflow", "xgboost", "jax"} {
+		docs = append(docs, `{kind: distributed, command: x, workers: 4, topology: {segment: {size: 2, required: rack}}, framework: `+framework+`}`)
+	}
+	for _, doc := range docs {
+		for name := range variables(t, doc, 1) {
+			if !strings.Contains(string(page), "`"+name+"`") && !(strings.HasPrefix(name, "JAX_") && strings.Contains(string(page), "`"+strings.TrimPrefix(name, "JAX_")+"`")) {
+				t.Errorf("%s of %s is not there", name, doc)
+			}
 		}
 	}
 }

@@ -23,6 +23,7 @@ const (
 	CodeUnsupported   Code = "unsupported"   // no plane here can do it
 	CodeUnavailable   Code = "unavailable"   // try again later
 	CodeForbidden     Code = "forbidden"     // this user may not do it
+	CodeTooOften      Code = "too_often"     // the same a moment ago; try again
 	CodeFull          Code = "disk_full"
 )
 
@@ -46,6 +47,13 @@ func (e *Error) Unwrap() error { return e.Err }
 
 func notFound(what string) *Error {
 	return &Error{Code: CodeNotFound, Message: what + " does not exist", Hint: "muster get lists what does"}
+}
+
+// isNotFound reports whether what was looked for is not there, rather than that
+// nobody could look.
+func isNotFound(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == CodeNotFound
 }
 
 func illegal(name string, err error) error {

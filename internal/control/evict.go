@@ -11,6 +11,7 @@ func (tx *tx) evict(ev schedule.Eviction) error {
 	if !ok {
 		return nil
 	}
+	tx.causes = append(tx.causes, string(ev.Cause))
 	if !ev.Whole && sheds(d, len(ev.Tasks)) {
 		return tx.change(d, func() error { return tx.shed(d, ev) })
 	}

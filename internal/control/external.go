@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -126,7 +125,7 @@ func (b *groupsByClass) min() int {
 
 // needOf is what a member needs, in the scheduler's words.
 func needOf(n plane.Needs) schedule.Need {
-	out := schedule.Need{CPU: n.CPU, Memory: n.Memory, Type: n.GPU.Type, MIG: countedOf(n)}
+	out := schedule.Need{CPU: n.CPU, Memory: n.Memory, Type: n.GPU.Type, MIG: countedOf(n.GPU.MIG, n.Counted)}
 	switch n.GPU.Kind() {
 	case spec.MemoryGPU:
 		out.Devices, out.Share = n.GPU.Devices(), n.GPU.Memory.Units()
@@ -134,19 +133,6 @@ func needOf(n plane.Needs) schedule.Need {
 		out.Devices, out.Milli = n.GPU.Devices(), n.GPU.Milli()
 	}
 	return out
-}
-
-// countedOf is what a member needs by count: partitions, and what else there is.
-func countedOf(n plane.Needs) string {
-	var parts []string
-	for profile, k := range n.GPU.MIG.All() {
-		parts = append(parts, profile+"="+strconv.Itoa(k))
-	}
-	for name, k := range n.Counted {
-		parts = append(parts, name+"="+strconv.Itoa(k))
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, ",")
 }
 
 // ruleOf is where a member may go: only where its plane is, too.
@@ -210,7 +196,7 @@ func (tx *tx) putMembers(d *draft, p schedule.Placement) {
 		t := core.Task{
 			ID:   core.TaskID{Workload: d.w.ID, Attempt: d.w.Attempt, Index: a.Next},
 			Role: m.Role, Plane: tx.e.nodes[at.Place.Node].Plane, Node: at.Place.Node, Devices: at.Place.Devices,
-			CPU: at.Place.CPU, Memory: at.Place.Memory, Counted: countedOf(m.Needs),
+			CPU: at.Place.CPU, Memory: at.Place.Memory, Counted: countedOf(m.Needs.GPU.MIG, m.Needs.Counted),
 			State: core.TaskStarting, PlacedAt: tx.now, Claim: m.Key, Name: m.Name, Pool: tx.e.nodes[at.Place.Node].Pool,
 		}
 		a.Next++

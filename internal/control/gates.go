@@ -9,7 +9,6 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // When a check is made.
@@ -40,7 +39,7 @@ func (tx *tx) checksOf(w *core.Workload) []core.CheckState {
 		}
 		all = append(all, s)
 	}
-	return all
+	return append(all, tx.foregoing(w)...)
 }
 
 // checkTimeout bounds one question to a check that sets no timeout itself.
@@ -69,7 +68,10 @@ func (tx *tx) gate(d *draft) error {
 			if err := tx.step(d, lifecycle.Input{On: lifecycle.ReviewRequired, Message: openChecks(d.w, atQueue)}, actorControl); err != nil {
 				return err
 			}
-			return tx.ask(d, atQueue)
+			if err := tx.ask(d, atQueue); err != nil {
+				return err
+			}
+			return tx.heed(d)
 		}
 	}
 	if d.w.Phase == lifecycle.Reviewing && checksOpen(d.w, atQueue) {
@@ -89,7 +91,7 @@ func (tx *tx) gate(d *draft) error {
 // Inadmissible.
 func (tx *tx) toQueue(d *draft) error {
 	in := lifecycle.Input{On: lifecycle.QueueOpen}
-	if why, note := tx.closed(d.w.Project); why != lifecycle.ReasonNone {
+	if why, note := tx.closedTo(d.w); why != lifecycle.ReasonNone {
 		in = lifecycle.Input{On: lifecycle.QueueClosed, Reason: why, Message: note}
 	}
 	if err := tx.step(d, in, actorControl); err != nil {
@@ -126,16 +128,25 @@ func (tx *tx) admitEmpty(d *draft) error {
 }
 
 func openChecks(w *core.Workload, when string) string {
-	var names []string
+	var names, others []string
 	for _, c := range w.Checks {
-		if c.When == when && c.Verdict != core.CheckApproved {
+		switch {
+		case c.When != when || c.Verdict == core.CheckApproved:
+		case c.Type == checkTime:
+			others = append(others, c.AskAt.UTC().Format(time.RFC3339))
+		case c.Type == checkAfter:
+			others = append(others, c.Of)
+		default:
 			names = append(names, c.Name)
 		}
 	}
-	if len(names) == 0 {
+	if len(names) > 0 {
+		others = append(others, "the checks "+strings.Join(names, ", "))
+	}
+	if len(others) == 0 {
 		return ""
 	}
-	return "waits for the checks " + strings.Join(names, ", ")
+	return "waits for " + strings.Join(others, ", ")
 }
 
 // ask begins every check of that time that somebody else answers. It must run
@@ -145,7 +156,7 @@ func (tx *tx) ask(d *draft, when string) error {
 	d.w.Checks = slices.Clone(d.w.Checks)
 	for i := range d.w.Checks {
 		c := &d.w.Checks[i]
-		if c.When != when || c.Verdict != core.CheckWaiting || c.Type == "approval" {
+		if c.When != when || c.Verdict != core.CheckWaiting || c.Type == "approval" || c.Type == checkAfter || c.Type == checkTime {
 			continue
 		}
 		c.Verdict, begun = core.CheckAsked, true
@@ -332,7 +343,10 @@ func (tx *tx) checksDue(d *draft) error {
 			tx.chore(Chore{Kind: ChoreAsk, Workload: d.w, Check: d.w.Checks[i]})
 		}
 	}
-	return nil
+	if d.w.Phase != lifecycle.Reviewing {
+		return nil
+	}
+	return tx.heed(d)
 }
 
 // nextCheck is when a check needs attention; zero: never.
@@ -343,7 +357,7 @@ func nextCheck(w *core.Workload) time.Time {
 			continue
 		}
 		at = earliest(at, c.Deadline)
-		if c.Verdict == core.CheckAsked {
+		if c.Verdict == core.CheckAsked || c.Type == checkTime || c.Type == checkAfter {
 			at = earliest(at, c.AskAt)
 		}
 	}
@@ -358,92 +372,3 @@ func earliest(a, b time.Time) time.Time {
 }
 
 func sortedKeys[K ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
-
-// Built reports the image that was built for a workload, or why there is none.
-func Built(id core.WorkloadID, attempt int, image string, failure error) Command {
-	return func(tx *tx) (any, error) {
-		d, ok := tx.open(id)
-		if !ok || d.w.Phase != lifecycle.Building || d.w.Attempt != attempt {
-			return nil, nil
-		}
-		return nil, tx.change(d, func() error {
-			if failure != nil {
-				return tx.step(d, lifecycle.Input{On: lifecycle.BuildFail, Message: failure.Error()}, actorBuilder)
-			}
-			d.w.Image = image
-			if err := tx.step(d, lifecycle.Input{On: lifecycle.Built, Message: image}, actorBuilder); err != nil {
-				return err
-			}
-			return tx.gate(d)
-		})
-	}
-}
-
-const actorBuilder, actorPublisher = "builder", "publisher"
-
-// Published reports what has become of a publication.
-func Published(id core.WorkloadID, attempt int, p core.Published, serve *spec.Document, failure error) Command {
-	return func(tx *tx) (any, error) {
-		d, ok := tx.open(id)
-		if !ok || d.w.Phase != lifecycle.Publishing || d.w.Attempt != attempt {
-			return nil, nil
-		}
-		var service string
-		if failure == nil && serve != nil {
-			w, err := tx.deploy(d.w, serve)
-			if err != nil {
-				return nil, tx.change(d, func() error {
-					d.w.Published = &p
-					return tx.step(d, lifecycle.Input{On: lifecycle.DeployFail, Message: "the model is published as " + p.Ref + ", and its service is not deployed: " + err.Error()}, actorPublisher)
-				})
-			}
-			service = w.Name
-		}
-		return nil, tx.change(d, func() error {
-			if failure != nil {
-				return tx.step(d, lifecycle.Input{On: lifecycle.ModelFail, Message: failure.Error()}, actorPublisher)
-			}
-			p.Service = service
-			d.w.Published = &p
-			if service != "" { // it is followed until it runs
-				tx.chore(Chore{Kind: ChoreFollow, Workload: d.w})
-				return nil
-			}
-			return tx.step(d, lifecycle.Input{On: lifecycle.Publish, Message: p.Ref}, actorPublisher)
-		})
-	}
-}
-
-// deploy submits the workload that serves what w has published. An earlier one
-// of that name is updated.
-func (tx *tx) deploy(w *core.Workload, serve *spec.Document) (*core.Workload, error) {
-	ref := Ref{Project: w.Project, Name: serve.Name}
-	if old, err := tx.find(ref); err == nil && !old.w.Phase.End() {
-		v, err := Update(UpdateRequest{Ref: ref, Doc: serve, Actor: actorPublisher})(tx)
-		if err != nil {
-			return nil, err
-		}
-		return v.(*core.Workload), nil
-	}
-	v, err := Submit(Submission{Doc: serve, User: w.User, Actor: actorPublisher})(tx)
-	if err != nil {
-		return nil, err
-	}
-	return v.(*Submitted).Workload, nil
-}
-
-// Deployed reports that the service of a published model runs, or why it does not.
-func Deployed(id core.WorkloadID, attempt int, failure error) Command {
-	return func(tx *tx) (any, error) {
-		d, ok := tx.open(id)
-		if !ok || d.w.Phase != lifecycle.Publishing || d.w.Attempt != attempt || d.w.Published == nil {
-			return nil, nil
-		}
-		return nil, tx.change(d, func() error {
-			if failure != nil {
-				return tx.step(d, lifecycle.Input{On: lifecycle.DeployFail, Message: failure.Error()}, actorPublisher)
-			}
-			return tx.step(d, lifecycle.Input{On: lifecycle.Publish, Message: d.w.Published.Ref + ", served by " + d.w.Published.Service}, actorPublisher)
-		})
-	}
-}

@@ -78,7 +78,7 @@ func Activity(samples []plane.Sample) Command {
 		busy, seen := map[core.WorkloadID]bool{}, map[core.WorkloadID]int{}
 		for _, s := range samples {
 			w, tasks, ok := tx.view(s.Task.Workload)
-			if t := tasks[s.Task.Index]; !ok || t == nil || t.ID != s.Task || len(t.Devices) == 0 {
+			if t := tasks[s.Task.Index]; !ok || t == nil || t.ID != s.Task || len(t.Devices) == 0 || s.Busy < 0 {
 				continue
 			}
 			seen[w.ID]++
@@ -156,23 +156,26 @@ func Reach(planeName string, ok bool, message string) Command {
 	}
 }
 
-// unreachable sets or clears Unreachable on what has tasks there.
+// unreachable sets or clears Unreachable on what has tasks there. It is not
+// cleared while other tasks are on a plane that is silent, or was when a server
+// before this one ended.
 func (tx *tx) unreachable(there func(*core.Task) bool, on bool, reason, message string) error {
 	for _, id := range sortedKeys(tx.e.held) {
 		w, tasks, ok := tx.view(id)
 		if !ok {
 			continue
 		}
-		has, up := false, false
+		has, up, elsewhere := false, false, false
 		for _, t := range tasks {
 			up = up || t.State.Held()
 			has = has || t.State.Held() && there(t)
+			elsewhere = elsewhere || t.State.Held() && !there(t) && !tx.e.heard[t.Plane]
 		}
 		has = has || !on && !up // of one that has nothing up anywhere it is not true any more
 		d := &draft{w: w}
 		c := d.holding(lifecycle.Unreachable)
 		set := c != nil && c.Reason == reason
-		if !has || on == set || on && c != nil {
+		if !has || on == set || on && c != nil || !on && elsewhere {
 			continue
 		}
 		d, _ = tx.open(id)

@@ -3,7 +3,6 @@ package control
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +19,8 @@ const (
 	deliveriesKept = 7 * 24 * time.Hour
 	// subscriptionsMost bounds what one step of a user's workload can set off.
 	subscriptionsMost = 50
+	// testsMost is how many tests of a user may wait.
+	testsMost = 20
 )
 
 // notified is what a draft changes of subscriptions and deliveries.
@@ -39,6 +40,7 @@ func (e *Engine) loadSubscriptions(ctx context.Context) error {
 	for _, s := range all {
 		e.subscribed[s.User] = append(e.subscribed[s.User], s)
 	}
+	e.gatherWatchers()
 	return nil
 }
 
@@ -67,6 +69,17 @@ func AddSubscription(s core.Subscription) Command {
 		}
 		if err := tx.receiver("", s.User, &s.Notification); err != nil {
 			return nil, err
+		}
+		if field, problem, hint := spec.CheckLabels(s.Labels); problem != "" {
+			return nil, &Error{Code: CodeInvalid, Field: field, Message: problem, Hint: hint}
+		}
+		if len(s.Project) > spec.MaxName {
+			return nil, &Error{Code: CodeInvalid, Field: "project", Message: fmt.Sprintf("%.60q is no name of a project", s.Project), Hint: "muster project list shows them"}
+		}
+		if s.Everyone {
+			if err := tx.watchable(&s); err != nil {
+				return nil, err
+			}
 		}
 		all := tx.subscriptions(s.User)
 		if slices.ContainsFunc(all, func(x core.Subscription) bool { return x.Name == s.Name }) {
@@ -142,6 +155,9 @@ func TestDelivery(user, name string, to spec.Notification) Command {
 		if err := tx.receiver("", user, &to); err != nil {
 			return nil, err
 		}
+		if err := tx.fewTests(user); err != nil {
+			return nil, err
+		}
 		to.On = nil
 		d := core.Delivery{
 			ID: "test." + string(tx.e.d.NewID(tx.now)), User: user, To: to, On: "test", State: core.DeliveryWaiting, NextAt: tx.now,
@@ -150,6 +166,25 @@ func TestDelivery(user, name string, to spec.Notification) Command {
 		tx.notified.deliveries = append(tx.notified.deliveries, d)
 		return d, nil
 	}
+}
+
+// fewTests refuses another test where many wait already: each is one that this
+// server has to try for a day and a half.
+func (tx *tx) fewTests(user string) error {
+	waiting, err := tx.e.d.Store.Deliveries(tx.ctx, store.DeliveryQuery{User: user, State: core.DeliveryWaiting, Limit: 1000})
+	if err != nil {
+		return fromStore(err)
+	}
+	n := 0
+	for _, d := range append(waiting, tx.notified.deliveries...) {
+		if d.User == user && d.What.Workload == "" && d.State == core.DeliveryWaiting {
+			n++
+		}
+	}
+	if n >= testsMost {
+		return &Error{Code: CodeConflict, Message: fmt.Sprintf("%d tests of %s wait for their receivers", n, user), Hint: "muster notifications deliveries says why; each is given up by itself"}
+	}
+	return nil
 }
 
 // Redeliver tries a delivery again, from the first try on, whatever became of
@@ -181,29 +216,51 @@ func Tried(ds []core.Delivery) Command {
 // notify makes the deliveries of what the draft of a workload does, for those
 // who asked for it.
 func (tx *tx) notify(d *draft) {
-	mine := tx.subscriptions(d.w.User)
-	if len(mine)+len(d.w.Spec.Notifications) == 0 {
+	mine, others := tx.subscriptions(d.w.User), tx.watchers(d.w)
+	if len(mine)+len(others)+len(d.w.Spec.Notifications) == 0 {
 		return // as of most
 	}
-	n := notices{d: d, now: tx.now, seen: map[string]bool{}, words: map[lifecycle.Dialect][2]string{}}
+	n := notices{d: d, user: d.w.User, now: tx.now, seen: map[string]bool{}, words: map[lifecycle.Dialect][2]string{}}
 	for i := range d.w.Spec.Notifications {
 		n.tell(d.w.Spec.Notifications[i])
 	}
 	for _, s := range mine {
-		if s.Watches(d.w) {
+		if !s.Everyone && s.Watches(d.w, nil) {
 			n.tell(s.Notification)
 		}
 	}
-	tx.notified.deliveries = append(tx.notified.deliveries, n.out...)
+	for _, s := range others {
+		n.user = s.User // whose secrets open it, and who sees what became of it
+		n.tell(s.Notification)
+	}
+	tx.notified.deliveries = append(tx.notified.deliveries, n.inOrder()...)
 }
 
 // notices gathers the deliveries of one draft.
 type notices struct {
 	d     *draft
+	user  string // who is told
 	now   time.Time
 	seen  map[string]bool // receiver and step, so that two words for one step are one message
 	words map[lifecycle.Dialect][2]string
-	out   []core.Delivery
+	out   []notice
+}
+
+// notice is a delivery, and which step of the draft it is of.
+type notice struct {
+	step int
+	core.Delivery
+}
+
+// inOrder are the deliveries in the order of what they tell.
+func (n *notices) inOrder() (all []core.Delivery) {
+	slices.SortStableFunc(n.out, func(a, b notice) int { return cmp.Compare(a.step, b.step) })
+	for i, x := range n.out {
+		// The version is of this commit alone, and the number is its place in it.
+		x.ID = fmt.Sprintf("%s.%d.%d", n.d.w.ID, n.d.w.Version, i)
+		all = append(all, x.Delivery)
+	}
+	return all
 }
 
 func (n *notices) tell(to spec.Notification) {
@@ -264,7 +321,7 @@ func (n *notices) add(to spec.Notification, on string, step int) {
 	if what.Phase.End() {
 		what.EndedAt, what.Culprit = w.EndedAt, n.d.attempt().Culprit
 	}
-	n.put(to, on, fmt.Sprint(step), what)
+	n.put(to, on, step, what)
 }
 
 func (n *notices) near(to spec.Notification, on string) {
@@ -275,28 +332,33 @@ func (n *notices) near(to spec.Notification, on string) {
 	what := n.happening()
 	what.Reason, what.EndsAt = end.reason, end.at
 	what.Message = fmt.Sprintf("it will be ended at %s, when %s", end.at.UTC().Format(time.RFC3339), end.message)
-	n.put(to, on, "near", what)
+	n.put(to, on, len(n.d.trail), what) // after all that has happened
 }
 
 func (n *notices) happening() core.Happening {
 	w := n.d.w
 	return core.Happening{
-		Workload: w.ID, Name: w.Name, Project: w.Project, Kind: w.Kind, Attempt: w.Attempt, Phase: w.Phase, Reason: w.Reason, Message: w.Message,
+		Workload: w.ID, Name: w.Name, Owner: w.User, Project: w.Project, Kind: w.Kind, Attempt: w.Attempt, Phase: w.Phase, Reason: w.Reason, Message: w.Message,
 		At: n.now, CreatedAt: w.CreatedAt, StartedAt: w.StartedAt, GPUSeconds: w.GPUSeconds,
 	}
 }
 
-func (n *notices) put(to spec.Notification, on, step string, what core.Happening) {
-	key := strings.Join([]string{to.Webhook, to.Slack, to.Email, step}, "\n")
+func (n *notices) put(to spec.Notification, on string, step int, what core.Happening) {
+	key := strings.Join([]string{n.secretsOf(to), to.Webhook, to.Slack, to.Email, fmt.Sprint(step)}, "\n")
 	if n.seen[key] {
 		return
 	}
 	n.seen[key] = true
-	n.out = append(n.out, core.Delivery{
-		// The version is of this commit alone, and the number is its place in it.
-		ID:   fmt.Sprintf("%s.%d.%d", n.d.w.ID, n.d.w.Version, len(n.out)),
-		User: n.d.w.User, To: to, On: on, What: what, State: core.DeliveryWaiting, NextAt: n.now,
-	})
+	n.out = append(n.out, notice{step, core.Delivery{User: n.user, To: to, On: on, What: what, State: core.DeliveryWaiting, NextAt: n.now}})
+}
+
+// secretsOf keeps receivers apart that have the same name in different users'
+// secrets, or that different keys sign for.
+func (n *notices) secretsOf(to spec.Notification) string {
+	if to.Secret == "" && to.SlackSecret() == "" {
+		return ""
+	}
+	return n.user
 }
 
 // write puts what is notified into the batch, and drops what is old.
@@ -306,9 +368,6 @@ func (x *notified) write(b *store.Batch, now time.Time) {
 		b.ForgetDeliveriesBefore = now.Add(-deliveriesKept)
 	}
 }
-
-// any reports whether there is something to write.
-func (x *notified) any() bool { return len(x.subs)+len(x.gone)+len(x.deliveries) > 0 }
 
 // notifies takes over what a commit has written, and has it sent.
 func (e *Engine) notifies(x notified) {
@@ -320,45 +379,11 @@ func (e *Engine) notifies(x notified) {
 		slices.SortFunc(all, func(a, b core.Subscription) int { return cmp.Compare(a.Name, b.Name) })
 		e.subscribed[s.User] = all
 	}
+	if len(x.gone)+len(x.subs) > 0 {
+		e.gatherWatchers()
+	}
 	waits := slices.ContainsFunc(x.deliveries, func(d core.Delivery) bool { return d.State == core.DeliveryWaiting })
 	if waits && e.d.Deliver != nil {
 		e.d.Deliver()
 	}
-}
-
-// Deliveries is the outbox of a control plane: what waits to be sent, and
-// where it is written what became of it.
-type Deliveries struct{ c *Control }
-
-// Deliveries returns the outbox.
-func (c *Control) Deliveries() Deliveries { return Deliveries{c} }
-
-// Due returns what waits for a try until now, the longest due first.
-func (o Deliveries) Due(ctx context.Context, now time.Time, limit int) ([]core.Delivery, error) {
-	return o.c.store.Deliveries(ctx, store.DeliveryQuery{DueBy: now, Limit: limit})
-}
-
-// Next is when the first try after a time is due; zero: none is.
-func (o Deliveries) Next(ctx context.Context, after time.Time) (time.Time, error) {
-	return o.c.store.NextDelivery(ctx, after)
-}
-
-// Tried records what became of tries.
-func (o Deliveries) Tried(ctx context.Context, ds []core.Delivery) error {
-	_, err := o.c.Do(ctx, Tried(ds))
-	return err
-}
-
-// Secret returns a user's secret as it is stored, sealed.
-func (o Deliveries) Secret(ctx context.Context, id core.SecretID) (core.Secret, error) {
-	all, err := o.c.store.Secrets(ctx)
-	if err != nil {
-		return core.Secret{}, err
-	}
-	for _, s := range all {
-		if s.User == id.User && s.Name == id.Name {
-			return s, nil
-		}
-	}
-	return core.Secret{}, errors.New("the secret " + id.Name + " does not exist any more")
 }

@@ -3,6 +3,7 @@ package control_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -120,11 +121,49 @@ func TestWhoCannotBeReachedIsRefused(t *testing.T) {
 	to := spec.Notification{Webhook: "http://h"}
 	o.refused(control.CodeInvalid, control.AddSubscription(core.Subscription{User: "u", Name: "No", Notification: to}))
 	o.refused(control.CodeInvalid, control.AddSubscription(core.Subscription{User: "u", Name: "a", Notification: spec.Notification{Webhook: "http://h", On: []string{"Runing"}}}))
+	many := map[string]string{}
+	for i := range 65 {
+		many[fmt.Sprint("k", i)] = "v"
+	}
+	for _, s := range []core.Subscription{
+		{Notification: spec.Notification{Webhook: "http://h/" + strings.Repeat("x", 2048)}}, {Notification: spec.Notification{Slack: "http://h/" + strings.Repeat("x", 2048)}},
+		{Notification: spec.Notification{Webhook: "http://h", On: slices.Repeat([]string{"Running"}, 51)}},
+		{Notification: to, Labels: many}, {Notification: to, Labels: map[string]string{"a": strings.Repeat("x", 10_000)}}, {Notification: to, Project: core.ProjectID(strings.Repeat("x", 200))},
+	} {
+		s.User, s.Name = "u", "long"
+		o.refused(control.CodeInvalid, control.AddSubscription(s))
+	}
 	o.do(control.AddSubscription(core.Subscription{User: "u", Name: "a", Notification: to}))
 	o.refused(control.CodeConflict, control.AddSubscription(core.Subscription{User: "u", Name: "a", Notification: to}))
 	o.refused(control.CodeNotFound, control.DropSubscription(core.SubscriptionID{User: "v", Name: "a"}))
 	o.do(control.DropSubscription(core.SubscriptionID{User: "u", Name: "a"}))
 	o.refused(control.CodeNotFound, control.TestDelivery("u", "a", spec.Notification{}))
+}
+
+func TestTestsThatWaitAreFew(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	var last core.Delivery
+	for range 20 {
+		last = o.do(control.TestDelivery("u", "", spec.Notification{Webhook: "http://h/x"})).(core.Delivery)
+	}
+	o.refused(control.CodeConflict, control.TestDelivery("u", "", spec.Notification{Webhook: "http://h/x"}))
+	o.do(control.TestDelivery("eve", "", spec.Notification{Webhook: "http://h/x"}))
+	last.State, last.NextAt = core.DeliveryDelivered, time.Time{}
+	o.do(control.Tried([]core.Delivery{last}))
+	o.do(control.TestDelivery("u", "", spec.Notification{Webhook: "http://h/x"}))
+}
+
+// TestWhatHappenedAtOnceIsToldInOrder, whatever the order of the words.
+func TestWhatHappenedAtOnceIsToldInOrder(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	o.open()
+	w := o.do(o.submit(`{"name":"a","command":["fake"],"notifications":[{"webhook":"http://h/doc","on":["Completed","mcli:COMPLETED","Running","Starting"]},{"webhook":"http://h/b","on":["Running"]}]}`)).(*control.Submitted).Workload
+	at := opens.Add(time.Minute)
+	code := 0
+	o.at(at, control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{
+		{ID: core.TaskID{Workload: w.ID}, State: core.TaskRunning, At: at}, {ID: core.TaskID{Workload: w.ID}, State: core.TaskSucceeded, At: at.Add(time.Second), ExitCode: &code},
+	}}))
+	o.sends("doc Starting: Starting/", "doc Running: Running/", "b Running: Running/", "doc Completed: Completed/")
 }
 
 func TestADeliveryIsTriedAgain(t *testing.T) {
@@ -139,4 +178,51 @@ func TestADeliveryIsTriedAgain(t *testing.T) {
 		t.Errorf("again: %+v", got)
 	}
 	o.sends("x test: /")
+}
+
+func TestThoseWhoWatchAProjectAreToldOfEveryone(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	o.do(control.Organise([]control.Edit{
+		{What: control.RecordDepartment, Name: "lab", Project: func(p *core.Project) error { p.Department = true; return nil }},
+		{What: control.RecordProject, Name: "nlp", Project: func(p *core.Project) error { p.Parent = "lab"; return nil }},
+	}, false))
+	watch := func(user, name string, s core.Subscription) control.Command {
+		s.User, s.Name, s.Everyone = user, name, true
+		s.Webhook, s.On = "http://h/"+name, []string{"Running"}
+		return control.AddSubscription(s)
+	}
+	o.do(watch("eve", "project", core.Subscription{Project: "nlp"}))
+	o.do(watch("eve", "labelled", core.Subscription{Project: "nlp", Labels: map[string]string{"team": "b"}}))
+	o.do(watch("fay", "department", core.Subscription{Project: "lab"}))
+	o.do(watch("fay", "elsewhere", core.Subscription{Project: "default"}))
+	o.do(watch("u", "own", core.Subscription{Project: "nlp"}))
+	o.refused(control.CodeInvalid, watch("eve", "all", core.Subscription{}))
+	o.refused(control.CodeNotFound, watch("eve", "none", core.Subscription{Project: "nobody"}))
+	o.begin() // they are there after a restart
+	o.open()
+	w := o.made(`{"name":"a","project":"nlp","command":["fake"]}`)
+	o.seen(opens, w.ID, 0, core.TaskRunning)
+	told := map[string]string{}
+	var all []core.Delivery
+	for _, user := range []string{"eve", "fay", "u"} {
+		more, err := o.st.Deliveries(t.Context(), store.DeliveryQuery{User: user})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, more...)
+	}
+	for _, d := range all {
+		told[strings.TrimPrefix(d.To.Webhook, "http://h/")] = d.User + " of " + d.What.Owner
+	}
+	if want := map[string]string{"project": "eve of u", "department": "fay of u", "own": "u of u"}; !maps.Equal(told, want) {
+		t.Errorf("told %v, want %v", told, want)
+	}
+	o.do(control.DropSubscription(core.SubscriptionID{User: "eve", Name: "project"}))
+	o.seen(opens.Add(time.Second), w.ID, 0, core.TaskSucceeded)
+	again := o.made(`{"name":"b","project":"nlp","command":["fake"]}`)
+	o.seen(opens.Add(2*time.Second), again.ID, 0, core.TaskRunning)
+	all, err := o.st.Deliveries(t.Context(), store.DeliveryQuery{User: "eve"})
+	if err != nil || len(all) != 1 {
+		t.Errorf("after it was removed: %v, %v", all, err)
+	}
 }

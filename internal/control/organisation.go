@@ -173,6 +173,12 @@ func (tx *tx) surveyOf(ids []core.NodeID) {
 		if _, partly := n.Labels[core.LabelRuns]; partly && !tx.e.choosy {
 			tx.e.choosy, tx.e.regroup = true, true
 		}
+		for _, w := range n.UnwelcomeAt() {
+			if _, live := tx.e.live[w]; live && !tx.e.shunned[w] {
+				maps.DeleteFunc(tx.e.shunned, func(w core.WorkloadID, _ bool) bool { _, live := tx.e.live[w]; return !live })
+				tx.e.shunned[w], tx.e.regroup = true, true
+			}
+		}
 		tx.e.dirty = true
 	}
 }

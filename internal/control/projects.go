@@ -81,13 +81,14 @@ func (tx *tx) belowAny(id core.ProjectID, ids map[core.ProjectID]bool) bool {
 
 // reconsider applies what holds now for the project of w.
 func (tx *tx) reconsider(w *core.Workload, limits bool) error {
-	why, note := tx.closed(w.Project)
+	why, note := tx.closedTo(w)
 	open := why == lifecycle.ReasonNone
 	waits := w.Phase == lifecycle.Queued || w.Phase == lifecycle.Reserved
 	toggles := !open && waits || open && w.Phase == lifecycle.Inadmissible
 	mode, _ := tx.tree().Stopped(w.Project)
 	drains := mode == core.StopHoldAndDrain && (w.Phase == lifecycle.Starting || w.Phase == lifecycle.Running || w.Phase == lifecycle.Restarting)
-	if !toggles && !drains && !(limits && w.Phase.Held()) {
+	held := w.Hold != nil && w.Phase == lifecycle.Inadmissible
+	if !toggles && !drains && !held && !(limits && w.Phase.Held()) {
 		return nil
 	}
 	d, _ := tx.open(w.ID)
@@ -96,6 +97,8 @@ func (tx *tx) reconsider(w *core.Workload, limits bool) error {
 		switch {
 		case toggles:
 			return tx.toQueue(d)
+		case held:
+			return tx.closeAnew(d)
 		case drains:
 			return tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: preempted(d.w), Message: note}, actorControl)
 		default:

@@ -95,6 +95,9 @@ func replacedReplicas(d *draft) func(*core.Task) bool {
 // serving sets and clears the conditions that follow from the replicas. It must
 // run inside change.
 func (tx *tx) serving(d *draft) {
+	if d.w.Phase == lifecycle.Terminating {
+		return // it ends, whatever its replicas were about
+	}
 	ready, old := 0, 0
 	for _, t := range d.tasks {
 		if wanted(t) {

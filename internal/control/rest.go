@@ -42,7 +42,9 @@ func (tx *tx) rest(d *draft, t *core.Task, n int) {
 // spared has no more tasks placed beside those that run where the plane has just
 // refused one or taken one away. It must run inside change.
 func (tx *tx) spared(d *draft, t *core.Task) {
-	if grows(d.w) || d.w.Spec.Elastic() {
+	// Counting refusals looks at all tasks, of which an array may have very many:
+	// only where there was one.
+	if t.Reason == string(lifecycle.ReasonSystem) && (grows(d.w) || d.w.Spec.Elastic()) {
 		tx.rest(d, t, refusals(d.tasks))
 	}
 }

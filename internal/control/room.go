@@ -35,8 +35,8 @@ func room(w *core.Workload, tasks map[int]*core.Task) int {
 		return replicasMissing(w, tasks)
 	}
 	left := total(w)
-	for _, t := range tasks {
-		left -= bit(!t.Again)
+	for i, t := range tasks {
+		left -= bit(!t.Again && !w.TaskCanceled(i))
 	}
 	if p := w.Spec.Array.Parallelism; p > 0 {
 		active := 0

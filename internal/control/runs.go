@@ -39,7 +39,7 @@ func (tx *tx) comeBack(d *draft) (over bool, err error) {
 	others := total(d.w)
 	for _, t := range sortedTasks(d.tasks) {
 		switch {
-		case !t.State.Ended() || t.Again:
+		case !t.State.Ended() || t.Again || d.w.TaskCanceled(t.ID.Index):
 			continue
 		case t.State != core.TaskSucceeded && (t.Leaving || tx.survives(d, t)):
 			left = append(left, t)

@@ -11,8 +11,10 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule"
 )
 
-// actorScheduler stands in transitions that the scheduler's plan made.
-const actorScheduler = "scheduler"
+// ActorScheduler stands in transitions that the scheduler's plan made.
+const ActorScheduler = "scheduler"
+
+const actorScheduler = ActorScheduler
 
 // schedule runs one cycle over the draft and applies its plan to it.
 func (tx *tx) schedule() {
@@ -121,7 +123,7 @@ func (tx *tx) putTasks(d *draft, p schedule.Placement) {
 		t := core.Task{
 			ID:   core.TaskID{Workload: w.ID, Attempt: w.Attempt, Index: index, Run: d.succeed(index)},
 			Role: w.Spec.Role(index), Plane: on.Plane, Node: on.ID, Pool: on.Pool, Devices: places[i].Place.Devices,
-			CPU: places[i].Place.CPU, Memory: places[i].Place.Memory, State: core.TaskStarting, PlacedAt: tx.now, Edition: w.Edition,
+			CPU: places[i].Place.CPU, Memory: places[i].Place.Memory, Counted: places[i].Place.MIG, State: core.TaskStarting, PlacedAt: tx.now, Edition: w.Edition,
 		}
 		t.Port = tx.portOf(d, t.Node)
 		d.setTask(t)
@@ -203,6 +205,7 @@ type NodeState struct {
 	UsedMemory int64
 	Tasks      int
 	Milli      map[string]int // by device ID
+	Counted    map[string]int // that tasks hold of what is counted by name
 }
 
 // Cluster reads the nodes, their use and the projects.
@@ -218,14 +221,21 @@ func Cluster() Command {
 		}
 		st.Waiting = st.Phases[lifecycle.Queued]
 		st.Pools = tx.poolStates()
-		for _, id := range sortedKeys(e.nodes) {
-			ns := NodeState{Node: e.nodes[id], Note: tx.setting(id).Note, Milli: map[string]int{}}
-			if u := e.usage[id]; u != nil {
-				ns.UsedCPU, ns.UsedMemory, ns.Tasks, ns.Milli = u.cpu, u.memory, u.tasks, maps.Clone(u.milli)
-			}
-			st.Nodes = append(st.Nodes, ns)
-		}
+		st.Nodes = tx.nodeStates()
 		st.Projects = slices.SortedFunc(tx.eachProject(), func(a, b core.Project) int { return cmp.Compare(a.ID, b.ID) })
 		return st, nil
 	}
+}
+
+// nodeStates are the nodes with what is held of them, by name.
+func (tx *tx) nodeStates() []NodeState {
+	var all []NodeState
+	for _, id := range sortedKeys(tx.e.nodes) {
+		ns := NodeState{Node: tx.e.nodes[id], Note: tx.setting(id).Note, Milli: map[string]int{}}
+		if u := tx.e.usage[id]; u != nil {
+			ns.UsedCPU, ns.UsedMemory, ns.Tasks, ns.Milli, ns.Counted = u.cpu, u.memory, u.tasks, maps.Clone(u.milli), maps.Clone(u.counted)
+		}
+		all = append(all, ns)
+	}
+	return all
 }

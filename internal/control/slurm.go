@@ -16,10 +16,6 @@ import (
 // it gives the script srun and scontrol.
 const SlurmBatchArg = "__slurm-batch"
 
-// mostAddresses is up to how many tasks of a gang are told where all others
-// are.
-const mostAddresses = 1024
-
 // nodeNames are what Slurm would call the nodes of a gang: by such a name its
 // first must be reached, and all must differ, or srun could not tell them
 // apart. Of several tasks on one machine only the first has its address.

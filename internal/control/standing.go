@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
 )
 
 // Standing is how a project or department stands in one pool.
@@ -31,52 +32,60 @@ type Standing struct {
 // pool. What a department uses is what the projects below it use.
 func Standings() Command {
 	return func(tx *tx) (any, error) {
-		b := standings{tx: tx, rows: map[standingKey]*Standing{}}
-		pools := tx.poolNames()
-		for p := range tx.eachProject() {
-			for pool := range p.Pools {
-				switch {
-				case pool != core.AnyPool:
-					b.row(p, pool)
-				default:
-					for _, name := range pools {
-						b.row(p, name)
-					}
-				}
-			}
-		}
-		for id := range tx.workloads() {
-			w, tasks, ok := tx.view(id)
-			if ok {
-				b.count(w, tasks)
-			}
-		}
-		seen := map[core.ProjectID]bool{}
-		for k := range b.rows {
-			seen[k.project] = true
-		}
-		for p := range tx.eachProject() {
-			if !seen[p.ID] { // nobody is left out
-				b.row(p, b.firstPool(p.ID))
-			}
-		}
-		out := make([]Standing, 0, len(b.rows))
+		out := tx.standings()
 		tx.sync()
 		tx.tellPast()
-		for _, s := range b.rows {
-			s.Fair = tx.fair(s.Pool, s.Project.ID)
-			out = append(out, *s)
+		for i := range out {
+			out[i].Fair = fair(tx.e.sched, out[i].Pool, out[i].Project.ID)
 		}
-		slices.SortFunc(out, func(a, b Standing) int {
-			return cmp.Or(cmp.Compare(a.Project.ID, b.Project.ID), cmp.Compare(a.Pool, b.Pool))
-		})
 		return out, nil
 	}
 }
 
+// standings are those of the draft, without fair shares.
+func (tx *tx) standings() []Standing {
+	b := standings{tx: tx, rows: map[standingKey]*Standing{}}
+	pools := tx.poolNames()
+	for p := range tx.eachProject() {
+		for pool := range p.Pools {
+			switch {
+			case pool != core.AnyPool:
+				b.row(p, pool)
+			default:
+				for _, name := range pools {
+					b.row(p, name)
+				}
+			}
+		}
+	}
+	for id := range tx.workloads() {
+		w, tasks, ok := tx.view(id)
+		if ok {
+			b.count(w, tasks)
+		}
+	}
+	seen := map[core.ProjectID]bool{}
+	for k := range b.rows {
+		seen[k.project] = true
+	}
+	for p := range tx.eachProject() {
+		if !seen[p.ID] { // nobody is left out
+			b.row(p, b.firstPool(p.ID))
+		}
+	}
+	out := make([]Standing, 0, len(b.rows))
+	for _, s := range b.rows {
+		out = append(out, *s)
+	}
+	slices.SortFunc(out, func(a, b Standing) int {
+		return cmp.Or(cmp.Compare(a.Project.ID, b.Project.ID), cmp.Compare(a.Pool, b.Pool))
+	})
+	return out
+}
+
 // fair is the fair share of a queue, in the units of quotas.
-func (tx *tx) fair(pool string, id core.ProjectID) map[core.Resource]float64 {
-	share, ok := tx.e.sched.FairShare(pool, id)
+func fair(st *schedule.State, pool string, id core.ProjectID) map[core.Resource]float64 {
+	share, ok := st.FairShare(pool, id)
 	if !ok {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -20,6 +21,9 @@ type Submission struct {
 	// repetition is of the same document. Empty Key: none.
 	Key, Hash string
 	DryRun    bool
+	// Before are documents that are submitted with it, and before it: it may
+	// wait for them.
+	Before []*spec.Document
 }
 
 // Submitted is what became of a submission.
@@ -64,41 +68,69 @@ func SubmitMany(subs []Submission) Command {
 // value is a *Submitted.
 func Submit(s Submission) Command {
 	return func(tx *tx) (any, error) {
-		if s.Key != "" {
-			w, err := tx.remembered(s)
-			if err != nil {
-				return nil, err
-			}
-			if w != nil {
-				return &Submitted{Workload: w, Repeated: true}, nil
-			}
+		made, err := tx.repeated(s)
+		switch {
+		case err != nil:
+			return nil, err
+		case made != nil:
+			return made, nil
 		}
-		if err := tx.takes(core.ProjectID(s.Doc.Project)); err != nil {
+		doc, err := tx.acceptable(s)
+		if err != nil {
 			return nil, err
 		}
-		if err := tx.feasible(s.Doc, s.User); err != nil {
-			return nil, err
-		}
-		doc := *s.Doc
-		if err := tx.nameOf(&doc); err != nil {
-			return nil, err
-		}
-		w := tx.make(&doc, s.User)
-		if s.DryRun {
-			return &Submitted{Workload: w}, nil
-		}
-		d := tx.enter(w)
-		if s.Key != "" {
-			tx.keys = append(tx.keys, store.Key{User: s.User, Key: s.Key, Hash: s.Hash, Workload: w.ID, At: tx.now})
-		}
-		err := tx.change(d, func() error {
-			if err := tx.step(d, lifecycle.Input{On: lifecycle.Submit}, s.Actor); err != nil {
-				return err
-			}
-			return tx.gate(d)
-		})
-		return &Submitted{Workload: d.w, draft: d}, err
+		return tx.submit(s, doc)
 	}
+}
+
+// repeated is what the submission's key has made before; nil: nothing.
+func (tx *tx) repeated(s Submission) (*Submitted, error) {
+	if s.Key == "" {
+		return nil, nil
+	}
+	w, err := tx.remembered(s)
+	if err != nil || w == nil {
+		return nil, err
+	}
+	return &Submitted{Workload: w, Repeated: true}, nil
+}
+
+// acceptable is the submission's document with its name, or why it is refused.
+// It changes nothing.
+func (tx *tx) acceptable(s Submission) (*spec.Document, error) {
+	if err := tx.takes(core.ProjectID(s.Doc.Project)); err != nil {
+		return nil, err
+	}
+	if err := tx.follows(s.Doc, s.Before); err != nil {
+		return nil, err
+	}
+	if err := tx.feasible(s.Doc, s.User); err != nil {
+		return nil, err
+	}
+	if _, err := metadataOf(s.Doc); err != nil {
+		return nil, err
+	}
+	doc := *s.Doc
+	return &doc, tx.nameOf(&doc)
+}
+
+// submit begins a workload of a document that is acceptable.
+func (tx *tx) submit(s Submission, doc *spec.Document) (*Submitted, error) {
+	w := tx.make(doc, s.User)
+	if s.DryRun {
+		return &Submitted{Workload: w}, nil
+	}
+	d := tx.enter(w, s.Actor)
+	if s.Key != "" {
+		tx.keys = append(tx.keys, store.Key{User: s.User, Key: s.Key, Hash: s.Hash, Workload: w.ID, At: tx.now})
+	}
+	err := tx.change(d, func() error {
+		if err := tx.step(d, lifecycle.Input{On: lifecycle.Submit}, s.Actor); err != nil {
+			return err
+		}
+		return tx.gate(d)
+	})
+	return &Submitted{Workload: d.w, draft: d}, err
 }
 
 // make is a workload of a document that has its name.
@@ -110,11 +142,13 @@ func (tx *tx) make(doc *spec.Document, user string) *core.Workload {
 }
 
 // enter is the draft of a workload that make has made.
-func (tx *tx) enter(w *core.Workload) *draft {
+func (tx *tx) enter(w *core.Workload, actor string) *draft {
 	tx.e.seq.Workload++
 	d := tx.draft(w, nil, nil)
 	d.w.Attempts = []core.Attempt{{Index: 0, QueuedAt: tx.now}}
 	d.w.Replicas = firstReplicas(w.Spec)
+	d.w.Hold = tx.heldFrom(w, actor)
+	d.w.Metadata, _ = metadataOf(w.Spec) // it was looked at, or has none
 	if tx.names == nil {
 		tx.names = map[name]struct{}{}
 	}
@@ -258,6 +292,8 @@ func (tx *tx) fits(doc *spec.Document) error {
 			field = "topology.segment.size"
 		case r.Resource == "tasks":
 			field = "workers"
+		case strings.Contains(r.Resource, "/"):
+			field += ".extended." + r.Resource
 		case r.Resource != "":
 			field += "." + r.Resource
 		}

@@ -8,9 +8,11 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/plane"
 )
 
@@ -28,6 +30,11 @@ const (
 	valueLongest  = 100_000   // bytes of one value of the metadata
 	metadataBytes = 256 << 10 // of all of it: it is rewritten with every change of the workload
 )
+
+// progressEvery is how soon the tasks of an attempt, all together, may say again
+// how far it has come: each time the workload is written anew, and all who watch
+// it are told.
+const progressEvery = 100 * time.Millisecond
 
 // tokenHead marks the token of an attempt among other tokens.
 const tokenHead = "muster_task_"
@@ -100,6 +107,11 @@ func Tell(t Told) Command {
 		if t.Attempt >= 0 && (t.Attempt != d.w.Attempt || d.w.Phase.End()) {
 			return nil, &Error{Code: CodeIllegal, Message: fmt.Sprintf("attempt %d of %s is over", t.Attempt, d.w.Name), Hint: "its tasks should end; what they say is not kept"}
 		}
+		if p := d.w.Progress; t.progressOnly() && p != nil && p.Attempt == t.Attempt {
+			if since := tx.now.Sub(p.At); since >= 0 && since < progressEvery {
+				return nil, &Error{Code: CodeTooOften, Message: fmt.Sprintf("task %d has said how far attempt %d is %v ago", p.Task, p.Attempt, since), Hint: fmt.Sprintf("say so every %v at most, from one task; the last counts", progressEvery)}
+			}
+		}
 		merged, err := mergeMetadata(d.w.Metadata, t.Metadata)
 		if err != nil {
 			return nil, err
@@ -107,22 +119,31 @@ func Tell(t Told) Command {
 		if d, err = tx.reopen(d); err != nil {
 			return nil, err
 		}
+		quiet := !d.touched || d.quiet
 		err = tx.change(d, func() error {
 			d.w.Metadata = merged
 			if p := t.Progress; p != nil {
 				c := *p
 				c.Attempt, c.At = t.Attempt, tx.now
 				d.w.Progress = &c
+				d.attempt().Step = c.Step
 			}
 			if p := t.Checkpoint; p != nil {
 				c := *p
 				c.Attempt, c.At = t.Attempt, tx.now
 				d.w.Checkpoint = &c
+				d.attempt().SavedAt, d.attempt().SavedStep = c.At, c.Step
 			}
 			return nil
 		})
+		d.quiet = quiet
 		return d.w, err
 	}
+}
+
+// progressOnly reports whether nothing is said but how far an attempt has come.
+func (t *Told) progressOnly() bool {
+	return t.Attempt >= 0 && t.Progress != nil && t.Checkpoint == nil && len(t.Metadata) == 0
 }
 
 func (t *Told) check() error {
@@ -151,6 +172,26 @@ func (t *Told) check() error {
 		}
 	}
 	return nil
+}
+
+// metadataOf is what a document's workload begins with.
+func metadataOf(doc *spec.Document) (map[string]json.RawMessage, error) {
+	if len(doc.Metadata) == 0 {
+		return nil, nil
+	}
+	all := make(map[string]json.RawMessage, len(doc.Metadata))
+	for k, v := range doc.Metadata {
+		raw, err := spec.Parameters{"v": v}.MarshalJSON()
+		if err != nil {
+			return nil, &Error{Code: CodeInvalid, Field: "metadata", Message: fmt.Sprintf("the value of %.60q cannot be written as JSON", k), Hint: "write text, numbers, lists and maps"}
+		}
+		all[k] = raw[len(`{"v":`) : len(raw)-1]
+	}
+	t := Told{Metadata: all}
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	return mergeMetadata(nil, all)
 }
 
 // mergeMetadata is what there is with what is new; a null takes a key away.

@@ -28,7 +28,10 @@ type tx struct {
 	unsettled []claimKey
 	takenOn   map[claimKey]core.WorkloadID // workloads that the draft has made for claims
 	notified  notified
+	moved     []core.WorkloadID // that others wait for, and that have come further
+	templated templated
 	actions   []Action
+	causes    []string // by which right work was made to leave, see Meter
 }
 
 // draft is a workload as it will be.
@@ -45,6 +48,7 @@ type draft struct {
 	near     *end // that it is warned of
 	touched  bool // there is something to write
 	edited   bool // its document too
+	quiet    bool // nothing has changed but what is said of it beside its phase
 }
 
 // open returns the draft of a live workload, making one on first touch.
@@ -90,21 +94,21 @@ func (tx *tx) view(id core.WorkloadID) (*core.Workload, map[int]*core.Task, bool
 // change runs fn on a draft between taking it out of the indexes and putting
 // it back, so that every index is a function of the state alone.
 func (tx *tx) change(d *draft, fn func() error) error {
-	d.touched = true
+	d.touched, d.quiet = true, false
 	tx.e.unindex(d.w, d.tasks)
 	err := fn()
 	d.w.WakeAt = tx.wakeAt(d.w, d.tasks).Truncate(time.Microsecond) // as it will be read back
-	d.w.Counts = counts(d.tasks)
+	d.w.Counts = counts(d.w, d.tasks)
 	d.attempt().GPUMilli = devicesHeld(d.w, d.tasks)
 	tx.e.index(d.w, d.tasks)
 	return err
 }
 
-func counts(tasks map[int]*core.Task) core.TaskCounts {
+func counts(w *core.Workload, tasks map[int]*core.Task) core.TaskCounts {
 	var c core.TaskCounts
-	for _, t := range tasks {
-		if t.Again {
-			continue // it waits
+	for i, t := range tasks {
+		if t.Again || t.State.Ended() && w.TaskCanceled(i) {
+			continue // it waits, or never counts
 		}
 		switch t.State {
 		case core.TaskStarting:
@@ -152,6 +156,9 @@ func (tx *tx) step(d *draft, in lifecycle.Input, actor string) error {
 		tx.openAttempt(d)
 	}
 	d.stamp(from, tx.now)
+	if next.Phase != from && len(tx.e.awaited[d.w.ID]) > 0 {
+		tx.moved = append(tx.moved, d.w.ID)
+	}
 	return nil
 }
 
@@ -232,7 +239,8 @@ func later(a, b time.Time) time.Time {
 // is left of it.
 func (tx *tx) openAttempt(d *draft) {
 	a := core.Attempt{Index: d.w.Attempt, QueuedAt: tx.now}
-	if d.w.Spec.Array != nil && len(d.trail) > 0 && d.trail[len(d.trail)-1].Event != lifecycle.Restart {
+	a.Anew = len(d.trail) > 0 && d.trail[len(d.trail)-1].Event == lifecycle.Restart
+	if d.w.Spec.Array != nil && len(d.trail) > 0 && !a.Anew {
 		a.Todo = unfinished(d.w, d.tasks)
 	}
 	d.w.Attempts = append(d.w.Attempts, a)
@@ -275,132 +283,4 @@ func (d *draft) fact(t lifecycle.ConditionType, on bool, now time.Time, reason, 
 func (d *draft) calm() {
 	d.w.Conditions = slices.DeleteFunc(d.w.Conditions, func(c core.Condition) bool { return c.Type != lifecycle.Unreachable && c.Reason != reasonStuck })
 	d.w.IdleSince, d.w.Warned = time.Time{}, time.Time{}
-}
-
-// newsMax is up to how many tasks a change tells all of them, changed or not.
-const newsMax = 64
-
-// news is the tasks that a change tells: all of the present attempt where there
-// are few, else those that changed, so that following a large array does not
-// cost its square.
-func (d *draft) news() []*core.Task {
-	if len(d.tasks) <= newsMax {
-		return sortedTasks(d.tasks)
-	}
-	changed := make(map[int]*core.Task, len(d.changed))
-	for i := range d.changed {
-		changed[i] = d.tasks[i]
-	}
-	return sortedTasks(changed)
-}
-
-// keysKept is how long an idempotency key is remembered; keysSweep how often
-// older ones are dropped.
-const keysKept, keysSweep = 24 * time.Hour, time.Hour
-
-// commit writes the draft and makes it the truth.
-func (tx *tx) commit() error {
-	e := tx.e
-	b := &store.Batch{Keys: tx.keys, Secrets: tx.secrets, DropSecrets: tx.gone, Promises: e.promises()}
-	tx.org.write(b)
-	seq := e.seq.Transition
-	for _, id := range tx.order {
-		d := tx.drafts[id]
-		if !d.touched {
-			continue
-		}
-		b.Workloads = append(b.Workloads, d.w)
-		if d.edited {
-			b.Edited = append(b.Edited, d.w.ID)
-		}
-		b.Tasks = append(b.Tasks, d.former...)
-		for i := range d.changed {
-			b.Tasks = append(b.Tasks, d.tasks[i])
-		}
-		for i := range d.trail {
-			seq++
-			d.trail[i].Seq = seq
-		}
-		b.Transitions = append(b.Transitions, d.trail...)
-		tx.notify(d)
-	}
-	tx.notified.write(b, tx.now)
-	if len(b.Workloads)+len(b.Keys)+len(b.Secrets)+len(b.DropSecrets)+
-		len(b.Projects)+len(b.DropProjects)+len(b.Pools)+len(b.DropPools)+len(b.Nodes) == 0 && b.Promises == nil && !tx.notified.any() {
-		tx.decided()
-		return nil
-	}
-	if len(b.Keys) > 0 && tx.now.Sub(e.swept) > keysSweep {
-		b.ForgetKeysBefore, e.swept = tx.now.Add(-keysKept), tx.now
-	}
-	began := e.d.Elapsed()
-	rev, err := e.d.Store.Commit(tx.ctx, e.term, b)
-	if err != nil {
-		return err
-	}
-	e.stats.commits++
-	e.stats.spent += e.d.Elapsed() - began
-	for _, t := range b.Transitions {
-		e.stats.entered[t.To]++
-	}
-	e.seq.Revision, e.seq.Transition = rev, seq
-	changes := make([]Change, 0, len(tx.order))
-	for _, id := range tx.order {
-		d := tx.drafts[id]
-		if !d.touched {
-			continue
-		}
-		d.w.Rev = rev
-		e.adopt(d)
-		e.insight.saw(d.w, d.trail)
-		changes = append(changes, Change{Workload: d.w, Former: d.former, Tasks: d.news(), Transitions: d.trail})
-	}
-	if b.Promises != nil {
-		e.pledged = b.Promises
-	}
-	e.organised(tx.org)
-	for _, id := range tx.gone {
-		delete(e.secrets, id)
-	}
-	for _, s := range tx.secrets {
-		e.secrets[core.SecretID{User: s.User, Name: s.Name}] = s
-	}
-	e.notifies(tx.notified)
-	tx.decided()
-	if e.publish != nil && len(changes) > 0 {
-		e.publish(changes)
-	}
-	return nil
-}
-
-// decided hands out what the planes are to do.
-func (tx *tx) decided() {
-	tx.claimsSettled()
-	for _, a := range tx.actions {
-		a.At = tx.now
-		tx.e.actions = append(tx.e.actions, a)
-	}
-}
-
-// adopt makes a committed draft part of the live state, or drops it from there
-// when it has ended for good.
-func (e *Engine) adopt(d *draft) {
-	key := name{d.w.Project, d.w.Name}
-	if d.w.Phase.End() && d.w.WakeAt.IsZero() {
-		delete(e.live, d.w.ID)
-		if e.names[key] == d.w.ID {
-			delete(e.names, key)
-		}
-		return
-	}
-	en := d.base
-	if en == nil {
-		en = &entry{seen: map[int]time.Time{}}
-	}
-	if en.w != nil && en.w.Attempt != d.w.Attempt {
-		en.seen = map[int]time.Time{}
-	}
-	en.w, en.tasks = d.w, d.tasks
-	e.live[d.w.ID] = en
-	e.names[key] = d.w.ID
 }

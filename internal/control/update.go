@@ -24,24 +24,25 @@ func Update(r UpdateRequest) Command {
 			return nil, err
 		}
 		w := d.w
-		if r.Doc.Kind != lifecycle.Inference {
-			return nil, &Error{Code: CodeInvalid, Field: "kind", Message: fmt.Sprintf("the new document is of kind %s, %s of kind %s", r.Doc.Kind, w.Name, w.Kind), Hint: "submit a new workload"}
-		}
-		doc := *r.Doc
-		doc.Name, doc.NamePrefix, doc.Project = w.Name, "", string(w.Project)
-		if err := tx.feasible(&doc, w.User); err != nil {
+		doc, err := anew(w, r.Doc)
+		if err != nil {
 			return nil, err
 		}
-		if err := tx.fits(&doc); err != nil { // a submission could wait until it is known; what runs must not be given what never fits
+		if err := staysPreemptible(w, doc); err != nil {
+			return nil, err
+		}
+		if err := tx.feasible(doc, w.User); err != nil {
+			return nil, err
+		}
+		if err := tx.fits(doc); err != nil { // a submission could wait until it is known; what runs must not be given what never fits
 			return nil, &Error{Code: CodeUnavailable, Message: "not all nodes have reported, and it does not fit those that have: " + err.Error(), Hint: "try again"}
 		}
 		err = tx.change(d, func() error {
 			was := d.w.Spec
-			d.w.Spec = &doc
+			d.revise(doc)
 			d.w.Edition++
-			d.edited = true
 			d.unwarn()
-			if n := firstReplicas(&doc); n != firstReplicas(was) {
+			if n := firstReplicas(doc); n != firstReplicas(was) {
 				d.w.Replicas = n
 			}
 			return tx.replaced(d, lifecycle.ReasonUpdated, fmt.Sprintf("edition %d", d.w.Edition), r.Actor)

@@ -1,6 +1,9 @@
 package control
 
 import (
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -13,6 +16,7 @@ import (
 type usage struct {
 	cpu, memory int64
 	milli       map[string]int // by device ID, thousandths
+	counted     map[string]int // by name
 	ports       map[int]int    // how many tasks have been given each
 	tasks       int
 }
@@ -33,7 +37,7 @@ func freesEarly(w *core.Workload, t *core.Task) bool {
 func (e *Engine) charge(w *core.Workload, t *core.Task, sign int) {
 	u := e.usage[t.Node]
 	if u == nil {
-		u = &usage{milli: map[string]int{}, ports: map[int]int{}}
+		u = &usage{milli: map[string]int{}, counted: map[string]int{}, ports: map[int]int{}}
 		e.usage[t.Node] = u
 	}
 	cpu, memory := taken(w, t)
@@ -44,6 +48,15 @@ func (e *Engine) charge(w *core.Workload, t *core.Task, sign int) {
 		u.ports[p] += sign
 		if u.ports[p] == 0 {
 			delete(u.ports, p)
+		}
+	}
+	if all := counted(w, t); all != "" {
+		for part := range strings.SplitSeq(all, ",") {
+			name, text, _ := strings.Cut(part, "=")
+			n, _ := strconv.Atoi(text)
+			if u.counted[name] += sign * n; u.counted[name] == 0 {
+				delete(u.counted, name)
+			}
 		}
 	}
 	for _, s := range t.Devices {
@@ -77,14 +90,38 @@ func taken(w *core.Workload, t *core.Task) (cpu, memory int64) {
 	return n.CPU, n.Memory
 }
 
+// counted is what t holds by count, partitions too, in the scheduler's words.
+// What older documents asked for only the task itself can tell.
+func counted(w *core.Workload, t *core.Task) string {
+	if t.Counted != "" || t.Edition != w.Edition {
+		return t.Counted
+	}
+	return need(w, t.ID.Index).MIG // nothing, or placed before tasks kept it
+}
+
+// countedOf is what a task needs by count: partitions, and what else there is.
+func countedOf(mig spec.MIG, more map[string]int) string {
+	if len(more) == 0 {
+		return string(mig)
+	}
+	var parts []string
+	for profile, k := range mig.All() {
+		parts = append(parts, profile+"="+strconv.Itoa(k))
+	}
+	for name, k := range more {
+		parts = append(parts, name+"="+strconv.Itoa(k))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ",")
+}
+
 // need is what the task of that index needs.
 func need(w *core.Workload, index int) schedule.Need {
 	r := w.Spec.Needs(index)
 	g := r.GPU
 	n := schedule.Need{Type: g.Type, CPU: r.CPU.Milli(), Memory: r.Memory.Units()}
+	n.MIG = countedOf(g.MIG, r.Extended)
 	switch g.Kind() {
-	case spec.MIGGPU:
-		n.MIG = string(g.MIG)
 	case spec.MemoryGPU:
 		n.Devices, n.Share = g.Devices(), g.Memory.Units()
 	case spec.WholeGPU, spec.ShareGPU:

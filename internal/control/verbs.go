@@ -108,7 +108,7 @@ func (tx *tx) queuedAgain(d *draft) error {
 	if d.w.Phase != lifecycle.Queued && d.w.Phase != lifecycle.Reserved {
 		return nil
 	}
-	why, note := tx.closed(d.w.Project)
+	why, note := tx.closedTo(d.w)
 	if why == lifecycle.ReasonNone {
 		return tx.startEmpty(d)
 	}

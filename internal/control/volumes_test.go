@@ -48,3 +48,39 @@ func TestTasksKeepToNodesThatReachTheirVolumes(t *testing.T) {
 		t.Errorf("it is on %s, because of another project's volume", at)
 	}
 }
+
+// TestTasksKeepToNodesWhereTheyAreWelcome: nodes say which workloads others keep
+// away from them.
+func TestTasksKeepToNodesWhereTheyAreWelcome(t *testing.T) {
+	s := newShift(t, 2)
+	s.open()
+	s.do(control.Inventory("p", s.nodes))
+	placed := func(unwelcome func(own core.WorkloadID) core.WorkloadID) core.NodeID {
+		t.Helper()
+		w := s.run(`{"namePrefix":"train","command":["fake"],"resources":{"gpu":1},"hold":true}`)
+		node := s.nodes[0]
+		node.Labels = map[string]string{}
+		if of := unwelcome(w.ID); of != "" {
+			node.Labels[core.UnwelcomeLabel(of)] = core.OutOfReach
+		}
+		s.do(control.NodesChanged([]core.Node{node}, nil))
+		s.do(control.Release(control.HoldRequest{Ref: control.Ref{ID: w.ID}}))
+		for _, a := range s.e.TakeActions() {
+			if a.Kind == control.ActStart && a.Task.Workload == w.ID {
+				return a.Assignment.Node
+			}
+		}
+		t.Fatalf("%s is not started", w.ID)
+		return ""
+	}
+	first := placed(func(core.WorkloadID) core.WorkloadID { return "" })
+	if first != s.nodes[0].ID {
+		t.Fatalf("with no word of others it is on %s", first)
+	}
+	if at := placed(func(own core.WorkloadID) core.WorkloadID { return own }); at == first {
+		t.Errorf("it is on %s, where others keep it away", at)
+	}
+	if at := placed(func(core.WorkloadID) core.WorkloadID { return "another" }); at != first {
+		t.Errorf("it is on %s, because others keep another away", at)
+	}
+}

@@ -71,11 +71,20 @@ func keptNote(w *core.Workload, until int64) string {
 // phase is why w waits in a phase in which that is not the scheduler's matter;
 // false: it is, or it does not wait.
 func (tx *tx) phase(w *core.Workload, tasks map[int]*core.Task) (Pending, bool) {
+	p, ok := tx.ofPhase(w, tasks)
+	if ok && w.Hold != nil && w.Phase != lifecycle.Inadmissible { // it is still on its way to where it is held
+		p.Reasons = append([]schedule.Reason{heldPending(w.Hold)}, p.Reasons...)
+		p.EarliestStart = 0
+	}
+	return p, ok
+}
+
+func (tx *tx) ofPhase(w *core.Workload, tasks map[int]*core.Task) (Pending, bool) {
 	switch w.Phase {
 	case lifecycle.Submitted:
 		return one(schedule.Reason{Token: schedule.NotYetEvaluated, Note: w.Message}), true
 	case lifecycle.Reviewing:
-		return checksPending(w, atQueue), true
+		return tx.checksPending(w, atQueue), true
 	case lifecycle.Building:
 		return one(schedule.Reason{Token: schedule.ImageBuild, Note: "muster logs " + w.Name + " shows the build"}), true
 	case lifecycle.Queued, lifecycle.Reserved:
@@ -83,7 +92,7 @@ func (tx *tx) phase(w *core.Workload, tasks map[int]*core.Task) (Pending, bool) 
 			return rests(w, w.Message), true
 		}
 		if w.Phase == lifecycle.Reserved && checksOpen(w, atReservation) || !w.AskAt.IsZero() {
-			p := checksPending(w, atReservation)
+			p := tx.checksPending(w, atReservation)
 			if !w.AskAt.IsZero() {
 				p.EarliestStart = w.AskAt.UnixMilli()
 			}
@@ -96,7 +105,7 @@ func (tx *tx) phase(w *core.Workload, tasks map[int]*core.Task) (Pending, bool) 
 		}
 		return Pending{}, false
 	case lifecycle.Inadmissible:
-		return one(tx.shut(w)), true
+		return tx.shut(w), true
 	case lifecycle.Backoff:
 		p := one(schedule.Reason{Token: schedule.RetryBackoff, Note: w.Message})
 		if !w.WakeAt.IsZero() {
@@ -129,24 +138,39 @@ func one(r schedule.Reason) Pending {
 	return Pending{Explanation: schedule.Explanation{Reasons: []schedule.Reason{r}}}
 }
 
-// shut is why a queue takes nothing.
-func (tx *tx) shut(w *core.Workload) schedule.Reason {
-	p, ok := tx.project(w.Project)
-	if !ok || p.Department {
-		return schedule.Reason{Token: schedule.QueueNotFound, Queue: w.Project, Note: w.Message}
+// shut is why its queue does not take w.
+func (tx *tx) shut(w *core.Workload) Pending {
+	var out Pending
+	if w.Hold != nil {
+		out = one(heldPending(w.Hold))
 	}
-	r := schedule.Reason{Token: schedule.QueueStopped, Queue: w.Project, Note: w.Message}
+	why, note := tx.closed(w.Project)
+	r := schedule.Reason{Token: schedule.QueueStopped, Queue: w.Project, Note: note}
+	switch {
+	case why == lifecycle.ReasonNone && w.Hold != nil:
+		return out
+	case why == lifecycle.ReasonNone: // it is about to be queued
+		r.Note = w.Message
+	case why == lifecycle.ReasonQueueNotFound:
+		r.Token = schedule.QueueNotFound
+	}
 	if mode, who := tx.tree().Stopped(w.Project); mode != core.StopNone {
 		r.Queue = who.ID
 	}
-	return r
+	out.Reasons = append(out.Reasons, r)
+	return out
 }
 
 // checksPending has a reason for every check that has not been approved.
-func checksPending(w *core.Workload, when string) Pending {
+func (tx *tx) checksPending(w *core.Workload, when string) Pending {
 	var p Pending
 	for _, c := range w.Checks {
-		if c.When == when && c.Verdict != core.CheckApproved {
+		if c.When == when && c.Verdict != core.CheckApproved && (c.Type == checkAfter || c.Type == checkTime) {
+			p.Reasons = append(p.Reasons, tx.foregoingPending(&c))
+			if c.Type == checkTime {
+				p.EarliestStart = c.AskAt.UnixMilli()
+			}
+		} else if c.When == when && c.Verdict != core.CheckApproved {
 			p.Reasons = append(p.Reasons, schedule.Reason{Token: schedule.AdmissionChecks, Resource: c.Name, Note: checkNote(w, &c)})
 		} else if c.Verdict == core.CheckApproved {
 			p.Checked = append(p.Checked, schedule.Check{What: "check " + c.Name, Note: "approved by " + c.By})

@@ -32,6 +32,7 @@ type score struct {
 	mu    sync.Mutex
 	open  map[core.WorkloadID]estimate
 	total Score
+	off   func(time.Duration) // is told how far off each was; nil: nobody is
 }
 
 // openMost bounds how many estimates are remembered.
@@ -59,6 +60,9 @@ func (s *score) saw(t *core.Transition) {
 		return
 	}
 	delete(s.open, t.Workload)
+	if t.To == lifecycle.Starting && s.off != nil {
+		s.off(t.At.Sub(e.early.Add(e.late.Sub(e.early) / 2)))
+	}
 	switch {
 	case t.To != lifecycle.Starting:
 	case t.At.Before(e.early):

@@ -53,7 +53,11 @@ func TestBadInputIsRefusedWithItsLine(t *testing.T) {
 		"tasks that do not fit":   {"#!/bin/bash\n#SBATCH -N 2\n#SBATCH -n 9\n#SBATCH --ntasks-per-node=4\ntrue\n", "do not fit", 3},
 		"memory in MiB":           {"#!/bin/bash\n#SBATCH --mem=4GiB\ntrue\n", "is not an amount of memory", 2},
 		"time in hours":           {"#!/bin/bash\n#SBATCH --time=2h\ntrue\n", "is not a time", 2},
-		"dependency":              {"#!/bin/bash\n#SBATCH -d afterok:17\ntrue\n", "workloads do not wait", 2},
+		"dependency on any":       {"#!/bin/bash\n#SBATCH -d afterok:17?afterok:18\ntrue\n", "any of several jobs", 2},
+		"dependency by task":      {"#!/bin/bash\n#SBATCH -d aftercorr:17\ntrue\n", `"aftercorr" is nothing`, 2},
+		"dependency on a task":    {"#!/bin/bash\n#SBATCH -d afterok:17_3\ntrue\n", "is not the id of a whole job", 2},
+		"dependency on nothing":   {"#!/bin/bash\n#SBATCH -d afterok\ntrue\n", "is not the id of a whole job", 2},
+		"begin":                   {"#!/bin/bash\n#SBATCH --begin=16:00\ntrue\n", "of which zone", 2},
 		"array of nodes":          {"#!/bin/bash\n#SBATCH -N 2\n#SBATCH -a 0-3\ntrue\n", "would have 2 nodes", 3},
 		"array twice":             {"#!/bin/bash\n#SBATCH -a 1,1\ntrue\n", "stands twice", 2},
 		"array too large":         {"#!/bin/bash\n#SBATCH -a 0-3999999\ntrue\n", "more than", 2},
@@ -81,7 +85,6 @@ func TestBadInputIsRefusedWithItsLine(t *testing.T) {
 		"runai other line":        {"runai submit a -i b\necho hi\n", "is no command line of runai", 2},
 		"sky field":               {"run: x\nnum_node: 2\n", "is not known", 2},
 		"sky numbers":             {"run: x\nresources:\n  accelerators: {A100: 8, H100: 4}\n", "different numbers", 3},
-		"sky pipeline":            {"name: p\n---\nname: a\nrun: x\n---\nname: b\nrun: y\n", "a second task follows", 6},
 		"sky no command":          {"setup: x\n", "is missing", 1},
 		"dstack type":             {"type: fleet\n", "is not work", 1},
 		"dstack field":            {"type: task\ncommands: [x]\nnode: 2\n", "is not known", 3},
@@ -186,6 +189,7 @@ func TestAnchorsAreWhatTheyName(t *testing.T) {
 func TestLossIsSaid(t *testing.T) {
 	for in, field := range map[string]string{
 		"#!/bin/bash\n#SBATCH --mail-type=END\ntrue\n":                        "--mail-type",
+		"#!/bin/bash\n#SBATCH --mail-type=END --mail-user=ann\ntrue\n":        "--mail-user",
 		"#!/bin/bash\n#SBATCH --mem=0\ntrue\n":                                "--mem",
 		strings.Replace(pod, "NAME", "a", 1) + "  serviceAccountName: x\n":    "spec.serviceAccountName",
 		strings.Replace(pod, "NAME", "a", 1) + "  - {name: side, image: b}\n": "spec.containers[1]",

@@ -118,11 +118,7 @@ func ImportAs(format Format, data []byte) (*Result, error) {
 	}
 	switch format {
 	case Native:
-		doc, err := spec.Parse(data)
-		if err != nil {
-			return &Result{Format: format}, err
-		}
-		return &Result{Format: format, Documents: []*spec.Document{doc}}, nil
+		return natives(data)
 	case Sbatch:
 		r.sbatch(string(data))
 	case Runai:
@@ -176,14 +172,16 @@ func (r *reader) one(trees []spec.Tree, read func(o *object) *spec.Document) {
 		r.refuse(trees[1].Line, "---", "", "a second document follows", "import one workload at a time")
 		return
 	}
+	pipeline := ""
 	if r.format == SkyPilot {
-		trees = r.pipeline(trees)
+		pipeline, trees = r.pipeline(trees)
 	}
 	for i := range trees {
 		if o := r.object(&trees[i], ""); o != nil {
 			r.add(read(o))
 		}
 	}
+	r.chain(pipeline)
 }
 
 // invalid is where data is not UTF-8; -1: nowhere.
@@ -207,6 +205,7 @@ type reader struct {
 	docs   []*spec.Document
 	notes  []Note
 	errs   spec.Errors
+	part   bool // of a workload: what is missing comes from elsewhere
 }
 
 func (r *reader) add(doc *spec.Document) {
@@ -253,7 +252,9 @@ func (r *reader) result() (*Result, error) {
 	if len(r.errs) == 0 {
 		for _, d := range r.docs {
 			shells(d)
-			r.validate(d)
+			if !r.part {
+				r.validate(d)
+			}
 		}
 	}
 	if len(r.errs) == 0 && len(r.docs) == 0 {

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -254,13 +255,23 @@ func (d *dstackRun) commands() {
 		return
 	}
 	for i, l := range lines {
-		lines[i] = strings.TrimSpace(l)
+		lines[i] = grouped(strings.TrimSpace(l))
 	}
+	lines = slices.DeleteFunc(lines, func(l string) bool { return l == "" })
 	d.doc.Command = spec.Command{Argv: []string{"/bin/sh", "-c", dstackPrelude + strings.Join(lines, " && ")}}
 	gpus := d.doc.Resources.GPU.Devices()
 	for name, n := range map[string]int{"DSTACK_NODES_NUM": d.nodes, "DSTACK_GPUS_NUM": gpus * d.nodes, "DSTACK_GPUS_PER_NODE": gpus} {
 		d.doc.Env = put(d.doc.Env, name, strconv.Itoa(n))
 	}
+}
+
+// grouped is a command that && may follow: one in the background, one with a
+// comment at its end or of several lines is put in braces.
+func grouped(line string) string {
+	if strings.HasSuffix(line, "&&") || !strings.HasSuffix(line, "&") && !strings.HasSuffix(line, ";") && !strings.ContainsAny(line, "#\n") {
+		return line
+	}
+	return "{ " + line + "\n}"
 }
 
 // service reads what only services have.

@@ -2,7 +2,9 @@ package convert
 
 import (
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -215,6 +217,9 @@ func resourcesOf(r spec.Resources) spec.Tree {
 			profile, n, _ := strings.Cut(part, "=")
 			limits.Put("nvidia.com/mig-"+profile, spec.Text(n))
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Extended)) {
+		limits.Put(name, spec.Text(fmt.Sprint(r.Extended[name])))
 	}
 	return of("requests", requests, "limits", limits)
 }

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -226,7 +227,7 @@ func (k *k8sReader) labels(o *object, doc *spec.Document) (queue bool) {
 	for i, name := range names {
 		v := values[i]
 		switch {
-		case isOne(name, queueLabels):
+		case slices.Contains(queueLabels, name):
 			if doc.Project != "" && doc.Project != v.text() {
 				v.refuse(fmt.Sprintf("names the queue %q, and another label %q", shorten(v.t.Text), shorten(doc.Project)), "keep one of them")
 			}
@@ -248,15 +249,6 @@ func (k *k8sReader) labels(o *object, doc *spec.Document) (queue bool) {
 		}
 	}
 	return queue
-}
-
-func isOne(s string, of []string) bool {
-	for _, o := range of {
-		if o == s {
-			return true
-		}
-	}
-	return false
 }
 
 func (k *k8sReader) annotation(doc *spec.Document, name string, v *value) {

@@ -255,6 +255,7 @@ func (k *k8sReader) resources(o *object, doc *spec.Document) {
 	r.CPU = pick("cpu", requests, limits, "what is promised counts")
 	r.Memory = pick("memory", limits, requests, "what it may use is promised too")
 	k.gpus(requests, limits, &r.GPU)
+	k.extended(requests, limits, r)
 	const other = "there is no such resource; write nodeSelector for nodes that have it"
 	for _, list := range []*object{requests, limits} {
 		if list == nil {
@@ -262,7 +263,10 @@ func (k *k8sReader) resources(o *object, doc *spec.Document) {
 		}
 		lost := nothing{"ephemeral-storage": "disk is neither counted nor limited"}
 		for _, name := range list.t.Names {
-			if lost[name] == "" {
+			switch {
+			case strings.HasPrefix(name, "hugepages-"):
+				lost[name] = "huge pages are of use as volumes only, and documents have none such"
+			case lost[name] == "":
 				lost[name] = other
 			}
 		}

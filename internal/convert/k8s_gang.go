@@ -165,7 +165,7 @@ func (k *k8sReader) differ(gang *spec.Document, master *replica) {
 			break
 		}
 	}
-	if d.Resources != gang.Resources {
+	if !d.Resources.Equal(gang.Resources) {
 		r := d.Resources
 		m.Resources = &r
 	}
@@ -271,19 +271,7 @@ func (k *k8sReader) runPolicy(s *object, gang *spec.Document, groups ...*replica
 			continue
 		}
 		k.cleanPolicy(o.take("cleanPodPolicy"), gang)
-		if v := o.take("backoffLimit"); v != nil {
-			k.retries(v, gang, 0, 0, "")
-		}
-		if v := o.take("activeDeadlineSeconds"); v != nil {
-			gang.MaxDuration = shorter(gang.MaxDuration, seconds(v.whole(1)))
-			if gang.Retry.Limit > 0 {
-				v.approximated("maxDuration", "it is of each attempt, not of all together")
-			} else {
-				v.translated("maxDuration", "")
-			}
-		}
-		k.ttl(o.take("ttlSecondsAfterFinished"), gang)
-		k.suspended(o.take("suspend"), gang)
+		k.runEnds(o, gang)
 		k.schedulingPolicy(o.object("schedulingPolicy"), gang)
 	}
 	p.done(nothing{"managedBy": "it is Muster's"}, nil, false)
@@ -421,6 +409,10 @@ func (k *k8sReader) launched(gang *spec.Document, launcher *replica, asWorker *v
 			asWorker.refuse("the launcher asks for other GPUs than the workers", "ask for the same")
 			return
 		}
+		if !maps.Equal(d.Resources.Extended, gang.Resources.Extended) {
+			asWorker.refuse("the launcher asks for other extended resources than the workers", "ask for the same")
+			return
+		}
 		gang.Workers++
 		asWorker.approximated("workers", "the launcher stands beside one more worker")
 		d.Resources = spec.Resources{}
@@ -433,7 +425,7 @@ func (k *k8sReader) launched(gang *spec.Document, launcher *replica, asWorker *v
 			m.Env = put(m.Env, name, text)
 		}
 	}
-	if r := d.Resources; r != (spec.Resources{}) && r != (spec.Resources{CPU: 1000}) {
+	if r := d.Resources; !r.Equal(spec.Resources{}) && !r.Equal(spec.Resources{CPU: 1000}) {
 		m.Resources = &r
 	}
 	if len(m.Env) > 0 || m.Resources != nil {

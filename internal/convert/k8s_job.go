@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -49,11 +50,22 @@ func (k *k8sReader) pod(o *object, doc *spec.Document) *spec.Document {
 	default:
 		restart.refuse(fmt.Sprintf("%q is not a policy", shorten(policy)), "allowed are Always, OnFailure and Never")
 	}
-	if doc.Topology != (spec.Topology{}) {
-		doc.Topology = spec.Topology{}
-		k.note(Note{Line: o.t.Line, Field: "metadata.annotations", Fate: Ignored, Reason: "a single task has no topology", Lossy: true})
-	}
+	k.noTopology(doc, o.t.Line, "a single task has no topology")
 	return doc
+}
+
+// noTopology takes away what the object that begins at a line says of topology,
+// and what was noted of it.
+func (k *k8sReader) noTopology(doc *spec.Document, line int, why string) {
+	if doc.Topology == (spec.Topology{}) {
+		return
+	}
+	doc.Topology = spec.Topology{}
+	for i := range k.notes {
+		if n := &k.notes[i]; n.Line >= line && strings.HasPrefix(n.To, "topology.") {
+			n.To, n.Fate, n.Lossy, n.Reason = "", Ignored, true, why
+		}
+	}
 }
 
 // deployment is a service.
@@ -78,7 +90,7 @@ func (k *k8sReader) deployment(o *object, doc *spec.Document) *spec.Document {
 	s.done(nothing{
 		"selector": "replicas belong to their workload", "revisionHistoryLimit": "attempts are kept", "progressDeadlineSeconds": "why a replica is not ready is in its state",
 	}, nothing{"minReadySeconds": "a replica counts once its probe answers", "paused": "it is started"}, false)
-	doc.Topology = spec.Topology{}
+	k.noTopology(doc, o.t.Line, "replicas stand alone: near and apart say where they are")
 	return doc
 }
 
@@ -144,14 +156,14 @@ func (k *k8sReader) job(o *object, doc *spec.Document) *spec.Document {
 		p.translated("workers", "")
 		mode.translated("kind", "")
 	default:
-		k.array(doc, p, c, mode, parallel, complete)
+		k.array(doc, o.t.Line, p, c, mode, parallel, complete)
 	}
 	k.jobPolicies(s, doc)
 	return doc
 }
 
 // array is the independent tasks of a Job.
-func (k *k8sReader) array(doc *spec.Document, p, c, mode *value, parallel, complete int) {
+func (k *k8sReader) array(doc *spec.Document, line int, p, c, mode *value, parallel, complete int) {
 	if mode != nil {
 		mode.translated("array", "each task knows its index: JOB_COMPLETION_INDEX")
 	}
@@ -175,9 +187,8 @@ func (k *k8sReader) array(doc *spec.Document, p, c, mode *value, parallel, compl
 	default:
 		p.kept("array.parallelism")
 	}
-	if doc.Topology != (spec.Topology{}) && c != nil {
-		doc.Topology = spec.Topology{}
-		c.approximated("array", "independent tasks have no topology")
+	if c != nil {
+		k.noTopology(doc, line, "independent tasks have no topology")
 	}
 }
 
@@ -283,7 +294,8 @@ func (k *k8sReader) suspended(v *value, doc *spec.Document) {
 	case doc.Project != "":
 		v.harmless("its queue starts it")
 	default:
-		v.lost("it is started once it is submitted")
+		doc.Hold = true
+		v.translated("hold", "muster release lets it go")
 	}
 }
 

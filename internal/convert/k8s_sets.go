@@ -60,7 +60,7 @@ func (k *k8sReader) jobSet(o *object, doc *spec.Document) *spec.Document {
 	s.done(nothing{"network": "tasks find each other by MASTER_ADDR", "startupPolicy": "all start together", "coordinator": "the first task is the master", "managedBy": "it is Muster's"}, nothing{"volumeClaimPolicies": "a claim must be there"}, false)
 	if gang.Workers == 1 {
 		gang.Kind, gang.Workers, gang.CleanPolicy = lifecycle.Training, 0, ""
-		gang.Topology = spec.Topology{}
+		k.noTopology(gang, o.t.Line, "a single task has no topology")
 	}
 	return gang
 }
@@ -313,12 +313,12 @@ func (k *k8sReader) rayWorkers(cluster *object, doc *spec.Document) (worker *rep
 	return worker
 }
 
-// rayEnds reads how a RayJob ends.
-func (k *k8sReader) rayEnds(s *object, gang *spec.Document) {
-	if v := s.take("backoffLimit"); v != nil {
+// runEnds reads how often and how long a group of pods may run, and when it does.
+func (k *k8sReader) runEnds(o *object, gang *spec.Document) {
+	if v := o.take("backoffLimit"); v != nil {
 		k.retries(v, gang, 0, 0, "")
 	}
-	if v := s.take("activeDeadlineSeconds"); v != nil {
+	if v := o.take("activeDeadlineSeconds"); v != nil {
 		gang.MaxDuration = shorter(gang.MaxDuration, seconds(v.whole(1)))
 		if gang.Retry.Limit > 0 {
 			v.approximated("maxDuration", "it is of each attempt, not of all together")
@@ -326,8 +326,13 @@ func (k *k8sReader) rayEnds(s *object, gang *spec.Document) {
 			v.translated("maxDuration", "")
 		}
 	}
-	k.ttl(s.take("ttlSecondsAfterFinished"), gang)
-	k.suspended(s.take("suspend"), gang)
+	k.ttl(o.take("ttlSecondsAfterFinished"), gang)
+	k.suspended(o.take("suspend"), gang)
+}
+
+// rayEnds reads how a RayJob ends.
+func (k *k8sReader) rayEnds(s *object, gang *spec.Document) {
+	k.runEnds(s, gang)
 	if v := s.take("runtimeEnvYAML"); v != nil {
 		v.lost("the entrypoint runs on the head itself, in its own environment; write integrations or env")
 	}

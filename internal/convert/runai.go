@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,6 +47,14 @@ func (g *given) refuse(reason, hint string) {
 // fails as Import does; lines have the number 1.
 func ImportRunai(words []string) (*Result, error) {
 	r := &reader{format: Runai}
+	r.runaiLine(words, 1)
+	return r.result()
+}
+
+// ImportRunaiPart reads a command line whose workload is laid over a template,
+// which has what the line does not say.
+func ImportRunaiPart(words []string) (*Result, error) {
+	r := &reader{format: Runai, part: true}
 	r.runaiLine(words, 1)
 	return r.result()
 }
@@ -232,10 +241,10 @@ func (s *submission) finish(tail []string) {
 	} else if a != nil {
 		s.refuse(s.line, "--completions", "", "is for training", "remove it")
 	}
-	if d.Image == "" {
+	if d.Image == "" && !s.part {
 		s.refuse(s.line, "--image", "", "is missing", "write the image that it runs")
 	}
-	if !s.has("backoff-limit") && (d.Kind == lifecycle.Training || d.Kind == lifecycle.Distributed) {
+	if !s.part && !s.has("backoff-limit") && (d.Kind == lifecycle.Training || d.Kind == lifecycle.Distributed) {
 		d.Retry.Limit = 6
 		s.note(Note{Line: s.line, Field: "--backoff-limit", Fate: Translated, To: "retry.limit", Reason: "Run:ai tries again 6 times where it is not told"})
 	}
@@ -304,8 +313,26 @@ func (s *submission) gang() {
 			d.CleanPolicy = ""
 		}
 	}
-	if m := d.Master; m != nil && m.Resources != nil && m.Resources.CPU == 0 {
-		m.Resources.CPU, m.Resources.Memory = d.Resources.CPU, d.Resources.Memory
+	if d.Master != nil && d.Master.Resources != nil {
+		s.masterTakes(d.Master.Resources)
+	}
+}
+
+// masterTakes gives the master what the workers have and no flag says of it. A
+// launcher has no devices that it is not given.
+func (s *submission) masterTakes(r *spec.Resources) {
+	own := s.doc.Resources
+	if r.CPU == 0 {
+		r.CPU, r.Memory = own.CPU, own.Memory
+	}
+	if s.doc.Framework == "mpi" {
+		return
+	}
+	if !s.has("master-extended-resource") {
+		r.Extended = own.Extended
+	}
+	if !slices.ContainsFunc([]string{"master-gpu", "master-gpu-devices-request", "master-gpu-portion-request"}, s.has) {
+		r.GPU = own.GPU
 	}
 }
 

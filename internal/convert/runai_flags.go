@@ -223,7 +223,7 @@ func buildRunaiFlags() map[string]runaiFlag {
 		"memory-limit":               limit,
 		"cpu-memory-limit":           limit,
 		"large-shm":                  {takesMaybe, (*given).largeSHM},
-		"extended-resource":          loses("there is no such resource; write --node-type"),
+		"extended-resource":          {takesOne, (*given).extended},
 		"allow-over-quota":           means("the project's rules say it").bare(),
 		"service-account":            loses("tasks have no account in a cluster"),
 		"cleanup-policy":             {takesOne, (*given).cleanPolicy},
@@ -240,7 +240,7 @@ func buildRunaiFlags() map[string]runaiFlag {
 		"master-environment":         {takesOne, (*given).masterVariable},
 		"master-gpu":                 {takesOne, (*given).masterGPU},
 		"master-no-pvcs":             loses("the master has the workers' volumes").bare(),
-		"master-extended-resource":   loses("there is no such resource"),
+		"master-extended-resource":   {takesOne, (*given).masterExtended},
 		"master-gpu-devices-request": {takesOne, (*given).masterGPU},
 		"master-gpu-portion-request": {takesOne, (*given).masterGPU},
 		"master-gpu-portion-limit":   loses("what is promised counts"),
@@ -316,6 +316,14 @@ func (s *submission) master() *spec.Master {
 		s.doc.Master = &spec.Master{}
 	}
 	return s.doc.Master
+}
+
+func (s *submission) masterResources() *spec.Resources {
+	m := s.master()
+	if m.Resources == nil {
+		m.Resources = &spec.Resources{}
+	}
+	return m.Resources
 }
 
 func (g *given) framework() {

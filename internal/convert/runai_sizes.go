@@ -185,21 +185,42 @@ func (g *given) masterGPU() {
 		g.refuse(fmt.Sprintf("%q is not a number of GPUs", shorten(g.value)), "write a whole number, or a part of one such as 0.5")
 		return
 	}
-	m := g.s.master()
-	if m.Resources == nil {
-		m.Resources = &spec.Resources{}
-	}
+	m := g.s.masterResources()
 	if f > 0 && f < 1 {
 		share, err := spec.ParseShare(g.value)
 		if err != nil {
 			g.refuse(problemOf(err), hintOf(err))
 			return
 		}
-		m.Resources.GPU.Share = share
+		m.GPU.Share = share
 	} else {
-		m.Resources.GPU.Count = int(f)
+		m.GPU.Count = int(f)
 	}
 	g.translated("master.resources.gpu", "")
+}
+
+// extended reads NAME=COUNT of what else nodes offer by name.
+func (g *given) extended() { g.count(&g.s.doc.Resources, "resources.extended") }
+
+func (g *given) masterExtended() { g.count(g.s.masterResources(), "master.resources.extended") }
+
+func (g *given) count(r *spec.Resources, to string) {
+	name, text, _ := strings.Cut(g.value, "=")
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > mostExtended {
+		g.refuse(fmt.Sprintf("%q is not name=number", shorten(g.value)), "write it like rdma/hca_shared_devices_a=1")
+		return
+	}
+	if err := spec.ExtendedName(name); err != nil {
+		g.refuse(problemOf(err), hintOf(err))
+		return
+	}
+	if before := r.Extended[name]; before != 0 && before != n {
+		g.refuse(fmt.Sprintf("asks for %d of %s, and another flag for %d", n, name, before), "make them agree")
+		return
+	}
+	r.Extended = counting(r.Extended, name, n)
+	g.kept(to + "." + name)
 }
 
 // mount adds a volume.

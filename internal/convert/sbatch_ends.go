@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -67,8 +68,9 @@ func (s *script) constraint() {
 	s.say(d, Translated, false, "nodeAffinity", "features are labels of nodes here")
 }
 
-// slurmTime reads M, M:S, H:M:S, D-H, D-H:M and D-H:M:S; 0 is no limit.
-func slurmTime(text string) (spec.Duration, bool) {
+// SlurmTime reads a time limit of Slurm: M, M:S, H:M:S, D-H, D-H:M and
+// D-H:M:S; UNLIMITED and 0 are no limit.
+func SlurmTime(text string) (spec.Duration, bool) {
 	switch strings.ToUpper(text) {
 	case "UNLIMITED", "INFINITE", "-1":
 		return 0, true
@@ -109,7 +111,7 @@ func slurmTime(text string) (spec.Duration, bool) {
 // ends reads how long it may take and what follows from its end.
 func (s *script) ends() {
 	if d := s.take("time"); d != nil {
-		t, ok := slurmTime(d.value)
+		t, ok := SlurmTime(d.value)
 		switch {
 		case !ok:
 			s.refuse(d, fmt.Sprintf("%q is not a time", shorten(d.value)), "write minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S")
@@ -141,12 +143,55 @@ func (s *script) ends() {
 			s.kept(d, "slurm.signal")
 		}
 	}
-	if d := s.take("dependency"); d != nil {
-		s.refuse(d, "workloads do not wait for others, and running before them would be wrong", "remove it, and submit this once they have ended: muster wait NAME && muster run …")
+	s.dependency(s.take("dependency"))
+	if d := s.take("begin"); d != nil {
+		if at, err := time.Parse("2006-01-02T15:04:05Z07:00", d.value); err == nil {
+			s.doc.NotBefore = at.Format(time.RFC3339)
+			s.kept(d, "notBefore")
+		} else if d.value != "now" {
+			s.refuse(d, fmt.Sprintf("%q does not say of which zone it is, or counts from the submission", d.value), "write the time with its zone: 2027-01-31T08:00:00Z")
+		} else {
+			s.say(d, Ignored, false, "", "it is queued at once")
+		}
+	}
+	s.mail()
+	if d := s.take("hold"); d != nil {
+		s.doc.Hold = true
+		s.kept(d, "hold")
 	}
 	if d := s.take("wrap"); d != nil {
 		s.refuse(d, "is for the command line of sbatch", "write the command into the script")
 	}
+}
+
+// depends are the kinds of dependency that a document can say, in its words.
+var depends = map[string]string{"after": spec.AfterStarted, "afterany": spec.AfterEnded, "afterok": "", "afternotok": spec.AfterFailed}
+
+// dependency reads what a job waits for: kind:id[:id…], with commas between.
+func (s *script) dependency(d *directive) {
+	if d == nil || d.value == "" {
+		return
+	}
+	if strings.Contains(d.value, "?") {
+		s.refuse(d, "waits for any of several jobs; workloads wait for all of them", "write commas, or one job")
+		return
+	}
+	for _, part := range strings.Split(d.value, ",") {
+		kind, ids, _ := strings.Cut(part, ":")
+		when, ok := depends[kind]
+		if !ok {
+			s.refuse(d, fmt.Sprintf("%q is nothing that workloads wait for", kind), "write afterok, afternotok, afterany or after, with ids of jobs")
+			return
+		}
+		for _, id := range strings.Split(ids, ":") {
+			if n, err := strconv.ParseInt(id, 10, 64); err != nil || n < 1 {
+				s.refuse(d, fmt.Sprintf("%q is not the id of a whole job", id), "write the number that sbatch has printed; tasks of arrays and delays are not waited for")
+				return
+			}
+			s.doc.After = append(s.doc.After, spec.Dependency{Workload: id, When: when})
+		}
+	}
+	s.kept(d, "after")
 }
 
 // container reads the options of pyxis.

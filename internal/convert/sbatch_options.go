@@ -47,21 +47,21 @@ var sbatchHarmless = nothing{
 	"acctg-freq": "usage is always counted", "quiet": "it is about what sbatch prints", "verbose": "it is about what sbatch prints", "parsable": "it is about what sbatch prints",
 	"wait": "muster wait does it", "oversubscribe": "what is not asked for others may have", "overcommit": "srun starts as many as it is told", "distribution": "ranks go to nodes in blocks",
 	"gpu-bind": "each node's GPUs are all its own", "gres-flags": "each node's GPUs are all its own", "mem-bind": "the kernel sees to it", "hint": "the kernel sees to it", "cpu-freq": "the kernel sees to it",
-	"gpu-freq": "the driver sees to it", "use-min-nodes": "the number of nodes is fixed", "contiguous": "nodes have no order", "wait-all-nodes": "all start together", "kill-on-invalid-dep": "there are no dependencies",
+	"gpu-freq": "the driver sees to it", "use-min-nodes": "the number of nodes is fixed", "contiguous": "nodes have no order", "wait-all-nodes": "all start together", "kill-on-invalid-dep": "a job whose dependency ends otherwise waits, in case that is restarted; it fails once that is deleted",
 	"ignore-pbs": "only #SBATCH lines are read", "get-user-env": "the environment is the submitter's", "no-kill": "what follows from a lost node the retry says", "propagate": "limits are the server's", "profile": "usage is always measured",
 	"delay-boot": "nodes are not booted", "reboot": "nodes are not booted", "power": "nodes are not booted", "spread-job": "the scheduler chooses", "threads-per-core": "cores are counted", "ntasks-per-core": "cores are counted",
 	"cores-per-socket": "the scheduler chooses", "sockets-per-node": "the scheduler chooses", "ntasks-per-socket": "the scheduler chooses", "extra-node-info": "the scheduler chooses", "core-spec": "the scheduler chooses", "thread-spec": "the scheduler chooses",
 	"no-container-mount-home": "the home is not mounted", "no-container-entrypoint": "the script runs, not the image's own command", "no-container-remap-root": "runAs says who it runs as", "container-remap-root": "runAs says who it runs as",
 	"container-writable": "what a container writes goes with it", "container-readonly": "what a container writes goes with it", "container-name": "containers go with their tasks", "stepmgr": "srun manages its steps",
-	"test-only": "muster run --dry-run does it", "segment": "write topology.segment", "hold": "",
+	"test-only": "muster run --dry-run does it", "segment": "write topology.segment",
 }
 
 // sbatchLossy are options whose meaning is lost.
 var sbatchLossy = nothing{
-	"begin": "it is queued at once", "deadline": "there is no deadline; maxDuration limits its time", "time-min": "the time is not shortened to fit", "mail-type": "nobody is mailed", "mail-user": "nobody is mailed",
+	"deadline": "there is no deadline; maxDuration limits its time", "time-min": "the time is not shortened to fit",
 	"licenses": "licenses are not counted", "reservation": "there are no reservations; name a pool", "clusters": "write clusters", "cluster-constraint": "write clusters", "nice": "write priority", "wckey": "there are no such keys",
 	"bb": "there are no burst buffers", "bbf": "there are no burst buffers", "tmp": "disk is neither counted nor limited", "switches": "write topology", "exclusive": "what it does not ask for others may have",
-	"hold": "it is queued at once", "input": "the script reads nothing; use a file", "uid": "it runs as its user", "gid": "it runs as its user", "network": "there are no network rules", "export-file": "write env",
+	"input": "the script reads nothing; use a file", "uid": "it runs as its user", "gid": "it runs as its user", "network": "there are no network rules", "export-file": "write env",
 	"container-save": "containers go with their tasks", "container-mount-home": "write volumes", "container-entrypoint": "the script runs, not the image's own command", "container-env": "the script's own variables count",
 	"container": "write image", "batch": "write nodeSelector", "prefer": "write nodeSelector", "nodefile": "write nodeAffinity", "extra": "nodes have no such words; write nodeSelector", "tres-bind": "each node's GPUs are all its own", "mincpus": "write resources.cpu",
 	"gpus-per-socket": "sockets are not known",

@@ -15,20 +15,33 @@ const skyPrelude = `export SKYPILOT_NODE_RANK="${NODE_RANK:-0}" SKYPILOT_TASK_ID
 export SKYPILOT_NODE_IPS="$(printf '%s\n' ${MUSTER_TASK_ADDRESSES:-127.0.0.1})"
 `
 
-// pipeline refuses several tasks, which would wait for each other, and passes
-// over the first document of one, which has its name only.
-func (r *reader) pipeline(trees []spec.Tree) []spec.Tree {
-	if len(trees) > 1 && len(trees[0].Names) == 1 && trees[0].Names[0] == "name" {
-		if len(trees) == 2 {
-			r.note(Note{Line: trees[0].Line, Field: "name", Value: trees[0].Items[0].Text, Fate: Ignored, Reason: "it is of a pipeline with one task"})
+// pipeline takes the tasks of a pipeline apart from the first document, which
+// has its name only.
+func (r *reader) pipeline(trees []spec.Tree) (name string, tasks []spec.Tree) {
+	if len(trees) < 2 || len(trees[0].Names) != 1 || trees[0].Names[0] != "name" {
+		return "", trees
+	}
+	n := Note{Line: trees[0].Line, Field: "name", Value: trees[0].Items[0].Text, Fate: Translated, To: "name", Reason: "its tasks are found by their names, which begin with it"}
+	if len(trees) == 2 {
+		n.Fate, n.To, n.Reason = Ignored, "", "it is of a pipeline with one task"
+	}
+	r.note(n)
+	return asName(trees[0].Items[0].Text, 30), trees[1:]
+}
+
+// chain gives the tasks of a pipeline names, and has each wait for the one
+// before.
+func (r *reader) chain(pipeline string) {
+	if len(r.docs) < 2 {
+		return
+	}
+	for i, doc := range r.docs {
+		name := strings.Trim(pipeline+"-"+strconv.Itoa(i+1)+"-"+doc.NamePrefix, "-")
+		doc.Name, doc.NamePrefix = strings.TrimRight(name[:min(len(name), spec.MaxName)], "-"), ""
+		if i > 0 {
+			doc.After = []spec.Dependency{{Workload: r.docs[i-1].Name}}
 		}
-		trees = trees[1:]
 	}
-	if len(trees) > 1 {
-		r.refuse(trees[1].Line, "---", "", "a second task follows, which would have to wait for the first", "import one task at a time, and submit each once the one before has ended")
-		return nil
-	}
-	return trees
 }
 
 type skyTask struct {

@@ -106,8 +106,8 @@ func kubernetesTotal(o fields) (x total, is bool) {
 	case "Job":
 		add(num(dig(s, "completions"), num(dig(s, "parallelism"), 1)), dig(s, "template"))
 		x.limit = after(dig(s, "activeDeadlineSeconds"))
-	case "PyTorchJob", "MPIJob":
-		for _, key := range []string{"pytorchReplicaSpecs", "mpiReplicaSpecs"} {
+	case "PyTorchJob", "MPIJob", "TFJob", "XGBoostJob":
+		for _, key := range []string{"pytorchReplicaSpecs", "mpiReplicaSpecs", "tfReplicaSpecs", "xgbReplicaSpecs"} {
 			groups, _ := dig(s, key).(fields)
 			for _, g := range groups {
 				add(num(dig(g, "replicas"), 1), dig(g, "template"))
@@ -212,6 +212,23 @@ func runaiTotal(line string) (x total) {
 	return x
 }
 
+func skyTotal(o fields) total {
+	nodes := num(o["num_nodes"], 1)
+	gpus := 0.0
+	switch a := dig(o, "resources", "accelerators").(type) {
+	case string:
+		_, n, _ := strings.Cut(a, ":")
+		gpus = num(n, 1)
+	case []any:
+		gpus = 1
+	case fields:
+		for _, n := range a {
+			gpus = num(n, 1)
+		}
+	}
+	return total{gpus: gpus * nodes, tasks: int(nodes)}
+}
+
 // TestNothingAsksForMoreThanItsSource: GPUs, tasks and time of every file of
 // the corpus, against readers of their own.
 func TestNothingAsksForMoreThanItsSource(t *testing.T) {
@@ -238,22 +255,11 @@ func TestNothingAsksForMoreThanItsSource(t *testing.T) {
 			gpus := num(dig(o, "compute", "gpus"), num(o["gpu_num"], 0))
 			want = append(want, total{gpus: gpus, tasks: int(num(dig(o, "compute", "nodes"), math.Max(1, gpus/8))), limit: time.Duration(num(dig(o, "scheduling", "max_duration"), 0) * float64(time.Hour))})
 		case SkyPilot:
-			docs := docsOf(t, data)
-			o := docs[len(docs)-1]
-			nodes := num(o["num_nodes"], 1)
-			gpus := 0.0
-			switch a := dig(o, "resources", "accelerators").(type) {
-			case string:
-				_, n, _ := strings.Cut(a, ":")
-				gpus = num(n, 1)
-			case []any:
-				gpus = 1
-			case fields:
-				for _, n := range a {
-					gpus = num(n, 1)
+			for _, o := range docsOf(t, data) {
+				if o["run"] != nil || o["resources"] != nil { // else the name of a pipeline
+					want = append(want, skyTotal(o))
 				}
 			}
-			want = append(want, total{gpus: gpus * nodes, tasks: int(nodes)})
 		case Dstack:
 			o := docsOf(t, data)[0]
 			nodes, gpus := num(o["nodes"], 1), 0.0

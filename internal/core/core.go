@@ -122,6 +122,14 @@ type Attempt struct {
 	Todo      []int            `json:"todo,omitzero"`      // indexes that an array's retry still has to do; nil: all
 	Next      int              `json:"next,omitempty"`     // index of the next replica; they are never used twice in an attempt
 	GPUMilli  int64            `json:"gpuMilli,omitempty"` // thousandths of devices held at present, all tasks
+	Anew      bool             `json:"anew,omitempty"`     // the workload had ended, and was run again with it
+	// SavedAt and SavedStep are of the last checkpoint that its tasks told of.
+	SavedAt   time.Time `json:"savedAt,omitzero"`
+	SavedStep int64     `json:"savedStep,omitempty"`
+	Step      int64     `json:"step,omitempty"` // the last that its tasks told of
+	// Revised is what of the document was changed in the attempt or after it,
+	// and so before the next; nobody changes it.
+	Revised []spec.Change `json:"revised,omitempty"`
 }
 
 // Condition is a fact beside a phase.
@@ -146,6 +154,15 @@ const (
 	TaskLost      TaskState = "lost"      // gone, and nobody saw how
 )
 
+// Pull is how far the pull of an image is. Bytes are those that are downloaded;
+// layers that were there before count as whole.
+type Pull struct {
+	Layers int   `json:"layers,omitempty"`
+	Done   int   `json:"done,omitempty"` // layers
+	Bytes  int64 `json:"bytes,omitempty"`
+	Total  int64 `json:"total,omitempty"` // 0: nobody knows yet
+}
+
 // Ended reports whether a task in s will not change any more.
 func (s TaskState) Ended() bool { return s == TaskSucceeded || s == TaskFailed || s == TaskLost }
 
@@ -162,8 +179,11 @@ type Task struct {
 	Devices   []Share   `json:"devices,omitempty"`
 	CPU       int64     `json:"cpuMilli,omitempty"`    // that it was placed with, whatever its document says by now
 	Memory    int64     `json:"memoryBytes,omitempty"` // likewise
+	Counted   string    `json:"counted,omitempty"`     // likewise: what it holds by count, partitions and extended resources, as NAME=COUNT with commas
 	State     TaskState `json:"state"`
 	Waiting   string    `json:"waiting,omitempty"` // the plane's word while starting: ContainerCreating, ErrImagePull, Init:0/1 …
+	Pull      *Pull     `json:"pull,omitempty"`    // how far its image is, while that is pulled; nobody changes it
+	Image     string    `json:"image,omitempty"`   // digest of the image that it runs in, or ran in
 	ExitCode  *int      `json:"exitCode,omitempty"`
 	Signal    int       `json:"signal,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
@@ -193,11 +213,22 @@ type Task struct {
 	Again      bool      `json:"again,omitempty"`    // it had to leave an array, and waits to be run again under its index
 	Away       bool      `json:"away,omitempty"`     // a replica that another one elsewhere takes over from, since its node is drained
 	Closed     bool      `json:"closed,omitempty"`   // others have taken its place: it is history, and its charge with the workload
-	// Claim is the plane's key of what someone else made that it is, Name what
-	// that is called there, and Counted what it holds by count, partitions too.
-	Claim   string `json:"claim,omitempty"`
-	Name    string `json:"name,omitempty"`
-	Counted string `json:"counted,omitempty"`
+	// Claim is the plane's key of what someone else made that it is, and Name what
+	// that is called there.
+	Claim string `json:"claim,omitempty"`
+	Name  string `json:"name,omitempty"`
+}
+
+// Stands is as what a task counts by its last run: its state, pending where it had
+// to leave and waits to be run again, and nothing where others have taken its place.
+func (t *Task) Stands() TaskState {
+	switch {
+	case t.Closed:
+		return ""
+	case t.Again:
+		return TaskPending
+	}
+	return t.State
 }
 
 // Share is a part of one device held by one task: Milli thousandths of it.
@@ -247,8 +278,9 @@ type Node struct {
 	MIGStrategy string         `json:"migStrategy,omitempty"`
 	// Whole says that it gives its devices only whole: no part of one can be had.
 	Whole bool `json:"whole,omitempty"`
-	// Extra counts what else can be asked for there, by name, such as
-	// rdma/hca. Only what someone asks for need be told.
+	// Extra counts what else can be asked for there, by name: extended resources
+	// such as rdma/hca, and of the rest, such as ephemeral-storage, what someone
+	// asks for.
 	Extra map[string]int `json:"extra,omitempty"`
 	// Others is what work holds there that we did not place.
 	Others Others `json:"others,omitzero"`
@@ -275,14 +307,31 @@ const (
 	LabelRuns     = "muster.dev/runs"
 	RunsImages    = "images"
 	RunsProcesses = "processes"
-	// OutOfReach is the value of a label of VolumeLabel.
+	// OutOfReach is the value of a label of VolumeLabel or UnwelcomeLabel.
 	OutOfReach = "out-of-reach"
+	// unwelcome begins the labels of UnwelcomeLabel.
+	unwelcome = "muster.dev/unwelcome."
 )
 
 // VolumeLabel is a label of nodes where the volume of a claim of a project cannot
 // be used; its value is OutOfReach. Only claims that tasks asked for need be told.
 func VolumeLabel(project ProjectID, claim string) string {
 	return "muster.dev/volume." + string(project) + "." + claim
+}
+
+// UnwelcomeLabel is a label of nodes where others keep tasks of a workload away;
+// its value is OutOfReach. Only workloads that were to run there need be told.
+func UnwelcomeLabel(w WorkloadID) string { return unwelcome + string(w) }
+
+// UnwelcomeAt are the workloads of which a node says that they are kept away.
+func (n *Node) UnwelcomeAt() []WorkloadID {
+	var out []WorkloadID
+	for label := range n.Labels {
+		if id, ok := strings.CutPrefix(label, unwelcome); ok {
+			out = append(out, WorkloadID(id))
+		}
+	}
+	return out
 }
 
 // None reports whether nobody else holds anything.

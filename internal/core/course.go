@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -24,11 +25,27 @@ type Course struct {
 	Warned time.Time `json:"warned,omitzero"`
 	// AskAt is when the next check is asked again.
 	AskAt time.Time `json:"askAt,omitzero"`
+	// Canceled are the tasks of an array that were stopped by themselves, sorted.
+	Canceled []int `json:"canceled,omitempty"`
+	Hold     *Hold `json:"hold,omitempty"` // nil: nobody holds it
 	// Progress and Checkpoint are the last that its own tasks have said of
 	// theirs; nil: nothing. Metadata is what they and its user keep with it.
 	Progress   *Progress                  `json:"progress,omitempty"`
 	Checkpoint *Checkpoint                `json:"checkpoint,omitempty"`
 	Metadata   map[string]json.RawMessage `json:"metadata,omitempty"`
+}
+
+// TaskCanceled reports whether task i of an array was stopped by itself.
+func (c *Course) TaskCanceled(i int) bool {
+	_, is := slices.BinarySearch(c.Canceled, i)
+	return is
+}
+
+// Hold is that somebody keeps a workload from being queued.
+type Hold struct {
+	By      string    `json:"by"` // as the actor of transitions
+	Message string    `json:"message,omitempty"`
+	At      time.Time `json:"at"`
 }
 
 // Progress is how far the work of a workload has come, as a task of it says.
@@ -64,7 +81,7 @@ const (
 // CheckState is one admission check of a workload.
 type CheckState struct {
 	Name     string        `json:"name"`
-	Type     string        `json:"type"`              // approval, webhook, budget
+	Type     string        `json:"type"`              // approval, webhook, budget, workload, time
 	When     string        `json:"when"`              // queue, reservation
 	Users    []string      `json:"users,omitempty"`   // who may approve; empty: everyone
 	URL      string        `json:"url,omitempty"`     // of a webhook
@@ -75,7 +92,12 @@ type CheckState struct {
 	By       string        `json:"by,omitempty"` // who decided: user:NAME, webhook, budget
 	At       time.Time     `json:"at,omitzero"`
 	Tries    int           `json:"tries,omitempty"` // questions that brought no decision
-	AskAt    time.Time     `json:"askAt,omitzero"`  // when it is asked again
+	AskAt    time.Time     `json:"askAt,omitzero"`  // when it is asked again; of a time, when that is
+	// Of a check of type workload: which one, how it was named, and how far it
+	// must be (spec.Dependency).
+	Workload WorkloadID `json:"workload,omitempty"`
+	Of       string     `json:"of,omitempty"`
+	Event    string     `json:"event,omitempty"`
 }
 
 // Published is what was made of the results.
@@ -115,7 +137,8 @@ type Use struct {
 	Kind       lifecycle.Kind `json:"kind"`
 	Attempt    int            `json:"attempt"`
 	Task       int            `json:"task"`
-	Run        int            `json:"run,omitempty"` // of the task, see TaskID
+	Run        int            `json:"run,omitempty"`       // of the task, see TaskID
+	Succeeded  bool           `json:"succeeded,omitempty"` // the task
 	Node       NodeID         `json:"node"`
 	Device     string         `json:"device"`
 	Milli      int            `json:"milli"` // thousandths of the device

@@ -7,13 +7,15 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// Subscription asks that a user be told of statuses of the user's workloads.
+// Subscription asks that a user be told of statuses of the user's workloads, or
+// of everyone's in a project.
 type Subscription struct {
 	User string `json:"user"`
 	Name string `json:"name"` // unique among the user's
 	spec.Notification
-	Project   ProjectID         `json:"project,omitempty"` // of the workloads; empty: any
-	Labels    map[string]string `json:"labels,omitempty"`  // that they must have
+	Project   ProjectID         `json:"project,omitempty"`  // of the workloads; empty: any
+	Labels    map[string]string `json:"labels,omitempty"`   // that they must have
+	Everyone  bool              `json:"everyone,omitempty"` // of all users; Project is then set, and may be a department
 	CreatedAt time.Time         `json:"createdAt"`
 }
 
@@ -23,9 +25,10 @@ type SubscriptionID struct{ User, Name string }
 // ID names s.
 func (s *Subscription) ID() SubscriptionID { return SubscriptionID{s.User, s.Name} }
 
-// Watches reports whether s is about w.
-func (s *Subscription) Watches(w *Workload) bool {
-	if s.User != w.User || s.Project != "" && s.Project != w.Project {
+// Watches reports whether s is about w; below says whether the project of w is
+// the named one, or below it.
+func (s *Subscription) Watches(w *Workload, below func(ProjectID) bool) bool {
+	if s.Everyone && !below(s.Project) || !s.Everyone && (s.User != w.User || s.Project != "" && s.Project != w.Project) {
 		return false
 	}
 	for k, v := range s.Labels {
@@ -69,10 +72,22 @@ type Delivery struct {
 	Problem string `json:"problem,omitempty"`
 }
 
+// Target is the receiver of a delivery, whom one thing is told at a time.
+func (d *Delivery) Target() string {
+	switch {
+	case d.To.Email != "":
+		return "mail" // one server takes all of it
+	case d.To.SlackSecret() != "":
+		return d.To.Slack + " of " + d.User
+	}
+	return d.To.Webhook + d.To.Slack
+}
+
 // Happening is what a delivery tells of a workload, as it was then.
 type Happening struct {
 	Workload   WorkloadID       `json:"workload,omitempty"` // empty: it is a test
 	Name       string           `json:"name,omitempty"`
+	Owner      string           `json:"owner,omitempty"` // the workload's user
 	Project    ProjectID        `json:"project,omitempty"`
 	Kind       lifecycle.Kind   `json:"kind,omitempty"`
 	Attempt    int              `json:"attempt"`

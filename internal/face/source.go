@@ -30,7 +30,7 @@ func Load(c *Call, file string) (*spec.Document, error) {
 // One is the only workload of what was read.
 func One(file string, res *convert.Result) (*spec.Document, error) {
 	if len(res.Documents) != 1 {
-		return nil, cli.Wrong(fmt.Sprintf("%s holds %d workloads", file, len(res.Documents)), "muster import "+file+" takes them all")
+		return nil, cli.Wrong(fmt.Sprintf("%s holds %d workloads", file, len(res.Documents)), "muster run -f "+file+" takes them all")
 	}
 	return res.Documents[0], nil
 }

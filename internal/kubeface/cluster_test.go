@@ -191,6 +191,9 @@ func TestWhatTheCommandLineSubmitsIsSeenInTheCluster(t *testing.T) {
 	s.run(t, "seen", "sleep 1000")
 	s.is(t, ns, "seen", ".status.phase", "Running")
 	s.is(t, ns, "seen", ".spec.resources.gpu", "1")
+	s.muster(t, "update", "seen", "--priority", "77", "--max-duration", "2h")
+	s.is(t, ns, "seen", ".spec.priority", "77")
+	s.is(t, ns, "seen", ".spec.maxDuration", "2h")
 	if by := s.c.Kubectl(t, "-n", ns, "get", "wl", "seen", "-o", "jsonpath={.metadata.finalizers}"); by != "" {
 		t.Errorf("it has finalizers: %s", by)
 	}
@@ -253,6 +256,20 @@ func aChange(t *testing.T, s *server, ns string) {
 	s.is(t, ns, "stays", ".status.phase", "Running")
 	s.apply(t, ns, "stays", fmt.Sprintf(long, ""))
 	s.is(t, ns, "stays", `.status.conditions[?(@.type=="Invalid")].status`, "False")
+
+	// What may change while it lives does, and an object that says what is so
+	// already is not wrong.
+	s.apply(t, ns, "stays", fmt.Sprintf(long, `,"priority":"high","maxDuration":"2h"`))
+	s.is(t, ns, "stays", ".status.observedGeneration", "4")
+	s.is(t, ns, "stays", `.status.conditions[?(@.type=="Invalid")].status`, "False")
+	if got := s.muster(t, "describe", "stays", "-p", "apes", "-o", "json"); !strings.Contains(got, `"priority": "high"`) || !strings.Contains(got, `"maxDuration": "2h"`) {
+		t.Errorf("the workload is %s", got)
+	}
+	s.muster(t, "update", "stays", "-p", "apes", "--set", "priority=low")
+	s.apply(t, ns, "stays", fmt.Sprintf(long, `,"priority":"low","maxDuration":"2h"`))
+	s.is(t, ns, "stays", ".status.observedGeneration", "5")
+	s.is(t, ns, "stays", `.status.conditions[?(@.type=="Invalid")].status`, "False")
+	s.is(t, ns, "stays", ".status.phase", "Running")
 
 	service := `{"kind":"inference","image":"any","command":"serve","ports":[8000],"replicas":%d}`
 	s.apply(t, ns, "serves", fmt.Sprintf(service, 1))

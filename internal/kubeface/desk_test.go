@@ -148,9 +148,25 @@ func TestWhatWasRefusedIsTriedAgainAfterAWhile(t *testing.T) {
 	if d.submits != 1 {
 		t.Error("it was submitted again at once")
 	}
-	d.tried[o.UID] = time.Now().Add(-again)
+	d.refusal = &api.Problem{Status: 422, Code: "invalid", Detail: `secret "key" does not exist`}
+	pass := func() {
+		was := d.tried[o.UID]
+		was.at = was.at.Add(-was.rest)
+		d.tried[o.UID] = was
+	}
+	for _, want := range []time.Duration{2 * again, 4 * again} {
+		if pass(); d.submits > 3 {
+			t.Fatal("it is submitted too often")
+		}
+		d.regard(o)
+		if o = d.cached("train"); d.tried[o.UID].rest != want {
+			t.Errorf("it rests for %v, want %v", d.tried[o.UID].rest, want)
+		}
+	}
+	d.refusal = nil
+	pass()
 	d.regard(o)
-	if o = d.cached("train"); d.submits != 2 || o.status.ID != "1" || o.status.invalid() != "" {
+	if o = d.cached("train"); d.submits != 4 || o.status.ID != "1" || o.status.invalid() != "" {
 		t.Errorf("after a while, and %d submissions, its status is %+v", d.submits, o.status)
 	}
 	if n := len(d.told.Events); n != 1 {

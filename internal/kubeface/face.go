@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,6 +99,7 @@ func (f *Face) Run(ctx context.Context) {
 		case err == nil:
 			said = ""
 			f.c.Log.Info("workloads are shown as objects of " + crdName)
+			f.warnOld(ctx)
 			if err = f.serve(ctx, uid); ctx.Err() == nil {
 				f.c.Log.Warn("the objects of workloads are read anew", "err", err)
 				wait(ctx, soon)
@@ -127,6 +129,18 @@ func (f *Face) definition(ctx context.Context) (types.UID, error) {
 		return "", fmt.Errorf("definition of %s: %w", crdName, err)
 	}
 	return d.GetUID(), nil
+}
+
+// warnOld says where the definition in force is of an older version: the cluster
+// drops what it does not know of an object before anybody sees it.
+func (f *Face) warnOld(ctx context.Context) {
+	d, err := f.cluster.Resource(definitions).Get(ctx, crdName, metav1.GetOptions{})
+	if err != nil {
+		return // whoever asks next says so
+	}
+	if fields := lacking(d.Object); len(fields) > 0 {
+		f.c.Log.Warn("the definition of "+crdName+" in the cluster is of an older version, and objects lose these fields: kubectl apply --server-side -f deploy/helm/muster/crds", "fields", strings.Join(fields, ", "))
+	}
 }
 
 func wait(ctx context.Context, d time.Duration) {

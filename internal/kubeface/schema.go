@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/goccy/go-yaml"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -48,6 +49,44 @@ func crd() map[string]any {
 			}},
 		},
 	}
+}
+
+// lacking are the fields that objects may have now and a definition does not know.
+func lacking(definition map[string]any) []string {
+	versions, _, _ := unstructured.NestedFieldNoCopy(definition, "spec", "versions")
+	all, _ := versions.([]any)
+	for _, v := range all {
+		if v, ok := v.(map[string]any); ok && v["name"] == version {
+			schema, _, _ := unstructured.NestedFieldNoCopy(v, "schema", "openAPIV3Schema")
+			of, _ := schema.(map[string]any)
+			return unknown(whole(), of, "")
+		}
+	}
+	return nil // whoever serves another version knows better
+}
+
+// unknown are the fields of a schema that another has not, by path.
+func unknown(of, in map[string]any, path string) (out []string) {
+	if in["x-kubernetes-preserve-unknown-fields"] == true {
+		return nil
+	}
+	properties, _ := of["properties"].(map[string]any)
+	there, _ := in["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		below, known := there[name].(map[string]any)
+		if !known {
+			out = append(out, path+name)
+			continue
+		}
+		out = append(out, unknown(properties[name].(map[string]any), below, path+name+".")...)
+	}
+	for _, sort := range []string{"items", "additionalProperties"} {
+		if own, ok := of[sort].(map[string]any); ok {
+			below, _ := in[sort].(map[string]any)
+			out = append(out, unknown(own, below, path)...)
+		}
+	}
+	return out
 }
 
 // columns are what kubectl get prints.
@@ -185,6 +224,7 @@ func statusSchema() map[string]any {
 		"user": text("Who submitted it."), "createdAt": instant(""), "startedAt": instant(""), "endedAt": instant(""),
 		"observedGeneration": typed("integer", "The generation of the object that the server has looked at."),
 		"specHash":           text("Of the spec that the workload has."),
+		"revisedHash":        text("Of what was changed of the workload's document while it lived."),
 		"conditions":         conditions,
 	}
 	if missing := slices.DeleteFunc(statusFields(), func(f string) bool { _, ok := properties[f]; return ok }); len(missing) > 0 {

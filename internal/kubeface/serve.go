@@ -64,8 +64,8 @@ type session struct {
 	ours map[string]bool    // UIDs of objects that we delete ourselves
 	// done is what was last written to an object, until the cache knows it.
 	done  map[types.UID]status
-	tried map[types.UID]time.Time // when an object was last refused
-	left  map[string]bool         // workloads that are deleted because their objects were
+	tried map[types.UID]trial // when an object was last refused
+	left  map[string]bool     // workloads that are deleted because their objects were
 }
 
 // limits are the pauses after a failure, of one item.
@@ -76,7 +76,7 @@ const (
 	// workload: one of phase, and any other.
 	quick, slow = 100 * time.Millisecond, time.Second
 	// again is how often it is asked why workloads still wait, and how long what
-	// was refused rests.
+	// was refused rests at first.
 	again = time.Minute
 	// sweep is how often objects are looked for that have been kept long enough.
 	sweep = 10 * time.Minute
@@ -86,7 +86,7 @@ func newSession(f *Face, definition types.UID) *session {
 	return &session{
 		Face: f, definition: definition,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[item](firstPause, lastPause)),
-		news:  map[string]*news{}, gone: map[string]*shadow{}, ours: map[string]bool{}, done: map[types.UID]status{}, tried: map[types.UID]time.Time{}, left: map[string]bool{},
+		news:  map[string]*news{}, gone: map[string]*shadow{}, ours: map[string]bool{}, done: map[types.UID]status{}, tried: map[types.UID]trial{}, left: map[string]bool{},
 	}
 }
 

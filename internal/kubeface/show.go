@@ -186,7 +186,8 @@ func shownSpec(w *api.Workload) (map[string]any, error) {
 // we made. Applied objects say what their authors want, whatever runs.
 func (s *session) respec(ctx context.Context, o *shadow, w *api.Workload) error {
 	was := s.now(o)
-	if !o.made || w.Replicas == nil || was.Replicas == nil || w.Replicas.Edition <= was.Replicas.Edition {
+	updated := w.Replicas != nil && was.Replicas != nil && w.Replicas.Edition > was.Replicas.Edition
+	if !o.made || !updated && revisedHash(was, w) == was.RevisedHash {
 		return nil
 	}
 	w, err := s.c.Muster.Workload(ctx, client.AllProjects, w.ID) // with its document
@@ -201,11 +202,15 @@ func (s *session) respec(ctx context.Context, o *shadow, w *api.Workload) error 
 	if err != nil {
 		return err
 	}
+	before := hashOf(specOf(u))
 	u.Object["spec"] = doc
 	if u, err = unstructuredOf(u.Object); err != nil { // with numbers as the cluster has them
 		return err
 	}
 	hash := hashOf(specOf(u))
+	if hash == before {
+		return nil // it was changed by way of the object
+	}
 	u, err = s.cluster.Resource(workloads).Namespace(o.Namespace).Update(ctx, u, metav1.UpdateOptions{FieldManager: manager})
 	if err != nil {
 		return fmt.Errorf("object %s: %w", o.key(), err)

@@ -34,6 +34,7 @@ type status struct {
 
 	ObservedGeneration int64       `json:"observedGeneration,omitempty"`
 	SpecHash           string      `json:"specHash,omitempty"`
+	RevisedHash        string      `json:"revisedHash,omitempty"`
 	Conditions         []condition `json:"conditions,omitempty"`
 }
 
@@ -78,7 +79,7 @@ func statusOf(prev status, w *api.Workload) status {
 	s := status{
 		ID: w.ID, Phase: w.Phase, Kind: w.Kind, User: w.User, Reason: w.Reason, Message: shorten(w.Message), Since: stamp(&w.Since),
 		Attempt: w.Attempt, GPUs: w.GPUs, Replicas: w.Replicas, CreatedAt: stamp(&w.CreatedAt), StartedAt: stamp(w.StartedAt), EndedAt: stamp(w.EndedAt),
-		ObservedGeneration: prev.ObservedGeneration, SpecHash: prev.SpecHash,
+		ObservedGeneration: prev.ObservedGeneration, SpecHash: prev.SpecHash, RevisedHash: revisedHash(prev, w),
 	}
 	tasks := w.Tasks
 	s.Tasks = &tasks
@@ -96,6 +97,15 @@ func statusOf(prev status, w *api.Workload) status {
 	}
 	s.Conditions = conditionsOf(prev, &s, w)
 	return s
+}
+
+// revisedHash stands for what has been changed of the document while w lived; one
+// whose attempts w does not tell is as it was.
+func revisedHash(prev status, w *api.Workload) string {
+	if len(w.Attempts) == 0 || len(w.Attempts[len(w.Attempts)-1].Revised) == 0 {
+		return prev.RevisedHash
+	}
+	return hashOf(map[string]any{"revised": w.Attempts[len(w.Attempts)-1].Revised})
 }
 
 // waitsFor is the first reason why a workload waits, where w knows it.

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +21,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // Why an object is not what runs.
@@ -27,7 +30,7 @@ const (
 	reasonTaken    = "NameTaken"   // another workload of the project has its name
 	reasonNobodys  = "NoProject"   // its namespace is no project's
 	reasonUnknown  = "Unknown"     // the server has never heard of its workload
-	reasonChanged  = "SpecChanged" // a workload of its kind cannot be changed
+	reasonChanged  = "SpecChanged" // its workload cannot be changed so while it lives
 	afterNameTaken = 5 * time.Second
 	afterNobodys   = 30 * time.Second
 )
@@ -38,11 +41,32 @@ func (s *session) resting(o *shadow, st *status) time.Duration {
 	if st.ObservedGeneration != o.Generation || st.invalid() != reasonRefused {
 		return 0
 	}
-	at, tried := s.tried[o.UID]
-	if !tried {
+	was, tried := s.tried[o.UID]
+	if !tried || was.generation != o.Generation {
 		return 0
 	}
-	return max(again-time.Since(at), 0)
+	return max(was.rest-time.Since(was.at), 0)
+}
+
+// longestRest bounds the pauses between tries with an object that is refused.
+const longestRest = 5 * time.Minute
+
+// trial is a try with an object that the server refused.
+type trial struct {
+	generation int64
+	at         time.Time
+	rest       time.Duration // until the next
+}
+
+// refused notes that an object was refused, and returns when to try again: what
+// is never mended is asked less and less often.
+func (s *session) refused(o *shadow) time.Duration {
+	now := trial{o.Generation, time.Now(), again}
+	if was, ok := s.tried[o.UID]; ok && was.generation == o.Generation {
+		now.rest = min(2*was.rest, longestRest)
+	}
+	s.tried[o.UID] = now
+	return now.rest
 }
 
 // regard does what an object asks for.
@@ -179,8 +203,7 @@ func (s *session) refuse(ctx context.Context, o *shadow, generation int64, reaso
 	was := s.now(o)
 	st := judged(was, generation, reason, message, time.Now())
 	if reason == reasonRefused {
-		s.tried[o.UID] = time.Now()
-		s.queue.AddAfter(item{anObject, o.key()}, again)
+		s.queue.AddAfter(item{anObject, o.key()}, s.refused(o))
 	}
 	if st.ID == "" {
 		st.Phase, st.Reason, st.Message = phaseInvalid, reason, shorten(message)
@@ -212,15 +235,22 @@ func (s *session) change(ctx context.Context, o *shadow) error {
 	if err != nil {
 		return err
 	}
-	if w.Kind != string(lifecycle.Inference) {
-		return s.refuse(ctx, o, generation, reasonChanged, fmt.Sprintf("only inference workloads can be changed, this one is of kind %s: it goes on as it was submitted; delete it and apply it again for what the spec says now", w.Kind))
-	}
 	doc, err := s.document(u, core.ProjectID(w.Project), !o.made)
 	if err != nil {
 		return err
 	}
-	w, err = s.c.Muster.Update(ctx, client.AllProjects, w.ID, doc)
-	if refused(err) {
+	r := revisionOf(w, doc)
+	switch {
+	case len(r.paths) == 0 && r.valid: // others have made it so
+	case r.effect == spec.EffectLive && !lifecycle.Phase(w.Phase).End():
+		w, err = s.c.Muster.Change(ctx, client.AllProjects, w.ID, r.patch)
+	default:
+		w, err = s.c.Muster.Update(ctx, client.AllProjects, w.ID, doc)
+	}
+	switch {
+	case refused(err) && r.valid && r.effect != spec.EffectLive && r.effect != spec.EffectRolling:
+		return s.refuse(ctx, o, generation, reasonChanged, fmt.Sprintf("what differs, %s, cannot change as it is: %s; it stays as it was submitted. muster update runs it anew with another document, or delete the object and apply it again", strings.Join(r.paths, ", "), inWords(err)))
+	case refused(err):
 		return s.refuse(ctx, o, generation, reasonRefused, inWords(err))
 	}
 	if err != nil {
@@ -229,6 +259,43 @@ func (s *session) change(ctx context.Context, o *shadow) error {
 	st = judged(statusOf(st, w), generation, "", "", time.Now())
 	st.SpecHash = hash
 	return s.write(ctx, o, st)
+}
+
+// revision is what an object wants of its workload that is otherwise.
+type revision struct {
+	valid  bool // the object says a document
+	paths  []string
+	effect spec.Effect    // when the last of it could come to hold
+	patch  map[string]any // that has it hold, where that is at once
+}
+
+// revisionOf compares the document of a workload with that of its object, but for
+// what we write there of the object itself.
+func revisionOf(w *api.Workload, doc []byte) (r revision) {
+	next, err := spec.Load(doc)
+	was := new(spec.Document)
+	if err != nil || was.UnmarshalJSON(w.Spec) != nil {
+		return r // the server says what is wrong
+	}
+	was = spec.WithDefaults(was)
+	was.Name, was.NamePrefix, was.Project = next.Name, next.NamePrefix, next.Project
+	for _, d := range []*spec.Document{was, next} {
+		delete(d.Labels, labelFrom)
+		delete(d.Annotations, noteObject)
+	}
+	r.valid = true
+	strength := []spec.Effect{"", spec.EffectLive, spec.EffectRolling, spec.EffectAttempt, spec.EffectNever}
+	for _, c := range spec.Changes(was, next) {
+		r.paths = append(r.paths, c.Path)
+		if e := spec.EffectOf(lifecycle.Kind(w.Kind), c.Path); slices.Index(strength, e) > slices.Index(strength, r.effect) {
+			r.effect = e
+		}
+	}
+	if r.effect == spec.EffectLive {
+		r.patch, err = spec.LivePatch(was, next)
+		r.valid = err == nil
+	}
+	return r
 }
 
 // miss does what the deletion of an object asks for: its workload is ended and

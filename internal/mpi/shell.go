@@ -18,6 +18,10 @@ import (
 // starts a moment before its workers.
 const reachWithin = 2 * time.Minute
 
+// dialWithin bounds one try: a name may have been that of a pod which is gone,
+// whose address swallows everything.
+const dialWithin = 10 * time.Second
+
 // ShellMain is the launcher's end, called as rsh is: HOST COMMAND…
 func ShellMain(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -94,7 +98,7 @@ func Run(ctx context.Context, worker, command string, stdin io.Reader, stdout, s
 func reach(ctx context.Context, at string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachWithin)
 	defer cancel()
-	var d net.Dialer
+	d := net.Dialer{Timeout: dialWithin}
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		conn, err := d.DialContext(ctx, "tcp", at)
 		if err == nil {

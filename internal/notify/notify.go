@@ -12,7 +12,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +23,9 @@ import (
 
 // Outbox is where deliveries wait.
 type Outbox interface {
-	// Due returns what waits for a try until now, the longest due first.
-	Due(ctx context.Context, now time.Time, limit int) ([]core.Delivery, error)
+	// Due returns what waits for a try until now: of each target that is not among
+	// without what is due for the longest time, of these the longest due first.
+	Due(ctx context.Context, now time.Time, without []string, limit int) ([]core.Delivery, error)
 	// Next is when the first try after a time is due; zero: none is.
 	Next(ctx context.Context, after time.Time) (time.Time, error)
 	// Tried records what became of tries.
@@ -63,16 +66,27 @@ const (
 	// atOnce is how many receivers are spoken to at the same time, each in
 	// order: one that hangs holds up nobody else.
 	atOnce = 8
-	// look is how many deliveries are looked at together.
-	look = 2000
+	// failingAtOnce is how many of these may be receivers that failed to take
+	// what came before: many that hang hold up nobody who answers.
+	failingAtOnce = 4
+	// failingMost is how many of those that failed are remembered.
+	failingMost = 1000
 )
 
 // Sender sends. Make one with New.
 type Sender struct {
 	c    Config
 	http *http.Client
-	done chan string // targets that are free again
-	busy map[string]bool
+	done chan outcome
+
+	busy    map[string]bool // targets that are spoken to; true: that failed before
+	failing map[string]bool // targets whose last try failed
+}
+
+// outcome is that a target is free again, and whether it took what was sent.
+type outcome struct {
+	target string
+	failed bool
 }
 
 // New returns a sender; Run makes it work.
@@ -86,7 +100,7 @@ func New(c Config) *Sender {
 	if c.Rest == 0 {
 		c.Rest = 5 * time.Second
 	}
-	return &Sender{c: c, http: client(c.Timeout), done: make(chan string, atOnce), busy: map[string]bool{}}
+	return &Sender{c: c, http: client(c.Timeout), done: make(chan outcome, atOnce), busy: map[string]bool{}, failing: map[string]bool{}}
 }
 
 // Run sends until ctx is done. What is under way then is tried again by the
@@ -108,8 +122,8 @@ func (s *Sender) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-s.c.Woken:
-		case target := <-s.done:
-			delete(s.busy, target)
+		case o := <-s.done:
+			s.freed(o)
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -119,64 +133,94 @@ func (s *Sender) Run(ctx context.Context) {
 // round begins what is due, one delivery for each receiver that is free, and
 // returns when to look again by the clock.
 func (s *Sender) round(ctx context.Context, now time.Time, trying *sync.WaitGroup) (time.Time, error) {
-	due, err := s.c.Outbox.Due(ctx, now, look)
-	if err != nil {
-		return time.Time{}, err
+	failing := 0
+	for _, before := range s.busy {
+		if before {
+			failing++
+		}
 	}
-	for _, d := range due {
-		target := d.To.Webhook + d.To.Slack + d.To.Email
-		if d.To.SlackSecret() != "" {
-			target += " of " + d.User
+	for more := true; more && len(s.busy) < atOnce; {
+		without := slices.Collect(maps.Keys(s.busy))
+		if failing >= failingAtOnce {
+			without = slices.AppendSeq(without, maps.Keys(s.failing))
 		}
-		if d.To.Email != "" {
-			target = "mail" // one server takes all of it
+		due, err := s.c.Outbox.Due(ctx, now, without, atOnce-len(s.busy))
+		if err != nil {
+			return time.Time{}, err
 		}
-		if s.busy[target] || len(s.busy) == atOnce {
-			continue
+		more = false
+		for _, d := range due {
+			target := d.Target()
+			before := s.failing[target]
+			if before && failing >= failingAtOnce {
+				more = true // behind it may be others, who have not failed
+				continue
+			}
+			if before {
+				failing++
+			}
+			s.busy[target] = before
+			trying.Go(func() {
+				s.done <- outcome{target, s.try(ctx, d)} // never full: there are no more than its capacity
+			})
 		}
-		s.busy[target] = true
-		trying.Go(func() {
-			s.try(ctx, d)
-			s.done <- target // never full: there are no more than its capacity
-		})
 	}
 	return s.c.Outbox.Next(ctx, now)
+}
+
+// freed lets a target hear more, and remembers how it did.
+func (s *Sender) freed(o outcome) {
+	delete(s.busy, o.target)
+	delete(s.failing, o.target)
+	if !o.failed {
+		return
+	}
+	for other := range s.failing { // any of them: it is met again
+		if len(s.failing) < failingMost {
+			break
+		}
+		delete(s.failing, other)
+	}
+	s.failing[o.target] = true
 }
 
 // fatal is a problem that another try does not solve.
 type fatal struct{ error }
 
-// try sends one delivery and records what became of it.
-func (s *Sender) try(ctx context.Context, d core.Delivery) {
+// try sends one delivery and records what became of it. It reports whether its
+// receiver did not answer as it should: what another try does not solve lies in
+// the message, not in who is to hear it.
+func (s *Sender) try(ctx context.Context, d core.Delivery) (failed bool) {
 	tctx, cancel := context.WithTimeout(ctx, s.c.Timeout)
 	err := s.send(tctx, &d)
 	cancel()
 	if ctx.Err() != nil {
-		return // whoever goes on tries it anew
+		return false // whoever goes on tries it anew
 	}
 	now := s.c.Clock()
 	d.Tries, d.LastAt, d.NextAt, d.Problem = d.Tries+1, now, time.Time{}, ""
 	var f fatal
+	failed = err != nil && !errors.As(err, &f)
 	switch {
 	case err == nil:
 		d.State = core.DeliveryDelivered
 	case errors.As(err, &f) || d.Tries > len(s.c.Pauses):
 		d.State, d.Problem = core.DeliveryFailed, err.Error()
-		s.c.Log.Warn("a notification is given up", "id", d.ID, "user", d.User, "tries", d.Tries, "problem", d.Problem)
+		s.c.Log.Warn("a notification is given up", "id", d.ID, "user", d.User, "tries", d.Tries)
 	default:
 		d.NextAt, d.Problem = now.Add(s.c.Pauses[d.Tries-1]), err.Error()
 	}
 	for {
 		err := s.c.Outbox.Tried(ctx, []core.Delivery{d})
 		if err == nil || ctx.Err() != nil {
-			return
+			return failed
 		}
 		// Its receiver is held until this is written: what was delivered would
 		// otherwise be sent again and again.
 		s.c.Log.Warn("what became of a notification could not be stored; trying again", "id", d.ID, "err", err)
 		select {
 		case <-ctx.Done():
-			return
+			return failed
 		case <-time.After(s.c.Rest):
 		}
 	}

@@ -29,6 +29,7 @@ const patience = time.Minute
 
 // outbox keeps deliveries in memory.
 type outbox struct {
+	most    int // that were asked for at once
 	mu      sync.Mutex
 	all     map[string]core.Delivery
 	secrets map[string]string
@@ -36,9 +37,10 @@ type outbox struct {
 	changed chan struct{}
 }
 
-func (o *outbox) Due(_ context.Context, now time.Time, limit int) ([]core.Delivery, error) {
+func (o *outbox) Due(_ context.Context, now time.Time, without []string, limit int) ([]core.Delivery, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.most = max(o.most, limit)
 	var due []core.Delivery
 	for _, d := range o.all {
 		if d.State == core.DeliveryWaiting && !d.NextAt.After(now) {
@@ -46,6 +48,12 @@ func (o *outbox) Due(_ context.Context, now time.Time, limit int) ([]core.Delive
 		}
 	}
 	slices.SortFunc(due, func(a, b core.Delivery) int { return cmp.Or(a.NextAt.Compare(b.NextAt), cmp.Compare(a.ID, b.ID)) })
+	met := slices.Clone(without)
+	due = slices.DeleteFunc(due, func(d core.Delivery) bool {
+		again := slices.Contains(met, d.Target())
+		met = append(met, d.Target())
+		return again
+	})
 	return due[:min(len(due), limit)], nil
 }
 
@@ -106,6 +114,25 @@ func (o *outbox) until(t *testing.T, id string, state core.DeliveryState) core.D
 			t.Fatalf("delivery %s is %+v, not %s", id, o.state(id), state)
 		}
 	}
+}
+
+// untilTried waits for a delivery to have been tried.
+func (o *outbox) untilTried(t *testing.T, id string) {
+	t.Helper()
+	for limit := time.Now().Add(patience); o.state(id).Tries == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("delivery %s is %+v", id, o.state(id))
+		}
+	}
+}
+
+// put adds a delivery that is due.
+func (o *outbox) put(id string, to spec.Notification) {
+	d := failed(id, to)
+	d.User, d.State, d.NextAt = "ana", core.DeliveryWaiting, time.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all[id] = d
 }
 
 // send runs a sender over deliveries until the test ends.

@@ -30,6 +30,9 @@ func text(d *core.Delivery) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s of project %s, attempt %d", w.Kind, w.Name, w.Project, w.Attempt)
+	if w.Owner != "" && w.Owner != d.User {
+		fmt.Fprintf(&b, ", of %s", w.Owner)
+	}
 	if w.From != "" && w.EndsAt.IsZero() {
 		fmt.Fprintf(&b, ", was %s and is %s", w.From, w.Phase)
 	}

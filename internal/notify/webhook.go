@@ -2,18 +2,22 @@ package notify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -51,7 +55,7 @@ func typeOf(d *core.Delivery) string {
 func (s *Sender) event(d *core.Delivery) ([]byte, error) {
 	e := event{
 		SpecVersion: "1.0", ID: d.ID, Source: s.c.Source, Type: typeOf(d), Time: d.What.At.UTC(), ContentType: "application/json",
-		Data: data{Happening: d.What, User: d.User, On: d.On},
+		Data: data{Happening: d.What, User: cmp.Or(d.What.Owner, d.User), On: d.On},
 	}
 	if d.What.Workload != "" {
 		e.Subject = "workloads/" + string(d.What.Workload)
@@ -145,6 +149,35 @@ func client(timeout time.Duration) *http.Client {
 	}}
 }
 
+// unanswered says of what sort a failure is, in words of ours: an error tells
+// the address, which may be a secret, and what the other side has said, which is
+// none of the user's business.
+func unanswered(err error) error {
+	var timeout net.Error
+	var name *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	var dial *net.OpError
+	switch {
+	case errors.As(err, &name) && !name.IsTimeout:
+		return errors.New("the name of its receiver is not found")
+	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		return errors.New("its receiver does not answer in time")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return errors.New("its receiver refuses connections")
+	case errors.As(err, &certificate):
+		return errors.New("the certificate of its receiver is not trusted")
+	case errors.As(err, &record), errors.As(err, &alert):
+		return errors.New("its receiver does not speak TLS as it should")
+	case errors.As(err, &dial) && dial.Op != "read" && dial.Op != "write":
+		return errors.New("its receiver cannot be reached")
+	case errors.As(err, &dial), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("its receiver ends the connection without an answer")
+	}
+	return errors.New("what its receiver answers is not HTTP")
+}
+
 // post sends body. Of the answer only its status is told: the address may be
 // of a private network, whose pages are nobody's business.
 func (s *Sender) post(ctx context.Context, to string, header http.Header, body []byte) error {
@@ -160,11 +193,7 @@ func (s *Sender) post(ctx context.Context, to string, header http.Header, body [
 	r.Header.Set("User-Agent", "muster")
 	resp, err := s.http.Do(r)
 	if err != nil {
-		var ue *url.Error // it tells the address, which may be a secret
-		if errors.As(err, &ue) {
-			err = ue.Err
-		}
-		return err
+		return unanswered(err)
 	}
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again

@@ -71,6 +71,9 @@ type Assignment struct {
 	GPUMemory int64 `json:"gpuMemoryBytes,omitempty"`
 	// MIG are the partitions that it has, instead of devices.
 	MIG spec.MIG `json:"mig,omitempty"`
+	// Extended is how many it has of what else its node offers by name, as in
+	// core.Node.Extra.
+	Extended map[string]int `json:"extended,omitempty"`
 	// Image is the container image that it runs in; empty: it is a process of
 	// the machine. Pull and Credentials say how the image is had.
 	Image       string       `json:"image,omitempty"`
@@ -107,7 +110,10 @@ type Assignment struct {
 	// Gang is how many tasks of the attempt start together or not at all; below
 	// 2 it stands alone. All of them come in one call of Start, unless some are
 	// there already.
-	Gang  int           `json:"gang,omitempty"`
+	Gang int `json:"gang,omitempty"`
+	// Peers says that its environment speaks of all tasks of its gang, so that
+	// each must be found by its address; otherwise only the first must.
+	Peers bool          `json:"peers,omitempty"`
 	Grace time.Duration `json:"graceNanos,omitempty"` // what it gets to end where someone else ends it; 0: 30 s
 	Ports []int         `json:"ports,omitempty"`      // on which it listens
 	// Claim is the key of the member of a claim that it is: it exists, and is
@@ -200,19 +206,56 @@ type Observation struct {
 	Reason   string         `json:"reason,omitempty"` // a lifecycle.Reason: Error, OutOfMemory, ContainerCannotRun, FailedImagePull, OutcomeUnknown …
 	Message  string         `json:"message,omitempty"`
 	At       time.Time      `json:"at"`              // when it came to be so, by the plane's clock
+	Image    string         `json:"image,omitempty"` // digest of the image that it runs in, once that is known
+	Pull     *core.Pull     `json:"pull,omitempty"`  // how far its image is, while that is pulled
 	Claim    string         `json:"claim,omitempty"` // key of the member of a claim that it is
 }
 
-// Sampler is a plane that knows how busy the devices of its tasks are.
+// Sampler is a plane that knows what its tasks, devices and nodes use.
 type Sampler interface {
-	// Sample reports every running task that holds devices.
-	Sample(ctx context.Context) ([]Sample, error)
+	// Sample looks once at everything that can be looked at. An error means
+	// that nothing could; what a part lacks stands in Missing.
+	Sample(ctx context.Context) (Reading, error)
 }
 
-// Sample is how busy a task's devices are.
+// Unknown is a figure of a sample that could not be had. Every true figure is
+// zero or more.
+const Unknown = -1
+
+// Reading is one look at what is used.
+type Reading struct {
+	Tasks   []Sample       // every running task
+	Devices []DeviceSample // whoever uses them
+	Nodes   []NodeSample
+	// Missing are sentences that say what could not be looked at, and what the
+	// operator may do about it.
+	Missing []string
+}
+
+// Sample is what a task uses.
 type Sample struct {
-	Task core.TaskID `json:"task"`
-	Busy float64     `json:"busy"` // of its busiest device, since the sample before; 0 to 1
+	Task   core.TaskID `json:"task"`
+	Busy   float64     `json:"busy"`        // of its busiest device, since the sample before; 0 to 1, or Unknown
+	CPU    float64     `json:"cpuCores"`    // in use since the sample before, or Unknown
+	Memory float64     `json:"memoryBytes"` // that it cannot do without, or Unknown
+}
+
+// DeviceSample is how a device fares, whoever uses it.
+type DeviceSample struct {
+	Node        core.NodeID `json:"node"`
+	Device      string      `json:"device"`             // its ID on its node
+	Busy        float64     `json:"busy"`               // 0 to 1, or Unknown
+	MemoryUsed  float64     `json:"memoryUsedBytes"`    // or Unknown
+	MemoryTotal float64     `json:"memoryTotalBytes"`   // or Unknown
+	Power       float64     `json:"powerWatts"`         // or Unknown
+	Temperature float64     `json:"temperatureCelsius"` // or Unknown
+}
+
+// NodeSample is what everything on a node uses together.
+type NodeSample struct {
+	Node   core.NodeID `json:"node"`
+	CPU    float64     `json:"cpuCores"`    // in use since the sample before, or Unknown
+	Memory float64     `json:"memoryBytes"` // that cannot be had for more, or Unknown
 }
 
 // Announcer is a plane whose nodes change while nobody asks.

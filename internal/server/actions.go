@@ -20,6 +20,7 @@ import (
 type actionInput struct {
 	Project string `path:"project"`
 	Target  string `path:"target" doc:"NAME:verb"`
+	DryRunning
 	RawBody []byte
 }
 
@@ -36,9 +37,15 @@ var verbs = []struct {
 	{"reject", "Reject an admission check of a workload, which ends it", typeOf[api.DecisionOptions](), (*Server).reject},
 	{"preempt", "Take the resources of a workload back; it is queued again", typeOf[api.PreemptOptions](), (*Server).preempt},
 	{"move", "Start a workload again elsewhere; it keeps its reservation", typeOf[api.PreemptOptions](), (*Server).move},
+	{"hold", "Keep a workload that waits from being queued", typeOf[api.HoldOptions](), (*Server).hold},
+	{"release", "Let a workload go that is held", typeOf[api.HoldOptions](), (*Server).release},
 	{"scale", "Change how many replicas an inference workload wants", typeOf[api.ScaleOptions](), (*Server).scale},
 	{"update", "Replace the document of an inference workload, a few replicas at a time; the body is the document", nil, (*Server).update},
+	{"revise", "Run an ended workload again with another document, as a new attempt; the body is the document", nil, (*Server).revise},
 }
+
+// canRunDry is the action that can be asked for without being carried out.
+const canRunDry = "revise"
 
 // actionRoutes serves POST …/NAME:verb.
 func (s *Server) actionRoutes() {
@@ -52,9 +59,16 @@ func (s *Server) actionRoutes() {
 		}
 		verb := in.Target[i+1:]
 		var names []string
+		name := &Named{Project: in.Project, Name: in.Target[:i]}
+		if in.DryRun {
+			if verb != canRunDry {
+				return nil, badRequest("dry_run", "is an option of "+canRunDry+" alone, not of "+verb, "leave it out")
+			}
+			return s.revised(ctx, name, in.RawBody, true)
+		}
 		for _, v := range verbs {
 			if v.name == verb {
-				return v.do(s, ctx, &Named{Project: in.Project, Name: in.Target[:i]}, in.RawBody)
+				return v.do(s, ctx, name, in.RawBody)
 			}
 			names = append(names, v.name)
 		}
@@ -120,6 +134,24 @@ func (s *Server) evict(ctx context.Context, name *Named, body []byte, move bool)
 	})
 }
 
+func (s *Server) hold(ctx context.Context, name *Named, body []byte) (*workloadOutput, error) {
+	return s.held(ctx, name, body, control.Hold)
+}
+
+func (s *Server) release(ctx context.Context, name *Named, body []byte) (*workloadOutput, error) {
+	return s.held(ctx, name, body, control.Release)
+}
+
+func (s *Server) held(ctx context.Context, name *Named, body []byte, do func(control.HoldRequest) control.Command) (*workloadOutput, error) {
+	o, err := options[api.HoldOptions](body)
+	if err != nil {
+		return nil, err
+	}
+	return s.act(ctx, name, func(r control.Ref) control.Command {
+		return do(control.HoldRequest{Ref: r, Actor: s.actor(ctx), Message: o.Message})
+	})
+}
+
 func (s *Server) scale(ctx context.Context, name *Named, body []byte) (*workloadOutput, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil, badRequest("replicas", "is missing", "send {\"replicas\": 2}")
@@ -143,6 +175,20 @@ func (s *Server) update(ctx context.Context, name *Named, body []byte) (*workloa
 	})
 }
 
+func (s *Server) revise(ctx context.Context, name *Named, body []byte) (*workloadOutput, error) {
+	return s.revised(ctx, name, body, false)
+}
+
+func (s *Server) revised(ctx context.Context, name *Named, body []byte, dry bool) (*workloadOutput, error) {
+	doc, err := spec.Load(body)
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	return s.act(ctx, name, func(r control.Ref) control.Command {
+		return control.Revise(control.Revision{Ref: r, Doc: doc, Actor: s.actor(ctx), DryRun: dry})
+	})
+}
+
 func (s *Server) stop(ctx context.Context, name *Named, body []byte) (*workloadOutput, error) {
 	o, err := options[api.StopOptions](body)
 	if err != nil {
@@ -158,6 +204,9 @@ func (s *Server) stop(ctx context.Context, name *Named, body []byte) (*workloadO
 		grace = &std
 	}
 	return s.act(ctx, name, func(r control.Ref) control.Command {
+		if o.Tasks != nil {
+			return control.StopTasks(control.StopTasksRequest{Ref: r, Tasks: o.Tasks, Actor: s.actor(ctx), Message: o.Message, Grace: grace})
+		}
 		return control.Stop(control.StopRequest{Ref: r, Actor: s.actor(ctx), Message: o.Message, Grace: grace})
 	})
 }
@@ -177,6 +226,12 @@ func (s *Server) describe(id, path, summary string, body reflect.Type) {
 	}
 	if body != nil {
 		op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Schema: schemas.Schema(body, true, body.Name())}}}
+	}
+	if id == canRunDry+"-workload" {
+		op.Parameters = append(op.Parameters, &huma.Param{
+			Name: "dry_run", In: "query", Schema: &huma.Schema{Type: "boolean"},
+			Description: "Only check that the document can be carried out, also while the workload has not ended",
+		})
 	}
 	s.api.OpenAPI().AddOperation(op)
 }

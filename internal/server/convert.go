@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -20,35 +19,56 @@ type parts struct {
 	tasks       []core.Task // of any attempts
 	transitions []core.Transition
 	pending     *control.Pending
+	cut         *cut // not all tasks are there
 }
 
-// gather reads what belongs to each workload. A summary leaves out the history
-// and the tasks, except where a status word needs them.
-func (s *Server) gather(ctx context.Context, ws []*core.Workload, whole bool) ([]parts, error) {
+// view is how much of each workload an answer holds.
+type view string
+
+// What each leaves out is not read either: of a thousand workloads that is most
+// of the work.
+const (
+	viewFull    view = "full"
+	viewTable   view = "table"   // without history and former attempts' tasks
+	viewSummary view = "summary" // without history, tasks and document
+	viewBare    view = "bare"    // as summary, without why what waits waits
+)
+
+func (v view) document() bool { return v == viewFull || v == viewTable }
+
+// gather reads what belongs to each workload, tasks and history where a status
+// word needs them in any case; at most so many tasks of each attempt, negative:
+// all.
+func (s *Server) gather(ctx context.Context, ws []*core.Workload, v view, most int) ([]parts, error) {
 	out := make([]parts, len(ws))
 	var waiting []core.WorkloadID
 	for i, w := range ws {
 		out[i].w = w
 		var err error
-		if whole || w.Phase == lifecycle.Starting || w.Phase == lifecycle.Restarting {
-			attempt := -1
-			if !whole {
-				attempt = w.Attempt
-			}
-			if out[i].tasks, err = s.store.Tasks(ctx, w.ID, attempt); err != nil {
-				return nil, err
-			}
+		attempt, some := tasksFor(w, v)
+		switch {
+		case !some:
+		case !v.document():
+			out[i].tasks, err = s.someTasks(ctx, w)
+		case many(w, most):
+			out[i].tasks, out[i].cut, err = s.gatherSome(ctx, w, attempt, most)
+		default:
+			out[i].tasks, err = s.store.Tasks(ctx, w.ID, attempt)
 		}
-		if whole || w.Phase == lifecycle.Deleting || w.Phase == lifecycle.Deleted {
+		if err != nil {
+			return nil, err
+		}
+		if v == viewFull || w.Phase == lifecycle.Deleting || w.Phase == lifecycle.Deleted {
 			if out[i].transitions, err = s.store.Transitions(ctx, w.ID, 0, 0); err != nil {
 				return nil, err
 			}
 		}
-		if w.Phase == lifecycle.Queued || w.Phase == lifecycle.Inadmissible || w.Phase == lifecycle.Backoff {
+		switch w.Phase {
+		case lifecycle.Reviewing, lifecycle.Queued, lifecycle.Inadmissible, lifecycle.Backoff:
 			waiting = append(waiting, w.ID)
 		}
 	}
-	if len(waiting) == 0 {
+	if len(waiting) == 0 || v == viewBare {
 		return out, nil
 	}
 	why, err := s.control.Explain(ctx, waiting)
@@ -63,8 +83,21 @@ func (s *Server) gather(ctx context.Context, ws []*core.Workload, whole bool) ([
 	return out, nil
 }
 
+// tasksFor is of which attempt a view of w needs the tasks, -1 for all; false:
+// of none, or there can be none as none has been placed.
+func tasksFor(w *core.Workload, v view) (attempt int, some bool) {
+	last := &w.Attempts[len(w.Attempts)-1]
+	switch {
+	case v == viewFull:
+		return -1, len(w.Attempts) > 1 || !last.StartedAt.IsZero()
+	case v == viewTable:
+		return w.Attempt, !last.StartedAt.IsZero()
+	}
+	return w.Attempt, w.Phase == lifecycle.Starting || w.Phase == lifecycle.Restarting
+}
+
 // workload is the API's form of p.
-func (s *Server) workload(p parts, whole bool) api.Workload {
+func (s *Server) workload(p parts, v view) api.Workload {
 	w, now := p.w, s.clock()
 	out := api.Workload{
 		ID: string(w.ID), Name: w.Name, Project: string(w.Project), Kind: string(w.Kind), User: w.User,
@@ -78,8 +111,19 @@ func (s *Server) workload(p parts, whole bool) api.Workload {
 	for _, c := range w.Conditions {
 		out.Conditions = append(out.Conditions, api.Condition{Type: string(c.Type), Reason: c.Reason, Message: c.Message, Since: api.Time(c.Since)})
 	}
+	saved := int64(0)
 	for _, a := range w.Attempts {
-		out.Attempts = append(out.Attempts, attempt(a, p.tasks))
+		one := attempt(a, p.tasks)
+		if v == viewFull || v == viewTable && a.Index == w.Attempt { // else its tasks are not at hand
+			one.Lost = lost(&a, p.tasks, saved)
+		}
+		if p.cut != nil {
+			if one.TasksLeft = p.cut.left[a.Index]; one.Lost != nil {
+				one.Lost.GPUSeconds = math.Round(p.cut.lost[a.Index]*1e3) / 1e3
+			}
+		}
+		out.Attempts = append(out.Attempts, one)
+		saved = max(saved, a.SavedStep)
 	}
 	course(&out, w, p.tasks)
 	if p.pending != nil {
@@ -96,9 +140,10 @@ func (s *Server) workload(p parts, whole bool) api.Workload {
 	for _, t := range p.transitions {
 		out.Transitions = append(out.Transitions, transition(t))
 	}
-	if whole {
+	if v.document() {
 		// The document was read from the store or checked on the way in.
-		out.Spec, _ = json.Marshal(w.Spec)
+		// json.Marshal would check and copy it once more.
+		out.Spec, _ = w.Spec.MarshalJSON()
 	}
 	return out
 }
@@ -111,6 +156,10 @@ func course(out *api.Workload, w *core.Workload, tasks []core.Task) {
 			Name: c.Name, Type: c.Type, When: c.When, Verdict: string(c.Verdict), Message: c.Message, By: c.By, At: at(c.At),
 			Users: c.Users, Tries: c.Tries, AskAt: at(c.AskAt), Deadline: at(c.Deadline),
 		})
+	}
+	out.Canceled = w.Canceled
+	if h := w.Hold; h != nil {
+		out.Hold = &api.Hold{By: h.By, Message: h.Message, At: api.Time(h.At)}
 	}
 	out.Metadata = w.Metadata
 	if p := w.Progress; p != nil {
@@ -151,18 +200,31 @@ func course(out *api.Workload, w *core.Workload, tasks []core.Task) {
 // holds devices has no tasks at hand; its devices since the attempt's start
 // say the same for anything but an array.
 func (s *Server) gpuSeconds(p parts, now time.Time) float64 {
-	sum := control.GPUSeconds(p.w, p.tasks, now)
-	if p.tasks == nil && p.w.Phase.Held() && len(p.w.Attempts) > 0 {
+	sum := 0.0
+	if p.cut != nil {
+		sum = p.w.GPUSeconds + p.cut.charged
+	} else {
+		sum = control.GPUSeconds(p.w, p.tasks, now)
+	}
+	if p.cut == nil && p.tasks == nil && p.w.Phase.Held() && len(p.w.Attempts) > 0 {
 		a := p.w.Attempts[len(p.w.Attempts)-1]
 		sum += now.Sub(a.StartedAt).Seconds() * float64(a.GPUMilli) / 1000
 	}
 	return math.Round(sum*1e3) / 1e3
 }
 
+// attempt is an attempt as the API has it.
 func attempt(a core.Attempt, tasks []core.Task) api.Attempt {
 	out := api.Attempt{
 		Index: a.Index, QueuedAt: at(a.QueuedAt), StartedAt: at(a.StartedAt), RunningAt: at(a.RunningAt), EndedAt: at(a.EndedAt),
 		ExitCode: a.ExitCode, Reason: string(a.Reason), Message: a.Message, Culprit: a.Culprit, Tasks: []api.Task{},
+	}
+	out.Step = a.Step
+	if !a.SavedAt.IsZero() {
+		out.Saved = &api.Saved{Step: a.SavedStep, At: api.Time(a.SavedAt)}
+	}
+	for _, c := range a.Revised {
+		out.Revised = append(out.Revised, api.FieldChange(c))
 	}
 	now, former := runs(tasks, a.Index)
 	for i := range now {
@@ -174,6 +236,23 @@ func attempt(a core.Attempt, tasks []core.Task) api.Attempt {
 	return out
 }
 
+// lost is the work of an attempt that nothing remains of; saved is the step from
+// which it could have gone on. nil: it goes on, has ended as it should, or never
+// ran.
+func lost(a *core.Attempt, tasks []core.Task, saved int64) *api.Lost {
+	if a.RunningAt.IsZero() || !a.Vain() {
+		return nil
+	}
+	gpu := 0.0
+	for i := range tasks {
+		if tasks[i].ID.Attempt == a.Index {
+			gpu += a.LostGPU(&tasks[i])
+		}
+	}
+	ran := a.Lost(false, a.RunningAt, a.EndedAt).Seconds()
+	return &api.Lost{Seconds: math.Round(ran*1e3) / 1e3, GPUSeconds: math.Round(gpu*1e3) / 1e3, Steps: max(a.Step-max(saved, a.SavedStep), 0)}
+}
+
 func task(t *core.Task) api.Task {
 	out := api.Task{
 		Role: t.Role, Index: t.ID.Index, Run: t.ID.Run, Name: t.Name, Node: string(t.Node), State: string(t.State), Waiting: t.Waiting, ExitCode: t.ExitCode,
@@ -181,6 +260,10 @@ func task(t *core.Task) api.Task {
 		Ready: t.Ready, Leaving: t.Leaving, Edition: t.Edition, Port: t.Port,
 		PlacedAt: at(t.PlacedAt), StartedAt: at(t.StartedAt), EndedAt: at(t.EndedAt),
 	}
+	if p := t.Pull; p != nil && t.State == core.TaskStarting {
+		out.Pull = &api.Pull{Layers: p.Layers, LayersDone: p.Done, Bytes: p.Bytes, Total: p.Total}
+	}
+	out.Image = t.Image
 	for _, d := range t.Devices {
 		out.Devices = append(out.Devices, d.Device)
 		out.Share = float64(d.Milli) / 1000 // a task has the same part of each
@@ -236,9 +319,10 @@ func taskCounts(w *core.Workload) api.TaskCounts {
 		Total: size(w), Starting: c.Starting, Running: c.Running, Stopping: c.Stopping, Succeeded: c.Succeeded, Failed: c.Failed,
 	}
 	if todo := w.Attempts[len(w.Attempts)-1].Todo; todo != nil {
-		n.Succeeded += n.Total - len(todo) // in attempts before
+		n.Succeeded += n.Total - len(w.Canceled) - len(todo) // in attempts before
 	}
-	n.Pending = max(0, n.Total-n.Starting-n.Running-n.Stopping-n.Succeeded-n.Failed)
+	n.Canceled = len(w.Canceled)
+	n.Pending = max(0, n.Total-n.Canceled-n.Starting-n.Running-n.Stopping-n.Succeeded-n.Failed)
 	return n
 }
 
@@ -253,23 +337,35 @@ func size(w *core.Workload) int {
 var actions = []struct {
 	name  string
 	event lifecycle.Event
-}{{"stop", lifecycle.Stop}, {"restart", lifecycle.Restart}, {"delete", lifecycle.Delete}, {"preempt", lifecycle.Preempt}, {"scale", lifecycle.Scale}}
+}{{"stop", lifecycle.Stop}, {"restart", lifecycle.Restart}, {"delete", lifecycle.Delete}, {"preempt", lifecycle.Preempt}, {"move", lifecycle.Move}, {"scale", lifecycle.Scale}, {"revise", lifecycle.Restart}}
 
 func allowed(w *core.Workload) []string {
 	out := []string{}
 	fit := lifecycle.Allowed(w.State)
 	for _, a := range actions {
 		switch {
-		case a.event == lifecycle.Preempt && !*w.Spec.Preemptible, a.event == lifecycle.Scale && w.Kind != lifecycle.Inference:
+		case a.event == lifecycle.Preempt && !*w.Spec.Preemptible, a.event == lifecycle.Scale && w.Kind != lifecycle.Inference, a.name == "revise" && w.Kind == lifecycle.External:
 			continue
 		case slices.Contains(fit, a.event):
 			out = append(out, a.name)
+		}
+	}
+	if control.Amendable(w) {
+		out = append(out, "change")
+		if w.Kind == lifecycle.Inference {
+			out = append(out, "update")
 		}
 	}
 	if slices.ContainsFunc(w.Checks, func(c core.CheckState) bool {
 		return c.Type == "approval" && c.Verdict != core.CheckApproved && (w.Phase == lifecycle.Reviewing && c.When == "queue" || w.Phase == lifecycle.Reserved && c.When == "reservation")
 	}) {
 		out = append(out, "approve", "reject")
+	}
+	switch {
+	case w.Hold != nil:
+		out = append(out, "release")
+	case control.Holdable(w.Phase):
+		out = append(out, "hold")
 	}
 	return out
 }

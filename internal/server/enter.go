@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/store"
 )
 
 // messageMax bounds one message of an entered task's streams, in bytes.
@@ -52,21 +53,23 @@ func (s *Server) entry(r *http.Request) (plane.Enterer, core.TaskID, error) {
 	if err != nil {
 		return nil, core.TaskID{}, err
 	}
-	tasks, err := s.store.Tasks(r.Context(), w.ID, w.Attempt)
-	if err != nil {
-		return nil, core.TaskID{}, err
-	}
 	index := -1
 	if text := r.URL.Query().Get("task"); text != "" {
 		if index, err = strconv.Atoi(text); err != nil || index < 0 {
 			return nil, core.TaskID{}, badRequest("task", strconv.Quote(text)+" is not an index", "muster describe lists the tasks")
 		}
 	}
-	present, _ := runs(tasks, w.Attempt)
-	for _, t := range present {
-		if index >= 0 && t.ID.Index != index || index < 0 && t.State != core.TaskRunning {
-			continue
-		}
+	q := store.TaskQuery{Workload: w.ID, Attempt: w.Attempt, States: []core.TaskState{core.TaskRunning}, Limit: 1}
+	if index >= 0 {
+		q.States, q.From, q.To = nil, index, index+1
+	}
+	found, err := s.store.FindTasks(r.Context(), q)
+	if err != nil {
+		return nil, core.TaskID{}, err
+	}
+	present, _ := runs(found, w.Attempt)
+	if len(present) > 0 {
+		t := present[0]
 		if t.State != core.TaskRunning {
 			return nil, t.ID, newProblem(http.StatusConflict, "illegal_phase", "task "+strconv.Itoa(t.ID.Index)+" of "+w.Name+" is "+string(t.State)+"; only a running one can be entered", "muster describe "+w.Name+" shows its tasks")
 		}
@@ -121,7 +124,7 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request) {
 		defer stop()
 		go func() {
 			_, _ = io.Copy(conn, c.stdin) // its end is told by the other direction
-			if half, ok := conn.(*net.TCPConn); ok {
+			if half, ok := conn.(interface{ CloseWrite() error }); ok {
 				_ = half.CloseWrite()
 			}
 		}()
@@ -236,6 +239,7 @@ func (c *channels) resized(size plane.Size) {
 	}
 }
 
+// keepAlive keeps an idle socket from being taken for a dead one.
 func (c *channels) keepAlive() {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()

@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/firsterror"
 	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/store"
 )
 
 const (
@@ -48,7 +49,7 @@ func (s *Server) firstErrorRoute() {
 		if attempt > w.Attempt {
 			return nil, newProblem(http.StatusNotFound, "not_found", fmt.Sprintf("there is no attempt %d; the latest is %d", attempt, w.Attempt), "muster describe shows every attempt")
 		}
-		tasks, err := s.store.Tasks(ctx, w.ID, attempt)
+		tasks, err := s.suspects(ctx, w, attempt)
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
@@ -56,6 +57,28 @@ func (s *Server) firstErrorRoute() {
 		out.Body.Error, out.Body.Also = s.firstError(ctx, w.Attempts[attempt], tasks)
 		return out, nil
 	})
+}
+
+// suspects are the tasks of an attempt, or of a large one those that may have
+// gone wrong first: as many as are looked at.
+func (s *Server) suspects(ctx context.Context, w *core.Workload, attempt int) ([]core.Task, error) {
+	if !many(w, tasksMost) {
+		return s.store.Tasks(ctx, w.ID, attempt)
+	}
+	q := store.TaskQuery{Workload: w.ID, Attempt: attempt, Limit: scannedTasks, States: []core.TaskState{core.TaskFailed, core.TaskLost}}
+	all, err := s.store.FindTasks(ctx, q)
+	if k := w.Attempts[attempt].Culprit; err == nil && k != nil {
+		t, there, lookErr := s.oneTask(ctx, w, attempt, *k)
+		if err = lookErr; there && !slices.ContainsFunc(all, func(x core.Task) bool { return x.ID == t.ID }) {
+			all = append(all, t)
+		}
+	}
+	if err != nil || len(all) >= scannedTasks {
+		return all, err
+	}
+	q.States, q.Limit = []core.TaskState{core.TaskRunning, core.TaskStopping, core.TaskStarting, core.TaskSucceeded}, scannedTasks-len(all)
+	others, err := s.store.FindTasks(ctx, q)
+	return append(all, others...), err
 }
 
 // latestBegun is the latest attempt that has had tasks.
@@ -129,9 +152,9 @@ func (s *Server) errorOf(ctx context.Context, t *core.Task) *api.FirstError {
 	defer stop()
 	var scan firsterror.Scanner
 	var begun string
-	r := bufio.NewReaderSize(io.LimitReader(body, scannedBytes), 64<<10)
+	r := bufio.NewReaderSize(io.LimitReader(body, scannedBytes), lineBytes)
 	for !scan.Done() {
-		line, err := r.ReadString('\n')
+		line, err := lineOf(r)
 		if len(line) >= api.LogTimeWidth {
 			before := scan.Found()
 			scan.Line(strings.TrimRight(line[api.LogTimeWidth:], "\r\n"))
@@ -154,6 +177,21 @@ func (s *Server) errorOf(ctx context.Context, t *core.Task) *api.FirstError {
 		e.At = &v
 	}
 	return e
+}
+
+// lineBytes is how much is kept of a line: a program may write gigabytes without
+// an end of one.
+const lineBytes = 64 << 10
+
+// lineOf reads a line, and returns its beginning where it is longer than the
+// reader's buffer.
+func lineOf(r *bufio.Reader) (string, error) {
+	part, err := r.ReadSlice('\n')
+	line := string(part)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = r.ReadSlice('\n')
+	}
+	return line, err
 }
 
 // killedFor is what no output tells: that a task was killed for its memory.

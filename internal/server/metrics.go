@@ -15,6 +15,7 @@ import (
 type metrics struct {
 	registry *prometheus.Registry
 	server   *Server
+	panics   prometheus.Counter
 
 	workloads, gpuTotal, gpuUsed, cpuTotal, cpuUsed, memoryTotal, memoryUsed, nodes, commits, committed, transitions, estimates *prometheus.Desc
 }
@@ -25,6 +26,7 @@ func newMetrics(s *Server) *metrics {
 	}
 	m := &metrics{
 		registry: prometheus.NewRegistry(), server: s,
+		panics:      prometheus.NewCounter(prometheus.CounterOpts{Name: "muster_request_panics_total", Help: "Requests at which the server failed by a mistake of its own; its log has the stack."}),
 		workloads:   d("workloads", "Live workloads by phase.", "phase"),
 		gpuTotal:    d("node_gpus", "GPUs of a node.", "node"),
 		gpuUsed:     d("node_gpus_allocated", "GPUs of a node that are held.", "node"),
@@ -38,7 +40,7 @@ func newMetrics(s *Server) *metrics {
 		transitions: d("transitions_total", "Transitions of workloads by the phase they led to.", "to"),
 		estimates:   d("start_estimates_total", "Estimates of starts by how they compare with what came.", "result"),
 	}
-	m.registry.MustRegister(m, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m, m.panics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 

@@ -157,6 +157,14 @@ func node(n control.NodeState) api.Node {
 	for _, t := range n.Taints {
 		out.Taints = append(out.Taints, api.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
 	}
+	for name, total := range n.Extra {
+		if spec.ExtendedName(name) == nil {
+			if out.Extended == nil {
+				out.Extended = map[string]api.Amount{}
+			}
+			out.Extended[name] = api.Amount{Total: int64(total), Used: int64(n.Others.Extra[name] + n.Counted[name])}
+		}
+	}
 	for _, d := range n.Devices {
 		used := n.Milli[d.ID]
 		out.GPU.Total += 1000

@@ -45,7 +45,7 @@ func (s *Server) notificationRoutes() {
 		OperationID: "create-notification", Method: http.MethodPost, Path: "/v1/notifications", Summary: "Be told of your workloads", Tags: tags, DefaultStatus: http.StatusCreated,
 	}, func(ctx context.Context, in *struct{ Body api.NewNotification }) (*notificationOutput, error) {
 		n := in.Body
-		x := core.Subscription{User: s.user(ctx), Name: n.Name, Notification: receiver(n.Receiver, n.On), Project: core.ProjectID(n.Project), Labels: n.Labels}
+		x := core.Subscription{User: s.user(ctx), Name: n.Name, Notification: receiver(n.Receiver, n.On), Project: core.ProjectID(n.Project), Labels: n.Labels, Everyone: n.Everyone}
 		v, err := s.control.Do(ctx, control.AddSubscription(x))
 		if err != nil {
 			return nil, problem(s.log, err)
@@ -112,7 +112,7 @@ func receiverOf(n spec.Notification) api.Receiver {
 
 func notification(x core.Subscription) api.Notification {
 	return api.Notification{
-		NewNotification: api.NewNotification{Name: x.Name, On: x.On, Receiver: receiverOf(x.Notification), Project: string(x.Project), Labels: x.Labels},
+		NewNotification: api.NewNotification{Name: x.Name, On: x.On, Receiver: receiverOf(x.Notification), Project: string(x.Project), Labels: x.Labels, Everyone: x.Everyone},
 		CreatedAt:       api.Time(x.CreatedAt),
 	}
 }

@@ -29,6 +29,10 @@ func (s *Server) serverRoutes() {
 	})
 	s.health(s.mux)
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" && strings.Contains(r.Header.Get("Accept"), "text/html") {
+			http.Redirect(w, r, "ui/", http.StatusFound)
+			return
+		}
 		writeProblem(w, newProblem(http.StatusNotFound, "not_found", "there is nothing at "+r.Method+" "+r.URL.Path, "see /docs"))
 	})
 }

@@ -25,6 +25,7 @@ var statusOf = map[control.Code]int{
 	control.CodeUnsupported:   http.StatusUnprocessableEntity,
 	control.CodeUnavailable:   http.StatusServiceUnavailable,
 	control.CodeForbidden:     http.StatusForbidden,
+	control.CodeTooOften:      http.StatusTooManyRequests,
 	control.CodeFull:          http.StatusInsufficientStorage,
 }
 
@@ -57,8 +58,12 @@ func problem(log *slog.Logger, err error) *api.Problem {
 		return newProblem(http.StatusServiceUnavailable, "unavailable", "the request was given up", "try again")
 	default:
 		log.Error("request failed", "err", err)
-		return newProblem(http.StatusInternalServerError, "internal", "the server failed; its log says how", "try again, and report it if it stays")
+		return problemOfOurs()
 	}
+}
+
+func problemOfOurs() *api.Problem {
+	return newProblem(http.StatusInternalServerError, "internal", "the server failed; its log says how", "try again, and report it if it stays")
 }
 
 func newProblem(status int, code, detail, hint string) *api.Problem {

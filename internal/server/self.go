@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -12,7 +13,9 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/store"
 )
 
 // selfPath is all that the token of a task opens.
@@ -49,7 +52,14 @@ func (s *Server) selfRoutes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "self", Method: http.MethodGet, Path: selfPath, Summary: "The workload of the task that asks", Tags: tags,
 	}, func(ctx context.Context, _ *struct{}) (*workloadOutput, error) {
-		_, w, err := s.itself(ctx)
+		c, w, err := s.itself(ctx)
+		switch {
+		case err != nil:
+		case w.Phase == lifecycle.Deleted:
+			err = store.ErrNotFound
+		case c.attempt != w.Attempt || w.Phase.End():
+			err = newProblem(http.StatusForbidden, "forbidden", fmt.Sprintf("attempt %d of %s is over, and with it what its token opens", c.attempt, w.Name), "its tasks should end")
+		}
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
@@ -120,7 +130,7 @@ func (s *Server) tell(ctx context.Context, t control.Told) (*struct{}, error) {
 }
 
 // amendable are the fields of a document that may change while it lives.
-var amendable = []string{"annotations", "gracePeriod", "idleLimit", "labels", "maxDuration", "preemptible", "priority", "retry", "ttlAfterEnd"}
+var amendable = spec.LiveFields()
 
 // amended is a document after a merge patch of what may change.
 func amended(d *spec.Document, patch map[string]any) (*spec.Document, error) {

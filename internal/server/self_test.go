@@ -54,6 +54,15 @@ func TestATaskSaysHowFarItHasCome(t *testing.T) {
 	if own.Progress.Step != 7 {
 		t.Errorf("progress %+v", own.Progress)
 	}
+	w.refused("GET", "/v1/self", "", http.StatusForbidden, "forbidden", as...)
+	w.call("POST", "/v1/projects/default/workloads/a:restart", "", nil)
+	w.await("a", "Running")
+	w.refused("GET", "/v1/self", "", http.StatusForbidden, "forbidden", as...) // of the attempt before
+	if r := w.call("GET", "/v1/self", "", nil, bearer(id, 1)...); r.StatusCode != http.StatusOK {
+		t.Errorf("the present attempt: %s", r.Status)
+	}
+	w.call("POST", "/v1/projects/default/workloads/a:stop", "", nil)
+	w.await("a", "Stopped")
 	// Its user may say more, of an ended one too.
 	if r := w.call("PATCH", "/v1/projects/default/workloads/a/metadata", `{"note":"good"}`, &own); r.StatusCode != http.StatusOK || len(own.Metadata) != 3 {
 		t.Errorf("%s %s", r.Status, own.Metadata)
@@ -125,18 +134,19 @@ func TestPriorityAndLimitsChangeWhileItRuns(t *testing.T) {
 	w.await("a", "Running")
 	var got api.Workload
 	path := "/v1/projects/default/workloads/a"
-	if r := w.call("PATCH", path, `{"priority":"high","preemptible":false,"retry":{"limit":4},"maxDuration":"2h","labels":{"x":"y"}}`, &got); r.StatusCode != http.StatusOK {
+	if r := w.call("PATCH", path, `{"priority":"high","retry":{"limit":4},"maxDuration":"2h","labels":{"x":"y"}}`, &got); r.StatusCode != http.StatusOK {
 		t.Fatal(r.Status, got)
 	}
 	w.call("GET", path, "", &got)
 	spec := string(got.Spec)
-	if got.Priority != 125 || got.Preemptible || got.Phase != "Running" || got.Attempt != 0 || !strings.Contains(spec, `"limit":4`) || !strings.Contains(spec, `"maxDuration":"2h"`) {
+	if got.Priority != 125 || !got.Preemptible || got.Phase != "Running" || got.Attempt != 0 || !strings.Contains(spec, `"limit":4`) || !strings.Contains(spec, `"maxDuration":"2h"`) {
 		t.Errorf("%d %v %s %s", got.Priority, got.Preemptible, got.Phase, spec)
 	}
 	var l api.WorkloadList
 	if w.call("GET", "/v1/projects/-/workloads?label=x=y", "", &l); len(l.Items) != 1 {
 		t.Errorf("found %d by its new label", len(l.Items))
 	}
+	w.refused("PATCH", path, `{"preemptible":false}`, http.StatusConflict, "illegal_phase") // it would keep what it holds above a quota
 	w.refused("PATCH", path, `{"command":"rm"}`, http.StatusUnprocessableEntity, "invalid")
 	w.refused("PATCH", path, `{"priority":"utmost"}`, http.StatusUnprocessableEntity, "invalid")
 	w.refused("PATCH", path, `{}`, http.StatusUnprocessableEntity, "invalid")

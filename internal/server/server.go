@@ -13,6 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
@@ -43,6 +44,17 @@ type Config struct {
 	TaskSocket string
 	// MAC makes the tokens of tasks, see control.TaskToken; nil: they have none.
 	MAC func(purpose string) string
+	// LoggedOut is the file where it is kept which browsers have logged out; empty:
+	// nowhere, and they are let in again after a restart.
+	LoggedOut string
+	// Collectors are what /metrics tells beside the server's own.
+	Collectors []prometheus.Collector
+	// Address is a URL at which browsers of this machine reach the server, opened
+	// when it is first asked for; nil: there is none but what is served anyway.
+	Address func() (string, error)
+	// Hosts are names by which browsers may call the server, beside addresses and
+	// localhost.
+	Hosts []string
 }
 
 // Server serves the API.
@@ -58,10 +70,17 @@ type Server struct {
 	buildLogs string
 	tasks     string // socket
 	mac       func(purpose string) string
+	sessions  *sessions
+	scenes    scenes
+	counted   counted
+	address   func() (string, error)
+	hosts     map[string]bool
+	origins   *http.CrossOriginProtection
 	metrics   *metrics
 	users     sync.Map // uid to name
 	api       huma.API
 	mux       *http.ServeMux
+	guarded   http.HandlerFunc // serve, without its panics
 	closing   chan struct{}
 	once      sync.Once
 }
@@ -72,7 +91,14 @@ func New(c Config) *Server {
 		control: c.Control, store: c.Control.Store(), clock: c.Clock, log: c.Log, version: c.Version,
 		status: c.Status, token: c.Token, sealer: c.Sealer, buildLogs: c.BuildLogs, tasks: c.TaskSocket, mac: c.MAC, mux: http.NewServeMux(), closing: make(chan struct{}),
 	}
+	s.sessions = newSessions(c.MAC, c.Token, c.Clock, newLoggedOut(c.LoggedOut, c.Log, c.Clock))
+	s.address, s.hosts, s.origins = c.Address, map[string]bool{}, http.NewCrossOriginProtection()
+	for _, h := range c.Hosts {
+		s.hosts[strings.ToLower(h)] = true
+	}
 	s.metrics = newMetrics(s)
+	s.metrics.registry.MustRegister(c.Collectors...)
+	s.guarded = guarded(s.serve, s.log, s.metrics.panics)
 	s.routes()
 	return s
 }
@@ -81,10 +107,13 @@ func New(c Config) *Server {
 func (s *Server) Close() { s.once.Do(func() { close(s.closing) }) }
 
 // ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guarded(w, r) }
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	task, p := s.taskOf(r)
+	var v *visit
 	if p == nil && task == nil {
-		p = s.authenticate(r)
+		v, p = s.authenticate(r)
 	}
 	if p != nil {
 		writeProblem(w, p)
@@ -93,9 +122,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if task != nil {
 		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, task))
 	}
+	if v != nil { // what it follows ends when it logs out
+		ctx, done := s.sessions.ended.during(r.Context(), v)
+		defer done()
+		r = r.WithContext(context.WithValue(ctx, visitKey{}, v))
+	}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		// What curl -d says unless told otherwise. There are no forms here, and
-		// no browser gets in without a token, so it can only mean JSON.
+		// nothing of a page of somebody else gets this far, so it can only mean JSON.
 		r.Header.Set("Content-Type", "application/json")
 	}
 	s.mux.ServeHTTP(w, r)
@@ -119,22 +153,34 @@ func (s *Server) routes() {
 	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath = "", "", "/openapi"
 	cfg.CreateHooks = nil // no $schema links in bodies
 	s.api = humago.New(s.mux, cfg)
+	s.schemas()
 	s.workloadRoutes()
 	s.whyRoutes()
 	s.actionRoutes()
 	s.selfRoutes()
 	s.firstErrorRoute()
 	s.streamRoutes()
+	s.logPageRoutes()
+	s.taskPageRoute()
+	s.rowRoute()
+	s.sceneRoutes()
+	s.sessionRoutes()
+	s.pages()
 	s.utilRoutes()
+	s.holdingsRoute()
 	s.clusterRoutes()
 	s.projectRoutes()
 	s.poolRoutes()
 	s.nodeRoutes()
 	s.organisationRoutes()
+	s.prospectRoute()
 	s.convertRoutes()
+	s.documentRoutes()
 	s.secretRoutes()
 	s.notificationRoutes()
+	s.templateRoutes()
 	s.usageRoutes()
+	s.measuredRoutes()
 	s.enterRoutes()
 	s.serverRoutes()
 	s.docs()
@@ -145,3 +191,14 @@ var frameworkErrors sync.Once
 
 // OpenAPI is the description of the API, as JSON.
 func (s *Server) OpenAPI() ([]byte, error) { return s.api.OpenAPI().MarshalJSON() }
+
+// schemas describes what the framework cannot see: how an instant is written,
+// and what only streams carry.
+func (s *Server) schemas() {
+	all := s.api.OpenAPI().Components.Schemas
+	all.Schema(typeOf[api.Time](), true, "Time")
+	*all.Map()["Time"] = huma.Schema{Type: huma.TypeString, Format: "date-time", Description: "RFC 3339, in UTC, with microseconds"}
+	all.Schema(typeOf[api.Greeting](), true, "Greeting")
+	all.Schema(typeOf[api.Scene](), true, "Scene")
+	all.Schema(typeOf[api.LogPage](), true, "LogPage")
+}

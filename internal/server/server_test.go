@@ -108,7 +108,9 @@ func TestOneKeyMakesOneWorkload(t *testing.T) {
 func TestWhatWaitsSaysWhyWithNumbers(t *testing.T) {
 	w := newWorld(t)
 	w.submit(`{"name":"holder","command":["fake","run=forever"],"resources":{"gpu":1},"maxDuration":"1h"}`)
-	w.await("holder", "Running")
+	if may := w.await("holder", "Running").AllowedActions; !slices.Equal(may, []string{"stop", "delete", "preempt", "move", "change"}) {
+		t.Errorf("what runs may %v", may)
+	}
 	w.submit(`{"name":"first","command":["fake"],"resources":{"gpu":2}}`)
 	w.submit(`{"name":"second","command":["fake"],"resources":{"gpu":2}}`)
 	got := w.await("second", "Queued")
@@ -121,6 +123,9 @@ func TestWhatWaitsSaysWhyWithNumbers(t *testing.T) {
 	}
 	w.call("POST", "/v1/projects/default/workloads/holder:stop", `{"message":"make room"}`, nil, "Content-Type", "application/x-www-form-urlencoded") // as curl -d
 	stopped := w.await("holder", "Stopped")
+	if !slices.Equal(stopped.AllowedActions, []string{"restart", "delete", "revise"}) {
+		t.Errorf("what has ended may %v", stopped.AllowedActions)
+	}
 	if stopped.Message != "make room" || stopped.Reason != "StoppedByUser" {
 		t.Errorf("stopped as %s %q", stopped.Reason, stopped.Message)
 	}
@@ -177,6 +182,63 @@ func TestListsArePagedAndFiltered(t *testing.T) {
 	w.call("GET", "/v1/projects/-/workloads?label=n=1&prefix=w-", "", &l)
 	if len(l.Items) != 3 || len(l.Items[0].Transitions) == 0 || l.Items[0].Spec == nil {
 		t.Errorf("filtered: %d items, whole: %v", len(l.Items), l.Items)
+	}
+}
+
+func TestTogetherTakesAllOrNone(t *testing.T) {
+	w := newWorld(t)
+	docs := `[{"name":"x","command":["fake"]},{"name":"y","command":["fake"],"after":["x"]}]`
+	var r, again api.BulkResult
+	w.call("POST", "/v1/workloads:bulk?together=true&dry_run=true", docs, &r)
+	if len(r.Items) != 2 || r.Items[1].Workload.Plan == nil {
+		t.Fatalf("planned %+v", r.Items)
+	}
+	w.call("POST", "/v1/workloads:bulk?together=true", docs, &r, "Idempotency-Key", "k")
+	w.call("POST", "/v1/workloads:bulk?together=true", docs, &again, "Idempotency-Key", "k")
+	if len(again.Items) != 2 || again.Items[1].Workload.ID != r.Items[1].Workload.ID || again.Items[1].Workload.Name != "y" {
+		t.Fatalf("%+v, and again %+v", r.Items, again.Items)
+	}
+	w.await("y", "Completed")
+	p := w.refused("POST", "/v1/workloads:bulk?together=true", `[{"name":"z","command":["fake"]},{"name":"y","command":["fake"]}]`, http.StatusConflict, "conflict")
+	if len(p.Errors) != 1 || p.Errors[0].Path != "items[1].name" || !strings.Contains(p.Detail, "document 2 (y)") {
+		t.Errorf("%+v", p)
+	}
+	p = w.refused("POST", "/v1/workloads:bulk?together=true&dry_run=true", `[{"name":"z","command":["fake"]},{"name":"z","command":["fake"]}]`, http.StatusConflict, "conflict")
+	if p.Errors[0].Path != "items[1].name" {
+		t.Errorf("%+v", p)
+	}
+	p = w.refused("POST", "/v1/workloads:bulk?together=true", `[{"name":"z","command":["fake"]},{"name":"u","command":3}]`, http.StatusUnprocessableEntity, "invalid")
+	if p.Errors[0].Path != "items[1].command" {
+		t.Errorf("%+v", p)
+	}
+	w.refused("GET", "/v1/projects/default/workloads/z", "", http.StatusNotFound, "not_found")
+	w.refused("POST", "/v1/workloads:bulk?together=true", `[]`, http.StatusUnprocessableEntity, "invalid")
+	w.refused("POST", "/v1/workloads:bulk?dry_run=true", docs, http.StatusUnprocessableEntity, "invalid")
+	w.refused("POST", "/v1/workloads:bulk?together=true", `[{"name":"z","command":["fake"]}]`, http.StatusConflict, "conflict", "Idempotency-Key", "k")
+}
+
+func TestViewsLeaveOutWhatTheySay(t *testing.T) {
+	w := newWorld(t)
+	w.submit(`{"name":"runs","command":["fake","run=1h"],"resources":{"gpu":1}}`)
+	w.await("runs", "Running")
+	w.submit(`{"name":"waits","command":["fake"],"resources":{"gpu":2}}`)
+	w.await("waits", "Queued")
+	for view, want := range map[string]struct{ history, tasks, document, why bool }{
+		"": {true, true, true, true}, "full": {true, true, true, true}, "table": {tasks: true, document: true, why: true}, "summary": {why: true}, "bare": {},
+	} {
+		var l api.WorkloadList
+		w.call("GET", "/v1/projects/-/workloads?view="+view, "", &l)
+		if len(l.Items) != 2 {
+			t.Fatalf("%s: %d items", view, len(l.Items))
+		}
+		waits, runs := l.Items[0], l.Items[1]
+		got := struct{ history, tasks, document, why bool }{len(runs.Transitions) > 0, len(runs.Attempts[0].Tasks) > 0, len(runs.Spec) > 0, waits.Pending != nil}
+		if got != want || len(waits.Attempts[0].Tasks) > 0 {
+			t.Errorf("%s: %+v, want %+v; tasks of what was never placed: %v", view, got, want, waits.Attempts[0].Tasks)
+		}
+	}
+	if res := w.call("GET", "/v1/projects/-/workloads?view=some", "", nil); res.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("an unknown view: %d", res.StatusCode)
 	}
 }
 

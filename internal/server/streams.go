@@ -53,8 +53,18 @@ func (s *Server) streamRoutes() {
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "transitions", Method: http.MethodGet, Path: "/v1/transitions", Summary: "History of all workloads", Tags: []string{"workloads"},
-	}, func(ctx context.Context, in *Paged) (*transitionsOutput, error) {
-		return s.transitions(ctx, "", *in)
+	}, func(ctx context.Context, in *struct {
+		Paged
+		Last int64 `query:"last" minimum:"1" doc:"Begin with the last so many"`
+	}) (*transitionsOutput, error) {
+		if in.Last > 0 {
+			n, err := s.store.Counters(ctx)
+			if err != nil {
+				return nil, problem(s.log, err)
+			}
+			in.After = max(in.After, n.Transition-in.Last)
+		}
+		return s.transitions(ctx, "", in.Paged)
 	})
 }
 
@@ -160,7 +170,7 @@ func (st *stream) run(ctx context.Context, after core.Revision) error {
 		if len(ws) == 0 {
 			break
 		}
-		ps, err := st.s.gather(ctx, ws, false)
+		ps, err := st.s.gather(ctx, ws, viewSummary, tasksMost)
 		if err != nil {
 			return err
 		}
@@ -217,7 +227,7 @@ func (st *stream) send(p parts) error {
 	if st.in.Project != "" && string(p.w.Project) != st.in.Project || st.in.Name != "" && p.w.Name != st.in.Name && string(p.w.ID) != st.in.Name {
 		return nil
 	}
-	data, err := json.Marshal(st.s.workload(p, false))
+	data, err := json.Marshal(st.s.workload(p, viewSummary))
 	if err != nil {
 		return err
 	}
@@ -316,12 +326,8 @@ func (s *Server) run(ctx context.Context, w *core.Workload, attempt int, in *log
 	if w.Spec.Array == nil || in.Run >= 0 {
 		return id, nil
 	}
-	tasks, err := s.store.Tasks(ctx, w.ID, attempt)
-	for i := range tasks {
-		if tasks[i].ID.Index == in.Task {
-			id.Run = max(id.Run, tasks[i].ID.Run)
-		}
-	}
+	t, _, err := s.oneTask(ctx, w, attempt, in.Task)
+	id.Run = t.ID.Run
 	return id, err
 }
 

@@ -23,6 +23,7 @@ type usageInput struct {
 	To      time.Time `query:"to" doc:"Default: now"`
 	By      []string  `query:"by" default:"project" doc:"project, user, workload; several by comma"`
 	Every   string    `query:"every" doc:"Split by time, into spans of this length, like 24h"`
+	Waste   bool      `query:"waste" doc:"Tell also what was idle in the last day, and what was lost"`
 }
 
 // usageSpans bounds how many spans a usage is split into.
@@ -62,6 +63,10 @@ func (s *Server) usage(ctx context.Context, in *usageInput) (*struct{ Body api.U
 		return nil, err
 	}
 	out := &struct{ Body api.UsageList }{api.UsageList{Items: []api.Usage{}, From: api.Time(from), To: api.Time(to)}}
+	var lookFor *waste
+	if in.Waste {
+		lookFor = s.newWaste(now)
+	}
 	for at := from; at.Before(to); {
 		end := to
 		if every > 0 && at.Add(every).Before(to) {
@@ -75,14 +80,22 @@ func (s *Server) usage(ctx context.Context, in *usageInput) (*struct{ Body api.U
 		err := s.store.Uses(ctx, q, func(u core.Use) bool {
 			groups.add(u, bucket)
 			out.Body.Total += u.GPUSeconds
+			lookFor.note(u)
 			return true
 		})
+		if err == nil {
+			err = lookFor.tell(ctx, func(u core.Use, idle, lost float64) {
+				g := &groups.group(u, bucket).usage
+				g.Idle, g.Lost = g.Idle+idle, g.Lost+lost
+				out.Body.Idle, out.Body.Lost = out.Body.Idle+idle, out.Body.Lost+lost
+			})
+		}
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
 		at = end
 	}
-	out.Body.Items = groups.list()
+	out.Body.Items, out.Body.Missing = groups.list(), lookFor.missing()
 	return out, nil
 }
 
@@ -111,6 +124,13 @@ func (g *usageGroups) known() error {
 }
 
 func (g *usageGroups) add(u core.Use, bucket time.Time) {
+	x := g.group(u, bucket)
+	x.usage.GPUSeconds += u.GPUSeconds
+	x.of[u.Workload] = struct{}{}
+}
+
+// group is the one that u belongs to.
+func (g *usageGroups) group(u core.Use, bucket time.Time) *usageGroup {
 	var k usageKey
 	if !bucket.IsZero() {
 		k.bucket = bucket.UnixMicro()
@@ -129,8 +149,7 @@ func (g *usageGroups) add(u core.Use, bucket time.Time) {
 		x = &usageGroup{usage: api.Usage{Project: k.project, User: k.user, Workload: k.workload, ID: k.id, Bucket: at(bucket)}, of: map[core.WorkloadID]struct{}{}}
 		g.all[k] = x
 	}
-	x.usage.GPUSeconds += u.GPUSeconds
-	x.of[u.Workload] = struct{}{}
+	return x
 }
 
 // list is every group, by time, the largest first.

@@ -23,16 +23,7 @@ func (s *Server) utilRoutes() {
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
-		st := v.(*control.ClusterState)
-		out := &clusterOutput{Body: api.Cluster{Nodes: []api.Node{}, Pools: poolsOf(st), Projects: []api.Project{}, Running: st.Holding, Waiting: st.Waiting, At: api.Time(s.clock())}}
-		for _, n := range st.Nodes {
-			out.Body.Nodes = append(out.Body.Nodes, node(n))
-		}
-		tree := treeOf(st.Projects)
-		for _, p := range st.Projects {
-			out.Body.Projects = append(out.Body.Projects, project(p, tree))
-		}
-		return out, nil
+		return &clusterOutput{Body: s.cluster(v.(*control.ClusterState))}, nil
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "lifecycle", Method: http.MethodGet, Path: "/v1/lifecycle", Summary: "The machine: phases and transitions", Tags: []string{"cluster"},
@@ -45,6 +36,18 @@ func (s *Server) utilRoutes() {
 		}
 		return machine(d), nil
 	})
+}
+
+func (s *Server) cluster(st *control.ClusterState) api.Cluster {
+	out := api.Cluster{Nodes: []api.Node{}, Pools: poolsOf(st), Projects: []api.Project{}, Running: st.Holding, Waiting: st.Waiting, At: api.Time(s.clock())}
+	for _, n := range st.Nodes {
+		out.Nodes = append(out.Nodes, node(n))
+	}
+	tree := treeOf(st.Projects)
+	for _, p := range st.Projects {
+		out.Projects = append(out.Projects, project(p, tree))
+	}
+	return out
 }
 
 // dialect is the dialect of a name; none, and native, is empty.

@@ -63,6 +63,17 @@ func outlook(y *control.Why) api.Outlook {
 	for _, o := range y.Offers {
 		out.Offers = append(out.Offers, api.Offer{Flags: o.Flags, Now: o.Now, Pool: o.Pool, Displaces: neighbours(o.Victims)})
 	}
+	for _, x := range y.Forecast.Places {
+		out.Places = append(out.Places, spot(x))
+	}
+	return out
+}
+
+func spot(x schedule.Placed) api.Spot {
+	out := api.Spot{Node: string(x.Place.Node)}
+	for _, d := range x.Place.Devices {
+		out.Devices = append(out.Devices, d.Device)
+	}
 	return out
 }
 
@@ -120,11 +131,7 @@ func plan(y *control.Why) *api.Plan {
 	}
 	out.Fits, out.Now, out.Pool = t.Starts(), t.Now, t.Pool
 	for _, x := range t.Tasks {
-		spot := api.Spot{Node: string(x.Place.Node)}
-		for _, d := range x.Place.Devices {
-			spot.Devices = append(spot.Devices, d.Device)
-		}
-		out.Tasks = append(out.Tasks, spot)
+		out.Tasks = append(out.Tasks, spot(x))
 	}
 	return out
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"regexp"
@@ -49,12 +48,19 @@ func (s *Server) workloadRoutes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "workload", Method: http.MethodGet, Path: "/v1/projects/{project}/workloads/{name}",
 		Summary: "One workload, whole", Tags: []string{"workloads"},
-	}, func(ctx context.Context, in *Named) (*workloadOutput, error) {
+	}, func(ctx context.Context, in *struct {
+		Named
+		Tasks int `query:"tasks" default:"1000" minimum:"-1" doc:"At most so many tasks of each attempt, and the one that failed first; tasksLeft says how many are missing, and earlier runs are then missing too; -1: all"`
+	}) (*workloadOutput, error) {
 		w, err := s.find(ctx, in.Project, in.Name)
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
-		return s.answer(ctx, w, http.StatusOK)
+		out, err := s.answerWith(ctx, w, http.StatusOK, in.Tasks)
+		if err == nil && in.Tasks >= 0 && !many(w, in.Tasks) {
+			cutTasks(&out.Body, in.Tasks)
+		}
+		return out, err
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "delete-workload", Method: http.MethodDelete, Path: "/v1/projects/{project}/workloads/{name}",
@@ -66,11 +72,16 @@ func (s *Server) workloadRoutes() {
 
 // answer reads what belongs to w and wraps it.
 func (s *Server) answer(ctx context.Context, w *core.Workload, status int) (*workloadOutput, error) {
-	ps, err := s.gather(ctx, []*core.Workload{w}, true)
+	return s.answerWith(ctx, w, status, tasksMost)
+}
+
+// answerWith is answer with at most so many tasks of each attempt.
+func (s *Server) answerWith(ctx context.Context, w *core.Workload, status, most int) (*workloadOutput, error) {
+	ps, err := s.gather(ctx, []*core.Workload{w}, viewFull, most)
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	return &workloadOutput{Status: status, ETag: `"` + strconv.FormatInt(w.Version, 10) + `"`, Body: s.workload(ps[0], true)}, nil
+	return &workloadOutput{Status: status, ETag: `"` + strconv.FormatInt(w.Version, 10) + `"`, Body: s.workload(ps[0], viewFull)}, nil
 }
 
 // act runs a use case on the workload that the path names.
@@ -113,6 +124,9 @@ type createInput struct {
 	Key     string `header:"Idempotency-Key" maxLength:"200" doc:"Repeating a request with the same key makes no second workload"`
 	DryRun  bool   `query:"dry_run" doc:"Check and answer as if it were submitted"`
 	RawBody []byte `contentType:"application/yaml" doc:"The workload document, YAML or JSON"`
+
+	Template    string `query:"template" maxLength:"100" doc:"NAME or NAME@VERSION of a template that the document is laid over"`
+	Environment string `query:"environment" maxLength:"100" doc:"NAME or NAME@VERSION of an environment that the document is laid over"`
 }
 
 func (s *Server) create() {
@@ -120,7 +134,11 @@ func (s *Server) create() {
 		OperationID: "create-workload", Method: http.MethodPost, Path: "/v1/projects/{project}/workloads",
 		Summary: "Submit a workload", Tags: []string{"workloads"}, DefaultStatus: http.StatusCreated, MaxBodyBytes: bodyMax + 1,
 	}, func(ctx context.Context, in *createInput) (*workloadOutput, error) {
-		sub, err := s.submission(ctx, in.Project, in.Key, in.RawBody)
+		body, err := s.composed(ctx, in.Project, in.Template, in.Environment, in.RawBody)
+		if err != nil {
+			return nil, problem(s.log, err)
+		}
+		sub, err := s.submission(ctx, in.Project, in.Key, body)
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
@@ -135,7 +153,7 @@ func (s *Server) create() {
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "bulk-create-workloads", Method: http.MethodPost, Path: "/v1/workloads:bulk",
-		Summary: "Submit many workloads; each is taken or refused by itself", Tags: []string{"workloads"}, MaxBodyBytes: bulkMax,
+		Summary: "Submit many workloads; each is taken or refused by itself, or all together", Tags: []string{"workloads"}, MaxBodyBytes: bulkMax,
 	}, s.bulk)
 }
 
@@ -145,7 +163,7 @@ func (s *Server) submitted(ctx context.Context, r *control.Submitted) (*workload
 		return s.answer(ctx, r.Workload, http.StatusOK)
 	}
 	p := parts{w: r.Workload, tasks: r.Tasks(), transitions: r.Transitions()}
-	return &workloadOutput{Status: http.StatusCreated, ETag: `"1"`, Body: s.workload(p, true)}, nil
+	return &workloadOutput{Status: http.StatusCreated, ETag: `"1"`, Body: s.workload(p, viewFull)}, nil
 }
 
 // dryRun answers with a workload that only would be, and what would become of it.
@@ -156,7 +174,7 @@ func (s *Server) dryRun(ctx context.Context, sub control.Submission) (*workloadO
 	}
 	c := *y.Workload
 	c.Phase, c.PhaseAt, c.Attempts = lifecycle.Submitted, c.CreatedAt, []core.Attempt{{}}
-	out := s.workload(parts{w: &c}, true)
+	out := s.workload(parts{w: &c}, viewFull)
 	out.Plan = plan(y)
 	return &workloadOutput{Status: http.StatusOK, Body: out}, nil
 }
@@ -184,49 +202,6 @@ func (s *Server) submission(ctx context.Context, project, key string, body []byt
 	return sub, nil
 }
 
-type bulkInput struct {
-	Body []json.RawMessage `doc:"Workload documents"`
-}
-
-type bulkOutput struct{ Body api.BulkResult }
-
-// bulk submits many documents in one commit or a few.
-func (s *Server) bulk(ctx context.Context, in *bulkInput) (*bulkOutput, error) {
-	docs := in.Body
-	out := &bulkOutput{Body: api.BulkResult{Items: make([]api.BulkItem, len(docs))}}
-	subs := make([]control.Submission, 0, len(docs))
-	index := make([]int, 0, len(docs))
-	for i, raw := range docs {
-		sub, err := s.submission(ctx, allProjects, "", raw)
-		if err != nil {
-			out.Body.Items[i].Problem = problem(s.log, err)
-			continue
-		}
-		subs, index = append(subs, sub), append(index, i)
-	}
-	for chunk := range slices.Chunk(index, bulkChunk) {
-		v, err := s.control.Do(ctx, control.SubmitMany(subs[:len(chunk)]))
-		subs = subs[len(chunk):]
-		for k, i := range chunk {
-			switch {
-			case err != nil:
-				out.Body.Items[i].Problem = problem(s.log, err)
-			case v.([]control.Result)[k].Err != nil:
-				out.Body.Items[i].Problem = problem(s.log, v.([]control.Result)[k].Err)
-			default:
-				r := v.([]control.Result)[k].Value.(*control.Submitted)
-				w := s.workload(parts{w: r.Workload, tasks: r.Tasks(), transitions: r.Transitions()}, false)
-				out.Body.Items[i].Workload = &w
-			}
-		}
-	}
-	return out, nil
-}
-
-// bulkChunk is how many documents of a bulk submission share one commit: enough
-// to share its cost, few enough for others to get in between.
-const bulkChunk = 1000
-
 type listInput struct {
 	Project string    `path:"project" doc:"Project; '-': all"`
 	User    string    `query:"user"`
@@ -237,37 +212,55 @@ type listInput struct {
 	Since   time.Time `query:"since" doc:"Created at or after"`
 	Before  time.Time `query:"before" doc:"Created before"`
 	Label   []string  `query:"label,explode" doc:"key=value; repeat for several"`
+	Filter  string    `query:"filter" maxLength:"1000" doc:"As in the pages: words, and field:value with status, project, user, kind, name, node, gpu, gpus, priority, age, ended, reason, label, label.KEY, id, try, is; like status:failed,lost user:@me gpus>=8 age<2d -name:test*"`
 	Deleted bool      `query:"deleted" doc:"Also those that have been deleted"`
 	Number  int64     `query:"number" minimum:"1" doc:"The one of that number"`
 	Limit   int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 	Cursor  string    `query:"cursor" doc:"next of the page before"`
-	View    string    `query:"view" enum:"full,summary" default:"full" doc:"summary leaves out history, tasks and document"`
+	View    view      `query:"view" enum:"full,table,summary,bare" default:"full" doc:"table leaves out history and the tasks of former attempts; summary also the other tasks and the document; bare also why what waits waits"`
 }
 
 type listOutput struct{ Body api.WorkloadList }
 
 func (s *Server) list(ctx context.Context, in *listInput) (*listOutput, error) {
+	page, next, err := s.page(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	ps, err := s.gather(ctx, page, in.View, tasksMost)
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	out := &listOutput{Body: api.WorkloadList{Items: make([]api.Workload, len(ps)), Next: next}}
+	for i := range ps {
+		out.Body.Items[i] = s.workload(ps[i], in.View)
+	}
+	return out, nil
+}
+
+// page reads a page of workloads, and the cursor of the next one.
+func (s *Server) page(ctx context.Context, in *listInput) ([]*core.Workload, string, error) {
 	q := store.Query{User: in.User, Live: in.Live, Prefix: in.Prefix, Since: in.Since, Before: in.Before, Deleted: in.Deleted, Limit: in.Limit}
 	if in.Project != allProjects {
 		q.Project = core.ProjectID(in.Project)
 	}
 	for _, k := range in.Kind {
 		if !slices.Contains(lifecycle.Kinds(), lifecycle.Kind(k)) {
-			return nil, badRequest("kind", strconv.Quote(k)+" is not known", "one of training, distributed, workspace, inference, external")
+			return nil, "", badRequest("kind", strconv.Quote(k)+" is not known", "one of training, distributed, workspace, inference, external")
 		}
 		q.Kinds = append(q.Kinds, lifecycle.Kind(k))
 	}
 	for _, name := range in.Phase {
 		i := slices.IndexFunc(lifecycle.Phases(), func(p lifecycle.PhaseInfo) bool { return strings.EqualFold(string(p.Phase), name) })
 		if i < 0 {
-			return nil, badRequest("phase", strconv.Quote(name)+" is not known", "GET /v1/lifecycle lists all phases")
+			return nil, "", badRequest("phase", strconv.Quote(name)+" is not known", "GET /v1/lifecycle lists all phases")
 		}
 		q.Phases = append(q.Phases, lifecycle.Phases()[i].Phase)
 	}
 	for _, l := range in.Label {
 		k, v, ok := strings.Cut(l, "=")
 		if !ok {
-			return nil, badRequest("label", strconv.Quote(l)+" has no '='", "write key=value")
+			return nil, "", badRequest("label", strconv.Quote(l)+" has no '='", "write key=value")
 		}
 		if q.Labels == nil {
 			q.Labels = map[string]string{}
@@ -277,30 +270,26 @@ func (s *Server) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	if in.Cursor != "" {
 		c, err := strconv.ParseInt(in.Cursor, 10, 64)
 		if err != nil || c <= 0 {
-			return nil, badRequest("cursor", strconv.Quote(in.Cursor)+" is not a cursor", "use next of the page before")
+			return nil, "", badRequest("cursor", strconv.Quote(in.Cursor)+" is not a cursor", "use next of the page before")
 		}
 		q.Cursor = c
 	}
 	if in.Number > 0 { // what comes next after the number above, were it there
 		q.Cursor, q.Limit = in.Number+1, 1
 	}
+	if in.Filter != "" {
+		return s.filtered(ctx, q, in.Filter)
+	}
 	page, err := s.store.List(ctx, q)
 	if err != nil {
-		return nil, problem(s.log, err)
+		return nil, "", problem(s.log, err)
 	}
 	if in.Number > 0 {
 		page.Items, page.Next = slices.DeleteFunc(page.Items, func(w *core.Workload) bool { return w.Seq != in.Number }), 0
 	}
-	ps, err := s.gather(ctx, page.Items, in.View == "full")
-	if err != nil {
-		return nil, problem(s.log, err)
-	}
-	out := &listOutput{Body: api.WorkloadList{Items: make([]api.Workload, len(ps))}}
-	for i := range ps {
-		out.Body.Items[i] = s.workload(ps[i], in.View == "full")
-	}
+	next := ""
 	if page.Next > 0 {
-		out.Body.Next = strconv.FormatInt(page.Next, 10)
+		next = strconv.FormatInt(page.Next, 10)
 	}
-	return out, nil
+	return page.Items, next, nil
 }

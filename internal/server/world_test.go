@@ -47,7 +47,7 @@ func newWorldOf(t *testing.T, nodes ...core.Node) *world {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ctl, err := control.New(context.Background(), control.Deps{
 		Store: memstore.New(), Holder: "test", Log: log, Elapsed: func() time.Duration { return 0 }, Images: true,
-		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 },
+		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 }, SampleEvery: 50 * time.Millisecond,
 	}, []plane.Plane{w.plane}, nil, time.Now)
 	if err != nil {
 		t.Fatal(err)

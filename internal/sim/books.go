@@ -22,6 +22,7 @@ type hold struct {
 	node     core.NodeID
 	cpu      int64
 	memory   int64
+	adapters int64
 	devices  []core.Share
 }
 
@@ -47,7 +48,7 @@ func (o *watch) account(c control.Change) error {
 		h := o.holds[t.ID]
 		if h == nil {
 			needs := w.Spec.Needs(t.ID.Index)
-			h = &hold{from: now, node: t.Node, cpu: needs.CPU.Milli(), memory: needs.Memory.Units(), devices: t.Devices}
+			h = &hold{from: now, node: t.Node, cpu: needs.CPU.Milli(), memory: needs.Memory.Units(), adapters: int64(needs.Extended[adapter]), devices: t.Devices}
 			if !t.PlacedAt.Equal(now) {
 				return fmt.Errorf("I6: task %s says that it was placed at %v, at %v", t.ID, t.PlacedAt, now)
 			}
@@ -165,12 +166,12 @@ func (o *watch) reported() error {
 
 // capacity (I1): no node gives more than it has.
 func (o *watch) capacity() error {
-	type sum struct{ cpu, memory int64 }
+	type sum struct{ cpu, memory, adapters int64 }
 	used := map[core.NodeID]sum{}
 	for _, h := range o.holds {
 		if h.to.IsZero() {
 			u := used[h.node]
-			used[h.node] = sum{u.cpu + h.cpu, u.memory + h.memory}
+			used[h.node] = sum{u.cpu + h.cpu, u.memory + h.memory, u.adapters + h.adapters}
 		}
 	}
 	for _, l := range o.w.links {
@@ -179,8 +180,8 @@ func (o *watch) capacity() error {
 			return err
 		}
 		for _, n := range nodes {
-			if u := used[n.ID]; u.cpu > n.CPU || u.memory > n.Memory {
-				return fmt.Errorf("I1: node %s gives %d/%d mCPU and %d/%d bytes", n.ID, u.cpu, n.CPU, u.memory, n.Memory)
+			if u := used[n.ID]; u.cpu > n.CPU || u.memory > n.Memory || u.adapters > int64(n.Extra[adapter]) {
+				return fmt.Errorf("I1: node %s gives %d/%d mCPU, %d/%d bytes and %d/%d adapters", n.ID, u.cpu, n.CPU, u.memory, n.Memory, u.adapters, n.Extra[adapter])
 			}
 			for _, d := range n.Devices {
 				if o.use[d.ID] > 1000 {

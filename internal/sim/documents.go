@@ -44,6 +44,7 @@ func (w *World) documentOf(kind lifecycle.Kind, name string) *spec.Document {
 	w.limits(d)
 	w.where(d)
 	w.gates(d)
+	w.ordered(d)
 	d.Command.Argv = w.script(d)
 	d.Defaults()
 	if errs := spec.Validate(d); len(errs) > 0 {
@@ -51,6 +52,9 @@ func (w *World) documentOf(kind lifecycle.Kind, name string) *spec.Document {
 	}
 	return d
 }
+
+// adapter is what nodes have beside GPUs.
+const adapter = "rdma/hca"
 
 func (w *World) needs() spec.Resources {
 	r := w.chance
@@ -63,6 +67,9 @@ func (w *World) needs() spec.Resources {
 		n.GPU = spec.GPU{Count: 1 + r.IntN(2), Share: spec.Share(100 * (1 + r.IntN(9)))}
 	case 1:
 		n.GPU = spec.GPU{Count: 1, Memory: spec.Quantity(5*(1+r.IntN(12))) * 1000 << 30}
+	}
+	if n.CPU == 1000 || n.CPU == 500 { // draws nothing, so that worlds stay what they were
+		n.Extended = map[string]int{adapter: int(n.CPU) / 500}
 	}
 	if n.GPU.Count > 0 && w.one(6) {
 		n.GPU.Type = []string{"H100", "a100"}[r.IntN(2)]

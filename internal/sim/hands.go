@@ -206,11 +206,11 @@ func needsChore(w *core.Workload) []choreKey {
 
 // stuck says why a workload must not rest as it is; empty: it may.
 func stuck(w *core.Workload, now time.Time) string {
-	asks := func(when string) bool { // and nobody but programs
+	asks := func(when string) bool { // and nobody but programs; what comes of others and of time is not asked for
 		open, person := false, false
 		for _, c := range w.Checks {
 			if c.When == when && c.Verdict != core.CheckApproved {
-				open, person = true, person || c.Type == "approval"
+				open, person = true, person || c.Type == "approval" || c.Workload != "" || c.Type == "time"
 			}
 		}
 		return open && !person

@@ -60,6 +60,7 @@ func planes(r *rand.Rand) map[string][]core.Node {
 			if node.Labels = map[string]string{}; r.IntN(3) > 0 {
 				node.Labels["zone"] = []string{"x", "y"}[r.IntN(2)]
 			}
+			node.Extra = map[string]int{adapter: 3 * (n % 2)}
 			all[name] = append(all[name], node)
 		}
 	}
@@ -94,6 +95,7 @@ func (w *World) finish() {
 		w.agree()
 		w.rested()
 		w.approveAll()
+		w.releaseAll()
 		w.stopEndless()
 	}
 	entries, err := w.memory.Live(context.Background())
@@ -231,6 +233,9 @@ func (w *World) stopEndless() {
 	}
 	for _, e := range entries {
 		if e.Workload.Phase == lifecycle.Queued && slices.ContainsFunc(w.why(e.Workload.ID), func(r schedule.Reason) bool { return r.Token == schedule.NeverFits }) {
+			w.do(control.Stop(control.StopRequest{Ref: control.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
+		}
+		if e.Workload.Phase == lifecycle.Reviewing && slices.ContainsFunc(e.Workload.Checks, func(c core.CheckState) bool { return c.Workload != "" && c.Verdict == core.CheckWaiting }) {
 			w.do(control.Stop(control.StopRequest{Ref: control.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
 		}
 		if e.Workload.Phase.Held() && e.Workload.Phase != lifecycle.Terminating && w.now.Sub(e.Workload.Attempts[e.Workload.Attempt].StartedAt) > 5*time.Minute {

@@ -80,7 +80,7 @@ func (w *World) sample() {
 			}
 			for _, t := range e.Tasks {
 				if t.State == core.TaskRunning && len(t.Devices) > 0 && !w.happens(0.02) {
-					samples = append(samples, plane.Sample{Task: t.ID, Busy: busy})
+					samples = append(samples, plane.Sample{Task: t.ID, Busy: busy, CPU: plane.Unknown, Memory: plane.Unknown})
 				}
 			}
 		}

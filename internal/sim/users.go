@@ -111,7 +111,7 @@ func evictable(w *core.Workload) bool { return w.Phase.Held() && w.Phase != life
 
 // verb is what users ask of what is under way.
 func (w *World) verb(ref control.Ref) act {
-	switch n := w.chance.IntN(22); {
+	switch n := w.chance.IntN(28); {
 	case n < 6:
 		ref = w.aimed(ref, reviewed)
 		d := control.Decision{Ref: ref, Approve: w.chance.IntN(4) > 0, User: []string{"alice", "bob", "sim"}[w.chance.IntN(3)]}
@@ -131,6 +131,10 @@ func (w *World) verb(ref control.Ref) act {
 	case n < 20:
 		ref = w.aimed(ref, evictable)
 		return act{what: "preempt " + ref.Name, command: control.Preempt(control.PreemptRequest{Ref: ref, Actor: "user:sim"})}
+	case n < 25:
+		return w.hold(ref)
+	case n < 26:
+		return w.stopTasks(ref)
 	default:
 		ref = w.aimed(ref, evictable)
 		return act{what: "move " + ref.Name, command: control.Preempt(control.PreemptRequest{Ref: ref, Actor: "user:sim", Move: true})}

@@ -66,7 +66,9 @@ func (o *watch) explained() error {
 	}
 	var waiting []core.WorkloadID
 	for _, e := range entries {
-		if p := e.Workload.Phase; open[e.Workload.Project] == (p == lifecycle.Inadmissible) && (p == lifecycle.Inadmissible || p == lifecycle.Queued) {
+		if p := e.Workload.Phase; e.Workload.Hold != nil && p != lifecycle.Queued {
+			// closed to it alone
+		} else if open[e.Workload.Project] == (p == lifecycle.Inadmissible) && (p == lifecycle.Inadmissible || p == lifecycle.Queued) {
 			return fmt.Errorf("workload %s is %s; that its project is open is %v", e.Workload.Name, p, open[e.Workload.Project])
 		}
 		switch e.Workload.Phase {

@@ -29,25 +29,29 @@ type watch struct {
 	lost   map[core.WorkloadID]bool
 	before map[core.TaskID]core.Task // as last published
 	least  map[core.WorkloadID]int   // replicas of a service that had to be ready, as last published
+	came   came
 	words  words
 }
 
 func newWatch(w *World) watch {
 	return watch{
 		w: w, states: map[core.WorkloadID]lifecycle.State{}, holds: map[core.TaskID]*hold{}, use: map[string]int{}, lost: map[core.WorkloadID]bool{},
-		before: map[core.TaskID]core.Task{}, least: map[core.WorkloadID]int{}, words: newWords(), deeds: map[string]int{},
+		before: map[core.TaskID]core.Task{}, least: map[core.WorkloadID]int{}, came: came{}, words: newWords(), deeds: map[string]int{},
 	}
 }
 
 // published is called by the engine with what it shows the world.
 func (o *watch) published(changes []control.Change) {
 	for _, c := range changes {
+		o.came.add(c)
+	}
+	for _, c := range changes {
 		o.news++
 		o.total++
 		for _, t := range c.Transitions {
 			o.w.trace.note(o.w.now, "%s/%d %s: %s to %s %s %s", c.Workload.Name, t.Attempt, t.Event, t.From, t.To, t.Target, t.Reason)
 		}
-		for _, check := range []func(control.Change) error{o.durable, o.replay, o.gangWhole, o.rests, o.ports, o.replicas, o.conditions, o.preempted, o.inQuota, o.account, o.heard, o.noted} {
+		for _, check := range []func(control.Change) error{o.durable, o.replay, o.gangWhole, o.rests, o.ports, o.replicas, o.conditions, o.preempted, o.inQuota, o.account, o.heard, o.inOrder, o.noted} {
 			if err := check(c); err != nil {
 				o.w.fail("workload %s: %w", c.Workload.Name, err)
 			}
@@ -226,8 +230,8 @@ func (o *watch) world(a control.Action, tasks []core.Task) error {
 	}
 	size, ranks := variable(a.Assignment.Env, "WORLD_SIZE"), 0
 	for _, t := range tasks {
-		if t.ID == a.Task && t.Leaving {
-			return nil // it was told to go before it began, and is no rank
+		if t.ID == a.Task && (t.Leaving || t.State == core.TaskStopping) {
+			return nil // it was told to end before it began, and is no rank
 		}
 		ranks += bit(!t.Leaving)
 		for _, l := range o.w.links {

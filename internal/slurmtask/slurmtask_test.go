@@ -105,6 +105,27 @@ func TestSignalComesBeforeTheLimit(t *testing.T) {
 	}
 }
 
+// TestAStepThatHasEndedIsNotSignalled: its pid may be another program's.
+func TestAStepThatHasEndedIsNotSignalled(t *testing.T) {
+	_, out := script(t, `srun -n 1 sh -c 'wc -c <$MUSTER_SLURM_DIR/step-0'; wc -c <$MUSTER_SLURM_DIR/step-0`)
+	if running, ended, _ := strings.Cut(out, "\n"); running == "0" || ended != "0\n" {
+		t.Errorf("%q", out)
+	}
+}
+
+// TestProcessesAreMarkedByNode: several nodes may be of one machine, where each
+// sends the signals to its own.
+func TestProcessesAreMarkedByNode(t *testing.T) {
+	s := step{key: "w.0.1", env: map[string]string{}, hosts: []string{"a", "b"}, ranks: []rank{{proc: 0, at: 0, host: "a"}, {proc: 1, local: 1, at: 0, host: "a"}, {proc: 2, node: 1, at: 1, host: "b"}}}
+	var marks []string
+	for _, r := range s.ranks {
+		marks = append(marks, s.of(r).Env[keyVar])
+	}
+	if marks[0] != marks[1] || marks[0] == marks[2] || marks[0] != s.keyOn(0) {
+		t.Errorf("%q", marks)
+	}
+}
+
 func TestOutputOfRanksGoesToTheirFiles(t *testing.T) {
 	_, out := script(t, `srun -n 2 -o 'rank-%t.log' sh -c 'echo $SLURM_PROCID'; cat rank-0.log rank-1.log`)
 	if out != "0\n1\n" {

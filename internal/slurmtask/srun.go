@@ -78,13 +78,22 @@ func srun(args []string) (int, error) {
 	}
 	s.key = fmt.Sprintf("%s.%s.%d", os.Getenv("MUSTER_WORKLOAD_ID"), os.Getenv("MUSTER_ATTEMPT"), s.id)
 	s.changed(filepath.Join(dir, envFile))
+	// Its pid may soon be another program's, which no signal is meant for.
+	defer func() { _ = os.Truncate(stepFile(dir, s.id), 0) }()
 	return s.run()
 }
+
+// stepFile has the pid of a step's srun, and nothing once that has ended.
+func stepFile(dir string, id int) string { return filepath.Join(dir, "step-"+strconv.Itoa(id)) }
+
+// keyOn marks the step's processes on one node: several nodes may be of one
+// machine, where each would find those of the others too.
+func (s *step) keyOn(node int) string { return s.key + "@" + strconv.Itoa(node) }
 
 // nextStep takes the next number of a step, whose file has the pid of its srun.
 func nextStep(dir string) (int, error) {
 	for id := 0; ; id++ {
-		f, err := os.OpenFile(filepath.Join(dir, "step-"+strconv.Itoa(id)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		f, err := os.OpenFile(stepFile(dir, id), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if errors.Is(err, os.ErrExist) && id < 1_000_000 {
 			continue
 		}
@@ -96,7 +105,7 @@ func nextStep(dir string) (int, error) {
 	}
 }
 
-// steps are the pids of every srun of a script.
+// steps are the pids of every srun of a script that runs.
 func steps(dir string) (pids []int) {
 	files, _ := filepath.Glob(filepath.Join(dir, "step-*"))
 	for _, f := range files {
@@ -172,7 +181,7 @@ func (s *step) of(r rank) program {
 		each = append(each, strconv.Itoa(c))
 	}
 	for name, text := range map[string]string{
-		keyVar: s.key, "SLURM_STEP_ID": strconv.Itoa(s.id), "SLURM_STEPID": strconv.Itoa(s.id),
+		keyVar: s.keyOn(r.at), "SLURM_STEP_ID": strconv.Itoa(s.id), "SLURM_STEPID": strconv.Itoa(s.id),
 		"SLURM_PROCID": strconv.Itoa(r.proc), "SLURM_LOCALID": strconv.Itoa(r.local), "SLURM_NODEID": strconv.Itoa(r.node),
 		"SLURM_NTASKS": strconv.Itoa(n), "SLURM_NPROCS": strconv.Itoa(n), "SLURM_STEP_NUM_TASKS": strconv.Itoa(n),
 		"SLURM_STEP_NUM_NODES": strconv.Itoa(nodes), "SLURM_NNODES": strconv.Itoa(nodes),
@@ -267,10 +276,10 @@ func (s *step) signal(ctx context.Context, sig syscall.Signal) {
 		}
 		seen[r.at] = true
 		if r.at == 0 {
-			signalAll(s.key, sig)
+			signalAll(s.keyOn(0), sig)
 			continue
 		}
-		command := "exec " + spec.ShellWords(s.self, SignalArg, s.key, strconv.Itoa(int(sig)))
+		command := "exec " + spec.ShellWords(s.self, SignalArg, s.keyOn(r.at), strconv.Itoa(int(sig)))
 		go func() { _, _ = mpi.Run(ctx, r.host, command, bytes.NewReader(nil), io.Discard, io.Discard) }()
 	}
 }

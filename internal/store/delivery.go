@@ -14,10 +14,13 @@ type DeliveryQuery struct {
 	ID    string
 	User  string
 	State core.DeliveryState
-	// DueBy selects what waits for a try until then, the longest due first;
-	// without it the newest come first.
+	// DueBy selects what waits for a try until then: of each receiver what is due
+	// for the longest time, and of these the longest due first. ID, User and State
+	// are then not looked at. Without it the newest come first.
 	DueBy time.Time
-	Limit int // at most; 0: 100
+	// Without are the targets of deliveries that DueBy leaves out.
+	Without []string
+	Limit   int // at most; 0: 100
 }
 
 // Check refuses a query for everything.

@@ -51,6 +51,10 @@ type Store interface {
 	// Counters returns the largest workload Seq, transition Seq and revision.
 	Counters(ctx context.Context) (Counters, error)
 
+	// Installation is the name that the records were given when they began, at
+	// random: lower-case letters and digits.
+	Installation(ctx context.Context) (string, error)
+
 	// Workload returns one by id; ErrNotFound.
 	Workload(ctx context.Context, id core.WorkloadID) (*core.Workload, error)
 
@@ -64,6 +68,14 @@ type Store interface {
 	// Tasks returns the tasks of an attempt by index and run, every run of them;
 	// of all attempts, by attempt, index and run, when attempt is negative.
 	Tasks(ctx context.Context, id core.WorkloadID, attempt int) ([]core.Task, error)
+
+	// FindTasks returns the tasks of an attempt that q selects, by index: each by
+	// its last run, without those that others have replaced.
+	FindTasks(ctx context.Context, q TaskQuery) ([]core.Task, error)
+
+	// CountTasks returns how many tasks of an attempt stand in which state, of
+	// those that FindTasks would return of it.
+	CountTasks(ctx context.Context, id core.WorkloadID, attempt int) (map[core.TaskState]int, error)
 
 	// Transitions returns those of a workload (all workloads when id is empty)
 	// with Seq greater than after, in order, at most limit (0: no limit).
@@ -91,6 +103,9 @@ type Store interface {
 
 	// Subscriptions returns every subscription, by User and Name.
 	Subscriptions(ctx context.Context) ([]core.Subscription, error)
+
+	// Templates returns every template, by Project, Kind and Name.
+	Templates(ctx context.Context) ([]core.Template, error)
 
 	// Deliveries returns those that q selects.
 	Deliveries(ctx context.Context, q DeliveryQuery) ([]core.Delivery, error)
@@ -146,6 +161,9 @@ type Batch struct {
 	// passed over.
 	DropSubscriptions []core.SubscriptionID
 	Subscriptions     []core.Subscription // inserted or replaced
+	// DropTemplates go before Templates are written; unknown ones are passed over.
+	DropTemplates []core.TemplateID
+	Templates     []core.Template // inserted or replaced
 	// ForgetDeliveriesBefore drops what happened before this and is not tried
 	// any more, before Deliveries are written; zero: none.
 	ForgetDeliveriesBefore time.Time
@@ -192,6 +210,15 @@ type Query struct {
 	Deleted bool
 	Cursor  int64 // a Page.Next; 0: from the newest
 	Limit   int   // at most; 0: 100
+}
+
+// TaskQuery selects tasks of one attempt. Zero fields do not restrict.
+type TaskQuery struct {
+	Workload core.WorkloadID
+	Attempt  int
+	From, To int              // indexes: [From, To); To 0: no bound
+	States   []core.TaskState // in which they stand
+	Limit    int              // at most; 0: all
 }
 
 // UseQuery selects charged time. Zero fields do not restrict.

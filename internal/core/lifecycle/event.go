@@ -94,6 +94,7 @@ const (
 	ReasonSubmitFailed      Reason = "SubmitFailed"
 	ReasonQueueStopped      Reason = "QueueStopped"
 	ReasonQueueNotFound     Reason = "QueueNotFound"
+	ReasonHeld              Reason = "Held"
 	ReasonFailedImagePull   Reason = "FailedImagePull"
 	ReasonContainerCannot   Reason = "ContainerCannotRun"
 	ReasonMountFailed       Reason = "MountFailed"

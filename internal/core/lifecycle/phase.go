@@ -53,7 +53,7 @@ var phases = []PhaseInfo{
 	{Submitted, false, false, false, "durable; policies applied; no check begun"},
 	{Reviewing, false, false, false, "waits for admission checks that run before queueing"},
 	{Building, false, false, false, "the job's own image is being made"},
-	{Inadmissible, false, false, false, "its queue does not exist or is stopped"},
+	{Inadmissible, false, false, false, "its queue does not exist or is stopped, or somebody holds it"},
 	{Queued, false, false, false, "competes for quota and resources"},
 	{Reserved, true, false, false, "quota is reserved; checks after reservation run, or others must leave first"},
 	{Starting, true, true, false, "placed on nodes; images pulled, containers made, init tasks run"},

@@ -53,7 +53,7 @@ var rules = []Rule{
 	{On: Built, From: []Phase{Building}, To: Building},
 	{On: BuildFail, From: []Phase{Building}, To: Failed},
 	{On: QueueOpen, From: append(slices.Clone(beforeQueue), Inadmissible), To: Queued},
-	{On: QueueClosed, From: append(slices.Clone(beforeQueue), Queued, Reserved), To: Inadmissible},
+	{On: QueueClosed, From: append(slices.Clone(beforeQueue), Inadmissible, Queued, Reserved), To: Inadmissible},
 	{On: Reserve, From: []Phase{Queued}, To: Reserved},
 	{On: Release, From: []Phase{Reserved}, To: Queued},
 	{On: Admit, From: []Phase{Reserved}, To: Starting},

@@ -220,7 +220,9 @@ func amountOf(need *Need, p *Place) quota.Amounts {
 		a[quota.GPU] += int64(sh.Milli)
 	}
 	for name, count := range partitions(need.MIG) {
-		a[quota.GPU] += int64(name[len("mig-")]-'0') * 1000 * int64(count)
+		if slices, ok := strings.CutPrefix(name, "mig-"); ok { // else it is no GPU
+			a[quota.GPU] += int64(slices[0]-'0') * 1000 * int64(count)
+		}
 	}
 	return a
 }

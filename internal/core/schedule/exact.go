@@ -125,6 +125,9 @@ func (z *puzzle) survey() {
 			path, _ := s.pool.domainsOf(t.Levels).path(s, t.Required)
 			mark = append(append(mark, 1), path...)
 		}
+		for _, name := range s.migs {
+			mark = append(append(mark, 2), name...)
+		}
 		z.sites = append(z.sites, s)
 		z.static = append(z.static, mark)
 	}

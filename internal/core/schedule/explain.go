@@ -40,8 +40,8 @@ func (st *State) Explain(now int64, id core.WorkloadID) (Explanation, bool) {
 // SetEnd says by when a job that runs will have ended, in unix ms; 0: nobody
 // knows.
 func (st *State) SetEnd(id core.WorkloadID, by int64) {
-	if j := st.jobs[id]; j != nil {
-		j.EndsBy = by
+	if j := st.jobs[id]; j != nil && j.EndsBy != by {
+		j.EndsBy, st.ends = by, nil
 	}
 }
 
@@ -157,13 +157,10 @@ func firstOf(ahead []part) []core.WorkloadID {
 // earliest finds the first known end of what runs after which j has room. What
 // fits goes on to fit as more ends, so not every end is tried.
 func (st *State) earliest(j *job) int64 {
-	var ends []*job
-	for _, x := range st.jobs {
-		if x.EndsBy > 0 && len(x.holds) > 0 {
-			ends = append(ends, x)
-		}
+	ends := st.inOrderOfEnd()
+	if len(ends) == 0 {
+		return 0
 	}
-	slices.SortFunc(ends, func(a, b *job) int { return cmp.Or(cmp.Compare(a.EndsBy, b.EndsBy), cmp.Compare(a.ID, b.ID)) })
 	_, tries := st.next(j)
 	mark := len(st.log)
 	n := sort.Search(len(ends), func(n int) bool {
@@ -186,4 +183,20 @@ func (st *State) earliest(j *job) int64 {
 		return 0
 	}
 	return max(ends[n].EndsBy, st.now)
+}
+
+// inOrderOfEnd are the jobs that hold something and whose end is known, the
+// first to end first. They are remembered until something changes: whole lists
+// are explained at once.
+func (st *State) inOrderOfEnd() []*job {
+	if st.ends == nil {
+		st.ends = []*job{}
+		for _, x := range st.jobs {
+			if x.EndsBy > 0 && len(x.holds) > 0 {
+				st.ends = append(st.ends, x)
+			}
+		}
+		slices.SortFunc(st.ends, func(a, b *job) int { return cmp.Or(cmp.Compare(a.EndsBy, b.EndsBy), cmp.Compare(a.ID, b.ID)) })
+	}
+	return st.ends
 }

@@ -97,7 +97,7 @@ func TestExplanations(t *testing.T) {
 		{"never, by type and number", []Node{h100("a", 0), a100("b", 0)}, single(typed(8, "a100")),
 			"never fits: each task asks for 8 a100 GPUs, the largest of 2 nodes has 4 a100 GPUs in all"},
 		{"never, the gang is too big", []Node{h100("a", 0), h100("b", 0)}, gang(5, gpu(4)),
-			"never fits: its 5 tasks must start together, and all nodes together have room for 4 even when empty"},
+			"never fits: its 5 tasks must start together, and all nodes together have room for 4 even when empty: they need 20 GPUs, and there are 16 GPUs"},
 		{"never, each thing on another node", []Node{node("a", 8, 4000, gib, "x"), node("b", 0, 64000, 512*gib, "")}, single(Need{Devices: 1, Milli: 1000, CPU: 8000}),
 			"never fits: none of 2 nodes has all at once that each task asks for, even when empty"},
 		{"for GPUs", []Node{h100("a", 6), h100("b", 7)}, single(gpu(4)),
@@ -193,6 +193,7 @@ func TestEverFits(t *testing.T) {
 func TestWhatNeverFitsIsToldOfAllPools(t *testing.T) {
 	t.Parallel()
 	in := func(pool string, n Node) Node { n.Pool = pool; return n }
+	whole := func(n Node) Node { n.Whole = true; return n }
 	for _, c := range []struct {
 		nodes []Node
 		need  Need
@@ -201,6 +202,7 @@ func TestWhatNeverFitsIsToldOfAllPools(t *testing.T) {
 		{[]Node{in("a", node("a", 2, 64000, 64*gib, "x")), in("b", node("b", 8, 64000, 64*gib, "x"))}, Need{Devices: 16, Milli: 1000}, "each task asks for 16 GPUs, the largest of 2 nodes has 8 GPUs in all"},
 		{[]Node{in("a", node("a", 0, 64000, 64*gib, "")), in("b", node("b", 8, 8000, 64*gib, "x"))}, Need{Devices: 8, Milli: 1000, CPU: 96000}, "each task asks for 96 CPU, the largest of 2 nodes has 64 CPU in all"},
 		{[]Node{in("a", node("a", 0, 64000, 64*gib, "")), in("b", node("b", 8, 8000, 64*gib, "x"))}, Need{Devices: 8, Milli: 1000, CPU: 16000}, "none of 2 nodes has all at once that each task asks for, even when empty"},
+		{[]Node{in("a", whole(node("a", 8, 64000, 64*gib, "x"))), in("b", whole(node("b", 8, 64000, 64*gib, "x")))}, Need{Devices: 1, Milli: 500}, "each task asks for 1 GPU, the largest of 0 nodes has 0 GPUs in all; 2 more nodes give GPUs only whole, and it asks for a part"},
 	} {
 		r, ok := EverFits(c.nodes, waiter("j", 1, single(c.need)))
 		if ok || r.String() != "never fits: "+c.want {

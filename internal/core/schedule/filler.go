@@ -90,7 +90,7 @@ func ShapeOf(n Need) fill.Shape {
 func (st *State) Work() []fill.Shape {
 	counts := map[string]*fill.Shape{}
 	add := func(n Need, count int) {
-		if n.Share > 0 || n.MIG != "" || count == 0 {
+		if n.Share > 0 || partitioned(n.MIG) || count == 0 {
 			return
 		}
 		key := n.key()

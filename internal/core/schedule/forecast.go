@@ -71,6 +71,8 @@ type Forecast struct {
 	// Frees are those whose end makes its room, in the order of their ends, with
 	// the likely ones.
 	Frees []Freed
+	// Places are where its tasks are when it starts, as things usually go.
+	Places []Placed
 	// Until is the instant up to which was looked, where that ended the search;
 	// 0: it came to its end.
 	Until int64
@@ -142,6 +144,9 @@ func (c *Copy) Forecast(id core.WorkloadID, spans map[core.WorkloadID]Span) Fore
 		if i == 0 {
 			out.Starts, out.Frees = f.starts, f.freed
 			out.Until = f.until
+		}
+		if out.Places == nil {
+			out.Places = f.places
 		}
 	}
 	if out.Relieved {

@@ -21,6 +21,7 @@ type future struct {
 	gone   map[core.NodeID][]Freed
 	starts map[core.WorkloadID]int64
 	freed  []Freed
+	places []Placed                  // of the job itself
 	length map[core.WorkloadID]int64 // of a run, from its start
 	keep   map[core.WorkloadID]int   // for how many tasks of whom others have left
 	looks  int
@@ -157,6 +158,7 @@ func (f *future) begin(j *Job, pl Placement) {
 		f.starts[j.ID] = f.now
 	}
 	if j.ID == f.id {
+		f.places = pl.Tasks
 		f.cause(pl)
 		return
 	}

@@ -71,6 +71,9 @@ func TestAForecastIsARangeWithItsCauses(t *testing.T) {
 	if f.Until != 0 || f.Simple {
 		t.Errorf("%+v", f)
 	}
+	if len(f.Places) == 0 || f.Places[0].Place.Node != "n0" {
+		t.Errorf("it starts at %+v", f.Places)
+	}
 }
 
 func TestAForecastSaysWhatItDoesNotKnow(t *testing.T) {

@@ -34,7 +34,7 @@ func (st *State) PutNode(n Node) {
 func sameNode(a, b *Node) bool {
 	return a.Ready == b.Ready && a.Cordon == b.Cordon && a.CutOff == b.CutOff && a.CPU == b.CPU && a.Memory == b.Memory && a.Pods == b.Pods &&
 		a.OtherCPU == b.OtherCPU && a.OtherMem == b.OtherMem && slices.Equal(a.OtherMilli, b.OtherMilli) && a.MIGStrategy == b.MIGStrategy && a.Whole == b.Whole &&
-		slices.Equal(a.Devices, b.Devices) && equalMaps(a.Labels, b.Labels) && equalMaps(a.MIG, b.MIG) && slices.Equal(a.Taints, b.Taints)
+		slices.Equal(a.Devices, b.Devices) && equalMaps(a.Labels, b.Labels) && equalMaps(a.MIG, b.MIG) && equalMaps(a.OtherMIG, b.OtherMIG) && slices.Equal(a.Taints, b.Taints)
 }
 
 func equalMaps[V comparable](a, b map[string]V) bool {
@@ -108,7 +108,7 @@ func (p *pool) reshaped() {
 		}
 		p.total[quota.GPU] += s.cap
 		for m, name := range s.migs {
-			p.total[quota.GPU] += slicesOf(name) * int64(s.node.MIG[s.migs[m]])
+			p.total[quota.GPU] += s.slices[m] * int64(s.node.MIG[name])
 		}
 		p.free = p.free.Add(s.free())
 		p.total[quota.CPU] += s.node.CPU
@@ -123,10 +123,24 @@ func (p *pool) reshaped() {
 	p.split()
 }
 
+// partitioned reports whether any of what is counted by name is a partition of a
+// device.
+func partitioned(counted string) bool {
+	for part := range strings.SplitSeq(counted, ",") {
+		if name, _, _ := strings.Cut(part, "="); slicesOf(name) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // slicesOf is how many thousandths of a device a partition counts for: one
 // device for each compute slice in its name (mig-2g.10gb: 2). What is counted
 // and no partition counts for none.
 func slicesOf(profile string) int64 {
+	if strings.Contains(profile, "/") {
+		return 0 // an extended resource, whatever it is called
+	}
 	name := profile[strings.LastIndex(profile, "-")+1:]
 	n := int64(0)
 	for i, c := range name {

@@ -13,7 +13,7 @@ type quiet struct {
 }
 
 // changes notes that the next cycle has something to look at.
-func (st *State) changes() { st.version++ }
+func (st *State) changes() { st.version, st.ends = st.version+1, nil }
 
 // idle reports whether a cycle now would find nothing to do, as the last did.
 func (st *State) idle(now int64) bool {

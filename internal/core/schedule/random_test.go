@@ -2,7 +2,9 @@ package schedule
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
@@ -82,6 +84,13 @@ func (m *maker) nodes() {
 			n.MIG = map[string]int{"mig-1g.5gb": m.IntN(4), "mig-2g.10gb": m.IntN(3)}
 		}
 		n.Whole = i == 4 // which draws nothing, so that worlds stay what they were
+		if i%2 == 1 {
+			n.MIG = maps.Clone(n.MIG)
+			if n.MIG == nil {
+				n.MIG = map[string]int{}
+			}
+			n.MIG["rdma/hca-2"] = i
+		}
 		m.w.Snap.Nodes = append(m.w.Snap.Nodes, n)
 	}
 	strategies := []Strategy{BinPack, BinPack, Spread}
@@ -175,6 +184,9 @@ func (m *maker) need() Need {
 	}
 	if n.Devices > 0 && m.one(4) {
 		n.Type = []string{"h100", "A100"}[m.IntN(2)]
+	}
+	if n.CPU == 1000 { // draws nothing, too
+		n.MIG = strings.TrimPrefix(n.MIG+",rdma/hca-2=1", ",")
 	}
 	return n
 }

@@ -280,7 +280,7 @@ func (st *State) rank(s *site, a *ask) rank {
 	if !st.cfg.NoAvailability && !s.fits(a, false) {
 		r.first |= 4
 	}
-	if a.need.Devices == 0 && a.migs == nil && len(s.soon.dev)+len(s.migs) > 0 {
+	if !a.gpus() && (len(s.soon.dev) > 0 || s.parted) {
 		r.first |= 2
 	}
 	if slices.ContainsFunc(s.node.Taints, func(t core.Taint) bool { return t.Effect == core.PreferNoSchedule }) {
@@ -288,10 +288,10 @@ func (st *State) rank(s *site, a *ask) rank {
 	}
 	strategy, free, total := s.pool.GPU, s.soon.sum, s.cap
 	for i := range s.soon.mig {
-		free += int64(s.soon.mig[i]) * slicesOf(s.migs[i])
-		total += int64(s.node.MIG[s.migs[i]]) * slicesOf(s.migs[i])
+		free += int64(s.soon.mig[i]) * s.slices[i]
+		total += int64(s.node.MIG[s.migs[i]]) * s.slices[i]
 	}
-	if a.need.Devices == 0 && a.migs == nil {
+	if !a.gpus() {
 		strategy, free, total = s.pool.CPU, s.soon.cpu, s.node.CPU
 	}
 	switch {

@@ -156,7 +156,7 @@ func (st *State) whyRoom(p *pool, j *job, tries []try) []Reason {
 				rs = append(rs, x)
 			}
 		}
-		rs = append(rs, p.shortCounted(st, a, n)...)
+		rs = append(rs, p.shortCounted(st, a, n, nil)...)
 	}
 	if len(rs) == 0 {
 		rs = st.elsewhere(p, j, tries)
@@ -278,12 +278,23 @@ func (s *site) amount(res quota.Resource, a *ask) (free, whole int64) {
 	return free, whole
 }
 
-// elsewhere finds what is free, but not on the nodes that have the GPUs.
+// elsewhere finds what is free, but not on the nodes that have the GPUs, or not
+// on those that have all else.
 func (st *State) elsewhere(p *pool, j *job, tries []try) []Reason {
 	var rs []Reason
 	for _, x := range st.wanted(j, tries) {
 		a, n := x.ask, x.count
-		if a.need.Devices == 0 {
+		unnamed := *a
+		unnamed.migs = nil
+		if a.migs != nil {
+			for _, r := range p.shortCounted(st, a, n, func(s *site) bool { return s.fits(&unnamed, false) }) {
+				if r.Nodes > 0 && r.Nodes == r.OfNodes {
+					r.Note = "on nodes where all else is free"
+					rs = append(rs, r)
+				}
+			}
+		}
+		if a.need.Devices == 0 || len(rs) > 0 {
 			continue
 		}
 		bare := *a

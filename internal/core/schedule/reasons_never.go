@@ -54,7 +54,33 @@ func (st *State) never(j *job, tries []try) Reason {
 	if t, _ := j.required(); t != nil && r.Fitting == r.Tasks {
 		r.Domain = t.Required
 	}
+	r.Note = st.outgrown(pools, st.wanted(j, tries))
 	return r
+}
+
+// outgrown says of which resource tasks need more together than all nodes of
+// any pool have; empty: of none, the nodes only do not divide so.
+func (st *State) outgrown(pools []*pool, asked []wanted) string {
+	for res := range quota.Resources {
+		var needed, most int64
+		one := Reason{Resource: resourceNames[res]}
+		for _, x := range asked {
+			needed += x.ask.amountOf(res) * int64(x.count)
+			if res == quota.GPU {
+				one.Type = x.ask.need.Type
+			}
+		}
+		for _, p := range pools {
+			for _, x := range asked {
+				r, _ := p.short(st, x.ask, x.count, res, nil)
+				most = max(most, r.Total)
+			}
+		}
+		if needed > most {
+			return fmt.Sprintf("they need %s, and there are %s", one.amount(needed), one.amount(most))
+		}
+	}
+	return st.outgrownCounted(pools, asked)
 }
 
 // tooLarge is the first resource of which no node of any pool has what one task
@@ -63,7 +89,7 @@ func (st *State) tooLarge(pools []*pool, a *ask, n int) (Reason, bool) {
 	var all []Reason // over the pools, and in how many of them
 	in := map[string]int{}
 	for _, p := range pools {
-		short := p.shortCounted(st, a, n)
+		short := p.shortCounted(st, a, n, nil)
 		for res := range quota.Resources {
 			r, _ := p.short(st, a, n, res, nil)
 			short = append(short, r)
@@ -81,7 +107,7 @@ func (st *State) tooLarge(pools []*pool, a *ask, n int) (Reason, bool) {
 			sum := &all[i]
 			sum.Largest = max(sum.Largest, r.Largest)
 			sum.Free, sum.Total = sum.Free+r.Free, sum.Total+r.Total
-			sum.Nodes, sum.OfNodes, sum.Excluded = sum.Nodes+r.Nodes, sum.OfNodes+r.OfNodes, sum.Excluded+r.Excluded
+			sum.Nodes, sum.OfNodes, sum.Excluded, sum.Whole, sum.Without = sum.Nodes+r.Nodes, sum.OfNodes+r.OfNodes, sum.Excluded+r.Excluded, sum.Whole+r.Whole, sum.Without+r.Without
 		}
 	}
 	for _, r := range all {

@@ -25,8 +25,10 @@ type site struct {
 	cap       int64 // devices, thousandths
 	memory    int64 // of each device, bytes
 	product   string
-	mixed     bool // devices of several products
-	migs      []string
+	mixed     bool           // devices of several products
+	migs      []string       // what is counted by name: partitions, and whatever else there is
+	slices    []int64        // what one of each of migs counts for, see slicesOf
+	parted    bool           // some of migs are partitions
 	tags      map[string]int // tasks by their tags, for affinity
 	legacy    int            // tasks here that keep partitions from being given
 	turn      uint32         // grows with every change
@@ -73,6 +75,8 @@ func newSite(n *Node, p *pool) *site {
 	s.migs = sortedKeys(n.MIG)
 	for _, name := range s.migs {
 		s.now.mig = append(s.now.mig, int32(n.MIG[name]))
+		s.slices = append(s.slices, slicesOf(name))
+		s.parted = s.parted || slicesOf(name) > 0
 	}
 	s.soon = s.now
 	s.soon.dev, s.soon.mig = slices.Clone(s.now.dev), slices.Clone(s.now.mig)
@@ -134,7 +138,7 @@ func (s *site) both(a *ask) bool {
 }
 
 func (v *view) fitsMIG(s *site, a *ask) bool {
-	if s.legacy > 0 {
+	if s.legacy > 0 && a.slices > 0 {
 		return false
 	}
 	for _, w := range a.migs {
@@ -343,7 +347,7 @@ func (v *view) left() quota.Amounts {
 func (s *site) free() quota.Amounts {
 	f := s.soon.left()
 	for i := range s.soon.mig {
-		f[quota.GPU] += int64(s.soon.mig[i]) * slicesOf(s.migs[i])
+		f[quota.GPU] += int64(s.soon.mig[i]) * s.slices[i]
 	}
 	return f
 }

@@ -41,6 +41,9 @@ type Node struct {
 	OtherCPU   int64
 	OtherMem   int64
 	OtherMilli []int // per device of Devices, thousandths
+	// OtherMIG is what others hold by name, which is not in MIG: only words tell
+	// of it.
+	OtherMIG map[string]int
 }
 
 // Strategy says which of the nodes that fit a task is chosen.

@@ -30,6 +30,7 @@ type State struct {
 	fill    *filler
 	empty   *State // the same nodes with nothing on them; nil: not known
 	version uint64 // grows whenever something is put or dropped
+	ends    []*job // as inOrderOfEnd says; nil: not known
 	quiet   quiet
 	lastAsk int // counts all asks there ever were
 	asked   int // how many asks there were after the last sweep
@@ -64,6 +65,9 @@ type ask struct {
 	id     int
 	slices int64 // devices that its partitions count for, thousandths
 }
+
+// gpus reports whether a asks for GPUs, or partitions of them.
+func (a *ask) gpus() bool { return a.need.Devices > 0 || a.slices > 0 }
 
 type wish struct {
 	name  string

@@ -115,12 +115,12 @@ func (st *State) crowds(j *job) []Reason {
 	var all []Reason
 	for q := j.leaf; q >= 0; q = st.queues.list[q].parent {
 		if m := st.queues.list[q].MaxJobs; m > 0 && st.running[q] >= m {
-			all = append(all, Reason{Token: OverLimit, Resource: "running workloads", Queue: st.queues.list[q].ID, Allocated: int64(st.running[q]), Limit: int64(m), Requested: 1})
+			all = append(all, Reason{Token: OverLimit, Resource: runningWorkloads, Queue: st.queues.list[q].ID, Allocated: int64(st.running[q]), Limit: int64(m), Requested: 1})
 		}
 	}
 	leaf := &st.queues.list[j.leaf]
 	if u, m := st.users[userKey{j.leaf, j.User}], leaf.UserJobs; m > 0 && u.jobs >= m {
-		all = append(all, Reason{Token: OverLimit, Resource: "running workloads", Queue: leaf.ID, User: j.User, Allocated: int64(u.jobs), Limit: int64(m), Requested: 1})
+		all = append(all, Reason{Token: OverLimit, Resource: runningWorkloads, Queue: leaf.ID, User: j.User, Allocated: int64(u.jobs), Limit: int64(m), Requested: 1})
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core"
@@ -20,6 +21,9 @@ const (
 	NoNodes            Token = "NoNodes"
 	RetryBackoff       Token = "RetryBackoff"
 	AdmissionChecks    Token = "AdmissionChecks"
+	Dependency         Token = "Dependency"
+	BeginTime          Token = "BeginTime"
+	HeldBack           Token = "Held"
 	ImageBuild         Token = "ImageBuild"
 	ImagePull          Token = "ImagePull"
 	Initializing       Token = "Initializing"
@@ -39,7 +43,7 @@ const (
 // Tokens returns every reason for waiting, most severe first.
 func Tokens() []Token {
 	return []Token{
-		QueueNotFound, Barred, NeverFits, QueueStopped, NonPreemptibleOverQuota, OverLimit, AdmissionChecks, Incomplete, NoNodes,
+		QueueNotFound, Barred, NeverFits, QueueStopped, HeldBack, NonPreemptibleOverQuota, OverLimit, AdmissionChecks, Dependency, BeginTime, Incomplete, NoNodes,
 		WaitingForCapacity, TopologyUnsatisfied, Fragmented, WaitingForQuota, Reserved, WaitingForPreemption, RetryBackoff,
 		ImageBuild, ImagePull, Initializing, NotYetEvaluated,
 	}
@@ -48,7 +52,7 @@ func Tokens() []Token {
 // Reason is one blocker, as data first; String makes the English line.
 type Reason struct {
 	Token    Token  `json:"token"`
-	Resource string `json:"resource,omitempty"` // gpu, cpu, memory, tasks
+	Resource string `json:"resource,omitempty"` // gpu, cpu, memory, tasks, or a name by which nodes count: of a partition, or an extended resource
 	// Amounts are in devices, thousandths of cores, bytes or tasks.
 	Requested int64  `json:"requested,omitempty"` // by one task
 	Needed    int64  `json:"needed,omitempty"`    // by all tasks that must start together
@@ -58,6 +62,7 @@ type Reason struct {
 	Tasks     int64  `json:"tasks,omitempty"`   // tasks that must start together
 	Fitting   int64  `json:"fitting,omitempty"` // of these, how many would fit now
 	Nodes     int    `json:"nodes,omitempty"`   // nodes that lack it
+	Without   int    `json:"without,omitempty"` // of these, those that have none at all, of what is counted by name
 	OfNodes   int    `json:"ofNodes,omitempty"` // nodes looked at
 	Type      string `json:"type,omitempty"`    // GPU type asked for
 	Pool      string `json:"pool,omitempty"`
@@ -113,11 +118,19 @@ func (r Reason) amount(n int64) string {
 		}
 		return fmt.Sprintf("%d %s", n, kind)
 	default:
-		if n == 1 {
+		if n == 1 && !r.named() {
 			return "1 " + strings.TrimSuffix(r.Resource, "s")
 		}
 		return fmt.Sprintf("%d %s", n, r.Resource)
 	}
+}
+
+// runningWorkloads is what a limit of workloads that run at once is about.
+const runningWorkloads = "running workloads"
+
+// named reports whether r is about what nodes count by a name that is not ours.
+func (r Reason) named() bool {
+	return !slices.Contains([]string{"", "gpu", "cpu", "memory", "tasks", "pool", runningWorkloads}, r.Resource)
 }
 
 // part is an amount of a quota.
@@ -151,6 +164,18 @@ func (r Reason) excluded() string {
 		return "; the labels, taints or kind of 1 more node do not suit" + only + r.barred()
 	default:
 		return fmt.Sprintf("; the labels, taints or kind of %d more nodes do not suit", r.Excluded) + only + r.barred()
+	}
+}
+
+// without says how many nodes have none at all of what is counted by name.
+func (r Reason) without() string {
+	switch r.Without {
+	case 0:
+		return ""
+	case 1:
+		return ", 1 has none at all"
+	default:
+		return fmt.Sprintf(", %d have none at all", r.Without)
 	}
 }
 
@@ -193,20 +218,31 @@ func (r Reason) String() string {
 			return fmt.Sprintf("never fits: none of %d nodes has all at once that each task asks for, even when empty", r.OfNodes) + r.excluded()
 		}
 		if r.Resource == "tasks" {
-			return fmt.Sprintf("never fits: its %d tasks must start together, and all nodes together have room for %d even when empty", r.Tasks, r.Fitting) + r.barred()
+			return fmt.Sprintf("never fits: its %d tasks must start together, and all nodes together have room for %d even when empty", r.Tasks, r.Fitting) + suffix(r.Note) + r.barred()
 		}
 		who := "the only node"
 		if r.OfNodes != 1 {
 			who = fmt.Sprintf("the largest of %d nodes", r.OfNodes)
 		}
+		if r.named() && r.Largest == 0 {
+			if r.OfNodes != 1 {
+				who = fmt.Sprintf("none of %d nodes has any", r.OfNodes)
+			} else {
+				who += " has none"
+			}
+			return fmt.Sprintf("never fits: each task asks for %s, and %s", r.amount(r.Requested), who) + r.excluded()
+		}
 		return fmt.Sprintf("never fits: each task asks for %s, %s has %s in all", r.amount(r.Requested), who, r.amount(r.Largest)) + r.whole() + r.barred()
 	case WaitingForCapacity:
 		lack := ""
 		if r.OfNodes > 1 {
-			lack = fmt.Sprintf(" (%d of %d nodes lack it)", r.Nodes, r.OfNodes)
+			lack = fmt.Sprintf(" (%d of %d nodes lack it%s)", r.Nodes, r.OfNodes, r.without())
 		}
-		return fmt.Sprintf("waits for %s: needs %s, free %s of %s",
-			r.Resource, r.amount(r.Needed), r.amount(r.Free), r.amount(r.Total)) + lack + r.excluded() + suffix(r.Note)
+		free, all := r.amount(r.Free), r.amount(r.Total)
+		if r.named() {
+			free, all = fmt.Sprint(r.Free), fmt.Sprint(r.Total)
+		}
+		return fmt.Sprintf("waits for %s: needs %s, free %s of %s", r.Resource, r.amount(r.Needed), free, all) + lack + r.excluded() + suffix(r.Note)
 	case Fragmented:
 		return fmt.Sprintf("free %s in all is enough for the %s it needs, but scattered: %d of its %d tasks would fit now, the largest free block is %s",
 			r.amount(r.Free), r.amount(r.Needed), r.Fitting, r.Tasks, r.amount(r.Largest)) + r.barred()
@@ -240,6 +276,12 @@ func (r Reason) String() string {
 			return r.Note
 		}
 		return "waits to be approved"
+	case Dependency:
+		return "waits for " + r.Note
+	case HeldBack:
+		return "is " + r.Note
+	case BeginTime:
+		return "waits for its time" + suffix(r.Note)
 	case ImageBuild:
 		return "its image is being built" + suffix(r.Note)
 	case ImagePull:

@@ -1,6 +1,9 @@
 package schedule
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Act says who can end a reason for waiting.
 type Act string
@@ -57,8 +60,12 @@ func (r Reason) Hint() string {
 		return "wait, or ask for smaller or fewer tasks"
 	case WaitingForQuota:
 		return fmt.Sprintf("wait until work of %s or of others ends", r.Queue)
-	case Reserved, WaitingForPreemption, RetryBackoff, ImageBuild, ImagePull, Initializing:
+	case Dependency:
+		return "wait, or submit it without after"
+	case Reserved, WaitingForPreemption, RetryBackoff, ImageBuild, ImagePull, Initializing, BeginTime:
 		return "wait"
+	case HeldBack:
+		return "muster release lets it go"
 	case AdmissionChecks:
 		return "ask those who may approve it"
 	default:
@@ -85,6 +92,8 @@ func (r Reason) smaller() string {
 		return fmt.Sprintf("at most %s fit on a node: --gpus %d", r.amount(r.Largest), r.Largest)
 	case r.Largest > 0:
 		return fmt.Sprintf("at most %s fit on a node", r.amount(r.Largest))
+	case strings.Contains(r.Resource, "/"):
+		return "ask for less, or attach a cluster whose nodes have it: what device plugins of Kubernetes offer no other machine has"
 	default:
 		return fmt.Sprintf("no node has any such %s; muster node list shows what there is", r.Resource)
 	}

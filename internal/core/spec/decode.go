@@ -274,6 +274,8 @@ func (d *decoder) value(f *field, n *node, v reflect.Value) {
 		d.ints(f, n, v)
 	case fieldTextMap:
 		d.textMap(f, n, v)
+	case fieldCounts:
+		d.counts(f, n, v)
 	case fieldParameters:
 		d.parameters(f, n, v)
 	case fieldScalar:

@@ -6,7 +6,11 @@
 // project may have; it refuses what no plane could ever run.
 package spec
 
-import "github.com/musterhq/muster/internal/core/lifecycle"
+import (
+	"maps"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
 
 // Document is a workload as its author wrote it, after defaults. YAML, JSON
 // and API names are the json tags; the other tags feed `muster explain`,
@@ -25,8 +29,9 @@ import "github.com/musterhq/muster/internal/core/lifecycle"
 //	form            what a text must look like, see forms; of a list its
 //	                items, of a map its keys
 //
-// In a list enum, min and max are about its items. Fields of a list's items
-// have no defaults: there is nowhere to remember which were written as zero.
+// In a list, and in a map of numbers, enum, min and max are about its items.
+// Fields of a list's items have no defaults: there is nowhere to remember which
+// were written as zero.
 type Document struct {
 	Kind        lifecycle.Kind    `json:"kind,omitempty" doc:"What sort of work this is." enum:"training,distributed,workspace,inference" default:"training"`
 	Name        string            `json:"name,omitempty" doc:"Name, unique in its project: lower-case letters, digits and '-', at most 52 characters. A generated one when absent." example:"mnist-sweep" form:"name"`
@@ -46,6 +51,7 @@ type Document struct {
 	Workdir    string            `json:"workdir,omitempty" doc:"Working directory. By default the directory that the workload was submitted from."`
 	Env        map[string]string `json:"env,omitempty" doc:"Environment variables of every task. A process of the machine that was submitted from also gets the submitter's PATH, VIRTUAL_ENV, CONDA_PREFIX, PYTHONPATH and LD_LIBRARY_PATH." form:"variable"`
 	Parameters Parameters        `json:"parameters,omitempty" doc:"Written as YAML to a file whose path is in $PARAMETERS."`
+	Metadata   Parameters        `json:"metadata,omitempty" doc:"What is kept with it for its user and its tasks, who may change it while it lives: with what it begins." example:"{dataset: v3}"`
 
 	Init         []Init        `json:"init,omitempty"         doc:"What each task does while it is Starting, one after another, before it counts as running."`
 	Secrets      []SecretUse   `json:"secrets,omitempty" doc:"Secrets that its tasks see: names, or maps that say as what." short:"name"`
@@ -85,6 +91,11 @@ type Document struct {
 	Update    Update     `json:"update,omitempty" doc:"How replicas are replaced when the workload is changed." only:"inference"`
 	Restart   string     `json:"restart,omitempty" doc:"Whether a workspace is started again when its command ends: always, only when it failed, or never." enum:"always,onFailure,never" default:"always" only:"workspace"`
 
+	After     []Dependency `json:"after,omitempty" doc:"Workloads of the project that must have come to their end, or so far as is said, before this one is queued: names, or maps." short:"workload"`
+	NotBefore string       `json:"notBefore,omitempty" doc:"It is not queued before this time." example:"2027-01-31T08:00:00Z" form:"instant"`
+
+	Hold bool `json:"hold,omitempty" doc:"It is not queued before somebody releases it with 'muster release'."`
+
 	Checks  []Check  `json:"checks,omitempty" doc:"What must be approved before it runs, beside what its project demands."`
 	Publish *Publish `json:"publish,omitempty" doc:"What is made of its results once it has succeeded." only:"training,distributed"`
 
@@ -111,6 +122,13 @@ type Resources struct {
 	Memory Quantity `json:"memory,omitempty" doc:"Memory in bytes, also its limit; suffixes K, M, G, T and Ki, Mi, Gi, Ti. Without it memory is neither counted nor limited." example:"16Gi" min:"0"`
 	SHM    Quantity `json:"shm,omitempty" doc:"Size of /dev/shm in a container. By default 64Mi." example:"8Gi" min:"0"`
 	GPU    GPU      `json:"gpu,omitempty" doc:"GPUs: a whole number, a part of one such as 0.5, or a map." example:"1" short:"count,share"`
+	// Extended is never changed in place: copies of Resources share it.
+	Extended map[string]int `json:"extended,omitempty" doc:"How many it needs of what else nodes of Kubernetes offer by name: extended resources of device plugins, such as network adapters. It goes only where so many are free; no quota counts them." example:"{rdma/hca_shared_devices_a: 1}" min:"1" max:"1000000000" form:"resource"`
+}
+
+// Equal reports whether r and o ask for the same.
+func (r Resources) Equal(o Resources) bool {
+	return r.CPU == o.CPU && r.Memory == o.Memory && r.SHM == o.SHM && r.GPU == o.GPU && maps.Equal(r.Extended, o.Extended)
 }
 
 // Array makes N independent tasks of one training workload. Each sees its

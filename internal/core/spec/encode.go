@@ -100,7 +100,7 @@ func (f *field) detach(v reflect.Value) {
 
 func (f *field) own(v reflect.Value) {
 	switch f.kind {
-	case fieldTexts, fieldInts, fieldTextMap, fieldParameters:
+	case fieldTexts, fieldInts, fieldTextMap, fieldCounts, fieldParameters:
 		if v.IsNil() {
 			return
 		}
@@ -114,6 +114,8 @@ func (f *field) own(v reflect.Value) {
 		v.Set(reflect.ValueOf(slices.Clone(v.Interface().([]int))))
 	case fieldTextMap:
 		v.Set(reflect.ValueOf(maps.Clone(v.Interface().(map[string]string))))
+	case fieldCounts:
+		v.Set(reflect.ValueOf(maps.Clone(v.Interface().(map[string]int))))
 	case fieldParameters:
 		v.Set(reflect.ValueOf(maps.Clone(v.Interface().(Parameters))))
 	case fieldList:
@@ -195,6 +197,13 @@ func (e *encoder) value(f *field, v reflect.Value) node {
 		n := node{kind: nodeMap}
 		for _, k := range slices.Sorted(maps.Keys(m)) {
 			n.put(k, textNode(m[k]))
+		}
+		return n
+	case fieldCounts:
+		m := v.Interface().(map[string]int)
+		n := node{kind: nodeMap}
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			n.put(k, numNode(strconv.Itoa(m[k])))
 		}
 		return n
 	case fieldParameters:

@@ -20,6 +20,8 @@ type Topic struct {
 	Example  string   `json:"example,omitempty"`
 	Only     string   `json:"only,omitempty"` // the kinds it is for, with commas between
 	Required bool     `json:"required,omitempty"`
+	Short    string   `json:"short,omitempty"` // of a map or a list of maps: the field that a bare number or text stands for
+	Part     string   `json:"part,omitempty"`  // the one that a bare number with a fraction stands for, where it is another
 	Children []Topic  `json:"fields,omitempty"`
 }
 
@@ -66,6 +68,16 @@ func (f *field) topic() Topic {
 		Path: f.path, Name: f.name, Type: f.words(), Doc: f.doc, Default: f.fallbackText, Enum: slices.Clone(f.enum),
 		Min: f.lowest, Max: f.highest, Example: f.example, Only: strings.Join(f.only, ","), Required: f.required,
 	}
+	short := f.short
+	if f.item != nil {
+		short = f.item.short
+	}
+	if short != nil {
+		t.Short = short.name
+	}
+	if f.part != nil {
+		t.Part = f.part.name
+	}
 	for _, c := range f.fields {
 		t.Children = append(t.Children, c.topic())
 	}
@@ -92,6 +104,8 @@ func (f *field) words() string {
 		return "list of maps"
 	case fieldTextMap:
 		return "map of string to string"
+	case fieldCounts:
+		return "map of string to integer"
 	case fieldParameters:
 		return "map of anything"
 	case fieldScalar:

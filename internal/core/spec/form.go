@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // The forms that texts of a document may have to have.
@@ -21,6 +22,8 @@ const (
 	formClaim    = "claim"      // as Kubernetes names its objects
 	formKey      = "labelKey"   // of nodes
 	formValue    = "labelValue" // of nodes
+	formInstant  = "instant"
+	formResource = "resource" // extended, of nodes
 )
 
 // forms say what is wrong with a text and what would be right; an empty
@@ -40,6 +43,8 @@ var forms = map[string]func(s string) (problem, hint string){
 	formClaim:    claimForm,
 	formKey:      labelKeyForm,
 	formValue:    labelValueForm,
+	formInstant:  instantForm,
+	formResource: resourceForm,
 }
 
 func nameForm(s string) (problem, hint string) {
@@ -129,6 +134,13 @@ func packageForm(s string) (problem, hint string) {
 func routeForm(s string) (problem, hint string) {
 	if s[0] != '/' || blank(s) {
 		return fmt.Sprintf("%q is not a path of HTTP", shorten(s)), "write it like /healthz"
+	}
+	return "", ""
+}
+
+func instantForm(s string) (problem, hint string) {
+	if _, err := time.Parse(time.RFC3339, s); err != nil {
+		return fmt.Sprintf("%q is not a point in time", shorten(s)), "write it like 2027-01-31T08:00:00Z, or with another zone, 2027-01-31T08:00:00+01:00"
 	}
 	return "", ""
 }

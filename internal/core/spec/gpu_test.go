@@ -47,7 +47,7 @@ func TestGPUsInEveryForm(t *testing.T) {
 		}
 		raw, err := json.Marshal(d.Resources)
 		var r Resources
-		if err != nil || json.Unmarshal(raw, &r) != nil || r != d.Resources {
+		if err != nil || json.Unmarshal(raw, &r) != nil || !r.Equal(d.Resources) {
 			t.Errorf("%s: %s %v", text, raw, err)
 		}
 		n, _ := d.tree()

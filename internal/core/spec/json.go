@@ -22,7 +22,8 @@ const (
 	maxNodes = 100_000
 )
 
-// jsonReader builds nodes from tokens.
+// jsonReader builds nodes from tokens, slower than a jsonScanner and able to
+// say what is wrong.
 type jsonReader struct {
 	dec   *json.Decoder
 	nodes int
@@ -30,6 +31,14 @@ type jsonReader struct {
 
 // readJSON reads exactly one JSON value. It fails with a FieldError.
 func readJSON(data []byte) (node, error) {
+	if json.Valid(data) {
+		s := jsonScanner{data: data}
+		return s.value(0)
+	}
+	return readTokens(data)
+}
+
+func readTokens(data []byte) (node, error) {
 	r := jsonReader{dec: json.NewDecoder(bytes.NewReader(data))}
 	r.dec.UseNumber()
 	n, err := r.next(0)

@@ -139,6 +139,8 @@ func (f *field) jsonType() map[string]any {
 		return map[string]any{"type": "array", "items": f.item.jsonType()}
 	case fieldTextMap:
 		return map[string]any{"type": "object", "additionalProperties": plainValue()}
+	case fieldCounts:
+		return map[string]any{"type": "object", "additionalProperties": f.integerSchema()}
 	case fieldParameters:
 		return map[string]any{"type": "object", "additionalProperties": true}
 	case fieldScalar:

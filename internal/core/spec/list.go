@@ -45,6 +45,31 @@ func (d *decoder) ints(f *field, n *node, v reflect.Value) {
 	v.Set(reflect.ValueOf(list))
 }
 
+// counts reads a map of names to whole numbers, in quotes or not.
+func (d *decoder) counts(f *field, n *node, v reflect.Value) {
+	path := f.at(d.indexes)
+	if n.kind != nodeMap {
+		e := mismatch(n, "a map of names to whole numbers")
+		e.Hint = "write it like " + f.example
+		d.fail(n.pos, path, e)
+		return
+	}
+	d.distinct(n, path)
+	if len(n.keys) == 0 {
+		return
+	}
+	m := make(map[string]int, len(n.keys))
+	for i, k := range n.keys {
+		item := &n.items[i]
+		number, ok := integer(item.text)
+		if item.kind != nodeNumber && item.kind != nodeText || !ok {
+			d.fail(n.at[i], join(path, shorten(k)), mismatch(item, "a whole number"))
+		}
+		m[k] = number
+	}
+	v.Set(reflect.ValueOf(m))
+}
+
 // list reads a list of objects. Items that cannot be read stay empty, so that
 // the others keep their places.
 func (d *decoder) list(f *field, n *node, v reflect.Value) {

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,6 +17,12 @@ type Notification struct {
 	Slack   string   `json:"slack,omitempty" doc:"Slack's incoming webhook: its URL, or the name of a secret of type env or mounted that holds it." example:"slack-url"`
 	Email   string   `json:"email,omitempty" doc:"Address to which a mail is sent." example:"ana@example.com"`
 }
+
+// What a notification may take up: it is kept with each of its messages.
+const (
+	urlLongest = 2048 // bytes
+	onMost     = 50
+)
 
 // OnByDefault are the statuses of a notification that names none.
 func OnByDefault() []string {
@@ -53,6 +60,14 @@ func (n *Notification) Check() (field, value, problem, hint string) {
 		return "", "", "names several receivers", "write one notification for each"
 	case n.Secret != "" && n.Webhook == "":
 		return "secret", n.Secret, "is for webhooks, which it signs", "remove it; where Slack's URL is kept in a secret write slack: NAME"
+	}
+	for field, url := range map[string]string{"webhook": n.Webhook, "slack": n.Slack} {
+		if len(url) > urlLongest {
+			return field, shorten(url), fmt.Sprintf("has %d bytes, more than %d", len(url), urlLongest), "let the receiver know the rest by itself"
+		}
+	}
+	if len(n.On) > onMost {
+		return "on", fmt.Sprint(len(n.On)), fmt.Sprintf("names %d statuses, more than %d", len(n.On), onMost), "without any it is told of every end"
 	}
 	if n.Webhook != "" {
 		if problem, hint = urlForm(n.Webhook); problem != "" {
@@ -165,6 +180,20 @@ func dialectNames() string {
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")
+}
+
+// CheckLabels says what is wrong with labels that stand outside a document; an
+// empty problem is nothing.
+func CheckLabels(labels map[string]string) (field, problem, hint string) {
+	if len(labels) > maxLabels {
+		return "labels", fmt.Sprintf("has %d labels, more than %d", len(labels), maxLabels), "a few say which workloads are meant"
+	}
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		if _, problem, hint = labelForm(k, labels[k]); problem != "" {
+			return join("labels", shorten(k)), problem, hint
+		}
+	}
+	return "", "", ""
 }
 
 // notificationsMost bounds what one step of a workload can set off.

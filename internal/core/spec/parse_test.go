@@ -134,7 +134,7 @@ func TestErrorsCarryTheirParts(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	e := errs[0]
-	if e.Path != "resources.gpuu" || e.Line != 3 || e.Value != "gpuu" || e.Hint != "did you mean gpu?" || len(e.Allowed) != 4 {
+	if e.Path != "resources.gpuu" || e.Line != 3 || e.Value != "gpuu" || e.Hint != "did you mean gpu?" || len(e.Allowed) != 5 {
 		t.Errorf("%+v", e)
 	}
 }

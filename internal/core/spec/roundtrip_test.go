@@ -102,6 +102,8 @@ func randomField(rng *rand.Rand, f *field, v reflect.Value) {
 		v.Set(reflect.ValueOf([]int{rng.IntN(300), -rng.IntN(3)}[:1+rng.IntN(2)]))
 	case fieldTextMap:
 		v.Set(reflect.ValueOf(randomTexts(rng)))
+	case fieldCounts:
+		v.Set(reflect.ValueOf(map[string]int{randomText(rng): rng.IntN(4), randomText(rng): rng.IntN(4)}))
 	case fieldParameters:
 		p := Parameters{randomText(rng): randomValue(rng, 3)}
 		for range rng.IntN(3) {

@@ -20,6 +20,7 @@ const (
 	fieldTexts
 	fieldInts
 	fieldTextMap
+	fieldCounts // map of text to whole number
 	fieldParameters
 	fieldObject
 	fieldList // of objects
@@ -189,6 +190,9 @@ func kindOf(t reflect.Type) fieldKind {
 		}
 		return fieldTexts
 	case reflect.Map:
+		if t.Elem().Kind() == reflect.Int {
+			return fieldCounts
+		}
 		return fieldTextMap
 	case reflect.Struct:
 		return fieldObject
@@ -213,7 +217,7 @@ func (f *field) bound(text string, none int64) (string, int64) {
 	if text == "" {
 		return "", none
 	}
-	if f.kind == fieldInts {
+	if f.kind == fieldInts || f.kind == fieldCounts {
 		n, _ := integer(text)
 		return text, int64(n)
 	}

@@ -1,5 +1,7 @@
 package spec
 
+import "time"
+
 // Master is what differs for the first task of a gang.
 type Master struct {
 	Command   Command           `json:"command,omitempty" doc:"Instead of the workload's command."`
@@ -41,6 +43,34 @@ type Check struct {
 	URL      string   `json:"url,omitempty" doc:"Where the question is posted, as JSON; the answer is {\"decision\": \"approve|reject|wait\", \"message\": …}." example:"http://127.0.0.1:9000/admit" form:"url"`
 	Timeout  Duration `json:"timeout,omitempty" doc:"How long the answer may take before it is asked again. By default 10s." min:"10ms"`
 	Deadline Duration `json:"deadline,omitempty" doc:"Without an approval by then it counts as rejected. By default there is no end." min:"1s"`
+}
+
+// Dependency is a workload that must have come so far before another is queued.
+type Dependency struct {
+	Workload string `json:"workload,omitempty" doc:"Its name, its ID, or its number." required:"true" example:"prepare" form:"name"`
+	When     string `json:"when,omitempty" doc:"How far it must be: succeeded, failed (ended otherwise), ended either way, or started. By default succeeded." enum:"succeeded,failed,ended,started"`
+}
+
+// How far a workload must be before another is queued.
+const (
+	AfterSucceeded = "succeeded"
+	AfterFailed    = "failed"
+	AfterEnded     = "ended"
+	AfterStarted   = "started"
+)
+
+// Event is how far the workload must be.
+func (d Dependency) Event() string {
+	if d.When == "" {
+		return AfterSucceeded
+	}
+	return d.When
+}
+
+// Begin is before when the workload is not queued; zero: at once.
+func (d *Document) Begin() time.Time {
+	at, _ := time.Parse(time.RFC3339, d.NotBefore) // checked when it was read
+	return at
 }
 
 // Publish says what is made of the results.

@@ -3,6 +3,7 @@ package spec
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -169,6 +170,20 @@ func (d *Document) EnvOf(index int) map[string]string {
 	maps.Copy(env, d.Env)
 	maps.Copy(env, m.Env)
 	return env
+}
+
+// Mentions is whether a command, an argument or a variable of the document
+// speaks of the variable name.
+func (d *Document) Mentions(name string) bool {
+	in := func(words []string) bool {
+		return slices.ContainsFunc(words, func(s string) bool { return strings.Contains(s, name) })
+	}
+	for index := range 2 { // the first task may have its own
+		if in(d.CommandOf(index)) || in(slices.Collect(maps.Values(d.EnvOf(index)))) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(d.Init, func(s Init) bool { return in(s.Command.Argv) })
 }
 
 // ParametersOf is the parameters of the task of that index: the document's,

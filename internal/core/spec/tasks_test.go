@@ -74,7 +74,7 @@ func TestWhatDiffersForTheFirstTask(t *testing.T) {
 		}
 	}
 	d := mustParse(t, gang+list+"framework: mpi")
-	if got := d.Needs(0); got != (Resources{CPU: 1000}) || d.Needs(1) != d.Resources || d.SlotsOf() != 4 {
+	if got := d.Needs(0); !got.Equal(Resources{CPU: 1000}) || !d.Needs(1).Equal(d.Resources) || d.SlotsOf() != 4 {
 		t.Errorf("%+v %+v %d", got, d.Needs(1), d.SlotsOf())
 	}
 	d = WithDefaults(mustParse(t, gang+list+"framework: mpi\nslots: 2\nmaster: {resources: {memory: 2Gi}}"))

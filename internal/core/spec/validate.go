@@ -112,6 +112,8 @@ func (v *validator) field(c *field, fv reflect.Value) {
 		case formKey:
 			v.selector(c.at(v.indexes), fv.Interface().(map[string]string))
 		}
+	case fieldCounts:
+		v.counts(c, fv.Interface().(map[string]int))
 	case fieldParameters:
 		if _, ok := mapNode(fv.Interface().(Parameters)); !ok {
 			e := errParameters
@@ -214,12 +216,8 @@ func (v *validator) labels() {
 		v.fail("labels", strconv.Itoa(len(d.Labels)), fmt.Sprintf("has %d labels, more than %d", len(d.Labels), maxLabels), "keep longer lists in annotations")
 	}
 	for _, k := range slices.Sorted(maps.Keys(d.Labels)) {
-		path, value := join("labels", shorten(k)), d.Labels[k]
-		if !word(k, "_-./", 253) || k == "" {
-			v.fail(path, k, fmt.Sprintf("%q is not a label's name", shorten(k)), "use letters, digits and '_', '-', '.', '/' between them")
-		}
-		if !word(value, "_-.", 63) {
-			v.fail(path, value, fmt.Sprintf("%q is not a label's value", shorten(value)), "use at most 63 letters, digits and '_', '-', '.' between them; longer text belongs into annotations")
+		if value, problem, hint := labelForm(k, d.Labels[k]); problem != "" {
+			v.fail(join("labels", shorten(k)), value, problem, hint)
 		}
 	}
 	total := 0
@@ -232,6 +230,17 @@ func (v *validator) labels() {
 	if total > maxAnnotations {
 		v.fail("annotations", strconv.Itoa(total), fmt.Sprintf("have %d bytes, more than %d", total, maxAnnotations), "put large text into a file")
 	}
+}
+
+// labelForm says what is wrong with a label, and which of its two texts that is.
+func labelForm(name, value string) (which, problem, hint string) {
+	if !word(name, "_-./", 253) || name == "" {
+		return name, fmt.Sprintf("%q is not a label's name", shorten(name)), "use letters, digits and '_', '-', '.', '/' between them"
+	}
+	if !word(value, "_-.", 63) {
+		return value, fmt.Sprintf("%q is not a label's value", shorten(value)), "use at most 63 letters, digits and '_', '-', '.' between them; longer text belongs into annotations"
+	}
+	return "", "", ""
 }
 
 // word reports whether s is made of letters and digits with others between.

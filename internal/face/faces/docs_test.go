@@ -53,6 +53,10 @@ found (and started) as for muster itself; MUSTER_SERVER, MUSTER_DATA_DIR and
 MUSTER_PROJECT have the same meaning. Exit codes are those of the tools: 0, 1 for
 any error, and the code of what was run where a command runs something.
 
+What is one's own is told by the name that the server knows. Over the network it
+knows a token, which several may have: there --me is refused, --all and filters end
+nothing unless a user is named, and lists of mcli show everybody's.
+
 | Their word | Here |
 |---|---|
 | run, job | workload |
@@ -187,6 +191,9 @@ func what(tool string, f face.Flag, values map[string]string) string {
 	case convert.Approximated:
 		return strings.TrimSpace(to + ", nearly: " + note.Reason)
 	case convert.Refused:
+		return "*refused:* " + note.Reason
+	}
+	if f.Refused {
 		return "*refused:* " + note.Reason
 	}
 	return "*no meaning:* " + note.Reason

@@ -305,7 +305,7 @@ func fateOf(tool string, f face.Flag, sample string) (note convert.Note, err err
 
 // notTaken are flags without which the work would be another one: they are
 // refused with a sentence whatever they say.
-var notTaken = []string{"dependency", "tres-per-task", "extra"}
+var notTaken = []string{"tres-per-task", "extra"}
 
 func answered(res *convert.Result, f face.Flag) bool {
 	return slices.Contains(notTaken, f.Name()) && slices.ContainsFunc(res.Notes, func(n convert.Note) bool {

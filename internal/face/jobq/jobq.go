@@ -77,7 +77,7 @@ func submit(c *face.Call) error {
 	}
 	python := cmp.Or(c.Env("PYTHON"), "python3")
 	cmd := exec.CommandContext(c.Context, python, "-c", program, mode, file)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.In(), c.Out(), c.Err()
+	c.Lend(cmd)
 	cmd.Env = append(os.Environ(), "MUSTER_SERVER="+conn.Address())
 	switch err := cmd.Run(); {
 	case errors.Is(err, exec.ErrNotFound):

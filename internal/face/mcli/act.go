@@ -52,6 +52,11 @@ func each(c *face.Call, verb string, kinds []string) error {
 	if len(c.Args) == 0 && !c.Bool("all") && !given(c, filters) {
 		return cli.Wrong("Must specify at least one filter or --all", c.Path+" NAME, or a filter such as --status running")
 	}
+	if !literal(c) && !c.Bool("all-users") && len(c.List("user")) == 0 {
+		if _, err := c.Own(c.Context); err != nil { // lists show everybody's then, but nothing of others may end
+			return err
+		}
+	}
 	ws, err := chosen(c, kinds, 0)
 	if err != nil {
 		return err
@@ -70,7 +75,7 @@ func each(c *face.Call, verb string, kinds []string) error {
 		c.Say("There is nothing to %s.", verb)
 		return nil
 	}
-	if literal := len(c.Args) > 0 && !slices.ContainsFunc(c.Args, face.IsGlob); !literal && !c.Bool("force") {
+	if !literal(c) && !c.Bool("force") {
 		if ok, err := c.Confirm(verb, "--force", ws); !ok {
 			return err
 		}
@@ -128,7 +133,7 @@ func deleteSecrets() *face.Command {
 				return nil
 			}
 			args := append([]string{"secret", "delete"}, names...)
-			if c.Bool("force") || !c.Interactive() && !c.Bool("all") {
+			if c.Bool("force") || !c.Interactive() && !c.Bool("all") && literal(c) {
 				args = append(args, "--yes")
 			}
 			return c.Muster(c.Context, args...)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
@@ -41,18 +42,11 @@ func given(c *face.Call, names []string) bool { return slices.ContainsFunc(names
 
 // chosen are the workloads that names and flags select, newest first.
 func chosen(c *face.Call, kinds []string, limit int) ([]api.Workload, error) {
-	o := client.ListOptions{Kinds: kinds, Deleted: c.Bool("include-deleted")}
-	var err error
-	if c.Given("before") {
-		if o.Before, err = c.When("before", c.Text("before")); err != nil {
-			return nil, err
-		}
+	since, before, err := between(c)
+	if err != nil {
+		return nil, err
 	}
-	if c.Given("after") {
-		if o.Since, err = c.When("after", c.Text("after")); err != nil {
-			return nil, err
-		}
-	}
+	o := client.ListOptions{Kinds: kinds, Deleted: c.Bool("include-deleted"), Since: since, Before: before}
 	for _, n := range c.List("gpu-num") {
 		if _, err := strconv.Atoi(n); err != nil {
 			return nil, cli.Wrong(fmt.Sprintf("--gpu-num: %q is not a number", n), "like 8, or 8,16")
@@ -61,7 +55,7 @@ func chosen(c *face.Call, kinds []string, limit int) ([]api.Workload, error) {
 	if err := knownStatuses(c.List("status")); err != nil {
 		return nil, err
 	}
-	if len(c.Args) > 0 && !slices.ContainsFunc(c.Args, face.IsGlob) {
+	if literal(c) {
 		return named(c, kinds)
 	}
 	users := c.List("user")
@@ -71,7 +65,7 @@ func chosen(c *face.Call, kinds []string, limit int) ([]api.Workload, error) {
 	switch {
 	case len(users) == 1:
 		o.User = users[0]
-	case len(users) == 0 && !c.Bool("all-users") && len(c.Args) == 0:
+	case len(users) == 0 && !c.Bool("all-users"):
 		o.User = c.Me()
 	}
 	keep, err := keeper(c)
@@ -79,6 +73,22 @@ func chosen(c *face.Call, kinds []string, limit int) ([]api.Workload, error) {
 		return nil, err
 	}
 	return c.Pages(c.Context, o, limit, keep)
+}
+
+// literal reports whether each run is named, not described.
+func literal(c *face.Call) bool {
+	return len(c.Args) > 0 && !slices.ContainsFunc(c.Args, face.IsGlob)
+}
+
+// between are the instants of --after and --before, zero where not given.
+func between(c *face.Call) (after, before time.Time, err error) {
+	if c.Given("after") {
+		after, err = c.When("after", c.Text("after"))
+	}
+	if err == nil && c.Given("before") {
+		before, err = c.When("before", c.Text("before"))
+	}
+	return after, before, err
 }
 
 // named are runs by their names.
@@ -89,6 +99,9 @@ func named(c *face.Call, kinds []string) ([]api.Workload, error) {
 	}
 	var out []api.Workload
 	for _, name := range c.Args {
+		if name == "" { // which is what a script's empty variable is
+			return nil, cli.Wrong(c.Path+": a name is empty", c.Path+" NAME")
+		}
 		w, err := found(c, name, kinds)
 		if err != nil {
 			return nil, err
@@ -136,8 +149,15 @@ func keeper(c *face.Call) (func(*api.Workload) bool, error) {
 			return nil, err
 		}
 	}
+	since, before, err := between(c)
+	if err != nil {
+		return nil, err
+	}
 	return func(w *api.Workload) bool {
+		at := time.Time(w.CreatedAt)
 		switch {
+		case at.Before(since), !before.IsZero() && !at.Before(before):
+			return false
 		case len(c.Args) > 0 && !face.Matches(c.Args, w.Name, w.ID):
 			return false
 		case len(clusters) > 0 && !slices.Contains(clusters, place.Cluster(w)):

@@ -39,7 +39,7 @@ func describe(c *face.Call, kinds []string) error {
 	if f := c.Text("output"); f == "json" || f == "yaml" {
 		return c.Body(f, w)
 	}
-	d := cli.Document(w)
+	d := cli.WithoutKept(cli.Document(w))
 	config, err := cli.YAML(d)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func details(w *api.Workload, d *spec.Document, p *face.Place) [][]string {
 			out = append(out, []string{key, value})
 		}
 	}
-	add("Parent Run Name", d.Labels["parent"])
+	add("Parent Run Name", parent(w))
 	add("Run ID", w.ID)
 	add("Last Resumption ID", fmt.Sprintf("%s-%d", w.ID, w.Attempt))
 	add("User", w.User)
@@ -114,6 +114,13 @@ func details(w *api.Workload, d *spec.Document, p *face.Place) [][]string {
 		add("Max Duration", text)
 	}
 	return out
+}
+
+// parent is the run that submitted a run: what the Python SDK keeps, and the
+// parent_name of a file, are annotations.
+func parent(w *api.Workload) string {
+	d := cli.Document(w)
+	return cmp.Or(d.Annotations[cli.KeptParent], d.Annotations["parent-name"], d.Labels["parent"])
 }
 
 // watched reports whether failures are tried again as the watchdog does.

@@ -130,15 +130,7 @@ func submitInteractive(c *face.Call) error {
 	if err != nil {
 		return err
 	}
-	changes, err := overrides(c, doc)
-	if err != nil {
-		return err
-	}
-	if doc, err = cli.Edit(doc, changes); err != nil {
-		return err
-	}
-	suffixed(doc)
-	w, err := c.Submit(c.Context, doc, false)
+	w, err := submit(c, doc)
 	if err != nil {
 		return err
 	}

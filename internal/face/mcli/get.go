@@ -212,14 +212,10 @@ func status(w *api.Workload) string {
 	word := withReason(face.Upper(st.Status), st.Reason)
 	if p := w.Progress; p != nil && p.Total > 0 && w.Phase == string(lifecycle.Running) {
 		part := min(max(float64(p.Step)/float64(p.Total), 0), 1)
-		full := int(part * boxes)
-		word += fmt.Sprintf(" %s%s (%d%%)", strings.Repeat("■", full), strings.Repeat("□", boxes-full), int(part*100))
+		word += fmt.Sprintf(" %s (%d%%)", cli.Bar(part, 4), int(part*100))
 	}
 	return word
 }
-
-// boxes is how many boxes show how far a run has come.
-const boxes = 4
 
 func withReason(word, reason string) string {
 	if reason == "" {

@@ -73,7 +73,7 @@ func getClusters() *face.Command {
 				names = append(names, cl.Name)
 				var what []string
 				for _, in := range instances(p, cl.Name) {
-					what = append(what, fmt.Sprintf("%s (%d)", in.name(), in.total))
+					what = append(what, fmt.Sprintf("%s (%s)", in.name(), face.Devices(in.total)))
 				}
 				rows = append(rows, []string{cl.Name, cl.Kind, face.Dash(strings.Join(what, ", ")), strconv.FormatBool(cl.Nodes.Total > 1)})
 			}

@@ -17,8 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/face"
 )
 
-// submitted is a document as it can be submitted again: without what is only
-// a default.
+// submitted is a document as a tree of what it says.
 func submitted(d *spec.Document) any {
 	data, err := json.Marshal(d)
 	if err != nil {
@@ -45,7 +44,7 @@ func diff() *face.Command {
 					return err
 				}
 				sides[i] = map[string]string{}
-				flatten("", submitted(cli.Document(w)), sides[i])
+				flatten("", submitted(cli.WithoutKept(cli.Document(w))), sides[i])
 			}
 			var keys []string
 			for _, side := range sides {

@@ -64,15 +64,7 @@ func submitRun(c *face.Call) error {
 	if err != nil {
 		return err
 	}
-	changes, err := overrides(c, doc)
-	if err != nil {
-		return err
-	}
-	if doc, err = cli.Edit(doc, changes); err != nil {
-		return err
-	}
-	suffixed(doc)
-	w, err := c.Submit(c.Context, doc, false)
+	w, err := submit(c, doc)
 	if err != nil {
 		return err
 	}
@@ -92,7 +84,8 @@ func source(c *face.Call) (*spec.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.Given("name") { // of a copy of name-ab12cd the name is name
+	delete(doc.Annotations, cli.KeptConfig) // which flags do not change
+	if !c.Given("name") {                   // of a copy of name-ab12cd the name is name
 		if base, suffix, ok := cutLast(doc.Name); ok && len(suffix) == 6 {
 			doc.Name = base
 		}
@@ -118,6 +111,19 @@ func suffixed(doc *spec.Document) {
 	if doc.NamePrefix == "" {
 		doc.NamePrefix = "run"
 	}
+}
+
+// submit submits a document with what flags say of it.
+func submit(c *face.Call, doc *spec.Document) (*api.Workload, error) {
+	changes, err := overrides(c, doc)
+	if err != nil {
+		return nil, err
+	}
+	if doc, err = cli.Edit(doc, changes); err != nil {
+		return nil, err
+	}
+	suffixed(doc)
+	return c.Submit(c.Context, doc, false)
 }
 
 func submittedRun(c *face.Call, w *api.Workload) error {

@@ -16,12 +16,12 @@ import (
 // actFlags are those of delete, suspend and resume.
 var actFlags = []face.Flag{
 	{Names: "all-projects A all", Does: "all of one's own; with names, in all projects"},
-	{Names: "yes y", Void: "nothing is asked where names are given."},
+	{Names: "yes y", Does: "do not ask, where all of one's own are meant"},
 	{Names: "name", Arg: "NAME", Many: true, Does: "a workload, as well as behind the command"},
 }
 
 // each does something to the workloads that are named, or to all of one's own.
-func each(c *face.Call, f family, live bool, done string, do func(*client.Client, *api.Workload) error) error {
+func each(c *face.Call, f family, live bool, verb, done string, do func(*client.Client, *api.Workload) error) error {
 	names := append(slices.Clone(c.Args), c.All("name")...)
 	if len(names) > 0 && slices.Contains([]string{"job", "jobs", "workload", "workloads"}, names[0]) {
 		names = names[1:]
@@ -33,9 +33,18 @@ func each(c *face.Call, f family, live bool, done string, do func(*client.Client
 	var ws []*api.Workload
 	switch {
 	case len(names) == 0 && c.Bool("all-projects"):
-		list, err := c.Pages(c.Context, client.ListOptions{User: c.Me(), Kinds: f.kinds, Live: live}, 0, f.holds)
+		me, err := c.Own(c.Context)
 		if err != nil {
 			return err
+		}
+		list, err := c.Pages(c.Context, client.ListOptions{User: me, Kinds: f.kinds, Live: live}, 0, f.holds)
+		if err != nil {
+			return err
+		}
+		if len(list) > 0 && !c.Bool("yes") {
+			if ok, err := c.Confirm(verb, "--yes", list); !ok {
+				return err
+			}
 		}
 		for i := range list {
 			ws = append(ws, &list[i])
@@ -43,8 +52,15 @@ func each(c *face.Call, f family, live bool, done string, do func(*client.Client
 	case len(names) == 0:
 		return cli.Wrong(c.Path+" needs the name of a workload", "runai workload list shows all")
 	}
+	where := project(c)
+	if c.Bool("all-projects") {
+		where = ""
+	}
 	for _, name := range names {
-		w, err := find(c, f, name)
+		if name == "" { // which is what a script's empty variable is
+			return cli.Wrong(c.Path+": a name is empty", "runai workload list shows all")
+		}
+		w, err := find(c, f, where, name)
 		if err != nil {
 			return err
 		}
@@ -65,7 +81,7 @@ func each(c *face.Call, f family, live bool, done string, do func(*client.Client
 
 func remove(use string, f family) *face.Command {
 	return &face.Command{Use: use, Also: "del", Short: "End workloads and remove them with their logs", Most: face.All, Names: true, Flags: actFlags, Run: func(c *face.Call) error {
-		return each(c, f, false, "deleted", func(conn *client.Client, w *api.Workload) error {
+		return each(c, f, false, "delete", "deleted", func(conn *client.Client, w *api.Workload) error {
 			_, err := conn.Delete(c.Context, w.Project, w.ID)
 			return err
 		})
@@ -74,7 +90,7 @@ func remove(use string, f family) *face.Command {
 
 func suspend(f family) *face.Command {
 	return &face.Command{Use: "suspend NAME…", Short: "End workloads; their definition stays", Most: face.All, Names: true, Flags: actFlags, Run: func(c *face.Call) error {
-		return each(c, f, true, "suspended", func(conn *client.Client, w *api.Workload) error {
+		return each(c, f, true, "suspend", "suspended", func(conn *client.Client, w *api.Workload) error {
 			_, err := conn.Stop(c.Context, w.Project, w.ID, api.StopOptions{Message: "suspended"})
 			return err
 		})
@@ -83,7 +99,7 @@ func suspend(f family) *face.Command {
 
 func resume(f family) *face.Command {
 	return &face.Command{Use: "resume NAME…", Short: "Put suspended workloads back in the queue", Most: face.All, Names: true, Flags: actFlags, Run: func(c *face.Call) error {
-		return each(c, f, false, "resumed", func(conn *client.Client, w *api.Workload) error {
+		return each(c, f, false, "resume", "resumed", func(conn *client.Client, w *api.Workload) error {
 			_, err := conn.Restart(c.Context, w.Project, w.ID)
 			return err
 		})

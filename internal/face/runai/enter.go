@@ -63,14 +63,7 @@ func showLogs(c *face.Call, f family) error {
 	if c.First() == "job" || c.First() == "jobs" {
 		c.Args = c.Args[1:]
 	}
-	w, err := named(c, f)
-	if err != nil {
-		return err
-	}
-	if w, err = begun(c, w); err != nil {
-		return err
-	}
-	args, err := taskFlag(c, w)
+	w, args, err := entered(c, f)
 	if err != nil {
 		return err
 	}
@@ -150,15 +143,21 @@ func bash(f family) *face.Command {
 	}
 }
 
-func enter(c *face.Call, f family, command []string) error {
-	w, err := named(c, f)
-	if err != nil {
-		return err
+// entered is the workload that is named, once it has begun, and the flags of
+// muster's that choose its task.
+func entered(c *face.Call, f family) (w *api.Workload, flags []string, err error) {
+	if w, err = named(c, f); err != nil {
+		return nil, nil, err
 	}
 	if w, err = begun(c, w); err != nil {
-		return err
+		return nil, nil, err
 	}
-	args, err := taskFlag(c, w)
+	flags, err = taskFlag(c, w)
+	return w, flags, err
+}
+
+func enter(c *face.Call, f family, command []string) error {
+	w, args, err := entered(c, f)
 	if err != nil {
 		return err
 	}

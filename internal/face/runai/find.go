@@ -32,9 +32,10 @@ func (f family) holds(w *api.Workload) bool {
 	return f.framework == "" || cli.Document(w).Framework == f.framework
 }
 
-// find is the workload of a name, which must be of the family.
-func find(c *face.Call, f family, name string) (*api.Workload, error) {
-	w, err := c.Find(c.Context, project(c), name)
+// find is the workload of a name, which must be of the family. Without a project
+// it is looked for in all.
+func find(c *face.Call, f family, project, name string) (*api.Workload, error) {
+	w, err := c.Find(c.Context, project, name)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func named(c *face.Call, f family) (*api.Workload, error) {
 	if name == "" {
 		return nil, cli.Wrong(c.Path+" needs the name of a workload", "runai workload list shows all")
 	}
-	return find(c, f, name)
+	return find(c, f, project(c), name)
 }
 
 // pod is what a task is called.

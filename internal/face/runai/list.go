@@ -80,12 +80,7 @@ func list(c *face.Call, f family, columns []column) error {
 	if err != nil {
 		return err
 	}
-	format := c.Text("output")
-	for _, f := range []string{"json", "yaml"} {
-		if c.Bool(f) {
-			format = f
-		}
-	}
+	format := formatOf(c)
 	switch format {
 	case "", "table", "wide":
 	case "name":
@@ -142,6 +137,10 @@ func chosen(c *face.Call, f family, old bool) ([]api.Workload, error) {
 	} else if limit == 0 {
 		limit = 50
 	}
+	switch formatOf(c) {
+	case "", "table", "wide", "name":
+		o.Table = true
+	}
 	statuses, types := c.List("status"), c.List("type")
 	most := 0
 	if limit > 0 {
@@ -176,14 +175,19 @@ func chosen(c *face.Call, f family, old bool) ([]api.Workload, error) {
 
 var formatFlags = []face.Flag{{Names: "json", Does: "as JSON"}, {Names: "yaml", Does: "as YAML"}, {Names: "table", Does: "as a table (the default)"}, {Names: "output o", Arg: "FORMAT", Does: "json or yaml"}}
 
-// as prints a body where another format than a table is asked for.
-func as(c *face.Call, body any) (bool, error) {
-	format := c.Text("output")
-	for _, f := range []string{"json", "yaml"} {
+// formatOf is the format that flags ask for; "": a table.
+func formatOf(c *face.Call) string {
+	for _, f := range []string{"yaml", "json"} {
 		if c.Bool(f) {
-			format = f
+			return f
 		}
 	}
+	return c.Text("output")
+}
+
+// as prints a body where another format than a table is asked for.
+func as(c *face.Call, body any) (bool, error) {
+	format := formatOf(c)
 	if format == "" || format == "table" || format == "wide" {
 		return false, nil
 	}

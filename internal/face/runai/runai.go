@@ -11,7 +11,6 @@ import (
 
 // shared are sentences that several commands answer with.
 const (
-	noAssets    = "there are no stored building blocks: a workload's document says what it needs, and can be kept in a file (muster run -f FILE)."
 	noLogin     = "there is nothing to log in to: the server of this machine knows its user, and MUSTER_SERVER with MUSTER_TOKEN name another one."
 	noReport    = "command lines are not reported to anybody."
 	noKube      = "no kubeconfig is needed: everything goes through the server, which has its own."
@@ -61,12 +60,12 @@ func firstAge() []*face.Command {
 		{Use: "list", Also: "ls", Short: "List jobs, projects, nodes, …", Flags: listFlags(false), Run: func(c *face.Call) error { return list(c, family{}, jobColumns) }, Sub: []*face.Command{
 			{Use: "jobs", Also: "job workloads", Short: "List jobs", Flags: listFlags(false), Run: func(c *face.Call) error { return list(c, family{}, jobColumns) }},
 			listProjects("projects"), listNodes("nodes"), listClusters("clusters"),
-			void("templates", "template", noAssets, false),
+			{Use: "templates", Also: "template", Short: "List templates", Flags: formatFlags, Run: listAssets(templates)},
 		}},
 		{Use: "describe", Short: "Everything about a job or a node", Sub: []*face.Command{
 			describe("job NAME", "jobs workload", family{}, oldWords),
 			{Use: "node [NAME]", Also: "nodes", Short: "A node and its GPUs", Most: 1, Run: describeNodes},
-			void("template", "", noAssets, false),
+			describeAsset("template NAME", templates),
 		}},
 		{Use: "top", Short: "What nodes and jobs use", Sub: []*face.Command{
 			{Use: "nodes", Also: "node", Short: "What nodes hold", Flags: []face.Flag{{Names: "details d", Does: "with each GPU"}}, Run: topNodes},
@@ -74,7 +73,7 @@ func firstAge() []*face.Command {
 		}},
 		logs(family{}), bash(family{}), exec(family{}), attach(family{}), portForward(family{}),
 		remove("delete [job] NAME…", family{}), suspend(family{}), resume(family{}),
-		void("template", "", noAssets, false),
+		assets(templates),
 	}
 }
 
@@ -123,7 +122,7 @@ func secondAge() []*face.Command {
 		&face.Command{Use: "nodepool", Also: "nodepools node-pool", Short: "Node pools", Sub: []*face.Command{listPools()}},
 		&face.Command{Use: "cluster", Also: "clusters", Short: "Clusters", Sub: []*face.Command{listClusters("list"), void("set", "", "a workload may go to any cluster that its project may use; its document names one with clusters.", true)}},
 		&face.Command{Use: "pvc", Short: "Volumes", Sub: []*face.Command{void("list", "", "claims are the cluster's own and are named in a document (volumes.claim): kubectl get pvc -n NAMESPACE lists them.", false)}},
-		asset("compute"), asset("datasource"), asset("environment"), asset("template-asset"),
+		noAsset("compute", noCompute), noAsset("datasource", noSources), assets(environments),
 		&face.Command{Use: "my-credential", Also: "my-credentials", Short: "Secrets", Sub: credentials()},
 		&face.Command{Use: "workload-type", Also: "workload-types", Short: "Kinds of workloads", Sub: []*face.Command{void("list", "", noWorkTypes, true)}},
 		&face.Command{Use: "auth", Short: "Tokens", Sub: []*face.Command{{Use: "get", Short: "Tokens", Sub: []*face.Command{void("token", "", noLogin, false)}}}},
@@ -136,14 +135,6 @@ func secondAge() []*face.Command {
 }
 
 var frameworkAlso = map[string]string{"tensorflow": "tf"}
-
-// asset is a noun for building blocks.
-func asset(name string) *face.Command {
-	if name == "template-asset" { // runai template list and runai template NAME share a word
-		name = "templates"
-	}
-	return &face.Command{Use: name, Short: "Building blocks", Sub: []*face.Command{void("list", "", noAssets, false), void("describe", "", noAssets, false)}}
-}
 
 var (
 	verbs        = []string{"submit", "list", "describe", "logs", "bash", "exec", "attach", "port-forward", "suspend", "resume", "delete"}

@@ -26,7 +26,7 @@ var ours = []face.Flag{
 	{Names: "pod-running-timeout", Arg: "TIME", Does: "with --attach: wait no longer than this until it runs"},
 	{Names: "loglevel", Arg: "LEVEL", Void: "there is no log of the command line: errors always come whole."},
 	{Names: "jupyter", Does: "a notebook: image jupyter/scipy-notebook, port 8888, interactive"},
-	{Names: "template", Arg: "NAME", Void: noAssets},
+	{Names: "template", Arg: "NAME", Does: "lay what is given over a template: NAME, or NAME@VERSION"},
 }
 
 // SubmitFlags are all flags of the commands that submit: those of the reader of
@@ -44,7 +44,7 @@ func SubmitFlags() []face.Flag {
 				names += " " + string(letter)
 			}
 		}
-		f := face.Flag{Names: names, Pass: true, Many: true}
+		f := face.Flag{Names: names, Pass: true, Many: true, Refused: slices.Contains(mounts, name)}
 		if value, _ := convert.RunaiFlag(name); value {
 			f.Arg = "VALUE"
 		}
@@ -75,6 +75,11 @@ func submitLine(c *face.Call, words []string) error {
 	}
 	if doc.Project == "" {
 		doc.Project = project(c)
+	}
+	if t := c.Text("template"); t != "" {
+		if doc, err = c.Templated(c.Context, t, doc); err != nil {
+			return err
+		}
 	}
 	if c.Bool("attach") {
 		doc.TTY, doc.Stdin = true, true
@@ -108,13 +113,26 @@ func read(c *face.Call, words []string) (*spec.Document, error) {
 }
 
 func readWords(c *face.Call, line []string) (*spec.Document, error) {
-	res, err := convert.ImportRunai(line)
+	reader := convert.ImportRunai
+	if c.Text("template") != "" {
+		reader = convert.ImportRunaiPart
+	}
+	res, err := reader(line)
 	if err != nil {
 		return nil, face.Refused("", err)
+	}
+	for _, n := range res.Notes {
+		if n.Lossy && slices.Contains(mounts, strings.TrimLeft(n.Field, "-")) {
+			return nil, cli.Wrong(n.Field+" cannot be done, and without it the workload would run without its data", n.Reason)
+		}
 	}
 	face.Tell(c, "", res)
 	return face.One("the command line", res)
 }
+
+// mounts are flags without which a workload has other files than it was given.
+// What else a line loses is told, and it is submitted.
+var mounts = []string{"volume", "nfs", "nfs-server", "pvc", "new-pvc", "pvc-new", "s3", "configmap-volume", "configmap-map-volume"}
 
 // send submits a document and says what can be done next.
 func send(c *face.Call, doc *spec.Document) error {

@@ -13,13 +13,13 @@ import (
 func hosts(names []string) string {
 	type run struct{ from, to int }
 	var heads []string
-	numbers := map[string][]run{}
+	numbers := map[string][]run{} // by head; the key of a name that is taken whole ends with a comma, as no name does
 	for _, n := range names {
 		head := strings.TrimRight(n, "0123456789")
 		tail := n[len(head):]
 		v, err := strconv.Atoi(tail)
 		if err != nil || len(tail) > 1 && tail[0] == '0' {
-			head, v = n, -1
+			head, v = n+",", -1
 		}
 		if _, ok := numbers[head]; !ok {
 			heads = append(heads, head)
@@ -48,7 +48,7 @@ func hosts(names []string) string {
 		}
 		switch rs := numbers[h]; {
 		case len(rs) == 0:
-			out = append(out, h)
+			out = append(out, strings.TrimSuffix(h, ","))
 		case len(rs) == 1 && rs[0].from == rs[0].to:
 			out = append(out, h+parts[0])
 		default:

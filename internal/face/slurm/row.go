@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/face"
 )
 
@@ -39,10 +40,11 @@ func rowsOf(c *face.Call, p *face.Place, w *api.Workload) []row {
 		return []row{whole}
 	}
 	var out []row
+	numbers := arrayNumbers(w)
 	begun := map[int]bool{}
 	for _, t := range all {
 		r := whole
-		r.id, r.tasks, r.count = fmt.Sprintf("%s_%d", number, t.Index), []api.Task{t}, 1
+		r.id, r.tasks, r.count = fmt.Sprintf("%s_%d", number, numberIn(numbers, t.Index)), []api.Task{t}, 1
 		begun[t.Index] = t.State != "pending"
 		switch t.State {
 		case "running":
@@ -58,8 +60,8 @@ func rowsOf(c *face.Call, p *face.Place, w *api.Workload) []row {
 	}
 	var rest []int
 	for i := range face.Count(w) {
-		if !begun[i] {
-			rest = append(rest, i)
+		if !begun[i] && !slices.Contains(w.Canceled, i) {
+			rest = append(rest, numberIn(numbers, i))
 		}
 	}
 	if cli.Ended(w) {
@@ -77,6 +79,27 @@ func rowsOf(c *face.Call, p *face.Place, w *api.Workload) []row {
 		out = append([]row{r}, out...)
 	}
 	return out
+}
+
+// arrayNumbers are what the tasks of an array are called by their index: their
+// SLURM_ARRAY_TASK_ID; nil: as their indexes.
+func arrayNumbers(w *api.Workload) []int {
+	d := cli.Document(w)
+	if d.Slurm == nil || d.Slurm.Indexes == "" {
+		return nil
+	}
+	all, err := spec.ParseIndexes(d.Slurm.Indexes)
+	if err != nil || len(all) != d.Size() {
+		return nil
+	}
+	return all
+}
+
+func numberIn(numbers []int, index int) int {
+	if index < len(numbers) {
+		return numbers[index]
+	}
+	return index
 }
 
 // indexes folds numbers: 1,3-5.

@@ -83,6 +83,7 @@ func sbatch(c *face.Call) error {
 	if err != nil {
 		return err
 	}
+	besideScript(doc)
 	w, err := c.Submit(c.Context, doc, c.Bool("test-only"))
 	if err != nil {
 		return err
@@ -105,6 +106,19 @@ func sbatch(c *face.Call) error {
 		return err
 	}
 	return waited(c, w)
+}
+
+// besideScript has the output go where whoever says nothing of it looks for it
+// (slurm.schedmd.com/sbatch.html, --output). In an image there is no directory
+// from which it was submitted.
+func besideScript(doc *spec.Document) {
+	if doc.Slurm == nil || doc.Slurm.Output != "" || doc.Image != "" {
+		return
+	}
+	doc.Slurm.Output = "slurm-%j.out"
+	if doc.Array != nil {
+		doc.Slurm.Output = "slurm-%A_%a.out"
+	}
 }
 
 // waited ends as a job has.
@@ -164,6 +178,9 @@ func options(c *face.Call, prefix string) []string {
 	for _, word := range c.Passed {
 		if list, is := strings.CutPrefix(word, "--export="); is {
 			word = "--export=" + exported(c, list)
+		}
+		if at, is := strings.CutPrefix(word, "--begin="); is {
+			word = "--begin=" + begin(at, c.Now())
 		}
 		out = append(out, word)
 	}

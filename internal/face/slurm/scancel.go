@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/face"
 )
 
@@ -61,7 +62,11 @@ func scancel(c *face.Call) error {
 		return err
 	}
 	if c.Bool("interactive") && len(ws) > 0 {
-		if ok, err := c.Confirm("cancel", "no --interactive", ws); !ok {
+		all := make([]api.Workload, len(ws))
+		for i, w := range ws {
+			all[i] = *w.Workload
+		}
+		if ok, err := c.Confirm("cancel", "no --interactive", all); !ok {
 			return err
 		}
 	}
@@ -71,29 +76,34 @@ func scancel(c *face.Call) error {
 	}
 	var failed []error
 	for _, w := range ws {
-		if cli.Ended(&w) {
+		if cli.Ended(w.Workload) {
 			if !c.Bool("quiet") {
-				c.Say("scancel: job %d (%s) has ended already: %s", w.Number, w.Name, stateOf(&w).long)
+				c.Say("scancel: job %d (%s) has ended already: %s", w.Number, w.Name, stateOf(w.Workload).long)
 			}
 			continue
 		}
-		if _, err := conn.Stop(c.Context, w.Project, w.ID, api.StopOptions{GracePeriod: grace}); err != nil {
+		_, err := conn.Stop(c.Context, w.Project, w.ID, api.StopOptions{GracePeriod: grace, Tasks: w.tasks})
+		if p := (*api.Problem)(nil); errors.As(err, &p) && p.Code == "illegal_phase" { // it ends, or has ended meanwhile
+			if !c.Bool("quiet") {
+				c.Say("scancel: job %d (%s) is ending already", w.Number, w.Name)
+			}
+			continue
+		}
+		if err != nil {
 			failed = append(failed, fmt.Errorf("job %d: %w", w.Number, err))
 		}
 	}
 	return errors.Join(failed...)
 }
 
+// victim is a job that is to be ended, or some tasks of it.
+type victim struct {
+	*api.Workload
+	tasks []int // nil: all of it
+}
+
 // cancelled are the jobs that ids and flags select.
-func cancelled(c *face.Call) ([]api.Workload, error) {
-	for _, id := range c.Args {
-		if strings.Contains(id, "_") && !strings.Contains(id, "_[") {
-			return nil, cli.Wrong(id+" is one task of an array: only the whole array can be ended", "scancel "+id[:strings.IndexByte(id, '_')])
-		}
-		if strings.Contains(id, ".") {
-			return nil, cli.Wrong(id+" is a step: only the whole job can be ended", "scancel "+id[:strings.IndexByte(id, '.')])
-		}
-	}
+func cancelled(c *face.Call) ([]victim, error) {
 	filters := []string{"account", "jobname", "me", "nodelist", "partition", "qos", "state", "user", "clusters"}
 	filtered := slices.ContainsFunc(filters, c.Given)
 	if len(c.Args) == 0 && !filtered {
@@ -103,32 +113,59 @@ func cancelled(c *face.Call) ([]api.Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	states, _, err := wantedStates(c.List("state"))
+	keep, _, err := selected(c, p, "jobname", "state")
 	if err != nil {
 		return nil, err
 	}
-	users := c.List("user")
-	if c.Bool("me") {
-		users = append(users, c.Me())
-	}
-	in := func(flag string, values ...string) bool {
-		list := c.List(flag)
-		return len(list) == 0 || slices.ContainsFunc(values, func(v string) bool { return slices.Contains(list, v) })
-	}
-	keep := func(w *api.Workload) bool {
-		return (len(users) == 0 || slices.Contains(users, w.User)) && in("account", w.Project) && in("jobname", name(w), w.Name) && in("qos", qos(w)) &&
-			in("clusters", p.Cluster(w)) && in("partition", strings.Split(partition(p, w), ",")...) && in("nodelist", face.Nodes(face.Last(w))...) &&
-			(len(states) == 0 || slices.Contains(states, stateOf(w).long))
-	}
+	var out []victim
 	if len(c.Args) == 0 {
-		return c.Pages(c.Context, client.ListOptions{Live: true}, 0, keep)
+		ws, err := c.Pages(c.Context, client.ListOptions{Live: true}, 0, keep)
+		for i := range ws {
+			out = append(out, victim{Workload: &ws[i]})
+		}
+		return out, err
 	}
-	found, err := jobs(c, c.Args)
-	var out []api.Workload
-	for _, w := range found {
+	for _, id := range c.Args {
+		number, part, some := strings.Cut(id, "_")
+		if err := whole("ended", []string{number}); err != nil {
+			return nil, err
+		}
+		w, err := job(c, number)
+		if err != nil {
+			return nil, err
+		}
+		var tasks []int
+		if some {
+			if tasks, err = indexesOf(w, id, part); err != nil {
+				return nil, err
+			}
+		}
 		if keep(w) {
-			out = append(out, *w)
+			out = append(out, victim{w, tasks})
 		}
 	}
-	return out, err
+	return out, nil
+}
+
+// indexesOf reads which tasks of an array an id names: 3, or [1,4-6], as
+// SLURM_ARRAY_TASK_ID counts them.
+func indexesOf(w *api.Workload, id, part string) ([]int, error) {
+	if cli.Document(w).Array == nil {
+		return nil, cli.Wrong(fmt.Sprintf("Invalid job id specified: %s is no array, so %s is none of its tasks", w.Name, id), "name the job by its number to end it")
+	}
+	given, err := spec.ParseIndexes(strings.TrimSuffix(strings.TrimPrefix(part, "["), "]"))
+	if err != nil {
+		return nil, cli.Wrong(fmt.Sprintf("Invalid job id specified: %s", id), "an array's tasks are named like 12_3 or 12_[1,4-6]")
+	}
+	numbers := arrayNumbers(w)
+	for k, n := range given {
+		at := slices.Index(numbers, n)
+		if numbers != nil && at < 0 {
+			return nil, cli.Missing(fmt.Sprintf("Invalid job id specified: %s has no task %d", id, n), "squeue -r lists the tasks that there are")
+		}
+		if numbers != nil {
+			given[k] = at
+		}
+	}
+	return given, nil
 }

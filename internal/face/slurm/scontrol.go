@@ -62,11 +62,11 @@ func Scontrol() *face.Command {
 				_, err := fmt.Fprintf(c.Out(), "slurm (Muster %s)\n", c.Version().Version)
 				return err
 			}},
-			void("hold", "a single job cannot be held: scancel ends it and muster restart queues it again; muster project stop holds a whole project."),
-			void("release", "a single job cannot be held: what waits for an approval muster approve lets go on; muster project start opens a project again."),
+			{Use: "hold JOB…", Also: "uhold", Short: "Keep jobs that wait from starting", Most: face.All, Run: func(c *face.Call) error { return holdJobs(c, (*client.Client).Hold) }},
+			{Use: "release JOB…", Short: "Let jobs go that are held", Most: face.All, Run: func(c *face.Call) error { return holdJobs(c, (*client.Client).Release) }},
 			void("suspend", "processes are never stopped in place: scancel ends the job and muster restart runs it again."),
 			void("resume", "processes are never stopped in place: muster restart runs a job again, and scontrol update NodeName=N State=RESUME opens a node."),
-			void("requeuehold", "a single job cannot be held; scontrol requeue runs it again."),
+			void("requeuehold", "what runs cannot be held: scontrol requeue runs it again, and scontrol hold holds it once it waits."),
 			void("top", "the order of one's own jobs is their priority: scontrol update JobId=N Priority=P."),
 			void("create", "pools and projects are made with muster pool create and muster project create."),
 			void("delete", "pools and projects are removed with muster pool delete and muster project delete."),

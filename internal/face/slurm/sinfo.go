@@ -37,7 +37,7 @@ allocated/idle/other/total, %A allocated/idle, %E why a node is out, %f features
 			{Names: "exact e", Void: "nodes are put together only where all that is shown is the same."},
 			{Names: "federation", Void: "there is one server for all clusters."},
 			{Names: "format o", Arg: "FORMAT", Does: "fields, such as \"%P %D %t\""},
-			{Names: "Format O", Arg: "FIELDS", Void: "the long names of fields are not known; --format has the same fields by letter.", Refused: true},
+			{Names: "Format O", Arg: "FIELDS", Does: "fields by their long names, such as \"NodeHost,Gres:30,GresUsed:30\""},
 			{Names: "future F", Void: "there are no nodes to come."},
 			{Names: "hide", Void: "every pool is visible."},
 			{Names: "iterate i", Arg: "SECONDS", Does: "list again and again"},
@@ -88,7 +88,7 @@ func nodeFormat(c *face.Call) string {
 }
 
 func sinfo(c *face.Call) error {
-	fields, after, err := parse(nodeFormat(c))
+	fields, after, err := fieldsOf(c, nodeFormat(c), longNodeFields)
 	if err != nil {
 		return err
 	}
@@ -101,18 +101,16 @@ func sinfo(c *face.Call) error {
 		return err
 	}
 	nodes := slices.DeleteFunc(list.Items, func(n api.Node) bool { return !wantedNode(c, n) })
-	for _, f := range []string{"json", "yaml"} {
-		if c.Bool(f) {
-			return c.Body(f, api.NodeList{Items: nodes})
-		}
+	if done, err := structured(c, api.NodeList{Items: nodes}); done {
+		return err
 	}
 	if !c.Bool("noheader") {
-		if err := write(c, fields, after, func(l byte) (string, bool) { t, ok := nodeTitles[l]; return t, ok }); err != nil {
+		if err := write(c.Out(), fields, after, func(l byte) (string, bool) { t, ok := nodeTitles[l]; return t, ok }); err != nil {
 			return err
 		}
 	}
 	for _, g := range groups(c, nodes, fields) {
-		if err := write(c, fields, after, g.value); err != nil {
+		if err := write(c.Out(), fields, after, g.value); err != nil {
 			return err
 		}
 	}
@@ -173,7 +171,7 @@ func groups(c *face.Call, nodes []api.Node, fields []field) []nodeGroup {
 			key = n.Name
 		case !c.Bool("summarize"):
 			for _, f := range fields {
-				if !strings.ContainsRune("NnDFAC", rune(f.letter)) {
+				if !strings.ContainsRune("NDFAC", rune(f.letter)) {
 					text, _ := nodeGroup{n}.value(f.letter)
 					key += "\x00" + text
 				}
@@ -198,7 +196,8 @@ func natural(a, b string) int {
 }
 
 var nodeTitles = map[byte]string{
-	'P': "PARTITION", 'R': "PARTITION", 'a': "AVAIL", 'l': "TIMELIMIT", 'D': "NODES", 't': "STATE", 'T': "STATE", 'N': "NODELIST", 'n': "HOSTNAMES",
+	gresUsed: "GRES_USED",
+	'P':      "PARTITION", 'R': "PARTITION", 'a': "AVAIL", 'l': "TIMELIMIT", 'D': "NODES", 't': "STATE", 'T': "STATE", 'N': "NODELIST", 'n': "HOSTNAMES",
 	'c': "CPUS", 'C': "CPUS(A/I/O/T)", 'm': "MEMORY", 'e': "FREE_MEM", 'G': "GRES", 'F': "NODES(A/I/O/T)", 'A': "NODES(A/I)", 'E': "REASON",
 	'f': "AVAIL_FEATURES", 'b': "ACTIVE_FEATURES", 'O': "CPU_LOAD", 'z': "S:C:T", 'w': "WEIGHT", 's': "JOB_SIZE", 'r': "ROOT", 'h': "OVERSUBS", 'g': "GROUPS",
 	'S': "ALLOCNODES", 'p': "PRIO_TIER", 'H': "TIMESTAMP", 'u': "USER", 'B': "MAX_CPUS_PER_NODE", 'X': "SOCKETS", 'Y': "CORES", 'Z': "THREADS", 'd': "TMP_DISK",
@@ -207,6 +206,8 @@ var nodeTitles = map[byte]string{
 func (g nodeGroup) value(letter byte) (string, bool) {
 	n := g[0]
 	switch letter {
+	case gresUsed:
+		return g.used(), true
 	case 'P':
 		if n.Pool == "default" {
 			return n.Pool + "*", true

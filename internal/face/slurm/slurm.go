@@ -68,21 +68,35 @@ func knownStates() []state {
 // job is the workload of a number, or of a name.
 func job(c *face.Call, text string) (*api.Workload, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	if err != nil && text != "" && text[0] != '@' {
 		return c.Find(c.Context, "", text)
 	}
-	list, err := c.Pages(c.Context, client.ListOptions{Number: n, Deleted: true}, 1, nil)
-	if err != nil {
-		return nil, err
+	var list []api.Workload
+	if n > 0 { // zero would ask for any
+		if list, err = c.Pages(c.Context, client.ListOptions{Number: n, Deleted: true}, 1, nil); err != nil {
+			return nil, err
+		}
 	}
 	if len(list) == 0 {
-		return nil, cli.Missing("Invalid job id specified: "+text, "squeue lists the jobs that there are")
+		return nil, cli.Missing(fmt.Sprintf("Invalid job id specified: %s", cmp.Or(text, `""`)), "squeue lists the jobs that there are")
 	}
 	return &list[0], nil
 }
 
-// jobs are those of several ids with commas between; an array's task is its
-// array.
+// whole refuses ids of a part of a job: what is done, is done to all of it.
+func whole(done string, ids []string) error {
+	for _, id := range ids {
+		if number, _, part := strings.Cut(id, "_"); part {
+			return cli.Wrong(fmt.Sprintf("Invalid job id specified: %q is a part of an array: only the whole array can be %s", id, done), "name it by its number: "+number)
+		}
+		if number, _, part := strings.Cut(id, "."); part {
+			return cli.Wrong(fmt.Sprintf("Invalid job id specified: %q is a step: only the whole job can be %s", id, done), "name it by its number: "+number)
+		}
+	}
+	return nil
+}
+
+// jobs are those of several ids; an array's task is its array.
 func jobs(c *face.Call, texts []string) ([]*api.Workload, error) {
 	var out []*api.Workload
 	for _, text := range texts {
@@ -100,7 +114,7 @@ func jobs(c *face.Call, texts []string) ([]*api.Workload, error) {
 var reasons = map[string]string{
 	"NeverFits": "PartitionNodeLimit", "QueueStopped": "JobHeldAdmin", "QueueNotFound": "InvalidAccount", "OverLimit": "QOSGrpLimit",
 	"NonPreemptibleOverQuota": "AssocGrpLimit", "WaitingForQuota": "Priority", "WaitingForCapacity": "Resources", "Fragmented": "Resources",
-	"TopologyUnsatisfied": "Resources", "WaitingForPreemption": "Resources", "NotYetEvaluated": "None", "AdmissionChecks": "JobHeldUser",
+	"TopologyUnsatisfied": "Resources", "WaitingForPreemption": "Resources", "NotYetEvaluated": "None", "AdmissionChecks": "JobHeldUser", "Dependency": "Dependency", "BeginTime": "BeginTime", "Held": "JobHeldUser",
 	"RetryBackoff": "BeginTime", "Reserved": "Reservation", "NoNodes": "ReqNodeNotAvail", "ImageBuild": "Prolog",
 }
 

@@ -1,14 +1,14 @@
 package slurm
 
 import (
+	"bufio"
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
-	"strings"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
-	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/face"
 )
 
@@ -32,7 +32,7 @@ state, %M time used, %l limit, %L time left, %D nodes, %C CPUs, %b GPUs, %m memo
 			{Names: "array r", Does: "a line for each task of an array"},
 			{Names: "clusters M", Arg: "NAMES", Many: true, Does: "only jobs in these clusters"},
 			{Names: "format o", Arg: "FORMAT", Does: "fields, such as \"%i %j %T\""},
-			{Names: "Format O", Arg: "FIELDS", Void: "the long names of fields are not known; --format has the same fields by letter.", Refused: true},
+			{Names: "Format O", Arg: "FIELDS", Does: "fields by their long names, such as \"JobID:10,Name,tres-per-node\""},
 			{Names: "noheader h", Does: "no line of titles"},
 			{Names: "iterate i", Arg: "SECONDS", Does: "list again and again"},
 			{Names: "jobs j", Arg: "IDS", Many: true, Does: "only these jobs, ended ones too"},
@@ -81,7 +81,7 @@ func squeue(c *face.Call) error {
 	default:
 		format = usualFormat
 	}
-	fields, after, err := parse(format)
+	fields, after, err := fieldsOf(c, format, longJobs)
 	if err != nil {
 		return err
 	}
@@ -93,13 +93,11 @@ func squeue(c *face.Call) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range []string{"json", "yaml"} {
-		if c.Bool(f) {
-			if ws == nil {
-				ws = []api.Workload{}
-			}
-			return c.Body(f, api.WorkloadList{Items: ws})
-		}
+	if ws == nil {
+		ws = []api.Workload{}
+	}
+	if done, err := structured(c, api.WorkloadList{Items: ws}); done {
+		return err
 	}
 	var rows []row
 	for i := range ws {
@@ -114,22 +112,23 @@ func squeue(c *face.Call) error {
 		}
 	}
 	if !c.Bool("noheader") {
-		if err := write(c, fields, after, title); err != nil {
+		if err := write(c.Out(), fields, after, title); err != nil {
 			return err
 		}
 	}
+	out := bufio.NewWriter(c.Out()) // a line at a time is slow where there are thousands
 	for _, r := range rows {
-		if err := write(c, fields, after, r.value); err != nil {
+		if err := write(out, fields, after, r.value); err != nil {
 			return err
 		}
 	}
-	return nil
+	return out.Flush()
 }
 
-func write(c *face.Call, fields []field, after string, value func(byte) (string, bool)) error {
+func write(out io.Writer, fields []field, after string, value func(byte) (string, bool)) error {
 	text, err := line(fields, after, value)
 	if err == nil {
-		_, err = fmt.Fprintln(c.Out(), text)
+		_, err = fmt.Fprintln(out, text)
 	}
 	return err
 }
@@ -145,28 +144,12 @@ func listed(c *face.Call, p *face.Place) ([]api.Workload, error) {
 		}
 		return out, err
 	}
-	wanted, ended, err := wantedStates(c.List("states"))
+	keep, ended, err := selected(c, p, "name", "states")
 	if err != nil {
 		return nil, err
 	}
-	users := c.List("user")
-	if c.Bool("me") {
-		if _, err := c.Connect(c.Context); err != nil {
-			return nil, err
-		}
-		users = append(users, c.Me())
-	}
-	one := func(flag, value string) bool {
-		list := c.List(flag)
-		return len(list) == 0 || slices.Contains(list, value)
-	}
-	ws, err := c.Pages(c.Context, client.ListOptions{Live: !ended}, 0, func(w *api.Workload) bool {
-		return (len(users) == 0 || slices.Contains(users, w.User)) && (one("name", name(w)) || one("name", w.Name)) && one("account", w.Project) &&
-			one("qos", qos(w)) && one("clusters", p.Cluster(w)) &&
-			(!c.Given("partition") || slices.ContainsFunc(strings.Split(partition(p, w), ","), func(s string) bool { return one("partition", s) })) &&
-			(!c.Given("nodelist") || slices.ContainsFunc(face.Nodes(face.Last(w)), func(s string) bool { return one("nodelist", s) })) &&
-			(len(wanted) == 0 || slices.Contains(wanted, stateOf(w).long)) &&
-			(!c.Bool("start") || stateOf(w) == pending)
+	ws, err := c.Pages(c.Context, client.ListOptions{Live: !ended, Table: !c.Bool("json") && !c.Bool("yaml")}, 0, func(w *api.Workload) bool {
+		return keep(w) && (!c.Bool("start") || stateOf(w) == pending)
 	})
 	slices.SortStableFunc(ws, func(a, b api.Workload) int {
 		return cmp.Or(cmp.Compare(group(&a), group(&b)), cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Number, b.Number))
@@ -180,22 +163,4 @@ func group(w *api.Workload) int {
 		return 0
 	}
 	return 1
-}
-
-func wantedStates(words []string) (long []string, ended bool, err error) {
-	for _, text := range words {
-		if strings.EqualFold(text, "all") {
-			return nil, true, nil
-		}
-		i := slices.IndexFunc(knownStates(), func(s state) bool { return strings.EqualFold(s.long, text) || strings.EqualFold(s.short, text) })
-		if i < 0 {
-			var all []string
-			for _, s := range knownStates() {
-				all = append(all, s.long+" ("+s.short+")")
-			}
-			return nil, false, cli.Wrong(fmt.Sprintf("Invalid job state specified: %s", text), "one of "+strings.Join(all, ", ")+", all")
-		}
-		long, ended = append(long, knownStates()[i].long), true
-	}
-	return long, ended, nil
 }

@@ -2,14 +2,15 @@ package slurm
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/face"
 )
@@ -36,6 +37,9 @@ func update(c *face.Call) error {
 }
 
 func updateJob(c *face.Call, id string, set map[string]string, order []string) error {
+	if err := whole("changed", []string{id}); err != nil {
+		return err
+	}
 	found, err := jobs(c, []string{id})
 	if err != nil {
 		return err
@@ -46,11 +50,11 @@ func updateJob(c *face.Call, id string, set map[string]string, order []string) e
 		switch k {
 		case "jobid", "job":
 		case "timelimit":
-			d, err := duration(v)
-			if err != nil {
-				return err
+			d, ok := convert.SlurmTime(v)
+			if !ok {
+				return cli.Wrong(fmt.Sprintf("%q is not a time limit", v), "minutes, or like 1:30:00 or 2-12; UNLIMITED for none")
 			}
-			sets = append(sets, fmt.Sprintf("maxDuration=%ds", int(d.Seconds())))
+			sets = append(sets, fmt.Sprintf("maxDuration=%ds", int(d.Std().Seconds())))
 		case "priority", "qos":
 			sets = append(sets, "priority="+v)
 		case "requeue":
@@ -67,49 +71,6 @@ func updateJob(c *face.Call, id string, set map[string]string, order []string) e
 	}
 	_, err = c.Amend(c.Context, found[0], sets)
 	return err
-}
-
-// duration reads a time limit of Slurm: minutes, M:S, H:M:S, D-H, D-H:M or
-// D-H:M:S.
-func duration(text string) (time.Duration, error) {
-	bad := func() (time.Duration, error) {
-		return 0, cli.Wrong(fmt.Sprintf("%q is not a time limit", text), "minutes, or like 1:30:00 or 2-12")
-	}
-	days, rest, dashed := strings.Cut(text, "-")
-	if !dashed {
-		days, rest = "0", text
-	}
-	d, err := strconv.Atoi(days)
-	if err != nil || d < 0 || d > 100_000 {
-		return bad()
-	}
-	var n []int
-	for part := range strings.SplitSeq(rest, ":") {
-		v, err := strconv.Atoi(part)
-		if err != nil || v < 0 || v > 10_000_000 {
-			return bad()
-		}
-		n = append(n, v)
-	}
-	sec := 0
-	switch {
-	case len(n) == 3:
-		sec = n[0]*3600 + n[1]*60 + n[2]
-	case dashed && len(n) == 2:
-		sec = n[0]*3600 + n[1]*60
-	case dashed && len(n) == 1:
-		sec = n[0] * 3600
-	case len(n) == 2:
-		sec = n[0]*60 + n[1]
-	case len(n) == 1:
-		sec = n[0] * 60
-	default:
-		return bad()
-	}
-	if sec += d * 86400; sec == 0 {
-		return bad()
-	}
-	return time.Duration(sec) * time.Second, nil
 }
 
 func updateNode(c *face.Call, set map[string]string, order []string) error {
@@ -151,11 +112,7 @@ func requeue(c *face.Call) error {
 	if len(c.Args) == 0 {
 		return cli.Wrong("scontrol requeue needs a job", "scontrol requeue 12")
 	}
-	var ids []string
-	for _, a := range c.Args {
-		ids = append(ids, strings.Split(a, ",")...)
-	}
-	found, err := jobs(c, ids)
+	found, err := wholeJobs(c, "run again")
 	if err != nil {
 		return err
 	}
@@ -173,6 +130,39 @@ func requeue(c *face.Call) error {
 			err = cli.Conflict(fmt.Sprintf("job %d is %s", w.Number, stateOf(w).long), "it will start by itself")
 		}
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wholeJobs are those that words of a command line name.
+func wholeJobs(c *face.Call, done string) ([]*api.Workload, error) {
+	var ids []string
+	for _, a := range c.Args {
+		ids = append(ids, strings.Split(a, ",")...)
+	}
+	if err := whole(done, ids); err != nil {
+		return nil, err
+	}
+	return jobs(c, ids)
+}
+
+// holdJobs keeps jobs from starting, or lets them go.
+func holdJobs(c *face.Call, do func(*client.Client, context.Context, string, string, api.HoldOptions) (*api.Workload, error)) error {
+	if len(c.Args) == 0 {
+		return cli.Wrong("scontrol hold and release need a job", "scontrol hold 12")
+	}
+	found, err := wholeJobs(c, "held and released")
+	if err != nil {
+		return err
+	}
+	conn, err := c.Connect(c.Context)
+	if err != nil {
+		return err
+	}
+	for _, w := range found {
+		if _, err := do(conn, c.Context, w.Project, w.ID, api.HoldOptions{}); err != nil {
 			return err
 		}
 	}

@@ -66,14 +66,14 @@ func asks(pod *corev1.Pod) (n plane.Needs, w plane.Where, bars string) {
 // whereOf is where a pod may go.
 func whereOf(pod *corev1.Pod) (w plane.Where, bars string) {
 	s := &pod.Spec
-	switch {
-	case len(s.SchedulingGates) > 0:
+	if len(s.SchedulingGates) > 0 {
 		return w, fmt.Sprintf("it has the scheduling gate %s, which whoever put it there takes away", s.SchedulingGates[0].Name)
-	case len(s.ResourceClaims) > 0:
-		return w, fmt.Sprintf("it has the resource claim %s: devices of claims are given out by the cluster's own scheduler", s.ResourceClaims[0].Name)
 	}
 	for key, value := range s.NodeSelector {
 		w.Terms = append(w.Terms, spec.NodeTerm{Key: key, Op: "In", Values: []string{value}})
+	}
+	if s.OS != nil && s.OS.Name != corev1.Linux { // a node need not say that it is
+		w.Terms = append(w.Terms, spec.NodeTerm{Key: corev1.LabelOSStable, Op: "In", Values: []string{string(s.OS.Name)}})
 	}
 	slices.SortFunc(w.Terms, func(a, b spec.NodeTerm) int { return strings.Compare(a.Key, b.Key) })
 	for _, t := range s.Tolerations {
@@ -82,11 +82,8 @@ func whereOf(pod *corev1.Pod) (w plane.Where, bars string) {
 		}
 		w.Tolerations = append(w.Tolerations, spec.Toleration{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
 	}
-	if s.Affinity == nil {
-		return w, ""
-	}
-	if a := s.Affinity.NodeAffinity; a != nil && a.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		terms := a.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	if a := s.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 		for _, t := range terms {
 			if len(t.MatchExpressions)+len(t.MatchFields) > 0 { // an empty one fits no node
 				w.Any = append(w.Any, nodeTerms(t))
@@ -98,6 +95,13 @@ func whereOf(pod *corev1.Pod) (w plane.Where, bars string) {
 		if len(w.Any) == 1 {
 			w.Terms, w.Any = append(w.Terms, w.Any[0]...), nil
 		}
+	}
+	aboutOS := func(t spec.NodeTerm) bool { return t.Key == corev1.LabelOSStable }
+	if slices.ContainsFunc(slices.Concat(slices.Concat(w.Any, [][]spec.NodeTerm{w.Terms})...), aboutOS) { // nodes of another system have a mark against who does not say
+		w.Tolerations = append(w.Tolerations, spec.Toleration{Key: corev1.LabelOSStable})
+	}
+	if s.Affinity == nil {
+		return w, ""
 	}
 	return w, companions(pod, &w)
 }
@@ -180,6 +184,12 @@ func counted(name corev1.ResourceName, n int64, ceil bool) (int64, bool) {
 	return min(max(n, 0), 1<<30), true
 }
 
+// extended reports whether a resource is one that device plugins offer, beside
+// GPUs: what every node tells of unasked, since our own tasks name it too.
+func extended(name string) bool {
+	return strings.Contains(name, "/") && spec.ExtendedName(name) == nil
+}
+
 // portName is how a port of the node itself is counted, of which there is one.
 func portName(p corev1.ContainerPort) string {
 	protocol := p.Protocol
@@ -193,7 +203,7 @@ const portPrefix = "host-port/"
 
 // offers is how much a node has of what is counted by name.
 func offers(k *corev1.Node, name string) int {
-	if strings.HasPrefix(name, portPrefix) {
+	if strings.HasPrefix(name, portPrefix) && !extended(name) {
 		return 1
 	}
 	q := k.Status.Allocatable[corev1.ResourceName(name)]
@@ -202,11 +212,14 @@ func offers(k *corev1.Node, name string) int {
 }
 
 // member is a pod as the control plane knows it.
-func (o *outsider) member() plane.Member {
+func (o *outsider) member(w *wishes) plane.Member {
 	m := plane.Member{Key: string(o.pod.UID), Name: o.pod.Namespace + "/" + o.pod.Name, Task: o.task}
 	m.Role, m.Rank = roleOf(o.pod)
 	if m.Needs, m.Where, m.Barred = asks(o.pod); m.Barred == "" {
 		m.Barred = confine(&m.Where, o.volumes)
+	}
+	if m.Barred == "" {
+		m.Barred = w.want(o.pod, &m.Needs, &m.Where)
 	}
 	if o.refused != "" {
 		m.Barred = o.refused

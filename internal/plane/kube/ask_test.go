@@ -46,10 +46,12 @@ func TestWhatAPodAsksFor(t *testing.T) {
 	}
 }
 
-func TestANodeTellsOnlyWhatIsAskedOfIt(t *testing.T) {
-	c := newCluster("")
-	c.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Allocatable: amounts("cpu", "4", "rdma/hca", "2", "example.org/fpga", "1", "ephemeral-storage", "10Gi")}})
-	if n := c.nodes()[0]; n.Extra != nil || n.Labels[labelNode] != "n" {
+// TestANodeTellsWhatIsAskedOfIt: extended resources always, since our own tasks
+// name them, and of the rest what some pod asks for.
+func TestANodeTellsWhatIsAskedOfIt(t *testing.T) {
+	c := newCluster("", nil)
+	c.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Allocatable: amounts("cpu", "4", "rdma/hca", "2", "example.org/fpga", "1", "ephemeral-storage", "10Gi", "hugepages-2Mi", "4Mi", "pods", "110", "nvidia.com/gpu", "2", "nvidia.com/mig-1g.10gb", "2")}})
+	if n := c.nodes()[0]; fmt.Sprint(n.Extra) != "map[example.org/fpga:1 rdma/hca:2]" || n.Labels[labelNode] != "n" {
 		t.Errorf("unasked it says %v, %v", n.Extra, n.Labels)
 	}
 	c.ask(map[string]int{"rdma/hca": 1, "host-port/TCP/80": 1, "ephemeral-storage": 5})
@@ -59,7 +61,7 @@ func TestANodeTellsOnlyWhatIsAskedOfIt(t *testing.T) {
 	other.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
 	c.foreign(other)
 	changed, _ := c.news()
-	if len(changed) != 1 || fmt.Sprint(changed[0].Extra, changed[0].Others.Extra) != "map[ephemeral-storage:10240 host-port/TCP/80:1 rdma/hca:2] map[host-port/TCP/80:1 rdma/hca:1]" {
+	if len(changed) != 1 || fmt.Sprint(changed[0].Extra, changed[0].Others.Extra) != "map[ephemeral-storage:10240 example.org/fpga:1 host-port/TCP/80:1 rdma/hca:2] map[example.org/fpga:1 host-port/TCP/80:1 rdma/hca:1]" {
 		t.Errorf("asked it says %+v", changed)
 	}
 }
@@ -67,7 +69,7 @@ func TestANodeTellsOnlyWhatIsAskedOfIt(t *testing.T) {
 // TestGPUsOfEveryMakerAreAskedForByName: a node of another maker has as many,
 // and they are no use.
 func TestGPUsOfEveryMakerAreAskedForByName(t *testing.T) {
-	c := newCluster("")
+	c := newCluster("", nil)
 	for vendor, name := range map[string]string{"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "gpu.intel.com/i915"} {
 		c.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: vendor}, Status: corev1.NodeStatus{Allocatable: amounts(name, "4")}})
 		pod := outsiderPod("a", nil)
@@ -112,6 +114,9 @@ func TestWhereAPodMayGo(t *testing.T) {
 		"several":  {corev1.PodSpec{Affinity: nodes(term("zone", "a"), term("disk", "b"))}, "[] [[{zone In [a]}] [{disk In [b]}]] []", ""},
 		"a node": {corev1.PodSpec{Affinity: nodes(corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "In", Values: []string{"n"}}}})},
 			"[{muster.dev/node In [n]}] [] []", ""},
+		"linux":            {corev1.PodSpec{OS: &corev1.PodOS{Name: corev1.Linux}}, "[] [] []", ""},
+		"windows":          {corev1.PodSpec{OS: &corev1.PodOS{Name: corev1.Windows}}, "[{kubernetes.io/os In [windows]}] [] [{kubernetes.io/os  }]", ""},
+		"windows, by node": {corev1.PodSpec{NodeSelector: map[string]string{"kubernetes.io/os": "windows"}}, "[{kubernetes.io/os In [windows]}] [] [{kubernetes.io/os  }]", ""},
 		"no term":          {corev1.PodSpec{Affinity: nodes(corev1.NodeSelectorTerm{})}, "", "no node fits"},
 		"toleration":       {corev1.PodSpec{Tolerations: []corev1.Toleration{{Key: "gpu", Operator: "Exists"}, {Key: corev1.TaintNodeNotReady}}}, "[] [] [{gpu  }]", ""},
 		"apart":            {corev1.PodSpec{Affinity: apart(self, "kubernetes.io/hostname")}, "[] [] []", ""},
@@ -119,7 +124,6 @@ func TestWhereAPodMayGo(t *testing.T) {
 		"apart of others":  {corev1.PodSpec{Affinity: apart(&metav1.LabelSelector{MatchLabels: map[string]string{"app": "b"}}, "zone")}, "[] [] []", ""},
 		"spread, softly":   {corev1.PodSpec{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{TopologyKey: "zone", WhenUnsatisfiable: "ScheduleAnyway"}}}, "[] [] []", ""},
 		"gated":            {corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/admission"}}}, "", "scheduling gate kueue.x-k8s.io/admission"},
-		"dynamic resource": {corev1.PodSpec{ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu"}}}, "", "resource claim"},
 	} {
 		pod := outsiderPod("a", nil)
 		pod.Labels, c.spec.SchedulerName = map[string]string{"app": "a"}, SchedulerName

@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -16,6 +17,7 @@ import (
 // cluster are its nodes, with what others hold of them.
 type cluster struct {
 	prefix string
+	mine   func(labels map[string]string) bool // whether we made what has them
 
 	mu      sync.Mutex
 	sites   map[string]*site
@@ -24,8 +26,8 @@ type cluster struct {
 	wake    chan struct{}
 	told    map[string]core.Node // as last told
 	claims  *claims
-	// asked is what else some pod asks for that we are to place, by name: only
-	// that is told of nodes.
+	// asked is what else some pod asks for that we are to place, by name: beside
+	// extended resources only that is told of nodes.
 	asked  map[string]bool
 	reach  map[string]reached      // where volumes can be used that tasks ask for, by label; not everywhere
 	latest map[string]*corev1.Node // what machines said last; nil: some node has changed
@@ -40,9 +42,9 @@ type site struct {
 	beside map[types.UID]bool    // pods of ours that are no tasks
 }
 
-func newCluster(prefix string) *cluster {
+func newCluster(prefix string, mine func(map[string]string) bool) *cluster {
 	return &cluster{
-		prefix: prefix, sites: map[string]*site{}, on: map[types.UID]string{}, changed: map[string]bool{}, wake: make(chan struct{}, 1),
+		prefix: prefix, mine: mine, sites: map[string]*site{}, on: map[types.UID]string{}, changed: map[string]bool{}, wake: make(chan struct{}, 1),
 		told: map[string]core.Node{}, asked: map[string]bool{}, claims: newClaims(), reach: map[string]reached{},
 	}
 }
@@ -66,19 +68,28 @@ func (c *cluster) touch(name string) {
 	}
 }
 
-func (c *cluster) node(n *corev1.Node) {
+// node takes over what a node is like, and says for whom it matters among pods
+// that wait because of where others are: heartbeats do for nobody.
+func (c *cluster) node(n *corev1.Node) matter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.site(n.Name).node, c.latest = n, nil
+	s := c.site(n.Name)
+	was := s.node
+	s.node, c.latest = n, nil
 	c.touch(n.Name)
+	if was != nil && maps.Equal(was.Labels, n.Labels) && reflect.DeepEqual(was.Spec.Taints, n.Spec.Taints) {
+		return forNobody
+	}
+	return forAll
 }
 
-func (c *cluster) nodeGone(name string) {
+func (c *cluster) nodeGone(name string) matter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.site(name)
 	s.node, c.latest = nil, nil
 	c.touch(name)
+	return forAll
 }
 
 // foreign counts a pod that we did not place; of one that has ended, or has no

@@ -8,10 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/plane"
 )
 
 func TestNodesThatAreGoneAreForgotten(t *testing.T) {
-	c := newCluster("")
+	c := newCluster("", nil)
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 	id := core.TaskID{Workload: "01a"}
 	c.node(n)
@@ -34,7 +35,7 @@ func TestNodesThatAreGoneAreForgotten(t *testing.T) {
 }
 
 func TestASliceThatIsWrittenAgainLeavesNothingOfTheFormer(t *testing.T) {
-	c := newCluster("")
+	c := newCluster("", nil)
 	c.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	node := "n"
 	offer := func(pool string) {
@@ -78,7 +79,9 @@ func TestAVolumeIsAskedForWhereItsFirstPodGoes(t *testing.T) {
 	pod := outsiderPod("a", nil)
 	pod.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}}
 	p.podSeen(pod, false)
-	p.reserve(t.Context(), core.TaskID{}, pod, "n")
+	id := core.TaskID{Workload: "01a"}
+	p.expect(plane.Assignment{ID: id, Node: "n", Claim: string(pod.UID)}, pod)
+	p.reserve(t.Context(), id, pod, "n")
 	class, claim := "local", "/api/v1/namespaces/ml/persistentvolumeclaims/a-scratch"
 	mode := "WaitForFirstConsumer"
 	a.put("/apis/storage.k8s.io/v1/storageclasses/local", map[string]any{"kind": "StorageClass", "apiVersion": "storage.k8s.io/v1", "volumeBindingMode": mode})
@@ -110,6 +113,48 @@ func TestALateWordOfAFormerMemberReleasesNothing(t *testing.T) {
 }
 
 // TestWhoseANamespaceIsHasOneAnswer, for its pods and for those who ask.
+func TestNodesThatAreNoLinuxTakeOnlyWhoAsksForThem(t *testing.T) {
+	c := newCluster("", nil)
+	for name, os := range map[string]string{"a": "linux", "b": "windows", "c": ""} {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
+		if os != "" {
+			n.Labels[corev1.LabelOSStable] = os
+		}
+		c.node(n)
+	}
+	for _, n := range c.nodes() {
+		if marked := len(n.Taints) > 0; marked != (n.ID == "b") {
+			t.Errorf("%s has taints %v", n.ID, n.Taints)
+		}
+	}
+}
+
+func TestTheTasksOfAProjectStayWhereTheyAre(t *testing.T) {
+	n := newNamespaces("muster-")
+	see := func(name string, notes map[string]string) {
+		n.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelProject: "vision"}, Annotations: notes}})
+	}
+	is := func(want string) {
+		t.Helper()
+		if got := n.of("vision"); got != want {
+			t.Errorf("its tasks are in %s, want %s", got, want)
+		}
+	}
+	is("muster-vision")
+	see("ml", nil)
+	is("ml")
+	see("muster-vision", nil) // as we make it
+	is("muster-vision")
+	see("a-further-one", nil)
+	is("muster-vision")
+	see("ml", map[string]string{noteHome: "yes"})
+	is("ml")
+	see("ml", nil)
+	is("muster-vision")
+	n.gone("muster-vision")
+	is("a-further-one")
+}
+
 func TestWhoseANamespaceIsHasOneAnswer(t *testing.T) {
 	n := newNamespaces("muster-")
 	space := func(name, project string) *corev1.Namespace {

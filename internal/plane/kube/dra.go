@@ -164,7 +164,7 @@ func (c *cluster) dropSlice(name string) {
 // claimSeen takes over what a claim of others has. Ours are counted as tasks.
 func (c *cluster) claimSeen(o *resourcev1.ResourceClaim) {
 	var has []deviceName
-	if o.Status.Allocation != nil && o.Labels[labelManaged] != managed {
+	if o.Status.Allocation != nil && (o.Labels[labelManaged] != managed || !c.mine(o.Labels)) {
 		for _, r := range o.Status.Allocation.Devices.Results {
 			if r.Driver == claimDriver && (r.AdminAccess == nil || !*r.AdminAccess) {
 				has = append(has, deviceName{pool{r.Driver, r.Pool}, r.Device})
@@ -274,10 +274,15 @@ func (s *site) claimed(n *core.Node, c *claims) {
 		s.claimedSome(n, c, gpus)
 		return
 	}
-	n.Whole = n.Whole || len(gpus) > 0 // no reservation can hold one that is shared
+	if len(gpus) == 0 {
+		return
+	}
+	n.Whole = true // no reservation can hold one that is shared
+	n.Labels[labelDriver] = claimDriver
+	own := s.owned()
 	for i, g := range gpus {
 		n.Devices = append(n.Devices, core.Device{ID: deviceID(i), Index: i, Product: g.product, Memory: g.memory, Fake: s.node.Annotations[noteKwok] != "", Healthy: g.healthy})
-		if c.takenOn(&g) {
+		if c.takenOn(&g) && !own[i] { // where it is a task's that is a pod of others it is counted as that
 			if n.Others.Milli == nil {
 				n.Others.Milli = make([]int, len(gpus))
 			}
@@ -304,12 +309,7 @@ func (s *site) claimedSome(n *core.Node, c *claims, gpus []offered) {
 	if some == 0 {
 		return
 	}
-	own := map[int]bool{}
-	for _, shares := range s.ours {
-		for _, d := range shares {
-			own[d.Index] = true
-		}
-	}
+	own := s.owned()
 	if n.Others.Milli == nil {
 		n.Others.Milli = make([]int, len(n.Devices))
 	}
@@ -319,4 +319,15 @@ func (s *site) claimedSome(n *core.Node, c *claims, gpus []offered) {
 			some--
 		}
 	}
+}
+
+// owned are the devices, by number, that tasks of ours have.
+func (s *site) owned() map[int]bool {
+	own := map[int]bool{}
+	for _, shares := range s.ours {
+		for _, d := range shares {
+			own[d.Index] = true
+		}
+	}
+	return own
 }

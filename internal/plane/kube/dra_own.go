@@ -66,7 +66,7 @@ func (p *Plane) allocate(ctx context.Context, a *plane.Assignment, pod *corev1.P
 	claims := p.client.ResourceV1().ResourceClaims(pod.Namespace)
 	want := &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: pod.Name, Namespace: pod.Namespace, Labels: labels(a), Annotations: map[string]string{noteTask: a.ID.String()},
+			Name: pod.Name, Namespace: pod.Namespace, Labels: p.labels(a), Annotations: map[string]string{noteTask: a.ID.String()},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}},
 		},
 		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
@@ -88,19 +88,23 @@ func (p *Plane) allocate(ctx context.Context, a *plane.Assignment, pod *corev1.P
 		if c.Status.Allocation != nil {
 			return nil
 		}
-		c.Status.Allocation = allocation(node, devices)
+		c.Status.Allocation = allocation(node)
+		for _, d := range devices {
+			c.Status.Allocation.Devices.Results = append(c.Status.Allocation.Devices.Results, resultOf(claimName, d))
+		}
 		c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: pod.Name, UID: pod.UID}}
 		_, err = claims.UpdateStatus(ctx, c, metav1.UpdateOptions{})
 		return err
 	}))
 }
 
-func allocation(node string, devices []deviceName) *resourcev1.AllocationResult {
-	r := &resourcev1.AllocationResult{NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+// allocation is one of devices of a node, which has none yet.
+func allocation(node string) *resourcev1.AllocationResult {
+	return &resourcev1.AllocationResult{NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 		MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
 	}}}}
-	for _, d := range devices {
-		r.Devices.Results = append(r.Devices.Results, resourcev1.DeviceRequestAllocationResult{Request: claimName, Driver: d.driver, Pool: d.name, Device: d.device})
-	}
-	return r
+}
+
+func resultOf(request string, d deviceName) resourcev1.DeviceRequestAllocationResult {
+	return resourcev1.DeviceRequestAllocationResult{Request: request, Driver: d.driver, Pool: d.name, Device: d.device}
 }

@@ -43,13 +43,19 @@ func (p *Plane) followClaims(ctx context.Context) error {
 	}
 	switch {
 	case apierrors.IsNotFound(err):
+		p.external.wishes.sees("the cluster does not serve "+resourcev1.SchemeGroupVersion.String(), "")
 		p.claimed.Store(&without)
 		return nil
 	case apierrors.IsForbidden(err):
 		p.o.Log.Warn("GPUs that are taken by resource claims are not counted: the server may not list and watch them", "plane", p.o.Name, "err", err)
+		p.external.wishes.sees("the server may not list and watch resourceclaims and resourceslices, so that nothing is known of it", "")
 		p.claimed.Store(&without)
 		return nil
 	case err != nil:
+		return err
+	}
+	classes, err := p.followClasses(ctx)
+	if err != nil {
 		return err
 	}
 	r := p.factory.Resource().V1()
@@ -62,14 +68,43 @@ func (p *Plane) followClaims(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	two, err := listen(r.ResourceClaims().Informer(), func(c *resourcev1.ResourceClaim, _ bool) { p.cluster.claimSeen(c) }, func(c *resourcev1.ResourceClaim, _ bool) { p.cluster.claim(c.UID, nil) })
+	two, err := listen(r.ResourceClaims().Informer(), func(c *resourcev1.ResourceClaim, _ bool) {
+		p.cluster.claimSeen(c)
+		p.external.claimSeen(c)
+	}, func(c *resourcev1.ResourceClaim, _ bool) {
+		p.cluster.claim(c.UID, nil)
+		p.external.claimGone(c)
+	})
 	if err != nil {
 		return err
 	}
-	both := func() bool { return one.HasSynced() && two.HasSynced() }
-	p.claimed.Store(&both)
+	all := func() bool { return one.HasSynced() && two.HasSynced() && classes() }
+	p.claimed.Store(&all)
 	p.factory.Start(p.ctx.Done())
 	return nil
+}
+
+// followClasses follows what classes of devices mean, which only pods of others
+// have to do with.
+func (p *Plane) followClasses(ctx context.Context) (synced func() bool, err error) {
+	_, err = p.client.ResourceV1().DeviceClasses().List(ctx, metav1.ListOptions{Limit: 1})
+	if apierrors.IsForbidden(err) {
+		p.o.Log.Warn("pods of others that ask for GPUs by resource claims wait: the server may not list and watch deviceclasses", "plane", p.o.Name, "err", err)
+		p.external.wishes.sees("", "the server may not list and watch deviceclasses")
+		return func() bool { return true }, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	i := p.factory.Resource().V1().DeviceClasses().Informer()
+	if err := i.SetTransform(slimAny); err != nil {
+		return nil, err
+	}
+	reg, err := listen(i, func(c *resourcev1.DeviceClass, _ bool) { p.external.classSeen(c.Name, c) }, func(c *resourcev1.DeviceClass, _ bool) { p.external.classSeen(c.Name, nil) })
+	if err != nil {
+		return nil, err
+	}
+	return reg.HasSynced, nil
 }
 
 func slimAny(o any) (any, error) {

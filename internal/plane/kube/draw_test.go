@@ -2,12 +2,16 @@ package kube
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/musterhq/muster/internal/core"
@@ -15,6 +19,33 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/plane"
 )
+
+// TestDemandsAreLearntFromRefusals: where the whole cluster wants something of
+// pods, no label says so.
+func TestDemandsAreLearntFromRefusals(t *testing.T) {
+	no := func(why string) error { return apierrors.NewForbidden(corev1.Resource("pods"), "x", errors.New(why)) }
+	var d demands
+	for _, c := range []struct {
+		err  error
+		news bool
+	}{
+		{nil, false},
+		{no("exceeded quota: q"), false},
+		{errors.New("must specify limits.cpu"), false},
+		{no(`violates PodSecurity "baseline:latest": privileged`), false},
+		{no("failed quota: q: must specify limits.cpu for: main"), true},
+		{no("failed quota: q: must specify limits.cpu for: main"), false},
+		{no(`violates PodSecurity "restricted:latest": seccompProfile`), true},
+		{no(`violates PodSecurity "restricted:latest": seccompProfile`), false},
+	} {
+		if got := d.learn("ml", c.err); got != c.news {
+			t.Errorf("%v: %t", c.err, got)
+		}
+	}
+	if got := d.in("ml"); got != (demand{true, true}) || d.in("other") != (demand{}) {
+		t.Errorf("learnt %+v, and of others %+v", got, d.in("other"))
+	}
+}
 
 // TestPodsAreDrawnAsTheirTasksAsk compares what is made of assignments with
 // testdata; UPDATE_SCRIPTS=1 writes it anew.
@@ -24,6 +55,7 @@ func TestPodsAreDrawnAsTheirTasksAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Close() })
+	p.spaces.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "muster-strict", Labels: map[string]string{labelEnforced: restricted}}})
 	user, group := uint32(1000), uint32(2000)
 	for name, a := range map[string]plane.Assignment{
 		"plain": {ID: core.TaskID{Workload: "01abcdefgh"}, Image: "busybox", Argv: []string{"echo", "$(HOME) $X"}, About: plane.About{Project: "p", Name: "plain"}},
@@ -46,9 +78,13 @@ func TestPodsAreDrawnAsTheirTasksAsk(t *testing.T) {
 				Tolerations: []spec.Toleration{{Key: "dedicated", Value: "x", Effect: "NoSchedule"}, {Key: "any"}},
 			},
 		},
+		"restricted": {
+			ID: core.TaskID{Workload: "01abcdefgh"}, Image: "mpi", Argv: []string{"mpirun"}, UID: &user, CPU: 500, Memory: 1 << 30, Init: []plane.Init{{Argv: []string{"prepare"}}},
+			Mounts: []plane.Mount{{Claim: "datasets", Target: "/data"}, {Program: true, Source: "/proc/self/exe", Target: "/opt/muster/muster"}}, About: plane.About{Project: "strict", Name: "mpi"},
+		},
 		"replica": {
 			ID: core.TaskID{Workload: "01abcdefgh", Index: 1}, Image: "serve", Ports: []int{8000}, Ready: &plane.Probe{Path: "/healthz", Port: 8000, Period: 10 * time.Millisecond, Timeout: 3 * time.Second, Failures: 5},
-			About: plane.About{Project: "p", Name: "chat", Kind: lifecycle.Inference, Role: "replica"}, MIG: spec.MIG("1g.10gb=2"),
+			About: plane.About{Project: "p", Name: "chat", Kind: lifecycle.Inference, Role: "replica"}, MIG: spec.MIG("1g.10gb=2"), Extended: map[string]int{"rdma/hca": 1, "vpc.amazonaws.com/efa": 4},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,15 +22,16 @@ import (
 // labels.
 
 // marks are the labels and annotations by which a pod of ours is found.
-func marks(id core.TaskID) (labels, notes map[string]string) {
-	return map[string]string{
+func (p *Plane) marks(id core.TaskID) (labels, notes map[string]string) {
+	return p.marked(map[string]string{
 		labelManaged: managed, labelWorkload: string(id.Workload), labelAttempt: strconv.Itoa(id.Attempt), labelIndex: strconv.Itoa(id.Index),
-	}, map[string]string{noteTask: id.String()}
+	}), map[string]string{noteTask: id.String()}
 }
 
-// edited reports whether someone has changed what a pod of ours is found by.
-func edited(pod *corev1.Pod, id core.TaskID) bool {
-	labels, notes := marks(id)
+// edited reports whether someone has changed what a pod of ours is found by, or it
+// was made before installations had IDs.
+func (p *Plane) edited(pod *corev1.Pod, id core.TaskID) bool {
+	labels, notes := p.marks(id)
 	for k, v := range labels {
 		if pod.Labels[k] != v {
 			return true
@@ -53,13 +54,19 @@ func (p *Plane) restore(pod *corev1.Pod, id core.TaskID) {
 	if enough {
 		return
 	}
-	labels, notes := marks(id)
+	labels, notes := p.marks(id)
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "labels": labels, "annotations": notes}})
 	if err != nil {
 		return
 	}
-	p.o.Log.Warn("someone changed the labels of a pod by which it is found; they are put back", "plane", p.o.Name, "task", id, "pod", pod.Namespace+"/"+pod.Name)
+	if pod.Labels[labelInstallation] != "" || p.o.Installation == "" {
+		p.o.Log.Warn("someone changed the labels of a pod by which it is found; they are put back", "plane", p.o.Name, "task", id, "pod", pod.Namespace+"/"+pod.Name)
+	}
 	p.wg.Go(func() {
+		if !p.calm.begin(p.ctx) { // after an upgrade all pods may lack one
+			return
+		}
+		defer p.calm.end()
 		_, err := p.client.CoreV1().Pods(pod.Namespace).Patch(p.ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: managed})
 		if err != nil && p.ctx.Err() == nil {
 			p.o.Log.Warn("the labels of a pod could not be put back: a server that begins anew will not find it", "plane", p.o.Name, "task", id, "err", err)

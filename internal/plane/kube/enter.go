@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/util/exec"
 
@@ -211,14 +212,23 @@ func (p *Plane) converse(ctx context.Context, t task, how string, o runtime.Obje
 	return e.StreamWithContext(ctx, stream)
 }
 
+// latest is how the API server is reached, with the credentials that are in force.
+func (p *Plane) latest() *rest.Config {
+	if p.o.Latest == nil {
+		return p.o.Config
+	}
+	return p.o.Latest()
+}
+
 // executor speaks WebSocket, or SPDY where the API server or something before it
 // does not know that.
 func (p *Plane) executor(at *url.URL) (remotecommand.Executor, error) {
-	modern, err := remotecommand.NewWebSocketExecutor(p.config, http.MethodGet, at.String())
+	config := p.latest()
+	modern, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, at.String())
 	if err != nil {
 		return nil, err
 	}
-	old, err := remotecommand.NewSPDYExecutor(p.config, http.MethodPost, at)
+	old, err := remotecommand.NewSPDYExecutor(config, http.MethodPost, at)
 	if err != nil {
 		return nil, err
 	}

@@ -62,11 +62,12 @@ func (p *Plane) Dial(ctx context.Context, id core.TaskID, port int) (net.Conn, e
 }
 
 func (p *Plane) dialer(at *url.URL) (httpstream.Dialer, error) {
-	modern, err := portforward.NewSPDYOverWebsocketDialer(at, p.config)
+	config := p.latest()
+	modern, err := portforward.NewSPDYOverWebsocketDialer(at, config)
 	if err != nil {
 		return nil, err
 	}
-	transport, upgrader, err := spdy.RoundTripperFor(p.config)
+	transport, upgrader, err := spdy.RoundTripperFor(config)
 	if err != nil {
 		return nil, err
 	}

@@ -23,23 +23,25 @@ import (
 type external struct {
 	p      *Plane
 	owners *owners
+	wishes *wishes
 
-	mu       sync.Mutex
-	pods     map[types.UID]*outsider
-	groups   map[string]*group
-	fresh    map[types.UID]bool // pods whose group is to be found, anew
-	marked   map[string]bool    // groups of which something may have changed, which nobody has looked at yet
-	stale    map[string]bool    // groups that are not as they were told
-	gone     map[string]bool    // groups that are not there any more
-	disowned map[types.UID]bool
-	busy     bool               // marks were taken that are not dealt with yet
-	telling  bool               // pods of no project are being told so
-	untold   map[string]bool    // groups of no project that are to be told so next
-	begun    bool               // what was there when we began has been looked at
-	wary     map[types.UID]bool // pods that wait and for which something may follow from others
-	stirring bool               // where pods are has changed, which is about to be looked at
-	wake     chan struct{}
-	told     chan struct{} // there is news for who watches
+	mu        sync.Mutex
+	pods      map[types.UID]*outsider
+	groups    map[string]*group
+	fresh     map[types.UID]bool // pods whose group is to be found, anew
+	marked    map[string]bool    // groups of which something may have changed, which nobody has looked at yet
+	stale     map[string]bool    // groups that are not as they were told
+	gone      map[string]bool    // groups that are not there any more
+	disowned  map[types.UID]bool
+	busy      bool               // marks were taken that are not dealt with yet
+	telling   bool               // pods of no project are being told so
+	untold    map[string]bool    // groups of no project that are to be told so next
+	begun     bool               // what was there when we began has been looked at
+	wary      map[types.UID]bool // pods that wait and for which something may follow from others
+	stirring  bool               // where pods are has changed, which is about to be looked at
+	everybody bool               // for all pods that wait, not only for the wary
+	wake      chan struct{}
+	told      chan struct{} // there is news for who watches
 }
 
 // outsider is a pod that others made.
@@ -76,7 +78,7 @@ type group struct {
 
 func newExternal(p *Plane) *external {
 	return &external{
-		p: p, owners: newOwners(p.client), pods: map[types.UID]*outsider{}, groups: map[string]*group{}, fresh: map[types.UID]bool{},
+		p: p, owners: newOwners(p.client), wishes: newWishes(), pods: map[types.UID]*outsider{}, groups: map[string]*group{}, fresh: map[types.UID]bool{},
 		marked: map[string]bool{}, stale: map[string]bool{}, untold: map[string]bool{}, gone: map[string]bool{}, disowned: map[types.UID]bool{}, wary: map[types.UID]bool{}, wake: make(chan struct{}, 1), told: make(chan struct{}, 1),
 	}
 }
@@ -110,7 +112,7 @@ func (x *external) memberOf(pod *corev1.Pod) (core.TaskID, bool) {
 	if t, known := x.p.tasks.get(id); known && t.there && t.uid != pod.UID {
 		return id, false // a copy of one that is
 	}
-	return id, err == nil && !disowned
+	return id, err == nil && !disowned && x.p.mine(pod.Annotations)
 }
 
 // seen takes over what a pod of others is like. first: it was there when we
@@ -123,6 +125,7 @@ func (x *external) seen(pod *corev1.Pod, first bool) {
 	default:
 		x.p.cluster.foreign(pod)
 	}
+	x.claimsMoved(x.wishes.names(pod, finished(pod) || pod.DeletionTimestamp != nil && pod.Spec.NodeName == ""))
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	o := x.pods[pod.UID]
@@ -149,6 +152,7 @@ func sameWords(a, b *corev1.Pod) bool {
 		m = maps.Clone(m)
 		delete(m, noteTask)
 		delete(m, noteDevices)
+		delete(m, labelInstallation)
 		return m
 	}
 	same := func(a, b metav1.OwnerReference) bool { return a.UID == b.UID }
@@ -173,6 +177,7 @@ func (x *external) podGone(pod *corev1.Pod) {
 		x.p.memberGone(id, pod)
 	}
 	x.p.cluster.foreignGone(pod.UID)
+	x.claimsMoved(x.wishes.names(pod, true))
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.fresh, pod.UID)
@@ -212,7 +217,7 @@ func (x *external) again(spaces []string) {
 
 // run looks at what is marked until ctx is done.
 func (x *external) run(ctx context.Context) {
-	if x.p.sync(ctx) != nil {
+	if x.p.whole(ctx) != nil {
 		return
 	}
 	for {
@@ -266,6 +271,7 @@ func (x *external) look(ctx context.Context) {
 	x.mu.Unlock()
 	each(idle, asksAtOnce, func(g *group) error { x.assess(ctx, g); return nil }) //nolint:errcheck // there is none
 	x.strays(marked)
+	x.p.reclaim(x.abandoned(marked))
 }
 
 // place finds the groups of pods. One whose maker cannot be learnt keeps none of
@@ -294,37 +300,6 @@ func (x *external) place(ctx context.Context, fresh []*corev1.Pod) {
 			x.fresh[uid] = true
 		}
 	})
-}
-
-// asksAtOnce is how many questions about makers are under way at a time.
-const asksAtOnce = 8
-
-// firsts are the pods of each maker that come first.
-func firsts(pods []*corev1.Pod) []*corev1.Pod {
-	seen := map[types.UID]bool{}
-	var out []*corev1.Pod
-	for _, p := range pods {
-		if ref := makerOf(p.OwnerReferences); ref == nil || !seen[ref.UID] {
-			if ref != nil {
-				seen[ref.UID] = true
-			}
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// others are all but those, which stand in the same order.
-func others(all, without []*corev1.Pod) []*corev1.Pod {
-	out := make([]*corev1.Pod, 0, len(all)-len(without))
-	for _, p := range all {
-		if len(without) > 0 && without[0] == p {
-			without = without[1:]
-			continue
-		}
-		out = append(out, p)
-	}
-	return out
 }
 
 // assign finds the group of a pod. It fails where asking again may help.

@@ -3,7 +3,9 @@ package kube_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -13,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/kubetest"
+	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/plane/kube"
 )
 
@@ -154,4 +157,49 @@ func requestsChanged(t *testing.T, h *harsh) {
 		t.Fatal(err)
 	}
 	h.fails(p, a.ID, lifecycle.ReasonSystem, "OutOfmemory", "the cluster had changed its pod when it was made: memory 0 → 3Gi")
+}
+
+// budgetHolds: a pod of others that is to go stays for as long as its
+// PodDisruptionBudget wants, but not for ever.
+func budgetHolds(t *testing.T, h *harsh) {
+	space := h.namespace()
+	p, ids := h.open(), []core.TaskID{h.task("freed", 0).ID, h.task("kept", 0).ID}
+	for i, name := range []string{"freed", "kept"} {
+		h.apply(`
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: %[2]s, namespace: %[1]s}
+spec: {minAvailable: 1, selector: {matchLabels: {app: %[2]s}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: %[2]s, namespace: %[1]s, labels: {app: %[2]s}, annotations: {muster.dev/task-id: %[3]s}}
+spec: {schedulerName: muster, nodeName: %[4]s, terminationGracePeriodSeconds: 1, containers: [{name: c, image: any}]}
+`, space, name, ids[i], h.node)
+		h.runs(p, ids[i])
+	}
+	kubetest.Eventually(t, "the budgets counted", func() error {
+		all, err := h.c.Client.PolicyV1().PodDisruptionBudgets(space).List(t.Context(), metav1.ListOptions{})
+		for _, b := range all.Items {
+			if b.Status.CurrentHealthy != 1 {
+				return fmt.Errorf("%s: %+v", b.Name, b.Status)
+			}
+		}
+		return err
+	})
+	if err := p.Stop(t.Context(), ids, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"freed", "kept"} {
+		h.until(p, ids[i], "held", func(o plane.Observation) bool { return strings.Contains(o.Message, "disruption budget") })
+		if pod, err := h.c.Client.CoreV1().Pods(space).Get(t.Context(), name, metav1.GetOptions{}); err != nil || pod.DeletionTimestamp != nil {
+			t.Errorf("%s was ended at once: %v", name, err)
+		}
+	}
+	h.c.Kubectl(t, "-n", space, "delete", "pdb", "freed")
+	h.fails(p, ids[0], lifecycle.ReasonKilled)
+	if o := h.until(p, ids[1], "there", func(plane.Observation) bool { return true }); o.State.Ended() {
+		t.Error("the other ended with it")
+	}
+	h.fails(p, ids[1], lifecycle.ReasonKilled)
 }

@@ -17,16 +17,56 @@ import (
 
 func quotaRefuses(t *testing.T, h *harsh) {
 	h.apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: none, namespace: %s}, spec: {hard: {pods: '0'}}}", h.namespace())
-	kubetest.Eventually(t, "the quota counted", func() error {
-		q, err := h.c.Client.CoreV1().ResourceQuotas(h.space()).Get(t.Context(), "none", metav1.GetOptions{})
+	h.quotaCounted("none")
+	p, a := h.open(), h.task("greedy", 0)
+	h.start(p, a)
+	h.fails(p, a.ID, lifecycle.ReasonSystem, "exceeded quota: none")
+}
+
+// quotaCounted waits until a quota is in force.
+func (h *harsh) quotaCounted(name string) {
+	h.t.Helper()
+	kubetest.Eventually(h.t, "the quota counted", func() error {
+		q, err := h.c.Client.CoreV1().ResourceQuotas(h.space()).Get(h.t.Context(), name, metav1.GetOptions{})
 		if err == nil && len(q.Status.Hard) == 0 {
 			err = fmt.Errorf("it has no status yet")
 		}
 		return err
 	})
-	p, a := h.open(), h.task("greedy", 0)
+}
+
+// quotaOfLimits: a quota of limits refuses pods without them.
+func quotaOfLimits(t *testing.T, h *harsh) {
+	h.apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: limits, namespace: %s}, spec: {hard: {limits.cpu: '1', limits.memory: 1Gi, requests.cpu: '1'}}}", h.namespace())
+	h.quotaCounted("limits")
+	p, a := h.open(), h.task("fits", 0)
+	a.Memory, a.Init = 64<<20, []plane.Init{{Argv: []string{"prepare"}}}
 	h.start(p, a)
-	h.fails(p, a.ID, lifecycle.ReasonSystem, "exceeded quota: none")
+	h.runs(p, a.ID)
+	if limit := h.pod(a.ID).Spec.Containers[0].Resources.Limits.Cpu().MilliValue(); limit != a.CPU {
+		t.Errorf("its CPU is capped at %d, not at %d thousandths", limit, a.CPU)
+	}
+	a = h.task("greedy", 0)
+	a.CPU, a.Memory = 2000, 64<<20
+	h.start(p, a)
+	h.fails(p, a.ID, lifecycle.ReasonSystem, "exceeded quota: limits")
+}
+
+// namespaceRestricted: what the Pod Security Standard of a namespace wants is in
+// pods.
+func namespaceRestricted(t *testing.T, h *harsh) {
+	space := h.namespace()
+	h.c.Kubectl(t, "label", "namespace", space, "pod-security.kubernetes.io/enforce=restricted")
+	p, user := h.open(), uint32(1000)
+	a := h.task("strict", 0)
+	a.UID, a.Init = &user, []plane.Init{{Argv: []string{"prepare"}}}
+	h.start(p, a)
+	h.runs(p, a.ID)
+	root := uint32(0)
+	b := h.task("root", 0)
+	b.UID = &root
+	h.start(p, b)
+	h.fails(p, b.ID, lifecycle.ReasonSystem, "violates PodSecurity", "runAsNonRoot")
 }
 
 func policyRefuses(t *testing.T, h *harsh) {

@@ -47,6 +47,11 @@ func TestAClusterThatIsHarsh(t *testing.T) {
 		"requests are changed":           requestsChanged,
 		"a gang is refused half way":     gangRefused,
 		"nodes lie about what they have": nodesLie,
+		"another server drives it":       severalServers,
+		"a namespace is restricted":      namespaceRestricted,
+		"a quota wants limits":           quotaOfLimits,
+		"a budget holds a pod":           budgetHolds,
+		"it has two names":               oneClusterTwice,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"sync"
 	"time"
 
@@ -42,8 +43,8 @@ func (p *Plane) inform() error {
 		return err
 	}}
 	err := handle(p, nodes, p.factory.Core().V1().Nodes().Informer(), slimNode,
-		func(n *corev1.Node, _ bool) { p.cluster.node(n); p.external.stir() }, func(n *corev1.Node, _ bool) {
-			p.cluster.nodeGone(n.Name)
+		func(n *corev1.Node, _ bool) { p.external.stir(p.cluster.node(n)) }, func(n *corev1.Node, _ bool) {
+			p.external.stir(p.cluster.nodeGone(n.Name))
 			p.parts.nodeGone(n.Name)
 		})
 	if err != nil {
@@ -54,7 +55,13 @@ func (p *Plane) inform() error {
 		return err
 	}}
 	return handle(p, spaces, p.factory.Core().V1().Namespaces().Informer(), slimNamespace,
-		func(n *corev1.Namespace, _ bool) { p.external.again(p.spaces.seen(n)) },
+		func(n *corev1.Namespace, _ bool) {
+			before := p.spaces.labelled(n.Name)
+			p.external.again(p.spaces.seen(n))
+			if !maps.Equal(before, p.spaces.labelled(n.Name)) { // affinity may be to namespaces by their labels
+				p.external.stir(forAll)
+			}
+		},
 		func(n *corev1.Namespace, _ bool) { p.external.again(p.spaces.gone(n.Name)) })
 }
 

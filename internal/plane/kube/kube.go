@@ -34,6 +34,9 @@ type Options struct {
 	// two clusters differ.
 	Prefix string
 	Config *rest.Config
+	// Latest is Config with the credentials that are in force; nil: Config itself.
+	// Connections that leave HTTP, as to a port of a pod, are made with it.
+	Latest func() *rest.Config
 	// Namespaces is what the namespace of a project is called, before the name
 	// of the project; empty: "muster-". A namespace that has the label
 	// muster.dev/project is that project's, whatever its name.
@@ -50,6 +53,16 @@ type Options struct {
 	// Patience is for how long a pod may be in a trouble that may pass, such as a
 	// volume that cannot be mounted, before its task fails; 0: 2 minutes.
 	Patience time.Duration
+	// Installation is the ID of the control plane, which drives the cluster alone;
+	// empty: nobody asks who else does, as in tests.
+	Installation string
+	// Seasoned says that the installation is older than its ID: what bears none in
+	// a cluster that nobody drives may be its own.
+	Seasoned bool
+	// TakeOver has it drive a cluster that another installation drives.
+	TakeOver bool
+	// Register knows the other clusters; nil: there is none.
+	Register *Register
 	Log      *slog.Logger
 	Clock    func() time.Time
 }
@@ -58,7 +71,6 @@ type Options struct {
 type Plane struct {
 	o      Options
 	client kubernetes.Interface
-	config *rest.Config
 	stop   context.CancelFunc
 	ctx    context.Context //nolint:containedctx // of everything that goes on between calls
 	wg     sync.WaitGroup
@@ -72,20 +84,28 @@ type Plane struct {
 	tasks   *tasks
 	parts   *parts
 	logs    *logs
+	// unwelcome are tasks that pods of others keep away.
+	unwelcome unwelcome
 	// external are pods that others made and leave to us to place.
 	external *external
 	teller   *teller
 	reaches  *reaches
 
-	starts   starts
-	served   sync.Map                    // attempts that have a service
-	serviced locks                       // held while the service of an attempt is made or removed
-	claimed  atomic.Pointer[func() bool] // resource claims have been seen; nil: nobody knows yet whether there are such
-	swept    atomic.Bool                 // what a server before us left has been looked for
-	deaf     atomic.Bool                 // events may not be read
+	driver  driver
+	demands demands
+	// equipping is held by those that write what claims of others have until they
+	// have bound their pods, and alone by who takes it back.
+	equipping sync.RWMutex
+	starts    starts
+	served    sync.Map                    // attempts that have a service
+	serviced  locks                       // held while the service of an attempt is made or removed
+	claimed   atomic.Pointer[func() bool] // resource claims have been seen; nil: nobody knows yet whether there are such
+	swept     atomic.Bool                 // what a server before us left has been looked for
+	deaf      atomic.Bool                 // events may not be read
 
 	version atomic.Pointer[string] // of the API server, as last heard
 	calm    *calm
+	sampler sampler
 }
 
 // Open begins to watch a cluster. It does not wait for it: the cluster may be
@@ -118,12 +138,12 @@ func Open(o Options) (*Plane, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
 	}
-	p := &Plane{o: o, client: client, config: config, calm: newCalm(o.Log.With("plane", o.Name))}
+	p := &Plane{o: o, client: client, calm: newCalm(o.Log.With("plane", o.Name))}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.factory = informers.NewSharedInformerFactory(client, 0)
 	p.spaces = newNamespaces(o.Namespaces)
 	p.tasks = newTasks(o.Clock)
-	p.cluster, p.near = newCluster(o.Prefix), newNeighbours()
+	p.cluster, p.near = newCluster(o.Prefix, p.mine), newNeighbours(p.spaces.labelled)
 	p.parts = newParts(p)
 	p.logs = newLogs(p)
 	p.external, p.teller, p.reaches = newExternal(p), newTeller(p), &reaches{p: p}
@@ -132,8 +152,18 @@ func Open(o Options) (*Plane, error) {
 		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
 	}
 	follow := p.watchClaims()
-	p.factory.Start(p.ctx.Done())
-	p.wg.Go(follow) // once the others have begun: it adds to them
+	p.driver.begin = func() {
+		p.factory.Start(p.ctx.Done())
+		p.wg.Go(follow) // once the others have begun: it adds to them
+	}
+	switch {
+	case o.Register != nil:
+		o.Register.enter(o.Name)
+	case o.Installation == "":
+		if err := p.drives(p.ctx, 0); err != nil {
+			return nil, err
+		}
+	}
 	p.wg.Go(func() { p.look(p.ctx) })
 	p.wg.Go(func() { p.external.run(p.ctx) })
 	return p, nil
@@ -142,6 +172,9 @@ func Open(o Options) (*Plane, error) {
 // Close ends everything that goes on here. Pods go on.
 func (p *Plane) Close() error {
 	p.stop()
+	p.driver.mu.Lock()
+	p.driver.over = true // nothing begins any more
+	p.driver.mu.Unlock()
 	p.factory.Shutdown()
 	p.wg.Wait()
 	return nil
@@ -174,6 +207,9 @@ func (p *Plane) named(nodes []core.Node) []core.Node {
 // Observe implements plane.Plane. It fails while the API server does not
 // answer, as nobody knows then what the cluster does.
 func (p *Plane) Observe(ctx context.Context) ([]plane.Observation, error) {
+	if err := p.drives(ctx, 0); err != nil {
+		return nil, err
+	}
 	if err := p.sync(ctx); err != nil {
 		return nil, err
 	}
@@ -196,8 +232,17 @@ func (p *Plane) seen() bool {
 	return true
 }
 
-// sync waits until everything in the cluster has been seen once.
+// sync waits until everything in the cluster has been seen once, and fails where
+// that is not ours to drive.
 func (p *Plane) sync(ctx context.Context) error {
+	if err := p.drives(ctx, believed); err != nil {
+		return err
+	}
+	return p.whole(ctx)
+}
+
+// whole waits until everything in the cluster has been seen once.
+func (p *Plane) whole(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -240,7 +285,7 @@ func (p *Plane) reach(ctx context.Context) error {
 
 // Describe implements plane.Describer.
 func (p *Plane) Describe() plane.Description {
-	d := plane.Description{Kind: "kubernetes", Server: p.config.Host, Runs: core.RunsImages}
+	d := plane.Description{Kind: "kubernetes", Server: p.o.Config.Host, Runs: core.RunsImages}
 	if v := p.version.Load(); v != nil {
 		d.Version = *v
 	}
@@ -254,7 +299,7 @@ func (p *Plane) Watch(ctx context.Context, seen func([]plane.Observation)) error
 
 // Nodes implements plane.Announcer.
 func (p *Plane) Nodes(ctx context.Context, seen func(changed []core.Node, gone []core.NodeID)) error {
-	if err := p.sync(ctx); err != nil {
+	if err := p.whole(ctx); err != nil {
 		return err
 	}
 	return p.cluster.watch(ctx, func(changed []core.Node, gone []core.NodeID) { seen(p.named(changed), gone) })

@@ -151,7 +151,7 @@ const syncWithin = 5 * time.Second
 func (l *logs) arrive(ctx context.Context, id core.TaskID, follow bool) {
 	if !l.p.seen() {
 		ctx, cancel := context.WithTimeout(ctx, syncWithin)
-		_ = l.p.sync(ctx)
+		_ = l.p.whole(ctx)
 		cancel()
 	}
 	t, known := l.p.tasks.get(id)
@@ -219,7 +219,7 @@ func (l *logs) follow(id core.TaskID) logfile.News {
 	f := l.feed(id)
 	if f == nil && !l.p.seen() {
 		l.p.wg.Go(func() { // the pod, if there is one, is not known yet
-			if l.p.sync(ctx) == nil {
+			if l.p.whole(ctx) == nil {
 				if f := l.feed(id); f != nil {
 					f.listen(wake)
 					defer f.unlisten(wake)

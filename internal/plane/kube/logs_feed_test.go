@@ -73,7 +73,7 @@ func feeder(t *testing.T, s *server, dir string) *Plane {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Plane{o: Options{LogDir: dir, Log: slog.New(slog.DiscardHandler), Clock: time.Now}, client: client, tasks: newTasks(time.Now), near: newNeighbours()}
+	p := &Plane{o: Options{LogDir: dir, Log: slog.New(slog.DiscardHandler), Clock: time.Now}, client: client, tasks: newTasks(time.Now), near: newNeighbours(newNamespaces("").labelled)}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.logs = newLogs(p)
 	p.logs.wait = patience{silent: 300 * time.Millisecond, gone: time.Second, first: 10 * time.Millisecond, most: 100 * time.Millisecond, urgent: 50 * time.Millisecond, settle: within}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/plane"
 )
@@ -130,4 +131,35 @@ func (x *external) outcome(g *group, now time.Time) plane.Outcome {
 	default:
 		return ""
 	}
+}
+
+// asksAtOnce is how many questions about makers are under way at a time.
+const asksAtOnce = 8
+
+// firsts are the pods of each maker that come first.
+func firsts(pods []*corev1.Pod) []*corev1.Pod {
+	seen := map[types.UID]bool{}
+	var out []*corev1.Pod
+	for _, p := range pods {
+		if ref := makerOf(p.OwnerReferences); ref == nil || !seen[ref.UID] {
+			if ref != nil {
+				seen[ref.UID] = true
+			}
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// others are all but those, which stand in the same order.
+func others(all, without []*corev1.Pod) []*corev1.Pod {
+	out := make([]*corev1.Pod, 0, len(all)-len(without))
+	for _, p := range all {
+		if len(without) > 0 && without[0] == p {
+			without = without[1:]
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
 }

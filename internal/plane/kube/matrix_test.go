@@ -3,6 +3,8 @@ package kube_test
 import (
 	"context"
 	"fmt"
+	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -256,6 +258,17 @@ func matrix(s *stage) map[string]act {
 		"drained": {change: script(sleeps), state: core.TaskFailed, reason: lifecycle.ReasonSystem, code: -1, says: "kubectl drain", during: once(func(t *testing.T, s *stage, pod string) {
 			s.evict(t, pod)
 		})},
+		"namespace deleted": {change: func(a *plane.Assignment) { script(sleeps)(a); a.About.Project = "matrix-goes" }, state: core.TaskFailed, reason: lifecycle.ReasonSystem, code: -1, says: "namespace muster-matrix-goes was deleted", during: func(t *testing.T, s *stage, _ string) {
+			kubetest.Eventually(t, "it runs", func() error {
+				if words := s.words(taskNamed("namespace deleted")); !slices.Contains(words, "running") {
+					return fmt.Errorf("it said %q", words)
+				}
+				return nil
+			})
+			if err := s.c.Client.CoreV1().Namespaces().Delete(t.Context(), "muster-matrix-goes", metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		}},
 		"deadline": {change: func(a *plane.Assignment) { script("sleep 1000")(a); a.Grace = time.Second }, state: core.TaskFailed, reason: lifecycle.ReasonMaxDuration, code: 143, signal: 15, says: "activeDeadlineSeconds", during: once(func(t *testing.T, s *stage, pod string) {
 			patch := []byte(`{"spec":{"activeDeadlineSeconds":1}}`)
 			if _, err := s.c.Client.CoreV1().Pods(space).Patch(t.Context(), pod, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -274,9 +287,39 @@ func (s *stage) evict(t *testing.T, pod string) {
 	s.c.Kubectl(t, "create", "--raw", "/api/v1/namespaces/"+space+"/pods/"+pod+"/eviction", "-f", write(t, fmt.Sprintf(`{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":%q,"namespace":%q}}`, pod, space)))
 }
 
+// slowRegistry is an image whose registry is silent until the task of an act has
+// been seen to wait for it, and then breaks off.
+func (s *stage) slowRegistry(act string) string {
+	s.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { l.Close() })
+	s.c.Forward(s.t, l.Addr().String())
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for range 1200 { // a minute at most
+					if slices.Contains(s.words(taskNamed(act)), "PodInitializing") {
+						return
+					}
+					time.Sleep(50 * time.Millisecond)
+				}
+			}()
+		}
+	}()
+	return fmt.Sprintf("%s:%d/slow:1", kubetest.Outside, l.Addr().(*net.TCPAddr).Port)
+}
+
 // changed are pods of ours that others have changed, so that they come to what
 // ours alone do not.
-func changed(_ *stage) map[string]act {
+func changed(s *stage) map[string]act {
 	volume := func(source corev1.VolumeSource) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
 			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "v", VolumeSource: source})
@@ -285,7 +328,13 @@ func changed(_ *stage) map[string]act {
 	}
 	directory := corev1.HostPathDirectory
 	size := resource.MustParse("1Mi")
+	slow := s.slowRegistry("slow pull")
 	return map[string]act{
+		"slow pull": {pod: func(p *corev1.Pod) {
+			init := p.Spec.Containers[0]
+			init.Name, init.Command = "init-0", []string{"sleep", "2"}
+			p.Spec.InitContainers, p.Spec.Containers[0].Image = []corev1.Container{init}, slow
+		}, words: []string{"Init:0/1", "PodInitializing", "failed"}, state: core.TaskFailed, reason: lifecycle.ReasonFailedImagePull, code: -1, says: slow},
 		"step crashes": {pod: func(p *corev1.Pod) {
 			init := p.Spec.Containers[0]
 			init.Name, init.Command = "init-0", []string{"sh", "-c", "exit 7"}

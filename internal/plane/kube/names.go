@@ -25,6 +25,7 @@ const (
 	labelRole     = "muster.dev/role"
 	labelUser     = "muster.dev/user"
 
+	noteHome    = "muster.dev/home" // on a labelled namespace: its project's own tasks are there
 	noteTask    = "muster.dev/task-id"
 	noteDevices = "muster.dev/devices" // indexes of the node's devices, such as 0,3; of parts 0:500
 	noteUser    = "muster.dev/user"

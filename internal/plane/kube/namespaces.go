@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	klabels "k8s.io/apimachinery/pkg/labels"
 
 	"github.com/musterhq/muster/internal/core"
 )
@@ -19,24 +20,37 @@ type namespaces struct {
 	prefix string
 
 	mu      sync.Mutex
-	own     map[core.ProjectID]string // by label; of several the first by name
+	own     map[core.ProjectID]string // by label; of several one that is said to be its home, else the first by name
+	home    map[string]bool           // said to be its project's home
 	there   map[string]bool           // false: it is being deleted
 	project map[string]core.ProjectID
 	further map[string][]string // projects that its pods may name beside
+	labels  map[string]klabels.Set
 }
 
 func newNamespaces(prefix string) *namespaces {
-	return &namespaces{prefix: prefix, own: map[core.ProjectID]string{}, there: map[string]bool{}, project: map[string]core.ProjectID{}, further: map[string][]string{}}
+	return &namespaces{prefix: prefix, own: map[core.ProjectID]string{}, home: map[string]bool{}, there: map[string]bool{}, project: map[string]core.ProjectID{}, further: map[string][]string{}, labels: map[string]klabels.Set{}}
 }
 
-// of is the namespace of a project.
+// of is the namespace of a project's own tasks. One that is called after it stays
+// so when others are labelled, whose pods are to be its.
 func (n *namespaces) of(project core.ProjectID) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if name, ok := n.own[project]; ok {
-		return name
+	usual := n.prefix + string(project)
+	own, labelled := n.own[project]
+	if !labelled || n.project[usual] == project && !n.home[own] {
+		return usual
 	}
-	return n.prefix + string(project)
+	return own
+}
+
+// before reports whether a comes before b of the namespaces of a project.
+func (n *namespaces) before(a, b string) bool {
+	if n.home[a] != n.home[b] {
+		return n.home[a]
+	}
+	return a < b
 }
 
 // seen takes over what a namespace is like, and returns the namespaces whose pods
@@ -46,7 +60,7 @@ func (n *namespaces) seen(ns *corev1.Namespace) []string {
 	defer n.mu.Unlock()
 	before, more := n.project[ns.Name], n.further[ns.Name]
 	n.drop(ns.Name)
-	n.there[ns.Name] = ns.DeletionTimestamp == nil
+	n.there[ns.Name], n.labels[ns.Name] = ns.DeletionTimestamp == nil, ns.Labels
 	delete(n.further, ns.Name)
 	for _, p := range strings.Split(ns.Annotations[noteProjects], ",") {
 		if p = strings.TrimSpace(p); p != "" {
@@ -56,7 +70,10 @@ func (n *namespaces) seen(ns *corev1.Namespace) []string {
 	project := core.ProjectID(ns.Labels[labelProject])
 	if project != "" {
 		n.project[ns.Name] = project
-		if was, ok := n.own[project]; !ok || ns.Name < was {
+		if ns.Annotations[noteHome] != "" {
+			n.home[ns.Name] = true
+		}
+		if was, ok := n.own[project]; !ok || n.before(ns.Name, was) {
 			n.own[project] = ns.Name
 		}
 	}
@@ -68,6 +85,13 @@ func (n *namespaces) seen(ns *corev1.Namespace) []string {
 	default:
 		return nil
 	}
+}
+
+// labelled is what labels a namespace has.
+func (n *namespaces) labelled(name string) klabels.Set {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.labels[name]
 }
 
 // dying reports whether a namespace is being deleted.
@@ -90,6 +114,7 @@ func (n *namespaces) gone(name string) []string {
 	n.drop(name)
 	delete(n.there, name)
 	delete(n.further, name)
+	delete(n.labels, name)
 	return others
 }
 
@@ -100,12 +125,13 @@ func (n *namespaces) drop(name string) {
 		return
 	}
 	delete(n.project, name)
+	delete(n.home, name)
 	if n.own[project] != name {
 		return
 	}
 	delete(n.own, project)
 	for other, p := range n.project {
-		if was, ok := n.own[project]; p == project && (!ok || other < was) {
+		if was, ok := n.own[project]; p == project && (!ok || n.before(other, was)) {
 			n.own[project] = other
 		}
 	}

@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -21,9 +22,10 @@ import (
 // podtopologyspread). What follows for a pod becomes terms of node labels, as of
 // now, and is looked at once more when it gets its place.
 type neighbours struct {
-	mu    sync.Mutex
-	spots map[string]map[types.UID]*spot // by namespace
-	apart map[types.UID]*spot            // those that keep others away, as far as we know
+	mu     sync.Mutex
+	spots  map[string]map[types.UID]*spot // by namespace
+	apart  map[types.UID]*spot            // those that keep others away, as far as we know
+	labels func(space string) klabels.Set // of a namespace
 }
 
 // spot is a pod with its node. One that we are about to bind is held, until it
@@ -32,14 +34,24 @@ type spot struct {
 	pod  *corev1.Pod
 	node string
 	held bool
+	away []relation // which pods may not be with it
 }
 
-func newNeighbours() *neighbours {
-	return &neighbours{spots: map[string]map[types.UID]*spot{}, apart: map[types.UID]*spot{}}
+func newNeighbours(labels func(space string) klabels.Set) *neighbours {
+	return &neighbours{spots: map[string]map[types.UID]*spot{}, apart: map[types.UID]*spot{}, labels: labels}
 }
 
-// seen takes over where a pod is, and reports whether that is news.
-func (n *neighbours) seen(pod *corev1.Pod) bool {
+// matter is for whom it matters that a pod has come, changed or gone.
+type matter int
+
+const (
+	forNobody matter = iota
+	forSocial        // pods that ask something of others
+	forAll           // it keeps others away that ask for nothing
+)
+
+// seen takes over where a pod is, and says for whom that matters.
+func (n *neighbours) seen(pod *corev1.Pod) matter {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	was := n.spots[pod.Namespace][pod.UID]
@@ -47,49 +59,59 @@ func (n *neighbours) seen(pod *corev1.Pod) bool {
 	case finished(pod):
 		return n.drop(pod)
 	case pod.Spec.NodeName == "":
-		return false
+		return forNobody
 	}
-	n.put(&spot{pod: pod, node: pod.Spec.NodeName})
-	return was == nil || was.held || was.node != pod.Spec.NodeName || (was.pod.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) ||
-		!klabels.Equals(was.pod.Labels, pod.Labels)
+	now := n.put(pod, pod.Spec.NodeName, false)
+	if was != nil && !was.held && was.node == now.node && (was.pod.DeletionTimestamp == nil) == (pod.DeletionTimestamp == nil) &&
+		klabels.Equals(was.pod.Labels, pod.Labels) {
+		return forNobody
+	}
+	return now.matter()
 }
 
-// restless reports whether some pod keeps others away.
-func (n *neighbours) restless() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.apart) > 0
+func (s *spot) matter() matter {
+	if len(s.away) > 0 {
+		return forAll
+	}
+	return forSocial
 }
 
-// gone takes over that a pod is not there any more.
-func (n *neighbours) gone(pod *corev1.Pod) bool {
+// gone takes over that a pod is not there any more, and says for whom that
+// matters.
+func (n *neighbours) gone(pod *corev1.Pod) matter {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.drop(pod)
 }
 
 // put counts a pod. The lock is held.
-func (n *neighbours) put(s *spot) {
-	if n.spots[s.pod.Namespace] == nil {
-		n.spots[s.pod.Namespace] = map[types.UID]*spot{}
+func (n *neighbours) put(pod *corev1.Pod, node string, held bool) *spot {
+	s := &spot{pod: pod, node: node, held: held}
+	if n.spots[pod.Namespace] == nil {
+		n.spots[pod.Namespace] = map[types.UID]*spot{}
 	}
-	n.spots[s.pod.Namespace][s.pod.UID] = s
-	if s.pod.Spec.Affinity != nil {
-		if _, apart := required(s.pod.Spec.Affinity); len(apart) > 0 {
-			n.apart[s.pod.UID] = s
+	n.spots[pod.Namespace][pod.UID] = s
+	if pod.Spec.Affinity != nil {
+		_, apart := required(pod.Spec.Affinity)
+		if s.away, _ = relationsOf(pod, apart); len(s.away) > 0 {
+			n.apart[pod.UID] = s
 		}
 	}
+	return s
 }
 
 // drop counts a pod no more. The lock is held.
-func (n *neighbours) drop(pod *corev1.Pod) bool {
-	_, there := n.spots[pod.Namespace][pod.UID]
+func (n *neighbours) drop(pod *corev1.Pod) matter {
+	s := n.spots[pod.Namespace][pod.UID]
+	if s == nil {
+		return forNobody
+	}
 	delete(n.spots[pod.Namespace], pod.UID)
 	if len(n.spots[pod.Namespace]) == 0 {
 		delete(n.spots, pod.Namespace)
 	}
 	delete(n.apart, pod.UID)
-	return there
+	return s.matter()
 }
 
 // take holds a node for a pod that is about to be bound; why it may not, where
@@ -110,7 +132,7 @@ func (n *neighbours) take(pod *corev1.Pod, node string, nodes map[string]*corev1
 			return fmt.Sprintf("pods that came or went meanwhile keep it off node %s: %s has to be %s %v", node, t.Key, t.Op, t.Values)
 		}
 	}
-	n.put(&spot{pod: pod, node: node, held: true})
+	n.put(pod, node, true)
 	return ""
 }
 
@@ -123,21 +145,23 @@ func (n *neighbours) untake(pod *corev1.Pod) {
 	}
 }
 
-// confine adds to where a pod may go what follows from others.
-func (n *neighbours) confine(pod *corev1.Pod, w *plane.Where, nodes func() map[string]*corev1.Node) (bars string) {
+// follows is what follows for a pod from others at present.
+func (n *neighbours) follows(pod *corev1.Pod, nodes func() map[string]*corev1.Node) (terms []spec.NodeTerm, bars string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !social(pod) && len(n.apart) == 0 {
-		return ""
+		return nil, ""
 	}
-	terms, bars := n.bounds(pod, w, nodes())
-	w.Terms = append(w.Terms, terms...)
-	return bars
+	w, bars := whereOf(pod) // what it says itself: Kubernetes counts no more when it spreads pods
+	if bars != "" {
+		return nil, bars
+	}
+	return n.bounds(pod, &w, nodes())
 }
 
 // social reports whether a pod asks something of others, or of its own kind.
 func social(pod *corev1.Pod) bool {
-	if slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, hard) {
+	if spreads(pod) {
 		return true
 	}
 	if pod.Spec.Affinity == nil {
@@ -159,50 +183,34 @@ func spreads(pod *corev1.Pod) bool {
 
 // bounds are the terms for a pod at present. The lock is held.
 func (n *neighbours) bounds(pod *corev1.Pod, w *plane.Where, nodes map[string]*corev1.Node) (terms []spec.NodeTerm, bars string) {
-	add := func(key, op string, values map[string]bool) {
-		t := spec.NodeTerm{Key: key, Op: op}
-		for v := range values {
-			t.Values = append(t.Values, v)
-		}
-		slices.Sort(t.Values)
-		terms = append(terms, t)
-	}
+	away := n.awayFrom(pod, nodes)
 	if a := pod.Spec.Affinity; a != nil {
-		near, apart := required(a)
-		for _, t := range near {
-			values, self, bars := n.domains(pod, &t, nodes)
+		required, apart := required(a)
+		near, bars := relationsOf(pod, required)
+		for i, c := range near {
+			values := n.domains(pod, &c, nodes)
 			switch {
-			case bars != "":
-				return nil, bars
 			case len(values) > 0:
-				add(t.TopologyKey, "In", values)
-			case self: // the first of those who want to be near each other goes anywhere
-				add(t.TopologyKey, "Exists", nil)
+				terms = append(terms, termOf(c.key, "In", values))
+			case c.about.Matches(klabels.Set(pod.Labels)) && c.in(pod.Namespace, n.labels(pod.Namespace)): // the first of those who want to be near each other goes anywhere
+				terms = append(terms, spec.NodeTerm{Key: c.key, Op: "Exists"})
 			default:
-				return nil, fmt.Sprintf("no pod that it has to be near (podAffinity over %s, %s) has its place", t.TopologyKey, metav1.FormatLabelSelector(t.LabelSelector))
+				return nil, fmt.Sprintf("no pod that it has to be near (podAffinity over %s, %s) has its place", c.key, metav1.FormatLabelSelector(required[i].LabelSelector))
 			}
 		}
-		for _, t := range apart {
-			values, _, bars := n.domains(pod, &t, nodes)
-			if bars != "" {
-				return nil, bars
-			}
-			if len(values) > 0 {
-				add(t.TopologyKey, "NotIn", values)
-			}
+		if bars != "" {
+			return nil, bars
+		}
+		keeps, bars := relationsOf(pod, apart)
+		if bars != "" {
+			return nil, bars
+		}
+		for _, c := range keeps {
+			away.add(c.key, n.domains(pod, &c, nodes))
 		}
 	}
-	for _, s := range n.apart {
-		if s.pod.UID == pod.UID {
-			continue
-		}
-		_, apart := required(s.pod.Spec.Affinity)
-		for _, t := range apart {
-			value, ok := labelOf(nodes[s.node], t.TopologyKey)
-			if match, bars := selects(s.pod, &t, pod); bars == "" && match && ok {
-				add(t.TopologyKey, "NotIn", map[string]bool{value: true})
-			}
-		}
+	for key, values := range away {
+		terms = append(terms, termOf(key, "NotIn", values))
 	}
 	slices.SortFunc(terms, func(a, b spec.NodeTerm) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Op, b.Op), slices.Compare(a.Values, b.Values))
@@ -211,49 +219,55 @@ func (n *neighbours) bounds(pod *corev1.Pod, w *plane.Where, nodes map[string]*c
 	return append(terms, spread...), bars
 }
 
-// domains are the values of a term's label where pods are that it is about; self:
-// it is about such as pod, too. The lock is held.
-func (n *neighbours) domains(pod *corev1.Pod, t *corev1.PodAffinityTerm, nodes map[string]*corev1.Node) (values map[string]bool, self bool, bars string) {
-	values = map[string]bool{}
-	if self, bars = selects(pod, t, pod); bars != "" {
-		return nil, false, bars
+// barred are values of labels whose nodes a pod has to keep off, by label.
+type barred map[string]map[string]bool
+
+func (b barred) add(key string, values map[string]bool) {
+	if len(values) > 0 && b[key] == nil {
+		b[key] = map[string]bool{}
 	}
+	maps.Copy(b[key], values)
+}
+
+// awayFrom are the domains of the pods that keep a pod away. The lock is held.
+func (n *neighbours) awayFrom(pod *corev1.Pod, nodes map[string]*corev1.Node) barred {
+	out := barred{}
+	labels, space := klabels.Set(pod.Labels), n.labels(pod.Namespace)
+	for _, s := range n.apart {
+		if s.pod.UID == pod.UID {
+			continue
+		}
+		for _, c := range s.away {
+			if value, ok := labelOf(nodes[s.node], c.key); ok && c.in(pod.Namespace, space) && c.about.Matches(labels) {
+				out.add(c.key, map[string]bool{value: true})
+			}
+		}
+	}
+	return out
+}
+
+func termOf(key, op string, values map[string]bool) spec.NodeTerm {
+	return spec.NodeTerm{Key: key, Op: op, Values: slices.Sorted(maps.Keys(values))}
+}
+
+// domains are the values of a term's label where pods are that it is about,
+// without pod itself. The lock is held.
+func (n *neighbours) domains(pod *corev1.Pod, c *relation, nodes map[string]*corev1.Node) map[string]bool {
+	values := map[string]bool{}
 	for space, all := range n.spots {
-		if !isAbout(pod, t, space) {
+		if !c.in(space, n.labels(space)) {
 			continue
 		}
 		for uid, s := range all {
-			if uid == pod.UID {
+			if uid == pod.UID || !c.about.Matches(klabels.Set(s.pod.Labels)) {
 				continue
 			}
-			if match, _ := selects(pod, t, s.pod); match {
-				if v, ok := labelOf(nodes[s.node], t.TopologyKey); ok {
-					values[v] = true
-				}
+			if v, ok := labelOf(nodes[s.node], c.key); ok {
+				values[v] = true
 			}
 		}
 	}
-	return values, self, ""
-}
-
-// isAbout reports whether a term of a pod is about pods of a namespace.
-func isAbout(of *corev1.Pod, t *corev1.PodAffinityTerm, space string) bool {
-	if t.NamespaceSelector != nil { // an empty one; see selects
-		return true
-	}
-	return slices.Contains(t.Namespaces, space) || len(t.Namespaces) == 0 && space == of.Namespace
-}
-
-// selects reports whether a term of a pod is about another.
-func selects(of *corev1.Pod, t *corev1.PodAffinityTerm, other *corev1.Pod) (match bool, bars string) {
-	if s := t.NamespaceSelector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0 {
-		return false, fmt.Sprintf("its affinity over %s is about namespaces by their labels (namespaceSelector), which we cannot see to; name them", t.TopologyKey)
-	}
-	selector, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
-	if err != nil {
-		return false, fmt.Sprintf("its affinity over %s has a selector that cannot be read: %v", t.TopologyKey, err)
-	}
-	return isAbout(of, t, other.Namespace) && selector.Matches(klabels.Set(other.Labels)), ""
+	return values
 }
 
 func labelOf(node *corev1.Node, key string) (string, bool) {

@@ -2,14 +2,21 @@ package kube
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	klabels "k8s.io/apimachinery/pkg/labels"
+
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// street is four nodes in three zones, one of which has no zone, with pods.
+// street is four nodes in three zones and one without, with pods. The namespace
+// data has the label team=db.
 func street(pods ...string) (*neighbours, map[string]*corev1.Node) {
 	nodes := map[string]*corev1.Node{}
 	for name, zone := range map[string]string{"a1": "a", "a2": "a", "b1": "b", "c1": "c", "none": ""} {
@@ -18,7 +25,9 @@ func street(pods ...string) (*neighbours, map[string]*corev1.Node) {
 			nodes[name].Labels["zone"] = zone
 		}
 	}
-	n := newNeighbours()
+	n := newNeighbours(func(space string) klabels.Set {
+		return map[string]klabels.Set{"data": {"team": "db"}}[space]
+	})
 	for i, p := range pods { // app@node, or space/app@node
 		n.seen(located(fmt.Sprint(i), p))
 	}
@@ -69,8 +78,10 @@ func TestWhatFollowsFromOtherPods(t *testing.T) {
 	elsewhere, everywhere, some := db, db, db
 	elsewhere.Namespaces = []string{"data"}
 	everywhere.NamespaceSelector = &metav1.LabelSelector{}
-	some.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"x": "y"}}
-	three := int32(4)
+	some.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "db"}}
+	both := some
+	both.Namespaces = []string{"ml"}
+	four := int32(4)
 	for name, c := range map[string]struct {
 		pods       []string
 		change     func(*corev1.Pod)
@@ -82,7 +93,10 @@ func TestWhatFollowsFromOtherPods(t *testing.T) {
 		"near without a zone":    {[]string{"db@none"}, near(db), "", "podAffinity over zone"},
 		"near, elsewhere":        {[]string{"db@a1", "data/db@b1"}, near(elsewhere), "[{zone In [b]}]", ""},
 		"near, everywhere":       {[]string{"db@a1", "data/db@b1"}, near(everywhere), "[{zone In [a b]}]", ""},
-		"near, by labels":        {[]string{"db@a1"}, near(some), "", "namespaceSelector"},
+		"near, by labels":        {[]string{"db@a1", "data/db@b1"}, near(some), "[{zone In [b]}]", ""},
+		"near, by labels, none":  {[]string{"db@a1"}, near(some), "", "podAffinity over zone"},
+		"near, by both":          {[]string{"db@a1", "data/db@b1", "x/db@c1"}, near(both), "[{zone In [a b]}]", ""},
+		"apart, by labels":       {[]string{"db@a1", "data/db@b1"}, apart(some), "[{zone NotIn [b]}]", ""},
 		"near itself, first":     {nil, near(self), "[{zone Exists []}]", ""},
 		"near itself":            {[]string{"web@b1"}, near(self), "[{zone In [b]}]", ""},
 		"apart":                  {[]string{"db@a1", "db@none"}, apart(db), "[{zone NotIn [a]}]", ""},
@@ -93,7 +107,7 @@ func TestWhatFollowsFromOtherPods(t *testing.T) {
 		"spread, even":           {[]string{"web@a1", "web@b1", "web@c1"}, evenly(1), "[{zone In [a b c]}]", ""},
 		"spread, wider":          {[]string{"web@a1", "web@a1", "web@b1"}, evenly(2), "[{zone In [b c]}]", ""},
 		"spread, others":         {[]string{"data/web@a1", "web@none"}, evenly(1), "[{zone In [a b c]}]", ""},
-		"spread, few domains":    {[]string{"web@a1", "web@b1", "web@c1"}, evenly(1, func(c *corev1.TopologySpreadConstraint) { c.MinDomains = &three }), "", "let it go nowhere"},
+		"spread, few domains":    {[]string{"web@a1", "web@b1", "web@c1"}, evenly(1, func(c *corev1.TopologySpreadConstraint) { c.MinDomains = &four }), "", "let it go nowhere"},
 		"spread of another kind": {[]string{"db@a1", "db@a1"}, evenly(1, func(c *corev1.TopologySpreadConstraint) { c.LabelSelector = selecting("db") }), "[{zone In [b c]}]", ""},
 		"spread, chosen nodes": {[]string{"web@a1"}, func(p *corev1.Pod) {
 			evenly(1)(p)
@@ -107,12 +121,8 @@ func TestWhatFollowsFromOtherPods(t *testing.T) {
 		n, nodes := street(c.pods...)
 		pod := located("new", "web@")
 		c.change(pod)
-		w, bars := whereOf(pod)
-		own := len(w.Terms)
-		if bars == "" {
-			bars = n.confine(pod, &w, func() map[string]*corev1.Node { return nodes })
-		}
-		if got := fmt.Sprint(w.Terms[own:]); c.bars == "" && (got != c.want || bars != "") || (c.bars == "") != (bars == "") || !strings.Contains(bars, c.bars) {
+		terms, bars := n.follows(pod, func() map[string]*corev1.Node { return nodes })
+		if got := fmt.Sprint(terms); c.bars == "" && (got != c.want || bars != "") || (c.bars == "") != (bars == "") || !strings.Contains(bars, c.bars) {
 			t.Errorf("%s: %s, %q; want %s, %q", name, got, bars, c.want, c.bars)
 		}
 	}
@@ -141,7 +151,7 @@ func TestAPlaceIsLookedAtOnceMore(t *testing.T) {
 	}
 	n.untake(web)
 	n.untake(lone)
-	if bars := n.take(second, "b1", nodes); bars != "" || n.restless() {
+	if bars := n.take(second, "b1", nodes); bars != "" || len(n.apart) > 0 {
 		t.Errorf("after the others are gone: %q", bars)
 	}
 	second.Spec.NodeName = "b1"
@@ -153,7 +163,7 @@ func TestAPlaceIsLookedAtOnceMore(t *testing.T) {
 		t.Error("it was forgotten")
 	}
 	second.Status.Phase = corev1.PodSucceeded
-	if !n.seen(second) || len(n.spots) != 0 {
+	if n.seen(second) != forSocial || len(n.spots) != 0 {
 		t.Errorf("of those that have ended %v are left", n.spots)
 	}
 }
@@ -161,6 +171,12 @@ func TestAPlaceIsLookedAtOnceMore(t *testing.T) {
 // TestPodsThatSpreadComeOneByOne: of pods that are to be spread only one may be
 // placed at a time, and of a gang none.
 func TestPodsThatSpreadComeOneByOne(t *testing.T) {
+	for _, gpus := range []string{"", "2"} {
+		t.Run("gpus="+gpus, func(t *testing.T) { spreadOneByOne(t, gpus) })
+	}
+}
+
+func spreadOneByOne(t *testing.T, gpus string) {
 	p, a := testPlane(t)
 	a.put("/apis/batch/v1/namespaces/ml/jobs/web", object("web", nil, nil))
 	for _, zone := range []string{"a", "b"} {
@@ -171,12 +187,16 @@ func TestPodsThatSpreadComeOneByOne(t *testing.T) {
 		pod := outsiderPod(name, refTo("batch/v1", "Job", "web"))
 		pod.Labels = map[string]string{"app": "web"}
 		evenly(1)(pod)
+		if gpus != "" {
+			pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(gpus)}
+		}
 		pods[name] = pod
 		p.podSeen(pod, false)
 	}
 	told := func() (out string) {
 		for _, m := range p.claims(t)["web"].Members {
-			out += fmt.Sprintf("%s %v %v\n", m.Name, m.Where.Terms, m.Barred)
+			terms := slices.DeleteFunc(m.Where.Terms, func(t spec.NodeTerm) bool { return t.Key == labelVendor })
+			out += fmt.Sprintf("%s %v %v\n", m.Name, terms, m.Barred)
 		}
 		return out
 	}
@@ -190,4 +210,65 @@ func TestPodsThatSpreadComeOneByOne(t *testing.T) {
 	if got := told(); !strings.Contains(got, "ml/web-1 [{zone In [b]}] \n") {
 		t.Errorf("after the first has its place:\n%s", got)
 	}
+}
+
+// TestPodsThatSpreadDoNotStartTogether: where each may go follows from the one
+// before it.
+func TestPodsThatSpreadDoNotStartTogether(t *testing.T) {
+	p, a := testPlane(t)
+	a.put("/apis/batch/v1/namespaces/ml/jobs/web", object("web", nil, nil))
+	for _, zone := range []string{"a", "b"} {
+		p.cluster.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: zone, Labels: map[string]string{"zone": zone}}})
+	}
+	for _, name := range []string{"web-0", "web-1"} {
+		pod := outsiderPod(name, refTo("batch/v1", "Job", "web"))
+		pod.Labels, pod.Annotations = map[string]string{"app": "web"}, map[string]string{noteMin: "2"}
+		evenly(1)(pod)
+		p.podSeen(pod, false)
+	}
+	for _, m := range p.claims(t)["web"].Members {
+		if !strings.Contains(m.Barred, "for pods that start together") {
+			t.Errorf("%s: %q", m.Name, m.Barred)
+		}
+	}
+}
+
+// TestWhatMattersToPodsThatWait: others that come and go, and labels of nodes
+// and namespaces; not heartbeats.
+func TestWhatMattersToPodsThatWait(t *testing.T) {
+	p, a := testPlane(t)
+	a.put("/apis/batch/v1/namespaces/ml/jobs/web", object("web", nil, nil))
+	node := func(zone string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": zone}}}
+	}
+	if got := p.cluster.node(node("a")); got != forAll {
+		t.Errorf("a node comes: %v", got)
+	}
+	beat := node("a")
+	beat.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	if got := p.cluster.node(beat); got != forNobody {
+		t.Errorf("a heartbeat: %v", got)
+	}
+	if got := p.cluster.node(node("b")); got != forAll {
+		t.Errorf("another zone: %v", got)
+	}
+	web := outsiderPod("web-0", refTo("batch/v1", "Job", "web"))
+	web.Labels = map[string]string{"app": "web"}
+	p.podSeen(web, false)
+	p.claims(t)
+	told := func() string { return fmt.Sprint(p.claims(t)["web"].Members[0].Where.Terms) }
+	lone := located("lone", "db@n")
+	apart(corev1.PodAffinityTerm{LabelSelector: selecting("web"), TopologyKey: "zone"})(lone)
+	p.podSeen(lone, false)
+	wait := func(want string) {
+		t.Helper()
+		for begun := time.Now(); told() != want; time.Sleep(10 * time.Millisecond) {
+			if time.Since(begun) > 30*time.Second {
+				t.Fatalf("it is told %s, want %s", told(), want)
+			}
+		}
+	}
+	wait("[{zone NotIn [b]}]")
+	p.podGone(lone, false)
+	wait("[]")
 }

@@ -58,6 +58,9 @@ func (s *site) describe(c *cluster) core.Node {
 			n.Taints = append(n.Taints, core.Taint{Key: t.Key, Value: t.Value, Effect: core.TaintEffect(t.Effect)})
 		}
 	}
+	if os := k.Labels[corev1.LabelOSStable]; os != "" && os != string(corev1.Linux) { // our tasks are for Linux
+		n.Taints = append(n.Taints, core.Taint{Key: corev1.LabelOSStable, Value: os, Effect: core.NoSchedule})
+	}
 	n.Devices = devicesOn(k)
 	if gpus := gpuResourceOf(k); gpus != "" {
 		n.Labels[labelVendor] = vendorOf(gpus)
@@ -67,6 +70,11 @@ func (s *site) describe(c *cluster) core.Node {
 	for label, r := range c.reach {
 		if !r.reach.holds(k) {
 			n.Labels[label] = core.OutOfReach
+		}
+	}
+	for name := range k.Status.Allocatable {
+		if extended(string(name)) {
+			put(&n.Extra, string(name), offers(k, string(name)))
 		}
 	}
 	for name := range c.asked {
@@ -216,7 +224,7 @@ func (s *site) taken(devices int, asked map[string]bool) core.Others {
 			o.MIG[profile] += n
 		}
 		for name, n := range u.extra {
-			if asked[name] {
+			if asked[name] || extended(name) {
 				put(&o.Extra, name, o.Extra[name]+int(n))
 			}
 		}
@@ -228,14 +236,7 @@ func (s *site) taken(devices int, asked map[string]bool) core.Others {
 	if gpus == 0 || devices == 0 {
 		return o
 	}
-	own := make([]bool, devices)
-	for _, shares := range s.ours {
-		for _, d := range shares {
-			if d.Index < devices {
-				own[d.Index] = true
-			}
-		}
-	}
+	own := s.owned()
 	o.Milli = make([]int, devices)
 	for i := devices - 1; i >= 0 && gpus > 0; i-- {
 		if !own[i] {

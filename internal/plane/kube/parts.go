@@ -119,7 +119,7 @@ func (s *parts) slotOf(pod *corev1.Pod) (slot, bool) {
 	if at, ok := s.on[pod.UID]; ok {
 		return at, true
 	}
-	return slotOf(pod)
+	return s.p.slotOf(pod)
 }
 
 func (s *parts) lose(pod types.UID) {

@@ -44,16 +44,17 @@ echo "$id" >/dev/termination-log`
 const stay = `trap 'exit 0' TERM INT; while :; do sleep 86400 & wait; done`
 
 // slotOf is the slot of a reservation.
-func slotOf(pod *corev1.Pod) (slot, bool) {
-	if pod.Labels[labelManaged] != managed || pod.Labels[labelHolds] != "gpu" || pod.Namespace != Reservations || pod.Spec.NodeName == "" {
+func (p *Plane) slotOf(pod *corev1.Pod) (slot, bool) {
+	if pod.Labels[labelManaged] != managed || !p.mine(pod.Labels) || pod.Labels[labelHolds] != "gpu" || pod.Namespace != Reservations || pod.Spec.NodeName == "" {
 		return slot{}, false
 	}
 	i, err := strconv.Atoi(pod.Labels[labelDevice])
 	return slot{pod.Spec.NodeName, i}, err == nil && i >= 0
 }
 
-// reservationName is what the reservation of a slot is called.
-func reservationName(at slot, number int) string {
+// reservationName is what the reservation of a slot is called: another
+// installation may have left one of its own.
+func (p *Plane) reservationName(at slot, number int) string {
 	node := at.node
 	if len(node) > 200 {
 		node = node[:180] + digest(node)
@@ -61,6 +62,9 @@ func reservationName(at slot, number int) string {
 	name := node + "-gpu-" + strconv.Itoa(at.index)
 	if number > 0 {
 		name += "-" + strconv.Itoa(number)
+	}
+	if id := p.o.Installation; id != "" {
+		name += "-" + id[:min(len(id), 6)]
 	}
 	return name
 }
@@ -85,8 +89,8 @@ func (p *Plane) reservationPod(at slot, number int) *corev1.Pod {
 	first := c
 	first.Name, first.Command = learner, []string{"/bin/sh", "-c", escape([]string{which})[0]}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: reservationName(at, number), Namespace: Reservations,
-		Labels: map[string]string{labelManaged: managed, labelHolds: "gpu", labelDevice: strconv.Itoa(at.index), labelNumber: strconv.Itoa(number)},
+		Name: p.reservationName(at, number), Namespace: Reservations,
+		Labels: p.marked(map[string]string{labelManaged: managed, labelHolds: "gpu", labelDevice: strconv.Itoa(at.index), labelNumber: strconv.Itoa(number)}),
 	}, Spec: corev1.PodSpec{
 		SchedulerName: SchedulerName, NodeName: at.node, RestartPolicy: corev1.RestartPolicyAlways, TerminationGracePeriodSeconds: &grace,
 		AutomountServiceAccountToken: &no, EnableServiceLinks: &no,

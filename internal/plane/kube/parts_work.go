@@ -36,7 +36,7 @@ const (
 // slot.
 func (s *parts) work(ctx context.Context, at slot) {
 	// Before all pods have been seen nobody knows who uses what.
-	if s.p.sync(ctx) != nil {
+	if s.p.whole(ctx) != nil {
 		return
 	}
 	for tries := 0; ctx.Err() == nil; {
@@ -147,7 +147,7 @@ func (s *parts) carry(ctx context.Context, at slot, next step) error {
 	}
 	err := s.create(ctx, at, next.make)
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
-		s.fail(at, fmt.Errorf("the cluster refuses reservation pod %s/%s: %w", Reservations, reservationName(at, next.make), err))
+		s.fail(at, fmt.Errorf("the cluster refuses reservation pod %s/%s: %w", Reservations, s.p.reservationName(at, next.make), err))
 	}
 	return err
 }
@@ -168,7 +168,7 @@ func (s *parts) create(ctx context.Context, at slot, number int) error {
 		if pod, err = pods.Get(ctx, want.Name, metav1.GetOptions{}); err != nil {
 			return err
 		}
-		if is, ok := slotOf(pod); !ok || is != at {
+		if is, ok := s.p.slotOf(pod); !ok || is != at {
 			err = fmt.Errorf("a pod that is not ours has the name of reservation pod %s/%s: delete it", Reservations, want.Name)
 			s.fail(at, err)
 			return err

@@ -94,7 +94,7 @@ func TestPlane(t *testing.T) {
 		},
 	})
 	for name, test := range map[string]func(*testing.T, *kubetest.Cluster, *kubetest.Node){
-		"ports of a pod": realDial, "the environment of a task": realPrelude, "output survives outages": realOutages,
+		"ports of a pod": realDial, "what its tasks use": realSample, "the environment of a task": realPrelude, "output survives outages": realOutages,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, c, node) })
 	}

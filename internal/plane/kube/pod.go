@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -43,7 +44,7 @@ func (p *Plane) draw(a *plane.Assignment) (*blueprint, error) {
 		return nil, refuse(lifecycle.ReasonContainerCannot, "image is not set: in a cluster tasks run in containers; set image, or choose a node of another plane")
 	}
 	space := p.spaces.of(a.About.Project)
-	meta := metav1.ObjectMeta{Name: podName(a.About.Name, a.ID), Namespace: space, Labels: labels(a), Annotations: notes(a)}
+	meta := metav1.ObjectMeta{Name: podName(a.About.Name, a.ID), Namespace: space, Labels: p.labels(a), Annotations: notes(a)}
 	b := &blueprint{pod: &corev1.Pod{ObjectMeta: meta}}
 	keep := secretOf(meta)
 	main := corev1.Container{
@@ -90,6 +91,7 @@ func (p *Plane) draw(a *plane.Assignment) (*blueprint, error) {
 		spec.InitContainers = append(spec.InitContainers, c)
 	}
 	spec.Containers = []corev1.Container{main}
+	p.suit(b.pod, a)
 	if len(keep.Data) > 0 {
 		keep.Immutable = &yes
 		b.secret = keep
@@ -117,7 +119,7 @@ func readinessOf(a *plane.Assignment) *corev1.Probe {
 func wholeSeconds(d time.Duration) int32 { return int32(min(seconds(d), 1<<30)) }
 
 // labels are how a pod is found, by us and by people.
-func labels(a *plane.Assignment) map[string]string {
+func (p *Plane) labels(a *plane.Assignment) map[string]string {
 	m := map[string]string{}
 	for k, v := range a.About.Labels {
 		if len(validation.IsQualifiedName(k)) == 0 && len(validation.IsValidLabelValue(v)) == 0 {
@@ -132,7 +134,7 @@ func labels(a *plane.Assignment) map[string]string {
 			m[k] = v
 		}
 	}
-	return m
+	return p.marked(m)
 }
 
 func notes(a *plane.Assignment) map[string]string {
@@ -180,6 +182,9 @@ func resources(a *plane.Assignment, gpus corev1.ResourceName) corev1.ResourceReq
 	for profile, n := range a.MIG.All() {
 		r.Limits[corev1.ResourceName(migPrefix+profile)] = *resource.NewQuantity(int64(n), resource.DecimalSI)
 	}
+	for name, n := range a.Extended {
+		r.Limits[corev1.ResourceName(name)] = *resource.NewQuantity(int64(n), resource.DecimalSI)
+	}
 	return r
 }
 
@@ -212,6 +217,11 @@ func security(a *plane.Assignment) *corev1.PodSecurityContext {
 	if a.GID != nil {
 		g := int64(*a.GID)
 		s.RunAsGroup = &g
+	}
+	claims := slices.ContainsFunc(a.Mounts, func(m plane.Mount) bool { return m.Claim != "" })
+	if group := cmp.Or(s.RunAsGroup, s.RunAsUser); claims && *group > 0 { // else a new volume is root's alone
+		unless := corev1.FSGroupChangeOnRootMismatch
+		s.FSGroup, s.FSGroupChangePolicy = group, &unless
 	}
 	return s
 }

@@ -18,8 +18,8 @@ import (
 
 // taskOf is the task of a pod that we made. A copy of one has another name: it
 // is not ours, whatever is written on it.
-func taskOf(pod *corev1.Pod) (core.TaskID, bool) {
-	if pod.Labels[labelManaged] != managed {
+func (p *Plane) taskOf(pod *corev1.Pod) (core.TaskID, bool) {
+	if pod.Labels[labelManaged] != managed || !p.mine(pod.Labels) {
 		return core.TaskID{}, false
 	}
 	id, err := core.ParseTaskID(pod.Annotations[noteTask])
@@ -32,7 +32,7 @@ func (p *Plane) idOf(pod *corev1.Pod) (core.TaskID, bool) {
 	if id, ok := p.tasks.owner(pod.UID); ok {
 		return id, true
 	}
-	id, ok := taskOf(pod)
+	id, ok := p.taskOf(pod)
 	if t, known := p.tasks.get(id); ok && known && t.there && t.uid != pod.UID {
 		return id, false
 	}
@@ -41,9 +41,7 @@ func (p *Plane) idOf(pod *corev1.Pod) (core.TaskID, bool) {
 
 // podSeen takes over what a pod is like. first: it was there when we began.
 func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
-	if p.near.seen(pod) {
-		p.external.stir()
-	}
+	p.moved(p.near.seen(pod))
 	if p.parts.seen(pod) {
 		return
 	}
@@ -99,7 +97,7 @@ func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
 	}
 	p.parts.taskSeen(id, pod)
 	p.logs.seen(id, pod)
-	if edited(pod, id) {
+	if p.edited(pod, id) {
 		p.restore(pod, id)
 	}
 	if over {
@@ -148,9 +146,7 @@ func finished(pod *corev1.Pod) bool {
 // podGone takes over that a pod is not there any more. unseen: it went while
 // nothing was heard of the cluster, and pod is from before.
 func (p *Plane) podGone(pod *corev1.Pod, unseen bool) {
-	if p.near.gone(pod) {
-		p.external.stir()
-	}
+	p.moved(p.near.gone(pod))
 	if p.parts.gone(pod) {
 		return
 	}
@@ -260,10 +256,17 @@ func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration
 		if !t.there || t.seen.State.Ended() {
 			return nil
 		}
-		if t.claim != "" {
+		var err error
+		if t.claim == "" {
+			err = p.delete(ctx, &t, &after)
+		} else {
 			p.excuse(ctx, &t)
+			var held bool
+			if held, err = p.evict(ctx, &t, &after); held {
+				p.await(id, err, after)
+				return nil
+			}
 		}
-		err := p.delete(ctx, &t, &after)
 		if err == nil && sooner && t.claim == "" {
 			p.wg.Go(func() { p.hasten(id, until) })
 		}

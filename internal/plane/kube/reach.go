@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,8 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	klabels "k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -35,8 +32,13 @@ func reachOf(pv *corev1.PersistentVolume) reach {
 	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
 		return nil
 	}
+	return placesOf(pv.Spec.NodeAffinity.Required)
+}
+
+// placesOf is what a node selector says, of which one term has to hold.
+func placesOf(s *corev1.NodeSelector) reach {
 	r := reach{}
-	for _, t := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
+	for _, t := range s.NodeSelectorTerms {
 		if len(t.MatchExpressions)+len(t.MatchFields) > 0 { // an empty one fits no node
 			r = append(r, nodeTerms(t))
 		}
@@ -46,15 +48,7 @@ func reachOf(pv *corev1.PersistentVolume) reach {
 
 // holds reports whether a volume can be used on a node.
 func (r reach) holds(n *corev1.Node) bool {
-	own := maps.Clone(n.Labels)
-	put(&own, labelNode, n.Name)
-	return r == nil || slices.ContainsFunc(r, func(all []spec.NodeTerm) bool {
-		return !slices.ContainsFunc(all, func(t spec.NodeTerm) bool {
-			op := map[string]selection.Operator{"In": selection.In, "NotIn": selection.NotIn, "Exists": selection.Exists, "DoesNotExist": selection.DoesNotExist, "Gt": selection.GreaterThan, "Lt": selection.LessThan}[t.Op]
-			is, err := klabels.NewRequirement(t.Key, op, t.Values)
-			return err != nil || !is.Matches(klabels.Set(own))
-		})
-	})
+	return r == nil || slices.ContainsFunc(r, func(all []spec.NodeTerm) bool { return fits(&plane.Where{Terms: all}, n) })
 }
 
 func (r reach) String() string {
@@ -84,7 +78,7 @@ func confine(w *plane.Where, volumes []reach) (bars string) {
 		case len(w.Any) == 0:
 			w.Any = r
 		case len(w.Any)*len(r) > mostChoices:
-			return "where its volumes can be used, and it may go, is said in too many alternatives"
+			return "where its volumes and claims can be used, and it may go, is said in too many alternatives"
 		default:
 			var both [][]spec.NodeTerm
 			for _, a := range w.Any {
@@ -194,6 +188,14 @@ func (c *cluster) restrict(label string, r reach) {
 	if !known || !reflect.DeepEqual(was.reach, r) {
 		c.touchAll()
 	}
+}
+
+// restricts reports whether nodes may have a label.
+func (c *cluster) restricts(label string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.reach[label]
+	return ok
 }
 
 // relax forgets where a volume can be used that no task has asked for of late.

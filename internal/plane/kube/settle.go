@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,7 +59,36 @@ func (p *Plane) settle(ctx context.Context, gang []plane.Assignment) error {
 		at[a.ID] = pods[i]
 		p.expect(a, pods[i])
 	}
+	if slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 }) {
+		p.equipping.RLock() // what is allocated is not given back before it is bound
+		defer p.equipping.RUnlock()
+		err := each(todo, atOnce, func(a plane.Assignment) error { return p.equip(ctx, &a, at[a.ID]) })
+		if err != nil {
+			return p.unseated(todo, pods, err)
+		}
+	}
 	return each(todo, atOnce, func(a plane.Assignment) error { return p.seat(ctx, a, at[a.ID]) })
+}
+
+// unseated takes back the start of pods whose claims could not all be met. What
+// was allocated already is given back when it is next looked at.
+func (p *Plane) unseated(todo []plane.Assignment, pods []*corev1.Pod, err error) error {
+	for _, pod := range pods {
+		p.near.untake(pod)
+	}
+	r := refusalOf(err)
+	if r == nil && !stumbles(err) {
+		return err
+	}
+	why := err.Error()
+	if r != nil {
+		why = r.message
+	}
+	for i, a := range todo {
+		p.fails(a, reasonSystem, why)
+		p.external.refuse(pods[i].UID, why)
+	}
+	return nil
 }
 
 // takeAll holds the places of pods that start together, all or none; why it
@@ -111,14 +141,18 @@ func (p *Plane) fails(a plane.Assignment, why lifecycle.Reason, message string) 
 // so that a server that begins anew knows it.
 func (p *Plane) seat(ctx context.Context, a plane.Assignment, pod *corev1.Pod) error {
 	node := p.nodeName(a.Node)
-	if why := p.misses(ctx, pod, node); why != "" {
+	refused := func(why string) error {
+		p.near.untake(pod)
 		p.fails(a, reasonSystem, why)
 		p.external.refuse(pod.UID, why)
 		return nil
 	}
+	if why := p.misses(ctx, pod, node); why != "" {
+		return refused(why)
+	}
 	p.reserve(ctx, a.ID, pod, node)
 	b := &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, Annotations: map[string]string{noteTask: a.ID.String(), noteDevices: devicesNote(a.Devices)}},
+		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, Annotations: p.marked(map[string]string{noteTask: a.ID.String(), noteDevices: devicesNote(a.Devices)})},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}
 	err := p.client.CoreV1().Pods(pod.Namespace).Bind(ctx, b, metav1.CreateOptions{})
@@ -137,12 +171,10 @@ func (p *Plane) seat(ctx context.Context, a plane.Assignment, pod *corev1.Pod) e
 		}
 	}
 	if refusal := refusalOf(sorted(err)); refusal != nil {
-		p.near.untake(pod)
-		p.fails(a, reasonSystem, refusal.message)
-		p.external.refuse(pod.UID, refusal.message)
-		return nil
+		return refused(refusal.message)
 	}
 	if err != nil {
+		p.near.untake(pod) // it is held again by the next try
 		return sorted(err)
 	}
 	p.tasks.edit(a.ID, false, func(t *task) { t.bound = true })
@@ -200,8 +232,8 @@ func (p *Plane) reserve(ctx context.Context, id core.TaskID, pod *corev1.Pod, no
 		p.calm.warn("a volume could not be asked for; trying again", "claim", pod.Namespace+"/"+name, "err", err)
 		p.wg.Go(func() {
 			p.insist(p.ctx, "a volume could not be asked for", id, func() error {
-				if p.external.pod(string(pod.UID)) == nil {
-					return nil // nobody needs it any more
+				if t, ok := p.tasks.get(id); !ok || t.seen.State.Ended() || t.node != node {
+					return nil // nobody needs it any more, or not there
 				}
 				return p.choose(p.ctx, pod.Namespace, name, node)
 			})
@@ -237,6 +269,7 @@ func (p *Plane) memberSeen(id core.TaskID, pod *corev1.Pod, first bool) {
 		t.space, t.name, t.uid, t.there, t.claim = pod.Namespace, pod.Name, pod.UID, true, string(pod.UID)
 		t.main = mainOf(pod)
 		t.node, t.bound = pod.Spec.NodeName, true
+		t.explain(&o)
 		if !t.seen.State.Ended() && !alike(t.seen, o) {
 			t.seen = o
 		}

@@ -39,6 +39,7 @@ func (p *Plane) serve(ctx context.Context, space string, a *plane.Assignment) er
 	ours := map[string]string{labelManaged: managed, labelWorkload: string(a.ID.Workload), labelAttempt: strconv.Itoa(a.ID.Attempt)}
 	selects := maps.Clone(ours)
 	delete(selects, labelManaged)
+	p.marked(ours)
 	s := applycore.ServiceSpec().WithType(corev1.ServiceTypeClusterIP).WithSelector(selects)
 	main := int32(a.Ready.Port)
 	if len(a.Ports) > 0 {

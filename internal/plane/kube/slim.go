@@ -25,7 +25,7 @@ func slim(o any) (any, error) {
 		p.Spec.Affinity, p.Spec.Tolerations, p.Spec.NodeSelector = nil, nil, nil
 		return p, nil
 	}
-	p.Spec.ServiceAccountName, p.Spec.TopologySpreadConstraints = s.ServiceAccountName, s.TopologySpreadConstraints
+	p.Spec.OS, p.Spec.ServiceAccountName, p.Spec.TopologySpreadConstraints = s.OS, s.ServiceAccountName, s.TopologySpreadConstraints
 	for _, v := range s.Volumes {
 		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
 			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: v.PersistentVolumeClaim, Ephemeral: v.Ephemeral}})

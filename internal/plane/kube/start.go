@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -144,6 +145,9 @@ func (p *Plane) bringUp(ctx context.Context, todo []plane.Assignment) error {
 		err = sorted(p.reachable(ctx, p.spaces.of(todo[0].About.Project), todo))
 	}
 	if err == nil {
+		err = p.welcome(p.spaces.of(todo[0].About.Project), todo)
+	}
+	if err == nil {
 		err = each(todo, atOnce, func(a plane.Assignment) error { return p.create(ctx, &a) })
 	}
 	if err == nil && todo[0].Gang > 1 {
@@ -185,10 +189,17 @@ func (p *Plane) prepare(ctx context.Context, a *plane.Assignment) error {
 	of := attemptOf{a.ID.Workload, a.ID.Attempt}
 	defer p.serviced.lock(of)()
 	p.served.Store(of, true)
-	s := applycore.Service(serviceName(a.ID), space).WithLabels(map[string]string{
-		labelManaged: managed, labelWorkload: string(a.ID.Workload), labelAttempt: labels(a)[labelAttempt],
-	}).WithSpec(applycore.ServiceSpec().WithClusterIP(corev1.ClusterIPNone).WithPublishNotReadyAddresses(true).
-		WithSelector(map[string]string{labelWorkload: string(a.ID.Workload), labelAttempt: labels(a)[labelAttempt]}))
+	selects := map[string]string{labelWorkload: string(a.ID.Workload), labelAttempt: strconv.Itoa(a.ID.Attempt)}
+	if a.Gang > 1 && !a.Peers && len(a.Ports) == 0 {
+		// With each pod that comes the cluster would write down all of them anew,
+		// which for a large gang costs as much as to start it; nobody looks for
+		// any but the first.
+		selects[labelIndex] = "0"
+	}
+	s := applycore.Service(serviceName(a.ID), space).WithLabels(p.marked(map[string]string{
+		labelManaged: managed, labelWorkload: string(a.ID.Workload), labelAttempt: strconv.Itoa(a.ID.Attempt),
+	})).WithSpec(applycore.ServiceSpec().WithClusterIP(corev1.ClusterIPNone).WithPublishNotReadyAddresses(true).
+		WithSelector(selects))
 	if _, err := p.client.CoreV1().Services(space).Apply(ctx, s, metav1.ApplyOptions{FieldManager: managed, Force: true}); err != nil {
 		return sorted(err)
 	}
@@ -213,6 +224,10 @@ func (p *Plane) create(ctx context.Context, a *plane.Assignment) error {
 		}
 	}
 	pod, err := p.admit(ctx, b.pod)
+	for p.demands.learn(b.pod.Namespace, err) {
+		p.suit(b.pod, a)
+		pod, err = p.admit(ctx, b.pod)
+	}
 	if apierrors.IsAlreadyExists(err) {
 		pod, err = p.client.CoreV1().Pods(b.pod.Namespace).Get(ctx, b.pod.Name, metav1.GetOptions{})
 		if err == nil && pod.Annotations[noteTask] != a.ID.String() {

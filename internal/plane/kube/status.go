@@ -28,6 +28,7 @@ type known struct {
 func status(id core.TaskID, pod *corev1.Pod, k known) plane.Observation {
 	o := plane.Observation{ID: id, State: core.TaskStarting, Message: pod.Status.Message}
 	main := statusOf(pod.Status.ContainerStatuses, container)
+	o.Image = digestOf(main)
 	end := endOf(main)
 	var by *cause
 	if !k.stopping {
@@ -55,6 +56,18 @@ func status(id core.TaskID, pod *corev1.Pod, k known) plane.Observation {
 		refused(&o, pod)
 	}
 	return o
+}
+
+// digestOf is the digest of the image that a container runs in; empty: the
+// runtime has not told one.
+func digestOf(main *corev1.ContainerStatus) string {
+	if main == nil {
+		return ""
+	}
+	if _, digest, ok := strings.Cut(main.ImageID, "@"); ok {
+		return digest
+	}
+	return ""
 }
 
 // endOf is how the command ended. Where someone else has told the kubelet to

@@ -227,6 +227,7 @@ func TestPodsThatAreTakenAway(t *testing.T) {
 		"during shutdown":    {seen(phased(corev1.PodFailed, "NodeShutdown", "Pod was rejected as the node is shutting down.")), known{}, reasonSystem, "shut down"},
 		"old controller":     {seen(phased(corev1.PodFailed, "NodeLost", "")), known{}, lifecycle.ReasonNodeLost, "node n1 is lost"},
 		"no cpu":             {seen(phased(corev1.PodFailed, "OutOfcpu", "Node didn't have enough resource: cpu, requested: 4000, used: 100, capacity: 2000")), known{}, reasonSystem, "the kubelet of node n1 did not take it: OutOfcpu: Node didn't have enough"},
+		"no adapter":         {seen(phased(corev1.PodFailed, "OutOfrdma/hca", "Node didn't have enough resource: rdma/hca, requested: 1, used: 2, capacity: 2")), known{}, reasonSystem, "OutOfrdma/hca: Node didn't have enough"},
 		"no GPU":             {seen(phased(corev1.PodFailed, "UnexpectedAdmissionError", "Allocate failed")), known{}, reasonSystem, "UnexpectedAdmissionError: Allocate failed"},
 		"no place for pods":  {seen(phased(corev1.PodFailed, "OutOfpods", "")), known{}, reasonSystem, "did not take it: OutOfpods"},
 		"label of the node":  {seen(phased(corev1.PodFailed, "NodeAffinity", "Predicate NodeAffinity failed")), known{}, reasonSystem, "NodeAffinity"},

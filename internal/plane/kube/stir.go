@@ -2,7 +2,6 @@ package kube
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -13,30 +12,44 @@ import (
 // stirPause is for how long changes of where pods are gather.
 const stirPause = 200 * time.Millisecond
 
-// stir has it looked at whether pods that wait may go elsewhere now, as others
-// have come or gone.
-func (x *external) stir() {
+// stir has it looked at whether pods that wait may go elsewhere now, as others,
+// or nodes, have come or gone.
+func (x *external) stir(m matter) {
+	if m == forNobody {
+		return
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.stirring && (len(x.wary) > 0 || x.p.near.restless()) {
-		x.stirring = true
-		x.after(stirPause, x.stirred)
+	if x.everybody = x.everybody || m == forAll; x.stirring || !x.everybody && len(x.wary) == 0 {
+		return
 	}
+	x.stirring = true
+	x.after(stirPause, x.stirred)
 }
 
 // stirred marks the groups of pods for which something else follows now. The
 // lock is held.
 func (x *external) stirred() {
-	x.stirring = false
-	for _, o := range x.pods {
+	all := x.everybody
+	x.stirring, x.everybody = false, false
+	look := func(o *outsider) {
 		g := x.groups[o.group]
 		if g == nil || !o.live() || o.task != (core.TaskID{}) {
-			continue
+			return
 		}
-		if m := o.member(); m.Barred == "" {
-			if m.Barred = x.p.near.confine(o.pod, &m.Where, x.p.cluster.machines); boundsOf(o, &m) != o.bounds {
-				x.marked[g.key] = true
-			}
+		if m := o.member(x.wishes); m.Barred == "" && boundsOf(x.p.near.follows(o.pod, x.p.cluster.machines)) != o.bounds {
+			x.marked[g.key] = true
+		}
+	}
+	if all {
+		for _, o := range x.pods {
+			look(o)
+		}
+		return
+	}
+	for uid := range x.wary {
+		if o := x.pods[uid]; o != nil {
+			look(o)
 		}
 	}
 }
@@ -46,14 +59,14 @@ func (x *external) stirred() {
 // time may be placed: where the next may go is known when that has its place.
 // The lock is held.
 func (x *external) placeable(o *outsider, g *group, turn *string) plane.Member {
-	m := o.member()
+	m := o.member(x.wishes)
 	if delete(x.wary, o.pod.UID); m.Barred != "" || m.Task != (core.TaskID{}) {
 		o.bounds = ""
 		return m
 	}
-	bars := x.p.near.confine(o.pod, &m.Where, x.p.cluster.machines)
-	m.Barred = bars
-	if o.bounds = boundsOf(o, &m); o.bounds != "" || social(o.pod) {
+	terms, bars := x.p.near.follows(o.pod, x.p.cluster.machines)
+	m.Where.Terms, m.Barred = append(m.Where.Terms, terms...), bars
+	if o.bounds = boundsOf(terms, bars); o.bounds != "" || social(o.pod) {
 		x.wary[o.pod.UID] = true
 	}
 	switch {
@@ -69,15 +82,9 @@ func (x *external) placeable(o *outsider, g *group, turn *string) plane.Member {
 }
 
 // boundsOf names what follows for a pod from others; empty: nothing does.
-func boundsOf(o *outsider, m *plane.Member) string {
-	w, _ := whereOf(o.pod)
-	more := slices.DeleteFunc(slices.Clone(m.Where.Terms), func(t spec.NodeTerm) bool {
-		return slices.ContainsFunc(w.Terms, func(own spec.NodeTerm) bool {
-			return own.Key == t.Key && own.Op == t.Op && slices.Equal(own.Values, t.Values)
-		})
-	})
-	if len(more) == 0 && m.Barred == "" {
+func boundsOf(terms []spec.NodeTerm, bars string) string {
+	if len(terms) == 0 && bars == "" {
 		return ""
 	}
-	return fmt.Sprint(more, m.Barred)
+	return fmt.Sprint(terms, bars)
 }

@@ -38,7 +38,7 @@ func podOf(a *plane.Assignment) *corev1.Pod {
 		TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: podName(a.About.Name, a.ID), Namespace: "muster-" + string(a.About.Project), UID: types.UID("uid-" + a.ID.Workload),
-			Labels: labels(a), Annotations: notes(a),
+			Labels: new(Plane).labels(a), Annotations: notes(a),
 		},
 		Spec: corev1.PodSpec{SchedulerName: SchedulerName, NodeName: string(a.Node), Containers: []corev1.Container{{Name: container}}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{

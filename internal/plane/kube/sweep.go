@@ -87,7 +87,7 @@ func (p *Plane) sweep(ctx context.Context) error {
 	}
 	for _, s := range services.Items {
 		attempt, err := strconv.Atoi(s.Labels[labelAttempt])
-		if err != nil {
+		if err != nil || !p.mine(s.Labels) {
 			continue
 		}
 		if err := p.unserve(ctx, s.Namespace, core.TaskID{Workload: core.WorkloadID(s.Labels[labelWorkload]), Attempt: attempt}); err != nil {
@@ -100,7 +100,7 @@ func (p *Plane) sweep(ctx context.Context) error {
 	}
 	for _, s := range secrets.Items {
 		id, err := core.ParseTaskID(s.Annotations[noteTask])
-		if err != nil {
+		if err != nil || !p.mine(s.Labels) {
 			continue
 		}
 		if _, known := p.tasks.get(id); known {

@@ -67,6 +67,9 @@ func (t *teller) turn(ctx context.Context) bool {
 // waits, where that is news. One that cannot be told keeps no other waiting; it
 // fails where the API server does not answer.
 func (p *Plane) Explain(ctx context.Context, words []plane.Word) error {
+	if !p.Drives() {
+		return nil // whoever does tells them
+	}
 	for _, w := range words {
 		for _, pod := range p.external.unaware(w.Claim, w.Text) {
 			if !p.teller.turn(ctx) {

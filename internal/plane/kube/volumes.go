@@ -41,7 +41,7 @@ func (v *volumes) mount(p *Plane, a *plane.Assignment) error {
 			if p.o.Program == "" {
 				return refuse(lifecycle.ReasonContainerCannot, "mpi workloads need this program in their containers, and cluster %s has no image to take it from: start the server with --kube-program-image IMAGE, which has it at /muster", p.o.Name)
 			}
-			v.program(p.o.Program, name, m.Target)
+			v.program(p.o.Program, name, m.Target, a)
 		case m.Claim != "":
 			v.add(name, corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: m.Claim, ReadOnly: m.ReadOnly}}, m.Target, m.ReadOnly)
 		case m.Temporary:
@@ -73,13 +73,14 @@ func (v *volumes) add(name string, source corev1.VolumeSource, target string, re
 }
 
 // program copies this program out of its image before anything else starts.
-func (v *volumes) program(image, name, target string) {
+func (v *volumes) program(image, name, target string, a *plane.Assignment) {
 	dir := path.Dir(target)
 	v.spec.Volumes = append(v.spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	v.main.VolumeMounts = append(v.main.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: dir})
 	v.spec.InitContainers = append(v.spec.InitContainers, corev1.Container{
 		Name: "program", Image: image, Command: []string{"/muster", CopyArg, target},
 		VolumeMounts: []corev1.VolumeMount{{Name: name, MountPath: dir}},
+		Resources:    resources(&plane.Assignment{CPU: a.CPU, Memory: a.Memory}, ""), // quotas may want that all ask for something
 	})
 }
 

@@ -298,22 +298,9 @@ func writeGroup(dir, file string, v int64) error {
 // oomKilled reports whether the kernel ended a process of the task because of
 // its memory limit.
 func (t taskGroup) oomKilled() bool {
-	return t.V2 != "" && groupCount(t.V2, "memory.events", "oom_kill") > 0 ||
-		t.Memory != "" && groupCount(t.Memory, "memory.oom_control", "oom_kill") > 0
-}
-
-func groupCount(dir, file, key string) int64 {
-	data, err := os.ReadFile(filepath.Join(dir, file))
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(data)) {
-		if k, v, _ := strings.Cut(strings.TrimSpace(line), " "); k == key {
-			n, _ := strconv.ParseInt(v, 10, 64)
-			return n
-		}
-	}
-	return 0
+	n, _ := keyed(t.V2, "memory.events", "oom_kill")
+	old, _ := keyed(t.Memory, "memory.oom_control", "oom_kill")
+	return n > 0 || old > 0
 }
 
 // neverUsed reports whether there certainly was no process in the v2 group:

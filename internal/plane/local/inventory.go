@@ -3,7 +3,6 @@
 package local
 
 import (
-	"bufio"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -33,18 +32,15 @@ func (p *Plane) Inventory(ctx context.Context) ([]core.Node, error) {
 	if err != nil || host == "" {
 		host = "localhost"
 	}
-	memory, err := machineMemory("/proc/meminfo")
+	memory, err := machineMemory("/proc/meminfo", "MemTotal")
 	if err != nil {
 		return nil, err
 	}
 	n := core.Node{
-		ID: p.opts.NodeName, Plane: PlaneName, Pool: p.opts.Pool, Ready: true,
+		ID: p.node(), Plane: PlaneName, Pool: p.opts.Pool, Ready: true,
 		Labels: map[string]string{"os": runtime.GOOS, "arch": runtime.GOARCH, "hostname": host},
 		CPU:    int64(float64(runtime.NumCPU()) * 1000),
 		Memory: memory - min(memory/10, reservedAtMax),
-	}
-	if n.ID == "" {
-		n.ID = core.NodeID(nodeName(host))
 	}
 	if quota, ok := cpuQuota(); ok {
 		n.CPU = min(n.CPU, quota)
@@ -77,22 +73,22 @@ func nodeName(host string) string {
 	return name
 }
 
-func machineMemory(file string) (int64, error) {
-	f, err := os.Open(file)
+// machineMemory is one figure of a meminfo file, in bytes.
+func machineMemory(file, key string) (int64, error) {
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = f.Close() }()
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		if rest, ok := strings.CutPrefix(sc.Text(), "MemTotal:"); ok {
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(line, key+":"); ok {
 			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 			if err != nil {
-				return 0, fmt.Errorf("%s: MemTotal %q: %w", file, rest, err)
+				return 0, fmt.Errorf("%s: %s %q: %w", file, key, rest, err)
 			}
 			return kib << 10, nil
 		}
 	}
-	return 0, fmt.Errorf("%s has no MemTotal", file)
+	return 0, fmt.Errorf("%s has no %s", file, key)
 }
 
 // cpuQuota is the limit of our own v2 group in thousandths of cores, where

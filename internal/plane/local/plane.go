@@ -26,7 +26,7 @@ type Plane struct {
 	closed bool
 
 	sampling sync.Mutex
-	sampled  map[string]usedAt // by task directory
+	sampler  sampler
 }
 
 var (

@@ -111,7 +111,7 @@ func (p *Plane) bring(ctx context.Context, prep *preparation) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		p.preps.tell(prep, waitCreating, err.Error())
+		p.preps.tell(prep, waitCreating, err.Error(), nil)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -136,8 +136,8 @@ func (p *Plane) engine() (string, error) {
 func (p *Plane) pullImage(ctx context.Context, prep *preparation) (container.Image, bool) {
 	wait := p.opts.PullBackoff
 	for try := 1; ; try++ {
-		image, err := p.preps.pulls.pull(ctx, p.opts.Images, prep, func(text string) {
-			p.preps.tell(prep, waitCreating, text)
+		image, err := p.preps.pulls.pull(ctx, p.opts.Images, prep, func(text string, far *core.Pull) {
+			p.preps.tell(prep, waitCreating, text, far)
 		})
 		if err == nil {
 			// It is here now; this holds it, or brings again what was evicted meanwhile.
@@ -155,12 +155,12 @@ func (p *Plane) pullImage(ctx context.Context, prep *preparation) (container.Ima
 			return image, false
 		}
 		// The error first, then that it will be tried again.
-		p.preps.tell(prep, waitErrPull, err.Error())
+		p.preps.tell(prep, waitErrPull, err.Error(), nil)
 		shown := min(wait/4, 2*time.Second)
 		if !sleep(ctx, shown) {
 			return image, false
 		}
-		p.preps.tell(prep, waitBackoff, err.Error())
+		p.preps.tell(prep, waitBackoff, err.Error(), nil)
 		if !sleep(ctx, wait-shown) {
 			return image, false
 		}
@@ -236,14 +236,15 @@ func (q *preparations) publish(o plane.Observation) {
 	}
 }
 
-// tell says what a task waits for.
-func (q *preparations) tell(prep *preparation, word, message string) {
+// tell says what a task waits for, and how far its image is while that is
+// pulled.
+func (q *preparations) tell(prep *preparation, word, message string, far *core.Pull) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if prep.obs.State.Ended() || q.tasks[prep.a.ID] != prep {
 		return
 	}
-	prep.obs.Waiting, prep.obs.Message = word, message
+	prep.obs.Waiting, prep.obs.Message, prep.obs.Pull = word, message, far
 	q.publish(prep.obs)
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/oci"
 	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/plane/local/container"
@@ -32,9 +33,10 @@ type flight struct {
 	err    error
 
 	mu      sync.Mutex
-	waiting map[*preparation]func(string)
+	waiting map[*preparation]func(string, *core.Pull)
 	told    time.Time
 	last    string // what was told, for those who join later
+	far     *core.Pull
 }
 
 // flightKey tells pulls apart: who may see an image depends on the credentials.
@@ -45,12 +47,12 @@ func flightKey(a plane.Assignment) string {
 
 // pull joins a pull of the image, or begins one. tell hears of progress at most
 // once a second. The pull ends when all who wait for it have given up.
-func (p *pulls) pull(ctx context.Context, images Images, prep *preparation, tell func(string)) (container.Image, error) {
+func (p *pulls) pull(ctx context.Context, images Images, prep *preparation, tell func(string, *core.Pull)) (container.Image, error) {
 	key := flightKey(prep.a)
 	p.mu.Lock()
 	f := p.flights[key]
 	if f == nil {
-		f = &flight{done: make(chan struct{}), waiting: map[*preparation]func(string){}}
+		f = &flight{done: make(chan struct{}), waiting: map[*preparation]func(string, *core.Pull){}}
 		var own context.Context
 		own, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		p.flights[key] = f
@@ -59,7 +61,7 @@ func (p *pulls) pull(ctx context.Context, images Images, prep *preparation, tell
 	f.mu.Lock()
 	f.waiting[prep] = tell
 	if f.last != "" {
-		tell(f.last)
+		tell(f.last, f.far)
 	}
 	f.mu.Unlock()
 	p.mu.Unlock()
@@ -104,8 +106,9 @@ func (f *flight) progress(ref string, g PullProgress) {
 	}
 	text := pullText(ref, g)
 	f.told, f.last = now, text
+	f.far = &core.Pull{Layers: g.Layers, Done: g.Done, Bytes: g.Bytes, Total: g.Total}
 	for _, tell := range f.waiting {
-		tell(text)
+		tell(text, f.far)
 	}
 }
 

@@ -139,7 +139,8 @@ func TestPullIsSharedAndTellsProgress(t *testing.T) {
 	start(t, p, a, b, c)
 	until(t, "progress is told", func() bool {
 		o := observe(t, p, a.ID)
-		return o.Waiting == "ContainerCreating" && o.Message == "pulling busybox: 3 of 10 layers, 412 of 1024 MB"
+		return o.Waiting == "ContainerCreating" && o.Message == "pulling busybox: 3 of 10 layers, 412 of 1024 MB" &&
+			o.Pull != nil && *o.Pull == core.Pull{Layers: 10, Done: 3, Bytes: 412e6, Total: 1024e6}
 	})
 	// One gives up; the others' pull goes on.
 	if err := p.Stop(t.Context(), []core.TaskID{b.ID}, planetest.Within); err != nil {

@@ -122,6 +122,7 @@ func (k *keeper) ended(t *task, status unix.WaitStatus) {
 
 // settle records the outcome and ends the task in the background.
 func (k *keeper) settle(t *task, obs plane.Observation) {
+	obs.Image = t.image()
 	if err := writeRecord(t.dir, exitRecord, obs); err != nil {
 		k.log.Error("cannot record the end", "task", t.id, "err", err)
 	}

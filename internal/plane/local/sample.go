@@ -3,18 +3,14 @@
 package local
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/plane"
 )
 
@@ -22,137 +18,165 @@ import (
 // is as busy as the processes of the task that holds it.
 const fakeIdle = 0.01
 
-// clockTick is the length of the ticks in /proc/PID/stat: USER_HZ is 100 on
-// every architecture that Go runs on.
-const clockTick = 10 * time.Millisecond
+// restLook is how often real GPUs are looked at that no task of ours holds: the
+// driver's tool costs the machine about a second of one core.
+const restLook = time.Minute
 
-// usedAt is the processor time that the processes of a task had used at a time.
+// usedAt is the processor time that something had used at a time.
 type usedAt struct {
 	at   time.Time
 	used time.Duration
 }
 
-// Sample implements plane.Sampler. Real GPUs are asked through nvidia-smi.
-func (p *Plane) Sample(ctx context.Context) ([]plane.Sample, error) {
-	held, err := p.holders(ctx)
-	if err != nil || len(held) == 0 {
-		return nil, err
-	}
-	busy, err := utilization(ctx, held)
-	if err != nil {
-		return nil, err
-	}
-	now, used := time.Now(), usedByTask()
-	p.sampling.Lock()
-	defer p.sampling.Unlock()
-	before := p.sampled
-	p.sampled = map[string]usedAt{}
-	var out []plane.Sample
-	for _, a := range held {
-		s, known := plane.Sample{Task: a.ID}, true
-		for _, d := range a.Devices {
-			if !strings.HasPrefix(d.Device, fakePrefix) {
-				s.Busy = max(s.Busy, busy[d.Device])
-				continue
-			}
-			dir := p.task(a.ID)
-			last, seen := before[dir]
-			p.sampled[dir] = usedAt{now, used[dir]}
-			known = known && seen
-			if share := float64(used[dir]-last.used) / float64(now.Sub(last.at)+1); seen && (share >= fakeIdle || share < 0) {
-				s.Busy = max(s.Busy, min(max(share, fakeIdle), 1)) // less than before: a process that had used some has ended
-			}
-		}
-		if known {
-			out = append(out, s)
-		}
-	}
-	return out, nil
+// sampler is what samples are compared with.
+type sampler struct {
+	tasks  map[string]usedAt // by task directory
+	node   usedAt
+	known  map[core.TaskID]assigned // read once: what stands there never changes
+	looked time.Time                // at the GPUs
 }
 
-// holders are the running tasks that hold devices.
-func (p *Plane) holders(ctx context.Context) ([]plane.Assignment, error) {
+// Sample implements plane.Sampler. Real GPUs are asked through nvidia-smi.
+func (p *Plane) Sample(ctx context.Context) (plane.Reading, error) {
+	p.sampling.Lock()
+	defer p.sampling.Unlock()
+	var r plane.Reading
+	running, err := p.running(ctx)
+	if err != nil {
+		return r, err
+	}
+	s := &p.sampler
+	now := time.Now()
+	uses := usesOf(running, p.task)
+	before := s.tasks
+	s.tasks = make(map[string]usedAt, len(running))
+	shares := map[core.TaskID]float64{} // of cores, since the sample before
+	for _, a := range running {
+		dir, t := p.task(a.ID), plane.Sample{Task: a.ID, Busy: plane.Unknown, CPU: plane.Unknown, Memory: plane.Unknown}
+		u := uses[a.ID]
+		if u.memory > 0 {
+			t.Memory = float64(u.memory)
+		}
+		if last, seen := before[dir]; seen {
+			shares[a.ID] = rate(last, usedAt{now, u.cpu})
+			t.CPU = max(shares[a.ID], 0)
+		}
+		s.tasks[dir] = usedAt{now, u.cpu}
+		r.Tasks = append(r.Tasks, t)
+	}
+	r.Nodes = []plane.NodeSample{s.machine(p.node(), now)}
+	gpus, err := s.gpus(ctx, p.node(), running, now)
+	if err != nil {
+		r.Missing = append(r.Missing, err.Error())
+	}
+	fakes := map[string]float64{}
+	for i, a := range running {
+		r.Tasks[i].Busy = busiest(a.Assignment, gpus, shares, fakes)
+	}
+	for _, g := range gpus {
+		r.Devices = append(r.Devices, g)
+	}
+	for id, busy := range fakes {
+		r.Devices = append(r.Devices, plane.DeviceSample{Node: p.node(), Device: id, Busy: min(busy, 1), MemoryUsed: plane.Unknown, MemoryTotal: plane.Unknown, Power: plane.Unknown, Temperature: plane.Unknown})
+	}
+	return r, nil
+}
+
+// rate is how many cores were in use between two looks; less than nothing where
+// a process that had used some has ended.
+func rate(from, to usedAt) float64 {
+	return float64(to.used-from.used) / float64(to.at.Sub(from.at)+1)
+}
+
+// busiest is how busy the busiest device of a task is. What fake ones do is
+// added to fakes.
+func busiest(a plane.Assignment, gpus map[string]plane.DeviceSample, shares map[core.TaskID]float64, fakes map[string]float64) float64 {
+	most := float64(plane.Unknown)
+	for _, d := range a.Devices {
+		if !strings.HasPrefix(d.Device, fakePrefix) {
+			g, asked := gpus[d.Device]
+			switch {
+			case asked && g.Busy >= 0:
+				most = max(most, g.Busy)
+			case asked:
+				most = 1 // a GPU that does not say is not called idle
+			}
+			continue
+		}
+		share, seen := shares[a.ID]
+		if !seen {
+			return plane.Unknown
+		}
+		busy := 0.0
+		if share >= fakeIdle || share < 0 {
+			busy = min(max(share, fakeIdle), 1)
+		}
+		most = max(most, busy)
+		fakes[d.Device] += busy
+	}
+	return most
+}
+
+// node is the one node's name.
+func (p *Plane) node() core.NodeID {
+	if p.opts.NodeName != "" {
+		return p.opts.NodeName
+	}
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "localhost"
+	}
+	return core.NodeID(nodeName(host))
+}
+
+// running are the tasks that have a process, with their groups.
+func (p *Plane) running(ctx context.Context) ([]running, error) {
 	seen, err := p.Observe(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var out []plane.Assignment
+	known := p.sampler.known
+	p.sampler.known = make(map[core.TaskID]assigned, len(known))
+	var out []running
 	for _, o := range seen {
 		if o.State.Ended() {
 			continue
 		}
-		var a assigned
-		if ok, err := readRecord(p.task(o.ID), assignmentRecord, &a); err != nil && !errors.Is(err, os.ErrNotExist) || !ok {
-			continue // it is being made or removed
+		a, ok := known[o.ID]
+		if !ok {
+			if ok, err := readRecord(p.task(o.ID), assignmentRecord, &a); err != nil && !errors.Is(err, os.ErrNotExist) || !ok {
+				continue // it is being made or removed
+			}
+			// The rest is of no use here, and there may be thousands.
+			a.Assignment = plane.Assignment{ID: a.Assignment.ID, Devices: a.Assignment.Devices}
 		}
-		if len(a.Assignment.Devices) > 0 {
-			out = append(out, a.Assignment)
-		}
+		p.sampler.known[o.ID] = a
+		out = append(out, running{a.Assignment, a.Group})
 	}
 	return out, nil
 }
 
-// usedByTask is the processor time of all living processes by the task that
-// their environment names, with that of children that they have waited for.
-func usedByTask() map[string]time.Duration {
-	all := map[string]time.Duration{}
-	for _, pr := range allProcesses() {
-		if pr.dir == "" {
-			continue
-		}
-		data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pr.pid), "stat"))
-		if err != nil {
-			continue
-		}
-		f := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
-		if len(f) < 15 {
-			continue
-		}
-		for _, text := range f[11:15] { // utime, stime, cutime, cstime
-			ticks, _ := strconv.ParseInt(text, 10, 64)
-			all[pr.dir] += time.Duration(ticks) * clockTick
-		}
-	}
-	return all
+// running is a task that has a process.
+type running struct {
+	plane.Assignment
+	group taskGroup
 }
 
-// utilization is how busy each real device is, by UUID, 0 to 1.
-func utilization(ctx context.Context, held []plane.Assignment) (map[string]float64, error) {
+// gpus asks the real GPUs, by UUID. It asks seldom while no task has any.
+func (s *sampler) gpus(ctx context.Context, node core.NodeID, tasks []running, now time.Time) (map[string]plane.DeviceSample, error) {
 	real := false
-	for _, a := range held {
+	for _, a := range tasks {
 		for _, d := range a.Devices {
 			real = real || !strings.HasPrefix(d.Device, fakePrefix)
 		}
 	}
-	if !real {
+	if !real && now.Sub(s.looked) < restLook {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, gpuTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=uuid,utilization.gpu", "--format=csv,noheader,nounits")
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
+	s.looked = now
+	all, err := askGPUs(ctx, node)
 	if err != nil {
-		return nil, fmt.Errorf("the GPUs cannot be sampled: %w", err)
+		return nil, fmt.Errorf("the GPUs of node %s cannot be sampled: %w", node, err)
 	}
-	return parseUtilization(string(out))
-}
-
-func parseUtilization(text string) (map[string]float64, error) {
-	r := csv.NewReader(strings.NewReader(text))
-	r.TrimLeadingSpace = true
-	r.FieldsPerRecord = 2
-	rows, err := r.ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("nvidia-smi: lines are not uuid, utilization: %w", err)
-	}
-	busy := map[string]float64{}
-	for _, row := range rows {
-		percent, err := strconv.ParseFloat(strings.TrimSpace(row[1]), 64)
-		if err != nil {
-			percent = 100 // a GPU that does not say is not called idle
-		}
-		busy[strings.TrimSpace(row[0])] = percent / 100
-	}
-	return busy, nil
+	return all, nil
 }

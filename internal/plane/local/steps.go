@@ -111,10 +111,19 @@ func (t *task) stage() string {
 // knows the task yet.
 func (k *keeper) begun(t *task, at time.Time, note string) {
 	t.obs.State, t.obs.Waiting, t.obs.At, t.obs.Message = core.TaskRunning, "", at, note
+	t.obs.Image = t.image()
 	if word := t.stage(); word != "" {
 		t.obs.State, t.obs.Waiting = core.TaskStarting, word
 		go k.followSteps(t, note)
 	}
+}
+
+// image is the digest of the image that the task runs in; empty: none.
+func (t *task) image() string {
+	if t.box == nil {
+		return ""
+	}
+	return t.box.Image.Digest
 }
 
 // followSteps tells of the steps of a start until the command runs or the task

@@ -76,6 +76,9 @@ func check(b *store.Batch) error {
 	if err := store.CheckPromises(b.Promises); err != nil {
 		return err
 	}
+	if err := store.CheckTemplates(b); err != nil {
+		return err
+	}
 	if err := checkOrganisation(b); err != nil {
 		return err
 	}
@@ -226,6 +229,7 @@ func (s *Store) write(b *store.Batch, ws []*core.Workload) {
 	}
 	s.organise(b)
 	s.notify(b)
+	s.keepTemplates(b)
 	if b.Promises != nil {
 		s.promises = keptList(b.Promises)
 	}

@@ -56,6 +56,7 @@ func keptWorkload(w *core.Workload) *core.Workload {
 		a.RunningAt, a.EndedAt = kept(a.RunningAt), kept(a.EndedAt)
 		a.ExitCode, a.Culprit = keptPointer(a.ExitCode), keptPointer(a.Culprit)
 		a.Todo = slices.Clone(a.Todo) // none is not the same as all
+		a.SavedAt, a.Revised = kept(a.SavedAt), keptList(a.Revised)
 	}
 	c.Course = keptCourse(w.Course)
 	return &c
@@ -64,6 +65,7 @@ func keptWorkload(w *core.Workload) *core.Workload {
 func keptCourse(c core.Course) core.Course {
 	c.IdleSince, c.Warned, c.AskAt = kept(c.IdleSince), kept(c.Warned), kept(c.AskAt)
 	c.RuleUses, c.Published, c.Checks = keptList(c.RuleUses), keptPointer(c.Published), keptList(c.Checks)
+	c.Canceled = keptList(c.Canceled)
 	for i := range c.Checks {
 		k := &c.Checks[i]
 		k.Deadline, k.At, k.AskAt, k.Users = kept(k.Deadline), kept(k.At), kept(k.AskAt), keptList(k.Users)

@@ -8,7 +8,9 @@ package memstore
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/musterhq/muster/internal/core"
@@ -21,6 +23,8 @@ type Store struct {
 	term   store.Term
 	holder string
 	seq    store.Counters
+
+	installation string
 
 	byAge    []*core.Workload // by Seq
 	byID     map[core.WorkloadID]*core.Workload
@@ -37,6 +41,7 @@ type Store struct {
 
 	subscriptions map[core.SubscriptionID]core.Subscription
 	deliveries    []core.Delivery // the newest last
+	templates     map[core.TemplateID]core.Template
 }
 
 type name struct {
@@ -50,6 +55,8 @@ type user struct{ name, key string }
 // New returns an empty store.
 func New() *Store {
 	return &Store{
+		installation: strings.ToLower(rand.Text()),
+
 		byID:     map[core.WorkloadID]*core.Workload{},
 		byName:   map[name]core.WorkloadID{},
 		tasks:    map[core.WorkloadID][]core.Task{},
@@ -61,6 +68,7 @@ func New() *Store {
 		keys:     map[user]store.Key{},
 
 		subscriptions: map[core.SubscriptionID]core.Subscription{},
+		templates:     map[core.TemplateID]core.Template{},
 	}
 }
 

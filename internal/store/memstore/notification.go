@@ -35,19 +35,9 @@ func (s *Store) notify(b *store.Batch) {
 
 // Subscriptions implements store.Store.
 func (s *Store) Subscriptions(ctx context.Context) ([]core.Subscription, error) {
-	done, err := s.reading(ctx, "reading the subscriptions")
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	var all []core.Subscription
-	for _, x := range s.subscriptions {
-		all = append(all, keptSubscription(x))
-	}
-	slices.SortFunc(all, func(a, b core.Subscription) int {
+	return listed(ctx, s, "reading the subscriptions", s.subscriptions, func(a, b core.SubscriptionID) int {
 		return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Name, b.Name))
-	})
-	return all, nil
+	}, keptSubscription)
 }
 
 // Deliveries implements store.Store.
@@ -60,22 +50,35 @@ func (s *Store) Deliveries(ctx context.Context, q store.DeliveryQuery) ([]core.D
 		return nil, err
 	}
 	defer done()
+	if !q.DueBy.IsZero() {
+		return s.due(&q), nil
+	}
 	var all []core.Delivery
-	due := kept(q.DueBy)
 	for _, d := range slices.Backward(s.deliveries) {
 		if q.ID != "" && d.ID != q.ID || q.User != "" && d.User != q.User || q.State != "" && d.State != q.State {
 			continue
 		}
-		if !due.IsZero() && (d.NextAt.IsZero() || d.NextAt.After(due)) {
-			continue
-		}
 		all = append(all, keptDelivery(d))
 	}
-	if !due.IsZero() {
-		slices.Reverse(all)
-		slices.SortStableFunc(all, func(a, b core.Delivery) int { return a.NextAt.Compare(b.NextAt) })
-	}
 	return all[:min(len(all), q.Most())], nil
+}
+
+// due is what a query with DueBy selects.
+func (s *Store) due(q *store.DeliveryQuery) (all []core.Delivery) {
+	by := kept(q.DueBy)
+	waiting := slices.Clone(s.deliveries)
+	slices.SortStableFunc(waiting, func(a, b core.Delivery) int { return a.NextAt.Compare(b.NextAt) })
+	met := map[string]bool{}
+	for _, target := range q.Without {
+		met[target] = true
+	}
+	for _, d := range waiting {
+		if target := d.Target(); !d.NextAt.IsZero() && !d.NextAt.After(by) && !met[target] {
+			met[target] = true
+			all = append(all, keptDelivery(d))
+		}
+	}
+	return all[:min(len(all), q.Most())]
 }
 
 // NextDelivery implements store.Store.

@@ -56,27 +56,28 @@ func (s *Store) organise(b *store.Batch) {
 
 // Projects implements store.Store.
 func (s *Store) Projects(ctx context.Context) ([]core.Project, error) {
-	return listed(ctx, s, "reading the projects", s.projects, keptProject)
+	return listed(ctx, s, "reading the projects", s.projects, cmp.Compare[core.ProjectID], keptProject)
 }
 
 // Pools implements store.Store.
 func (s *Store) Pools(ctx context.Context) ([]core.Pool, error) {
-	return listed(ctx, s, "reading the pools", s.pools, keptPool)
+	return listed(ctx, s, "reading the pools", s.pools, cmp.Compare[string], keptPool)
 }
 
 // Nodes implements store.Store.
 func (s *Store) Nodes(ctx context.Context) ([]core.NodeSetting, error) {
-	return listed(ctx, s, "reading what is said of nodes", s.nodes, keptNode)
+	return listed(ctx, s, "reading what is said of nodes", s.nodes, cmp.Compare[core.NodeID], keptNode)
 }
 
-func listed[K cmp.Ordered, V any](ctx context.Context, s *Store, what string, m map[K]V, kept func(V) V) ([]V, error) {
+// listed are copies of all records of a kind, in the order of their keys.
+func listed[K comparable, V any](ctx context.Context, s *Store, what string, m map[K]V, compare func(a, b K) int, kept func(V) V) ([]V, error) {
 	done, err := s.reading(ctx, what)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	var all []V
-	for _, id := range slices.Sorted(maps.Keys(m)) {
+	for _, id := range slices.SortedFunc(maps.Keys(m), compare) {
 		all = append(all, kept(m[id]))
 	}
 	return all, nil

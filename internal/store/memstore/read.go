@@ -51,6 +51,16 @@ func (s *Store) Counters(ctx context.Context) (store.Counters, error) {
 	return s.seq, nil
 }
 
+// Installation implements store.Store.
+func (s *Store) Installation(ctx context.Context) (string, error) {
+	done, err := s.reading(ctx, "reading the installation")
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	return s.installation, nil
+}
+
 // Workload implements store.Store.
 func (s *Store) Workload(ctx context.Context, id core.WorkloadID) (*core.Workload, error) {
 	done, err := s.reading(ctx, "workload "+string(id))
@@ -146,6 +156,50 @@ func (s *Store) tasksOf(id core.WorkloadID, attempt int) []core.Task {
 	return of
 }
 
+// FindTasks implements store.Store.
+func (s *Store) FindTasks(ctx context.Context, q store.TaskQuery) ([]core.Task, error) {
+	done, err := s.reading(ctx, "reading tasks of workload "+string(q.Workload))
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var found []core.Task
+	for _, t := range standing(s.tasksOf(q.Workload, q.Attempt)) {
+		if t.ID.Index < q.From || q.To > 0 && t.ID.Index >= q.To || len(q.States) > 0 && !slices.Contains(q.States, t.Stands()) {
+			continue
+		}
+		if found = append(found, t); len(found) == q.Limit {
+			break
+		}
+	}
+	return found, nil
+}
+
+// CountTasks implements store.Store.
+func (s *Store) CountTasks(ctx context.Context, id core.WorkloadID, attempt int) (map[core.TaskState]int, error) {
+	done, err := s.reading(ctx, "counting the tasks of workload "+string(id))
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	n := map[core.TaskState]int{}
+	for _, t := range standing(s.tasksOf(id, attempt)) {
+		n[t.Stands()]++
+	}
+	return n, nil
+}
+
+// standing are the last runs of tasks, of those that nobody has replaced.
+func standing(tasks []core.Task) []core.Task {
+	var all []core.Task
+	for i, t := range tasks {
+		if (i+1 == len(tasks) || tasks[i+1].ID.Index != t.ID.Index) && t.Stands() != "" {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
 // Transitions implements store.Store.
 func (s *Store) Transitions(ctx context.Context, id core.WorkloadID, after int64, limit int) ([]core.Transition, error) {
 	done, err := s.reading(ctx, "reading transitions")
@@ -195,17 +249,9 @@ func (s *Store) ChangedSince(ctx context.Context, rev core.Revision, limit int) 
 
 // Secrets implements store.Store.
 func (s *Store) Secrets(ctx context.Context) ([]core.Secret, error) {
-	done, err := s.reading(ctx, "reading the secrets")
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	var all []core.Secret
-	for _, k := range s.secrets {
-		all = append(all, keptSecret(k))
-	}
-	slices.SortFunc(all, func(a, b core.Secret) int { return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Name, b.Name)) })
-	return all, nil
+	return listed(ctx, s, "reading the secrets", s.secrets, func(a, b core.SecretID) int {
+		return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Name, b.Name))
+	}, keptSecret)
 }
 
 // Uses implements store.Store. It is collected before each is called, so that
@@ -227,7 +273,7 @@ func (s *Store) Uses(ctx context.Context, q store.UseQuery, each func(core.Use) 
 			t := &s.tasks[w.ID][i]
 			u := core.Use{
 				Workload: w.ID, Name: w.Name, Project: w.Project, User: w.User, Kind: w.Kind,
-				Attempt: t.ID.Attempt, Task: t.ID.Index, Run: t.ID.Run, Node: t.Node,
+				Attempt: t.ID.Attempt, Task: t.ID.Index, Run: t.ID.Run, Succeeded: t.State == core.TaskSucceeded, Node: t.Node,
 			}
 			q.Charge(u, t.PlacedAt, t.ReleasedAt, t.Devices, func(u core.Use) bool {
 				all = append(all, u)

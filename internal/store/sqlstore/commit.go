@@ -70,6 +70,9 @@ func (c *commit) write(term store.Term, b *store.Batch) error {
 	if err := c.secrets(b); err != nil {
 		return err
 	}
+	if err := c.templates(b); err != nil {
+		return err
+	}
 	if err := c.notifications(b); err != nil {
 		return err
 	}
@@ -250,6 +253,7 @@ func (c *commit) task(t *core.Task, body string) error {
 	}
 	args := []any{
 		clean(t.ID.Workload), int64(t.ID.Attempt), int64(t.ID.Index), body, micros(t.PlacedAt), micros(t.ReleasedAt), milli(t), int64(t.ID.Run),
+		clean(t.Stands()),
 	}
 	if t.ReleasedAt.IsZero() && !t.StartedAt.IsZero() {
 		if changed, err := updated(c.w.stepTask, args...); err != nil || changed {

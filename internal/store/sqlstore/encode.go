@@ -13,6 +13,7 @@ import (
 type rows struct {
 	statuses, specs, tasks, secrets []string // a spec is empty for what is neither new nor edited
 	subscriptions, deliveries       []string
+	templates                       []string
 	projects, pools, nodes          []string // a node is empty that says nothing
 }
 
@@ -33,6 +34,9 @@ func encode(b *store.Batch) (r rows, err error) {
 		return r, err
 	}
 	if err := r.organisation(b); err != nil {
+		return r, err
+	}
+	if err := r.templatesOf(b); err != nil {
 		return r, err
 	}
 	if err := r.notifications(b); err != nil {

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/store"
 )
 
 // Tasks implements store.Store.
@@ -22,6 +24,37 @@ func (s *Store) Tasks(ctx context.Context, id core.WorkloadID, attempt int) ([]c
 	}
 	all, err := collect(rows, err, scanTask)
 	return all, s.fail("reading the tasks of workload "+string(id), err)
+}
+
+// FindTasks implements store.Store.
+func (s *Store) FindTasks(ctx context.Context, q store.TaskQuery) ([]core.Task, error) {
+	to, most, states := int64(math.MaxInt64), int64(math.MaxInt64), ""
+	if q.To > 0 {
+		to = int64(q.To)
+	}
+	if q.Limit > 0 {
+		most = int64(q.Limit)
+	}
+	if len(q.States) > 0 {
+		states = "," + strings.Join(texts(q.States), ",") + ","
+	}
+	rows, err := s.r.findTasks.QueryContext(ctx, clean(q.Workload), int64(q.Attempt), int64(q.From), to, states, most)
+	all, err := collect(rows, err, scanTask)
+	return all, s.fail("reading tasks of workload "+string(q.Workload), err)
+}
+
+// CountTasks implements store.Store.
+func (s *Store) CountTasks(ctx context.Context, id core.WorkloadID, attempt int) (map[core.TaskState]int, error) {
+	n := map[core.TaskState]int{}
+	rows, err := s.r.countTasks.QueryContext(ctx, clean(id), int64(attempt))
+	_, err = collect(rows, err, func(rows *sql.Rows) (struct{}, error) {
+		var state string
+		var count int
+		err := rows.Scan(&state, &count)
+		n[core.TaskState(state)] = count
+		return struct{}{}, err
+	})
+	return n, s.fail("counting the tasks of workload "+string(id), err)
 }
 
 func scanTask(rows *sql.Rows) (core.Task, error) {

@@ -55,7 +55,7 @@ func (c *commit) notifications(b *store.Batch) error {
 	}
 	for i := range b.Deliveries {
 		d := &b.Deliveries[i]
-		if err := c.row(c.w.putDelivery, clean(d.ID), clean(d.User), string(d.State), d.What.At.UnixMicro(), micros(d.NextAt), c.rows.deliveries[i]); err != nil {
+		if err := c.row(c.w.putDelivery, clean(d.ID), clean(d.User), string(d.State), d.What.At.UnixMicro(), micros(d.NextAt), c.rows.deliveries[i], clean(d.Target())); err != nil {
 			return err
 		}
 	}
@@ -73,26 +73,60 @@ func (s *Store) Deliveries(ctx context.Context, q store.DeliveryQuery) ([]core.D
 	if err := q.Check(); err != nil {
 		return nil, s.fail(doing, err)
 	}
-	from, args := s.r.deliveriesOf, []any{clean(q.ID), clean(q.User), string(q.State), q.Most()}
 	if !q.DueBy.IsZero() {
-		from = s.r.deliveriesDue
-		args = append(args, q.DueBy.UnixMicro())
-	} else if q.ID != "" {
+		all, err := s.due(ctx, q)
+		return all, s.fail(doing, err)
+	}
+	from := s.r.deliveriesOf
+	if q.ID != "" {
 		from = s.r.delivery
 	}
-	rows, err := from.QueryContext(ctx, args...)
+	rows, err := from.QueryContext(ctx, clean(q.ID), clean(q.User), string(q.State), q.Most())
 	all, err := collect(rows, err, func(rows *sql.Rows) (d core.Delivery, err error) {
 		var id string
 		var body []byte
 		if err := rows.Scan(&id, &body); err != nil {
 			return d, err
 		}
-		if err := json.Unmarshal(body, &d); err != nil {
-			return d, unreadable("delivery "+id, err)
-		}
-		return d, nil
+		return d, readDelivery(id, body, &d)
 	})
 	return all, s.fail(doing, err)
+}
+
+// due is what a query with DueBy selects.
+func (s *Store) due(ctx context.Context, q store.DeliveryQuery) (all []core.Delivery, err error) {
+	without := map[string]bool{}
+	for _, target := range q.Without {
+		without[clean(target)] = true
+	}
+	rows, err := s.r.deliveriesDue.QueryContext(ctx, q.DueBy.UnixMicro())
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for len(all) < q.Most() && rows.Next() {
+		var target, id string
+		var body sql.RawBytes
+		if err := rows.Scan(&target, &id, &body); err != nil {
+			return nil, err
+		}
+		if without[target] {
+			continue
+		}
+		var d core.Delivery
+		if err := readDelivery(id, body, &d); err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	return all, rows.Err()
+}
+
+func readDelivery(id string, body []byte, d *core.Delivery) error {
+	if err := json.Unmarshal(body, d); err != nil {
+		return unreadable("delivery "+id, err)
+	}
+	return nil
 }
 
 // NextDelivery implements store.Store.

@@ -17,6 +17,11 @@ const withSpecs = ` FROM workloads w JOIN specs s ON s.seq = w.seq `
 
 const taskColumns = `SELECT t.workload, t.attempt, t.idx, t.run, t.body FROM `
 
+// standing are tasks of an attempt by their last runs, of those that nobody has
+// replaced.
+const standing = `tasks t WHERE t.workload = $1 AND t.attempt = $2 AND t.stands <> '' AND NOT EXISTS
+	(SELECT 1 FROM tasks n WHERE n.workload = t.workload AND n.attempt = t.attempt AND n.idx = t.idx AND n.run > t.run) `
+
 const transitionColumns = `SELECT seq, workload, attempt, from_phase, event, to_phase, target, reason, message,
 	actor, at_us FROM transitions WHERE `
 
@@ -29,11 +34,12 @@ type reader struct {
 	db  *sql.DB
 	all []*sql.Stmt
 
-	counters, workload, byName, changed                     *sql.Stmt
+	counters, installation, workload, byName, changed       *sql.Stmt
 	awake, awakeTasks, tasks, tasksOfAll, projects, recalls *sql.Stmt
 	transitions, transitionsOf, secrets, pools, nodes       *sql.Stmt
-	promises, spans, subscriptions, nextDelivery            *sql.Stmt
+	promises, spans, subscriptions, nextDelivery, templates *sql.Stmt
 	delivery, deliveriesOf, deliveriesDue                   *sql.Stmt
+	findTasks, countTasks                                   *sql.Stmt
 }
 
 func newReader(ctx context.Context, db *sql.DB, d dialect) (*reader, error) {
@@ -58,6 +64,7 @@ func readerQueries(r *reader, d dialect) []query {
 	return []query{
 		{&r.counters, `SELECT (SELECT COALESCE(MAX(seq), 0) FROM workloads),
 			(SELECT COALESCE(MAX(seq), 0) FROM transitions), (SELECT revision FROM meta WHERE one = 1)`},
+		{&r.installation, `SELECT installation FROM meta WHERE one = 1`},
 		{&r.workload, `SELECT ` + columns + withSpecs + `WHERE w.id = $1`},
 		{&r.byName, `SELECT ` + columns + withSpecs + `WHERE w.name = $1 AND w.project = $2 AND w.deleted = 0`},
 		// Whole revisions: the page ends with the last workload of the
@@ -71,6 +78,9 @@ func readerQueries(r *reader, d dialect) []query {
 			WHERE w.awake = 1 ORDER BY w.seq, t.idx, t.run`},
 		{&r.tasks, taskColumns + `tasks t WHERE t.workload = $1 AND t.attempt = $2 ORDER BY t.idx, t.run`},
 		{&r.tasksOfAll, taskColumns + `tasks t WHERE t.workload = $1 ORDER BY t.attempt, t.idx, t.run`},
+		{&r.findTasks, taskColumns + standing + `AND t.idx >= $3 AND t.idx < $4 AND ($5 = '' OR $5 LIKE '%,' || t.stands || ',%')
+			ORDER BY t.idx LIMIT $6`},
+		{&r.countTasks, `SELECT t.stands, COUNT(*) FROM ` + standing + `GROUP BY t.stands`},
 		{&r.projects, `SELECT id, body FROM projects ORDER BY id`},
 		{&r.pools, `SELECT name, body FROM pools ORDER BY name`},
 		{&r.nodes, `SELECT id, body FROM nodes ORDER BY id`},
@@ -80,10 +90,19 @@ func readerQueries(r *reader, d dialect) []query {
 		{&r.spans, `SELECT w.project, t.placed_us, t.released_us, t.body FROM tasks t JOIN workloads w ON w.id = t.workload
 			WHERE t.placed_us IS NOT NULL AND COALESCE(t.released_us, 9223372036854775807) > $1`},
 		{&r.secrets, `SELECT user_name, name, body FROM secrets ORDER BY user_name, name`},
+		{&r.templates, `SELECT name, body FROM templates ORDER BY project, kind, name`},
 		{&r.subscriptions, `SELECT name, body FROM subscriptions ORDER BY user_name, name`},
 		{&r.delivery, deliveryColumns + `AND id = $1 LIMIT $4`},
 		{&r.deliveriesOf, deliveryColumns + `AND user_name = $2 ORDER BY seq DESC LIMIT $4`},
-		{&r.deliveriesDue, deliveryColumns + `AND next_us <= $5 ORDER BY next_us, seq LIMIT $4`},
+		// From receiver to receiver along an index: one with much that waits
+		// costs no more than others.
+		{&r.deliveriesDue, `WITH RECURSIVE receivers (target) AS (
+			SELECT MIN(target) FROM deliveries WHERE next_us IS NOT NULL
+			UNION ALL SELECT (SELECT MIN(n.target) FROM deliveries n WHERE n.next_us IS NOT NULL AND n.target > r.target)
+			FROM receivers r WHERE r.target IS NOT NULL)
+			SELECT d.target, d.id, d.body FROM receivers r JOIN deliveries d ON d.seq =
+			(SELECT f.seq FROM deliveries f WHERE f.target = r.target AND f.next_us <= $1 ORDER BY f.next_us, f.seq LIMIT 1)
+			ORDER BY d.next_us, d.seq`},
 		{&r.nextDelivery, `SELECT MIN(next_us) FROM deliveries WHERE next_us > $1`},
 		{&r.recalls, `SELECT workload, hash FROM keys WHERE user_name = $1 AND key = $2`},
 		{&r.transitions, transitionColumns + `seq > $1 ORDER BY seq LIMIT $2`},
@@ -96,6 +115,13 @@ func (s *Store) Counters(ctx context.Context) (store.Counters, error) {
 	var c store.Counters
 	err := s.r.counters.QueryRowContext(ctx).Scan(&c.Workload, &c.Transition, &c.Revision)
 	return c, s.fail("reading the counters", err)
+}
+
+// Installation implements store.Store.
+func (s *Store) Installation(ctx context.Context) (string, error) {
+	var id string
+	err := s.r.installation.QueryRowContext(ctx).Scan(&id)
+	return id, s.fail("reading the installation", err)
 }
 
 // Remembered implements store.Store.

@@ -78,6 +78,11 @@ func keptCourse(w *core.Course) *core.Course {
 		kc.At = kept(p.At)
 		c.Checkpoint = &kc
 	}
+	if h := w.Hold; h != nil {
+		kc := *h
+		kc.At = kept(h.At)
+		c.Hold = &kc
+	}
 	c.Checks = slices.Clone(c.Checks)
 	for i := range c.Checks {
 		k := &c.Checks[i]

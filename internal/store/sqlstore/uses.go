@@ -49,13 +49,14 @@ func charge(rows *sql.Rows, q store.UseQuery, each func(core.Use) bool) (bool, e
 		return false, err
 	}
 	var held struct { // nothing else of the task is looked at
-		Node    core.NodeID  `json:"node"`
-		Devices []core.Share `json:"devices"`
+		Node    core.NodeID    `json:"node"`
+		State   core.TaskState `json:"state"`
+		Devices []core.Share   `json:"devices"`
 	}
 	if err := json.Unmarshal(body, &held); err != nil {
 		return false, unreadable("task "+core.TaskID{Workload: u.Workload, Attempt: u.Attempt, Index: u.Task, Run: u.Run}.String(), err)
 	}
-	u.Project, u.Kind, u.Node = core.ProjectID(project), lifecycle.Kind(kind), held.Node
+	u.Project, u.Kind, u.Node, u.Succeeded = core.ProjectID(project), lifecycle.Kind(kind), held.Node, held.State == core.TaskSucceeded
 	return q.Charge(u, instant(placed), instant(released), held.Devices, each), nil
 }
 

@@ -24,6 +24,7 @@ type writer struct {
 	putPool, putNode, dropProject, dropPool          *sql.Stmt
 	dropNode, held, insertPromise, dropPromises      *sql.Stmt
 	putSubscription, dropSubscription                *sql.Stmt
+	putTemplate, dropTemplate                        *sql.Stmt
 	putDelivery, forgetDeliveries                    *sql.Stmt
 }
 
@@ -58,11 +59,12 @@ func newWriter(ctx context.Context, conn *sql.Conn, d dialect) (*writer, error) 
 		{&w.document, `SELECT document FROM specs WHERE seq = $1`},
 		{&w.dropLabel, `DELETE FROM labels WHERE name = $1 AND value = $2 AND seq = $3`},
 		// Of a task that keeps what it holds, so that no index is touched.
-		{&w.stepTask, `UPDATE tasks SET body = $4 WHERE workload = $1 AND attempt = $2 AND idx = $3 AND run = $8
+		{&w.stepTask, `UPDATE tasks SET body = $4, stands = $9 WHERE workload = $1 AND attempt = $2 AND idx = $3 AND run = $8
 			AND placed_us IS $5 AND released_us IS $6 AND milli = $7`},
-		{&w.putTask, `INSERT INTO tasks (workload, attempt, idx, body, placed_us, released_us, milli, run)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (workload, attempt, idx, run) DO UPDATE SET
-			body = excluded.body, placed_us = excluded.placed_us, released_us = excluded.released_us, milli = excluded.milli`},
+		{&w.putTask, `INSERT INTO tasks (workload, attempt, idx, body, placed_us, released_us, milli, run, stands)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (workload, attempt, idx, run) DO UPDATE SET
+			body = excluded.body, placed_us = excluded.placed_us, released_us = excluded.released_us, milli = excluded.milli,
+			stands = excluded.stands`},
 		{&w.dropPromises, `DELETE FROM promises`},
 		{&w.insertPromise, `INSERT INTO promises (place, workload, tasks) VALUES ($1, $2, $3)`},
 		{&w.insertSecret, `INSERT INTO secrets (user_name, name, body) VALUES ($1, $2, $3)`},
@@ -70,8 +72,11 @@ func newWriter(ctx context.Context, conn *sql.Conn, d dialect) (*writer, error) 
 		{&w.putSubscription, `INSERT INTO subscriptions (user_name, name, body) VALUES ($1, $2, $3)
 			ON CONFLICT (user_name, name) DO UPDATE SET body = excluded.body`},
 		{&w.dropSubscription, `DELETE FROM subscriptions WHERE user_name = $1 AND name = $2`},
-		{&w.putDelivery, `INSERT INTO deliveries (id, user_name, state, at_us, next_us, body) VALUES ($1, $2, $3, $4, $5, $6)
-			ON CONFLICT (id) DO UPDATE SET state = excluded.state, next_us = excluded.next_us, body = excluded.body`},
+		{&w.putTemplate, `INSERT INTO templates (project, kind, name, body) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (project, kind, name) DO UPDATE SET body = excluded.body`},
+		{&w.dropTemplate, `DELETE FROM templates WHERE project = $1 AND kind = $2 AND name = $3`},
+		{&w.putDelivery, `INSERT INTO deliveries (id, user_name, state, at_us, next_us, body, target) VALUES ($1, $2, $3, $4, $5, $6, $7)
+			ON CONFLICT (id) DO UPDATE SET state = excluded.state, next_us = excluded.next_us, body = excluded.body, target = excluded.target`},
 		{&w.forgetDeliveries, `DELETE FROM deliveries WHERE next_us IS NULL AND at_us < $1`},
 		{&w.putProject, `INSERT INTO projects (id, body) VALUES ($1, $2)
 			ON CONFLICT (id) DO UPDATE SET body = excluded.body`},

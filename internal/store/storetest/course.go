@@ -144,7 +144,7 @@ func (w *world) uses(q store.UseQuery) []string {
 }
 
 func useText(u core.Use) string {
-	return fmt.Sprintf("%s %s %s %s %s %d/%d %s %s %d %s %s %v", u.Workload, u.Name, u.Project, u.User, u.Kind, u.Attempt, u.Task,
+	return fmt.Sprintf("%s %s %s %s %s %d/%d %v %s %s %d %s %s %v", u.Workload, u.Name, u.Project, u.User, u.Kind, u.Attempt, u.Task, u.Succeeded,
 		u.Node, u.Device, u.Milli, u.From.Format(time.RFC3339Nano), u.To.Format(time.RFC3339Nano), u.GPUSeconds)
 }
 
@@ -155,6 +155,9 @@ func testUses(t *testing.T, w *world) {
 	held := func(id core.WorkloadID, attempt, index int, placed, released int64, devices ...core.Share) *core.Task {
 		k := task(id, attempt, index)
 		k.PlacedAt, k.ReleasedAt, k.Devices = at(placed), at(released), devices
+		if k.State = core.TaskFailed; index == 10 {
+			k.State = core.TaskSucceeded
+		}
 		if released == 0 {
 			k.ReleasedAt = time.Time{}
 		}
@@ -172,7 +175,7 @@ func testUses(t *testing.T, w *world) {
 	line := func(n *core.Workload, attempt, index int, s core.Share, from, to int64, seconds float64) string {
 		return useText(core.Use{
 			Workload: n.ID, Name: n.Name, Project: n.Project, User: n.User, Kind: n.Kind, Attempt: attempt, Task: index,
-			Node: "node-1", Device: s.Device, Milli: s.Milli, From: at(from), To: at(to), GPUSeconds: seconds,
+			Succeeded: index == 10, Node: "node-1", Device: s.Device, Milli: s.Milli, From: at(from), To: at(to), GPUSeconds: seconds,
 		})
 	}
 	early := line(a, 0, 0, one, 1, 7, 6e-6)

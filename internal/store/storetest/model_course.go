@@ -97,7 +97,7 @@ func (m *model) charged(q store.UseQuery) []core.Use {
 				if d.Milli > 0 {
 					all = append(all, core.Use{
 						Workload: n.ID, Name: n.Name, Project: n.Project, User: n.User, Kind: n.Kind, Attempt: id.Attempt, Task: id.Index, Run: id.Run,
-						Node: k.Node, Device: d.Device, Milli: d.Milli, From: from, To: to,
+						Succeeded: k.State == core.TaskSucceeded, Node: k.Node, Device: d.Device, Milli: d.Milli, From: from, To: to,
 						GPUSeconds: to.Sub(from).Seconds() * float64(d.Milli) / 1000,
 					})
 				}

@@ -67,6 +67,29 @@ func testDeliveries(t *testing.T, w *world) {
 	found(store.DeliveryQuery{ID: "b", User: "ana"})
 	found(store.DeliveryQuery{DueBy: at(20)}, b, c)
 	found(store.DeliveryQuery{DueBy: at(20), Limit: 1}, b)
+	found(store.DeliveryQuery{DueBy: at(30), Without: []string{c.Target(), "https://h/none"}}, b, a)
+	found(store.DeliveryQuery{DueBy: at(30), Without: []string{b.Target()}, Limit: 1}, c)
+	// Of a receiver with much that waits only what is due for the longest time.
+	mail := func(id, user string, m, next int) core.Delivery {
+		d := one(id, user, m, next)
+		d.To = spec.Notification{Email: user + "@h"}
+		return d
+	}
+	slack := func(id, user string) core.Delivery {
+		d := one(id, user, 0, 26)
+		d.To = spec.Notification{Slack: "team"}
+		return d
+	}
+	x, y, z := mail("x", "ana", 0, 25), mail("y", "bob", 0, 15), mail("z", "ana", 0, 15)
+	s, u := slack("s", "ana"), slack("u", "bob") // secrets of the same name are another user's
+	w.commit(&store.Batch{Deliveries: []core.Delivery{x, y, z, s, u}})
+	found(store.DeliveryQuery{DueBy: at(30)}, b, y, c, s, u, a)
+	found(store.DeliveryQuery{DueBy: at(30), Without: []string{y.Target(), s.Target()}}, b, c, u, a)
+	for _, d := range []*core.Delivery{&x, &y, &z, &s, &u} {
+		d.State, d.NextAt = core.DeliveryDelivered, time.Time{}
+	}
+	w.commit(&store.Batch{Deliveries: []core.Delivery{x, y, z, s, u}})
+	w.commit(&store.Batch{ForgetDeliveriesBefore: at(1)})
 	next := func(after, want time.Time) {
 		t.Helper()
 		if got, err := w.s.NextDelivery(t.Context(), after); err != nil || !got.Equal(want) {

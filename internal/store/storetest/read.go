@@ -73,10 +73,17 @@ func testReopen(t *testing.T, w *world) {
 		})
 	}
 	before, term := w.counters(), w.term
+	name, err := w.s.Installation(t.Context())
+	if err != nil || len(name) < 16 {
+		t.Errorf("the installation is %q, %v", name, err)
+	}
 	if want := (store.Counters{Workload: 10, Transition: 20, Revision: 10}); before != want {
 		t.Fatalf("Counters: %+v, want %+v", before, want)
 	}
 	w.reopen()
+	if again, err := w.s.Installation(t.Context()); again != name || err != nil {
+		t.Errorf("the installation is %q, was %q: %v", again, name, err)
+	}
 	if w.term <= term {
 		t.Errorf("the term after reopening is %d, was %d", w.term, term)
 	}

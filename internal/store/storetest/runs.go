@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -132,5 +133,55 @@ func testSpans(t *testing.T, w *world) {
 	cancel()
 	if err := w.s.Spans(ctx, time.Time{}, at(40), func(core.Span) bool { return true }); !errors.Is(err, context.Canceled) {
 		t.Errorf("Spans: %v, want context.Canceled", err)
+	}
+}
+
+// testFindTasks reads parts of an attempt, and counts it.
+func testFindTasks(t *testing.T, w *world) {
+	n := w.workload(func(x *core.Workload) { x.Attempt = 1 })
+	at := func(attempt, index, run int, state core.TaskState) *core.Task {
+		k := task(n.ID, attempt, index)
+		k.ID.Run, k.State = run, state
+		return k
+	}
+	again, closed := at(1, 2, 0, core.TaskLost), at(1, 3, 0, core.TaskSucceeded)
+	again.Again, closed.Closed = true, true
+	gone := at(1, 4, 0, core.TaskLost)
+	gone.Again = true // and was run again
+	all := []*core.Task{at(1, 0, 0, core.TaskFailed), at(1, 1, 0, core.TaskRunning), again, closed, gone, at(1, 4, 1, core.TaskFailed), at(1, 9, 0, core.TaskSucceeded), at(0, 5, 0, core.TaskFailed)}
+	w.commit(&store.Batch{Workloads: []*core.Workload{n}, Tasks: all})
+	later := at(1, 1, 0, core.TaskSucceeded) // it keeps what it holds
+	w.commit(&store.Batch{Tasks: []*core.Task{later}})
+	w.reopen()
+	zero, nine := *all[0], *all[6]
+	for i, c := range []struct {
+		q    store.TaskQuery
+		want []core.Task
+	}{
+		{store.TaskQuery{Attempt: 1}, []core.Task{zero, *later, *again, *all[5], nine}},
+		{store.TaskQuery{Attempt: 1, Limit: 2}, []core.Task{zero, *later}},
+		{store.TaskQuery{Attempt: 1, From: 1, Limit: 2}, []core.Task{*later, *again}},
+		{store.TaskQuery{Attempt: 1, From: 1, To: 5}, []core.Task{*later, *again, *all[5]}},
+		{store.TaskQuery{Attempt: 1, From: 3, To: 4}, nil},
+		{store.TaskQuery{Attempt: 1, From: 10}, nil},
+		{store.TaskQuery{Attempt: 1, States: []core.TaskState{core.TaskFailed}}, []core.Task{zero, *all[5]}},
+		{store.TaskQuery{Attempt: 1, States: []core.TaskState{core.TaskPending, core.TaskSucceeded}, Limit: 2}, []core.Task{*later, *again}},
+		{store.TaskQuery{Attempt: 1, States: []core.TaskState{core.TaskLost}}, nil},
+		{store.TaskQuery{Attempt: 0}, []core.Task{*all[7]}},
+		{store.TaskQuery{Attempt: 2}, nil},
+	} {
+		c.q.Workload = n.ID
+		got, err := w.s.FindTasks(t.Context(), c.q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, fmt.Sprintf("%d: FindTasks(%+v)", i, c.q), got, c.want)
+	}
+	counts, err := w.s.CountTasks(t.Context(), n.ID, 1)
+	if want := map[core.TaskState]int{core.TaskFailed: 2, core.TaskSucceeded: 2, core.TaskPending: 1}; err != nil || !maps.Equal(counts, want) {
+		t.Errorf("CountTasks: %v, %v; want %v", counts, err, want)
+	}
+	if counts, err := w.s.CountTasks(t.Context(), "nobody", 0); err != nil || len(counts) > 0 {
+		t.Errorf("CountTasks of nobody: %v, %v", counts, err)
 	}
 }

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/series"
+	"github.com/musterhq/muster/internal/telemetry"
+)
+
+// saveEvery is how often the day of measurements is written to disk; a crash
+// loses what came since.
+const saveEvery = 10 * time.Minute
+
+// measured is the day of measurements, which outlives the process.
+type measured struct {
+	*series.Store
+	path string
+	log  *slog.Logger
+}
+
+func openMeasured(o cli.ServerOptions, log *slog.Logger) *measured {
+	m := &measured{
+		Store: series.New(series.Options{Step: o.Monitor.SampleEvery, Max: o.Monitor.SeriesMemory}),
+		path:  filepath.Join(o.DataDir, "series"), log: log,
+	}
+	if err := m.Load(m.path, time.Now()); err != nil {
+		log.Warn("charts begin anew: what was measured before cannot be read", "err", err)
+	}
+	return m
+}
+
+// run writes it now and then until ctx is done, and once more then.
+func (m *measured) run(ctx context.Context) {
+	tick := time.NewTicker(saveEvery)
+	defer tick.Stop()
+	for done := false; !done; {
+		select {
+		case <-ctx.Done():
+			done = true
+		case <-tick.C:
+		}
+		if err := m.Save(m.path); err != nil {
+			m.log.Warn("what was measured may be lost with this process", "err", err)
+		}
+	}
+}
+
+// openTracer is what tells traces, and what tasks are given for theirs; nil: they
+// are not wanted.
+func openTracer(o cli.ServerOptions, log *slog.Logger) (*telemetry.Tracer, func(*core.Workload) []string) {
+	if o.Monitor.OTLP == "" {
+		return nil, nil
+	}
+	return telemetry.NewTracer(telemetry.TraceOptions{Endpoint: o.Monitor.OTLP, Headers: o.Monitor.OTLPHeaders, Version: version().Version, Log: log}), telemetry.TraceEnv
+}
+
+func tracing(t *telemetry.Tracer, c *control.Control) func(context.Context) {
+	return func(ctx context.Context) {
+		if t != nil {
+			t.Run(ctx, c)
+		}
+	}
+}

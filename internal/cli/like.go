@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// idTail is how many characters the server puts behind a name that it makes.
+const idTail = 6
+
+// takeLike makes the document of a workload, or of an attempt of it, what flags
+// change. Its name becomes the beginning of a new one.
+func (s *session) takeLike(ctx context.Context, o *runOptions) error {
+	name, number, err := splitAttempt(o.like)
+	if err != nil {
+		return err
+	}
+	c, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	// --project says where the new one goes; the old one is looked for everywhere.
+	w, err := s.resolve(ctx, c, scope{}, name)
+	if err != nil {
+		return err
+	}
+	from, err := sideOf(w, number)
+	if err != nil {
+		return err
+	}
+	doc := docOf(w)
+	if number >= 0 {
+		if doc, err = spec.DocumentOf(from.fields); err != nil {
+			return err
+		}
+	}
+	delete(doc.Annotations, KeptConfig) // which flags do not change
+	doc.NamePrefix, doc.Name = rootOf(w.Name), ""
+	o.document.base, o.document.likeName = doc, w.Name
+	return nil
+}
+
+// rootOf is a name without what a server has put behind it, so that a copy of a
+// copy has no longer name.
+func rootOf(name string) string {
+	root, tail := name, ""
+	if i := strings.LastIndexByte(name, '-'); i > 0 {
+		root, tail = name[:i], name[i+1:]
+	}
+	if len(tail) != idTail || strings.Trim(tail, "0123456789abcdefghjkmnpqrstvwxyz") != "" || !strings.ContainsAny(tail, "0123456789") {
+		root = name
+	}
+	return strings.TrimRight(root[:min(len(root), spec.MaxName-1-idTail)], "-")
+}
+
+// sayDifference tells in what a document differs from the one that it was made
+// from.
+func (s *session) sayDifference(from, to *spec.Document, name string) {
+	changes := spec.Changes(spec.WithDefaults(from), spec.WithDefaults(to))
+	told := 0
+	for _, c := range changes {
+		if c.Path == "name" || c.Path == "namePrefix" || strings.HasPrefix(c.Path, "env.") && slices.Contains(carried, c.Path[len("env."):]) {
+			continue
+		}
+		if told++; told == 1 {
+			s.say("like %s, but", name)
+		}
+		s.say("  %s: %s → %s", c.Path, valueText(c.From), valueText(c.To))
+	}
+	if told == 0 {
+		s.say("like %s, in everything", name)
+	}
+}

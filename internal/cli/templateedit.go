@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+type templateOptions struct {
+	document    documentFlags
+	kind        string
+	create      bool
+	description string
+	environment string
+	editors     []string
+	cmd         *cobra.Command
+}
+
+func newTemplateEdit(s *session, kind string, create bool) *cobra.Command {
+	o := &templateOptions{kind: kind, create: create}
+	use, short, example := "update", "Change one, as another version", fmt.Sprintf("  muster %s update torch --image pytorch/pytorch:2.6.0\n  muster %s update torch --editor bob --editor ann", kind, kind)
+	long := "Changes what flags say, or, with -f, the whole document. What says the same as before\nmakes no version."
+	if create {
+		use, short = "create", "Make one"
+		example = fmt.Sprintf("  muster %s create torch --image pytorch/pytorch:2.5.1 --env HF_HOME=/cache -v /data:/data:ro\n  muster %s create small -f part.yaml --description 'for trying out'", kind, kind)
+		long = "Makes one of a file, which holds a part of a workload document, and of flags, which\nare those of muster run."
+	}
+	cmd := &cobra.Command{
+		Use: use + " NAME [-f FILE] [flags] [-- COMMAND ARGUMENTS…]", Short: short, Long: long, Example: example,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var argv []string
+			if at := cmd.ArgsLenAtDash(); at >= 0 {
+				args, argv = args[:at], args[at:]
+			}
+			if len(args) != 1 {
+				return usage(fmt.Sprintf("%s takes one name, not %d", cmd.CommandPath(), len(args)), cmd.UseLine())
+			}
+			return s.editTemplate(cmd.Context(), o, args[0], argv)
+		},
+	}
+	if !create {
+		cmd.ValidArgsFunction = s.completeTemplates(kind)
+	}
+	o.cmd = cmd
+	o.document.register(s, cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.description, "description", "", "what it is for")
+	f.StringArrayVar(&o.editors, "editor", nil, "a user who may change it too, * for everyone; repeat for several")
+	if kind == client.KindTemplate {
+		f.StringVar(&o.environment, "environment", "", "an environment that it builds upon")
+		_ = cmd.RegisterFlagCompletionFunc("environment", s.completeTemplates(client.KindEnvironment))
+	}
+	return cmd
+}
+
+func (s *session) editTemplate(ctx context.Context, o *templateOptions, name string, argv []string) error {
+	d := &o.document
+	if d.cmd.Flags().Changed("name") {
+		return usage("--name is each workload's own", "--prefix makes names")
+	}
+	project := templateProject(d.project)
+	d.project = "" // it says where the template is
+	c, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	next := api.NewTemplate{Name: name}
+	doc, src, err := s.oneFromFile(d)
+	if err != nil {
+		return err
+	}
+	if !o.create {
+		was, err := s.template(ctx, c, project, o.kind, name)
+		if err != nil {
+			return err
+		}
+		project, next = was.Project, was.NewTemplate // where it really is
+		if d.file == "" {
+			if doc, err = partOf(was); err != nil {
+				return err
+			}
+		}
+	}
+	edits, err := d.edits(s, nil)
+	if err != nil {
+		return err
+	}
+	if len(argv) > 0 {
+		edits = append(edits, change{path: "command", value: argv, flag: "--"})
+	}
+	if doc, err = edit(doc, edits); err != nil {
+		return err
+	}
+	if err := spec.CheckPart(doc, o.kind == client.KindEnvironment); err != nil {
+		return src.refuse(err)
+	}
+	if next.Document, err = fieldsOfPart(doc); err != nil {
+		return err
+	}
+	o.say(&next)
+	do, word := c.ReplaceTemplate, "changed"
+	if o.create {
+		do, word = c.CreateTemplate, "made"
+	}
+	t, err := do(ctx, project, o.kind, next)
+	if err != nil {
+		return src.problem(err)
+	}
+	if shown, err := s.brief(t, t.Name); shown {
+		return err
+	}
+	s.say("%s %s %s: version %d, project %s", word, o.kind, t.Name, t.Version, t.Project)
+	return nil
+}
+
+// say takes over what flags say beside the document.
+func (o *templateOptions) say(t *api.NewTemplate) {
+	f := o.cmd.Flags()
+	if f.Changed("description") {
+		t.Description = o.description
+	}
+	if f.Changed("editor") {
+		t.Editors = nil
+		for _, e := range o.editors {
+			if e != "" {
+				t.Editors = append(t.Editors, e)
+			}
+		}
+	}
+	if o.kind == client.KindTemplate && f.Changed("environment") {
+		t.Environment = o.environment
+	}
+}
+
+func fieldsOfPart(doc *spec.Document) (map[string]json.RawMessage, error) {
+	data, err := encode(doc)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]json.RawMessage{}
+	return out, json.Unmarshal(data, &out)
+}
+
+// takeTemplates makes the document of a template and an environment what a file
+// and flags are laid over.
+func (s *session) takeTemplates(ctx context.Context, d *documentFlags, template, environment string) error {
+	if template == "" && environment == "" {
+		return nil
+	}
+	c, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	project := d.project
+	if project == "" && d.file != "" {
+		all, err := s.pieces(d)
+		if err != nil {
+			return err
+		}
+		for _, p := range all {
+			project = cmp.Or(project, p.doc.Project)
+		}
+	}
+	d.base, err = spec.Compose(template, environment, func(kind, ref string) (spec.Piece, error) {
+		t, err := s.template(ctx, c, project, kind, ref)
+		if err != nil {
+			return spec.Piece{}, err
+		}
+		doc, err := partOf(t)
+		return spec.Piece{Name: t.Name, Version: t.Version, Environment: t.Environment, Document: doc}, err
+	})
+	return err
+}

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"runtime"
+
+	"github.com/spf13/cobra"
+)
+
+func newUI(s *session) *cobra.Command {
+	var stay bool
+	cmd := &cobra.Command{
+		Use:   "ui",
+		Short: "Open the pages of the server in a browser",
+		Long: `Prints a link that lets one browser in, once, within two minutes, and opens it
+where there is a desktop. The browser stays logged in for a week after its last
+visit. A server that has only its socket opens a port on 127.0.0.1 for it.
+
+From another machine: ssh -L PORT:127.0.0.1:PORT HOST, then open the link here.`,
+		Example: "  muster ui\n  muster ui --no-browser",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return s.ui(cmd.Context(), !stay)
+		},
+	}
+	cmd.Flags().BoolVar(&stay, "no-browser", false, "print the link only")
+	return cmd
+}
+
+func (s *session) ui(ctx context.Context, open bool) error {
+	c, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	code, err := c.LoginCode(ctx)
+	if err != nil {
+		return err
+	}
+	url := c.Page(code)
+	if s.machine() {
+		return s.document(map[string]any{"url": url, "expiresAt": code.ExpiresAt})
+	}
+	if _, err := fmt.Fprintln(s.io.Out, url); err != nil {
+		return err
+	}
+	if open && s.io.OutTerminal && s.desktop() && s.browse(url) {
+		s.say("Opened in your browser. The link is good once, for two minutes")
+		return nil
+	}
+	s.say("Open it in a browser. It is good once, for two minutes")
+	return nil
+}
+
+// desktop reports whether a browser would have a screen to be on.
+func (s *session) desktop() bool {
+	return runtime.GOOS == "darwin" || s.env("DISPLAY") != "" || s.env("WAYLAND_DISPLAY") != ""
+}
+
+func (s *session) browse(url string) bool {
+	program := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		program = "open"
+	}
+	cmd := exec.Command(program, url)
+	if cmd.Start() != nil {
+		return false
+	}
+	go cmd.Wait() //nolint:errcheck // the browser is nobody's business
+	return true
+}

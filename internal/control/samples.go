@@ -1,0 +1,240 @@
+package control
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/series"
+)
+
+// What is measured; the last word is the unit.
+const (
+	CPUCores       = "cpu_cores"               // of tasks and nodes
+	MemoryBytes    = "memory_bytes"            // of tasks and nodes
+	GPUBusy        = "gpu_utilization_ratio"   // of devices
+	GPUMemory      = "gpu_memory_bytes"        // of devices
+	GPUMemoryTotal = "gpu_memory_total_bytes"  // of devices
+	GPUPower       = "gpu_power_watts"         // of devices
+	GPUTemperature = "gpu_temperature_celsius" // of devices
+	GPUs           = "gpus"                    // of the cluster
+	GPUsAllocated  = "gpus_allocated"          // of the cluster and of projects
+	GPUsBusy       = "gpus_busy"               // of the cluster: allocated, and seen at work
+	GPUsIdle       = "gpus_idle_allocated"     // of the cluster: allocated, and seen at rest
+	GPUsWanted     = "gpus_waited_for"         // of the cluster and of projects
+	Running        = "workloads_running"       // of the cluster
+	Waiting        = "workloads_waiting"       // of the cluster and of projects
+)
+
+// SeriesOfTask, SeriesOfDevice, SeriesOfNode and SeriesOfProject name what
+// series are of, in series.Key.
+func SeriesOfTask(id core.TaskID) string { return "task:" + id.String() }
+
+// SeriesOfDevice is the name of a device of a node.
+func SeriesOfDevice(n core.NodeID, id string) string { return "device:" + string(n) + "/" + id }
+
+// SeriesOfNode is the name of a node.
+func SeriesOfNode(n core.NodeID) string { return "node:" + string(n) }
+
+// SeriesOfProject is the name of a project.
+func SeriesOfProject(id core.ProjectID) string { return "project:" + string(id) }
+
+// SeriesOfCluster is the name of everything together.
+const SeriesOfCluster = "cluster"
+
+// projectsMost bounds how many projects have series of their own: those with the
+// most that is held or waited for.
+const projectsMost = 200
+
+// samples are what is known of what is used.
+type samples struct {
+	every  time.Duration
+	series *series.Store
+	mu     sync.Mutex
+	// missing is what a plane says that it cannot look at, by plane.
+	missing map[string][]string
+	census  *Census // of the last beat
+}
+
+func newSamples(d Deps) *samples {
+	s := &samples{every: d.SampleEvery, series: d.Series, missing: map[string][]string{}}
+	if s.every <= 0 {
+		s.every = sampleEvery
+	}
+	if s.series == nil {
+		s.series = series.New(series.Options{Step: s.every})
+	}
+	return s
+}
+
+// Series is what has been measured in the last day, see SeriesOfTask.
+func (c *Control) Series() *series.Store { return c.samples.series }
+
+// Missing is what planes say that they cannot look at, a sentence each. Planes
+// that look at nothing are named.
+func (c *Control) Missing() []string {
+	c.samples.mu.Lock()
+	defer c.samples.mu.Unlock()
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(c.planes)) {
+		if _, ok := c.planes[name].plane.(plane.Sampler); !ok {
+			all = append(all, "cluster "+name+" does not tell what its tasks use")
+		}
+		all = append(all, c.samples.missing[name]...)
+	}
+	return all
+}
+
+// Census is what was counted at the last beat; nil: nothing yet.
+func (c *Control) Census() *Census {
+	c.samples.mu.Lock()
+	defer c.samples.mu.Unlock()
+	return c.samples.census
+}
+
+// saidMost bounds how many complaints of samplers a log is told.
+const saidMost = 100
+
+// sample tells now and then what is used.
+func (a *actuator) sample(ctx context.Context, s plane.Sampler) {
+	tick := time.NewTicker(a.ctl.samples.every)
+	defer tick.Stop()
+	said := map[string]bool{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		r, err := s.Sample(ctx)
+		if err != nil {
+			r.Missing = append(r.Missing, "cluster "+a.plane.Name()+" cannot be looked at: "+err.Error())
+		}
+		for _, text := range r.Missing {
+			if !said[text] && len(said) < saidMost && ctx.Err() == nil {
+				a.log.Warn("not everything could be sampled", "what", text)
+				said[text] = true // once, however often it fails the same way
+			}
+		}
+		a.ctl.samples.take(a.plane.Name(), a.ctl.clock(), r)
+		if slices.ContainsFunc(r.Tasks, func(t plane.Sample) bool { return t.Busy >= 0 }) {
+			a.ctl.Do(ctx, Activity(r.Tasks)) //nolint:errcheck // the next sample tells again
+		}
+	}
+}
+
+// take keeps what a plane has seen.
+func (s *samples) take(planeName string, now time.Time, r plane.Reading) {
+	points := make([]series.Point, 0, 2*len(r.Tasks)+5*len(r.Devices)+2*len(r.Nodes))
+	add := func(of, metric string, v float64, slow bool) {
+		points = append(points, series.Point{Key: series.Key{Of: of, Metric: metric}, Value: v, Slow: slow})
+	}
+	for _, t := range r.Tasks {
+		of := SeriesOfTask(t.Task)
+		add(of, CPUCores, t.CPU, false)
+		add(of, MemoryBytes, t.Memory, false)
+	}
+	for _, d := range r.Devices {
+		of := SeriesOfDevice(d.Node, d.Device)
+		add(of, GPUBusy, d.Busy, false)
+		add(of, GPUMemory, d.MemoryUsed, false)
+		add(of, GPUMemoryTotal, d.MemoryTotal, true)
+		add(of, GPUPower, d.Power, true)
+		add(of, GPUTemperature, d.Temperature, true)
+	}
+	for _, n := range r.Nodes {
+		of := SeriesOfNode(n.Node)
+		add(of, CPUCores, n.CPU, false)
+		add(of, MemoryBytes, n.Memory, false)
+	}
+	s.series.Add(now, points...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.missing[planeName] = r.Missing
+}
+
+// spanMost is for how many beats one count may stand, where others are missing.
+const spanMost = 6
+
+// beat counts now and then what there is, for charts of the whole.
+func (c *Control) beat(ctx context.Context) {
+	tick := time.NewTicker(c.samples.every)
+	defer tick.Stop()
+	var last time.Time
+	for {
+		if v, err := c.Do(ctx, TakeCensus()); err == nil {
+			n := v.(*Census)
+			c.samples.count(n)
+			if m := c.engine.d.Meter; m != nil && !last.IsZero() {
+				m.Counted(n, min(max(n.At.Sub(last), 0), spanMost*c.samples.every)) // this process may have stood still
+			}
+			last = n.At
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// count keeps a census, and says what its devices do.
+func (s *samples) count(n *Census) {
+	fresh := n.At.Add(-3 * s.every)
+	busy, idle, allocated := 0.0, 0.0, 0.0
+	held := map[core.ProjectID]float64{}
+	for i := range n.Holdings {
+		h := &n.Holdings[i]
+		part := float64(h.Milli) / 1000
+		allocated += part
+		held[h.Project] += part
+		v, ok := s.series.Last(series.Key{Of: SeriesOfDevice(h.Node, h.Device), Metric: GPUBusy}, fresh)
+		switch {
+		case !ok:
+			h.Use = UseUnknown
+		case v > 0:
+			h.Use = UseBusy
+			busy += part
+		default:
+			h.Use = UseIdle
+			idle += part
+		}
+	}
+	total := 0
+	for i := range n.Nodes {
+		total += len(n.Nodes[i].Devices)
+	}
+	points := []series.Point{}
+	add := func(of, metric string, v float64) {
+		points = append(points, series.Point{Key: series.Key{Of: of, Metric: metric}, Value: v})
+	}
+	add(SeriesOfCluster, GPUs, float64(total))
+	add(SeriesOfCluster, GPUsAllocated, allocated)
+	add(SeriesOfCluster, GPUsBusy, busy)
+	add(SeriesOfCluster, GPUsIdle, idle)
+	wanted, waiting, running := 0, 0, 0
+	for _, p := range n.Projects {
+		wanted, waiting, running = wanted+p.WaitingGPUs, waiting+p.Waiting, running+p.States[lifecycle.Running]
+	}
+	add(SeriesOfCluster, GPUsWanted, float64(wanted))
+	add(SeriesOfCluster, Waiting, float64(waiting))
+	add(SeriesOfCluster, Running, float64(running))
+	for i, p := range n.Projects {
+		if i == projectsMost {
+			break
+		}
+		of := SeriesOfProject(p.Project)
+		add(of, Waiting, float64(p.Waiting))
+		add(of, GPUsWanted, float64(p.WaitingGPUs))
+		add(of, GPUsAllocated, held[p.Project])
+	}
+	s.series.Add(n.At, points...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.census = n
+}

@@ -1,0 +1,248 @@
+package spec
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// Change is one field in which a document differs from another. Values are
+// JSON; an absent one means that the document says nothing there. A list is one
+// field, and so is a parameter: changes of changes can then be told exactly.
+type Change struct {
+	Path string          `json:"path"`
+	From json.RawMessage `json:"from,omitempty"`
+	To   json.RawMessage `json:"to,omitempty"`
+}
+
+// Fields are what a document says, by path.
+type Fields map[string]json.RawMessage
+
+// Changes are the fields in which two documents differ, by path.
+func Changes(from, to *Document) []Change { return FieldsOf(from).Changes(FieldsOf(to)) }
+
+// Changes are the fields in which f and to differ, by path.
+func (f Fields) Changes(to Fields) []Change {
+	paths := make([]string, 0, len(f)+len(to))
+	for p := range f {
+		paths = append(paths, p)
+	}
+	for p := range to {
+		if _, both := f[p]; !both {
+			paths = append(paths, p)
+		}
+	}
+	slices.Sort(paths)
+	var out []Change
+	for _, p := range paths {
+		if !bytes.Equal(f[p], to[p]) {
+			out = append(out, Change{Path: p, From: f[p], To: to[p]})
+		}
+	}
+	return out
+}
+
+// Before are the fields as they were before the changes.
+func (f Fields) Before(changes []Change) Fields {
+	out := maps.Clone(f)
+	for _, c := range changes {
+		delete(out, c.Path)
+		if c.From != nil {
+			out[c.Path] = c.From
+		}
+	}
+	return out
+}
+
+// Together is what several rounds of changes come to, oldest first: what was
+// changed back is left out.
+func Together(rounds ...[]Change) []Change {
+	first, last := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	var paths []string
+	for _, round := range rounds {
+		for _, c := range round {
+			if _, seen := last[c.Path]; !seen {
+				first[c.Path] = c.From
+				paths = append(paths, c.Path)
+			}
+			last[c.Path] = c.To
+		}
+	}
+	slices.Sort(paths)
+	var out []Change
+	for _, p := range paths {
+		if !bytes.Equal(first[p], last[p]) {
+			out = append(out, Change{Path: p, From: first[p], To: last[p]})
+		}
+	}
+	return out
+}
+
+// DocumentOf is the document of which f are the fields.
+func DocumentOf(f Fields) (*Document, error) {
+	tree := map[string]any{}
+	for path, value := range f {
+		d := json.NewDecoder(bytes.NewReader(value))
+		d.UseNumber()
+		var v any
+		if err := d.Decode(&v); err != nil {
+			return nil, FieldError{Path: path, Problem: "is not JSON: " + err.Error()}
+		}
+		at := tree
+		names := root.parts(path)
+		for _, name := range names[:len(names)-1] {
+			if below, ok := at[name].(map[string]any); ok {
+				at = below
+				continue
+			}
+			below := map[string]any{}
+			at[name], at = below, below
+		}
+		at[names[len(names)-1]] = v
+	}
+	data, err := json.Marshal(tree)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(data)
+}
+
+// parts are the names along a path of Fields: keys of maps may hold dots.
+func (f *field) parts(path string) []string {
+	var names []string
+	for at := f; ; {
+		if at.kind != fieldObject {
+			return append(names, path)
+		}
+		name, rest, more := strings.Cut(path, ".")
+		next := at.byName[name]
+		if !more || next == nil {
+			return append(names, path)
+		}
+		names, path, at = append(names, name), rest, next
+	}
+}
+
+// FieldsOf are the fields of a document; nil has none.
+func FieldsOf(d *Document) Fields {
+	out := Fields{}
+	if d != nil {
+		n, _ := d.tree()
+		root.leaves(&n, "", out)
+	}
+	return out
+}
+
+// leaves puts the values of what n holds under their paths.
+func (f *field) leaves(n *node, path string, into Fields) {
+	put := func(path string, n *node) { into[path] = appendJSON(nil, n) }
+	switch {
+	case f.kind == fieldObject && n.kind == nodeMap:
+		for i, name := range n.keys {
+			if c := f.byName[name]; c != nil {
+				c.leaves(&n.items[i], join(path, name), into)
+			}
+		}
+	case f.kind == fieldObject && n.scalar() && f.short != nil: // gpu: 2 stands for gpu.count
+		name := f.short.name
+		if f.part != nil && strings.ContainsAny(n.text, ".eE") {
+			name = f.part.name
+		}
+		put(join(path, name), n)
+	case (f.kind == fieldTextMap || f.kind == fieldCounts || f.kind == fieldParameters) && n.kind == nodeMap:
+		for i, name := range n.keys {
+			put(join(path, name), &n.items[i])
+		}
+	default:
+		put(path, n)
+	}
+}
+
+// Effect is when a change of a field of a workload that exists comes to hold.
+type Effect string
+
+// The effects of changes.
+const (
+	EffectLive    Effect = "live"        // at once; what runs goes on
+	EffectRolling Effect = "rolling"     // replicas are replaced a few at a time
+	EffectAttempt Effect = "new attempt" // what runs has to end first
+	EffectNever   Effect = "never"       // it is another workload
+)
+
+// liveFields may change while a workload lives: its place in the order, its
+// limits, and words about it.
+var liveFields = []string{"annotations", "gracePeriod", "idleLimit", "labels", "maxDuration", "preemptible", "priority", "retry", "ttlAfterEnd"}
+
+// fixedFields are what a workload is.
+var fixedFields = []string{"kind", "name", "namePrefix", "project"}
+
+// LiveFields are the fields that may change while a workload lives, in
+// alphabetical order.
+func LiveFields() []string { return slices.Clone(liveFields) }
+
+// LivePatch is the merge patch that makes the fields that may change while a
+// workload lives those of another document.
+func LivePatch(from, to *Document) (map[string]any, error) {
+	var trees [2]map[string]any
+	for i, d := range []*Document{WithDefaults(from), to} {
+		data, err := json.Marshal(d)
+		if err != nil {
+			return nil, err
+		}
+		dec := json.NewDecoder(bytes.NewReader(data))
+		dec.UseNumber()
+		if err := dec.Decode(&trees[i]); err != nil {
+			return nil, err
+		}
+		for name := range trees[i] {
+			if !slices.Contains(liveFields, name) {
+				delete(trees[i], name)
+			}
+		}
+	}
+	return patchOf(trees[0], trees[1]), nil
+}
+
+// patchOf is the merge patch from one tree to another.
+func patchOf(from, to map[string]any) map[string]any {
+	out := map[string]any{}
+	for k := range from {
+		if _, stays := to[k]; !stays {
+			out[k] = nil
+		}
+	}
+	for k, v := range to {
+		was, isMap := from[k].(map[string]any)
+		is, toMap := v.(map[string]any)
+		switch {
+		case isMap && toMap:
+			if below := patchOf(was, is); len(below) > 0 {
+				out[k] = below
+			}
+		case !reflect.DeepEqual(from[k], v):
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// EffectOf is when a change of the field at path comes to hold for a workload
+// of that kind.
+func EffectOf(kind lifecycle.Kind, path string) Effect {
+	name, _, _ := strings.Cut(path, ".")
+	switch {
+	case slices.Contains(fixedFields, name):
+		return EffectNever
+	case slices.Contains(liveFields, name):
+		return EffectLive
+	case kind == lifecycle.Inference:
+		return EffectRolling
+	default:
+		return EffectAttempt
+	}
+}

@@ -1,0 +1,74 @@
+package core
+
+import (
+	"slices"
+	"time"
+)
+
+// TemplateKind is what sort of part of a document a Template is.
+type TemplateKind string
+
+// The kinds of templates.
+const (
+	// TemplateWork is any part of a document.
+	TemplateWork TemplateKind = "template"
+	// TemplateEnvironment is where a program finds itself: image, variables,
+	// setup, mounts.
+	TemplateEnvironment TemplateKind = "environment"
+)
+
+// Template is a part of a document that workloads of a project, or of all that
+// are below a department, are made of.
+type Template struct {
+	Project     ProjectID    `json:"project"` // or department
+	Kind        TemplateKind `json:"kind"`
+	Name        string       `json:"name"` // unique of a project and kind
+	Description string       `json:"description,omitempty"`
+	// Environment is the name of one that a template builds upon; empty: none.
+	Environment string `json:"environment,omitempty"`
+	// User made it, and may change it; so may Editors, of whom "*" is everyone.
+	User    string   `json:"user"`
+	Editors []string `json:"editors,omitempty"`
+	// Versions are the documents that it has had, oldest first; the last is the
+	// present one.
+	Versions  []TemplateVersion `json:"versions"`
+	CreatedAt time.Time         `json:"createdAt"`
+}
+
+// TemplateVersion is a document that a template has had.
+type TemplateVersion struct {
+	Number   int       `json:"number"`   // from 1
+	Document string    `json:"document"` // as JSON
+	User     string    `json:"user"`     // who made it so
+	At       time.Time `json:"at"`
+}
+
+// TemplateID names a template.
+type TemplateID struct {
+	Project ProjectID
+	Kind    TemplateKind
+	Name    string
+}
+
+// ID returns the name of t.
+func (t *Template) ID() TemplateID { return TemplateID{t.Project, t.Kind, t.Name} }
+
+// Last is the present version.
+func (t *Template) Last() TemplateVersion { return t.Versions[len(t.Versions)-1] }
+
+// Version returns the version of a number; 0: the present one.
+func (t *Template) Version(number int) (TemplateVersion, bool) {
+	if number == 0 {
+		return t.Last(), true
+	}
+	i := slices.IndexFunc(t.Versions, func(v TemplateVersion) bool { return v.Number == number })
+	if i < 0 {
+		return TemplateVersion{}, false
+	}
+	return t.Versions[i], true
+}
+
+// Edits reports whether a user may change t.
+func (t *Template) Edits(user string) bool {
+	return user == t.User || slices.Contains(t.Editors, user) || slices.Contains(t.Editors, "*")
+}

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/filter"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/store"
+)
+
+// filterChunk is how many workloads are read at a time to find those that a
+// filter means.
+const filterChunk = 500
+
+// filtered is the page of what a query finds and a filter means, and the cursor
+// of the next one.
+func (s *Server) filtered(ctx context.Context, q store.Query, text string) ([]*core.Workload, string, error) {
+	terms, err := filter.Parse(text)
+	if err != nil {
+		var e spec.FieldError
+		errors.As(err, &e)
+		return nil, "", badRequest("filter", e.Path+": "+strconv.Quote(e.Value)+" "+e.Problem, e.Hint)
+	}
+	asks := func(field string) bool {
+		return slices.ContainsFunc(terms, func(t filter.Term) bool { return t.Field == field })
+	}
+	where, said := asks("node"), asks("status")
+	me, now, limit := s.user(ctx), s.clock(), q.Limit
+	var found []*core.Workload
+	for q.Limit = filterChunk; ; {
+		page, err := s.store.List(ctx, q)
+		if err != nil {
+			return nil, "", problem(s.log, err)
+		}
+		for i, w := range page.Items {
+			p := parts{w: w}
+			if where {
+				if p.tasks, err = s.rowTasks(ctx, w); err != nil {
+					return nil, "", problem(s.log, err)
+				}
+			}
+			if !filter.Matches(terms, filterRow(p, said), me, now) {
+				continue
+			}
+			if found = append(found, w); len(found) == limit && (i < len(page.Items)-1 || page.Next > 0) {
+				return found, strconv.FormatInt(w.Seq, 10), nil
+			}
+		}
+		if q.Cursor = page.Next; page.Next == 0 {
+			return found, "", nil
+		}
+	}
+}
+
+// filterRow is what a filter looks at; said: what others call its phase too.
+func filterRow(p parts, said bool) filter.Row {
+	w := p.w
+	r := filter.Row{
+		ID: string(w.ID), Number: w.Seq, Name: w.Name, Project: string(w.Project), User: w.User, Kind: string(w.Kind), Phase: string(w.Phase), Reason: string(w.Reason),
+		GPUType: w.Spec.Resources.GPU.Type, GPUs: float64(w.Spec.TotalMilli()) / 1000, Priority: int(w.Spec.Priority), Attempt: w.Attempt, Created: w.CreatedAt, Ended: w.EndedAt,
+		Labels: w.Spec.Labels, Preemptible: *w.Spec.Preemptible,
+	}
+	r.Nodes, _ = whereabouts(w, p.tasks)
+	for _, c := range w.Conditions {
+		r.Conditions = append(r.Conditions, string(c.Type))
+	}
+	if said {
+		all, _ := words(p)
+		for _, word := range all {
+			r.Words = append(r.Words, word)
+		}
+	}
+	return r
+}

@@ -1,0 +1,89 @@
+package server_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/plane"
+)
+
+// device is what is told of a device; nil: nothing.
+func device(h api.Holdings, node, id string) *api.DeviceHoldings {
+	for _, n := range h.Nodes {
+		for i := range n.Devices {
+			if n.Name == node && n.Devices[i].ID == id {
+				return &n.Devices[i]
+			}
+		}
+	}
+	return nil
+}
+
+func TestHoldingsTellWhoHasEachDevice(t *testing.T) {
+	t.Parallel()
+	w := newHall(t)
+	var h api.Holdings
+	w.call("GET", "/v1/holdings", "", &h)
+	if len(h.Workloads) != 0 || len(h.Nodes) != 0 {
+		t.Errorf("nothing runs, and it is held: %+v", h)
+	}
+	w.hold("n1", 3)
+	w.submit(`{"name":"half","command":["fake","run=forever"],"resources":{"gpu":0.5,"cpu":1},"nodeSelector":{"kubernetes.io/hostname":"n2"}}`)
+	half := w.await("half", "Running").Attempts[0].Tasks[0]
+	var r plane.Reading
+	r.Devices = []plane.DeviceSample{{Node: core.NodeID(half.Node), Device: half.Devices[0], Busy: 0.25}}
+	w.plane.Uses(r)
+	await(t, "a measurement", func() bool {
+		h = api.Holdings{}
+		w.call("GET", "/v1/holdings", "", &h)
+		d := device(h, "n2", half.Devices[0])
+		return d != nil && d.Utilization != nil
+	})
+	d := device(h, "n2", half.Devices[0])
+	if *d.Utilization != 0.25 || len(d.Held) != 1 || d.Held[0].Part != 500 || h.Workloads[d.Held[0].Workload].Name != "half" {
+		t.Errorf("%+v of %+v", d, h.Workloads)
+	}
+	if x := h.Workloads[d.Held[0].Workload]; x.Likely != nil || x.GPU != 500 || x.Phase != "Running" || x.Project != "default" {
+		t.Errorf("half has no end: %+v", x)
+	}
+	for _, x := range h.Workloads {
+		if x.Name != "hold-n1-3" {
+			continue
+		}
+		if x.GPU != 3000 || x.Likely == nil || time.Until(time.Time(*x.Likely)) > 2*time.Hour || x.Late == nil {
+			t.Errorf("%+v", x)
+		}
+		held := 0
+		for _, n := range h.Nodes {
+			for _, d := range n.Devices {
+				for _, p := range d.Held {
+					if h.Workloads[p.Workload].ID == x.ID && n.Name == "n1" && p.Part == 1000 {
+						held++
+					}
+				}
+			}
+		}
+		if held != 3 {
+			t.Errorf("%d devices of n1 are held by %s: %+v", held, x.Name, h.Nodes)
+		}
+		return
+	}
+	t.Errorf("hold-n1-3 is missing: %+v", h.Workloads)
+}
+
+// Of what waits it is told where it would be once those have ended who are in
+// its way.
+func TestWhyTellsWhereItWouldBe(t *testing.T) {
+	t.Parallel()
+	w := newHall(t)
+	for _, n := range []string{"n0", "n1", "n2", "n3"} {
+		w.hold(n, 4)
+	}
+	w.submit(`{"name":"wide","command":["fake"],"resources":{"gpu":4,"cpu":1},"nodeSelector":{"rack":"r1"}}`)
+	y := w.why("wide")
+	if len(y.Places) != 1 || y.Places[0].Node != "n2" && y.Places[0].Node != "n3" || len(y.Places[0].Devices) != 4 {
+		t.Errorf("it would be at %+v", y.Places)
+	}
+}

@@ -1,0 +1,171 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/api"
+)
+
+// follower reads a stream.
+type follower struct {
+	t  *testing.T
+	sc *bufio.Scanner
+}
+
+func (w *world) follow(last string) *follower {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	w.t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, "GET", "http://muster/v1/stream", nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	resp, err := w.http.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { resp.Body.Close() })
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" {
+		w.t.Fatalf("%s %v", resp.Status, resp.Header)
+	}
+	sc := bufio.NewScanner(resp.Body)
+	sc.Buffer(nil, 16<<20)
+	return &follower{w.t, sc}
+}
+
+// next is the next event of a name that fits, and its id.
+func (f *follower) next(name string, fits func(data string) bool) string {
+	f.t.Helper()
+	id, event := "", ""
+	for f.sc.Scan() {
+		line := f.sc.Text()
+		switch {
+		case line == "":
+			id, event = "", ""
+		case strings.HasPrefix(line, "id: "):
+			id = line[4:]
+		case strings.HasPrefix(line, "event: "):
+			event = line[7:]
+		case strings.HasPrefix(line, "data: ") && event == name && fits(line[6:]):
+			return id
+		}
+	}
+	f.t.Fatalf("the stream ended before %s came: %v", name, f.sc.Err())
+	return ""
+}
+
+// rows finds a row of a name in a phase.
+func rows(t *testing.T, name, phase string) func(string) bool {
+	return func(data string) bool {
+		var all []api.Row
+		if err := json.Unmarshal([]byte(data), &all); err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(all, func(r api.Row) bool { return r.Name == name && r.Phase == phase })
+	}
+}
+
+func always(string) bool { return true }
+
+func TestAStreamTellsWhatChanges(t *testing.T) {
+	w := newWorld(t)
+	f := w.follow("")
+	f.next("greeting", always)
+	f.next("scene", func(data string) bool {
+		var s api.Scene
+		if err := json.Unmarshal([]byte(data), &s); err != nil {
+			t.Fatal(err)
+		}
+		return len(s.Cluster.Nodes) == 1 && s.Waits != nil
+	})
+	w.submit(`{"name":"a","command":["fake","run=forever"],"resources":{"gpu":2}}`)
+	f.next("rows", rows(t, "a", "Running"))
+	w.submit(`{"name":"b","command":["fake","run=forever"],"resources":{"gpu":2}}`)
+	f.next("scene", func(data string) bool {
+		var s api.Scene
+		if err := json.Unmarshal([]byte(data), &s); err != nil {
+			t.Fatal(err)
+		}
+		return s.Phases["Queued"] == 1 && len(s.Waits) == 1 && s.Waits[0].Position == 1 && s.Waits[0].Message != "" && s.Cluster.Nodes[0].GPU.Used == 2000
+	})
+}
+
+func TestAStreamIsResumed(t *testing.T) {
+	w := newWorld(t)
+	var list api.RowList
+	w.ok("GET", "/v1/projects/-/rows", "", http.StatusOK, &list)
+	w.submit(`{"name":"missed","command":["fake","run=forever"]}`)
+	w.await("missed", "Running")
+	f := w.follow(fmt.Sprint(list.Revision))
+	// Who is cut off before the rows have come must not take them for seen.
+	if id := f.next("greeting", always); id != "" {
+		t.Errorf("the greeting has the id %s though rows were missed", id)
+	}
+	last := f.next("rows", rows(t, "missed", "Running"))
+	w.submit(`{"name":"later","command":["fake","run=forever"]}`)
+	w.await("later", "Running")
+	if id := w.follow("").next("greeting", always); id == "" {
+		t.Error("the greeting of who has missed nothing says not from where to resume")
+	}
+	again := w.follow(last)
+	again.next("rows", rows(t, "later", "Running"))
+	w.refused("GET", "/v1/stream", "", http.StatusGone, "gone", "Last-Event-ID", "999999999")
+	w.refused("GET", "/v1/stream", "", http.StatusUnprocessableEntity, "invalid", "Last-Event-ID", "yesterday")
+}
+
+func TestRowsAreWhatListsShow(t *testing.T) {
+	w := newWorld(t)
+	w.submit(`{"name":"gang","kind":"distributed","workers":2,"command":["fake","run=forever"],"resources":{"gpu":1},"labels":{"team":"a"}}`)
+	w.await("gang", "Running")
+	var list api.RowList
+	w.ok("GET", "/v1/projects/-/rows?phase=running", "", http.StatusOK, &list)
+	if len(list.Items) != 1 {
+		t.Fatalf("%+v", list)
+	}
+	r := list.Items[0]
+	if r.Name != "gang" || r.GPUs != 2 || r.Tasks.Running != 2 || !slices.Equal(r.Nodes, []string{"node-1"}) || r.NodeCount != 1 || r.Words["mcli"] != "RUNNING" || r.Labels["team"] != "a" || !slices.Contains(r.AllowedActions, "stop") {
+		t.Errorf("%+v", r)
+	}
+	if age := time.Since(time.Time(r.Since)); age < 0 || age > patience {
+		t.Errorf("since %v", time.Time(r.Since))
+	}
+}
+
+// TestAChangeOfFewOfManyTasksSaysSo: where all are is not in it.
+func TestAChangeOfFewOfManyTasksSaysSo(t *testing.T) {
+	w := newWorld(t)
+	f := w.follow("")
+	w.submit(`{"name":"wide","array":{"completions":80},"command":["fake","run=forever","run@3=300ms"],"resources":{"cpu":0.01}}`)
+	all := false
+	f.next("rows", func(data string) bool {
+		var rows []api.Row
+		if err := json.Unmarshal([]byte(data), &rows); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			switch {
+			case r.Partial:
+				if len(r.Nodes) > 0 || !all {
+					t.Errorf("a part says where all are, or comes first: %+v", r)
+				}
+				return true
+			case r.Phase == "Starting" || r.Phase == "Running":
+				if all = true; !slices.Equal(r.Nodes, []string{"node-1"}) || r.NodeCount != 1 {
+					t.Errorf("all tasks are at %v", r.Nodes)
+				}
+			}
+		}
+		return false
+	})
+}

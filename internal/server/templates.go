@@ -1,0 +1,223 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+type templateOutput struct {
+	Status int
+	Body   api.Template
+}
+
+// TemplateName is a path that names a template; exported for the framework.
+type TemplateName struct {
+	Project string `path:"project" doc:"Project or department"`
+	Name    string `path:"name"`
+}
+
+func (s *Server) templateRoutes() {
+	s.templateRoutesOf(core.TemplateWork)
+	s.templateRoutesOf(core.TemplateEnvironment)
+}
+
+func (s *Server) templateRoutesOf(kind core.TemplateKind) {
+	word, tags := string(kind), []string{string(kind) + "s"}
+	path := "/v1/projects/{project}/" + word + "s"
+	huma.Register(s.api, huma.Operation{
+		OperationID: "list-" + word + "s", Method: http.MethodGet, Path: path, Summary: "Every " + word + " that a project can use: its own, and those of the departments above it", Tags: tags,
+	}, func(ctx context.Context, in *struct {
+		Project string `path:"project" doc:"'-': all"`
+	}) (*struct{ Body api.TemplateList }, error) {
+		return s.listTemplates(ctx, kind, in.Project)
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: word, Method: http.MethodGet, Path: path + "/{name}", Summary: "One " + word + ", of the project or of the nearest department above it that has one", Tags: tags,
+	}, func(ctx context.Context, in *struct {
+		TemplateName
+		Version int `query:"version" minimum:"0" doc:"Of the document; 0: the present one"`
+	}) (*templateOutput, error) {
+		t, v, err := s.findTemplate(ctx, kind, in.Project, in.Name, in.Version)
+		if err != nil {
+			return nil, problem(s.log, err)
+		}
+		return s.oneTemplate(t, v, http.StatusOK)
+	})
+	edit := func(ctx context.Context, project string, n api.NewTemplate, must control.Existence, status int) (*templateOutput, error) {
+		e := control.TemplateEdit{Must: must, Template: core.Template{
+			Project: core.ProjectID(project), Kind: kind, Name: n.Name, Description: n.Description, Environment: n.Environment, Editors: n.Editors, User: s.user(ctx),
+		}}
+		data, err := json.Marshal(n.Document)
+		if err == nil {
+			e.Document, err = spec.Parse(data)
+		}
+		if err != nil {
+			return nil, problem(s.log, below("document", err))
+		}
+		v, err := s.control.Do(ctx, control.EditTemplate(e))
+		if err != nil {
+			return nil, problem(s.log, err)
+		}
+		t := v.(core.Template)
+		return s.oneTemplate(&t, t.Last(), status)
+	}
+	huma.Register(s.api, huma.Operation{
+		OperationID: "create-" + word, Method: http.MethodPost, Path: path, Summary: "Make a " + word, Tags: tags, DefaultStatus: http.StatusCreated, MaxBodyBytes: bodyMax + 1,
+	}, func(ctx context.Context, in *struct {
+		Project string `path:"project"`
+		Body    api.NewTemplate
+	}) (*templateOutput, error) {
+		return edit(ctx, in.Project, in.Body, control.MustBeNew, http.StatusCreated)
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "replace-" + word, Method: http.MethodPut, Path: path + "/{name}", Summary: "Give a " + word + " another description and document; another document is another version", Tags: tags, MaxBodyBytes: bodyMax + 1,
+	}, func(ctx context.Context, in *struct {
+		TemplateName
+		Body api.NewTemplate
+	}) (*templateOutput, error) {
+		if in.Body.Name != in.Name {
+			return nil, badRequest("name", strconv.Quote(in.Body.Name)+" is not that of the path, "+strconv.Quote(in.Name), "make them the same; a "+word+" keeps its name")
+		}
+		return edit(ctx, in.Project, in.Body, control.MustExist, http.StatusOK)
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "delete-" + word, Method: http.MethodDelete, Path: path + "/{name}", Summary: "Forget a " + word + "; workloads that were made of it stay", Tags: tags, DefaultStatus: http.StatusNoContent,
+	}, func(ctx context.Context, in *TemplateName) (*struct{}, error) {
+		id := core.TemplateID{Project: core.ProjectID(in.Project), Kind: kind, Name: in.Name}
+		if _, err := s.control.Do(ctx, control.DeleteTemplate(id, s.user(ctx))); err != nil {
+			return nil, problem(s.log, err)
+		}
+		return nil, nil
+	})
+}
+
+// below puts the errors of a document below a field.
+func below(field string, err error) error {
+	var errs spec.Errors
+	if !errors.As(err, &errs) {
+		return err
+	}
+	errs = slices.Clone(errs)
+	for i := range errs {
+		errs[i].Path, errs[i].Line = strings.TrimSuffix(field+"."+errs[i].Path, "."), 0
+	}
+	return errs
+}
+
+func (s *Server) listTemplates(ctx context.Context, kind core.TemplateKind, project string) (*struct{ Body api.TemplateList }, error) {
+	of := core.ProjectID(project)
+	if project == allProjects {
+		of = ""
+	}
+	v, err := s.control.Do(ctx, control.Templates(kind, of))
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	all := v.([]core.Template)
+	out := &struct{ Body api.TemplateList }{api.TemplateList{Items: make([]api.Template, len(all))}}
+	for i := range all {
+		if out.Body.Items[i], err = template(&all[i], all[i].Last()); err != nil {
+			return nil, problem(s.log, err)
+		}
+	}
+	return out, nil
+}
+
+// findTemplate is the template of that name that a project uses.
+func (s *Server) findTemplate(ctx context.Context, kind core.TemplateKind, project, name string, version int) (*core.Template, core.TemplateVersion, error) {
+	found, err := s.control.Do(ctx, control.FindTemplate(core.TemplateID{Project: core.ProjectID(project), Kind: kind, Name: name}))
+	if err != nil {
+		return nil, core.TemplateVersion{}, err
+	}
+	t := found.(core.Template)
+	v, ok := t.Version(version)
+	if !ok {
+		return nil, v, newProblem(http.StatusNotFound, "not_found", fmt.Sprintf("%s %s has no version %d; its last is %d", kind, name, version, t.Last().Number), fmt.Sprintf("muster %s describe %s lists them", kind, name))
+	}
+	return &t, v, nil
+}
+
+func (s *Server) oneTemplate(t *core.Template, v core.TemplateVersion, status int) (*templateOutput, error) {
+	shown, err := template(t, v)
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	return &templateOutput{Status: status, Body: shown}, nil
+}
+
+func template(t *core.Template, v core.TemplateVersion) (api.Template, error) {
+	out := api.Template{
+		NewTemplate: api.NewTemplate{Name: t.Name, Description: t.Description, Environment: t.Environment, Editors: t.Editors},
+		Kind:        string(t.Kind), Project: string(t.Project), User: t.User, Version: v.Number, Versions: []api.TemplateVersion{},
+		CreatedAt: api.Time(t.CreatedAt), UpdatedAt: api.Time(t.Last().At),
+	}
+	for _, x := range t.Versions {
+		out.Versions = append(out.Versions, api.TemplateVersion{Version: x.Number, User: x.User, At: api.Time(x.At)})
+	}
+	return out, json.Unmarshal([]byte(v.Document), &out.Document)
+}
+
+// composed is a document laid over the template and the environment that are
+// named, either as NAME or NAME@VERSION.
+func (s *Server) composed(ctx context.Context, project, templateName, environment string, body []byte) ([]byte, error) {
+	if templateName == "" && environment == "" {
+		return body, nil
+	}
+	if len(strings.TrimSpace(string(body))) == 0 {
+		body = []byte("{}")
+	}
+	over, err := spec.Parse(body)
+	if err != nil {
+		return nil, err
+	}
+	if project == allProjects {
+		project = cmp.Or(over.Project, string(core.DefaultProject))
+	}
+	base, err := spec.Compose(templateName, environment, func(kind, ref string) (spec.Piece, error) {
+		name, version, err := readVersion(kind, ref)
+		if err != nil {
+			return spec.Piece{}, err
+		}
+		t, v, err := s.findTemplate(ctx, core.TemplateKind(kind), project, name, version)
+		if err != nil {
+			return spec.Piece{}, err
+		}
+		doc := new(spec.Document)
+		return spec.Piece{Name: t.Name, Version: v.Number, Environment: t.Environment, Document: doc}, doc.UnmarshalJSON([]byte(v.Document))
+	})
+	if err != nil {
+		return nil, err
+	}
+	doc, err := spec.Overlay(base, over)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(doc)
+}
+
+// readVersion reads NAME or NAME@VERSION.
+func readVersion(field, ref string) (name string, version int, err error) {
+	name, digits, at := strings.Cut(ref, "@")
+	if !at {
+		return name, 0, nil
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 {
+		return "", 0, badRequest(field, strconv.Quote(digits)+" is not a version", "write NAME, or NAME@3 for version 3")
+	}
+	return name, n, nil
+}

@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// ordered makes a document wait: for others, for a time, for somebody who lets
+// it go.
+func (w *World) ordered(d *spec.Document) {
+	if names := w.users.names; len(names) > 0 && w.one(8) {
+		ref := names[w.chance.IntN(len(names))]
+		if string(ref.Project) == d.Project && ref.Name != d.Name {
+			d.After = []spec.Dependency{{Workload: ref.Name, When: []string{"", "", "failed", "ended", "started"}[w.chance.IntN(5)]}}
+		}
+	}
+	if w.one(15) {
+		d.NotBefore = w.clock().Add(w.upTo(3 * time.Minute)).UTC().Format(time.RFC3339Nano)
+	}
+	d.Hold = w.one(20)
+}
+
+// hold holds what waits, and lets go what is held.
+func (w *World) hold(ref control.Ref) act {
+	if w.one(2) {
+		ref = w.aimed(ref, func(x *core.Workload) bool { return x.Hold != nil })
+		return act{what: "release " + ref.Name, command: control.Release(control.HoldRequest{Ref: ref, Actor: "user:sim"})}
+	}
+	ref = w.aimed(ref, func(x *core.Workload) bool { return x.Hold == nil && control.Holdable(x.Phase) })
+	return act{what: "hold " + ref.Name, command: control.Hold(control.HoldRequest{Ref: ref, Actor: "user:sim"})}
+}
+
+// stopTasks stops some tasks of an array.
+func (w *World) stopTasks(ref control.Ref) act {
+	ref = w.aimed(ref, func(x *core.Workload) bool { return x.Spec.Array != nil && !x.Phase.End() })
+	var tasks []int
+	for i := range 12 {
+		if w.one(4) {
+			tasks = append(tasks, i)
+		}
+	}
+	return act{what: fmt.Sprintf("stop tasks %v of %s", tasks, ref.Name), command: control.StopTasks(control.StopTasksRequest{Ref: ref, Tasks: tasks, Actor: "user:sim"})}
+}
+
+// releaseAll lets go all that is held.
+func (w *World) releaseAll() {
+	for _, e := range w.live() {
+		if e.Workload.Hold != nil {
+			w.do(control.Release(control.HoldRequest{Ref: control.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
+		}
+	}
+}
+
+// came is how far workloads have ever been, by what others wait for.
+type came map[core.WorkloadID]map[string]bool
+
+func (h came) add(c control.Change) {
+	reached := h[c.Workload.ID]
+	if reached == nil {
+		reached = map[string]bool{}
+		h[c.Workload.ID] = reached
+	}
+	for _, t := range c.Transitions {
+		switch {
+		case t.To == lifecycle.Completed:
+			reached[spec.AfterSucceeded], reached[spec.AfterEnded] = true, true
+		case t.To.End():
+			reached[spec.AfterFailed], reached[spec.AfterEnded] = true, true
+		}
+	}
+	if !c.Workload.StartedAt.IsZero() || reached[spec.AfterEnded] {
+		reached[spec.AfterStarted] = true
+	}
+}
+
+// inOrder: nothing is queued, let alone starts, that is held, or before what it
+// waits for has come.
+func (o *watch) inOrder(c control.Change) error {
+	w := c.Workload
+	for _, t := range c.Transitions {
+		if t.To != lifecycle.Queued && t.To != lifecycle.Reserved && t.To != lifecycle.Starting || t.From == lifecycle.Terminating {
+			continue
+		}
+		if h := w.Hold; h != nil && t.At.After(h.At) && w.Phase == t.To {
+			return fmt.Errorf("it is %s though it is held: %+v", t.To, h)
+		}
+		if t.To != lifecycle.Queued {
+			continue
+		}
+		for _, x := range w.Checks {
+			if x.Type == "time" && x.AskAt.After(t.At) {
+				return fmt.Errorf("it is queued at %v, and not before %v", t.At, x.AskAt)
+			}
+			if x.Workload == "" {
+				continue
+			}
+			_, err := o.w.memory.Workload(context.Background(), x.Workload)
+			gone := err != nil && (x.Event == spec.AfterEnded || x.Event == spec.AfterStarted)
+			if !gone && !o.came[x.Workload][x.Event] {
+				return fmt.Errorf("it is queued before %s has %s: %+v", x.Of, x.Event, x)
+			}
+			o.deeds["followed another"]++
+		}
+	}
+	return nil
+}
