@@ -80,6 +80,55 @@ func TestSwitchesOfTheChart(t *testing.T) {
 	}
 }
 
+func TestTasksAreToldWhereTheServerIs(t *testing.T) {
+	for want, set := range map[string]map[string]any{
+		"--advertise=http://muster.musters.svc":      nil,
+		"--advertise=http://muster.musters.svc:8080": {"service.port": 8080},
+		"--advertise=https://muster.example":         {"server.advertise": "https://muster.example"},
+		"":                                           {"server.advertise": "none"},
+	} {
+		objects, err := render(t, "musters", set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		args := texts(at(t, one(t, objects, "Deployment"), "spec.template.spec.containers.0.args"))
+		i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "--advertise") })
+		if want == "" && i >= 0 || want != "" && (i < 0 || args[i] != want) {
+			t.Errorf("%v: no %q among %v", set, want, args)
+		}
+	}
+}
+
+func TestMailOfTheChart(t *testing.T) {
+	for why, set := range map[string]map[string]any{
+		"smtp.from":           {"smtp.server": "smtp.example.com:587"},
+		"smtp.existingSecret": {"smtp.server": "smtp.example.com:587", "smtp.from": "a@example.com", "smtp.user": "a"},
+	} {
+		if _, err := render(t, "musters", set); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%v: %v", set, err)
+		}
+	}
+	objects, err := render(t, "musters", map[string]any{
+		"smtp.server": "smtp.example.com:587", "smtp.from": "a@example.com", "smtp.user": "a", "smtp.existingSecret": "mail", "smtp.key": "word", "smtp.plain": true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := at(t, one(t, objects, "Deployment"), "spec.template.spec")
+	args := texts(at(t, pod, "containers.0.args"))
+	for _, want := range []string{"--smtp-server=smtp.example.com:587", "--smtp-from=a@example.com", "--smtp-user=a", "--smtp-password-file=/etc/muster/smtp/word", "--smtp-plain"} {
+		if !slices.Contains(args, want) {
+			t.Errorf("no %s among %v", want, args)
+		}
+	}
+	if at(t, pod, "volumes.3.secret.secretName") != "mail" || at(t, pod, "containers.0.volumeMounts.3.mountPath") != "/etc/muster/smtp" {
+		t.Errorf("the password is not where it is read: %v", at(t, pod, "volumes"))
+	}
+	if objects, _ = render(t, "musters", nil); strings.Contains(strings.Join(texts(at(t, one(t, objects, "Deployment"), "spec.template.spec.containers.0.args")), " "), "smtp") {
+		t.Error("without a server there is mail")
+	}
+}
+
 func TestTheSchemaKnowsEveryValue(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(chart, "values.schema.json"))
 	if err != nil {

@@ -118,6 +118,7 @@ func functions(all *template.Template) template.FuncMap {
 		"trunc":      func(n int, s string) string { return s[:min(n, len(s))] },
 		"trimSuffix": func(suffix, s string) string { return strings.TrimSuffix(s, suffix) },
 		"int":        func(v any) (int, error) { return strconv.Atoi(toText(v)) },
+		"empty":      func(v any) bool { return toText(v) == "" },
 		"fail":       func(why string) (string, error) { return "", errors.New(why) },
 		"lookup":     func(_, _, _, _ string) map[string]any { return nil },
 		"b64enc":     func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },

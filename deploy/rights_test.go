@@ -34,6 +34,7 @@ var rare = map[string]string{
 	"create pods/portforward": "muster port-forward",
 	"patch events":            "an event that repeats",
 	"create secrets":          "a workload with secrets",
+	"create pods/eviction":    "a pod of others whose workload is stopped or displaced",
 	"delete secrets":          "a workload with secrets",
 	"update workloads":        "a service that was changed by muster update",
 	"get workloads":           "an object that was applied",
@@ -43,31 +44,48 @@ var rare = map[string]string{
 	"list pods":               "the same",
 	"list workloads":          "the same",
 
-	"patch pods":                   "a part of a GPU, and a pod whose labels were removed",
-	"get services":                 "a service of replicas whose name is taken",
-	"get secrets":                  "a secret whose name is taken",
-	"list events":                  "a pod that does not come up",
-	"get storageclasses":           "a volume that waits for its first pod",
-	"get resourceslices":           "GPUs that are given through claims",
-	"list resourceslices":          "the same, and an API server before 1.34",
-	"watch resourceslices":         "the same",
-	"get resourceclaims":           "the same",
-	"list resourceclaims":          "the same",
-	"watch resourceclaims":         "the same",
-	"create resourceclaims":        "the same",
-	"delete resourceclaims":        "the same",
-	"update resourceclaims/status": "the same",
-	"get persistentvolumeclaims":   "a pod with a volume",
-	"get persistentvolumes":        "the same, where the volume is there",
-	"patch persistentvolumeclaims": "the same, where the volume waits for its first pod",
-	"get statefulsets":             "a pod of others that one has made",
-	"get daemonsets":               "the same",
-	"get jobs":                     "the same",
-	"get pytorchjobs":              "the same", "get mpijobs": "the same", "get tfjobs": "the same", "get xgboostjobs": "the same",
+	"patch pods":                    "a part of a GPU, and a pod whose labels were removed",
+	"get services":                  "a service of replicas whose name is taken",
+	"get secrets":                   "a secret whose name is taken",
+	"list events":                   "a pod that does not come up",
+	"get storageclasses":            "a volume that waits for its first pod",
+	"create resourceclaims":         "a workload on a node whose GPUs are had by claims",
+	"delete resourceclaims":         "the same, where one may name an owner only of what one may delete (OwnerReferencesPermissionEnforcement)",
+	"update resourceclaims/binding": "what a claim has, since Kubernetes 1.36",
+	"get persistentvolumeclaims":    "a pod with a volume",
+	"get persistentvolumes":         "the same, where the volume is there",
+	"patch persistentvolumeclaims":  "the same, where the volume waits for its first pod",
+	"get statefulsets":              "a pod of others that one has made",
+	"get daemonsets":                "the same",
+	"get jobs":                      "the same",
+	"get pytorchjobs":               "the same", "get mpijobs": "the same", "get tfjobs": "the same", "get xgboostjobs": "the same",
 	"get jaxjobs": "the same", "get paddlejobs": "the same", "get trainjobs": "the same", "get jobsets": "the same",
 	"get leaderworkersets": "the same", "get rayclusters": "the same", "get rayjobs": "the same", "get rayservices": "the same",
 	"get podgroups": "the same",
 }
+
+// claimsOfOthers is a pod of others that asks for a GPU by a claim, and a node
+// that has one.
+const claimsOfOthers = `apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: driver-0}
+spec: {driver: gpu.nvidia.com, nodeName: driver-0, pool: {name: driver-0, generation: 1, resourceSliceCount: 1}, devices: [{name: gpu-0, attributes: {type: {string: gpu}}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu.nvidia.com}
+spec: {selectors: [{cel: {expression: "device.driver == 'gpu.nvidia.com'"}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: one, namespace: muster-default}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com}}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: claims, namespace: muster-default}
+spec: {schedulerName: muster, resourceClaims: [{name: gpu, resourceClaimName: one}], containers: [{name: c, image: any, resources: {claims: [{name: gpu}]}}]}
+`
 
 func TestTheRightsAreThoseThatTheServerUses(t *testing.T) {
 	dir := t.TempDir()
@@ -114,6 +132,14 @@ func TestTheRightsAreThoseThatTheServerUses(t *testing.T) {
 		return nil
 	})
 	c.Kubectl(t, "-n", "muster-default", "delete", "deployment", "others", "--cascade=foreground")
+	c.Kwok(t, 1, kubetest.NodeShape{Prefix: "driver"})
+	claims := filepath.Join(dir, "claims.yaml")
+	write(t, claims, claimsOfOthers)
+	c.Kubectl(t, "apply", "-f", claims)
+	c.Kubectl(t, "-n", "muster-default", "wait", "--for=jsonpath={.status.phase}=Running", "--timeout=180s", "pod/claims")
+	if has := c.Kubectl(t, "-n", "muster-default", "get", "resourceclaim", "one", "-o", "jsonpath={.status.allocation.devices.results[*].device}"); has != "gpu-0" {
+		t.Errorf("the claim of a pod of others has %q", has)
+	}
 
 	for _, line := range strings.Split(i.said(t), "\n") {
 		if strings.Contains(line, "forbidden") && !strings.Contains(line, `cannot list resource \"secrets\"`) {

@@ -35,3 +35,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "muster.image" -}}
 {{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
 {{- end -}}
+
+{{- define "muster.advertise" -}}
+{{- if eq .Values.server.advertise "none" -}}
+{{- else if .Values.server.advertise -}}
+{{- .Values.server.advertise -}}
+{{- else if eq (int .Values.service.port) 80 -}}
+{{- printf "http://%s.%s.svc" (include "muster.fullname" .) .Release.Namespace -}}
+{{- else -}}
+{{- printf "http://%s.%s.svc:%d" (include "muster.fullname" .) .Release.Namespace (int .Values.service.port) -}}
+{{- end -}}
+{{- end -}}
