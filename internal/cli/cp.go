@@ -151,10 +151,8 @@ const (
 
 const needTar = `command -v tar >/dev/null 2>&1 || exit 67; `
 
-// packScript writes an archive of what lies at $1/$2, and stays until it is told
-// by the end of its input that all of it has come: of a command that has ended a
-// cluster drops what is still on its way to one who reads slowly.
-const packScript = needTar + `[ -d "$1" ] || exit 66; cd -- "$1" || exit 1; [ -e "$2" ] || [ -L "$2" ] || exit 66; tar -cf - -- "$2" </dev/null || exit; while read -r _; do :; done; exit 0`
+// packScript writes an archive of what lies at $1/$2.
+const packScript = needTar + `[ -d "$1" ] || exit 66; cd -- "$1" || exit 1; [ -e "$2" ] || [ -L "$2" ] || exit 66; exec tar -cf - -- "$2"`
 
 // unpackScript unpacks in the directory $1.
 const unpackScript = needTar + `[ -d "$1" ] || exit 66; cd -- "$1" || exit 1; exec tar -xpof -`
@@ -227,15 +225,13 @@ func (t *taskTar) download(ctx context.Context, m *meter, from, to string) error
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r, w := io.Pipe()
-	waits, come := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := t.run(ctx, packScript, waits, w, dir, base)
+		err := t.run(ctx, packScript, nil, w, dir, base)
 		_ = w.CloseWithError(err) // nil is the end
 		ended <- err
 	}()
 	err := unpack(r, m, base, to)
-	_ = come.Close()
 	if err == nil {
 		_, err = io.Copy(io.Discard, r) // what stands behind the end of an archive
 	}

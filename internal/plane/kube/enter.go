@@ -110,7 +110,7 @@ func (x *execution) run(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	w := wrapping{token: x.token, env: x.o.Env, prelude: hasPrelude(pod), tty: x.o.TTY}
+	w := wrapping{token: x.token, env: x.o.Env, prelude: hasPrelude(pod), tty: x.o.TTY, input: x.o.Stdin != nil}
 	code, err := x.told(ctx, w)
 	switch {
 	case err != nil && lacksShell(err) && len(x.o.Env) == 0:
@@ -126,14 +126,26 @@ func (x *execution) run(ctx context.Context) (int, error) {
 const drainExec = time.Second
 
 // told runs the command until it ends. Streams end only when nobody has them any
-// more, which may be never: the command says itself how it ended, on both.
+// more, which may be never: the command says itself how it ended, on both. By the
+// end of its input it is told that all of it has come.
 func (x *execution) told(ctx context.Context, w wrapping) (int, error) {
 	if x.o.TTY {
 		return x.p.command(ctx, x.t, w.words(x.o.Argv), true, x.o.Streams)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	both := func() { time.AfterFunc(drainExec, cancel) }
+	in, come := io.Pipe()
+	defer func() { _ = come.Close() }()
+	if x.o.Stdin != nil {
+		go func() {
+			_, err := io.Copy(come, x.o.Stdin)
+			_ = come.CloseWithError(err) // nil is the end
+		}()
+	}
+	both := func() {
+		_ = come.Close()
+		time.AfterFunc(drainExec, cancel)
+	}
 	var n atomic.Int32
 	one := func() {
 		if n.Add(1) == 2 {
@@ -142,7 +154,7 @@ func (x *execution) told(ctx context.Context, w wrapping) (int, error) {
 	}
 	out := &verdict{w: x.o.Stdout, mark: w.mark(), told: one}
 	errs := &verdict{w: x.o.Stderr, mark: w.mark(), told: one}
-	code, err := x.p.command(ctx, x.t, w.words(x.o.Argv), false, plane.Streams{Stdin: x.o.Stdin, Stdout: out, Stderr: errs})
+	code, err := x.p.command(ctx, x.t, w.words(x.o.Argv), false, plane.Streams{Stdin: in, Stdout: out, Stderr: errs})
 	out.close()
 	errs.close()
 	if said, ok := out.code(); ok {

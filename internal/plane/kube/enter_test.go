@@ -80,7 +80,7 @@ func TestWhatIsPutAroundACommand(t *testing.T) {
 	if _, err := exec.LookPath("/bin/sh"); err != nil {
 		t.Skip("this takes a shell at /bin/sh")
 	}
-	w := wrapping{token: "T0KEN", env: []string{"A=1 2", "B=it's"}}
+	w := wrapping{token: "T0KEN", env: []string{"A=1 2", "B=it's"}, input: true}
 	run := func(w wrapping, argv ...string) (int, string, string) {
 		t.Helper()
 		words := w.words(argv)
@@ -105,6 +105,10 @@ func TestWhatIsPutAroundACommand(t *testing.T) {
 	}
 	if code, out, errs = run(w, "no-such-program-at-all"); code != notFound || out+errs != "" {
 		t.Errorf("no program: %d, %q, %q", code, out, errs)
+	}
+	w.input = false
+	if code, out, errs = run(w, "cat"); code != 0 || out != "\036T0KEN:0\n" || errs != out {
+		t.Errorf("without input: %d, %q, %q", code, out, errs)
 	}
 	w.tty = true
 	if code, out, errs = run(w, "/bin/sh", "-c", script); code != 5 || out != "input1 2|it's||T0KEN\n" || errs != "wrong\n" {

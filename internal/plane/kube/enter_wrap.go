@@ -20,15 +20,24 @@ command -v "$1" >/dev/null 2>&1 || exit 127
 exec "$@"`
 
 // watches runs the command and says how it ended. What a shell has to say about
-// signals is not output of the command.
-const watches = `MUSTER_EXEC=$0; export MUSTER_EXEC
+// signals is not output of the command. It stays until its input ends: of a
+// command that is gone a cluster drops what is still on its way to one who reads
+// slowly.
+func watches(input bool) string {
+	from := ""
+	if !input {
+		from = " </dev/null"
+	}
+	return `MUSTER_EXEC=$0; export MUSTER_EXEC
 command -v "$1" >/dev/null 2>&1 || exit 127
 exec 3>&2 2>/dev/null
-(exec "$@" 2>&3 3>&-)
+(exec "$@" 2>&3 3>&-` + from + `)
 code=$?
 printf '\036%s:%d\n' "$MUSTER_EXEC" "$code"
 printf '\036%s:%d\n' "$MUSTER_EXEC" "$code" >&3
+cat >/dev/null || while read -r _; do :; done
 exit "$code"`
+}
 
 // inherits takes environment and directory of the task's first process, which
 // are not those of the container where something ran before the command. It need
@@ -65,13 +74,14 @@ type wrapping struct {
 	env     []string // KEY=value
 	prelude bool     // something of ours ran before the task's command
 	tty     bool
+	input   bool // the command reads what it is sent
 }
 
 // words is the command with what is put around it.
 func (w wrapping) words(argv []string) []string {
-	script := watches
-	if w.tty {
-		script = becomes
+	script := becomes
+	if !w.tty {
+		script = watches(w.input)
 	}
 	core := append([]string{"/bin/sh", "-c", script, w.token}, argv...)
 	if len(w.env) > 0 {

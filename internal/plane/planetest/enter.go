@@ -171,6 +171,24 @@ func (s suite) execStreams(t *testing.T) {
 	if code, _, _ := execOutput(t, e, a.ID, plane.ExecOptions{Argv: []string{"/bin/sh", "-c", "sleep 100000 & exit 4"}}); code != 4 {
 		t.Errorf("with a child left behind: code %d, want 4", code)
 	}
+	var slow slowReader
+	code, err := e.Exec(t.Context(), a.ID, plane.ExecOptions{Argv: []string{"head", "-c", "1000000", "/dev/zero"}, Streams: plane.Streams{Stdout: &slow}})
+	if code != 0 || err != nil || slow.got != 1_000_000 {
+		t.Errorf("one who reads slowly got %d bytes of 1000000; code %d, %v", slow.got, code, err)
+	}
+}
+
+// slowReader is busy with something else while a command ends, for longer than
+// connections that are asked whether they are alive stay silent.
+type slowReader struct{ got int }
+
+// Write implements io.Writer.
+func (r *slowReader) Write(b []byte) (int, error) {
+	if r.got == 0 {
+		time.Sleep(12 * time.Second)
+	}
+	r.got += len(b)
+	return len(b), nil
 }
 
 func (s suite) execTerminal(t *testing.T) {
