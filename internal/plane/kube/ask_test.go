@@ -66,6 +66,19 @@ func TestANodeTellsWhatIsAskedOfIt(t *testing.T) {
 	}
 }
 
+// TestWhatAPluginDoesNotOfferIsHeld: it comes back, and is waited for.
+func TestWhatAPluginDoesNotOfferIsHeld(t *testing.T) {
+	c := newCluster("", nil)
+	c.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{
+		Capacity:    amounts("cpu", "8", "rdma/hca", "4", "nvidia.com/mig-1g.10gb", "7", "ephemeral-storage", "20Gi"),
+		Allocatable: amounts("cpu", "7", "rdma/hca", "0", "nvidia.com/mig-1g.10gb", "5", "ephemeral-storage", "10Gi"),
+	}})
+	n := c.nodes()[0]
+	if got := fmt.Sprint(n.CPU, n.Extra, n.MIG, n.Others.Extra, n.Others.MIG); got != "7000 map[rdma/hca:4] map[1g.10gb:7] map[rdma/hca:4] map[1g.10gb:2]" {
+		t.Errorf("it says %s", got)
+	}
+}
+
 // TestGPUsOfEveryMakerAreAskedForByName: a node of another maker has as many,
 // and they are no use.
 func TestGPUsOfEveryMakerAreAskedForByName(t *testing.T) {

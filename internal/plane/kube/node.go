@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strconv"
@@ -81,6 +82,7 @@ func (s *site) describe(c *cluster) core.Node {
 		put(&n.Extra, name, offers(k, name))
 	}
 	n.Others = s.taken(len(n.Devices), c.asked)
+	withhold(&n, k)
 	s.claimed(&n, c.claims)
 	return n
 }
@@ -169,6 +171,28 @@ func partitions(k *corev1.Node) (map[string]int, string) {
 		strategy = "mixed"
 	}
 	return all, strategy
+}
+
+// withhold counts what device plugins have and do not offer at the moment as held
+// by others: a plugin starts again, or a device is not healthy, and what asks for
+// it waits instead of being told that it never fits.
+func withhold(n *core.Node, k *corev1.Node) {
+	for name, has := range k.Status.Capacity {
+		offered := k.Status.Allocatable[name]
+		missing := amount(&has, false) - amount(&offered, false)
+		if missing <= 0 {
+			continue
+		}
+		if profile, ok := strings.CutPrefix(string(name), migPrefix); ok {
+			put(&n.MIG, profile, n.MIG[profile]+int(min(missing, mostDevices)))
+			put(&n.Others.MIG, profile, n.Others.MIG[profile]+int(min(missing, mostDevices)))
+			n.MIGStrategy = cmp.Or(n.MIGStrategy, "mixed")
+		} else if extended(string(name)) {
+			missing = min(missing, 1<<30)
+			put(&n.Extra, string(name), n.Extra[string(name)]+int(missing))
+			put(&n.Others.Extra, string(name), n.Others.Extra[string(name)]+int(missing))
+		}
+	}
 }
 
 func put[V any](m *map[string]V, key string, v V) {
