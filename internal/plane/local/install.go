@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -94,11 +95,23 @@ func (i Installer) run(ctx context.Context, img *oci.Image, dir string, root int
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { // the engine ends with what it runs
-		_ = exec.Command(engine, append(base, "kill", name, "KILL")...).Run()
+	ended, killed := make(chan struct{}), make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { // the engine ends with what it runs, which it may only be about to start
+		defer close(killed)
+		for over := false; !over; {
+			_ = exec.Command(engine, append(base, "kill", name, "KILL")...).Run()
+			select {
+			case <-ended:
+				over = true
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
 	})
-	defer stop()
 	err = cmd.Wait()
+	close(ended)
+	if !stop() {
+		<-killed
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -62,6 +62,16 @@ func TestInstallFails(t *testing.T) {
 	if _, _, err := i.Install(ctx, shelved(t), "sleep 1000", nil, &log); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("given up: %v", err)
 	}
+	slow := filepath.Join(t.TempDir(), "engine") // has not begun yet when it is to end
+	if err := os.WriteFile(slow, []byte("#!/bin/sh\ncase \"$*\" in *' run '*) sleep 1 ;; esac\nexec runc \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	i.Engine = slow
+	if _, _, err := i.Install(ctx, shelved(t), "sleep 1000", nil, &log); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("given up before it began: %v", err)
+	}
 	if left, err := os.ReadDir(i.Dir); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
