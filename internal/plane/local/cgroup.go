@@ -96,7 +96,7 @@ func findV2(m cgroupMount, own, name string) (dir, home string) {
 	}
 	for _, parent := range places {
 		dir := filepath.Join(parent, "muster", name)
-		if err := os.MkdirAll(filepath.Join(dir, "keeper"), 0o755); err != nil {
+		if makeAll(filepath.Join(dir, "keeper")) != nil {
 			continue
 		}
 		for _, d := range []string{parent, filepath.Join(parent, "muster"), dir} {
@@ -109,11 +109,24 @@ func findV2(m cgroupMount, own, name string) (dir, home string) {
 		}
 		_ = os.Remove(filepath.Join(dir, "keeper"))
 		_ = os.Remove(dir)
+		_ = os.Remove(filepath.Dir(dir))
 	}
 	return "", ""
 }
 
-// leave removes our own directories, if nothing is in them.
+// makeAll makes a directory and those above it, also while another keeper that
+// leaves takes an empty one away.
+func makeAll(dir string) (err error) {
+	for range 10 {
+		if err = os.MkdirAll(dir, 0o755); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+	}
+	return err
+}
+
+// leave removes our own directories, and the one of all keepers, if nothing is
+// in them.
 func (g groups) leave() {
 	if strings.HasPrefix(g.v2Home+"/", g.v2+"/") {
 		g.v2Home = g.v2Point // a keeper before this one moved us
@@ -122,6 +135,7 @@ func (g groups) leave() {
 		_ = os.WriteFile(filepath.Join(g.v2Home, "cgroup.procs"), []byte("0"), 0)
 		_ = os.Remove(filepath.Join(g.v2, "keeper"))
 		_ = os.Remove(g.v2)
+		_ = os.Remove(filepath.Dir(g.v2))
 	}
 	for _, dir := range append(g.v1, g.second) {
 		_ = os.Remove(dir) // there may be none
