@@ -32,11 +32,11 @@ func TestMain(m *testing.M) {
 		os.Exit(run())
 	}
 	muster := func() { os.Exit(run()) }
-	names := map[string]func(){"muster": muster, "kubectl-muster": muster, "kubectl_complete-muster": muster}
-	for _, name := range faces.Names() {
-		names[name] = muster
+	programs := map[string]func(){}
+	for _, name := range names() {
+		programs[name] = muster
 	}
-	testscript.Main(scripts{m}, names)
+	testscript.Main(scripts{m}, programs)
 }
 
 // scripts are the tests, which may have built the program.
@@ -61,6 +61,7 @@ func (s scripts) Run() int { return kubetest.Main(s.m) }
 //
 // and the condition [root].
 func TestScripts(t *testing.T) {
+	quick := commands(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
@@ -72,6 +73,9 @@ func TestScripts(t *testing.T) {
 			e.Setenv("MUSTER_SERVER", "")
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("NO_COLOR", "1")
+			if quick != "" {
+				e.Setenv("PATH", quick+string(filepath.ListSeparator)+e.Getenv("PATH"))
+			}
 			e.Setenv("MUSTER_NO_AUTOSTART", "")
 			examples, err := filepath.Abs("../../examples")
 			if err != nil {
@@ -92,6 +96,40 @@ func TestScripts(t *testing.T) {
 			"expand": expand, "released": released, "gitserver": gitserver, "mailserver": mailserver, "registry": func(ts *testscript.TestScript, _ bool, args []string) { registry(t, ts, args) },
 		},
 	})
+}
+
+// names are those that the program is called by.
+func names() []string {
+	return append(faces.Names(), "muster", "kubectl-muster", "kubectl_complete-muster")
+}
+
+// commands is a directory with the commands of the program that MUSTER_BIN
+// names; empty: there is none. Without the race detector it starts ten times as
+// fast. Servers are this test all the same: those that are called so, and those
+// that begin with the first command.
+func commands(t *testing.T) string {
+	given := os.Getenv("MUSTER_BIN")
+	if given == "" {
+		return ""
+	}
+	dir, links := t.TempDir(), t.TempDir()
+	for _, name := range names() {
+		tested, err := exec.LookPath(name) // testscript has put it there
+		if err == nil {
+			err = os.Symlink(given, filepath.Join(links, name))
+		}
+		if err == nil {
+			script := fmt.Sprintf(`#!/bin/sh
+[ -S "$MUSTER_DATA_DIR/muster.sock" ] && [ "$1" != server ] && exec '%s/%s' "$@"
+exec '%s' "$@"
+`, links, name, tested)
+			err = os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // tidy ends whatever a script has left: its workloads, then its server.
