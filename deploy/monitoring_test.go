@@ -1,11 +1,9 @@
 package deploy
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
-	"math/rand"
 	"net/http/httptest"
 	"os"
 	"regexp"
@@ -17,9 +15,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/control/controltest"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/plane/fake"
 	"github.com/musterhq/muster/internal/server"
 	"github.com/musterhq/muster/internal/store/memstore"
@@ -30,19 +28,8 @@ import (
 // Prometheus sees them.
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
-	random, log, meter := rand.New(rand.NewSource(1)), slog.New(slog.NewTextHandler(io.Discard, nil)), telemetry.NewMeter()
-	ctl, err := control.New(context.Background(), control.Deps{
-		Store: memstore.New(), Holder: "test", Log: log, Elapsed: func() time.Duration { return 0 },
-		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 },
-	}, []plane.Plane{fake.New("fake", time.Now, []core.Node{fake.Node("n", 1000, 1<<30, 1, "A100")})}, nil, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- ctl.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
-	<-ctl.Ready()
+	log, meter := slog.New(slog.NewTextHandler(io.Discard, nil)), telemetry.NewMeter()
+	ctl := controltest.Begin(t, control.Deps{Store: memstore.New(), Log: log}, fake.New("fake", time.Now, []core.Node{fake.Node("n", 1000, 1<<30, 1, "A100")}))
 	all := []prometheus.Collector{meter, telemetry.NewGauges(ctl)}
 	srv := server.New(server.Config{Control: ctl, Clock: time.Now, Log: log, Collectors: all})
 	rec := httptest.NewRecorder()

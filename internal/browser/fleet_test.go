@@ -2,14 +2,12 @@ package browser_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand"
 	"net"
 	"net/http"
 	"testing"
@@ -18,6 +16,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/browser"
 	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/control/controltest"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/plane/fake"
@@ -44,18 +43,8 @@ func newFleet(t testing.TB, nodes ...core.Node) *fleet {
 		t.Fatal(one.err)
 	}
 	f := &fleet{t: t, plane: fake.New("fake", time.Now, nodes)}
-	random := rand.New(rand.NewSource(1))
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	ctl, err := control.New(context.Background(), control.Deps{
-		Store: memstore.New(), Holder: "test", Log: log, Elapsed: func() time.Duration { return 0 },
-		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 }, SampleEvery: 200 * time.Millisecond,
-	}, []plane.Plane{f.plane}, nil, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- ctl.Run(ctx) }()
+	ctl := controltest.Begin(t, control.Deps{Store: memstore.New(), Log: log, SampleEvery: 200 * time.Millisecond}, f.plane)
 	s := server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Token: fleetToken, MAC: func(purpose string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte("key"+purpose))) },
 		Version: api.Version{Version: "test", Go: "go", API: "v1"}, Status: api.ServerStatus{PID: 1},
@@ -70,12 +59,7 @@ func newFleet(t testing.TB, nodes ...core.Node) *fleet {
 	t.Cleanup(func() {
 		s.Close()
 		hs.Close()
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
 	})
-	<-ctl.Ready()
 	return f
 }
 

@@ -3,15 +3,13 @@ package control_test
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
-	"math/rand"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/control/controltest"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/plane"
@@ -85,27 +83,7 @@ func cluster(name string, nodes ...string) *distant {
 
 func drive(t *testing.T, planes ...plane.Plane) *control.Control {
 	t.Helper()
-	random := rand.New(rand.NewSource(1))
-	c, err := control.New(context.Background(), control.Deps{
-		Store: memstore.New(), Holder: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
-		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 }, Images: true,
-	}, planes, nil, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		c.Run(ctx)
-	}()
-	t.Cleanup(func() { cancel(); <-ended })
-	select {
-	case <-c.Ready():
-	case <-time.After(time.Minute):
-		t.Fatal("one plane that does not answer keeps the server from beginning")
-	}
-	return c
+	return controltest.Begin(t, control.Deps{Store: memstore.New(), Images: true}, planes...)
 }
 
 func await(t *testing.T, c *control.Control, w *core.Workload, what string, ok func(*core.Workload, []core.Task) bool) {

@@ -1,7 +1,6 @@
 package control_test
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"math/rand"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/control/controltest"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -51,20 +51,7 @@ func (c *counted) Estimated(off time.Duration) { c.estimates = append(c.estimate
 func TestWhatIsUsedIsMeasured(t *testing.T) {
 	p := fake.New("fake", time.Now, []core.Node{fake.Node("n", 4000, 8<<30, 2, "A100")})
 	m := &counted{}
-	random := rand.New(rand.NewSource(1))
-	c, err := control.New(context.Background(), control.Deps{
-		Store: memstore.New(), Holder: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
-		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 },
-		SampleEvery: 20 * time.Millisecond, Meter: m,
-	}, []plane.Plane{p}, nil, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
-	<-c.Ready()
+	c := controltest.Begin(t, control.Deps{Store: memstore.New(), SampleEvery: 20 * time.Millisecond, Meter: m}, p)
 	w, err := submit(t, c, `{"name":"a","command":["fake","run=forever"],"resources":{"gpu":2}}`)
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -17,8 +16,8 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/control/controltest"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/plane/fake"
 	"github.com/musterhq/muster/internal/server"
 	"github.com/musterhq/muster/internal/store/memstore"
@@ -43,18 +42,8 @@ func newWorld(t *testing.T) *world {
 func newWorldOf(t *testing.T, nodes ...core.Node) *world {
 	t.Helper()
 	w := &world{t: t, plane: fake.New("fake", time.Now, nodes)}
-	random := rand.New(rand.NewSource(1))
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	ctl, err := control.New(context.Background(), control.Deps{
-		Store: memstore.New(), Holder: "test", Log: log, Elapsed: func() time.Duration { return 0 }, Images: true,
-		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 }, SampleEvery: 50 * time.Millisecond,
-	}, []plane.Plane{w.plane}, nil, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- ctl.Run(ctx) }()
+	ctl := controltest.Begin(t, control.Deps{Store: memstore.New(), Log: log, Images: true, SampleEvery: 50 * time.Millisecond}, w.plane)
 	w.server = server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Token: "secret", MAC: mac,
 		Version: api.Version{Version: "test", Go: "go", API: "v1"}, Status: api.ServerStatus{PID: 1, DataDir: "d"},
@@ -75,15 +64,10 @@ func newWorldOf(t *testing.T, nodes ...core.Node) *world {
 	t.Cleanup(func() {
 		w.server.Close()
 		hs.Close()
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
 	})
 	w.http = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}}
-	<-ctl.Ready()
 	return w
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/control/controltest"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -74,23 +74,10 @@ type world struct {
 func newWorld(t *testing.T, handler func(core.TaskID) http.Handler) *world {
 	t.Helper()
 	p := &site{Plane: fake.New("fake", time.Now, []core.Node{fake.Node("n", 64000, 64<<30, 0, "")}), servers: map[core.TaskID]*httptest.Server{}, handler: handler}
-	random := rand.New(rand.NewSource(1))
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	ctl, err := control.New(t.Context(), control.Deps{
-		Store: memstore.New(), Holder: "test", Log: log, Elapsed: func() time.Duration { return 0 },
-		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 1 },
-	}, []plane.Plane{p}, nil, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ctl := controltest.Begin(t, control.Deps{Store: memstore.New(), Log: log, Port: func() int { return 1 }}, p)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := ctl.Run(ctx); err != nil {
-			t.Errorf("control: %v", err)
-		}
-	})
-	<-ctl.Ready()
 	wg.Go(func() { service.New(service.Config{Control: ctl, Log: log}).Run(ctx) })
 	t.Cleanup(func() {
 		cancel()

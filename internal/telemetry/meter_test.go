@@ -2,10 +2,7 @@ package telemetry_test
 
 import (
 	"context"
-	"io"
-	"log/slog"
 	"math"
-	"math/rand"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +15,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/control/controltest"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -40,20 +38,10 @@ type place struct {
 func open(t *testing.T, gpus int) *place {
 	t.Helper()
 	p := fake.New("fake", time.Now, []core.Node{fake.Node("n", 64000, 64<<30, gpus, "A100")})
-	random, meter, begun := rand.New(rand.NewSource(1)), telemetry.NewMeter(), time.Now()
-	ctl, err := control.New(context.Background(), control.Deps{
-		Store: memstore.New(), Holder: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return time.Since(begun) },
-		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 }, Images: true,
-		SampleEvery: 20 * time.Millisecond, Meter: meter,
-	}, []plane.Plane{p}, nil, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- ctl.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
-	<-ctl.Ready()
+	meter, begun := telemetry.NewMeter(), time.Now()
+	ctl := controltest.Begin(t, control.Deps{
+		Store: memstore.New(), Elapsed: func() time.Duration { return time.Since(begun) }, Images: true, SampleEvery: 20 * time.Millisecond, Meter: meter,
+	}, p)
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(meter, telemetry.NewGauges(ctl))
 	return &place{t, ctl, p, reg}
