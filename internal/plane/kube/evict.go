@@ -36,13 +36,7 @@ func (p *Plane) evict(ctx context.Context, t *task, grace *int64) (held bool, er
 // await evicts a task that a budget holds, beside all else, and deletes it when
 // that takes too long.
 func (p *Plane) await(id core.TaskID, why error, grace int64) {
-	already := false
-	p.tasks.edit(id, false, func(t *task) {
-		already = t.stuck != ""
-		t.stuck = "it is to end, and waits for a while since others want it to stay: " + why.Error()
-		t.explain(&t.seen)
-	})
-	if already {
+	if p.stick(id, "it is to end, and waits for a while since others want it to stay: "+why.Error()) {
 		return
 	}
 	p.wg.Go(func() {

@@ -278,16 +278,21 @@ func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration
 	})
 }
 
+// stick has a task say why it does not end; already: it has said so before, and
+// somebody is about it.
+func (p *Plane) stick(id core.TaskID, why string) (already bool) {
+	p.tasks.edit(id, false, func(t *task) {
+		already = t.stuck != ""
+		t.stuck = why
+		t.explain(&t.seen)
+	})
+	return already
+}
+
 // mayNotEnd goes on trying to end a task that we may not end, beside all else,
 // and says so.
 func (p *Plane) mayNotEnd(id core.TaskID, err error, grace int64) {
-	already := false
-	p.tasks.edit(id, false, func(t *task) {
-		already = t.stuck != ""
-		t.stuck = "it cannot be ended: " + err.Error()
-		t.explain(&t.seen)
-	})
-	if already {
+	if p.stick(id, "it cannot be ended: "+err.Error()) {
 		return
 	}
 	p.wg.Go(func() {

@@ -137,13 +137,26 @@ func fakeDevices(n int) []core.Device {
 
 // realDevices asks the driver's own tool; a machine without it has no GPUs.
 func realDevices(ctx context.Context) ([]core.Device, error) {
+	out, err := queryGPUs(ctx, "index,uuid,name,memory.total")
+	if err != nil {
+		return nil, fmt.Errorf("the GPUs cannot be listed: %w", err)
+	}
+	if out == "" {
+		return nil, nil
+	}
+	return parseDevices(out)
+}
+
+// queryGPUs is what the driver's own tool says of fields of each GPU, in lines
+// of CSV; empty: this machine does not have it.
+func queryGPUs(ctx context.Context, fields string) (string, error) {
 	tool, err := exec.LookPath("nvidia-smi")
 	if err != nil {
-		return nil, nil
+		return "", nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, gpuTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, tool, "--query-gpu=index,uuid,name,memory.total", "--format=csv,noheader,nounits")
+	cmd := exec.CommandContext(ctx, tool, "--query-gpu="+fields, "--format=csv,noheader,nounits")
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if err != nil {
@@ -152,9 +165,9 @@ func realDevices(ctx context.Context) ([]core.Device, error) {
 		if errors.As(err, &exit) {
 			said = strings.TrimSpace(said + " " + string(exit.Stderr))
 		}
-		return nil, fmt.Errorf("the GPUs cannot be listed: %s: %w: %.300s", tool, err, said)
+		return "", fmt.Errorf("%s: %w: %.300s", tool, err, said)
 	}
-	return parseDevices(string(out))
+	return string(out), nil
 }
 
 func parseDevices(text string) ([]core.Device, error) {

@@ -5,12 +5,9 @@ package local
 import (
 	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
-	"os/exec"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/plane"
@@ -22,24 +19,11 @@ const gpuFields = "uuid,utilization.gpu,memory.used,memory.total,power.draw,temp
 // askGPUs asks the driver's own tool how each GPU fares; a machine without it
 // has none.
 func askGPUs(ctx context.Context, node core.NodeID) (map[string]plane.DeviceSample, error) {
-	tool, err := exec.LookPath("nvidia-smi")
-	if err != nil {
-		return nil, nil
+	out, err := queryGPUs(ctx, gpuFields)
+	if err != nil || out == "" {
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, gpuTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, tool, "--query-gpu="+gpuFields, "--format=csv,noheader,nounits")
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	if err != nil {
-		said := strings.TrimSpace(string(out))
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			said = strings.TrimSpace(said + " " + string(exit.Stderr))
-		}
-		return nil, fmt.Errorf("%s: %w: %.300s", tool, err, said)
-	}
-	return parseGPUs(string(out), node)
+	return parseGPUs(out, node)
 }
 
 // parseGPUs reads the tool's lines. What a GPU does not say, such as [N/A] of
