@@ -236,10 +236,10 @@ func (s *session) read(file string) ([]byte, error) {
 	}
 	data, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, missing(fmt.Sprintf("file %s does not exist", file), "muster run -f FILE takes a workload document")
+		return nil, missing(fmt.Sprintf("file %s does not exist", file), "check its path; - is standard input")
 	}
 	if err != nil {
-		return nil, usage(err.Error(), "muster run -f FILE takes a workload document")
+		return nil, usage(err.Error(), "check its path; - is standard input")
 	}
 	return data, nil
 }

@@ -49,7 +49,7 @@ func shells(t *testing.T, test func(t *testing.T, dir string, f *sftp.Shell)) {
 			if sh == "busybox" {
 				box, err := exec.LookPath("busybox")
 				if err != nil {
-					t.Skip("this takes busybox")
+					t.Skip("this takes busybox: apt-get install busybox-static")
 				}
 				bin := t.TempDir()
 				if out, err := exec.Command(box, "--install", "-s", bin).CombinedOutput(); err != nil {

@@ -62,8 +62,8 @@ func Scontrol() *face.Command {
 				_, err := fmt.Fprintf(c.Out(), "slurm (Muster %s)\n", c.Version().Version)
 				return err
 			}},
-			{Use: "hold JOB…", Also: "uhold", Short: "Keep jobs that wait from starting", Most: face.All, Run: func(c *face.Call) error { return holdJobs(c, (*client.Client).Hold) }},
-			{Use: "release JOB…", Short: "Let jobs go that are held", Most: face.All, Run: func(c *face.Call) error { return holdJobs(c, (*client.Client).Release) }},
+			{Use: "hold JOB…", Also: "uhold", Short: "Keep jobs that wait from starting", Most: face.All, Run: func(c *face.Call) error { return holdJobs(c, "hold", (*client.Client).Hold) }},
+			{Use: "release JOB…", Short: "Let jobs go that are held", Most: face.All, Run: func(c *face.Call) error { return holdJobs(c, "release", (*client.Client).Release) }},
 			void("suspend", "processes are never stopped in place: scancel ends the job and muster restart runs it again."),
 			void("resume", "processes are never stopped in place: muster restart runs a job again, and scontrol update NodeName=N State=RESUME opens a node."),
 			void("requeuehold", "what runs cannot be held: scontrol requeue runs it again, and scontrol hold holds it once it waits."),

@@ -109,14 +109,7 @@ func updateNode(c *face.Call, set map[string]string, order []string) error {
 
 // requeue runs jobs again: those that run are sent back to their queue.
 func requeue(c *face.Call) error {
-	if len(c.Args) == 0 {
-		return cli.Wrong("scontrol requeue needs a job", "scontrol requeue 12")
-	}
-	found, err := wholeJobs(c, "run again")
-	if err != nil {
-		return err
-	}
-	conn, err := c.Connect(c.Context)
+	found, conn, err := wholeJobs(c, "requeue", "run again")
 	if err != nil {
 		return err
 	}
@@ -136,28 +129,29 @@ func requeue(c *face.Call) error {
 	return nil
 }
 
-// wholeJobs are those that words of a command line name.
-func wholeJobs(c *face.Call, done string) ([]*api.Workload, error) {
+// wholeJobs are those that the words of a subcommand name, and where they are.
+func wholeJobs(c *face.Call, sub, done string) ([]*api.Workload, *client.Client, error) {
+	if len(c.Args) == 0 {
+		return nil, nil, cli.Wrong("scontrol "+sub+" needs a job", "scontrol "+sub+" 12")
+	}
 	var ids []string
 	for _, a := range c.Args {
 		ids = append(ids, strings.Split(a, ",")...)
 	}
 	if err := whole(done, ids); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return jobs(c, ids)
+	found, err := jobs(c, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := c.Connect(c.Context)
+	return found, conn, err
 }
 
 // holdJobs keeps jobs from starting, or lets them go.
-func holdJobs(c *face.Call, do func(*client.Client, context.Context, string, string, api.HoldOptions) (*api.Workload, error)) error {
-	if len(c.Args) == 0 {
-		return cli.Wrong("scontrol hold and release need a job", "scontrol hold 12")
-	}
-	found, err := wholeJobs(c, "held and released")
-	if err != nil {
-		return err
-	}
-	conn, err := c.Connect(c.Context)
+func holdJobs(c *face.Call, sub string, do func(*client.Client, context.Context, string, string, api.HoldOptions) (*api.Workload, error)) error {
+	found, conn, err := wholeJobs(c, sub, "held and released")
 	if err != nil {
 		return err
 	}
