@@ -166,11 +166,7 @@ func (st *State) earliest(j *job) int64 {
 	n := sort.Search(len(ends), func(n int) bool {
 		defer st.undo(mark)
 		for _, x := range ends[:n+1] {
-			for _, h := range x.holds {
-				if !h.leaving {
-					st.evict(h)
-				}
-			}
+			st.vacate(x)
 		}
 		for _, p := range st.poolsOf(j) {
 			if st.permits(j, p, st.cost(j, p, tries)) && st.placeIn(p, j, tries) {

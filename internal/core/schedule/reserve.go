@@ -36,11 +36,26 @@ func (c *cycle) redeem() {
 
 // redeemIn places as many tasks of j in p as it was promised, step by step; what
 // it wants beyond that waits for its turn. It reports whether any were placed.
+// Others have left for it by a right that no booking takes away, so that it asks
+// for none and keeps out of nobody's way.
 func (c *cycle) redeemIn(p *pool, j *job) bool {
 	had := len(j.holds)
-	for c.allocate(p, j) != hopeless && len(j.holds)-had < j.Owed && c.st.wants(j) {
+	for c.redeemStep(p, j) && len(j.holds)-had < j.Owed && c.st.wants(j) {
 	}
 	return len(j.holds) > had
+}
+
+func (c *cycle) redeemStep(p *pool, j *job) bool {
+	st := c.st
+	if st.crowded(j) != nil {
+		return false
+	}
+	for _, tries := range st.options(j) {
+		if st.permits(j, p, st.cost(j, p, tries)) && st.placeIn(p, j, tries) {
+			return true
+		}
+	}
+	return false
 }
 
 // rank0 is a promised job's place in line: as the plan placed them, so that they
@@ -123,10 +138,18 @@ func (c *cycle) leaveUntil(ends []*job, then int64) {
 		if x.end(c.st.now) > then {
 			return
 		}
-		for _, h := range x.holds {
-			if !h.leaving {
-				c.st.evict(h)
-			}
+		c.st.vacate(x)
+	}
+}
+
+// vacate looks ahead to when x has ended: what it holds is free then, and not
+// before. Unlike evict it leaves in its place what was placed in this cycle:
+// that runs until then too. To be undone.
+func (st *State) vacate(x *job) {
+	for _, h := range x.holds {
+		if !h.leaving {
+			h.site.owe()
+			st.do(entry{op: went, h: h})
 		}
 	}
 }
@@ -165,6 +188,10 @@ func (c *cycle) between(p *pool, j *job, tries []try) bool {
 	}
 	st.undo(mark)
 	for _, h := range taken {
+		if s := h.site; !s.now.spares(h, nil) || !s.soon.spares(h, nil) {
+			st.undo(mark) // it is promised to somebody who would have ended by then
+			return false
+		}
 		again := *h
 		st.do(entry{op: took, h: &again})
 	}
