@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -77,6 +78,7 @@ type actionQueue struct {
 	mu    sync.Mutex
 	items []Action
 	doing []Action // taken, and not carried out yet
+	aside map[attemptKey]*aside
 	wake  chan struct{}
 }
 
@@ -137,22 +139,22 @@ func (a *actuator) run(ctx context.Context) {
 			defer cancel()
 			for items := a.queue.take(); len(items) > 0; {
 				n := sameKind(items)
-				if a.carry(last, items[:n]) != nil {
+				if errors.Is(a.carry(last, items[:n]), plane.ErrUnreachable) {
 					return // the next server asks again
 				}
 				items = items[n:]
 			}
 			return
 		case <-a.queue.wake:
+		case <-a.retry():
+			a.again(ctx)
 		}
 		items := a.queue.take()
 		for len(items) > 0 && ctx.Err() == nil {
 			n := sameKind(items)
-			if err := a.carry(ctx, items[:n]); err != nil {
-				a.asking.failed(ctx, a.log, "the plane did not do what it was asked; asking again", err, a.back)
-				continue // the same again: every action is harmless to repeat
+			if !a.carryOut(ctx, a.queue.admit(slices.Clone(items[:n]))) {
+				break
 			}
-			a.asking.over()
 			items = items[n:]
 			a.queue.carried(n)
 		}
@@ -160,6 +162,34 @@ func (a *actuator) run(ctx context.Context) {
 			a.queue.back(items)
 		}
 	}
+}
+
+// carryOut carries out items of one kind, for as long as the plane cannot be
+// reached again and again: every action is harmless to repeat. What the plane
+// itself fails is set aside. It reports whether it got so far before ctx was done.
+func (a *actuator) carryOut(ctx context.Context, items []Action) bool {
+	for len(items) > 0 && ctx.Err() == nil {
+		err := a.carry(ctx, items)
+		if errors.Is(err, plane.ErrUnreachable) {
+			a.asking.failed(ctx, a.log, "the plane did not do what it was asked; asking again", err, a.back)
+			continue
+		}
+		if a.asking.over(); err != nil {
+			a.apart(ctx, items, err)
+		}
+		return true
+	}
+	return ctx.Err() == nil
+}
+
+// retry fires when something that is set aside is to be tried again; nil: nothing
+// is.
+func (a *actuator) retry() <-chan time.Time {
+	_, wait := a.queue.due(a.ctl.clock())
+	if wait < 0 {
+		return nil
+	}
+	return time.After(wait)
 }
 
 // sameKind is how many actions at the head are of one kind (and grace), and so
@@ -300,7 +330,7 @@ func (a *actuator) observe(ctx context.Context, broken <-chan error) error {
 		if err == nil {
 			a.looking.over()
 			a.answers(ctx)
-			a.report(ctx, Observations{Seen: seen, Full: true, Began: began})
+			a.report(ctx, Observations{Seen: append(a.queue.absent(seen), seen...), Full: true, Began: began})
 		} else if ctx.Err() == nil {
 			a.fails(ctx, err)
 			a.looking.failed(ctx, a.log, "the plane could not be observed; asking again", err, nil)
