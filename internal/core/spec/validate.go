@@ -325,6 +325,10 @@ func (v *validator) launcherOnly() bool {
 // image reports whether the tasks run in containers.
 func (v *validator) image() bool { return v.doc.Image != "" || v.doc.Build != nil }
 
+// leastMemory is 1 MiB: no process starts in less, and a kernel that is told so
+// fails in ways that do not name the cause.
+const leastMemory = Quantity(1000 << 20)
+
 // resources checks amounts that depend on each other, of tasks with an image
 // or without.
 func (v *validator) resources(path string, r *Resources, image bool) {
@@ -332,6 +336,13 @@ func (v *validator) resources(path string, r *Resources, image bool) {
 		return
 	}
 	v.gpu(path+".gpu", &r.GPU)
+	if r.Memory > 0 && r.Memory < leastMemory {
+		hint := "write 1Mi or more"
+		if n := r.Memory.Units(); n < 1024 { // the suffix was forgotten
+			hint = didYouMean(fmt.Sprintf("%dGi", n))
+		}
+		v.fail(path+".memory", r.Memory.String(), fmt.Sprintf("%s is %d bytes, less than any program needs", r.Memory, r.Memory.Units()), hint)
+	}
 	if r.SHM > 0 && !image {
 		v.fail(path+".shm", r.SHM.String(), needsImage, "write an image, or remove it: processes of the machine share its /dev/shm")
 	}

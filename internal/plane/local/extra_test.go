@@ -7,14 +7,17 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/plane/logfile"
 	"github.com/musterhq/muster/internal/plane/planetest"
@@ -220,6 +223,41 @@ func TestRunAsAnotherUser(t *testing.T) {
 	o := end(t, p, a.ID)
 	if got, want := outputOf(t, p, a.ID), "65534\n65534\nits own\nreopened\n"; got != want {
 		t.Errorf("output %q, want %q (%+v)", got, want, o)
+	}
+}
+
+// A server without root refuses what asks for another user, once and for all:
+// asking again would not help.
+func TestRunAsAnotherUserTakesRoot(t *testing.T) {
+	const nobody = 65534
+	if os.Getuid() == 0 {
+		dir := t.TempDir()
+		self := filepath.Join(dir, "test")
+		b, err := os.ReadFile("/proc/self/exe")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range []error{os.WriteFile(self, b, 0o755), os.Chmod(filepath.Dir(dir), 0o755), os.Chown(dir, nobody, nobody)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		again := exec.Command(self, "-test.run", "^TestRunAsAnotherUserTakesRoot$", "-test.v")
+		again.Dir, again.Env = "/", append(os.Environ(), "TMPDIR="+dir)
+		again.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		if out, err := again.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
+			t.Errorf("as another user: %v\n%s", err, out)
+		}
+		return
+	}
+	p := open(t, Options{})
+	uid := uint32(12345)
+	a := shellTask("user", 0, "true")
+	a.UID = &uid
+	a.Files = []plane.File{{Name: "s", Data: []byte("its own\n")}}
+	start(t, p, a)
+	if o := end(t, p, a.ID); o.State != core.TaskFailed || o.Reason != string(lifecycle.ReasonContainerCannot) || !strings.Contains(o.Message, "run the server as root") {
+		t.Errorf("it ended as %+v", o)
 	}
 }
 

@@ -172,7 +172,11 @@ func giveTo(path string, uid, gid *uint32) error {
 	if gid != nil {
 		g = int(*gid)
 	}
-	return os.Chown(path, u, g)
+	err := os.Chown(path, u, g)
+	if errors.Is(err, os.ErrPermission) {
+		return &cannotRun{text: fmt.Sprintf("runAs: this server runs as user %d and cannot give files to user %d: remove runAs, or run the server as root", os.Getuid(), u)}
+	}
+	return err
 }
 
 // launch forks. Between the fork and its record only the marker in the
