@@ -84,7 +84,10 @@ func (t *translation) snapshot() *schedule.Snapshot {
 func node(n *Node) schedule.Node {
 	out := schedule.Node{Node: core.Node{ID: core.NodeID(n.Name), Pool: "default", Ready: true, CPU: n.CPUMillis, Memory: n.MemBytes, Labels: n.Labels}, Pods: n.MaxPods}
 	if n.MIG != nil {
-		out.MIG, out.MIGStrategy = n.MIG.Instances, n.MIG.Strategy
+		out.MIG, out.MIGStrategy = map[string]int{}, n.MIG.Strategy
+		for name, count := range n.MIG.Instances {
+			out.MIG[profile(name)] += count
+		}
 	}
 	if out.MIGStrategy == "mixed" {
 		return out
@@ -93,6 +96,15 @@ func node(n *Node) schedule.Node {
 		out.Devices = append(out.Devices, core.Device{ID: fmt.Sprint(i), Index: i, Memory: n.GPUMemMiB << 20, Healthy: true})
 	}
 	return out
+}
+
+// profile is a partition's name in the scheduler's words. Cases name resources of
+// a cluster; to the scheduler what has a slash in its name is no part of a GPU.
+func profile(resource string) string {
+	if name, ok := strings.CutPrefix(resource, "nvidia.com/mig-"); ok {
+		return name
+	}
+	return resource
 }
 
 func queue(q *Queue) schedule.Queue {
@@ -118,58 +130,6 @@ func queue(q *Queue) schedule.Queue {
 	return out
 }
 
-// seat finds out which devices of its node each running task is on: those that
-// share one by their labels, the others in order.
-func (t *translation) seat() {
-	t.devices = map[int][]int{}
-	next := map[string]int{}
-	used := map[string]map[int]int{} // thousandths of shared devices, by node
-	use := func(x *TaskState, n schedule.Need, device int) {
-		if used[x.Node] == nil {
-			used[x.Node] = map[int]int{}
-		}
-		used[x.Node][device] += t.milli(x, n)
-	}
-	named := map[string]int{}
-	for pass := range 3 { // shares with a label, without, whole devices
-		for i := range t.state.Tasks {
-			x := &t.state.Tasks[i]
-			if x.Node == "" || x.Status != Running && x.Status != Releasing && x.Status != StuckInReleasing {
-				continue
-			}
-			n := t.need(x)
-			shared := n.Devices > 0 && (n.Milli < 1000 || n.Share > 0)
-			if order := bit(!shared) + bit(!shared || len(x.Groups) == 0); order != pass {
-				continue
-			}
-			for k := range n.Devices {
-				if shared && k < len(x.Groups) {
-					key := x.Node + "/" + x.Groups[k]
-					if _, ok := named[key]; !ok {
-						named[key] = next[x.Node]
-						next[x.Node]++
-					}
-					d := named[key]
-					use(x, n, d)
-					t.devices[i] = append(t.devices[i], d)
-					continue
-				}
-				d := next[x.Node]
-				if shared {
-					for other, milli := range used[x.Node] {
-						if milli+t.milli(x, n) <= 1000 && !slices.Contains(t.devices[i], other) {
-							d = min(d, other)
-						}
-					}
-					use(x, n, d)
-				}
-				t.devices[i] = append(t.devices[i], d)
-				next[x.Node] = max(next[x.Node], d+1)
-			}
-		}
-	}
-}
-
 func (t *translation) need(x *TaskState) schedule.Need {
 	j := &t.c.Jobs[x.Job]
 	task := &j.Tasks[x.Index]
@@ -182,7 +142,7 @@ func (t *translation) need(x *TaskState) schedule.Need {
 	case len(task.MIG) > 0:
 		var parts []string
 		for _, name := range slices.Sorted(maps.Keys(task.MIG)) {
-			parts = append(parts, fmt.Sprintf("%s=%d", name, task.MIG[name]))
+			parts = append(parts, fmt.Sprintf("%s=%d", profile(name), task.MIG[name]))
 		}
 		n.MIG = strings.Join(parts, ",")
 	case j.GPUMemMiB > 0:
@@ -232,8 +192,8 @@ func (t *translation) job(i int) schedule.Job {
 		x := &t.state.Tasks[k]
 		g := byName[j.Tasks[x.Index].Group]
 		switch x.Status {
-		case Running, Releasing, StuckInReleasing:
-			if x.Status == Running {
+		case Running, Pipelined, Releasing, StuckInReleasing:
+			if x.Status == Running || x.Status == Pipelined {
 				active[g]++
 			}
 			out.Held = append(out.Held, t.held(k, g))
@@ -284,7 +244,7 @@ func (t *translation) since(j *Job, active []int, groups []schedule.Group) int64
 func (t *translation) held(k, g int) schedule.Held {
 	x := &t.state.Tasks[k]
 	n := t.need(x)
-	h := schedule.Held{Group: g, Task: k, Need: n, Rule: t.rule(x), Leaving: x.Status != Running, Stuck: x.Status == StuckInReleasing}
+	h := schedule.Held{Group: g, Task: k, Need: n, Rule: t.rule(x), Leaving: x.Status == Releasing || x.Status == StuckInReleasing, Stuck: x.Status == StuckInReleasing}
 	h.Place = schedule.Place{Node: core.NodeID(x.Node), CPU: n.CPU, Memory: n.Memory, MIG: n.MIG}
 	milli := t.milli(x, n)
 	for _, d := range t.devices[k] {
@@ -376,7 +336,12 @@ func (t *translation) topology(x *Constraint) *schedule.Topology {
 func (t *translation) read(plan *schedule.Plan, d *Decisions) {
 	for _, e := range plan.Evictions {
 		for _, k := range e.Tasks {
-			d.Tasks[k].Status = Releasing
+			x := &d.Tasks[k]
+			if x.Status == Pipelined { // it has not started: there is nothing to end
+				x.Status, x.Node, x.Groups = Pending, "", nil
+				continue
+			}
+			x.Status = Releasing
 		}
 	}
 	for _, p := range slices.Concat(plan.Placements, plan.Promises) {
