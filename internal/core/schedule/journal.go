@@ -28,6 +28,10 @@ func (st *State) take(j *job, group int, a *ask, s *site, task int, counted bool
 	h.task, h.counted, h.later = task, counted, !s.fits(a, false)
 	if a.need.Devices > 0 {
 		h.devs = st.devices(s, a, h.later)
+		if st.joins(s, a) && s.opens(a, h.devs, h.later) && s.shared(a) {
+			h.devs = s.join(a)
+			h.later = true
+		}
 	}
 	return st.seat(h)
 }

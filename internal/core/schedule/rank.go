@@ -274,7 +274,7 @@ func (sub *subset) rank(st *State, s *site, a *ask) rank {
 // nodes; then the pool's strategy, then the name.
 func (st *State) rank(s *site, a *ask) rank {
 	r := rank{site: s, turn: s.turn}
-	if a.need.Milli < 1000 && a.need.Devices > 0 && !st.cfg.NoSharing && s.pool.Devices != Spread && !(s.pool.GPU == Fill && st.fill != nil) && !s.shared(a) {
+	if st.joins(s, a) && !s.shared(a) {
 		r.first |= 8
 	}
 	if !st.cfg.NoAvailability && !s.fits(a, false) {

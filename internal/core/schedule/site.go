@@ -43,11 +43,12 @@ type view struct {
 	sum      int64 // free thousandths of all devices
 	dev      []int32
 	mig      []int32
+	parts    []int16 // by device: how many have a share of it, and not all
 }
 
 func newSite(n *Node, p *pool) *site {
 	s := &site{node: n, pool: p, fit: n.Ready && !n.Cordon && !n.CutOff}
-	s.now = view{cpu: n.CPU - n.OtherCPU, mem: n.Memory - n.OtherMem, pods: int64(n.Pods), dev: make([]int32, len(n.Devices))}
+	s.now = view{cpu: n.CPU - n.OtherCPU, mem: n.Memory - n.OtherMem, pods: int64(n.Pods), dev: make([]int32, len(n.Devices)), parts: make([]int16, len(n.Devices))}
 	if n.Pods == 0 {
 		s.now.pods = 1 << 40
 	}
@@ -79,7 +80,7 @@ func newSite(n *Node, p *pool) *site {
 		s.parted = s.parted || slicesOf(name) > 0
 	}
 	s.soon = s.now
-	s.soon.dev, s.soon.mig = slices.Clone(s.now.dev), slices.Clone(s.now.mig)
+	s.soon.dev, s.soon.mig, s.soon.parts = slices.Clone(s.now.dev), slices.Clone(s.now.mig), make([]int16, len(n.Devices))
 	return s
 }
 
@@ -283,25 +284,6 @@ func (s *site) pick(a *ask, pack, soon bool) []int32 {
 	return out
 }
 
-// shared reports whether a, a share of devices, has room on devices that
-// others have shares of already.
-func (s *site) shared(a *ask) bool {
-	if a.need.Devices == 0 {
-		return false
-	}
-	m := s.milli(a)
-	if m >= 1000 {
-		return false
-	}
-	k := 0
-	for d := range s.soon.dev {
-		if free := s.soon.dev[d]; free >= m && free < 1000 && s.is(d, a.need.Type) {
-			k++
-		}
-	}
-	return k >= a.need.Devices
-}
-
 // take and give move what a hold takes out of a view, or back into it.
 func (v *view) move(h *hold, sign int64) {
 	n := &h.ask.need
@@ -310,6 +292,9 @@ func (v *view) move(h *hold, sign int64) {
 	v.pods += sign
 	for _, d := range h.devs {
 		was := v.dev[d]
+		if h.milli < 1000 {
+			v.parts[d] -= int16(sign)
+		}
 		v.dev[d] += int32(sign) * h.milli
 		v.sum += int64(max(v.dev[d], 0) - max(was, 0)) // of what is given twice or broken, nothing
 		if was == 1000 {
