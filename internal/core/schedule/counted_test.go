@@ -12,11 +12,11 @@ import (
 func TestExtendedResourcesAreNoGPUs(t *testing.T) {
 	st := NewState(Config{})
 	for _, name := range []string{"rdma/hca", "example.org/card-2", "example.org/mig-2g.10gb", "1g.example.org/x"} {
-		if a := st.askOf(Need{MIG: name + "=3"}, nil); a.slices != 0 || a.gpus() || len(a.migs) != 1 || partitioned(a.need.MIG) {
+		if a := st.askOf(Need{MIG: name + "=3"}, nil, pass{}); a.slices != 0 || a.gpus() || len(a.migs) != 1 || partitioned(a.need.MIG) {
 			t.Errorf("%s counts for %d thousandths of GPUs", name, a.slices)
 		}
 	}
-	if a := st.askOf(Need{MIG: "2g.10gb=2,rdma/hca=1"}, nil); a.slices != 4000 || len(a.migs) != 2 || !partitioned(a.need.MIG) {
+	if a := st.askOf(Need{MIG: "2g.10gb=2,rdma/hca=1"}, nil, pass{}); a.slices != 4000 || len(a.migs) != 2 || !partitioned(a.need.MIG) {
 		t.Errorf("with partitions: %+v", a)
 	}
 	hca := map[string]int{"rdma/hca": 2}

@@ -10,14 +10,15 @@ import (
 
 // cycle is one pass over all actions.
 type cycle struct {
-	st     *State
-	cause  map[*job]verdictOf  // of whose holds were evicted
-	booked map[*pool][]booking // who has a time to start
-	ends   map[*pool][]*job    // whose end is known, in order
-	fresh  map[int32][]*job    // by queue: who was placed in this cycle, having held nothing before
-	won    map[*job][]unit     // who was made to leave for whom
-	rest   map[*lane]int       // how many of a lane the present walk is past
-	visits []visit
+	st      *State
+	cause   map[*job]verdictOf  // of whose holds were evicted
+	booked  map[*pool][]booking // who has a time to start
+	ends    map[*pool][]*job    // whose end is known, in order
+	fresh   map[int32][]*job    // by queue: who was placed in this cycle, having held nothing before
+	won     map[*job][]unit     // who was made to leave for whom
+	rest    map[*lane]int       // how many of a lane the present walk is past
+	visits  []visit
+	windows map[*job]string // that made those leave who do
 }
 
 type verdictOf struct {
@@ -38,6 +39,7 @@ func (st *State) Cycle(now int64) *Plan {
 	st.now = now
 	st.prepare()
 	c := newCycle(st)
+	c.vacate()
 	c.redeem()
 	actions := st.cfg.Actions
 	if len(actions) == 0 {
@@ -67,6 +69,7 @@ func newCycle(st *State) *cycle {
 
 // prepare brings up to date what a cycle goes by.
 func (st *State) prepare() {
+	st.refresh()
 	st.sweep()
 	for _, name := range st.poolNames() {
 		p := st.pools[name]
@@ -186,7 +189,7 @@ func (st *State) visits(names []string) []visit {
 // more; and a cursor on the first of the others.
 func (c *cycle) join(l *line, ln *lane) {
 	st, first := c.st, ln.jobs[0]
-	if first.leaf < 0 || st.queues.list[first.leaf].stopped != "" {
+	if first.leaf < 0 || st.queues.list[first.leaf].stopped != "" || st.awaits(first) != nil {
 		return
 	}
 	at := 0

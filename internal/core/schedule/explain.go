@@ -15,12 +15,12 @@ const aheadShown = 5
 // Explain says why job id waits, where it stands and who is ahead of it. The
 // plan that the state gives has been applied: what is explained is what is left.
 func (st *State) Explain(now int64, id core.WorkloadID) (Explanation, bool) {
+	st.now = now
+	st.prepare()
 	j := st.jobs[id]
 	if j == nil || j.lane == nil {
 		return Explanation{}, false
 	}
-	st.now = now
-	st.prepare()
 	ex := Explanation{Reasons: st.whyNow(j), Position: 1}
 	ahead := st.ahead(j)
 	for _, l := range st.lanesOf(j.leaf) {

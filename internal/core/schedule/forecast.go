@@ -30,6 +30,7 @@ func (st *State) Copy(now int64, work []fill.Shape) *Copy {
 		}
 		c.Queues = append(c.Queues, q)
 	}
+	c.Windows = slices.Clone(st.win.list)
 	c.Nodes = make([]Node, 0, len(st.sites))
 	for _, s := range st.sites {
 		c.Nodes = append(c.Nodes, *s.node)
@@ -118,8 +119,8 @@ func (c *Copy) Forecast(id core.WorkloadID, spans map[core.WorkloadID]Span) Fore
 	if len(c.Jobs) > forecastJobs {
 		st := c.State()
 		out := Forecast{Simple: true}
+		st.prepare()
 		if j := st.jobs[id]; j != nil && j.lane != nil {
-			st.prepare()
 			out.Likely = st.earliest(j)
 		}
 		return out

@@ -60,6 +60,11 @@ func newFuture(c *Copy, id core.WorkloadID, spans map[core.WorkloadID]Span, pick
 			}
 		}
 	}
+	for i := range c.Windows {
+		for _, at := range c.Windows[i].edges(f.now, forecastEdges) {
+			f.ends = append(f.ends, Freed{At: at})
+		}
+	}
 	slices.SortFunc(f.ends, sooner)
 	return f
 }

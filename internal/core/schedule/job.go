@@ -129,7 +129,8 @@ type Job struct {
 	BelowSince    int64 // unix ms since when its gang has been below its minimum; 0: it is not
 	Done          []int // per group: tasks that have ended well and count as placed; nil: none
 	StaleGrace    *int64
-	Patient       int64 // unix ms before which it displaces nobody; 0: it need not wait
+	Patient       int64  // unix ms before which it displaces nobody; 0: it need not wait
+	Window        string // that it is to be in; empty: none
 }
 
 // Held is a task with a place.

@@ -16,6 +16,10 @@ func (st *State) PutJob(data Job) {
 	counts := make([]int32, 2*n)
 	j := &job{Job: data, leaf: st.queues.find(data.Queue), active: counts[:n:n], placed: counts[n:]}
 	st.jobs[j.ID] = j
+	if len(st.win.list) > 0 || j.Window != "" {
+		p, until := st.passOf(&j.Job)
+		j.pass, st.win.until = p, min(st.win.until, until)
+	}
 	if j.BelowSince != 0 {
 		st.below[j.ID] = j
 	}
@@ -48,7 +52,7 @@ func (st *State) adopt(j *job, held *Held) {
 	if s == nil {
 		return
 	}
-	h := &hold{job: j, group: int32(held.Group), task: held.Task, ask: st.askOf(held.Need, held.Rule), site: s, cpu: held.Place.CPU, mem: held.Place.Memory}
+	h := &hold{job: j, group: int32(held.Group), task: held.Task, ask: st.askOf(held.Need, held.Rule, j.pass), site: s, cpu: held.Place.CPU, mem: held.Place.Memory}
 	for _, sh := range held.Place.Devices {
 		for d := range s.node.Devices {
 			if s.node.Devices[d].ID == sh.Device {

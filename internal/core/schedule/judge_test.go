@@ -60,7 +60,9 @@ func (g *judge) evictions() {
 		if len(e.Tasks) == 0 {
 			g.fault("an eviction of %s evicts nothing", e.ID)
 		}
-		if e.Cause != StaleGang {
+		if e.Cause == Reserve {
+			g.vacated(j, &e)
+		} else if e.Cause != StaleGang {
 			if !j.Preemptible {
 				g.fault("%s is not preemptible and is evicted", e.ID)
 			}
@@ -215,6 +217,7 @@ func (g *judge) needOf(j *Job, t *Placed) (*Need, *Rule) {
 // task checks one task's place against what it needs.
 func (g *judge) task(j *Job, t *Placed, need *Need, rule *Rule) {
 	n := g.before.nodes[t.Place.Node].node
+	g.inTime(j, n.ID)
 	if !suits(n, need, rule) {
 		g.fault("%s may not be on %s", j.ID, n.ID)
 	}

@@ -19,6 +19,7 @@ type laneKey struct {
 	pools       string
 	user        string          // where users are limited
 	own         core.WorkloadID // of a job that holds something already
+	pass        pass
 }
 
 // lane is waiting jobs that differ only in age, oldest first. What is found of
@@ -42,7 +43,7 @@ func (st *State) enlist(j *job) {
 	if wants == 0 {
 		return
 	}
-	key := laneKey{queue: j.Queue, priority: j.Priority, preemptible: j.Preemptible, shape: j.Shape.Key, pools: strings.Join(j.Pools, ",")}
+	key := laneKey{queue: j.Queue, priority: j.Priority, preemptible: j.Preemptible, shape: j.Shape.Key, pools: strings.Join(j.Pools, ","), pass: j.pass}
 	if j.leaf >= 0 {
 		if q := &st.queues.list[j.leaf]; q.perUser() {
 			key.user = j.User
@@ -108,9 +109,9 @@ func (st *State) forgetLane(l *lane, leaf int32) {
 func (st *State) asksOf(j *job) [][]*ask {
 	switch {
 	case j.lane == nil && j.asks == nil:
-		j.asks = st.findAsks(j.Shape)
+		j.asks = st.findAsks(j.Shape, j.pass)
 	case j.lane != nil && j.lane.asks == nil:
-		j.lane.asks = st.findAsks(j.Shape)
+		j.lane.asks = st.findAsks(j.Shape, j.pass)
 	}
 	if j.lane != nil {
 		return j.lane.asks
@@ -118,11 +119,11 @@ func (st *State) asksOf(j *job) [][]*ask {
 	return j.asks
 }
 
-func (st *State) findAsks(sh *Shape) [][]*ask {
+func (st *State) findAsks(sh *Shape, p pass) [][]*ask {
 	out := make([][]*ask, len(sh.Groups))
 	for g := range sh.Groups {
 		for _, r := range sh.Groups[g].Runs {
-			out[g] = append(out[g], st.askOf(r.Need, r.Rule))
+			out[g] = append(out[g], st.askOf(r.Need, r.Rule, p))
 		}
 	}
 	return out

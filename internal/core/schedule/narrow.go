@@ -8,7 +8,7 @@ func (c *cycle) may(a Action, p *pool, ln *lane) bool {
 	if j.standing > 0 || ln.key.own != "" {
 		return true // jobs that are not alike
 	}
-	if j.leaf < 0 || st.queues.list[j.leaf].stopped != "" {
+	if j.leaf < 0 || st.queues.list[j.leaf].stopped != "" || st.awaits(j) != nil {
 		return false
 	}
 	for _, tries := range st.options(j) {

@@ -20,6 +20,7 @@ func (st *State) PutNode(n Node) {
 	}
 	p := st.poolOf(n.Pool)
 	s := newSite(&n, p)
+	s.windows = st.windowsOn(n.ID)
 	st.sites[n.ID] = s
 	i := sort.Search(len(p.sites), func(i int) bool { return p.sites[i].node.ID >= n.ID })
 	p.sites = slices.Insert(p.sites, i, s)

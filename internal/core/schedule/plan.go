@@ -38,6 +38,8 @@ type Eviction struct {
 	Tasks []int // the caller's numbers
 	Whole bool  // these are all that it holds
 	Moves bool  // all of them get a new place in the same plan
+	// Window is the one that begins, where that is the cause.
+	Window string
 }
 
 // plan reads the journal's outcome off the jobs it touched.
@@ -108,6 +110,9 @@ func (c *cycle) placed(j *job) (now, later []Placed) {
 
 func (c *cycle) eviction(j *job, was map[*hold]bool) Eviction {
 	ev := Eviction{ID: j.ID, Cause: c.cause[j].cause, For: c.cause[j].by, Whole: true}
+	if ev.Cause == Reserve {
+		ev.Window = c.windows[j]
+	}
 	moved := 0
 	for _, h := range j.holds {
 		left, touched := was[h]

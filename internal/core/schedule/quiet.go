@@ -47,6 +47,9 @@ func (st *State) horizon(now int64) int64 {
 		least = append(least, st.queues.list[i].PreemptMin, st.queues.list[i].ReclaimMin)
 	}
 	least = lasting(append(least, st.cfg.Quantum))
+	if len(st.win.list) > 0 {
+		at(st.win.until)
+	}
 	for _, j := range st.jobs {
 		at(j.Patient)
 		at(j.Due)

@@ -177,7 +177,7 @@ func (st *State) allowed(s *site, a *ask) bool {
 	}
 	if known[s.at] == 0 {
 		known[s.at] = -1
-		if st.cfg.NoFilters || kindAllows(s, a) && tolerated(s.node.Taints, a.rule) && matches(s, a.rule) {
+		if s.admits(a.pass) && (st.cfg.NoFilters || kindAllows(s, a) && tolerated(s.node.Taints, a.rule) && matches(s, a.rule)) {
 			known[s.at] = 1
 		}
 	}

@@ -89,6 +89,9 @@ func (st *State) whyIn(p *pool, j *job, tries []try) []Reason {
 	need := st.cost(j, p, tries)
 	rs := st.whyQuota(p, j, need)
 	room := st.whyRoom(p, j, tries)
+	if len(room) > 0 {
+		rs = append(rs, st.keptAway(p, j, tries)...)
+	}
 	rs = append(rs, room...)
 	if len(room) > 0 && !st.cfg.NoQuota {
 		rs = append(rs, st.whyShare(p, j, need)...)
@@ -240,6 +243,9 @@ func (p *pool) short(st *State, a *ask, n int, res quota.Resource, among func(*s
 
 // exclude counts a site that a may not go to at all.
 func (r *Reason) exclude(s *site, a *ask) {
+	if !s.admits(a.pass) {
+		return // it suits, at another time
+	}
 	if r.Excluded++; onlyWhole(s, a) {
 		r.Whole++
 	}

@@ -32,6 +32,7 @@ type site struct {
 	tags      map[string]int // tasks by their tags, for affinity
 	legacy    int            // tasks here that keep partitions from being given
 	turn      uint32         // grows with every change
+	windows   []int32        // that keep it, by their places
 	debt      *view          // what is given beyond what there is; nil: nothing, or not known
 }
 

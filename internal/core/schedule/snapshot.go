@@ -28,6 +28,8 @@ type Snapshot struct {
 	Pools  []Pool
 	Queues []Queue
 	Jobs   []Job
+	// Windows keep nodes for some of the time.
+	Windows []Window
 }
 
 // Node is a node, with what others hold of it whom this scheduler does not know:

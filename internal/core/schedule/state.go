@@ -38,6 +38,7 @@ type State struct {
 	rows    []quota.Queue   // for divider
 	quotas  []quota.Amounts // of divider
 	buf     key             // of asks that are looked up
+	win     windows
 }
 
 // pool is the sites of one pool, and what each queue has there.
@@ -64,6 +65,7 @@ type ask struct {
 	ok     map[*pool][]int8 // by labels, taints and kind of node: 1 yes, -1 no, 0 not looked at
 	id     int
 	slices int64 // devices that its partitions count for, thousandths
+	pass   pass
 }
 
 // gpus reports whether a asks for GPUs, or partitions of them.
@@ -107,7 +109,8 @@ type job struct {
 	standing  int32   // holds that are not leaving
 	lane      *lane
 	asks      [][]*ask // per group and run
-	placedNow bool     // in this cycle, having held nothing before
+	pass      pass
+	placedNow bool // in this cycle, having held nothing before
 }
 
 // NewState returns a state that knows nothing yet.
@@ -123,6 +126,8 @@ func Load(s *Snapshot, cfg Config) *State {
 	st := NewState(cfg)
 	st.SetPools(s.Pools)
 	st.SetQueues(s.Queues)
+	st.now = s.Now
+	st.SetWindows(s.Windows)
 	for i := range s.Nodes {
 		st.PutNode(s.Nodes[i])
 	}
@@ -166,15 +171,19 @@ func (p *pool) forget() {
 	}
 }
 
-// askOf returns the one ask for a need and rule.
-func (st *State) askOf(n Need, r *Rule) *ask {
+// askOf returns the one ask for a need, rule and pass.
+func (st *State) askOf(n Need, r *Rule, p pass) *ask {
 	st.buf = st.buf[:0]
 	st.buf.need(&n)
 	st.buf.rule(r)
+	if p != (pass{}) {
+		st.buf.number(int64(p.only))
+		st.buf.text(p.barred)
+	}
 	if a := st.asks[string(st.buf)]; a != nil {
 		return a
 	}
-	a := &ask{need: n, rule: r, ok: map[*pool][]int8{}, id: st.lastAsk}
+	a := &ask{need: n, rule: r, ok: map[*pool][]int8{}, id: st.lastAsk, pass: p}
 	st.lastAsk++
 	for part := range strings.SplitSeq(n.MIG, ",") {
 		name, count, found := strings.Cut(part, "=")

@@ -86,6 +86,9 @@ func (st *State) gate(j *job) *Reason {
 	if q := st.queues.list[j.leaf].stopped; q != "" {
 		return &Reason{Token: QueueStopped, Queue: q, Note: string(q)}
 	}
+	if r := st.awaits(j); r != nil {
+		return r
+	}
 	return st.crowded(j)
 }
 
@@ -94,6 +97,9 @@ func (st *State) gates(j *job) []Reason {
 	var all []Reason
 	if q := st.queues.list[j.leaf].stopped; q != "" {
 		all = append(all, Reason{Token: QueueStopped, Queue: q, Note: string(q)})
+	}
+	if r := st.awaits(j); r != nil {
+		all = append(all, *r)
 	}
 	return append(all, st.crowds(j)...)
 }

@@ -38,12 +38,13 @@ const (
 	WaitingForPreemption    Token = "WaitingForPreemption"
 	TopologyUnsatisfied     Token = "TopologyUnsatisfied"
 	Reserved                Token = "Reserved"
+	InReservation           Token = "Reservation"
 )
 
 // Tokens returns every reason for waiting, most severe first.
 func Tokens() []Token {
 	return []Token{
-		QueueNotFound, Barred, NeverFits, QueueStopped, HeldBack, NonPreemptibleOverQuota, OverLimit, AdmissionChecks, Dependency, BeginTime, Incomplete, NoNodes,
+		QueueNotFound, Barred, NeverFits, QueueStopped, HeldBack, NonPreemptibleOverQuota, OverLimit, AdmissionChecks, Dependency, BeginTime, Incomplete, NoNodes, InReservation,
 		WaitingForCapacity, TopologyUnsatisfied, Fragmented, WaitingForQuota, Reserved, WaitingForPreemption, RetryBackoff,
 		ImageBuild, ImagePull, Initializing, NotYetEvaluated,
 	}
@@ -90,6 +91,10 @@ type Reason struct {
 	// one starts.
 	For   core.WorkloadID `json:"for,omitempty"`
 	Until int64           `json:"until,omitempty"`
+	// Reservation is what keeps nodes, from From until Until; Limit is then the
+	// most that the workload may run, in ms, 0: nobody knows.
+	Reservation string `json:"reservation,omitempty"`
+	From        int64  `json:"from,omitempty"`
 	// Blocks are the largest domains of which all of it must be in one, the
 	// roomiest first.
 	Blocks []Block `json:"blocks,omitempty"`
@@ -263,6 +268,8 @@ func (r Reason) String() string {
 		return "has its place: it starts once those have left who were told to" + suffix(r.Note)
 	case Reserved:
 		return "what is free is kept for those ahead" + suffix(r.Note)
+	case InReservation:
+		return r.kept()
 	case NoNodes:
 		return "no node is ready" + suffix(r.Note) + r.barred()
 	case QueueStopped:

@@ -47,6 +47,8 @@ func (r Reason) Hint() string {
 		return "make it otherwise where it was made"
 	case Incomplete:
 		return "wait until whoever made it has made them all"
+	case InReservation:
+		return r.afterReservation()
 	case NoNodes:
 		return "ask the administrator; muster node list shows what the nodes say"
 	case WaitingForCapacity:
