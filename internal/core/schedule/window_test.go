@@ -137,7 +137,6 @@ func TestWindowsAreNoticed(t *testing.T) {
 	})
 }
 
-
 // kept is one node of 8 GPUs, with a window of two hours that begins in an hour.
 func kept(change func(*Window)) *Snapshot {
 	w := Window{Name: "maint", Start: clock + hour, Length: 2 * hour, Nodes: []core.NodeID{"n1"}, Closed: true}
@@ -181,10 +180,11 @@ func TestAWindowEmptiesItsNodesForItsOwn(t *testing.T) {
 	at := func(id, node string, order int64) Job {
 		j := runs(id, order, node, 0)
 		j.Queue, j.Preemptible = "q", true
+		j.Held[0].Place.Devices[0].Device = fmt.Sprintf("%s-%d", node, order-1)
 		return j
 	}
 	stranger, fixed, beside := at("stranger", "n1", 1), at("fixed", "n1", 2), at("beside", "n2", 3)
-	fixed.Held[0].Place.Devices[0].Device, fixed.Preemptible = "n1-1", false
+	fixed.Preemptible = false
 	own := waiter("own", 4, single(gpu(7)))
 	own.Queue, own.Window = "p", "maint"
 	foreign := waiter("foreign", 5, single(gpu(1)))
