@@ -239,23 +239,14 @@ func (st *State) unit(v *job) unit {
 	if len(st.deficits(v, 0, 1)) > 0 {
 		return u
 	}
-	best, ratio := -1, 0.0
-	for g := range v.Shape.Groups {
-		if have, need := int(v.active[g]), v.Shape.Groups[g].Min; have > need {
-			if r := float64(have) / float64(max(need, 1)); best < 0 || r >= ratio {
-				best, ratio = g, r
-			}
-		}
-	}
-	if best < 0 {
-		best = st.optional(v)
-		if best < 0 {
-			return u
-		}
-		u.holds = slices.DeleteFunc(slices.Clone(all), func(x *hold) bool { return int(x.group) != best })
-	} else {
+	switch groups, every := st.shrink(v, 0); {
+	case groups == nil:
+		return u
+	case every:
+		u.holds = slices.DeleteFunc(slices.Clone(all), func(x *hold) bool { return !slices.Contains(groups, int(x.group)) })
+	default:
 		for i := len(all) - 1; i >= 0; i-- {
-			if int(all[i].group) == best {
+			if int(all[i].group) == groups[0] {
 				u.holds = all[i : i+1]
 				break
 			}
@@ -263,25 +254,4 @@ func (st *State) unit(v *job) unit {
 	}
 	u.whole = len(u.holds) == len(all)
 	return u
-}
-
-// optional is the last whole group that its set can do without; negative: none.
-func (st *State) optional(v *job) int {
-	for g := len(v.Shape.Groups) - 1; g >= 0; g-- {
-		grp := &v.Shape.Groups[g]
-		m := v.Shape.Sets[grp.Set].MinGroups
-		if m == 0 || v.active[g] == 0 {
-			continue
-		}
-		whole := 0
-		for o := range v.Shape.Groups {
-			if other := &v.Shape.Groups[o]; other.Set == grp.Set && int(v.active[o]) >= other.Min {
-				whole++
-			}
-		}
-		if whole > m {
-			return g
-		}
-	}
-	return -1
 }

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 	"strings"
@@ -189,27 +188,7 @@ func (st *State) findOptions(j *job) [][]try {
 	if ways := st.deficits(j, 0, maxWays); len(ways) > 0 {
 		return slices.DeleteFunc(ways, func(tries []try) bool { return !st.hasAll(j, tries) })
 	}
-	type growth struct {
-		try
-		ratio float64
-	}
-	var more []growth
-	for g := range j.Shape.Groups {
-		grp := &j.Shape.Groups[g]
-		x := growth{try{g, 1}, float64(j.active[g]) / float64(max(grp.Min, 1))}
-		if short := grp.Min - int(j.active[g]); short > 0 { // of a group that need not be there
-			x = growth{try{g, short}, -1}
-		}
-		if st.hasAll(j, []try{x.try}) {
-			more = append(more, x)
-		}
-	}
-	slices.SortStableFunc(more, func(a, b growth) int { return cmp.Compare(a.ratio, b.ratio) })
-	var out [][]try
-	for _, x := range more {
-		out = append(out, []try{x.try})
-	}
-	return out
+	return st.growth(j, 0)
 }
 
 // hasAll reports whether j has as many tasks left to place as the tries name.

@@ -1,0 +1,135 @@
+package schedule
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// member is a set or a group, as a member of the set it is in.
+type member struct {
+	set, group int // one of them; the other is negative
+	first      int // the first group in it, by which members are ordered
+	ratio      float64
+}
+
+// growth are the ways to go on with a set of j that has its minimum, the best
+// first. At each level those come first that are not whole, which then must not
+// be there: all they lack, or nothing. Then the member with the least beyond its
+// minimum, in proportion to it; in that it goes on the same way.
+func (st *State) growth(j *job, set int) [][]try {
+	var out [][]try
+	for _, m := range st.members(j, set) {
+		switch {
+		case m.group >= 0:
+			grp := &j.Shape.Groups[m.group]
+			out = append(out, []try{{m.group, max(grp.Min-int(j.active[m.group]), 1)}})
+		case m.ratio < 0:
+			out = append(out, st.deficits(j, m.set, maxWays)...)
+		default:
+			out = append(out, st.growth(j, m.set)...)
+		}
+	}
+	return slices.DeleteFunc(out, func(tries []try) bool { return !st.hasAll(j, tries) })
+}
+
+// members are those of a set that has its minimum, in the order in which they
+// grow.
+func (st *State) members(j *job, set int) []member {
+	var all []member
+	for s := range j.Shape.Sets {
+		if s > 0 && j.Shape.Sets[s].Parent == set {
+			m := member{set: s, group: -1, first: j.firstGroup(s)}
+			if have, need := j.filled(s); len(st.deficits(j, s, 1)) > 0 {
+				m.ratio = -1
+			} else {
+				m.ratio = float64(have) / float64(max(need, 1))
+			}
+			all = append(all, m)
+		}
+	}
+	for g := range j.Shape.Groups {
+		if grp := &j.Shape.Groups[g]; grp.Set == set {
+			m := member{set: -1, group: g, first: g, ratio: float64(j.active[g]) / float64(max(grp.Min, 1))}
+			if int(j.active[g]) < grp.Min {
+				m.ratio = -1
+			}
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b member) int { return cmp.Or(cmp.Compare(a.ratio, b.ratio), cmp.Compare(a.first, b.first)) })
+	return all
+}
+
+func (j *job) firstGroup(set int) int {
+	for g := range j.Shape.Groups {
+		if j.inSet(g, set) {
+			return g
+		}
+	}
+	return math.MaxInt
+}
+
+// filled is how many tasks a set of j has, and how many it needs at least.
+func (j *job) filled(set int) (have, need int) {
+	var least []int
+	for s := range j.Shape.Sets {
+		if s > 0 && j.Shape.Sets[s].Parent == set {
+			h, n := j.filled(s)
+			have += h
+			least = append(least, n)
+		}
+	}
+	for g := range j.Shape.Groups {
+		if grp := &j.Shape.Groups[g]; grp.Set == set {
+			have += int(j.active[g])
+			least = append(least, grp.Min)
+		}
+	}
+	slices.Sort(least)
+	if m := j.Shape.Sets[set].MinGroups; m > 0 && m < len(least) {
+		least = least[:m]
+	}
+	for _, n := range least {
+		need += n
+	}
+	return have, need
+}
+
+// shrink is what j gives up first of a set that has its minimum: a task of one
+// group, or, where a member need not be there, all tasks of its groups. It is
+// what grew last. Without groups there is nothing.
+func (st *State) shrink(j *job, set int) (groups []int, all bool) {
+	ms := st.members(j, set)
+	slices.Reverse(ms)
+	for _, m := range ms {
+		switch {
+		case m.group >= 0 && int(j.active[m.group]) > j.Shape.Groups[m.group].Min:
+			return []int{m.group}, false
+		case m.set >= 0 && m.ratio >= 0:
+			if groups, all = st.shrink(j, m.set); groups != nil {
+				return groups, all
+			}
+		}
+	}
+	least, whole := j.Shape.Sets[set].MinGroups, 0
+	for _, m := range ms {
+		if m.ratio >= 0 {
+			whole++
+		}
+	}
+	if least == 0 || whole <= least {
+		return nil, false
+	}
+	for _, m := range ms {
+		for g := range j.Shape.Groups {
+			if j.active[g] > 0 && (g == m.group || m.set >= 0 && j.inSet(g, m.set)) {
+				groups = append(groups, g)
+			}
+		}
+		if groups != nil {
+			return groups, true
+		}
+	}
+	return nil, false
+}
