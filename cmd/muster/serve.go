@@ -107,6 +107,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: program(o.DataDir), Models: models,
 		Schedule: planning(o.PastWeight, o.MoveRest), Past: control.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
 		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise), Mail: mail.Server != "", Deliver: post.ring,
+		Failed: newFaults(filepath.Join(o.DataDir, "faults"), time.Now, log).keep,
 		Series: seen.Store, SampleEvery: o.Monitor.SampleEvery, Meter: meter, TaskEnv: taskEnv,
 	}, where.all, hands, time.Now)
 	if err != nil {

@@ -28,7 +28,8 @@ invented work in virtual time. Nothing of the running server is touched.
 
   muster simulate replay      what waits, when a trace is replayed by a policy (also without "replay")
   muster simulate packing     how full a cluster gets
-  muster simulate scenarios   whether single decisions are as expected`,
+  muster simulate scenarios   whether single decisions are as expected
+  muster simulate cycle       what a server's scheduler failed at, once more`,
 		Example: "  muster simulate --trace jobs.csv.gz --policy default,fifo",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,7 +50,7 @@ invented work in virtual time. Nothing of the running server is touched.
 		s.output = pageFormat
 		return err
 	}
-	cmd.AddCommand(newSimulateReplay(s), newSimulatePacking(s), newSimulateScenarios(s))
+	cmd.AddCommand(newSimulateReplay(s), newSimulatePacking(s), newSimulateScenarios(s), newSimulateCycle(s))
 	return cmd
 }
 

@@ -63,6 +63,10 @@ type Deps struct {
 	// Schedule is how the scheduler plans; plain: schedule.Default().
 	Schedule schedule.Config
 	Past     Past // counts where Schedule.K is not zero
+	// Failed is given every fault of the scheduler, with what it takes to repeat
+	// it, and must not wait; it may be called by several goroutines. nil: it is
+	// only logged.
+	Failed func(*schedule.Fault)
 	// Patience bounds how long anyone waits.
 	Patience Patience
 	// Models is where, on the node, models that containers write are kept until
@@ -106,16 +110,18 @@ type Engine struct {
 	cut   map[string]Silence // planes that do not answer
 	heard map[string]bool    // planes that have answered, and not been cut off since
 
-	sched    *schedule.State          // what the scheduler knows: all that hold or want something
-	bare     *schedule.State          // the nodes with nothing on them: what can ever fit
-	stale    bool                     // nodes are not as the scheduler knows them
-	renewed  map[core.NodeID]struct{} // which of them may not be
-	choosy   bool                     // some nodes do not run everything
-	shunned  map[core.WorkloadID]bool // of whom some node has said that others keep them away
-	regroup  bool                     // nor are queues and pools
-	tree     org.Tree                 // of projects, as the present draft has it
-	work     []fill.Shape             // what is usual here
-	learnt   int64                    // submissions when that was last looked at
+	sched    *schedule.State              // what the scheduler knows: all that hold or want something
+	bare     *schedule.State              // the nodes with nothing on them: what can ever fit
+	stale    bool                         // nodes are not as the scheduler knows them
+	renewed  map[core.NodeID]struct{}     // which of them may not be
+	choosy   bool                         // some nodes do not run everything
+	shunned  map[core.WorkloadID]bool     // of whom some node has said that others keep them away
+	regroup  bool                         // nor are queues and pools
+	tree     org.Tree                     // of projects, as the present draft has it
+	work     []fill.Shape                 // what is usual here
+	aside    map[core.WorkloadID]setAside // over whom the scheduler has failed
+	simple   time.Time                    // until when it only places, as it fails at more
+	learnt   int64                        // submissions when that was last looked at
 	past     past
 	now      time.Time               // of the present round, or of the last
 	planned  time.Time               // when the last plan was made
@@ -191,7 +197,7 @@ func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) 
 		d.Schedule = schedule.Default()
 		d.Schedule.K = k
 	}
-	e := &Engine{d: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, departed: map[core.NodeID]struct{}{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, cut: map[string]Silence{}, shunned: map[core.WorkloadID]bool{}, heard: map[string]bool{}, claims: newClaims(), insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
+	e := &Engine{d: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, departed: map[core.NodeID]struct{}{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, cut: map[string]Silence{}, shunned: map[core.WorkloadID]bool{}, heard: map[string]bool{}, claims: newClaims(), aside: map[core.WorkloadID]setAside{}, insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
 	if e.d.Meter != nil {
 		e.insight.score.off = e.d.Meter.Estimated
 	}

@@ -55,6 +55,9 @@ func (e *Engine) outline(w *core.Workload) schedule.Job {
 		Promised: e.promised[w.ID].rank > 0 || w.Phase == lifecycle.Reserved, Rank: e.promised[w.ID].rank, Owed: e.promised[w.ID].tasks,
 		Moved: w.Phase == lifecycle.Reserved && w.Reason == lifecycle.ReasonMoved,
 	}
+	if a, ok := e.aside[w.ID]; ok && !a.back {
+		j.Aside, j.AsideUntil = true, a.until.UnixMilli()
+	}
 	a := &w.Attempts[len(w.Attempts)-1]
 	if !a.StartedAt.IsZero() && w.Phase.Held() {
 		j.Started = a.StartedAt.UnixMilli()

@@ -289,6 +289,9 @@ func (tx *tx) fitsBeside(w *core.Workload, id core.NodeID) bool {
 			others = append(others, bareSite(n))
 		}
 	}
-	_, ok := schedule.EverFits(others, tx.e.fresh(w.Spec))
+	st, ok := schedule.Bare(others), false
+	if f := st.Safely(func() { _, ok = st.Fits(tx.e.fresh(w.Spec)) }); f != nil {
+		tx.e.failed(f)
+	}
 	return ok
 }

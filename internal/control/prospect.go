@@ -27,6 +27,7 @@ type prospectStudy struct {
 	out           Prospect
 	before, after *schedule.Copy
 	names         map[core.WorkloadID]Neighbour
+	failed        func(*schedule.Fault)
 }
 
 // prospect asks what edits of projects and departments would change; the value
@@ -36,7 +37,7 @@ func prospect(edits []Edit) Command {
 		tx.sync()
 		tx.tellPast()
 		now := tx.now.UnixMilli()
-		s := &prospectStudy{out: Prospect{At: tx.now, Before: tx.standings()}, names: map[core.WorkloadID]Neighbour{}}
+		s := &prospectStudy{out: Prospect{At: tx.now, Before: tx.standings()}, names: map[core.WorkloadID]Neighbour{}, failed: tx.e.failed}
 		s.before = tx.e.sched.Copy(now, tx.e.work)
 		was := tx.org.clone()
 		edited, err := tx.edit(edits)
@@ -135,5 +136,11 @@ func (c *Control) Prospect(ctx context.Context, edits []Edit) (*Prospect, error)
 	if err != nil {
 		return nil, err
 	}
-	return v.(*prospectStudy).answer(), nil
+	s := v.(*prospectStudy)
+	var out *Prospect
+	if f := s.before.Safely("", func() { out = s.answer() }); f != nil {
+		s.failed(f)
+		return nil, &Error{Code: CodeUnavailable, Message: "the scheduler failed while it worked out what this would change", Hint: "it can be applied all the same; tell the administrator: the server's log names the file with which the failure can be repeated"}
+	}
+	return out, nil
 }

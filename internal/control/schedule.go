@@ -24,8 +24,9 @@ func (tx *tx) schedule() {
 	tx.look()
 	tx.tellPast()
 	e.planned = tx.now
+	tx.takeBack()
 	for range maxRounds {
-		plan := e.sched.Cycle(tx.now.UnixMilli())
+		plan := tx.plan()
 		changed := tx.promise(plan)
 		for _, ev := range plan.Evictions {
 			if err := tx.evict(ev); err != nil {

@@ -284,7 +284,7 @@ func (tx *tx) fits(doc *spec.Document) error {
 		return nil // what it asks for may be made otherwise at any time
 	}
 	tx.sync()
-	if r, ok := tx.e.bare.Fits(tx.e.fresh(doc)); !ok {
+	if r, ok := tx.everFits(tx.e.fresh(doc)); !ok {
 		tx.barred(&core.Workload{Spec: doc}).into(&r)
 		field := "resources"
 		switch {

@@ -68,7 +68,7 @@ const reservations = 4
 func (tx *tx) poolsFor() []schedule.Pool {
 	var out []schedule.Pool
 	for _, p := range tx.pools() {
-		out = append(out, schedule.Pool{Name: p.Name, GPU: strategy(p.Placement.GPU), CPU: strategy(p.Placement.CPU), MinRuntime: p.MinRuntime.Milliseconds(), Reserve: reservations})
+		out = append(out, schedule.Pool{Name: p.Name, GPU: strategy(p.Placement.GPU), CPU: strategy(p.Placement.CPU), MinRuntime: p.MinRuntime.Milliseconds(), Reserve: tx.e.reservations()})
 	}
 	return out
 }

@@ -48,6 +48,7 @@ type Study struct {
 	live    map[core.WorkloadID]*core.Workload
 	in      *insight
 	barred  barred
+	failed  func(*schedule.Fault)
 }
 
 // StudyOf asks why a workload waits; the value is a *Study. One that does not
@@ -104,7 +105,7 @@ func StudyRun(sub Submission) Command {
 
 // study copies what an answer needs.
 func (tx *tx) study(s *Study, tasks map[int]*core.Task, job schedule.Job) {
-	s.job, s.barred = job, tx.barred(s.w)
+	s.job, s.barred, s.failed = job, tx.barred(s.w), tx.e.failed
 	s.offers = tx.offers(s.w, tasks, job)
 	s.copy = tx.e.sched.Copy(tx.now.UnixMilli(), tx.e.work)
 	s.live = make(map[core.WorkloadID]*core.Workload, len(s.copy.Jobs)+1)
@@ -131,20 +132,33 @@ func (s *Study) Answer() *Why {
 	if s.copy == nil {
 		return y
 	}
+	if f := s.copy.Safely(s.w.ID, func() { s.work(y) }); f != nil {
+		s.failed(f)
+		y.Waits, y.Trial, y.Victims, y.Offers = true, nil, nil, nil
+		y.Explanation = one(schedule.Reason{Token: schedule.PlanningFailed}).Explanation
+		if s.dry {
+			y.Trial = &schedule.Trial{Reasons: y.Reasons}
+		}
+	}
+	return y
+}
+
+// work is Answer for what the scheduler has to say.
+func (s *Study) work(y *Why) {
 	now, id := s.now.UnixMilli(), s.w.ID
 	st := s.copy.State()
 	if s.dry {
 		t := st.Turn(now, s.job)
 		y.Trial, y.Victims = &t, s.victims(&t)
 		if t.Starts() {
-			return y
+			return
 		}
 		st.PutJob(s.job)
 		s.copy.Jobs = append(s.copy.Jobs, s.job)
 	}
 	ex, ok := st.Explain(now, id)
 	if !ok {
-		return y
+		return
 	}
 	y.Waits, y.Explanation = true, ex
 	for i := range y.Reasons {
@@ -158,7 +172,6 @@ func (s *Study) Answer() *Why {
 		s.offer(y, st)
 	}
 	s.foretell(y)
-	return y
 }
 
 // foretell adds when it will start, and thanks to whom.

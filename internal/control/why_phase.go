@@ -41,7 +41,7 @@ func Explain(ids []core.WorkloadID) Command {
 				tx.sync()
 				tx.ends()
 			}
-			if ex, ok := tx.e.sched.Explain(tx.now.UnixMilli(), id); ok {
+			if ex, ok := tx.explain(id); ok {
 				b := tx.barred(w)
 				for i := range ex.Reasons {
 					b.into(&ex.Reasons[i])

@@ -80,7 +80,7 @@ func (tx *tx) word(k claimKey, c *claim) (reason, text string) {
 	switch {
 	case held && len(tx.e.open(w, tasks)) == 0 || !ok || held:
 		r, lacks := tx.e.lacks(w, tasks)
-		switch ex, explained := tx.e.sched.Explain(tx.now.UnixMilli(), w.ID); {
+		switch ex, explained := tx.explain(w.ID); {
 		case lacks:
 			p = one(r)
 		case tx.e.wants(w, tasks) && explained:

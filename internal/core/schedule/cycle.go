@@ -80,6 +80,7 @@ func (st *State) prepare() {
 
 // finish takes back what a cycle tried.
 func (st *State) finish(c *cycle) {
+	st.at, st.most = nil, 0
 	st.undo(0)
 	for _, jobs := range c.fresh {
 		for _, j := range jobs {
@@ -90,18 +91,20 @@ func (st *State) finish(c *cycle) {
 
 // look tries one action for one job.
 func (c *cycle) look(a Action, p *pool, j *job) outcome {
+	out := hopeless
+	c.st.turn(a, j)
 	switch a {
 	case Allocate:
-		return c.allocate(p, j)
+		out = c.allocate(p, j)
 	case Consolidate:
-		return c.consolidate(p, j)
+		out = c.consolidate(p, j)
 	case Reclaim:
-		return c.reclaim(p, j)
+		out = c.reclaim(p, j)
 	case Preempt:
-		return c.preempt(p, j)
-	default:
-		return hopeless
+		out = c.preempt(p, j)
 	}
+	c.st.most = 0
+	return out
 }
 
 // outcome says how the walk goes on after a job was looked at.
@@ -210,6 +213,7 @@ func (c *cycle) join(l *line, ln *lane) {
 
 func (c *cycle) step(l *line, cur *cursor, a Action) outcome {
 	j := cur.at()
+	had := len(j.holds)
 	out := c.look(a, l.pool, j)
 	if out == hopeless {
 		l.moved(cur, true)
@@ -219,7 +223,7 @@ func (c *cycle) step(l *line, cur *cursor, a Action) outcome {
 		j.placedNow = true
 		c.fresh[j.leaf] = append(c.fresh[j.leaf], j)
 	}
-	again := out == grows && c.st.wants(j)
+	again := out == grows && len(j.holds) > had && c.st.wants(j)
 	if cur.job != nil {
 		l.moved(cur, !again)
 		return out
@@ -331,6 +335,7 @@ func (c *cycle) stale() {
 		if len(st.deficits(j, 0, 1)) == 0 {
 			continue
 		}
+		st.turn(StaleGang, j)
 		for _, h := range slices.Clone(j.holds) {
 			if !h.leaving {
 				st.evict(h)

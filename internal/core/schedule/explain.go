@@ -18,8 +18,11 @@ func (st *State) Explain(now int64, id core.WorkloadID) (Explanation, bool) {
 	st.now = now
 	st.prepare()
 	j := st.jobs[id]
-	if j == nil || j.lane == nil {
+	if j == nil || j.lane == nil && !j.Aside {
 		return Explanation{}, false
+	}
+	if j.Aside {
+		return Explanation{Reasons: []Reason{{Token: PlanningFailed, Until: j.AsideUntil}}}, true
 	}
 	ex := Explanation{Reasons: st.whyNow(j), Position: 1}
 	ahead := st.ahead(j)

@@ -10,6 +10,7 @@ import (
 
 // filler scores sites by how well the room that remains serves the usual work.
 type filler struct {
+	told  []fill.Shape // of which the model was made
 	model *fill.Model
 	kinds map[fill.Stock]fill.Product
 }
@@ -34,7 +35,7 @@ func (st *State) SetWork(shapes []fill.Shape) {
 	slices.SortFunc(cluster, func(a, b fill.Stock) int {
 		return cmp.Or(cmp.Compare(a.Model, b.Model), cmp.Compare(a.Devices, b.Devices), cmp.Compare(a.CPU, b.CPU))
 	})
-	f := &filler{model: fill.New(shapes, cluster), kinds: make(map[fill.Stock]fill.Product, len(stock))}
+	f := &filler{told: shapes, model: fill.New(shapes, cluster), kinds: make(map[fill.Stock]fill.Product, len(stock))}
 	for k := range stock {
 		f.kinds[k] = f.model.Product(k)
 	}

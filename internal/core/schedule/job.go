@@ -82,7 +82,7 @@ type Set struct {
 // Shape is everything about a job's tasks that decides where it can go. Jobs
 // of one queue whose shapes have equal keys are interchangeable but for age.
 type Shape struct {
-	Key    string
+	Key    string `json:"-"`
 	Sets   []Set
 	Groups []Group
 }
@@ -129,8 +129,12 @@ type Job struct {
 	BelowSince    int64 // unix ms since when its gang has been below its minimum; 0: it is not
 	Done          []int // per group: tasks that have ended well and count as placed; nil: none
 	StaleGrace    *int64
-	Patient       int64  // unix ms before which it displaces nobody; 0: it need not wait
-	Window        string // that it is to be in; empty: none
+	// Aside is that it gets nothing and gives nothing up: the scheduler has failed
+	// while it looked at it.
+	Aside      bool
+	AsideUntil int64  // unix ms
+	Patient    int64  // unix ms before which it displaces nobody; 0: it need not wait
+	Window     string // that it is to be in; empty: none
 }
 
 // Held is a task with a place.

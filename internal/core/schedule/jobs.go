@@ -20,7 +20,7 @@ func (st *State) PutJob(data Job) {
 		p, until := st.passOf(&j.Job)
 		j.pass, st.win.until = p, min(st.win.until, until)
 	}
-	if j.BelowSince != 0 {
+	if j.BelowSince != 0 && !j.Aside {
 		st.below[j.ID] = j
 	}
 	copy(j.active, narrow(data.Done))
@@ -33,10 +33,13 @@ func (st *State) PutJob(data Job) {
 		st.adopt(j, &data.Held[i])
 	}
 	st.enlist(j)
-	if j.pool != nil && j.leaf >= 0 && j.Preemptible {
+	if j.pool != nil && j.leaf >= 0 && j.yields() {
 		j.pool.q[j.leaf].addVictim(j)
 	}
 }
+
+// yields reports whether others may be given j's room.
+func (j *job) yields() bool { return j.Preemptible && !j.Aside }
 
 func narrow(in []int) []int32 {
 	out := make([]int32, len(in))
@@ -64,6 +67,7 @@ func (st *State) adopt(j *job, held *Held) {
 	h.amount = quota.Amounts{quota.GPU: int64(len(h.devs))*int64(h.milli) + h.ask.slices, quota.CPU: h.cpu, quota.Memory: h.mem}
 	j.pool = s.pool
 	j.holds = append(j.holds, h)
+	st.seats++
 	s.now.move(h, -1)
 	if held.Leaving {
 		h.leaving, h.stuck = true, held.Stuck
@@ -103,9 +107,10 @@ func (st *State) DropJob(id core.WorkloadID) {
 			st.forgetLane(j.lane, j.leaf)
 		}
 	}
-	if j.pool != nil && j.leaf >= 0 && j.Preemptible {
+	if j.pool != nil && j.leaf >= 0 && j.yields() {
 		j.pool.q[j.leaf].dropVictim(j)
 	}
+	st.seats -= len(j.holds)
 	for _, h := range j.holds {
 		h.site.now.move(h, 1)
 		if h.leaving {

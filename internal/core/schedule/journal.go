@@ -131,6 +131,7 @@ func (st *State) wait(h *hold) {
 }
 
 func (st *State) do(e entry) {
+	st.tick()
 	st.log = append(st.log, e)
 	st.apply(e, 1)
 	e.h.site.changed()

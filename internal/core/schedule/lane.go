@@ -39,7 +39,7 @@ func (st *State) enlist(j *job) {
 	for i := range j.Shape.Groups {
 		wants += j.Shape.Groups[i].wants()
 	}
-	if wants == 0 {
+	if wants == 0 || j.Aside {
 		return
 	}
 	key := laneKey{queue: j.Queue, priority: j.Priority, preemptible: j.Preemptible, shape: j.Shape.Key, pools: strings.Join(j.Pools, ","), pass: j.pass}

@@ -130,7 +130,7 @@ func (st *State) SetQueues(queues []Queue) {
 			}
 		}
 		st.enlist(j)
-		if j.pool != nil && j.leaf >= 0 && j.Preemptible {
+		if j.pool != nil && j.leaf >= 0 && j.yields() {
 			j.pool.q[j.leaf].addVictim(j)
 		}
 	}

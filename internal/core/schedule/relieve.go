@@ -81,6 +81,7 @@ func (st *State) served(p *pool) []*job {
 // more than their quota.
 func (c *cycle) relief(p *pool, j *job, served []*job) bool {
 	st := c.st
+	st.turn(Relieve, j)
 	_, tries := st.next(j)
 	if len(tries) == 0 {
 		return false

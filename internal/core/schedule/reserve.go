@@ -47,6 +47,7 @@ func (c *cycle) redeemIn(p *pool, j *job) bool {
 
 func (c *cycle) redeemStep(p *pool, j *job) bool {
 	st := c.st
+	st.turn(Allocate, j)
 	if st.crowded(j) != nil {
 		return false
 	}

@@ -117,6 +117,7 @@ type Config struct {
 	NoPriority     bool // order by priority
 	NoFilters      bool // node labels, taints, MIG strategy
 	NoRuntime      bool
+	Trap           *Trap `json:"-"`
 }
 
 // Action is one part of a cycle.

@@ -39,6 +39,10 @@ type State struct {
 	quotas  []quota.Amounts // of divider
 	buf     key             // of asks that are looked up
 	win     windows
+	seats   int  // holds of all jobs, but for those of the present cycle
+	at      *job // who is being looked at; nil: nobody
+	steps   int  // of that look
+	most    int  // steps that it may take; 0: any number
 }
 
 // pool is the sites of one pool, and what each queue has there.
@@ -124,6 +128,11 @@ func NewState(cfg Config) *State {
 // Load returns the state of a snapshot.
 func Load(s *Snapshot, cfg Config) *State {
 	st := NewState(cfg)
+	st.load(s)
+	return st
+}
+
+func (st *State) load(s *Snapshot) {
 	st.SetPools(s.Pools)
 	st.SetQueues(s.Queues)
 	st.now = s.Now
@@ -134,7 +143,6 @@ func Load(s *Snapshot, cfg Config) *State {
 	for i := range s.Jobs {
 		st.PutJob(s.Jobs[i])
 	}
-	return st
 }
 
 // SetPools says how pools are to be used. Those that are not named have the

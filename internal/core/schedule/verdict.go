@@ -28,6 +28,7 @@ const (
 	ImagePull          Token = "ImagePull"
 	Initializing       Token = "Initializing"
 	NotYetEvaluated    Token = "NotYetEvaluated"
+	PlanningFailed     Token = "PlanningFailed"
 	// Of what others have made.
 	Barred     Token = "Barred"
 	Incomplete Token = "Incomplete"
@@ -44,7 +45,7 @@ const (
 // Tokens returns every reason for waiting, most severe first.
 func Tokens() []Token {
 	return []Token{
-		QueueNotFound, Barred, NeverFits, QueueStopped, HeldBack, NonPreemptibleOverQuota, OverLimit, AdmissionChecks, Dependency, BeginTime, Incomplete, NoNodes, InReservation,
+		PlanningFailed, QueueNotFound, Barred, NeverFits, QueueStopped, HeldBack, NonPreemptibleOverQuota, OverLimit, AdmissionChecks, Dependency, BeginTime, Incomplete, NoNodes, InReservation,
 		WaitingForCapacity, TopologyUnsatisfied, Fragmented, WaitingForQuota, Reserved, WaitingForPreemption, RetryBackoff,
 		ImageBuild, ImagePull, Initializing, NotYetEvaluated,
 	}
@@ -299,6 +300,8 @@ func (r Reason) String() string {
 		return "may not be placed" + suffix(r.Note)
 	case Incomplete:
 		return "waits for its other pods" + suffix(r.Note)
+	case PlanningFailed:
+		return r.failed()
 	case NotYetEvaluated:
 		return "has not been looked at yet" + suffix(r.Note)
 	default:

@@ -20,7 +20,7 @@ func (r Reason) Act() Act {
 	switch r.Token {
 	case NeverFits, NonPreemptibleOverQuota, TopologyUnsatisfied, Barred:
 		return ActChange
-	case QueueStopped, QueueNotFound, OverLimit, NoNodes, AdmissionChecks:
+	case QueueStopped, QueueNotFound, OverLimit, NoNodes, AdmissionChecks, PlanningFailed:
 		return ActAsk
 	default:
 		return ActWait
@@ -43,6 +43,8 @@ func (r Reason) Hint() string {
 			return fmt.Sprintf("wait until other work of %s ends, or ask for a higher limit of users in %s", r.User, r.Queue)
 		}
 		return fmt.Sprintf("wait until other work of %s ends, or ask for a higher limit", r.Queue)
+	case PlanningFailed:
+		return "tell the administrator: the server's log names the file with which the failure can be repeated (muster simulate cycle FILE)"
 	case Barred:
 		return "make it otherwise where it was made"
 	case Incomplete:
