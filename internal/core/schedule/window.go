@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"encoding/binary"
 	"math"
 	"slices"
 	"sort"
@@ -70,7 +69,7 @@ type pass struct {
 }
 
 func (p *pass) bar(w int) {
-	p.barred = string(binary.BigEndian.AppendUint16([]byte(p.barred), uint16(w)))
+	p.barred += string([]byte{byte(w >> 8), byte(w)})
 }
 
 func (p pass) bars(w int32) bool {
