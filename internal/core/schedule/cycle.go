@@ -11,6 +11,7 @@ import (
 // cycle is one pass over all actions.
 type cycle struct {
 	st      *State
+	id      uint64
 	cause   map[*job]verdictOf  // of whose holds were evicted
 	booked  map[*pool][]booking // who has a time to start
 	ends    map[*pool][]*job    // whose end is known, in order
@@ -64,7 +65,8 @@ func (st *State) Cycle(now int64) *Plan {
 }
 
 func newCycle(st *State) *cycle {
-	return &cycle{st: st, cause: map[*job]verdictOf{}, fresh: map[int32][]*job{}, rest: map[*lane]int{}, won: map[*job][]unit{}}
+	st.cycles++
+	return &cycle{st: st, id: st.cycles, cause: map[*job]verdictOf{}, fresh: map[int32][]*job{}, rest: map[*lane]int{}, won: map[*job][]unit{}}
 }
 
 // prepare brings up to date what a cycle goes by.
@@ -81,6 +83,10 @@ func (st *State) prepare() {
 // finish takes back what a cycle tried.
 func (st *State) finish(c *cycle) {
 	st.at, st.most = nil, 0
+	for i := range st.log {
+		s := st.log[i].h.site
+		s.pool.note(s)
+	}
 	st.undo(0)
 	for _, jobs := range c.fresh {
 		for _, j := range jobs {

@@ -77,6 +77,9 @@ func (c *cycle) displace(kind Action, p *pool, j *job) outcome {
 		if !h.entitled() || kind == Consolidate && !h.spare() {
 			continue
 		}
+		if kind == Preempt && h.futile() {
+			continue
+		}
 		if h.run() {
 			return served
 		}

@@ -82,6 +82,8 @@ func (st *State) adopt(j *job, held *Held) {
 	}
 	s.tag(h, 1)
 	s.debt = nil
+	s.holds = append(s.holds, h)
+	s.pool.note(s)
 	s.changed()
 }
 
@@ -125,6 +127,8 @@ func (st *State) DropJob(id core.WorkloadID) {
 		}
 		h.site.tag(h, -1)
 		h.site.debt = nil
+		h.site.leave(h)
+		h.site.pool.note(h.site)
 		h.site.changed()
 	}
 }

@@ -185,6 +185,11 @@ func (st *State) settleFresh(h *hold, taken bool) {
 		sign = -1
 	}
 	h.gone = !taken
+	if taken {
+		s.holds = append(s.holds, h)
+	} else {
+		s.leave(h)
+	}
 	s.move(h, -sign)
 	if h.later {
 		s.pool.moving += int(sign)

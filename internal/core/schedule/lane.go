@@ -31,6 +31,7 @@ type lane struct {
 	asks    [][]*ask // by group and run
 	options [][]try  // of those that hold nothing, once known
 	known   bool
+	memo    *memo // of a hunt in its own queue; nil: none
 }
 
 // enlist puts a job that wants something in its lane.

@@ -101,6 +101,7 @@ func (st *State) reshape(p *pool) {
 // reshaped forgets what depends on the set of sites.
 func (p *pool) reshaped() {
 	p.dirty = false
+	p.shape++
 	p.total, p.memory, p.free = quota.Amounts{}, 0, quota.Amounts{}
 	for i, s := range p.sites {
 		s.at = int32(i)

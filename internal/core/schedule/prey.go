@@ -155,14 +155,16 @@ func (h *hunt) sheltered(v *job) bool {
 	if st.cfg.NoRuntime || v.Started == 0 {
 		return false
 	}
-	least := h.pool.MinRuntime
-	if h.kind == Preempt {
-		least = max(least, st.queues.list[v.leaf].PreemptMin)
-	} else {
-		_, q := st.queues.fork(h.j.leaf, v.leaf)
-		least = max(least, st.queues.list[q].ReclaimMin)
+	return st.now-v.Started < h.shelter(v) && v.level() < 2
+}
+
+// shelter is for how many ms after its start v is left alone.
+func (h *hunt) shelter(v *job) int64 {
+	if list := h.c.st.queues.list; h.kind == Preempt {
+		return max(h.pool.MinRuntime, list[v.leaf].PreemptMin)
 	}
-	return st.now-v.Started < least && v.level() < 2
+	_, q := h.c.st.queues.fork(h.j.leaf, v.leaf)
+	return max(h.pool.MinRuntime, h.c.st.queues.list[q].ReclaimMin)
 }
 
 // exceeds reports whether the queue that q belongs to, where its branch and

@@ -31,6 +31,8 @@ type site struct {
 	parted    bool           // some of migs are partitions
 	tags      map[string]int // tasks by their tags, for affinity
 	legacy    int            // tasks here that keep partitions from being given
+	holds     []*hold        // that are here, in no order
+	seen      uint64         // when it was looked at last, see State.sight
 	turn      uint32         // grows with every change
 	windows   []int32        // that keep it, by their places
 	debt      *view          // what is given beyond what there is; nil: nothing, or not known

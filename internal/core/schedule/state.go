@@ -32,17 +32,22 @@ type State struct {
 	version uint64 // grows whenever something is put or dropped
 	ends    []*job // as inOrderOfEnd says; nil: not known
 	quiet   quiet
-	lastAsk int // counts all asks there ever were
-	asked   int // how many asks there were after the last sweep
-	divider quota.Divider
-	rows    []quota.Queue   // for divider
-	quotas  []quota.Amounts // of divider
-	buf     key             // of asks that are looked up
-	win     windows
-	seats   int  // holds of all jobs, but for those of the present cycle
-	at      *job // who is being looked at; nil: nobody
-	steps   int  // of that look
-	most    int  // steps that it may take; 0: any number
+	sight   uint64 // counts the times that sites were looked at, each once
+	cycles  uint64 // that there were
+	// forgetful makes every hunt look for itself: so tests find out whether what
+	// is remembered is true.
+	forgetful bool
+	lastAsk   int // counts all asks there ever were
+	asked     int // how many asks there were after the last sweep
+	divider   quota.Divider
+	rows      []quota.Queue   // for divider
+	quotas    []quota.Amounts // of divider
+	buf       key             // of asks that are looked up
+	win       windows
+	seats     int  // holds of all jobs, but for those of the present cycle
+	at        *job // who is being looked at; nil: nobody
+	steps     int  // of that look
+	most      int  // steps that it may take; 0: any number
 }
 
 // pool is the sites of one pool, and what each queue has there.
@@ -58,7 +63,12 @@ type pool struct {
 	whole   *subset
 	parts   []*subset // one for each plane, where there are several
 	trees   map[string]*domains
-	dirty   bool // sites came or went
+	dirty   bool    // sites came or went
+	shape   uint64  // grows when they did, or the pool is used in another way
+	watched bool    // somebody remembers something of its sites
+	news    []*site // that have changed, the last ones
+	read    int     // how many of them somebody has seen
+	first   uint64  // how many there were before those in news
 }
 
 // ask is a need with its rule, the same for all tasks that ask for it.
@@ -151,6 +161,7 @@ func (st *State) SetPools(pools []Pool) {
 	st.changes()
 	for name, p := range st.pools {
 		p.Pool = Pool{Name: name}
+		p.shape++
 	}
 	for _, p := range pools {
 		st.poolOf(p.Name).Pool = p

@@ -1,0 +1,236 @@
+package schedule
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+var (
+	hugeFlag    = flag.Bool("schedule.huge", false, "measure 100,000 nodes, too")
+	reserveFlag = flag.Int("schedule.reserve", 4, "gangs that get a time to start, in BenchmarkServer")
+)
+
+// processor is the processor time that this program has had.
+func processor() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// busy is a cluster as a server configures it: nodes of 8 GPUs that are full,
+// 100 queues with an equal part each, four priorities, half of the ends known,
+// and ten times as many workloads of 1, 2, 4 and 8 GPUs waiting as there are
+// nodes.
+type busy struct {
+	*rand.Rand
+	st       *State
+	now      int64
+	order    int64
+	live     []core.WorkloadID
+	promised map[core.WorkloadID]bool
+	lost     int
+}
+
+const busyQueues = 100
+
+func newBusy(n, reserve int) *busy {
+	c := &busy{Rand: rand.New(rand.NewPCG(1, 2)), st: NewState(Default()), now: 1_000_000_000}
+	c.st.SetPools([]Pool{{Name: "default", GPU: Fill, CPU: Fill, Reserve: reserve}})
+	var queues []Queue
+	for q := range busyQueues {
+		x := plainQueue(fmt.Sprintf("q%03d", q), int64(q), int64(n)*8000/busyQueues)
+		x.PreemptMin, x.ReclaimMin = -1, -1
+		queues = append(queues, x)
+	}
+	c.st.SetQueues(queues)
+	for _, nd := range nodes(n, 8) {
+		c.st.PutNode(nd)
+	}
+	for i := range n {
+		for g := range 8 {
+			j := c.job(1)
+			j.Started = c.now - c.Int64N(86_400_000)
+			if c.order%2 == 0 {
+				j.EndsBy = c.now + c.Int64N(86_400_000)
+			}
+			c.st.PutJob(run(j, Place{Node: core.NodeID(fmt.Sprintf("n%05d", i)), CPU: 1000, Memory: 1 << 30, Devices: []core.Share{{Device: fmt.Sprintf("gpu-%d", g), Index: g, Milli: 1000}}}))
+		}
+	}
+	for i := range n * 2 {
+		j := c.job(0)
+		j.Started = c.now - 1000
+		c.st.PutJob(run(j, Place{Node: core.NodeID(fmt.Sprintf("n%05d", i%n)), CPU: 1000, Memory: 1 << 30}))
+	}
+	for range n * 10 {
+		c.arrive()
+	}
+	c.st.SetWork(c.st.Work())
+	return c
+}
+
+// job is a new one with so many GPUs.
+func (c *busy) job(each int) Job {
+	c.order++
+	j := gpuJob(fmt.Sprintf("j%08d", c.order), fmt.Sprintf("q%03d", c.order%busyQueues), c.order, 1, each)
+	j.Priority = []int{50, 75, 40, 60}[c.order/busyQueues%4]
+	return j
+}
+
+func (c *busy) arrive() {
+	j := c.job(1 << c.IntN(4))
+	j.Queue = core.ProjectID(fmt.Sprintf("q%03d", c.IntN(busyQueues)))
+	j.Priority = []int{50, 75, 40, 60}[c.IntN(4)]
+	j.Due = c.now + 12*3_600_000
+	c.st.PutJob(j)
+}
+
+// apply lets a plan take effect; who was told to leave is gone at once, and
+// waits again.
+func (c *busy) apply(p *Plan) {
+	st, was := c.st, c.promised
+	c.promised = map[core.WorkloadID]bool{}
+	for i, x := range p.Promises {
+		c.promised[x.ID] = true
+		if j := st.jobs[x.ID].Job; len(j.Held) == 0 {
+			j.Promised, j.Rank, j.Owed = true, i+1, len(x.Tasks)
+			st.PutJob(j)
+		}
+	}
+	for id := range was {
+		if j := st.jobs[id]; j != nil && !c.promised[id] && len(j.Held) == 0 {
+			d := j.Job
+			d.Promised, d.Rank, d.Owed = false, 0, 0
+			st.PutJob(d)
+		}
+	}
+	for _, e := range p.Evictions {
+		j := st.jobs[e.ID].Job
+		h, n := j.Held[0], len(j.Held)
+		j.Held, j.Started, j.EndsBy, j.Due, j.Attained = nil, 0, 0, c.now+96*3_600_000, j.Attained+3_600_000
+		j.Shape = Flat(Group{Name: "tasks", Min: n, Runs: []Run{{Need: h.Need, Count: n}}})
+		st.PutJob(j)
+		c.lost++
+	}
+	for _, pl := range p.Placements {
+		j := st.jobs[pl.ID].Job
+		var places []Place
+		for _, x := range pl.Tasks {
+			places = append(places, x.Place)
+		}
+		j.Started, j.Promised, j.Rank, j.Owed = c.now, false, 0, 0
+		st.PutJob(run(j, places...))
+		c.live = append(c.live, pl.ID)
+	}
+}
+
+// settle lets plans take effect until there is none.
+func (c *busy) settle() {
+	for range 100 {
+		p := c.st.Cycle(c.now)
+		if len(p.Placements)+len(p.Evictions)+len(p.Promises) == 0 {
+			break
+		}
+		c.apply(p)
+	}
+	c.live = c.live[:0]
+	for _, id := range sortedIDs(c.st.jobs) {
+		if len(c.st.jobs[id].Held) > 0 {
+			c.live = append(c.live, id)
+		}
+	}
+}
+
+// step ends one and lets another come.
+func (c *busy) step() {
+	c.now += 1000
+	for {
+		k := c.IntN(len(c.live))
+		j := c.st.jobs[c.live[k]]
+		c.live[k] = c.live[len(c.live)-1]
+		c.live = c.live[:len(c.live)-1]
+		if j != nil && len(j.Held) > 0 { // else it was displaced
+			c.st.DropJob(j.ID)
+			break
+		}
+	}
+	c.arrive()
+}
+
+// heap is the memory in use.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkServer is one cycle after one job has ended and another has come, in
+// a cluster as a server configures it, in processor time: the median and the
+// 99th of a hundred, for cycles with nobody promised anything and for the others.
+func BenchmarkServer(b *testing.B) {
+	sizes := []int{100, 300, 1000, 3000, 10_000}
+	if *hugeFlag {
+		sizes = append(sizes, 30_000, 100_000)
+	}
+	for _, n := range sizes {
+		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+			before := heap()
+			c := newBusy(n, *reserveFlag)
+			began := processor()
+			c.apply(c.st.Cycle(c.now))
+			first := processor() - began
+			c.settle()
+			held := heap() - before
+			var free, open []time.Duration
+			var bytes uint64
+			c.lost = 0
+			var was, is runtime.MemStats
+			for b.Loop() {
+				b.StopTimer()
+				c.step()
+				promised := len(c.promised) > 0
+				runtime.ReadMemStats(&was)
+				began := processor()
+				b.StartTimer()
+				p := c.st.Cycle(c.now)
+				b.StopTimer()
+				took := processor() - began
+				runtime.ReadMemStats(&is)
+				bytes += is.TotalAlloc - was.TotalAlloc
+				if promised {
+					open = append(open, took)
+				} else {
+					free = append(free, took)
+				}
+				c.apply(p)
+				b.StartTimer()
+			}
+			all := slices.Concat(free, open)
+			b.ReportMetric(at(all, .5), "p50-ms")
+			b.ReportMetric(at(all, .99), "p99-ms")
+			b.ReportMetric(at(open, .5), "promised-p50-ms")
+			b.ReportMetric(first.Seconds(), "first-s")
+			b.ReportMetric(float64(bytes)/float64(len(all)), "B/cycle")
+			b.ReportMetric(float64(held)/(1<<20), "MiB")
+		})
+	}
+}
+
+// at is a quantile in ms; 0 of none.
+func at(all []time.Duration, part float64) float64 {
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return float64(all[int(part*float64(len(all)-1))].Microseconds()) / 1000
+}

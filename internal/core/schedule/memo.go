@@ -1,0 +1,224 @@
+package schedule
+
+import (
+	"math"
+	"slices"
+)
+
+// memo is what a lane knows of a hunt in its own queue that came to nothing: on
+// which sites of a pool there would be room, and for how many tasks, if all left
+// who may be made to. While that is too little nobody has to be told to go in
+// order to find it out again, and only a site on which something has changed has
+// to be looked at again.
+type memo struct {
+	pool  *pool
+	shape uint64 // of the pool when it was worked out
+	seq   uint64 // how much of the pool's news it has seen
+	cycle uint64 // in which it was looked at last
+	log   int    // how much of that cycle's journal it has seen
+	until int64  // when somebody may be made to leave who may not now
+	asks  []tallied
+}
+
+// tallied is a tally that is kept.
+type tallied struct {
+	ask        *ask
+	need, have int
+	sites      []*site // that have room
+	room       []int
+}
+
+// mostNews bounds how many changes of sites a pool remembers.
+const mostNews = 1024
+
+// note tells those who remember something of s that it has changed.
+func (p *pool) note(s *site) {
+	if !p.watched {
+		return
+	}
+	if n := len(p.news); n > p.read && p.news[n-1] == s {
+		return
+	}
+	if len(p.news) == mostNews {
+		p.first += mostNews
+		p.news, p.read = p.news[:0], 0
+	}
+	p.news = append(p.news, s)
+}
+
+// futile reports whether a hunt in the job's own queue must come to nothing: if
+// all left who may be made to, there would not be enough room. It fails only
+// what would fail.
+func (h *hunt) futile() bool {
+	l := h.j.lane
+	if l == nil || l.key.own != "" || len(h.j.holds) > 0 || len(l.options) != 1 || h.c.st.forgetful {
+		return false
+	}
+	m := l.memo
+	if m == nil || m.pool != h.pool || m.shape != h.pool.shape || m.seq < h.pool.first || h.c.st.now >= m.until || !h.refresh(m) {
+		m = h.assess()
+		l.memo = m
+	}
+	if m == nil {
+		return false
+	}
+	h.pool.read = len(h.pool.news)
+	m.seq, m.cycle, m.log = h.pool.first+uint64(h.pool.read), h.c.id, len(h.c.st.log)
+	for i := range m.asks {
+		if m.asks[i].have < m.asks[i].need {
+			return true
+		}
+	}
+	return false
+}
+
+// refresh looks again at the sites that have changed since m was looked at;
+// false: those are too many.
+func (h *hunt) refresh(m *memo) bool {
+	log := h.c.st.log
+	if m.cycle == h.c.id {
+		log = log[m.log:]
+	}
+	news := h.pool.news[m.seq-h.pool.first:]
+	if m.cycle == h.c.id {
+		news = nil // the journal has it all
+	}
+	if len(log)+len(news) > mostNews {
+		return false
+	}
+	h.c.st.sight++
+	for _, s := range news {
+		h.lookAt(m, s)
+	}
+	for i := range log {
+		h.lookAt(m, log[i].h.site)
+	}
+	return true
+}
+
+// assess works out what there would be room for; nil: for all that is needed.
+func (h *hunt) assess() *memo {
+	st := h.c.st
+	m := &memo{pool: h.pool, shape: h.pool.shape, until: never}
+	for _, t := range h.tries {
+		for i := range int32(t.count) {
+			a := st.nextRun(h.j, t.group, h.j.placed[t.group]+i)
+			k := slices.IndexFunc(m.asks, func(x tallied) bool { return x.ask == a })
+			if k < 0 {
+				k = len(m.asks)
+				m.asks = append(m.asks, tallied{ask: a})
+			}
+			m.asks[k].need++
+		}
+	}
+	h.pool.watched = true
+	for i := range m.asks {
+		t := &m.asks[i]
+		if !t.ask.social() && st.best(h.pool.whole, t.ask) == nil {
+			continue
+		}
+		for _, s := range h.pool.sites {
+			if k := s.room(t.ask, t.need); k > 0 && st.allowed(s, t.ask) {
+				t.set(s, k)
+			}
+		}
+	}
+	st.sight++
+	acc := &h.pool.q[h.j.leaf]
+	for _, v := range acc.victims[acc.gone:] {
+		if v.Priority >= h.j.Priority {
+			break
+		}
+		h.survey(m, v)
+	}
+	for _, v := range h.c.fresh[h.j.leaf] {
+		h.survey(m, v)
+	}
+	if !slices.ContainsFunc(m.asks, func(t tallied) bool { return t.have < t.need }) {
+		return nil
+	}
+	return m
+}
+
+// survey looks at the sites on which v holds something.
+func (h *hunt) survey(m *memo, v *job) {
+	for _, x := range v.holds {
+		h.lookAt(m, x.site)
+	}
+}
+
+// lookAt is reassess, once for each site.
+func (h *hunt) lookAt(m *memo, s *site) {
+	if s.pool == h.pool && s.seen != h.c.st.sight {
+		s.seen = h.c.st.sight
+		h.reassess(m, s)
+	}
+}
+
+// reassess works out for how many tasks there would be room on s.
+func (h *hunt) reassess(m *memo, s *site) {
+	st := h.c.st
+	var room [16]*hold
+	gone := room[:0]
+	for _, x := range s.holds {
+		if v := x.job; v.leaf == h.j.leaf && v.Preemptible && v.Priority < h.j.Priority && !x.leaving && h.takes(m, v) {
+			s.soon.move(x, 1)
+			gone = append(gone, x)
+		}
+	}
+	for i := range m.asks {
+		t := &m.asks[i]
+		k := s.room(t.ask, t.need)
+		if k > 0 && !st.allowed(s, t.ask) {
+			k = 0
+		}
+		t.set(s, k)
+	}
+	for i := len(gone) - 1; i >= 0; i-- {
+		s.soon.move(gone[i], -1)
+	}
+}
+
+// takes reports whether anything of v could be taken, and notes from when.
+func (h *hunt) takes(m *memo, v *job) bool {
+	if h.eligible(v) {
+		return true
+	}
+	if v.Started > 0 && h.sheltered(v) {
+		if v.lane != nil {
+			return true // it may grow, and what it has above its minimum is not sheltered
+		}
+		m.until = min(m.until, v.Started+h.shelter(v))
+	}
+	return false
+}
+
+func (t *tallied) set(s *site, k int) {
+	i := slices.Index(t.sites, s)
+	switch {
+	case i < 0 && k == 0:
+		return
+	case i < 0:
+		t.sites, t.room = append(t.sites, s), append(t.room, 0)
+		i = len(t.sites) - 1
+	}
+	t.have += k - t.room[i]
+	if t.room[i] = k; k == 0 {
+		last := len(t.sites) - 1
+		t.sites[i], t.room[i] = t.sites[last], t.room[last]
+		t.sites, t.room = t.sites[:last], t.room[:last]
+	}
+}
+
+// never is after all that is known.
+const never = int64(math.MaxInt64)
+
+// leave takes a hold off the list of those on its site.
+func (s *site) leave(h *hold) {
+	if i := slices.Index(s.holds, h); i >= 0 {
+		last := len(s.holds) - 1
+		s.holds[i] = s.holds[last]
+		s.holds[last] = nil
+		s.holds = s.holds[:last]
+	}
+}

@@ -1,0 +1,152 @@
+package schedule
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/quota"
+)
+
+// crowd is a world in which more is wanted than there is, in several queues and
+// priorities, so that hunts for victims fail more often than not.
+func crowd(seed uint64) *world {
+	r := rand.New(rand.NewPCG(seed, 31))
+	w := &world{Snap: Snapshot{Now: clock}, Cfg: Config{MaxMoves: r.IntN(5), MoveRest: r.Int64N(3000)}}
+	if r.IntN(2) == 0 {
+		w.Cfg.Quantum = 500 + r.Int64N(2000)
+	}
+	pools := []string{"default"}
+	if r.IntN(3) == 0 {
+		pools = append(pools, "west")
+	}
+	for _, name := range pools {
+		w.Snap.Pools = append(w.Snap.Pools, Pool{Name: name, GPU: []Strategy{BinPack, Spread, Fill}[r.IntN(3)], Reserve: r.IntN(3), MinRuntime: r.Int64N(2) * r.Int64N(3000)})
+	}
+	for i := range 3 + r.IntN(6) {
+		n := node(fmt.Sprintf("n%d", i), 4, 16_000, 64*gib, "H100")
+		n.Pool = pools[i%len(pools)]
+		w.Snap.Nodes = append(w.Snap.Nodes, n)
+	}
+	for q := range 2 + r.IntN(4) {
+		x := plainQueue(fmt.Sprintf("q%d", q), int64(q), r.Int64N(8)*1000)
+		if r.IntN(4) == 0 {
+			x.Default.Limit[quota.GPU] = (4 + r.Int64N(8)) * 1000
+		}
+		x.PreemptMin, x.ReclaimMin = -1, -1
+		if r.IntN(3) == 0 {
+			x.PreemptMin, x.ReclaimMin = r.Int64N(3000), r.Int64N(3000)
+		}
+		w.Snap.Queues = append(w.Snap.Queues, x)
+	}
+	for i := range 15 + r.IntN(40) {
+		w.Snap.Jobs = append(w.Snap.Jobs, arrival(r, w, i))
+	}
+	return w
+}
+
+// arrival is one more that waits.
+func arrival(r *rand.Rand, w *world, i int) Job {
+	tasks, each := 1, 1<<r.IntN(3)
+	if r.IntN(4) == 0 {
+		tasks = 2 + r.IntN(2)
+	}
+	j := gpuJob(fmt.Sprintf("j%03d", i), string(w.Snap.Queues[r.IntN(len(w.Snap.Queues))].ID), int64(i), tasks, each)
+	g := j.Shape.Groups[0]
+	g.Min -= r.IntN(g.Min) // some are elastic
+	if r.IntN(5) == 0 {
+		g.Runs[0].Need.Milli = 500
+	}
+	j.Shape = Flat(g)
+	j.Priority, j.Preemptible = 40+10*r.IntN(3), r.IntN(6) > 0
+	j.Due = clock + r.Int64N(6000)
+	if r.IntN(6) == 0 {
+		j.Patient = clock + r.Int64N(3000)
+	}
+	if len(w.Snap.Pools) > 1 && r.IntN(2) == 0 {
+		j.Pools = []string{w.Snap.Pools[r.IntN(2)].Name}
+	}
+	return j
+}
+
+// TestWhatIsRememberedIsTrue lets plans take effect in a state that is kept, ends
+// and adds jobs, breaks nodes and lets time pass, and compares each plan with
+// that of a state that has just been loaded and remembers nothing.
+func TestWhatIsRememberedIsTrue(t *testing.T) {
+	t.Parallel()
+	cases := uint64(150)
+	if *casesFlag > 0 {
+		cases = *casesFlag
+	}
+	for seed := uint64(1); seed <= cases; seed++ {
+		if fault := remembers(seed, crowd(seed)); fault != "" {
+			t.Fatalf("seed %d: %s", seed, fault)
+		}
+	}
+}
+
+func remembers(seed uint64, w *world) string {
+	r := rand.New(rand.NewPCG(seed, 37))
+	l := &life{w: w, held: map[core.WorkloadID]int{}}
+	st := Load(&w.Snap, w.Cfg)
+	st.SetWork(st.Work())
+	for step := range 25 {
+		what := ""
+		s := &w.Snap
+		if len(s.Jobs) == 0 {
+			break
+		}
+		switch i := r.IntN(len(s.Jobs)); r.IntN(6) {
+		case 0:
+			s.Now += r.Int64N(1500)
+			what = "time passes"
+		case 1:
+			s.Jobs = append(slices.Clone(s.Jobs), arrival(r, w, 1000+step))
+			st.PutJob(s.Jobs[len(s.Jobs)-1])
+			what = "one comes"
+		case 2:
+			n := &s.Nodes[r.IntN(len(s.Nodes))]
+			if r.IntN(3) == 0 {
+				n.Cordon = !n.Cordon
+				st.PutNode(*n)
+				what = "a node changes"
+			}
+		default:
+			what = "drop " + string(s.Jobs[i].ID)
+			st.DropJob(s.Jobs[i].ID)
+			s.Jobs = slices.Delete(slices.Clone(s.Jobs), i, i+1)
+		}
+		got := st.Cycle(s.Now)
+		fresh := Load(s, w.Cfg)
+		fresh.forgetful = true
+		fresh.fill = st.fill
+		want := fresh.Cycle(s.Now)
+		if !reflect.DeepEqual(got, want) {
+			return fmt.Sprintf("step %d, %s: loaded %s\nkept %s", step, what, want.brief(), got.brief())
+		}
+		if d := difference(fresh.said(), st.said()); d != "" {
+			return fmt.Sprintf("step %d, %s: loaded %s", step, what, d)
+		}
+		if r.IntN(3) == 0 {
+			continue // it is not carried out
+		}
+		l.start(got)
+		for _, pl := range got.Placements {
+			if j := l.job(pl.ID); j.Started == clock {
+				j.Started = s.Now
+			}
+		}
+		l.part(func(j *Job, h *Held) bool {
+			return slices.ContainsFunc(got.Evictions, func(e Eviction) bool { return e.ID == j.ID && slices.Contains(e.Tasks, h.Task) })
+		})
+		for i := range s.Jobs {
+			if j := &s.Jobs[i]; !reflect.DeepEqual(st.jobs[j.ID].Job, *j) {
+				st.PutJob(*j)
+			}
+		}
+	}
+	return ""
+}
