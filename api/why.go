@@ -28,6 +28,15 @@ type PendingReason struct {
 	Limit     int64  `json:"limit,omitempty"`
 	Share     int64  `json:"share,omitempty" doc:"Its fair share at present"`
 	Until     *Time  `json:"until,omitempty" doc:"When it ends by itself"`
+	Patient   *Time  `json:"patient,omitempty" doc:"By its own wish it displaces nobody before"`
+
+	Part        int64 `json:"part,omitempty" doc:"Where a part of each GPU is asked for: which, in thousandths"`
+	FreeParts   int64 `json:"freeParts,omitempty" doc:"Then: free of all GPUs together, in thousandths of one"`
+	LargestPart int64 `json:"largestPart,omitempty" doc:"Then: free of the freest GPU, in thousandths"`
+
+	Label   string `json:"label,omitempty" doc:"Label of nodes that a condition is about which none satisfies"`
+	Nearest string `json:"nearest,omitempty" doc:"What nodes have that is written most like it, KEY=VALUE"`
+	Taint   string `json:"taint,omitempty" doc:"What keeps it off the nodes that have the label"`
 
 	Blocks []Block `json:"blocks,omitempty" doc:"The roomiest domains of the network"`
 }
@@ -55,7 +64,8 @@ type Why struct {
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	Since   Time   `json:"since"`
-	Waits   bool   `json:"waits" doc:"Something keeps it from running"`
+	Waits   bool   `json:"waits" doc:"Something keeps it, or some of its tasks, from running"`
+	Running int    `json:"running,omitempty" doc:"Of its tasks that run while others of it wait; absent: it waits as a whole"`
 	Outlook
 	EvaluatedAt Time `json:"evaluatedAt"`
 }
@@ -68,6 +78,7 @@ type Outlook struct {
 	Waiting  int             `json:"waiting,omitempty" doc:"How many wait in its queue"`
 	Ahead    []Neighbour     `json:"ahead" nullable:"false" doc:"The first few that go before it"`
 	Frees    []Neighbour     `json:"frees" nullable:"false" doc:"Those whose ends are expected to make its room"`
+	Holders  []Neighbour     `json:"holders" nullable:"false" doc:"Those who hold what the gravest reason is short of; of a limit those that count against it"`
 	Estimate *Estimate       `json:"estimate,omitempty" doc:"When it is expected to start"`
 	Places   []Spot          `json:"places,omitempty" doc:"Where its tasks would be then, one for each; absent: nobody can tell"`
 	Offers   []Offer         `json:"offers" nullable:"false" doc:"Changes with which it would start now; each has been tried"`
@@ -75,16 +86,18 @@ type Outlook struct {
 
 // Neighbour is another workload that matters to one that waits.
 type Neighbour struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Project string `json:"project"`
-	User    string `json:"user"`
-	GPUs    int    `json:"gpus"`
-	Cause   string `json:"cause,omitempty" doc:"Of one that would be displaced: by which right"`
-	Start   *Time  `json:"start,omitempty" doc:"When it is likely to start"`
-	End     *Time  `json:"end,omitempty" doc:"When it is likely to end"`
-	Early   *Time  `json:"early,omitempty" doc:"In one case of ten it has ended by then"`
-	Late    *Time  `json:"late,omitempty" doc:"In nine cases of ten it has ended by then"`
+	ID      string  `json:"id"`
+	Name    string  `json:"name"`
+	Project string  `json:"project"`
+	User    string  `json:"user"`
+	GPUs    float64 `json:"gpus" doc:"That it holds, be it parts; of one that holds none: that it asks for"`
+	Tasks   int     `json:"tasks,omitempty" doc:"That hold something"`
+	Since   *Time   `json:"since,omitempty" doc:"Of its phase"`
+	Cause   string  `json:"cause,omitempty" doc:"Of one that would be displaced: by which right"`
+	Start   *Time   `json:"start,omitempty" doc:"When it is likely to start"`
+	End     *Time   `json:"end,omitempty" doc:"When it is likely to end"`
+	Early   *Time   `json:"early,omitempty" doc:"In one case of ten it has ended by then"`
+	Late    *Time   `json:"late,omitempty" doc:"In nine cases of ten it has ended by then"`
 }
 
 // Estimate is a range of starts, from a simulation of what is known. It holds

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/client"
 )
 
 func newWhy(s *session) *cobra.Command {
@@ -60,7 +60,7 @@ func (s *session) why(ctx context.Context, sc scope, name string) error {
 	var b strings.Builder
 	since := age(s.clock().Sub(timeOf(y.Since)))
 	if y.Waits {
-		s.whyWaits(ctx, &b, c, w, y, since)
+		s.whyWaits(&b, w, y, since)
 	} else {
 		s.whyNot(&b, w, since)
 	}
@@ -103,27 +103,25 @@ func (s *session) whyNot(b *strings.Builder, w *api.Workload, since string) {
 }
 
 // whyWaits tells of one that does.
-func (s *session) whyWaits(ctx context.Context, b *strings.Builder, c *client.Client, w *api.Workload, y *api.Why, since string) {
+func (s *session) whyWaits(b *strings.Builder, w *api.Workload, y *api.Why, since string) {
 	m := s.moments(tableFlags{})
 	fmt.Fprintf(b, "%s %s for %s", w.Name, s.paint(s.io.OutTerminal, toneOf(y.Phase), y.Phase), since)
-	if y.Position > 0 {
+	if y.Running > 0 {
+		fmt.Fprintf(b, " · %d of its %s run, the others wait", y.Running, plural(w.Tasks.Total, "task"))
+	} else if y.Position > 0 {
 		fmt.Fprintf(b, " · %s of %d in queue %q", ordinal(y.Position), max(y.Waiting, y.Position), y.Project)
 	}
 	if a := asked(w, docOf(w)); a != "" {
 		fmt.Fprintf(b, " · needs %s", a)
 	}
 	b.WriteByte('\n')
-	held := ""
-	if len(y.Frees) == 0 && y.Position > 0 {
-		held = s.holders(ctx, c, w, m)
-	}
-	s.outlook(b, &y.Outlook, held, m)
+	s.outlook(b, &y.Outlook, m)
 	fmt.Fprintf(b, "Evaluated       %s ago, at %s\n", age(m.now.Sub(timeOf(y.EvaluatedAt))), timeOf(y.EvaluatedAt).Local().Format("15:04:05"))
 }
 
 // outlook prints what stands in the way, what does not, and what to expect.
-// held is who holds what is missing, where nobody can tell who will give it up.
-func (s *session) outlook(b *strings.Builder, o *api.Outlook, held string, m moments) {
+// Who holds what is missing is told where nobody can tell who will give it up.
+func (s *session) outlook(b *strings.Builder, o *api.Outlook, m moments) {
 	for _, r := range o.Reasons {
 		fmt.Fprintf(b, " %s %-20s %s\n", s.paint(s.io.OutTerminal, toneBad, "✗"), r.Token, r.Message)
 		if r.Hint != "" && r.Hint != "wait" {
@@ -139,8 +137,8 @@ func (s *session) outlook(b *strings.Builder, o *api.Outlook, held string, m mom
 	if len(o.Frees) > 0 {
 		fmt.Fprintf(b, "Makes room      %s\n", strings.Join(each(o.Frees, func(n api.Neighbour) string { return frees(n, m) }), " · "))
 	}
-	if held != "" {
-		fmt.Fprintf(b, "Held by         %s\n", held)
+	if len(o.Frees) == 0 && len(o.Holders) > 0 {
+		fmt.Fprintf(b, "Held by         %s\n", holders(o.Holders, m))
 	}
 	s.expected(b, o.Estimate, m)
 	for i, f := range o.Offers {
@@ -199,7 +197,13 @@ func gpusOf(n api.Neighbour) string {
 	if n.GPUs == 0 {
 		return "no GPU"
 	}
-	return plural(n.GPUs, "GPU")
+	if n.GPUs == 1 {
+		return "1 GPU"
+	}
+	if n.GPUs < 1 {
+		return strconv.FormatFloat(n.GPUs, 'f', -1, 64) + " GPU"
+	}
+	return strconv.FormatFloat(n.GPUs, 'f', -1, 64) + " GPUs"
 }
 
 // ahead is one that goes before it.
@@ -250,28 +254,14 @@ func more(n int) string {
 // holdersShown is how many workloads that hold what is missing are named.
 const holdersShown = 3
 
-// holders names what runs in the way. It is a courtesy: without an answer the
-// rest still holds.
-func (s *session) holders(ctx context.Context, c *client.Client, w *api.Workload, m moments) string {
-	list, err := c.Workloads(ctx, client.ListOptions{Phases: []string{"Starting", "Running", "Restarting", "Terminating"}, Limit: 50, Summary: true})
-	if err != nil {
-		return ""
-	}
-	var out []string
-	left := 0
-	for _, h := range list.Items {
-		if w.GPUs > 0 && h.GPUs == 0 {
-			continue
+// holders names those who hold what is missing.
+func holders(all []api.Neighbour, m moments) string {
+	out := each(all[:min(len(all), holdersShown)], func(n api.Neighbour) string {
+		what := plural(n.Tasks, "task")
+		if n.GPUs > 0 {
+			what = gpusOf(n)
 		}
-		if len(out) == holdersShown {
-			left++
-			continue
-		}
-		what := plural(h.Tasks.Total, "task")
-		if h.GPUs > 0 {
-			what = plural(h.GPUs, "GPU")
-		}
-		out = append(out, fmt.Sprintf("%s (%s, %s, for %s)", h.Name, h.User, what, age(m.now.Sub(timeOf(h.Since)))))
-	}
-	return strings.Join(out, " · ") + more(left)
+		return fmt.Sprintf("%s (%s, %s, for %s)", n.Name, n.User, what, age(m.now.Sub(at(n.Since))))
+	})
+	return strings.Join(out, " · ") + more(len(all)-holdersShown)
 }

@@ -122,7 +122,7 @@ func (s *session) plan(b *strings.Builder, p *api.Plan) {
 	if len(p.Displaces) > 0 {
 		fmt.Fprintf(b, "It would displace %s\n", displaced(p.Displaces))
 	}
-	s.outlook(b, &p.Outlook, "", s.moments(tableFlags{}))
+	s.outlook(b, &p.Outlook, s.moments(tableFlags{}))
 }
 
 // spots is where tasks would be, node by node.

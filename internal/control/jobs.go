@@ -132,7 +132,8 @@ func wantedIn(groups []schedule.Group) int {
 
 // fresh is what a document asks for at first, in the scheduler's words.
 func (e *Engine) fresh(doc *spec.Document) schedule.Job {
-	w := &core.Workload{Spec: doc, Kind: doc.Kind, Attempts: []core.Attempt{{}}}
+	// Its tasks count for one another by its ID, which it has not got yet.
+	w := &core.Workload{ID: "fresh", Spec: doc, Kind: doc.Kind, Attempts: []core.Attempt{{}}}
 	w.Replicas = max(1, firstReplicas(doc))
 	w.Phase = lifecycle.Queued
 	j, _ := e.job(w, nil)

@@ -52,7 +52,7 @@ func prospect(edits []Edit) Command {
 		}
 		for i := range s.before.Jobs {
 			if w, _, ok := tx.view(s.before.Jobs[i].ID); ok {
-				s.names[w.ID] = Neighbour{ID: w.ID, Name: w.Name, Project: w.Project, User: w.User, GPUs: w.Spec.TotalGPUs()}
+				s.names[w.ID] = Neighbour{ID: w.ID, Name: w.Name, Project: w.Project, User: w.User, GPUs: w.Spec.TotalGPUs(), Milli: w.Spec.TotalMilli()}
 			}
 		}
 		return s, nil

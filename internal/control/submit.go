@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/store"
 )
@@ -288,6 +289,8 @@ func (tx *tx) fits(doc *spec.Document) error {
 		tx.barred(&core.Workload{Spec: doc}).into(&r)
 		field := "resources"
 		switch {
+		case r.Label != "":
+			field = conditionField(doc, &r)
 		case r.Segment > 0:
 			field = "topology.segment.size"
 		case r.Resource == "tasks":
@@ -300,6 +303,22 @@ func (tx *tx) fits(doc *spec.Document) error {
 		return &Error{Code: CodeUnschedulable, Field: field, Message: r.String(), Hint: r.Hint()}
 	}
 	return nil
+}
+
+// conditionField is the field of a document that has the condition on nodes which
+// a reason is about.
+func conditionField(doc *spec.Document, r *schedule.Reason) string {
+	_, selected := doc.NodeSelector[r.Label]
+	switch {
+	case r.Resource == "apart" || r.Resource == "near":
+		return r.Resource
+	case selected:
+		return "nodeSelector." + r.Label
+	case r.Label == spec.NodeTypeLabel:
+		return "nodeType"
+	default:
+		return "nodeAffinity"
+	}
 }
 
 // Ref names a workload: by ID, or by project and name.

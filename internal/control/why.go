@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -20,7 +21,12 @@ type Why struct {
 	// nothing does.
 	Waits bool
 	schedule.Explanation
-	AheadOf  []Neighbour // those of Ahead
+	// Running is how many of its tasks run while others of it wait; 0: it waits as
+	// a whole.
+	Running int
+	AheadOf []Neighbour // those of Ahead
+	// Holders are those who hold what is missing.
+	Holders  []Neighbour
 	Frees    []Neighbour // whose ends make its room
 	Forecast schedule.Forecast
 	// Learnt, Limits and Unknown count the running workloads by what is known of
@@ -46,6 +52,7 @@ type Study struct {
 	job     schedule.Job
 	offers  []offer
 	live    map[core.WorkloadID]*core.Workload
+	jobs    map[core.WorkloadID]*schedule.Job // of copy
 	in      *insight
 	barred  barred
 	failed  func(*schedule.Fault)
@@ -69,7 +76,7 @@ func StudyOf(r Ref) Command {
 			s.pending = &p
 			return s, nil
 		}
-		if tx.e.wants(w, tasks) && !w.Phase.Held() {
+		if tx.e.wants(w, tasks) {
 			tx.sync()
 			tx.ends()
 			job, _ := tx.e.job(w, tasks)
@@ -106,10 +113,14 @@ func StudyRun(sub Submission) Command {
 // study copies what an answer needs.
 func (tx *tx) study(s *Study, tasks map[int]*core.Task, job schedule.Job) {
 	s.job, s.barred, s.failed = job, tx.barred(s.w), tx.e.failed
-	s.offers = tx.offers(s.w, tasks, job)
+	if len(job.Held) == 0 { // who runs already is not submitted otherwise
+		s.offers = tx.offers(s.w, tasks, job)
+	}
 	s.copy = tx.e.sched.Copy(tx.now.UnixMilli(), tx.e.work)
 	s.live = make(map[core.WorkloadID]*core.Workload, len(s.copy.Jobs)+1)
+	s.jobs = make(map[core.WorkloadID]*schedule.Job, len(s.copy.Jobs))
 	for i := range s.copy.Jobs {
+		s.jobs[s.copy.Jobs[i].ID] = &s.copy.Jobs[i]
 		if w, _, ok := tx.view(s.copy.Jobs[i].ID); ok {
 			s.live[w.ID] = w
 		}
@@ -163,15 +174,36 @@ func (s *Study) work(y *Why) {
 	y.Waits, y.Explanation = true, ex
 	for i := range y.Reasons {
 		s.barred.into(&y.Reasons[i])
-		if r := &y.Reasons[i]; s.live[r.For] != nil {
-			r.Note = keptNote(s.live[r.For], r.Until)
-		}
 	}
 	y.Checked = append(y.Checked, s.checked()...)
+	for i := range s.job.Held {
+		y.Running += bit(!s.job.Held[i].Leaving)
+	}
 	if y.Reasons[0].Token != schedule.WaitingForPreemption { // it has its place
 		s.offer(y, st)
 	}
 	s.foretell(y)
+	s.heed(y)
+	y.Holders = s.holders(y.Reasons)
+}
+
+// heed makes the reasons agree with what was foretold: the same start of whom
+// room is kept for, and an advice to wait only where a wait comes to an end.
+func (s *Study) heed(y *Why) {
+	f := &y.Forecast
+	endless := f.Span == (schedule.Span{}) && f.Until == 0 && !f.Simple
+	for i := range y.Reasons {
+		r := &y.Reasons[i]
+		r.Endless = endless
+		if w := s.live[r.For]; w != nil {
+			if at := f.Starts[r.For]; at > 0 {
+				r.Until = at
+				r.Note = fmt.Sprintf("%s is expected to start with it at %s", w.Name, time.UnixMilli(at).UTC().Format(time.RFC3339))
+			} else {
+				r.Note = keptNote(w, r.Until)
+			}
+		}
+	}
 }
 
 // foretell adds when it will start, and thanks to whom.
@@ -201,7 +233,7 @@ func (s *Study) foretell(y *Why) {
 	}
 	slices.SortStableFunc(y.Frees, func(a, b Neighbour) int { return cmp.Compare(b.GPUs, a.GPUs) })
 	y.Frees = y.Frees[:min(len(y.Frees), freesShown)]
-	if !s.dry {
+	if !s.dry && y.Running == 0 {
 		s.in.score.said(id, y.Forecast.Span)
 	}
 }
@@ -246,8 +278,15 @@ func (s *Study) checked() []schedule.Check {
 func (s *Study) neighbour(id core.WorkloadID) Neighbour {
 	n := Neighbour{ID: id}
 	if w := s.live[id]; w != nil {
-		n.Name, n.Project, n.User, n.GPUs = w.Name, w.Project, w.User, w.Spec.TotalGPUs()
+		n.Name, n.Project, n.User, n.Since = w.Name, w.Project, w.User, w.PhaseAt
 	}
+	if j := s.jobs[id]; j != nil {
+		n.Milli, n.Tasks = devicesOf(j.Held, nil), len(j.Held)
+		if len(j.Held) == 0 {
+			n.Milli = devicesWanted(j)
+		}
+	}
+	n.GPUs = int((n.Milli + 999) / 1000)
 	return n
 }
 
@@ -257,6 +296,10 @@ func (s *Study) victims(t *schedule.Trial) []Neighbour {
 	for _, e := range t.Victims {
 		n := s.neighbour(e.ID)
 		n.Cause = e.Cause
+		if j := s.jobs[e.ID]; j != nil { // perhaps not all of it
+			n.Milli, n.Tasks = devicesOf(j.Held, e.Tasks), len(e.Tasks)
+			n.GPUs = int((n.Milli + 999) / 1000)
+		}
 		out = append(out, n)
 	}
 	return out

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -18,7 +20,8 @@ type offer struct {
 	job   schedule.Job
 	// fewer and halves search for a number: of tasks, of GPUs each.
 	fewer, halves bool
-	beside        int // of the tasks, how many are none of its workers
+	part          bool // search for the largest part of a GPU
+	beside        int  // of the tasks, how many are none of its workers
 	// enough says that what follows is more of the same, for when this helps.
 	enough bool
 }
@@ -37,7 +40,10 @@ type Neighbour struct {
 	Name    string
 	Project core.ProjectID
 	User    string
-	GPUs    int
+	GPUs    int             // whole ones that it holds, or asks for where it holds none; parts count as one
+	Milli   int64           // the same in thousandths of GPUs
+	Tasks   int             // that hold something
+	Since   time.Time       // of its phase
 	Cause   schedule.Action // of a victim: by which right
 	// At is when it is likely to start, or to end; 0: unknown. Ends has the range
 	// of an end.
@@ -99,6 +105,12 @@ func (tx *tx) offers(w *core.Workload, tasks map[int]*core.Task, base schedule.J
 	}
 	if g := s.Resources.GPU; g.Kind() == spec.WholeGPU && g.Count > 1 {
 		out = append(out, offer{flags: "--gpus", job: base, halves: true})
+	}
+	if g := s.Resources.GPU; g.Kind() != spec.WholeGPU && base.Part() > 0 {
+		out = append(out, offer{flags: "--gpus", job: base, part: true})
+	}
+	if base.Patient > tx.now.UnixMilli() {
+		add("--patience 0s", func(d *spec.Document) { d.Patience = 0 })
 	}
 	for _, p := range []spec.Priority{spec.High, spec.VeryHigh} {
 		if p > s.Priority {
@@ -200,6 +212,9 @@ func (o *offer) try(st *schedule.State, now int64) (string, schedule.Trial) {
 	case o.fewer:
 		n, t := st.Fewer(now, o.job)
 		return fmt.Sprintf("%s %d", o.flags, n-o.beside), t
+	case o.part:
+		n, t := st.Smaller(now, o.job)
+		return fmt.Sprintf("%s %s", o.flags, strconv.FormatFloat(float64(n)/1000, 'f', -1, 64)), t
 	case o.halves:
 		for j, ok := o.job.Halved(); ok; j, ok = j.Halved() {
 			if t := st.Turn(now, j); t.Starts() {

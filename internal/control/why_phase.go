@@ -171,7 +171,7 @@ func (tx *tx) checksPending(w *core.Workload, when string) Pending {
 				p.EarliestStart = c.AskAt.UnixMilli()
 			}
 		} else if c.When == when && c.Verdict != core.CheckApproved {
-			p.Reasons = append(p.Reasons, schedule.Reason{Token: schedule.AdmissionChecks, Resource: c.Name, Note: checkNote(w, &c)})
+			p.Reasons = append(p.Reasons, schedule.Reason{Token: schedule.AdmissionChecks, Resource: c.Name, Note: checkNote(w, &c), Remedy: tx.remedy(w, &c)})
 		} else if c.Verdict == core.CheckApproved {
 			p.Checked = append(p.Checked, schedule.Check{What: "check " + c.Name, Note: "approved by " + c.By})
 		}

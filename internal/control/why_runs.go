@@ -1,9 +1,9 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -67,10 +67,17 @@ type runs struct {
 	order []string // keys of of as they came
 }
 
-// lengths are the last few lengths of a class, in ms.
+// lengths are the last few lengths of a class.
 type lengths struct {
-	ms   []int64
+	all  []length
 	next int
+}
+
+// length is how long one ran, in ms, or that it ran for at least so long, where
+// something else than its own end was the end of it.
+type length struct {
+	ms  int64
+	cut bool
 }
 
 // Bounds of what is remembered: lengths of a class, and classes.
@@ -104,14 +111,23 @@ func stem(w *core.Workload) string {
 	return strings.TrimRight(w.Name, "0123456789-")
 }
 
-// note remembers the last run of w. One that was cut short to make room for
-// others says nothing of how long it would have run.
+// cutShort reports whether a run was ended from outside: it says no more of how
+// long such work runs than that it runs for longer.
+func cutShort(p lifecycle.Phase) bool {
+	switch p {
+	case lifecycle.Preempted, lifecycle.Lost, lifecycle.Stopped, lifecycle.Canceled, lifecycle.Deleted:
+		return true
+	}
+	return false
+}
+
+// note remembers the last run of w.
 func (p *runs) note(w *core.Workload) {
 	a := w.Attempts[len(w.Attempts)-1]
-	if a.RunningAt.IsZero() || a.EndedAt.IsZero() || w.Phase == lifecycle.Preempted || w.Phase == lifecycle.Lost {
+	if a.RunningAt.IsZero() || a.EndedAt.IsZero() {
 		return
 	}
-	ms := a.EndedAt.Sub(a.RunningAt).Milliseconds()
+	one := length{a.EndedAt.Sub(a.RunningAt).Milliseconds(), cutShort(w.Phase)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range classesOf(w) {
@@ -125,44 +141,71 @@ func (p *runs) note(w *core.Workload) {
 			p.of[c.key] = l
 			p.order = append(p.order, c.key)
 		}
-		if len(l.ms) < lengthsKept {
-			l.ms = append(l.ms, ms)
+		if len(l.all) < lengthsKept {
+			l.all = append(l.all, one)
 			continue
 		}
-		l.ms[l.next] = ms
+		l.all[l.next] = one
 		l.next = (l.next + 1) % lengthsKept
 	}
 }
 
-// length is how long such workloads ran that ran for longer than since: a tenth
-// was over by the first, half by the second, nine tenths by the third.
-func (p *runs) length(w *core.Workload, since int64) (schedule.Span, bool) {
+// likes are the lengths of the narrowest class of w of which enough ended by
+// themselves, as far as they are longer than since, the shortest first.
+func (p *runs) likes(w *core.Workload, since int64) []length {
 	if w.Kind == lifecycle.Inference {
-		return schedule.Span{}, false // runs until someone stops it
+		return nil // runs until someone stops it
 	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	for _, c := range classesOf(w) {
 		l := p.of[c.key]
-		if l == nil || len(l.ms) < c.least {
+		if l == nil {
 			continue
 		}
-		var longer []int64
-		for _, ms := range l.ms {
-			if ms > since {
-				longer = append(longer, ms)
+		whole, ended := 0, 0
+		var longer []length
+		for _, x := range l.all {
+			whole += bit(!x.cut)
+			if x.ms > since {
+				longer = append(longer, x)
+				ended += bit(!x.cut)
 			}
 		}
-		if len(longer) == 0 {
-			continue // it has outlived all others of its class
+		if whole < c.least || ended == 0 { // too few, or it has outlived all others of its class
+			continue
 		}
-		slices.Sort(longer)
-		at := func(q float64) int64 {
-			return longer[min(int(math.Ceil(q*float64(len(longer))))-1, len(longer)-1)]
-		}
-		return schedule.Span{Early: at(.1), Likely: at(.5), Late: at(.9)}, true
+		slices.SortFunc(longer, func(a, b length) int { return cmp.Or(cmp.Compare(a.ms, b.ms), bit(a.cut)-bit(b.cut)) })
+		return longer
 	}
-	return schedule.Span{}, false
+	return nil
+}
+
+// length is how long such workloads ran that ran for longer than since: a tenth
+// was over by the first, half by the second, nine tenths by the third. Those that
+// were cut short count for as long as they ran (the product limit of Kaplan and
+// Meier), so that a quantile that nobody reached is the longest that was seen.
+func (p *runs) length(w *core.Workload, since int64) (schedule.Span, bool) {
+	all := p.likes(w, since)
+	if len(all) == 0 {
+		return schedule.Span{}, false
+	}
+	return schedule.Span{Early: quantile(all, .1), Likely: quantile(all, .5), Late: quantile(all, .9)}, true
+}
+
+// quantile is by when so great a part of sorted lengths was over.
+func quantile(sorted []length, q float64) int64 {
+	left := 1.0
+	for i, x := range sorted {
+		if x.cut {
+			continue
+		}
+		left *= 1 - 1/float64(len(sorted)-i)
+		if 1-left >= q-1e-9 {
+			return x.ms
+		}
+	}
+	return sorted[len(sorted)-1].ms
 }
 
 // Ends are never to the second: what is given up must be noticed, cleaned up and

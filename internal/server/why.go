@@ -35,14 +35,14 @@ func why(y *control.Why) api.Why {
 	w := y.Workload
 	return api.Why{
 		ID: string(w.ID), Name: w.Name, Project: string(w.Project), Phase: string(w.Phase), Reason: string(w.Reason), Message: w.Message,
-		Since: api.Time(w.PhaseAt), Waits: y.Waits, Outlook: outlook(y), EvaluatedAt: api.Time(y.At),
+		Since: api.Time(w.PhaseAt), Waits: y.Waits, Running: y.Running, Outlook: outlook(y), EvaluatedAt: api.Time(y.At),
 	}
 }
 
 func outlook(y *control.Why) api.Outlook {
 	out := api.Outlook{
 		Reasons: []api.PendingReason{}, Checked: []api.Checked{}, Position: y.Position, Waiting: y.Waiting,
-		Ahead: []api.Neighbour{}, Frees: []api.Neighbour{}, Offers: []api.Offer{}, Estimate: estimate(y),
+		Ahead: []api.Neighbour{}, Frees: []api.Neighbour{}, Holders: neighbours(y.Holders), Offers: []api.Offer{}, Estimate: estimate(y),
 	}
 	for _, r := range y.Reasons {
 		out.Reasons = append(out.Reasons, reason(r))
@@ -107,7 +107,7 @@ func instant(ms int64) *api.Time {
 }
 
 func neighbour(n control.Neighbour) api.Neighbour {
-	return api.Neighbour{ID: string(n.ID), Name: n.Name, Project: string(n.Project), User: n.User, GPUs: n.GPUs, Cause: string(n.Cause)}
+	return api.Neighbour{ID: string(n.ID), Name: n.Name, Project: string(n.Project), User: n.User, GPUs: float64(n.Milli) / 1000, Tasks: n.Tasks, Since: at(n.Since), Cause: string(n.Cause)}
 }
 
 func neighbours(all []control.Neighbour) []api.Neighbour {
@@ -141,7 +141,8 @@ func reason(r schedule.Reason) api.PendingReason {
 		Token: string(r.Token), Message: r.String(), Act: string(r.Act()), Hint: r.Hint(), Resource: r.Resource, Type: r.Type,
 		Requested: r.Requested, Needed: r.Needed, Free: r.Free, Largest: r.Largest, Total: r.Total, Tasks: r.Tasks, Fitting: r.Fitting,
 		Nodes: r.Nodes, OfNodes: r.OfNodes, Excluded: r.Excluded, Pool: r.Pool, Domain: r.Domain, Segment: r.Segment, Queue: string(r.Queue), User: r.User,
-		Allocated: r.Allocated, Quota: r.Quota, Limit: r.Limit, Share: r.Share, Until: instant(r.Until),
+		Allocated: r.Allocated, Quota: r.Quota, Limit: r.Limit, Share: r.Share, Until: instant(r.Until), Patient: instant(r.Patient),
+		Part: r.Part, FreeParts: r.FreeParts, LargestPart: r.LargestPart, Label: r.Label, Nearest: r.Nearest, Taint: r.Taint,
 	}
 	for _, b := range r.Blocks {
 		out.Blocks = append(out.Blocks, api.Block{Name: b.Name, Free: b.Free, Fitting: b.Fitting})

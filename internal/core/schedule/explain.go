@@ -25,6 +25,14 @@ func (st *State) Explain(now int64, id core.WorkloadID) (Explanation, bool) {
 		return Explanation{Reasons: []Reason{{Token: PlanningFailed, Until: j.AsideUntil}}}, true
 	}
 	ex := Explanation{Reasons: st.whyNow(j), Position: 1}
+	if j.Patient > now {
+		for i := range ex.Reasons {
+			if t := ex.Reasons[i].Token; t == WaitingForCapacity || t == Fragmented {
+				ex.Reasons[i].Patient = j.Patient
+				break
+			}
+		}
+	}
 	ahead := st.ahead(j)
 	for _, l := range st.lanesOf(j.leaf) {
 		if len(l.jobs[0].holds) == 0 { // who runs already does not wait to start

@@ -117,7 +117,7 @@ func TestExplanations(t *testing.T) {
 		{"fragmented", []Node{h100("a", 3), h100("b", 3)}, gang(3, gpu(3)),
 			"free 10 GPUs in all is enough for the 9 GPUs it needs, but scattered: 2 of its 3 tasks would fit now, the largest free block is 5 GPUs"},
 		{"of a part, where GPUs are given only whole", []Node{whole(h100("a", 0)), h100("b", 8)}, single(Need{Devices: 1, Milli: 500}),
-			"waits for gpu: needs 1 GPU, free 0 GPUs of 8 GPUs; the labels, taints or kind of 1 more node do not suit (GPUs there are given only whole)"},
+			"waits for gpu: needs 0.5 of a GPU, free 0 of 8 GPUs; the labels, taints or kind of 1 more node do not suit (GPUs there are given only whole)"},
 		{"of a whole one, where parts are not given", []Node{whole(h100("a", 0)), h100("b", 8)}, single(gpu(1)), "placed"},
 		{"of a part, where all GPUs are given only whole", []Node{whole(h100("a", 0))}, single(Need{Devices: 1, Milli: 500}),
 			"never fits: each task asks for 1 GPU, the largest of 0 nodes has 0 GPUs in all; 1 more node gives GPUs only whole, and it asks for a part"},

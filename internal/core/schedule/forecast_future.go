@@ -144,8 +144,12 @@ func (f *future) place(pl Placement) {
 	for g := range groups {
 		groups[g].Runs = without(groups[g].Runs, taken[g])
 	}
-	if len(j.Held) == 0 && len(held) > 0 {
+	switch {
+	case len(j.Held) == 0 && len(held) > 0:
 		f.begin(j, pl)
+	case len(held) > len(j.Held) && j.ID == f.id: // some of it ran already
+		f.starts[j.ID], f.places = f.now, pl.Tasks
+		f.cause(pl)
 	}
 	j.Held, j.Shape, j.Promised, j.BelowSince = held, NewShape(j.Shape.Sets, groups), false, 0
 	f.st.PutJob(*j)

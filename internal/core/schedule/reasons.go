@@ -210,14 +210,15 @@ func (st *State) wanted(j *job, tries []try) []wanted {
 // short reports whether all sites together have less of a resource free than n
 // tasks of a need, or none has room for one. Where among is given only such
 // sites count.
-func (p *pool) short(st *State, a *ask, n int, res quota.Resource, among func(*site) bool) (Reason, bool) {
+func (p *pool) short(st *State, a *ask, n int, res quota.Resource, among func(*site) bool) (r Reason, lacks bool) {
 	one := a.amountOf(res)
 	if one == 0 {
 		return Reason{}, false
 	}
-	r := Reason{Token: WaitingForCapacity, Resource: resourceNames[res], Requested: one, Needed: one * int64(n), Tasks: int64(n), OfNodes: len(p.sites)}
+	r = Reason{Token: WaitingForCapacity, Resource: resourceNames[res], Requested: one, Needed: one * int64(n), Tasks: int64(n), OfNodes: len(p.sites)}
 	if res == quota.GPU {
 		r.Type = a.need.Type
+		defer func() { st.countParts(p, a, &r, among) }()
 	}
 	for _, s := range p.sites {
 		if !st.allowed(s, a) {

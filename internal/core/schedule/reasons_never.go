@@ -14,6 +14,9 @@ func (st *State) never(j *job, tries []try) Reason {
 		return Reason{Token: NeverFits, Resource: "pool", Note: fmt.Sprintf("no node is in pool %v", j.Pools)}
 	}
 	for _, x := range st.wanted(j, tries) {
+		if r, ok := st.nowhere(pools, x.ask); ok {
+			return r
+		}
 		if r, ok := st.tooLarge(pools, x.ask, x.count); ok {
 			return r
 		}
@@ -53,6 +56,11 @@ func (st *State) never(j *job, tries []try) Reason {
 	}
 	if t, _ := j.required(); t != nil && r.Fitting == r.Tasks {
 		r.Domain = t.Required
+	}
+	if r.Fitting < r.Tasks {
+		if st.crowdedApart(pools, j, &r); r.Label != "" {
+			return r
+		}
 	}
 	r.Note = st.outgrown(pools, st.wanted(j, tries))
 	return r

@@ -203,7 +203,7 @@ func (st *State) PutBare(n Node) {
 func (st *State) Fits(data Job) (Reason, bool) {
 	st.prepare()
 	data.Queue = ""
-	j := &job{Job: data, leaf: -1, active: make([]int32, len(data.Shape.Groups)), placed: make([]int32, len(data.Shape.Groups))}
+	j := st.stranger(data)
 	_, tries := st.next(j)
 	for _, p := range st.poolsOf(j) {
 		mark := len(st.log)

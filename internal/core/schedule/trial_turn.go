@@ -115,3 +115,51 @@ func (j Job) Halved() (Job, bool) {
 	j.Shape = NewShape(j.Shape.Sets, groups)
 	return j, less
 }
+
+// Part is what a job asks of each GPU, in thousandths, where that is a part of
+// one, the same for all; 0: it asks for whole ones or for none.
+func (j Job) Part() int {
+	part := 0
+	for g := range j.Shape.Groups {
+		for _, r := range j.Shape.Groups[g].Runs {
+			switch n := r.Need; {
+			case n.Devices == 0:
+			case n.Share > 0 || n.Milli >= 1000 || part > 0 && n.Milli != part:
+				return 0
+			default:
+				part = n.Milli
+			}
+		}
+	}
+	return part
+}
+
+// partStep is in steps of how many thousandths smaller parts are tried.
+const partStep = 50
+
+// Smaller returns the largest part of a GPU, in thousandths, with which data
+// would start now, and what would become of it; 0: with none.
+func (st *State) Smaller(now int64, data Job) (int, Trial) {
+	part := data.Part()
+	most, found := 0, Trial{}
+	for lo, hi := 1, (part-1)/partStep; lo <= hi; {
+		n := (lo + hi) / 2
+		less := data
+		groups := slices.Clone(data.Shape.Groups)
+		for g := range groups {
+			groups[g].Runs = slices.Clone(groups[g].Runs)
+			for i := range groups[g].Runs {
+				if need := &groups[g].Runs[i].Need; need.Devices > 0 {
+					need.Milli = n * partStep
+				}
+			}
+		}
+		less.Shape = NewShape(data.Shape.Sets, groups)
+		if t := st.Turn(now, less); t.Now {
+			most, found, lo = n*partStep, t, n+1
+		} else {
+			hi = n - 1
+		}
+	}
+	return most, found
+}

@@ -80,6 +80,19 @@ type Reason struct {
 	Domain  string `json:"domain,omitempty"`  // level of the network within which all must be, or each segment
 	Segment int64  `json:"segment,omitempty"` // tasks of each segment, where these find no room; Tasks and Fitting are then of segments
 
+	// Label is the label of nodes that is at fault, and Nearest the one that there
+	// is, KEY=VALUE, which is written most like it. Taint is what keeps it off the
+	// nodes that have the label.
+	Label   string `json:"label,omitempty"`
+	Nearest string `json:"nearest,omitempty"`
+	Taint   string `json:"taint,omitempty"`
+
+	// Where a part of each GPU is asked for, in thousandths of one: Part is asked
+	// of each, FreeParts are free of all GPUs together, LargestPart of the freest.
+	Part        int64 `json:"part,omitempty"`
+	FreeParts   int64 `json:"freeParts,omitempty"`
+	LargestPart int64 `json:"largestPart,omitempty"`
+
 	// Of quotas and limits; devices in thousandths.
 	Queue     core.ProjectID `json:"queue,omitempty"`
 	User      string         `json:"user,omitempty"`
@@ -96,6 +109,14 @@ type Reason struct {
 	// most that the workload may run, in ms, 0: nobody knows.
 	Reservation string `json:"reservation,omitempty"`
 	From        int64  `json:"from,omitempty"`
+	// Endless says that no end that is known, nor the bound on waiting, makes its
+	// room. Who explains adds it, once that has been looked at.
+	Endless bool `json:"endless,omitempty"`
+	// Patient is before when (unix ms) it displaces nobody by its own wish; 0: it
+	// need not wait.
+	Patient int64 `json:"patient,omitempty"`
+	// Remedy is the next step, where only who explains knows it.
+	Remedy string `json:"remedy,omitempty"`
 	// Blocks are the largest domains of which all of it must be in one, the
 	// roomiest first.
 	Blocks []Block `json:"blocks,omitempty"`
@@ -211,8 +232,14 @@ func (r Reason) String() string {
 		if r.Barred != "" && r.OfNodes == 0 {
 			return "never fits: " + r.Barred
 		}
-		if r.Resource == "pool" {
-			return "never fits: " + r.Note
+		if r.Resource == "pool" || r.Resource == resourceNodes {
+			return "never fits: " + r.Note + r.barred()
+		}
+		if r.Resource == resourceApart {
+			return fmt.Sprintf("never fits: its %d tasks must be apart from each other by %s, and %s", r.Tasks, r.Label, r.domains())
+		}
+		if r.Resource == resourceNear {
+			return fmt.Sprintf("never fits: its %d tasks must all be on nodes with the same %s, and no such nodes have room for more than %d even when empty", r.Tasks, r.Label, r.Fitting)
 		}
 		if r.Segment > 0 {
 			return "never fits: " + r.segments("even when empty")
@@ -238,8 +265,17 @@ func (r Reason) String() string {
 			}
 			return fmt.Sprintf("never fits: each task asks for %s, and %s", r.amount(r.Requested), who) + r.excluded()
 		}
-		return fmt.Sprintf("never fits: each task asks for %s, %s has %s in all", r.amount(r.Requested), who, r.amount(r.Largest)) + r.whole() + r.barred()
+		others := r.whole()
+		if others == "" {
+			others = r.excluded()
+		} else {
+			others += r.barred()
+		}
+		return fmt.Sprintf("never fits: each task asks for %s, %s has %s in all", r.amount(r.Requested), who, r.amount(r.Largest)) + others
 	case WaitingForCapacity:
+		if r.Part > 0 {
+			return r.parts() + r.excluded() + suffix(r.Note)
+		}
 		lack := ""
 		if r.OfNodes > 1 {
 			lack = fmt.Sprintf(" (%d of %d nodes lack it%s)", r.Nodes, r.OfNodes, r.without())
@@ -250,6 +286,9 @@ func (r Reason) String() string {
 		}
 		return fmt.Sprintf("waits for %s: needs %s, free %s of %s", r.Resource, r.amount(r.Needed), free, all) + lack + r.excluded() + suffix(r.Note)
 	case Fragmented:
+		if r.Part > 0 {
+			return r.parts() + r.barred()
+		}
 		return fmt.Sprintf("free %s in all is enough for the %s it needs, but scattered: %d of its %d tasks would fit now, the largest free block is %s",
 			r.amount(r.Free), r.amount(r.Needed), r.Fitting, r.Tasks, r.amount(r.Largest)) + r.barred()
 	case TopologyUnsatisfied:

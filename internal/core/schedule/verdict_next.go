@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Act says who can end a reason for waiting.
@@ -18,9 +19,14 @@ const (
 // Act is who can do something about r.
 func (r Reason) Act() Act {
 	switch r.Token {
+	case OverLimit:
+		if r.Hopeless() {
+			return ActChange
+		}
+		return ActAsk
 	case NeverFits, NonPreemptibleOverQuota, TopologyUnsatisfied, Barred:
 		return ActChange
-	case QueueStopped, QueueNotFound, OverLimit, NoNodes, AdmissionChecks, PlanningFailed:
+	case QueueStopped, QueueNotFound, NoNodes, AdmissionChecks, PlanningFailed:
 		return ActAsk
 	default:
 		return ActWait
@@ -37,8 +43,20 @@ func (r Reason) Hint() string {
 	case QueueStopped:
 		return "ask whoever stopped it, or submit it to another project"
 	case NonPreemptibleOverQuota:
+		if r.Hopeless() {
+			return r.beyond()
+		}
+		if r.Endless {
+			return "make it preemptible, or ask for a larger quota: no end is known that would make its room"
+		}
 		return fmt.Sprintf("wait until such work of %s ends, make it preemptible, or ask for a larger quota", r.Queue)
 	case OverLimit:
+		if r.Hopeless() {
+			return r.beyond()
+		}
+		if r.Endless {
+			return "ask those who hold it to end some of it, or ask for a higher limit: no end is known that would make its room"
+		}
 		if r.User != "" {
 			return fmt.Sprintf("wait until other work of %s ends, or ask for a higher limit of users in %s", r.User, r.Queue)
 		}
@@ -54,15 +72,21 @@ func (r Reason) Hint() string {
 	case NoNodes:
 		return "ask the administrator; muster node list shows what the nodes say"
 	case WaitingForCapacity:
-		return "wait, or ask for less"
+		return r.orWait() + "ask for less" + r.noEnd() + r.patience()
 	case TopologyUnsatisfied:
 		if r.Segment > 0 {
-			return "wait, or ask for smaller segments" + r.smallerSegments()
+			return r.orWait() + "ask for smaller segments" + r.smallerSegments() + r.noEnd()
 		}
-		return fmt.Sprintf("wait, or let its tasks be in more than one %s", r.Domain)
+		return fmt.Sprintf("%slet its tasks be in more than one %s", r.orWait(), r.Domain) + r.noEnd()
 	case Fragmented:
-		return "wait, or ask for smaller or fewer tasks"
+		if r.Part > 0 {
+			return r.orWait() + "ask for a smaller part" + r.noEnd() + r.patience()
+		}
+		return r.orWait() + "ask for smaller or fewer tasks" + r.noEnd() + r.patience()
 	case WaitingForQuota:
+		if r.Endless {
+			return fmt.Sprintf("ask those who hold it, or ask for a larger quota of %s: no end is known that would make its room", r.Queue)
+		}
 		return fmt.Sprintf("wait until work of %s or of others ends", r.Queue)
 	case Dependency:
 		return "wait, or submit it without after"
@@ -71,6 +95,9 @@ func (r Reason) Hint() string {
 	case HeldBack:
 		return "muster release lets it go"
 	case AdmissionChecks:
+		if r.Remedy != "" {
+			return r.Remedy
+		}
 		return "ask those who may approve it"
 	default:
 		return "wait; it is looked at within seconds"
@@ -82,6 +109,18 @@ func (r Reason) smaller() string {
 	switch {
 	case r.Barred != "" && r.OfNodes == 0:
 		return "change its image or its clusters; muster cluster list shows what each is and runs"
+	case r.Resource == resourceNodes && r.Taint != "":
+		return fmt.Sprintf("tolerate it: --toleration %s", r.Taint)
+	case r.Resource == resourceNodes && r.Nearest != "":
+		return fmt.Sprintf("did you mean %s? muster node list -o wide shows what they have", r.Nearest)
+	case r.Resource == resourceNodes:
+		return fmt.Sprintf("take %s away, or ask the administrator for nodes with it; muster node list -o wide shows what they have", r.Label)
+	case r.Resource == resourceApart && r.Fitting > r.Beside:
+		return fmt.Sprintf("let them share (leave apart out), or have at most %d tasks: --workers %d", r.Fitting, r.Fitting-r.Beside)
+	case r.Resource == resourceApart:
+		return "let them share (leave apart out)"
+	case r.Resource == resourceNear:
+		return "let them be further apart (leave near out), or have fewer tasks"
 	case r.Resource == "pool":
 		return "muster pool list shows the pools that have nodes"
 	case r.Segment > 0:
@@ -101,4 +140,67 @@ func (r Reason) smaller() string {
 	default:
 		return fmt.Sprintf("no node has any such %s; muster node list shows what there is", r.Resource)
 	}
+}
+
+// Hopeless reports whether r stands whatever others do: nothing but a change of
+// what is asked for, or of what is allowed, ends it.
+func (r Reason) Hopeless() bool {
+	switch r.Token {
+	case NeverFits:
+		return true
+	case OverLimit:
+		return r.Requested > r.Limit
+	case NonPreemptibleOverQuota:
+		return r.Requested > r.Quota
+	}
+	return false
+}
+
+// orWait is an advice to wait, where that helps.
+func (r Reason) orWait() string {
+	if r.Endless {
+		return ""
+	}
+	return "wait, or "
+}
+
+// noEnd says that waiting is no advice.
+func (r Reason) noEnd() string {
+	if !r.Endless {
+		return ""
+	}
+	return ", or ask those who hold it: no end is known that would make its room"
+}
+
+// patience says until when it displaces nobody by its own wish.
+func (r Reason) patience() string {
+	if r.Patient == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; by its patience it displaces nobody before %s", time.UnixMilli(r.Patient).UTC().Format(time.RFC3339))
+}
+
+// beyond is what helps who asks for more than a limit or a quota in all, for
+// which no wait does.
+func (r Reason) beyond() string {
+	most, what := r.Limit, "limit"
+	if r.Token == NonPreemptibleOverQuota {
+		most, what = r.Quota, "quota"
+	}
+	out := "no wait helps: "
+	if most > 0 {
+		out += fmt.Sprintf("ask for at most %s", r.part(most))
+		if r.Resource == "gpu" && most < 1000 {
+			out += fmt.Sprintf(" (--gpus %s)", milli(most))
+		}
+		out += ", "
+	}
+	if r.Token == NonPreemptibleOverQuota {
+		out += "make it preemptible, "
+	}
+	whom := string(r.Queue)
+	if r.User != "" {
+		whom = "each user in " + whom
+	}
+	return out + fmt.Sprintf("or have the %s of %s raised to %s by who administers it", what, whom, r.part(r.Requested))
 }

@@ -568,14 +568,19 @@ export interface Neighbour {
   early?: Time
   /** When it is likely to end */
   end?: Time
+  /** That it holds, be it parts; of one that holds none: that it asks for */
   gpus: number
   id: string
   /** In nine cases of ten it has ended by then */
   late?: Time
   name: string
   project: string
+  /** Of its phase */
+  since?: Time
   /** When it is likely to start */
   start?: Time
+  /** That hold something */
+  tasks?: number
   user: string
 }
 
@@ -811,17 +816,29 @@ export interface PendingReason {
   /** How many of the tasks would fit now */
   fitting?: number
   free?: number
+  /** Then: free of all GPUs together, in thousandths of one */
+  freeParts?: number
   /** The next step */
   hint: string
+  /** Label of nodes that a condition is about which none satisfies */
+  label?: string
   /** Free on the best node */
   largest?: number
+  /** Then: free of the freest GPU, in thousandths */
+  largestPart?: number
   limit?: number
   message: string
+  /** What nodes have that is written most like it, KEY=VALUE */
+  nearest?: string
   /** By all tasks that start together */
   needed?: number
   /** Nodes that lack it */
   nodes?: number
   ofNodes?: number
+  /** Where a part of each GPU is asked for: which, in thousandths */
+  part?: number
+  /** By its own wish it displaces nobody before */
+  patient?: Time
   pool?: string
   /** Project or department whose quota or limit it is */
   queue?: string
@@ -833,6 +850,8 @@ export interface PendingReason {
   segment?: number
   /** Its fair share at present */
   share?: number
+  /** What keeps it off the nodes that have the label */
+  taint?: string
   tasks?: number
   token: string
   total?: number
@@ -870,6 +889,8 @@ export interface Plan {
   fits: boolean
   /** Those whose ends are expected to make its room */
   frees: Neighbour[]
+  /** Those who hold what the gravest reason is short of; of a limit those that count against it */
+  holders: Neighbour[]
   /** At once */
   now: boolean
   /** Changes with which it would start now; each has been tried */
@@ -1544,6 +1565,8 @@ export interface Why {
   evaluatedAt: Time
   /** Those whose ends are expected to make its room */
   frees: Neighbour[]
+  /** Those who hold what the gravest reason is short of; of a limit those that count against it */
+  holders: Neighbour[]
   id: string
   message?: string
   name: string
@@ -1558,10 +1581,12 @@ export interface Why {
   reason?: string
   /** Every blocker, most severe first */
   reasons: PendingReason[]
+  /** Of its tasks that run while others of it wait; absent: it waits as a whole */
+  running?: number
   since: Time
   /** How many wait in its queue */
   waiting?: number
-  /** Something keeps it from running */
+  /** Something keeps it, or some of its tasks, from running */
   waits: boolean
 }
 

@@ -39,6 +39,11 @@ export function numbers(r: PendingReason): [string, string][] {
     add('fair share', r.share)
     add('asks for', r.requested)
   } else {
+    if (r.part) {
+      out.push(['needs', gpus(r.part / 1000)], ['free', gpus((r.freeParts ?? 0) / 1000)], ['largest part', gpus((r.largestPart ?? 0) / 1000)])
+      if (r.pool) out.push(['pool', r.pool])
+      return out
+    }
     add('needs', r.needed ?? r.requested)
     if (r.total !== undefined) add('free', r.free ?? 0)
     add('in all', r.total)
@@ -156,7 +161,7 @@ export function WhyPanel({ project, name, close }: { project: string; name: stri
           <div class="page-sub">
             <Status of={{ phase: y.phase, ...(y.reason ? { reason: y.reason } : {}) }} plain />
             <span>for <Age at={y.since} /></span>
-            {y.position ? <span>#{y.position} of {Math.max(y.position, y.waiting ?? 0)} in {y.project}</span> : <span>{y.project}</span>}
+            {y.running ? <span>{plural(y.running, 'task')} of it run, the others wait</span> : y.position ? <span>#{y.position} of {Math.max(y.position, y.waiting ?? 0)} in {y.project}</span> : <span>{y.project}</span>}
           </div>
         </div>
         <CopyAs of={() => ({
@@ -188,6 +193,7 @@ export function WhyPanel({ project, name, close }: { project: string; name: stri
       {y.estimate && <Expected e={y.estimate} />}
       <People title="Ahead of it" of={y.ahead} more={Math.max(0, (y.position ?? 1) - 1 - y.ahead.length)} head="Likely start" cell={(n) => (n.start ? moment(n.start, now.value, false) : '–')} />
       <People title="Whose end makes room" of={y.frees} head="Likely end" cell={ending} />
+      {y.frees.length === 0 && <People title="Who holds what is missing" of={y.holders.slice(0, 5)} more={Math.max(0, y.holders.length - 5)} head="For" cell={(n) => <Age at={n.since ?? y.since} />} />}
       <Offers y={y} />
       {y.checked.length > 0 && (
         <section>
