@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -393,6 +394,15 @@ func (d *documentFlags) maps() ([]change, error) {
 			return nil, usage(fmt.Sprintf("--extended %s: is not NAME=COUNT", e), "write --extended rdma/hca_shared_devices_a=1")
 		}
 		all = append(all, change{path: "resources.extended", key: name, value: json.RawMessage(jsonNumber(n)), flag: "--extended"})
+	}
+	for _, l := range d.placement.licenses {
+		counts, err := convert.Licenses(l)
+		if err != nil {
+			return nil, usage("--license "+l+": "+err.Error(), "write --license matlab=2")
+		}
+		for _, name := range slices.Sorted(maps.Keys(counts)) {
+			all = append(all, change{path: "licenses", key: name, value: counts[name], flag: "--license"})
+		}
 	}
 	for _, set := range d.sets {
 		c, err := parseSet(set)

@@ -20,7 +20,7 @@ const nativeDialect = "native"
 var kindsOfThings = map[string]string{
 	"workload": "workloads", "workloads": "workloads", "run": "workloads", "runs": "workloads", "job": "workloads", "jobs": "workloads",
 	"wl": "workloads", "node": "nodes", "nodes": "nodes", "project": "projects", "projects": "projects", "queue": "projects", "queues": "projects",
-	"department": "departments", "departments": "departments", "pool": "pools", "pools": "pools",
+	"department": "departments", "departments": "departments", "pool": "pools", "pools": "pools", "license": "licenses", "licenses": "licenses",
 }
 
 type getOptions struct {
@@ -34,11 +34,11 @@ type getOptions struct {
 func newGet(s *session) *cobra.Command {
 	o := &getOptions{}
 	cmd := &cobra.Command{
-		Use:     "get [workloads|nodes|pools|projects|departments] [NAME…]",
+		Use:     "get [workloads|nodes|pools|licenses|projects|departments] [NAME…]",
 		Aliases: []string{"list", "ls", "ps"},
-		Short:   "List workloads, nodes, pools, projects or departments",
-		Long: `Lists workloads (also called run, runs, job, jobs or wl), nodes, pools, projects
-or departments.
+		Short:   "List workloads, nodes, pools, licenses, projects or departments",
+		Long: `Lists workloads (also called run, runs, job, jobs or wl), nodes, pools, licenses,
+projects or departments.
 
 Without filters it lists your own workloads that are active or were submitted
 in the last 24 hours, and says on standard error what it left out.`,
@@ -86,6 +86,8 @@ func (s *session) get(ctx context.Context, o *getOptions, args []string) error {
 		return s.getProjects(ctx, c, departmentWord, o, args)
 	case "pools":
 		return s.getPools(ctx, c, o.table, args)
+	case "licenses":
+		return s.getLicenses(ctx, c, o.table, args)
 	}
 	if len(args) > 0 && !o.watch {
 		return s.getNamed(ctx, c, o, args)

@@ -17,6 +17,7 @@ type placementFlags struct {
 	gpuLimit, gpuMemoryLimit      string
 	pools, selector, tolerations  []string
 	clusters                      []string
+	licenses                      []string
 	nodeType, near, apart         string
 	topology, topologyPreferred   string
 	segment                       int
@@ -32,6 +33,7 @@ func (p *placementFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&p.gpuMemoryLimit, "gpu-memory-limit", "", "up to how much memory it may use while there is room, beside --gpu-memory: like 16Gi")
 	f.StringVar(&p.mig, "mig", "", "a static partition of a GPU, like 1g.10gb, or several: 1g.10gb=2,3g.40gb=1")
 	f.StringArrayVar(&p.extended, "extended", nil, "how many each task needs of an extended resource of nodes, like rdma/hca_shared_devices_a=1; repeat for several")
+	f.StringArrayVarP(&p.licenses, "license", "L", nil, "how many it holds of what is counted for the whole site, like matlab=2; repeat for several")
 	f.StringSliceVar(&p.pools, "pool", nil, "node pools, tried in this order")
 	f.StringSliceVar(&p.clusters, "cluster", nil, "clusters in which it may run; without any, all")
 	f.StringVar(&p.nodeType, "node-type", "", "only nodes with this value of the label "+spec.NodeTypeLabel)

@@ -24,7 +24,7 @@ type change struct {
 }
 
 // authorsMaps are the maps whose keys are the author's, dots and all.
-var authorsMaps = []string{"env", "labels", "annotations", "nodeSelector", "resources.gpu.mig", "master.resources.gpu.mig", "resources.extended", "master.resources.extended", "master.env", "build.env", "publish.metadata", "publish.serve.env"}
+var authorsMaps = []string{"env", "labels", "annotations", "nodeSelector", "resources.gpu.mig", "master.resources.gpu.mig", "resources.extended", "licenses", "master.resources.extended", "master.env", "build.env", "publish.metadata", "publish.serve.env"}
 
 // parseSet reads FIELD=value. The field's type says how the value is read.
 func parseSet(text string) (change, error) {

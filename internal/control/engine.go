@@ -102,6 +102,7 @@ type Engine struct {
 	// templates are all templates.
 	templates map[core.TemplateID]core.Template
 	pools     map[string]core.Pool
+	licenses  map[string]core.License
 	settings  map[core.NodeID]core.NodeSetting // what was said of nodes
 	reported  map[core.NodeID]core.Node        // as their planes say
 	departed  map[core.NodeID]struct{}         // of reported: those that no plane has any more, and on which something is held

@@ -70,6 +70,7 @@ func (e *Engine) outline(w *core.Workload) schedule.Job {
 		j.Patient = w.PhaseAt.Add(d).UnixMilli()
 	}
 	j.Due, j.Attained = e.due(w)
+	j.Licenses = licensesOf(w.Spec)
 	j.Pools = w.Spec.Pools
 	if len(j.Pools) == 0 {
 		j.Pools = e.tree.Pools(w.Project)

@@ -51,7 +51,7 @@ func (e *Engine) load(ctx context.Context) error {
 	return nil
 }
 
-// loadOrganisation reads departments, projects, pools and what is said of nodes.
+// loadOrganisation reads departments, projects, pools, licenses and what is said of nodes.
 func (e *Engine) loadOrganisation(ctx context.Context) error {
 	projects, err := e.d.Store.Projects(ctx)
 	if err != nil {
@@ -60,6 +60,10 @@ func (e *Engine) loadOrganisation(ctx context.Context) error {
 	pools, err := e.d.Store.Pools(ctx)
 	if err != nil {
 		return fmt.Errorf("read pools: %w", err)
+	}
+	licenses, err := e.d.Store.Licenses(ctx)
+	if err != nil {
+		return fmt.Errorf("read licenses: %w", err)
 	}
 	nodes, err := e.d.Store.Nodes(ctx)
 	if err != nil {
@@ -72,6 +76,10 @@ func (e *Engine) loadOrganisation(ctx context.Context) error {
 	e.pools = map[string]core.Pool{core.DefaultPool: {Name: core.DefaultPool}}
 	for _, p := range pools {
 		e.pools[p.Name] = p
+	}
+	e.licenses = make(map[string]core.License, len(licenses))
+	for _, l := range licenses {
+		e.licenses[l.Name] = l
 	}
 	e.settings = make(map[core.NodeID]core.NodeSetting, len(nodes))
 	for _, n := range nodes {

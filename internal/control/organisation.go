@@ -15,11 +15,12 @@ import (
 type organisation struct {
 	projects map[core.ProjectID]*core.Project
 	pools    map[string]*core.Pool
+	licenses map[string]*core.License
 	nodes    map[core.NodeID]*core.NodeSetting
 }
 
 func (o organisation) clone() organisation {
-	return organisation{maps.Clone(o.projects), maps.Clone(o.pools), maps.Clone(o.nodes)}
+	return organisation{maps.Clone(o.projects), maps.Clone(o.pools), maps.Clone(o.licenses), maps.Clone(o.nodes)}
 }
 
 func put[K comparable, V any](m *map[K]V, k K, v V) {
@@ -45,6 +46,13 @@ func (o organisation) write(b *store.Batch) {
 			b.DropPools = append(b.DropPools, name)
 		}
 	}
+	for _, name := range sortedKeys(o.licenses) {
+		if l := o.licenses[name]; l != nil {
+			b.Licenses = append(b.Licenses, *l)
+		} else {
+			b.DropLicenses = append(b.DropLicenses, name)
+		}
+	}
 	for _, id := range sortedKeys(o.nodes) {
 		b.Nodes = append(b.Nodes, *o.nodes[id])
 	}
@@ -65,6 +73,13 @@ func (e *Engine) organised(o organisation) {
 			continue
 		}
 		e.pools[name] = *p
+	}
+	for name, l := range o.licenses {
+		if l == nil {
+			delete(e.licenses, name)
+			continue
+		}
+		e.licenses[name] = *l
 	}
 	for id, n := range o.nodes {
 		if n.Plain() {

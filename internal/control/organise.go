@@ -20,16 +20,17 @@ const (
 	MustExist
 )
 
-// Edit changes one record. Exactly one of Project, Pool, Node and Drop is set.
+// Edit changes one record. Exactly one of Project, Pool, License, Node and Drop is set.
 type Edit struct {
 	What Record
 	Name string
 	Must Existence
 	Drop bool
-	// Project, Pool and Node change a copy of the record that is there, or of a
+	// Project, Pool, License and Node change a copy of the record that is there, or of a
 	// new one. They replace maps and lists, and never change them in place.
 	Project func(*core.Project) error
 	Pool    func(*core.Pool) error
+	License func(*core.License) error
 	Node    func(s *core.NodeSetting, reported core.Node) error
 }
 
@@ -41,11 +42,12 @@ const (
 	RecordProject    Record = "project"
 	RecordDepartment Record = "department"
 	RecordPool       Record = "pool"
+	RecordLicense    Record = "license"
 	RecordNode       Record = "node"
 )
 
 // Edited is what an edit has come to. Before and After are *core.Project,
-// *core.Pool or *core.NodeSetting; a nil one was not, or is not, there.
+// *core.Pool, *core.License or *core.NodeSetting; a nil one was not, or is not, there.
 type Edited struct {
 	What     Record
 	Name     string
@@ -120,6 +122,8 @@ func (tx *tx) editOne(e Edit) (Edited, error) {
 	switch e.What {
 	case RecordPool:
 		return out, tx.editPool(e, &out)
+	case RecordLicense:
+		return out, tx.editLicense(e, &out)
 	case RecordNode:
 		return out, tx.editNode(e, &out)
 	default:
@@ -232,6 +236,8 @@ func (tx *tx) checked(e Edit) ([]string, error) {
 	switch e.What {
 	case RecordPool:
 		return tx.checkedPool(e)
+	case RecordLicense:
+		return tx.checkedLicense(e)
 	case RecordNode:
 		return nil, nil
 	}

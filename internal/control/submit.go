@@ -248,6 +248,9 @@ func (tx *tx) feasible(doc *spec.Document, user string) error {
 	if err := tx.secretsExist(doc, user); err != nil {
 		return err
 	}
+	if err := tx.licensesExist(doc); err != nil {
+		return err
+	}
 	if err := tx.receivers(doc, user); err != nil {
 		return err
 	}

@@ -87,10 +87,11 @@ func strategy(s core.Strategy) schedule.Strategy {
 // sync tells the scheduler of queues, pools and nodes that are not as they were.
 func (tx *tx) sync() {
 	e := tx.e
-	if e.regroup || len(tx.org.projects)+len(tx.org.pools) > 0 {
+	if e.regroup || len(tx.org.projects)+len(tx.org.pools)+len(tx.org.licenses) > 0 {
 		e.regroup = false
 		e.sched.SetPools(tx.poolsFor())
 		e.sched.SetQueues(tx.queues())
+		e.sched.SetLicenses(tx.licensesFor())
 		for id := range tx.workloads() { // what their projects say of them may be new
 			w, tasks, _ := tx.view(id)
 			if j, ok := e.job(w, tasks); ok {

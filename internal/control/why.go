@@ -174,6 +174,7 @@ func (s *Study) work(y *Why) {
 	y.Waits, y.Explanation = true, ex
 	for i := range y.Reasons {
 		s.barred.into(&y.Reasons[i])
+		y.Reasons[i].Note = cmp.Or(s.holdersNote(&y.Reasons[i]), y.Reasons[i].Note)
 	}
 	y.Checked = append(y.Checked, s.checked()...)
 	for i := range s.job.Held {

@@ -58,6 +58,7 @@ func (r *reader) sbatchWith(text string, options, args []string) {
 	s.sizes()
 	s.placement()
 	s.ends()
+	s.licenses()
 	s.container()
 	s.rest()
 	if len(r.errs) > 0 {

@@ -26,7 +26,7 @@ type standingsOutput struct{ Body api.StandingList }
 func (s *Server) organisationRoutes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "apply", Method: http.MethodPost, Path: "/v1/apply", Tags: []string{"organisation"}, MaxBodyBytes: bulkMax,
-		Summary: "Make projects, departments, pools and nodes what the records say: all of them, or none",
+		Summary: "Make projects, departments, pools, licenses and nodes what the records say: all of them, or none",
 	}, func(ctx context.Context, in *struct {
 		DryRunning
 		Body api.Manifest
@@ -76,7 +76,7 @@ func standing(s control.Standing) api.Standing {
 
 // kinds are what a manifest may hold.
 var kinds = map[string]control.Record{
-	"Project": control.RecordProject, "Department": control.RecordDepartment, "Pool": control.RecordPool, "Node": control.RecordNode,
+	"Project": control.RecordProject, "Department": control.RecordDepartment, "Pool": control.RecordPool, "License": control.RecordLicense, "Node": control.RecordNode,
 }
 
 // nodeSpec is what a manifest decides about a node.
@@ -182,6 +182,13 @@ func editOf(item map[string]any) (control.Edit, error) {
 		var in api.PoolSpec
 		e.Pool = func(p *core.Pool) error { return decidePool(in, p) }
 		return e, cmp.Or(strictly(fields, "", &in), decidePool(in, new(core.Pool)))
+	case control.RecordLicense:
+		var in api.LicenseSpec
+		if err := strictly(fields, "", &in); err != nil {
+			return e, err
+		}
+		e.License = deciding(in)
+		return e, nil
 	case control.RecordNode:
 		var in nodeSpec
 		e.Node = func(n *core.NodeSetting, reported core.Node) error {
@@ -254,6 +261,8 @@ func fieldsOfRecord(v any) (map[string]json.RawMessage, error) {
 		decided = projectSpec(*v)
 	case *core.Pool:
 		decided = poolSpec(*v)
+	case *core.License:
+		decided = licenseSpec(*v)
 	case *core.NodeSetting:
 		in := nodeSpec{Cordon: v.Cordon, Note: v.Note, Labels: v.Labels}
 		for _, t := range v.Taints {

@@ -171,6 +171,7 @@ func (s *Server) routes() {
 	s.clusterRoutes()
 	s.projectRoutes()
 	s.poolRoutes()
+	s.licenseRoutes()
 	s.nodeRoutes()
 	s.organisationRoutes()
 	s.prospectRoute()

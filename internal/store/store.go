@@ -91,6 +91,9 @@ type Store interface {
 	// Pools returns every pool that was ever written and not dropped, by Name.
 	Pools(ctx context.Context) ([]core.Pool, error)
 
+	// Licenses returns what is counted for the whole site, by Name.
+	Licenses(ctx context.Context) ([]core.License, error)
+
 	// Nodes returns what was said of nodes, by ID.
 	Nodes(ctx context.Context) ([]core.NodeSetting, error)
 
@@ -148,12 +151,14 @@ type Batch struct {
 	Transitions []core.Transition
 	Promises    []core.Promise // replaces all of them, empty: by none; nil: they stay
 	Keys        []Key          // one that is remembered already: ErrExists
-	// DropProjects and DropPools go before Projects and Pools are written;
-	// unknown ones are passed over.
+	// DropProjects, DropPools and DropLicenses go before Projects, Pools and
+	// Licenses are written; unknown ones are passed over.
 	DropProjects []core.ProjectID
 	DropPools    []string
+	DropLicenses []string
 	Projects     []core.Project     // inserted or replaced
 	Pools        []core.Pool        // inserted or replaced
+	Licenses     []core.License     // inserted or replaced
 	Nodes        []core.NodeSetting // inserted or replaced; one that says nothing is dropped
 	Secrets      []core.Secret      // inserted; one that exists: ErrExists
 	DropSecrets  []core.SecretID    // before Secrets are written; unknown ones are passed over

@@ -299,7 +299,7 @@ func allows(limit, held, more quota.Amounts) bool {
 // allocate places what fits without disturbing anyone.
 func (c *cycle) allocate(p *pool, j *job) outcome {
 	st := c.st
-	if st.crowded(j) != nil {
+	if st.full(j) != nil {
 		return hopeless
 	}
 	mark, kept := len(st.log), false

@@ -69,7 +69,7 @@ func (c *cycle) displace(kind Action, p *pool, j *job) outcome {
 	if kind != Consolidate && st.now < j.Patient {
 		return passed
 	}
-	if st.crowded(j) != nil {
+	if st.full(j) != nil {
 		return hopeless
 	}
 	for _, tries := range st.options(j) {

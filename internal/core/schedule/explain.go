@@ -180,7 +180,7 @@ func (st *State) earliest(j *job) int64 {
 			st.vacate(x)
 		}
 		for _, p := range st.poolsOf(j) {
-			if st.permits(j, p, st.cost(j, p, tries)) && st.placeIn(p, j, tries) {
+			if len(st.unlicensedAfter(j, ends[:n+1])) == 0 && st.permits(j, p, st.cost(j, p, tries)) && st.placeIn(p, j, tries) {
 				return true
 			}
 		}

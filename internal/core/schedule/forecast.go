@@ -18,7 +18,7 @@ type Copy struct {
 
 // Copy returns the state as it is, with the work that SetWork was last told of.
 func (st *State) Copy(now int64, work []fill.Shape) *Copy {
-	c := &Copy{Snapshot: Snapshot{Now: now}, cfg: st.cfg, work: work}
+	c := &Copy{Snapshot: Snapshot{Now: now, Licenses: st.Licenses()}, cfg: st.cfg, work: work}
 	for _, p := range st.pools {
 		c.Pools = append(c.Pools, p.Pool)
 	}

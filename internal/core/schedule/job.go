@@ -115,6 +115,7 @@ type Job struct {
 	Pools       []string // tried in this order, never mixed; empty: any one
 	Shape       *Shape
 	Held        []Held
+	Licenses    []Count // that it holds from its placement to its end, by name
 	// Due is from when it makes others leave who have had more, if nothing else
 	// helps; unix ms, 0: never. Attained is what it had before Started, in ms.
 	Due, Attained int64

@@ -16,6 +16,9 @@ func (st *State) PutJob(data Job) {
 	counts := make([]int32, 2*n)
 	j := &job{Job: data, leaf: st.queues.find(data.Queue), active: counts[:n:n], placed: counts[n:]}
 	st.jobs[j.ID] = j
+	if len(data.Held) > 0 {
+		st.charge(j, 1)
+	}
 	if len(st.win.list) > 0 || j.Window != "" {
 		p, until := st.passOf(&j.Job)
 		j.pass, st.win.until = p, min(st.win.until, until)
@@ -96,6 +99,9 @@ func (st *State) DropJob(id core.WorkloadID) {
 	st.changes()
 	delete(st.jobs, id)
 	delete(st.below, id)
+	if len(j.Held) > 0 {
+		st.charge(j, -1)
+	}
 	for i := range j.Held {
 		node := j.Held[i].Place.Node
 		delete(st.tenants[node], id)

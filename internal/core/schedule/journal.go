@@ -200,6 +200,7 @@ func (st *State) settleFresh(h *hold, taken bool) {
 		h.job.placed[h.group] += int32(sign)
 	}
 	st.count(h, sign)
+	st.chargeFresh(h.job, taken)
 	s.tag(h, int(sign))
 }
 

@@ -16,7 +16,8 @@ type laneKey struct {
 	preemptible bool
 	shape       string
 	pools       string
-	user        string          // where users are limited
+	user        string // where users are limited
+	licenses    string
 	own         core.WorkloadID // of a job that holds something already
 	pass        pass
 }
@@ -43,7 +44,7 @@ func (st *State) enlist(j *job) {
 	if wants == 0 || j.Aside {
 		return
 	}
-	key := laneKey{queue: j.Queue, priority: j.Priority, preemptible: j.Preemptible, shape: j.Shape.Key, pools: strings.Join(j.Pools, ","), pass: j.pass}
+	key := laneKey{queue: j.Queue, priority: j.Priority, preemptible: j.Preemptible, shape: j.Shape.Key, pools: strings.Join(j.Pools, ","), pass: j.pass, licenses: licensesKey(j.Licenses)}
 	if j.leaf >= 0 {
 		if q := &st.queues.list[j.leaf]; q.perUser() {
 			key.user = j.User

@@ -58,6 +58,9 @@ func (h *hunt) mayReturn(u *unit) bool {
 	if u.leaf == j.leaf && u.job.User == j.User && st.overUser(u.job, amount) != nil {
 		return false
 	}
+	if len(st.unlicensed(u.job)) > 0 {
+		return false
+	}
 	if st.cfg.NoQuota {
 		return true
 	}

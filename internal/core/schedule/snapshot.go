@@ -30,6 +30,8 @@ type Snapshot struct {
 	Jobs   []Job
 	// Windows keep nodes for some of the time.
 	Windows []Window
+	// Licenses are what is counted for the whole site.
+	Licenses []License
 }
 
 // Node is a node, with what others hold of it whom this scheduler does not know:

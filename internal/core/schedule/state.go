@@ -22,6 +22,7 @@ type State struct {
 	lanes   map[laneKey]*lane
 	running []int // jobs that hold something, by queue and those below it
 	users   map[userKey]held
+	lic     licenses
 	names   []string                 // of pools, as poolNames says; nil: not known
 	below   map[core.WorkloadID]*job // gangs that are below their minimum
 	log     []entry
@@ -147,6 +148,7 @@ func (st *State) load(s *Snapshot) {
 	st.SetQueues(s.Queues)
 	st.now = s.Now
 	st.SetWindows(s.Windows)
+	st.SetLicenses(s.Licenses)
 	for i := range s.Nodes {
 		st.PutNode(s.Nodes[i])
 	}

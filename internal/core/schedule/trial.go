@@ -89,7 +89,19 @@ func (st *State) gate(j *job) *Reason {
 	if r := st.awaits(j); r != nil {
 		return r
 	}
-	return st.crowded(j)
+	return st.full(j)
+}
+
+// full is the first limit on what runs at once, or license, that keeps j from
+// starting, or nil.
+func (st *State) full(j *job) *Reason {
+	if r := st.crowded(j); r != nil {
+		return r
+	}
+	if all := st.unlicensed(j); len(all) > 0 {
+		return &all[0]
+	}
+	return nil
 }
 
 // gates are all that keep j from being looked at whatever is free.
@@ -101,7 +113,7 @@ func (st *State) gates(j *job) []Reason {
 	if r := st.awaits(j); r != nil {
 		all = append(all, *r)
 	}
-	return append(all, st.crowds(j)...)
+	return append(append(all, st.crowds(j)...), st.unlicensed(j)...)
 }
 
 // crowded is the first limit on running jobs that j would exceed by starting, or

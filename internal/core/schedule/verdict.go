@@ -33,6 +33,7 @@ const (
 	Barred     Token = "Barred"
 	Incomplete Token = "Incomplete"
 
+	WaitingForLicense       Token = "WaitingForLicense"
 	OverLimit               Token = "OverLimit"
 	NonPreemptibleOverQuota Token = "NonPreemptibleOverQuota"
 	WaitingForQuota         Token = "WaitingForQuota"
@@ -45,7 +46,7 @@ const (
 // Tokens returns every reason for waiting, most severe first.
 func Tokens() []Token {
 	return []Token{
-		PlanningFailed, QueueNotFound, Barred, NeverFits, QueueStopped, HeldBack, NonPreemptibleOverQuota, OverLimit, AdmissionChecks, Dependency, BeginTime, Incomplete, NoNodes, InReservation,
+		PlanningFailed, QueueNotFound, Barred, NeverFits, QueueStopped, HeldBack, NonPreemptibleOverQuota, OverLimit, WaitingForLicense, AdmissionChecks, Dependency, BeginTime, Incomplete, NoNodes, InReservation,
 		WaitingForCapacity, TopologyUnsatisfied, Fragmented, WaitingForQuota, Reserved, WaitingForPreemption, RetryBackoff,
 		ImageBuild, ImagePull, Initializing, NotYetEvaluated,
 	}
@@ -100,6 +101,9 @@ type Reason struct {
 	Quota     int64          `json:"quota,omitempty"`
 	Limit     int64          `json:"limit,omitempty"`
 	Share     int64          `json:"share,omitempty"` // its fair share at present
+
+	// Holders are who holds the most of a license.
+	Holders []Holder `json:"holders,omitempty"`
 
 	// For is whose room is kept, until the instant Until (unix ms) at which that
 	// one starts.
@@ -296,6 +300,8 @@ func (r Reason) String() string {
 			return r.segments("now") + fmt.Sprintf(", while %s are free in all", r.amount(r.Free)) + r.blocks()
 		}
 		return fmt.Sprintf("its %d tasks must be in one %s: the best has room for %d now, while %s are free in all", r.Tasks, r.Domain, r.Fitting, r.amount(r.Free)) + r.blocks()
+	case WaitingForLicense:
+		return r.license()
 	case OverLimit:
 		return fmt.Sprintf("over the limit of %s: it holds %s of at most %s, and this asks for %s", r.whose(), r.part(r.Allocated), r.part(r.Limit), r.part(r.Requested))
 	case NonPreemptibleOverQuota:

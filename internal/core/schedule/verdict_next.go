@@ -24,6 +24,11 @@ func (r Reason) Act() Act {
 			return ActChange
 		}
 		return ActAsk
+	case WaitingForLicense:
+		if r.Requested > r.Total {
+			return ActChange
+		}
+		return ActWait
 	case NeverFits, NonPreemptibleOverQuota, TopologyUnsatisfied, Barred:
 		return ActChange
 	case QueueStopped, QueueNotFound, NoNodes, AdmissionChecks, PlanningFailed:
@@ -90,6 +95,11 @@ func (r Reason) Hint() string {
 		return fmt.Sprintf("wait until work of %s or of others ends", r.Queue)
 	case Dependency:
 		return "wait, or submit it without after"
+	case WaitingForLicense:
+		if r.Requested > r.Total {
+			return "ask for fewer, or have it told of more: muster license set " + r.Resource + " NUMBER"
+		}
+		return "wait until one of its holders ends; muster license list shows what is held"
 	case Reserved, WaitingForPreemption, RetryBackoff, ImageBuild, ImagePull, Initializing, BeginTime:
 		return "wait"
 	case HeldBack:

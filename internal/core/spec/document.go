@@ -64,6 +64,7 @@ type Document struct {
 
 	Resources Resources `json:"resources,omitempty" doc:"What each task needs."`
 
+	Licenses     map[string]int    `json:"licenses,omitempty" doc:"How many it holds, from the placement of its first task to the end of its last, of what is counted for the whole site: 'muster license list' shows what there is. It waits until so many are free." example:"{matlab: 2}" min:"1" max:"1000000000" form:"name"`
 	Clusters     []string          `json:"clusters,omitempty" doc:"Clusters in which it may run, by name; local is the server's own machine. A gang never spans two. By default any." example:"[east, west]" form:"name"`
 	Pools        []string          `json:"pools,omitempty" doc:"Node pools, tried in this order; a workload is never spread over two. By default those of its project." example:"[h100, default]" form:"pool"`
 	NodeSelector map[string]string `json:"nodeSelector,omitempty" doc:"Labels that a node must have, with their values." example:"{zone: a}" form:"labelKey"`

@@ -43,7 +43,7 @@ func Scontrol() *face.Command {
 		},
 		Most: face.All,
 		Sub: []*face.Command{
-			{Use: "show ENTITY [NAME]", Short: "A job, node, partition, or host names of a list", Most: 2, Run: show},
+			{Use: "show ENTITY [NAME]", Short: "A job, node, partition, license, or host names of a list", Most: 2, Run: show},
 			{Use: "update NAME=VALUE…", Short: "Change a job or a node", Most: face.All, Run: update},
 			{Use: "requeue JOB…", Short: "Run jobs again from their beginning", Most: face.All, Run: requeue},
 			{Use: "cancel_reboot NODE", Void: "nodes are not booted from here."},
@@ -109,6 +109,8 @@ func show(c *face.Call) error {
 		return showNodes(c, name)
 	case "partition", "partitionname":
 		return showPools(c, name)
+	case "license":
+		return showLicenses(c, name)
 	case "hostname":
 		names, err := unfold(name)
 		if err != nil {
@@ -127,9 +129,9 @@ func show(c *face.Call) error {
 	case "config":
 		return c.Muster(c.Context, "server", "status")
 	case "":
-		return cli.Wrong("scontrol show needs to know what", "job, node, partition, hostnames, hostlist or config")
+		return cli.Wrong("scontrol show needs to know what", "job, node, partition, licenses, hostnames, hostlist or config")
 	}
-	return cli.Wrong(fmt.Sprintf("scontrol show %s: there is nothing of that kind here", entity), "job, node, partition, hostnames, hostlist or config")
+	return cli.Wrong(fmt.Sprintf("scontrol show %s: there is nothing of that kind here", entity), "job, node, partition, licenses, hostnames, hostlist or config")
 }
 
 // record is a text of NAME=VALUE pairs, several in a line.
@@ -222,7 +224,7 @@ func jobRecord(c *face.Call, p *face.Place, w *api.Workload) [][]string {
 	if d.Retry.System == nil || *d.Retry.System > 0 {
 		requeue = "1"
 	}
-	return [][]string{
+	lines := [][]string{
 		{fmt.Sprintf("JobId=%d", w.Number), "JobName=" + name(w)},
 		{"UserId=" + w.User, "Account=" + w.Project, "QOS=" + qos(w)},
 		{"Priority=" + strconv.Itoa(w.Priority), "Nice=0"},
@@ -239,6 +241,10 @@ func jobRecord(c *face.Call, p *face.Place, w *api.Workload) [][]string {
 		{"WorkDir=" + d.Workdir},
 		{"Comment=" + cmp.Or(d.Annotations["comment"], "(null)"), "Id=" + w.ID},
 	}
+	if len(d.Licenses) > 0 {
+		lines = append(lines, []string{"Licenses=" + licenseList(d.Licenses)})
+	}
+	return lines
 }
 
 func firstLine(text string) string { line, _, _ := strings.Cut(text, "\n"); return line }

@@ -39,7 +39,7 @@ state, %M time used, %l limit, %L time left, %D nodes, %C CPUs, %b GPUs, %m memo
 			{Names: "json", Does: "as JSON"},
 			{Names: "yaml", Does: "as YAML"},
 			{Names: "long l", Does: "with the time limit and whole words"},
-			{Names: "licenses L", Arg: "NAMES", Void: "there are no licenses to wait for."},
+			{Names: "licenses L", Arg: "NAMES", Many: true, Does: "only jobs that ask for these licenses"},
 			{Names: "local", Void: "there is one server for all clusters."},
 			{Names: "federation", Void: "there is one server for all clusters."},
 			{Names: "sibling", Void: "there is one server for all clusters."},
@@ -148,8 +148,8 @@ func listed(c *face.Call, p *face.Place) ([]api.Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	ws, err := c.Pages(c.Context, client.ListOptions{Live: !ended, Table: !c.Bool("json") && !c.Bool("yaml")}, 0, func(w *api.Workload) bool {
-		return keep(w) && (!c.Bool("start") || stateOf(w) == pending)
+	ws, err := c.Pages(c.Context, client.ListOptions{Live: !ended, Table: !c.Bool("json") && !c.Bool("yaml") && len(c.List("licenses")) == 0}, 0, func(w *api.Workload) bool {
+		return keep(w) && asksFor(w, c.List("licenses")) && (!c.Bool("start") || stateOf(w) == pending)
 	})
 	slices.SortStableFunc(ws, func(a, b api.Workload) int {
 		return cmp.Or(cmp.Compare(group(&a), group(&b)), cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Number, b.Number))

@@ -34,6 +34,7 @@ type Store struct {
 	stepsOf  map[core.WorkloadID][]core.Transition
 	projects map[core.ProjectID]core.Project
 	pools    map[string]core.Pool
+	licenses map[string]core.License
 	nodes    map[core.NodeID]core.NodeSetting
 	secrets  map[core.SecretID]core.Secret
 	keys     map[user]store.Key
@@ -63,6 +64,7 @@ func New() *Store {
 		stepsOf:  map[core.WorkloadID][]core.Transition{},
 		projects: map[core.ProjectID]core.Project{},
 		pools:    map[string]core.Pool{},
+		licenses: map[string]core.License{},
 		nodes:    map[core.NodeID]core.NodeSetting{},
 		secrets:  map[core.SecretID]core.Secret{},
 		keys:     map[user]store.Key{},

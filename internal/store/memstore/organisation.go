@@ -23,6 +23,11 @@ func checkOrganisation(b *store.Batch) error {
 			return fmt.Errorf("pool %d of the batch: it has no name", i)
 		}
 	}
+	for i := range b.Licenses {
+		if b.Licenses[i].Name == "" {
+			return fmt.Errorf("license %d of the batch: it has no name", i)
+		}
+	}
 	for i := range b.Nodes {
 		if b.Nodes[i].ID == "" {
 			return fmt.Errorf("node %d of the batch: it has no name", i)
@@ -31,7 +36,7 @@ func checkOrganisation(b *store.Batch) error {
 	return nil
 }
 
-// organise writes projects, pools and what is said of nodes.
+// organise writes projects, pools, licenses and what is said of nodes.
 func (s *Store) organise(b *store.Batch) {
 	for _, id := range b.DropProjects {
 		delete(s.projects, id)
@@ -39,11 +44,17 @@ func (s *Store) organise(b *store.Batch) {
 	for _, name := range b.DropPools {
 		delete(s.pools, name)
 	}
+	for _, name := range b.DropLicenses {
+		delete(s.licenses, name)
+	}
 	for _, p := range b.Projects {
 		s.projects[p.ID] = keptProject(p)
 	}
 	for _, p := range b.Pools {
 		s.pools[p.Name] = keptPool(p)
+	}
+	for _, l := range b.Licenses {
+		s.licenses[l.Name] = keptLicense(l)
 	}
 	for _, n := range b.Nodes {
 		if n.Plain() {
@@ -62,6 +73,11 @@ func (s *Store) Projects(ctx context.Context) ([]core.Project, error) {
 // Pools implements store.Store.
 func (s *Store) Pools(ctx context.Context) ([]core.Pool, error) {
 	return listed(ctx, s, "reading the pools", s.pools, cmp.Compare[string], keptPool)
+}
+
+// Licenses implements store.Store.
+func (s *Store) Licenses(ctx context.Context) ([]core.License, error) {
+	return listed(ctx, s, "reading the licenses", s.licenses, cmp.Compare[string], keptLicense)
 }
 
 // Nodes implements store.Store.
@@ -114,4 +130,9 @@ func keptPool(p core.Pool) core.Pool {
 func keptNode(n core.NodeSetting) core.NodeSetting {
 	n.Labels, n.Taints = keptMap(n.Labels), keptList(n.Taints)
 	return n
+}
+
+func keptLicense(l core.License) core.License {
+	l.CreatedAt = kept(l.CreatedAt)
+	return l
 }

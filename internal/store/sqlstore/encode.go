@@ -11,10 +11,10 @@ import (
 
 // rows are the parts of a batch that are stored as JSON.
 type rows struct {
-	statuses, specs, tasks, secrets []string // a spec is empty for what is neither new nor edited
-	subscriptions, deliveries       []string
-	templates                       []string
-	projects, pools, nodes          []string // a node is empty that says nothing
+	statuses, specs, tasks, secrets  []string // a spec is empty for what is neither new nor edited
+	subscriptions, deliveries        []string
+	templates                        []string
+	projects, pools, licenses, nodes []string // a node is empty that says nothing
 }
 
 func encode(b *store.Batch) (r rows, err error) {

@@ -25,6 +25,13 @@ func (r *rows) organisation(b *store.Batch) (err error) {
 			return err
 		}
 	}
+	r.licenses = make([]string, len(b.Licenses))
+	for i, l := range b.Licenses {
+		l.CreatedAt = kept(l.CreatedAt)
+		if r.licenses[i], err = encodeNamed("license", i, l.Name, l); err != nil {
+			return err
+		}
+	}
 	r.nodes = make([]string, len(b.Nodes))
 	for i, n := range b.Nodes {
 		if r.nodes[i], err = encodeNamed("node", i, string(n.ID), n); err != nil {
@@ -45,7 +52,7 @@ func encodeNamed(what string, i int, name string, record any) (string, error) {
 	return string(text), nil
 }
 
-// organise writes projects, pools and what is said of nodes.
+// organise writes projects, pools, licenses and what is said of nodes.
 func (c *commit) organise(b *store.Batch) error {
 	for _, id := range b.DropProjects {
 		if err := c.row(c.w.dropProject, clean(id)); err != nil {
@@ -57,6 +64,11 @@ func (c *commit) organise(b *store.Batch) error {
 			return err
 		}
 	}
+	for _, name := range b.DropLicenses {
+		if err := c.row(c.w.dropLicense, clean(name)); err != nil {
+			return err
+		}
+	}
 	for i := range b.Projects {
 		if err := c.row(c.w.putProject, clean(b.Projects[i].ID), c.rows.projects[i]); err != nil {
 			return err
@@ -64,6 +76,11 @@ func (c *commit) organise(b *store.Batch) error {
 	}
 	for i := range b.Pools {
 		if err := c.row(c.w.putPool, clean(b.Pools[i].Name), c.rows.pools[i]); err != nil {
+			return err
+		}
+	}
+	for i := range b.Licenses {
+		if err := c.row(c.w.putLicense, clean(b.Licenses[i].Name), c.rows.licenses[i]); err != nil {
 			return err
 		}
 	}
@@ -90,6 +107,11 @@ func (s *Store) Projects(ctx context.Context) ([]core.Project, error) {
 // Pools implements store.Store.
 func (s *Store) Pools(ctx context.Context) ([]core.Pool, error) {
 	return namedRecords[core.Pool](ctx, s, s.r.pools, "pool")
+}
+
+// Licenses implements store.Store.
+func (s *Store) Licenses(ctx context.Context) ([]core.License, error) {
+	return namedRecords[core.License](ctx, s, s.r.licenses, "license")
 }
 
 // Nodes implements store.Store.

@@ -101,7 +101,7 @@ func testAtomic(t *testing.T, w *world) {
 	good := func() *store.Batch {
 		return &store.Batch{
 			Workloads: []*core.Workload{b, next(a, in(lifecycle.Running))}, Tasks: []*core.Task{task(b.ID, 0, 0)},
-			Transitions: []core.Transition{w.transition(b.ID)}, Projects: []core.Project{project}, Pools: []core.Pool{{Name: "p"}}, Nodes: []core.NodeSetting{{ID: "n", Cordon: true}},
+			Transitions: []core.Transition{w.transition(b.ID)}, Projects: []core.Project{project}, Pools: []core.Pool{{Name: "p"}}, Licenses: []core.License{{Name: "l"}}, Nodes: []core.NodeSetting{{ID: "n", Cordon: true}},
 			Keys: []store.Key{{User: "ada", Key: "new", Hash: "h", Workload: b.ID, At: epoch}}, ForgetKeysBefore: epoch.Add(time.Hour),
 			Secrets: []core.Secret{secret("ada", "new")}, DropSecrets: []core.SecretID{{User: "ada", Name: "old"}},
 		}
@@ -130,10 +130,11 @@ func testAtomic(t *testing.T, w *world) {
 		projects, err3 := w.s.Projects(t.Context())
 		pools, err6 := w.s.Pools(t.Context())
 		nodes, err7 := w.s.Nodes(t.Context())
+		licenses, err8 := w.s.Licenses(t.Context())
 		_, _, err4 := w.s.Remembered(t.Context(), "ada", "k")
 		_, _, err5 := w.s.Remembered(t.Context(), "ada", "new")
-		if !errors.Is(err, store.ErrNotFound) || !errors.Is(err5, store.ErrNotFound) || errors.Join(err1, err2, err3, err4, err6, err7) != nil ||
-			len(tasks)+len(steps)+len(projects)+len(pools)+len(nodes) != 0 {
+		if !errors.Is(err, store.ErrNotFound) || !errors.Is(err5, store.ErrNotFound) || errors.Join(err1, err2, err3, err4, err6, err7, err8) != nil ||
+			len(tasks)+len(steps)+len(projects)+len(pools)+len(nodes)+len(licenses) != 0 {
 			t.Errorf("a batch refused for its %s has left something: %v, %v, %v, %v, %v, %v",
 				name, err, tasks, steps, projects, err4, err5)
 		}
@@ -160,6 +161,7 @@ func testInvalid(t *testing.T, w *world) {
 		"transition seq 0": {Transitions: []core.Transition{{Workload: "x"}}},
 		"unnamed project":  {Projects: []core.Project{{}}},
 		"unnamed pool":     {Pools: []core.Pool{{}}},
+		"unnamed license":  {Licenses: []core.License{{}}},
 		"unnamed node":     {Nodes: []core.NodeSetting{{}}},
 	} {
 		t.Log(name)

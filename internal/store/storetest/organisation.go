@@ -88,3 +88,17 @@ func testNodes(t *testing.T, w *world) {
 	}
 	same(t, "Nodes", got, []core.NodeSetting{b})
 }
+
+func testLicenses(t *testing.T, w *world) {
+	a := core.License{Name: "ansys", Total: 4, Note: "until May", CreatedAt: epoch}
+	b := core.License{Name: "matlab", Total: 8, CreatedAt: epoch}
+	w.commit(&store.Batch{Licenses: []core.License{b, a}})
+	a.Total = 6
+	w.commit(&store.Batch{Licenses: []core.License{a}, DropLicenses: []string{"matlab", "nobody"}})
+	w.reopen()
+	got, err := w.s.Licenses(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "Licenses", got, []core.License{a})
+}

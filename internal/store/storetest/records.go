@@ -37,11 +37,12 @@ func testEmpty(t *testing.T, w *world) {
 	secrets, err6 := w.s.Secrets(ctx)
 	pools, err7 := w.s.Pools(ctx)
 	nodes, err8 := w.s.Nodes(ctx)
-	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
+	licenses, err9 := w.s.Licenses(ctx)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9); err != nil {
 		t.Fatal(err)
 	}
 	uses := w.uses(store.UseQuery{Now: epoch})
-	if n := len(live) + len(tasks) + len(steps) + len(changed) + len(projects) + len(secrets) + len(uses) + len(pools) + len(nodes); n != 0 {
+	if n := len(live) + len(tasks) + len(steps) + len(changed) + len(projects) + len(secrets) + len(uses) + len(pools) + len(nodes) + len(licenses); n != 0 {
 		t.Errorf("an empty store returned %d records", n)
 	}
 	if p := w.list(store.Query{}); len(p.Items) != 0 || p.Next != 0 {
@@ -68,13 +69,15 @@ func testEveryField(t *testing.T, w *world) {
 	fill(reflect.ValueOf(&project).Elem(), &count)
 	var pool core.Pool
 	fill(reflect.ValueOf(&pool).Elem(), &count)
+	var license core.License
+	fill(reflect.ValueOf(&license).Elem(), &count)
 	var node core.NodeSetting
 	fill(reflect.ValueOf(&node).Elem(), &count)
 	var secret core.Secret
 	fill(reflect.ValueOf(&secret).Elem(), &count)
 	rev := w.commit(&store.Batch{
 		Workloads: []*core.Workload{n}, Tasks: []*core.Task{&k}, Transitions: []core.Transition{step},
-		Projects: []core.Project{project}, Secrets: []core.Secret{secret}, Pools: []core.Pool{pool}, Nodes: []core.NodeSetting{node},
+		Projects: []core.Project{project}, Secrets: []core.Secret{secret}, Pools: []core.Pool{pool}, Licenses: []core.License{license}, Nodes: []core.NodeSetting{node},
 	})
 	w.stored(n, rev)
 	w.secrets(secret)
@@ -83,9 +86,11 @@ func testEveryField(t *testing.T, w *world) {
 	projects, err3 := w.s.Projects(t.Context())
 	pools, err4 := w.s.Pools(t.Context())
 	nodes, err5 := w.s.Nodes(t.Context())
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	licenses, err6 := w.s.Licenses(t.Context())
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		t.Fatal(err)
 	}
+	same(t, "Licenses", licenses, []core.License{license})
 	same(t, "Tasks", tasks, []core.Task{k})
 	same(t, "Transitions", steps, []core.Transition{step})
 	same(t, "Projects", projects, []core.Project{project})

@@ -41,6 +41,7 @@ func Run(t *testing.T, open Open) {
 		{"Projects", testProjects},
 		{"Quotas", testQuotas},
 		{"Pools", testPools},
+		{"Licenses", testLicenses},
 		{"Nodes", testNodes},
 		{"EditedDocuments", testEdited},
 		{"Secrets", testSecrets},

@@ -440,6 +440,41 @@ export interface Holdings {
   workloads: Holder[]
 }
 
+export interface License {
+  createdAt?: Time
+  /** Who holds it, the most first */
+  holders: Licensee[]
+  name: string
+  note?: string
+  /** How many workloads may hold together */
+  total: number
+  /** Held by workloads, from the placement of their first task to the end of their last */
+  used: number
+  /** That workloads in their queues ask for */
+  waiting: number
+  /** In answers to changes: what is allowed and perhaps not meant */
+  warnings?: string[]
+}
+
+export interface LicenseList {
+  items: License[]
+  next: string
+}
+
+export interface LicenseSpec {
+  note?: string
+  /** How many workloads may hold together */
+  total: number
+}
+
+export interface Licensee {
+  count: number
+  id: string
+  name: string
+  project: string
+  user: string
+}
+
 export interface Lifecycle {
   /** The same for Graphviz */
   dot: string
@@ -588,6 +623,13 @@ export interface NewCheckpoint {
   /** As the tasks find it */
   path: string
   step?: number
+}
+
+export interface NewLicense {
+  name: string
+  note?: string
+  /** How many workloads may hold together */
+  total: number
 }
 
 export interface NewNotification {
