@@ -29,6 +29,7 @@ func (st *State) sweep() {
 	}
 	st.asked = len(st.asks)
 	for _, p := range st.pools {
+		p.outlooks = nil
 		p.whole.forget()
 		for _, part := range p.parts {
 			part.forget()

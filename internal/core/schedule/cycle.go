@@ -12,12 +12,13 @@ import (
 type cycle struct {
 	st      *State
 	id      uint64
-	cause   map[*job]verdictOf  // of whose holds were evicted
-	booked  map[*pool][]booking // who has a time to start
-	ends    map[*pool][]*job    // whose end is known, in order
-	fresh   map[int32][]*job    // by queue: who was placed in this cycle, having held nothing before
-	won     map[*job][]unit     // who was made to leave for whom
-	rest    map[*lane]int       // how many of a lane the present walk is past
+	cause   map[*job]verdictOf   // of whose holds were evicted
+	booked  map[*pool][]*booking // who has a time to start
+	guests  map[*site][]*hold    // placed in this cycle after somebody was given a time
+	ends    map[*pool][]*job     // whose end is known, in order
+	fresh   map[int32][]*job     // by queue: who was placed in this cycle, having held nothing before
+	won     map[*job][]unit      // who was made to leave for whom
+	rest    map[*lane]int        // how many of a lane the present walk is past
 	visits  []visit
 	windows map[*job]string // that made those leave who do
 }
@@ -54,12 +55,14 @@ func (st *State) Cycle(now int64) *Plan {
 		c.walk(a)
 	}
 	if st.cfg.Quantum > 0 {
+		c.honour()
 		c.relieve()
 	}
 	plan := c.plan()
+	plan.Bookings = c.bookings()
 	st.finish(c)
-	if len(plan.Placements)+len(plan.Promises)+len(plan.Evictions) == 0 {
-		st.quiet = quiet{version: st.version, since: now, fill: st.fill, known: true}
+	if len(plan.Placements)+len(plan.Promises)+len(plan.Evictions)+len(plan.Bookings) == 0 {
+		st.quiet = quiet{version: st.version, since: now, fill: st.fill, known: true, reach: c.reach()}
 	}
 	return plan
 }
@@ -142,7 +145,7 @@ func (c *cycle) walk(a Action) {
 			}
 		}
 		for cur := l.top(); cur != nil; cur = l.top() {
-			if c.step(l, cur, a) == hopeless && a == Allocate && f.over() {
+			if c.step(l, cur, a) == hopeless && a == Allocate && f.over() && !c.open(l.pool) {
 				break
 			}
 		}
@@ -307,18 +310,24 @@ func (c *cycle) allocate(p *pool, j *job) outcome {
 		if !st.permits(j, p, st.cost(j, p, tries)) {
 			continue
 		}
-		if !j.Preemptible && len(c.booked[p]) > 0 {
-			if c.between(p, j, tries) {
-				return grows
+		had := len(j.holds)
+		if !st.placeIn(p, j, tries) {
+			st.undo(mark)
+			if !kept {
+				c.book(p, j, tries)
 			}
-			kept = kept || st.placeIn(p, j, tries)
-		} else if st.placeIn(p, j, tries) {
+			continue
+		}
+		if len(c.booked[p]) == 0 || c.clear(p, j, j.holds[had:]) {
+			c.guest(p, j.holds[had:])
 			return grows
 		}
 		st.undo(mark)
-		if !kept {
-			c.book(p, j, tries)
+		if c.between(p, j, tries) {
+			c.guest(p, j.holds[had:])
+			return grows
 		}
+		kept = true
 	}
 	if kept {
 		return passed // others of its lane may leave in time

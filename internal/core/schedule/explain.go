@@ -53,6 +53,9 @@ func (st *State) Explain(now int64, id core.WorkloadID) (Explanation, bool) {
 func (st *State) SetEnd(id core.WorkloadID, by int64) {
 	if j := st.jobs[id]; j != nil && j.EndsBy != by {
 		j.EndsBy, st.ends = by, nil
+		for _, h := range j.holds {
+			h.site.pool.outdate(h.site)
+		}
 	}
 }
 
@@ -78,8 +81,8 @@ func (st *State) whyNow(j *job) []Reason {
 	if reasons := st.why(j); len(reasons) > 0 {
 		return reasons
 	}
-	if !j.Preemptible { // it must keep out of the way of those who have a time
-		return []Reason{c.keptFor(j)}
+	if r := c.keptFor(j); r.For != "" { // it must keep out of the way of those who have a time
+		return []Reason{r}
 	}
 	return []Reason{{Token: NotYetEvaluated}}
 }

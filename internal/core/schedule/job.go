@@ -133,9 +133,17 @@ type Job struct {
 	// Aside is that it gets nothing and gives nothing up: the scheduler has failed
 	// while it looked at it.
 	Aside      bool
-	AsideUntil int64  // unix ms
-	Patient    int64  // unix ms before which it displaces nobody; 0: it need not wait
-	Window     string // that it is to be in; empty: none
+	AsideUntil int64   // unix ms
+	Patient    int64   // unix ms before which it displaces nobody; 0: it need not wait
+	Window     string  // that it is to be in; empty: none
+	Booked     Booking // the time to start that it was told; zero: none
+}
+
+// Booking is a time to start that a job was told: by then it has room.
+type Booking struct {
+	At    int64 // unix ms
+	Since int64 // unix ms since when it has had one, be it another
+	Pool  string
 }
 
 // Held is a task with a place.

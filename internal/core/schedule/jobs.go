@@ -16,6 +16,9 @@ func (st *State) PutJob(data Job) {
 	counts := make([]int32, 2*n)
 	j := &job{Job: data, leaf: st.queues.find(data.Queue), active: counts[:n:n], placed: counts[n:]}
 	st.jobs[j.ID] = j
+	if j.Booked.At != 0 && len(j.Held) == 0 {
+		st.told[j.ID] = j
+	}
 	if len(data.Held) > 0 {
 		st.charge(j, 1)
 	}
@@ -87,6 +90,7 @@ func (st *State) adopt(j *job, held *Held) {
 	s.debt = nil
 	s.holds = append(s.holds, h)
 	s.pool.note(s)
+	s.pool.outdate(s)
 	s.changed()
 }
 
@@ -102,6 +106,7 @@ func (st *State) DropJob(id core.WorkloadID) {
 	if len(j.Held) > 0 {
 		st.charge(j, -1)
 	}
+	delete(st.told, id)
 	for i := range j.Held {
 		node := j.Held[i].Place.Node
 		delete(st.tenants[node], id)
@@ -135,6 +140,7 @@ func (st *State) DropJob(id core.WorkloadID) {
 		h.site.debt = nil
 		h.site.leave(h)
 		h.site.pool.note(h.site)
+		h.site.pool.outdate(h.site)
 		h.site.changed()
 	}
 }

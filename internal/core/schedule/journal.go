@@ -12,6 +12,7 @@ const (
 	stays           // a hold that was told to go is left where it is
 	waits           // a hold's room is not taken now but once it is free
 	parts           // a hold that was told to go has gone
+	books           // room is kept for a task that has a time to start
 )
 
 // entry is one step of a trial. Undoing all of them in reverse restores the
@@ -133,6 +134,7 @@ func (st *State) wait(h *hold) {
 func (st *State) do(e entry) {
 	st.tick()
 	st.log = append(st.log, e)
+	st.ops++
 	st.apply(e, 1)
 	e.h.site.changed()
 	for _, sub := range st.scopes {
@@ -167,6 +169,9 @@ func (st *State) apply(e entry, sign int64) {
 		s.pool.moving += int(sign)
 		st.count(h, -sign)
 		s.tag(h, int(-sign))
+	case books:
+		s.move(h, -sign)
+		s.pool.moving += int(sign)
 	case parts:
 		s.pool.moving -= int(sign)
 		s.now.move(h, sign)
@@ -209,6 +214,7 @@ func (st *State) undo(mark int) {
 	for len(st.log) > mark {
 		e := st.log[len(st.log)-1]
 		st.log = st.log[:len(st.log)-1]
+		st.ops++
 		st.apply(e, -1)
 		e.h.site.changed()
 		for _, sub := range st.scopes {

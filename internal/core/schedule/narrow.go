@@ -15,7 +15,7 @@ func (c *cycle) may(a Action, p *pool, ln *lane) bool {
 		h := hunt{c: c, kind: a, pool: p, j: j, tries: tries}
 		switch a {
 		case Allocate:
-			if st.anywhere(p, j, tries) {
+			if st.anywhere(p, j, tries) || c.bookable(p, j, tries) {
 				return true
 			}
 			continue

@@ -122,6 +122,7 @@ func (p *pool) reshaped() {
 	clear(p.trees)
 	p.whole.sites = p.sites
 	p.whole.forget()
+	p.outlooks = nil
 	p.split()
 }
 

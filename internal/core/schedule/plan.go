@@ -12,6 +12,15 @@ type Plan struct {
 	Placements []Placement // start at once; a gang's minimum is whole in it
 	Promises   []Placement // in the order in which they were placed: start once those who were told to leave have left
 	Evictions  []Eviction
+	// Bookings are whose time to start is not what the job says that it was told.
+	Bookings []Booked
+}
+
+// Booked is the time to start that a job is to be told; zero: it has none any
+// more.
+type Booked struct {
+	ID core.WorkloadID
+	Booking
 }
 
 // Placement puts tasks of one job on nodes.

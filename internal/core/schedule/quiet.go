@@ -10,6 +10,7 @@ type quiet struct {
 	until   int64 // first instant at which it may be different; 0: not worked out yet
 	fill    *filler
 	known   bool
+	reach   map[*pool]int64 // the last time to start that somebody has in a pool
 }
 
 // changes notes that the next cycle has something to look at.
@@ -38,9 +39,6 @@ func (st *State) horizon(now int64) int64 {
 	}
 	var least []int64 // for which who runs may be left alone
 	for _, p := range st.pools {
-		if p.Reserve > 0 {
-			return now // times to start move with the clock
-		}
 		least = append(least, p.MinRuntime, st.cfg.MoveRest)
 	}
 	for i := range st.queues.list {
@@ -53,6 +51,11 @@ func (st *State) horizon(now int64) int64 {
 	for _, j := range st.jobs {
 		at(j.Patient)
 		at(j.Due)
+		if len(j.Held) == 0 {
+			at(j.Booked.At)
+		} else if j.pool != nil && j.Likely <= st.quiet.reach[j.pool] {
+			at(j.Likely) // then it is not known any more when it ends
+		}
 		if j.BelowSince > 0 {
 			grace := st.cfg.StaleGrace
 			if j.StaleGrace != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/musterhq/muster/internal/core"
 )
@@ -68,37 +69,213 @@ func rank0(j *job) int {
 	return j.Rank
 }
 
-// booking is the time from which a gang that does not fit yet will, by the known
-// ends of what runs.
+// booking is the time from which a job that does not fit yet will, by the known
+// ends of what runs, and where.
 type booking struct {
 	j     *job
 	tries []try
-	at    int64
+	at    int64 // unix ms
+	spots []spot
+	told  Booking
 }
 
-// book gives j a time to start in p, if it can be told. What is placed after it
-// in this cycle keeps out of its way.
-func (c *cycle) book(p *pool, j *job, tries []try) {
-	if len(c.booked[p]) >= p.Reserve || j.standing > 0 || len(tries) == 0 {
-		return
+// spot is room for tasks of one ask on a site.
+type spot struct {
+	site  *site
+	ask   *ask
+	count int
+}
+
+// soonWithin is by how much, in ms, a start may be later than was told before
+// that is worth telling: a task that starts is not up at once, and ends later by
+// as much.
+const soonWithin = 60_000
+
+// open reports whether somebody may still be given a time in p.
+func (c *cycle) open(p *pool) bool {
+	if n := len(c.booked[p]); n < p.Reserve {
+		return true
+	} else if n >= 2*p.Reserve {
+		return false
 	}
-	ends := c.ending(p)
-	mark := len(c.st.log)
-	n, found := slices.BinarySearchFunc(ends, true, func(x *job, _ bool) int {
-		defer c.st.undo(mark)
-		c.leaveUntil(ends, x.end(c.st.now))
-		if c.st.placeIn(p, j, tries) {
-			return 0
+	for _, j := range c.st.told {
+		if j.Booked.Pool == p.Name && !c.has(p, j) {
+			return true
 		}
-		return -1
-	})
-	if !found && n == len(ends) {
+	}
+	return false
+}
+
+func (c *cycle) has(p *pool, j *job) bool {
+	return slices.ContainsFunc(c.booked[p], func(b *booking) bool { return b.j == j })
+}
+
+// book gives j a time to start in p, if it can be told. Who comes after it keeps
+// out of its way. Who was told one keeps it, though others with the right to go
+// first have been given theirs.
+func (c *cycle) book(p *pool, j *job, tries []try) {
+	if p.Reserve == 0 || j.standing > 0 || len(tries) == 0 || c.has(p, j) {
 		return
 	}
-	if c.booked == nil {
-		c.booked = map[*pool][]booking{}
+	told := j.Booked.At != 0 && j.Booked.Pool == p.Name
+	if n := len(c.booked[p]); n >= p.Reserve && (!told || n >= 2*p.Reserve) {
+		return
 	}
-	c.booked[p] = append(c.booked[p], booking{j, tries, ends[n].end(c.st.now)})
+	b := &booking{j: j, tries: tries, told: Booking{Pool: p.Name, Since: c.st.now}}
+	if told {
+		b.told = j.Booked
+	}
+	if !c.soonest(p, b) && !c.yielded(p, b) {
+		return
+	}
+	b.tell(c.st.now)
+	if c.booked == nil {
+		c.booked = map[*pool][]*booking{}
+	}
+	c.booked[p] = append(c.booked[p], b)
+}
+
+// reach is, by pool, the last of the times that somebody has.
+func (c *cycle) reach() map[*pool]int64 {
+	last := map[*pool]int64{}
+	for p, list := range c.booked {
+		for _, b := range list {
+			last[p] = max(last[p], b.at, b.told.At)
+		}
+	}
+	return last
+}
+
+// tell says from when j starts: as it was told, unless it will be later, or much
+// sooner.
+func (b *booking) tell(now int64) {
+	if t := &b.told; t.At == 0 || b.at > t.At+soonWithin || b.at < t.At-max(soonWithin, (t.At-t.Since)/4) && t.At > now {
+		t.At = max(b.at, now)
+	}
+}
+
+// soonest finds when and where b's job has room once all have ended whose end is
+// known, beside those who were given a time before it.
+func (c *cycle) soonest(p *pool, b *booking) bool {
+	st := c.st
+	mark := len(st.log)
+	defer st.undo(mark)
+	for _, other := range c.booked[p] {
+		c.occupy(other, false)
+	}
+	first, last, ok := c.counted(p, b)
+	if !ok {
+		return false
+	}
+	if len(first) == 1 && c.plain(p, b.j, first[0].ask) {
+		o := st.outlook(p, first[0].ask)
+		at, steps, _ := o.from(first[0].count)
+		b.at, b.spots = at, o.spots(p, first[0].count, steps)
+	} else if !c.search(p, b, last) {
+		return false
+	}
+	if b.told.At != 0 && b.at > b.told.At+soonWithin {
+		c.yielded(p, b)
+	}
+	return true
+}
+
+// counted is how many tasks of each ask b wants, and the instant before which
+// there is not even room in all for them; false: never, by what is known.
+func (c *cycle) counted(p *pool, b *booking) (need []spot, at int64, ok bool) {
+	st := c.st
+	for _, t := range b.tries {
+		for i := range int32(t.count) {
+			a := st.nextRun(b.j, t.group, b.j.placed[t.group]+i)
+			if a == nil {
+				return nil, 0, false
+			}
+			if k := slices.IndexFunc(need, func(x spot) bool { return x.ask == a }); k >= 0 {
+				need[k].count++
+			} else {
+				need = append(need, spot{ask: a, count: 1})
+			}
+		}
+	}
+	for _, x := range need {
+		if x.ask.social() {
+			continue
+		}
+		from, _, ok := st.outlook(p, x.ask).from(x.count)
+		if !ok {
+			return nil, 0, false
+		}
+		at = max(at, from)
+	}
+	return need, at, true
+}
+
+// bookable reports whether j might be given a time in p.
+func (c *cycle) bookable(p *pool, j *job, tries []try) bool {
+	if p.Reserve == 0 || j.standing > 0 || !c.st.permits(j, p, c.st.cost(j, p, tries)) {
+		return false
+	}
+	_, _, ok := c.counted(p, &booking{j: j, tries: tries})
+	return ok || j.Booked.At != 0
+}
+
+// plain reports whether tasks of a may be anywhere in p, so that there is room
+// for as many as can be counted.
+func (c *cycle) plain(p *pool, j *job, a *ask) bool {
+	n := &a.need
+	if a.social() || len(p.parts) > 0 || len(j.holds) > 0 || n.Devices > 1 && (n.Share > 0 || n.Milli < 1000) {
+		return false
+	}
+	loose := func(t *Topology) bool { return t == nil || t.Required == "" }
+	for i := range j.Shape.Groups {
+		if g := &j.Shape.Groups[i]; g.Segment > 0 || !loose(g.Topology) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(j.Shape.Sets, func(s Set) bool { return !loose(s.Topology) })
+}
+
+// search is soonest for what has to be near one another, or differs: it tries
+// the known ends, from the given instant on.
+func (c *cycle) search(p *pool, b *booking, from int64) bool {
+	st := c.st
+	ends := c.ending(p)
+	i := sort.Search(len(ends), func(i int) bool { return ends[i].end(st.now) >= from })
+	instants := []int64{from}
+	for _, x := range ends[i:] {
+		if at := x.end(st.now); at > instants[len(instants)-1] {
+			instants = append(instants, at)
+		}
+	}
+	n := sort.Search(len(instants), func(n int) bool { return c.tryAt(p, b, instants[n]) })
+	return n < len(instants) && c.tryAt(p, b, instants[n])
+}
+
+// tryAt reports whether b's job has room at an instant, and where.
+func (c *cycle) tryAt(p *pool, b *booking, at int64) bool {
+	st := c.st
+	mark := len(st.log)
+	defer st.undo(mark)
+	for _, x := range c.ending(p) {
+		if x.end(st.now) > at {
+			break
+		}
+		st.vacate(x)
+	}
+	had := len(b.j.holds)
+	if (len(p.parts) > 0 || !st.attempt(p.latest(), func(sub *subset) bool { return st.place(b.j, b.tries, sub) })) && !st.placeIn(p, b.j, b.tries) {
+		return false
+	}
+	b.at, b.spots = at, nil
+	for _, h := range b.j.holds[had:] {
+		k := slices.IndexFunc(b.spots, func(x spot) bool { return x.site == h.site && x.ask == h.ask })
+		if k < 0 {
+			k = len(b.spots)
+			b.spots = append(b.spots, spot{site: h.site, ask: h.ask})
+		}
+		b.spots[k].count++
+	}
+	return true
 }
 
 // ending are the jobs in p whose end is known, the first to end first.
@@ -108,7 +285,7 @@ func (c *cycle) ending(p *pool) []*job {
 	}
 	var ends []*job
 	for _, j := range c.st.jobs {
-		if j.pool == p && j.standing > 0 && j.end(c.st.now) > 0 {
+		if j.pool == p && len(j.Held) > 0 && j.end(c.st.now) > 0 {
 			ends = append(ends, j)
 		}
 	}
@@ -120,27 +297,17 @@ func (c *cycle) ending(p *pool) []*job {
 	return ends
 }
 
-// end is when j is expected to end: when such jobs usually do, at the latest
-// when it must; 0: unknown.
+// end is when j is expected to end: when such jobs usually have, at the latest
+// when it must, be that past; 0: unknown.
 func (j *job) end(now int64) int64 {
-	switch {
-	case j.Likely > now && (j.EndsBy == 0 || j.Likely < j.EndsBy):
+	by := j.EndsBy
+	if by == 0 && j.MaxRun > 0 && j.Started > 0 { // it is not up yet
+		by = j.Started + j.MaxRun
+	}
+	if j.Likely > now && (by == 0 || j.Likely < by) {
 		return j.Likely
-	case j.EndsBy > 0:
-		return max(j.EndsBy, now)
-	default:
-		return 0
 	}
-}
-
-// leaveUntil tells all to go who will have ended by then.
-func (c *cycle) leaveUntil(ends []*job, then int64) {
-	for _, x := range ends {
-		if x.end(c.st.now) > then {
-			return
-		}
-		c.st.vacate(x)
-	}
+	return by
 }
 
 // vacate looks ahead to when x has ended: what it holds is free then, and not
@@ -149,30 +316,179 @@ func (c *cycle) leaveUntil(ends []*job, then int64) {
 func (st *State) vacate(x *job) {
 	for _, h := range x.holds {
 		if !h.leaving {
-			h.site.owe()
 			st.do(entry{op: went, h: h})
 		}
 	}
 }
 
-// between places j, which nobody may displace, without delaying those who have
-// a time: it leaves before that, or uses what they will not need.
+// occupy keeps the room that b will need; with leave, who has left by then leaves
+// it. False: it cannot be had any more. To be undone.
+func (c *cycle) occupy(b *booking, leave bool) bool {
+	st := c.st
+	for _, x := range b.spots {
+		s := x.site
+		var gone []*hold
+		for _, holds := range [][]*hold{s.holds, c.guests[s]} {
+			for _, h := range holds {
+				if !h.leaving && !h.gone && c.leavesBy(b, h.job) {
+					s.soon.move(h, 1)
+					gone = append(gone, h)
+				}
+			}
+		}
+		var kept []*hold
+		for range x.count {
+			h := draft(b.j, 0, x.ask, s)
+			if !s.soon.fits(s, x.ask) {
+				break
+			}
+			if h.devs = s.lastFree(x.ask); len(h.devs) < x.ask.need.Devices {
+				break
+			}
+			s.soon.move(h, -1)
+			kept = append(kept, h)
+		}
+		for _, h := range kept {
+			s.soon.move(h, 1)
+		}
+		for _, h := range gone {
+			s.soon.move(h, -1)
+		}
+		if leave {
+			for _, h := range gone {
+				st.do(entry{op: went, h: h})
+			}
+		}
+		for _, h := range kept {
+			st.do(entry{op: books, h: h})
+		}
+		if len(kept) < x.count {
+			return false
+		}
+	}
+	return true
+}
+
+// lastFree are devices for a task of a that will be free: those that are not yet,
+// where there are such.
+func (s *site) lastFree(a *ask) []int32 {
+	m := s.milli(a)
+	var out []int32
+	for _, ready := range []bool{false, true} {
+		for d := range s.soon.dev {
+			if len(out) < a.need.Devices && s.soon.dev[d] >= m && (s.now.dev[d] >= m) == ready && s.is(d, a.need.Type) {
+				out = append(out, int32(d))
+			}
+		}
+	}
+	return out
+}
+
+// leavesBy reports whether x has left when b is to start: by its known end, or
+// because b's job may then make it leave.
+func (c *cycle) leavesBy(b *booking, x *job) bool {
+	st := c.st
+	if len(x.Held) == 0 {
+		if x.MaxRun > 0 && st.now+x.MaxRun <= b.at {
+			return true
+		}
+	} else if at := x.end(st.now); at > 0 && at <= b.at {
+		return true
+	}
+	return c.makesWay(b, x)
+}
+
+// makesWay reports whether b's job may make x leave at the time that it was told:
+// x came after that was told and after it in line, and has had as long as
+// everybody has who makes room for those who have waited too long.
+func (c *cycle) makesWay(b *booking, x *job) bool {
+	st := c.st
+	since := x.Started
+	if len(x.Held) == 0 {
+		since = st.now
+	}
+	by := b.told.At
+	if by == 0 {
+		by = b.at
+	}
+	return st.cfg.Quantum > 0 && x.yields() && x != b.j && since > 0 && since >= b.told.Since && by-since >= st.cfg.Quantum &&
+		x.leaf == b.j.leaf && (x.Priority < b.j.Priority || x.Priority == b.j.Priority && older(b.j, x) < 0) &&
+		!slices.ContainsFunc(x.holds, func(h *hold) bool { return h.ask.need.Never })
+}
+
+// yielded keeps the time that b's job was told where those are in its way who
+// have to leave for it by then.
+func (c *cycle) yielded(p *pool, b *booking) bool {
+	st := c.st
+	if b.told.At == 0 || b.j.leaf < 0 {
+		return false
+	}
+	var guests []*job
+	for _, v := range p.q[b.j.leaf].victims {
+		if v.Started >= b.told.Since && c.makesWay(b, v) {
+			guests = append(guests, v)
+		}
+	}
+	if len(guests) == 0 {
+		return false
+	}
+	mark, was := len(st.log), *b
+	defer st.undo(mark)
+	for _, v := range guests {
+		st.vacate(v)
+	}
+	if c.tryAt(p, b, b.told.At) {
+		return true
+	}
+	*b = was
+	return false
+}
+
+// clear reports whether none of those holds are where somebody has a time to
+// start who would need them by then.
+func (c *cycle) clear(p *pool, j *job, taken []*hold) bool {
+	for _, b := range c.booked[p] {
+		if b.j == j || b.j.standing > 0 || c.leavesBy(b, j) {
+			continue
+		}
+		for _, h := range taken {
+			if slices.ContainsFunc(b.spots, func(x spot) bool { return x.site == h.site }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// guest notes who was placed in this cycle though others have a time: they may
+// be on its room for as long as that lasts.
+func (c *cycle) guest(p *pool, taken []*hold) {
+	if len(c.booked[p]) == 0 {
+		return
+	}
+	if c.guests == nil {
+		c.guests = map[*site][]*hold{}
+	}
+	for _, h := range taken {
+		c.guests[h.site] = append(c.guests[h.site], h)
+	}
+}
+
+// between places j without delaying those who have a time: it leaves before that,
+// or uses what they will not need.
 func (c *cycle) between(p *pool, j *job, tries []try) bool {
 	st := c.st
 	mark := len(st.log)
+	var ahead []*booking
 	for _, b := range c.booked[p] {
-		if b.j == j || b.j.standing > 0 || j.MaxRun > 0 && st.now+j.MaxRun <= b.at {
-			continue
+		if b.j != j && b.j.standing == 0 && !c.leavesBy(b, j) {
+			ahead = append(ahead, b)
 		}
-		c.leaveUntil(c.ending(p), b.at)
-		if (len(p.parts) > 0 || !st.attempt(p.latest(), func(sub *subset) bool { return st.place(b.j, b.tries, sub) })) && !st.placeIn(p, b.j, b.tries) {
-			st.undo(mark) // its time has come to nothing by what was placed before j
-			return st.placeIn(p, j, tries)
-		}
-		for _, h := range b.j.holds {
-			if h.fresh && !h.leaving {
-				st.wait(h)
-			}
+	}
+	slices.SortStableFunc(ahead, func(a, b *booking) int { return cmp.Compare(a.at, b.at) })
+	for _, b := range ahead {
+		if at := len(st.log); !c.occupy(b, true) {
+			st.undo(at) // its time has come to nothing by what was placed before j
 		}
 	}
 	had := len(j.holds)
@@ -197,6 +513,67 @@ func (c *cycle) between(p *pool, j *job, tries []try) bool {
 		st.do(entry{op: took, h: &again})
 	}
 	return true
+}
+
+// honour makes room for those whose told time has come: who began later than
+// that was told, and after them in line, leaves.
+func (c *cycle) honour() {
+	st := c.st
+	var due []*job
+	for _, j := range st.told {
+		if j.Booked.At <= st.now && j.standing == 0 && j.leaf >= 0 && j.lane != nil && st.gate(j) == nil {
+			due = append(due, j)
+		}
+	}
+	slices.SortFunc(due, func(a, b *job) int { return cmp.Or(cmp.Compare(a.Booked.At, b.Booked.At), older(a, b)) })
+	for _, j := range due {
+		p := st.pools[j.Booked.Pool]
+		if p == nil || len(p.sites) == 0 || !slices.Contains(st.poolsOf(j), p) {
+			continue
+		}
+		b := &booking{j: j, at: j.Booked.At, told: j.Booked}
+		var guests []*job
+		for _, v := range slices.Backward(p.q[j.leaf].victims) {
+			if v.standing > 0 && v.Started >= b.told.Since && c.makesWay(b, v) {
+				guests = append(guests, v)
+			}
+		}
+		slices.SortFunc(guests, func(a, b *job) int {
+			return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(b.Started, a.Started), older(b, a))
+		})
+		c.relief(p, j, guests)
+	}
+}
+
+// bookings are whose time is not what they were told.
+func (c *cycle) bookings() []Booked {
+	st := c.st
+	best := map[*job]Booking{}
+	for _, list := range c.booked {
+		for _, b := range list {
+			if b.j.standing > 0 {
+				continue
+			}
+			x, known := best[b.j]
+			kept := b.told == b.j.Booked
+			if !known || x != b.j.Booked && (kept || cmp.Or(cmp.Compare(b.told.At, x.At), cmp.Compare(b.told.Pool, x.Pool)) < 0) {
+				best[b.j] = b.told
+			}
+		}
+	}
+	var out []Booked
+	for j, b := range best {
+		if b != j.Booked {
+			out = append(out, Booked{j.ID, b})
+		}
+	}
+	for id, j := range st.told {
+		if _, still := best[j]; !still && j.standing == 0 {
+			out = append(out, Booked{ID: id})
+		}
+	}
+	slices.SortFunc(out, func(a, b Booked) int { return cmp.Compare(a.ID, b.ID) })
+	return out
 }
 
 // latest is the pool with what is free now sought last: what somebody will need

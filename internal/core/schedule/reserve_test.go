@@ -48,7 +48,7 @@ func TestBackfillKeepsOutOfTheWayOfAGang(t *testing.T) {
 		"who leaves in time may start":           {small("s", 9*hour, false), 1, true},
 		"who stays longer may not":               {small("s", 11*hour, false), 1, false},
 		"nor who may stay for ever":              {small("s", 0, false), 1, false},
-		"who can be displaced may":               {small("s", 0, true), 1, true},
+		"nor who cannot be displaced by then":    {small("s", 0, true), 1, false},
 		"without reservations anybody may start": {small("s", 0, false), 0, true},
 	} {
 		st := waitsForGang(t, c.reserve)

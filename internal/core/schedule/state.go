@@ -29,9 +29,11 @@ type State struct {
 	scopes  []*subset // parts of pools that are being tried
 	firm    bool      // segments are where they should be, not only where they must
 	fill    *filler
-	empty   *State // the same nodes with nothing on them; nil: not known
-	version uint64 // grows whenever something is put or dropped
-	ends    []*job // as inOrderOfEnd says; nil: not known
+	empty   *State                   // the same nodes with nothing on them; nil: not known
+	version uint64                   // grows whenever something is put or dropped
+	ops     uint64                   // grows with every step of the journal, and every one taken back
+	told    map[core.WorkloadID]*job // who was told a time to start
+	ends    []*job                   // as inOrderOfEnd says; nil: not known
 	quiet   quiet
 	sight   uint64 // counts the times that sites were looked at, each once
 	cycles  uint64 // that there were
@@ -70,6 +72,11 @@ type pool struct {
 	news    []*site // that have changed, the last ones
 	read    int     // how many of them somebody has seen
 	first   uint64  // how many there were before those in news
+	// What bookings go by: when there will be room, and the sites that have
+	// changed since. outdatedBase is how many were dropped from the front.
+	outlooks     map[*ask]*outlook
+	outdated     []*site
+	outdatedBase int
 }
 
 // ask is a need with its rule, the same for all tasks that ask for it.
@@ -133,6 +140,7 @@ func NewState(cfg Config) *State {
 	return &State{
 		cfg: cfg, pools: map[string]*pool{}, sites: map[core.NodeID]*site{}, asks: map[string]*ask{},
 		queues: newTree(nil), jobs: map[core.WorkloadID]*job{}, tenants: map[core.NodeID]map[core.WorkloadID]*job{}, lanes: map[laneKey]*lane{}, below: map[core.WorkloadID]*job{}, users: map[userKey]held{},
+		told: map[core.WorkloadID]*job{},
 	}
 }
 
@@ -186,6 +194,7 @@ func (st *State) poolOf(name string) *pool {
 
 // forget makes all rankings anew.
 func (p *pool) forget() {
+	p.outlooks = nil
 	p.whole.forget()
 	for _, part := range p.parts {
 		part.forget()

@@ -1,0 +1,271 @@
+package schedule
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+// ahead is the world with starts that are booked: who runs has an end, mostly,
+// and some who wait were told a time.
+func ahead(w *world) *world {
+	c := w.clone()
+	r := rand.New(rand.NewPCG(uint64(len(w.text())), 11))
+	c.Snap.Pools = []Pool{
+		{Name: "default", Reserve: 1 + r.IntN(3), GPU: []Strategy{BinPack, Fill, Spread}[r.IntN(3)]},
+		{Name: "west", Reserve: r.IntN(3)},
+	}
+	if r.IntN(2) == 0 {
+		c.Cfg.Quantum = 500
+	}
+	for i := range c.Snap.Jobs {
+		j := &c.Snap.Jobs[i]
+		switch {
+		case len(j.Held) > 0:
+			j.Started = clock - r.Int64N(2000)
+			if r.IntN(4) > 0 {
+				j.EndsBy = clock + r.Int64N(3000) - 200
+			}
+			if r.IntN(3) == 0 {
+				j.Likely = clock + r.Int64N(2000) - 200
+			}
+		case r.IntN(3) == 0:
+			j.MaxRun = 1 + r.Int64N(3000)
+		}
+		if r.IntN(4) == 0 {
+			j.Booked = Booking{At: clock + r.Int64N(2000) - 300, Since: clock - r.Int64N(2000), Pool: []string{"default", "west"}[r.IntN(2)]}
+		}
+	}
+	return c
+}
+
+func TestBookedPlansAreSound(t *testing.T) {
+	t.Parallel()
+	search(t, 500, func(w *world) string {
+		w = ahead(w)
+		return strings.Join(judged(w, Cycle(&w.Snap, w.Cfg)), "; ")
+	})
+}
+
+func TestBookedPlansAreRepeatable(t *testing.T) {
+	t.Parallel()
+	search(t, 200, func(w *world) string {
+		w = ahead(w)
+		st := Load(&w.Snap, w.Cfg)
+		st.prepare()
+		before := st.said()
+		want := st.Cycle(clock)
+		if d := difference(before, st.said()); d != "" {
+			return "a cycle changes the state: " + d
+		}
+		c := w.clone()
+		r := rand.New(rand.NewPCG(uint64(len(w.text())), 3))
+		s := &c.Snap
+		r.Shuffle(len(s.Nodes), func(i, j int) { s.Nodes[i], s.Nodes[j] = s.Nodes[j], s.Nodes[i] })
+		r.Shuffle(len(s.Jobs), func(i, j int) { s.Jobs[i], s.Jobs[j] = s.Jobs[j], s.Jobs[i] })
+		if got := Cycle(s, c.Cfg); !reflect.DeepEqual(got, want) {
+			return fmt.Sprintf("%s %v\nshuffled: %s %v", want.brief(), want.Bookings, got.brief(), got.Bookings)
+		}
+		return ""
+	})
+}
+
+// TestEditedStatesBookAsLoaded edits a state at random while time passes and
+// those with a time are told of it, and compares its plans with those of a state
+// that was loaded with the outcome.
+func TestEditedStatesBookAsLoaded(t *testing.T) {
+	t.Parallel()
+	search(t, 200, func(w *world) string {
+		c := ahead(w)
+		r := rand.New(rand.NewPCG(uint64(len(w.text())), 5))
+		st := Load(&c.Snap, c.Cfg)
+		now := clock
+		for range 8 {
+			what := "time passes"
+			if r.IntN(3) > 0 {
+				what = edit(r, c, st)
+			}
+			if r.IntN(2) == 0 {
+				now += r.Int64N(500)
+			}
+			c.Snap.Now = now
+			got := st.Cycle(now)
+			loaded := Load(&c.Snap, c.Cfg)
+			want := loaded.Cycle(now)
+			if !reflect.DeepEqual(got, want) {
+				return fmt.Sprintf("%s, after %d ms: loaded %s %v\nedited %s %v", what, now-clock, want.brief(), want.Bookings, got.brief(), got.Bookings)
+			}
+			if d := difference(loaded.said(), st.said()); d != "" {
+				return fmt.Sprintf("%s: loaded %s", what, d)
+			}
+			c.Snap.Jobs = slices.Clone(c.Snap.Jobs)
+			for _, b := range got.Bookings {
+				i := slices.IndexFunc(c.Snap.Jobs, func(j Job) bool { return j.ID == b.ID })
+				c.Snap.Jobs[i].Booked = b.Booking
+				st.PutJob(c.Snap.Jobs[i])
+			}
+		}
+		return ""
+	})
+}
+
+// told puts into the state what a plan tells.
+func (st *State) tellAll(p *Plan) {
+	for _, b := range p.Bookings {
+		j := st.jobs[b.ID].Job
+		j.Booked = b.Booking
+		st.PutJob(j)
+	}
+}
+
+// begin lets a plan's placements run from now on.
+func (st *State) begin(p *Plan, now int64) []core.WorkloadID {
+	var ids []core.WorkloadID
+	for _, pl := range p.Placements {
+		j := st.jobs[pl.ID].Job
+		var places []Place
+		for _, t := range pl.Tasks {
+			places = append(places, t.Place)
+		}
+		j = run(j, places...)
+		j.Started = now
+		if j.MaxRun > 0 {
+			j.EndsBy = now + j.MaxRun
+		}
+		st.PutJob(j)
+		ids = append(ids, pl.ID)
+	}
+	return ids
+}
+
+// gangBooked is a full node of 8 GPUs of which 6 are free at 12 h, 2 at once, and
+// a gang of 8 that was told a time at 0 h.
+func gangBooked(t *testing.T) *State {
+	t.Helper()
+	st := NewState(Default())
+	st.SetPools([]Pool{{Name: "default", Reserve: 4, GPU: Fill, CPU: Fill}})
+	st.SetQueues([]Queue{{ID: "q", Priority: 100, Default: Unlimited()}, {ID: "other", Priority: 100, Age: 1, Default: Unlimited()}})
+	for _, n := range nodes(1, 8) {
+		st.PutNode(n)
+	}
+	long := on(gpuJob("long", "q", 1, 1, 1), "n00000", 0, 6)
+	long.Preemptible, long.EndsBy = false, 13*hour
+	st.PutJob(long)
+	st.PutJob(gpuJob("gang", "q", 2, 8, 1))
+	st.SetWork(st.Work())
+	p := st.Cycle(hour)
+	if len(p.Bookings) != 1 || p.Bookings[0] != (Booked{"gang", Booking{At: 13 * hour, Since: hour, Pool: "default"}}) {
+		t.Fatalf("%+v", p)
+	}
+	st.tellAll(p)
+	if p := st.Cycle(hour); len(p.Bookings) != 0 {
+		t.Fatalf("it was told already: %+v", p)
+	}
+	return st
+}
+
+// A time that was told is kept whoever comes later: who cannot be made to leave
+// by then keeps out of the way, and who can does leave.
+func TestATimeThatWasToldIsKept(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		at    int64
+		job   func(*Job)
+		fits  bool
+		leave bool
+	}{
+		{"preemptible, 12 h before", hour, func(*Job) {}, true, true},
+		{"preemptible, half an hour before", 13*hour - hour/2, func(*Job) {}, false, false},
+		{"preemptible, half an hour before, for a quarter", 13*hour - hour/2, func(j *Job) { j.MaxRun = hour / 4 }, true, false},
+		{"for 11 h", hour, func(j *Job) { j.MaxRun, j.Preemptible = 11*hour, false }, true, false},
+		{"for 13 h", hour, func(j *Job) { j.MaxRun, j.Preemptible = 13*hour, false }, false, false},
+		{"never displaced", hour, func(j *Job) { j.Preemptible = false }, false, false},
+		{"of another project", hour, func(j *Job) { j.Queue = "other" }, false, false},
+		{"of another project, for 11 h", hour, func(j *Job) { j.Queue, j.MaxRun = "other", 11*hour }, true, false},
+	} {
+		st := gangBooked(t)
+		late := gpuJob("late", "q", 3, 1, 1)
+		c.job(&late)
+		if late.Queue == "other" { // which is not in front
+			x := gpuJob("x", "other", 9, 1, 0)
+			x.Priority = 60
+			st.PutJob(x)
+		}
+		st.PutJob(late)
+		if late.Queue == "other" {
+			continue
+		}
+		p := st.Cycle(c.at)
+		if got := len(p.Placements) == 1; got != c.fits {
+			t.Errorf("%s: %+v", c.name, p)
+		}
+		if len(p.Bookings) != 0 {
+			t.Errorf("%s: the gang's time has moved: %+v", c.name, p.Bookings)
+		}
+		st.begin(p, c.at)
+		for _, at := range []int64{c.at, c.at + 1000, 13*hour - 1000} {
+			if p := st.Cycle(at); len(p.Placements)+len(p.Evictions)+len(p.Bookings) != 0 {
+				t.Errorf("%s, at %d: %+v", c.name, at, p)
+			}
+		}
+		st.DropJob("long")
+		if late.MaxRun > 0 {
+			st.DropJob("late")
+		}
+		p = st.Cycle(13 * hour)
+		switch {
+		case c.leave && (len(p.Evictions) != 1 || p.Evictions[0].ID != "late" || p.Evictions[0].For != "gang" || len(p.Promises) != 1):
+			t.Errorf("%s: it leaves for the gang: %+v", c.name, p)
+		case !c.leave && (len(p.Placements) == 0 || p.Placements[0].ID != "gang"):
+			t.Errorf("%s: the gang starts: %+v", c.name, p)
+		}
+	}
+}
+
+// Nothing is looked at again while a time that was told only comes nearer.
+func TestBookedStatesAreQuiet(t *testing.T) {
+	st := gangBooked(t)
+	st.Cycle(3 * hour)
+	for _, at := range []int64{3 * hour, 4 * hour, 13*hour - 1} {
+		if !st.idle(at) {
+			t.Errorf("at %d h there is nothing to do", at/hour)
+		}
+	}
+	if st.idle(13 * hour) {
+		t.Error("the time has come")
+	}
+}
+
+// Who was told a time keeps it though as many others, who go first, are given
+// theirs.
+func TestATimeIsNotLostToOthersTimes(t *testing.T) {
+	st := gangBooked(t)
+	for i := range 5 { // of which 4 may have a time
+		n := nodes(i+2, 8)[i+1]
+		for d := range n.Devices {
+			n.Devices[d].Product = "A100"
+		}
+		st.PutNode(n)
+		long := on(gpuJob(fmt.Sprintf("long%d", i), "q", int64(10+i), 1, 1), n.ID, 0, 8)
+		long.Preemptible, long.EndsBy, long.Priority = false, 20*hour, 90
+		st.PutJob(long)
+		j := gpuJob(fmt.Sprintf("high%d", i), "q", int64(20+i), 1+i%2, 8/(1+i%2))
+		j.Shape.Groups[0].Runs[0].Need.Type = "A100"
+		j.Shape, j.Priority = Flat(j.Shape.Groups...), 90
+		st.PutJob(j)
+	}
+	p := st.Cycle(2 * hour)
+	if len(p.Bookings) == 0 {
+		t.Error("nobody else has a time")
+	}
+	for _, b := range p.Bookings {
+		if b.ID == "gang" {
+			t.Errorf("its time is not what it was: %+v", p.Bookings)
+		}
+	}
+}
