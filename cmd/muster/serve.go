@@ -105,7 +105,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		Store: st, Holder: holder(), Log: log, Elapsed: func() time.Duration { return time.Since(started) },
 		NewID: control.NewID(rand.Reader), NewName: control.NewName(rand.Reader), Port: freePort(),
 		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: program(o.DataDir), Models: models,
-		Schedule: planning(o.PastWeight, o.MoveRest), Past: control.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
+		Policy: schedule.NewPolicy(schedule.PastWeight(o.PastWeight), schedule.MoveRest(o.MoveRest)), Past: control.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
 		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise), Mail: mail.Server != "", Deliver: post.ring,
 		Failed: newFaults(filepath.Join(o.DataDir, "faults"), time.Now, log).keep,
 		Series: seen.Store, SampleEvery: o.Monitor.SampleEvery, Meter: meter, TaskEnv: taskEnv,
@@ -289,12 +289,4 @@ func freePort() func() int {
 		}
 		return first
 	}
-}
-
-// planning is how the scheduler plans, with so much weight on past use and so
-// long a rest before work is moved.
-func planning(past float64, rest time.Duration) schedule.Config {
-	c := schedule.Default()
-	c.K, c.MoveRest = past, rest.Milliseconds()
-	return c
 }

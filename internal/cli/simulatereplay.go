@@ -75,7 +75,7 @@ func (s *session) replayAs(ctx context.Context, o *replayOptions) error {
 }
 
 func (o *replayOptions) register(cmd *cobra.Command) {
-	own := replay.CoreDefaults()
+	own, usual := replay.CoreDefaults(), schedule.NewPolicy()
 	f := cmd.Flags()
 	f.StringVar(&o.trace, "trace", "", "the work: a CSV file, plain or .gz")
 	f.BoolVar(&o.fromServer, "from-server", false, "the work: what has ended on the server, with its nodes and quotas where no flag says otherwise")
@@ -85,12 +85,12 @@ func (o *replayOptions) register(cmd *cobra.Command) {
 	f.StringSliceVar(&o.quota, "quota", nil, "GPUs that a project is entitled to, as PROJECT=GPUS; may be repeated")
 	f.IntVar(&o.load, "load", 100, "percent of the recorded durations")
 	f.StringSliceVar(&o.policies, "policy", []string{coreName}, "who decides; several by comma: "+strings.Join(replayPolicies(), ", "))
-	f.StringVar(&o.patience, "patience", inWords(own.Patience), "default: how long work waits before it displaces what has had the most")
-	f.StringVar(&o.again, "again", inWords(own.Again), "default: the same for work that was displaced")
-	f.StringVar(&o.quantum, "quantum", inWords(own.Quantum), "default: how long everyone runs at least before that; 0: nobody is displaced for others' patience")
-	f.StringVar(&o.minRuntime, "min-runtime", inWords(own.MinRuntime), "default: how long nobody is displaced after a start, whoever asks")
-	f.IntVar(&o.moves, "moves", own.Moves, "default: how many running tasks may be moved at once for one that then fits")
-	f.StringVar(&o.checkpoint, "checkpoint", inWords(own.Checkpoint), "default: how much work is lost at most by who is displaced; none: all of it")
+	f.StringVar(&o.patience, "patience", worded(usual.First), "default: how long work waits before it displaces what has had the most")
+	f.StringVar(&o.again, "again", worded(usual.Again), "default: the same for work that was displaced")
+	f.StringVar(&o.quantum, "quantum", worded(time.Duration(usual.Quantum)*time.Millisecond), "default: how long everyone runs at least before that; 0: nobody is displaced for others' patience")
+	f.StringVar(&o.minRuntime, "min-runtime", worded(usual.MinRuntime), "default: how long nobody is displaced after a start, whoever asks")
+	f.IntVar(&o.moves, "moves", usual.MaxMoves, "default: how many running tasks may be moved at once for one that then fits")
+	f.StringVar(&o.checkpoint, "checkpoint", worded(time.Duration(own.Checkpoint)*time.Second), "default: how much work is lost at most by who is displaced; none: all of it")
 	f.BoolVar(&o.reclaim, "reclaim", true, "default: projects take back what others have beyond their due")
 	f.StringVar(&o.placement, "placement", placements[own.Placement], "default: fill, binpack or spread")
 	f.Uint64Var(&o.seed, "seed", 42, "easy-user: draws the users' estimates")
@@ -104,10 +104,8 @@ func (o *replayOptions) register(cmd *cobra.Command) {
 // the published runs of the Philly trace.
 const usualNodes, usualGPUs = 64, 8
 
-// inWords writes a default as the flag is written.
-func inWords(seconds int64) string {
-	return (spec.Duration(seconds) * spec.Duration(time.Second)).String()
-}
+// worded writes a default as the flag is written.
+func worded(d time.Duration) string { return spec.Duration(d).String() }
 
 // replayed is what is replayed, after all that the flags change.
 type replayed struct {
@@ -149,23 +147,32 @@ var placements = map[schedule.Strategy]string{schedule.Fill: "fill", schedule.Bi
 
 // core reads the flags of the program's own scheduler.
 func (o *replayOptions) core() (replay.CoreOptions, error) {
-	c := replay.CoreOptions{KeepLent: !o.reclaim, Moves: o.moves}
+	c := replay.CoreOptions{Policy: []schedule.Option{schedule.MaxMoves(o.moves)}}
 	if o.moves < 0 {
 		return c, usage(fmt.Sprintf("--moves: %d", o.moves), "0 or more")
 	}
+	if !o.reclaim {
+		c.Policy = append(c.Policy, schedule.KeepLent())
+	}
+	var first, again, quantum, least, checkpoint time.Duration
 	for _, f := range []struct {
 		name, text string
-		to         *int64
-	}{{"patience", o.patience, &c.Patience}, {"again", o.again, &c.Again}, {"quantum", o.quantum, &c.Quantum}, {"min-runtime", o.minRuntime, &c.MinRuntime}, {"checkpoint", o.checkpoint, &c.Checkpoint}} {
+		to         *time.Duration
+	}{{"patience", o.patience, &first}, {"again", o.again, &again}, {"quantum", o.quantum, &quantum}, {"min-runtime", o.minRuntime, &least}, {"checkpoint", o.checkpoint, &checkpoint}} {
 		if f.name == "checkpoint" && f.text == "none" {
-			c.Checkpoint = -1
+			checkpoint = -time.Second
 			continue
 		}
 		d, err := spec.ParseDuration(f.text)
 		if err != nil {
 			return c, usage(fmt.Sprintf("--%s: %q is not a length of time", f.name, f.text), "like 60s, 12h or 4d")
 		}
-		*f.to = int64(d.Std().Seconds())
+		*f.to = d.Std()
+	}
+	c.Checkpoint = int64(checkpoint.Seconds())
+	c.Policy = append(c.Policy, schedule.MinRuntime(least), schedule.Patience(max(first, 1), max(again, 1), quantum))
+	if quantum == 0 {
+		c.Policy = append(c.Policy, schedule.NoPatience())
 	}
 	for p, name := range placements {
 		if name == o.placement {
@@ -330,7 +337,7 @@ func (o *replayOptions) run(name string, in *replayed, core replay.CoreOptions) 
 	title := name
 	if name == coreName {
 		p = replay.NewCore(core)
-		if core.KeepLent {
+		if !o.reclaim {
 			title += ", no reclaim"
 		}
 	} else {

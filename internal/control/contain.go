@@ -87,20 +87,15 @@ func (tx *tx) renew() {
 }
 
 // newState is a state that knows nothing yet.
-func (e *Engine) newState() *schedule.State {
-	how := e.d.Schedule
-	if !e.simple.IsZero() {
-		how.Actions, how.Quantum = []schedule.Action{schedule.Allocate}, 0
-	}
-	return schedule.NewState(how)
-}
+func (e *Engine) newState() *schedule.State { return schedule.NewState(e.policy().Config) }
 
-// reservations is how many gangs of a pool are given a time to start.
-func (e *Engine) reservations() int {
-	if !e.simple.IsZero() {
-		return 0
+// policy is how work is scheduled at present.
+func (e *Engine) policy() *schedule.Policy {
+	if e.simple.IsZero() {
+		return &e.d.Policy
 	}
-	return reservations
+	p := e.d.Policy.Simple()
+	return &p
 }
 
 // failed tells of a fault of the scheduler.

@@ -27,7 +27,7 @@ type faulty struct {
 
 func newFaulty(t *testing.T) *faulty {
 	f := &faulty{}
-	how := schedule.Default()
+	how := schedule.NewPolicy()
 	how.Trap = &schedule.Trap{Look: func(_ schedule.Action, id core.WorkloadID) {
 		if f.armed && f.over == "" {
 			f.over = id

@@ -69,7 +69,7 @@ func (e *Engine) growsAt(w *core.Workload, tasks map[int]*core.Task) time.Time {
 	}
 	for _, t := range ranks(tasks) {
 		if !t.RestartedAt.IsZero() {
-			at = later(at, t.RestartedAt.Add(time.Duration(e.d.Schedule.MoveRest)*time.Millisecond))
+			at = later(at, t.RestartedAt.Add(time.Duration(e.d.Policy.MoveRest)*time.Millisecond))
 		}
 	}
 	return at

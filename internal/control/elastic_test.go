@@ -70,7 +70,7 @@ func (s *shift) settle(w *core.Workload) {
 // A gang that is restarted in another size rests before it takes more; one
 // whose ranks live on does not, and a server that starts anew knows how long.
 func TestAGangRestsBetweenGrowths(t *testing.T) {
-	rest := time.Duration(schedule.Default().MoveRest) * time.Millisecond
+	rest := time.Duration(schedule.NewPolicy().MoveRest) * time.Millisecond
 	for resize, waits := range map[string]bool{"restart": true, "live": false} {
 		t.Run(resize, func(t *testing.T) {
 			s := newShift(t, 3)

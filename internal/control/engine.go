@@ -60,15 +60,14 @@ type Deps struct {
 	// Reach is how tasks of a plane reach this server to report; nil: they
 	// cannot.
 	Reach func(planeName string, image bool) Way
-	// Schedule is how the scheduler plans; plain: schedule.Default().
-	Schedule schedule.Config
-	Past     Past // counts where Schedule.K is not zero
+	// Policy is how work is scheduled; unless schedule.NewPolicy has made it, the
+	// usual one.
+	Policy schedule.Policy
+	Past   Past // counts where Policy.K is not zero
 	// Failed is given every fault of the scheduler, with what it takes to repeat
 	// it, and must not wait; it may be called by several goroutines. nil: it is
 	// only logged.
 	Failed func(*schedule.Fault)
-	// Patience bounds how long anyone waits.
-	Patience Patience
 	// Models is where, on the node, models that containers write are kept until
 	// they are published.
 	Models string
@@ -193,17 +192,13 @@ type Change struct {
 // Open loads everything needed to continue from the store and becomes its
 // writer.
 func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) {
-	if d.Schedule.Plain() {
-		k := d.Schedule.K
-		d.Schedule = schedule.Default()
-		d.Schedule.K = k
+	if !d.Policy.Made() {
+		d.Policy = schedule.NewPolicy()
 	}
 	e := &Engine{d: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, departed: map[core.NodeID]struct{}{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, cut: map[string]Silence{}, shunned: map[core.WorkloadID]bool{}, heard: map[string]bool{}, claims: newClaims(), aside: map[core.WorkloadID]setAside{}, insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
 	if e.d.Meter != nil {
 		e.insight.score.off = e.d.Meter.Estimated
 	}
-	e.d.Patience.complete()
-	e.d.Schedule.Quantum = e.d.Patience.Quantum.Milliseconds()
 	var err error
 	if e.term, err = d.Store.Acquire(ctx, d.Holder); err != nil {
 		return nil, fmt.Errorf("become the writer: %w", err)

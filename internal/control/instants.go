@@ -76,9 +76,9 @@ func (e *Engine) expect(j *schedule.Job) {
 	if j.Started == 0 || !j.Preemptible {
 		return
 	}
-	e.instants.add(j.Started + e.d.Schedule.Quantum)
-	if e.d.Schedule.MaxMoves != 0 {
-		e.instants.add(j.Started + e.d.Schedule.MoveRest)
+	e.instants.add(j.Started + e.d.Policy.Quantum)
+	if e.d.Policy.MaxMoves != 0 {
+		e.instants.add(j.Started + e.d.Policy.MoveRest)
 	}
 	for _, d := range e.sheltered(j) {
 		e.instants.add(j.Started + d.Milliseconds())
@@ -113,43 +113,18 @@ func (e *Engine) sheltered(j *schedule.Job) []time.Duration {
 // maxDepth bounds the walk up a tree of departments.
 const maxDepth = 64
 
-// Patience is how long anyone waits before those leave for it who have had the
-// most, if nothing else helps. A negative length has no end.
-type Patience struct {
-	First time.Duration // of what has not run yet; 0: 12 hours
-	Again time.Duration // of what had to leave before; 0: 96 hours
-	// Quantum is for how long everyone is let alone by it; 0: one hour.
-	Quantum time.Duration
-}
-
-// complete fills in what is usual.
-func (p *Patience) complete() {
-	if p.First == 0 {
-		p.First = 12 * time.Hour
-	}
-	if p.Again == 0 {
-		p.Again = 96 * time.Hour
-	}
-	if p.Quantum <= 0 {
-		p.Quantum = time.Hour
-	}
-}
-
-// due is from when w makes others leave, and what it has had by now in earlier
-// attempts, in ms.
-func (e *Engine) due(w *core.Workload) (due, attained int64) {
+// course is what has become of w so far, in the scheduler's words.
+func course(w *core.Workload) schedule.Course {
 	last := len(w.Attempts) - 1
-	wait := e.d.Patience.First
+	c := schedule.Course{Submitted: w.CreatedAt.UnixMilli()}
 	for i := range last {
 		if a := &w.Attempts[i]; !a.StartedAt.IsZero() && a.EndedAt.After(a.StartedAt) {
-			attained += a.EndedAt.Sub(a.StartedAt).Milliseconds()
+			c.Attained += a.EndedAt.Sub(a.StartedAt).Milliseconds()
 		}
 	}
-	if last > 0 && displaced(w.Attempts[last-1].Reason) {
-		wait = e.d.Patience.Again
+	c.Displaced = last > 0 && displaced(w.Attempts[last-1].Reason)
+	if at := w.Attempts[last].QueuedAt; !at.IsZero() {
+		c.Queued = at.UnixMilli()
 	}
-	if at := w.Attempts[last].QueuedAt; !at.IsZero() && wait > 0 {
-		due = at.Add(wait).UnixMilli()
-	}
-	return due, attained
+	return c
 }

@@ -69,7 +69,7 @@ func (e *Engine) outline(w *core.Workload) schedule.Job {
 	if d := time.Duration(w.Spec.Patience); d > 0 && !w.PhaseAt.IsZero() {
 		j.Patient = w.PhaseAt.Add(d).UnixMilli()
 	}
-	j.Due, j.Attained = e.due(w)
+	e.d.Policy.Take(&j, course(w))
 	j.Licenses = licensesOf(w.Spec)
 	j.Pools = w.Spec.Pools
 	if len(j.Pools) == 0 {

@@ -20,12 +20,12 @@ import (
 
 // office is an engine whose one plane has two nodes.
 type office struct {
-	schedule schedule.Config
-	failed   func(*schedule.Fault)
-	images   bool // it has a plane that runs images
-	t        *testing.T
-	st       store.Store
-	e        *control.Engine
+	policy schedule.Policy
+	failed func(*schedule.Fault)
+	images bool // it has a plane that runs images
+	t      *testing.T
+	st     store.Store
+	e      *control.Engine
 }
 
 func newOffice(t *testing.T, st store.Store) *office {
@@ -51,7 +51,7 @@ func (o *office) begin() {
 	var err error
 	o.e, err = control.Open(context.Background(), control.Deps{
 		Store: o.st, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
-		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 1 }, Schedule: o.schedule, Failed: o.failed, Images: o.images,
+		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 1 }, Policy: o.policy, Failed: o.failed, Images: o.images,
 	}, nil)
 	if err != nil {
 		o.t.Fatal(err)

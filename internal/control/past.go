@@ -37,7 +37,7 @@ const pastEvery = time.Minute
 // remember books what is held until now, before anything changes.
 func (tx *tx) remember() {
 	e := tx.e
-	if e.d.Schedule.K == 0 || !tx.recall() {
+	if e.d.Policy.K == 0 || !tx.recall() {
 		return
 	}
 	if e.complete {
@@ -133,7 +133,7 @@ func amounts(devices []core.Share, cpu, memory int64) quota.Amounts {
 // must know its queues and nodes.
 func (tx *tx) tellPast() {
 	e := tx.e
-	if e.d.Schedule.K == 0 || !e.past.read || tx.now.Sub(e.past.told) < pastEvery && !e.past.told.IsZero() {
+	if e.d.Policy.K == 0 || !e.past.read || tx.now.Sub(e.past.told) < pastEvery && !e.past.told.IsZero() {
 		return
 	}
 	e.past.told = tx.now

@@ -18,9 +18,8 @@ import (
 // comes after who had nothing.
 func TestPastUseCountsInFairShares(t *testing.T) {
 	for _, weight := range []float64{0, 1} {
-		cfg := schedule.Default()
-		cfg.K = weight
-		o := &office{t: t, st: memstore.New(), schedule: cfg}
+		cfg := schedule.NewPolicy(schedule.PastWeight(weight))
+		o := &office{t: t, st: memstore.New(), policy: cfg}
 		o.open()
 		o.at(opens, control.Organise([]control.Edit{
 			guaranteed("greedy", 0),
@@ -58,10 +57,9 @@ func (u *unreadable) Spans(context.Context, time.Time, time.Time, func(core.Span
 
 // It is a walk over all tasks, inside the one writer.
 func TestAPastThatCannotBeReadIsNotReadInEveryRound(t *testing.T) {
-	cfg := schedule.Default()
-	cfg.K = 1
+	cfg := schedule.NewPolicy(schedule.PastWeight(1))
 	st := &unreadable{Store: memstore.New()}
-	o := &office{t: t, st: st, schedule: cfg}
+	o := &office{t: t, st: st, policy: cfg}
 	o.open()
 	for i := range 20 {
 		o.at(opens.Add(time.Duration(i)*time.Second), control.Cluster())

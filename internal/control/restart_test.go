@@ -26,8 +26,8 @@ type hall struct {
 	plane map[string][]core.Node
 }
 
-func newHall(t *testing.T, gpus int, how schedule.Config) *hall {
-	h := &hall{office: &office{t: t, st: memstore.New(), schedule: how}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), ids: map[string]core.WorkloadID{}}
+func newHall(t *testing.T, gpus int, how ...schedule.Option) *hall {
+	h := &hall{office: &office{t: t, st: memstore.New(), policy: schedule.NewPolicy(how...)}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), ids: map[string]core.WorkloadID{}}
 	h.plane = map[string][]core.Node{}
 	for _, p := range []string{"p", "q"} {
 		n := core.Node{ID: core.NodeID("n" + p), Plane: p, Ready: true, CPU: 4000, Memory: 8 << 30}
@@ -58,7 +58,7 @@ func (h *hall) do(commands ...control.Command) []control.Result {
 			h.t.Fatal(r.Err)
 		}
 	}
-	if h.schedule.K > 0 {
+	if h.policy.K > 0 {
 		return all // a rebuild does not know what it was that the scheduler was told
 	}
 	if err := h.e.Check(context.Background()); err != nil {
@@ -159,7 +159,7 @@ func TestPromisesSurviveARestart(t *testing.T) {
 		}, "waits"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := newHall(t, 1, schedule.Config{})
+			h := newHall(t, 1)
 			h.project("mine", 2)
 			h.project("theirs", 4)
 			h.run("leaves", `"project":"mine","priority":"low","resources":{"gpu":1}`)
@@ -189,7 +189,7 @@ func TestPromisesSurviveARestart(t *testing.T) {
 
 // A commit that fails takes promises back with the evictions.
 func TestPromisesFailWithTheirCommit(t *testing.T) {
-	h := newHall(t, 1, schedule.Config{})
+	h := newHall(t, 1)
 	h.run("a", `"priority":"low","resources":{"gpu":1}`)
 	h.run("b", `"priority":"low","resources":{"gpu":1}`)
 	full := &fullDisk{Store: h.st}
@@ -241,9 +241,7 @@ func TestPastUseSurvivesARestart(t *testing.T) {
 					h.do(control.Inventory("p", h.plane["p"]))
 				}, "late"},
 			} {
-				how := schedule.Default()
-				how.K = c.weight
-				h := newHall(t, 1, how)
+				h := newHall(t, 1, schedule.PastWeight(c.weight))
 				for _, p := range []string{"greedy", "late", "others"} {
 					h.project(p, 0)
 				}

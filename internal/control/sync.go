@@ -60,15 +60,12 @@ func quotaOf(q core.PoolQuota) schedule.Quota {
 	return out
 }
 
-// reservations is how many gangs of each pool that do not fit are given a time
-// to start, of whose way others keep out.
-const reservations = 4
-
 // poolsFor are the pools as the scheduler uses them.
 func (tx *tx) poolsFor() []schedule.Pool {
 	var out []schedule.Pool
+	how := tx.e.policy()
 	for _, p := range tx.pools() {
-		out = append(out, schedule.Pool{Name: p.Name, GPU: strategy(p.Placement.GPU), CPU: strategy(p.Placement.CPU), MinRuntime: p.MinRuntime.Milliseconds(), Reserve: tx.e.reservations()})
+		out = append(out, how.Pool(p.Name, strategy(p.Placement.GPU), strategy(p.Placement.CPU), p.MinRuntime))
 	}
 	return out
 }

@@ -23,9 +23,9 @@ import (
 func Random(seed uint64) (*World, error) {
 	chance := rand.New(rand.NewPCG(seed, 3))
 	nodes := planes(chance)
-	w, err := newWorld(seed, nodes, control.Patience{
-		First: time.Duration(1+chance.IntN(10)) * time.Minute, Again: time.Duration(5+chance.IntN(20)) * time.Minute, Quantum: time.Duration(5+chance.IntN(100)) * time.Second,
-	})
+	w, err := newWorld(seed, nodes, schedule.NewPolicy(schedule.Patience(
+		time.Duration(1+chance.IntN(10))*time.Minute, time.Duration(5+chance.IntN(20))*time.Minute, time.Duration(5+chance.IntN(100))*time.Second,
+	)))
 	if err != nil {
 		return w, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/plane/fake"
 	"github.com/musterhq/muster/internal/store"
@@ -53,7 +54,7 @@ type story struct {
 	line  string
 	// answers are what comes of chores, by kind.
 	answers map[string]string
-	patient control.Patience
+	patient struct{ First, Again, Quantum time.Duration }
 }
 
 func TestStories(t *testing.T) {
@@ -151,7 +152,7 @@ func or(s, otherwise string) string {
 
 func (s *story) begin() {
 	var err error
-	s.w, err = newWorld(1, s.nodes, s.patient)
+	s.w, err = newWorld(1, s.nodes, schedule.NewPolicy(schedule.Patience(s.patient.First, s.patient.Again, s.patient.Quantum)))
 	s.must(err)
 	s.answers = map[string]string{"in": "1s"}
 	s.w.hands.script = s.chore

@@ -178,7 +178,7 @@ func (o *watch) rests(c control.Change) error {
 			continue
 		}
 		for _, t := range c.Tasks {
-			if rest := time.Duration(schedule.Default().MoveRest) * time.Millisecond; !t.Leaving && !t.RestartedAt.IsZero() && tr.At.Sub(t.RestartedAt) < rest {
+			if rest := restBetween; !t.Leaving && !t.RestartedAt.IsZero() && tr.At.Sub(t.RestartedAt) < rest {
 				return fmt.Errorf("I2: it grows %v after %s was restarted; want %v at least", tr.At.Sub(t.RestartedAt), t.ID, rest)
 			}
 		}
@@ -279,3 +279,6 @@ func (w *World) linkOf(id core.NodeID) *link {
 	}
 	return nil
 }
+
+// restBetween is how long a gang rests between two growths.
+var restBetween = time.Duration(schedule.NewPolicy().MoveRest) * time.Millisecond

@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/plane/fake"
 	"github.com/musterhq/muster/internal/store/memstore"
 )
@@ -56,10 +57,10 @@ type World struct {
 
 // New returns a world with these planes, without faults.
 func New(seed uint64, planes map[string][]core.Node) (*World, error) {
-	return newWorld(seed, planes, control.Patience{})
+	return newWorld(seed, planes, schedule.NewPolicy())
 }
 
-func newWorld(seed uint64, planes map[string][]core.Node, patience control.Patience) (*World, error) {
+func newWorld(seed uint64, planes map[string][]core.Node, policy schedule.Policy) (*World, error) {
 	w := &World{now: Epoch, chance: rand.New(rand.NewPCG(seed, 1)), calm: true, memory: memstore.New()}
 	w.disk = &disk{Store: w.memory}
 	w.watch, w.hands = newWatch(w), hands{w: w}
@@ -72,7 +73,7 @@ func newWorld(seed uint64, planes map[string][]core.Node, patience control.Patie
 		Port:    func() int { return 20000 + ports.IntN(50) }, // so few that some are proposed twice
 		Elapsed: func() time.Duration { return 0 },
 		Images:  true, Builds: true, Secrets: keyring{}, Self: func() []string { return []string{"muster"} }, NodeGrace: nodeGrace,
-		Patience: patience,
+		Policy: policy,
 	}
 	for _, name := range sortedKeys(planes) {
 		l := &link{world: w, silent: map[core.NodeID]*silence{}, started: map[core.TaskID][]string{}, plane: fake.New(name, func() time.Time { return w.now }, planes[name])}

@@ -224,7 +224,7 @@ func BenchmarkForecast(b *testing.B) {
 		at := 60_000 * (1 + order*104729%720)
 		spans[j.ID] = Span{at / 2, at, at * 2}
 	}
-	st := Load(s, Default())
+	st := Load(s, NewPolicy().Config)
 	b.Run("copy", func(b *testing.B) {
 		for b.Loop() {
 			st.Copy(clock, nil)

@@ -5,19 +5,6 @@ import (
 	"github.com/musterhq/muster/internal/core/quota"
 )
 
-// Default is the configuration of a server that is told nothing else: a gang
-// may be below its minimum for a minute, a consolidation moves 16 tasks at
-// most, none within ten minutes of its start, and nobody who has run for less than an hour makes room for those who
-// have waited too long.
-func Default() Config {
-	return Config{StaleGrace: 60_000, MaxMoves: 16, MoveRest: 600_000, Quantum: 3_600_000}
-}
-
-// Plain reports whether the configuration says nothing.
-func (c *Config) Plain() bool {
-	return len(c.Actions) == 0 && c.StaleGrace == 0 && c.MaxMoves == 0 && c.Quantum == 0
-}
-
 // Holding is what each queue holds at present in each pool, of how much there is.
 func (st *State) Holding(yield func(pool string, queue core.ProjectID, held, of quota.Amounts)) {
 	for _, name := range st.poolNames() {

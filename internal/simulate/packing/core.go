@@ -48,10 +48,11 @@ const (
 func newByCore(tr *Trace) *byCore {
 	// Whether a device should be shared is for Fill to judge here: the preference
 	// for those that are shared already, which comes before it, costs 0.04 points.
+	how := schedule.NewPolicy(schedule.Without(schedule.Sharing))
 	c := &byCore{
-		state: schedule.NewState(schedule.Config{NoSharing: true}), nodes: map[core.NodeID]int{}, classes: make([]class, tr.Classes), held: map[place][]core.WorkloadID{},
+		state: schedule.NewState(how.Config), nodes: map[core.NodeID]int{}, classes: make([]class, tr.Classes), held: map[place][]core.WorkloadID{},
 	}
-	c.state.SetPools([]schedule.Pool{{Name: corePool, GPU: schedule.Fill, CPU: schedule.Fill}})
+	c.state.SetPools([]schedule.Pool{how.Pool(corePool, schedule.Fill, schedule.Fill, 0)})
 	c.state.SetQueues([]schedule.Queue{{ID: coreQueue, Default: schedule.Unlimited()}})
 	for i := range tr.Nodes {
 		n := &tr.Nodes[i]

@@ -14,39 +14,32 @@ type CoreOptions struct {
 	// Quota is the GPUs of each project, and its weight beyond them; a project
 	// that is not named has none, and the weight of one GPU.
 	Quota map[string]int
-	// Patience is how long a job waits before it makes those leave who have had
-	// the most, and Again how long one waits that had to leave. Quantum is what
-	// everyone has at least before; 0: nobody leaves for others' patience.
-	Patience, Again, Quantum int64
 	// Checkpoint is how much work a job that has to leave loses at most;
 	// negative: all that it has done since its start.
 	Checkpoint int64
-	// MinRuntime is for how long nobody is displaced after a start.
-	MinRuntime int64
-	// Moves is how many running tasks one consolidation may move; 0: none. Who is
-	// moved goes on from its checkpoint.
-	Moves int
-	// KeepLent does not take back what a project has above its due.
-	KeepLent bool
+	// Policy is in what the scheduler differs from that of a server that is told
+	// nothing else.
+	Policy []schedule.Option
 	// Placement is the strategy of the one pool.
 	Placement schedule.Strategy
 }
 
-// CoreDefaults are what the program itself does.
+// CoreDefaults are what a server does that is told nothing else, for work that
+// writes a checkpoint every minute.
 func CoreDefaults() CoreOptions {
-	return CoreOptions{Patience: 12 * 3600, Again: 96 * 3600, Quantum: 3600, Checkpoint: checkpointSeconds, Placement: schedule.Fill}
+	return CoreOptions{Checkpoint: checkpointSeconds, Placement: schedule.Fill}
 }
 
 // byCore is the program's own scheduler as a policy. It knows nothing of how
 // long jobs will run.
 type byCore struct {
 	o        CoreOptions
+	policy   schedule.Policy
 	state    *schedule.State
 	shapes   map[int]*shapes
 	nodes    map[core.NodeID]int
 	jobs     []coreJob
 	promised map[int]int // places in line, from 1
-	left     int64       // how many have had to leave so far
 	waiting  int
 	overdue  int  // of those waiting
 	news     bool // since the last pass
@@ -58,13 +51,11 @@ type shapes struct{ waits, runs *schedule.Shape }
 
 // coreJob is what the scheduler is told of one job.
 type coreJob struct {
-	name     core.WorkloadID
-	order    int64
-	due      int64
-	attained int64
-	overdue  bool // it waits, and its patience is over
-	moved    bool // it left its place for another's sake, and is to have another
-	held     []schedule.Held
+	name    core.WorkloadID
+	course  schedule.Course
+	overdue bool // it waits, and its patience is over
+	moved   bool // it left its place for another's sake, and is to have another
+	held    []schedule.Held
 }
 
 // NewCore makes a policy of the program's own scheduler, for one run.
@@ -75,20 +66,15 @@ func NewCore(o CoreOptions) Policy {
 // instant is a time of the trace in the scheduler's clock, in which 0 is no time.
 func instant(at int64) int64 { return (at + 1) * 1000 }
 
+// second is the first second of the trace that is no earlier than an instant.
+func second(at int64) int64 { return (at+999)/1000 - 1 }
+
 const corePool = "default"
 
 func (p *byCore) Begin(e *Engine) {
-	// The other actions find nothing here: a trace has no priorities, and
-	// no gang loses a part of itself.
-	cfg := schedule.Config{Quantum: p.o.Quantum * 1000, MaxMoves: p.o.Moves, MoveRest: schedule.Default().MoveRest, Actions: []schedule.Action{schedule.Allocate}}
-	if p.o.Moves != 0 {
-		cfg.Actions = append(cfg.Actions, schedule.Consolidate)
-	}
-	if !p.o.KeepLent {
-		cfg.Actions = append(cfg.Actions, schedule.Reclaim)
-	}
-	p.state = schedule.NewState(cfg)
-	p.state.SetPools([]schedule.Pool{{Name: corePool, GPU: p.o.Placement, CPU: p.o.Placement, MinRuntime: p.o.MinRuntime * 1000}})
+	p.policy = schedule.NewPolicy(p.o.Policy...)
+	p.state = schedule.NewState(p.policy.Config)
+	p.state.SetPools([]schedule.Pool{p.policy.Pool(corePool, p.o.Placement, p.o.Placement, 0)})
 	p.state.SetQueues(p.queues(e.Jobs))
 	devices := make([]core.Device, e.Cluster.GPUsPerNode)
 	for d := range devices {
@@ -146,9 +132,9 @@ func (p *byCore) shapesOf(gpus, perNode int) *shapes {
 }
 
 func (p *byCore) Arrive(e *Engine, id int) {
-	p.jobs[id].order = int64(id)
+	p.jobs[id].course = schedule.Course{Submitted: instant(e.Now())}
 	p.news = true
-	p.wait(e, id, p.o.Patience)
+	p.wait(e, id)
 	if p.o.Placement == schedule.Fill && (p.learnt == 0 || id+1 >= p.learnt+max(learnEvery, min(p.learnt/2, learnAtMost))) {
 		p.learnt = id + 1
 		p.state.SetWork(p.state.Work())
@@ -161,15 +147,14 @@ func (p *byCore) Arrive(e *Engine, id int) {
 const learnEvery, learnAtMost = 32, 512
 
 // wait puts a job into its queue, and has it looked at when its patience ends.
-func (p *byCore) wait(e *Engine, id int, patience int64) {
+func (p *byCore) wait(e *Engine, id int) {
 	j := &p.jobs[id]
 	j.held = nil
+	j.course.Queued = instant(e.Now())
 	p.waiting++
-	if p.o.Quantum > 0 {
-		j.due = instant(e.Now() + patience)
-		e.SetAlarm(id, e.Now()+patience)
+	if due := p.put(e, id).Due; due > 0 {
+		e.SetAlarm(id, second(due))
 	}
-	p.put(e, id)
 }
 
 // Alarm comes when the patience of a waiting job ends, and when a running one
@@ -180,7 +165,7 @@ func (p *byCore) Alarm(_ *Engine, id int) {
 		p.jobs[id].overdue = true
 		p.overdue++
 		p.news = true
-	case p.overdue > 0, p.o.MinRuntime > 0 && p.waiting > 0:
+	case p.overdue > 0, p.policy.MinRuntime > 0 && p.waiting > 0:
 		p.news = true
 	}
 }
@@ -191,17 +176,17 @@ func (p *byCore) End(_ *Engine, id int) {
 	p.jobs[id].held = nil
 }
 
-// put tells the scheduler of a job as it is now.
-func (p *byCore) put(e *Engine, id int) {
+// put tells the scheduler of a job as it is now, and returns what it was told.
+func (p *byCore) put(e *Engine, id int) schedule.Job {
 	j, in := &p.jobs[id], &e.Jobs[id]
 	s := p.shapesOf(in.GPUs, e.Cluster.GPUsPerNode)
-	out := schedule.Job{ID: j.name, Queue: queueOf(in.Project), Preemptible: true, Order: j.order, Shape: s.waits, Attained: j.attained * 1000, Promised: p.promised[id] > 0, Rank: p.promised[id], Moved: j.moved}
+	out := schedule.Job{ID: j.name, Queue: queueOf(in.Project), Preemptible: true, Order: int64(id), Shape: s.waits, Promised: p.promised[id] > 0, Rank: p.promised[id], Moved: j.moved}
 	if j.held != nil {
 		out.Shape, out.Held, out.Started = s.runs, j.held, instant(e.Now()-e.Elapsed(id))
-	} else {
-		out.Due = j.due
 	}
+	p.policy.Take(&out, j.course)
 	p.state.PutJob(out)
+	return out
 }
 
 // maxRounds bounds how often a plan is followed by another at one instant, as
@@ -263,15 +248,11 @@ func (p *byCore) evict(e *Engine, ev schedule.Eviction) {
 	if p.o.Checkpoint >= 0 {
 		lost = min(had, p.o.Checkpoint)
 	}
-	j.attained += had
+	j.course.Attained += had * 1000
+	j.course.Displaced = true
 	e.Preempt(id, lost)
-	if j.moved = ev.Moves; j.moved {
-		p.wait(e, id, p.o.Again) // it keeps its turn
-		return
-	}
-	j.order = int64(len(e.Jobs)) + p.left // behind all who have not had their turn, in the order of leaving
-	p.left++
-	p.wait(e, id, p.o.Again)
+	j.moved = ev.Moves
+	p.wait(e, id)
 }
 
 func (p *byCore) start(e *Engine, pl schedule.Placement) {
@@ -289,9 +270,9 @@ func (p *byCore) start(e *Engine, pl schedule.Placement) {
 		p.overdue--
 	}
 	e.StartOn(id, parts)
-	for _, safe := range []int64{p.o.MinRuntime, p.o.Quantum} {
+	for _, safe := range []int64{p.policy.MinRuntime.Milliseconds(), p.policy.Quantum, p.policy.MoveRest} {
 		if safe > 0 {
-			e.SetAlarm(id, e.Now()+safe)
+			e.SetAlarm(id, e.Now()+safe/1000)
 		}
 	}
 	j.moved = false

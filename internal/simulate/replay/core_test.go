@@ -2,7 +2,9 @@ package replay_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/simulate/replay"
@@ -60,15 +62,20 @@ func crowd(r *rand.Rand, n int, c replay.Cluster) []trace.Job {
 // TestNobodyWaitsForEver asks a cluster for twice what it has. What the program
 // is held to are the same figures as on the whole trace, here against policies
 // that leave everyone alone: the mean wait, that of large jobs, and the longest.
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+
 func TestNobodyWaitsForEver(t *testing.T) {
 	t.Parallel()
 	c := replay.Cluster{Nodes: 4, GPUsPerNode: 8}
 	jobs := crowd(rand.New(rand.NewPCG(1, 1)), 1200, c)
 	o := replay.CoreDefaults()
 	o.Quota = map[string]int{"a": 20, "b": 12} // c only borrows
-	o.Patience, o.Again, o.Quantum = 2*3600, 8*3600, 600
+	o.Policy = []schedule.Option{schedule.Patience(2*time.Hour, 8*time.Hour, 10*time.Minute)}
 	for name, lent := range map[string]bool{"reclaim": false, "no reclaim": true} {
-		o.KeepLent = lent
+		o := o
+		if lent {
+			o.Policy = append(slices.Clone(o.Policy), schedule.KeepLent())
+		}
 		got := byCore(t, jobs, c, o)
 		fifo := run(t, jobs, c, "fifo", replay.Options{})
 		skip := run(t, jobs, c, "skip", replay.Options{})
@@ -112,9 +119,17 @@ func TestTheSchedulerNeitherOvercommitsNorForgets(t *testing.T) {
 		c := replay.Cluster{Nodes: 1 + r.IntN(5), GPUsPerNode: 1 + r.IntN(8)}
 		jobs := randomJobs(r, c)
 		o := replay.CoreOptions{
-			Quota: map[string]int{"a": c.GPUs() / 2, "b": c.GPUs() / 3}, Patience: int64(r.IntN(3000)), Again: int64(r.IntN(9000)), Quantum: int64(r.IntN(4) * 200),
-			MinRuntime: int64(r.IntN(2) * 300), Checkpoint: int64(r.IntN(2) * 60), KeepLent: r.IntN(3) == 0, Moves: r.IntN(2) * 8,
+			Quota: map[string]int{"a": c.GPUs() / 2, "b": c.GPUs() / 3}, Checkpoint: int64(r.IntN(2) * 60),
 			Placement: []schedule.Strategy{schedule.BinPack, schedule.Fill, schedule.Spread}[r.IntN(3)],
+			Policy: []schedule.Option{
+				schedule.Patience(seconds(1+r.IntN(3000)), seconds(1+r.IntN(9000)), seconds(100+r.IntN(500))), schedule.MinRuntime(seconds(r.IntN(2) * 300)), schedule.MaxMoves(r.IntN(2) * 8),
+			},
+		}
+		if r.IntN(4) == 0 {
+			o.Policy = append(o.Policy, schedule.NoPatience())
+		}
+		if r.IntN(3) == 0 {
+			o.Policy = append(o.Policy, schedule.KeepLent())
 		}
 		var checks [2]string
 		for i := range checks {
@@ -141,6 +156,7 @@ func TestQuotaComesBack(t *testing.T) {
 	t.Parallel()
 	c := replay.Cluster{Nodes: 1, GPUsPerNode: 4}
 	jobs := parseJobs(t, "0 5000 4 b, 1000 500 4 a")
+	atOnce := []schedule.Option{schedule.MinRuntime(0), schedule.NoPatience()}
 	for _, k := range []struct {
 		about     string
 		o         replay.CoreOptions
@@ -148,11 +164,11 @@ func TestQuotaComesBack(t *testing.T) {
 		preempted int
 		wasted    int64
 	}{
-		{"taken back at once", replay.CoreOptions{Checkpoint: 60}, 0, 5560, 1, 240},
-		{"all is lost without a checkpoint", replay.CoreOptions{Checkpoint: -1}, 0, 6500, 1, 4000},
-		{"but not before its least time", replay.CoreOptions{Checkpoint: 60, MinRuntime: 2000}, 1000, 5560, 1, 240},
-		{"never, if it is left", replay.CoreOptions{Checkpoint: 60, KeepLent: true}, 4000, 5500, 0, 0},
-		{"patience ends that too", replay.CoreOptions{Checkpoint: 60, KeepLent: true, Patience: 1500, Again: 9000, Quantum: 600}, 1500, 5560, 1, 240},
+		{"taken back at once", replay.CoreOptions{Checkpoint: 60, Policy: atOnce}, 0, 5560, 1, 240},
+		{"all is lost without a checkpoint", replay.CoreOptions{Checkpoint: -1, Policy: atOnce}, 0, 6500, 1, 4000},
+		{"but not before its least time", replay.CoreOptions{Checkpoint: 60, Policy: []schedule.Option{schedule.MinRuntime(seconds(2000)), schedule.NoPatience()}}, 1000, 5560, 1, 240},
+		{"never, if it is left", replay.CoreOptions{Checkpoint: 60, Policy: []schedule.Option{schedule.KeepLent(), schedule.NoPatience()}}, 4000, 5500, 0, 0},
+		{"patience ends that too", replay.CoreOptions{Checkpoint: 60, Policy: []schedule.Option{schedule.KeepLent(), schedule.Patience(seconds(1500), seconds(9000), seconds(600))}}, 1500, 5560, 1, 240},
 	} {
 		k.o.Quota = map[string]int{"a": 4}
 		got := byCore(t, jobs, c, k.o)
@@ -170,7 +186,7 @@ func TestWhoIsMovedGoesOn(t *testing.T) {
 	c := replay.Cluster{Nodes: 2, GPUsPerNode: 4}
 	jobs := parseJobs(t, "0 2000 2 a, 0 100 2 a, 0 2000 2 a, 700 50 4 a")
 	for moves, wait := range []int64{1300, 0} {
-		got := byCore(t, jobs, c, replay.CoreOptions{Moves: moves, Checkpoint: 60})
+		got := byCore(t, jobs, c, replay.CoreOptions{Checkpoint: 60, Policy: []schedule.Option{schedule.MaxMoves(moves)}})
 		if got.Wait.MaxSeconds != wait || got.Preemptions != moves {
 			t.Errorf("with %d moves: longest wait %d s, %d preempted; want %d and %d", moves, got.Wait.MaxSeconds, got.Preemptions, wait, moves)
 		}

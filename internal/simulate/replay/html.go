@@ -47,7 +47,7 @@ func (r Report) WriteHTML(w io.Writer) error {
 	for _, t := range []struct {
 		title string
 		rows  [][]string
-	}{{"All jobs", r.overview()}, {"Mean wait by GPUs of the job", r.waitsBySize()}, {"Mean wait by project", r.waitsByProject()}} {
+	}{{"All jobs", r.overview()}, {"How jobs fared, by GPUs of the job", r.fared()}, {"Mean wait to the first start by GPUs of the job", r.waitsBySize()}, {"Mean wait to the first start by project", r.waitsByProject()}} {
 		h.Tables = append(h.Tables, htmlTable{t.title, t.rows[0], t.rows[1:]})
 	}
 	if len(r.Runs) > 0 {
@@ -71,7 +71,7 @@ func (r Report) sizeBars() barPlot {
 	for _, c := range sizeClasses {
 		names = append(names, c.name)
 	}
-	return r.bars("Mean wait by GPUs of the job", names, func(x Result, i int) float64 { return x.BySize[i].Wait.MeanSeconds / 3600 })
+	return r.bars("Mean total wait by GPUs of the job", names, func(x Result, i int) float64 { return x.BySize[i].TotalWait.MeanSeconds / 3600 })
 }
 
 func (r Report) projectBars() barPlot {
@@ -80,5 +80,5 @@ func (r Report) projectBars() barPlot {
 	for i, n := range names {
 		labels[i] = orUnnamed(n)
 	}
-	return r.bars("Mean wait by project, most work first", labels, func(x Result, i int) float64 { return x.project(names[i]).Wait.MeanSeconds / 3600 })
+	return r.bars("Mean total wait by project, most work first", labels, func(x Result, i int) float64 { return x.project(names[i]).TotalWait.MeanSeconds / 3600 })
 }

@@ -38,7 +38,7 @@ func (r *Recorder) Result(m Measure) (Result, error) {
 		out.LongestRestartSeconds = max(out.LongestRestartSeconds, l.restart)
 	}
 	all := r.group("all", func(trace.Job) bool { return true })
-	out.Wait, out.Completion = all.Wait, all.Completion
+	out.Times = all.Times
 	out.WaitPercentilesSeconds = r.waitPercentiles()
 	out.BySize = r.bySize()
 	out.ByProject = r.byProject(m)
@@ -46,20 +46,39 @@ func (r *Recorder) Result(m Measure) (Result, error) {
 	return out, nil
 }
 
+// gathered is what is summed up of some jobs.
+type gathered struct {
+	group                      Group
+	waits, completions, totals []int64
+	slowdowns, starts          []float64
+}
+
+func (g *gathered) add(j *trace.Job, l *life) {
+	g.group.Jobs++
+	g.group.WorkGPUSeconds += j.Duration * int64(j.GPUs)
+	g.group.LostGPUSeconds += l.lost * int64(j.GPUs)
+	took := l.end - j.Submit
+	g.waits = append(g.waits, l.first-j.Submit)
+	g.completions = append(g.completions, took)
+	g.totals = append(g.totals, took-j.Duration)
+	g.slowdowns = append(g.slowdowns, max(float64(took)/float64(max(j.Duration, slowdownLeast)), 1))
+	g.starts = append(g.starts, float64(l.starts))
+}
+
+func (g *gathered) sum() Group {
+	g.group.Wait, g.group.Completion, g.group.TotalWait = spread(g.waits), spread(g.completions), spread(g.totals)
+	g.group.Slowdown, g.group.Starts = ratios(g.slowdowns), ratios(g.starts)
+	return g.group
+}
+
 func (r *Recorder) group(name string, in func(trace.Job) bool) Group {
-	g := Group{Name: name}
-	var waits, completions []int64
-	for id, j := range r.jobs {
-		if !in(j) {
-			continue
+	g := gathered{group: Group{Name: name}}
+	for id := range r.jobs {
+		if in(r.jobs[id]) {
+			g.add(&r.jobs[id], &r.lives[id])
 		}
-		g.Jobs++
-		g.WorkGPUSeconds += j.Duration * int64(j.GPUs)
-		waits = append(waits, r.lives[id].first-j.Submit)
-		completions = append(completions, r.lives[id].end-j.Submit)
 	}
-	g.Wait, g.Completion = spread(waits), spread(completions)
-	return g
+	return g.sum()
 }
 
 func (r *Recorder) waitPercentiles() []int64 {
@@ -77,40 +96,31 @@ func (r *Recorder) waitPercentiles() []int64 {
 
 func (r *Recorder) bySize() []Group {
 	var out []Group
-	above := 0
 	for _, c := range sizeClasses {
-		out = append(out, r.group(c.name, func(j trace.Job) bool { return j.GPUs > above && j.GPUs <= c.most }))
-		above = c.most
+		out = append(out, r.group(c.name, func(j trace.Job) bool { return j.GPUs > c.more && j.GPUs <= c.most }))
 	}
 	return out
 }
 
 // byProject gathers jobs first, so that thousands of projects are one pass.
 func (r *Recorder) byProject(m Measure) []Project {
-	type lists struct {
-		group              Group
-		waits, completions []int64
-	}
-	found := map[string]*lists{}
-	for id, j := range r.jobs {
-		p := found[j.Project]
+	found := map[string]*gathered{}
+	for id := range r.jobs {
+		name := r.jobs[id].Project
+		p := found[name]
 		if p == nil {
-			p = &lists{group: Group{Name: j.Project}}
-			found[j.Project] = p
+			p = &gathered{group: Group{Name: name}}
+			found[name] = p
 		}
-		p.group.Jobs++
-		p.group.WorkGPUSeconds += j.Duration * int64(j.GPUs)
-		p.waits = append(p.waits, r.lives[id].first-j.Submit)
-		p.completions = append(p.completions, r.lives[id].end-j.Submit)
+		p.add(&r.jobs[id], &r.lives[id])
 	}
 	var out []Project
 	for name, p := range found {
-		p.group.Wait, p.group.Completion = spread(p.waits), spread(p.completions)
 		weight := 1.0
 		if len(m.Weights) > 0 {
 			weight = float64(m.Weights[name])
 		}
-		out = append(out, Project{Group: p.group, Weight: weight})
+		out = append(out, Project{Group: p.sum(), Weight: weight})
 	}
 	slices.SortFunc(out, func(a, b Project) int {
 		return cmp.Or(cmp.Compare(b.WorkGPUSeconds, a.WorkGPUSeconds), cmp.Compare(a.Name, b.Name))

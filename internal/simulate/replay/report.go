@@ -39,7 +39,7 @@ func (r Report) WriteText(w io.Writer) error {
 	for _, part := range []struct {
 		title string
 		rows  [][]string
-	}{{"mean wait by GPUs of the job", r.waitsBySize()}, {"mean wait by project", r.waitsByProject()}} {
+	}{{"how jobs fared, by GPUs of the job", r.fared()}, {"mean wait to the first start by GPUs of the job", r.waitsBySize()}, {"mean wait to the first start by project", r.waitsByProject()}} {
 		b.WriteString("\n" + part.title + "\n")
 		for _, row := range part.rows {
 			fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
@@ -50,15 +50,38 @@ func (r Report) WriteText(w io.Writer) error {
 	return err
 }
 
+// fared has a header, and for each run a row for all jobs and one for each size:
+// what reports are compared by.
+func (r Report) fared() [][]string {
+	rows := [][]string{{"policy", "GPUs", "jobs", "first wait", "total wait", "p50", "p90", "p99", "max", "to the end", "p50", "p90", "p99", "max", "slowdown", "p50", "p99", "starts", "p99", "max", "wasted %"}}
+	for _, x := range r.Runs {
+		all := Group{Name: "all", Jobs: x.Jobs, WorkGPUSeconds: x.WorkGPUSeconds, Times: x.Times}
+		for _, g := range append([]Group{all}, x.BySize...) {
+			if g.Jobs == 0 {
+				continue
+			}
+			rows = append(rows, []string{
+				x.Name, g.Name, fmt.Sprint(g.Jobs), seconds(g.Wait.MeanSeconds),
+				seconds(g.TotalWait.MeanSeconds), whole(g.TotalWait.P50Seconds), whole(g.TotalWait.P90Seconds), whole(g.TotalWait.P99Seconds), whole(g.TotalWait.MaxSeconds),
+				seconds(g.Completion.MeanSeconds), whole(g.Completion.P50Seconds), whole(g.Completion.P90Seconds), whole(g.Completion.P99Seconds), whole(g.Completion.MaxSeconds),
+				fmt.Sprintf("%.1f", g.Slowdown.Mean), fmt.Sprintf("%.1f", g.Slowdown.P50), fmt.Sprintf("%.1f", g.Slowdown.P99),
+				fmt.Sprintf("%.2f", g.Starts.Mean), fmt.Sprintf("%.0f", g.Starts.P99), fmt.Sprintf("%.0f", g.Starts.Max),
+				fmt.Sprintf("%.2f", g.wastedPercent()),
+			})
+		}
+	}
+	return rows
+}
+
 // overview has a header and a row for each run.
 func (r Report) overview() [][]string {
-	rows := [][]string{{"policy", "wait", "p50", "p90", "p99", "max", "to the end", "p50", "p99", "held %", "while waiting %", "preempted", "wasted %", "longest restart", "makespan", "check"}}
+	rows := [][]string{{"policy", "first wait", "p50", "p90", "p99", "max", "to the end", "p50", "p99", "held %", "while waiting %", "preempted", "wasted %", "longest restart", "makespan", "check"}}
 	for _, x := range r.Runs {
 		rows = append(rows, []string{
 			x.Name, seconds(x.Wait.MeanSeconds), whole(x.Wait.P50Seconds), whole(x.Wait.P90Seconds), whole(x.Wait.P99Seconds), whole(x.Wait.MaxSeconds),
 			seconds(x.Completion.MeanSeconds), whole(x.Completion.P50Seconds), whole(x.Completion.P99Seconds),
 			fmt.Sprintf("%.1f", x.UtilisationPercent), fmt.Sprintf("%.1f", x.UtilisationWhileWaitingPercent),
-			fmt.Sprint(x.Preemptions), fmt.Sprintf("%.2f", x.wastedPercent()), whole(x.LongestRestartSeconds), whole(x.MakespanSeconds), x.Check,
+			fmt.Sprint(x.Preemptions), fmt.Sprintf("%.2f", (&Group{WorkGPUSeconds: x.WorkGPUSeconds, Times: x.Times}).wastedPercent()), whole(x.LongestRestartSeconds), whole(x.MakespanSeconds), x.Check,
 		})
 	}
 	return rows
@@ -120,11 +143,11 @@ func (x Result) project(name string) Project {
 }
 
 // wastedPercent is work done in vain, in percent of the work there was.
-func (x Result) wastedPercent() float64 {
-	if x.WorkGPUSeconds == 0 {
+func (g *Group) wastedPercent() float64 {
+	if g.WorkGPUSeconds == 0 {
 		return 0
 	}
-	return 100 * float64(x.WastedGPUSeconds) / float64(x.WorkGPUSeconds)
+	return 100 * float64(g.LostGPUSeconds) / float64(g.WorkGPUSeconds)
 }
 
 func orUnnamed(s string) string {

@@ -43,8 +43,13 @@ func TestRecorderSumsUp(t *testing.T) {
 	want := replay.Result{
 		Name: "by <hand>", Cluster: replay.Cluster{Nodes: 1, GPUsPerNode: 4}, Jobs: 2, WorkGPUSeconds: 160,
 		UtilisationPercent: 100, UtilisationWhileWaitingPercent: 100,
-		Wait:        replay.Spread{MeanSeconds: 5, P50Seconds: 0, P90Seconds: 10, P99Seconds: 10, MaxSeconds: 10},
-		Completion:  replay.Spread{MeanSeconds: 32.5, P50Seconds: 20, P90Seconds: 45, P99Seconds: 45, MaxSeconds: 45},
+		Times: replay.Times{
+			Wait:       replay.Spread{MeanSeconds: 5, P50Seconds: 0, P90Seconds: 10, P99Seconds: 10, MaxSeconds: 10},
+			Completion: replay.Spread{MeanSeconds: 32.5, P50Seconds: 20, P90Seconds: 45, P99Seconds: 45, MaxSeconds: 45},
+			TotalWait:  replay.Spread{MeanSeconds: 12.5, P50Seconds: 10, P90Seconds: 15, P99Seconds: 15, MaxSeconds: 15},
+			Slowdown:   replay.Ratios{Mean: 1.75, P50: 1.5, P90: 2, P99: 2, Max: 2}, Starts: replay.Ratios{Mean: 1.5, P50: 1, P90: 2, P99: 2, Max: 2},
+			LostGPUSeconds: 20,
+		},
 		Preemptions: 1, WastedGPUSeconds: 20, MakespanSeconds: 45, LongestRestartSeconds: 10, BucketSeconds: 9,
 	}
 	ignore := cmpopts.IgnoreFields(replay.Result{}, "Check", "BySize", "ByProject", "WaitPercentilesSeconds", "Buckets")
@@ -54,7 +59,7 @@ func TestRecorderSumsUp(t *testing.T) {
 	if len(got.Check) != 8 || len(got.WaitPercentilesSeconds) != 101 {
 		t.Errorf("check %q, %d percentiles; want 8 digits and 101", got.Check, len(got.WaitPercentilesSeconds))
 	}
-	if d := cmp.Diff([]int{0, 2, 0, 0}, []int{got.BySize[0].Jobs, got.BySize[1].Jobs, got.BySize[2].Jobs, got.BySize[3].Jobs}); d != "" {
+	if d := cmp.Diff([]int{0, 2, 0, 0, 0, 0}, []int{got.BySize[0].Jobs, got.BySize[1].Jobs, got.BySize[2].Jobs, got.BySize[3].Jobs, got.BySize[4].Jobs, got.BySize[5].Jobs}); d != "" {
 		t.Errorf("jobs by size: %s", d)
 	}
 }
@@ -99,7 +104,7 @@ func TestReportsAreComplete(t *testing.T) {
 	if err := errors.Join(report.WriteText(&text), report.WriteJSON(&data), report.WriteHTML(&page)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"by <hand>", "mean wait by project", "12.50", report.Runs[0].Check} {
+	for _, want := range []string{"by <hand>", "mean wait to the first start by project", "12.50", report.Runs[0].Check} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("text lacks %q:\n%s", want, text.String())
 		}

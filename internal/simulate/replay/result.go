@@ -18,11 +18,12 @@ type Result struct {
 	// last submission; WhileWaiting is over all times at which a job waits.
 	UtilisationPercent             float64 `json:"utilisationPercent"`
 	UtilisationWhileWaitingPercent float64 `json:"utilisationWhileWaitingPercent"`
-	// Wait is from submission to the first start, Completion to the end.
-	Wait       Spread `json:"wait"`
-	Completion Spread `json:"completion"`
+	// Times are what became of all jobs; Wait and Completion stand for themselves
+	// since they were there first.
+	Times
 	// BySize and ByProject are the same for parts of the jobs; projects with
-	// the most work come first.
+	// the most work come first. Of the sizes the fourth is all above 8 GPUs, the
+	// fifth and sixth are its parts.
 	BySize    []Group   `json:"bySize"`
 	ByProject []Project `json:"byProject"`
 
@@ -42,6 +43,35 @@ type Result struct {
 	Buckets       []Bucket `json:"buckets"`
 }
 
+// Times sum up how jobs fared.
+type Times struct {
+	// Wait is from submission to the first start, Completion to the end.
+	Wait       Spread `json:"wait"`
+	Completion Spread `json:"completion"`
+	// TotalWait is what of Completion is not work: the time before the first start,
+	// between two starts, and what was done in vain.
+	TotalWait Spread `json:"totalWait"`
+	// Slowdown is Completion ÷ work, where work of less than slowdownLeast seconds
+	// counts as so much, and at least 1.
+	Slowdown Ratios `json:"slowdown"`
+	// Starts is how often one job was started.
+	Starts Ratios `json:"starts"`
+	// LostGPUSeconds is work done in vain.
+	LostGPUSeconds int64 `json:"lostGPUSeconds"`
+}
+
+// slowdownLeast is as what the shortest work counts in slowdowns, in seconds.
+const slowdownLeast = 10
+
+// Ratios sums up a number without a unit, as Spread does a time.
+type Ratios struct {
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P99  float64 `json:"p99"`
+	Max  float64 `json:"max"`
+}
+
 // Spread sums up a time in seconds. Of n values, pN is the ⌈N/100·n⌉-th smallest.
 type Spread struct {
 	MeanSeconds float64 `json:"meanSeconds"`
@@ -56,8 +86,7 @@ type Group struct {
 	Name           string `json:"name"`
 	Jobs           int    `json:"jobs"`
 	WorkGPUSeconds int64  `json:"workGPUSeconds"`
-	Wait           Spread `json:"wait"`
-	Completion     Spread `json:"completion"`
+	Times
 }
 
 // Project is the jobs of one project, and what it held over time.
@@ -86,11 +115,11 @@ type Bucket struct {
 // seriesOf is for how many projects a Result keeps numbers over time.
 const seriesOf = 20
 
-// sizeClasses are the rows of BySize: up to so many GPUs.
+// sizeClasses are the rows of BySize: more than so many GPUs, and up to so many.
 var sizeClasses = []struct {
-	name string
-	most int
-}{{"1", 1}, {"2–4", 4}, {"5–8", 8}, {">8", math.MaxInt}}
+	name       string
+	more, most int
+}{{"1", 0, 1}, {"2–4", 1, 4}, {"5–8", 4, 8}, {">8", 8, math.MaxInt}, {"9–32", 8, 32}, {">32", 32, math.MaxInt}}
 
 func spread(values []int64) Spread {
 	if len(values) == 0 {
@@ -110,7 +139,19 @@ func spread(values []int64) Spread {
 	}
 }
 
+func ratios(values []float64) Ratios {
+	if len(values) == 0 {
+		return Ratios{}
+	}
+	slices.Sort(values)
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return Ratios{sum / float64(len(values)), percentile(values, 50), percentile(values, 90), percentile(values, 99), values[len(values)-1]}
+}
+
 // percentile returns the ⌈n/100·len⌉-th smallest of sorted values.
-func percentile(sorted []int64, n int) int64 {
+func percentile[T any](sorted []T, n int) T {
 	return sorted[max((n*len(sorted)+99)/100, 1)-1]
 }

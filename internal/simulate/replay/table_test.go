@@ -135,7 +135,7 @@ func cells(r replay.Result) []string {
 		fmt.Sprintf("%.1f", r.Wait.MeanSeconds), fmt.Sprint(r.Wait.P50Seconds), fmt.Sprint(r.Wait.P90Seconds), fmt.Sprint(r.Wait.P99Seconds), fmt.Sprint(r.Wait.MaxSeconds),
 		fmt.Sprintf("%.1f", r.Completion.MeanSeconds), fmt.Sprint(r.Completion.P50Seconds), fmt.Sprint(r.Completion.P99Seconds),
 	}
-	for _, g := range r.BySize {
+	for _, g := range r.BySize[:4] {
 		out = append(out, fmt.Sprintf("%.0f", g.Wait.MeanSeconds))
 	}
 	for _, name := range []string{"ee9e8c", "7f04ca", "b436b2", "6214e9", "6c71a0"} {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
@@ -23,7 +24,8 @@ const now = int64(1) << 40
 func (Core) Cycle(c *Case, state *State) (*Decisions, error) {
 	t := &translation{c: c, state: state, members: map[string][][]int{}}
 	t.seat()
-	plan := schedule.Cycle(t.snapshot(), t.config())
+	how := t.policy()
+	plan := schedule.Cycle(t.snapshot(&how), how.Config)
 	d := state.Decide()
 	t.read(plan, d)
 	d.Count(state)
@@ -39,32 +41,41 @@ type translation struct {
 	devices map[int][]int      // by position in state: devices of its node
 }
 
-func (t *translation) config() schedule.Config {
+// policy is that of a server, less what the cases were made without: bookings,
+// patience, protection of what has just started, and bounds on moves.
+func (t *translation) policy() schedule.Policy {
 	c := t.c
-	cfg := schedule.Config{MaxMoves: -1, StaleGrace: 0, NoFilters: c.Config.PredicatesOff}
+	options := []schedule.Option{schedule.MaxMoves(-1), schedule.MoveRest(0), schedule.StaleGrace(0), schedule.NoPatience(), schedule.Bookings(0), schedule.MinRuntime(0)}
+	if c.Config.PredicatesOff {
+		options = append(options, schedule.Without(schedule.Filters))
+	}
 	if s := c.Config.StaleGraceSeconds; s != nil {
-		cfg.StaleGrace = int64(*s * 1000)
+		options = append(options, schedule.StaleGrace(time.Duration(*s*float64(time.Second))))
 	}
+	var actions []schedule.Action
 	for _, a := range c.Actions {
-		cfg.Actions = append(cfg.Actions, schedule.Action(a))
+		actions = append(actions, schedule.Action(a))
 	}
+	options = append(options, schedule.Only(actions...))
 	if len(c.Config.Plugins) > 0 {
-		has := func(name string) bool {
-			return slices.ContainsFunc(c.Config.Plugins, func(p Plugin) bool { return p.Name == name })
+		for name, part := range map[string]schedule.Part{
+			"proportion": schedule.Quotas, "nodeavailability": schedule.Availability, "gpusharingorder": schedule.Sharing, "priority": schedule.Priority, "elastic": schedule.Elastic,
+		} {
+			if !slices.ContainsFunc(c.Config.Plugins, func(p Plugin) bool { return p.Name == name }) {
+				options = append(options, schedule.Without(part))
+			}
 		}
-		cfg.NoQuota, cfg.NoAvailability = !has("proportion"), !has("nodeavailability")
-		cfg.NoSharing = !has("gpusharingorder")
-		cfg.NoPriority, cfg.NoElastic = !has("priority"), !has("elastic")
 	}
-	return cfg
+	return schedule.NewPolicy(options...)
 }
 
-func (t *translation) snapshot() *schedule.Snapshot {
+func (t *translation) snapshot(how *schedule.Policy) *schedule.Snapshot {
 	s := &schedule.Snapshot{Now: now}
-	pool := schedule.Pool{Name: "default"}
+	where := schedule.BinPack
 	if t.c.Config.NodePlacement == "spread" {
-		pool.GPU, pool.CPU = schedule.Spread, schedule.Spread
+		where = schedule.Spread
 	}
+	pool := how.Pool("default", where, where, 0)
 	if t.c.Config.DevicePlacement == "spread" {
 		pool.Devices = schedule.Spread
 	}

@@ -1,0 +1,4 @@
+package schedule
+
+// Default is the configuration of a server that is told nothing else.
+func Default() Config { return NewPolicy().Config }
