@@ -17,12 +17,11 @@ import (
 // What is kept of a fault is enough to plan the same again, and no more than a
 // few are kept.
 func TestFaultsAreKept(t *testing.T) {
-	cfg := schedule.Default()
-	cfg.Trap = &schedule.Trap{Look: func(schedule.Action, core.WorkloadID) { panic("out of order") }}
+	how := schedule.NewPolicy(schedule.Trapped(&schedule.Trap{Look: func(schedule.Action, core.WorkloadID) { panic("out of order") }}))
 	n := schedule.Node{Node: core.Node{ID: "n", Pool: "default", Ready: true, CPU: 4000, Memory: 1 << 30, Devices: []core.Device{{ID: "g", Healthy: true}}}}
 	j := schedule.Job{ID: "j", Queue: "q", Order: 1, Preemptible: true, Shape: schedule.Flat(schedule.Group{Name: "tasks", Min: 1, Runs: []schedule.Run{{Need: schedule.Need{Devices: 1, Milli: 1000}, Count: 1}}})}
 	any := schedule.Unlimited()
-	st := schedule.Load(&schedule.Snapshot{Nodes: []schedule.Node{n}, Queues: []schedule.Queue{{ID: "q", Default: any}}, Jobs: []schedule.Job{j}}, cfg)
+	st := schedule.Load(&schedule.Snapshot{Nodes: []schedule.Node{n}, Queues: []schedule.Queue{{ID: "q", Default: any}}, Jobs: []schedule.Job{j}}, how.Config)
 	st.SetWork(nil)
 	fault := st.Safely(func() { st.Cycle(1000) })
 	if fault == nil {

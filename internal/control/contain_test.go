@@ -27,15 +27,14 @@ type faulty struct {
 
 func newFaulty(t *testing.T) *faulty {
 	f := &faulty{}
-	how := schedule.NewPolicy()
-	how.Trap = &schedule.Trap{Look: func(_ schedule.Action, id core.WorkloadID) {
+	how := schedule.Trapped(&schedule.Trap{Look: func(_ schedule.Action, id core.WorkloadID) {
 		if f.armed && f.over == "" {
 			f.over = id
 		}
 		if f.all || f.armed && f.over == id && f.asks == f.asking {
 			panic("out of order")
 		}
-	}}
+	}})
 	f.hall = newHall(t, 2, how)
 	f.failed = func(x *schedule.Fault) { f.faults = append(f.faults, x) }
 	f.restart("p", "q")

@@ -106,6 +106,9 @@ type Trap struct {
 	Look func(a Action, id core.WorkloadID)
 }
 
+// Trapped sets a trap.
+func Trapped(t *Trap) Option { return func(p *Policy) { p.Trap = t } }
+
 // The most steps of one look at one job: turnSteps, and turnEach for every task
 // that is known. The dearest look, which sends every task of a pool away and
 // settles them again and again, takes a tenth of that.
