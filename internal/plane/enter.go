@@ -13,7 +13,8 @@ type Enterer interface {
 	// Exec runs a command beside a running task: in its container or, of a
 	// process, with its environment, directory and limits. It returns the exit
 	// code, 128+signal when a signal ended it. It ends the command when ctx is
-	// done. ErrNotRunning: the task does not run.
+	// done. ErrNotRunning: the task does not run. ErrCannotRun: there is no such
+	// program, or it cannot be run.
 	Exec(ctx context.Context, id core.TaskID, o ExecOptions) (int, error)
 
 	// Attach connects to the standard streams of the task itself, until the

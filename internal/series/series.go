@@ -193,7 +193,7 @@ func (s *Store) Range(from, to time.Time, step time.Duration, now time.Time) Ran
 		unit = Coarse
 	}
 	span := max(to.Sub(from), unit)
-	step = max(step, unit, span/PointsMost)
+	step = max(min(step, span), unit, span/PointsMost) // a longer one would only hold what was before
 	step = (step + unit - 1) / unit * unit
 	from = from.Truncate(step)
 	count := max(0, (to.Sub(from)+step-1)/step) // below: all of it is older than what is kept

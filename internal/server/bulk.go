@@ -27,6 +27,8 @@ type bulkOutput struct{ Body api.BulkResult }
 func (s *Server) bulk(ctx context.Context, in *bulkInput) (*bulkOutput, error) {
 	docs := in.Body
 	switch {
+	case len(docs) > bulkMost:
+		return nil, badRequest("body", fmt.Sprintf("there are %d documents", len(docs)), fmt.Sprintf("send at most %d at once", bulkMost))
 	case in.Together:
 		return s.together(ctx, in)
 	case in.DryRun || in.Key != "":
@@ -61,6 +63,10 @@ func (s *Server) bulk(ctx context.Context, in *bulkInput) (*bulkOutput, error) {
 	}
 	return out, nil
 }
+
+// bulkMost is how many documents one request may have: what each of them needs
+// while it is looked at is many times its own size.
+const bulkMost = 10_000
 
 // bulkChunk is how many documents of a bulk submission share one commit: enough
 // to share its cost, few enough for others to get in between.

@@ -113,6 +113,9 @@ func (s *Server) chart(in Stretch, end time.Time, about int) (*chart, error) {
 		if bad != nil || d <= 0 {
 			return nil, badRequest("step", strconv.Quote(in.Step)+" is not a length of time", "like 10s or 1m")
 		}
+		if d.Std() > series.Day {
+			return nil, badRequest("step", strconv.Quote(in.Step)+" is longer than what is kept", "write at most 24h")
+		}
 		step = max(d.Std(), to.Sub(from)/time.Duration(max(chartValues/max(about, 1), 60)))
 	}
 	c := &chart{s: s, r: s.control.Series().Range(from, to, step, now)}

@@ -50,6 +50,8 @@ func problem(log *slog.Logger, err error) *api.Problem {
 		return newProblem(http.StatusNotFound, "not_found", "there is no such thing", "muster get lists what there is")
 	case errors.Is(err, plane.ErrNotRunning):
 		return newProblem(http.StatusConflict, "illegal_phase", "the task does not run", "muster describe shows where it is")
+	case errors.Is(err, plane.ErrCannotRun):
+		return newProblem(http.StatusUnprocessableEntity, "invalid", "command: "+err.Error(), "name a program that is there, by its path or from the PATH of the task")
 	case errors.Is(err, plane.ErrUnsupported):
 		return newProblem(http.StatusUnprocessableEntity, "unsupported", err.Error(), "use another plane for it")
 	case errors.Is(err, plane.ErrNoLogs):

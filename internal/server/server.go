@@ -135,12 +135,17 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
+// idleMost is how long a connection is kept on which nobody asks anything: who
+// has no token may open connections too, and each takes a descriptor.
+const idleMost = time.Minute
+
 // Listener returns an http.Server for this API whose connections know their
 // peers.
 func (s *Server) Listener() *http.Server {
 	return &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       idleMost,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return withPeer(ctx, c, s.tasks) },
 	}

@@ -116,7 +116,7 @@ func (x *execution) run(ctx context.Context) (int, error) {
 	case err != nil && lacksShell(err) && len(x.o.Env) == 0:
 		return x.p.command(ctx, x.t, x.o.Argv, x.o.TTY, x.o.Streams)
 	case err == nil && code == notFound && !x.found(ctx, w):
-		return 0, fmt.Errorf("%s: no such program in the container, or it cannot be run", x.o.Argv[0])
+		return 0, fmt.Errorf("%s: no such program in the container, or it cannot be run: %w", x.o.Argv[0], plane.ErrCannotRun)
 	}
 	return code, err
 }

@@ -222,6 +222,8 @@ func (p *Plane) borrow(ctx context.Context, id core.TaskID, q request) (*loan, e
 		err = fmt.Errorf("%w: %w; see %s", plane.ErrUnreachable, err, filepath.Base(p.journal()))
 	case r.Gone:
 		err = plane.ErrNotRunning
+	case r.NotRun:
+		err = fmt.Errorf("%w: %s", plane.ErrCannotRun, r.Err)
 	case r.Err != "":
 		err = errors.New(r.Err)
 	}

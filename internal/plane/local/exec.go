@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,7 +70,10 @@ func (p *peer) sendWith(r reply, fds []int) error {
 
 // exec runs a command beside a task for as long as the caller is there.
 func (k *keeper) exec(ctx context.Context, p *peer, q request, t *task) error {
-	fail := func(err error) error { return p.send(reply{Serial: q.Serial, Err: err.Error()}) }
+	fail := func(err error) error {
+		var no *cannotRun
+		return p.send(reply{Serial: q.Serial, Err: err.Error(), NotRun: errors.As(err, &no)})
+	}
 	k.mu.Lock()
 	t.execs++
 	name := "exec-" + strconv.Itoa(k.pid) + "-" + strconv.Itoa(t.execs)
@@ -266,7 +270,9 @@ func (k *keeper) execInBox(c *command, dir string) error {
 	closeAll(s.child[:])
 	if err == nil {
 		if status := <-ended; status != 0 {
-			err = engineFailure("the command", log, status)
+			if err = engineFailure("the command", log, status); k.running(c.t.id) != nil { // the container is there, so it is the command
+				err = &cannotRun{text: err.Error()}
+			}
 		}
 	}
 	if err == nil && con != nil {

@@ -61,8 +61,9 @@ type reply struct {
 	Version int                 `json:"version,omitempty"`
 	PID     int                 `json:"pid,omitempty"`
 	Seen    []plane.Observation `json:"seen,omitempty"`
-	Gone    bool                `json:"gone,omitempty"` // with Err: the task does not run
-	TTY     bool                `json:"tty,omitempty"`  // the descriptor is that of a terminal
+	Gone    bool                `json:"gone,omitempty"`   // with Err: the task does not run
+	NotRun  bool                `json:"notRun,omitempty"` // with Err: the command cannot be run
+	TTY     bool                `json:"tty,omitempty"`    // the descriptor is that of a terminal
 	Exit    *int                `json:"exit,omitempty"`
 }
 

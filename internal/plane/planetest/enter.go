@@ -144,7 +144,7 @@ func (s suite) execBeside(t *testing.T) {
 	if code, out, _ := execOutput(t, e, a.ID, plane.ExecOptions{Argv: []string{"pwd"}}); code != 0 || out != "/tmp\n" {
 		t.Errorf("a command from PATH: code %d, output %q", code, out)
 	}
-	if _, err := e.Exec(t.Context(), a.ID, plane.ExecOptions{Argv: []string{"no-such-program-at-all"}}); err == nil || !strings.Contains(err.Error(), "no-such-program-at-all") {
+	if _, err := e.Exec(t.Context(), a.ID, plane.ExecOptions{Argv: []string{"no-such-program-at-all"}}); !errors.Is(err, plane.ErrCannotRun) || !strings.Contains(err.Error(), "no-such-program-at-all") {
 		t.Errorf("a program that does not exist: %v", err)
 	}
 	if got := read(t, p, a.ID, plane.LogOptions{Tail: -1}); got != "up\n" {
