@@ -409,3 +409,15 @@ func TestOperatorsPages(t *testing.T) {
 		t.Errorf("server %+v", st)
 	}
 }
+
+func TestRequestsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	p := w.refused("POST", "/v1/workloads:bulk", "["+strings.Repeat("0,", 10_000)+"0]", http.StatusUnprocessableEntity, "invalid")
+	if !strings.Contains(p.Detail, "10001 documents") {
+		t.Errorf("too many documents: %s", p.Detail)
+	}
+	p = w.refused("GET", "/v1/metrics?step=4294967296s", "", http.StatusUnprocessableEntity, "invalid")
+	if !strings.Contains(p.Detail, "longer than what is kept") {
+		t.Errorf("too long a step: %s", p.Detail)
+	}
+}
