@@ -33,7 +33,8 @@ type documentFlags struct {
 	env, labels, sets                    []string
 	secrets, volumes, ports, checks      []string
 	after                                []string
-	notBefore                            string
+	notBefore, reservation               string
+	exclusive                            string
 	cmd                                  *cobra.Command // to see which flags were given
 
 	base     *spec.Document // what flags change, instead of a file; nil: none
@@ -69,6 +70,9 @@ func (d *documentFlags) register(s *session, cmd *cobra.Command) {
 	f.StringArrayVar(&d.checks, "check", nil, "what must be approved first: name=legal,type=approval,users=ann+bob; repeat for several")
 	f.StringArrayVar(&d.after, "after", nil, "a workload that must have succeeded first: NAME, or NAME=failed, NAME=ended, NAME=started; repeat for several")
 	f.StringVar(&d.notBefore, "not-before", "", "do not queue it before then: an instant like 2027-01-31T08:00:00Z, or 2h from now")
+	f.StringVar(&d.reservation, "reservation", "", "run it on the nodes of this reservation, while that lasts")
+	f.StringVar(&d.exclusive, "exclusive", "", "its nodes take nothing else while it runs; with =user only what the same user submits so")
+	f.Lookup("exclusive").NoOptDefVal = "node"
 	f.BoolVar(&d.hold, "hold", false, "do not queue it before muster release lets it go")
 	f.BoolVarP(&d.tty, "tty", "t", false, "give each task a terminal; with -i it is attached to this one")
 	f.BoolVarP(&d.stdin, "stdin", "i", false, "keep each task's standard input open, and attach to it")
@@ -329,6 +333,8 @@ func (d *documentFlags) edits(s *session, argv []string) ([]change, error) {
 	given("retry", "retry.limit", d.retries)
 	given("replicas", "replicas", d.replicas)
 	given("not-before", "notBefore", fromNow(d.notBefore, s.clock()))
+	given("reservation", "reservation", d.reservation)
+	given("exclusive", "exclusive", d.exclusive)
 	given("hold", "hold", d.hold)
 	given("tty", "tty", d.tty)
 	given("stdin", "stdin", d.stdin)

@@ -87,7 +87,7 @@ func plain(w *core.Workload) core.Workload {
 }
 
 func (e *Engine) checkIndexes() error {
-	want := &Engine{d: e.d, live: e.live, nodes: e.nodes, projects: e.projects, pools: e.pools, settings: e.settings, promised: e.promised, claims: e.claims, work: e.work, aside: e.aside, simple: e.simple, now: e.now}
+	want := &Engine{d: e.d, live: e.live, nodes: e.nodes, projects: e.projects, pools: e.pools, settings: e.settings, reserved: e.reserved, promised: e.promised, claims: e.claims, work: e.work, aside: e.aside, simple: e.simple, now: e.now}
 	want.reindex()
 	var errs []error
 	differ := func(what string, have, want any) {
@@ -98,7 +98,7 @@ func (e *Engine) checkIndexes() error {
 	differ("names", e.names, want.names)
 	differ("those who hold", e.held, want.held)
 	differ("use", inUse(e.usage), inUse(want.usage))
-	(&tx{e: want}).sync()
+	(&tx{e: want, now: e.planned}).sync()
 	if have, want := e.sched.Cycle(e.planned.UnixMilli()), want.sched.Cycle(e.planned.UnixMilli()); !e.stale && len(e.renewed) == 0 && !reflect.DeepEqual(have, want) {
 		errs = append(errs, fmt.Errorf("the scheduler plans %+v, and from a rebuild %+v", have, want))
 	}

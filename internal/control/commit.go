@@ -100,7 +100,7 @@ func (tx *tx) batch() (*store.Batch, int64) {
 // nothing reports whether a batch writes nothing.
 func nothing(b *store.Batch) bool {
 	return b.Promises == nil && len(b.Workloads)+len(b.Keys)+len(b.Secrets)+len(b.DropSecrets)+
-		len(b.Projects)+len(b.DropProjects)+len(b.Pools)+len(b.DropPools)+len(b.Licenses)+len(b.DropLicenses)+len(b.Nodes)+
+		len(b.Projects)+len(b.DropProjects)+len(b.Pools)+len(b.DropPools)+len(b.Licenses)+len(b.DropLicenses)+len(b.Nodes)+len(b.Reservations)+len(b.DropReservations)+
 		len(b.Subscriptions)+len(b.DropSubscriptions)+len(b.Deliveries)+len(b.Templates)+len(b.DropTemplates) == 0
 }
 

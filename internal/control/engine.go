@@ -101,6 +101,7 @@ type Engine struct {
 	// templates are all templates.
 	templates map[core.TemplateID]core.Template
 	pools     map[string]core.Pool
+	reserved  map[string]core.Reservation
 	licenses  map[string]core.License
 	settings  map[core.NodeID]core.NodeSetting // what was said of nodes
 	reported  map[core.NodeID]core.Node        // as their planes say

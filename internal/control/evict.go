@@ -37,6 +37,8 @@ func (tx *tx) whyEvicted(ev schedule.Eviction) string {
 		return "moves so that " + who + " fits"
 	case schedule.Relieve:
 		return who + " has waited for longer than its patience, and this has had the most"
+	case schedule.Reserve:
+		return tx.vacatedFor(ev.Window)
 	case schedule.StaleGang:
 		return "too few of its tasks were left for too long"
 	default:

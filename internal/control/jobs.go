@@ -70,6 +70,7 @@ func (e *Engine) outline(w *core.Workload) schedule.Job {
 		j.Patient = w.PhaseAt.Add(d).UnixMilli()
 	}
 	e.d.Policy.Take(&j, course(w))
+	j.Window = w.Spec.Reservation
 	j.Licenses = licensesOf(w.Spec)
 	j.Pools = w.Spec.Pools
 	if len(j.Pools) == 0 {

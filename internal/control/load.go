@@ -51,7 +51,8 @@ func (e *Engine) load(ctx context.Context) error {
 	return nil
 }
 
-// loadOrganisation reads departments, projects, pools, licenses and what is said of nodes.
+// loadOrganisation reads departments, projects, pools, licenses, reservations and what is said
+// of nodes.
 func (e *Engine) loadOrganisation(ctx context.Context) error {
 	projects, err := e.d.Store.Projects(ctx)
 	if err != nil {
@@ -64,6 +65,10 @@ func (e *Engine) loadOrganisation(ctx context.Context) error {
 	licenses, err := e.d.Store.Licenses(ctx)
 	if err != nil {
 		return fmt.Errorf("read licenses: %w", err)
+	}
+	reservations, err := e.d.Store.Reservations(ctx)
+	if err != nil {
+		return fmt.Errorf("read reservations: %w", err)
 	}
 	nodes, err := e.d.Store.Nodes(ctx)
 	if err != nil {
@@ -80,6 +85,10 @@ func (e *Engine) loadOrganisation(ctx context.Context) error {
 	e.licenses = make(map[string]core.License, len(licenses))
 	for _, l := range licenses {
 		e.licenses[l.Name] = l
+	}
+	e.reserved = make(map[string]core.Reservation, len(reservations))
+	for _, r := range reservations {
+		e.reserved[r.Name] = r
 	}
 	e.settings = make(map[core.NodeID]core.NodeSetting, len(nodes))
 	for _, n := range nodes {

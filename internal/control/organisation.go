@@ -13,14 +13,15 @@ import (
 // organisation is what a draft changes of departments, projects, pools and what
 // is said of nodes; nil stands for what is dropped.
 type organisation struct {
-	projects map[core.ProjectID]*core.Project
-	pools    map[string]*core.Pool
-	licenses map[string]*core.License
-	nodes    map[core.NodeID]*core.NodeSetting
+	projects     map[core.ProjectID]*core.Project
+	pools        map[string]*core.Pool
+	licenses     map[string]*core.License
+	nodes        map[core.NodeID]*core.NodeSetting
+	reservations map[string]*core.Reservation
 }
 
 func (o organisation) clone() organisation {
-	return organisation{maps.Clone(o.projects), maps.Clone(o.pools), maps.Clone(o.licenses), maps.Clone(o.nodes)}
+	return organisation{maps.Clone(o.projects), maps.Clone(o.pools), maps.Clone(o.licenses), maps.Clone(o.nodes), maps.Clone(o.reservations)}
 }
 
 func put[K comparable, V any](m *map[K]V, k K, v V) {
@@ -53,6 +54,13 @@ func (o organisation) write(b *store.Batch) {
 			b.DropLicenses = append(b.DropLicenses, name)
 		}
 	}
+	for _, name := range sortedKeys(o.reservations) {
+		if r := o.reservations[name]; r != nil {
+			b.Reservations = append(b.Reservations, *r)
+		} else {
+			b.DropReservations = append(b.DropReservations, name)
+		}
+	}
 	for _, id := range sortedKeys(o.nodes) {
 		b.Nodes = append(b.Nodes, *o.nodes[id])
 	}
@@ -80,6 +88,13 @@ func (e *Engine) organised(o organisation) {
 			continue
 		}
 		e.licenses[name] = *l
+	}
+	for name, r := range o.reservations {
+		if r == nil {
+			delete(e.reserved, name)
+			continue
+		}
+		e.reserved[name] = *r
 	}
 	for id, n := range o.nodes {
 		if n.Plain() {

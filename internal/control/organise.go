@@ -20,18 +20,20 @@ const (
 	MustExist
 )
 
-// Edit changes one record. Exactly one of Project, Pool, License, Node and Drop is set.
+// Edit changes one record. Exactly one of Project, Pool, License,
+// Node, Reservation and Drop is set.
 type Edit struct {
 	What Record
 	Name string
 	Must Existence
 	Drop bool
-	// Project, Pool, License and Node change a copy of the record that is there, or of a
+	// Project, Pool, License, Node and Reservation change a copy of the record that is there, or of a
 	// new one. They replace maps and lists, and never change them in place.
-	Project func(*core.Project) error
-	Pool    func(*core.Pool) error
-	License func(*core.License) error
-	Node    func(s *core.NodeSetting, reported core.Node) error
+	Project     func(*core.Project) error
+	Pool        func(*core.Pool) error
+	License     func(*core.License) error
+	Node        func(s *core.NodeSetting, reported core.Node) error
+	Reservation func(*core.Reservation) error
 }
 
 // Record is what an edit is about.
@@ -39,15 +41,16 @@ type Record string
 
 // The records of the organisation.
 const (
-	RecordProject    Record = "project"
-	RecordDepartment Record = "department"
-	RecordPool       Record = "pool"
-	RecordLicense    Record = "license"
-	RecordNode       Record = "node"
+	RecordProject     Record = "project"
+	RecordDepartment  Record = "department"
+	RecordPool        Record = "pool"
+	RecordLicense     Record = "license"
+	RecordNode        Record = "node"
+	RecordReservation Record = "reservation"
 )
 
 // Edited is what an edit has come to. Before and After are *core.Project,
-// *core.Pool, *core.License or *core.NodeSetting; a nil one was not, or is not, there.
+// *core.Pool, *core.License, *core.NodeSetting or *core.Reservation; a nil one was not, or is not, there.
 type Edited struct {
 	What     Record
 	Name     string
@@ -126,6 +129,8 @@ func (tx *tx) editOne(e Edit) (Edited, error) {
 		return out, tx.editLicense(e, &out)
 	case RecordNode:
 		return out, tx.editNode(e, &out)
+	case RecordReservation:
+		return out, tx.editReservation(e, &out)
 	default:
 		return out, tx.editProject(e, &out)
 	}
@@ -240,6 +245,8 @@ func (tx *tx) checked(e Edit) ([]string, error) {
 		return tx.checkedLicense(e)
 	case RecordNode:
 		return nil, nil
+	case RecordReservation:
+		return tx.checkedReservation(e)
 	}
 	id := core.ProjectID(e.Name)
 	p, ok := tx.project(id)

@@ -38,7 +38,7 @@ func SetRules(id core.ProjectID, r core.Rules) Command {
 func (tx *tx) follow(edits []Edit, was organisation) error {
 	changed, limits := map[core.ProjectID]bool{}, false
 	for _, e := range edits {
-		if e.What == RecordPool || e.What == RecordNode || e.What == RecordLicense {
+		if e.What == RecordPool || e.What == RecordNode || e.What == RecordLicense || e.What == RecordReservation {
 			continue
 		}
 		id := core.ProjectID(e.Name)

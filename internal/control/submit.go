@@ -102,6 +102,9 @@ func (tx *tx) acceptable(s Submission) (*spec.Document, error) {
 	if err := tx.takes(core.ProjectID(s.Doc.Project)); err != nil {
 		return nil, err
 	}
+	if err := tx.mayReserve(core.ProjectID(s.Doc.Project), s.User, s.Doc.Reservation); err != nil {
+		return nil, err
+	}
 	if err := tx.follows(s.Doc, s.Before); err != nil {
 		return nil, err
 	}

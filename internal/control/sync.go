@@ -98,8 +98,10 @@ func (tx *tx) sync() {
 		}
 	}
 	if !e.stale && len(e.renewed) == 0 {
+		tx.syncWindows()
 		return
 	}
+	defer tx.syncWindows()
 	put := sortedKeys(e.renewed)
 	if e.stale {
 		put = sortedKeys(e.nodes)

@@ -154,6 +154,13 @@ func (s *script) ends() {
 			s.say(d, Ignored, false, "", "it is queued at once")
 		}
 	}
+	if d := s.take("reservation"); d != nil {
+		s.doc.Reservation = d.value
+		s.kept(d, "reservation")
+	}
+	if d := s.take("exclusive"); d != nil {
+		s.exclusive(d)
+	}
 	s.mail()
 	if d := s.take("hold"); d != nil {
 		s.doc.Hold = true
@@ -161,6 +168,20 @@ func (s *script) ends() {
 	}
 	if d := s.take("wrap"); d != nil {
 		s.refuse(d, "is for the command line of sbatch", "write the command into the script")
+	}
+}
+
+// exclusive reads who may share the nodes: nobody, or the same user.
+func (s *script) exclusive(d *directive) {
+	switch d.value {
+	case "", "exclusive":
+		s.doc.Exclusive = "node"
+		s.say(d, Translated, false, "exclusive", "what it does not ask for lies idle: it is not given all CPUs of the node")
+	case "user":
+		s.doc.Exclusive = "user"
+		s.say(d, Translated, false, "exclusive", "only with others that say the same")
+	default:
+		s.say(d, Ignored, true, "", "only exclusive and user are known")
 	}
 }
 

@@ -26,7 +26,7 @@ type standingsOutput struct{ Body api.StandingList }
 func (s *Server) organisationRoutes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "apply", Method: http.MethodPost, Path: "/v1/apply", Tags: []string{"organisation"}, MaxBodyBytes: bulkMax,
-		Summary: "Make projects, departments, pools, licenses and nodes what the records say: all of them, or none",
+		Summary: "Make projects, departments, pools, licenses, nodes and reservations what the records say: all of them, or none",
 	}, func(ctx context.Context, in *struct {
 		DryRunning
 		Body api.Manifest
@@ -76,7 +76,7 @@ func standing(s control.Standing) api.Standing {
 
 // kinds are what a manifest may hold.
 var kinds = map[string]control.Record{
-	"Project": control.RecordProject, "Department": control.RecordDepartment, "Pool": control.RecordPool, "License": control.RecordLicense, "Node": control.RecordNode,
+	"Project": control.RecordProject, "Department": control.RecordDepartment, "Pool": control.RecordPool, "License": control.RecordLicense, "Node": control.RecordNode, "Reservation": control.RecordReservation,
 }
 
 // nodeSpec is what a manifest decides about a node.
@@ -189,6 +189,10 @@ func editOf(item map[string]any) (control.Edit, error) {
 		}
 		e.License = deciding(in)
 		return e, nil
+	case control.RecordReservation:
+		var in api.ReservationSpec
+		e.Reservation = func(r *core.Reservation) error { return decideReservation(in, r) }
+		return e, cmp.Or(strictly(fields, "", &in), decideReservation(in, new(core.Reservation)))
 	case control.RecordNode:
 		var in nodeSpec
 		e.Node = func(n *core.NodeSetting, reported core.Node) error {
@@ -261,6 +265,8 @@ func fieldsOfRecord(v any) (map[string]json.RawMessage, error) {
 		decided = projectSpec(*v)
 	case *core.Pool:
 		decided = poolSpec(*v)
+	case *core.Reservation:
+		decided = reservationSpec(*v)
 	case *core.License:
 		decided = licenseSpec(*v)
 	case *core.NodeSetting:

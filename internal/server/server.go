@@ -177,6 +177,7 @@ func (s *Server) routes() {
 	s.projectRoutes()
 	s.poolRoutes()
 	s.licenseRoutes()
+	s.reservationRoutes()
 	s.nodeRoutes()
 	s.organisationRoutes()
 	s.prospectRoute()

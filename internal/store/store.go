@@ -94,6 +94,9 @@ type Store interface {
 	// Licenses returns what is counted for the whole site, by Name.
 	Licenses(ctx context.Context) ([]core.License, error)
 
+	// Reservations returns every reservation, by Name.
+	Reservations(ctx context.Context) ([]core.Reservation, error)
+
 	// Nodes returns what was said of nodes, by ID.
 	Nodes(ctx context.Context) ([]core.NodeSetting, error)
 
@@ -156,12 +159,16 @@ type Batch struct {
 	DropProjects []core.ProjectID
 	DropPools    []string
 	DropLicenses []string
-	Projects     []core.Project     // inserted or replaced
-	Pools        []core.Pool        // inserted or replaced
-	Licenses     []core.License     // inserted or replaced
-	Nodes        []core.NodeSetting // inserted or replaced; one that says nothing is dropped
-	Secrets      []core.Secret      // inserted; one that exists: ErrExists
-	DropSecrets  []core.SecretID    // before Secrets are written; unknown ones are passed over
+	Projects     []core.Project // inserted or replaced
+	Pools        []core.Pool    // inserted or replaced
+	Licenses     []core.License // inserted or replaced
+	// DropReservations go before Reservations are written; unknown ones are
+	// passed over.
+	DropReservations []string
+	Reservations     []core.Reservation // inserted or replaced
+	Nodes            []core.NodeSetting // inserted or replaced; one that says nothing is dropped
+	Secrets          []core.Secret      // inserted; one that exists: ErrExists
+	DropSecrets      []core.SecretID    // before Secrets are written; unknown ones are passed over
 	// DropSubscriptions go before Subscriptions are written; unknown ones are
 	// passed over.
 	DropSubscriptions []core.SubscriptionID

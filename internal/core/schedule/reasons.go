@@ -27,6 +27,9 @@ func (st *State) why(j *job) []Reason {
 	if r, ok := st.bare().Fits(j.Job); !ok {
 		return graver(append(all, r))
 	}
+	if j.pass.only < 0 {
+		return graver(all) // it has no node yet, whatever is free
+	}
 	return graver(append(all, st.whyPools(j, tries)...))
 }
 
@@ -90,7 +93,10 @@ func (st *State) whyIn(p *pool, j *job, tries []try) []Reason {
 	rs := st.whyQuota(p, j, need)
 	room := st.whyRoom(p, j, tries)
 	if len(room) > 0 {
-		rs = append(rs, st.keptAway(p, j, tries)...)
+		if kept := st.keptAway(p, j, tries); len(kept) > 0 {
+			rs = append(rs, kept...)
+			room = slices.DeleteFunc(room, func(r Reason) bool { return r.OfNodes == 0 }) // all nodes are kept
+		}
 	}
 	rs = append(rs, room...)
 	if len(room) > 0 && !st.cfg.NoQuota {

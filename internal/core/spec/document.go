@@ -74,6 +74,8 @@ type Document struct {
 	Topology     Topology          `json:"topology,omitempty" doc:"How close to each other in the network the tasks of a gang are." only:"distributed"`
 	Near         string            `json:"near,omitempty" doc:"Label of nodes of which all tasks must have the same value." example:"zone" form:"labelKey" only:"training,distributed,inference"`
 	Apart        string            `json:"apart,omitempty" doc:"Label of nodes of which every task must have another value: with kubernetes.io/hostname no two share a node." example:"kubernetes.io/hostname" form:"labelKey" only:"training,distributed,inference"`
+	Exclusive    string            `json:"exclusive,omitempty" doc:"Its nodes are its own while it runs: with node they take nothing else, with user only what the same user submits with exclusive: user. It goes only where nothing else is. What it is charged is what it asks for." enum:"node,user"`
+	Reservation  string            `json:"reservation,omitempty" doc:"It runs on the nodes of this reservation, and starts while that lasts." example:"demo" form:"name"`
 	Patience     Duration          `json:"patience,omitempty" doc:"For this long after it was queued it waits for free room before it displaces others." default:"0s" example:"10m" min:"0s"`
 
 	Workers     int     `json:"workers,omitempty" doc:"Number of tasks of the gang, all started together or not at all; with minWorkers, how many it has at most." example:"4" min:"1" max:"100000" only:"distributed"`

@@ -43,8 +43,8 @@ func Scontrol() *face.Command {
 		},
 		Most: face.All,
 		Sub: []*face.Command{
-			{Use: "show ENTITY [NAME]", Short: "A job, node, partition, license, or host names of a list", Most: 2, Run: show},
-			{Use: "update NAME=VALUE…", Short: "Change a job or a node", Most: face.All, Run: update},
+			{Use: "show ENTITY [NAME]", Short: "A job, node, partition, license, reservation, or host names of a list", Most: 2, Run: show},
+			{Use: "update NAME=VALUE…", Short: "Change a job, a node or a reservation", Most: face.All, Run: update},
 			{Use: "requeue JOB…", Short: "Run jobs again from their beginning", Most: face.All, Run: requeue},
 			{Use: "cancel_reboot NODE", Void: "nodes are not booted from here."},
 			{Use: "ping", Short: "Whether the server answers", Run: func(c *face.Call) error {
@@ -68,8 +68,8 @@ func Scontrol() *face.Command {
 			void("resume", "processes are never stopped in place: muster restart runs a job again, and scontrol update NodeName=N State=RESUME opens a node."),
 			void("requeuehold", "what runs cannot be held: scontrol requeue runs it again, and scontrol hold holds it once it waits."),
 			void("top", "the order of one's own jobs is their priority: scontrol update JobId=N Priority=P."),
-			void("create", "pools and projects are made with muster pool create and muster project create."),
-			void("delete", "pools and projects are removed with muster pool delete and muster project delete."),
+			{Use: "create [reservation] NAME=VALUE…", Short: "Make a reservation", Most: face.All, Run: create},
+			{Use: "delete ReservationName=NAME", Short: "Delete a reservation", Most: 2, Run: remove},
 			void("reconfigure", "the server has no configuration file to read again."),
 			void("reboot", "nodes are not booted from here."),
 			void("shutdown", "muster server stop ends the server."),
@@ -111,6 +111,8 @@ func show(c *face.Call) error {
 		return showPools(c, name)
 	case "license":
 		return showLicenses(c, name)
+	case "reservation", "reservationname", "re":
+		return showReservations(c, name)
 	case "hostname":
 		names, err := unfold(name)
 		if err != nil {
@@ -129,9 +131,9 @@ func show(c *face.Call) error {
 	case "config":
 		return c.Muster(c.Context, "server", "status")
 	case "":
-		return cli.Wrong("scontrol show needs to know what", "job, node, partition, licenses, hostnames, hostlist or config")
+		return cli.Wrong("scontrol show needs to know what", "job, node, partition, licenses, reservation, hostnames, hostlist or config")
 	}
-	return cli.Wrong(fmt.Sprintf("scontrol show %s: there is nothing of that kind here", entity), "job, node, partition, licenses, hostnames, hostlist or config")
+	return cli.Wrong(fmt.Sprintf("scontrol show %s: there is nothing of that kind here", entity), "job, node, partition, licenses, reservation, hostnames, hostlist or config")
 }
 
 // record is a text of NAME=VALUE pairs, several in a line.

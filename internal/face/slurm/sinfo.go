@@ -51,7 +51,7 @@ allocated/idle/other/total, %A allocated/idle, %E why a node is out, %f features
 			{Names: "nodes n", Arg: "NODES", Many: true, Does: "only these nodes"},
 			{Names: "noheader h", Does: "no line of titles"},
 			{Names: "partition p", Arg: "NAMES", Many: true, Does: "only these pools"},
-			{Names: "reservation T", Void: "there are no reservations in advance.", Refused: true},
+			{Names: "reservation T", Does: "reservations, instead of nodes"},
 			{Names: "responding r", Does: "only nodes that answer"},
 			{Names: "sort S", Arg: "FIELDS", Void: "lines are by pool, then by state."},
 			{Names: "states t", Arg: "STATES", Many: true, Does: "only nodes in these states"},
@@ -63,6 +63,9 @@ allocated/idle/other/total, %A allocated/idle, %E why a node is out, %f features
 		Run: func(c *face.Call) error {
 			if done, err := asked(c); done {
 				return err
+			}
+			if c.Bool("reservation") {
+				return iterate(c, reservationTable)
 			}
 			return iterate(c, sinfo)
 		},

@@ -115,7 +115,7 @@ var reasons = map[string]string{
 	"NeverFits": "PartitionNodeLimit", "QueueStopped": "JobHeldAdmin", "QueueNotFound": "InvalidAccount", "OverLimit": "QOSGrpLimit", "WaitingForLicense": "Licenses",
 	"NonPreemptibleOverQuota": "AssocGrpLimit", "WaitingForQuota": "Priority", "WaitingForCapacity": "Resources", "Fragmented": "Resources",
 	"TopologyUnsatisfied": "Resources", "WaitingForPreemption": "Resources", "NotYetEvaluated": "None", "AdmissionChecks": "JobHeldUser", "Dependency": "Dependency", "BeginTime": "BeginTime", "Held": "JobHeldUser",
-	"RetryBackoff": "BeginTime", "Reserved": "Reservation", "NoNodes": "ReqNodeNotAvail", "ImageBuild": "Prolog", "PlanningFailed": "SystemFailure",
+	"RetryBackoff": "BeginTime", "Reserved": "Reservation", "Reservation": "Reservation", "NoNodes": "ReqNodeNotAvail", "ImageBuild": "Prolog", "PlanningFailed": "SystemFailure",
 }
 
 // reason is why a job waits or how it ended.

@@ -15,25 +15,21 @@ import (
 	"github.com/musterhq/muster/internal/face"
 )
 
-// update changes a job or a node.
+// update changes a job, a node or a reservation.
 func update(c *face.Call) error {
-	set := map[string]string{}
-	var order []string
-	for _, word := range c.Args {
-		k, v, ok := strings.Cut(word, "=")
-		if !ok {
-			return cli.Wrong(fmt.Sprintf("%q is not NAME=VALUE", word), "scontrol update JobId=12 TimeLimit=2:00:00")
-		}
-		k = strings.ToLower(k)
-		set[k], order = v, append(order, k)
+	set, order, err := pairs(c.Args, "scontrol update JobId=12 TimeLimit=2:00:00")
+	if err != nil {
+		return err
 	}
 	switch {
 	case set["jobid"] != "" || set["job"] != "":
 		return updateJob(c, cmp.Or(set["jobid"], set["job"]), set, order)
 	case set["nodename"] != "":
 		return updateNode(c, set, order)
+	case set["reservationname"] != "" || set["reservation"] != "":
+		return updateReservation(c, set, order)
 	}
-	return cli.Wrong("scontrol update needs JobId=N or NodeName=N", "pools and projects are changed with muster pool update and muster project update")
+	return cli.Wrong("scontrol update needs JobId=N, NodeName=N or ReservationName=N", "pools and projects are changed with muster pool update and muster project update")
 }
 
 func updateJob(c *face.Call, id string, set map[string]string, order []string) error {

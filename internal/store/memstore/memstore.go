@@ -26,19 +26,20 @@ type Store struct {
 
 	installation string
 
-	byAge    []*core.Workload // by Seq
-	byID     map[core.WorkloadID]*core.Workload
-	byName   map[name]core.WorkloadID        // of those not Deleted
-	tasks    map[core.WorkloadID][]core.Task // by attempt, index and run
-	steps    []core.Transition               // by Seq
-	stepsOf  map[core.WorkloadID][]core.Transition
-	projects map[core.ProjectID]core.Project
-	pools    map[string]core.Pool
-	licenses map[string]core.License
-	nodes    map[core.NodeID]core.NodeSetting
-	secrets  map[core.SecretID]core.Secret
-	keys     map[user]store.Key
-	promises []core.Promise
+	byAge        []*core.Workload // by Seq
+	byID         map[core.WorkloadID]*core.Workload
+	byName       map[name]core.WorkloadID        // of those not Deleted
+	tasks        map[core.WorkloadID][]core.Task // by attempt, index and run
+	steps        []core.Transition               // by Seq
+	stepsOf      map[core.WorkloadID][]core.Transition
+	projects     map[core.ProjectID]core.Project
+	pools        map[string]core.Pool
+	reservations map[string]core.Reservation
+	licenses     map[string]core.License
+	nodes        map[core.NodeID]core.NodeSetting
+	secrets      map[core.SecretID]core.Secret
+	keys         map[user]store.Key
+	promises     []core.Promise
 
 	subscriptions map[core.SubscriptionID]core.Subscription
 	deliveries    []core.Delivery // the newest last
@@ -58,16 +59,17 @@ func New() *Store {
 	return &Store{
 		installation: strings.ToLower(rand.Text()),
 
-		byID:     map[core.WorkloadID]*core.Workload{},
-		byName:   map[name]core.WorkloadID{},
-		tasks:    map[core.WorkloadID][]core.Task{},
-		stepsOf:  map[core.WorkloadID][]core.Transition{},
-		projects: map[core.ProjectID]core.Project{},
-		pools:    map[string]core.Pool{},
-		licenses: map[string]core.License{},
-		nodes:    map[core.NodeID]core.NodeSetting{},
-		secrets:  map[core.SecretID]core.Secret{},
-		keys:     map[user]store.Key{},
+		byID:         map[core.WorkloadID]*core.Workload{},
+		byName:       map[name]core.WorkloadID{},
+		tasks:        map[core.WorkloadID][]core.Task{},
+		stepsOf:      map[core.WorkloadID][]core.Transition{},
+		projects:     map[core.ProjectID]core.Project{},
+		pools:        map[string]core.Pool{},
+		reservations: map[string]core.Reservation{},
+		licenses:     map[string]core.License{},
+		nodes:        map[core.NodeID]core.NodeSetting{},
+		secrets:      map[core.SecretID]core.Secret{},
+		keys:         map[user]store.Key{},
 
 		subscriptions: map[core.SubscriptionID]core.Subscription{},
 		templates:     map[core.TemplateID]core.Template{},

@@ -28,6 +28,11 @@ func checkOrganisation(b *store.Batch) error {
 			return fmt.Errorf("license %d of the batch: it has no name", i)
 		}
 	}
+	for i := range b.Reservations {
+		if b.Reservations[i].Name == "" {
+			return fmt.Errorf("reservation %d of the batch: it has no name", i)
+		}
+	}
 	for i := range b.Nodes {
 		if b.Nodes[i].ID == "" {
 			return fmt.Errorf("node %d of the batch: it has no name", i)
@@ -36,7 +41,7 @@ func checkOrganisation(b *store.Batch) error {
 	return nil
 }
 
-// organise writes projects, pools, licenses and what is said of nodes.
+// organise writes projects, pools, licenses, reservations and what is said of nodes.
 func (s *Store) organise(b *store.Batch) {
 	for _, id := range b.DropProjects {
 		delete(s.projects, id)
@@ -55,6 +60,12 @@ func (s *Store) organise(b *store.Batch) {
 	}
 	for _, l := range b.Licenses {
 		s.licenses[l.Name] = keptLicense(l)
+	}
+	for _, name := range b.DropReservations {
+		delete(s.reservations, name)
+	}
+	for _, r := range b.Reservations {
+		s.reservations[r.Name] = keptReservation(r)
 	}
 	for _, n := range b.Nodes {
 		if n.Plain() {
@@ -78,6 +89,11 @@ func (s *Store) Pools(ctx context.Context) ([]core.Pool, error) {
 // Licenses implements store.Store.
 func (s *Store) Licenses(ctx context.Context) ([]core.License, error) {
 	return listed(ctx, s, "reading the licenses", s.licenses, cmp.Compare[string], keptLicense)
+}
+
+// Reservations implements store.Store.
+func (s *Store) Reservations(ctx context.Context) ([]core.Reservation, error) {
+	return listed(ctx, s, "reading the reservations", s.reservations, cmp.Compare[string], keptReservation)
 }
 
 // Nodes implements store.Store.
@@ -125,6 +141,12 @@ func keptQuota(q core.ResourceQuota) core.ResourceQuota {
 func keptPool(p core.Pool) core.Pool {
 	p.CreatedAt, p.Topology = kept(p.CreatedAt), keptList(p.Topology)
 	return p
+}
+
+func keptReservation(r core.Reservation) core.Reservation {
+	r.Start, r.CreatedAt = kept(r.Start), kept(r.CreatedAt)
+	r.Nodes, r.Chosen, r.Projects, r.Users = keptList(r.Nodes), keptList(r.Chosen), keptList(r.Projects), keptList(r.Users)
+	return r
 }
 
 func keptNode(n core.NodeSetting) core.NodeSetting {

@@ -14,6 +14,7 @@ type rows struct {
 	statuses, specs, tasks, secrets  []string // a spec is empty for what is neither new nor edited
 	subscriptions, deliveries        []string
 	templates                        []string
+	reservations                     []string
 	projects, pools, licenses, nodes []string // a node is empty that says nothing
 }
 

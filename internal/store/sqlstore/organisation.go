@@ -32,6 +32,13 @@ func (r *rows) organisation(b *store.Batch) (err error) {
 			return err
 		}
 	}
+	r.reservations = make([]string, len(b.Reservations))
+	for i, x := range b.Reservations {
+		x.Start, x.CreatedAt = kept(x.Start), kept(x.CreatedAt)
+		if r.reservations[i], err = encodeNamed("reservation", i, x.Name, x); err != nil {
+			return err
+		}
+	}
 	r.nodes = make([]string, len(b.Nodes))
 	for i, n := range b.Nodes {
 		if r.nodes[i], err = encodeNamed("node", i, string(n.ID), n); err != nil {
@@ -52,7 +59,7 @@ func encodeNamed(what string, i int, name string, record any) (string, error) {
 	return string(text), nil
 }
 
-// organise writes projects, pools, licenses and what is said of nodes.
+// organise writes projects, pools, licenses, reservations and what is said of nodes.
 func (c *commit) organise(b *store.Batch) error {
 	for _, id := range b.DropProjects {
 		if err := c.row(c.w.dropProject, clean(id)); err != nil {
@@ -84,6 +91,16 @@ func (c *commit) organise(b *store.Batch) error {
 			return err
 		}
 	}
+	for _, name := range b.DropReservations {
+		if err := c.row(c.w.dropReservation, clean(name)); err != nil {
+			return err
+		}
+	}
+	for i := range b.Reservations {
+		if err := c.row(c.w.putReservation, clean(b.Reservations[i].Name), c.rows.reservations[i]); err != nil {
+			return err
+		}
+	}
 	for i := range b.Nodes {
 		n := &b.Nodes[i]
 		err := error(nil)
@@ -112,6 +129,11 @@ func (s *Store) Pools(ctx context.Context) ([]core.Pool, error) {
 // Licenses implements store.Store.
 func (s *Store) Licenses(ctx context.Context) ([]core.License, error) {
 	return namedRecords[core.License](ctx, s, s.r.licenses, "license")
+}
+
+// Reservations implements store.Store.
+func (s *Store) Reservations(ctx context.Context) ([]core.Reservation, error) {
+	return namedRecords[core.Reservation](ctx, s, s.r.reservations, "reservation")
 }
 
 // Nodes implements store.Store.

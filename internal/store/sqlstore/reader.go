@@ -37,7 +37,7 @@ type reader struct {
 	counters, installation, workload, byName, changed       *sql.Stmt
 	awake, awakeTasks, tasks, tasksOfAll, projects, recalls *sql.Stmt
 	transitions, transitionsOf, secrets, pools, nodes       *sql.Stmt
-	licenses                                                *sql.Stmt
+	licenses, reservations                                  *sql.Stmt
 	promises, spans, subscriptions, nextDelivery, templates *sql.Stmt
 	delivery, deliveriesOf, deliveriesDue                   *sql.Stmt
 	findTasks, countTasks                                   *sql.Stmt
@@ -84,6 +84,7 @@ func readerQueries(r *reader, d dialect) []query {
 		{&r.countTasks, `SELECT t.stands, COUNT(*) FROM ` + standing + `GROUP BY t.stands`},
 		{&r.projects, `SELECT id, body FROM projects ORDER BY id`},
 		{&r.pools, `SELECT name, body FROM pools ORDER BY name`},
+		{&r.reservations, `SELECT name, body FROM reservations ORDER BY name`},
 		{&r.licenses, `SELECT name, body FROM licenses ORDER BY name`},
 		{&r.nodes, `SELECT id, body FROM nodes ORDER BY id`},
 		{&r.promises, `SELECT workload, tasks FROM promises ORDER BY place`},

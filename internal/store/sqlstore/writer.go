@@ -22,6 +22,7 @@ type writer struct {
 	stepWorkload, stepTask                           *sql.Stmt
 	putTask, putProject, insertTransition, insertKey *sql.Stmt
 	putPool, putNode, dropProject, dropPool          *sql.Stmt
+	putReservation, dropReservation                  *sql.Stmt
 	putLicense, dropLicense                          *sql.Stmt
 	dropNode, held, insertPromise, dropPromises      *sql.Stmt
 	putSubscription, dropSubscription                *sql.Stmt
@@ -84,6 +85,8 @@ func newWriter(ctx context.Context, conn *sql.Conn, d dialect) (*writer, error) 
 		{&w.dropProject, `DELETE FROM projects WHERE id = $1`},
 		{&w.putPool, `INSERT INTO pools (name, body) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET body = excluded.body`},
 		{&w.dropPool, `DELETE FROM pools WHERE name = $1`},
+		{&w.putReservation, `INSERT INTO reservations (name, body) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET body = excluded.body`},
+		{&w.dropReservation, `DELETE FROM reservations WHERE name = $1`},
 		{&w.putLicense, `INSERT INTO licenses (name, body) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET body = excluded.body`},
 		{&w.dropLicense, `DELETE FROM licenses WHERE name = $1`},
 		{&w.putNode, `INSERT INTO nodes (id, body) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET body = excluded.body`},

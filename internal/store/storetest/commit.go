@@ -148,21 +148,22 @@ func testAtomic(t *testing.T, w *world) {
 
 func testInvalid(t *testing.T, w *world) {
 	for name, b := range map[string]*store.Batch{
-		"nil workload":     batch(nil),
-		"no id":            batch(w.workload(func(x *core.Workload) { x.ID = "" })),
-		"seq 0":            batch(w.workload(func(x *core.Workload) { x.Seq = 0 })),
-		"version 0":        batch(w.workload(func(x *core.Workload) { x.Version = 0 })),
-		"unknown phase":    batch(w.workload(in("Sleeping"))),
-		"no phase":         batch(w.workload(in(lifecycle.None))),
-		"no document":      batch(w.workload(func(x *core.Workload) { x.Spec = nil })),
-		"no number":        batch(w.workload(func(x *core.Workload) { x.GPUSeconds = math.NaN() })),
-		"nil task":         {Tasks: []*core.Task{nil}},
-		"task without id":  {Tasks: []*core.Task{{}}},
-		"transition seq 0": {Transitions: []core.Transition{{Workload: "x"}}},
-		"unnamed project":  {Projects: []core.Project{{}}},
-		"unnamed pool":     {Pools: []core.Pool{{}}},
-		"unnamed license":  {Licenses: []core.License{{}}},
-		"unnamed node":     {Nodes: []core.NodeSetting{{}}},
+		"nil workload":        batch(nil),
+		"no id":               batch(w.workload(func(x *core.Workload) { x.ID = "" })),
+		"seq 0":               batch(w.workload(func(x *core.Workload) { x.Seq = 0 })),
+		"version 0":           batch(w.workload(func(x *core.Workload) { x.Version = 0 })),
+		"unknown phase":       batch(w.workload(in("Sleeping"))),
+		"no phase":            batch(w.workload(in(lifecycle.None))),
+		"no document":         batch(w.workload(func(x *core.Workload) { x.Spec = nil })),
+		"no number":           batch(w.workload(func(x *core.Workload) { x.GPUSeconds = math.NaN() })),
+		"nil task":            {Tasks: []*core.Task{nil}},
+		"task without id":     {Tasks: []*core.Task{{}}},
+		"transition seq 0":    {Transitions: []core.Transition{{Workload: "x"}}},
+		"unnamed project":     {Projects: []core.Project{{}}},
+		"unnamed pool":        {Pools: []core.Pool{{}}},
+		"unnamed license":     {Licenses: []core.License{{}}},
+		"unnamed reservation": {Reservations: []core.Reservation{{}}},
+		"unnamed node":        {Nodes: []core.NodeSetting{{}}},
 	} {
 		t.Log(name)
 		w.refused(nil, b)

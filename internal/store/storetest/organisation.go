@@ -102,3 +102,17 @@ func testLicenses(t *testing.T, w *world) {
 	}
 	same(t, "Licenses", got, []core.License{a})
 }
+
+func testReservations(t *testing.T, w *world) {
+	a := core.Reservation{Name: "a", Start: epoch, Duration: time.Hour, Nodes: []core.NodeID{"n1"}, Users: []string{"ada"}, CreatedAt: epoch}
+	b := core.Reservation{Name: "b", Start: epoch, Duration: time.Hour, Repeat: core.Daily, Pool: "p", NodeCount: 2, Chosen: []core.NodeID{"n1", "n2"}, Maintenance: true, CreatedAt: epoch}
+	w.commit(&store.Batch{Reservations: []core.Reservation{b, a}})
+	b.Note = "fans"
+	w.commit(&store.Batch{Reservations: []core.Reservation{b}, DropReservations: []string{"a", "nobody"}})
+	w.reopen()
+	got, err := w.s.Reservations(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "Reservations", got, []core.Reservation{b})
+}

@@ -71,6 +71,8 @@ func testEveryField(t *testing.T, w *world) {
 	fill(reflect.ValueOf(&pool).Elem(), &count)
 	var license core.License
 	fill(reflect.ValueOf(&license).Elem(), &count)
+	var reservation core.Reservation
+	fill(reflect.ValueOf(&reservation).Elem(), &count)
 	var node core.NodeSetting
 	fill(reflect.ValueOf(&node).Elem(), &count)
 	var secret core.Secret
@@ -78,6 +80,7 @@ func testEveryField(t *testing.T, w *world) {
 	rev := w.commit(&store.Batch{
 		Workloads: []*core.Workload{n}, Tasks: []*core.Task{&k}, Transitions: []core.Transition{step},
 		Projects: []core.Project{project}, Secrets: []core.Secret{secret}, Pools: []core.Pool{pool}, Licenses: []core.License{license}, Nodes: []core.NodeSetting{node},
+		Reservations: []core.Reservation{reservation},
 	})
 	w.stored(n, rev)
 	w.secrets(secret)
@@ -95,6 +98,11 @@ func testEveryField(t *testing.T, w *world) {
 	same(t, "Transitions", steps, []core.Transition{step})
 	same(t, "Projects", projects, []core.Project{project})
 	same(t, "Pools", pools, []core.Pool{pool})
+	reservations, err := w.s.Reservations(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "Reservations", reservations, []core.Reservation{reservation})
 	same(t, "Nodes", nodes, []core.NodeSetting{node})
 
 	// And by the other ways to a workload and its tasks.

@@ -41,6 +41,7 @@ func Run(t *testing.T, open Open) {
 		{"Projects", testProjects},
 		{"Quotas", testQuotas},
 		{"Pools", testPools},
+		{"Reservations", testReservations},
 		{"Licenses", testLicenses},
 		{"Nodes", testNodes},
 		{"EditedDocuments", testEdited},

@@ -1,0 +1,4 @@
+CREATE TABLE reservations (
+    name TEXT NOT NULL PRIMARY KEY,
+    body TEXT NOT NULL
+);
