@@ -702,6 +702,38 @@ export interface NewProject {
   userLimit?: UserLimit
 }
 
+export interface NewReservation {
+  /** For how long, like 2h */
+  duration?: string
+  /** As many whole nodes of the pool as have so many GPUs */
+  gpus?: number
+  /** What runs when it begins is left to its end, preemptible or not */
+  ignoreJobs?: boolean
+  /** Those for whom it is need not name it */
+  magnetic?: boolean
+  /** It is for nobody: the nodes are worked on */
+  maintenance?: boolean
+  name: string
+  /** So many nodes of the pool; which they are is chosen when it is made */
+  nodeCount?: number
+  /** The nodes that it keeps, by name */
+  nodes?: string[]
+  /** What it is for; shown to whoever waits */
+  note?: string
+  /** All nodes of this pool, or as many as nodeCount or gpus say */
+  pool?: string
+  /** It is for work of these projects, or of projects below these departments */
+  projects?: string[]
+  /** It comes again every 24 hours, or every 7 times that; empty: only once */
+  repeat?: "daily" | "weekly" | ""
+  /** KEY=VALUE: all nodes that have this label */
+  selector?: string
+  /** When it begins, like 2026-12-24T18:00:00Z */
+  start?: string
+  /** It is for work of these users */
+  users?: string[]
+}
+
 export interface NewSecret {
   /** Give it to every workload of its user */
   everywhere?: boolean
@@ -1207,6 +1239,89 @@ export interface Report {
   task?: number
   /** Steps in all; 0: unknown */
   total?: number
+}
+
+export interface Reservation {
+  createdAt?: Time
+  /** For how long, like 2h */
+  duration?: string
+  /** When its present or next time begins; of one that is over, its last */
+  from: Time
+  /** Thousandths of the devices that these have */
+  gpu: number
+  /** As many whole nodes of the pool as have so many GPUs */
+  gpus?: number
+  /** What runs when it begins is left to its end, preemptible or not */
+  ignoreJobs?: boolean
+  /** The nodes that it keeps */
+  keeps: string[]
+  /** Those for whom it is need not name it */
+  magnetic?: boolean
+  /** It is for nobody: the nodes are worked on */
+  maintenance?: boolean
+  name: string
+  /** So many nodes of the pool; which they are is chosen when it is made */
+  nodeCount?: number
+  /** The nodes that it keeps, by name */
+  nodes?: string[]
+  /** What it is for; shown to whoever waits */
+  note?: string
+  /** All nodes of this pool, or as many as nodeCount or gpus say */
+  pool?: string
+  /** It is for work of these projects, or of projects below these departments */
+  projects?: string[]
+  /** It comes again every 24 hours, or every 7 times that; empty: only once */
+  repeat?: "daily" | "weekly" | ""
+  /** KEY=VALUE: all nodes that have this label */
+  selector?: string
+  /** When it begins, like 2026-12-24T18:00:00Z */
+  start?: string
+  /** planned: it has not begun; active: it has; over: it does not come again */
+  state: "planned" | "active" | "over"
+  /** When that ends */
+  until: Time
+  /** It is for work of these users */
+  users?: string[]
+  /** PROJECT/NAME of the live workloads that name it */
+  using?: string[]
+  /** In answers to changes: what is allowed and perhaps not meant, such as what runs on its nodes and is not over in time */
+  warnings?: string[]
+}
+
+export interface ReservationList {
+  items: Reservation[]
+  next: string
+}
+
+export interface ReservationSpec {
+  /** For how long, like 2h */
+  duration?: string
+  /** As many whole nodes of the pool as have so many GPUs */
+  gpus?: number
+  /** What runs when it begins is left to its end, preemptible or not */
+  ignoreJobs?: boolean
+  /** Those for whom it is need not name it */
+  magnetic?: boolean
+  /** It is for nobody: the nodes are worked on */
+  maintenance?: boolean
+  /** So many nodes of the pool; which they are is chosen when it is made */
+  nodeCount?: number
+  /** The nodes that it keeps, by name */
+  nodes?: string[]
+  /** What it is for; shown to whoever waits */
+  note?: string
+  /** All nodes of this pool, or as many as nodeCount or gpus say */
+  pool?: string
+  /** It is for work of these projects, or of projects below these departments */
+  projects?: string[]
+  /** It comes again every 24 hours, or every 7 times that; empty: only once */
+  repeat?: "daily" | "weekly" | ""
+  /** KEY=VALUE: all nodes that have this label */
+  selector?: string
+  /** When it begins, like 2026-12-24T18:00:00Z */
+  start?: string
+  /** It is for work of these users */
+  users?: string[]
 }
 
 export interface ResourceQuota {
