@@ -87,7 +87,7 @@ func plain(w *core.Workload) core.Workload {
 }
 
 func (e *Engine) checkIndexes() error {
-	want := &Engine{d: e.d, live: e.live, nodes: e.nodes, projects: e.projects, pools: e.pools, settings: e.settings, reserved: e.reserved, promised: e.promised, claims: e.claims, work: e.work, aside: e.aside, simple: e.simple, now: e.now}
+	want := &Engine{d: e.d, live: e.live, nodes: e.nodes, projects: e.projects, pools: e.pools, settings: e.settings, reserved: e.reserved, promised: e.promised, claims: e.claims, expected: e.expected, work: e.work, aside: e.aside, simple: e.simple, now: e.now}
 	want.reindex()
 	var errs []error
 	differ := func(what string, have, want any) {

@@ -150,6 +150,7 @@ func (e *Engine) adopt(d *draft) {
 	key := name{d.w.Project, d.w.Name}
 	if d.w.Phase.End() && d.w.WakeAt.IsZero() {
 		delete(e.live, d.w.ID)
+		delete(e.expected, d.w.ID)
 		delete(e.aside, d.w.ID)
 		if e.names[key] == d.w.ID {
 			delete(e.names, key)

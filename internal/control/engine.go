@@ -111,42 +111,47 @@ type Engine struct {
 	cut   map[string]Silence // planes that do not answer
 	heard map[string]bool    // planes that have answered, and not been cut off since
 
-	sched    *schedule.State              // what the scheduler knows: all that hold or want something
-	bare     *schedule.State              // the nodes with nothing on them: what can ever fit
-	stale    bool                         // nodes are not as the scheduler knows them
-	renewed  map[core.NodeID]struct{}     // which of them may not be
-	choosy   bool                         // some nodes do not run everything
-	shunned  map[core.WorkloadID]bool     // of whom some node has said that others keep them away
-	regroup  bool                         // nor are queues and pools
-	tree     org.Tree                     // of projects, as the present draft has it
-	work     []fill.Shape                 // what is usual here
-	aside    map[core.WorkloadID]setAside // over whom the scheduler has failed
-	simple   time.Time                    // until when it only places, as it fails at more
-	learnt   int64                        // submissions when that was last looked at
-	past     past
-	now      time.Time               // of the present round, or of the last
-	planned  time.Time               // when the last plan was made
-	promised map[core.WorkloadID]vow // for whom others were told to leave
-	pledged  []core.Promise          // promised as it is stored, in line
-	begun    time.Time               // of the first command
-	complete bool                    // every node is known on which something is held
-	usage    map[core.NodeID]*usage
-	held     map[core.WorkloadID]struct{} // workloads whose phase holds resources
-	timers   timers
-	awaited  awaitedBy
-	instants instants                     // at which a plan may come out differently
-	wanting  map[core.WorkloadID]struct{} // who has something to be placed
-	dirty    bool                         // something changed that a cycle should look at
-	retryAt  time.Time                    // after a failed commit; else zero
-	actions  []Action
-	claims   claims
-	strays   map[core.TaskID]stray // that were told to end
-	swept    time.Time             // when old idempotency keys were last dropped
-	deposed  error                 // another process writes now
-	publish  func([]Change)
-	stats    stats
-	insight  *insight
-	waits    map[core.WorkloadID]asked // of the last census
+	sched   *schedule.State              // what the scheduler knows: all that hold or want something
+	bare    *schedule.State              // the nodes with nothing on them: what can ever fit
+	stale   bool                         // nodes are not as the scheduler knows them
+	renewed map[core.NodeID]struct{}     // which of them may not be
+	choosy  bool                         // some nodes do not run everything
+	shunned map[core.WorkloadID]bool     // of whom some node has said that others keep them away
+	regroup bool                         // nor are queues and pools
+	tree    org.Tree                     // of projects, as the present draft has it
+	work    []fill.Shape                 // what is usual here
+	aside   map[core.WorkloadID]setAside // over whom the scheduler has failed
+	simple  time.Time                    // until when it only places, as it fails at more
+	learnt  int64                        // submissions when that was last looked at
+	past    past
+	now     time.Time // of the present round, or of the last
+	planned time.Time // when the last plan was made
+	// When work that is up has probably ended, whose end is to be foreseen, and
+	// when each has to be looked at again.
+	expected   map[core.WorkloadID]expectation
+	unforeseen map[core.WorkloadID]struct{}
+	foreseen   timers
+	promised   map[core.WorkloadID]vow // for whom others were told to leave
+	pledged    []core.Promise          // promised as it is stored, in line
+	begun      time.Time               // of the first command
+	complete   bool                    // every node is known on which something is held
+	usage      map[core.NodeID]*usage
+	held       map[core.WorkloadID]struct{} // workloads whose phase holds resources
+	timers     timers
+	awaited    awaitedBy
+	instants   instants                     // at which a plan may come out differently
+	wanting    map[core.WorkloadID]struct{} // who has something to be placed
+	dirty      bool                         // something changed that a cycle should look at
+	retryAt    time.Time                    // after a failed commit; else zero
+	actions    []Action
+	claims     claims
+	strays     map[core.TaskID]stray // that were told to end
+	swept      time.Time             // when old idempotency keys were last dropped
+	deposed    error                 // another process writes now
+	publish    func([]Change)
+	stats      stats
+	insight    *insight
+	waits      map[core.WorkloadID]asked // of the last census
 }
 
 // stats count what has happened since the start, for metrics.
@@ -196,7 +201,7 @@ func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) 
 	if !d.Policy.Made() {
 		d.Policy = schedule.NewPolicy()
 	}
-	e := &Engine{d: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, departed: map[core.NodeID]struct{}{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, cut: map[string]Silence{}, shunned: map[core.WorkloadID]bool{}, heard: map[string]bool{}, claims: newClaims(), aside: map[core.WorkloadID]setAside{}, insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
+	e := &Engine{d: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, departed: map[core.NodeID]struct{}{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, cut: map[string]Silence{}, shunned: map[core.WorkloadID]bool{}, heard: map[string]bool{}, claims: newClaims(), aside: map[core.WorkloadID]setAside{}, expected: map[core.WorkloadID]expectation{}, unforeseen: map[core.WorkloadID]struct{}{}, insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
 	if e.d.Meter != nil {
 		e.insight.score.off = e.d.Meter.Estimated
 	}

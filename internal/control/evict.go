@@ -36,6 +36,11 @@ func (tx *tx) whyEvicted(ev schedule.Eviction) string {
 	case schedule.Consolidate:
 		return "moves so that " + who + " fits"
 	case schedule.Relieve:
+		if w, _, ok := tx.view(ev.For); ok {
+			if b := bookingOf(w); b.At > 0 && b.At <= tx.now.UnixMilli() {
+				return who + " was told that it starts now, and this began after that was told"
+			}
+		}
 		return who + " has waited for longer than its patience, and this has had the most"
 	case schedule.Reserve:
 		return tx.vacatedFor(ev.Window)

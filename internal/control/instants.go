@@ -71,6 +71,7 @@ func (e *Engine) expect(j *schedule.Job) {
 	if len(j.Held) == 0 {
 		e.instants.add(j.Patient)
 		e.instants.add(j.Due)
+		e.instants.add(j.Booked.At)
 		return
 	}
 	if j.Started == 0 || !j.Preemptible {

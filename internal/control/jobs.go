@@ -66,6 +66,7 @@ func (e *Engine) outline(w *core.Workload) schedule.Job {
 	if j.MaxRun > 0 && !a.RunningAt.IsZero() {
 		j.EndsBy = a.RunningAt.UnixMilli() + j.MaxRun
 	}
+	j.Booked, j.Likely = bookingOf(w), e.likely(w)
 	if d := time.Duration(w.Spec.Patience); d > 0 && !w.PhaseAt.IsZero() {
 		j.Patient = w.PhaseAt.Add(d).UnixMilli()
 	}

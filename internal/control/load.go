@@ -126,6 +126,7 @@ func (e *Engine) index(w *core.Workload, tasks map[int]*core.Task) {
 			}
 		}
 	}
+	e.comesUp(w)
 	if j, ok := e.job(w, tasks); ok {
 		e.sched.PutJob(j)
 		e.expect(&j)

@@ -25,6 +25,7 @@ func (tx *tx) schedule() {
 	tx.tellPast()
 	e.planned = tx.now
 	tx.takeBack()
+	tx.foresee()
 	for range maxRounds {
 		plan := tx.plan()
 		changed := tx.promise(plan)
@@ -36,6 +37,7 @@ func (tx *tx) schedule() {
 		for _, p := range plan.Placements {
 			tx.place(p)
 		}
+		tx.book(plan)
 		if len(plan.Evictions)+len(plan.Placements) == 0 && !changed {
 			break // else another round sees what is to be free, and what was refused
 		}

@@ -107,6 +107,14 @@ type TaskCounts struct {
 	Failed    int `json:"failed,omitempty"` // or lost
 }
 
+// Booking is a time to start that an attempt was told while it waited.
+type Booking struct {
+	At    time.Time `json:"at"`             // it starts by then
+	Since time.Time `json:"since"`          // since when it has had a time, be it another
+	First time.Time `json:"first,omitzero"` // what it was told first, where that was another
+	Pool  string    `json:"pool"`
+}
+
 // Attempt is one try at executing a workload, numbered from 0.
 type Attempt struct {
 	Index     int              `json:"index"`
@@ -126,7 +134,8 @@ type Attempt struct {
 	// SavedAt and SavedStep are of the last checkpoint that its tasks told of.
 	SavedAt   time.Time `json:"savedAt,omitzero"`
 	SavedStep int64     `json:"savedStep,omitempty"`
-	Step      int64     `json:"step,omitempty"` // the last that its tasks told of
+	Step      int64     `json:"step,omitempty"`   // the last that its tasks told of
+	Booked    *Booking  `json:"booked,omitempty"` // nil: no time to start is known
 	// Revised is what of the document was changed in the attempt or after it,
 	// and so before the next; nobody changes it.
 	Revised []spec.Change `json:"revised,omitempty"`

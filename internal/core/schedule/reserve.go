@@ -400,9 +400,10 @@ func (c *cycle) leavesBy(b *booking, x *job) bool {
 
 // makesWay reports whether b's job may make x leave at the time that it was told:
 // x came after that was told and after it in line, and has had as long as
-// everybody has who makes room for those who have waited too long.
+// everybody has who makes room for those who have waited too long; or as long as
+// those who are less important.
 func (c *cycle) makesWay(b *booking, x *job) bool {
-	st := c.st
+	st, j := c.st, b.j
 	since := x.Started
 	if len(x.Held) == 0 {
 		since = st.now
@@ -411,9 +412,35 @@ func (c *cycle) makesWay(b *booking, x *job) bool {
 	if by == 0 {
 		by = b.at
 	}
-	return st.cfg.Quantum > 0 && x.yields() && x != b.j && since > 0 && since >= b.told.Since && by-since >= st.cfg.Quantum &&
-		x.leaf == b.j.leaf && (x.Priority < b.j.Priority || x.Priority == b.j.Priority && older(b.j, x) < 0) &&
-		!slices.ContainsFunc(x.holds, func(h *hold) bool { return h.ask.need.Never })
+	if !x.yields() || x == j || x.leaf != j.leaf || since <= 0 || since < b.told.Since || slices.ContainsFunc(x.holds, func(h *hold) bool { return h.ask.need.Never }) {
+		return false
+	}
+	switch had := by - since; {
+	case x.Priority < j.Priority && j.Preemptible && by >= j.Patient && st.does(Preempt) && had >= c.protected(b, x):
+		return true
+	case x.Priority < j.Priority || x.Priority == j.Priority && older(j, x) < 0:
+		return st.cfg.Quantum > 0 && had >= st.cfg.Quantum
+	}
+	return false
+}
+
+// protected is for how long, in ms, x is left alone by those of its queue who are
+// more important.
+func (c *cycle) protected(b *booking, x *job) int64 {
+	st := c.st
+	if st.cfg.NoRuntime {
+		return 0
+	}
+	least := st.queues.list[x.leaf].PreemptMin
+	if p := st.pools[b.told.Pool]; p != nil {
+		least = max(least, p.MinRuntime)
+	}
+	return least
+}
+
+// does reports whether an action is part of a cycle.
+func (st *State) does(a Action) bool {
+	return len(st.cfg.Actions) == 0 || slices.Contains(st.cfg.Actions, a)
 }
 
 // yielded keeps the time that b's job was told where those are in its way who
