@@ -18,11 +18,12 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/simulate/replay"
 	records "github.com/musterhq/muster/internal/simulate/trace"
+	"github.com/musterhq/muster/internal/simulate/workload"
 )
 
 type replayOptions struct {
 	out                      outFlag
-	trace                    string
+	trace, workload          string
 	fromServer, dropLarger   bool
 	nodes, perNode, load     int
 	quota, policies          []string
@@ -78,6 +79,7 @@ func (o *replayOptions) register(cmd *cobra.Command) {
 	own, usual := replay.CoreDefaults(), schedule.NewPolicy()
 	f := cmd.Flags()
 	f.StringVar(&o.trace, "trace", "", "the work: a CSV file, plain or .gz")
+	f.StringVar(&o.workload, "workload", "", "the work: one that is made up, with its cluster: "+strings.Join(workload.Names(), ", "))
 	f.BoolVar(&o.fromServer, "from-server", false, "the work: what has ended on the server, with its nodes and quotas where no flag says otherwise")
 	f.IntVar(&o.nodes, "nodes", 0, "how many nodes there are; of a trace 64 where nothing is said")
 	f.IntVar(&o.perNode, "gpus-per-node", 0, "how many GPUs each has; of a trace 8 where nothing is said")
@@ -190,6 +192,10 @@ func (s *session) work(ctx context.Context, o *replayOptions) (*replayed, error)
 		return nil, usage("--trace and --from-server both say what is replayed", "leave one of them out")
 	case o.fromServer:
 		return s.history(ctx, o.nodes == 0 || o.perNode == 0)
+	case o.workload != "" && o.trace != "":
+		return nil, usage("--trace and --workload both say what is replayed", "leave one of them out")
+	case o.workload != "":
+		return madeUp(o.workload)
 	case o.trace == "":
 		return nil, usage("muster simulate replay needs work to replay", "add --trace FILE, or --from-server")
 	}
@@ -198,6 +204,19 @@ func (s *session) work(ctx context.Context, o *replayOptions) (*replayed, error)
 		return nil, usage(err.Error(), "a CSV file with a line of titles: submit,duration,gpus,project")
 	}
 	return &replayed{title: filepath.Base(o.trace), jobs: jobs, quota: map[string]int{}}, nil
+}
+
+// madeUp is a workload by its name.
+func madeUp(name string) (*replayed, error) {
+	w, err := workload.New(name)
+	if err != nil {
+		return nil, usage("--workload: "+err.Error(), "see muster simulate replay --help")
+	}
+	jobs, err := w.Jobs()
+	if err != nil {
+		return nil, err
+	}
+	return &replayed{title: name, notes: []string{w.About + "."}, jobs: jobs, cluster: replay.Cluster{Nodes: w.Nodes, GPUsPerNode: w.GPUsPerNode}, quota: map[string]int{}}, nil
 }
 
 // edit changes what is replayed as the flags say, and notes what was changed.
@@ -342,7 +361,7 @@ func (o *replayOptions) run(name string, in *replayed, core replay.CoreOptions) 
 		}
 	} else {
 		var err error
-		if p, err = replay.New(name, replay.Options{Seed: o.seed, Quota: in.entitled()}); err != nil {
+		if p, err = replay.New(name, replay.Options{Seed: o.seed, Quota: in.entitled(), Checkpoint: core.Checkpoint}); err != nil {
 			return replay.Result{}, err
 		}
 	}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -11,7 +12,12 @@ type Options struct {
 	Seed uint64
 	// Quota is the GPUs of each project, for the quota policies; none: 0.
 	Quota map[string]int
+	// Checkpoint is how many seconds of work a job loses at most that has to leave,
+	// for the Tiresias policies; 0: a minute, negative: all since its start.
+	Checkpoint int64
 }
+
+func (o Options) checkpoint() int64 { return cmp.Or(o.Checkpoint, checkpointSeconds) }
 
 // reference lists the policies by name, in the order in which they are shown.
 var reference = []struct {
@@ -27,6 +33,11 @@ var reference = []struct {
 	{"sjf", func(Options) Policy { return &skip{shortest: true} }},
 	{"srtf", func(Options) Policy { return &srtf{} }},
 	{"las", func(Options) Policy { return &las{} }},
+	{"sjf-learnt", func(Options) Policy { return &shortest{} }},
+	{"qssf", func(Options) Policy { return &shortest{area: true} }},
+	{"tiresias-2", func(o Options) Policy { return &tiresias{levels: 2, checkpoint: o.checkpoint()} }},
+	{"tiresias-3", func(o Options) Policy { return &tiresias{levels: 3, checkpoint: o.checkpoint()} }},
+	{"tiresias-4", func(o Options) Policy { return &tiresias{levels: 4, checkpoint: o.checkpoint()} }},
 	{"quota-restart", func(o Options) Policy { return &quota{limits: o.Quota, restart: true} }},
 	{"quota-checkpoint", func(o Options) Policy { return &quota{limits: o.Quota} }},
 }
