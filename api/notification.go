@@ -12,7 +12,7 @@ type Receiver struct {
 // everyone's in a project.
 type NewNotification struct {
 	Name string   `json:"name" doc:"A word for it, unique among the user's"`
-	On   []string `json:"on,omitempty" doc:"Statuses: phases, words of other platforms such as mcli:COMPLETED, or DeadlineNear; by default every end and DeadlineNear"`
+	On   []string `json:"on,omitempty" doc:"Statuses: phases, words of other platforms such as mcli:COMPLETED, DeadlineNear, DeadlineAtRisk and DeadlineMissed; by default every end and these three"`
 	Receiver
 	Project string            `json:"project,omitempty" doc:"Of the workloads; by default any"`
 	Labels  map[string]string `json:"labels,omitempty" doc:"That the workloads must have"`

@@ -57,17 +57,31 @@ type Checked struct {
 // Why is why a workload does not run, when it is expected to, and what could be
 // changed.
 type Why struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Project string `json:"project"`
-	Phase   string `json:"phase"`
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
-	Since   Time   `json:"since"`
-	Waits   bool   `json:"waits" doc:"Something keeps it, or some of its tasks, from running"`
-	Running int    `json:"running,omitempty" doc:"Of its tasks that run while others of it wait; absent: it waits as a whole"`
+	ID       string         `json:"id"`
+	Name     string         `json:"name"`
+	Project  string         `json:"project"`
+	Phase    string         `json:"phase"`
+	Reason   string         `json:"reason,omitempty"`
+	Message  string         `json:"message,omitempty"`
+	Since    Time           `json:"since"`
+	Waits    bool           `json:"waits" doc:"Something keeps it, or some of its tasks, from running"`
+	Running  int            `json:"running,omitempty" doc:"Of its tasks that run while others of it wait; absent: it waits as a whole"`
+	Deadline *DeadlineState `json:"deadline,omitempty" doc:"Of one that has one and has not ended"`
 	Outlook
 	EvaluatedAt Time `json:"evaluatedAt"`
+}
+
+// DeadlineState is how a workload stands to its deadline.
+type DeadlineState struct {
+	At          Time   `json:"at"`
+	LatestStart *Time  `json:"latestStart,omitempty" doc:"When it has to start at the latest to be done in time; absent: its length is not known"`
+	Length      string `json:"length,omitempty" doc:"How long it is taken to run"`
+	LengthFrom  string `json:"lengthFrom,omitempty" enum:"expectedDuration,learnt,maxDuration" doc:"Where that is from"`
+	Left        string `json:"left,omitempty" doc:"Until the deadline; absent: it has passed"`
+	ExpectedEnd *Time  `json:"expectedEnd,omitempty" doc:"When it is likely to be done; absent: nobody can tell"`
+	InTime      *bool  `json:"inTime,omitempty" doc:"Whether that is in time; absent: nobody can tell"`
+	Missed      bool   `json:"missed,omitempty" doc:"The deadline has passed"`
+	Action      string `json:"action" enum:"warn,stop" doc:"What becomes of it then"`
 }
 
 // Outlook is what stands in the way of a workload, and what is to be expected.
@@ -127,12 +141,13 @@ type Offer struct {
 
 // Plan is what would become of a submission.
 type Plan struct {
-	Fits      bool        `json:"fits" doc:"It could start now, be it once others have left"`
-	Now       bool        `json:"now" doc:"At once"`
-	Pool      string      `json:"pool,omitempty"`
-	Tasks     []Spot      `json:"tasks" nullable:"false" doc:"Where its tasks would be"`
-	Displaces []Neighbour `json:"displaces" nullable:"false"`
-	Checks    []string    `json:"checks" nullable:"false" doc:"What must be approved first"`
+	Fits      bool           `json:"fits" doc:"It could start now, be it once others have left"`
+	Now       bool           `json:"now" doc:"At once"`
+	Pool      string         `json:"pool,omitempty"`
+	Tasks     []Spot         `json:"tasks" nullable:"false" doc:"Where its tasks would be"`
+	Displaces []Neighbour    `json:"displaces" nullable:"false"`
+	Checks    []string       `json:"checks" nullable:"false" doc:"What must be approved first"`
+	Deadline  *DeadlineState `json:"deadline,omitempty"`
 	Outlook
 	EvaluatedAt Time `json:"evaluatedAt"`
 }

@@ -35,6 +35,7 @@ type documentFlags struct {
 	after                                []string
 	notBefore, reservation               string
 	exclusive                            string
+	deadline, deadlineAction, expected   string
 	cmd                                  *cobra.Command // to see which flags were given
 
 	base     *spec.Document // what flags change, instead of a file; nil: none
@@ -69,6 +70,9 @@ func (d *documentFlags) register(s *session, cmd *cobra.Command) {
 	f.StringArrayVar(&d.ports, "port", nil, "a port on which its tasks listen: PORT, or NAME=PORT; repeat for several")
 	f.StringArrayVar(&d.checks, "check", nil, "what must be approved first: name=legal,type=approval,users=ann+bob; repeat for several")
 	f.StringArrayVar(&d.after, "after", nil, "a workload that must have succeeded first: NAME, or NAME=failed, NAME=ended, NAME=started; repeat for several")
+	f.StringVar(&d.deadline, "deadline", "", "by when it is to be done: \"fri 09:00\", \"tomorrow 18:00\", \"2027-01-31 09:00\", or 8h from now")
+	f.StringVar(&d.deadlineAction, "deadline-action", "", "what becomes of it once its deadline has passed: warn or stop")
+	f.StringVar(&d.expected, "expected-duration", "", "how long you take it to run, like 2h: its latest start is so long before its deadline")
 	f.StringVar(&d.notBefore, "not-before", "", "do not queue it before then: an instant like 2027-01-31T08:00:00Z, or 2h from now")
 	f.StringVar(&d.reservation, "reservation", "", "run it on the nodes of this reservation, while that lasts")
 	f.StringVar(&d.exclusive, "exclusive", "", "its nodes take nothing else while it runs; with =user only what the same user submits so")
@@ -332,6 +336,9 @@ func (d *documentFlags) edits(s *session, argv []string) ([]change, error) {
 	given("retries", "retry.limit", d.retries)
 	given("retry", "retry.limit", d.retries)
 	given("replicas", "replicas", d.replicas)
+	given("deadline", "deadline", Until(d.deadline, s.clock()))
+	given("deadline-action", "deadlineAction", d.deadlineAction)
+	given("expected-duration", "expectedDuration", d.expected)
 	given("not-before", "notBefore", fromNow(d.notBefore, s.clock()))
 	given("reservation", "reservation", d.reservation)
 	given("exclusive", "exclusive", d.exclusive)

@@ -63,7 +63,7 @@ A single workload may name more receivers in its document (notifications).`,
 	}
 	receiverFlags(cmd, &in.Receiver)
 	f := cmd.Flags()
-	f.StringSliceVar(&in.On, "on", nil, "statuses; by default every end and DeadlineNear")
+	f.StringSliceVar(&in.On, "on", nil, "statuses; by default every end, DeadlineNear, DeadlineAtRisk and DeadlineMissed")
 	f.StringVar(&in.Project, "of-project", "", "only of workloads of this project")
 	f.BoolVar(&in.Everyone, "everyone", false, "with --of-project: of every user's workloads in that project or department")
 	f.StringToStringVar(&in.Labels, "label", nil, "only of workloads with this label, NAME=VALUE; repeat for several")

@@ -11,7 +11,7 @@ import (
 func TestDefaultsAreWrittenAsTheyAre(t *testing.T) {
 	t.Parallel()
 	for seconds, want := range map[int64]string{0: "0s", 60: "1m", 1800: "30m", 43200: "12h", 5400: "1h30m"} {
-		if got := worded(time.Duration(seconds)*time.Second); got != want {
+		if got := worded(time.Duration(seconds) * time.Second); got != want {
 			t.Errorf("%d seconds are written %s, want %s", seconds, got, want)
 		}
 	}

@@ -63,6 +63,7 @@ func (s *session) why(ctx context.Context, sc scope, name string) error {
 		s.whyWaits(&b, w, y, since)
 	} else {
 		s.whyNot(&b, w, since)
+		s.deadlineLine(&b, y.Deadline, s.moments(tableFlags{}))
 	}
 	if _, err := fmt.Fprint(s.io.Out, b.String()); err != nil {
 		return err
@@ -116,6 +117,7 @@ func (s *session) whyWaits(b *strings.Builder, w *api.Workload, y *api.Why, sinc
 	}
 	b.WriteByte('\n')
 	s.outlook(b, &y.Outlook, m)
+	s.deadlineLine(b, y.Deadline, m)
 	fmt.Fprintf(b, "Evaluated       %s ago, at %s\n", age(m.now.Sub(timeOf(y.EvaluatedAt))), timeOf(y.EvaluatedAt).Local().Format("15:04:05"))
 }
 

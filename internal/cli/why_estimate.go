@@ -123,6 +123,7 @@ func (s *session) plan(b *strings.Builder, p *api.Plan) {
 		fmt.Fprintf(b, "It would displace %s\n", displaced(p.Displaces))
 	}
 	s.outlook(b, &p.Outlook, s.moments(tableFlags{}))
+	s.deadlineLine(b, p.Deadline, s.moments(tableFlags{}))
 }
 
 // spots is where tasks would be, node by node.

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -62,6 +63,10 @@ func Amend(a Amendment) Command {
 			}
 		}
 		err = tx.change(d, func() error {
+			if doc.Deadline != d.w.Spec.Deadline || doc.ExpectedDuration != d.w.Spec.ExpectedDuration {
+				d.w.AtRisk, d.w.Missed = time.Time{}, time.Time{} // it is looked at anew
+				d.fact(lifecycle.DeadlineMissed, false, tx.now, "", "")
+			}
 			d.revise(doc)
 			d.unwarn()
 			tx.e.dirty = true

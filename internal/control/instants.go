@@ -72,6 +72,9 @@ func (e *Engine) expect(j *schedule.Job) {
 		e.instants.add(j.Patient)
 		e.instants.add(j.Due)
 		e.instants.add(j.Booked.At)
+		for _, t := range j.Turns() {
+			e.instants.add(t)
+		}
 		return
 	}
 	if j.Started == 0 || !j.Preemptible {

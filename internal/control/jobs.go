@@ -73,6 +73,7 @@ func (e *Engine) outline(w *core.Workload) schedule.Job {
 	e.d.Policy.Take(&j, course(w))
 	j.Window = w.Spec.Reservation
 	j.Licenses = licensesOf(w.Spec)
+	j.StartBy = e.startBy(w)
 	j.Pools = w.Spec.Pools
 	if len(j.Pools) == 0 {
 		j.Pools = e.tree.Pools(w.Project)

@@ -270,8 +270,13 @@ func (n *notices) tell(to spec.Notification) {
 	}
 	to.On = nil
 	for _, word := range on {
-		if strings.EqualFold(word, string(lifecycle.DeadlineNear)) {
+		switch what := spec.Told(word); what {
+		case "":
+		case lifecycle.DeadlineNear:
 			n.near(to, word)
+			continue
+		default:
+			n.told(to, word, what)
 			continue
 		}
 		if p, ok := spec.NativeStatus(word); ok {

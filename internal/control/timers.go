@@ -31,6 +31,11 @@ const (
 
 // wakeAt is when w next needs attention by itself; zero: never.
 func (tx *tx) wakeAt(w *core.Workload, tasks map[int]*core.Task) time.Time {
+	return earliest(tx.wakeIn(w, tasks), tx.deadlineWake(w))
+}
+
+// wakeIn is when it does because of its phase.
+func (tx *tx) wakeIn(w *core.Workload, tasks map[int]*core.Task) time.Time {
 	now := tx.now
 	switch w.Phase {
 	case lifecycle.Backoff:
@@ -149,6 +154,14 @@ func (tx *tx) wake() {
 }
 
 func (tx *tx) timeout(d *draft) error {
+	if done, err := tx.deadline(d); done || err != nil {
+		return err // what else is due comes next
+	}
+	if d.w.Spec.Deadline != "" && heeds(d.w) {
+		if at := tx.wakeIn(d.w, d.tasks); at.IsZero() || at.After(tx.now) {
+			return nil // its length has become another, and with it its latest start
+		}
+	}
 	switch w := d.w; w.Phase {
 	case lifecycle.Backoff:
 		if err := tx.step(d, lifecycle.Input{On: lifecycle.BackoffOver, Reason: w.Reason, Message: w.Message}, actorControl); err != nil {

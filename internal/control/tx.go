@@ -46,6 +46,7 @@ type draft struct {
 	was      *core.Workload
 	wasTasks map[int]*core.Task
 	near     *end // that it is warned of
+	told     []telling
 	touched  bool // there is something to write
 	edited   bool // its document too
 	quiet    bool // nothing has changed but what is said of it beside its phase

@@ -39,6 +39,8 @@ type Why struct {
 	Trial   *schedule.Trial
 	Victims []Neighbour
 	Checks  []core.CheckState // that it has to pass first
+
+	Deadline *DeadlineState // nil: it has none
 }
 
 // Study is a question with everything that its answer needs, so that the answer,
@@ -56,6 +58,7 @@ type Study struct {
 	in      *insight
 	barred  barred
 	failed  func(*schedule.Fault)
+	due     *Deadline // nil: it has none
 }
 
 // StudyOf asks why a workload waits; the value is a *Study. One that does not
@@ -72,6 +75,9 @@ func StudyOf(r Ref) Command {
 			return s, nil
 		}
 		s.w = w
+		if due, ok := tx.e.deadlineOf(w); ok {
+			s.due = &due
+		}
 		if p, ok := tx.phase(w, tasks); ok {
 			s.pending = &p
 			return s, nil
@@ -101,6 +107,9 @@ func StudyRun(sub Submission) Command {
 		w.Replicas = firstReplicas(w.Spec)
 		w.Checks = tx.checksOf(&w)
 		s := &Study{now: tx.now, w: &w, in: tx.e.insight, dry: true}
+		if due, ok := tx.e.deadlineOf(&w); ok {
+			s.due = &due
+		}
 		tx.sync()
 		tx.ends()
 		if job, ok := tx.e.job(&w, nil); ok {
@@ -134,6 +143,7 @@ func (tx *tx) study(s *Study, tasks map[int]*core.Task, job schedule.Job) {
 // engine; that an estimate was given is remembered.
 func (s *Study) Answer() *Why {
 	y := &Why{Workload: s.w, At: s.now, Score: s.in.score.read()}
+	defer s.deadlineNow(y)
 	if s.dry {
 		y.Checks = s.w.Checks
 	}

@@ -59,6 +59,7 @@ func (r *reader) sbatchWith(text string, options, args []string) {
 	s.placement()
 	s.ends()
 	s.licenses()
+	s.deadline()
 	s.container()
 	s.rest()
 	if len(r.errs) > 0 {

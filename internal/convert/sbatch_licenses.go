@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // licenses reads what a job holds of what is counted for the whole site:
@@ -24,6 +27,22 @@ func (s *script) licenses() {
 	}
 	s.doc.Licenses = all
 	s.kept(d, "licenses")
+}
+
+// deadline reads by when it is to be done: Slurm removes what is not, waiting or
+// running.
+func (s *script) deadline() {
+	d := s.take("deadline")
+	if d == nil {
+		return
+	}
+	at, err := time.Parse("2006-01-02T15:04:05Z07:00", d.value)
+	if err != nil {
+		s.refuse(d, fmt.Sprintf("%q does not say of which zone it is, or counts from the submission", d.value), "write the time with its zone: 2027-01-31T08:00:00Z")
+		return
+	}
+	s.doc.Deadline, s.doc.DeadlineAction = at.Format(time.RFC3339), spec.DeadlineStop
+	s.kept(d, "deadline")
 }
 
 // Licenses reads a list of licenses as Slurm writes it: NAME, NAME:COUNT or

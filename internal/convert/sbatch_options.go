@@ -58,7 +58,7 @@ var sbatchHarmless = nothing{
 
 // sbatchLossy are options whose meaning is lost.
 var sbatchLossy = nothing{
-	"deadline": "there is no deadline; maxDuration limits its time", "time-min": "the time is not shortened to fit",
+	"time-min": "the time is not shortened to fit",
 	"clusters": "write clusters", "cluster-constraint": "write clusters", "nice": "write priority", "wckey": "there are no such keys",
 	"bb": "there are no burst buffers", "bbf": "there are no burst buffers", "tmp": "disk is neither counted nor limited", "switches": "write topology",
 	"input": "the script reads nothing; use a file", "uid": "it runs as its user", "gid": "it runs as its user", "network": "there are no network rules", "export-file": "write env",

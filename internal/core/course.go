@@ -23,6 +23,10 @@ type Course struct {
 	IdleSince   time.Time  `json:"idleSince,omitzero"` // since when none of its GPUs has done anything
 	// Warned is the end that DeadlineNear was last shown for.
 	Warned time.Time `json:"warned,omitzero"`
+	// AtRisk is when it was warned that its deadline may be missed, Missed when
+	// that has passed.
+	AtRisk time.Time `json:"atRisk,omitzero"`
+	Missed time.Time `json:"missed,omitzero"`
 	// AskAt is when the next check is asked again.
 	AskAt time.Time `json:"askAt,omitzero"`
 	// Canceled are the tasks of an array that were stopped by themselves, sorted.

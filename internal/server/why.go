@@ -35,7 +35,7 @@ func why(y *control.Why) api.Why {
 	w := y.Workload
 	return api.Why{
 		ID: string(w.ID), Name: w.Name, Project: string(w.Project), Phase: string(w.Phase), Reason: string(w.Reason), Message: w.Message,
-		Since: api.Time(w.PhaseAt), Waits: y.Waits, Running: y.Running, Outlook: outlook(y), EvaluatedAt: api.Time(y.At),
+		Since: api.Time(w.PhaseAt), Waits: y.Waits, Running: y.Running, Deadline: deadline(y), Outlook: outlook(y), EvaluatedAt: api.Time(y.At),
 	}
 }
 
@@ -120,7 +120,7 @@ func neighbours(all []control.Neighbour) []api.Neighbour {
 
 // plan is what would become of a submission.
 func plan(y *control.Why) *api.Plan {
-	out := &api.Plan{Tasks: []api.Spot{}, Displaces: neighbours(y.Victims), Checks: []string{}, Outlook: outlook(y), EvaluatedAt: api.Time(y.At)}
+	out := &api.Plan{Tasks: []api.Spot{}, Displaces: neighbours(y.Victims), Checks: []string{}, Deadline: deadline(y), Outlook: outlook(y), EvaluatedAt: api.Time(y.At)}
 	for _, c := range y.Checks {
 		out.Checks = append(out.Checks, c.Name)
 	}

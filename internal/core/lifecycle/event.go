@@ -121,6 +121,7 @@ const (
 	ReasonUpdated           Reason = "Updated"
 	ReasonRetry             Reason = "CheckWantsRetry"
 	ReasonMadeAgain         Reason = "MadeAgain"
+	ReasonDeadlineMissed    Reason = "DeadlineMissed"
 )
 
 // ConditionType names a fact that may hold beside a phase.
@@ -135,9 +136,12 @@ const (
 	Idle          ConditionType = "Idle"
 	Unschedulable ConditionType = "Unschedulable"
 	DeadlineNear  ConditionType = "DeadlineNear"
+	// DeadlineAtRisk is only told: it is about work that waits.
+	DeadlineAtRisk ConditionType = "DeadlineAtRisk"
+	DeadlineMissed ConditionType = "DeadlineMissed"
 )
 
 // ConditionTypes returns every condition.
 func ConditionTypes() []ConditionType {
-	return []ConditionType{Degraded, Scaling, Updating, Unreachable, Idle, Unschedulable, DeadlineNear}
+	return []ConditionType{Degraded, Scaling, Updating, Unreachable, Idle, Unschedulable, DeadlineNear, DeadlineMissed}
 }

@@ -42,7 +42,7 @@ func (st *State) Explain(now int64, id core.WorkloadID) (Explanation, bool) {
 	for _, n := range ahead {
 		ex.Position += n.count
 	}
-	ex.Ahead = firstOf(ahead)
+	ex.Ahead = st.foremost(ahead)
 	ex.Checked = st.fine(j, ex)
 	ex.EarliestStart = st.earliest(j)
 	return ex, true
@@ -146,6 +146,9 @@ func (st *State) ahead(j *job) []part {
 		case len(first.holds) > 0 || l.key.priority < j.Priority:
 		case l.key.priority > j.Priority:
 			out = append(out, part{l, len(l.jobs)})
+		case st.urgency(first) < st.urgency(j):
+			out = append(out, part{l, len(l.jobs)})
+		case st.urgency(first) > st.urgency(j):
 		default:
 			if n := sort.Search(len(l.jobs), func(k int) bool { return older(l.jobs[k], j) >= 0 }); n > 0 {
 				out = append(out, part{l, n})
@@ -155,12 +158,13 @@ func (st *State) ahead(j *job) []part {
 	return out
 }
 
-func firstOf(ahead []part) []core.WorkloadID {
+// foremost are the first few of those ahead.
+func (st *State) foremost(ahead []part) []core.WorkloadID {
 	var first []*job
 	for _, p := range ahead {
 		first = append(first, p.lane.jobs[:min(p.count, aheadShown)]...)
 	}
-	slices.SortFunc(first, func(a, b *job) int { return cmp.Or(cmp.Compare(b.Priority, a.Priority), older(a, b)) })
+	slices.SortFunc(first, func(a, b *job) int { return cmp.Or(cmp.Compare(b.Priority, a.Priority), st.earlier(a, b)) })
 	var ids []core.WorkloadID
 	for _, j := range first[:min(len(first), aheadShown)] {
 		ids = append(ids, j.ID)

@@ -115,6 +115,7 @@ type Job struct {
 	Pools       []string // tried in this order, never mixed; empty: any one
 	Shape       *Shape
 	Held        []Held
+	StartBy     int64   // unix ms by which it has to start to be done by its deadline; 0: any time will do
 	Licenses    []Count // that it holds from its placement to its end, by name
 	// Due is from when it makes others leave who have had more, if nothing else
 	// helps; unix ms, 0: never. Attained is what it had before Started, in ms.

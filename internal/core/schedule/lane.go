@@ -18,6 +18,7 @@ type laneKey struct {
 	pools       string
 	user        string // where users are limited
 	licenses    string
+	startBy     int64
 	own         core.WorkloadID // of a job that holds something already
 	pass        pass
 }
@@ -44,7 +45,7 @@ func (st *State) enlist(j *job) {
 	if wants == 0 || j.Aside {
 		return
 	}
-	key := laneKey{queue: j.Queue, priority: j.Priority, preemptible: j.Preemptible, shape: j.Shape.Key, pools: strings.Join(j.Pools, ","), pass: j.pass, licenses: licensesKey(j.Licenses)}
+	key := laneKey{queue: j.Queue, priority: j.Priority, preemptible: j.Preemptible, shape: j.Shape.Key, pools: strings.Join(j.Pools, ","), pass: j.pass, licenses: licensesKey(j.Licenses), startBy: j.StartBy}
 	if j.leaf >= 0 {
 		if q := &st.queues.list[j.leaf]; q.perUser() {
 			key.user = j.User

@@ -258,7 +258,7 @@ func (st *State) jobOrder(a, b *job) int {
 	if c == 0 && !st.cfg.NoElastic {
 		c = cmp.Compare(a.level(), b.level())
 	}
-	return cmp.Or(c, older(a, b))
+	return cmp.Or(c, st.earlier(a, b))
 }
 
 // victimOrder is the order in which jobs of one queue are taken from: the

@@ -51,6 +51,9 @@ func (st *State) horizon(now int64) int64 {
 	for _, j := range st.jobs {
 		at(j.Patient)
 		at(j.Due)
+		for _, t := range j.Turns() {
+			at(t)
+		}
 		if len(j.Held) == 0 {
 			at(j.Booked.At)
 		} else if j.pool != nil && j.Likely <= st.quiet.reach[j.pool] {

@@ -176,7 +176,7 @@ const (
 
 // liveFields may change while a workload lives: its place in the order, its
 // limits, and words about it.
-var liveFields = []string{"annotations", "gracePeriod", "idleLimit", "labels", "maxDuration", "preemptible", "priority", "retry", "ttlAfterEnd"}
+var liveFields = []string{"annotations", "deadline", "deadlineAction", "expectedDuration", "gracePeriod", "idleLimit", "labels", "maxDuration", "preemptible", "priority", "retry", "ttlAfterEnd"}
 
 // fixedFields are what a workload is.
 var fixedFields = []string{"kind", "name", "namePrefix", "project"}

@@ -97,6 +97,10 @@ type Document struct {
 	After     []Dependency `json:"after,omitempty" doc:"Workloads of the project that must have come to their end, or so far as is said, before this one is queued: names, or maps." short:"workload"`
 	NotBefore string       `json:"notBefore,omitempty" doc:"It is not queued before this time." example:"2027-01-31T08:00:00Z" form:"instant"`
 
+	Deadline         string   `json:"deadline,omitempty" doc:"By when it is to be done. Where its length is known (expectedDuration, else as its likes ran, else maxDuration) it goes before others of its project and priority from two hours before its latest start on, and its user is told half an hour before that, and when the deadline has passed." example:"2027-01-31T09:00:00Z" form:"instant" only:"training,distributed"`
+	DeadlineAction   string   `json:"deadlineAction,omitempty" doc:"What becomes of it once its deadline has passed: it is stopped, whether it waits or runs, or its user is told. By default warn." enum:"warn,stop" only:"training,distributed"`
+	ExpectedDuration Duration `json:"expectedDuration,omitempty" doc:"How long its author takes it to run; nothing is ended by it." example:"2h" min:"1s" only:"training,distributed"`
+
 	Hold bool `json:"hold,omitempty" doc:"It is not queued before somebody releases it with 'muster release'."`
 
 	Checks  []Check  `json:"checks,omitempty" doc:"What must be approved before it runs, beside what its project demands."`
@@ -143,3 +147,6 @@ type Array struct {
 	// changing fastest.
 	Grid Parameters `json:"grid,omitempty" doc:"Lists of values by parameter: one task for each combination, which it finds in its parameters file and, by upper-case name, in its environment." example:"{lr: [0.1, 0.01], seed: [1, 2, 3]}"`
 }
+
+// DeadlineStop is the deadlineAction that ends what is not done in time.
+const DeadlineStop = "stop"

@@ -11,7 +11,7 @@ import (
 
 // Notification is one receiver that is told of statuses.
 type Notification struct {
-	On      []string `json:"on,omitempty" doc:"Statuses that it is told of: phases such as Running, words of other platforms such as mcli:COMPLETED, or DeadlineNear, before a time limit ends it. By default every end and DeadlineNear." example:"[Running, Failed, DeadlineNear]"`
+	On      []string `json:"on,omitempty" doc:"Statuses that it is told of: phases such as Running, words of other platforms such as mcli:COMPLETED, DeadlineNear, before a time limit ends it, DeadlineAtRisk, before its deadline can no longer be met, or DeadlineMissed. By default every end and these three." example:"[Running, Failed, DeadlineNear]"`
 	Webhook string   `json:"webhook,omitempty" doc:"URL to which a CloudEvent is posted." example:"https://hooks.example.com/muster"`
 	Secret  string   `json:"secret,omitempty" doc:"Secret of type env or mounted that holds the key with which the webhook is signed; a second line of it is a second key. Without one it is not signed." example:"hook-key"`
 	Slack   string   `json:"slack,omitempty" doc:"Slack's incoming webhook: its URL, or the name of a secret of type env or mounted that holds it." example:"slack-url"`
@@ -32,7 +32,7 @@ func OnByDefault() []string {
 			on = append(on, string(p.Phase))
 		}
 	}
-	return append(on, string(lifecycle.DeadlineNear))
+	return append(on, string(lifecycle.DeadlineNear), string(lifecycle.DeadlineAtRisk), string(lifecycle.DeadlineMissed))
 }
 
 // SlackSecret is the name of the secret that holds Slack's URL; empty where it
@@ -120,11 +120,22 @@ func Address(s string) bool {
 	return true
 }
 
+// Told is what of a deadline, or a limit, a word asks to be told of; empty: it is
+// another word.
+func Told(word string) lifecycle.ConditionType {
+	for _, t := range []lifecycle.ConditionType{lifecycle.DeadlineNear, lifecycle.DeadlineAtRisk, lifecycle.DeadlineMissed} {
+		if strings.EqualFold(word, string(t)) {
+			return t
+		}
+	}
+	return ""
+}
+
 // StatusKnown reports whether a workload can be told of by this word: a phase,
-// DeadlineNear, or a word of a dialect, whose name may stand before it and a
+// what Told knows, or a word of a dialect, whose name may stand before it and a
 // colon. Upper and lower case are the same.
 func StatusKnown(word string) bool {
-	if strings.EqualFold(word, string(lifecycle.DeadlineNear)) {
+	if Told(word) != "" {
 		return true
 	}
 	if _, ok := NativeStatus(word); ok {
@@ -166,11 +177,11 @@ func statusHint(word string) string {
 	for _, p := range lifecycle.Phases() {
 		all = append(all, string(p.Phase))
 	}
-	all = append(all, string(lifecycle.DeadlineNear))
+	all = append(all, string(lifecycle.DeadlineNear), string(lifecycle.DeadlineAtRisk), string(lifecycle.DeadlineMissed))
 	if near := nearest(word, all); near != "" {
 		return didYouMean(near)
 	}
-	return "muster lifecycle shows the phases; beside them there are DeadlineNear and the words of " + dialectNames()
+	return "muster lifecycle shows the phases; beside them there are DeadlineNear, DeadlineAtRisk, DeadlineMissed and the words of " + dialectNames()
 }
 
 func dialectNames() string {

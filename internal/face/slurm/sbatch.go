@@ -181,6 +181,8 @@ func options(c *face.Call, prefix string) []string {
 		}
 		if at, is := strings.CutPrefix(word, "--begin="); is {
 			word = "--begin=" + begin(at, c.Now())
+		} else if at, is := strings.CutPrefix(word, "--deadline="); is {
+			word = "--deadline=" + begin(at, c.Now())
 		}
 		out = append(out, word)
 	}

@@ -226,6 +226,7 @@ func jobRecord(c *face.Call, p *face.Place, w *api.Workload) [][]string {
 	if d.Retry.System == nil || *d.Retry.System > 0 {
 		requeue = "1"
 	}
+	deadline, _ := time.Parse(time.RFC3339, d.Deadline) // zero: it has none
 	lines := [][]string{
 		{fmt.Sprintf("JobId=%d", w.Number), "JobName=" + name(w)},
 		{"UserId=" + w.User, "Account=" + w.Project, "QOS=" + qos(w)},
@@ -234,7 +235,7 @@ func jobRecord(c *face.Call, p *face.Place, w *api.Workload) [][]string {
 		{"Requeue=" + requeue, fmt.Sprintf("Restarts=%d", w.Attempt), "BatchFlag=1", "Reboot=0", "ExitCode=" + code},
 		{"RunTime=" + clockSpan(used(w, c.Now())), "TimeLimit=" + limit(w)},
 		{"SubmitTime=" + instant(time.Time(w.CreatedAt), "Unknown"), "EligibleTime=" + instant(time.Time(w.CreatedAt), "Unknown")},
-		{"StartTime=" + instant(start(w), "Unknown"), "EndTime=" + instant(end(w), "Unknown"), "Deadline=N/A"},
+		{"StartTime=" + instant(start(w), "Unknown"), "EndTime=" + instant(end(w), "Unknown"), "Deadline=" + instant(deadline, "N/A")},
 		{"Partition=" + partition(p, w)},
 		{"NodeList=" + cmp.Or(hosts(r.nodes()), "(null)")},
 		{fmt.Sprintf("NumNodes=%d", r.nodeCount()), "NumCPUs=" + cpus, fmt.Sprintf("NumTasks=%d", face.Count(w)), fmt.Sprintf("CPUs/Task=%s", d.Resources.CPU.String())},

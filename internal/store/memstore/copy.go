@@ -64,6 +64,7 @@ func keptWorkload(w *core.Workload) *core.Workload {
 
 func keptCourse(c core.Course) core.Course {
 	c.IdleSince, c.Warned, c.AskAt = kept(c.IdleSince), kept(c.Warned), kept(c.AskAt)
+	c.AtRisk, c.Missed = kept(c.AtRisk), kept(c.Missed)
 	c.RuleUses, c.Published, c.Checks = keptList(c.RuleUses), keptPointer(c.Published), keptList(c.Checks)
 	c.Canceled = keptList(c.Canceled)
 	for i := range c.Checks {

@@ -68,6 +68,7 @@ func keptCourse(w *core.Course) *core.Course {
 	}
 	c := *w
 	c.IdleSince, c.Warned, c.AskAt = kept(c.IdleSince), kept(c.Warned), kept(c.AskAt)
+	c.AtRisk, c.Missed = kept(c.AtRisk), kept(c.Missed)
 	if p := w.Progress; p != nil {
 		kc := *p
 		kc.At = kept(p.At)

@@ -183,6 +183,26 @@ export interface Converted {
   notes: ConvertNote[] | null
 }
 
+export interface DeadlineState {
+  /** What becomes of it then */
+  action: "warn" | "stop"
+  at: Time
+  /** When it is likely to be done; absent: nobody can tell */
+  expectedEnd?: Time
+  /** Whether that is in time; absent: nobody can tell */
+  inTime?: boolean
+  /** When it has to start at the latest to be done in time; absent: its length is not known */
+  latestStart?: Time
+  /** Until the deadline; absent: it has passed */
+  left?: string
+  /** How long it is taken to run */
+  length?: string
+  /** Where that is from */
+  lengthFrom?: "expectedDuration" | "learnt" | "maxDuration"
+  /** The deadline has passed */
+  missed?: boolean
+}
+
 export interface DecisionOptions {
   /** Which check; needed where several wait for a person */
   check?: string
@@ -641,7 +661,7 @@ export interface NewNotification {
   labels?: Record<string, string>
   /** A word for it, unique among the user's */
   name: string
-  /** Statuses: phases, words of other platforms such as mcli:COMPLETED, or DeadlineNear; by default every end and DeadlineNear */
+  /** Statuses: phases, words of other platforms such as mcli:COMPLETED, DeadlineNear, DeadlineAtRisk and DeadlineMissed; by default every end and these three */
   on?: string[]
   /** Of the workloads; by default any */
   project?: string
@@ -823,7 +843,7 @@ export interface Notification {
   labels?: Record<string, string>
   /** A word for it, unique among the user's */
   name: string
-  /** Statuses: phases, words of other platforms such as mcli:COMPLETED, or DeadlineNear; by default every end and DeadlineNear */
+  /** Statuses: phases, words of other platforms such as mcli:COMPLETED, DeadlineNear, DeadlineAtRisk and DeadlineMissed; by default every end and these three */
   on?: string[]
   /** Of the workloads; by default any */
   project?: string
@@ -955,6 +975,7 @@ export interface Plan {
   checked: Checked[]
   /** What must be approved first */
   checks: string[]
+  deadline?: DeadlineState
   displaces: Neighbour[]
   /** When it is expected to start */
   estimate?: Estimate
@@ -1717,6 +1738,8 @@ export interface Why {
   ahead: Neighbour[]
   /** What was looked at and is fine */
   checked: Checked[]
+  /** Of one that has one and has not ended */
+  deadline?: DeadlineState
   /** When it is expected to start */
   estimate?: Estimate
   evaluatedAt: Time
