@@ -16,6 +16,9 @@ func (st *State) sweep() {
 	for _, l := range st.lanes {
 		mark(l.asks)
 	}
+	for _, k := range st.classes {
+		mark(k.asks)
+	}
 	for _, j := range st.jobs {
 		mark(j.asks)
 		for _, h := range j.holds {

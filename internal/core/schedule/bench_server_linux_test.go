@@ -234,3 +234,68 @@ func at(all []time.Duration, part float64) float64 {
 	slices.Sort(all)
 	return float64(all[int(part*float64(len(all)-1))].Microseconds()) / 1000
 }
+
+// BenchmarkOnePoolOfMany is a cycle after one job has come to a pool, of so many
+// of one node each, in each of which three queues wait that name no other.
+func BenchmarkOnePoolOfMany(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprintf("pools=%d", n), func(b *testing.B) {
+			s := &Snapshot{Nodes: nodes(n, 8)}
+			for i := range n {
+				pool := fmt.Sprintf("p%04d", i)
+				s.Pools = append(s.Pools, Pool{Name: pool, GPU: Fill, CPU: Fill, Reserve: *reserveFlag})
+				s.Nodes[i].Pool = pool
+				for k := range 3 {
+					id := fmt.Sprintf("%s-%d", pool, k)
+					s.Queues = append(s.Queues, plainQueue(id, int64(i), 8))
+					j := gpuJob(id, id, int64(i), 1, 8)
+					j.Pools = []string{pool}
+					s.Jobs = append(s.Jobs, j)
+				}
+			}
+			st := Load(s, Default())
+			st.SetWork(st.Work())
+			st.applyAll(st.Cycle(1_000_000))
+			k := 0
+			for b.Loop() {
+				k++
+				j := gpuJob(fmt.Sprintf("x%06d", k), "p0000-0", int64(100_000+k), 1, 8)
+				j.Pools = []string{"p0000"}
+				st.PutJob(j)
+				if p := st.Cycle(int64(1_000_000 + k)); len(p.Placements) > 0 {
+					b.Fatal(len(p.Placements))
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkOneQueueOfMany is a cycle after one job has come to a queue, of so
+// many in each of which jobs of three kinds wait for a full cluster.
+func BenchmarkOneQueueOfMany(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000, 30_000} {
+		b.Run(fmt.Sprintf("queues=%d", n), func(b *testing.B) {
+			s := &Snapshot{Nodes: nodes(1000, 8), Pools: []Pool{{Name: "default", GPU: Fill, CPU: Fill, Reserve: *reserveFlag}}}
+			for q := range n {
+				x := plainQueue(fmt.Sprintf("q%05d", q), int64(q), 8_000_000/int64(n))
+				x.PreemptMin, x.ReclaimMin = -1, -1
+				s.Queues = append(s.Queues, x)
+			}
+			for i := range 8000 {
+				s.Jobs = append(s.Jobs, gpuJob(fmt.Sprintf("j%05d", i), fmt.Sprintf("q%05d", i%n), int64(i), 1, 1))
+			}
+			st := Load(s, Default())
+			st.applyAll(st.Cycle(0))
+			for i := range 3 * n {
+				st.PutJob(gpuJob(fmt.Sprintf("w%06d", i), fmt.Sprintf("q%05d", i%n), int64(10_000+i), 1, 1<<(i/n)))
+			}
+			st.SetWork(st.Work())
+			k := 0
+			for b.Loop() {
+				k++
+				st.PutJob(gpuJob(fmt.Sprintf("x%06d", k), "q00000", int64(1_000_000+k), 1, 8))
+				st.Cycle(int64(k))
+			}
+		})
+	}
+}

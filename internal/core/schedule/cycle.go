@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
@@ -19,9 +18,8 @@ type cycle struct {
 	ends    map[*pool][]*job     // whose end is known, in order
 	fresh   map[int32][]*job     // by queue: who was placed in this cycle, having held nothing before
 	won     map[*job][]unit      // who was made to leave for whom
-	rest    map[*lane]int        // how many of a lane the present walk is past
-	visits  []visit
-	windows map[*job]string // that made those leave who do
+	lanes   []*lane              // for candidates
+	windows map[*job]string      // that made those leave who do
 }
 
 type verdictOf struct {
@@ -70,18 +68,18 @@ func (st *State) Cycle(now int64) *Plan {
 
 func newCycle(st *State) *cycle {
 	st.cycles++
-	return &cycle{st: st, id: st.cycles, cause: map[*job]verdictOf{}, fresh: map[int32][]*job{}, rest: map[*lane]int{}, won: map[*job][]unit{}}
+	return &cycle{st: st, id: st.cycles, cause: map[*job]verdictOf{}, fresh: map[int32][]*job{}, won: map[*job][]unit{}}
 }
 
 // prepare brings up to date what a cycle goes by.
 func (st *State) prepare() {
 	st.refresh()
 	st.sweep()
-	for _, name := range st.poolNames() {
-		p := st.pools[name]
-		st.reshape(p)
-		st.shares(p)
+	st.divide()
+	for _, a := range st.passed {
+		a.gone = 0
 	}
+	st.passed = st.passed[:0]
 }
 
 // finish takes back what a cycle tried.
@@ -135,18 +133,20 @@ const (
 func (c *cycle) walk(a Action) {
 	st := c.st
 	names := st.poolNames()
-	clear(c.rest)
-	if c.visits == nil {
-		c.visits = st.visits(names)
-	}
-	for _, t := range c.visits {
-		l := st.newLine(st.pools[names[t.pool]])
-		f := drain{st: st, pool: l.pool, asks: map[*ask]bool{}}
-		for _, ln := range t.lanes {
-			if c.may(a, l.pool, ln) {
-				f.note(ln)
-				c.join(l, ln)
-			}
+	st.walks++
+	for _, v := range st.visits() {
+		p := st.pools[names[v.pool]]
+		f := drain{st: st, pool: p, asks: map[*ask]bool{}}
+		lanes := c.candidates(a, p, &v, &f)
+		if len(lanes) == 0 {
+			continue
+		}
+		l := st.newLine(p, len(lanes))
+		for _, ln := range lanes {
+			c.join(l, ln, a)
+		}
+		if a != Reclaim {
+			l.order()
 		}
 		for cur := l.top(); cur != nil; cur = l.top() {
 			if c.step(l, cur, a) == hopeless && a == Allocate && f.over() && !c.open(l.pool) {
@@ -156,71 +156,38 @@ func (c *cycle) walk(a Action) {
 	}
 }
 
-// visit is the lanes that try one pool in one round.
-type visit struct {
-	round, pool int
-	lanes       []*lane
-}
-
-// visits are all that have lanes, in the order in which a walk takes them. Most
-// lanes name a pool or two of however many there are.
-func (st *State) visits(names []string) []visit {
-	at := make(map[string]int, len(names))
-	for i, name := range names {
-		at[name] = i
-	}
-	all, found := []visit{}, map[[2]int]int{}
-	add := func(round, pool int, ln *lane) {
-		i, ok := found[[2]int{round, pool}]
-		if !ok {
-			i = len(all)
-			found[[2]int{round, pool}] = i
-			all = append(all, visit{round: round, pool: pool})
-		}
-		all[i].lanes = append(all[i].lanes, ln)
-	}
-	for q := range st.queues.list {
-		for _, ln := range st.queues.list[q].lanes {
-			if ln.pools == nil {
-				for i := range names {
-					add(i, i, ln)
-				}
-				continue
-			}
-			round := 0
-			for _, name := range ln.pools { // those that do not exist do not count
-				if pool, ok := at[name]; ok && round < len(names) {
-					add(round, pool, ln)
-					round++
-				}
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b visit) int { return cmp.Or(a.round-b.round, a.pool-b.pool) })
-	return all
-}
-
 // join puts into the line who of a lane may want something of its pool: those
 // that hold something already, each for itself, for they are not alike any
 // more; and a cursor on the first of the others.
-func (c *cycle) join(l *line, ln *lane) {
+func (c *cycle) join(l *line, ln *lane, a Action) {
 	st, first := c.st, ln.jobs[0]
 	if first.leaf < 0 || st.queues.list[first.leaf].stopped != "" || st.awaits(first) != nil {
 		return
 	}
 	at := 0
-	for ; at < len(ln.jobs) && (at < c.rest[ln] || ln.jobs[at].standing > 0); at++ {
+	for ; at < len(ln.jobs) && (at < ln.passed(st) || ln.jobs[at].standing > 0); at++ {
 		if j := ln.jobs[at]; j.standing > 0 && j.home() == l.pool && st.wants(j) {
-			l.add(&cursor{job: j})
+			c.enqueue(l, cursor{job: j}, a)
 		}
 	}
-	c.rest[ln] = at
+	ln.past, ln.walk = at, st.walks
 	if at == len(ln.jobs) {
 		return
 	}
 	j := ln.jobs[at]
 	if home := j.home(); (home == nil || home == l.pool) && st.wants(j) {
-		l.add(&cursor{lane: ln, next: at})
+		c.enqueue(l, cursor{lane: ln, next: at}, a)
+	}
+}
+
+// enqueue puts a cursor into a line that is not walked yet. Where the order of
+// queues may change by what becomes of another, each finds its place at once.
+func (c *cycle) enqueue(l *line, cur cursor, a Action) {
+	x := l.cursor(cur)
+	if a == Reclaim {
+		l.add(x)
+	} else {
+		l.append(x)
 	}
 }
 
@@ -241,9 +208,12 @@ func (c *cycle) step(l *line, cur *cursor, a Action) outcome {
 		l.moved(cur, !again)
 		return out
 	}
+	if j.standing > 0 {
+		c.begins(cur.lane)
+	}
 	l.moved(cur, !c.advance(cur))
 	if again {
-		l.add(&cursor{job: j})
+		l.add(l.cursor(cursor{job: j}))
 	}
 	return out
 }
@@ -254,25 +224,8 @@ func (c *cycle) advance(cur *cursor) bool {
 	jobs := cur.lane.jobs
 	for cur.next++; cur.next < len(jobs) && jobs[cur.next].standing > 0; cur.next++ {
 	}
-	c.rest[cur.lane] = cur.next
+	cur.lane.past, cur.lane.walk = cur.next, c.st.walks
 	return cur.next < len(jobs)
-}
-
-// choice is the pool that the lane tries in that round; empty: none. Pools that
-// do not exist do not count.
-func (l *lane) choice(all []string, round int) string {
-	if l.pools == nil {
-		return all[round]
-	}
-	for _, name := range l.pools {
-		if slices.Contains(all, name) {
-			if round == 0 {
-				return name
-			}
-			round--
-		}
-	}
-	return ""
 }
 
 // permits reports whether the queues and the user of j may have so much more in p.

@@ -91,6 +91,7 @@ func (st *State) adopt(j *job, held *Held) {
 	s.holds = append(s.holds, h)
 	s.pool.note(s)
 	s.pool.outdate(s)
+	s.pool.unfair = true
 	s.changed()
 }
 
@@ -116,6 +117,7 @@ func (st *State) DropJob(id core.WorkloadID) {
 	}
 	if j.lane != nil {
 		j.lane.remove(j)
+		st.want(j.lane, -1)
 		if len(j.lane.jobs) == 0 {
 			st.forgetLane(j.lane, j.leaf)
 		}
@@ -141,6 +143,7 @@ func (st *State) DropJob(id core.WorkloadID) {
 		h.site.leave(h)
 		h.site.pool.note(h.site)
 		h.site.pool.outdate(h.site)
+		h.site.pool.unfair = true
 		h.site.changed()
 	}
 }

@@ -30,10 +30,22 @@ type lane struct {
 	shape   *Shape
 	jobs    []*job
 	pools   []string // to be tried, in this order; nil: all
-	asks    [][]*ask // by group and run
-	options [][]try  // of those that hold nothing, once known
+	asks    [][]*ask // by group and run, where its class does not know
+	options [][]try  // of those that hold nothing, once known, likewise
 	known   bool
-	memo    *memo // of a hunt in its own queue; nil: none
+	leaf    int32 // index of its queue; negative: unknown
+	slot    int   // its place among the lanes of its queue
+	class   *class
+	place   int           // its place in its class
+	began   uint64        // the last cycle in which one of its jobs was placed
+	past    int           // how many of its jobs the walk is past
+	walk    uint64        // which walk
+	first   *pool         // where its demand counts; nil: nowhere
+	each    quota.Amounts // of that, what each of its jobs wants
+	counted bool          // in that pool
+	listed  bool          // to be counted
+	due     int64         // none of its jobs is due before
+	memo    *memo         // of a hunt in its own queue; nil: none
 }
 
 // enlist puts a job that wants something in its lane.
@@ -56,16 +68,23 @@ func (st *State) enlist(j *job) {
 	}
 	l := st.lanes[key]
 	if l == nil {
-		l = &lane{key: key, shape: j.Shape}
+		l = &lane{key: key, shape: j.Shape, leaf: j.leaf, due: never}
 		if len(j.Pools) > 0 {
 			l.pools = j.Pools
 		}
 		st.lanes[key] = l
 		if j.leaf >= 0 {
 			q := &st.queues.list[j.leaf]
+			l.slot = len(q.lanes)
 			q.lanes = append(q.lanes, l)
+			st.classify(l)
 		}
 	}
+	if j.Due > 0 {
+		l.due = min(l.due, j.Due)
+		st.due = min(st.due, j.Due)
+	}
+	st.want(l, 1)
 	j.lane = l
 	if j.Shape != l.shape {
 		j.Shape = l.shape // one for all is enough
@@ -99,26 +118,28 @@ func (st *State) forgetLane(l *lane, leaf int32) {
 		return
 	}
 	q := &st.queues.list[leaf]
-	if i := slices.Index(q.lanes, l); i >= 0 {
-		q.lanes[i] = q.lanes[len(q.lanes)-1]
-		q.lanes[len(q.lanes)-1] = nil
-		q.lanes = q.lanes[:len(q.lanes)-1]
-	}
+	last := len(q.lanes) - 1
+	q.lanes[l.slot] = q.lanes[last]
+	q.lanes[l.slot].slot = l.slot
+	q.lanes[last] = nil
+	q.lanes = q.lanes[:last]
+	st.declassify(l)
 }
 
-// asksOf is what j's runs ask for, by group and run. All of a lane ask for the
+// asksOf is what j's runs ask for, by group and run. All of a class ask for the
 // same.
 func (st *State) asksOf(j *job) [][]*ask {
-	switch {
-	case j.lane == nil && j.asks == nil:
-		j.asks = st.findAsks(j.Shape, j.pass)
-	case j.lane != nil && j.lane.asks == nil:
-		j.lane.asks = st.findAsks(j.Shape, j.pass)
+	at := &j.asks
+	if l := j.lane; l != nil {
+		at = &l.asks
+		if l.class != nil && !l.class.key.own {
+			at = &l.class.asks
+		}
 	}
-	if j.lane != nil {
-		return j.lane.asks
+	if *at == nil {
+		*at = st.findAsks(j.Shape, j.pass)
 	}
-	return j.asks
+	return *at
 }
 
 func (st *State) findAsks(sh *Shape, p pass) [][]*ask {
@@ -180,6 +201,12 @@ func (st *State) options(j *job) [][]try {
 	l := j.lane
 	if len(j.holds) > 0 || l == nil || l.key.own != "" {
 		return st.findOptions(j)
+	}
+	if k := l.class; k != nil {
+		if !k.known {
+			k.options, k.known = st.findOptions(j), true
+		}
+		return k.options
 	}
 	if !l.known {
 		l.options, l.known = st.findOptions(j), true

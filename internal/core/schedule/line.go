@@ -1,19 +1,38 @@
 package schedule
 
-import "github.com/musterhq/muster/internal/core/quota"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/musterhq/muster/internal/core/quota"
+)
 
 // line is the order in which the jobs of one pool are looked at: a heap of
 // queues at every level of the tree, and in each leaf a heap of cursors.
 type line struct {
-	st    *State
-	pool  *pool
-	leafs map[int32]*leaf
-	heaps map[int32][]int32 // children that have someone to serve, by parent; -1: top level
-	at    map[int32]int     // where a queue stands in its parent's heap
+	st     *State
+	pool   *pool
+	number uint64
+	made   []cursor // room for cursors
+	leafs  []int32  // that have cursors, until they are put in order
 }
 
-// leaf is a project with jobs to look at.
-type leaf struct{ cursors []*cursor }
+// slot is what a line knows of one queue. It is kept for the next line.
+type slot struct {
+	line    uint64 // whose it is
+	at      int32  // where the queue stands in its parent's heap; negative: it does not
+	heap    []int32
+	cursors []*cursor
+}
+
+// slot is that of a queue; -1: of those at the top.
+func (l *line) slot(q int32) *slot {
+	s := &l.st.slots[q+1]
+	if s.line != l.number {
+		s.line, s.at, s.heap, s.cursors = l.number, -1, s.heap[:0], s.cursors[:0]
+	}
+	return s
+}
 
 // cursor stands on the next job of a lane, or on one job that goes on growing.
 type cursor struct {
@@ -30,12 +49,69 @@ func (c *cursor) at() *job {
 	return c.lane.jobs[c.next]
 }
 
-func (st *State) newLine(p *pool) *line {
-	return &line{st: st, pool: p, leafs: map[int32]*leaf{}, heaps: map[int32][]int32{}, at: map[int32]int{}}
+// newLine is an empty line for so many lanes. There is one at a time.
+func (st *State) newLine(p *pool, lanes int) *line {
+	if n := len(st.queues.list) + 1; len(st.slots) < n {
+		st.slots = make([]slot, n)
+	}
+	st.lines++
+	return &line{st: st, pool: p, number: st.lines, made: make([]cursor, 0, lanes)}
+}
+
+// cursor is a copy that stays where it is.
+func (l *line) cursor(c cursor) *cursor {
+	if len(l.made) == cap(l.made) {
+		l.made = make([]cursor, 0, 16)
+	}
+	l.made = append(l.made, c)
+	return &l.made[len(l.made)-1]
 }
 
 // served orders the cursors of one queue.
 func (l *line) served(a, b *cursor) bool { return l.st.jobOrder(a.at(), b.at()) < 0 }
+
+// append puts a cursor at the end of those of its queue: order makes a line of
+// them.
+func (l *line) append(c *cursor) {
+	q := c.at().leaf
+	if q < 0 {
+		return
+	}
+	l.refresh(c)
+	s := l.slot(q)
+	if s.cursors = append(s.cursors, c); len(s.cursors) == 1 {
+		l.leafs = append(l.leafs, q)
+	}
+}
+
+// order makes a line of all that was appended.
+func (l *line) order() {
+	list := l.st.queues.list
+	var parents []int32
+	for _, q := range l.leafs {
+		s := l.slot(q)
+		for i := len(s.cursors)/2 - 1; i >= 0; i-- {
+			s.down(l, i)
+		}
+		for ; q >= 0; q = list[q].parent {
+			if s = l.slot(q); s.at >= 0 {
+				break
+			}
+			up := l.slot(list[q].parent)
+			if len(up.heap) == 0 {
+				parents = append(parents, list[q].parent)
+			}
+			s.at = int32(len(up.heap))
+			up.heap = append(up.heap, q)
+		}
+	}
+	slices.SortFunc(parents, func(a, b int32) int { return cmp.Compare(b, a) }) // children are listed after their parents
+	for _, p := range parents {
+		for i := len(l.slot(p).heap)/2 - 1; i >= 0; i-- {
+			l.down(p, i)
+		}
+	}
+}
 
 // add puts a cursor into the line of its queue.
 func (l *line) add(c *cursor) {
@@ -44,11 +120,7 @@ func (l *line) add(c *cursor) {
 		return
 	}
 	l.refresh(c)
-	lf := l.leafs[q]
-	if lf == nil {
-		lf = &leaf{}
-		l.leafs[q] = lf
-	}
+	lf := l.slot(q)
 	lf.cursors = append(lf.cursors, c)
 	lf.up(l, len(lf.cursors)-1)
 	l.fix(q)
@@ -57,6 +129,13 @@ func (l *line) add(c *cursor) {
 // refresh notes what the cursor's job would get next.
 func (l *line) refresh(c *cursor) {
 	j := c.at()
+	if k := c.lane; k != nil && k.class != nil && !k.class.key.own && len(j.holds) == 0 {
+		c.need = quota.Amounts{}
+		if all := k.class.prices(l.st, l.pool, j); len(all) > 0 {
+			c.need = all[0]
+		}
+		return
+	}
 	_, tries := l.st.next(j)
 	c.need = l.st.cost(j, l.pool, tries)
 }
@@ -65,7 +144,7 @@ func (l *line) refresh(c *cursor) {
 func (l *line) top() *cursor {
 	q := int32(-1)
 	for {
-		h := l.heaps[q]
+		h := l.slot(q).heap
 		if len(h) == 0 {
 			break
 		}
@@ -74,14 +153,14 @@ func (l *line) top() *cursor {
 	if q < 0 {
 		return nil
 	}
-	return l.leafs[q].cursors[0]
+	return l.slot(q).cursors[0]
 }
 
 // moved puts the top cursor of a queue where it belongs after it was advanced,
 // or, with gone, takes it out.
 func (l *line) moved(c *cursor, gone bool) {
 	q := c.at0()
-	lf := l.leafs[q]
+	lf := l.slot(q)
 	if gone {
 		last := len(lf.cursors) - 1
 		lf.cursors[0] = lf.cursors[last]
@@ -108,54 +187,53 @@ func (c *cursor) at0() int32 {
 func (l *line) fix(q int32) {
 	for ; q >= 0; q = l.st.queues.list[q].parent {
 		parent := l.st.queues.list[q].parent
-		i, in := l.at[q]
+		s := l.slot(q)
 		switch want := l.alive(q); {
-		case in && !want:
-			l.drop(parent, i)
-		case in:
-			l.down(parent, i)
-			l.up(parent, l.at[q])
+		case s.at >= 0 && !want:
+			l.drop(parent, int(s.at))
+		case s.at >= 0:
+			l.down(parent, int(s.at))
+			l.up(parent, int(s.at))
 		case want:
-			l.heaps[parent] = append(l.heaps[parent], q)
-			l.at[q] = len(l.heaps[parent]) - 1
-			l.up(parent, l.at[q])
+			up := l.slot(parent)
+			s.at = int32(len(up.heap))
+			up.heap = append(up.heap, q)
+			l.up(parent, int(s.at))
 		}
 	}
 }
 
 func (l *line) alive(q int32) bool {
-	if lf := l.leafs[q]; lf != nil && len(lf.cursors) > 0 {
-		return true
-	}
-	return len(l.heaps[q]) > 0
+	s := l.slot(q)
+	return len(s.cursors)+len(s.heap) > 0
 }
 
 // need is what queue q would get next.
 func (l *line) need(q int32) quota.Amounts {
 	for {
-		if lf := l.leafs[q]; lf != nil && len(lf.cursors) > 0 {
-			return lf.cursors[0].need
+		s := l.slot(q)
+		if len(s.cursors) > 0 {
+			return s.cursors[0].need
 		}
-		h := l.heaps[q]
-		if len(h) == 0 {
+		if len(s.heap) == 0 {
 			return quota.Amounts{}
 		}
-		q = h[0]
+		q = s.heap[0]
 	}
 }
 
 func (l *line) less(a, b int32) bool { return l.st.before(l.pool, a, b, l.need(a), l.need(b)) < 0 }
 
 func (l *line) swap(parent int32, i, k int) {
-	h := l.heaps[parent]
+	h := l.slot(parent).heap
 	h[i], h[k] = h[k], h[i]
-	l.at[h[i]], l.at[h[k]] = i, k
+	l.slot(h[i]).at, l.slot(h[k]).at = int32(i), int32(k)
 }
 
 func (l *line) up(parent int32, i int) {
-	for i > 0 {
+	for h := l.slot(parent).heap; i > 0; {
 		p := (i - 1) / 2
-		if !l.less(l.heaps[parent][i], l.heaps[parent][p]) {
+		if !l.less(h[i], h[p]) {
 			return
 		}
 		l.swap(parent, i, p)
@@ -165,7 +243,7 @@ func (l *line) up(parent int32, i int) {
 
 func (l *line) down(parent int32, i int) {
 	for {
-		h, c := l.heaps[parent], 2*i+1
+		h, c := l.slot(parent).heap, 2*i+1
 		if c >= len(h) {
 			return
 		}
@@ -181,21 +259,22 @@ func (l *line) down(parent int32, i int) {
 }
 
 func (l *line) drop(parent int32, i int) {
-	h := l.heaps[parent]
-	last := len(h) - 1
-	delete(l.at, h[i])
+	s := l.slot(parent)
+	h, last := s.heap, len(s.heap)-1
+	l.slot(h[i]).at = -1
 	if i != last {
 		h[i] = h[last]
-		l.at[h[i]] = i
+		l.slot(h[i]).at = int32(i)
 	}
-	l.heaps[parent] = h[:last]
+	s.heap = h[:last]
 	if i < last {
+		x := l.slot(h[i])
 		l.down(parent, i)
-		l.up(parent, l.at[l.heaps[parent][i]])
+		l.up(parent, int(x.at))
 	}
 }
 
-func (lf *leaf) up(l *line, i int) {
+func (lf *slot) up(l *line, i int) {
 	for c := lf.cursors; i > 0; {
 		p := (i - 1) / 2
 		if !l.served(c[i], c[p]) {
@@ -206,7 +285,7 @@ func (lf *leaf) up(l *line, i int) {
 	}
 }
 
-func (lf *leaf) down(l *line, i int) {
+func (lf *slot) down(l *line, i int) {
 	c := lf.cursors
 	for {
 		k := 2*i + 1

@@ -51,7 +51,7 @@ func (p *pool) note(s *site) {
 // what would fail.
 func (h *hunt) futile() bool {
 	l := h.j.lane
-	if l == nil || l.key.own != "" || len(h.j.holds) > 0 || len(l.options) != 1 || h.c.st.forgetful {
+	if l == nil || l.key.own != "" || len(h.j.holds) > 0 || len(h.c.st.options(h.j)) != 1 || h.c.st.forgetful {
 		return false
 	}
 	m := l.memo
@@ -161,7 +161,7 @@ func (h *hunt) reassess(m *memo, s *site) {
 	var room [16]*hold
 	gone := room[:0]
 	for _, x := range s.holds {
-		if v := x.job; v.leaf == h.j.leaf && v.Preemptible && v.Priority < h.j.Priority && !x.leaving && h.takes(m, v) {
+		if v := x.job; v.leaf == h.j.leaf && v.yields() && v.Priority < h.j.Priority && !x.leaving && h.takes(m, v) {
 			s.soon.move(x, 1)
 			gone = append(gone, x)
 		}

@@ -1,39 +1,43 @@
 package schedule
 
-// may reports whether an action could serve those of a lane that hold nothing:
-// a cheap test, once for all of them, that fails only what would come to
-// nothing. What it goes by only gets less while the action goes on.
+// may reports whether an action could serve those of a lane that hold nothing,
+// whose class it could serve: a cheap test, once for all of them, that fails only
+// what would come to nothing. What it goes by only gets less while the action
+// goes on.
 func (c *cycle) may(a Action, p *pool, ln *lane) bool {
 	st, j := c.st, ln.jobs[0]
-	if j.standing > 0 || ln.key.own != "" {
-		return true // jobs that are not alike
-	}
-	if j.leaf < 0 || st.queues.list[j.leaf].stopped != "" || st.awaits(j) != nil {
+	if st.queues.list[ln.leaf].stopped != "" {
 		return false
 	}
-	for _, tries := range st.options(j) {
-		h := hunt{c: c, kind: a, pool: p, j: j, tries: tries}
-		switch a {
-		case Allocate:
-			if st.anywhere(p, j, tries) || c.bookable(p, j, tries) {
+	switch k := ln.class; a {
+	case Allocate:
+		if len(k.bookable) == 0 {
+			return true
+		}
+		for i, need := range k.prices(st, p, j) {
+			if (k.bookable[i] || j.Booked.At != 0) && st.permits(j, p, need) {
 				return true
 			}
-			continue
-		case Consolidate:
-			if !j.Preemptible || st.cfg.MaxMoves == 0 {
-				return false
-			}
-		case Preempt:
-			if !h.prey() {
-				return false
-			}
-			return true
 		}
-		if h.need = st.cost(j, p, tries); a == Consolidate && h.spare() || a == Reclaim && h.entitled() {
-			return true
+		return false
+	case Consolidate:
+		return j.Preemptible
+	case Preempt:
+		if acc := &p.q[ln.leaf]; len(c.fresh[ln.leaf]) == 0 && (acc.gone == len(acc.victims) || acc.victims[acc.gone].Priority >= j.Priority) {
+			return false
 		}
+		h := hunt{c: c, kind: a, pool: p, j: j}
+		return h.prey()
+	case Reclaim:
+		for _, need := range ln.class.prices(st, p, j) {
+			h := hunt{c: c, kind: a, pool: p, j: j, need: need}
+			if h.entitled() {
+				return true
+			}
+		}
+		return false
 	}
-	return false
+	return true
 }
 
 // anywhere reports whether each of the tries' first tasks has a site, all else

@@ -102,6 +102,8 @@ func (st *State) reshape(p *pool) {
 func (p *pool) reshaped() {
 	p.dirty = false
 	p.shape++
+	p.unfair = true
+	was := p.memory
 	p.total, p.memory, p.free = quota.Amounts{}, 0, quota.Amounts{}
 	for i, s := range p.sites {
 		s.at = int32(i)
@@ -118,6 +120,9 @@ func (p *pool) reshaped() {
 		if s.memory > 0 && (p.memory == 0 || s.memory < p.memory) {
 			p.memory = s.memory
 		}
+	}
+	if p.memory != was {
+		p.remade = true
 	}
 	clear(p.trees)
 	p.whole.sites = p.sites

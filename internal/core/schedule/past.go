@@ -21,7 +21,9 @@ func (st *State) Holding(yield func(pool string, queue core.ProjectID, held, of 
 func (st *State) SetUsage(pool string, queue core.ProjectID, usage [quota.Resources]float64) {
 	p, q := st.pools[pool], st.queues.find(queue)
 	if p != nil && q >= 0 {
-		p.q[q].Usage = usage
+		if p.q[q].Usage != usage {
+			p.q[q].Usage, p.unfair = usage, true
+		}
 	}
 }
 
@@ -32,7 +34,6 @@ func (st *State) FairShare(pool string, queue core.ProjectID) (quota.Amounts, bo
 	if p == nil || q < 0 {
 		return quota.Amounts{}, false
 	}
-	st.reshape(p)
-	st.shares(p)
+	st.divide()
 	return p.q[q].share, true
 }

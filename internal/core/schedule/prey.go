@@ -91,7 +91,9 @@ func (h *hunt) nextOf(q int32) *job {
 	p := h.leafs[q]
 	if p == nil {
 		for acc.gone < len(acc.victims) && acc.victims[acc.gone].standing == 0 {
-			acc.gone++
+			if acc.gone++; acc.gone == 1 {
+				h.c.st.passed = append(h.c.st.passed, acc)
+			}
 		}
 		p = &prey{next: acc.gone}
 		for _, v := range h.c.fresh[q] {

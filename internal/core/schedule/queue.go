@@ -30,6 +30,7 @@ type account struct {
 	Quota
 	alloc   quota.Amounts // held, without what leaves
 	fixed   quota.Amounts // of that, by jobs that are never displaced
+	wanted  quota.Amounts // by those who wait, where it is first for them
 	request quota.Amounts // held and wanted
 	share   quota.Amounts // fair share
 	may     quota.Amounts // min(limit, max(quota, share)): what it may claim
@@ -115,7 +116,7 @@ func (st *State) SetQueues(queues []Queue) {
 	}
 	jobs := st.jobs
 	st.jobs = make(map[core.WorkloadID]*job, len(jobs))
-	st.lanes = map[laneKey]*lane{}
+	st.lanes, st.classes, st.classOf, st.tour, st.fresh = map[laneKey]*lane{}, nil, map[classKey]*class{}, nil, nil
 	st.running, st.users = make([]int, len(st.queues.list)), map[userKey]held{}
 	for _, id := range sortedIDs(jobs) {
 		j := jobs[id]
@@ -138,6 +139,7 @@ func (st *State) SetQueues(queues []Queue) {
 
 // settle gives each queue what it is entitled to in p.
 func (st *State) settle(p *pool) {
+	p.unfair = true
 	for i := range st.queues.list {
 		q := &st.queues.list[i]
 		own, ok := q.Shares[p.Name]
@@ -151,15 +153,7 @@ func (st *State) settle(p *pool) {
 // shares computes the fair shares of p's queues.
 func (st *State) shares(p *pool) {
 	for i := range p.q {
-		p.q[i].request, p.q[i].gone = quota.Amounts{}, 0
-	}
-	for q := range st.queues.list {
-		for _, l := range st.queues.list[q].lanes {
-			if st.firstPool(l) == p {
-				sum := st.demand(l.jobs[0], p)
-				p.q[q].request = plus(p.q[q].request, sum, int64(len(l.jobs)))
-			}
-		}
+		p.q[i].request = p.q[i].wanted
 	}
 	st.rows = slices.Grow(st.rows[:0], len(p.q))[:len(p.q)]
 	in := st.rows
@@ -190,10 +184,16 @@ func plus(a, b quota.Amounts, sign int64) quota.Amounts {
 	return a
 }
 
-// firstPool is where a lane's demand counts: the first that it would try.
+// firstPool is where a lane's demand counts: the first that it would try. Pools
+// without nodes do not count.
 func (st *State) firstPool(l *lane) *pool {
-	if names := st.poolNames(); len(names) > 0 {
-		return st.pools[l.choice(names, 0)]
+	if names := st.poolNames(); l.pools == nil && len(names) > 0 {
+		return st.pools[names[0]]
+	}
+	for _, name := range l.pools {
+		if p := st.pools[name]; p != nil && len(p.sites) > 0 {
+			return p
+		}
 	}
 	return nil
 }
@@ -213,7 +213,7 @@ func (st *State) poolNames() []string {
 	if i := slices.Index(names, "default"); i > 0 {
 		names = slices.Insert(slices.Delete(names, i, i+1), 0, "default")
 	}
-	st.names = names
+	st.names, st.tour = names, nil
 	return names
 }
 

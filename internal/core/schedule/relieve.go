@@ -14,10 +14,20 @@ const Relieve Action = "relieve"
 // lane that cannot be helped the others cannot be either.
 func (c *cycle) relieve() {
 	st := c.st
+	if st.now < st.due {
+		return
+	}
 	var due []*job
-	for _, l := range st.lanes {
-		if len(l.jobs[0].holds) == 0 {
-			due = appendDue(due, l, st.now)
+	st.due = never
+	for _, k := range st.classes {
+		for _, l := range k.lanes {
+			if l.due <= st.now && len(l.jobs[0].holds) == 0 {
+				n := len(due)
+				if due = appendDue(due, l, st.now); len(due) == n {
+					l.due = l.nextDue() // whoever was due has left
+				}
+			}
+			st.due = min(st.due, l.due)
 		}
 	}
 	slices.SortFunc(due, func(a, b *job) int { return cmp.Or(cmp.Compare(a.Due, b.Due), older(a, b)) })
@@ -42,6 +52,17 @@ func (c *cycle) relieve() {
 			hopelessLanes[j.lane] = true
 		}
 	}
+}
+
+// nextDue is when the first of a lane is due.
+func (l *lane) nextDue() int64 {
+	first := never
+	for _, j := range l.jobs {
+		if j.Due > 0 {
+			first = min(first, j.Due)
+		}
+	}
+	return first
 }
 
 // dueLooked bounds how many of a lane are looked at who may be due: of those

@@ -15,9 +15,14 @@ import (
 func (c *cycle) redeem() {
 	st := c.st
 	var promised []*job
-	for _, l := range st.lanes {
-		if l.jobs[0].Promised || l.jobs[0].Moved {
-			promised = append(promised, l.jobs[0])
+	for _, k := range st.classes {
+		if !k.key.own {
+			continue
+		}
+		for _, l := range k.lanes {
+			if l.jobs[0].Promised || l.jobs[0].Moved {
+				promised = append(promised, l.jobs[0])
+			}
 		}
 	}
 	slices.SortFunc(promised, func(a, b *job) int {
@@ -208,15 +213,6 @@ func (c *cycle) counted(p *pool, b *booking) (need []spot, at int64, ok bool) {
 		at = max(at, from)
 	}
 	return need, at, true
-}
-
-// bookable reports whether j might be given a time in p.
-func (c *cycle) bookable(p *pool, j *job, tries []try) bool {
-	if p.Reserve == 0 || j.standing > 0 || !c.st.permits(j, p, c.st.cost(j, p, tries)) {
-		return false
-	}
-	_, _, ok := c.counted(p, &booking{j: j, tries: tries})
-	return ok || j.Booked.At != 0
 }
 
 // plain reports whether tasks of a may be anywhere in p, so that there is room

@@ -35,8 +35,19 @@ type State struct {
 	told    map[core.WorkloadID]*job // who was told a time to start
 	ends    []*job                   // as inOrderOfEnd says; nil: not known
 	quiet   quiet
-	sight   uint64 // counts the times that sites were looked at, each once
-	cycles  uint64 // that there were
+	classes []*class
+	classOf map[classKey]*class
+	tour    []visit    // of all classes; nil: not known
+	walks   uint64     // that there were
+	slots   []slot     // of the line that is walked, by queue
+	lines   uint64     // that there were
+	due     int64      // nobody who waits is due before
+	counted []string   // pools, when demand was counted
+	recount bool       // all demand is to be counted again
+	fresh   []*lane    // whose demand is not counted yet
+	passed  []*account // with victims who are gone in this cycle
+	sight   uint64     // counts the times that sites were looked at, each once
+	cycles  uint64     // that there were
 	// forgetful makes every hunt look for itself: so tests find out whether what
 	// is remembered is true.
 	forgetful bool
@@ -68,6 +79,8 @@ type pool struct {
 	trees   map[string]*domains
 	dirty   bool    // sites came or went
 	shape   uint64  // grows when they did, or the pool is used in another way
+	remade  bool    // what it counts for has changed
+	unfair  bool    // what its queues are due may be otherwise than it was
 	watched bool    // somebody remembers something of its sites
 	news    []*site // that have changed, the last ones
 	read    int     // how many of them somebody has seen
@@ -139,7 +152,7 @@ type job struct {
 func NewState(cfg Config) *State {
 	return &State{
 		cfg: cfg, pools: map[string]*pool{}, sites: map[core.NodeID]*site{}, asks: map[string]*ask{},
-		queues: newTree(nil), jobs: map[core.WorkloadID]*job{}, tenants: map[core.NodeID]map[core.WorkloadID]*job{}, lanes: map[laneKey]*lane{}, below: map[core.WorkloadID]*job{}, users: map[userKey]held{},
+		queues: newTree(nil), jobs: map[core.WorkloadID]*job{}, tenants: map[core.NodeID]map[core.WorkloadID]*job{}, lanes: map[laneKey]*lane{}, classOf: map[classKey]*class{}, due: never, below: map[core.WorkloadID]*job{}, users: map[userKey]held{},
 		told: map[core.WorkloadID]*job{},
 	}
 }

@@ -79,7 +79,7 @@ func (h *hunt) lines() map[int32][]turn {
 	}
 	for q := range lines {
 		for _, l := range st.lanesOf(q) {
-			next := h.c.rest[l]
+			next := l.passed(st)
 			for next < len(l.jobs) && l.jobs[next] != h.j && l.jobs[next].standing > 0 {
 				next++
 			}
