@@ -20,6 +20,7 @@ type cycle struct {
 	won     map[*job][]unit      // who was made to leave for whom
 	lanes   []*lane              // for candidates
 	windows map[*job]string      // that made those leave who do
+	rows    map[rowKey]row       // in which queues are taken from
 }
 
 type verdictOf struct {

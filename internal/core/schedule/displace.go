@@ -15,6 +15,8 @@ type hunt struct {
 	tries   []try
 	need    quota.Amounts
 	leafs   map[int32]*prey
+	rows    map[int32]*row // by parent
+	mark    int            // the journal when the hunt began
 	room    map[*ask]*tally
 	victims []unit                  // in the order in which they were told to go
 	lost    map[int32]quota.Amounts // by queue: what victims of this hunt held
@@ -95,18 +97,19 @@ func (c *cycle) displace(kind Action, p *pool, j *job) outcome {
 // run is one search through all possible victims.
 func (h *hunt) run() bool {
 	st := h.c.st
-	h.leafs, h.lost, h.victims = map[int32]*prey{}, map[int32]quota.Amounts{}, nil
-	if !h.prey() {
+	h.leafs, h.rows, h.lost, h.victims = map[int32]*prey{}, map[int32]*row{}, map[int32]quota.Amounts{}, nil
+	mark := len(st.log)
+	h.mark = mark
+	if !h.prey() || h.inVain() {
 		return false
 	}
-	mark := len(st.log)
 	h.count()
-	for wait := 0; ; {
+	for wait, enough := 0, false; ; {
 		switch {
 		case wait > 0:
 			wait--
 		case h.enough():
-			if h.settle() {
+			if enough = true; h.settle() {
 				return true
 			}
 			wait = len(h.victims) / 8 // a failed try is dear: not after each
@@ -116,6 +119,9 @@ func (h *hunt) run() bool {
 				return true
 			}
 			st.undo(mark)
+			if !enough && wait == 0 {
+				h.fails()
+			}
 			return false
 		}
 	}

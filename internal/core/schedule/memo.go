@@ -222,3 +222,35 @@ func (s *site) leave(h *hold) {
 		s.holds = s.holds[:last]
 	}
 }
+
+// vain is a consolidation of somebody of a class that came to nothing because
+// not even with all gone who may be moved there was enough room. Who is moved,
+// and in which order, is the same for all of the class, so that it holds for the
+// others until somebody gets a place.
+type vain struct {
+	pool  *pool
+	cycle uint64
+	log   int // of that cycle
+}
+
+// inVain reports whether another of its class has tried the same in vain.
+func (h *hunt) inVain() bool {
+	k := h.alike()
+	return k != nil && k.vain == vain{h.pool, h.c.id, h.mark}
+}
+
+// fails notes that the hunt has not found enough room.
+func (h *hunt) fails() {
+	if k := h.alike(); k != nil {
+		k.vain = vain{h.pool, h.c.id, h.mark}
+	}
+}
+
+// alike is the class of which all would hunt as h does, or nil.
+func (h *hunt) alike() *class {
+	l := h.j.lane
+	if h.kind != Consolidate || l == nil || l.class == nil || l.class.key.own || len(h.j.holds) > 0 || len(l.class.options) != 1 || h.c.st.forgetful {
+		return nil
+	}
+	return l.class
+}

@@ -32,32 +32,31 @@ func (h *hunt) prey() bool {
 
 // pickBelow goes down the tree by the reverse of the order of service.
 func (h *hunt) pickBelow(parent int32) *job {
-	st := h.c.st
-	tried := map[int32]bool{}
-	for {
-		last := int32(-1)
-		for _, q := range st.childrenOf(parent) {
-			if tried[q] || !h.alive(q) {
-				continue
+	r := h.ranked(parent)
+	for len(r.heap) > 0 {
+		if r.taken { // who comes first has less than when it was put there
+			r.down(h, 0)
+			r.taken = false
+		}
+		last := r.heap[0]
+		if h.alive(last) {
+			var v *job
+			if len(h.c.st.queues.list[last].children) > 0 {
+				v = h.pickBelow(last)
+			} else {
+				v = h.nextOf(last)
 			}
-			if last < 0 || h.poorer(last, q) < 0 {
-				last = q
+			if v != nil {
+				r.taken = true
+				return v
 			}
 		}
-		if last < 0 {
-			return nil
-		}
-		var v *job
-		if len(st.queues.list[last].children) > 0 {
-			v = h.pickBelow(last)
-		} else {
-			v = h.nextOf(last)
-		}
-		if v != nil {
-			return v
-		}
-		tried[last] = true
+		end := len(r.heap) - 1 // nothing of it for good
+		r.heap[0] = r.heap[end]
+		r.heap = r.heap[:end]
+		r.down(h, 0)
 	}
+	return nil
 }
 
 func (st *State) childrenOf(parent int32) []int32 {
