@@ -173,6 +173,7 @@ func (c *cycle) suits(a Action, p *pool, k *class) bool {
 	if a == Consolidate && st.cfg.MaxMoves == 0 || a == Reclaim && st.cfg.NoQuota || a != Allocate && a != Consolidate && a != Reclaim && a != Preempt {
 		return false
 	}
+	k.bookable = k.bookable[:0]
 	i := slices.IndexFunc(k.lanes, func(l *lane) bool { return l.jobs[0].standing == 0 })
 	if i < 0 {
 		return true // each may have others behind
@@ -183,7 +184,6 @@ func (c *cycle) suits(a Action, p *pool, k *class) bool {
 	}
 	switch a {
 	case Allocate:
-		k.bookable = k.bookable[:0]
 		if slices.ContainsFunc(st.options(j), func(tries []try) bool { return st.anywhere(p, j, tries) }) {
 			return true
 		}
