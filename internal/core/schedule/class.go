@@ -25,6 +25,7 @@ type class struct {
 	bookable []bool  // by option: whether there will be room; empty: there is
 	begun    []*lane // of whom a job was placed in cycle since
 	since    uint64
+	kept     vain
 	vain     vain
 }
 

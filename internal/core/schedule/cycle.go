@@ -125,6 +125,7 @@ type outcome uint8
 const (
 	hopeless outcome = iota // nor will others of its lane
 	passed                  // not served; of others of its lane it says nothing
+	shut                    // passed, and so are all others of its lane
 	served
 	grows // served, and to be looked at again for more
 )
@@ -196,6 +197,13 @@ func (c *cycle) step(l *line, cur *cursor, a Action) outcome {
 	j := cur.at()
 	had := len(j.holds)
 	out := c.look(a, l.pool, j)
+	if out == shut {
+		if cur.lane != nil {
+			cur.lane.past, cur.lane.walk = len(cur.lane.jobs), c.st.walks
+		}
+		l.moved(cur, true)
+		return passed
+	}
 	if out == hopeless {
 		l.moved(cur, true)
 		return out
@@ -264,9 +272,13 @@ func (c *cycle) allocate(p *pool, j *job) outcome {
 		return hopeless
 	}
 	mark, kept := len(st.log), false
-	for _, tries := range st.options(j) {
+	k, options := c.keptAlike(p, j), st.options(j)
+	for _, tries := range options {
 		if !st.permits(j, p, st.cost(j, p, tries)) {
 			continue
+		}
+		if k != nil && k.kept == (vain{p, c.id, mark, len(c.booked[p])}) {
+			return shut
 		}
 		had := len(j.holds)
 		if !st.placeIn(p, j, tries) {
@@ -286,6 +298,10 @@ func (c *cycle) allocate(p *pool, j *job) outcome {
 			return grows
 		}
 		kept = true
+	}
+	if kept && k != nil {
+		k.kept = vain{p, c.id, mark, len(c.booked[p])}
+		return shut
 	}
 	if kept {
 		if c.kept == nil {

@@ -44,6 +44,7 @@ type lane struct {
 	each    quota.Amounts // of that, what each of its jobs wants
 	counted bool          // in that pool
 	listed  bool          // to be counted
+	limited int           // how many of its jobs have a known end
 	due     int64         // none of its jobs is due before
 	memo    *memo         // of a hunt in its own queue; nil: none
 }
@@ -80,6 +81,9 @@ func (st *State) enlist(j *job) {
 			st.classify(l)
 		}
 	}
+	if j.MaxRun > 0 {
+		l.limited++
+	}
 	if j.Due > 0 {
 		l.due = min(l.due, j.Due)
 		st.due = min(st.due, j.Due)
@@ -94,6 +98,9 @@ func (st *State) enlist(j *job) {
 }
 
 func (l *lane) remove(j *job) {
+	if j.MaxRun > 0 {
+		l.limited--
+	}
 	i := sort.Search(len(l.jobs), func(i int) bool { return older(l.jobs[i], j) >= 0 })
 	if i == 0 { // the usual case: whoever leaves is the oldest
 		l.jobs[0] = nil

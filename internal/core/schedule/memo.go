@@ -28,7 +28,7 @@ type tallied struct {
 	room       []int
 }
 
-// mostNews bounds how many changes of sites a pool remembers.
+// mostNews is how many changes of sites a pool remembers at least.
 const mostNews = 1024
 
 // note tells those who remember something of s that it has changed.
@@ -39,9 +39,9 @@ func (p *pool) note(s *site) {
 	if n := len(p.news); n > p.read && p.news[n-1] == s {
 		return
 	}
-	if len(p.news) == mostNews {
-		p.first += mostNews
-		p.news, p.read = p.news[:0], 0
+	if gone := len(p.news) - mostNews; gone == 3*mostNews {
+		p.first += uint64(gone)
+		p.news, p.read = append(p.news[:0], p.news[gone:]...), max(p.read-gone, 0)
 	}
 	p.news = append(p.news, s)
 }
@@ -228,21 +228,22 @@ func (s *site) leave(h *hold) {
 // and in which order, is the same for all of the class, so that it holds for the
 // others until somebody gets a place.
 type vain struct {
-	pool  *pool
-	cycle uint64
-	log   int // of that cycle
+	pool   *pool
+	cycle  uint64
+	log    int // of that cycle
+	booked int // how many had a time to start by then
 }
 
 // inVain reports whether another of its class has tried the same in vain.
 func (h *hunt) inVain() bool {
 	k := h.alike()
-	return k != nil && k.vain == vain{h.pool, h.c.id, h.mark}
+	return k != nil && k.vain == vain{h.pool, h.c.id, h.mark, 0}
 }
 
 // fails notes that the hunt has not found enough room.
 func (h *hunt) fails() {
 	if k := h.alike(); k != nil {
-		k.vain = vain{h.pool, h.c.id, h.mark}
+		k.vain = vain{h.pool, h.c.id, h.mark, 0}
 	}
 }
 
@@ -250,6 +251,20 @@ func (h *hunt) fails() {
 func (h *hunt) alike() *class {
 	l := h.j.lane
 	if h.kind != Consolidate || l == nil || l.class == nil || l.class.key.own || len(h.j.holds) > 0 || len(l.class.options) != 1 || h.c.st.forgetful {
+		return nil
+	}
+	return l.class
+}
+
+// keptAlike is the class of which all would be kept from p's room as j is, for
+// the sake of those who have a time to start, or nil. They are alike where none
+// of them leaves by itself, or would be made to, before somebody starts.
+func (c *cycle) keptAlike(p *pool, j *job) *class {
+	l := j.lane
+	if l == nil || l.class == nil || l.class.key.own || l.limited > 0 || len(j.holds) > 0 || len(c.st.options(j)) != 1 || c.st.forgetful {
+		return nil
+	}
+	if slices.ContainsFunc(c.booked[p], func(b *booking) bool { return b.j.leaf == j.leaf }) {
 		return nil
 	}
 	return l.class
