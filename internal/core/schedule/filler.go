@@ -23,11 +23,15 @@ func kindOf(s *site) fill.Stock {
 // SetWork says which shapes of tasks arrive, and how often, for pools whose
 // strategy is Fill. Until then Fill packs as BinPack does.
 func (st *State) SetWork(shapes []fill.Shape) {
-	stock := map[fill.Stock]int64{}
+	stock, bare := map[fill.Stock]int64{}, int64(0)
 	for _, s := range st.sites {
+		if len(s.node.Devices) == 0 {
+			bare += s.node.CPU
+			continue
+		}
 		stock[kindOf(s)] += int64(len(s.node.Devices))
 	}
-	cluster := make([]fill.Stock, 0, len(stock))
+	cluster := make([]fill.Stock, 0, len(stock)+1)
 	for k, n := range stock {
 		k.GPUs = n
 		cluster = append(cluster, k)
@@ -35,6 +39,9 @@ func (st *State) SetWork(shapes []fill.Shape) {
 	slices.SortFunc(cluster, func(a, b fill.Stock) int {
 		return cmp.Or(cmp.Compare(a.Model, b.Model), cmp.Compare(a.Devices, b.Devices), cmp.Compare(a.CPU, b.CPU))
 	})
+	if bare > 0 {
+		cluster = append(cluster, fill.Stock{CPU: bare})
+	}
 	f := &filler{told: shapes, model: fill.New(shapes, cluster), kinds: make(map[fill.Stock]fill.Product, len(stock))}
 	for k := range stock {
 		f.kinds[k] = f.model.Product(k)

@@ -31,9 +31,13 @@ func kindOf(n *Node) fill.Stock { return fill.Stock{Model: n.Model, Devices: n.G
 
 func stock(tr *Trace) []fill.Stock {
 	var all []fill.Stock
-	at := map[fill.Stock]int{}
+	at, bare := map[fill.Stock]int{}, int64(0)
 	for i := range tr.Nodes {
 		kind := kindOf(&tr.Nodes[i])
+		if kind.Devices == 0 {
+			bare += kind.CPU
+			continue
+		}
 		k, ok := at[kind]
 		if !ok {
 			k = len(all)
@@ -41,6 +45,9 @@ func stock(tr *Trace) []fill.Stock {
 			all = append(all, kind)
 		}
 		all[k].GPUs += int64(tr.Nodes[i].GPUs)
+	}
+	if bare > 0 {
+		all = append(all, fill.Stock{CPU: bare})
 	}
 	return all
 }

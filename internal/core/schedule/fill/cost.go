@@ -74,13 +74,17 @@ func (m *Model) shortage(cpu, total int64) int64 {
 	if lack <= 0 {
 		return 0
 	}
-	return m.count * shortageWeight * lack / need * lack / 1000
+	return m.count * m.lack * lack / need * lack / 1000
 }
 
 // toll is what a task pays beside the growth of cost: for GPUs that others need
-// more, and for the free GPUs that remain on the node, squared. Before anything
+// more, and for the free GPUs that remain on the node, squared; where CPU is
+// scarce, free CPU counts as the GPUs it would do for. Before anything
 // has arrived the latter alone decides: best fit by GPUs.
-func (m *Model) toll(t *table, a Ask, remain int64) int64 {
+func (m *Model) toll(t *table, a Ask, remain, cpu int64) int64 {
+	if m.scarce > 0 {
+		remain = min(remain+cpu*m.scarce/m.supply, maxTotal)
+	}
 	load := min(int64(a.Devices)*int64(a.Milli), 1000*maxDevices)
 	return t.bias*load/1000 + max(m.count, 1)*remainWeight*(remain*remain/1000)/1000
 }
@@ -134,7 +138,7 @@ func (m *Model) one(cpu int64, free []int32, p Product, a Ask) (best int, delta 
 	if best < 0 {
 		return -1, 0
 	}
-	return best, least + m.shortage(after, s.total-g) - m.Cost(before, free, p) + m.toll(t, a, s.total-g)
+	return best, least + m.shortage(after, s.total-g) - m.Cost(before, free, p) + m.toll(t, a, s.total-g, after)
 }
 
 // partlyWithout is partly with g taken of device i.
@@ -179,5 +183,5 @@ func (m *Model) many(cpu int64, free []int32, p Product, a Ask, pick []int) (int
 			}
 		}
 	}
-	return m.Cost(after, rest, p) - m.Cost(cpu, free, p) + m.toll(t, a, t.sum(l, rest).total), true
+	return m.Cost(after, rest, p) - m.Cost(cpu, free, p) + m.toll(t, a, t.sum(l, rest).total, after), true
 }

@@ -8,8 +8,9 @@
 // drift apart long before a shape ceases to fit, and decides most ties.
 //
 // Placing a task is charged with the growth of the cost and with two tolls. One
-// is for the free GPUs that remain on the node: it keeps free capacity together,
-// which matters once tasks leave again. Where tasks name models or only few
+// is for the free GPUs that remain on the node, and where CPU is scarce for the
+// free CPU: it keeps free capacity together, which matters once tasks leave
+// again. Where tasks name models or only few
 // nodes are large enough for them, the other keeps the rest off those.
 //
 // The package decides nothing by itself and finds no node: it gives integers to
@@ -39,7 +40,8 @@ type Stock struct {
 	Model string
 	GPUs  int64
 	// What a node of the kind has when it is empty. Zero is unknown and counts as
-	// enough for any shape.
+	// enough for any shape. An entry with CPU and no GPUs stands for all nodes that
+	// have none: its CPU is theirs together.
 	Devices int
 	CPU     int64 // thousandths of cores
 }
@@ -68,11 +70,23 @@ type Ask struct {
 // ever leaves, and waits when tasks come and go. The first alone would have 300
 // and 0, which differs by 0.05 points of the GPUs; but then free capacity
 // scatters and large tasks wait although a fifth of all GPUs is free.
+// The weights of the policy, chosen for two ends: GPUs allocated when nothing
+// ever leaves, and waits when tasks come and go. The first alone would have no
+// weight for what remains, which differs by 0.03 points of the GPUs; but then
+// free capacity scatters and large tasks wait although a fifth of all GPUs is
+// free.
+//
+// Where there is not CPU enough for all, lacking it cannot be avoided: spread
+// evenly over all nodes, as its square would have it, it leaves none that serves
+// a large task. So it weighs little then, and CPU counts in what remains.
 const (
 	shortageWeight = 600
-	remainWeight   = 5
-	pressWeight    = 1000
-	claimShare     = 4 // kinds with less than one in so many of the GPUs are few
+	scarceWeight   = 20 // instead, where CPU is scarce
+	remainWeight   = 3
+	pressWeight    = 4000
+	claimShare     = 4   // kinds with less than one in so many of the GPUs are few
+	scarceFrom     = 900 // thousandths of the CPU that there is that all work needs
+	scarceTo       = 1000
 )
 
 // What values are brought down to, so that no product exceeds 63 bits: counts
@@ -86,6 +100,7 @@ const (
 	maxNeed    = 1 << 31
 	maxPress   = 1 << 20
 	maxStock   = 1 << 30
+	maxSupply  = 1 << 50
 	maxLevels  = 128
 )
 
@@ -94,6 +109,9 @@ const (
 type Model struct {
 	cluster []Stock
 	count   int64   // of all shapes together
+	scarce  int64   // how scarce CPU is, in thousandths: 0 there is enough, 1000 not all work can have it
+	supply  int64   // milli-cores per GPU that the cluster has, if it is scarce
+	lack    int64   // what lacking CPU weighs
 	ratio   int64   // milli-cores per GPU that the work needs on average
 	levels  []int64 // CPU of the shapes with GPUs, ascending, distinct
 	tables  []table
@@ -103,7 +121,7 @@ type Model struct {
 // New returns the tables for shapes on a cluster. The order of shapes does not
 // matter; that of cluster names the products. Without shapes every cost is 0.
 func New(shapes []Shape, cluster []Stock) *Model {
-	m := &Model{cluster: slices.Clone(cluster)}
+	m := &Model{cluster: slices.Clone(cluster), lack: shortageWeight}
 	work := m.tame(shapes)
 	m.setLevels(work)
 	m.setTables(work)
@@ -143,7 +161,7 @@ func (m *Model) tame(shapes []Shape) []Shape {
 		sum += min(max(shapes[i].Count, 0), 1<<40)
 	}
 	work := make([]Shape, 0, len(shapes))
-	var cpu, gpu int64
+	var cpu, gpu, beside int64
 	for _, s := range shapes {
 		n := min(max(s.Count, 0), 1<<40)
 		if n == 0 {
@@ -158,6 +176,7 @@ func (m *Model) tame(shapes []Shape) []Shape {
 		s.Milli = min(max(s.Milli, 0), 1000)
 		m.count += n
 		if s.Devices == 0 || s.Milli == 0 {
+			beside += n * s.CPU
 			continue
 		}
 		cpu += n * s.CPU
@@ -167,8 +186,32 @@ func (m *Model) tame(shapes []Shape) []Shape {
 	}
 	if gpu > 0 {
 		m.ratio = min(1000*cpu/gpu, maxCPU)
+		m.weigh(min(1000*(cpu+beside)/gpu, maxNeed))
 	}
 	return work
+}
+
+// weigh sets what follows from how much CPU all work needs, that without GPUs
+// too, and how much there is, in milli-cores per GPU. A cluster whose CPU is not
+// known has enough.
+func (m *Model) weigh(need int64) {
+	var cpu, gpus int64
+	for i := range m.cluster {
+		k := &m.cluster[i]
+		switch {
+		case k.amount() == 0: // nodes without GPUs
+			cpu += min(max(k.CPU, 0), maxSupply)
+		case k.Devices > 0:
+			gpus += k.amount()
+			cpu += k.amount() / int64(k.Devices) * clipCPU(k.CPU)
+		}
+	}
+	if gpus == 0 || cpu == 0 {
+		return
+	}
+	m.supply = max(cpu/gpus, 1)
+	m.scarce = min(max((need*1000/m.supply-scarceFrom)*1000/(scarceTo-scarceFrom), 0), 1000)
+	m.lack -= (shortageWeight - scarceWeight) * m.scarce / 1000
 }
 
 // load is the milli-GPUs one task of s takes.

@@ -38,6 +38,22 @@ func drawNode(r *rand.Rand) (int64, []int32, Product) {
 	return r.Int64N(140_000), free, Product(r.IntN(len(cluster) + 1))
 }
 
+// plainScarce is how scarce CPU is, in thousandths, straight from the definition.
+func plainScarce(shapes []Shape) (scarce, supply int64) {
+	var cpu, load int64
+	for _, s := range shapes {
+		cpu += s.Count * s.CPU
+		load += s.Count * int64(s.Devices*s.Milli)
+	}
+	var have, gpus int64
+	for _, k := range cluster[:3] { // of the last nothing is known
+		have += k.GPUs / int64(k.Devices) * k.CPU
+		gpus += k.GPUs
+	}
+	supply = have / gpus
+	return min(max((1000*cpu/max(load, 1)*1000/supply-900)*10, 0), 1000), supply
+}
+
 // plainCost is the cost straight from its definition.
 func plainCost(shapes []Shape, cpu int64, free []int32, p Product) int64 {
 	holds := func(k Stock, s Shape) bool {
@@ -81,7 +97,8 @@ func plainCost(shapes []Shape, cpu int64, free []int32, p Product) int64 {
 	if lack <= 0 {
 		return waste
 	}
-	return waste + n*shortageWeight*lack/need*lack/1000
+	scarce, _ := plainScarce(shapes)
+	return waste + n*(600-580*scarce/1000)*lack/need*lack/1000
 }
 
 func TestCostIsItsDefinition(t *testing.T) {
@@ -104,7 +121,12 @@ func TestDeltaIsTheLeastGrowth(t *testing.T) {
 	placed := 0
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		m := New(drawShapes(r), cluster)
+		shapes := drawShapes(r)
+		m := New(shapes, cluster)
+		scarce, supply := plainScarce(shapes)
+		if len(shapes) == 0 || m.ratio == 0 {
+			scarce = 0
+		}
 		for range 30 {
 			cpu, free, p := drawNode(r)
 			a := Ask{CPU: 1000 * r.Int64N(40), Devices: r.IntN(4), Milli: 10 * (1 + r.IntN(100))}
@@ -134,6 +156,7 @@ func TestDeltaIsTheLeastGrowth(t *testing.T) {
 				for _, x := range after {
 					left += int64(x)
 				}
+				left += (cpu - a.CPU) * scarce / supply
 				toll := max(m.count, 1)*remainWeight*(left*left/1000)/1000 + m.table(p).bias*int64(a.Devices*a.Milli)/1000
 				return m.Cost(cpu-a.CPU, after, p) - m.Cost(cpu, free, p) + toll
 			}
@@ -323,5 +346,38 @@ func TestCounterFollowsWorkThatChanges(t *testing.T) {
 	}
 	if n := len(c.Shapes()); n > maxShapes {
 		t.Errorf("%d shapes are held", n)
+	}
+}
+
+// TestScarceCPU: free CPU is kept together where work wants more than there is,
+// that without GPUs included, and nodes without GPUs help.
+func TestScarceCPU(t *testing.T) {
+	work := []Shape{{CPU: 8000, Devices: 1, Milli: 1000, Count: 100}, {CPU: 60000, Devices: 8, Milli: 1000, Count: 2}}
+	alone := Shape{CPU: 4000, Count: 200}
+	nodes := []Stock{{Model: "A", GPUs: 80, Devices: 8, CPU: 96000}}
+	for _, c := range []struct {
+		name   string
+		shapes []Shape
+		nodes  []Stock
+		scarce bool
+	}{
+		{"enough", work, nodes, false},
+		{"too much beside the GPUs", append(slices.Clone(work), alone), nodes, true},
+		{"nodes without GPUs take that", append(slices.Clone(work), alone), append(slices.Clone(nodes), Stock{CPU: 400_000}), false},
+		{"nobody knows", append(slices.Clone(work), alone), []Stock{{Model: "A", GPUs: 80, Devices: 8}}, false},
+		{"no GPUs", append(slices.Clone(work), alone), []Stock{{CPU: 1000}}, false},
+	} {
+		m := New(c.shapes, c.nodes)
+		if got := m.scarce == 1000; got != c.scarce || !got && m.scarce != 0 {
+			t.Errorf("%s: scarce %d", c.name, m.scarce)
+		}
+		// One node has had a task already: a small one without GPUs keeps off the other.
+		full := []int32{1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000}
+		p := m.Product(nodes[0])
+		begun, _ := m.Delta(70_000, full, p, Ask{CPU: 4000}, nil)
+		fresh, _ := m.Delta(96_000, full, p, Ask{CPU: 4000}, nil)
+		if c.scarce && begun >= fresh {
+			t.Errorf("%s: %d on a node that is begun, %d on an empty one", c.name, begun, fresh)
+		}
 	}
 }
