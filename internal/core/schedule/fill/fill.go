@@ -83,7 +83,7 @@ const (
 	shortageWeight = 600
 	scarceWeight   = 20 // instead, where CPU is scarce
 	remainWeight   = 3
-	pressWeight    = 4000
+	pressWeight    = 3000
 	claimShare     = 4   // kinds with less than one in so many of the GPUs are few
 	scarceFrom     = 900 // thousandths of the CPU that there is that all work needs
 	scarceTo       = 1000
