@@ -26,6 +26,7 @@ type class struct {
 	begun    []*lane // of whom a job was placed in cycle since
 	since    uint64
 	kept     vain
+	keeps    room // of which all that are alike keep out
 	vain     vain
 }
 

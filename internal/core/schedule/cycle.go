@@ -13,7 +13,7 @@ type cycle struct {
 	id      uint64
 	cause   map[*job]verdictOf   // of whose holds were evicted
 	booked  map[*pool][]*booking // who has a time to start
-	kept    map[*job]bool        // who keeps out of the way of those who have a time
+	kept    map[*job]*pool       // who keeps out of the way of those who have a time, and where that was last
 	guests  map[*site][]*hold    // placed in this cycle after somebody was given a time
 	ends    map[*pool][]*job     // whose end is known, in order
 	fresh   map[int32][]*job     // by queue: who was placed in this cycle, having held nothing before
@@ -101,7 +101,7 @@ func (st *State) finish(c *cycle) {
 // look tries one action for one job.
 func (c *cycle) look(a Action, p *pool, j *job) outcome {
 	out := hopeless
-	if c.kept[j] { // it has room, and nobody needs to make any
+	if c.keepsOut(p, j) {
 		return passed
 	}
 	c.st.turn(a, j)
@@ -300,14 +300,14 @@ func (c *cycle) allocate(p *pool, j *job) outcome {
 		kept = true
 	}
 	if kept && k != nil {
-		k.kept = vain{p, c.id, mark, len(c.booked[p])}
+		k.kept, k.keeps = vain{p, c.id, mark, len(c.booked[p])}, room{p, c.id}
 		return shut
 	}
 	if kept {
 		if c.kept == nil {
-			c.kept = map[*job]bool{}
+			c.kept = map[*job]*pool{}
 		}
-		c.kept[j] = true
+		c.kept[j] = p
 		return passed // others of its lane may leave in time
 	}
 	return hopeless

@@ -256,6 +256,22 @@ func (h *hunt) alike() *class {
 	return l.class
 }
 
+// room is that of a pool in one cycle.
+type room struct {
+	pool  *pool
+	cycle uint64
+}
+
+// keepsOut reports whether j has room in p, and keeps out of it for the sake of
+// those who have a time to start: it needs nobody to make any.
+func (c *cycle) keepsOut(p *pool, j *job) bool {
+	if c.kept[j] == p {
+		return true
+	}
+	k := c.keptAlike(p, j)
+	return k != nil && k.keeps == room{p, c.id}
+}
+
 // keptAlike is the class of which all would be kept from p's room as j is, for
 // the sake of those who have a time to start, or nil. They are alike where none
 // of them leaves by itself, or would be made to, before somebody starts.
