@@ -232,7 +232,7 @@ type Pending struct {
 	Position       int             `json:"position,omitempty" doc:"In its queue, from 1"`
 	Waiting        int             `json:"waiting,omitempty" doc:"How many wait in its queue"`
 	Ahead          []string        `json:"ahead" nullable:"false" doc:"Names of the first few that go before it"`
-	EstimatedStart *Time           `json:"estimatedStart,omitempty" doc:"The earliest start, from the known ends of what runs"`
+	EstimatedStart *Time           `json:"estimatedStart,omitempty" doc:"The expected start: the likely one of its why; absent: nobody can tell"`
 	EvaluatedAt    Time            `json:"evaluatedAt"`
 }
 

@@ -129,6 +129,9 @@ type Estimate struct {
 
 	Inside int `json:"inside" doc:"Past estimates that were right: it started within the range"`
 	Scored int `json:"scored" doc:"Past estimates that came to be compared"`
+
+	Width int64 `json:"width,omitempty" doc:"Median width of the last ranges that were compared, in seconds"`
+	Wait  int64 `json:"wait,omitempty" doc:"Median of how long it was then until the start, in seconds"`
 }
 
 // Offer is a change with which a workload would start now.

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -73,7 +74,11 @@ func record(e *api.Estimate) string {
 	if e.Scored < scoredLeast {
 		return fmt.Sprintf("too few past estimates to say how good they are (n=%d)", e.Scored)
 	}
-	return fmt.Sprintf("%d %% of past estimates were inside the range (n=%d)", (e.Inside*100+e.Scored/2)/e.Scored, e.Scored)
+	out := fmt.Sprintf("%d %% of past estimates were inside the range (n=%d)", (e.Inside*100+e.Scored/2)/e.Scored, e.Scored)
+	if e.Width > 0 {
+		out += fmt.Sprintf(", typically %s wide where the wait was %s", age(time.Duration(e.Width)*time.Second), age(time.Duration(e.Wait)*time.Second))
+	}
+	return out
 }
 
 // planned shows a workload that was only checked, and what would become of it.

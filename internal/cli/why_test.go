@@ -54,6 +54,9 @@ func TestEstimatesSayWhatIsKnown(t *testing.T) {
 	if got, want := record(&api.Estimate{Inside: 2, Scored: 3}), "too few past estimates to say how good they are (n=3)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	if got, want := record(&api.Estimate{Inside: 88, Scored: 100, Width: 2400, Wait: 3000}), "88 % of past estimates were inside the range (n=100), typically 40m wide where the wait was 50m"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	if got, want := record(&api.Estimate{Inside: 17, Scored: 25}), "68 % of past estimates were inside the range (n=25)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

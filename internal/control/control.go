@@ -41,7 +41,8 @@ type Control struct {
 	done  chan struct{}
 	wg    sync.WaitGroup
 	// ready is closed once every plane has said what nodes it has.
-	ready chan struct{}
+	ready    chan struct{}
+	outlooks outlooks
 }
 
 type request struct {
@@ -300,5 +301,7 @@ func (c *Control) Explain(ctx context.Context, ids []core.WorkloadID) (map[core.
 	if err != nil {
 		return nil, err
 	}
-	return v.(map[core.WorkloadID]Pending), nil
+	out := v.(map[core.WorkloadID]Pending)
+	c.expect(ctx, out)
+	return out, nil
 }

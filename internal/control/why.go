@@ -125,6 +125,14 @@ func (tx *tx) study(s *Study, tasks map[int]*core.Task, job schedule.Job) {
 	if len(job.Held) == 0 { // who runs already is not submitted otherwise
 		s.offers = tx.offers(s.w, tasks, job)
 	}
+	s.copyOf(tx)
+	if s.dry {
+		s.live[s.w.ID] = s.w
+	}
+}
+
+// copyOf copies the scheduler's state and whose it is.
+func (s *Study) copyOf(tx *tx) {
 	s.copy = tx.e.sched.Copy(tx.now.UnixMilli(), tx.e.work)
 	s.live = make(map[core.WorkloadID]*core.Workload, len(s.copy.Jobs)+1)
 	s.jobs = make(map[core.WorkloadID]*schedule.Job, len(s.copy.Jobs))
@@ -133,9 +141,6 @@ func (tx *tx) study(s *Study, tasks map[int]*core.Task, job schedule.Job) {
 		if w, _, ok := tx.view(s.copy.Jobs[i].ID); ok {
 			s.live[w.ID] = w
 		}
-	}
-	if s.dry {
-		s.live[s.w.ID] = s.w
 	}
 }
 
@@ -176,6 +181,7 @@ func (s *Study) work(y *Why) {
 		}
 		st.PutJob(s.job)
 		s.copy.Jobs = append(s.copy.Jobs, s.job)
+		s.jobs[id] = &s.job
 	}
 	ex, ok := st.Explain(now, id)
 	if !ok {
@@ -220,15 +226,17 @@ func (s *Study) heed(y *Why) {
 // foretell adds when it will start, and thanks to whom.
 func (s *Study) foretell(y *Why) {
 	now, id := s.now.UnixMilli(), s.w.ID
-	spans, b := make(map[core.WorkloadID]schedule.Span, len(s.copy.Jobs)), basis{}
-	for i := range s.copy.Jobs {
-		j := &s.copy.Jobs[i]
-		if w := s.live[j.ID]; w != nil {
-			spans[j.ID] = s.in.span(w, j, now, &b)
-		}
-	}
+	spans, b := s.spans()
 	y.Learnt, y.Limits, y.Unknown = b.Learnt, b.Limits, b.Unknown
 	y.Forecast = s.copy.Forecast(id, spans)
+	if y.Running > 0 {
+		s.copy.Through(&y.Forecast, id, s.draws(now, spans))
+	} else {
+		s.agree(&y.Forecast, s.foresee(spans))
+	}
+	if !s.dry {
+		s.in.score.tell(id, now, y.Forecast.Span)
+	}
 	for _, a := range y.Ahead {
 		n := s.neighbour(a)
 		n.At = y.Forecast.Starts[a]
@@ -244,9 +252,18 @@ func (s *Study) foretell(y *Why) {
 	}
 	slices.SortStableFunc(y.Frees, func(a, b Neighbour) int { return cmp.Compare(b.GPUs, a.GPUs) })
 	y.Frees = y.Frees[:min(len(y.Frees), freesShown)]
-	if !s.dry && y.Running == 0 {
-		s.in.score.said(id, y.Forecast.Span)
+}
+
+// spans is what is known of when everything ends.
+func (s *Study) spans() (map[core.WorkloadID]schedule.Span, basis) {
+	spans, b := make(map[core.WorkloadID]schedule.Span, len(s.copy.Jobs)), basis{}
+	for i := range s.copy.Jobs {
+		j := &s.copy.Jobs[i]
+		if w := s.live[j.ID]; w != nil {
+			spans[j.ID] = s.in.span(w, j, s.now.UnixMilli(), &b)
+		}
 	}
+	return spans, b
 }
 
 // freesShown is how many of those are named whose ends make room.

@@ -24,7 +24,7 @@ type insight struct {
 }
 
 func newInsight() *insight {
-	return &insight{runs: runs{of: map[string]*lengths{}}, score: score{open: map[core.WorkloadID]estimate{}}}
+	return &insight{runs: runs{of: map[string]*lengths{}}, score: newScore()}
 }
 
 // seedRuns is how many ended workloads a start of the server learns from; what

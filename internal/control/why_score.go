@@ -1,6 +1,7 @@
 package control
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +15,9 @@ type Score struct {
 	Inside int // it started within the range
 	Early  int // before it
 	Late   int // after it
+	// Width is the median of the last ranges from end to end, and Wait that of how
+	// long it was until the starts.
+	Width, Wait time.Duration
 }
 
 // Of is how many estimates have been scored.
@@ -23,30 +27,62 @@ func (s Score) Of() int { return s.Inside + s.Early + s.Late }
 // anything.
 const ScoreLeast = 10
 
-// estimate is a range that somebody was told.
-type estimate struct{ early, late time.Time }
-
 // score compares what was said with what came. The first word counts: whoever
 // asks again just before the start is told nothing that is hard to tell.
 type score struct {
-	mu    sync.Mutex
-	open  map[core.WorkloadID]estimate
-	total Score
-	off   func(time.Duration) // is told how far off each was; nil: nobody is
+	mu     sync.Mutex
+	open   map[core.WorkloadID]said
+	total  Score
+	past   misses
+	widths []time.Duration // of the last ranges
+	waits  []time.Duration
+	told   map[core.WorkloadID]told
+	off    func(time.Duration) // is told how far off each was; nil: nobody is
 }
 
-// openMost bounds how many estimates are remembered.
-const openMost = 10_000
+func newScore() score {
+	return score{open: map[core.WorkloadID]said{}, past: misses{}, told: map[core.WorkloadID]told{}}
+}
+
+// Bounds of what is remembered: estimates that are open, and ranges for their
+// median.
+const (
+	openMost   = 10_000
+	widthsKept = 200
+)
+
+// correct is the range to tell of a raw one.
+func (s *score) correct(classes []likeness, now int64, raw schedule.Span) schedule.Span {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.past.correct(classes, s.overdue(now), now, raw)
+}
+
+// overdue are the misses of who has not started yet, as far as they are large
+// already: without them only those would count who were lucky. The caller holds
+// mu.
+func (s *score) overdue(now int64) misses {
+	out := misses{}
+	for _, e := range s.open {
+		if e.raw.Likely == 0 {
+			continue
+		}
+		if x := scaleOf(e.at, e.raw).miss(e.at, now); x > .8 {
+			out.add(e.classes, x)
+		}
+	}
+	return out
+}
 
 // said remembers what was told of a workload that waits.
-func (s *score) said(id core.WorkloadID, span schedule.Span) {
-	if span.Early == 0 || span.Late == 0 {
+func (s *score) said(id core.WorkloadID, e said) {
+	if e.told.Early == 0 || e.told.Late == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, before := s.open[id]; !before && len(s.open) < openMost {
-		s.open[id] = estimate{time.UnixMilli(span.Early), time.UnixMilli(span.Late)}
+		s.open[id] = e
 	}
 }
 
@@ -55,27 +91,50 @@ func (s *score) said(id core.WorkloadID, span schedule.Span) {
 func (s *score) saw(t *core.Transition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if t.To != lifecycle.Queued {
+		delete(s.told, t.Workload)
+	}
 	e, ok := s.open[t.Workload]
 	if !ok || t.To == lifecycle.Queued || t.To == lifecycle.Reserved {
 		return
 	}
 	delete(s.open, t.Workload)
-	if t.To == lifecycle.Starting && s.off != nil {
-		s.off(t.At.Sub(e.early.Add(e.late.Sub(e.early) / 2)))
+	if t.To != lifecycle.Starting {
+		return
 	}
-	switch {
-	case t.To != lifecycle.Starting:
-	case t.At.Before(e.early):
+	at := t.At.UnixMilli()
+	if s.off != nil {
+		s.off(time.Duration(at-(e.told.Early+(e.told.Late-e.told.Early)/2)) * time.Millisecond)
+	}
+	switch slack := marginOf.Milliseconds(); {
+	case at < e.told.Early-slack:
 		s.total.Early++
-	case t.At.After(e.late):
+	case at > e.told.Late+slack:
 		s.total.Late++
 	default:
 		s.total.Inside++
 	}
+	if e.raw.Likely > 0 {
+		s.past.add(e.classes, scaleOf(e.at, e.raw).miss(e.at, at))
+	}
+	keep := func(all []time.Duration, ms int64) []time.Duration {
+		all = append(all, time.Duration(ms)*time.Millisecond)
+		return all[max(0, len(all)-widthsKept):]
+	}
+	s.widths, s.waits = keep(s.widths, e.told.Late-e.told.Early), keep(s.waits, at-e.at)
 }
 
 func (s *score) read() Score {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.total
+	out := s.total
+	out.Width, out.Wait = median(s.widths), median(s.waits)
+	return out
+}
+
+func median(all []time.Duration) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(all))[len(all)/2]
 }

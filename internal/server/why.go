@@ -95,6 +95,7 @@ func estimate(y *control.Why) *api.Estimate {
 	return &api.Estimate{
 		Early: instant(early), Likely: instant(likely), Late: instant(f.Late), After: instant(f.Until), Simple: f.Simple,
 		Learnt: y.Learnt, Limits: y.Limits, Unknown: y.Unknown, Inside: y.Score.Inside, Scored: y.Score.Of(),
+		Width: int64(y.Score.Width.Seconds()), Wait: int64(y.Score.Wait.Seconds()),
 	}
 }
 

@@ -28,7 +28,12 @@ type future struct {
 	due    int64 // from when others have to give way to the job itself
 	owed   bool  // others have left for it
 	until  int64
-	task   int
+	// waiting is how many hold nothing at first; who asks of all is done once they
+	// have started.
+	waiting int
+	// relieved are those who start because they have waited for too long.
+	relieved []core.WorkloadID
+	task     int
 }
 
 func newFuture(c *Copy, id core.WorkloadID, spans map[core.WorkloadID]Span, pick func(Span) int64) *future {
@@ -39,6 +44,7 @@ func newFuture(c *Copy, id core.WorkloadID, spans map[core.WorkloadID]Span, pick
 	}
 	for _, j := range c.Jobs {
 		f.jobs[j.ID] = &j
+		f.waiting += bit(len(j.Held) == 0)
 		if at := pick(spans[j.ID]); len(j.Held) == 0 {
 			f.length[j.ID] = at
 		} else if at > 0 && j.Started > 0 {
@@ -55,7 +61,7 @@ func newFuture(c *Copy, id core.WorkloadID, spans map[core.WorkloadID]Span, pick
 			f.ends = append(f.ends, Freed{j.ID, max(at, f.now)})
 		}
 		for _, at := range []int64{j.Patient, j.Due} {
-			if j.ID == id && at > f.now {
+			if (j.ID == id || id == "" && len(j.Held) == 0) && at > f.now {
 				f.ends = append(f.ends, Freed{At: at})
 			}
 		}
@@ -110,7 +116,7 @@ func (f *future) settle() bool {
 		for _, pl := range p.Placements {
 			f.place(pl)
 		}
-		if _, ok := f.starts[f.id]; ok {
+		if _, ok := f.starts[f.id]; ok || f.id == "" && len(f.starts) >= f.waiting {
 			return true
 		}
 		for _, e := range p.Evictions {
@@ -163,8 +169,11 @@ func (f *future) begin(j *Job, pl Placement) {
 	}
 	// Of who starts because he has waited for too long only the latest start is
 	// known, which is nothing to tell others.
-	if _, before := f.starts[j.ID]; !before && (j.ID == f.id || j.Due == 0 || f.now < j.Due) {
+	if _, before := f.starts[j.ID]; !before && (f.id == "" || j.ID == f.id || j.Due == 0 || f.now < j.Due) {
 		f.starts[j.ID] = f.now
+		if j.Due > 0 && f.now >= j.Due && j.ID != f.id {
+			f.relieved = append(f.relieved, j.ID)
+		}
 	}
 	if j.ID == f.id {
 		f.places = pl.Tasks

@@ -336,6 +336,10 @@ export interface Estimate {
   simple?: boolean
   /** Those of whose ends nothing is known */
   unknown: number
+  /** Median of how long it was then until the start, in seconds */
+  wait?: number
+  /** Median width of the last ranges that were compared, in seconds */
+  width?: number
 }
 
 export interface Field {
@@ -885,7 +889,7 @@ export interface Offer {
 export interface Pending {
   /** Names of the first few that go before it */
   ahead: string[]
-  /** The earliest start, from the known ends of what runs */
+  /** The expected start: the likely one of its why; absent: nobody can tell */
   estimatedStart?: Time
   evaluatedAt: Time
   /** In its queue, from 1 */

@@ -95,8 +95,8 @@ export function Expected({ e }: { e: Estimate }) {
         </div>
       )}
       <p class="muted">
-        {e.early && e.late && e.likely ? `Between ${moment(e.early, at, false)} and ${moment(e.late, at, false)} in eight cases of ten. ` : ''}{basis}
-        {e.early && e.late ? (e.scored >= 10 ? ` ${Math.round((e.inside / e.scored) * 100)} % of ${e.scored} past estimates were right.` : ` Too few past estimates (${e.scored}) to say how good they are.`) : ''}
+        {e.early && e.late && e.likely ? `Between ${moment(e.early, at, false)} and ${moment(e.late, at, false)} in nine cases of ten. ` : ''}{basis}
+        {e.early && e.late ? (e.scored >= 10 ? ` ${Math.round((e.inside / e.scored) * 100)} % of ${e.scored} past estimates were right${e.width ? `, typically ${span(e.width * 1000)} wide where the wait was ${span((e.wait ?? 0) * 1000)}` : ''}.` : ` Too few past estimates (${e.scored}) to say how good they are.`) : ''}
       </p>
     </section>
   )

@@ -176,8 +176,8 @@ function OneQueue({ project, list, quota, chosen }: { project: string; list: Wai
 function Start({ id, wait }: { id: string; wait: Wait | undefined }) {
   if (wait?.token === 'NeverFits') return <span class="status plain" data-tone="blocked"><Icon name="noentry" size={14} /><span>never</span></span>
   const e = estimates.value.get(id)
-  if (e) return <span title="Eight cases of ten are within">{when(e, now.value)}</span>
-  if (wait?.start && ms(wait.start) > now.value) return <>from {moment(wait.start, now.value, false)}</>
+  if (e) return <span title="Nine cases of ten are within">{when(e, now.value)}</span>
+  if (wait?.start && ms(wait.start) > now.value) return <>~{moment(wait.start, now.value, false)}</>
   return <span class="none">–</span>
 }
 

@@ -26,7 +26,7 @@ export function Pending({ w, why }: { w: Workload; why: Why | null }) {
       {why?.estimate && <Expected e={why.estimate} />}
       {why && <Offers y={why} />}
       <p class="muted">
-        {!why?.estimate && start && ms(start) > now.value ? <>Earliest start in {span(ms(start) - now.value)} ({moment(start, now.value, false)}), from the known ends of what runs. </> : null}
+        {!why?.estimate && start && ms(start) > now.value ? <>Expected start in {span(ms(start) - now.value)} ({moment(start, now.value, false)}). </> : null}
         {p.ahead.length > 0 && <>Before it: {p.ahead.join(', ')}. </>}
         <Link to={`queue?why=${encodeURIComponent(w.project)}/${encodeURIComponent(w.name)}`}>Who is ahead, and whose end makes room</Link>
       </p>

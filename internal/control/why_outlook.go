@@ -1,0 +1,178 @@
+package control
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+)
+
+// told is the last word on when a workload starts.
+type told struct {
+	at   int64 // unix ms
+	span schedule.Span
+}
+
+// tell remembers the last word, so that whoever asks next, be it for a list, is
+// told the same.
+func (s *score) tell(id core.WorkloadID, now int64, span schedule.Span) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if was := s.told[id]; span == (schedule.Span{}) && was.at > now-wordHolds.Milliseconds() {
+		return // one who was asked for alone knows more
+	}
+	s.told[id] = told{now, span}
+}
+
+// lastWord is what was told of a workload, if that is new enough.
+func (s *score) lastWord(id core.WorkloadID, since int64) (schedule.Span, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, ok := s.told[id]
+	return t.span, ok && t.at >= since
+}
+
+// outlooks works out the starts of all that wait at once, for lists.
+type outlooks struct {
+	mu   sync.Mutex
+	cost time.Duration // of the last
+	busy bool
+}
+
+const (
+	// wordHolds is for how long an estimate is told again in lists; costs of an
+	// outlook make it longer.
+	wordHolds = 10 * time.Second
+	// quick is how long an answer with a list may wait for estimates; where they
+	// take longer they are worked out beside it and told the next time.
+	quick = 200 * time.Millisecond
+	// rests is how many times as long as an outlook took none is made.
+	outlookRests = 20
+)
+
+// Outlook asks when all that wait start; the value is a *Study.
+func Outlook() Command {
+	return func(tx *tx) (any, error) {
+		s := &Study{now: tx.now, w: &core.Workload{}, in: tx.e.insight}
+		tx.sync()
+		tx.ends()
+		s.copyOf(tx)
+		return s, nil
+	}
+}
+
+// Foresee works an outlook out. It changes nothing but what has been told.
+func (s *Study) Foresee() {
+	spans, _ := s.spans()
+	s.foresee(spans)
+}
+
+// foresee is when all that wait start, corrected by past misses. Every place that
+// tells of a start has it from here. What is told is remembered, to be told again
+// and to be compared with what comes; not so for what is not submitted.
+func (s *Study) foresee(spans map[core.WorkloadID]schedule.Span) map[core.WorkloadID]schedule.Span {
+	now := s.now.UnixMilli()
+	out := s.copy.Outlook(s.draws(now, spans))
+	for id, j := range s.jobs {
+		w, raw := s.live[id], out[id]
+		if w == nil || len(j.Held) > 0 {
+			continue
+		}
+		classes := likenesses(w, j.Promised)
+		span := s.in.score.correct(classes, now, raw)
+		if out[id] = span; s.dry {
+			continue
+		}
+		s.in.score.said(id, said{now, raw, span, classes})
+		s.in.score.tell(id, now, span)
+	}
+	return out
+}
+
+// agree makes a forecast of one say what the outlook for all does.
+func (s *Study) agree(f *schedule.Forecast, all map[core.WorkloadID]schedule.Span) {
+	if f.Simple || f.Relieved {
+		return // by another way than by known ends
+	}
+	if mine := all[s.w.ID]; mine.Likely > 0 {
+		f.Span = mine
+	}
+	for id, span := range all {
+		if span.Likely > 0 {
+			f.Starts[id] = span.Likely
+		}
+	}
+}
+
+// expect puts expected starts into explanations of a list: the same that an
+// answer of one of them has.
+func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]Pending) {
+	now := c.clock()
+	fill := func() (missing bool) {
+		hold := max(wordHolds, outlookRests*c.outlooks.took())
+		for id, p := range all {
+			if p.Position == 0 {
+				continue
+			}
+			span, ok := c.engine.insight.score.lastWord(id, now.Add(-hold).UnixMilli())
+			if !ok {
+				missing = true
+				span, _ = c.engine.insight.score.lastWord(id, 0)
+			}
+			if span.Likely > 0 || ok {
+				p.EarliestStart = span.Likely
+				all[id] = p
+			}
+		}
+		return missing
+	}
+	if !fill() || !c.outlooks.begin() {
+		return
+	}
+	v, err := c.Do(ctx, Outlook())
+	if err != nil {
+		c.outlooks.end(0)
+		return
+	}
+	ready := make(chan struct{})
+	go func() {
+		defer close(ready)
+		begun := time.Now()
+		v.(*Study).Foresee()
+		c.outlooks.end(time.Since(begun))
+	}()
+	select {
+	case <-ready:
+		fill()
+	case <-time.After(quick):
+	case <-ctx.Done():
+	}
+}
+
+func (o *outlooks) took() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.cost
+}
+
+// begin reports whether the caller may work one out: one at a time.
+func (o *outlooks) begin() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.busy {
+		return false
+	}
+	o.busy = true
+	return true
+}
+
+func (o *outlooks) end(took time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.busy = false
+	if took > 0 {
+		o.cost = took
+	}
+}
