@@ -81,6 +81,13 @@ func (c *Client) StartProject(ctx context.Context, r Records, name string) (*api
 	return one[api.Project](ctx, c, call{method: http.MethodPost, path: r.path(name) + ":start", again: true})
 }
 
+// SuspendProject has what runs of a project, or of all below a department, go
+// back to its queue, and keeps new work from starting; a dry run says in the
+// warnings whom that would stop.
+func (c *Client) SuspendProject(ctx context.Context, r Records, name string, o api.ProjectOptions, dry bool) (*api.Project, error) {
+	return send[api.Project](ctx, c, http.MethodPost, r.path(name)+":suspend", o, dry)
+}
+
 // SetRules replaces what a project or department demands of workloads.
 func (c *Client) SetRules(ctx context.Context, r Records, name string, rules api.ProjectRules) (*api.Project, error) {
 	return send[api.Project](ctx, c, http.MethodPut, r.path(name)+"/rules", rules, false)

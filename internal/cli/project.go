@@ -30,7 +30,7 @@ var (
 )
 
 func newProjects(s *session, n projectNoun) *cobra.Command {
-	cmd := noun(n.word, n.about+": list, describe, create, update, set, stop, start, delete", n.aliases...)
+	cmd := noun(n.word, n.about+": list, describe, create, update, set, stop, suspend, resume, delete", n.aliases...)
 	o := &getOptions{}
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls", "get"}, Short: "List " + n.word + "s", Example: "  muster " + n.word + " list",
@@ -44,7 +44,7 @@ func newProjects(s *session, n projectNoun) *cobra.Command {
 	}
 	o.table.register(list)
 	cmd.AddCommand(list, newProjectDescribe(s, n), newProjectCreate(s, n), newProjectUpdate(s, n), newProjectSet(s, n),
-		newProjectStop(s, n), newProjectStart(s, n), newProjectDelete(s, n))
+		newProjectStop(s, n), newProjectSuspend(s, n), newProjectStart(s, n), newProjectDelete(s, n))
 	return cmd
 }
 
@@ -64,11 +64,29 @@ as well, and starts again when it is opened.`
 	return cmd
 }
 
+func newProjectSuspend(s *session, n projectNoun) *cobra.Command {
+	var o api.ProjectOptions
+	var dry bool
+	cmd := s.projectVerb(n, "suspend", "Have what runs go back to its queue, and keep new work from starting", "muster "+n.word+" suspend vision --note 'the fair' --dry-run",
+		func(ctx context.Context, c *client.Client, name string) (*api.Project, error) {
+			return c.SuspendProject(ctx, n.records, name, o, dry)
+		})
+	cmd.Long = `Tells what runs to leave, with its grace, preemptible or not, and keeps new work
+from starting: the same as stop --mode hold-and-drain. muster ` + n.word + ` resume
+lets all of it go on, in the order that it had. Workspaces, and what asks for it
+with terminateAfterPreemption, end for good. Whom it stops is said; with --dry-run
+nothing is done beyond that.`
+	f := cmd.Flags()
+	f.StringVarP(&o.Note, "note", "m", "", "why; shown to whoever waits")
+	f.BoolVar(&dry, "dry-run", false, "say whom it would stop, and change nothing")
+	return cmd
+}
+
 func newProjectStart(s *session, n projectNoun) *cobra.Command {
 	cmd := s.projectVerb(n, "start", "Open it again", "muster "+n.word+" start vision", func(ctx context.Context, c *client.Client, name string) (*api.Project, error) {
 		return c.StartProject(ctx, n.records, name)
 	})
-	cmd.Aliases = []string{"open"}
+	cmd.Aliases = []string{"open", "resume"}
 	return cmd
 }
 

@@ -256,7 +256,7 @@ func (tx *tx) checked(e Edit) ([]string, error) {
 	if err := tx.tree().Check(&p, tx.poolNames()); err != nil {
 		return nil, err
 	}
-	return org.Oversubscribed(p, tx.eachProject(), org.CapacityOf(maps.Values(tx.e.nodes))), nil
+	return append(org.Oversubscribed(p, tx.eachProject(), org.CapacityOf(maps.Values(tx.e.nodes))), tx.suspending(&p)...), nil
 }
 
 func (tx *tx) checkedPool(e Edit) ([]string, error) {

@@ -86,7 +86,7 @@ func (tx *tx) reconsider(w *core.Workload, limits bool) error {
 	waits := w.Phase == lifecycle.Queued || w.Phase == lifecycle.Reserved
 	toggles := !open && waits || open && w.Phase == lifecycle.Inadmissible
 	mode, _ := tx.tree().Stopped(w.Project)
-	drains := mode == core.StopHoldAndDrain && (w.Phase == lifecycle.Starting || w.Phase == lifecycle.Running || w.Phase == lifecycle.Restarting)
+	drains := mode == core.StopHoldAndDrain && drained(w.Phase)
 	held := w.Hold != nil && w.Phase == lifecycle.Inadmissible
 	if !toggles && !drains && !held && !(limits && w.Phase.Held()) {
 		return nil

@@ -115,6 +115,7 @@ func (s *Server) projectActions(what control.Record, path string) {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "act-on-" + string(what), Method: http.MethodPost, Path: path + "/{target}", Hidden: true,
 	}, func(ctx context.Context, in *struct {
+		DryRunning
 		Target string `path:"target"`
 		Body   *api.ProjectOptions
 	}) (*projectOutput, error) {
@@ -129,11 +130,16 @@ func (s *Server) projectActions(what control.Record, path string) {
 					mode = core.StopMode(in.Body.Mode)
 				}
 			}
-		case "start", "open":
+		case "suspend":
+			mode = core.StopHoldAndDrain
+			if in.Body != nil {
+				note = in.Body.Note
+			}
+		case "start", "open", "resume":
 		default:
-			return nil, newProblem(http.StatusNotFound, "not_found", "there is no action "+strconv.Quote(verb), "POST …/NAME:stop or …/NAME:start")
+			return nil, newProblem(http.StatusNotFound, "not_found", "there is no action "+strconv.Quote(verb), "POST …/NAME:stop, :suspend or :start")
 		}
-		return s.editProject(ctx, false, http.StatusOK, control.Edit{What: what, Name: name, Must: control.MustExist, Project: func(p *core.Project) error {
+		return s.editProject(ctx, in.DryRun, http.StatusOK, control.Edit{What: what, Name: name, Must: control.MustExist, Project: func(p *core.Project) error {
 			p.StopMode, p.Note = mode, note
 			return nil
 		}})
