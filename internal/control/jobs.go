@@ -229,10 +229,26 @@ func (e *Engine) rule(w *core.Workload) *schedule.Rule {
 	if r.Near != "" || r.Away != "" {
 		r.Tags = string(w.ID)
 	}
-	if r.Near == "" && r.Away == "" && len(r.Terms)+len(r.Tolerates) == 0 {
+	r.Alone = aloneOf(w)
+	if r.Near == "" && r.Away == "" && r.Alone == "" && len(r.Terms)+len(r.Tolerates) == 0 {
 		return nil
 	}
 	return &r
+}
+
+// aloneOf is what w says of its company. A single task needs no name for that,
+// so that many such workloads are interchangeable.
+func aloneOf(w *core.Workload) string {
+	switch {
+	case w.Spec.Exclusive == "user":
+		return "user:" + w.User
+	case w.Spec.Exclusive == "":
+		return ""
+	case w.Kind == lifecycle.Training && w.Spec.Array == nil || w.Kind == lifecycle.Workspace:
+		return schedule.AloneEach
+	default:
+		return string(w.ID)
+	}
 }
 
 func heldBy(w *core.Workload, t *core.Task, groups []schedule.Group, rule *schedule.Rule) schedule.Held {

@@ -44,9 +44,9 @@ func gpuJob(id, queue string, order int64, tasks, each int) Job {
 
 // run returns the job as it is once it holds these places.
 func run(j Job, places ...Place) Job {
-	need := j.Shape.Groups[0].Runs[0].Need
+	first := j.Shape.Groups[0].Runs[0]
 	for i, p := range places {
-		j.Held = append(j.Held, Held{Task: i, Need: need, Place: p})
+		j.Held = append(j.Held, Held{Task: i, Need: first.Need, Rule: first.Rule, Place: p})
 	}
 	j.Shape = Flat(Group{Name: "tasks", Min: j.Shape.Groups[0].Min})
 	return j

@@ -84,7 +84,7 @@ func (z *puzzle) branches() bool {
 		if p.ask != z.pieces[0].ask || n.Devices > 1 && (n.Share > 0 || n.Milli < 1000) {
 			return true
 		}
-		if r := p.ask.rule; r != nil && (r.Near != "" || r.Away != "") {
+		if r := p.ask.rule; r != nil && (r.Near != "" || r.Away != "" || r.Alone != "") {
 			return true
 		}
 	}
@@ -281,6 +281,11 @@ func (v *view) mark(static []byte) []byte {
 	}
 	for _, m := range v.mig {
 		out = append(strconv.AppendInt(out, int64(m), 36), ' ')
+	}
+	if out = append(strconv.AppendInt(out, int64(bit(v.guests.plain != 0)), 36), ' '); len(v.guests.alone) > 0 {
+		for _, key := range sortedKeys(v.guests.alone) {
+			out = append(append(out, key...), 0)
+		}
 	}
 	return out
 }

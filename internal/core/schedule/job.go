@@ -28,6 +28,9 @@ type Rule struct {
 	// domain of that node label; empty: no matter.
 	Near, Away string
 	Tags       string // of the task itself, for others' Near and Away
+	// Alone has the task share its node only with tasks that say the same, with
+	// none where that is AloneEach; empty: with all that say nothing.
+	Alone      string
 	PlaceNever bool
 }
 

@@ -99,7 +99,7 @@ func (v *view) spares(h *hold, debt *view) bool {
 	if debt == nil {
 		debt = &noDebt
 	}
-	if v.pods-1 < min(debt.pods, 0) || h.cpu > 0 && v.cpu-h.cpu < min(debt.cpu, 0) || h.mem > 0 && v.mem-h.mem < min(debt.mem, 0) {
+	if !v.guests.admits(h.ask.alone()) || v.pods-1 < min(debt.pods, 0) || h.cpu > 0 && v.cpu-h.cpu < min(debt.cpu, 0) || h.mem > 0 && v.mem-h.mem < min(debt.mem, 0) {
 		return false
 	}
 	for _, d := range h.devs {

@@ -166,6 +166,7 @@ func (st *State) whyRoom(p *pool, j *job, tries []try) []Reason {
 			}
 		}
 		rs = append(rs, p.shortCounted(st, a, n, nil)...)
+		rs = append(rs, p.whyAlone(st, a, n)...)
 	}
 	if len(rs) == 0 {
 		rs = st.elsewhere(p, j, tries)
@@ -236,8 +237,11 @@ func (p *pool) short(st *State, a *ask, n int, res quota.Resource, among func(*s
 		}
 		free, whole := s.amount(res, a)
 		r.Total += whole
-		if !s.fit {
+		if !s.fit || !s.now.guests.admits(a.alone()) {
 			free = 0
+		}
+		if a.alone() == "" && len(s.now.guests.alone) > 0 {
+			r.Taken++
 		}
 		r.Free += free
 		r.Largest = max(r.Largest, free)

@@ -77,6 +77,7 @@ func (k *key) rule(r *Rule) {
 	k.text(r.Near)
 	k.text(r.Away)
 	k.text(r.Tags)
+	k.text(r.Alone)
 	k.number(int64(bit(r.PlaceNever)))
 }
 

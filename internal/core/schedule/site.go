@@ -47,6 +47,7 @@ type view struct {
 	dev      []int32
 	mig      []int32
 	parts    []int16 // by device: how many have a share of it, and not all
+	guests   guests
 }
 
 func newSite(n *Node, p *pool) *site {
@@ -115,6 +116,8 @@ func (v *view) fits(s *site, a *ask) bool {
 		return false
 	case a.migs != nil && !v.fitsMIG(s, a):
 		return false
+	case !v.guests.admits(a.alone()) || a.alone() != "" && s.foreign():
+		return false
 	case n.Devices == 0:
 		return true
 	}
@@ -172,6 +175,9 @@ func (s *site) room(a *ask, limit int) int {
 	}
 	n, v, k := &a.need, &s.soon, int64(limit)
 	k = min(k, v.pods)
+	if a.alone() == AloneEach {
+		k = min(k, 1)
+	}
 	if n.CPU > 0 {
 		k = min(k, v.cpu/n.CPU)
 	}
@@ -293,6 +299,7 @@ func (v *view) move(h *hold, sign int64) {
 	v.cpu += sign * h.cpu
 	v.mem += sign * h.mem
 	v.pods += sign
+	v.guests.move(h, sign)
 	for _, d := range h.devs {
 		was := v.dev[d]
 		if h.milli < 1000 {

@@ -72,6 +72,8 @@ type Reason struct {
 	Note      string `json:"note,omitempty"`
 	Excluded  int    `json:"excluded,omitempty"` // nodes whose labels, taints or kind do not suit
 	Whole     int    `json:"whole,omitempty"`    // of these, those that give GPUs only whole where a part is asked for
+	// Taken is how many nodes are taken by work that wants them to itself.
+	Taken int `json:"taken,omitempty"`
 	// Barred says in words which whole clusters are out of the question, or out
 	// of reach; their nodes are not among Excluded. Who explains adds it.
 	Barred string `json:"barred,omitempty"`
@@ -161,7 +163,7 @@ const runningWorkloads = "running workloads"
 
 // named reports whether r is about what nodes count by a name that is not ours.
 func (r Reason) named() bool {
-	return !slices.Contains([]string{"", "gpu", "cpu", "memory", "tasks", "pool", runningWorkloads}, r.Resource)
+	return !slices.Contains([]string{"", "gpu", "cpu", "memory", "tasks", "nodes", "pool", runningWorkloads}, r.Resource)
 }
 
 // part is an amount of a quota.
@@ -288,7 +290,7 @@ func (r Reason) String() string {
 		if r.named() {
 			free, all = fmt.Sprint(r.Free), fmt.Sprint(r.Total)
 		}
-		return fmt.Sprintf("waits for %s: needs %s, free %s of %s", r.Resource, r.amount(r.Needed), free, all) + lack + r.excluded() + suffix(r.Note)
+		return fmt.Sprintf("waits for %s: needs %s, free %s of %s", r.Resource, r.amount(r.Needed), free, all) + lack + r.taken() + r.excluded() + suffix(r.Note)
 	case Fragmented:
 		if r.Part > 0 {
 			return r.parts() + r.barred()
