@@ -196,6 +196,7 @@ func (c *cycle) suits(a Action, p *pool, k *class) bool {
 			_, _, ok := c.counted(p, &booking{j: j, tries: tries})
 			k.bookable = append(k.bookable, ok)
 		}
+		return slices.Contains(k.bookable, true) || len(st.told) > 0
 	case Consolidate:
 		return slices.ContainsFunc(k.prices(st, p, j), func(need quota.Amounts) bool { return need.Within(p.free) })
 	}

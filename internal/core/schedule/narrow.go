@@ -29,7 +29,11 @@ func (c *cycle) may(a Action, p *pool, ln *lane) bool {
 		h := hunt{c: c, kind: a, pool: p, j: j}
 		return h.prey()
 	case Reclaim:
+		acc := &p.q[ln.leaf]
 		for _, need := range ln.class.prices(st, p, j) {
+			if !acc.alloc.Add(need).Within(acc.share) {
+				continue // as entitled says
+			}
 			h := hunt{c: c, kind: a, pool: p, j: j, need: need}
 			if h.entitled() {
 				return true
