@@ -9,7 +9,9 @@
 //	queue      the tree of quotas, and who is to be served (or taken from) next
 //	gang       a job's tasks placed whole: sub-groups, topology
 //	exact      the same by looking at every way, where taking the best each time fails
+//	class      the lanes for which one look tells what holds for all
 //	displace   who leaves for whom: reclaim, preempt, consolidation
+//	memo       hunts that came to nothing, and when to hunt again
 //	settle     who of them can stay or go elsewhere after all
 //	reserve    when a gang that does not fit yet will start, and who may use its place until then
 //	quiet      whether anything can have changed since a cycle that found nothing to do
