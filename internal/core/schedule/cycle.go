@@ -58,6 +58,7 @@ func (st *State) Cycle(now int64) *Plan {
 		c.honour()
 		c.relieve()
 	}
+	c.spare()
 	plan := c.plan()
 	plan.Bookings = c.bookings()
 	st.finish(c)

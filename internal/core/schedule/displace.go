@@ -14,6 +14,7 @@ type hunt struct {
 	j       *job
 	tries   []try
 	need    quota.Amounts
+	had     quota.Amounts // by its queue when the hunt began
 	leafs   map[int32]*prey
 	rows    map[int32]*row // by parent
 	mark    int            // the journal when the hunt began
@@ -103,6 +104,7 @@ func (h *hunt) run() bool {
 	if !h.prey() || h.inVain() {
 		return false
 	}
+	h.had = h.pool.q[h.j.leaf].alloc
 	h.count()
 	for wait, enough := 0, false; ; {
 		switch {

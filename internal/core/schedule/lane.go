@@ -29,6 +29,7 @@ type lane struct {
 	key     laneKey
 	shape   *Shape
 	jobs    []*job
+	dues    []*job   // of jobs: those whose patience has an end, the first to end first
 	pools   []string // to be tried, in this order; nil: all
 	asks    [][]*ask // by group and run, where its class does not know
 	options [][]try  // of those that hold nothing, once known, likewise
@@ -95,9 +96,16 @@ func (st *State) enlist(j *job) {
 	}
 	i := sort.Search(len(l.jobs), func(i int) bool { return older(l.jobs[i], j) >= 0 })
 	l.jobs = slices.Insert(l.jobs, i, j)
+	if j.Due > 0 && st.cfg.Quantum > 0 {
+		i, _ := slices.BinarySearchFunc(l.dues, j, longerDue)
+		l.dues = slices.Insert(l.dues, i, j)
+	}
 }
 
 func (l *lane) remove(j *job) {
+	if i, ok := slices.BinarySearchFunc(l.dues, j, longerDue); ok {
+		l.dues = slices.Delete(l.dues, i, i+1)
+	}
 	if j.MaxRun > 0 {
 		l.limited--
 	}

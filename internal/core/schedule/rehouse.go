@@ -86,21 +86,16 @@ func (j *job) bound() bool {
 	return slices.ContainsFunc(j.Shape.Groups, func(g Group) bool { return g.Topology != nil && g.Topology.Required != "" })
 }
 
-// fair reports whether all who in the end have to leave may be made to: each
-// from a queue that, until then, has more than its due; and that no queue that
+// fair reports whether all of left may be made to leave for a queue's due: each
+// from a queue that, until then, has more than its own; and that no queue that
 // takes is served better than the one it took from.
-func (h *hunt) fair() bool {
+func (h *hunt) fair(left []*unit) bool {
 	st := h.c.st
 	limit := max(st.cfg.Saturation, 1)
 	gone := map[int32]quota.Amounts{} // of what is gone in the end, what was not gone yet at that point
-	var left []*unit
-	for i := range h.victims {
-		v := &h.victims[i]
-		if !h.placed(v) {
-			left = append(left, v)
-			for q := v.leaf; q >= 0; q = st.queues.list[q].parent {
-				gone[q] = gone[q].Add(v.amount())
-			}
+	for _, v := range left {
+		for q := v.leaf; q >= 0; q = st.queues.list[q].parent {
+			gone[q] = gone[q].Add(v.amount())
 		}
 	}
 	for _, v := range left {

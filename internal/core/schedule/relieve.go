@@ -3,7 +3,6 @@ package schedule
 import (
 	"cmp"
 	"slices"
-	"sort"
 )
 
 // Relieve bounds how long anyone waits: who is due makes those leave who have
@@ -23,14 +22,14 @@ func (c *cycle) relieve() {
 		for _, l := range k.lanes {
 			if l.due <= st.now && len(l.jobs[0].holds) == 0 {
 				n := len(due)
-				if due = appendDue(due, l, st.now); len(due) == n {
+				if due = append(due, l.longestDue(st.now)...); len(due) == n {
 					l.due = l.nextDue() // whoever was due has left
 				}
 			}
 			st.due = min(st.due, l.due)
 		}
 	}
-	slices.SortFunc(due, func(a, b *job) int { return cmp.Or(cmp.Compare(a.Due, b.Due), older(a, b)) })
+	slices.SortFunc(due, longerDue)
 	sorted := map[*pool][]*job{}
 	hopelessLanes := map[*lane]bool{}
 	for _, j := range due {
@@ -56,38 +55,34 @@ func (c *cycle) relieve() {
 
 // nextDue is when the first of a lane is due.
 func (l *lane) nextDue() int64 {
-	first := never
-	for _, j := range l.jobs {
-		if j.Due > 0 {
-			first = min(first, j.Due)
-		}
+	if len(l.dues) == 0 {
+		return never
 	}
-	return first
+	return l.dues[0].Due
 }
 
-// dueLooked bounds how many of a lane are looked at who may be due: of those
-// who have not had a turn yet, and of those who were displaced and stand behind
-// them, the oldest are due first.
+// dueLooked bounds how many of a lane are looked at who are due: the longest.
 const dueLooked = 64
 
-func appendDue(due []*job, l *lane, now int64) []*job {
-	displaced := sort.Search(len(l.jobs), func(i int) bool { return l.jobs[i].Attained > 0 })
-	for _, part := range [][]*job{l.jobs[:displaced], l.jobs[displaced:]} {
-		for _, j := range part[:min(len(part), dueLooked)] {
-			if j.Due > 0 && j.Due <= now {
-				due = append(due, j)
-			}
-		}
+// longestDue are those of a lane whose patience is over, as many as are looked
+// at. Age is no guide to them: who had to leave is old, and is due later.
+func (l *lane) longestDue(now int64) []*job {
+	n := 0
+	for n < min(len(l.dues), dueLooked) && l.dues[n].Due <= now {
+		n++
 	}
-	return due
+	return l.dues[:n]
 }
+
+// longerDue orders those whose patience ends, the first to end first.
+func longerDue(a, b *job) int { return cmp.Or(cmp.Compare(a.Due, b.Due), older(a, b)) }
 
 // served are those who could be asked to leave, who has had the most first.
 func (st *State) served(p *pool) []*job {
 	var all []*job
 	for q := range p.q {
 		for _, v := range p.q[q].victims {
-			if st.now-v.Started >= st.cfg.Quantum && v.Started > 0 {
+			if st.hasHadEnough(v) {
 				all = append(all, v)
 			}
 		}
@@ -152,9 +147,16 @@ const overdue = 96
 
 // yields reports whether v may be asked to leave for j.
 func (st *State) yields(p *pool, j, v *job) bool {
-	if v.standing == 0 || v == j {
-		return false
-	}
+	return v.standing > 0 && v != j && st.gives(p, j, v)
+}
+
+// hasHadEnough reports whether v has run for as long as everyone may.
+func (st *State) hasHadEnough(v *job) bool {
+	return v.Started > 0 && st.now-v.Started >= st.cfg.Quantum
+}
+
+// gives reports whether room of v's may be given to j.
+func (st *State) gives(p *pool, j, v *job) bool {
 	if v.leaf == j.leaf {
 		return v.Priority <= j.Priority
 	}
@@ -165,19 +167,29 @@ func (st *State) yields(p *pool, j, v *job) bool {
 // not need, the last told first.
 func (h *hunt) comeIn() bool {
 	st := h.c.st
-	before := len(st.log)
+	mark := len(st.log)
+	h.freed = nil
 	if !h.enter() {
-		st.undo(before)
+		st.undo(mark)
 		return false
 	}
 	for i := len(h.victims) - 1; i >= 0; i-- {
-		u := &h.victims[i]
-		if !h.mayReturn(u) || !h.stays(u) {
-			h.c.cause[u.job] = verdictOf{Relieve, h.j.ID}
+		h.spares(&h.victims[i])
+	}
+	h.trim(mark)
+	for i := range h.victims {
+		if v := &h.victims[i]; !h.placed(v) && !h.release(v.job) {
+			st.undo(mark)
+			return false
 		}
 	}
+	h.agreed()
 	return true
 }
+
+// spares leaves a unit where it is, if it may have that and nobody is promised
+// its room.
+func (h *hunt) spares(u *unit) bool { return h.mayReturn(u) && h.stays(u) }
 
 // stays leaves a unit where it is, if nobody is promised its room.
 func (h *hunt) stays(u *unit) bool {

@@ -13,6 +13,12 @@ func (h *hunt) settle() bool {
 		return false
 	}
 	h.trim(mark)
+	h.agreed()
+	return true
+}
+
+// agreed notes who leaves for whom, now that it is so.
+func (h *hunt) agreed() {
 	c := h.c
 	for i := range h.victims {
 		v := &h.victims[i]
@@ -21,7 +27,7 @@ func (h *hunt) settle() bool {
 		}
 		for _, x := range h.freed[v.job] {
 			if x.moved || !h.placed(&x) {
-				c.cause[x.job] = verdictOf{x.cause(c.cause[x.job].cause, h.j), h.j.ID}
+				c.cause[x.job] = verdictOf{h.inherits(&x), h.j.ID}
 				c.won[h.j] = append(c.won[h.j], x)
 			}
 		}
@@ -30,11 +36,12 @@ func (h *hunt) settle() bool {
 		c.cause[v.job] = verdictOf{h.kind, h.j.ID}
 		c.won[h.j] = append(c.won[h.j], *v)
 	}
-	return true
 }
 
-// mostTrimmed bounds for how many victims it is tried whether each has to leave.
-const mostTrimmed = 16
+// mostTrimmed bounds for how many victims it is tried whether each has to leave;
+// mostSpared where they are those of one whose patience was over, which is rare
+// and has no order that keeps them few.
+const mostTrimmed, mostSpared = 16, 128
 
 // trim looks, for each who is to leave, for another place of the hunt's job that
 // spares it: the job has taken the best of all that was free, not what costs
@@ -49,18 +56,21 @@ func (h *hunt) trim(mark int) {
 			left = append(left, u)
 		}
 	}
-	if len(left) > mostTrimmed {
+	back := h.rehouse
+	if h.kind == Relieve {
+		back = h.spares // it moves nobody
+	} else if len(left) > mostTrimmed {
 		return
 	}
 	st := h.c.st
-	for _, u := range left {
+	for _, u := range left[:min(len(left), mostSpared)] {
 		end, was := len(st.log), *u
 		for _, e := range slices.Clone(st.log[mark:]) {
 			if e.op == took && e.h.job == h.j && !e.h.gone {
 				st.evict(e.h)
 			}
 		}
-		if !h.rehouse(u) || !h.enter() || h.kind == Reclaim && !h.fair() {
+		if !back(u) || !h.enter() || !h.just() {
 			st.undo(end)
 			*u = was
 		}
@@ -121,12 +131,17 @@ func (h *hunt) again(u *unit) bool {
 	return true
 }
 
-// cause is why u leaves, now that it leaves for j.
-func (u *unit) cause(was Action, j *job) Action {
+// inherits is why u, which left for a victim of the hunt, leaves now.
+func (h *hunt) inherits(u *unit) Action {
+	was := h.c.cause[u.job].cause
 	switch {
-	case was == Reclaim && u.leaf == j.leaf:
+	case u.moved:
+		return was
+	case h.kind == Relieve:
+		return Relieve
+	case was == Reclaim && u.leaf == h.j.leaf:
 		return Preempt
-	case was == Preempt && u.leaf != j.leaf:
+	case was == Preempt && u.leaf != h.j.leaf:
 		return Reclaim
 	}
 	return was
@@ -151,8 +166,61 @@ func (h *hunt) resettle() bool {
 			return false
 		}
 	}
-	return h.kind != Reclaim || h.fair()
+	return h.just()
 }
+
+// just reports whether all who in the end have to leave for the hunt's job may
+// be made to by it, also those who were told to leave for one of its victims:
+// what was taken from another queue by a right may be passed on only by the
+// same right, or the next cycle has it taken back.
+func (h *hunt) just() bool {
+	if h.kind == Consolidate || h.kind == Relieve || h.kind == Preempt && !h.keeps() {
+		return h.kind != Preempt
+	}
+	var left []*unit
+	if h.kind == Reclaim {
+		for i := range h.victims {
+			if v := &h.victims[i]; !h.placed(v) {
+				left = append(left, v)
+			}
+		}
+	}
+	inherited := false
+	for _, v := range h.victims {
+		for i := range h.freed[v.job] {
+			if u := &h.freed[v.job][i]; u.leaf != h.j.leaf && (u.moved || !h.placed(u)) && !slices.ContainsFunc(left, u.same) {
+				left = append(left, u)
+				inherited = true
+			}
+		}
+	}
+	if inherited && h.kind != Reclaim {
+		if a := &h.pool.q[h.j.leaf]; !a.alloc.Within(a.share) {
+			return false
+		}
+	}
+	return len(left) == 0 || h.fair(left)
+}
+
+// keeps reports whether the queue of a hunt for one of higher priority has no
+// more of what that asks for than it had, or no more than its due: what it held
+// beyond, others would have it give back at once, and then those who had to
+// leave take it from them again.
+func (h *hunt) keeps() bool {
+	if h.c.st.cfg.NoQuota {
+		return true
+	}
+	a := &h.pool.q[h.j.leaf]
+	for r, n := range h.need {
+		if n > 0 && a.alloc[r] > max(a.share[r], h.had[r]) {
+			return false
+		}
+	}
+	return true
+}
+
+// same reports whether u and v are of the same holds.
+func (u *unit) same(v *unit) bool { return u.job == v.job && u.holds[0] == v.holds[0] }
 
 // release puts back whom v made leave, that was promised their room in this
 // cycle and has now lost it. It reports whether those who cannot come back may
@@ -174,11 +242,20 @@ func (h *hunt) release(v *job) bool {
 			h.comeBack(u)
 			h.pool.q[u.leaf].gone = 0
 		}
-		if !u.moved && !h.placed(u) && u.leaf == h.j.leaf && u.job.Priority >= h.j.Priority {
+		if !u.moved && !h.placed(u) && !h.mayInherit(u) {
 			return false
 		}
 	}
 	return true
+}
+
+// mayInherit reports whether u, which left for a victim of the hunt, may be made
+// to leave by the hunt's job; what queues are due is asked for all at once.
+func (h *hunt) mayInherit(u *unit) bool {
+	if h.kind == Relieve {
+		return h.c.st.hasHadEnough(u.job) && h.c.st.gives(h.pool, h.j, u.job)
+	}
+	return u.leaf != h.j.leaf || u.job.Priority < h.j.Priority
 }
 
 // comeBack puts a unit back where it was, also if it has another place by now.
@@ -186,7 +263,7 @@ func (h *hunt) comeBack(u *unit) {
 	st, mark, was := h.c.st, len(h.c.st.log), *u
 	for i, y := range was.next {
 		y = y.present()
-		if !y.gone {
+		if !y.gone && !y.leaving { // else it has been put back where it was, and is told to go from there
 			st.evict(y)
 			y.heir = was.holds[i]
 		}
