@@ -83,7 +83,7 @@ func (c *cycle) displace(kind Action, p *pool, j *job) outcome {
 		if kind == Preempt && h.futile() {
 			continue
 		}
-		if h.run() {
+		if kind == Consolidate && h.few() || h.run() {
 			return served
 		}
 		if kind == Reclaim && st.cfg.MaxMoves != 0 && h.spare() {
@@ -221,14 +221,19 @@ func (h *hunt) send(u unit) {
 	st := h.c.st
 	for _, x := range u.holds {
 		st.evict(x)
-		for a, t := range h.room {
-			if k := x.site.room(a, t.need); k != t.at[x.site] && st.allowed(x.site, a) {
-				t.have += k - t.at[x.site]
-				t.at[x.site] = k
-			}
-		}
+		h.recount(x.site)
 	}
 	h.victims = append(h.victims, u)
+}
+
+// recount counts the room of one site anew.
+func (h *hunt) recount(s *site) {
+	for a, t := range h.room {
+		if k := s.room(a, t.need); k != t.at[s] && h.c.st.allowed(s, a) {
+			t.have += k - t.at[s]
+			t.at[s] = k
+		}
+	}
 }
 
 // all is the whole of j that is not leaving already.

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 )
 
@@ -26,7 +27,7 @@ func (h *hunt) agreed() {
 			continue
 		}
 		for _, x := range h.freed[v.job] {
-			if x.moved || !h.placed(&x) {
+			if (x.moved || !h.placed(&x)) && c.cause[x.job].by == v.job.ID { // else it leaves for others all the same
 				c.cause[x.job] = verdictOf{h.inherits(&x), h.j.ID}
 				c.won[h.j] = append(c.won[h.j], x)
 			}
@@ -47,8 +48,12 @@ const mostTrimmed, mostSpared = 16, 128
 // spares it: the job has taken the best of all that was free, not what costs
 // least.
 func (h *hunt) trim(mark int) {
-	if len(h.victims) < 2 || h.kind == Consolidate {
+	if len(h.victims) < 2 {
 		return // the first of all was told to go because nothing else would do
+	}
+	if h.kind == Consolidate {
+		h.trimMoves(mark)
+		return
 	}
 	var left []*unit
 	for i := range h.victims {
@@ -77,6 +82,34 @@ func (h *hunt) trim(mark int) {
 	}
 }
 
+// trimMoves looks, for each who is to move, whether it can stay where it is, all
+// others being placed anew.
+func (h *hunt) trimMoves(mark int) {
+	st := h.c.st
+	for i := range h.victims[:min(len(h.victims), mostTrimmed)] {
+		if !h.victims[i].moved {
+			continue
+		}
+		end, was := len(st.log), slices.Clone(h.victims)
+		for _, e := range slices.Clone(st.log[mark:]) {
+			if e.op == took && !e.h.gone {
+				st.evict(e.h)
+			}
+		}
+		u := &h.victims[i]
+		u.moved, u.next = false, nil
+		ok := h.spares(u) && h.enter()
+		for k := len(h.victims) - 1; ok && k >= 0; k-- {
+			v := &h.victims[k]
+			ok = k == i || !v.moved && h.placed(v) || h.rehouse(v)
+		}
+		if !ok || !h.rehearse(mark) {
+			st.undo(end)
+			copy(h.victims, was)
+		}
+	}
+}
+
 // fresh reports whether the unit has its room since this cycle only: it costs
 // nothing that it does not start.
 func (u *unit) fresh() bool {
@@ -84,9 +117,22 @@ func (u *unit) fresh() bool {
 }
 
 // rehearse reports whether those who move, and the hunt's job, would all get a
-// place if they came to an allocation in their order: what was settled since
-// mark may be forgotten by then, and must not have been for nothing.
+// place if they came to an allocation one after another, as they do once all who
+// leave have left: in the order of their promises; and where nothing keeps who
+// has just moved from moving again, also by the order of service, in which they
+// come if those promises are forgotten.
 func (h *hunt) rehearse(mark int) bool {
+	movers := h.movers(mark)
+	if h.c.st.cfg.MoveRest > 0 {
+		return h.replay(mark, nil, movers)
+	}
+	early, late := h.order()
+	return h.replay(mark, early, late)
+}
+
+// replay is rehearse for one order: who comes before the hunt's job, and who
+// after it.
+func (h *hunt) replay(mark int, early, late []*unit) bool {
 	st, end := h.c.st, len(h.c.st.log)
 	defer st.undo(end)
 	for _, e := range slices.Clone(st.log[mark:end]) {
@@ -101,7 +147,6 @@ func (h *hunt) rehearse(mark int) bool {
 			}
 		}
 	}
-	early, late := h.order()
 	for _, u := range early {
 		if u.moved && !h.again(u) {
 			return false
@@ -116,6 +161,25 @@ func (h *hunt) rehearse(mark int) bool {
 		}
 	}
 	return true
+}
+
+// movers are the units that move, in the order in which they were given their
+// places: that of the promises which are kept to them.
+func (h *hunt) movers(mark int) []*unit {
+	line := map[*hold]int{}
+	for i, e := range h.c.st.log[mark:] {
+		if e.op == took {
+			line[e.h] = i
+		}
+	}
+	var all []*unit
+	for i := range h.victims {
+		if u := &h.victims[i]; u.moved {
+			all = append(all, u)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *unit) int { return cmp.Compare(line[a.next[0]], line[b.next[0]]) })
+	return all
 }
 
 // again places a unit as an allocation would.
@@ -139,9 +203,17 @@ func (h *hunt) inherits(u *unit) Action {
 		return was
 	case h.kind == Relieve:
 		return Relieve
-	case was == Reclaim && u.leaf == h.j.leaf:
+	}
+	return was.between(u.job, h.j)
+}
+
+// between is a cause for which v leaves for j, once it has left for another for
+// that cause.
+func (was Action) between(v, j *job) Action {
+	switch {
+	case was == Reclaim && v.leaf == j.leaf:
 		return Preempt
-	case was == Preempt && u.leaf != h.j.leaf:
+	case was == Preempt && v.leaf != j.leaf:
 		return Reclaim
 	}
 	return was
@@ -212,7 +284,7 @@ func (h *hunt) keeps() bool {
 	}
 	a := &h.pool.q[h.j.leaf]
 	for r, n := range h.need {
-		if n > 0 && a.alloc[r] > max(a.share[r], h.had[r]) {
+		if n > 0 && a.share[r] >= 0 && a.alloc[r] > max(a.share[r], h.had[r]) {
 			return false
 		}
 	}
