@@ -280,6 +280,7 @@ type Node struct {
 	Memory  int64             `json:"memoryBytes"`     // allocatable
 	Tasks   int               `json:"tasks,omitempty"` // most tasks that it takes at once; 0: no bound
 	Devices []Device          `json:"devices,omitempty"`
+	Links   Links             `json:"links,omitempty"` // how close the devices are to one another; empty: nobody knows
 	// MIG counts its partitions of devices by profile, such as 1g.10gb.
 	// MIGStrategy is how its device plugin offers them: single, mixed or none;
 	// empty: it has none.

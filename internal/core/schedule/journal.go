@@ -225,6 +225,11 @@ func (st *State) undo(mark int) {
 
 // devices chooses which devices of s a task gets.
 func (st *State) devices(s *site, a *ask, later bool) []int32 {
+	if s.milli(a) == 1000 && s.node.Links.Known(len(s.node.Devices)) {
+		if devs := s.closest(a, later); devs != nil {
+			return devs
+		}
+	}
 	if s.pool.GPU == Fill && st.fill != nil && a.need.Devices == 1 && s.milli(a) < 1000 {
 		if devs := st.fill.choose(s, a, later); devs != nil {
 			return devs

@@ -35,7 +35,7 @@ func (st *State) PutNode(n Node) {
 func sameNode(a, b *Node) bool {
 	return a.Ready == b.Ready && a.Cordon == b.Cordon && a.CutOff == b.CutOff && a.CPU == b.CPU && a.Memory == b.Memory && a.Pods == b.Pods &&
 		a.OtherCPU == b.OtherCPU && a.OtherMem == b.OtherMem && slices.Equal(a.OtherMilli, b.OtherMilli) && a.MIGStrategy == b.MIGStrategy && a.Whole == b.Whole &&
-		slices.Equal(a.Devices, b.Devices) && equalMaps(a.Labels, b.Labels) && equalMaps(a.MIG, b.MIG) && equalMaps(a.OtherMIG, b.OtherMIG) && slices.Equal(a.Taints, b.Taints)
+		slices.Equal(a.Devices, b.Devices) && a.Links == b.Links && equalMaps(a.Labels, b.Labels) && equalMaps(a.MIG, b.MIG) && equalMaps(a.OtherMIG, b.OtherMIG) && slices.Equal(a.Taints, b.Taints)
 }
 
 func equalMaps[V comparable](a, b map[string]V) bool {

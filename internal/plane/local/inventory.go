@@ -53,6 +53,7 @@ func (p *Plane) Inventory(ctx context.Context) ([]core.Node, error) {
 	if err != nil {
 		n.Ready, n.Message = false, err.Error()
 	}
+	n.Links = deviceLinks(ctx, n.Devices)
 	return []core.Node{n}, nil
 }
 
@@ -150,13 +151,18 @@ func realDevices(ctx context.Context) ([]core.Device, error) {
 // queryGPUs is what the driver's own tool says of fields of each GPU, in lines
 // of CSV; empty: this machine does not have it.
 func queryGPUs(ctx context.Context, fields string) (string, error) {
+	return smi(ctx, "--query-gpu="+fields, "--format=csv,noheader,nounits")
+}
+
+// smi is what the driver's own tool says; empty: this machine does not have it.
+func smi(ctx context.Context, args ...string) (string, error) {
 	tool, err := exec.LookPath("nvidia-smi")
 	if err != nil {
 		return "", nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, gpuTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, tool, "--query-gpu="+fields, "--format=csv,noheader,nounits")
+	cmd := exec.CommandContext(ctx, tool, args...)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if err != nil {
