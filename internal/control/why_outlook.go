@@ -121,10 +121,8 @@ func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]Pending) {
 				missing = true
 				span, _ = c.engine.insight.score.lastWord(id, 0)
 			}
-			if span.Likely > 0 || ok {
-				p.EarliestStart = span.Likely
-				all[id] = p
-			}
+			p.EarliestStart = span.Likely // 0: nobody can tell, or not yet
+			all[id] = p
 		}
 		return missing
 	}
