@@ -40,16 +40,18 @@ type PoolQuota struct {
 
 // ResourceQuota is what a queue may use of one resource.
 type ResourceQuota struct {
-	Quota  *float64 `json:"quota,omitempty" minimum:"0" doc:"Promised; what is over it is lent and can be taken back. Absent: no bound"`
-	Limit  *float64 `json:"limit,omitempty" minimum:"0" doc:"Never exceeded. Absent: no bound"`
-	Weight *float64 `json:"weight,omitempty" minimum:"0" doc:"Part of what nobody is promised, against its siblings: 0 lowest, 1 low, 2 medium (default), 3 high"`
+	Quota        *float64 `json:"quota,omitempty" minimum:"0" doc:"Promised; what is over it is lent and can be taken back. Absent: no bound"`
+	Limit        *float64 `json:"limit,omitempty" minimum:"0" doc:"Never exceeded. Absent: no bound"`
+	LendingLimit *float64 `json:"lendingLimit,omitempty" minimum:"0" doc:"Of quota, what others may use at most while it does not; the rest is kept for it. Absent: all of it"`
+	Weight       *float64 `json:"weight,omitempty" minimum:"0" doc:"Part of what nobody is promised, against its siblings: 0 lowest, 1 low, 2 medium (default), 3 high"`
 }
 
 // MemoryQuota is the same of memory, in quantities like 512Gi.
 type MemoryQuota struct {
-	Quota  string   `json:"quota,omitempty"`
-	Limit  string   `json:"limit,omitempty"`
-	Weight *float64 `json:"weight,omitempty" minimum:"0"`
+	Quota        string   `json:"quota,omitempty"`
+	Limit        string   `json:"limit,omitempty"`
+	LendingLimit string   `json:"lendingLimit,omitempty"`
+	Weight       *float64 `json:"weight,omitempty" minimum:"0"`
 }
 
 // UserLimit is what each user may have in a project at once.
@@ -208,14 +210,17 @@ type Standing struct {
 
 // Use is what is used of one resource, and what may be.
 type Use struct {
-	Guaranteed *float64 `json:"guaranteed,omitempty" doc:"Its quota; absent: no bound"`
-	Used       float64  `json:"used"`
-	Fixed      float64  `json:"fixed" doc:"Of used, what is not preemptible"`
-	Over       float64  `json:"over" doc:"Of used, what is over the quota and can be taken back"`
-	Limit      *float64 `json:"limit,omitempty" doc:"Absent: no bound"`
-	Weight     float64  `json:"weight"`
-	FairShare  float64  `json:"fairShare" doc:"What it is due at present: its quota as far as it wants it, and its part of what others do not want"`
-	Share      *float64 `json:"share,omitempty" doc:"used in proportion to guaranteed; absent where nothing is guaranteed"`
+	Guaranteed   *float64 `json:"guaranteed,omitempty" doc:"Its quota; absent: no bound"`
+	Used         float64  `json:"used"`
+	Fixed        float64  `json:"fixed" doc:"Of used, what is not preemptible"`
+	Over         float64  `json:"over" doc:"Of used, what is over the quota and can be taken back"`
+	Limit        *float64 `json:"limit,omitempty" doc:"Absent: no bound"`
+	LendingLimit *float64 `json:"lendingLimit,omitempty" doc:"Absent: all of the quota may be lent"`
+	Kept         float64  `json:"kept" doc:"Of the quota, what it does not use and does not lend"`
+	Lendable     float64  `json:"lendable" doc:"Of the quota, what it does not use and others may, or do"`
+	Weight       float64  `json:"weight"`
+	FairShare    float64  `json:"fairShare" doc:"What it is due at present: its quota as far as it wants it, and its part of what others do not want"`
+	Share        *float64 `json:"share,omitempty" doc:"used in proportion to guaranteed; absent where nothing is guaranteed"`
 }
 
 // StandingList is how everybody stands.

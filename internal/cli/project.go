@@ -309,10 +309,13 @@ func projectRuleLines(p *api.Project, line func(title, text string)) {
 // quotaText is one pool's quota in a line.
 func quotaText(q api.PoolQuota) string {
 	var out []string
-	add := func(what, quota, limit string, weight *float64) {
+	add := func(what, quota, lends, limit string, weight *float64) {
 		text := what
 		if quota != "" {
 			text += " quota " + quota
+		}
+		if lends != "" {
+			text += " lends " + lends
 		}
 		if limit != "" {
 			text += " limit " + limit
@@ -331,13 +334,13 @@ func quotaText(q api.PoolQuota) string {
 		return bound(n)
 	}
 	if r := q.GPU; r != nil {
-		add("gpu", said(r.Quota), said(r.Limit), r.Weight)
+		add("gpu", said(r.Quota), said(r.LendingLimit), said(r.Limit), r.Weight)
 	}
 	if r := q.CPU; r != nil {
-		add("cpu", said(r.Quota), said(r.Limit), r.Weight)
+		add("cpu", said(r.Quota), said(r.LendingLimit), said(r.Limit), r.Weight)
 	}
 	if r := q.Memory; r != nil {
-		add("memory", r.Quota, r.Limit, r.Weight)
+		add("memory", r.Quota, r.LendingLimit, r.Limit, r.Weight)
 	}
 	return cmp.Or(strings.Join(out, "; "), "no bound")
 }

@@ -19,6 +19,7 @@ type projectFlags struct {
 	parent, note             string
 	priority                 int
 	quota, limit, weight     []string
+	lend                     []string
 	forget, order, nodeTypes []string
 	preempt, reclaim         string
 	maxRunning, userRunning  int
@@ -31,6 +32,7 @@ func (p *projectFlags) register(cmd *cobra.Command) {
 	f.IntVar(&p.priority, "priority", 100, "rank among its siblings: what is left over quota goes to the highest first")
 	f.StringArrayVar(&p.quota, "quota", nil, "[POOL.]RESOURCE=AMOUNT that is guaranteed, like h100.gpu=32 or memory=2Ti; without a pool: of every one that is not named; none: no bound")
 	f.StringArrayVar(&p.limit, "limit", nil, "[POOL.]RESOURCE=AMOUNT that is never exceeded; none: no bound")
+	f.StringArrayVar(&p.lend, "lending-limit", nil, "[POOL.]RESOURCE=AMOUNT of the quota that others may use while it does not; the rest is kept for it; none: all of it")
 	f.StringArrayVar(&p.weight, "weight", nil, "[POOL.]RESOURCE=WEIGHT over quota: lowest, low, medium, high or a number")
 	f.StringArrayVar(&p.forget, "forget-pool", nil, "forget all that was said of a pool")
 	f.StringSliceVar(&p.order, "pool-order", nil, "pools that its workloads go to which name none, in order")
@@ -101,16 +103,17 @@ func (p *projectFlags) pools(out map[string]any) error {
 	for _, set := range []struct {
 		field string
 		texts []string
-	}{{"quota", p.quota}, {"limit", p.limit}, {"weight", p.weight}} {
+	}{{"quota", p.quota}, {"limit", p.limit}, {"weight", p.weight}, {"lendingLimit", p.lend}} {
 		for _, text := range set.texts {
-			flag := "--" + set.field + " " + text
-			name, amount, ok := strings.Cut(text, "=")
-			pool, resource := "*", name
-			if dot := strings.LastIndexByte(name, '.'); dot >= 0 {
-				pool, resource = name[:dot], name[dot+1:]
+			name := strings.Replace(set.field, "lendingLimit", "lending-limit", 1)
+			flag := "--" + name + " " + text
+			what, amount, ok := strings.Cut(text, "=")
+			pool, resource := "*", what
+			if dot := strings.LastIndexByte(what, '.'); dot >= 0 {
+				pool, resource = what[:dot], what[dot+1:]
 			}
 			if !ok || pool == "" || !slices.Contains([]string{"gpu", "cpu", "memory"}, resource) {
-				return usage(flag+": is not [POOL.]RESOURCE=AMOUNT", "the resources are gpu, cpu and memory: write --"+set.field+" h100.gpu=4")
+				return usage(flag+": is not [POOL.]RESOURCE=AMOUNT", "the resources are gpu, cpu and memory: write --"+name+" h100.gpu=4")
 			}
 			if slices.Contains(p.forget, pool) {
 				return usage(fmt.Sprintf("%s and --forget-pool %s contradict each other", flag, pool), "write one of them; none as an amount takes a single bound away")

@@ -19,7 +19,9 @@ func newQuota(s *session) *cobra.Command {
 		Long: `Shows for every project and department, and for every pool that it has a quota in,
 uses or waits for: what it is guaranteed, what it uses, what of that is over its
 quota and can be taken back, what it can never exceed, how many workloads wait,
-and what it uses in proportion to what it is guaranteed. ∞ is no bound.`,
+and what it uses in proportion to what it is guaranteed. ∞ is no bound. With -o
+wide KEPT is what of its quota it neither uses nor lends, LENDABLE what it does not
+use and others may.`,
 		Example: "  muster quota\n  muster quota --pool h100 --resource memory\n  muster quota -p vision -o json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -84,6 +86,8 @@ func (s *session) quota(ctx context.Context, t tableFlags, project, pool, resour
 			}
 			return tonePlain
 		}},
+		{title: "KEPT", wide: true, cell: func(st api.Standing) string { u := of(st).Kept; return amount(&u) }},
+		{title: "LENDABLE", wide: true, cell: func(st api.Standing) string { u := of(st).Lendable; return amount(&u) }},
 		{title: "LIMIT", cell: func(st api.Standing) string { return amount(of(st).Limit) }},
 		{title: "QUEUED", cell: func(st api.Standing) string { return strconv.Itoa(st.Queued) }},
 		{title: "SHARE", cell: func(st api.Standing) string {

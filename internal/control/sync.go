@@ -52,6 +52,7 @@ func quotaOf(q core.PoolQuota) schedule.Quota {
 		if own.Quota != nil {
 			out.Quota[r] = int64(*own.Quota * own.unit)
 		}
+		out.Keep[r] = int64(own.Keeps() * own.unit)
 		if own.Limit != nil {
 			out.Limit[r] = int64(*own.Limit * own.unit)
 		}

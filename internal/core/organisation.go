@@ -126,9 +126,20 @@ type ResourceQuota struct {
 	Quota *float64 `json:"quota,omitempty"`
 	// Limit is what it may never exceed; nil: no bound.
 	Limit *float64 `json:"limit,omitempty"`
+	// LendingLimit is how much of its quota others may use while it does not; the
+	// rest is kept for it; nil: all of it.
+	LendingLimit *float64 `json:"lendingLimit,omitempty"`
 	// Weight is its part of what nobody is promised, against its siblings; nil:
 	// UsualWeight. With 0 it has only what nobody else wants.
 	Weight *float64 `json:"weight,omitempty"`
+}
+
+// Keeps is what of the quota nobody else may use.
+func (q ResourceQuota) Keeps() float64 {
+	if q.Quota == nil || q.LendingLimit == nil {
+		return 0
+	}
+	return max(*q.Quota-*q.LendingLimit, 0)
 }
 
 // WeightOf is the weight that counts.

@@ -81,13 +81,13 @@ func lengthText(d *time.Duration) string {
 func poolQuota(q core.PoolQuota) api.PoolQuota {
 	var out api.PoolQuota
 	if q.GPU != (core.ResourceQuota{}) {
-		out.GPU = &api.ResourceQuota{Quota: q.GPU.Quota, Limit: q.GPU.Limit, Weight: q.GPU.Weight}
+		out.GPU = &api.ResourceQuota{Quota: q.GPU.Quota, Limit: q.GPU.Limit, LendingLimit: q.GPU.LendingLimit, Weight: q.GPU.Weight}
 	}
 	if q.CPU != (core.ResourceQuota{}) {
-		out.CPU = &api.ResourceQuota{Quota: q.CPU.Quota, Limit: q.CPU.Limit, Weight: q.CPU.Weight}
+		out.CPU = &api.ResourceQuota{Quota: q.CPU.Quota, Limit: q.CPU.Limit, LendingLimit: q.CPU.LendingLimit, Weight: q.CPU.Weight}
 	}
 	if q.Memory != (core.ResourceQuota{}) {
-		out.Memory = &api.MemoryQuota{Quota: bytesText(q.Memory.Quota), Limit: bytesText(q.Memory.Limit), Weight: q.Memory.Weight}
+		out.Memory = &api.MemoryQuota{Quota: bytesText(q.Memory.Quota), Limit: bytesText(q.Memory.Limit), LendingLimit: bytesText(q.Memory.LendingLimit), Weight: q.Memory.Weight}
 	}
 	return out
 }
@@ -149,10 +149,10 @@ func decide(in api.ProjectSpec, p *core.Project) error {
 func poolQuotaOf(field string, in api.PoolQuota) (core.PoolQuota, error) {
 	var out core.PoolQuota
 	if in.GPU != nil {
-		out.GPU = core.ResourceQuota{Quota: in.GPU.Quota, Limit: in.GPU.Limit, Weight: in.GPU.Weight}
+		out.GPU = core.ResourceQuota{Quota: in.GPU.Quota, Limit: in.GPU.Limit, LendingLimit: in.GPU.LendingLimit, Weight: in.GPU.Weight}
 	}
 	if in.CPU != nil {
-		out.CPU = core.ResourceQuota{Quota: in.CPU.Quota, Limit: in.CPU.Limit, Weight: in.CPU.Weight}
+		out.CPU = core.ResourceQuota{Quota: in.CPU.Quota, Limit: in.CPU.Limit, LendingLimit: in.CPU.LendingLimit, Weight: in.CPU.Weight}
 	}
 	if in.Memory == nil {
 		return out, nil
@@ -160,6 +160,9 @@ func poolQuotaOf(field string, in api.PoolQuota) (core.PoolQuota, error) {
 	out.Memory.Weight = in.Memory.Weight
 	var err error
 	if out.Memory.Quota, err = bytesOf(field+".memory.quota", in.Memory.Quota); err != nil {
+		return out, err
+	}
+	if out.Memory.LendingLimit, err = bytesOf(field+".memory.lendingLimit", in.Memory.LendingLimit); err != nil {
 		return out, err
 	}
 	out.Memory.Limit, err = bytesOf(field+".memory.limit", in.Memory.Limit)

@@ -100,10 +100,16 @@ func quotas(p *core.Project, pools []string) error {
 			for _, v := range []struct {
 				name string
 				n    *float64
-			}{{"quota", q.Quota}, {"limit", q.Limit}, {"weight", q.Weight}} {
+			}{{"quota", q.Quota}, {"limit", q.Limit}, {"weight", q.Weight}, {"lendingLimit", q.LendingLimit}} {
 				if err := amount(field+"."+v.name, v.n); err != nil {
 					return err
 				}
+			}
+			switch l := q.LendingLimit; {
+			case l != nil && q.Quota == nil:
+				return wrong(field+".lendingLimit", "give it a quota, or leave the lending limit out", "there is no quota of which it could be")
+			case l != nil && *l > *q.Quota:
+				return wrong(field+".lendingLimit", "lower it, or leave it out: then all of the quota is lent", "%v is more than its quota, %v", *l, *q.Quota)
 			}
 			if q.Quota != nil && q.Limit != nil && *q.Limit < *q.Quota {
 				return wrong(field+".limit", "raise the limit, or lower the quota", "%v is less than its quota, %v", *q.Limit, *q.Quota)

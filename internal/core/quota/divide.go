@@ -34,7 +34,8 @@ type claim struct {
 //
 // Each resource is divided for itself, from the top of the tree down; what a
 // queue gets is what its children divide. First each gets what it demands of
-// its quota, even if all quotas together exceed what there is. What is left
+// its quota, even if all quotas together exceed what there is; what it keeps
+// of that is nobody else's, wanted or not. What is left
 // goes to the highest priority first, by weight, in whole units (devices,
 // thousandths of cores, 10^6 bytes) except to who needs no more than that.
 // What rounding kept back is given a unit at a time: highest priority first,
@@ -123,7 +124,7 @@ func (d *Divider) divide(queues []Queue, siblings []int32, r Resource, pot int64
 		give = min(give, demand)
 		out[i][r] = give
 		if rest >= 0 { // below zero it can only fall, and would wrap around
-			rest -= give
+			rest -= max(give, q.Keep[r])
 		}
 		if at > 0 && q.Priority != queues[siblings[at-1]].Priority {
 			d.bands = append(d.bands, len(d.claims))

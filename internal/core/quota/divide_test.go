@@ -331,3 +331,41 @@ func sumOf(queues []Queue, shares []Amounts) (sum Amounts) {
 	}
 	return sum
 }
+
+// TestWhatIsKeptIsNobodyElses has queues keep parts of their quotas: nobody gets
+// less of its own for it, and what all get together leaves room for what is kept
+// and not wanted.
+func TestWhatIsKeptIsNobodyElses(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		total, queues := forest(r, 1+r.IntN(12))
+		for i := range queues {
+			queues[i].Parent = -1
+			for res, n := range queues[i].Quota {
+				if n > 0 && r.IntN(2) == 0 {
+					queues[i].Keep[res] = r.Int64N(n + 1)
+				}
+			}
+		}
+		got := Share(total, queues, 0, nil)
+		for res := range Resources {
+			given, reserved := int64(0), int64(0)
+			for i := range queues {
+				q := &queues[i]
+				own := q.Quota[res]
+				if own < 0 {
+					own = total[res]
+				}
+				if own = min(own, q.demand(res)); got[i][res] < own {
+					t.Fatalf("seed %d: queue %d gets %d of %s, less than %d that it is promised and wants", seed, i, got[i][res], res, own)
+				}
+				given += got[i][res] - own
+				reserved += max(own, q.Keep[res])
+			}
+			if given > max(total[res]-reserved, 0) {
+				t.Fatalf("seed %d: %d of %s beyond quotas is given, and %d of %d is promised or kept", seed, given, res, reserved, total[res])
+			}
+		}
+	}
+}

@@ -72,6 +72,8 @@ type Queue struct {
 	Age      int64 // smaller is older
 	Quota    Amounts
 	Limit    Amounts
+	// Keep is what of its quota nobody else gets, whether it wants it or not.
+	Keep Amounts
 	// Weight is its part of what is left, relative to its siblings'; zero or
 	// less: none. What is above MaxWeight counts as that.
 	Weight [Resources]int64

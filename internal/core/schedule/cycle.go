@@ -252,7 +252,7 @@ func (st *State) permits(j *job, p *pool, more quota.Amounts) bool {
 			return false
 		}
 	}
-	return true
+	return len(p.keepers) == 0 || st.unlent(j, p, more) == nil
 }
 
 // allows reports whether a limit allows so much more. Of what is not asked for

@@ -33,6 +33,7 @@ type account struct {
 	wanted  quota.Amounts // by those who wait, where it is first for them
 	request quota.Amounts // held and wanted
 	share   quota.Amounts // fair share
+	kept    quota.Amounts // of Quota, what others never get; of those below it too
 	may     quota.Amounts // min(limit, max(quota, share)): what it may claim
 	victims []*job        // preemptible, who leaves first at the front
 	gone    int           // how many of victims, from the front, hold nothing any more in this cycle
@@ -148,6 +149,7 @@ func (st *State) settle(p *pool) {
 		}
 		p.q[i].Quota = own
 	}
+	st.keep(p)
 }
 
 // shares computes the fair shares of p's queues.
@@ -165,7 +167,7 @@ func (st *State) shares(p *pool) {
 		if q.parent >= 0 {
 			p.q[q.parent].request = p.q[q.parent].request.Add(a.request)
 		}
-		in[i] = quota.Queue{Parent: int(q.parent), Priority: q.Priority, Age: q.Age, Quota: a.Quota.Quota, Limit: a.Limit, Weight: a.Weight, Request: a.request, Usage: a.Usage}
+		in[i] = quota.Queue{Parent: int(q.parent), Priority: q.Priority, Age: q.Age, Quota: a.Quota.Quota, Limit: a.Limit, Keep: a.kept, Weight: a.Weight, Request: a.request, Usage: a.Usage}
 	}
 	st.quotas = st.divider.Share(p.total, in, st.cfg.K, st.quotas)
 	out := st.quotas

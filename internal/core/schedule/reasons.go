@@ -125,6 +125,11 @@ func (st *State) whyQuota(p *pool, j *job, need quota.Amounts) []Reason {
 			}
 		}
 	}
+	if len(p.keepers) > 0 {
+		if r := st.unlent(j, p, need); r != nil {
+			rs = append(rs, *r)
+		}
+	}
 	return rs
 }
 

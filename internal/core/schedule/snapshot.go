@@ -92,6 +92,7 @@ type Queue struct {
 // Quota is what a queue is entitled to in one pool.
 type Quota struct {
 	Quota, Limit quota.Amounts // quota.Unlimited: no bound
+	Keep         quota.Amounts // of Quota, what nobody else may use while it does not
 	Weight       [quota.Resources]int64
 	Usage        [quota.Resources]float64 // its share of the pool's past use; 0 when that does not count
 }

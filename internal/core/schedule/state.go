@@ -74,6 +74,8 @@ type pool struct {
 	moving  int           // holds that leave or are promised
 	leaving []*hold
 	q       []account // by queue index
+	keepers []int32   // queues that do not lend all of their quota, children first
+	spare   []quota.Amounts
 	whole   *subset
 	parts   []*subset // one for each plane, where there are several
 	trees   map[string]*domains

@@ -34,6 +34,7 @@ const (
 	Incomplete Token = "Incomplete"
 
 	WaitingForLicense       Token = "WaitingForLicense"
+	NotLent                 Token = "NotLent"
 	OverLimit               Token = "OverLimit"
 	NonPreemptibleOverQuota Token = "NonPreemptibleOverQuota"
 	WaitingForQuota         Token = "WaitingForQuota"
@@ -46,7 +47,7 @@ const (
 // Tokens returns every reason for waiting, most severe first.
 func Tokens() []Token {
 	return []Token{
-		PlanningFailed, QueueNotFound, Barred, NeverFits, QueueStopped, HeldBack, NonPreemptibleOverQuota, OverLimit, WaitingForLicense, AdmissionChecks, Dependency, BeginTime, Incomplete, NoNodes, InReservation,
+		PlanningFailed, QueueNotFound, Barred, NeverFits, QueueStopped, HeldBack, NonPreemptibleOverQuota, OverLimit, NotLent, WaitingForLicense, AdmissionChecks, Dependency, BeginTime, Incomplete, NoNodes, InReservation,
 		WaitingForCapacity, TopologyUnsatisfied, Fragmented, WaitingForQuota, Reserved, WaitingForPreemption, RetryBackoff,
 		ImageBuild, ImagePull, Initializing, NotYetEvaluated,
 	}
@@ -302,6 +303,8 @@ func (r Reason) String() string {
 			return r.segments("now") + fmt.Sprintf(", while %s are free in all", r.amount(r.Free)) + r.blocks()
 		}
 		return fmt.Sprintf("its %d tasks must be in one %s: the best has room for %d now, while %s are free in all", r.Tasks, r.Domain, r.Fitting, r.amount(r.Free)) + r.blocks()
+	case NotLent:
+		return fmt.Sprintf("what is free is not lent: %s are free, %s stay so for %s and others that do not lend all of their quota, and this asks for %s", r.part(r.Allocated), r.part(r.Quota), r.Queue, r.part(r.Requested))
 	case WaitingForLicense:
 		return r.license()
 	case OverLimit:

@@ -95,6 +95,8 @@ func (r Reason) Hint() string {
 		return fmt.Sprintf("wait until work of %s or of others ends", r.Queue)
 	case Dependency:
 		return "wait, or submit it without after"
+	case NotLent:
+		return fmt.Sprintf("wait until work of others ends, or ask for a higher lending limit of %s", r.Queue)
 	case WaitingForLicense:
 		if r.Requested > r.Total {
 			return "ask for fewer, or have it told of more: muster license set " + r.Resource + " NUMBER"

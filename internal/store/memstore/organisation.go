@@ -135,7 +135,7 @@ func keptProject(p core.Project) core.Project {
 }
 
 func keptQuota(q core.ResourceQuota) core.ResourceQuota {
-	return core.ResourceQuota{Quota: keptPointer(q.Quota), Limit: keptPointer(q.Limit), Weight: keptPointer(q.Weight)}
+	return core.ResourceQuota{Quota: keptPointer(q.Quota), Limit: keptPointer(q.Limit), LendingLimit: keptPointer(q.LendingLimit), Weight: keptPointer(q.Weight)}
 }
 
 func keptPool(p core.Pool) core.Pool {

@@ -575,6 +575,7 @@ export interface Manifest {
 }
 
 export interface MemoryQuota {
+  lendingLimit?: string
   limit?: string
   quota?: string
   weight?: number
@@ -1350,6 +1351,8 @@ export interface ReservationSpec {
 }
 
 export interface ResourceQuota {
+  /** Of quota, what others may use at most while it does not; the rest is kept for it. Absent: all of it */
+  lendingLimit?: number
   /** Never exceeded. Absent: no bound */
   limit?: number
   /** Promised; what is over it is lent and can be taken back. Absent: no bound */
@@ -1699,6 +1702,12 @@ export interface Use {
   fixed: number
   /** Its quota; absent: no bound */
   guaranteed?: number
+  /** Of the quota, what it does not use and does not lend */
+  kept: number
+  /** Of the quota, what it does not use and others may, or do */
+  lendable: number
+  /** Absent: all of the quota may be lent */
+  lendingLimit?: number
   /** Absent: no bound */
   limit?: number
   /** Of used, what is over the quota and can be taken back */
