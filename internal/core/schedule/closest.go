@@ -1,7 +1,5 @@
 package schedule
 
-import "math/bits"
-
 // mostSets bounds how many free devices are looked at in all combinations.
 const mostSets = 12
 
@@ -22,7 +20,7 @@ func (s *site) closest(a *ask, later bool) []int32 {
 	}
 	best, found := closeness{}, uint(0)
 	for set := uint(1); set < 1<<len(free); set++ {
-		if bits.OnesCount(set) != k {
+		if ones(set) != k {
 			continue
 		}
 		if c := s.closeness(free, set); found == 0 || c.better(best) {
@@ -36,6 +34,14 @@ func (s *site) closest(a *ask, later bool) []int32 {
 		}
 	}
 	return out
+}
+
+// ones is how many bits of a set are one.
+func ones(set uint) (n int) {
+	for ; set != 0; set &= set - 1 {
+		n++
+	}
+	return n
 }
 
 // unused are the devices that a may have all of, now or soon.
