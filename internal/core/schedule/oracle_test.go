@@ -62,7 +62,7 @@ func (p *little) state(r *rand.Rand, priority int, actions ...Action) *State {
 		}
 		at := Place{Node: all[n].ID, CPU: 1000, Memory: 1 << 30}
 		for d := range p.gpus[k] {
-			at.Devices = append(at.Devices, shares(next[n] + d)...)
+			at.Devices = append(at.Devices, shares(next[n]+d)...)
 		}
 		next[n] += p.gpus[k]
 		j := run(gpuJob(fmt.Sprintf("r%d", k), queue, int64(k+1), 1, p.gpus[k]), at)
@@ -189,4 +189,3 @@ func TestPreemptionAgainstEveryArrangement(t *testing.T) {
 		t.Errorf("more left than had to for %d of %d", more, possible)
 	}
 }
-
