@@ -69,7 +69,11 @@ func newProjectSuspend(s *session, n projectNoun) *cobra.Command {
 	var dry bool
 	cmd := s.projectVerb(n, "suspend", "Have what runs go back to its queue, and keep new work from starting", "muster "+n.word+" suspend vision --note 'the fair' --dry-run",
 		func(ctx context.Context, c *client.Client, name string) (*api.Project, error) {
-			return c.SuspendProject(ctx, n.records, name, o, dry)
+			p, err := c.SuspendProject(ctx, n.records, name, o, dry)
+			if err == nil && dry {
+				s.say("nothing is changed; it would be so:")
+			}
+			return p, err
 		})
 	cmd.Long = `Tells what runs to leave, with its grace, preemptible or not, and keeps new work
 from starting: the same as stop --mode hold-and-drain. muster ` + n.word + ` resume

@@ -345,3 +345,9 @@ func reservationTable(c *face.Call) error {
 	}
 	return nil
 }
+
+// reservedIn reports whether a job is to run in any of some reservations; none
+// are named: every job is.
+func reservedIn(w *api.Workload, names []string) bool {
+	return len(names) == 0 || slices.Contains(names, cli.Document(w).Reservation)
+}

@@ -32,7 +32,7 @@ func Scancel() *face.Command {
 			{Names: "partition p", Arg: "NAME", Many: true, Does: "only jobs in these pools"},
 			{Names: "qos q", Arg: "NAME", Many: true, Does: "only jobs of these priorities"},
 			{Names: "quiet Q", Does: "say nothing of jobs that have ended already"},
-			{Names: "reservation R", Arg: "NAME", Void: "there are no reservations in advance.", Refused: true},
+			{Names: "reservation R", Arg: "NAME", Many: true, Does: "only jobs of these reservations"},
 			{Names: "sibling", Arg: "NAME", Void: "there is one server for all clusters."},
 			{Names: "signal s", Arg: "SIGNAL", Does: "KILL ends without waiting, TERM and INT politely; others cannot be sent"},
 			{Names: "state t", Arg: "STATE", Many: true, Does: "only jobs in these states"},
@@ -104,7 +104,7 @@ type victim struct {
 
 // cancelled are the jobs that ids and flags select.
 func cancelled(c *face.Call) ([]victim, error) {
-	filters := []string{"account", "jobname", "me", "nodelist", "partition", "qos", "state", "user", "clusters"}
+	filters := []string{"account", "jobname", "me", "nodelist", "partition", "qos", "reservation", "state", "user", "clusters"}
 	filtered := slices.ContainsFunc(filters, c.Given)
 	if len(c.Args) == 0 && !filtered {
 		return nil, cli.Wrong("No job identification provided", "scancel JOB, or a filter such as --me")
@@ -113,10 +113,11 @@ func cancelled(c *face.Call) ([]victim, error) {
 	if err != nil {
 		return nil, err
 	}
-	keep, _, err := selected(c, p, "jobname", "state")
+	chosen, _, err := selected(c, p, "jobname", "state")
 	if err != nil {
 		return nil, err
 	}
+	keep := func(w *api.Workload) bool { return chosen(w) && reservedIn(w, c.List("reservation")) }
 	var out []victim
 	if len(c.Args) == 0 {
 		ws, err := c.Pages(c.Context, client.ListOptions{Live: true}, 0, keep)

@@ -50,7 +50,7 @@ state, %M time used, %l limit, %L time left, %D nodes, %C CPUs, %b GPUs, %m memo
 			{Names: "partition p", Arg: "NAMES", Many: true, Does: "only jobs in these pools"},
 			{Names: "priority P", Void: "a job in several pools has one line."},
 			{Names: "qos q", Arg: "NAMES", Many: true, Does: "only jobs of these priorities"},
-			{Names: "reservation R", Arg: "NAME", Void: "there are no reservations in advance."},
+			{Names: "reservation R", Arg: "NAME", Many: true, Does: "only jobs of these reservations"},
 			{Names: "sort S", Arg: "FIELDS", Many: true, Does: "by these fields, by letter; - in front turns one around"},
 			{Names: "start", Does: "when waiting jobs are expected to start"},
 			{Names: "states t", Arg: "STATES", Many: true, Does: "only jobs in these states; all: ended ones too"},
@@ -148,8 +148,8 @@ func listed(c *face.Call, p *face.Place) ([]api.Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	ws, err := c.Pages(c.Context, client.ListOptions{Live: !ended, Table: !c.Bool("json") && !c.Bool("yaml") && len(c.List("licenses")) == 0}, 0, func(w *api.Workload) bool {
-		return keep(w) && asksFor(w, c.List("licenses")) && (!c.Bool("start") || stateOf(w) == pending)
+	ws, err := c.Pages(c.Context, client.ListOptions{Live: !ended, Table: !c.Bool("json") && !c.Bool("yaml") && len(c.List("licenses"))+len(c.List("reservation")) == 0}, 0, func(w *api.Workload) bool {
+		return keep(w) && asksFor(w, c.List("licenses")) && reservedIn(w, c.List("reservation")) && (!c.Bool("start") || stateOf(w) == pending)
 	})
 	slices.SortStableFunc(ws, func(a, b api.Workload) int {
 		return cmp.Or(cmp.Compare(group(&a), group(&b)), cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Number, b.Number))
