@@ -173,7 +173,7 @@ func (c *cycle) join(l *line, ln *lane, a Action) {
 			c.enqueue(l, cursor{job: j}, a)
 		}
 	}
-	ln.past, ln.walk = at, st.walks
+	ln.past, ln.walk, ln.over = at, st.walks, false
 	if at == len(ln.jobs) {
 		return
 	}
@@ -199,15 +199,16 @@ func (c *cycle) step(l *line, cur *cursor, a Action) outcome {
 	had := len(j.holds)
 	out := c.look(a, l.pool, j)
 	if out == shut {
-		if cur.lane != nil {
-			cur.lane.past, cur.lane.walk = len(cur.lane.jobs), c.st.walks
-		}
+		c.passOver(cur)
 		l.moved(cur, true)
 		return passed
 	}
 	if out == hopeless {
 		l.moved(cur, true)
 		return out
+	}
+	if out == passed {
+		c.passOver(cur)
 	}
 	if out != passed && j.pool == nil && j.Preemptible && !j.placedNow {
 		j.placedNow = true
@@ -228,13 +229,23 @@ func (c *cycle) step(l *line, cur *cursor, a Action) outcome {
 	return out
 }
 
+// passOver notes that the cursor's lane has somebody who was not served here:
+// another pool begins with the first of these.
+func (c *cycle) passOver(cur *cursor) {
+	if l := cur.lane; l != nil && !l.over {
+		l.past, l.walk, l.over = cur.next, c.st.walks, true
+	}
+}
+
 // advance moves the cursor to the next of its lane that holds nothing; false:
 // there is none.
 func (c *cycle) advance(cur *cursor) bool {
 	jobs := cur.lane.jobs
 	for cur.next++; cur.next < len(jobs) && jobs[cur.next].standing > 0; cur.next++ {
 	}
-	cur.lane.past, cur.lane.walk = cur.next, c.st.walks
+	if !cur.lane.over {
+		cur.lane.past, cur.lane.walk = cur.next, c.st.walks
+	}
 	return cur.next < len(jobs)
 }
 

@@ -41,6 +41,7 @@ type lane struct {
 	began   uint64        // the last cycle in which one of its jobs was placed
 	past    int           // how many of its jobs the walk is past
 	walk    uint64        // which walk
+	over    bool          // past is at the first that was not served, though others after it may have been
 	first   *pool         // where its demand counts; nil: nowhere
 	each    quota.Amounts // of that, what each of its jobs wants
 	counted bool          // in that pool
