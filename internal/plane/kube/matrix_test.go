@@ -172,10 +172,23 @@ func (s *stage) begin(t *testing.T, name string, a *act) string {
 
 func (s *stage) play(t *testing.T, name, pod string, a *act) {
 	id := taskNamed(name)
-	if a.during != nil {
-		a.during(t, s, pod)
+	var o plane.Observation
+	for try := 0; ; try++ {
+		if a.during != nil {
+			a.during(t, s, pod)
+		}
+		// A starved runtime gives up a container now and then, without a word.
+		if o = s.end(t, id); try == 2 || !strings.Contains(o.Message, "did not start it, and does not say why") {
+			break
+		}
+		if err := s.p.Forget(t.Context(), []core.TaskID{id}); err != nil {
+			t.Fatal(err)
+		}
+		s.mu.Lock()
+		delete(s.said, id)
+		s.mu.Unlock()
+		pod = s.begin(t, name, a)
 	}
-	o := s.end(t, id)
 	code := -1
 	if o.ExitCode != nil {
 		code = *o.ExitCode

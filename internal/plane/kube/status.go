@@ -124,6 +124,8 @@ func ended(o *plane.Observation, pod *corev1.Pod, t *corev1.ContainerStateTermin
 		o.Reason, o.Message = string(lifecycle.ReasonMaxDuration), "someone set an activeDeadlineSeconds on its pod, and it is over"
 	case t.Reason == "OOMKilled":
 		o.Reason, o.Signal = string(lifecycle.ReasonOutOfMemory), 9
+	case cannotRun(t.Reason) && o.Message == "":
+		o.Reason, o.ExitCode, o.Signal, o.Message = string(reasonSystem), nil, 0, notStarted(pod)
 	case cannotRun(t.Reason):
 		o.Reason, o.ExitCode, o.Signal = string(lifecycle.ReasonContainerCannot), nil, 0
 	case t.Reason == "ContainerStatusUnknown":
@@ -141,6 +143,13 @@ func ended(o *plane.Observation, pod *corev1.Pod, t *corev1.ContainerStateTermin
 	default:
 		o.Reason = string(lifecycle.ReasonError)
 	}
+}
+
+// notStarted says that a node has not started a container, and no more: what is
+// wrong with the work it would say, as that there is no such program. It is the
+// node's own failure, as where its runtime does not answer in time.
+func notStarted(pod *corev1.Pod) string {
+	return "the container runtime of node " + pod.Spec.NodeName + " did not start it, and does not say why"
 }
 
 // killed is an end by force that nobody has asked for. Engines may hear of it
@@ -179,7 +188,9 @@ func failed(o *plane.Observation, pod *corev1.Pod) {
 	case pod.Status.Reason == "Evicted":
 		o.Reason, o.Message = string(lifecycle.ReasonError), "the kubelet ended it: "+strings.TrimSpace(pod.Status.Message)
 	case s != nil:
-		stepFailed(o, step, s)
+		if stepFailed(o, step, s); cannotRun(s.Reason) && strings.TrimSpace(s.Message) == "" {
+			o.Reason, o.Message = string(reasonSystem), notStarted(pod)
+		}
 	case pod.Status.Reason != "":
 		o.Reason = string(reasonSystem)
 		o.Message = strings.TrimSuffix("the kubelet of node "+pod.Spec.NodeName+" did not take it: "+pod.Status.Reason+": "+strings.TrimSpace(pod.Status.Message), ": ")

@@ -193,6 +193,8 @@ func TestPodsThatEndByThemselves(t *testing.T) {
 		"killed":               {seen(mainIs(ends(137, "Error", "")), failed), failure(lifecycle.ReasonKilled, 137, 9, "")},
 		"killed, by a program": {seen(mainIs(ends(137, "Error", "I gave up")), limited("32Mi"), failed), failure(lifecycle.ReasonKilled, 137, 9, "I gave up")},
 		"no program":           {seen(mainIs(ends(128, "StartError", "no such file")), failed), failure(lifecycle.ReasonContainerCannot, -1, 0, "no such file")},
+		"not started, mute":    {seen(mainIs(ends(128, "StartError", "")), failed), failure(reasonSystem, -1, 0, "n1 did not start it, and does not say why")},
+		"step not started":     {seen(steps(ends(128, "StartError", "")), failed), failure(reasonSystem, -1, 0, "n1 did not start it, and does not say why")},
 		"cannot run":           {seen(mainIs(ends(127, "ContainerCannotRun", "no such file")), failed), failure(lifecycle.ReasonContainerCannot, -1, 0, "no such file")},
 		"started by others":    {seen(mainIs(waits("CrashLoopBackOff", "back-off")), mainWas(ends(4, "Error", ""))), failure(lifecycle.ReasonError, 4, 0, "")},
 		"step":                 {seen(steps(ends(0, "Completed", ""), ends(5, "Error", "no data")), failed), failure(lifecycle.ReasonError, 5, 0, "step 2 of its start failed with exit code 5. no data")},
