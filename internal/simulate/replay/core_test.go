@@ -25,18 +25,22 @@ func byCore(t testing.TB, jobs []trace.Job, c replay.Cluster, o replay.CoreOptio
 	return got
 }
 
-// BenchmarkTheSchedulerOnPhilly holds the program to what was asked of it on the
-// whole trace; TestNobodyWaitsForEver checks the same on less.
-func BenchmarkTheSchedulerOnPhilly(t *testing.B) {
+// BenchmarkTheSchedulerOnPhilly is what the server's own policy makes of the
+// whole trace, by total waits: docs/benchmarks.md says what is wanted of it.
+// TestNobodyWaitsForEver holds the program to bounds on less.
+func BenchmarkTheSchedulerOnPhilly(b *testing.B) {
 	o := replay.CoreDefaults()
 	o.Quota = phillyQuota
-	got := byCore(t, philly(t), phillyCluster, o)
-	big := got.BySize[3].Wait.MeanSeconds
-	t.Logf("wait %.0f, above 8 GPUs %.0f, longest %d, to the end %.0f, preempted %d, wasted %d, longest restart %d, check %s", got.Wait.MeanSeconds,
-		big, got.Wait.MaxSeconds, got.Completion.MeanSeconds, got.Preemptions, got.WastedGPUSeconds, got.LongestRestartSeconds, got.Check)
-	if got.Wait.MeanSeconds > 45_000 || big > 440_000 || got.Wait.MaxSeconds > 1_000_000 {
-		t.Errorf("mean wait %.0f, above 8 GPUs %.0f, longest %d s; want at most 45000, 440000, 1000000", got.Wait.MeanSeconds, big, got.Wait.MaxSeconds)
+	var got replay.Result
+	for b.Loop() {
+		got = byCore(b, philly(b), phillyCluster, o)
 	}
+	b.ReportMetric(got.TotalWait.MeanSeconds, "wait-s")
+	b.ReportMetric(got.BySize[3].TotalWait.MeanSeconds, "wait-above-8-s")
+	b.ReportMetric(float64(got.TotalWait.MaxSeconds), "longest-wait-s")
+	b.ReportMetric(got.Completion.MeanSeconds, "jct-s")
+	b.ReportMetric(got.Starts.Max, "starts-of-one")
+	b.ReportMetric(100*float64(got.LostGPUSeconds)/float64(got.WorkGPUSeconds), "wasted-%")
 }
 
 // crowd is three projects that ask for twice what there is, most of it in small
@@ -62,8 +66,6 @@ func crowd(r *rand.Rand, n int, c replay.Cluster) []trace.Job {
 // TestNobodyWaitsForEver asks a cluster for twice what it has. What the program
 // is held to are the same figures as on the whole trace, here against policies
 // that leave everyone alone: the mean wait, that of large jobs, and the longest.
-func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
-
 func TestNobodyWaitsForEver(t *testing.T) {
 	t.Parallel()
 	c := replay.Cluster{Nodes: 4, GPUsPerNode: 8}
@@ -192,3 +194,5 @@ func TestWhoIsMovedGoesOn(t *testing.T) {
 		}
 	}
 }
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
