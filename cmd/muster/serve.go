@@ -46,6 +46,7 @@ const (
 func serve(ctx context.Context, o cli.ServerOptions) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	keepToItself()
 	debug.SetMemoryLimit(memoryAim)
 	log := logTo(os.Stderr, o.LogLevel)
 	probes, err := openProbes(o.Probes)
