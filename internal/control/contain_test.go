@@ -170,3 +170,22 @@ func TestAFaultInAnAnswerIsContained(t *testing.T) {
 		t.Errorf("afterwards it waits because of %q", got)
 	}
 }
+
+// Where the scheduler fails at the starts that lists tell, they tell none.
+func TestAFaultInAnOutlookIsContained(t *testing.T) {
+	f := newFaulty(t)
+	f.asks = true
+	for _, name := range []string{"first", "second"} {
+		f.run(name, `"maxDuration":"1h","resources":{"gpu":2}`)
+		f.report(name, core.TaskRunning)
+	}
+	f.run("waits", `"resources":{"gpu":1}`)
+	s := f.do(control.Outlook())[0].Value.(*control.Study)
+	f.armed, f.asking = true, true
+	s.Foresee()
+	f.asking = false
+	if len(f.faults) != 1 {
+		t.Errorf("%d faults", len(f.faults))
+	}
+	f.phases("afterwards", map[string]lifecycle.Phase{"first": lifecycle.Running, "waits": lifecycle.Queued})
+}

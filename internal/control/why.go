@@ -121,7 +121,7 @@ func StudyRun(sub Submission) Command {
 
 // study copies what an answer needs.
 func (tx *tx) study(s *Study, tasks map[int]*core.Task, job schedule.Job) {
-	s.job, s.barred, s.failed = job, tx.barred(s.w), tx.e.failed
+	s.job, s.barred = job, tx.barred(s.w)
 	if len(job.Held) == 0 { // who runs already is not submitted otherwise
 		s.offers = tx.offers(s.w, tasks, job)
 	}
@@ -133,7 +133,7 @@ func (tx *tx) study(s *Study, tasks map[int]*core.Task, job schedule.Job) {
 
 // copyOf copies the scheduler's state and whose it is.
 func (s *Study) copyOf(tx *tx) {
-	s.copy = tx.e.sched.Copy(tx.now.UnixMilli(), tx.e.work)
+	s.copy, s.failed = tx.e.sched.Copy(tx.now.UnixMilli(), tx.e.work), tx.e.failed
 	s.live = make(map[core.WorkloadID]*core.Workload, len(s.copy.Jobs)+1)
 	s.jobs = make(map[core.WorkloadID]*schedule.Job, len(s.copy.Jobs))
 	for i := range s.copy.Jobs {

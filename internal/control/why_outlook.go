@@ -63,10 +63,16 @@ func Outlook() Command {
 	}
 }
 
-// Foresee works an outlook out. It changes nothing but what has been told.
+// Foresee works an outlook out. It changes nothing but what has been told. Where
+// the scheduler fails at it nothing is told.
 func (s *Study) Foresee() {
-	spans, _ := s.spans()
-	s.foresee(spans)
+	f := s.copy.Safely("", func() {
+		spans, _ := s.spans()
+		s.foresee(spans)
+	})
+	if f != nil {
+		s.failed(f)
+	}
 }
 
 // foresee is when all that wait start, corrected by past misses. Every place that
