@@ -33,7 +33,8 @@ func TestATerminalBesideATask(t *testing.T) {
 	g.press("Enter")
 	g.until(`[...document.querySelectorAll('.xterm-rows span')].some(s => getComputedStyle(s).color === 'rgb(10, 80, 20)')`)
 	// Its size is that of the room there is, and keys are what they are.
-	g.write("stty size; sleep 100")
+	// One program for the shell: between two of a line an interrupt may hit neither.
+	g.write("sh -c 'stty size; exec sleep 100'")
 	g.press("Enter")
 	g.until(`/\n\d\d \d\d+/.test(` + screenText + `)`)
 	g.press("Control+c")
