@@ -11,20 +11,25 @@ import (
 // one may have made that needless. Who leaves for somebody that has been given
 // nothing after all leaves for the one that has the room.
 func (c *cycle) spare() {
-	for _, j := range slices.Backward(c.victims()) {
-		if !c.spares(j) {
+	victims, told := c.victims()
+	for _, j := range slices.Backward(victims) {
+		if !c.spares(j, told) {
 			c.attribute(j)
 		}
 	}
 }
 
 // victims are those whom hunts of this cycle make leave, in the order in which
-// they were told to.
-func (c *cycle) victims() []*job {
-	var all []*job
+// they were told to, and which holds were told to go in it.
+func (c *cycle) victims() (all []*job, told map[*hold]bool) {
 	seen := map[*job]bool{}
+	told = map[*hold]bool{}
 	for _, e := range c.st.log {
-		if e.op != went || !e.h.leaving || seen[e.h.job] {
+		if e.op != went {
+			continue
+		}
+		told[e.h] = true
+		if !e.h.leaving || seen[e.h.job] {
 			continue
 		}
 		seen[e.h.job] = true
@@ -32,17 +37,13 @@ func (c *cycle) victims() []*job {
 			all = append(all, e.h.job)
 		}
 	}
-	return all
+	return all, told
 }
 
 // spares leaves j, or of one that only loses some tasks each of these, where it
 // is; false: something of it goes all the same.
-func (c *cycle) spares(j *job) bool {
+func (c *cycle) spares(j *job, told map[*hold]bool) bool {
 	st := c.st
-	told := map[*hold]bool{}
-	for _, e := range st.log {
-		told[e.h] = told[e.h] || e.op == went && e.h.job == j
-	}
 	var left, moved []*hold
 	for _, x := range j.holds {
 		switch {
