@@ -2,10 +2,12 @@ package browser_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/browser"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/plane/fake"
@@ -115,8 +117,18 @@ func TestTheMapTellsWhoAndWhere(t *testing.T) {
 	g.until(`[...document.querySelectorAll('.map-side button[data-meant]')].length === 1`)
 	g.press("Escape")
 	g.clickText(".side-name", "third")
-	// Half of the courses of things are over by then in which either of them ends.
-	g.until(`/third would start in ([34][0-9]m|5[0-9]m|1h)/.test(document.querySelector('.outlook-strip').innerText) && document.querySelector('.outlook-strip').innerText.includes('once second has ended')`)
+	// The page tells the start that everyone is told, in which either of them ends.
+	g.until(`/third would start in (\d+m|1h)/.test(document.querySelector('.outlook-strip').innerText) && document.querySelector('.outlook-strip').innerText.includes('once second has ended')`)
+	var said float64
+	g.must(g.Eval(`(m => m[1] === '1h' ? 60 : parseInt(m[1]))(document.querySelector('.outlook-strip').innerText.match(/third would start in (\d+m|1h)/))`, &said))
+	var why api.Why
+	f.call("GET", "/v1/projects/default/workloads/third/why", nil, &why)
+	if why.Estimate == nil || why.Estimate.Likely == nil {
+		t.Fatalf("nobody is told when it starts: %+v", why.Estimate)
+	}
+	if told := time.Until(time.Time(*why.Estimate.Likely)).Minutes(); math.Abs(told-said) > 2 || said > 60 {
+		t.Errorf("the page says %v minutes, why says %.1f", said, told)
+	}
 	g.until(`location.search.includes('w=')`)
 	// It goes on living: a place that is free is said without a reload.
 	f.call("POST", "/v1/projects/default/workloads/first:stop", doc{"gracePeriod": "1s"}, nil)

@@ -40,6 +40,12 @@ func TestEstimatesInABusyQueue(t *testing.T) {
 			if c.wide > 0 && float64(b.width) > c.wide*float64(b.wait) {
 				t.Errorf("the ranges are %v wide where the wait is %v (medians)", b.width, b.wait)
 			}
+			if c.sigma < 1 && b.mean > 8*time.Hour { // lengths that spread so far leave wide ranges
+				t.Errorf("the ranges are %v wide in the mean", b.mean)
+			}
+			if b.score.Of() < 60 || float64(b.score.Inside) < .7*float64(b.score.Of()) {
+				t.Errorf("%+v: too few ranges were right", b.score)
+			}
 			// What the server says of itself is what came.
 			if s := b.score; s.Of() < b.asked/2 || math.Abs(float64(s.Inside)/float64(s.Of())-inside) > .15 {
 				t.Errorf("it says %+v of itself", s)
@@ -52,6 +58,7 @@ func TestEstimatesInABusyQueue(t *testing.T) {
 type busy struct {
 	asked, inside int
 	width, wait   time.Duration // medians
+	mean          time.Duration // width
 	score         control.Score
 }
 
@@ -146,6 +153,9 @@ func busyQueue(t *testing.T, sigma float64, mixed bool) busy {
 		out.asked++
 		out.inside += bitOf(start >= g.early-2000 && start <= g.late+2000)
 		widths, waits = append(widths, g.late-g.early), append(waits, start-g.now)
+	}
+	for _, w := range widths {
+		out.mean += time.Duration(w) * time.Millisecond / time.Duration(len(widths))
 	}
 	slices.Sort(widths)
 	slices.Sort(waits)
