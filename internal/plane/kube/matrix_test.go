@@ -187,6 +187,7 @@ func (s *stage) play(t *testing.T, name, pod string, a *act) {
 		s.mu.Lock()
 		delete(s.said, id)
 		s.mu.Unlock()
+		s.gone(t, id)
 		pod = s.begin(t, name, a)
 	}
 	code := -1
@@ -208,6 +209,18 @@ func (s *stage) play(t *testing.T, name, pod string, a *act) {
 	if err := s.p.Forget(t.Context(), []core.TaskID{id}); err != nil {
 		t.Error(err)
 	}
+}
+
+// gone waits until the cluster has no pod of a task.
+func (s *stage) gone(t *testing.T, id core.TaskID) {
+	t.Helper()
+	kubetest.Eventually(t, "the pod of "+id.String()+" is gone", func() error {
+		all, err := s.c.Client.CoreV1().Pods(space).List(t.Context(), metav1.ListOptions{LabelSelector: "muster.dev/workload=" + string(id.Workload)})
+		if err == nil && len(all.Items) > 0 {
+			err = fmt.Errorf("%s is there", all.Items[0].Name)
+		}
+		return err
+	})
 }
 
 // byHand makes a pod of ours without the plane.

@@ -295,6 +295,8 @@ func refused(o *plane.Observation, pod *corev1.Pod) {
 	switch word := trimInit(o.Waiting); {
 	case word == "InvalidImageName", word == "ErrImageNeverPull":
 		o.State, o.Reason = core.TaskFailed, string(lifecycle.ReasonFailedImagePull)
+	case hopeless(word) && strings.TrimSpace(o.Message) == "":
+		o.State, o.Reason, o.Message = core.TaskFailed, string(reasonSystem), notStarted(pod)
 	case hopeless(word) && !passing(o.Message):
 		o.State, o.Reason = core.TaskFailed, string(lifecycle.ReasonContainerCannot)
 	case word != o.Waiting:

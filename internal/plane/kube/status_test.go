@@ -162,6 +162,7 @@ func TestPodsThatStart(t *testing.T) {
 		"no command":      {seen(mainIs(waits("CreateContainerError", "no command specified"))), cannot("no command")},
 		"busy engine":     {seen(mainIs(waits("CreateContainerError", "context deadline exceeded"))), start("CreateContainerError", "deadline")},
 		"no program":      {seen(mainIs(waits("RunContainerError", "no such file"))), cannot("no such file")},
+		"mute":            {seen(mainIs(waits("RunContainerError", ""))), outcome{core.TaskFailed, "", reasonSystem, -1, 0, "n1 did not start it, and does not say why"}},
 		"runs":            {seen(mainIs(running()), phased(corev1.PodRunning, "", "")), outcome{core.TaskRunning, "", "", -1, 0, ""}},
 		"ends, says why":  {seen(mainIs(ends(137, "Error", "")), phased(corev1.PodRunning, "", ""), aboutToFail), outcome{core.TaskRunning, "", "", -1, 0, ""}},
 		"ends politely":   {seen(mainIs(ends(0, "Completed", "")), phased(corev1.PodRunning, "", ""), aboutToFail), outcome{core.TaskRunning, "", "", -1, 0, ""}},
