@@ -1,14 +1,19 @@
 // Command testreport reads the output of go test -v and prints what a person
-// wants of it: each package's line, whatever failed with its output, whatever
-// was skipped with its reason, and the totals.
+// wants of it: whatever failed with its output, whatever was skipped with its
+// reason, the packages by the time they took, the ten slowest tests, and the
+// totals.
 package main
 
 import (
 	"bufio"
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"path"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +21,7 @@ func main() {
 	noSkips := flag.Bool("no-skips", false, "a skipped test is a failure")
 	flag.Parse()
 	r := read(os.Stdin, os.Stdout)
+	r.slowest(os.Stdout)
 	fmt.Printf("%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
 	switch {
 	case r.passed == 0, r.failed > 0, r.broken:
@@ -29,12 +35,34 @@ func main() {
 type report struct {
 	passed, failed, skipped int
 	broken                  bool // a package did not build, panicked or timed out
+	packages, tests         []timed
+}
+
+// timed is what took how many seconds.
+type timed struct {
+	what    string
+	seconds float64
+}
+
+// slowest prints what took longest.
+func (r *report) slowest(out io.Writer) {
+	for _, list := range [][]timed{r.packages, r.tests} {
+		slices.SortStableFunc(list, func(a, b timed) int { return cmp.Compare(b.seconds, a.seconds) })
+	}
+	for _, p := range r.packages {
+		fmt.Fprintf(out, "%7.1f s  %s\n", p.seconds, p.what)
+	}
+	fmt.Fprintln(out, "The slowest tests:")
+	for _, t := range r.tests[:min(len(r.tests), 10)] {
+		fmt.Fprintf(out, "%7.1f s  %s\n", t.seconds, t.what)
+	}
 }
 
 func read(in io.Reader, out io.Writer) report {
 	var r report
 	var since []string  // output since the last test ended: what a failure has to say
 	var failed []string // the output of the package's failed tests
+	named := 0          // how many tests are of packages that are over
 	s := bufio.NewScanner(in)
 	s.Buffer(nil, 16<<20)
 	for s.Scan() {
@@ -43,6 +71,10 @@ func read(in io.Reader, out io.Writer) report {
 		switch {
 		case strings.HasPrefix(line, "--- PASS"):
 			r.passed++
+			if len(words) == 4 {
+				seconds, _ := strconv.ParseFloat(strings.Trim(words[3], "(s)"), 64)
+				r.tests = append(r.tests, timed{words[2], seconds})
+			}
 			since = nil
 		case strings.HasPrefix(line, "--- FAIL"):
 			r.failed++
@@ -53,12 +85,19 @@ func read(in io.Reader, out io.Writer) report {
 			fmt.Fprintln(out, strings.TrimSpace(line), strings.Join(tail(since, 2), " "))
 			since = nil
 		case strings.HasPrefix(line, "ok "), strings.HasPrefix(line, "? "), strings.Contains(line, "[no test files]"):
-			if strings.HasPrefix(line, "ok ") {
-				fmt.Fprintln(out, line)
+			if len(words) > 2 && words[0] == "ok" {
+				seconds, _ := strconv.ParseFloat(strings.TrimSuffix(words[2], "s"), 64)
+				r.packages = append(r.packages, timed{words[1], seconds})
+				for ; named < len(r.tests); named++ {
+					r.tests[named].what = path.Base(words[1]) + " " + r.tests[named].what
+				}
 			}
 			since = nil
 		case len(words) > 1 && words[0] == "FAIL":
 			r.broken = true
+			for ; named < len(r.tests); named++ {
+				r.tests[named].what = path.Base(words[1]) + " " + r.tests[named].what
+			}
 			fmt.Fprintln(out, strings.Join(append(tail(failed, 400), tail(since, 200)...), "\n"))
 			fmt.Fprintln(out, line)
 			since, failed = nil, nil
