@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -220,6 +221,9 @@ func toMcli(doc *spec.Document, over string) ([]byte, spec.Errors) {
 // mcliCommand is the command as a text for bash.
 func mcliCommand(doc *spec.Document) string {
 	argv := doc.Command.Argv
+	if len(argv) == 4 && len(doc.Args) == 0 && slices.Equal(argv[:3], []string{"/bin/sh", "-c", bashWhereThere}) {
+		return argv[3]
+	}
 	if len(argv) == 3 && (argv[0] == "sh" || argv[0] == "/bin/bash" || argv[0] == "bash") && argv[1] == "-c" && len(doc.Args) == 0 {
 		return argv[2]
 	}

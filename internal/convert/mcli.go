@@ -15,6 +15,10 @@ import (
 // mcliNode is how many GPUs a node of MosaicML's clusters has.
 const mcliNode = 8
 
+// bashWhereThere runs its first argument: mcli's commands are bash's, and an
+// image without it has at least sh. The Python SDK writes the same.
+const bashWhereThere = `if command -v bash >/dev/null; then exec bash -c "$0"; fi; exec sh -c "$0"`
+
 // maxPrefix is how long a prefix of names may be.
 const maxPrefix = 45
 
@@ -26,12 +30,14 @@ func (r *reader) mcli(o *object) *spec.Document {
 	m.naming()
 	if v := o.take("image"); v != nil {
 		doc.Image = v.text()
+		doc.PullPolicy = "always"
 		v.kept("image")
+		v.translated("pullPolicy", "mcli always looks whether the tag has moved; layers that are here are not fetched again")
 	}
 	if v := o.take("command"); v != nil {
 		if text := strings.TrimSpace(v.text()); text != "" {
-			doc.Command = spec.Command{Argv: []string{"/bin/bash", "-c", text}}
-			v.translated("command", "bash runs it on each node")
+			doc.Command = spec.Command{Argv: []string{"/bin/sh", "-c", bashWhereThere, text}}
+			v.translated("command", "bash runs it on each node, or sh where the image has no bash")
 		}
 	}
 	m.variables(o.take("env_variables"))

@@ -244,7 +244,11 @@ func (s *submission) finish(tail []string) {
 	if d.Image == "" && !s.part {
 		s.refuse(s.line, "--image", "", "is missing", "write the image that it runs")
 	}
-	if !s.part && !s.has("backoff-limit") && (d.Kind == lifecycle.Training || d.Kind == lifecycle.Distributed) {
+	if !s.part && d.PullPolicy == "" && !s.has("image-pull-policy") && d.Image != "" {
+		d.PullPolicy = "always"
+		s.note(Note{Line: s.line, Field: "--image-pull-policy", Fate: Translated, To: "pullPolicy", Reason: "Run:ai always looks where it is not told"})
+	}
+	if !s.part && !s.has("backoff-limit") && !s.has("backoffLimit") && (d.Kind == lifecycle.Training || d.Kind == lifecycle.Distributed) {
 		d.Retry.Limit = 6
 		s.note(Note{Line: s.line, Field: "--backoff-limit", Fate: Translated, To: "retry.limit", Reason: "Run:ai tries again 6 times where it is not told"})
 	}

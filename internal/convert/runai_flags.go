@@ -140,6 +140,7 @@ func buildRunaiFlags() map[string]runaiFlag {
 	memory := amount("resources.memory", func(r *spec.Resources) *spec.Quantity { return &r.Memory })
 	limit := loses("what is promised counts; what is used beyond it is not limited")
 	gpuRequest := runaiFlag{takesOne, (*given).gpus}
+	backoff := whole("retry.limit", 0, func(s *submission, n int) { s.doc.Retry.Limit = min(n, maxRetries) })
 	ttl := lasting("ttlAfterEnd", func(d *spec.Document) *spec.Duration { return &d.TTLAfterEnd })
 	workers := whole("workers", 1, func(s *submission, n int) { s.count = n })
 	m := map[string]runaiFlag{
@@ -162,7 +163,8 @@ func buildRunaiFlags() map[string]runaiFlag {
 		"elastic":   truth("", func(*submission) {}),
 
 		// How it lives.
-		"backoff-limit":                       whole("retry.limit", 0, func(s *submission, n int) { s.doc.Retry.Limit = min(n, maxRetries) }),
+		"backoff-limit":                       backoff,
+		"backoffLimit":                        backoff, // as the documents about statuses print it
 		"completions":                         whole("array.completions", 1, func(s *submission, n int) { s.array().Completions = n }),
 		"runs":                                whole("array.completions", 1, func(s *submission, n int) { s.array().Completions = n }),
 		"parallelism":                         whole("array.parallelism", 1, func(s *submission, n int) { s.array().Parallelism = n }),

@@ -157,6 +157,9 @@ func overrides(c *face.Call, doc *spec.Document) ([]string, error) {
 			out = append(out, field+"="+c.Text(flag))
 		}
 	}
+	if c.Given("image") && doc.Image == "" { // as the reader does where the file names one
+		out = append(out, "pullPolicy=always")
+	}
 	if c.Given("name") {
 		doc.NamePrefix = ""
 	}

@@ -1,5 +1,6 @@
 import json
 import os
+import subprocess
 import tempfile
 import unittest
 import warnings
@@ -39,7 +40,7 @@ class TestRunStatus(unittest.TestCase):
 class TestRunConfig(unittest.TestCase):
     def test_gpus_are_a_total(self) -> None:
         one = native(compute={"gpus": 4})
-        self.assertEqual((one["kind"], one["resources"]["gpu"]["count"]), ("training", 4))
+        self.assertEqual((one["kind"], one["workers"], one["resources"]["gpu"]["count"]), ("distributed", 1, 4))
         many = native(compute={"gpus": 24, "gpu_type": "a100_80gb"})
         self.assertEqual((many["kind"], many["workers"]), ("distributed", 3))
         self.assertEqual(many["resources"]["gpu"], {"count": 8, "type": "NVIDIA A100-SXM4-80GB"})
@@ -178,6 +179,20 @@ class TestRunConfig(unittest.TestCase):
         self.assertIn("inference", c.exception.hint)
         with self.assertRaises(MCLIRunConfigValidationError):
             document(RunConfig(name="empty"))
+
+    def test_the_command_line_reads_files_alike(self) -> None:
+        text = "name: both\nimage: org/image:tag\ncommand: |\n  echo a\n  echo b\ncompute: {gpus: 2}\nenv_variables: {A: b}\nscheduling: {priority: low, max_retries: 2}\n"
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "run.yaml")
+            for extra in ("", "compute: {gpus: 16, nodes: 2}\n"):
+                with self.subTest(extra=extra):
+                    with open(path, "w", encoding="utf-8") as f:
+                        f.write(text.replace("compute: {gpus: 2}\n", extra) if extra else text)
+                    theirs = json.loads(subprocess.run([os.environ["MUSTER_BIN"], "import", path, "-o", "json"], check=True, capture_output=True).stdout)
+                    ours = document(RunConfig.from_file(path), MACHINES)
+                    del ours["annotations"]
+                    ours["resources"]["gpu"] = ours["resources"]["gpu"]["count"]  # as the command line writes it
+                    self.assertEqual({k: v for k, v in theirs.items() if v is not None}, ours)
 
     def test_gpu_types(self) -> None:
         self.assertTrue(matches("a100_80gb", "NVIDIA A100-SXM4-80GB"))

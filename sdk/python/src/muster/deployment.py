@@ -86,7 +86,7 @@ class InferenceDeploymentConfig:
             raise MCLIRunConfigValidationError("replicas: %r is not a whole number" % (self.replicas,))
         run = self._run()
         doc = {k: v for k, v in document(run, machines).items() if k not in _OF_RUNS}
-        if doc["kind"] == "distributed":
+        if doc.pop("workers") > 1:
             raise MCLIRunConfigValidationError("compute.gpus: no node has %s GPUs for a replica" % self.compute.get("gpus"), hint="gpus are those of one replica")
         doc.update(kind="inference", replicas=self.replicas, ports=[self.port])
         doc["env"] = run.environment

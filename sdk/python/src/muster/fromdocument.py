@@ -117,9 +117,10 @@ def _resize(doc: Dict[str, Any], config: RunConfig, fields: Mapping[str, Any], m
     new = _compute(RunConfig(compute={**config.compute, **asked}), machines, env)
     resources = {k: v for k, v in (doc.get("resources") or {}).items() if k != "gpu"}
     resources.update(new.pop("resources", {}))
+    workers = new.pop("workers")
     doc.update(new, resources=resources)
-    if doc["kind"] == "distributed" and "workers" not in new:
-        doc["workers"] = 1
+    if workers > 1 or doc["kind"] == "distributed":  # what was submitted as a single task stays one
+        doc.update(kind="distributed", workers=workers)
     doc.pop("minWorkers", None)
     if "WORLD_SIZE" in (doc.get("env") or {}):
         doc["env"] = {**doc["env"], **env}

@@ -249,7 +249,7 @@ def document(config: RunConfig, machines: Optional[Machines] = None) -> Dict[str
         )
     _known("compute", config.compute, _COMPUTE_FIELDS)
     _known("scheduling", config.scheduling, _SCHEDULING_FIELDS)
-    doc: Dict[str, Any] = {"kind": "training"}
+    doc: Dict[str, Any] = {"kind": "distributed"}  # a run of one node has MASTER_ADDR and NODE_RANK too
     if config.name:
         doc["namePrefix"] = clean_name(config.name)
     if config.image:
@@ -339,8 +339,7 @@ def _compute(config: RunConfig, machines: Machines, env: Dict[str, str]) -> Dict
         resources["cpu"] = -(-cpus // nodes)
     if resources:
         out["resources"] = resources
-    if nodes > 1:
-        out.update({"kind": "distributed", "workers": nodes})
+    out["workers"] = nodes
     if c.get("cluster"):
         out["clusters"] = [str(c["cluster"])]
     if names:
