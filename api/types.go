@@ -39,6 +39,7 @@ type Workload struct {
 	Reason     string      `json:"reason,omitempty" doc:"Why, as a token"`
 	Message    string      `json:"message,omitempty" doc:"Why, as a sentence"`
 	Target     string      `json:"target,omitempty" doc:"While Terminating: the phase that follows"`
+	Restarts   bool        `json:"restarts,omitempty" doc:"While Terminating: somebody asked that it runs again once it has ended"`
 	Since      Time        `json:"since" doc:"Since when it is in this phase"`
 	Conditions []Condition `json:"conditions" nullable:"false"`
 

@@ -162,6 +162,8 @@ func (s *session) act(ctx context.Context, c *client.Client, o *actOptions, w *a
 		return err
 	}
 	switch {
+	case done.Restarts:
+		s.say("%s is being ended, and then starts again", done.Name)
 	case v.line != nil:
 		s.say("%s", v.line(done))
 	case ended(done):

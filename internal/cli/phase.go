@@ -65,6 +65,9 @@ func why(w *api.Workload) string {
 func situation(w *api.Workload, m moments) string {
 	p := w.Pending
 	if p == nil {
+		if w.Restarts {
+			return phaseWord(w) + " (starts again once it has ended)"
+		}
 		if w.Message != "" {
 			return phaseWord(w) + " (" + w.Message + ")"
 		}

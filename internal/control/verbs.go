@@ -24,6 +24,9 @@ func Stop(r StopRequest) Command {
 			return nil, err
 		}
 		in := lifecycle.Input{On: lifecycle.Stop, Reason: lifecycle.ReasonStoppedByUser, Message: r.Message}
+		if d.w.Again != "" { // it ends as it would have, and stays so
+			return d.w, tx.change(d, func() error { d.w.Again = ""; return nil })
+		}
 		if _, err := lifecycle.Next(d.w.State, in); err != nil {
 			return nil, illegal(d.w.Name, err)
 		}
@@ -75,6 +78,9 @@ func (tx *tx) release(d *draft) error {
 	if err := tx.step(d, lifecycle.Input{On: lifecycle.Release}, actorControl); err != nil {
 		return err
 	}
+	if who := d.w.Again; who != "" && Restartable(d.w) {
+		return tx.again(d, lifecycle.Input{On: lifecycle.Restart, Reason: lifecycle.ReasonRestartedByUser, Message: "as it was told while it ended"}, who)
+	}
 	switch d.w.Phase {
 	case lifecycle.Deleting:
 		tx.actions = append(tx.actions, Action{Kind: ActDeleteLogs, Workload: d.w.ID})
@@ -113,44 +119,6 @@ func (tx *tx) queuedAgain(d *draft) error {
 		return tx.startEmpty(d)
 	}
 	return tx.step(d, lifecycle.Input{On: lifecycle.QueueClosed, Reason: why, Message: note}, actorControl)
-}
-
-// Restart runs an ended workload again from the start, as a new attempt.
-func Restart(r Ref, actor string) Command {
-	return func(tx *tx) (any, error) {
-		d, err := tx.find(r)
-		if err != nil {
-			return nil, err
-		}
-		in := lifecycle.Input{On: lifecycle.Restart, Reason: lifecycle.ReasonRestartedByUser}
-		if _, err := lifecycle.Next(d.w.State, in); err != nil {
-			return nil, illegal(d.w.Name, err)
-		}
-		if err := tx.feasible(d.w.Spec, d.w.User); err != nil {
-			return nil, err
-		}
-		if err := tx.mayRestart(d.w); err != nil {
-			return nil, err
-		}
-		if d, err = tx.reopen(d); err != nil {
-			return nil, err
-		}
-		err = tx.change(d, func() error { return tx.again(d, in, actor) })
-		return d.w, err
-	}
-}
-
-// again begins a workload that has ended anew. It must run inside change.
-func (tx *tx) again(d *draft, in lifecycle.Input, actor string) error {
-	if err := tx.step(d, in, actor); err != nil {
-		return err
-	}
-	d.w.Failures, d.w.SystemFailures = 0, 0
-	d.w.Course = core.Course{
-		Image: d.w.Image, Edition: d.w.Edition, ServicePort: d.w.ServicePort, Replicas: firstReplicas(d.w.Spec),
-		Checkpoint: d.w.Checkpoint, Metadata: d.w.Metadata, // the work may go on from there
-	}
-	return tx.gate(d)
 }
 
 // Delete removes a workload, its logs and artifacts, ending it first.

@@ -32,6 +32,9 @@ type Course struct {
 	// Canceled are the tasks of an array that were stopped by themselves, sorted.
 	Canceled []int `json:"canceled,omitempty"`
 	Hold     *Hold `json:"hold,omitempty"` // nil: nobody holds it
+	// Again is who asked, while it was being ended, that it runs again once it
+	// has ended; empty: nobody.
+	Again string `json:"again,omitempty"`
 	// Progress and Checkpoint are the last that its own tasks have said of
 	// theirs; nil: nothing. Metadata is what they and its user keep with it.
 	Progress   *Progress                  `json:"progress,omitempty"`

@@ -157,7 +157,7 @@ func course(out *api.Workload, w *core.Workload, tasks []core.Task) {
 			Users: c.Users, Tries: c.Tries, AskAt: at(c.AskAt), Deadline: at(c.Deadline),
 		})
 	}
-	out.Canceled = w.Canceled
+	out.Canceled, out.Restarts = w.Canceled, w.Again != ""
 	if h := w.Hold; h != nil {
 		out.Hold = &api.Hold{By: h.By, Message: h.Message, At: api.Time(h.At)}
 	}
@@ -348,6 +348,14 @@ func allowed(w *core.Workload) []string {
 			continue
 		case slices.Contains(fit, a.event):
 			out = append(out, a.name)
+		}
+	}
+	if w.Phase == lifecycle.Terminating { // of what comes after, or not
+		switch {
+		case w.Again != "" && !slices.Contains(out, "stop"):
+			out = append(out, "stop")
+		case w.Again == "" && control.Restartable(w):
+			out = append(out, "restart")
 		}
 	}
 	if control.Amendable(w) {

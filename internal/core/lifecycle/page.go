@@ -45,7 +45,7 @@ func pageRules(b *strings.Builder) {
 
 Where the next phase is Terminating, the phase after it is recorded on entering it; a stronger wish replaces it (delete
 over stop over everything else). New attempt: the attempt number grows by one; on release only towards Queued and
-Reserved.
+Reserved. A restart that is asked for while it is Terminating towards an end is kept, and follows the end at once; a stop takes it back.
 
 | Event | From | To | After Terminating | Only if | New attempt |
 |---|---|---|---|---|---|

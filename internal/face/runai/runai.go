@@ -138,7 +138,7 @@ var frameworkAlso = map[string]string{"tensorflow": "tf"}
 
 var (
 	verbs        = []string{"submit", "list", "describe", "logs", "bash", "exec", "attach", "port-forward", "suspend", "resume", "delete"}
-	serviceVerbs = []string{"submit", "list", "describe", "logs", "bash", "exec", "port-forward", "delete", "update", "scale"}
+	serviceVerbs = []string{"submit", "list", "describe", "logs", "bash", "exec", "port-forward", "suspend", "resume", "delete", "update", "scale"}
 )
 
 // noun is a family with its verbs.

@@ -17,6 +17,7 @@ func (m *model) course() core.Course {
 	c := core.Course{Replicas: m.r.IntN(3), Edition: m.r.IntN(2), Image: pick(m.r, texts...)}
 	if m.r.IntN(2) == 0 {
 		c.Checks = []core.CheckState{{Name: "legal", Verdict: core.CheckAsked, Users: []string{"ada"}, Timeout: 3, AskAt: m.instant()}}
+		c.Again = "user:ada"
 		c.Published = &core.Published{Ref: "r", Size: 1 << 40}
 		c.RuleUses, c.IdleSince, c.Warned = []int{0, 2}, m.instant(), m.instant()
 	}

@@ -1846,6 +1846,8 @@ export interface Workload {
   reason?: string
   /** Of an inference workload */
   replicas?: Replicas
+  /** While Terminating: somebody asked that it runs again once it has ended */
+  restarts?: boolean
   /** The commit that changed it last; resumes a watch */
   revision: number
   /** Since when it is in this phase */
