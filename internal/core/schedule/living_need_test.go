@@ -85,6 +85,9 @@ func (w *vw) needless(plan *Plan) {
 			if e.Cause != Relieve && w.undue(e, after, p.Placements) {
 				continue
 			}
+			if w.isBooked(plan, e.For, p.Placements) {
+				continue // it keeps out of there for the sake of others
+			}
 			ev := len(plan.Evictions)
 			mv := 0
 			for _, x := range plan.Evictions {
@@ -121,6 +124,18 @@ func (j *vj) level2() bool {
 		if g.Runs[0].Count > g.Min {
 			return true
 		}
+	}
+	return false
+}
+
+// isBooked: in the pool in which it fits somebody else has a time to start.
+func (w *vw) isBooked(plan *Plan, id core.WorkloadID, ps []Placement) bool {
+	for _, p := range ps {
+		if p.ID != id {
+			continue
+		}
+		pool := w.nodeOf(p.Tasks[0].Place.Node).Pool
+		return slices.ContainsFunc(plan.Bookings, func(b Booked) bool { return b.ID != id && b.Pool == pool })
 	}
 	return false
 }

@@ -13,7 +13,7 @@ import (
 // onceWrong are worlds in which something was wrong once: needless victims, a
 // GPU given twice, room freed twice, queues that took the same room from each
 // other for ever, victims for somebody who got nothing, cycles that fell.
-var onceWrong = []uint64{219, 268, 390, 504, 621, 624, 687, 786, 969, 1275, 1533, 1767, 2477, 2509, 4570, 4908, 5471, 11410, 12347, 17047}
+var onceWrong = []uint64{219, 268, 390, 504, 621, 624, 687, 688, 786, 969, 1275, 1533, 1595, 1767, 2351, 2477, 2509, 3789, 4570, 4575, 4908, 5428, 5471, 5702, 6142, 6822, 6984, 7927, 11410, 12347, 17047}
 
 // lived lets a world live and returns what was wrong first.
 func lived(seed uint64, stats *vstats) (fault string) {
@@ -40,10 +40,9 @@ func TestWorldsThatWereWrong(t *testing.T) {
 	}
 }
 
-// knownOf is what is still found, in a thousand worlds, at most: victims who
-// turn out not to be needed only through several hunts of one plan; and moves
-// without end where who has just moved need not rest (MoveRest 0).
-var knownOf = map[string]int{"needless": 3, "livelock": 2}
+// knownOf is what is still found, in a thousand worlds, at most: moves without end
+// where who has just moved need not rest (MoveRest 0; a server has ten minutes).
+var knownOf = map[string]int{"livelock": 2}
 
 // TestLivingWorlds lets worlds live, every plan being checked. MUSTER_WORLDS is
 // how many; MUSTER_WORLDS=FROM-TO are these.

@@ -17,6 +17,98 @@ func (c *cycle) spare() {
 			c.attribute(j)
 		}
 	}
+	some := false
+	for tries, again := 0, true; again && tries < mostReseats; {
+		again = false
+		for _, j := range slices.Backward(victims) {
+			if tries++; c.reseats(j, told) {
+				some, again = true, true
+				break
+			}
+		}
+	}
+	if some {
+		c.walk(Allocate) // a pool that one has left for another may have room
+	}
+}
+
+// mostReseats bounds for how many victims of a cycle it is tried whether the one
+// they leave for finds another place by now.
+const mostReseats = 64
+
+// reseats leaves victim j where it is and gives the one it leaves for another
+// place, if there is one by now: its hunt looked for that before later hunts
+// made room that they did not use up.
+func (c *cycle) reseats(j *job, told map[*hold]bool) bool {
+	st, by := c.st, c.st.jobs[c.cause[j].by]
+	if by == nil || by == j || c.cause[j].cause == Consolidate {
+		return false
+	}
+	var left []*hold
+	for _, x := range j.holds {
+		switch {
+		case x.leaving && told[x]:
+			left = append(left, x)
+		case x.leaving || x.fresh:
+			return false
+		}
+	}
+	if len(left) == 0 {
+		return false
+	}
+	var tries []try
+	var held []*hold
+	waits := false
+	for _, x := range by.holds {
+		if !x.fresh || x.leaving || x.moves {
+			return false
+		}
+		held, waits = append(held, x), waits || x.later
+		if i := slices.IndexFunc(tries, func(t try) bool { return t.group == int(x.group) }); i >= 0 {
+			tries[i].count++
+		} else {
+			tries = append(tries, try{group: int(x.group), count: 1})
+		}
+	}
+	if len(held) == 0 {
+		return false
+	}
+	mark := len(st.log)
+	for _, x := range slices.Backward(held) {
+		st.evict(x)
+	}
+	if !c.remain(j, left, nil) || !c.seat(by, tries, held[0].site.pool) {
+		st.undo(mark)
+		return false
+	}
+	if waits {
+		for _, x := range by.holds {
+			st.wait(x)
+		}
+	}
+	return true
+}
+
+// seat gives j a place: in p, or else in another pool that it may use.
+func (c *cycle) seat(j *job, tries []try, p *pool) bool {
+	st := c.st
+	pools := []*pool{p}
+	for _, name := range st.poolNames() {
+		if q := st.pools[name]; q != p && (len(j.Pools) == 0 || slices.Contains(j.Pools, name)) {
+			pools = append(pools, q)
+		}
+	}
+	if st.full(j) != nil {
+		return false
+	}
+	mark := len(st.log)
+	for _, q := range pools {
+		if st.permits(j, q, st.cost(j, q, tries)) && st.placeIn(q, j, tries) && c.clear(q, j, j.holds) {
+			return true
+		}
+		st.undo(mark)
+	}
+	return false
 }
 
 // victims are those whom hunts of this cycle make leave, in the order in which
