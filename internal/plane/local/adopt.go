@@ -103,8 +103,16 @@ func (k *keeper) know(t *task) {
 func (k *keeper) adopt(t *task) error {
 	var st forked
 	known, err := readRecord(t.dir, stateRecord, &st)
+	var stop stopped
+	if asked, _ := readRecord(t.dir, stopRecord, &stop); asked {
+		t.deadline, t.mild = stop.Deadline, stop.Mild
+	}
 	if t.box != nil && !known {
-		go k.adoptBox(t)
+		if t.deadline.IsZero() {
+			go k.adoptBox(t)
+		} else {
+			go k.neverBegan(t)
+		}
 		return nil
 	}
 	if err != nil || !known {
@@ -121,12 +129,12 @@ func (k *keeper) adopt(t *task) error {
 			k.log.Warn("cannot record the process", "task", t.id, "pid", st.PID, "err", err)
 		}
 	}
-	t.pid, t.start = st.PID, st.Start
-	k.begun(t, st.At, st.Note)
-	var stop stopped
-	if asked, _ := readRecord(t.dir, stopRecord, &stop); asked {
-		t.deadline, t.mild = stop.Deadline, stop.Mild
+	t.pid, t.start, t.engine = st.PID, st.Start, st.Engine
+	if t.box != nil && !t.deadline.IsZero() && alive(t.pid, t.start) && !t.isCommand() {
+		go k.neverBegan(t)
+		return nil
 	}
+	k.begun(t, st.At, st.Note)
 	s, err := readStat(st.PID)
 	switch {
 	case err != nil || s.start != st.Start:

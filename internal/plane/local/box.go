@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/plane"
 )
 
@@ -57,14 +57,19 @@ func (k *keeper) launchBox(t *task, a plane.Assignment, note string) error {
 		return k.notCreated(t, fmt.Errorf("the container is in no control group of the task: %w", err))
 	}
 	now := time.Now()
-	if err := writeRecord(t.dir, stateRecord, forked{PID: pid, Start: s.start, At: now, Note: note + more}); err != nil {
+	engine, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if err := writeRecord(t.dir, stateRecord, forked{PID: pid, Start: s.start, At: now, Note: note + more, Engine: engine}); err != nil {
 		return k.notCreated(t, err) // a later keeper would take it for one that never ran
 	}
 	if err := k.hold(t, in.keep); err != nil {
 		return k.notCreated(t, err)
 	}
 	k.mu.Lock()
-	t.pid, t.start = pid, s.start
+	if !t.deadline.IsZero() { // from here on who asks for its end asks the command
+		k.mu.Unlock()
+		return k.notCreated(t, errStopped)
+	}
+	t.pid, t.start, t.engine = pid, s.start, engine
 	k.begun(t, now, note+more)
 	k.pids[pid] = t
 	if !t.exited { // told before the word is given, or a short command would never have been seen to run
@@ -193,7 +198,7 @@ func (k *keeper) notCreated(t *task, err error) error {
 	}
 	_ = os.RemoveAll(filepath.Join(t.dir, boxDir))
 	if asked {
-		return &cannotRun{reason: lifecycle.ReasonKilled, text: "it was stopped before its command began"}
+		return errStopped
 	}
 	return err
 }
@@ -204,7 +209,7 @@ func (k *keeper) notCreated(t *task, err error) error {
 // engine without that FIFO is asked to start it.
 func (k *keeper) release(t *task) error {
 	dir := filepath.Join(t.dir, boxDir)
-	fifo := filepath.Join(dir, stateDir, boxName, "exec.fifo")
+	fifo := execFIFO(t)
 	cat, err := exec.LookPath("cat")
 	if !exists(fifo) || err != nil {
 		return k.startByEngine(t, dir)
@@ -231,15 +236,32 @@ func (k *keeper) release(t *task) error {
 			return os.Remove(fifo)
 		case <-tick.C:
 		}
-		if !alive(t.pid, t.start) || becameCommand(t) { // a former keeper's reader was first
+		if !alive(t.pid, t.start) || t.isCommand() { // a former keeper's reader was first
 			killProcess(pid, unix.SIGKILL)
 		}
 	}
 }
 
-// becameCommand reports whether a container runs its command: only that has the
-// task's environment.
-func becameCommand(t *task) bool { return taskDirOf(t.pid) == t.dir }
+// isCommand reports whether the first process of a container is its command: that
+// has the task's environment, until it becomes another program with one of its
+// own, which is not the engine's either.
+func (t *task) isCommand() bool {
+	switch dir, whole := taskDir(t.pid); {
+	case dir == t.dir:
+		return true
+	case !whole: // it is becoming it
+		return false
+	case t.engine == "": // a former version did not say
+		return !exists(execFIFO(t))
+	}
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", t.pid))
+	return err == nil && exe != t.engine
+}
+
+// execFIFO is where a container that was created waits for the word.
+func execFIFO(t *task) string {
+	return filepath.Join(t.dir, boxDir, stateDir, boxName, "exec.fifo")
+}
 
 func (k *keeper) startByEngine(t *task, dir string) error {
 	group, err := t.group.engineGroup()
@@ -274,10 +296,20 @@ func (k *keeper) adoptBox(t *task) {
 	k.undo(t)
 }
 
+// neverBegan ends a container that was told to end before a former keeper had
+// given it the word.
+func (k *keeper) neverBegan(t *task) {
+	k.mu.Lock()
+	t.exited = true
+	k.mu.Unlock()
+	k.killTree(t)
+	k.settle(t, plane.Observation{ID: t.id, State: core.TaskFailed, Reason: string(errStopped.reason), Message: errStopped.text, At: time.Now()})
+}
+
 // releaseAdopted gives a container its word where a former keeper died between
 // the record and the word.
 func (k *keeper) releaseAdopted(t *task) {
-	if becameCommand(t) || !alive(t.pid, t.start) {
+	if t.isCommand() || !alive(t.pid, t.start) {
 		return
 	}
 	if err := k.release(t); err != nil {

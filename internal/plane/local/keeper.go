@@ -92,10 +92,12 @@ type task struct {
 	out     *output
 
 	input    int  // its terminal, or where its standard input comes from; -1: neither
-	mild     bool // its end by force stands for the polite signal, see polite
+	told     bool // it was asked to end, or is as soon as it is its command
+	mild     bool // its end by force stands for the polite signal, see tell
 	execs    int  // commands that were run beside it, ever
 	pid      int  // 0 until forked
 	start    uint64
+	engine   string // what the first process of a container is before it becomes the command
 	obs      plane.Observation
 	exited   bool      // the main process has ended
 	ended    bool      // all is done, obs is final

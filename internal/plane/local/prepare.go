@@ -210,12 +210,18 @@ func (p *Plane) handOver(ctx context.Context, prep *preparation, b box) error {
 	return p.about(ctx, request{Op: opStop, IDs: []core.TaskID{a.ID}, Grace: *stop})
 }
 
-// stopPreparing ends those of the tasks that are being prepared.
+// stopPreparing ends those of the tasks that are being prepared. The keeper is
+// told of those that it is just being given, for as long as that takes: it may
+// not have heard of them yet.
 func (p *Plane) stopPreparing(ids []core.TaskID, grace time.Duration) {
 	for _, id := range ids {
 		p.preps.mu.Lock()
 		prep := p.preps.tasks[id]
 		if prep != nil && prep.handing {
+			if prep.stop == nil && !p.preps.over {
+				handing := prep
+				p.preps.running.Go(func() { p.stopHanding(handing) })
+			}
 			if prep.stop == nil || grace < *prep.stop {
 				prep.stop = &grace
 			}
@@ -226,6 +232,22 @@ func (p *Plane) stopPreparing(ids []core.TaskID, grace time.Duration) {
 			prep.cancel()
 			p.preps.fail(prep, lifecycle.ReasonKilled, "it was stopped before its container began")
 		}
+	}
+}
+
+// stopHanding has the keeper end a task as soon as it has it: before the answer,
+// which comes when its command has begun.
+func (p *Plane) stopHanding(prep *preparation) {
+	for wait := time.Millisecond; ; wait = min(wait*2, 100*time.Millisecond) {
+		p.preps.mu.Lock()
+		handing, over, grace := prep.handing, p.preps.over, *prep.stop
+		p.preps.mu.Unlock()
+		if !handing || over {
+			return // who handed it over tells the keeper, or nobody any more
+		}
+		ids := []core.TaskID{prep.a.ID}
+		_ = p.about(context.Background(), request{Op: opStop, IDs: ids, Grace: grace})
+		time.Sleep(wait)
 	}
 }
 

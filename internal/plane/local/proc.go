@@ -98,26 +98,32 @@ func allProcesses() []process {
 // taskDirOf returns the marker that pid was started with; "": none, or a
 // process that is not ours to look into.
 func taskDirOf(pid int) string {
+	dir, _ := taskDir(pid)
+	return dir
+}
+
+// taskDir is taskDirOf, and whether the process has an environment to look into.
+func taskDir(pid int) (of string, whole bool) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	data, err := os.ReadFile(dir + "/environ")
 	// In the middle of becoming another program a process has no environment for
 	// a moment; a thread of the kernel, which has no program, never has one.
 	for try := 0; err == nil && len(data) == 0 && try < 10; try++ {
 		if _, err := os.Readlink(dir + "/exe"); err != nil {
-			return ""
+			return "", false
 		}
 		time.Sleep(time.Millisecond)
 		data, err = os.ReadFile(dir + "/environ")
 	}
-	if err != nil {
-		return ""
+	if err != nil || len(data) == 0 {
+		return "", false
 	}
 	for entry := range bytes.SplitSeq(data, []byte{0}) {
 		if dir, ok := bytes.CutPrefix(entry, []byte(markerEnv+"=")); ok {
-			return string(dir)
+			return string(dir), true
 		}
 	}
-	return ""
+	return "", true
 }
 
 // ownChildren returns the keeper's children, or false where the kernel does

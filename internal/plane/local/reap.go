@@ -114,7 +114,7 @@ func (k *keeper) ended(t *task, status unix.WaitStatus) {
 	asked, mild := !t.deadline.IsZero(), t.mild
 	k.mu.Unlock()
 	if mild && status.Signaled() && status.Signal() == unix.SIGKILL {
-		status = unix.WaitStatus(unix.SIGTERM) // see polite
+		status = unix.WaitStatus(unix.SIGTERM) // see tell
 	}
 	obs := outcome(t, status, asked)
 	k.settle(t, obs)

@@ -53,11 +53,13 @@ type forked struct {
 	Start uint64    `json:"start"` // clock ticks after boot, as in /proc/PID/stat
 	At    time.Time `json:"at"`
 	Note  string    `json:"note,omitempty"`
+	// Engine is what the first process of a container was when it was recorded.
+	Engine string `json:"engine,omitempty"`
 }
 
 type stopped struct {
 	Deadline time.Time `json:"deadline"`
-	Mild     bool      `json:"mild,omitempty"` // see polite
+	Mild     bool      `json:"mild,omitempty"` // see tell
 }
 
 // writeRecord appends a record in one write; the last of a name counts. It

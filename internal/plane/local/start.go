@@ -208,6 +208,10 @@ func (k *keeper) launch(t *task, a plane.Assignment, note string) error {
 		return err
 	}
 	defer release()
+	if k.asked(t) {
+		closeAll([]int{in.keep})
+		return errStopped
+	}
 	k.forking.RLock()
 	defer k.forking.RUnlock()
 	pid, err := forkIn(t.group.Memory, k.groups.v1Home, path, argv, attr)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
 // stop asks trees to end; see plane.Plane. One look at the processes does for
@@ -68,18 +69,41 @@ func (k *keeper) enforceStop(t *task, polite bool, since time.Time) {
 	}
 }
 
-// polite asks a tree to end. The first process of a container is its init, for
-// which the kernel ignores a signal without a handler where any other process
-// would die of it; so we do to it what the kernel would have done.
+// polite asks a tree to end, once. A container whose first process is not its
+// command yet is asked when it is: what it is until then, the engine's own, would
+// swallow the signal or die of it.
 func (k *keeper) polite(t *task, since time.Time) {
 	k.mu.Lock()
+	if t.told || t.box != nil && t.pid == 0 { // what runs is the engine, which we let finish
+		k.mu.Unlock()
+		return
+	}
+	t.told = true
+	k.mu.Unlock()
+	if t.box == nil || t.isCommand() {
+		k.tell(t, since)
+		return
+	}
+	go func() {
+		for wait := time.Millisecond; !t.isCommand(); wait = min(wait*2, 50*time.Millisecond) {
+			if !alive(t.pid, t.start) {
+				return
+			}
+			time.Sleep(wait)
+		}
+		k.tell(t, time.Now())
+	}()
+}
+
+// tell sends the signal. The first process of a container is its init, for
+// which the kernel ignores a signal without a handler where any other process
+// would die of it; so we do to it what the kernel would have done.
+func (k *keeper) tell(t *task, since time.Time) {
+	k.mu.Lock()
 	pid, deadline := t.pid, t.deadline
-	t.mild = t.mild || t.box != nil && pid != 0 && diesOf(pid, unix.SIGTERM)
+	t.mild = t.mild || t.box != nil && diesOf(pid, unix.SIGTERM)
 	mild := t.mild
 	k.mu.Unlock()
-	if t.box != nil && pid == 0 {
-		return // what runs is the engine, which we let finish
-	}
 	if mild {
 		if err := writeRecord(t.dir, stopRecord, stopped{Deadline: deadline, Mild: true}); err != nil {
 			k.log.Warn("cannot record that a stop is polite", "task", t.id, "err", err)
@@ -90,6 +114,17 @@ func (k *keeper) polite(t *task, since time.Time) {
 		killProcess(pid, unix.SIGKILL)
 	}
 }
+
+// asked reports whether a task is to end.
+func (k *keeper) asked(t *task) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !t.deadline.IsZero()
+}
+
+// errStopped is what becomes of a task that was told to end before its command
+// began.
+var errStopped = &cannotRun{reason: lifecycle.ReasonKilled, text: "it was stopped before its command began"}
 
 // force kills until the main process has ended; what else is left is the
 // business of finish.
