@@ -75,12 +75,16 @@ func (k *keeper) recoverOne(id core.TaskID, dir string) error {
 			return err
 		}
 	}
-	if err := k.regain(t); err != nil && !ended {
-		k.log.Warn("the task's terminal or input cannot be reached any more", "task", id, "err", err)
+	if err := k.regain(t); err != nil {
+		t.cut = t.a.TTY
+		if !ended {
+			k.log.Warn("the task's terminal or input cannot be reached any more", "task", id, "err", err)
+		}
 	}
 	k.know(t)
 	if ended { // killing its tree and draining its output were not complete
 		t.exited = true
+		t.cut = t.cut || t.out != nil && t.out.fresh
 		go k.finish(t, end)
 		return nil
 	}
@@ -136,6 +140,8 @@ func (k *keeper) adopt(t *task) error {
 	}
 	k.begun(t, st.At, st.Note)
 	s, err := readStat(st.PID)
+	// One that has the FIFO open keeps what is in it.
+	t.cut = t.cut || t.out != nil && t.out.fresh && (err != nil || s.leaving)
 	switch {
 	case err != nil || s.start != st.Start:
 		k.lost(t, lifecycle.ReasonOutcomeUnknown, "the task ended while no keeper was running, so its exit code is not known; the end of its output may be missing")

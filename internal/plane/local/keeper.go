@@ -89,6 +89,7 @@ type task struct {
 	group   taskGroup
 	limited bool // has a memory limit in force
 	adopted bool // not our child
+	cut     bool // the end of its output may be missing
 	out     *output
 
 	input    int  // its terminal, or where its standard input comes from; -1: neither

@@ -33,6 +33,7 @@ type output struct {
 	pipe    *os.File
 	begun   int64 // size of the log at first
 	copying bool  // this file system, or a terminal, cannot splice
+	fresh   bool  // nobody had the FIFO open: what was in its pipe before is gone
 	ended   atomic.Bool
 	done    chan struct{}
 }
@@ -62,7 +63,13 @@ func (k *keeper) startOutput(t *task, pipe *os.File) (*output, error) {
 		return nil, err
 	}
 	o := &output{Writer: log, pipe: pipe, begun: log.Size, copying: t.a.TTY, done: make(chan struct{})}
-	_ = rc.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
+	_ = rc.Control(func(fd uintptr) {
+		// A pipe goes with the last who has it open, and a new one is smaller than
+		// what every keeper makes of it.
+		size, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0)
+		o.fresh = err == nil && size < pipeSize
+		_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize)
+	})
 	go o.moveAll(rc)
 	return o, nil
 }

@@ -22,6 +22,7 @@ type procStat struct {
 	session int
 	start   uint64 // clock ticks after boot; with the pid it names a process for ever
 	exit    int    // wait status of a zombie
+	leaving bool   // it has ended, or is about to have: it may have let go of its files
 }
 
 func readStat(pid int) (procStat, error) {
@@ -40,6 +41,9 @@ func readStat(pid int) (procStat, error) {
 	s.session, _ = strconv.Atoi(f[3])
 	s.start, _ = strconv.ParseUint(f[19], 10, 64)
 	s.exit, _ = strconv.Atoi(f[49])
+	const exiting = 0x4 // PF_EXITING
+	flags, _ := strconv.ParseUint(f[6], 10, 64)
+	s.leaving = s.state == 'Z' || s.state == 'X' || flags&exiting != 0
 	return s, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/plane/logfile"
 )
 
 // reapLoop reaps main processes and the orphans that fall to us.
@@ -170,12 +171,17 @@ func outcome(t *task, status unix.WaitStatus, asked bool) plane.Observation {
 func (k *keeper) finish(t *task, obs plane.Observation) {
 	k.killTree(t)
 	k.letGo(t)
+	remark := ""
+	switch {
+	case obs.State == core.TaskLost:
+		remark = obs.Message
+	case t.cut:
+		remark = "nobody read its output when the task ended; the end of it may be missing"
+	}
 	if t.out != nil {
-		remark := ""
-		if obs.State == core.TaskLost {
-			remark = obs.Message
-		}
 		t.out.finish(remark)
+	} else if remark != "" {
+		k.remark(t, remark)
 	}
 	_ = os.RemoveAll(filepath.Join(t.dir, privateDir)) // may hold secrets
 	_ = os.Remove(filepath.Join(t.dir, preludeFile))
@@ -191,4 +197,14 @@ func (k *keeper) finish(t *task, obs plane.Observation) {
 	if k.orphaned {
 		k.checkIdle()
 	}
+}
+
+// remark puts a line into the log of a task from which nothing is read.
+func (k *keeper) remark(t *task, text string) {
+	log, err := logfile.Append(k.paths.log(t.id), k.out().Index(t.id), nil)
+	if err != nil {
+		k.log.Warn("cannot say in the log what may be missing", "task", t.id, "err", err)
+		return
+	}
+	log.Close(text)
 }
