@@ -25,6 +25,20 @@ func dirName(dir string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
+// noteBoot leaves the name of this run of the machine for the next keeper, and
+// finds out whether the last one was in it.
+func (k *keeper) noteBoot() error {
+	path := k.paths.bootFile()
+	last, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if k.reboot = string(last) != k.boot; !k.reboot {
+		return nil
+	}
+	return os.WriteFile(path, []byte(k.boot), 0o600)
+}
+
 // recover takes over every task that a former keeper left.
 func (k *keeper) recover() error {
 	dirs, err := os.ReadDir(k.paths.tasks())
@@ -63,6 +77,10 @@ func (k *keeper) recoverOne(id core.TaskID, dir string) error {
 		ended = false
 	}
 	switch {
+	case !known && !ended && k.reboot: // a machine that went down may have kept less than it was told to
+		k.know(t)
+		k.lost(t, lifecycle.ReasonNodeLost, "the machine was restarted, and what it had on record of the task is gone")
+		return nil
 	case !known && !ended:
 		return removeTaskDir(dir) // it was never forked and never acknowledged
 	case ended && !exists(filepath.Join(dir, fifoFile)):

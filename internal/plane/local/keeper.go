@@ -46,7 +46,8 @@ type keeper struct {
 	linger  time.Duration
 	log     *slog.Logger
 	pid     int
-	boot    string
+	boot    string // name of this run of the machine
+	reboot  bool   // the last keeper was in another one, or nobody knows
 	groups  groups
 	noGroup bool // do without control groups even where there are some
 	space   *logfile.Space
@@ -162,7 +163,7 @@ var errBusy = errors.New("another keeper has this directory")
 
 func newKeeper(args []string, log *slog.Logger) (*keeper, error) {
 	k := &keeper{
-		log: log, pid: os.Getpid(), boot: bootID(), exit: make(chan struct{}), args: args,
+		log: log, pid: os.Getpid(), exit: make(chan struct{}), args: args,
 		tasks: map[core.TaskID]*task{}, pids: map[int]*task{}, helpers: map[int]chan unix.WaitStatus{}, strays: map[int]unix.WaitStatus{}, watchers: map[*watcher]struct{}{},
 	}
 	fs := flag.NewFlagSet("keeper", flag.ContinueOnError)
@@ -170,6 +171,7 @@ func newKeeper(args []string, log *slog.Logger) (*keeper, error) {
 	fs.StringVar(&k.logs, "logs", "", "directory of the output")
 	fs.Int64Var(&k.reserve, "reserve", 0, "bytes that logs leave free")
 	fs.DurationVar(&k.linger, "linger", 5*time.Second, "how long to stay without work")
+	fs.StringVar(&k.boot, "boot", bootID(), "name of this run of the machine")
 	fs.BoolVar(&k.noGroup, "no-groups", false, "do without control groups")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
@@ -230,6 +232,9 @@ func (k *keeper) open() error {
 	}
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, unix.SIGCHLD)
+	if err := k.noteBoot(); err != nil {
+		return err
+	}
 	if err := k.recover(); err != nil {
 		return err
 	}

@@ -27,7 +27,10 @@ import (
 // One file instead of one each: making and removing files is what a short task
 // costs most, since a journaling file system looks long for an inode that was
 // not freed just now. The page cache outlives processes and a dead machine has
-// no processes, so nothing here is synced.
+// no processes, so most of it is not synced. But that a process may have existed
+// must outlive the machine, or it would be started a second time under the same
+// name, or nobody would know what became of it: the assignment is on the disk
+// before anything is forked.
 const (
 	recordFile       = "record"
 	assignmentRecord = "assignment"
@@ -65,18 +68,51 @@ type stopped struct {
 // writeRecord appends a record in one write; the last of a name counts. It
 // begins a line of its own even behind one that a full disk cut short.
 func writeRecord(dir, name string, v any) error {
-	data, err := json.Marshal(v)
+	f, err := appendRecord(dir, name, v)
 	if err != nil {
 		return err
+	}
+	return f.Close()
+}
+
+// writeSynced is writeRecord, with the record and the names by which it is found
+// on the disk when it returns.
+func writeSynced(dir, name string, v any) error {
+	f, err := appendRecord(dir, name, v)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	// A journaling file system has done this with the file, and says so at once.
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		f, err := os.Open(d)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return fmt.Errorf("sync %s: %w", d, err)
+		}
+	}
+	return nil
+}
+
+func appendRecord(dir, name string, v any) (*os.File, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
 	}
 	f, err := os.OpenFile(filepath.Join(dir, recordFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	line := make([]byte, 0, len(data)+len(name)+3)
 	line = append(append(append(append(line, '\n'), name...), ' '), data...)
-	_, err = f.Write(append(line, '\n'))
-	return errors.Join(err, f.Close())
+	if _, err = f.Write(append(line, '\n')); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // readRecord reads the last record of a name into v and reports whether there

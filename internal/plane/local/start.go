@@ -123,7 +123,7 @@ func (k *keeper) prepare(t *task, a plane.Assignment) (note string, err error) {
 			return "", err
 		}
 	}
-	return note, writeRecord(t.dir, assignmentRecord, assigned{Assignment: t.a, Box: t.box, Boot: k.boot, Group: t.group, At: t.obs.At})
+	return note, writeSynced(t.dir, assignmentRecord, assigned{Assignment: t.a, Box: t.box, Boot: k.boot, Group: t.group, At: t.obs.At})
 }
 
 func makeFiles(root, dir string, a plane.Assignment) error {
