@@ -31,11 +31,11 @@ until_is long '12 JOBSTAT_KILLED'
 
 # A job that is reviewed first.
 muster run --name reviewed --check name=legal,type=approval -- true
-until_is reviewed '18 JOBSTAT_CHECK_INIT'
+until_is reviewed '19 JOBSTAT_CHECK_RUNNING'
 muster approve reviewed
 until_is reviewed '10 JOBSTAT_COMPLETED'
 muster run --name refused --check name=legal,type=approval -- true
-until_is refused '18 JOBSTAT_CHECK_INIT'
+until_is refused '19 JOBSTAT_CHECK_RUNNING'
 muster reject refused
 until_is refused '21 JOBSTAT_CHECK_FAILED'
 

@@ -126,12 +126,25 @@ func (q query) checkWords(dialect string) error {
 	return e
 }
 
+// asksDeleted reports whether a status is asked for that only what was deleted
+// can have: who asks for that means to see it.
+func (q query) asksDeleted(dialect string) bool {
+	if slices.Contains(q.options.Phases, string(lifecycle.Deleted)) {
+		return true
+	}
+	return slices.ContainsFunc(q.words, func(word string) bool {
+		heard := lifecycle.Hear(lifecycle.Dialect(dialect), word)
+		return len(heard) > 0 && !slices.ContainsFunc(heard, func(p lifecycle.Phase) bool { return p != lifecycle.Deleting && p != lifecycle.Deleted })
+	})
+}
+
 // load returns the workloads of the list, newest first, and the cursor of what
 // is left.
 func (l *listing) load(ctx context.Context) ([]api.Workload, string, error) {
 	if err := l.q.checkWords(l.o.dialect); err != nil {
 		return nil, "", err
 	}
+	l.q.options.Deleted = l.q.options.Deleted || l.q.asksDeleted(l.o.dialect)
 	if l.ids != nil {
 		var ws []api.Workload
 		for _, id := range l.ids {

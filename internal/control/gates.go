@@ -65,7 +65,7 @@ func (tx *tx) gate(d *draft) error {
 		}
 		d.w.Checks = tx.checksOf(d.w)
 		if checksOpen(d.w, atQueue) {
-			if err := tx.step(d, lifecycle.Input{On: lifecycle.ReviewRequired, Message: openChecks(d.w, atQueue)}, actorControl); err != nil {
+			if err := tx.step(d, reviews(d.w, lifecycle.ReviewRequired, openChecks(d.w, atQueue)), actorControl); err != nil {
 				return err
 			}
 			if err := tx.ask(d, atQueue); err != nil {
@@ -84,7 +84,25 @@ func (tx *tx) gate(d *draft) error {
 		tx.chore(Chore{Kind: ChoreBuild, Workload: d.w})
 		return nil
 	}
+	if d.w.Phase != lifecycle.Submitted && tx.surveyed() {
+		// It has waited for others, and the nodes that it fitted may be gone.
+		if err := tx.fits(d.w.Spec); err != nil {
+			return tx.step(d, lifecycle.Input{On: lifecycle.Refuse, Message: err.Error()}, actorControl)
+		}
+	}
 	return tx.toQueue(d)
+}
+
+// reviews is an event on the way through the checks before the queue: where
+// nobody is asked but the clock and other workloads, it is only deferred.
+func reviews(w *core.Workload, on lifecycle.Event, message string) lifecycle.Input {
+	in := lifecycle.Input{On: on, Message: message, Reason: lifecycle.ReasonDeferred}
+	for _, c := range w.Checks {
+		if c.When == atQueue && (c.Verdict != core.CheckApproved || on == lifecycle.Approve) && c.Type != checkTime && c.Type != checkAfter {
+			in.Reason = lifecycle.ReasonNone // the event's own
+		}
+	}
+	return in
 }
 
 // toQueue puts a workload into its queue, or where that is closed into
@@ -149,17 +167,22 @@ func openChecks(w *core.Workload, when string) string {
 	return "waits for " + strings.Join(others, ", ")
 }
 
-// ask begins every check of that time that somebody else answers. It must run
-// inside change.
+// ask begins every check of that time that somebody answers: programs are
+// asked, and people find it among what waits for them. It must run inside
+// change.
 func (tx *tx) ask(d *draft, when string) error {
 	begun := false
 	d.w.Checks = slices.Clone(d.w.Checks)
 	for i := range d.w.Checks {
 		c := &d.w.Checks[i]
-		if c.When != when || c.Verdict != core.CheckWaiting || c.Type == "approval" || c.Type == checkAfter || c.Type == checkTime {
+		if c.When != when || c.Verdict != core.CheckWaiting || c.Type == checkAfter || c.Type == checkTime {
 			continue
 		}
-		c.Verdict, begun = core.CheckAsked, true
+		begun = true
+		if c.Type == "approval" {
+			continue
+		}
+		c.Verdict = core.CheckAsked
 		tx.chore(Chore{Kind: ChoreAsk, Workload: d.w, Check: *c})
 	}
 	if begun && d.w.Phase == lifecycle.Reviewing && d.w.Reason != lifecycle.ReasonChecksRunning {
@@ -184,11 +207,11 @@ func (tx *tx) decide(d *draft, i int, verdict core.CheckVerdict, by, message str
 	switch {
 	case checksOpen(d.w, c.When):
 		if d.w.Phase == lifecycle.Reviewing {
-			return tx.step(d, lifecycle.Input{On: lifecycle.CheckStarted, Message: openChecks(d.w, c.When)}, by)
+			return tx.step(d, reviews(d.w, lifecycle.CheckStarted, openChecks(d.w, c.When)), by)
 		}
 		return nil
 	case d.w.Phase == lifecycle.Reviewing:
-		if err := tx.step(d, lifecycle.Input{On: lifecycle.Approve, Message: message}, by); err != nil {
+		if err := tx.step(d, reviews(d.w, lifecycle.Approve, message), by); err != nil {
 			return err
 		}
 		return tx.gate(d)

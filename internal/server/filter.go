@@ -29,6 +29,7 @@ func (s *Server) filtered(ctx context.Context, q store.Query, text string) ([]*c
 		return slices.ContainsFunc(terms, func(t filter.Term) bool { return t.Field == field })
 	}
 	where, said := asks("node"), asks("status")
+	q.Deleted = q.Deleted || filter.AsksDeleted(terms)
 	me, now, limit := s.user(ctx), s.clock(), q.Limit
 	var found []*core.Workload
 	for q.Limit = filterChunk; ; {

@@ -88,6 +88,7 @@ func (s *Server) transitions(ctx context.Context, id core.WorkloadID, in Paged) 
 		return nil, problem(s.log, err)
 	}
 	kinds := map[core.WorkloadID]lifecycle.Kind{}
+	before := map[core.WorkloadID]lifecycle.State{} // the last that was not Leaving
 	out := &transitionsOutput{Body: api.TransitionList{Items: make([]api.Transition, len(ts))}}
 	for i, t := range ts {
 		out.Body.Items[i] = transition(t)
@@ -102,7 +103,15 @@ func (s *Server) transitions(ctx context.Context, id core.WorkloadID, in Paged) 
 			}
 			kinds[t.Workload] = w.Kind
 		}
-		out.Body.Items[i].Word = lifecycle.Say(d, lifecycle.View{Kind: kinds[t.Workload], State: stateOf(t)}).Status
+		now, was := stateOf(t), before[t.Workload]
+		now.Started = was.Started || now.Phase.Held()
+		if was.Phase == lifecycle.None { // an earlier page has it
+			was = lifecycle.State{Phase: t.From, Attempt: t.Attempt, Started: t.From.Held()}
+		}
+		if !now.Leaving() {
+			before[t.Workload] = now
+		}
+		out.Body.Items[i].Word = lifecycle.Say(d, lifecycle.View{Kind: kinds[t.Workload], State: now, Prior: was}).Status
 	}
 	if len(ts) == in.Limit {
 		out.Body.Next = strconv.FormatInt(ts[len(ts)-1].Seq, 10)

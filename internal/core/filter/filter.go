@@ -122,6 +122,14 @@ func Matches(terms []Term, r Row, me string, now time.Time) bool {
 	})
 }
 
+// AsksDeleted reports whether terms ask for what was deleted, which lists leave
+// out otherwise.
+func AsksDeleted(terms []Term) bool {
+	return slices.ContainsFunc(terms, func(t Term) bool {
+		return t.Field == "status" && !t.Not && slices.ContainsFunc(t.Values, func(v string) bool { return strings.EqualFold(v, "deleted") })
+	})
+}
+
 func (t Term) one(v string, r Row, me string, now time.Time) bool {
 	switch t.Field {
 	case "":

@@ -300,7 +300,7 @@ func TestCauses(t *testing.T) {
 		{Modelarts, "JOBSTAT_RUNNING", "JOBSTAT_SCALING", []string{"+Scaling"}},
 		{Modelarts, "JOBSTAT_COMPLETED", "JOBSTAT_SUBMIT_MODEL_FAILED", []string{"model_failed"}},
 		{RunaiJob, "Error", "CrashLoopBackOff", []string{"backoff_over", "waits before it is started again"}},
-		{RunaiJob, "PodInitializing", "ContainerCreating", nil},
+		{RunaiJob, "PodInitializing", "ContainerCreating", []string{"cannot_run"}}, // it is cleared away
 		{RunaiWorkload, "Initializing", "Degraded", []string{"all_ready", "task_failed", "+Unreachable"}},
 		{Jobq, "Pending", "Submitted", []string{"release"}},
 		{Jobq, "Admitted", "Inadmissible", nil},

@@ -124,12 +124,6 @@ func (t *tongue) say(v View, said string) Word {
 		w, status = t.word(pattern(said)), said
 	}
 	w.Status = status
-	switch {
-	case v.State.Phase.Held():
-		w.End = false // who still holds devices has not ended, whatever the word means elsewhere
-	case v.State.Phase == Failed || v.State.Phase == Lost:
-		w.End = true // also in words that a platform keeps for troubles that may pass
-	}
 	if t.reason != nil {
 		w.Reason = t.reason(v)
 	}
@@ -161,12 +155,13 @@ func (t *tongue) word(status string) Word {
 	return Word{Status: status}
 }
 
-// sayLast says the word from before the deletion began. Once the workload is
-// gone that must be an end: who was deleted alive was stopped by it.
+// sayLast says the word from before the deletion began. Once the workload holds
+// nothing any more, or is gone, that must be an end: who was deleted alive was
+// stopped by it.
 func (t *tongue) sayLast(v View) Word {
 	before := v
 	before.State, before.Conditions, before.PlaneUnreachable = v.Prior, nil, false
-	if v.Prior.Phase == None || v.Prior.Leaving() || v.State.Phase == Deleted && !v.Prior.Phase.End() {
+	if v.Prior.Phase == None || v.Prior.Leaving() || v.Prior.Phase.Held() || v.State.Phase == Deleted && !v.Prior.Phase.End() {
 		before.State = v.outcome()
 	}
 	w := t.say(before, taskWord(before))
@@ -288,7 +283,7 @@ func (t *tongue) mayBe(p Phase, status string) bool {
 // is Deleting or Deleted.
 func (t *tongue) mayBeLast(p Phase, status string) bool {
 	for _, before := range phases {
-		if before.Phase == Deleting || before.Phase == Deleted || p == Deleted && !before.End {
+		if before.Phase == Deleting || before.Phase == Deleted || before.Held || p == Deleted && !before.End {
 			continue
 		}
 		if t.mayBe(before.Phase, status) {

@@ -27,10 +27,6 @@ var jobq = tongue{
 	own:     jobqArrows,
 }
 
-// requeued are the reasons of Queued and Reserved right after an attempt was
-// ended for another's sake; mcli shows such a run as new.
-var requeued = []Reason{ReasonPreempted, ReasonMoved, ReasonNodeLost, ReasonBelowMinimum, ReasonSystem}
-
 var mcli = tongue{
 	words: []Word{
 		{Status: "PENDING"},
@@ -46,15 +42,14 @@ var mcli = tongue{
 	rows: []row{
 		{in: held, plane: true, say: "UNKNOWN"},
 		{in: slices.Concat(beforeQueue, []Phase{Inadmissible, Backoff}), say: "PENDING"},
-		{in: []Phase{Queued, Reserved}, again: true, why: requeued, say: "PENDING"},
 		{in: []Phase{Queued, Reserved}, say: "QUEUED"},
 		{in: []Phase{Starting}, say: "STARTING"},
 		{in: []Phase{Running, Restarting}, say: "RUNNING"},
-		{in: []Phase{Terminating, Publishing, Deleting}, say: "TERMINATING"},
+		{in: []Phase{Terminating, Publishing}, say: "TERMINATING"},
 		{in: []Phase{Completed}, say: "COMPLETED"},
 		{in: []Phase{Failed}, say: "FAILED"},
 		{in: []Phase{Stopped, Canceled, Preempted, TimedOut, Lost}, say: "STOPPED"},
-		{in: []Phase{Deleted}, say: last},
+		{in: []Phase{Deleting, Deleted}, say: last},
 	},
 	aliases: map[string]string{"fail": "FAILED"},
 	reason:  mcliReason,

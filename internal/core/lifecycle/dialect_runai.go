@@ -35,9 +35,9 @@ var runaiJob = tongue{
 		{Status: "Init:Error", Color: runaiRed},
 		{Status: "Init:CrashLoopBackOff", Color: runaiRed},
 	},
+	// Unknown is an end there, so what runs out of sight keeps its word until its
+	// end is given up on.
 	rows: []row{
-		{in: held, plane: true, say: "Unknown"},
-		{in: held, with: Unreachable, say: "Unknown"},
 		{in: slices.Concat(beforeQueue, []Phase{Inadmissible, Queued, Reserved}), say: "Pending"},
 		{in: []Phase{Starting}, say: "ContainerCreating", tasks: []string{
 			"Running", "ContainerCreating", initPattern, "PodInitializing",
@@ -45,23 +45,20 @@ var runaiJob = tongue{
 		}},
 		{in: []Phase{Running, Publishing}, say: "Running"},
 		{in: []Phase{Restarting}, say: "Error", tasks: []string{"Error", "CrashLoopBackOff"}},
-		{in: []Phase{Terminating}, to: []Phase{Completed, Publishing}, say: "Running"},
+		{in: []Phase{Terminating}, to: []Phase{Completed, Publishing, Lost}, say: "Running"},
 		{in: []Phase{Terminating}, to: []Phase{Failed}, why: []Reason{ReasonFailedImagePull}, say: "ImagePullBackOff"},
-		{in: []Phase{Terminating}, to: []Phase{Failed}, why: []Reason{ReasonContainerCannot}, say: "ContainerCannotRun"},
+		{in: []Phase{Terminating}, to: []Phase{Failed}, why: []Reason{ReasonContainerCannot}, say: "ContainerCreating"},
 		{in: []Phase{Terminating}, to: []Phase{Failed, Backoff}, say: "Error"},
-		{in: []Phase{Terminating}, to: []Phase{Lost}, say: "Unknown"},
 		{in: []Phase{Terminating}, say: "Terminating"},
 		{in: []Phase{Backoff}, say: "Error"},
 		{in: []Phase{Completed}, say: "Succeeded"},
-		{in: []Phase{Failed}, why: []Reason{ReasonFailedImagePull}, say: "ImagePullBackOff"},
 		{in: []Phase{Failed}, why: []Reason{ReasonContainerCannot}, say: "ContainerCannotRun"},
 		{in: []Phase{Failed}, say: "Fail"},
-		{in: []Phase{Stopped}, say: "Pending"}, // suspended: the job object stays, without pods
-		{in: []Phase{Canceled, Deleted}, say: "Deleted"},
+		{in: []Phase{Stopped, Canceled}, say: "Pending"}, // suspended: the job object stays, without pods
+		{in: []Phase{Deleting, Deleted}, say: "Deleted"}, // it holds nothing any more
 		{in: []Phase{Preempted}, say: "Preempted"},
 		{in: []Phase{TimedOut}, say: "TimedOut"},
 		{in: []Phase{Lost}, say: "Unknown"},
-		{in: []Phase{Deleting}, say: "Terminating"},
 	},
 	aliases: map[string]string{"failed": "Fail"},
 	own:     runaiJobArrows,
@@ -100,9 +97,8 @@ var runaiWorkload = tongue{
 		{in: []Phase{Terminating}, to: []Phase{Deleting}, say: "Deleting"},
 		{in: []Phase{Terminating, Publishing}, say: "Terminating"},
 		{in: []Phase{Completed}, say: "Completed"},
-		{in: []Phase{Failed}, say: "Failed"},
+		{in: []Phase{Failed, Lost}, say: "Failed"}, // Unknown is no end: the cluster may report again
 		{in: []Phase{Stopped, Canceled, Preempted, TimedOut}, say: "Stopped"},
-		{in: []Phase{Lost}, say: "Unknown"},
 		{in: []Phase{Deleting}, say: "Deleting"},
 		{in: []Phase{Deleted}, say: "Deleted"},
 	},

@@ -110,6 +110,49 @@ func TestAnEndStaysAnEnd(t *testing.T) {
 	}
 }
 
+// TestEndsAgree: whether a word is an end is the same in the vocabulary and on
+// whatever it is said of, so that who reads the vocabulary knows when to stop
+// waiting.
+func TestEndsAgree(t *testing.T) {
+	spots, _ := explore(ReasonOutOfMemory)
+	around := details()
+	ends := map[string]bool{}
+	for _, d := range Dialects() {
+		for _, w := range Words(d) {
+			ends[string(d)+" "+w.Status] = w.End
+		}
+	}
+	faults := map[string]bool{}
+	for _, at := range spots {
+		if at.now.Phase == None {
+			continue
+		}
+		for _, v := range views(at, around) {
+			for _, d := range Dialects() {
+				w := Say(d, v)
+				word := string(d) + " " + pattern(w.Status)
+				if fault := fmt.Sprintf("%s in %s", word, v.State.Phase); w.End != ends[word] && !faults[fault] {
+					faults[fault] = true
+					t.Errorf("%s: end %v, and %v in the vocabulary", fault, w.End, ends[word])
+				}
+				if w.End && v.State.Phase.Held() {
+					t.Errorf("%s is an end, and is said of %+v, which holds devices", word, v.State)
+				}
+			}
+		}
+	}
+}
+
+// TestDeletedIsWhatWasDeleted: what was only stopped can be resumed, and no
+// platform of Run:ai calls it deleted; what was deleted, they do.
+func TestDeletedIsWhatWasDeleted(t *testing.T) {
+	for _, d := range []Dialect{RunaiJob, RunaiWorkload} {
+		if got := joinPhases(Hear(d, "Deleted")); got != "Deleted" && got != "Deleting, Deleted" {
+			t.Errorf("%s says Deleted of %s", d, got)
+		}
+	}
+}
+
 func TestRunaiJobColors(t *testing.T) {
 	want := map[string]string{
 		"#599b3e": "Running Terminating ContainerCreating Init:A/B PodInitializing",
@@ -162,19 +205,22 @@ func TestHear(t *testing.T) {
 	}{
 		{RunaiJob, "Fail", "Failed"},
 		{RunaiJob, "failed", "Failed"},
-		{RunaiWorkload, "fail", "Failed"},
+		{RunaiWorkload, "fail", "Failed, Lost"},
 		{RunaiJob, " init:0/3 ", "Starting"},
 		{RunaiJob, "INIT:A/B", "Starting"},
 		{RunaiJob, "Init:0/", ""},
-		{RunaiJob, "imagepullbackoff", "Starting, Terminating, Failed"},
+		{RunaiJob, "imagepullbackoff", "Starting, Terminating"},
+		{RunaiJob, "deleted", "Deleting, Deleted"},
+		{RunaiJob, "pending", "Submitted, Reviewing, Building, Inadmissible, Queued, Reserved, Stopped, Canceled"},
 		{RunaiWorkload, "resuming", "Submitted, Reviewing, Building"},
 		{Jobq, "executing", "Starting, Running, Restarting, Terminating, Publishing, Deleting"},
 		{Jobq, "Succeeded", "Completed, Deleting, Deleted"},
-		{Mcli, "Queued", "Queued, Reserved"},
-		{Mcli, "completed", "Completed, Deleted"},
+		{Mcli, "Queued", "Queued, Reserved, Deleting"},
+		{Mcli, "completed", "Completed, Deleting, Deleted"},
 		{Modelarts, "15", "Running"},
 		{Modelarts, "scaling", "Running"},
-		{Modelarts, "JobStat_Mount_Failed", "Failed"},
+		{Modelarts, "JobStat_Mount_Failed", "Failed, Deleted"},
+		{Modelarts, "13", "Canceled, Deleted"},
 		{Modelarts, "23", ""},
 		{Mcli, "", ""},
 		{"esperanto", "Running", ""},
@@ -229,7 +275,7 @@ func TestMcliReasons(t *testing.T) {
 		{State{Phase: Stopped, Reason: ReasonStoppedByUser, Message: "loss is flat"}, nil, "STOPPED (loss is flat)"},
 		{State{Phase: TimedOut, Reason: ReasonMaxDuration, Message: "it ran for 1h"}, nil, "STOPPED"},
 		{State{Phase: Completed}, nil, "COMPLETED"},
-		{State{Phase: Queued, Reason: ReasonPreempted, Attempt: 1}, nil, "PENDING"},
+		{State{Phase: Queued, Reason: ReasonPreempted, Attempt: 1}, nil, "QUEUED"},
 		{State{Phase: Queued, Reason: ReasonError, Attempt: 1}, nil, "QUEUED"},
 	} {
 		w := Say(Mcli, View{Kind: Distributed, State: c.state, Tasks: c.tasks})

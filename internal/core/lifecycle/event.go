@@ -88,6 +88,7 @@ const (
 	ReasonReviewRejected    Reason = "ReviewRejected"
 	ReasonReviewRequired    Reason = "ReviewRequired"
 	ReasonChecksRunning     Reason = "ChecksRunning"
+	ReasonDeferred          Reason = "Deferred" // until a time, or until others have ended
 	ReasonApproved          Reason = "Approved"
 	ReasonImageBuildFailed  Reason = "ImageBuildFailed"
 	ReasonCheckRejected     Reason = "CheckRejected"

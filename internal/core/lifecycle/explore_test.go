@@ -46,8 +46,8 @@ func inputs(reasons ...Reason) []Input {
 				continue
 			}
 			for _, target := range append([]Phase{None}, targets()...) {
-				for _, why := range append([]Reason{ReasonNone}, reasons...) {
-					if why != ReasonNone && ownReason(on, None) != ReasonNone && on != TaskFail {
+				for _, why := range slices.Concat([]Reason{ReasonNone}, reasons, otherReasons[on]) {
+					if why != ReasonNone && ownReason(on, None) != ReasonNone && on != TaskFail && !slices.Contains(otherReasons[on], why) {
 						continue
 					}
 					all = append(all, Input{On: on, To: to, Target: target, Reason: why})

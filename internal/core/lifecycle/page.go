@@ -69,9 +69,10 @@ func pageDialects(b *strings.Builder) {
 	b.WriteString(`## Dialects
 
 What each platform says when there is nothing special to say; an end in its sense is **bold**. Conditions, details of
-tasks, reasons and earlier attempts refine it. While a node does not report, runai-job says Unknown, runai-workload
-Degraded and modelarts JOBSTAT_LOST of everything held there; while a whole plane does not report, they and mcli say
-Unknown.
+tasks, reasons and earlier attempts refine it. While a node does not report, runai-workload says Degraded and modelarts
+JOBSTAT_LOST of everything held there; while a whole plane does not report, they and mcli say Unknown. A word is an end
+of whatever it is said of, or of nothing: so runai-job, whose Unknown is an end, keeps the word that it had until the
+outcome is given up on, as Kubernetes does.
 
 | Phase |`)
 	for _, d := range Dialects() {
@@ -97,7 +98,7 @@ Unknown.
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("\nDeleting and Deleted are shown for a workload that was deleted while it ran. jobq and mcli keep saying of what had\nended how it had ended.\n\n")
+	b.WriteString("\nDeleting and Deleted are shown for a workload that was deleted while it ran. jobq and mcli keep saying of what had\nended how it had ended, modelarts once it is gone; runai-job says Deleted of all that holds nothing any more. What was\nonly stopped, and can run again, is Pending for runai-job whether it had started or not, as its suspended jobs are.\n\nmodelarts has no word for work that somebody holds, that waits for a time or for others, or whose queue is stopped: it\nwaits (7). 4 is said while it is handed over: to a server that does not know all nodes yet, and once its image is built;\n5 where it never fits there. A review is 18 when it begins and 19 for as long as anybody is asked.\n\n")
 }
 
 // plainStates is every phase as it commonly is: Terminating once for each

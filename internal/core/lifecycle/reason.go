@@ -1,7 +1,7 @@
 package lifecycle
 
-// ReasonHandedOver is the reason of Submitted while a plane is being asked to
-// take the workload.
+// ReasonHandedOver is the reason of Submitted, and of Building once the image
+// is there, while the workload is being handed to those who would run it.
 const ReasonHandedOver Reason = "HandedOver"
 
 // ownReason is why an event that can have only one cause happened in phase;
@@ -14,6 +14,14 @@ func ownReason(on Event, phase Phase) Reason {
 	return ownReasons[on]
 }
 
+// otherReasons are what an event may say instead of its own reason where
+// dialects tell the two apart.
+var otherReasons = map[Event][]Reason{
+	ReviewRequired: {ReasonDeferred},
+	CheckStarted:   {ReasonDeferred},
+	Approve:        {ReasonDeferred},
+}
+
 var ownReasons = map[Event]Reason{
 	Hand:           ReasonHandedOver,
 	ReviewRequired: ReasonReviewRequired,
@@ -21,6 +29,7 @@ var ownReasons = map[Event]Reason{
 	CheckStarted:   ReasonChecksRunning,
 	Approve:        ReasonApproved,
 	Reject:         ReasonReviewRejected,
+	Built:          ReasonHandedOver,
 	BuildFail:      ReasonImageBuildFailed,
 	PullFail:       ReasonFailedImagePull,
 	CannotRun:      ReasonContainerCannot,

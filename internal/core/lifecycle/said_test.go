@@ -13,20 +13,20 @@ func TestSaid(t *testing.T) {
 		want []string
 	}{
 		{Modelarts, "9", []string{"Terminating on its way to Stopped, Preempted, TimedOut or Deleting", "Deleting for any other reason"}},
-		{Modelarts, "JOBSTAT_MOUNT_FAILED", []string{"Failed because of MountFailed"}},
+		{Modelarts, "JOBSTAT_MOUNT_FAILED", []string{"Failed because of MountFailed", "Deleted, when it had ended so or was ended so by the deletion"}},
 		{Modelarts, "scaling", []string{"Running while Scaling holds"}},
 		{Modelarts, "0", []string{"any phase that holds resources, while the whole plane does not report"}},
 		{Modelarts, "8", []string{
-			"Running or Restarting", "Terminating on its way to Queued, Reserved, Backoff, Publishing, Completed or Lost",
+			"Running or Restarting", "Terminating on its way to Queued, Reserved, Backoff, Publishing or Completed",
 			"Terminating on its way to Failed for any other reason",
 		}},
 		{RunaiJob, "errimagepull", []string{"Starting, while its task says ErrImagePull"}},
 		{RunaiJob, "Init:0/3", []string{"Starting, while its task says Init:A/B"}},
-		{RunaiJob, "Terminating", []string{"Terminating on its way to Queued, Reserved, Stopped, Preempted, TimedOut or Deleting", "Deleting"}},
+		{RunaiJob, "Terminating", []string{"Terminating on its way to Queued, Reserved, Stopped, Preempted, TimedOut or Deleting"}},
 		{RunaiWorkload, "Resuming", []string{"Submitted, Reviewing or Building, after the first attempt"}},
 		{RunaiWorkload, "Creating", []string{"Submitted, Reviewing or Building, in the first attempt"}},
 		{Jobq, "Succeeded", []string{"Completed", "Deleting, when that was its word before", "Deleted, when it had ended so or was ended so by the deletion"}},
-		{Mcli, "TERMINATING", []string{"Publishing or Deleting", "Terminating"}},
+		{Mcli, "TERMINATING", []string{"Publishing", "Terminating", "Deleting, when that was its word before"}},
 		{Mcli, "nonsense", nil},
 	} {
 		if got := Said(c.d, c.word); !slices.Equal(got, c.want) {

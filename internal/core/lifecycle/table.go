@@ -59,7 +59,7 @@ var rules = []Rule{
 	{On: Admit, From: []Phase{Reserved}, To: Starting},
 	{On: Stop, From: unstarted, To: Canceled, When: NeverStarted},
 	{On: Stop, From: unstarted, To: Stopped, When: StartedOnce},
-	{On: Refuse, From: []Phase{Submitted}, To: Failed},
+	{On: Refuse, From: beforeQueue, To: Failed},
 
 	// While it holds resources.
 	{On: AllReady, From: []Phase{Starting}, To: Running},

@@ -136,6 +136,10 @@ func offers(s State) []Input {
 			in.Target = t
 			all = append(all, in)
 		}
+		for _, why := range otherReasons[r.On] {
+			in.Reason = why
+			all = append(all, in)
+		}
 	}
 	return all
 }

@@ -142,6 +142,7 @@ func chosen(c *face.Call, f family, old bool) ([]api.Workload, error) {
 		o.Table = true
 	}
 	statuses, types := c.List("status"), c.List("type")
+	o.Deleted = slices.ContainsFunc(statuses, func(s string) bool { return strings.EqualFold(s, "deleted") })
 	most := 0
 	if limit > 0 {
 		most = limit + offset
