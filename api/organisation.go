@@ -211,16 +211,17 @@ type Standing struct {
 // Use is what is used of one resource, and what may be.
 type Use struct {
 	Guaranteed   *float64 `json:"guaranteed,omitempty" doc:"Its quota; absent: no bound"`
-	Used         float64  `json:"used"`
+	Used         float64  `json:"used" doc:"By tasks that have a place"`
+	Reserved     float64  `json:"reserved" doc:"By workloads that are Reserved: it counts like what is used, and no place is kept for it"`
 	Fixed        float64  `json:"fixed" doc:"Of used, what is not preemptible"`
-	Over         float64  `json:"over" doc:"Of used, what is over the quota and can be taken back"`
+	Over         float64  `json:"over" doc:"Of used and reserved, what is over the quota and can be taken back"`
 	Limit        *float64 `json:"limit,omitempty" doc:"Absent: no bound"`
 	LendingLimit *float64 `json:"lendingLimit,omitempty" doc:"Absent: all of the quota may be lent"`
 	Kept         float64  `json:"kept" doc:"Of the quota, what it does not use and does not lend"`
 	Lendable     float64  `json:"lendable" doc:"Of the quota, what it does not use and others may, or do"`
 	Weight       float64  `json:"weight"`
 	FairShare    float64  `json:"fairShare" doc:"What it is due at present: its quota as far as it wants it, and its part of what others do not want"`
-	Share        *float64 `json:"share,omitempty" doc:"used in proportion to guaranteed; absent where nothing is guaranteed"`
+	Share        *float64 `json:"share,omitempty" doc:"used and reserved in proportion to guaranteed; absent where nothing is guaranteed"`
 }
 
 // StandingList is how everybody stands.

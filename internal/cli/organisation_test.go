@@ -49,7 +49,7 @@ func organisationAPI(asked *[]string) http.Handler {
 	mux.HandleFunc("GET /v1/quota", func(w http.ResponseWriter, _ *http.Request) {
 		write(w, api.StandingList{Items: []api.Standing{
 			{Project: "lab", Department: true, Pool: "h100", GPU: api.Use{Used: 108, Weight: 2}, Queued: 3},
-			{Project: "vision", Parent: "lab", Pool: "h100", GPU: api.Use{Guaranteed: ptr(32.0), Used: 48, Over: 16, Limit: ptr(64.0), Weight: 3, Fixed: 4, Share: ptr(1.5)}, Queued: 3},
+			{Project: "vision", Parent: "lab", Pool: "h100", GPU: api.Use{Guaranteed: ptr(32.0), Used: 46, Reserved: 2, Over: 16, Limit: ptr(64.0), Weight: 3, Fixed: 4, Share: ptr(1.5)}, Queued: 3},
 		}})
 	})
 	mux.HandleFunc("POST /v1/nodes/{name}/drain", note(api.Drain{Node: node, Items: []api.DrainStep{

@@ -17,9 +17,10 @@ func newQuota(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "quota", Aliases: []string{"quotas"}, Short: "What projects are guaranteed, use, borrow and wait for, by pool",
 		Long: `Shows for every project and department, and for every pool that it has a quota in,
-uses or waits for: what it is guaranteed, what it uses, what of that is over its
-quota and can be taken back, what it can never exceed, how many workloads wait,
-and what it uses in proportion to what it is guaranteed. ∞ is no bound. With -o
+uses or waits for: what it is guaranteed, what it uses, what is reserved for
+workloads that have no place yet, what of both is over its quota and can be taken
+back, what both can never exceed, how many workloads wait, and what is used and
+reserved in proportion to what is guaranteed. ∞ is no bound. With -o
 wide KEPT is what of its quota it neither uses nor lends, LENDABLE what it does not
 use and others may.`,
 		Example: "  muster quota\n  muster quota --pool h100 --resource memory\n  muster quota -p vision -o json",
@@ -80,6 +81,7 @@ func (s *session) quota(ctx context.Context, t tableFlags, project, pool, resour
 		{title: "POOL", cell: func(st api.Standing) string { return st.Pool }},
 		{title: "GUARANTEED", cell: func(st api.Standing) string { return amount(of(st).Guaranteed) }},
 		{title: "USED", cell: func(st api.Standing) string { u := of(st).Used; return amount(&u) }},
+		{title: "RESERVED", cell: func(st api.Standing) string { u := of(st).Reserved; return amount(&u) }},
 		{title: "OVER", cell: func(st api.Standing) string { u := of(st).Over; return amount(&u) }, tone: func(st api.Standing) tone {
 			if of(st).Over > 0 {
 				return toneWait

@@ -15,6 +15,9 @@ func (tx *tx) evict(ev schedule.Eviction) error {
 	if !ev.Whole && sheds(d, len(ev.Tasks)) {
 		return tx.change(d, func() error { return tx.shed(d, ev) })
 	}
+	if d.w.Phase == lifecycle.Reserved {
+		return tx.change(d, func() error { return tx.unreserve(d, ev) })
+	}
 	in := lifecycle.Input{On: lifecycle.Preempt, Target: preempted(d.w), Message: tx.whyEvicted(ev)}
 	if ev.Moves && (d.w.Kind != lifecycle.External || !d.w.Spec.TerminateAfterPreemption) { // what has to go whole, since too little would be left meanwhile, moves whole
 		in = lifecycle.Input{On: lifecycle.Move, Message: tx.whyEvicted(ev)}

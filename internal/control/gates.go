@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -218,8 +219,7 @@ func (tx *tx) decide(d *draft, i int, verdict core.CheckVerdict, by, message str
 	case d.w.Kind == lifecycle.Inference && d.w.Replicas == 0:
 		return tx.admitEmpty(d)
 	default: // Reserved: the scheduler takes over
-		tx.e.dirty = true
-		return nil
+		return tx.step(d, lifecycle.Input{On: lifecycle.Approve, Message: cmp.Or(message, "approved; it starts once there is room")}, by)
 	}
 }
 

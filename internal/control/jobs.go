@@ -17,7 +17,7 @@ func (e *Engine) job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, 
 		return e.externalJob(w, tasks)
 	}
 	wants := waiting(w, tasks) && !e.astray(w, tasks) && !e.growsAt(w, tasks).After(e.now)
-	if !wants && !w.Phase.Held() {
+	if !wants && !w.Phase.Held() && earmark(w) == nil {
 		return schedule.Job{}, false
 	}
 	j := e.outline(w)
@@ -58,6 +58,7 @@ func (e *Engine) outline(w *core.Workload) schedule.Job {
 	if a, ok := e.aside[w.ID]; ok && !a.back {
 		j.Aside, j.AsideUntil = true, a.until.UnixMilli()
 	}
+	j.Earmark = earmarkFor(w)
 	a := &w.Attempts[len(w.Attempts)-1]
 	if !a.StartedAt.IsZero() && w.Phase.Held() {
 		j.Started = a.StartedAt.UnixMilli()

@@ -64,6 +64,7 @@ func (tx *tx) place(p schedule.Placement) {
 			}
 			if checksOpen(d.w, atReservation) {
 				held = true
+				d.attempt().Earmark = granted(p.Takes)
 				return tx.ask(d, atReservation)
 			}
 		}

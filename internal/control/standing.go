@@ -20,7 +20,10 @@ type Standing struct {
 	Quota   core.PoolQuota
 	Used    map[core.Resource]float64 // in the units of quotas
 	Fixed   map[core.Resource]float64 // of Used, what is not preemptible
-	Fair    map[core.Resource]float64 // its fair share at present
+	// Reserved is what counts beside Used though nothing of it is held: that of
+	// workloads whose checks come after their reservation, or who move.
+	Reserved map[core.Resource]float64
+	Fair     map[core.Resource]float64 // its fair share at present
 	// Queued is how many workloads wait that would go to this pool first, and
 	// how many GPUs they ask for.
 	Queued     int
@@ -108,7 +111,7 @@ func (b *standings) row(p core.Project, pool string) *Standing {
 	k := standingKey{p.ID, pool}
 	s := b.rows[k]
 	if s == nil {
-		s = &Standing{Project: p, Pool: pool, Quota: p.QuotaIn(pool), Used: map[core.Resource]float64{}, Fixed: map[core.Resource]float64{}}
+		s = &Standing{Project: p, Pool: pool, Quota: p.QuotaIn(pool), Used: map[core.Resource]float64{}, Fixed: map[core.Resource]float64{}, Reserved: map[core.Resource]float64{}}
 		b.rows[k] = s
 	}
 	return s
@@ -129,6 +132,15 @@ func (b *standings) count(w *core.Workload, tasks map[int]*core.Task) {
 		return
 	}
 	path := b.tx.tree().Path(w.Project)
+	if m := earmark(w); m != nil {
+		for _, p := range path {
+			s := b.row(p, m.Pool)
+			for _, r := range core.Resources() {
+				s.Reserved[r] += m.Of(r)
+			}
+		}
+		return
+	}
 	if waits {
 		for _, p := range path {
 			s := b.row(p, b.firstPool(w.Project))

@@ -185,6 +185,9 @@ func (d *draft) stamp(from lifecycle.Phase, now time.Time) {
 	}
 	w.PhaseAt = now
 	a := d.attempt()
+	if from == lifecycle.Reserved {
+		a.Earmark = nil // what it is placed with counts from here on, or nothing
+	}
 	switch w.Phase {
 	case lifecycle.Starting:
 		if a.StartedAt.IsZero() {
@@ -243,6 +246,9 @@ func (tx *tx) openAttempt(d *draft) {
 	a.Anew = len(d.trail) > 0 && d.trail[len(d.trail)-1].Event == lifecycle.Restart
 	if d.w.Spec.Array != nil && len(d.trail) > 0 && !a.Anew {
 		a.Todo = unfinished(d.w, d.tasks)
+	}
+	if d.w.Phase == lifecycle.Reserved {
+		a.Earmark = tx.keptBy(d.w, d.tasks)
 	}
 	d.w.Attempts = append(d.w.Attempts, a)
 	for i := range d.changed { // the last words of the former attempt

@@ -115,6 +115,27 @@ type Booking struct {
 	Pool  string    `json:"pool"`
 }
 
+// Earmark is quota of a pool that an attempt has while it is Reserved: it holds
+// nothing yet, and nobody else may have that quota.
+type Earmark struct {
+	Pool   string `json:"pool"`
+	GPU    int64  `json:"gpuMilli,omitempty"` // thousandths of devices
+	CPU    int64  `json:"cpuMilli,omitempty"`
+	Memory int64  `json:"memoryBytes,omitempty"`
+}
+
+// Of is what is reserved of a resource, in the units of quotas.
+func (e *Earmark) Of(r Resource) float64 {
+	switch r {
+	case CPU:
+		return float64(e.CPU) / 1000
+	case Memory:
+		return float64(e.Memory)
+	default:
+		return float64(e.GPU) / 1000
+	}
+}
+
 // Attempt is one try at executing a workload, numbered from 0.
 type Attempt struct {
 	Index     int              `json:"index"`
@@ -134,8 +155,9 @@ type Attempt struct {
 	// SavedAt and SavedStep are of the last checkpoint that its tasks told of.
 	SavedAt   time.Time `json:"savedAt,omitzero"`
 	SavedStep int64     `json:"savedStep,omitempty"`
-	Step      int64     `json:"step,omitempty"`   // the last that its tasks told of
-	Booked    *Booking  `json:"booked,omitempty"` // nil: no time to start is known
+	Step      int64     `json:"step,omitempty"`    // the last that its tasks told of
+	Booked    *Booking  `json:"booked,omitempty"`  // nil: no time to start is known
+	Earmark   *Earmark  `json:"earmark,omitempty"` // nil: no quota is reserved for it; nobody changes it
 	// Revised is what of the document was changed in the attempt or after it,
 	// and so before the next; nobody changes it.
 	Revised []spec.Change `json:"revised,omitempty"`

@@ -58,13 +58,13 @@ func (s *Server) organisationRoutes() {
 func standing(s control.Standing) api.Standing {
 	use := func(r core.Resource) api.Use {
 		q := s.Quota.Of(r)
-		u := api.Use{Guaranteed: q.Quota, Used: s.Used[r], Fixed: s.Fixed[r], Limit: q.Limit, LendingLimit: q.LendingLimit, Weight: q.WeightOf(), FairShare: s.Fair[r]}
+		u := api.Use{Guaranteed: q.Quota, Used: s.Used[r], Reserved: s.Reserved[r], Fixed: s.Fixed[r], Limit: q.Limit, LendingLimit: q.LendingLimit, Weight: q.WeightOf(), FairShare: s.Fair[r]}
 		if q.Quota != nil {
-			u.Over = max(0, u.Used-*q.Quota)
+			u.Over = max(0, u.Used+u.Reserved-*q.Quota)
 			u.Kept = max(0, q.Keeps()-u.Used)
 			u.Lendable = max(0, *q.Quota-u.Used-u.Kept)
 			if *q.Quota > 0 {
-				share := u.Used / *q.Quota
+				share := (u.Used + u.Reserved) / *q.Quota
 				u.Share = &share
 			}
 		}

@@ -48,6 +48,7 @@ var rules = []Rule{
 	{On: ReviewRequired, From: []Phase{Submitted}, To: Reviewing},
 	{On: CheckStarted, From: []Phase{Reviewing}, To: Reviewing},
 	{On: Approve, From: []Phase{Reviewing}, To: Reviewing},
+	{On: Approve, From: []Phase{Reserved}, To: Reserved},
 	{On: Reject, From: []Phase{Reviewing, Reserved}, To: Failed},
 	{On: BuildRequired, From: []Phase{Submitted, Reviewing}, To: Building},
 	{On: Built, From: []Phase{Building}, To: Building},

@@ -251,7 +251,8 @@ func (c *cycle) advance(cur *cursor) bool {
 
 // permits reports whether the queues and the user of j may have so much more in p.
 func (st *State) permits(j *job, p *pool, more quota.Amounts) bool {
-	if j.leaf >= 0 && st.overUser(j, more) != nil {
+	rest := j.beyond(p, more)
+	if j.leaf >= 0 && st.overUser(j, rest) != nil {
 		return false
 	}
 	if st.cfg.NoQuota {
@@ -259,7 +260,7 @@ func (st *State) permits(j *job, p *pool, more quota.Amounts) bool {
 	}
 	for q := j.leaf; q >= 0; q = st.queues.list[q].parent {
 		a := &p.q[q]
-		if !allows(a.Limit, a.alloc, more) || !j.Preemptible && !allows(a.Quota.Quota, a.fixed, more) {
+		if !allows(a.Limit, a.alloc, rest) || !j.Preemptible && !allows(a.Quota.Quota, a.fixed, rest) {
 			return false
 		}
 	}
@@ -286,7 +287,7 @@ func (c *cycle) allocate(p *pool, j *job) outcome {
 	mark, kept := len(st.log), false
 	k, options := c.keptAlike(p, j), st.options(j)
 	for _, tries := range options {
-		if !st.permits(j, p, st.cost(j, p, tries)) {
+		if !c.permits(j, p, st.cost(j, p, tries)) {
 			continue
 		}
 		if k != nil && k.kept == (vain{p, c.id, mark, len(c.booked[p])}) {

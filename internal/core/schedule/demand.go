@@ -60,7 +60,7 @@ func (st *State) divide() {
 		}
 		l.first, l.counted = st.firstPool(l), true
 		if l.first != nil {
-			l.each = st.demand(l.jobs[0], l.first)
+			l.each = l.jobs[0].beyond(l.first, st.demand(l.jobs[0], l.first))
 			st.want(l, int64(len(l.jobs)))
 		}
 	}

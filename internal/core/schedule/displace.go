@@ -140,12 +140,13 @@ func (h *hunt) entitled() bool {
 			return true
 		}
 	}
+	rest := h.j.beyond(h.pool, h.need)
 	for q := h.j.leaf; q >= 0; q = st.queues.list[q].parent {
 		a := &h.pool.q[q]
-		if !h.j.Preemptible && !allows(a.Quota.Quota, a.fixed, h.need) {
+		if !h.j.Preemptible && !allows(a.Quota.Quota, a.fixed, rest) {
 			return false
 		}
-		if h.kind == Reclaim && q == h.j.leaf && !a.alloc.Add(h.need).Within(a.share) {
+		if h.kind == Reclaim && q == h.j.leaf && !a.alloc.Add(rest).Within(a.share) {
 			return false
 		}
 	}

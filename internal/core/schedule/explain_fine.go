@@ -53,7 +53,7 @@ func (st *State) firstOf(ids []core.WorkloadID) *job {
 func (st *State) fineIn(p *pool, j *job, reasons []Reason, says func(...Token) bool) []Check {
 	var out []Check
 	_, tries := st.next(j)
-	if need := st.cost(j, p, tries); !st.cfg.NoQuota && !says(NonPreemptibleOverQuota, WaitingForQuota) {
+	if need := j.beyond(p, st.cost(j, p, tries)); !st.cfg.NoQuota && !says(NonPreemptibleOverQuota, WaitingForQuota) {
 		a := &p.q[j.leaf]
 		if d := a.Quota.Quota[quota.GPU]; need[quota.GPU] > 0 && d >= 0 && a.alloc[quota.GPU]+need[quota.GPU] <= d {
 			r := Reason{Resource: "gpu"}

@@ -140,6 +140,7 @@ type Job struct {
 	AsideUntil int64   // unix ms
 	Patient    int64   // unix ms before which it displaces nobody; 0: it need not wait
 	Window     string  // that it is to be in; empty: none
+	Earmark    Earmark // quota that it has though it holds nothing
 	Booked     Booking // the time to start that it was told; zero: none
 }
 

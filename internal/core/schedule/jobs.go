@@ -12,6 +12,9 @@ import (
 func (st *State) PutJob(data Job) {
 	st.changes()
 	st.DropJob(data.ID)
+	if len(data.Held) > 0 {
+		data.Earmark = Earmark{} // what it holds counts
+	}
 	n := len(data.Shape.Groups)
 	counts := make([]int32, 2*n)
 	j := &job{Job: data, leaf: st.queues.find(data.Queue), active: counts[:n:n], placed: counts[n:]}
@@ -38,6 +41,7 @@ func (st *State) PutJob(data Job) {
 		st.tenants[node][j.ID] = j
 		st.adopt(j, &data.Held[i])
 	}
+	st.remember(j)
 	st.enlist(j)
 	if j.pool != nil && j.leaf >= 0 && j.yields() {
 		j.pool.q[j.leaf].addVictim(j)
@@ -108,6 +112,7 @@ func (st *State) DropJob(id core.WorkloadID) {
 		st.charge(j, -1)
 	}
 	delete(st.told, id)
+	st.forgetMark(j)
 	for i := range j.Held {
 		node := j.Held[i].Place.Node
 		delete(st.tenants[node], id)
@@ -155,9 +160,15 @@ func (st *State) count(h *hold, sign int64) {
 	if j.leaf < 0 {
 		return
 	}
+	if j.marked() { // from here on what it holds counts
+		st.mark(j, -1)
+	}
 	was := j.standing
 	if j.standing += int32(sign); was == 0 || j.standing == 0 {
 		st.tallyJob(j, int(sign))
+	}
+	if j.marked() {
+		st.mark(j, 1)
 	}
 	if st.queues.list[j.leaf].perUser() {
 		k := userKey{j.leaf, j.User}

@@ -6,13 +6,15 @@ import "slices"
 type op uint8
 
 const (
-	took  op = iota // a hold was made, or one that was dropped is back
-	drops           // a hold that was made in this cycle is taken back
-	went            // a hold was told to go
-	stays           // a hold that was told to go is left where it is
-	waits           // a hold's room is not taken now but once it is free
-	parts           // a hold that was told to go has gone
-	books           // room is kept for a task that has a time to start
+	took    op = iota // a hold was made, or one that was dropped is back
+	drops             // a hold that was made in this cycle is taken back
+	went              // a hold was told to go
+	stays             // a hold that was told to go is left where it is
+	waits             // a hold's room is not taken now but once it is free
+	parts             // a hold that was told to go has gone
+	books             // room is kept for a task that has a time to start
+	recalls           // quota that is reserved for a job is taken back
+	returns           // and given to it again
 )
 
 // entry is one step of a trial. Undoing all of them in reverse restores the
@@ -172,6 +174,14 @@ func (st *State) apply(e entry, sign int64) {
 	case books:
 		s.move(h, -sign)
 		s.pool.moving += int(sign)
+	case recalls, returns:
+		if j.marked() {
+			st.mark(j, -1)
+		}
+		j.recalled = (e.op == recalls) == (sign > 0)
+		if j.marked() {
+			st.mark(j, 1)
+		}
 	case parts:
 		s.pool.moving -= int(sign)
 		s.now.move(h, sign)

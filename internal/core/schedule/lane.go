@@ -66,7 +66,7 @@ func (st *State) enlist(j *job) {
 			key.user = j.User
 		}
 	}
-	if len(j.holds) > 0 || len(j.Done) > 0 || j.Promised || j.Moved {
+	if len(j.holds) > 0 || len(j.Done) > 0 || j.Promised || j.Moved || j.Earmark.Pool != "" {
 		key.own = j.ID
 	}
 	l := st.lanes[key]

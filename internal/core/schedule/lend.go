@@ -63,7 +63,7 @@ func (st *State) kept(p *pool, leaf int32) (quota.Amounts, int32) {
 		if !mine(i) {
 			var unused quota.Amounts
 			for r, n := range a.own() {
-				unused[r] = max(n-a.alloc[r], 0)
+				unused[r] = max(n-a.alloc[r]+a.marked[r], 0)
 			}
 			if sum := unused[quota.GPU] + unused[quota.CPU]; unused != (quota.Amounts{}) && sum > share {
 				who, share = i, sum

@@ -137,7 +137,7 @@ func (l *line) refresh(c *cursor) {
 		return
 	}
 	_, tries := l.st.next(j)
-	c.need = l.st.cost(j, l.pool, tries)
+	c.need = j.beyond(l.pool, l.st.cost(j, l.pool, tries))
 }
 
 // top is the cursor to serve next, or nil.

@@ -3,6 +3,7 @@ package schedule
 import (
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core"
@@ -140,6 +141,19 @@ func partitioned(counted string) bool {
 		}
 	}
 	return false
+}
+
+// Slices is how many thousandths of devices partitions count for, as Need.MIG
+// names them.
+func Slices(counted string) int64 {
+	var sum int64
+	for part := range strings.SplitSeq(counted, ",") {
+		name, count, _ := strings.Cut(part, "=")
+		if n, err := strconv.ParseInt(count, 10, 32); err == nil {
+			sum += slicesOf(name) * n
+		}
+	}
+	return sum
 }
 
 // slicesOf is how many thousandths of a device a partition counts for: one

@@ -11,7 +11,7 @@ func (st *State) Holding(yield func(pool string, queue core.ProjectID, held, of 
 		p := st.pools[name]
 		st.reshape(p)
 		for i := range p.q {
-			yield(name, st.queues.list[i].ID, p.q[i].alloc, p.total)
+			yield(name, st.queues.list[i].ID, p.q[i].held(), p.total)
 		}
 	}
 }

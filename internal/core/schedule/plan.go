@@ -27,6 +27,7 @@ type Booked struct {
 type Placement struct {
 	ID    core.WorkloadID
 	Tasks []Placed
+	Takes Earmark // what the tasks that start now count for, in quotas
 }
 
 // Placed is one task: the Task-th of those that its group still has to place
@@ -39,7 +40,8 @@ type Placed struct {
 	Place Place
 }
 
-// Eviction ends tasks of a job.
+// Eviction ends tasks of a job; without tasks it takes back what is reserved for one
+// that holds nothing.
 type Eviction struct {
 	ID    core.WorkloadID
 	For   core.WorkloadID // who gets the room; empty: nobody
@@ -84,12 +86,13 @@ func (c *cycle) plan() *Plan {
 		}
 		now, later := c.placed(j)
 		if len(now) > 0 {
-			plan.Placements = append(plan.Placements, Placement{j.ID, now})
+			plan.Placements = append(plan.Placements, Placement{ID: j.ID, Tasks: now, Takes: j.takes()})
 		}
 		if len(later) > 0 {
-			plan.Promises = append(plan.Promises, Placement{j.ID, later})
+			plan.Promises = append(plan.Promises, Placement{ID: j.ID, Tasks: later})
 		}
 	}
+	plan.Evictions = append(plan.Evictions, c.recalled()...)
 	slices.SortStableFunc(plan.Promises, func(a, b Placement) int { return cmp.Compare(line[a.ID], line[b.ID]) })
 	slices.SortStableFunc(plan.Evictions, func(a, b Eviction) int { return cmp.Compare(a.ID, b.ID) })
 	return plan

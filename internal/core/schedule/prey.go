@@ -172,12 +172,23 @@ func (h *hunt) shelter(v *job) int64 {
 // that of h's job part, has more than its due: with the job, once it has its
 // place, and with those who have left already added again.
 func (h *hunt) exceeds(q int32, gone map[int32]quota.Amounts, entered bool) bool {
-	st := h.c.st
-	a, b := st.queues.fork(h.j.leaf, q)
+	_, b := h.c.st.queues.fork(h.j.leaf, q)
+	return h.over(q, h.pool.q[b].held().Add(gone[b]), entered)
+}
+
+// beyondDue is exceeds of a queue with what is reserved for it.
+func (h *hunt) beyondDue(q int32) bool {
+	_, b := h.c.st.queues.fork(h.j.leaf, q)
+	return h.over(q, h.pool.q[b].alloc, false)
+}
+
+// over is exceeds of a queue that has so much.
+func (h *hunt) over(q int32, has quota.Amounts, entered bool) bool {
+	a, b := h.c.st.queues.fork(h.j.leaf, q)
 	x, y := &h.pool.q[a], &h.pool.q[b]
-	has, will := y.alloc.Add(gone[b]), x.alloc
+	will := x.alloc
 	if !entered {
-		will = will.Add(h.need)
+		will = will.Add(h.j.beyond(h.pool, h.need))
 	}
 	if !has.Within(y.may) {
 		return true

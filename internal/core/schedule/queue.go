@@ -28,8 +28,9 @@ type queue struct {
 // account is what one queue has in one pool.
 type account struct {
 	Quota
-	alloc   quota.Amounts // held, without what leaves
+	alloc   quota.Amounts // held, without what leaves, or marked
 	fixed   quota.Amounts // of that, by jobs that are never displaced
+	marked  quota.Amounts // of alloc, what is reserved for jobs that hold nothing yet
 	wanted  quota.Amounts // by those who wait, where it is first for them
 	request quota.Amounts // held and wanted
 	share   quota.Amounts // fair share
@@ -130,6 +131,9 @@ func (st *State) SetQueues(queues []Queue) {
 			if !h.leaving {
 				st.count(h, 1)
 			}
+		}
+		if j.marked() {
+			st.mark(j, 1)
 		}
 		st.enlist(j)
 		if j.pool != nil && j.leaf >= 0 && j.yields() {

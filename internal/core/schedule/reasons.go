@@ -111,6 +111,7 @@ func (st *State) whyQuota(p *pool, j *job, need quota.Amounts) []Reason {
 	if st.cfg.NoQuota {
 		return nil
 	}
+	whole, need := need, j.beyond(p, need)
 	if r := st.overUser(j, need); r != nil {
 		rs = append(rs, *r)
 	}
@@ -126,7 +127,7 @@ func (st *State) whyQuota(p *pool, j *job, need quota.Amounts) []Reason {
 		}
 	}
 	if len(p.keepers) > 0 {
-		if r := st.unlent(j, p, need); r != nil {
+		if r := st.unlent(j, p, whole); r != nil {
 			rs = append(rs, *r)
 		}
 	}
@@ -138,7 +139,7 @@ var resourceNames = [quota.Resources]string{quota.GPU: "gpu", quota.CPU: "cpu", 
 // whyShare says that j's queue has its due already, so that it can take nothing
 // from others.
 func (st *State) whyShare(p *pool, j *job, need quota.Amounts) []Reason {
-	a := &p.q[j.leaf]
+	a, need := &p.q[j.leaf], j.beyond(p, need)
 	for r := range quota.Resources {
 		if need[r] > 0 && a.alloc[r]+need[r] > a.share[r] && a.Quota.Quota[r] >= 0 {
 			return []Reason{{Token: WaitingForQuota, Resource: resourceNames[r], Queue: st.queues.list[j.leaf].ID, Requested: need[r], Allocated: a.alloc[r], Quota: a.Quota.Quota[r], Share: a.share[r]}}

@@ -361,7 +361,7 @@ func (x *hold) present() *hold {
 // enter places the job itself; it waits until others have left.
 func (h *hunt) enter() bool {
 	st, mark := h.c.st, len(h.c.st.log)
-	if !st.permits(h.j, h.pool, h.need) || !st.placeIn(h.pool, h.j, h.tries) {
+	if !h.c.permits(h.j, h.pool, h.need) || !st.placeIn(h.pool, h.j, h.tries) {
 		return false
 	}
 	if !h.vacant() {

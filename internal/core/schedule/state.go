@@ -33,6 +33,7 @@ type State struct {
 	version uint64                   // grows whenever something is put or dropped
 	ops     uint64                   // grows with every step of the journal, and every one taken back
 	told    map[core.WorkloadID]*job // who was told a time to start
+	marks   map[core.WorkloadID]*job // who has an earmark
 	ends    []*job                   // as inOrderOfEnd says; nil: not known
 	quiet   quiet
 	classes []*class
@@ -148,6 +149,7 @@ type job struct {
 	asks      [][]*ask // per group and run
 	pass      pass
 	placedNow bool // in this cycle, having held nothing before
+	recalled  bool // its earmark was taken back in this cycle
 }
 
 // NewState returns a state that knows nothing yet.

@@ -127,7 +127,7 @@ func (st *State) crowded(j *job) *Reason {
 
 // crowds are the limits on running jobs that j would exceed by starting.
 func (st *State) crowds(j *job) []Reason {
-	if j.standing > 0 {
+	if j.standing > 0 || j.marked() {
 		return nil
 	}
 	var all []Reason

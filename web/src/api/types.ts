@@ -1710,10 +1710,13 @@ export interface Use {
   lendingLimit?: number
   /** Absent: no bound */
   limit?: number
-  /** Of used, what is over the quota and can be taken back */
+  /** Of used and reserved, what is over the quota and can be taken back */
   over: number
-  /** used in proportion to guaranteed; absent where nothing is guaranteed */
+  /** By workloads that are Reserved: it counts like what is used, and no place is kept for it */
+  reserved: number
+  /** used and reserved in proportion to guaranteed; absent where nothing is guaranteed */
   share?: number
+  /** By tasks that have a place */
   used: number
   weight: number
 }

@@ -25,6 +25,7 @@ export function lentBy(s: Standing, r: Resource, all: Standing[]): number {
 /** What a bar says, in words. */
 export function quotaWords(r: Resource, u: Use, lent: number): string {
   const parts = [`${amount(r, u.used)} used of ${u.guaranteed === undefined ? 'any number' : amount(r, u.guaranteed) + ' guaranteed'}`]
+  if (u.reserved > 0) parts.push(amount(r, u.reserved) + ' reserved')
   if (u.over > 0) parts.push(amount(r, u.over) + ' borrowed')
   if (lent > 0) parts.push(amount(r, lent) + ' lent')
   if (u.limit !== undefined) parts.push('limit ' + amount(r, u.limit))
@@ -35,7 +36,7 @@ export function quotaWords(r: Resource, u: Use, lent: number): string {
 /** The bar; scale is what its whole width stands for. */
 export function QuotaBar({ of: u, resource, scale, lent = 0 }: { of: Use; resource: Resource; scale: number; lent?: number }) {
   const x = (n: number): string => (scale > 0 ? Math.min(100, (n / scale) * 100) : 0) + '%'
-  const own = u.used - u.over
+  const own = u.used + u.reserved - u.over
   const words = quotaWords(resource, u, lent)
   return (
     <span class="quota-bar" role="img" aria-label={words} title={words}>
@@ -52,5 +53,5 @@ export function QuotaBar({ of: u, resource, scale, lent = 0 }: { of: Use; resour
 /** What the parts of bars mean. */
 export function QuotaKey() {
   const bit = (c: string, name: string) => <span key={c}><span class="quota-bar" aria-hidden="true"><span class={c} style={c === 'q-limit' || c === 'q-fair' ? { left: '50%' } : { left: 0, width: '100%' }} /></span>{name}</span>
-  return <div class="quota-key">{bit('q-own', 'used within the quota')}{bit('q-over', 'borrowed')}{bit('q-promised', 'guaranteed')}{bit('q-lent', 'lent')}{bit('q-limit', 'limit')}{bit('q-fair', 'due at present')}</div>
+  return <div class="quota-key">{bit('q-own', 'used or reserved within the quota')}{bit('q-over', 'borrowed')}{bit('q-promised', 'guaranteed')}{bit('q-lent', 'lent')}{bit('q-limit', 'limit')}{bit('q-fair', 'due at present')}</div>
 }

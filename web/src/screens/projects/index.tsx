@@ -56,7 +56,7 @@ function Projects({ query }: ScreenProps) {
                     <tr key={p.name} data-name={p.name} data-department={p.department || undefined}>
                       <td><div class="tree-name" style={{ paddingLeft: Math.min(depth, 6) * 20 + 'px' }}><Icon name={p.department ? 'people' : 'list'} size={14} /><Link to={'projects/' + encodeURIComponent(p.name)}>{p.name}</Link><Closed p={p} /></div></td>
                       <td class="tree-bar">{u ? <QuotaBar of={u} resource={r} scale={scale} lent={lent} /> : <span class="none">nothing in this pool</span>}</td>
-                      <td class="end">{u ? amount(r, u.used) : '–'}</td>
+                      <td class="end">{u ? amount(r, u.used) : '–'}{u && u.reserved > 0 && <span class="unit"> + {amount(r, u.reserved)} reserved</span>}</td>
                       <td class="end wide">{u?.guaranteed === undefined ? <span class="none">{u ? 'none set' : '–'}</span> : amount(r, u.guaranteed)}</td>
                       <td class="end wide">{u && u.over > 0 ? <span class="over">{amount(r, u.over)}</span> : <span class="none">–</span>}</td>
                       <td class="end wide">{lent > 0 ? <span class="lent">{amount(r, lent)}</span> : <span class="none">–</span>}</td>
