@@ -172,6 +172,7 @@ type Task struct {
 	Share     float64  `json:"share,omitempty" doc:"Part that it holds of each of its devices, from 0.001 to 1; 1: whole ones"`
 	State     string   `json:"state" enum:"pending,starting,running,stopping,succeeded,failed,lost"`
 	Waiting   string   `json:"waiting,omitempty"`
+	Stages    []Stage  `json:"stages,omitempty" doc:"What it waited with while it started, beside that its container was made, in the order in which that came first"`
 	Pull      *Pull    `json:"pull,omitempty" doc:"How far its image is, while that is pulled"`
 	Image     string   `json:"imageDigest,omitempty" doc:"Of the image that it runs in, or ran in"`
 	ExitCode  *int     `json:"exitCode,omitempty" doc:"128 + signal when a signal ended it"`
@@ -187,6 +188,15 @@ type Task struct {
 	PlacedAt  *Time    `json:"placedAt,omitempty"`
 	StartedAt *Time    `json:"startedAt,omitempty"`
 	EndedAt   *Time    `json:"endedAt,omitempty"`
+}
+
+// Stage is a word that a task waited with while it started.
+type Stage struct {
+	Word    string `json:"word" doc:"As Kubernetes says it: Init:0/1, PodInitializing, ErrImagePull …"`
+	Message string `json:"message,omitempty" doc:"What was said with it, the last time"`
+	At      Time   `json:"at" doc:"The first time"`
+	Last    Time   `json:"last" doc:"The last time"`
+	Count   int    `json:"count" doc:"How often"`
 }
 
 // TaskCounts counts the tasks of the present attempt.

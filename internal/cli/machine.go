@@ -256,15 +256,18 @@ func (s *session) path(ctx context.Context, o *lifecycleOptions, name string) er
 		}
 		w.Transitions = list.Items
 	}
-	switch {
-	case o.diagram == "dot":
+	if s.machine() && o.diagram == "" {
+		return s.document(api.TransitionList{Items: w.Transitions})
+	}
+	w.Transitions = withStages(w, lifecycle.Dialect(o.dialect))
+	switch o.diagram {
+	case "":
+	case "dot":
 		_, err := fmt.Fprint(s.io.Out, pathDOT(w))
 		return err
-	case o.diagram != "":
+	default:
 		_, err := fmt.Fprint(s.io.Out, pathMermaid(w))
 		return err
-	case s.machine():
-		return s.document(api.TransitionList{Items: w.Transitions})
 	}
 	return s.grid(s.pathGrid(o, w))
 }

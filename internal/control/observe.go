@@ -79,7 +79,11 @@ func (tx *tx) observed(o Observations, id core.WorkloadID, seen []plane.Observat
 	err := tx.change(d, func() error {
 		for _, ob := range news {
 			if t := d.tasks[ob.ID.Index]; differs(t, ob) {
-				d.setTask(after(*t, ob, tx.now))
+				next := after(*t, ob, tx.now)
+				if t.State == core.TaskStopping && succeeds(d.w) {
+					next = dismissed(next)
+				}
+				d.setTask(next)
 				if t = d.tasks[ob.ID.Index]; ob.State.Ended() {
 					tx.spared(d, t)
 					tx.forget(o.Plane, ob.ID)
@@ -197,6 +201,9 @@ func after(t core.Task, ob plane.Observation, now time.Time) core.Task {
 	}
 	switch ob.State {
 	case core.TaskStarting:
+		if ob.Waiting != t.Waiting {
+			t.Stages = staged(t.Stages, ob.Waiting, ob.Message, at.UTC())
+		}
 		t.Waiting, t.Message = ob.Waiting, ob.Message
 	case core.TaskRunning:
 		if t.Message = ob.Message; t.State == core.TaskStopping {
@@ -213,6 +220,21 @@ func after(t core.Task, ob plane.Observation, now time.Time) core.Task {
 		if told && t.Reason == string(lifecycle.ReasonSystem) { // its plane may not know any more by whom it was told
 			t.Reason = string(lifecycle.ReasonKilled)
 		}
+	}
+	return t
+}
+
+// succeeds reports whether a workload is being ended because its work is done.
+func succeeds(w *core.Workload) bool {
+	return w.Phase == lifecycle.Terminating && (w.Target == lifecycle.Completed || w.Target == lifecycle.Publishing)
+}
+
+// dismissed is a task that was told to end because the launcher or master had
+// succeeded: it has done its part, however its process took that.
+func dismissed(t core.Task) core.Task {
+	if t.State == core.TaskFailed {
+		t.State, t.Reason, t.Message = core.TaskSucceeded, "", "ended, as the work was done"
+		t.ExitCode, t.Signal = nil, 0
 	}
 	return t
 }

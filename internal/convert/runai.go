@@ -10,6 +10,11 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
+// mostPulls is how often an image that cannot be pulled is tried again: of
+// Run:ai's jobs for as long as they are there, which in our words is as often as
+// a document can say, over more than eight hours.
+const mostPulls = 100
+
 // submission is one line of runai while it is read.
 type submission struct {
 	*reader
@@ -247,6 +252,10 @@ func (s *submission) finish(tail []string) {
 	if !s.part && d.PullPolicy == "" && !s.has("image-pull-policy") && d.Image != "" {
 		d.PullPolicy = "always"
 		s.note(Note{Line: s.line, Field: "--image-pull-policy", Fate: Translated, To: "pullPolicy", Reason: "Run:ai always looks where it is not told"})
+	}
+	if !s.part && d.Image != "" {
+		most := mostPulls
+		d.Retry.Pull = &most
 	}
 	if !s.part && !s.has("backoff-limit") && !s.has("backoffLimit") && (d.Kind == lifecycle.Training || d.Kind == lifecycle.Distributed) {
 		d.Retry.Limit = 6

@@ -213,6 +213,7 @@ type Task struct {
 	Counted   string    `json:"counted,omitempty"`     // likewise: what it holds by count, partitions and extended resources, as NAME=COUNT with commas
 	State     TaskState `json:"state"`
 	Waiting   string    `json:"waiting,omitempty"` // the plane's word while starting: ContainerCreating, ErrImagePull, Init:0/1 …
+	Stages    []Stage   `json:"stages,omitempty"`  // what it has waited with; nobody changes one
 	Pull      *Pull     `json:"pull,omitempty"`    // how far its image is, while that is pulled; nobody changes it
 	Image     string    `json:"image,omitempty"`   // digest of the image that it runs in, or ran in
 	ExitCode  *int      `json:"exitCode,omitempty"`
@@ -248,6 +249,16 @@ type Task struct {
 	// that is called there.
 	Claim string `json:"claim,omitempty"`
 	Name  string `json:"name,omitempty"`
+}
+
+// Stage is a word that a task has waited with while it started, beside that its
+// container is made: Init:0/1, ErrImagePull …
+type Stage struct {
+	Word    string    `json:"word"`
+	Message string    `json:"message,omitempty"` // the last time
+	At      time.Time `json:"at"`                // the first time
+	Last    time.Time `json:"last"`
+	Count   int       `json:"count"`
 }
 
 // Stands is as what a task counts by its last run: its state, pending where it had

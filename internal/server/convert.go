@@ -263,6 +263,9 @@ func task(t *core.Task) api.Task {
 	if p := t.Pull; p != nil && t.State == core.TaskStarting {
 		out.Pull = &api.Pull{Layers: p.Layers, LayersDone: p.Done, Bytes: p.Bytes, Total: p.Total}
 	}
+	for _, s := range t.Stages {
+		out.Stages = append(out.Stages, api.Stage{Word: s.Word, Message: s.Message, At: api.Time(s.At), Last: api.Time(s.Last), Count: s.Count})
+	}
 	out.Image = t.Image
 	for _, d := range t.Devices {
 		out.Devices = append(out.Devices, d.Device)

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/face"
 )
 
@@ -56,7 +57,7 @@ func facts(c *face.Call, w *api.Workload, words string) error {
 		{"Type:", kind},
 		{"Status:", status(w, words)},
 		{"Training Duration:", duration(w, c.Now())},
-		{"GPUs:", face.Devices(requested(w) / int64(face.Count(w)))},
+		{"GPUs:", face.Devices(gpusOf(d))},
 		{"Total Requested GPUs:", face.Devices(requested(w))},
 		{"Allocated GPUs:", face.Devices(allocated(w))},
 		{"Allocated GPUs memory:", gpuMemory},
@@ -65,7 +66,7 @@ func facts(c *face.Call, w *api.Workload, words string) error {
 		{"Parallelism:", parallelism},
 		{"Completions:", completions},
 		{"Succeeded PODs:", strconv.Itoa(w.Tasks.Succeeded)},
-		{"Failed PODs:", strconv.Itoa(w.Tasks.Failed)},
+		{"Failed PODs:", strconv.Itoa(failedPods(w))},
 		{"Is Distributed Workload:", of(w.Kind == string(lifecycle.Distributed))},
 		{"Created By CLI:", of(w.Kind != string(lifecycle.External))},
 		{"Service URL(s):", url(w)},
@@ -81,6 +82,15 @@ func facts(c *face.Call, w *api.Workload, words string) error {
 		return err
 	}
 	return events(c, w)
+}
+
+// gpusOf is what a job asks for that is one: of a gang all of it, else what each
+// of its pods gets.
+func gpusOf(d *spec.Document) int64 {
+	if d.Gang() {
+		return d.TotalMilli()
+	}
+	return d.Resources.GPU.TotalMilli()
 }
 
 // line is what a workload runs, in one line.
@@ -152,34 +162,6 @@ func podStatus(t *api.Task) string {
 		return "Unknown"
 	}
 	return "Running"
-}
-
-func events(c *face.Call, w *api.Workload) error {
-	if len(w.Transitions) == 0 {
-		return nil
-	}
-	if _, err := fmt.Fprintln(c.Out(), "\nEvents:"); err != nil {
-		return err
-	}
-	var rows [][]string
-	for _, t := range w.Transitions {
-		kind := "Normal"
-		switch lifecycle.Phase(t.To) {
-		case lifecycle.Failed, lifecycle.Lost, lifecycle.TimedOut, lifecycle.Preempted, lifecycle.Backoff, lifecycle.Inadmissible:
-			kind = "Warning"
-		}
-		text := t.To
-		if t.Message != "" {
-			text += ": " + t.Message
-		}
-		why := t.Reason
-		if why == "" {
-			why = t.Event
-		}
-		source, _, _ := strings.Cut(t.Actor, ":")
-		rows = append(rows, []string{source, kind, cli.Age(c.Now().Sub(time.Time(t.At))), "[" + why + "] " + text})
-	}
-	return c.Table([]string{"SOURCE", "TYPE", "AGE", "MESSAGE"}, rows)
 }
 
 func describeNodes(c *face.Call) error {

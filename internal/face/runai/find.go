@@ -59,7 +59,10 @@ func named(c *face.Call, f family) (*api.Workload, error) {
 }
 
 // pod is what a task is called.
-func pod(w *api.Workload, t *api.Task) string {
+func pod(w *api.Workload, t *api.Task) string { return podOf(w, t, w.Attempt) }
+
+// podOf is the same of an earlier attempt.
+func podOf(w *api.Workload, t *api.Task, attempt int) string {
 	if t.Name != "" {
 		return t.Name[strings.LastIndexByte(t.Name, '/')+1:]
 	}
@@ -75,7 +78,7 @@ func pod(w *api.Workload, t *api.Task) string {
 		}
 		return fmt.Sprintf("%s-worker-%d", w.Name, n)
 	}
-	return fmt.Sprintf("%s-%d-%d", w.Name, t.Index, w.Attempt)
+	return fmt.Sprintf("%s-%d-%d", w.Name, t.Index, attempt)
 }
 
 // taskFlag is the task that --pod names, as a flag of muster's; nothing where

@@ -1493,6 +1493,19 @@ export interface Spot {
   node: string
 }
 
+export interface Stage {
+  /** The first time */
+  at: Time
+  /** How often */
+  count: number
+  /** The last time */
+  last: Time
+  /** What was said with it, the last time */
+  message?: string
+  /** As Kubernetes says it: Init:0/1, PodInitializing, ErrImagePull … */
+  word: string
+}
+
 export interface Standing {
   /** In cores */
   cpu: Use
@@ -1578,6 +1591,8 @@ export interface Task {
   /** Part that it holds of each of its devices, from 0.001 to 1; 1: whole ones */
   share?: number
   signal?: number
+  /** What it waited with while it started, beside that its container was made, in the order in which that came first */
+  stages?: Stage[]
   startedAt?: Time
   state: "pending" | "starting" | "running" | "stopping" | "succeeded" | "failed" | "lost"
   waiting?: string
