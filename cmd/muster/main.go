@@ -29,6 +29,8 @@ func run() int {
 			return copySelf(os.Args[2:])
 		case control.MPIShellArg:
 			return mpi.ShellMain(os.Args[2:])
+		case control.MPIWaitArg:
+			return mpi.WaitMain()
 		case control.SlurmBatchArg:
 			return slurmtask.BatchMain(os.Args[2:])
 		case slurmtask.SrunArg:

@@ -27,10 +27,12 @@ runai logs train1 | grep -q 'step 2'
 runai submit train2 -i "$IMAGE" -g 1 --backoff-limit 0 --command -- sh -c 'exit 1'
 until_is train2 Fail
 runai describe job train2 | grep -q 'Status: *Fail'
+runai describe job train2 | grep -q 'Failed PODs: *1'
 
 # A bad image.
 runai submit train3 -i localhost:1/no/such:image -g 1
 until_is train3 ImagePullBackOff
+runai describe job train3 | grep -q '\[ImagePullBackOff\] train3-0-0: .*localhost:1'
 runai delete job train3
 
 # Interactive: it runs until it is deleted.
@@ -39,7 +41,7 @@ until_is build1 Running
 runai exec build1 -- echo inside
 runai list jobs
 runai suspend build1
-runai resume build1 || { sleep 2; runai resume build1; }
+runai resume build1
 until_is build1 Running
 runai delete job build1
 
@@ -51,6 +53,10 @@ runai logs dist1 --pod dist1-worker-1 | grep -q 'rank 2 of 3'
 runai submit-dist mpi --name dist2 --workers=2 --cpu 0.2 -i "$IMAGE" -g 1 -- sh -c 'echo launched'
 until_is dist2 Succeeded
 runai logs dist2 | grep -q launched
+runai describe job dist2 >described # it began with an init container, and nothing of it failed
+for line in '\[Init:0/1\] dist2-launcher' '\[PodInitializing\] dist2-launcher' '\[Scheduled\] assigned runai-default/dist2-worker-1 to' 'Failed PODs: *0$' '^GPUs: *2$' '^Total Requested GPUs: *2$' '^dist2-worker-0 *Succeeded'; do
+	grep -q "$line" described || { echo "no $line"; cat described; exit 1; }
+done
 runai delete job dist2
 
 # The newer command line.

@@ -351,11 +351,13 @@ func tfConfig(t *core.Task, g gang) string {
 	return string(data)
 }
 
-// The arguments under which this program is the two ends of the agent that
-// carries an mpi launcher's commands to its workers, instead of ssh.
+// The arguments under which this program is the ends of the agent that
+// carries an mpi launcher's commands to its workers, instead of ssh, and the step
+// of the launcher that waits for them.
 const (
 	MPIAgentArg = "__mpi-agent"
 	MPIShellArg = "__mpi-rsh"
+	MPIWaitArg  = "__mpi-wait"
 )
 
 // mpi makes the assignment of a launcher or worker: workers run the agent, the
@@ -386,6 +388,8 @@ func mpi(a *plane.Assignment, w *core.Workload, t *core.Task, g gang) {
 	a.Files = append(a.Files, plane.File{Name: "hostfile", EnvVar: "MUSTER_MPI_HOSTFILE", Data: []byte(hosts.String())})
 	a.Env = append(a.Env, "MUSTER_MPI_WORKERS="+strings.TrimSpace(where.String()))
 	a.Prelude = append(a.Prelude, mpiPrelude(g.self)...)
+	// Last of its steps: the workers do theirs meanwhile.
+	a.Init = append(a.Init, plane.Init{Argv: append(slices.Clone(g.self), MPIWaitArg)})
 }
 
 // mpiPrelude points Open MPI's launcher at the host file and the agent, whose

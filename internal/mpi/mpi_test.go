@@ -173,3 +173,46 @@ func TestOpenMPI(t *testing.T) {
 		}
 	}
 }
+
+// A launcher waits for the last of its workers, and ends when it is told to.
+func TestWaitingForWorkers(t *testing.T) {
+	late, err := net.Listen("tcp", "127.0.0.1:0") // somebody has the port, who is no agent
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{"a": agent(t, secret), "b": late.Addr().String()}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- wait(ctx, all, io.Discard) }()
+	conn, err := late.Accept() // it asks, and is not answered
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("it went on without worker b: %v", err)
+	default:
+	}
+	if err := late.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", all["b"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- accept(ctx, l, []byte(secret)) }()
+	_ = conn.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	cancel()
+	<-ended
+	if err := wait(ctx, map[string]string{"c": all["b"]}, io.Discard); err == nil || !strings.Contains(err.Error(), "worker c") {
+		t.Errorf("told to end, it says %v", err)
+	}
+	if err := wait(context.Background(), nil, io.Discard); err == nil {
+		t.Error("it waited for nobody")
+	}
+}

@@ -100,7 +100,7 @@ func (d *Document) Needs(index int) Resources {
 		return *m.Resources
 	}
 	if index == 0 && d.launcher() { // it starts the workers' processes and waits
-		return Resources{CPU: 1000}
+		return Resources{CPU: min(1000, d.Resources.CPU)}
 	}
 	return d.Resources
 }

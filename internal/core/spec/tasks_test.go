@@ -41,6 +41,22 @@ func TestTasks(t *testing.T) {
 	}
 }
 
+// A launcher asks for what a worker does, but for GPUs and more than one CPU.
+func TestWhatALauncherNeeds(t *testing.T) {
+	t.Parallel()
+	const gang = "kind: distributed\nworkers: 2\nframework: mpi\n"
+	for text, want := range map[string]string{
+		gang:                                 "1",
+		gang + "resources: {cpu: 0.1}":       "0.1",
+		gang + "resources: {cpu: 8, gpu: 1}": "1",
+		gang + "resources: {cpu: 0.1}\nmaster: {resources: {cpu: 2}}": "2",
+	} {
+		if r := WithDefaults(mustParse(t, text)).Needs(0); r.CPU.String() != want || r.GPU.Devices() != 0 {
+			t.Errorf("%q: %s CPU, %d GPUs; want %s CPU", text, r.CPU, r.GPU.Devices(), want)
+		}
+	}
+}
+
 func TestWhatDiffersForTheFirstTask(t *testing.T) {
 	t.Parallel()
 	const gang = "kind: distributed\nworkers: 2\nresources: {gpu: 4, cpu: 8, memory: 1Gi}\nenv: {A: a, B: b}\n"

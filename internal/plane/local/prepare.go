@@ -80,7 +80,7 @@ func (p *Plane) prepareOne(a plane.Assignment) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	prep := &preparation{a: a, cancel: cancel}
-	prep.obs = plane.Observation{ID: a.ID, State: core.TaskStarting, Waiting: waitCreating, At: time.Now()}
+	prep.obs = plane.Observation{ID: a.ID, State: core.TaskStarting, Waiting: creating(&a), At: time.Now()}
 	q.tasks[a.ID] = prep
 	if !q.swept {
 		q.begun[a.ID] = true
@@ -111,7 +111,7 @@ func (p *Plane) bring(ctx context.Context, prep *preparation) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		p.preps.tell(prep, waitCreating, err.Error(), nil)
+		p.preps.tell(prep, creating(&prep.a), err.Error(), nil)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -137,7 +137,7 @@ func (p *Plane) pullImage(ctx context.Context, prep *preparation) (container.Ima
 	wait := p.opts.PullBackoff
 	for try := 1; ; try++ {
 		image, err := p.preps.pulls.pull(ctx, p.opts.Images, prep, func(text string, far *core.Pull) {
-			p.preps.tell(prep, waitCreating, text, far)
+			p.preps.tell(prep, creating(&prep.a), text, far)
 		})
 		if err == nil {
 			// It is here now; this holds it, or brings again what was evicted meanwhile.

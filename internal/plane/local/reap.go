@@ -127,7 +127,11 @@ func (k *keeper) settle(t *task, obs plane.Observation) {
 	if err := writeRecord(t.dir, exitRecord, obs); err != nil {
 		k.log.Error("cannot record the end", "task", t.id, "err", err)
 	}
+	done := t.stage() == ""
 	k.mu.Lock()
+	if len(t.a.Init) > 0 && done {
+		k.catchUp(t, obs.At)
+	}
 	t.exited = true
 	if t.alarm != nil {
 		t.alarm.Stop()

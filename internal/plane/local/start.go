@@ -83,7 +83,7 @@ func (k *keeper) startOne(j job) error {
 func starting(t *task, at time.Time) plane.Observation {
 	o := plane.Observation{ID: t.id, State: core.TaskStarting, At: at}
 	if t.box != nil {
-		o.Waiting = waitCreating
+		o.Waiting = creating(&t.a)
 	}
 	return o
 }

@@ -75,6 +75,16 @@ func stagePath(t *task) string {
 	return filepath.Join(t.dir, stageFile)
 }
 
+// creating is the word of a container that does not run yet: of one with steps
+// to do, that none of them is done, as Kubernetes says while it pulls for the
+// first of them.
+func creating(a *plane.Assignment) string {
+	if len(a.Init) > 0 {
+		return fmt.Sprintf("Init:0/%d", len(a.Init))
+	}
+	return waitCreating
+}
+
 // writeStage makes the stage file, which the task may write.
 func writeStage(root, dir string, a plane.Assignment) error {
 	if len(a.Init) == 0 {
@@ -152,6 +162,20 @@ func (k *keeper) followSteps(t *task, note string) {
 		}
 		k.mu.Unlock()
 	}
+}
+
+// catchUp tells of what a command was too quick for: that the steps before it
+// were done, and that it ran. The caller holds the lock.
+func (k *keeper) catchUp(t *task, at time.Time) {
+	if t.obs.State != core.TaskStarting {
+		return
+	}
+	if t.obs.Waiting != stageReady {
+		t.obs.Waiting, t.obs.At = stageReady, at
+		k.publish(t.obs)
+	}
+	t.obs.State, t.obs.Waiting, t.obs.At, t.obs.Message = core.TaskRunning, "", at, ""
+	k.publish(t.obs)
 }
 
 // stepFailed is what to say of a task that ended in a step of its start; empty:
