@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,6 +95,42 @@ func (f *fullStore) Commit(ctx context.Context, term store.Term, b *store.Batch)
 		return f.Store.Commit(ctx, term, b)
 	default:
 		return 0, store.ErrFull
+	}
+}
+
+// scarceStore has no room for more records while it is scarce.
+type scarceStore struct {
+	store.Store
+	scarce atomic.Bool
+}
+
+func (s *scarceStore) Scarce() bool { return s.scarce.Load() }
+
+// TestWithoutRoomNothingNewIsTaken: what must end ends, and leaves the room that
+// is kept for that alone.
+func TestWithoutRoomNothingNewIsTaken(t *testing.T) {
+	st := &scarceStore{Store: memstore.New()}
+	c, _ := begin(t, st)
+	w, err := submit(t, c, `{"name":"a","command":["fake","run=1h"]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.scarce.Store(true)
+	_, err = submit(t, c, `{"name":"b","command":["fake"]}`)
+	var refused *control.Error
+	if !errors.As(err, &refused) || refused.Code != control.CodeFull {
+		t.Errorf("a submission without room answered %v", err)
+	}
+	_, err = c.Do(t.Context(), control.CreateSecret(core.Secret{User: "u", Name: "s"}))
+	if !errors.As(err, &refused) || refused.Code != control.CodeFull {
+		t.Errorf("a secret without room answered %v", err)
+	}
+	if _, err := c.Do(t.Context(), control.Stop(control.StopRequest{Ref: control.Ref{ID: w.ID}, Actor: "user:u"})); err != nil {
+		t.Errorf("a stop without room answered %v", err)
+	}
+	st.scarce.Store(false)
+	if _, err := submit(t, c, `{"name":"b","command":["fake"]}`); err != nil {
+		t.Errorf("with room again: %v", err)
 	}
 }
 

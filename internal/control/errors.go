@@ -74,6 +74,18 @@ func illegal(name string, err error) error {
 	return &Error{Code: CodeIllegal, Message: fmt.Sprintf("%s: %v", name, ie), Hint: hint, Err: err}
 }
 
+// roomy refuses what would make more records while the room on the disk is needed
+// for those that there are: they must be able to end.
+func (tx *tx) roomy() error {
+	if s, ok := tx.e.d.Store.(store.Scarce); ok && s.Scarce() {
+		return &Error{
+			Code: CodeFull, Message: "the disk that holds the database is full; nothing was changed",
+			Hint: "free some space and try again; what there is can be stopped and deleted meanwhile",
+		}
+	}
+	return nil
+}
+
 // fromStore turns a failed commit into what its callers should hear.
 func fromStore(err error) error {
 	switch {

@@ -130,6 +130,9 @@ func (tx *tx) grants(w *core.Workload) []grant {
 // CreateSecret stores a sealed secret.
 func CreateSecret(s core.Secret) Command {
 	return func(tx *tx) (any, error) {
+		if err := tx.roomy(); err != nil {
+			return nil, err
+		}
 		id := core.SecretID{User: s.User, Name: s.Name}
 		if _, ok := tx.secret(id); ok {
 			return nil, &Error{Code: CodeConflict, Field: "name", Message: fmt.Sprintf("%s has a secret %q already", s.User, s.Name), Hint: "secrets do not change: muster secret delete " + s.Name + " first"}

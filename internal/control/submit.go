@@ -99,6 +99,9 @@ func (tx *tx) repeated(s Submission) (*Submitted, error) {
 // acceptable is the submission's document with its name, or why it is refused.
 // It changes nothing.
 func (tx *tx) acceptable(s Submission) (*spec.Document, error) {
+	if err := tx.roomy(); err != nil {
+		return nil, err
+	}
 	if err := tx.takes(core.ProjectID(s.Doc.Project)); err != nil {
 		return nil, err
 	}

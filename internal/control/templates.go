@@ -68,6 +68,9 @@ func EditTemplate(r TemplateEdit) Command {
 		if err := checkTemplate(&r); err != nil {
 			return nil, err
 		}
+		if err := tx.roomy(); err != nil {
+			return nil, err
+		}
 		if _, known := tx.tree()(id.Project); !known {
 			return nil, &Error{Code: CodeNotFound, Field: "project", Message: fmt.Sprintf("project %q does not exist", id.Project), Hint: "muster project list shows what there is"}
 		}

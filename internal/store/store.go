@@ -28,6 +28,13 @@ var (
 	ErrTermLost = errors.New("another server has taken over")
 )
 
+// Scarce is a store that keeps room on its disk for what must be written, and
+// says when it cannot any more: what would make more records is then to be
+// refused, so that the rest still fits.
+type Scarce interface {
+	Scarce() bool
+}
+
 // Store keeps the records. Implementations must pass storetest. There is one
 // writer at a time (the holder of the newest term); readers are many, see only
 // what is committed, and never wait for the writer. Times come back in UTC, cut

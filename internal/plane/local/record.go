@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/musterhq/muster/internal/plane"
 )
 
@@ -75,12 +77,19 @@ func writeRecord(dir, name string, v any) error {
 	return f.Close()
 }
 
+// recordRoom is kept for the records that follow the first.
+const recordRoom = 8 << 10
+
 // writeSynced is writeRecord, with the record and the names by which it is found
 // on the disk when it returns.
 func writeSynced(dir, name string, v any) error {
 	f, err := appendRecord(dir, name, v)
 	if err != nil {
 		return err
+	}
+	// Room for how it ends, whatever fills the disk meanwhile.
+	if st, err := f.Stat(); err == nil {
+		_ = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, st.Size(), recordRoom)
 	}
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err

@@ -30,6 +30,7 @@ func (s *Store) Commit(ctx context.Context, term store.Term, b *store.Batch) (co
 	if err := s.w.transact(ctx, func() error { return c.write(term, b) }); err != nil {
 		return 0, s.fail("commit", err)
 	}
+	s.room.renew()
 	return core.Revision(c.revision), nil
 }
 

@@ -49,10 +49,11 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err := prepareFile(ctx, path); err != nil {
 		return nil, failure(path, doing, err)
 	}
-	s := &Store{path: path, dialect: sqliteDialect}
+	s := &Store{path: path, dialect: sqliteDialect, room: newReserve(realPath(path))}
 	if err := s.open(ctx); err != nil {
 		return nil, s.fail(doing, errors.Join(err, s.close()))
 	}
+	s.room.renew()
 	return s, nil
 }
 
@@ -88,6 +89,14 @@ func connect(path, mode string, most int, pragmas []string) (*sql.DB, error) {
 	db.SetMaxOpenConns(most)
 	db.SetMaxIdleConns(most)
 	return db, nil
+}
+
+// realPath is the path by which the system knows a file.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // prepareFile makes the file if there is none, and otherwise looks whether it

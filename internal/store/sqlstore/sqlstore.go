@@ -33,6 +33,7 @@ type Store struct {
 	readers *sql.DB // a few, which cannot write
 	w       *writer
 	r       *reader
+	room    *reserve
 }
 
 // Acquire implements store.Store.

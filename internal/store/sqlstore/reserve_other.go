@@ -1,0 +1,10 @@
+//go:build !linux
+
+package sqlstore
+
+import "errors"
+
+// keepRoom is not to be had here.
+func keepRoom(string, int64, int64) error { return errors.ErrUnsupported }
+
+func isFull(error) bool { return false }

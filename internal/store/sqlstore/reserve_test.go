@@ -1,0 +1,115 @@
+//go:build linux
+
+package sqlstore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/store"
+)
+
+// smallDisk mounts a disk of 96 MiB that a test may fill.
+func smallDisk(t *testing.T, kind string) string {
+	t.Helper()
+	dir := t.TempDir()
+	var err error
+	switch kind {
+	case "tmpfs":
+		err = unix.Mount("tmpfs", dir, "tmpfs", 0, "size=96m")
+	default:
+		image := filepath.Join(t.TempDir(), "disk")
+		if err = errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, 96<<20)); err != nil {
+			t.Fatal(err)
+		}
+		for _, argv := range [][]string{{"mkfs." + kind, "-q", "-F", image}, {"mount", "-o", "loop", image, dir}} {
+			if out, failed := exec.Command(argv[0], argv[1:]...).CombinedOutput(); failed != nil && err == nil {
+				err = fmt.Errorf("%v: %w: %s", argv, failed, out)
+			}
+		}
+	}
+	if err != nil {
+		t.Skipf("no small disk to fill: %v (needs root)", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// fill writes until not a byte fits any more.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for n := 1 << 20; n > 0; {
+		if _, err := f.Write(make([]byte, n)); err != nil {
+			if !errors.Is(err, unix.ENOSPC) {
+				t.Fatal(err)
+			}
+			n /= 2
+		}
+	}
+	if err := f.Sync(); err != nil && !errors.Is(err, io.ErrShortWrite) {
+		t.Logf("sync: %v", err)
+	}
+}
+
+// TestEndsFitOnAFullDisk: on a disk without a free byte thousands of steps are
+// still written, and the store says that there is no room for more records.
+func TestEndsFitOnAFullDisk(t *testing.T) {
+	for _, kind := range []string{"tmpfs", "ext4"} {
+		t.Run(kind, func(t *testing.T) {
+			disk := smallDisk(t, kind)
+			s := mustOpen(t, filepath.Join(disk, "data", "muster.db"))
+			term := mustAcquire(t, s)
+			const n = 100
+			jobs := make([]*core.Workload, n)
+			for i := range jobs {
+				jobs[i] = job(int64(i + 1))
+			}
+			mustCommit(t, s, term, &store.Batch{Workloads: jobs})
+			if s.Scarce() {
+				t.Fatal("there is room, and the store says there is none")
+			}
+			filler := filepath.Join(disk, "filler")
+			fill(t, filler)
+			seq := int64(0)
+			for round := range 5 {
+				for i, w := range jobs {
+					next := *w
+					next.Version, next.Phase = w.Version+1, lifecycle.Terminating
+					seq++
+					step := core.Transition{Seq: seq, Workload: next.ID, From: lifecycle.Running, To: next.Phase, Event: lifecycle.Stop, At: next.CreatedAt}
+					if _, err := s.Commit(t.Context(), term, &store.Batch{Workloads: []*core.Workload{&next}, Transitions: []core.Transition{step}}); err != nil {
+						t.Fatalf("round %d, workload %d: %v", round, i, err)
+					}
+					jobs[i] = &next
+				}
+			}
+			if !s.Scarce() {
+				t.Error("the disk is full, and the store does not say so")
+			}
+			if err := os.Remove(filler); err != nil {
+				t.Fatal(err)
+			}
+			if s.Scarce() {
+				t.Error("there is room again, and the store does not say so")
+			}
+		})
+	}
+}
