@@ -65,6 +65,7 @@ var rules = []rule{
 	{pkg: "internal/kubetest", may: []string{"internal/oci/ocitest"}, why: "a cluster for tests of any package"},
 	{pkg: "deploy", may: nil, why: "what is deployed is files; only tests are there"},
 	{pkg: "sdk", may: nil, why: "it is in other languages; only tests are there"},
+	{pkg: "internal/chaos", may: []string{"internal/core", "api", "client"}, why: "who checks a whole server knows of it what its users know, and the table"},
 	{pkg: "internal/archtest", may: nil, why: "it only reads"},
 	{pkg: "internal/system", may: []string{"internal", "api", "client", "cmd"}, why: "tests of the whole may look at everything"},
 	{pkg: "scripts", may: nil, why: "tools of the build stand alone"},

@@ -1,0 +1,211 @@
+package chaos
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// codes: each task ended as its command says, or as it was ended.
+func (c *checker) codes() {
+	for run, p := range c.runs {
+		e := c.entry[run.Workload]
+		if e == nil {
+			continue
+		}
+		if why := c.wrongCode(run, p, e); why != "" {
+			code := "none"
+			if p.task.ExitCode != nil {
+				code = strconv.Itoa(*p.task.ExitCode)
+			}
+			c.known(c.knownCode(run, p, e))
+			c.say(WrongCode, run.String(), "%s: %s with exit code %s (%s %s): %s", e.Name, p.task.State, code, p.task.Reason, p.task.Message, why)
+		}
+	}
+}
+
+func (c *checker) wrongCode(run Run, p placed, e *Entry) string {
+	said, spoke := c.last[run]
+	switch p.task.State {
+	case "succeeded":
+		switch {
+		case !spoke:
+			return "its command did not come to its end"
+		case said.Code != 0 || p.task.ExitCode == nil || *p.task.ExitCode != 0:
+			return fmt.Sprintf("its command ended with %d", said.Code)
+		}
+	case "lost":
+		if !c.mayBeLost(p) {
+			return "its keeper was there all the time, or the machine was restarted and it is not tried again"
+		}
+	case "failed":
+		return c.wrongFailure(run, p, e, said, spoke)
+	default:
+		if p.attempt.EndedAt != nil && p.task.PlacedAt != nil {
+			return "its attempt is over"
+		}
+	}
+	return ""
+}
+
+func (c *checker) wrongFailure(run Run, p placed, e *Entry, said Mark, spoke bool) string {
+	if p.task.ExitCode == nil {
+		if len(c.starts[run]) > 0 && !c.any(FillDisk, SealDisk) {
+			return "its command ran, and nothing is known of its end"
+		}
+		return ""
+	}
+	code := *p.task.ExitCode
+	told, after := c.asked(p)
+	switch {
+	case spoke && code == said.Code:
+		return ""
+	case c.killed[run] && code == 137:
+		return ""
+	case told && code == 143:
+		return "" // before it could say so
+	case told && code == 137 && e.Deaf:
+		return ""
+	case told && code == 137 && after >= deafness:
+		return fmt.Sprintf("it was ended by force %v after it should have been told to end; a command that is told ends at once", after)
+	case spoke:
+		return fmt.Sprintf("its command ended with %d", said.Code)
+	default:
+		return "its command did not come to its end, and nobody has ended it so"
+	}
+}
+
+// deafness is the grace of those that hear, but for the time that it takes to
+// tell them.
+const deafness = 7 * time.Second
+
+// asked says whether a run was told to end before it did, and how long before.
+func (c *checker) asked(p placed) (bool, time.Duration) {
+	if p.task.EndedAt == nil {
+		return false, 0
+	}
+	end := time.Time(*p.task.EndedAt)
+	for _, t := range c.steps[p.Workload] {
+		if t.Attempt != p.Attempt || t.To != string(lifecycle.Terminating) {
+			continue
+		}
+		at := time.Time(t.At)
+		lost := t.Event == string(lifecycle.OutcomeLost) || t.Event == string(lifecycle.NodeLost)
+		if at.Before(end) || at.Equal(end) && !lost { // who is lost counts as ended when that is concluded
+			return true, end.Sub(at)
+		}
+	}
+	return false, 0
+}
+
+// mayBeLost says whether a run ended while nobody looked after it.
+func (c *checker) mayBeLost(p placed) bool {
+	if p.task.EndedAt == nil || p.task.PlacedAt == nil {
+		return false
+	}
+	from, to := time.Time(*p.task.PlacedAt), time.Time(*p.task.EndedAt)
+	told, _ := c.asked(p)
+	if told && len(c.starts[p.Run]) == 0 {
+		return true // it was told to end before it began
+	}
+	return slices.ContainsFunc(c.Deeds, func(d Deed) bool {
+		if d.What == CutPower && p.task.Reason != string(lifecycle.ReasonNodeLost) && !told {
+			return false // it ended with the machine, and that is known
+		}
+		return d.keeperGone() && !d.To.Wall.Before(from) && !d.From.Wall.After(to)
+	})
+}
+
+// logs: each line that a command printed is in its log, once and in its place;
+// what is missing is said to be.
+func (c *checker) logs() {
+	for run, e := range c.started() {
+		if w := c.byID[run.Workload]; w == nil || w.Phase != string(lifecycle.Deleted) {
+			c.log(run, e)
+		}
+	}
+}
+
+// page is what a log has.
+type page struct {
+	last    int // number of the last line
+	lines   int
+	gaps    []int // after which numbers there is a gap and no notice
+	notices []string
+	atEnd   bool // nothing follows the last notice
+	wrong   string
+}
+
+// noise is what shells say of children that were ended.
+var noise = []string{"Killed", "Terminated"}
+
+func readPage(text string) page {
+	var p page
+	notice := false
+	for line := range strings.Lines(text) {
+		line, whole := strings.CutSuffix(line, "\n")
+		if strings.HasPrefix(line, "[muster] ") {
+			p.notices, notice, p.atEnd = append(p.notices, line), true, true
+			continue
+		}
+		if line == "" || slices.Contains(noise, line) {
+			continue
+		}
+		n, err := strconv.Atoi(line)
+		switch {
+		case !whole || err != nil && notice: // cut off in the middle
+			continue
+		case err != nil:
+			p.wrong = fmt.Sprintf("%q is none of its lines", line)
+			return p
+		case n <= p.last:
+			p.wrong = fmt.Sprintf("line %d comes after %d", n, p.last)
+			return p
+		case n > p.last+1 && !notice:
+			p.gaps = append(p.gaps, p.last)
+		}
+		p.last, notice, p.atEnd = n, false, false
+		p.lines++
+	}
+	return p
+}
+
+func (c *checker) log(run Run, e *Entry) {
+	p := readPage(c.Logs[run])
+	said, spoke := c.last[run]
+	cut := c.during(run, CutPower)
+	switch {
+	case p.wrong != "":
+		c.say(LogWrong, run.String(), "%s: %s", e.Name, p.wrong)
+	case c.killed[run]: // what wrote its lines may be what was killed
+	case len(p.gaps) > 0:
+		c.say(LogLost, run.String(), "%s: after line %d some are missing", e.Name, p.gaps[0])
+	case cut: // nothing of a log is on the disk for sure
+	case len(p.notices) > 0 && !c.during(run, KillKeeper, KillBoth, FillDisk, SealDisk):
+		c.say(LogLost, run.String(), "%s: %s, and nothing was done to its keeper or the disk", e.Name, p.notices[0])
+	case p.atEnd, !spoke:
+	case said.Code == 143 && p.last < said.Lines-1, said.Code != 143 && p.last < said.Lines:
+		c.known(lostOutput)
+		c.say(LogLost, run.String(), "%s: it printed %d lines, the log ends with line %d", e.Name, said.Lines, p.last)
+	case p.last > said.Lines+burst:
+		c.say(LogWrong, run.String(), "%s: it printed %d lines, the log has %d", e.Name, said.Lines, p.last)
+	}
+	c.lines += p.lines
+}
+
+// during says whether one of these was done between the beginning of a run and
+// the end that is known of it.
+func (c *checker) during(run Run, what ...string) bool {
+	from := c.starts[run][0].At
+	var end time.Time
+	if p, ok := c.runs[run]; ok && p.task.EndedAt != nil {
+		end = time.Time(*p.task.EndedAt)
+	}
+	return slices.ContainsFunc(c.Deeds, func(d Deed) bool {
+		return slices.Contains(what, d.What) && d.To.Tick >= from && (end.IsZero() || !d.From.Wall.After(end.Add(time.Second)))
+	})
+}

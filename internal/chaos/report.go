@@ -1,0 +1,94 @@
+package chaos
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// Report is the table of what was done, compared and found.
+func Report(out io.Writer, h *History, found []Violation) {
+	c := newChecker(h)
+	c.late()
+	c.logs()
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	defer func() { _ = t.Flush() }()
+	row := func(what string, format string, args ...any) {
+		_, _ = fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...))
+	}
+	deeds := map[string]int{}
+	kills := 0
+	for _, d := range h.Deeds {
+		deeds[d.What]++
+		if d.kills() {
+			kills++
+		}
+	}
+	row("kills of server, keeper or both", "%d", kills)
+	for _, what := range []string{KillServer, KillKeeper, KillBoth, KillTask, FreezeServer, FreezeKeeper, Restart, FillDisk, SealDisk, CutPower} {
+		if deeds[what] > 0 {
+			row("  "+what, "%d", deeds[what])
+		}
+	}
+	acked, stops, deletes, boxes := 0, 0, 0, 0
+	for _, e := range h.Entries {
+		acked += one(e.Acked != nil)
+		stops += one(e.Stopped != nil)
+		deletes += one(e.Deleted != nil)
+		boxes += one(e.Acked != nil && e.Box)
+	}
+	row("acknowledged submissions, stops, deletes", "%d, %d, %d (submissions of containers: %d)", acked, stops, deletes, boxes)
+	ends := map[string]int{}
+	for _, w := range h.Workloads {
+		ends[w.Phase]++
+	}
+	for _, phase := range sorted(ends) {
+		row("  "+phase, "%d", ends[phase])
+	}
+	starts := 0
+	for _, all := range c.starts {
+		starts += len(all)
+	}
+	row("command starts; transitions; of these told to a watcher", "%d; %d; %d", starts, len(h.Transitions), len(h.Told))
+	row("logs compared; their lines", "%d; %d", len(h.Logs), c.lines)
+	row("looks at all processes", "%d", h.Scans)
+	if n := len(h.Answers); n > 0 {
+		all := slices.Sorted(slices.Values(h.Answers))
+		row("first answer after a kill", "p50 %.2f s, max %.2f s (%d)", all[n/2].Seconds(), all[n-1].Seconds(), n)
+	}
+	if n := len(c.moments); n > 0 {
+		row("began in the moment of its stop", "%d, at most %v after the answer", n, slices.Max(c.moments).Round(10*time.Millisecond))
+	}
+	by, known := map[Kind]int{}, map[string]int{}
+	for _, v := range found {
+		if v.Known != "" {
+			known[v.Known]++
+		} else {
+			by[v.Kind]++
+		}
+	}
+	for _, k := range Kinds() {
+		row(string(k), "%d", by[k])
+	}
+	for _, k := range sorted(known) {
+		row("known: "+k, "%d", known[k])
+	}
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func sorted(m map[string]int) []string {
+	var all []string
+	for k := range m {
+		all = append(all, k)
+	}
+	slices.Sort(all)
+	return all
+}
