@@ -81,8 +81,9 @@ func (k *keeper) recoverOne(id core.TaskID, dir string) error {
 		k.know(t)
 		k.lost(t, lifecycle.ReasonNodeLost, "the machine was restarted, and what it had on record of the task is gone")
 		return nil
-	case !known && !ended:
-		return removeTaskDir(dir) // it was never forked and never acknowledged
+	case !known && !ended: // it was never forked and never acknowledged
+		k.groups.removeOf(dotted(id))
+		return removeTaskDir(dir)
 	case ended && !exists(filepath.Join(dir, fifoFile)):
 		t.exited, t.ended, t.obs = true, true, end
 		k.know(t)

@@ -305,6 +305,19 @@ func (g groups) make(name string, memory, cpuMilli int64) (t taskGroup, note str
 	return t, "", nil
 }
 
+// removeOf removes what make has made for a task, where no record tells of it:
+// the keeper died in between.
+func (g groups) removeOf(name string) {
+	var t taskGroup
+	if g.v2 != "" {
+		t.V2 = filepath.Join(g.v2, name)
+	}
+	if g.v1Memory != "" {
+		t.Memory = filepath.Join(g.v1Memory, name)
+	}
+	t.remove()
+}
+
 func writeGroup(dir, file string, v int64) error {
 	return os.WriteFile(filepath.Join(dir, file), strconv.AppendInt(nil, v, 10), 0)
 }

@@ -276,6 +276,42 @@ func TestKeeperKilledWhileStarting(t *testing.T) {
 	}
 }
 
+// TestGroupWithoutARecordIsRemoved: a keeper that dies between making a task's
+// group and its record leaves a group that nothing tells of.
+func TestGroupWithoutARecordIsRemoved(t *testing.T) {
+	p := open(t, Options{})
+	a := shellTask("known", 0, "sleep 1000")
+	a.Memory = 64 << 20
+	start(t, p, a)
+	var rec assigned
+	if known, err := readRecord(p.task(a.ID), assignmentRecord, &rec); err != nil || !known {
+		t.Fatalf("the record of a task: %v, %v", known, err)
+	}
+	made := slices.DeleteFunc([]string{rec.Group.V2, rec.Group.Memory}, func(dir string) bool { return dir == "" })
+	if len(made) == 0 {
+		t.Skip("no control groups can be made here")
+	}
+	half := core.TaskID{Workload: "half"}
+	for i, dir := range made {
+		made[i] = filepath.Join(filepath.Dir(dir), dotted(half))
+	}
+	for _, dir := range append(slices.Clone(made), p.task(half)) {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	killKeeper(t, p)
+	if o := observe(t, p, a.ID); o.State != core.TaskRunning {
+		t.Errorf("the task is %+v after the keeper's death, want running", o)
+	}
+	for _, dir := range append(made, p.task(half)) {
+		if exists(dir) {
+			_ = os.Remove(dir)
+			t.Errorf("%s is still there", dir)
+		}
+	}
+}
+
 func TestServerAndKeeperKilled(t *testing.T) {
 	dir := t.TempDir()
 	killedServer(t, dir, "both", 2, `echo up; if [ "${MUSTER_TASK_ID##*/}" = 0 ]; then exec sleep 1000; fi; sleep 0.3; exit 4`)
