@@ -256,7 +256,7 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the data directory cannot be used: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := flock(f); err != nil {
 		pid, _ := os.ReadFile(f.Name())
 		f.Close()
 		return nil, precondition(
@@ -271,6 +271,27 @@ func lockDir(dir string) (*os.File, error) {
 		}
 	}
 	return f, nil
+}
+
+// flock takes the lock. A server that was ended by force may have left it to a
+// child that had not come to its own program yet; that one lets go by itself.
+func flock(f *os.File) error {
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil || time.Since(begun) > lockLeft || !ownerGone(f.Name()) {
+			return err
+		}
+	}
+}
+
+// lockLeft is how long the lock of a server that is gone is waited for.
+const lockLeft = 5 * time.Second
+
+// ownerGone reports whether a lock was written by a process that is no more.
+func ownerGone(path string) bool {
+	text, _ := os.ReadFile(path)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	return err == nil && pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
 // freePort proposes ports for gangs: one that nobody listens on at present and
