@@ -53,6 +53,7 @@ func revisionOf(w *api.Workload, doc *spec.Document, local bool) (*revision, err
 			send.Env[name] = now.Env[name]
 		}
 	}
+	send.Follow(now)
 	next := send.Clone()
 	for _, d := range []*spec.Document{now, next} {
 		d.Name, d.Project = cmp.Or(d.Name, w.Name), cmp.Or(d.Project, w.Project)

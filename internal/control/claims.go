@@ -258,7 +258,7 @@ func documentOf(k claimKey, c *claim, had int) *spec.Document {
 	d := &spec.Document{
 		Kind: lifecycle.External, Name: c.Name, Project: string(c.Project), Labels: maps.Clone(c.Labels), Pools: c.Pools,
 		Annotations: map[string]string{noteClaim: k.key, noteCluster: k.plane, noteMaker: c.Maker},
-		Priority:    spec.Medium, Preemptible: &preemptible, GracePeriod: spec.Duration(max(c.Grace, 1)),
+		Priority:    spec.Train, Preemptible: &preemptible, GracePeriod: spec.Duration(max(c.Grace, 1)),
 		Workers: len(c.members) + had, TerminateAfterPreemption: !c.Remade,
 	}
 	if c.Min > 1 {

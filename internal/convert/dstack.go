@@ -105,8 +105,8 @@ func (d *dstackRun) general() {
 			v.refuse(fmt.Sprintf("%d is more than 100", n), "write 0 to 100")
 			return
 		}
-		doc.Priority = spec.Medium + spec.Priority(n)
-		v.translated("priority", "0, which is what dstack takes where it is not told, is medium")
+		doc.Priority = spec.UsualPriority(doc) + spec.Priority(n)
+		v.translated("priority", "0, which is what dstack takes where it is not told, is what its kind has here")
 	}
 	for i, item := range o.take("volumes").list() {
 		d.volume(i, item)

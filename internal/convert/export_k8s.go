@@ -299,7 +299,7 @@ func placesOf(d *spec.Document, t *spec.Tree) {
 	if len(terms.Items) > 0 {
 		t.Put("affinity", of("nodeAffinity", of("requiredDuringSchedulingIgnoredDuringExecution", of("nodeSelectorTerms", list(of("matchExpressions", terms))))))
 	}
-	if d.Priority != 0 && d.Priority != spec.Medium {
+	if d.Priority != 0 && d.Priority != spec.UsualPriority(d) {
 		if name := d.Priority.String(); name[0] > '9' {
 			t.Put("priorityClassName", spec.Text(name))
 		}

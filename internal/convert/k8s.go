@@ -318,7 +318,7 @@ func (k *k8sReader) priority(doc *spec.Document, v *value) {
 func priorityNamed(name string) (spec.Priority, bool) {
 	short := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(name), "-priority"), "-class")
 	if short == "normal" || short == "default" {
-		short = "medium"
+		return 0, true // what its kind has
 	}
 	if p, err := spec.ParsePriority(short); err == nil && (short[0] < '0' || short[0] > '9') {
 		return p, true

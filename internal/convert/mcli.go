@@ -230,7 +230,9 @@ func (m *mcliRun) computeRest(c *object) {
 	c.done(nothing{"cluster": "the scheduler chooses where it runs", "instance": "the scheduler chooses where it runs"}, nil, false)
 }
 
-var mcliPriorities = map[string]spec.Priority{"auto": spec.Medium, "lowest": spec.VeryLow, "low": spec.Low, "medium": spec.Medium, "high": spec.High, "highest": spec.VeryHigh}
+// mcliPriorities are those of runs; auto and medium are what all runs have that say
+// nothing.
+var mcliPriorities = map[string]spec.Priority{"auto": spec.Train, "lowest": spec.VeryLow, "low": spec.Low, "medium": spec.Train, "high": spec.High, "highest": spec.VeryHigh}
 
 // scheduling reads order and limits; a run is not preempted where it does not
 // say so.

@@ -348,18 +348,12 @@ func (g *given) preemptibility() {
 	g.translated("preemptible", "")
 }
 
-// runaiPriorities are the classes of Run:ai that are named after kinds.
-var runaiPriorities = map[string]spec.Priority{"train": spec.Low, "build": spec.VeryHigh, "interactive-preemptible": spec.High, "inference": spec.High}
-
 func (g *given) priority() {
 	if p, ok := priorityNamed(g.value); ok {
 		g.s.doc.Priority = p
 		g.kept("priority")
-	} else if p, ok := runaiPriorities[g.value]; ok {
-		g.s.doc.Priority = p
-		g.translated("priority", "")
 	} else {
-		g.say(Ignored, true, "", "it is no priority here; write very-low to very-high")
+		g.say(Ignored, true, "", "it is no priority here; write train, build, interactive-preemptible, inference, or very-low to very-high")
 	}
 }
 

@@ -272,12 +272,14 @@ type revision struct {
 // revisionOf compares the document of a workload with that of its object, but for
 // what we write there of the object itself.
 func revisionOf(w *api.Workload, doc []byte) (r revision) {
-	next, err := spec.Load(doc)
+	next, err := spec.Parse(doc)
 	was := new(spec.Document)
-	if err != nil || was.UnmarshalJSON(w.Spec) != nil {
+	if _, bad := spec.Load(doc); err != nil || bad != nil || was.UnmarshalJSON(w.Spec) != nil {
 		return r // the server says what is wrong
 	}
 	was = spec.WithDefaults(was)
+	next.Follow(was)
+	next.Defaults()
 	was.Name, was.NamePrefix, was.Project = next.Name, next.NamePrefix, next.Project
 	for _, d := range []*spec.Document{was, next} {
 		delete(d.Labels, labelFrom)

@@ -21,8 +21,11 @@ func (d *Document) Defaults() {
 	if p := d.Publish; p != nil && p.Serve != nil && p.Serve.Resources != nil {
 		p.Serve.Resources.GPU.complete()
 	}
+	if d.Priority == 0 && d.zeros&priorityBit == 0 {
+		d.Priority = UsualPriority(d)
+	}
 	if d.Preemptible == nil {
-		p := !d.Kind.Attended()
+		p := d.Priority < firm
 		d.Preemptible = &p
 	}
 }
@@ -52,3 +55,6 @@ func (d *Document) fill(f *field, v reflect.Value) {
 		}
 	}
 }
+
+// priorityBit is that of the priority among those that were written as zero.
+var priorityBit = root.byName["priority"].bit

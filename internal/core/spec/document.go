@@ -39,8 +39,8 @@ type Document struct {
 	Project     string            `json:"project,omitempty" doc:"Project whose quota it uses." default:"default" form:"name"`
 	Labels      map[string]string `json:"labels,omitempty" doc:"Short words to find it by."`
 	Annotations map[string]string `json:"annotations,omitempty" doc:"Free text kept with it."`
-	Priority    Priority          `json:"priority,omitempty" doc:"Order inside its project: very-low 25, low 40, medium-low 65, medium 80, medium-high 90, high 125, very-high 150, or a number from 0 to 1000." default:"medium" example:"high" min:"0" max:"1000"`
-	Preemptible *bool             `json:"preemptible,omitempty" doc:"Whether the scheduler may take its resources back. By default training and distributed may be preempted, workspace and inference not."`
+	Priority    Priority          `json:"priority,omitempty" doc:"Order inside its project, a name or a number from 0 to 1000: very-low 25, low 40, train 50, medium-low 65, interactive-preemptible 75, medium 80, medium-high 90, build 100, high and inference 125, very-high 150." default:"(by kind: training and distributed train; workspace build, or interactive-preemptible where it is preemptible; inference 125)" example:"high" min:"0" max:"1000"`
+	Preemptible *bool             `json:"preemptible,omitempty" doc:"Whether the scheduler may take its resources back. By default what has a priority below build (100) may be preempted: training and distributed, and not workspace and inference."`
 
 	Image      string            `json:"image,omitempty" doc:"Container image. Without one the command runs as a process of the machine." example:"ghcr.io/acme/train:1.4" form:"image"`
 	PullPolicy string            `json:"pullPolicy,omitempty" doc:"When the image is looked for in its registry: always, never, or only while it is missing on the node." enum:"missing,always,never" default:"missing"`

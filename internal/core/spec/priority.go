@@ -3,28 +3,65 @@ package spec
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
 // Priority is an order inside a project; higher goes first. It is 0 to 1000.
 type Priority int
 
-// The priorities that have names.
+// The priorities that have names: grades, and classes named after what usually has
+// them.
 const (
-	VeryLow    Priority = 25
-	Low        Priority = 40
-	MediumLow  Priority = 65
-	Medium     Priority = 80
-	MediumHigh Priority = 90
-	High       Priority = 125
-	VeryHigh   Priority = 150
+	VeryLow                Priority = 25
+	Low                    Priority = 40
+	Train                  Priority = 50
+	MediumLow              Priority = 65
+	InteractivePreemptible Priority = 75
+	Medium                 Priority = 80
+	MediumHigh             Priority = 90
+	Interactive            Priority = 100
+	High                   Priority = 125
+	Inference              Priority = 125
+	VeryHigh               Priority = 150
 )
+
+// firm is from where on work is not preemptible, unless it says otherwise.
+const firm = Interactive
+
+// usual is the priority of a kind that names none.
+func usual(kind lifecycle.Kind, preemptible *bool) Priority {
+	switch {
+	case kind == lifecycle.Workspace && preemptible != nil && *preemptible:
+		return InteractivePreemptible
+	case kind == lifecycle.Workspace:
+		return Interactive
+	case kind == lifecycle.Inference:
+		return Inference
+	default:
+		return Train
+	}
+}
+
+// Follow is for the next document of a workload that has the document was: with
+// another priority it stays as preemptible as its priority had made it, unless the
+// next one says otherwise.
+func (d *Document) Follow(was *Document) {
+	if d.Preemptible == nil && was.Preemptible != nil && *was.Preemptible == (was.Priority < firm) {
+		d.Preemptible = was.Preemptible
+	}
+}
+
+// UsualPriority is the priority that d has where it names none.
+func UsualPriority(d *Document) Priority { return usual(d.Kind, d.Preemptible) }
 
 var priorities = []struct {
 	name  string
 	value Priority
 }{
-	{"very-low", VeryLow}, {"low", Low}, {"medium-low", MediumLow}, {"medium", Medium},
-	{"medium-high", MediumHigh}, {"high", High}, {"very-high", VeryHigh},
+	{"very-low", VeryLow}, {"low", Low}, {"train", Train}, {"medium-low", MediumLow},
+	{"interactive-preemptible", InteractivePreemptible}, {"medium", Medium}, {"medium-high", MediumHigh},
+	{"build", Interactive}, {"high", High}, {"inference", Inference}, {"very-high", VeryHigh},
 }
 
 // PriorityNames returns the names of priorities, lowest first.
@@ -60,7 +97,8 @@ func ParsePriority(s string) (Priority, error) {
 	return 0, e
 }
 
-// String is the priority's name, or its number where it has none.
+// String is the priority's name, the first where it has two, or its number where it
+// has none.
 func (p Priority) String() string {
 	for _, q := range priorities {
 		if q.value == p {

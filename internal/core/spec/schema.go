@@ -134,7 +134,12 @@ func (f *field) fall(tag reflect.StructTag, bit *uint64) {
 	if bit == nil {
 		panic("spec: " + f.path + " has a default inside a list") // an error in the tags, seen by every test
 	}
-	f.fallbackText, f.fallback = text, f.value(text)
+	f.fallbackText = text
+	if strings.HasPrefix(text, "(") { // what Defaults works out
+		f.bit, *bit = *bit, *bit<<1
+		return
+	}
+	f.fallback = f.value(text)
 	if !f.pointer && f.kind != fieldText && !f.fallback.IsZero() {
 		f.bit, *bit = *bit, *bit<<1
 	}

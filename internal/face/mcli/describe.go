@@ -100,7 +100,7 @@ func details(w *api.Workload, d *spec.Document, p *face.Place) [][]string {
 	add("User", w.User)
 	add("Cluster", p.Cluster(w))
 	add("Image", cmp.Or(w.Image, d.Image, "none: a process of the machine"))
-	add("Priority", spec.Priority(w.Priority).String())
+	add("Priority", priorityWord(w.Priority))
 	add("Status", face.Upper(st.Status))
 	add("Preemptible", strconv.FormatBool(w.Preemptible))
 	add("Reason", st.Reason)

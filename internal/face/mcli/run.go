@@ -285,12 +285,25 @@ func scheduling(c *face.Call) ([]string, error) {
 // priority is muster's name of one of the platform's.
 func priority(name string) string {
 	switch strings.ToLower(name) {
-	case "auto":
-		return "medium"
+	case "auto", "medium": // what runs have that say nothing
+		return spec.Train.String()
 	case "lowest":
 		return "very-low"
 	}
 	return strings.ToLower(name)
+}
+
+// priorityWord is the platform's name of a priority: what runs have that say nothing
+// is medium.
+func priorityWord(n int) string {
+	switch p := spec.Priority(n); p {
+	case spec.Train:
+		return "medium"
+	case spec.VeryLow:
+		return "lowest"
+	default:
+		return p.String()
+	}
 }
 
 // restart runs a run again. Its configuration stays, but for how it is

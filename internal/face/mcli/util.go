@@ -10,7 +10,6 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
-	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/face"
 )
 
@@ -106,7 +105,7 @@ func runsOf(c *face.Call, p *face.Place, wanted func(string) bool) error {
 		if !c.Bool("hide-users") {
 			row = append(row, w.User)
 		}
-		row = append(row, cli.Age(c.Now().Sub(time.Time(w.CreatedAt))), strconv.Itoa(w.GPUs), spec.Priority(w.Priority).String())
+		row = append(row, cli.Age(c.Now().Sub(time.Time(w.CreatedAt))), strconv.Itoa(w.GPUs), priorityWord(w.Priority))
 		switch {
 		case cli.Live(w):
 			active = append(active, row)

@@ -218,10 +218,11 @@ func TestPrioritiesOfOthersAreUnderstood(t *testing.T) {
 		bars        string
 	}{
 		{nil, "", 0, true, ""},
-		{map[string]string{markPriority: "high"}, "", 125, true, ""},
+		{map[string]string{markPriority: "high"}, "", 125, false, ""},
+		{map[string]string{markPriority: "high", markPreemptible: "true"}, "", 125, true, ""},
 		{map[string]string{markPriority: "17"}, "", 17, true, ""},
 		{map[string]string{markPriority: "urgent"}, "", 0, true, "not a priority"},
-		{nil, "very-high", 150, true, ""},
+		{nil, "very-high", 150, false, ""},
 		{nil, "system-node-critical", 0, true, ""},
 		{map[string]string{"priorityClassName": "build"}, "", 100, false, ""},
 		{map[string]string{"priorityClassName": "train"}, "", 50, true, ""},

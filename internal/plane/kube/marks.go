@@ -127,6 +127,9 @@ var serving = map[string]bool{"Deployment": true, "StatefulSet": true, "ReplicaS
 // displace finds whether others may have its place.
 func (t *treatment) displace(pod *corev1.Pod, chain []*owner, class string) {
 	t.preemptible = len(chain) > 0 && !serving[chain[len(chain)-1].kind] // a bare pod would be lost
+	if t.priority != nil && *t.priority >= spec.Interactive {
+		t.preemptible = false // unless it says otherwise
+	}
 	if c, ok := classes[class]; ok {
 		t.preemptible = c.preemptible
 	}

@@ -6,10 +6,10 @@ import { complain, toast } from '../ui/overlay'
 import { named } from './acts'
 
 /** Words for priorities. */
-export const words: [string, number][] = [['very-low', 25], ['low', 40], ['medium-low', 65], ['medium', 80], ['medium-high', 90], ['high', 125], ['very-high', 150]]
+export const words: [string, number][] = [['very-low', 25], ['low', 40], ['train', 50], ['medium-low', 65], ['interactive-preemptible', 75], ['medium', 80], ['medium-high', 90], ['build', 100], ['high', 125], ['very-high', 150]]
 
 /** The priority of what names none. */
-export const usual = 80
+export const usual = (kind: string, preemptible: boolean): number => (kind === 'inference' ? 125 : kind !== 'workspace' ? 50 : preemptible ? 75 : 100)
 
 /** The word for a priority, or its number. */
 export const priorityWord = (n: number): string => words.find(([, v]) => v === n)?.[0] ?? String(n)

@@ -349,7 +349,7 @@ def _compute(config: RunConfig, machines: Machines, env: Dict[str, str]) -> Dict
     return out
 
 
-_PRIORITIES = {"auto": None, "": None, "lowest": "very-low", "low": "low", "medium": "medium", "high": "high"}
+_PRIORITIES = {"auto": None, "": None, "lowest": "very-low", "low": "low", "medium": "train", "high": "high"}
 
 
 def priority_of(word: Any) -> Any:
@@ -362,7 +362,7 @@ def priority_of(word: Any) -> Any:
 
 def priority_word(n: int) -> str:
     """mcli's word for the priority of a workload, or the number."""
-    for word, value in (("lowest", 25), ("low", 40), ("medium", 80), ("high", 125)):
+    for word, value in (("lowest", 25), ("low", 40), ("medium", 50), ("high", 125)):
         if n == value:
             return word
     return str(n)
