@@ -17,17 +17,23 @@ type k8sKind struct {
 
 // k8sKinds are the kinds that are workloads.
 var k8sKinds = map[string]k8sKind{
-	"Pod":        {"", (*k8sReader).pod},
-	"Job":        {"batch", (*k8sReader).job},
-	"Deployment": {"apps", (*k8sReader).deployment},
-	"PyTorchJob": {"kubeflow.org", (*k8sReader).pytorchJob},
-	"TFJob":      {"kubeflow.org", (*k8sReader).tfJob},
-	"XGBoostJob": {"kubeflow.org", (*k8sReader).xgboostJob},
-	"MPIJob":     {"kubeflow.org", (*k8sReader).mpiJob},
-	"JobSet":     {"jobset.x-k8s.io", (*k8sReader).jobSet},
-	"TrainJob":   {"trainer.kubeflow.org", (*k8sReader).trainJob},
-	"RayJob":     {"ray.io", (*k8sReader).rayJob},
+	"Pod":         {"", (*k8sReader).pod},
+	"Job":         {"batch", (*k8sReader).job},
+	"Deployment":  {"apps", (*k8sReader).deployment},
+	"ReplicaSet":  {"apps", (*k8sReader).replicaSet},
+	"StatefulSet": {"apps", (*k8sReader).statefulSet},
+	"PyTorchJob":  {"kubeflow.org", (*k8sReader).pytorchJob},
+	"TFJob":       {"kubeflow.org", (*k8sReader).tfJob},
+	"XGBoostJob":  {"kubeflow.org", (*k8sReader).xgboostJob},
+	"MPIJob":      {"kubeflow.org", (*k8sReader).mpiJob},
+	"Notebook":    {"kubeflow.org", (*k8sReader).notebook},
+	"JobSet":      {"jobset.x-k8s.io", (*k8sReader).jobSet},
+	"TrainJob":    {"trainer.kubeflow.org", (*k8sReader).trainJob},
+	"RayJob":      {"ray.io", (*k8sReader).rayJob},
 }
+
+// knativeGroup has a kind of the same name as one that stands beside workloads.
+const knativeGroup = "serving.knative.dev"
 
 // k8sBeside are kinds that stand beside workloads in a file, and why nothing
 // is made of them.
@@ -54,6 +60,7 @@ var k8sBeside = nothing{
 type k8sReader struct {
 	*reader
 	configs map[string]map[string]string // ConfigMaps of the file, by name
+	scaling *scaler                      // of the Service of Knative that is read; nil: it is another kind
 }
 
 func (r *reader) kubernetes(trees []spec.Tree) {
@@ -137,7 +144,8 @@ func (k *k8sReader) readObject(o *object) {
 	if kind == "ConfigMap" {
 		return
 	}
-	if why, beside := k8sBeside[kind]; beside {
+	serves := kind == "Service" && strings.HasPrefix(entryText(o.t, "apiVersion"), knativeGroup+"/")
+	if why, beside := k8sBeside[kind]; beside && !serves {
 		k.note(Note{Line: o.t.Line, Last: lastLine(o.t), Field: kind, Fate: Ignored, Reason: why, Lossy: kind != "Service" && kind != "Namespace"})
 		return
 	}
@@ -147,8 +155,11 @@ func (k *k8sReader) readObject(o *object) {
 		return
 	}
 	is, known := k8sKinds[kind]
+	if serves {
+		is, known = k8sKind{knativeGroup, (*k8sReader).knative}, true
+	}
 	if !known {
-		v.refuse(fmt.Sprintf("%q is not a kind that is read", shorten(kind)), "allowed are Deployment, Job, JobSet, MPIJob, Pod, PyTorchJob, RayJob, TFJob, TrainJob and XGBoostJob")
+		v.elsewhere(kind)
 		return
 	}
 	group, _, grouped := strings.Cut(version.text(), "/")
@@ -252,6 +263,10 @@ func (k *k8sReader) labels(o *object, doc *spec.Document) (queue bool) {
 }
 
 func (k *k8sReader) annotation(doc *spec.Document, name string, v *value) {
+	if of, is := strings.CutPrefix(name, "autoscaling.knative.dev/"); is && k.scaling != nil {
+		k.scale(k.scaling, of, v)
+		return
+	}
 	switch name {
 	case "kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision":
 		v.harmless("what kubectl wrote")

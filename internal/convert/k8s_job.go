@@ -70,27 +70,15 @@ func (k *k8sReader) noTopology(doc *spec.Document, line int, why string) {
 
 // deployment is a service.
 func (k *k8sReader) deployment(o *object, doc *spec.Document) *spec.Document {
-	s := o.object("spec")
-	doc.Kind = lifecycle.Inference
-	if s == nil || !s.has("template") {
-		k.missingTemplate(o, "spec.template")
+	s := k.replicated(o, doc)
+	if s == nil {
 		return nil
 	}
-	one := 1
-	doc.Replicas = &one
-	if v := s.take("replicas"); v != nil {
-		n := v.whole(0)
-		doc.Replicas = &n
-		v.kept("replicas")
-	}
 	k.strategy(s.take("strategy"), doc)
-	if restart := k.template(s.object("template"), doc, ""); restart != nil {
-		restart.harmless("replicas are always started again")
-	}
+	k.ofReplicas(o, s, doc)
 	s.done(nothing{
 		"selector": "replicas belong to their workload", "revisionHistoryLimit": "attempts are kept", "progressDeadlineSeconds": "why a replica is not ready is in its state",
 	}, nothing{"minReadySeconds": "a replica counts once its probe answers", "paused": "it is started"}, false)
-	k.noTopology(doc, o.t.Line, "replicas stand alone: near and apart say where they are")
 	return doc
 }
 

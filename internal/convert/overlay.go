@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -185,13 +186,13 @@ func (r *reader) applied(doc *spec.Document, text string) {
 		r.refuse(line, overlayName, "", "is not what an export wrote: "+err.Error(), "remove it")
 		return
 	}
-	if doc.Size() > 0 { // what counts is said in the format's own words
-		gpus, size, limit := doc.TotalMilli(), doc.Size(), doc.MaxDuration
+	if doc.Size() > 0 || doc.Kind == lifecycle.Inference { // what counts is said in the format's own words
+		gpus, each, size, limit := doc.TotalMilli(), doc.Resources.GPU.TotalMilli(), doc.Size(), doc.MaxDuration
 		next, err := o.apply(doc)
 		switch {
 		case err != nil:
 			r.refuse(line, overlayName, "", "makes no workload: "+err.Error(), "remove it")
-		case next.TotalMilli() != gpus || next.Size() != size || limit > 0 && (next.MaxDuration == 0 || next.MaxDuration > limit):
+		case next.TotalMilli() != gpus || size == 0 && next.Resources.GPU.TotalMilli() != each || next.Size() != size || limit > 0 && (next.MaxDuration == 0 || next.MaxDuration > limit):
 			r.refuse(line, overlayName, "", "asks for other GPUs, another number of tasks or a longer time than the rest of the file", "export it again, or remove it")
 		default:
 			*doc = *next

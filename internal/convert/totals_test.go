@@ -101,8 +101,19 @@ func kubernetesTotal(o fields) (x total, is bool) {
 	switch o["kind"] {
 	case "Pod":
 		add(1, o)
-	case "Deployment":
+	case "Deployment", "ReplicaSet", "StatefulSet", "Notebook":
 		add(num(dig(s, "replicas"), 1), dig(s, "template"))
+	case "Service":
+		if !strings.HasPrefix(textOf(o["apiVersion"]), "serving.knative.dev/") {
+			return x, false
+		}
+		const scale = "autoscaling.knative.dev/"
+		notes := dig(s, "template", "metadata", "annotations")
+		n, err := strconv.Atoi(textOf(dig(notes, scale+"initial-scale")))
+		if err != nil {
+			n = 1
+		}
+		add(float64(n), dig(s, "template"))
 	case "Job":
 		add(num(dig(s, "completions"), num(dig(s, "parallelism"), 1)), dig(s, "template"))
 		x.limit = after(dig(s, "activeDeadlineSeconds"))

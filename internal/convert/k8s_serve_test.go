@@ -1,0 +1,32 @@
+package convert
+
+import (
+	"strings"
+	"testing"
+)
+
+// Of what no document can be made, what does work is said; in a cluster, that
+// its pods may be placed like ours.
+func TestARefusedKindSaysWhatWorks(t *testing.T) {
+	for kind, want := range map[string]string{
+		"CronJob": "write spec.jobTemplate as a Job and let cron run muster run -f", "SeldonDeployment": "write the predictor's container as a Deployment", "ScheduledWorkflow": "let cron submit them", "Gadget": "kinds that are read: Deployment, Job, JobSet",
+	} {
+		_, err := Import([]byte("apiVersion: example.com/v1\nkind: " + kind + "\nmetadata: {name: a}\n"))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "schedulerName: muster") {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
+// A Service is Knative's, or stands beside workloads.
+func TestServicesOfKnativeAreWorkloads(t *testing.T) {
+	const pod = "spec: {template: {spec: {containers: [{image: a}]}}}\n"
+	r := imported(t, []byte("apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {}\n---\napiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: b}\n"+pod))
+	if len(r.Documents) != 1 || r.Documents[0].Name != "b" {
+		t.Fatalf("it has %d documents", len(r.Documents))
+	}
+	d := r.Documents[0]
+	if a := d.Autoscale; a == nil || a.Min != 0 || a.Max != 1000 || a.Concurrency != 100 || *d.Replicas != 1 || d.Ports[0].Port != 8080 {
+		t.Errorf("it is %+v with %d replicas", d.Autoscale, *d.Replicas)
+	}
+}
