@@ -25,6 +25,7 @@ const (
 	CodeForbidden     Code = "forbidden"     // this user may not do it
 	CodeTooOften      Code = "too_often"     // the same a moment ago; try again
 	CodeFull          Code = "disk_full"
+	CodeStale         Code = "stale" // it has changed since whoever asks has seen it
 )
 
 // Error is a refusal that a user can act on.

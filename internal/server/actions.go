@@ -222,8 +222,9 @@ func (s *Server) describe(id, path, summary string, body reflect.Type) {
 		},
 		Responses: map[string]*huma.Response{"200": {Description: "The workload", Content: map[string]*huma.MediaType{
 			"application/json": {Schema: schemas.Schema(typeOf[api.Workload](), true, "Workload")},
-		}}},
+		}}, "default": s.refusals()},
 	}
+	conditional(op)
 	if body != nil {
 		op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Schema: schemas.Schema(body, true, body.Name())}}}
 	}

@@ -43,7 +43,7 @@ func (s *Server) describeSocket(id, path, summary, detail string) {
 			{Name: "project", In: "path", Required: true, Schema: &huma.Schema{Type: "string"}},
 			{Name: "name", In: "path", Required: true, Schema: &huma.Schema{Type: "string"}},
 		},
-		Responses: map[string]*huma.Response{"101": {Description: "A web socket"}},
+		Responses: map[string]*huma.Response{"101": {Description: "A web socket"}, "default": s.refusals()},
 	})
 }
 

@@ -27,6 +27,7 @@ var statusOf = map[control.Code]int{
 	control.CodeForbidden:     http.StatusForbidden,
 	control.CodeTooOften:      http.StatusTooManyRequests,
 	control.CodeFull:          http.StatusInsufficientStorage,
+	control.CodeStale:         http.StatusPreconditionFailed,
 }
 
 // problem turns any error into the problem that the client sees. What is not

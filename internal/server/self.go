@@ -83,10 +83,10 @@ func (s *Server) selfRoutes() {
 	}) (*struct{}, error) {
 		return s.tell(ctx, control.Told{Metadata: in.Body})
 	})
-	huma.Register(s.api, huma.Operation{
+	huma.Register(s.api, matched(huma.Operation{
 		OperationID: "change-metadata", Method: http.MethodPatch, Path: "/v1/projects/{project}/workloads/{name}/metadata", Tags: []string{"workloads"},
 		Summary: "Merge into the metadata of a workload; null takes a key away",
-	}, func(ctx context.Context, in *struct {
+	}), func(ctx context.Context, in *struct {
 		Named
 		Body map[string]json.RawMessage `contentType:"application/merge-patch+json"`
 	}) (*workloadOutput, error) {
@@ -94,10 +94,10 @@ func (s *Server) selfRoutes() {
 			return control.Tell(control.Told{Ref: r, Attempt: -1, Metadata: in.Body})
 		})
 	})
-	huma.Register(s.api, huma.Operation{
+	huma.Register(s.api, matched(huma.Operation{
 		OperationID: "change-workload", Method: http.MethodPatch, Path: "/v1/projects/{project}/workloads/{name}", Tags: []string{"workloads"},
 		Summary: "Change priority and limits of a workload that has not ended: a JSON merge patch of its document, with " + strings.Join(amendable, ", "),
-	}, func(ctx context.Context, in *struct {
+	}), func(ctx context.Context, in *struct {
 		Named
 		Body map[string]any `contentType:"application/merge-patch+json"`
 	}) (*workloadOutput, error) {

@@ -132,6 +132,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		// nothing of a page of somebody else gets this far, so it can only mean JSON.
 		r.Header.Set("Content-Type", "application/json")
 	}
+	if r, p = matching(r); p != nil {
+		writeProblem(w, p)
+		return
+	}
 	s.mux.ServeHTTP(w, r)
 }
 

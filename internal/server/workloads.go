@@ -50,22 +50,27 @@ func (s *Server) workloadRoutes() {
 		Summary: "One workload, whole", Tags: []string{"workloads"},
 	}, func(ctx context.Context, in *struct {
 		Named
-		Tasks int `query:"tasks" default:"1000" minimum:"-1" doc:"At most so many tasks of each attempt, and the one that failed first; tasksLeft says how many are missing, and earlier runs are then missing too; -1: all"`
+		Known []string `header:"If-None-Match" doc:"ETag of an answer that is at hand: it is not sent again (304)"`
+		Tasks int      `query:"tasks" default:"1000" minimum:"-1" doc:"At most so many tasks of each attempt, and the one that failed first; tasksLeft says how many are missing, and earlier runs are then missing too; -1: all"`
 	}) (*workloadOutput, error) {
 		w, err := s.find(ctx, in.Project, in.Name)
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
 		out, err := s.answerWith(ctx, w, http.StatusOK, in.Tasks)
+		if err == nil && known(in.Known, w, &out.Body) {
+			return &workloadOutput{Status: http.StatusNotModified, ETag: out.ETag}, nil
+		}
 		if err == nil && in.Tasks >= 0 && !many(w, in.Tasks) {
 			cutTasks(&out.Body, in.Tasks)
 		}
 		return out, err
 	})
-	huma.Register(s.api, huma.Operation{
+	s.api.OpenAPI().Paths["/v1/projects/{project}/workloads/{name}"].Get.Responses["304"] = &huma.Response{Description: "It is as it was when it had one of these tags"}
+	huma.Register(s.api, matched(huma.Operation{
 		OperationID: "delete-workload", Method: http.MethodDelete, Path: "/v1/projects/{project}/workloads/{name}",
 		Summary: "End a workload and remove it with its logs", Tags: []string{"workloads"},
-	}, func(ctx context.Context, in *Named) (*workloadOutput, error) {
+	}), func(ctx context.Context, in *Named) (*workloadOutput, error) {
 		return s.act(ctx, in, func(r control.Ref) control.Command { return control.Delete(r, s.actor(ctx)) })
 	})
 }
@@ -81,7 +86,7 @@ func (s *Server) answerWith(ctx context.Context, w *core.Workload, status, most 
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	return &workloadOutput{Status: status, ETag: `"` + strconv.FormatInt(w.Version, 10) + `"`, Body: s.workload(ps[0], viewFull)}, nil
+	return &workloadOutput{Status: status, ETag: tagOf(w), Body: s.workload(ps[0], viewFull)}, nil
 }
 
 // act runs a use case on the workload that the path names.
@@ -90,7 +95,8 @@ func (s *Server) act(ctx context.Context, in *Named, command func(control.Ref) c
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	v, err := s.control.Do(ctx, command(control.Ref{ID: w.ID}))
+	ref := control.Ref{ID: w.ID}
+	v, err := s.control.Do(ctx, unchanged(ctx, ref, command(ref)))
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
@@ -151,6 +157,10 @@ func (s *Server) create() {
 		}
 		return s.submitted(ctx, v.(*control.Submitted))
 	})
+	answers := s.api.OpenAPI().Paths["/v1/projects/{project}/workloads"].Post.Responses
+	tried := *answers["201"]
+	tried.Description = "With dry_run, what it would be; or what the same Idempotency-Key has made before"
+	answers["200"] = &tried
 	huma.Register(s.api, huma.Operation{
 		OperationID: "bulk-create-workloads", Method: http.MethodPost, Path: "/v1/workloads:bulk",
 		Summary: "Submit many workloads; each is taken or refused by itself, or all together", Tags: []string{"workloads"}, MaxBodyBytes: bulkMax,

@@ -158,6 +158,23 @@ class TestClient(ServerCase):
         w.delete()
         eventually(lambda: w.name not in [x.name for x in self.client.workloads(limit=1000).all()])
 
+    def test_unless_changed(self) -> None:
+        w = self.client.run("sleep 600", name=unique(), resources={"gpu": {"count": 1}}, hold=True)
+        seen = w.version
+        self.client.change(w, {"priority": 7}, version=seen)
+        for act in (
+            lambda: self.client.change(w, {"priority": 9}, version=seen),
+            lambda: self.client.stop(w, version=seen),
+            lambda: self.client.update_metadata(w, {"a": 1}, version=seen),
+            lambda: self.client.delete(w, version=seen),
+        ):
+            with self.assertRaises(errors.MusterError) as refused:
+                act()
+            self.assertEqual((refused.exception.status, refused.exception.code), (412, "stale"))
+        w = self.client.workload(w.id)
+        self.assertEqual(w.priority, 7)
+        self.client.stop(w, version=w.version)
+
     def test_metadata(self) -> None:
         w = self.client.run("true", name=unique())
         w.update_metadata({"a": {"b": [1, None, "ü"]}, "c": 2 ** 60})

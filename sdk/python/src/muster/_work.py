@@ -17,6 +17,11 @@ _MERGE = {"Content-Type": "application/merge-patch+json"}
 _CARRIED = ("PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "PYTHONPATH", "LD_LIBRARY_PATH")
 
 
+def _unless_changed(version: Optional[int]) -> Dict[str, str]:
+    """What has a request refused where the workload is at another version."""
+    return {} if version is None else {"If-Match": f'"{version}"'}
+
+
 class Work(Records):
     """Submitting workloads, reading them, and acting on them."""
 
@@ -230,12 +235,14 @@ class Work(Records):
         body: Any,
         timeout: Optional[float] = None,
         query: Optional[Mapping[str, str]] = None,
+        version: Optional[int] = None,
     ) -> Workload:
         raw = self.request(
             "POST",
             self._path(name, project, ":" + verb),
             body=body,
             query=query,
+            headers=_unless_changed(version),
             again=False,
             timeout=self.timeout if timeout is None else timeout,
         )
@@ -250,59 +257,62 @@ class Work(Records):
         grace_period: str = "",
         tasks: Optional[Sequence[int]] = None,
         timeout: Optional[float] = None,
+        version: Optional[int] = None,
     ) -> Workload:
         """Ends a workload; its definition and logs stay.
 
         With ``tasks`` it ends these tasks of an array alone, and the others go on.
+        With ``version``, as of a workload that was read, it is refused (412, code
+        ``stale``) where the workload has changed since; other changes likewise.
         """
         body: Dict[str, Any] = {k: v for k, v in (("message", message), ("gracePeriod", grace_period)) if v}
         if tasks is not None:
             body["tasks"] = list(tasks)
-        return self._act(name, project, "stop", body, timeout)
+        return self._act(name, project, "stop", body, timeout, version=version)
 
-    def restart(self, name: Union[str, Workload], project: Optional[str] = None, *, timeout: Optional[float] = None) -> Workload:
+    def restart(self, name: Union[str, Workload], project: Optional[str] = None, *, timeout: Optional[float] = None, version: Optional[int] = None) -> Workload:
         """Runs an ended workload again, as a new attempt."""
-        return self._act(name, project, "restart", None, timeout)
+        return self._act(name, project, "restart", None, timeout, version=version)
 
-    def preempt(self, name: Union[str, Workload], project: Optional[str] = None, *, message: str = "") -> Workload:
+    def preempt(self, name: Union[str, Workload], project: Optional[str] = None, *, message: str = "", version: Optional[int] = None) -> Workload:
         """Takes its resources back; it is queued again."""
-        return self._act(name, project, "preempt", {"message": message})
+        return self._act(name, project, "preempt", {"message": message}, version=version)
 
-    def hold(self, name: Union[str, Workload], project: Optional[str] = None, *, message: str = "") -> Workload:
+    def hold(self, name: Union[str, Workload], project: Optional[str] = None, *, message: str = "", version: Optional[int] = None) -> Workload:
         """Keeps what waits from being queued, until it is released."""
-        return self._act(name, project, "hold", {"message": message})
+        return self._act(name, project, "hold", {"message": message}, version=version)
 
-    def release(self, name: Union[str, Workload], project: Optional[str] = None, *, message: str = "") -> Workload:
+    def release(self, name: Union[str, Workload], project: Optional[str] = None, *, message: str = "", version: Optional[int] = None) -> Workload:
         """Lets it go that is held."""
-        return self._act(name, project, "release", {"message": message})
+        return self._act(name, project, "release", {"message": message}, version=version)
 
-    def approve(self, name: Union[str, Workload], project: Optional[str] = None, *, check: str = "", message: str = "") -> Workload:
+    def approve(self, name: Union[str, Workload], project: Optional[str] = None, *, check: str = "", message: str = "", version: Optional[int] = None) -> Workload:
         """Approves an admission check."""
-        return self._act(name, project, "approve", {"check": check, "message": message})
+        return self._act(name, project, "approve", {"check": check, "message": message}, version=version)
 
-    def reject(self, name: Union[str, Workload], project: Optional[str] = None, *, check: str = "", message: str = "") -> Workload:
+    def reject(self, name: Union[str, Workload], project: Optional[str] = None, *, check: str = "", message: str = "", version: Optional[int] = None) -> Workload:
         """Rejects an admission check, which ends it."""
-        return self._act(name, project, "reject", {"check": check, "message": message})
+        return self._act(name, project, "reject", {"check": check, "message": message}, version=version)
 
-    def scale(self, name: Union[str, Workload], replicas: int, project: Optional[str] = None) -> Workload:
+    def scale(self, name: Union[str, Workload], replicas: int, project: Optional[str] = None, *, version: Optional[int] = None) -> Workload:
         """Changes how many replicas an inference workload wants."""
-        return self._act(name, project, "scale", {"replicas": replicas})
+        return self._act(name, project, "scale", {"replicas": replicas}, version=version)
 
-    def update(self, name: Union[str, Workload], document: Document, project: Optional[str] = None) -> Workload:
+    def update(self, name: Union[str, Workload], document: Document, project: Optional[str] = None, *, version: Optional[int] = None) -> Workload:
         """Replaces the document of an inference workload, a few replicas at a time."""
         body: Any = dict(document) if isinstance(document, Mapping) else document
-        return self._act(name, project, "update", body)
+        return self._act(name, project, "update", body, version=version)
 
-    def revise(self, name: Union[str, Workload], document: Document, project: Optional[str] = None, *, dry_run: bool = False) -> Workload:
+    def revise(self, name: Union[str, Workload], document: Document, project: Optional[str] = None, *, dry_run: bool = False, version: Optional[int] = None) -> Workload:
         """Runs an ended workload again with another document, as a new attempt.
 
         With ``dry_run`` that document is only checked, also while it has not ended.
         """
         body: Any = dict(document) if isinstance(document, Mapping) else document
-        return self._act(name, project, "revise", body, query={"dry_run": "true"} if dry_run else None)
+        return self._act(name, project, "revise", body, query={"dry_run": "true"} if dry_run else None, version=version)
 
     def change(
-        self, name: Union[str, Workload], fields: Mapping[str, Any], project: Optional[str] = None, *, timeout: Optional[float] = None
+        self, name: Union[str, Workload], fields: Mapping[str, Any], project: Optional[str] = None, *, timeout: Optional[float] = None, version: Optional[int] = None
     ) -> Workload:
         """Changes priority and limits of a workload that lives.
 
@@ -310,18 +320,18 @@ class Work(Records):
         ``preemptible``, ``retry``, ``maxDuration``, ``idleLimit``, ``labels`` ….
         """
         t = self.timeout if timeout is None else timeout
-        raw = self.request("PATCH", self._path(name, project), body=dict(fields), headers=_MERGE, timeout=t)
+        raw = self.request("PATCH", self._path(name, project), body=dict(fields), headers={**_MERGE, **_unless_changed(version)}, timeout=t)
         return self._workload(raw)
 
     def update_metadata(
-        self, name: Union[str, Workload], metadata: Mapping[str, Any], project: Optional[str] = None, *, timeout: Optional[float] = None
+        self, name: Union[str, Workload], metadata: Mapping[str, Any], project: Optional[str] = None, *, timeout: Optional[float] = None, version: Optional[int] = None
     ) -> Workload:
         """Merges into the metadata; None takes a key away."""
         t = self.timeout if timeout is None else timeout
-        raw = self.request("PATCH", self._path(name, project, "/metadata"), body=dict(metadata), headers=_MERGE, timeout=t)
+        raw = self.request("PATCH", self._path(name, project, "/metadata"), body=dict(metadata), headers={**_MERGE, **_unless_changed(version)}, timeout=t)
         return self._workload(raw)
 
-    def delete(self, name: Union[str, Workload], project: Optional[str] = None, *, timeout: Optional[float] = None) -> Workload:
+    def delete(self, name: Union[str, Workload], project: Optional[str] = None, *, timeout: Optional[float] = None, version: Optional[int] = None) -> Workload:
         """Ends a workload and removes it with its logs."""
         t = self.timeout if timeout is None else timeout
-        return self._workload(self.request("DELETE", self._path(name, project), again=False, timeout=t))
+        return self._workload(self.request("DELETE", self._path(name, project), headers=_unless_changed(version), again=False, timeout=t))

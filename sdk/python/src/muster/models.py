@@ -115,6 +115,11 @@ class Workload:
         return attempts[-1].get("exitCode") if attempts else None
 
     @property
+    def version(self) -> int:
+        """Grows with every change: what a change may demand that it still is."""
+        return int(self.raw.get("version") or 0)
+
+    @property
     def attempt(self) -> int:
         """Number of the present attempt, from 0."""
         return int(self.raw.get("attempt") or 0)
