@@ -119,6 +119,9 @@ func (k *keeper) createBox(t *task, a plane.Assignment, dir string, in inputs) (
 	}
 	if status := <-ended; status != 0 {
 		failure := engineFailure("the container engine", log, status)
+		if status.Signaled() && status.Signal() == unix.SIGKILL && !(t.limited && t.group.oomKilled()) {
+			return 0, -1, "", fmt.Errorf("image %s: %w", t.box.Image.Ref, failure) // by somebody; that says nothing of the next try
+		}
 		return 0, -1, "", &cannotRun{text: fmt.Sprintf("image %s: %v", t.box.Image.Ref, failure)}
 	}
 	terminal = -1

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -307,6 +308,30 @@ func TestReplacedKeeperKeepsBoxes(t *testing.T) {
 	wantCode(t, end(t, p, a.ID), 5) // its parent all the time
 	if got := outputOf(t, p, a.ID); got != "got on\n" {
 		t.Errorf("output %q", got)
+	}
+	wantNothingLeft(t, p)
+}
+
+// TestEngineThatIsKilledIsTriedAgain: what somebody did to the engine is no fault
+// of the image.
+func TestEngineThatIsKilledIsTriedAgain(t *testing.T) {
+	needBoxes(t)
+	runc, err := exec.LookPath("runc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	engine, once := filepath.Join(dir, "engine"), filepath.Join(dir, "once")
+	script := fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *\" create \"*) [ -e %s ] || { : >%s; kill -9 $$; } ;; esac\nexec %s \"$@\"\n", once, once, runc)
+	if err := os.WriteFile(engine, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := open(t, Options{Images: newShelf(t), Engine: engine})
+	a := boxed("again", 0, "exit 6")
+	start(t, p, a)
+	wantCode(t, end(t, p, a.ID), 6)
+	if !exists(once) {
+		t.Error("the engine was never killed")
 	}
 	wantNothingLeft(t, p)
 }
