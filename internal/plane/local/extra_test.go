@@ -43,6 +43,7 @@ func TestLongDirectory(t *testing.T) {
 	start(t, p, a)
 	until(t, "it is up", func() bool { return outputOf(t, p, a.ID) == "hi\n" })
 	killKeeper(t, p)
+	observe(t, p, a.ID) // by the next keeper: what ends before it is there may miss output, and says so
 	letGo(t, p, a.ID)
 	wantForeignCode(t, end(t, p, a.ID), 5)
 	if got := outputOf(t, p, a.ID); got != "hi\n" {
