@@ -169,7 +169,7 @@ func (tx *tx) failed(d *draft, t *core.Task) error {
 	case d.w.Kind.Attended() && d.w.Spec.Restart != "never":
 		tx.restartLater(d, t)
 		d.w.Failures = d.tasks[index].Failures
-		return tx.step(d, lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Restarting, Reason: reason, Message: message}, actor)
+		return tx.step(d, lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Restarting, Reason: ends(t), Message: message}, actor)
 	default:
 		d.w.Failures++
 		if d.w.Failures <= d.w.Spec.Retry.Limit {
@@ -177,6 +177,14 @@ func (tx *tx) failed(d *draft, t *core.Task) error {
 		}
 	}
 	return tx.end(d, in, actor)
+}
+
+// ends is why an attended task is started again in place.
+func ends(t *core.Task) lifecycle.Reason {
+	if t.ExitCode != nil && *t.ExitCode == 0 {
+		return lifecycle.ReasonExited
+	}
+	return lifecycle.Reason(t.Reason)
 }
 
 // ruling is what a retry rule says of a failure.

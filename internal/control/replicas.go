@@ -71,7 +71,7 @@ func (tx *tx) balance(d *draft) error {
 		}
 	case phase != lifecycle.Restarting && up == 0 && d.w.Replicas > 0:
 		if bad := lastFailed(d); bad != nil {
-			in := lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Restarting, Reason: lifecycle.Reason(bad.Reason), Message: blame(d.w, bad)}
+			in := lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Restarting, Reason: ends(bad), Message: blame(d.w, bad)}
 			if err := tx.step(d, in, actorPlane(bad.Node)); err != nil {
 				return err
 			}
@@ -184,6 +184,9 @@ func (tx *tx) restartLater(d *draft, t *core.Task) {
 		c.Failures = 1
 	}
 	c.Ready = false
+	if ends(t) == lifecycle.ReasonExited {
+		c.Waiting = crashLoop // it has not failed, and is started again all the same
+	}
 	c.RestartAt = tx.now.Add(spread(d.w.ID, c.Failures, restartBase, restartMax)).Truncate(time.Microsecond)
 	d.setTask(c)
 }

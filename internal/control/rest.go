@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -13,7 +14,8 @@ import (
 // that there is a pause before, which grows.
 
 // leftAlone is the first pause after a task that had run: whoever took it away is
-// done with it. What was refused waits as after a failure.
+// done with it. What was refused waits as after a failure, and where none is
+// waited for as long as after failures without end.
 const leftAlone = time.Second
 
 // systemic reports whether the system is to blame for the end of a task.
@@ -31,7 +33,7 @@ func (tx *tx) rest(d *draft, t *core.Task, n int) {
 	}
 	base := leftAlone
 	if t.StartedAt.IsZero() {
-		base = max(base, d.w.Spec.Retry.Backoff.Std())
+		base = max(base, cmp.Or(d.w.Spec.Retry.Backoff.Std(), endlessBase))
 	}
 	at := tx.now.Add(spread(d.w.ID, max(n, 1), base, d.w.Spec.Retry.MaxBackoff.Std())).Truncate(time.Microsecond)
 	if at.After(d.w.AskAt) {

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"container/heap"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 const (
@@ -22,7 +24,10 @@ const (
 	// restartBase and restartMax bound the wait before a workspace or replica
 	// is restarted in place (Kubernetes' container back-off).
 	restartBase, restartMax = 10 * time.Second, 5 * time.Minute
-	deleteRetry             = 10 * time.Second
+	// endlessBase is the wait after failures that are tried again without end,
+	// where the document names none: nothing else would slow them down.
+	endlessBase = 10 * time.Second
+	deleteRetry = 10 * time.Second
 	// deletePatience is when logs are deleted again of whose deletion nothing
 	// was heard: the report itself may not have been stored.
 	deletePatience = 2 * time.Minute
@@ -40,7 +45,11 @@ func (tx *tx) wakeIn(w *core.Workload, tasks map[int]*core.Task) time.Time {
 	switch w.Phase {
 	case lifecycle.Backoff:
 		r := w.Spec.Retry
-		return w.PhaseAt.Add(delay(w, time.Duration(r.Backoff), time.Duration(r.MaxBackoff)))
+		base := time.Duration(r.Backoff)
+		if base == 0 && endless(r) {
+			base = endlessBase
+		}
+		return w.PhaseAt.Add(delay(w, base, time.Duration(r.MaxBackoff)))
 	case lifecycle.Reviewing, lifecycle.Reserved:
 		return nextCheck(w)
 	case lifecycle.Queued:
@@ -96,7 +105,7 @@ func (tx *tx) nextDue(w *core.Workload, tasks map[int]*core.Task) time.Time {
 	}
 	if w.Kind.Attended() { // of others no task is restarted in place by itself
 		for _, t := range tasks {
-			at = earliest(at, t.RestartAt)
+			at = earliest(earliest(at, t.RestartAt), loopsAt(t))
 		}
 	}
 	return at
@@ -108,6 +117,11 @@ func grace(w *core.Workload) time.Duration {
 		return w.EndGrace
 	}
 	return w.Spec.GracePeriod.Std()
+}
+
+// endless reports whether some failures are tried again however often they come.
+func endless(r spec.Retry) bool {
+	return slices.ContainsFunc(r.Rules, func(rule spec.RetryRule) bool { return rule.Action == "retryFree" && rule.Limit == 0 })
 }
 
 // delay is the wait of w before its next attempt.
@@ -215,7 +229,37 @@ func (tx *tx) due(d *draft) error {
 		tx.e.dirty = true // it may be one that may grow again
 		return tx.conclude(d)
 	}
+	tx.loops(d)
 	return tx.restartInPlace(d)
+}
+
+// crashLoop is the word of a task that waits to be started again where it is.
+const crashLoop = "CrashLoopBackOff"
+
+// errorShown is for how long such a task says first that it has failed.
+const errorShown = 2 * time.Second
+
+// loopsAt is when a failed task says that it waits to be started again; zero: it
+// does already, or does not wait.
+func loopsAt(t *core.Task) time.Time {
+	if t.RestartAt.IsZero() || t.Waiting == crashLoop {
+		return time.Time{}
+	}
+	return t.EndedAt.Add(errorShown)
+}
+
+// loops has failed tasks say so, whose time it is.
+func (tx *tx) loops(d *draft) {
+	if !d.w.Kind.Attended() {
+		return
+	}
+	for _, t := range sortedTasks(d.tasks) {
+		if at := loopsAt(t); !at.IsZero() && !at.After(tx.now) {
+			c := *t
+			c.Waiting = crashLoop
+			d.setTask(c)
+		}
+	}
 }
 
 // timers is a heap of wake times; entries of workloads that have moved on are

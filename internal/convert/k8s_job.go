@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -224,16 +225,22 @@ func (k *k8sReader) gangEnv(doc *spec.Document) {
 // maxRetries is what retry.limit takes.
 const maxRetries = 1000
 
+// podBackoff is how long Kubernetes waits before it makes the pod of a Job again;
+// it doubles that up to 6 minutes, as retry does.
+const podBackoff = spec.Duration(10 * time.Second)
+
 // retries reads how often a failed attempt is tried again.
 func (k *k8sReader) retries(v *value, doc *spec.Document, missing int, line int, field string) {
 	if v == nil {
 		if missing > 0 {
-			doc.Retry.Limit = missing
+			doc.Retry.Limit, doc.Retry.Backoff = missing, podBackoff
 			k.note(Note{Line: line, Field: field, Fate: Translated, To: "retry.limit", Reason: fmt.Sprintf("Kubernetes tries again %d times where it is not told", missing)})
 		}
 		return
 	}
-	doc.Retry.Limit = v.whole(0)
+	if doc.Retry.Limit = v.whole(0); doc.Retry.Limit > 0 {
+		doc.Retry.Backoff = podBackoff
+	}
 	if doc.Retry.Limit > maxRetries {
 		doc.Retry.Limit = maxRetries
 		v.approximated("retry.limit", "it is at most 1000")

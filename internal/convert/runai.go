@@ -10,11 +10,6 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// mostPulls is how often an image that cannot be pulled is tried again: of
-// Run:ai's jobs for as long as they are there, which in our words is as often as
-// a document can say, over more than eight hours.
-const mostPulls = 100
-
 // submission is one line of runai while it is read.
 type submission struct {
 	*reader
@@ -23,6 +18,7 @@ type submission struct {
 	given []*given
 	// What the line says as a whole.
 	inference, entrypoint bool // of --command: the words after -- replace the image's own
+	old                   bool // of the first age, of jobs
 	count, least, most    int  // workers and replicas
 	noMaster              bool
 	commandText           []string // v1: --command X --args Y
@@ -148,7 +144,7 @@ func (r *reader) runaiLine(words []string, line int) {
 		return
 	}
 	is := runaiVerbs[verb]
-	s := &submission{reader: r, doc: &spec.Document{Kind: is.kind, Framework: is.framework}, line: line}
+	s := &submission{reader: r, doc: &spec.Document{Kind: is.kind, Framework: is.framework}, line: line, old: strings.HasPrefix(verb, "submit")}
 	r.note(Note{Line: line, Field: "runai " + verb, Fate: Translated, To: "kind"})
 	tail := s.flags(rest)
 	if len(r.errs) > 0 {
@@ -253,9 +249,9 @@ func (s *submission) finish(tail []string) {
 		d.PullPolicy = "always"
 		s.note(Note{Line: s.line, Field: "--image-pull-policy", Fate: Translated, To: "pullPolicy", Reason: "Run:ai always looks where it is not told"})
 	}
-	if !s.part && d.Image != "" {
-		most := mostPulls
-		d.Retry.Pull = &most
+	if s.old && !s.part && d.Image != "" {
+		d.Retry.Pull = new(-1)
+		s.note(Note{Line: s.line, Field: "--image", Fate: Translated, To: "retry.pull", Reason: "a job of Run:ai waits for its image for as long as that takes, and keeps what it was given"})
 	}
 	if !s.part && !s.has("backoff-limit") && !s.has("backoffLimit") && (d.Kind == lifecycle.Training || d.Kind == lifecycle.Distributed) {
 		d.Retry.Limit = 6

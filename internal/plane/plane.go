@@ -78,7 +78,7 @@ type Assignment struct {
 	// the machine. Pull and Credentials say how the image is had.
 	Image       string       `json:"image,omitempty"`
 	Pull        PullPolicy   `json:"pull,omitempty"`
-	PullRetries int          `json:"pullRetries,omitempty"` // tries after the first before it fails with FailedImagePull
+	PullRetries int          `json:"pullRetries,omitempty"` // tries after the first before it fails with FailedImagePull; less than 0: it never does
 	Credentials []Credential `json:"credentials,omitempty"`
 	// Prelude is a script for /bin/sh that runs before Argv in the same
 	// environment and directory; it may change both. A failure of it is a

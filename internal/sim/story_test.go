@@ -267,7 +267,7 @@ func (s *story) document(name string, words []string) *spec.Document {
 			n, at, _ := strings.Cut(v, "/")
 			lines = append(lines, "array: {completions: "+n+", parallelism: "+or(at, "0")+"}")
 		case "retry":
-			lines = append(lines, "retry: {limit: "+v+"}")
+			lines = append(lines, "retry: {limit: "+v+", backoff: 10s}")
 		case "system":
 			lines = append(lines, "retry: {system: "+v+"}")
 		case "kind", "workers", "minWorkers", "resize", "patience", "priority", "project", "maxDuration", "ttlAfterEnd", "gracePeriod":
@@ -276,7 +276,7 @@ func (s *story) document(name string, words []string) *spec.Document {
 			lines = append(lines, k+": "+v)
 		case "checks", "build", "publish", "update", "ports", "autoscale", "master", "secrets": // {a:[b,c]} as in needs
 			lines = append(lines, k+": "+flow(v))
-		case "retrying":
+		case "retrying": // as written: without a back-off the next attempt follows at once
 			lines = append(lines, "retry: "+flow(v))
 		case "refused":
 		default:

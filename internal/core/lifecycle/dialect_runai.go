@@ -44,6 +44,7 @@ var runaiJob = tongue{
 			"ErrImagePull", "ImagePullBackOff", "Init:Error", "Init:CrashLoopBackOff", "CrashLoopBackOff",
 		}},
 		{in: []Phase{Running, Publishing}, say: "Running"},
+		{in: []Phase{Restarting}, why: []Reason{ReasonExited}, say: "CrashLoopBackOff"}, // Error is another exit code
 		{in: []Phase{Restarting}, say: "Error", tasks: []string{"Error", "CrashLoopBackOff"}},
 		{in: []Phase{Terminating}, to: []Phase{Completed, Publishing, Lost}, say: "Running"},
 		{in: []Phase{Terminating}, to: []Phase{Failed}, why: []Reason{ReasonFailedImagePull}, say: "ImagePullBackOff"},

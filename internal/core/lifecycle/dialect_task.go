@@ -66,9 +66,6 @@ func taskWord(v View) string {
 	case t == nil:
 		return ""
 	case v.State.Phase == Restarting:
-		if t.Waiting == "" && t.State != "running" && t.Restarts > 0 {
-			return "CrashLoopBackOff" // not its first failure in this place
-		}
 		return t.Waiting
 	case t.State == "running" && (v.Kind == Distributed || v.Kind.Attended()):
 		return "Running" // before the launcher's workers do, or before the server takes requests

@@ -100,6 +100,7 @@ const (
 	ReasonContainerCannot   Reason = "ContainerCannotRun"
 	ReasonMountFailed       Reason = "MountFailed"
 	ReasonError             Reason = "Error"
+	ReasonExited            Reason = "Exited" // with code 0, and is started again all the same
 	ReasonOutOfMemory       Reason = "OutOfMemory"
 	ReasonKilled            Reason = "Killed"
 	ReasonNodeLost          Reason = "NodeLost"

@@ -20,6 +20,7 @@ var otherReasons = map[Event][]Reason{
 	ReviewRequired: {ReasonDeferred},
 	CheckStarted:   {ReasonDeferred},
 	Approve:        {ReasonDeferred},
+	TaskFail:       {ReasonExited},
 }
 
 var ownReasons = map[Event]Reason{

@@ -4,10 +4,10 @@ package spec
 // count as failures.
 type Retry struct {
 	Limit      int         `json:"limit,omitempty" doc:"How many failed attempts are tried again." default:"0" example:"3" min:"0" max:"1000"`
-	Backoff    Duration    `json:"backoff,omitempty" doc:"First wait before another attempt; doubles with every failure." default:"10s" min:"0s"`
+	Backoff    Duration    `json:"backoff,omitempty" doc:"First wait before another attempt; doubles with every failure. Without it the next attempt follows at once; only where a rule tries again without end, after 10s." default:"0s" example:"10s" min:"0s"`
 	MaxBackoff Duration    `json:"maxBackoff,omitempty" doc:"The longest wait between attempts." default:"6m" min:"0s"`
 	System     *int        `json:"system,omitempty" doc:"How many attempts lost to the system (a lost node, a cluster that refuses them or takes them away) are tried again, over the whole life until it is restarted; they do not count against limit." default:"3" min:"0" max:"1000"`
-	Pull       *int        `json:"pull,omitempty" doc:"How often an image that could not be pulled is tried again, with growing waits, before the attempt fails." default:"4" min:"0" max:"100"`
+	Pull       *int        `json:"pull,omitempty" doc:"How often an image that could not be pulled is tried again, with growing waits, before the attempt fails; -1: for as long as it takes, and what it has been given it keeps." default:"4" min:"-1" max:"100"`
 	Rules      []RetryRule `json:"rules,omitempty" doc:"What is done about failures of certain kinds; the first rule that fits decides, and limit only where none does."`
 }
 

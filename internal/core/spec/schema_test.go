@@ -94,7 +94,7 @@ func TestDefaults(t *testing.T) {
 	for kind, preemptible := range map[lifecycle.Kind]bool{"": true, "training": true, "distributed": true, "workspace": false, "inference": false} {
 		d := WithDefaults(&Document{Kind: kind, Command: ShellCommand("ls")})
 		if d.Kind == "" || d.Project != "default" || d.Priority != map[lifecycle.Kind]Priority{"workspace": 100, "inference": 125}[kind]+map[bool]Priority{true: 50}[preemptible] || *d.Preemptible != preemptible || d.Resources.CPU != 1000 ||
-			d.GracePeriod.String() != "30s" || d.Retry.Backoff.String() != "10s" || d.Retry.MaxBackoff.String() != "6m" || *d.Retry.System != 3 {
+			d.GracePeriod.String() != "30s" || d.Retry.Backoff.String() != "0s" || d.Retry.MaxBackoff.String() != "6m" || *d.Retry.System != 3 {
 			t.Errorf("%s: %s", kind, YAML(d))
 		}
 		if (d.Update.MaxSurge != nil) != (kind == lifecycle.Inference) || (d.Replicas != nil) != (kind == lifecycle.Inference) || (d.Restart == "always") != (kind == lifecycle.Workspace) {

@@ -130,7 +130,7 @@ func readStep(s string) (step, error) {
 func (s script) steps(retries int) (all []step, fails bool) {
 	wait := s.wait
 	for try := 1; try <= s.fails; try++ {
-		if try > retries {
+		if retries >= 0 && try > retries {
 			return all, true
 		}
 		shown := min(wait/4, 2*time.Second)

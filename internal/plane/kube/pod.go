@@ -148,7 +148,7 @@ func notes(a *plane.Assignment) map[string]string {
 	if len(a.Devices) > 0 {
 		m[noteDevices] = devicesNote(a.Devices)
 	}
-	if a.PullRetries > 0 {
+	if a.PullRetries != 0 {
 		m[notePulls] = strconv.Itoa(a.PullRetries)
 	}
 	return m

@@ -117,7 +117,7 @@ func (t *task) pulls(o *plane.Observation, pod *corev1.Pod) {
 	if err != nil {
 		most = 0
 	}
-	if t.tries > most {
+	if t.endless = most < 0; t.tries > most && !t.endless {
 		o.State, o.Reason = core.TaskFailed, string(lifecycle.ReasonFailedImagePull)
 		o.Waiting = ""
 	}

@@ -268,12 +268,12 @@ func TestWhatEndedBeforeItWasTakenAwayHasEnded(t *testing.T) {
 // one that is granted ends the task.
 func TestTriesToPull(t *testing.T) {
 	pod := seen(func(p *corev1.Pod) { p.Annotations = map[string]string{notePulls: "2"} })
-	task := &task{seen: plane.Observation{State: core.TaskStarting}}
+	x := &task{seen: plane.Observation{State: core.TaskStarting}}
 	see := func(word string) plane.Observation {
 		mainIs(waits(word, "no such image"))(pod)
 		o := status(core.TaskID{}, pod, known{})
-		task.pulls(&o, pod)
-		task.seen = o
+		x.pulls(&o, pod)
+		x.seen = o
 		return o
 	}
 	for i, word := range []string{"ContainerCreating", "ErrImagePull", "ErrImagePull", "ImagePullBackOff", "ImagePullBackOff", "RegistryUnavailable", "ImagePullBackOff"} {
@@ -282,4 +282,11 @@ func TestTriesToPull(t *testing.T) {
 		}
 	}
 	is(t, "the third try", see("ErrImagePull"), outcome{core.TaskFailed, "", lifecycle.ReasonFailedImagePull, -1, 0, "no such image"})
+
+	pod.Annotations[notePulls] = "-1"
+	*x = task{seen: plane.Observation{State: core.TaskStarting}}
+	for range 10 {
+		see("ErrImagePull")
+		is(t, "one of any number of tries", see("ImagePullBackOff"), outcome{core.TaskStarting, "ImagePullBackOff", "", -1, 0, "no such image"})
+	}
 }

@@ -40,6 +40,7 @@ type task struct {
 	forgotten   bool              // the rest of it goes when its output is complete
 	until       time.Time         // what it was given to end, where it was told to; zero: it was not
 	tries       int               // to pull its image
+	endless     bool              // these are never enough
 	secretUID   types.UID         // of that one, where it is known
 	word        string            // for which it waits
 	blank       bool              // nothing of its pod has started

@@ -122,6 +122,9 @@ func (p *Plane) lookAt(ctx context.Context, id core.TaskID) {
 		if reason == lifecycle.ReasonFailedImagePull {
 			patience = max(patience, longestPause)
 		}
+		if reason == lifecycle.ReasonFailedImagePull && x.endless {
+			return // it is tried for as long as it takes
+		}
 		if reason == lifecycle.ReasonNone || now.Sub(x.trouble) < patience && !certain(x.seen.Message) {
 			return
 		}

@@ -150,7 +150,7 @@ func (p *Plane) pullImage(ctx context.Context, prep *preparation) (container.Ima
 			return image, false
 		}
 		var t interface{ Temporary() bool }
-		if try > prep.a.PullRetries || !errors.As(err, &t) || !t.Temporary() {
+		if prep.a.PullRetries >= 0 && (try > prep.a.PullRetries || !errors.As(err, &t) || !t.Temporary()) {
 			p.preps.fail(prep, lifecycle.ReasonFailedImagePull, explainPull(prep.a.Image, err, try))
 			return image, false
 		}

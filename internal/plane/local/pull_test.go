@@ -121,6 +121,27 @@ func TestPullThatCannotSucceedFailsAtOnce(t *testing.T) {
 	}
 }
 
+// TestPullWithoutEnd: what waits for its image for as long as it takes does not
+// fail, whatever the registry says, and runs once the image is there.
+func TestPullWithoutEnd(t *testing.T) {
+	const tries = 12 // more than anything else is granted by default
+	s := &shelf{pull: func(_ context.Context, try int, _ func(PullProgress)) error {
+		if try < tries {
+			return errors.New("no such image")
+		}
+		return nil
+	}}
+	p := open(t, Options{Images: s, Engine: anyEngine, PullBackoff: time.Millisecond})
+	w := watchWords(t, p)
+	a := boxed("endless", 0, "true")
+	a.PullRetries = -1
+	start(t, p, a)
+	until(t, "the image is there", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.tries >= tries })
+	if said := w.of(a.ID); !slices.Contains(said, "ImagePullBackOff") {
+		t.Errorf("it waited with %q", said)
+	}
+}
+
 func TestPullIsSharedAndTellsProgress(t *testing.T) {
 	needBoxes(t)
 	s := newShelf(t)
