@@ -114,10 +114,10 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 }
 
 // readyOf is when a replica takes requests, as its document says or its fields
-// document; nil: it is none, or has no port.
+// document; nil: it is none, or its document names no port that it listens on.
 func readyOf(w *core.Workload, t *core.Task) *plane.Probe {
 	s := w.Spec
-	if w.Kind != lifecycle.Inference || t.Port == 0 && len(s.Ports) == 0 {
+	if w.Kind != lifecycle.Inference || len(s.Ports) == 0 && (s.Probe == nil || s.Probe.Port == 0) {
 		return nil
 	}
 	p := spec.Probe{}

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -117,6 +118,9 @@ func (tx *tx) ofPhase(w *core.Workload, tasks map[int]*core.Task) (Pending, bool
 		if w.Phase != lifecycle.Running {
 			p, ok = startingPending(tasks)
 		}
+		if !ok && w.Phase == lifecycle.Starting && w.Kind == lifecycle.Inference {
+			p, ok = unreadyPending(w, tasks)
+		}
 		if t := refused(tasks); !ok && t != nil && !w.AskAt.IsZero() {
 			return rests(w, blame(w, t)), true
 		}
@@ -228,6 +232,32 @@ func startingPending(tasks map[int]*core.Task) (Pending, bool) {
 			p.Reasons = append(p.Reasons, schedule.Reason{Token: token, Note: taskNote(t)})
 		}
 		p.Reasons[i].Tasks++
+	}
+	return p, len(p.Reasons) > 0
+}
+
+// unreadyPending says what replicas that run are not ready for.
+func unreadyPending(w *core.Workload, tasks map[int]*core.Task) (Pending, bool) {
+	var p Pending
+	for _, t := range sortedTasks(tasks) {
+		if t.State != core.TaskRunning || t.Ready || t.Leaving {
+			continue
+		}
+		if len(p.Reasons) == 0 {
+			port, what := t.Port, "does not accept connections yet"
+			if b := w.Spec.Probe; b != nil {
+				if b.Path != "" {
+					what = "has not answered GET " + b.Path + " with 200 to 399 yet"
+				}
+				port = cmp.Or(port, b.Port)
+			}
+			if port == 0 && len(w.Spec.Ports) > 0 {
+				port = w.Spec.Ports[0].Port
+			}
+			note := fmt.Sprintf("%s %d on %s runs, but its port %d (it is told in $PORT) %s", t.Role, t.ID.Index, t.Node, port, what)
+			p.Reasons = append(p.Reasons, schedule.Reason{Token: schedule.Initializing, Note: note})
+		}
+		p.Reasons[0].Tasks++
 	}
 	return p, len(p.Reasons) > 0
 }

@@ -20,6 +20,10 @@ const (
 	probeTimeout  = time.Second
 	probeFailures = 3
 	probeEager    = 100 * time.Millisecond
+	// unnamed is how long a replica whose document names no port is asked on the
+	// one in its $PORT. What has not listened there by then is none that is asked
+	// things, and is ready as it runs.
+	unnamed = 3 * time.Second
 )
 
 // probe asks a replica again and again until it is gone, and tells the control
@@ -75,6 +79,8 @@ func (b *backend) answers(ctx context.Context, t *core.Task, doc *spec.Document,
 		return false
 	case port == 0:
 		return true // it has no port to be asked: that it runs must do
+	case len(doc.Ports) == 0 && p.Port == 0 && time.Since(t.StartedAt) > unnamed:
+		return true // it may not listen at all
 	}
 	conn, err := e.Dial(ctx, t.ID, port)
 	if err != nil {

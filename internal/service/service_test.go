@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/control/controltest"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/plane/fake"
@@ -55,6 +57,9 @@ func (p *site) Dial(ctx context.Context, id core.TaskID, _ int) (net.Conn, error
 	}
 	if !runs {
 		return nil, plane.ErrNotRunning
+	}
+	if p.handler == nil { // nobody listens
+		return nil, syscall.ECONNREFUSED
 	}
 	s := p.servers[id]
 	if s == nil {
@@ -198,6 +203,27 @@ func TestBalancesOverReadyReplicas(t *testing.T) {
 	w.until("all are ready", func(x *core.Workload, ts []core.Task) bool { return ready(ts) == 3 && len(x.Conditions) == 0 })
 	bad.Store(0, true)
 	w.until("one is out again", func(_ *core.Workload, ts []core.Task) bool { return ready(ts) == 2 })
+}
+
+// Workers that nobody asks anything have no port: once they run they are ready.
+// Where a port is named they are not before somebody listens on it.
+func TestAReplicaWithoutAPortIsReadyAsItRuns(t *testing.T) {
+	for ports, phase := range map[string]lifecycle.Phase{"": lifecycle.Running, "ports: [8080]\n": lifecycle.Starting} {
+		w := newWorld(t, nil) // nobody listens
+		w.do(control.Submit(control.Submission{Doc: w.document("replicas: 2\n" + ports), User: "u", Actor: "user:u"}))
+		w.until("both run", func(_ *core.Workload, ts []core.Task) bool {
+			return len(ts) == 2 && ts[0].State == core.TaskRunning && ts[1].State == core.TaskRunning
+		})
+		if phase == lifecycle.Running {
+			w.until("both are ready", func(x *core.Workload, ts []core.Task) bool { return ready(ts) == 2 && x.Phase == phase })
+			continue
+		}
+		x, _ := w.workload()
+		all := w.do(control.Explain([]core.WorkloadID{x.ID})).(map[core.WorkloadID]control.Pending)[x.ID].Reasons
+		if x.Phase != phase || len(all) != 1 || all[0].Token != schedule.Initializing || !strings.Contains(all[0].Note, "replica 0 on n runs, but its port") || all[0].Tasks != 2 {
+			t.Errorf("with a port it is %s, for %+v", x.Phase, all)
+		}
+	}
 }
 
 func TestScalesToZeroAndUpOnARequest(t *testing.T) {

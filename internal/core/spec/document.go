@@ -90,7 +90,7 @@ type Document struct {
 
 	Replicas  *int       `json:"replicas,omitempty" doc:"How many replicas run; with autoscale, how many at first." default:"1" min:"0" max:"1000" only:"inference"`
 	Autoscale *Autoscale `json:"autoscale,omitempty" doc:"Changes the number of replicas with the requests." only:"inference"`
-	Probe     *Probe     `json:"probe,omitempty" doc:"When a replica is ready for requests. By default when its port accepts connections." only:"inference"`
+	Probe     *Probe     `json:"probe,omitempty" doc:"When a replica is ready for requests. By default when its port accepts connections; where the document names no port, also once it has run for three seconds without listening on $PORT." only:"inference"`
 	Update    Update     `json:"update,omitempty" doc:"How replicas are replaced when the workload is changed." only:"inference"`
 	Restart   string     `json:"restart,omitempty" doc:"Whether a workspace is started again when its command ends: always, only when it failed, or never." enum:"always,onFailure,never" default:"always" only:"workspace"`
 
