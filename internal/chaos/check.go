@@ -23,7 +23,6 @@ func Check(h *History) []Violation {
 type checker struct {
 	*History
 	found []Violation
-	next  string // what is known of the next violation
 
 	byID   map[string]*api.Workload
 	byName map[string][]*api.Workload
@@ -36,6 +35,7 @@ type checker struct {
 
 	moments []time.Duration // how long after the answer to a stop commands began
 	lines   int             // of logs
+	cutLogs int             // logs whose end was not on the disk when the power was lost
 }
 
 func newChecker(h *History) *checker {
@@ -75,8 +75,7 @@ func newChecker(h *History) *checker {
 }
 
 func (c *checker) say(kind Kind, who, format string, args ...any) {
-	c.found = append(c.found, Violation{Kind: kind, Who: who, Detail: fmt.Sprintf(format, args...), Known: c.next})
-	c.next = ""
+	c.found = append(c.found, Violation{kind, who, fmt.Sprintf(format, args...)})
 }
 
 // there: what was answered is there, once, under the identity that was told.
@@ -104,16 +103,12 @@ func (c *checker) there() {
 // once: each run of a task begins at most once, and the server knows of it.
 func (c *checker) once() {
 	for run, all := range c.starts {
-		if c.any(CutPower) {
-			c.known(powerLost)
-		}
 		if len(all) > 1 {
 			c.say(RanTwice, run.String(), "its command began %d times, with pids %d and %d, %v apart", len(all), all[0].PID, all[1].PID, all[1].At.sub(all[0].At))
 		}
 		if _, ok := c.runs[run]; !ok {
 			c.say(RanTwice, run.String(), "its command began, and the server knows no such task")
 		}
-		c.known("")
 	}
 }
 

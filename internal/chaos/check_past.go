@@ -153,11 +153,15 @@ func (c *checker) wishes() {
 	}
 }
 
-// moment is how long after the answer to a stop a command may still begin: its
-// keeper had been told to start it, and was doing so.
-const moment = time.Second
+// A command may begin after the answer to a stop for as long as its keeper, which
+// had been told to start it, takes to do so; then it is told to end at once.
+const (
+	moment = 5 * time.Second
+	heard  = 2 * time.Second
+)
 
-// late: no command begins once its stop or delete was answered.
+// late: no command begins once its stop or delete was answered, but for one that
+// was beginning, and that one does not run to its end.
 func (c *checker) late() {
 	for run, e := range c.started() {
 		for _, m := range c.starts[run] {
@@ -169,6 +173,10 @@ func (c *checker) late() {
 				c.moments = append(c.moments, after)
 				if after > moment+c.frozen(wish.Tick, m.At) {
 					c.say(Late, run.String(), "%s began %v after the answer", e.Name, after)
+				}
+				end, spoke := c.last[run]
+				if took := end.At.sub(m.At); spoke && end.Code == 0 && !e.Deaf && took > heard+c.frozen(m.At, end.At) {
+					c.say(Late, run.String(), "%s began %v after the answer and ran to its end for %v", e.Name, after, took)
 				}
 			}
 		}

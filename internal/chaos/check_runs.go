@@ -22,7 +22,6 @@ func (c *checker) codes() {
 			if p.task.ExitCode != nil {
 				code = strconv.Itoa(*p.task.ExitCode)
 			}
-			c.known(c.knownCode(run, p, e))
 			c.say(WrongCode, run.String(), "%s: %s with exit code %s (%s %s): %s", e.Name, p.task.State, code, p.task.Reason, p.task.Message, why)
 		}
 	}
@@ -54,10 +53,11 @@ func (c *checker) wrongCode(run Run, p placed, e *Entry) string {
 
 func (c *checker) wrongFailure(run Run, p placed, e *Entry, said Mark, spoke bool) string {
 	if p.task.ExitCode == nil {
-		if len(c.starts[run]) > 0 && !c.any(FillDisk, SealDisk) {
-			return "its command ran, and nothing is known of its end"
+		told, _ := c.asked(p)
+		if len(c.starts[run]) == 0 || told && c.during(run, KillKeeper, KillBoth, CutPower) {
+			return "" // who took over ended it while it was about to begin, and it may just have begun
 		}
-		return ""
+		return "its command ran, and nothing is known of its end"
 	}
 	code := *p.task.ExitCode
 	told, after := c.asked(p)
@@ -152,7 +152,12 @@ func readPage(text string) page {
 			p.notices, notice, p.atEnd = append(p.notices, line), true, true
 			continue
 		}
-		if line == "" || slices.Contains(noise, line) {
+		for _, word := range noise { // in the middle of a line, where that was cut off
+			if strings.HasSuffix(line, word) {
+				line = ""
+			}
+		}
+		if line == "" {
 			continue
 		}
 		n, err := strconv.Atoi(line)
@@ -177,24 +182,31 @@ func readPage(text string) page {
 func (c *checker) log(run Run, e *Entry) {
 	p := readPage(c.Logs[run])
 	said, spoke := c.last[run]
-	cut := c.during(run, CutPower)
+	cut := c.cutAfter(run)
 	switch {
 	case p.wrong != "":
 		c.say(LogWrong, run.String(), "%s: %s", e.Name, p.wrong)
 	case c.killed[run]: // what wrote its lines may be what was killed
 	case len(p.gaps) > 0:
 		c.say(LogLost, run.String(), "%s: after line %d some are missing", e.Name, p.gaps[0])
-	case cut: // nothing of a log is on the disk for sure
+	case cut: // the kernel writes a log to the disk when it pleases
+		if spoke && !p.atEnd && p.last < said.Lines-1 {
+			c.cutLogs++
+		}
 	case len(p.notices) > 0 && !c.during(run, KillKeeper, KillBoth, FillDisk, SealDisk):
 		c.say(LogLost, run.String(), "%s: %s, and nothing was done to its keeper or the disk", e.Name, p.notices[0])
 	case p.atEnd, !spoke:
 	case said.Code == 143 && p.last < said.Lines-1, said.Code != 143 && p.last < said.Lines:
-		c.known(lostOutput)
 		c.say(LogLost, run.String(), "%s: it printed %d lines, the log ends with line %d", e.Name, said.Lines, p.last)
 	case p.last > said.Lines+burst:
 		c.say(LogWrong, run.String(), "%s: it printed %d lines, the log has %d", e.Name, said.Lines, p.last)
 	}
 	c.lines += p.lines
+}
+
+// cutAfter says whether the power was lost after a run had begun.
+func (c *checker) cutAfter(run Run) bool {
+	return slices.ContainsFunc(c.Deeds, func(d Deed) bool { return d.What == CutPower && d.To.Tick >= c.starts[run][0].At })
 }
 
 // during says whether one of these was done between the beginning of a run and

@@ -189,8 +189,12 @@ var forgeries = []struct {
 		}
 		h.Logs[Run{Workload: "id-done"}] = b.String()
 	}},
-	{"it began after its stop", Late, func(h *History) { h.Marks[2].At = h.Entries[1].Stopped.Tick + 150 }},
-	{"it began after its delete", Late, func(h *History) { h.Marks[4].At = h.Entries[2].Deleted.Tick + 150 }},
+	{"it began after its stop", Late, func(h *History) { h.Marks[2].At = h.Entries[1].Stopped.Tick + 550 }},
+	{"it began after its delete", Late, func(h *History) { h.Marks[4].At = h.Entries[2].Deleted.Tick + 550 }},
+	{"it began after its stop and ran to its end", Late, func(h *History) {
+		h.Marks[2].At = h.Entries[1].Stopped.Tick + 1
+		h.Marks[3].At, h.Marks[3].Code = h.Marks[2].At+250, 0
+	}},
 	{"its stop is not carried out", NotEnded, func(h *History) { h.Workloads[1].Phase = "Completed" }},
 	{"its stop is carried out too late", NotEnded, func(h *History) {
 		h.Entries[1].Stopped.Wall = time.Time(*h.Workloads[1].EndedAt).Add(-2 * time.Minute)
@@ -263,13 +267,19 @@ func TestExcuses(t *testing.T) {
 		"one begins in the moment of its stop": func(h *History) { h.Marks[2].At = h.Entries[1].Stopped.Tick + 50 },
 		"one begins while its keeper is frozen": func(h *History) {
 			at := h.Entries[1].Stopped
-			h.Marks[2].At = at.Tick + 180
+			h.Marks[2].At = at.Tick + 580
+			h.Marks[3].At = h.Marks[2].At + 1
 			h.Deeds = append(h.Deeds, Deed{What: FreezeKeeper, From: *at, To: Instant{at.Tick + 100, at.Wall.Add(time.Second)}})
 		},
 		"lines are missing where a full disk is told of": func(h *History) {
 			h.Logs[done] = "1\n[muster] 2 bytes of output are missing here: no space left on device\n3\n"
 			h.Deeds = append(h.Deeds, Deed{What: FillDisk, From: h.Deeds[0].From, To: Instant{1 << 40, h.Deeds[0].To.Wall}})
 			h.Deeds[1].From.Wall = time.Time{}
+		},
+		"a shell tells of a child that was ended in the middle of a line": func(h *History) { h.Logs[Run{Workload: "id-stopped"}] = "1\n2\n3Terminated\n" },
+		"the end of a log was not on the disk when the power was lost": func(h *History) {
+			h.Logs[done] = "1\n"
+			h.Deeds = append(h.Deeds, Deed{What: CutPower, From: h.Deeds[0].From, To: h.Deeds[0].To})
 		},
 		"a submission that was not answered is there": func(h *History) { h.Entries[0].Acked, h.Entries[0].ID = nil, "" },
 	} {

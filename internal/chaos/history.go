@@ -63,7 +63,6 @@ type Violation struct {
 	Kind   Kind   `json:"violation"`
 	Who    string `json:"who"`
 	Detail string `json:"detail"`
-	Known  string `json:"known,omitempty"` // a fault of the product that is known and being mended
 }
 
 func (v Violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Kind, v.Who, v.Detail) }

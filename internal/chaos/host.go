@@ -86,6 +86,16 @@ func (h *host) signal(sig syscall.Signal) {
 	}
 }
 
+// server is the process of the server; 0: there is none.
+func (h *host) server() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cmd == nil {
+		return 0
+	}
+	return h.cmd.Process.Pid
+}
+
 // gone waits until the server has ended.
 func (h *host) gone() error {
 	h.mu.Lock()

@@ -53,6 +53,9 @@ func Report(out io.Writer, h *History, found []Violation) {
 	}
 	row("command starts; transitions; of these told to a watcher", "%d; %d; %d", starts, len(h.Transitions), len(h.Told))
 	row("logs compared; their lines", "%d; %d", len(h.Logs), c.lines)
+	if c.cutLogs > 0 {
+		row("logs whose end was not on the disk at a cut", "%d", c.cutLogs)
+	}
 	row("looks at all processes", "%d", h.Scans)
 	if n := len(h.Answers); n > 0 {
 		all := slices.Sorted(slices.Values(h.Answers))
@@ -61,19 +64,12 @@ func Report(out io.Writer, h *History, found []Violation) {
 	if n := len(c.moments); n > 0 {
 		row("began in the moment of its stop", "%d, at most %v after the answer", n, slices.Max(c.moments).Round(10*time.Millisecond))
 	}
-	by, known := map[Kind]int{}, map[string]int{}
+	by := map[Kind]int{}
 	for _, v := range found {
-		if v.Known != "" {
-			known[v.Known]++
-		} else {
-			by[v.Kind]++
-		}
+		by[v.Kind]++
 	}
 	for _, k := range Kinds() {
 		row(string(k), "%d", by[k])
-	}
-	for _, k := range sorted(known) {
-		row("known: "+k, "%d", known[k])
 	}
 }
 

@@ -3,6 +3,7 @@
 package chaos
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -137,8 +138,15 @@ func (w *World) newBoot() error {
 // cutPower ends everything at once, as loss of power does: first the disk, so
 // that nobody hears of what it does not hold, then every process. Then the
 // machine starts again.
+//
+// Server and keeper are held before, at any point of what they do, until no call
+// of theirs is under way: a call of fsync that the shutdown meets in its middle
+// may come back without an error though nothing was written.
 func (z *hazard) cutPower(ctx context.Context, _ *Deed) error {
 	h := z.w.host
+	if err := errors.Join(hold(h.server()), hold(h.keeper())); err != nil {
+		return err
+	}
 	if err := z.w.volume.cut(); err != nil {
 		return err
 	}
@@ -151,6 +159,28 @@ func (z *hazard) cutPower(ctx context.Context, _ *Deed) error {
 		return err
 	}
 	return z.up(ctx)
+}
+
+// hold stops every thread of a process and waits until each has stopped.
+func hold(pid int) error {
+	if pid == 0 || syscall.Kill(pid, syscall.SIGSTOP) != nil {
+		return nil // there is none
+	}
+	held := func() bool {
+		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		for _, t := range threads {
+			data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/stat", pid, t.Name()))
+			_, rest, _ := bytes.Cut(data, []byte(") "))
+			if err == nil && !bytes.HasPrefix(rest, []byte("T")) {
+				return false
+			}
+		}
+		return err == nil && len(threads) > 0 || ended(pid)
+	}
+	if !waitFor(within, held) {
+		return fmt.Errorf("process %d goes on after SIGSTOP", pid)
+	}
+	return nil
 }
 
 // kill ends a process by force.
