@@ -33,9 +33,10 @@ type checker struct {
 	killed map[Run]bool
 	steps  map[string][]api.Transition // by workload
 
-	moments []time.Duration // how long after the answer to a stop commands began
-	lines   int             // of logs
-	cutLogs int             // logs whose end was not on the disk when the power was lost
+	moments  []time.Duration // how long after the answer to a stop commands began
+	lines    int             // of logs
+	fullLogs int             // logs of which a full disk took lines, and had no room to say so
+	cutLogs  int             // logs whose end was not on the disk when the power was lost
 }
 
 func newChecker(h *History) *checker {

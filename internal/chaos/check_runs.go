@@ -187,6 +187,10 @@ func (c *checker) log(run Run, e *Entry) {
 	case p.wrong != "":
 		c.say(LogWrong, run.String(), "%s: %s", e.Name, p.wrong)
 	case c.killed[run]: // what wrote its lines may be what was killed
+	case c.full(run):
+		if len(p.gaps) > 0 || spoke && !p.atEnd && p.last < said.Lines-1 {
+			c.fullLogs++
+		}
 	case len(p.gaps) > 0:
 		c.say(LogLost, run.String(), "%s: after line %d some are missing", e.Name, p.gaps[0])
 	case cut: // the kernel writes a log to the disk when it pleases
@@ -207,6 +211,25 @@ func (c *checker) log(run Run, e *Entry) {
 // cutAfter says whether the power was lost after a run had begun.
 func (c *checker) cutAfter(run Run) bool {
 	return slices.ContainsFunc(c.Deeds, func(d Deed) bool { return d.What == CutPower && d.To.Tick >= c.starts[run][0].At })
+}
+
+// full says whether a full disk had no room for the notice of what it took of a
+// run's output: the run ended meanwhile, or the keeper that had counted it did.
+func (c *checker) full(run Run) bool {
+	end := Tick(1 << 62)
+	if m, ok := c.last[run]; ok {
+		end = m.At
+	}
+	for _, f := range c.Deeds {
+		if f.What != FillDisk || f.From.Tick > end || f.To.Tick < c.starts[run][0].At {
+			continue
+		}
+		gone := slices.ContainsFunc(c.Deeds, func(d Deed) bool { return d.keeperGone() && d.To.Tick >= f.From.Tick && d.From.Tick <= end })
+		if gone || end <= f.To.Tick+100 {
+			return true
+		}
+	}
+	return false
 }
 
 // during says whether one of these was done between the beginning of a run and

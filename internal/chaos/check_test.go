@@ -180,6 +180,10 @@ var forgeries = []struct {
 	{"a notice without a cause", LogLost, func(h *History) {
 		h.Logs[Run{Workload: "id-done"}] = "1\n[muster] 2 bytes of output are missing here\n3\n"
 	}},
+	{"a full disk took a line, and then there was room to say so", LogLost, func(h *History) {
+		h.Logs[Run{Workload: "id-done"}] = "1\n3\n"
+		h.Deeds = append(h.Deeds, Deed{What: FillDisk, From: Instant{Tick: 110, Wall: h.Deeds[0].From.Wall}, To: Instant{Tick: 120, Wall: h.Deeds[0].From.Wall}})
+	}},
 	{"a line is there twice", LogWrong, func(h *History) { h.Logs[Run{Workload: "id-done"}] = "1\n2\n2\n3\n" }},
 	{"a line of another", LogWrong, func(h *History) { h.Logs[Run{Workload: "id-done"}] = "1\n2\nx\n3\n" }},
 	{"more than it printed", LogWrong, func(h *History) {
@@ -280,6 +284,10 @@ func TestExcuses(t *testing.T) {
 		"the end of a log was not on the disk when the power was lost": func(h *History) {
 			h.Logs[done] = "1\n"
 			h.Deeds = append(h.Deeds, Deed{What: CutPower, From: h.Deeds[0].From, To: h.Deeds[0].To})
+		},
+		"a full disk has no room to say what it took": func(h *History) {
+			h.Logs[done] = "1\n"
+			h.Deeds = append(h.Deeds, Deed{What: FillDisk, From: Instant{Tick: 200}, To: Instant{Tick: 290}})
 		},
 		"a submission that was not answered is there": func(h *History) { h.Entries[0].Acked, h.Entries[0].ID = nil, "" },
 	} {

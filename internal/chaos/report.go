@@ -56,6 +56,9 @@ func Report(out io.Writer, h *History, found []Violation) {
 	if c.cutLogs > 0 {
 		row("logs whose end was not on the disk at a cut", "%d", c.cutLogs)
 	}
+	if c.fullLogs > 0 {
+		row("logs that a full disk cut without room to say so", "%d", c.fullLogs)
+	}
 	row("looks at all processes", "%d", h.Scans)
 	if n := len(h.Answers); n > 0 {
 		all := slices.Sorted(slices.Values(h.Answers))
