@@ -25,7 +25,7 @@ type Field struct {
 type Draft struct {
 	Document json.RawMessage `json:"document,omitempty" doc:"What it says, without defaults, be it wrong; absent where it cannot be read at all"`
 	Problem  *Problem        `json:"problem,omitempty" doc:"Why it would be refused, field by field"`
-	Spec     json.RawMessage `json:"spec,omitempty" doc:"The document after defaults; absent with a problem"`
+	Spec     json.RawMessage `json:"spec,omitempty" doc:"The document with what its assets say and defaults; absent where that cannot be told"`
 	Plan     *Plan           `json:"plan,omitempty" doc:"What would become of it; absent with a problem"`
 	GPUs     float64         `json:"gpus,omitempty" doc:"That it asks for, over all tasks"`
 	Tasks    int             `json:"tasks,omitempty" doc:"That it would have"`

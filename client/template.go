@@ -10,11 +10,23 @@ import (
 	"github.com/musterhq/muster/api"
 )
 
-// The kinds of templates.
+// The kinds of assets, which are all kept as templates are.
 const (
 	KindTemplate    = "template"
 	KindEnvironment = "environment"
+	KindCompute     = "compute"
+	KindDataSource  = "datasource"
+	KindDataVolume  = "datavolume"
 )
+
+// SystemScope stands where a project does for what is there for all projects.
+const SystemScope = AllProjects
+
+// Assets returns those of all kinds that a project can use; of all projects where
+// project is empty.
+func (c *Client) Assets(ctx context.Context, project string) (*api.TemplateList, error) {
+	return one[api.TemplateList](ctx, c, call{method: http.MethodGet, path: templates(project, "asset"), again: true})
+}
 
 func templates(project, kind string) string {
 	if project == "" {
@@ -60,4 +72,17 @@ func (c *Client) ReplaceTemplate(ctx context.Context, project, kind string, t ap
 // DeleteTemplate forgets one.
 func (c *Client) DeleteTemplate(ctx context.Context, project, kind, name string) error {
 	return c.do(ctx, call{method: http.MethodDelete, path: templates(project, kind) + "/" + url.PathEscape(name)}, nil)
+}
+
+// Assembled is the document that doc stands for: what the assets that it names
+// say, what it says itself, and defaults. Nothing is submitted.
+func (c *Client) Assembled(ctx context.Context, doc []byte) (json.RawMessage, error) {
+	d, err := one[api.Draft](ctx, c, call{method: http.MethodPost, path: "/v1/drafts", body: doc, again: true})
+	switch {
+	case err != nil:
+		return nil, err
+	case d.Spec == nil && d.Problem != nil:
+		return nil, d.Problem
+	}
+	return d.Spec, nil
 }

@@ -174,7 +174,7 @@ func TestTemplates(t *testing.T) {
 	g.visit("submit")
 	g.until(planned)
 	g.must(g.Eval(`(() => { const e = [...document.querySelectorAll('.submit-bar select')].find(e => e.parentElement.innerText.startsWith('Environment')); e.value = '0'; e.dispatchEvent(new Event('change', {bubbles: true})) })()`, nil))
-	g.until(yamlText + `.includes('SHELL_OF: small')`)
+	g.until(yamlText + `.includes('environment: small')`)
 
 	g.visit("settings?tab=templates")
 	g.click(`[aria-label="Delete sweep"]`)

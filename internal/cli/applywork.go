@@ -80,6 +80,10 @@ func (s *session) compare(ctx context.Context, c *client.Client, all []*applyWor
 			project = defaultProject
 		}
 		a.doc.Project = project
+		var err error
+		if a.doc, err = s.whole(ctx, c, a.doc); err != nil {
+			return source{file: a.place.file}.problem(err)
+		}
 		w, err := c.Workload(ctx, project, a.doc.Name)
 		if isNotFound(err) {
 			continue

@@ -133,6 +133,7 @@ func (s *session) facts(w *api.Workload, m moments, dialect string) error {
 	line("Workdir", d.Workdir, tonePlain)
 	line("Made by", d.Annotations[madeBy], tonePlain)
 	line("Labels", pairs(d.Labels), tonePlain)
+	line("Assets", strings.Join(assetsOf(d), " · "), tonePlain)
 	line("Secrets", secretsLine(d), tonePlain)
 	line("Published", publishedLine(w), tonePlain)
 	line("Cost", number(w.GPUSeconds)+" GPU-seconds", tonePlain)

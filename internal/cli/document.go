@@ -32,6 +32,7 @@ type documentFlags struct {
 	tty, stdin, hold, allowLossy         bool
 	env, labels, sets                    []string
 	secrets, volumes, ports, checks      []string
+	data                                 []string
 	after                                []string
 	notBefore, reservation               string
 	exclusive                            string
@@ -67,6 +68,7 @@ func (d *documentFlags) register(s *session, cmd *cobra.Command) {
 	f.IntVar(&d.replicas, "replicas", 0, "replicas of a service (kind inference)")
 	f.StringArrayVar(&d.secrets, "secret", nil, "a secret that its tasks see: NAME, or NAME=VARIABLE; repeat for several")
 	f.StringArrayVarP(&d.volumes, "volume", "v", nil, "a directory or file of the node: HOSTPATH:PATH[:ro]; repeat for several")
+	f.StringArrayVar(&d.data, "data", nil, "a data source or data volume that its tasks see: NAME[:PATH[:ro]]; repeat for several")
 	f.StringArrayVar(&d.ports, "port", nil, "a port on which its tasks listen: PORT, or NAME=PORT; repeat for several")
 	f.StringArrayVar(&d.checks, "check", nil, "what must be approved first: name=legal,type=approval,users=ann+bob; repeat for several")
 	f.StringArrayVar(&d.after, "after", nil, "a workload that must have succeeded first: NAME, or NAME=failed, NAME=ended, NAME=started; repeat for several")
@@ -85,6 +87,7 @@ func (d *documentFlags) register(s *session, cmd *cobra.Command) {
 	f.StringArrayVar(&d.sets, "set", nil, "FIELD=value, like resources.gpu.count=2; repeat for several")
 	_ = cmd.RegisterFlagCompletionFunc("project", s.completeProjects)
 	_ = cmd.RegisterFlagCompletionFunc("secret", s.completeSecrets)
+	_ = cmd.RegisterFlagCompletionFunc("data", s.completeTemplates(client.KindDataSource, client.KindDataVolume))
 	_ = cmd.RegisterFlagCompletionFunc("cluster", s.completeClusters)
 }
 

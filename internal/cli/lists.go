@@ -27,6 +27,9 @@ func (d *documentFlags) lists() ([]change, error) {
 	if err := add("--volume", "volumes", d.volumes, readVolume); err != nil {
 		return nil, err
 	}
+	if err := add("--data", "data", d.data, readDataUse); err != nil {
+		return nil, err
+	}
 	if err := add("--port", "ports", d.ports, readPort); err != nil {
 		return nil, err
 	}
@@ -56,6 +59,22 @@ func readSecretUse(text string) (map[string]any, error) {
 	out := map[string]any{"name": name}
 	if has {
 		out["env"] = variable
+	}
+	return out, nil
+}
+
+// readDataUse reads NAME[:PATH[:ro]].
+func readDataUse(text string) (map[string]any, error) {
+	parts := strings.Split(text, ":")
+	if parts[0] == "" || len(parts) > 3 || len(parts) > 1 && !strings.HasPrefix(parts[1], "/") || len(parts) == 3 && parts[2] != "ro" {
+		return nil, usage(fmt.Sprintf("--data %s: is not NAME, NAME:PATH or NAME:PATH:ro", text), "write --data imagenet, or --data imagenet:/data:ro; muster datasource list and muster datavolume list show what there is")
+	}
+	out := map[string]any{"name": parts[0]}
+	if len(parts) > 1 {
+		out["path"] = parts[1]
+	}
+	if len(parts) > 2 {
+		out["readOnly"] = true
 	}
 	return out, nil
 }

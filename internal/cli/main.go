@@ -193,7 +193,7 @@ it when there is none.`,
 	group("enter", newExec(s), newAttach(s), newPortForward(s), newCp(s), newSSHConfig(s), newSSHProxy(s))
 	group("decide", newApprove(s), newReject(s), newPreempt(s), newMove(s), newHold(s), newRelease(s))
 	defer named(root, s.hooks.Name)
-	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newReservation(s), newLicense(s), newNode(s), newCluster(s), newSecret(s), newTemplates(s, client.KindTemplate), newTemplates(s, client.KindEnvironment), newNotifications(s), newSimulate(s), newServer(s), newConfig(s), newVersion(s))
+	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newReservation(s), newLicense(s), newNode(s), newCluster(s), newSecret(s), newTemplates(s, client.KindTemplate), newTemplates(s, client.KindEnvironment), newTemplates(s, client.KindCompute), newTemplates(s, client.KindDataSource), newTemplates(s, client.KindDataVolume), newNotifications(s), newSimulate(s), newServer(s), newConfig(s), newVersion(s))
 	if s.hooks.Commands != nil {
 		group("run", s.hooks.Commands(&Tool{s: s})...)
 	}

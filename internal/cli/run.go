@@ -24,8 +24,7 @@ type runOptions struct {
 	key         string
 	like        string
 	rerun       string
-	template    string
-	environment string
+	assets      spec.Assets
 }
 
 func newRun(s *session) *cobra.Command {
@@ -65,10 +64,12 @@ With -i it attaches to the first task once that runs, and exits as that does.`,
 	f.StringVarP(&o.rerun, "rerun", "r", "", "run that workload again, which has ended, as muster restart does")
 	_ = cmd.RegisterFlagCompletionFunc("rerun", s.completeNames)
 	also(f, "like", "clone")
-	f.StringVar(&o.template, "template", "", "NAME[@VERSION] of a template that the file and flags are laid over")
-	f.StringVar(&o.environment, "environment", "", "NAME[@VERSION] of an environment to run in: image, variables, setup and mounts")
+	f.StringVar(&o.assets.Template, "template", "", "NAME[@VERSION] of a template that the file and flags are laid over")
+	f.StringVar(&o.assets.Environment, "environment", "", "NAME[@VERSION] of an environment to run in: image, command, variables, setup and mounts")
+	f.StringVar(&o.assets.Compute, "compute", "", "NAME[@VERSION] of a compute resource: what each task needs")
 	_ = cmd.RegisterFlagCompletionFunc("template", s.completeTemplates(client.KindTemplate))
 	_ = cmd.RegisterFlagCompletionFunc("environment", s.completeTemplates(client.KindEnvironment))
+	_ = cmd.RegisterFlagCompletionFunc("compute", s.completeTemplates(client.KindCompute))
 	f.BoolVar(&o.follow, "follow", false, "show its phases and output until it ends, and exit as it did")
 	f.BoolVar(&o.detach, "detach", false, "return once it is submitted (the default)")
 	f.BoolVar(&o.wait, "wait", false, "return once it has ended, and exit as it did")
@@ -81,12 +82,12 @@ With -i it attaches to the first task once that runs, and exits as that does.`,
 
 func (o *runOptions) check() error {
 	switch {
-	case o.rerun != "" && (o.document.file != "" || o.like != "" || o.template != "" || o.environment != "" || o.dryRun):
+	case o.rerun != "" && (o.document.file != "" || o.like != "" || o.assets != (spec.Assets{}) || o.dryRun):
 		return usage("--rerun says all that is run", "leave the rest out; muster run --like makes another workload of it")
 	case o.like != "" && o.document.file != "":
 		return usage("--like and -f both say what to run", "leave one of them out")
-	case o.like != "" && (o.template != "" || o.environment != ""):
-		return usage("--like says all that --template and --environment would", "leave one of them out")
+	case o.like != "" && o.assets != (spec.Assets{}):
+		return usage("--like says all that --template, --environment and --compute would", "leave one of them out")
 	case o.detach && (o.follow || o.wait):
 		return usage("--detach contradicts --follow and --wait", "leave one of them out")
 	case o.dryRun && (o.follow || o.wait):
@@ -128,17 +129,15 @@ func (s *session) run(ctx context.Context, o *runOptions, argv []string) error {
 		if err := s.takeLike(ctx, o); err != nil {
 			return err
 		}
-	} else if err := s.takeTemplates(ctx, &o.document, o.template, o.environment); err != nil {
+	} else if err := s.takeAssets(ctx, &o.document, o.assets); err != nil {
 		return err
 	}
 	all, err := s.buildAll(&o.document, argv, local)
 	if err != nil {
 		return err
 	}
-	for _, kind := range []string{client.KindTemplate, client.KindEnvironment} {
-		if made := all[0].doc.Annotations[spec.MadeOf+kind]; made != "" && o.like == "" {
-			s.say("%s %s", kind, made)
-		}
+	if o.like == "" {
+		s.sayAssets(all[0].doc)
 	}
 	if len(all) > 1 {
 		return s.runTogether(ctx, o, all)

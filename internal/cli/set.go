@@ -133,7 +133,7 @@ func isIndex(word string) bool {
 
 // shorts are the maps for which a bare number or text may stand, with the field
 // that it then is.
-var shorts = map[string]string{"gpu": "count", "secrets": "name", "ports": "port", "temporary": "size", "tolerations": "key"}
+var shorts = map[string]string{"gpu": "count", "secrets": "name", "data": "name", "ports": "port", "temporary": "size", "tolerations": "key"}
 
 // shortOf is the field that a bare value of the map of that name is. Of a part
 // of a GPU, gpu: 0.5, it is another one than of whole ones.

@@ -16,26 +16,95 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// newTemplates are the commands of templates, or of environments.
+// assetNoun is what the commands of a kind of asset say of themselves.
+type assetNoun struct {
+	short, about, example string
+	also                  []string
+}
+
+var assetNouns = map[string]assetNoun{
+	client.KindTemplate: {
+		short: "Parts of documents that workloads are made of",
+		about: `A template is a part of a document that is kept in a project: muster run --template
+NAME makes a workload of it, with what a file and flags say over it.`,
+		example: "hello --environment torch --gpus 1 -- python3 train.py",
+	},
+	client.KindEnvironment: {
+		short: "Images with command, variables, setup and mounts that workloads run in",
+		about: `An environment is where a program finds itself, and which it is: image, command,
+variables, setup, ports and mounts. muster run --environment NAME runs something in
+it, and a template may build upon one.`,
+		example: "torch --image pytorch/pytorch:2.5.1 --env HF_HOME=/cache",
+	},
+	client.KindCompute: {
+		short: "What each task needs, by name: GPUs, CPU, memory",
+		about: `A compute resource is what each task of a workload needs: GPUs or a part of one,
+CPU, memory, extended resources, and the taints of nodes that it tolerates. muster run
+--compute NAME asks for it; what a document or a flag says of a field itself holds.`,
+		example: "half --gpus 0.5 --cpu 4 --memory 16Gi",
+		also:    []string{"compute-resource"},
+	},
+	client.KindDataSource: {
+		short: "Data, and how a task comes to it: directories, claims, repositories, files",
+		about: `A data source says where data is and where a task finds it: directories of nodes,
+PersistentVolumeClaims, git repositories, files with their content, secrets. muster
+run --data NAME puts it beside what a workload has itself.`,
+		example: "imagenet -v /srv/imagenet:/data:ro\n  muster datasource create papers --claim papers:/papers\n  muster datasource create code --git acme/train,branch=main",
+		also:    []string{"data-source"},
+	},
+	client.KindDataVolume: {
+		short: "Volumes that a project shares with others, who may read them",
+		about: `A data volume is one directory or claim of a project that is shared with other
+projects and departments: there nobody may write to it. muster run --data NAME puts it
+beside what a workload has itself.`,
+		example: "corpus -v /srv/corpus:/corpus --share nlp --share speech",
+		also:    []string{"data-volume"},
+	},
+}
+
+// newTemplates are the commands of a kind of assets.
 func newTemplates(s *session, kind string) *cobra.Command {
-	short := "Parts of documents that workloads are made of"
-	long := `A template is a part of a document that is kept in a project: muster run --template
-NAME makes a workload of it, with what a file and flags say over it. Each change is
-another version, and NAME@N an earlier one. One of a department is there for all
-projects below it. Who made it may change it, and its editors.`
-	if kind == client.KindEnvironment {
-		short = "Images with variables, setup and mounts that workloads run in"
-		long = `An environment is where a program finds itself: image, variables, setup and mounts,
-kept in a project. muster run --environment NAME runs something in it, and a template
-may build upon one. Each change is another version, and NAME@N an earlier one. One of
-a department is there for all projects below it. Who made it may change it, and its
-editors.`
-	}
-	cmd := noun(kind, short, kind+"s")
-	cmd.Long = long
-	cmd.Example = fmt.Sprintf("  muster %s list\n  muster %s create torch --image pytorch/pytorch:2.5.1 --env HF_HOME=/cache", kind, kind)
+	n := assetNouns[kind]
+	cmd := noun(kind, n.short, append([]string{kind + "s"}, n.also...)...)
+	cmd.Long = n.about + `
+
+Each change is another version, and NAME@N an earlier one; a workload is made of a copy,
+which no change reaches. One of a department is there for all projects below it, and
+one that is made with --system for all. Who made it may change it, and its editors.`
+	cmd.Example = fmt.Sprintf("  muster %s list\n  muster %s create %s", kind, kind, n.example)
 	cmd.AddCommand(newTemplateList(s, kind), newTemplateDescribe(s, kind), newTemplateEdit(s, kind, true), newTemplateEdit(s, kind, false), newTemplateDelete(s, kind))
 	return cmd
+}
+
+// assetScope is where an asset is: in a project or department, or in the system.
+type assetScope struct {
+	scope
+	system bool
+}
+
+func (a *assetScope) register(s *session, cmd *cobra.Command) {
+	a.scope.register(s, cmd)
+	a.registerSystem(cmd)
+}
+
+func (a *assetScope) registerSystem(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.system, "system", false, "what is there for all projects, instead of one's own")
+}
+
+// of is the scope that the flags name; project is that of -p.
+func (a *assetScope) of(project string) string {
+	if a.system {
+		return client.SystemScope
+	}
+	return templateProject(project)
+}
+
+// scopeName is a scope as people read it.
+func scopeName(project string) string {
+	if project == client.SystemScope {
+		return "system"
+	}
+	return project
 }
 
 func newTemplateList(s *session, kind string) *cobra.Command {
@@ -80,11 +149,12 @@ func (s *session) printTemplates(f tableFlags, list *api.TemplateList) error {
 		items: list.Items, name: func(t api.Template) string { return t.Name }, body: list,
 		columns: []column[api.Template]{
 			{title: "NAME", cell: func(t api.Template) string { return t.Name }},
-			{title: "PROJECT", cell: func(t api.Template) string { return t.Project }},
+			{title: "PROJECT", cell: func(t api.Template) string { return scopeName(t.Project) }},
 			{title: "VERSION", cell: func(t api.Template) string { return strconv.Itoa(t.Version) }},
 			{title: "CHANGED", cell: func(t api.Template) string { return m.ago(timeOf(t.UpdatedAt)) }},
 			{title: "USER", cell: func(t api.Template) string { return t.User }},
 			{title: "ENVIRONMENT", wide: true, cell: func(t api.Template) string { return orDash(t.Environment) }},
+			{title: "SHARED-WITH", wide: true, cell: func(t api.Template) string { return orDash(strings.Join(t.SharedWith, ",")) }},
 			{title: "EDITORS", wide: true, cell: func(t api.Template) string { return orDash(strings.Join(t.Editors, ",")) }},
 			{title: "DESCRIPTION", cell: func(t api.Template) string { return orDash(t.Description) }},
 		},
@@ -92,7 +162,7 @@ func (s *session) printTemplates(f tableFlags, list *api.TemplateList) error {
 }
 
 func newTemplateDescribe(s *session, kind string) *cobra.Command {
-	var sc scope
+	var sc assetScope
 	cmd := &cobra.Command{
 		Use: "describe NAME[@VERSION]", Aliases: []string{"show"}, Short: "One of them, with its document",
 		Example: fmt.Sprintf("  muster %s describe torch\n  muster %s describe torch@2 -o yaml", kind, kind),
@@ -104,7 +174,7 @@ func newTemplateDescribe(s *session, kind string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := s.template(cmd.Context(), c, sc.project, kind, args[0])
+			t, err := s.template(cmd.Context(), c, sc.of(sc.project), kind, args[0])
 			if err != nil {
 				return err
 			}
@@ -131,7 +201,7 @@ func (s *session) template(ctx context.Context, c *client.Client, project, kind,
 		version = n
 	}
 	if name == "" {
-		return nil, usage("the name of the "+kind+" is missing", "muster "+kind+" list shows what there is")
+		return nil, usage("the name of the "+spec.AssetWord(kind)+" is missing", "muster "+kind+" list shows what there is")
 	}
 	t, err := c.Template(ctx, templateProject(project), kind, name, version)
 	if !isNotFound(err) {
@@ -172,10 +242,12 @@ func (s *session) describeTemplate(t *api.Template) error {
 			g.rows = append(g.rows, []cell{{title, toneTitle}, {text, tonePlain}})
 		}
 	}
-	line(strings.ToUpper(t.Kind[:1])+t.Kind[1:], t.Name)
-	line("Project", t.Project)
+	word := spec.AssetWord(t.Kind)
+	line(strings.ToUpper(word[:1])+word[1:], t.Name)
+	line("Project", scopeName(t.Project))
 	line("Description", t.Description)
 	line("Environment", t.Environment)
+	line("Shared with", strings.Join(t.SharedWith, ", "))
 	line("Made by", t.User+", "+m.ago(timeOf(t.CreatedAt))+" ago")
 	line("Editors", strings.Join(t.Editors, ", "))
 	var versions []string
@@ -190,8 +262,16 @@ func (s *session) describeTemplate(t *api.Template) error {
 	return err
 }
 
+// inScope is a scope in a sentence.
+func inScope(project string) string {
+	if project == client.SystemScope {
+		return "the system"
+	}
+	return "project " + project
+}
+
 func newTemplateDelete(s *session, kind string) *cobra.Command {
-	var sc scope
+	var sc assetScope
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Forget one; workloads that were made of it stay",
@@ -200,12 +280,12 @@ func newTemplateDelete(s *session, kind string) *cobra.Command {
 			if len(args) != 1 {
 				return usage(fmt.Sprintf("%s takes one name, not %d", cmd.CommandPath(), len(args)), cmd.UseLine())
 			}
-			project := templateProject(sc.project)
+			project := sc.of(sc.project)
 			if !yes {
 				if !s.io.InTerminal {
 					return needsFlag("muster "+kind+" delete", "--yes")
 				}
-				if ok, err := s.ask(fmt.Sprintf("About to delete %s %s of project %s.", kind, args[0], project)); !ok {
+				if ok, err := s.ask(fmt.Sprintf("About to delete %s %s of %s.", spec.AssetWord(kind), args[0], inScope(project))); !ok {
 					return err
 				}
 			}
@@ -216,7 +296,7 @@ func newTemplateDelete(s *session, kind string) *cobra.Command {
 			if err := c.DeleteTemplate(cmd.Context(), project, kind, args[0]); err != nil {
 				return err
 			}
-			s.say("deleted %s %s", kind, args[0])
+			s.say("deleted %s %s", spec.AssetWord(kind), args[0])
 			return nil
 		},
 	}
@@ -226,15 +306,17 @@ func newTemplateDelete(s *session, kind string) *cobra.Command {
 	return cmd
 }
 
-func (s *session) completeTemplates(kind string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (s *session) completeTemplates(kinds ...string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return s.complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
-			list, err := c.Templates(ctx, "", kind)
+			list, err := c.Assets(ctx, "")
 			if err != nil {
 				return nil
 			}
 			for _, t := range list.Items {
-				names = append(names, t.Name+"\t"+t.Description)
+				if slices.Contains(kinds, t.Kind) {
+					names = append(names, t.Name+"\t"+t.Description)
+				}
 			}
 			return names
 		})

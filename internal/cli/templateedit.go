@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,17 +21,22 @@ type templateOptions struct {
 	create      bool
 	description string
 	environment string
+	compute     string
+	shared      []string
 	editors     []string
+	sources     sourceFlags
+	scope       assetScope
 	cmd         *cobra.Command
 }
 
 func newTemplateEdit(s *session, kind string, create bool) *cobra.Command {
 	o := &templateOptions{kind: kind, create: create}
-	use, short, example := "update", "Change one, as another version", fmt.Sprintf("  muster %s update torch --image pytorch/pytorch:2.6.0\n  muster %s update torch --editor bob --editor ann", kind, kind)
+	n := assetNouns[kind]
+	use, short, example := "update", "Change one, as another version", fmt.Sprintf("  muster %s update %s\n  muster %s update torch --editor bob --editor ann", kind, n.example, kind)
 	long := "Changes what flags say, or, with -f, the whole document. What says the same as before\nmakes no version."
 	if create {
 		use, short = "create", "Make one"
-		example = fmt.Sprintf("  muster %s create torch --image pytorch/pytorch:2.5.1 --env HF_HOME=/cache -v /data:/data:ro\n  muster %s create small -f part.yaml --description 'for trying out'", kind, kind)
+		example = fmt.Sprintf("  muster %s create %s\n  muster %s create small -f part.yaml --description 'for trying out'", kind, n.example, kind)
 		long = "Makes one of a file, which holds a part of a workload document, and of flags, which\nare those of muster run."
 	}
 	cmd := &cobra.Command{
@@ -53,9 +60,19 @@ func newTemplateEdit(s *session, kind string, create bool) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.description, "description", "", "what it is for")
 	f.StringArrayVar(&o.editors, "editor", nil, "a user who may change it too, * for everyone; repeat for several")
-	if kind == client.KindTemplate {
+	o.scope.registerSystem(cmd)
+	switch kind {
+	case client.KindTemplate:
 		f.StringVar(&o.environment, "environment", "", "an environment that it builds upon")
+		f.StringVar(&o.compute, "compute", "", "a compute resource that it builds upon")
 		_ = cmd.RegisterFlagCompletionFunc("environment", s.completeTemplates(client.KindEnvironment))
+		_ = cmd.RegisterFlagCompletionFunc("compute", s.completeTemplates(client.KindCompute))
+	case client.KindDataSource, client.KindDataVolume:
+		o.sources.register(f, kind)
+	}
+	if kind == client.KindDataVolume {
+		f.StringArrayVar(&o.shared, "share", nil, "a project or department that may use it too; repeat for several")
+		_ = cmd.RegisterFlagCompletionFunc("share", s.completeProjects)
 	}
 	return cmd
 }
@@ -65,7 +82,7 @@ func (s *session) editTemplate(ctx context.Context, o *templateOptions, name str
 	if d.cmd.Flags().Changed("name") {
 		return usage("--name is each workload's own", "--prefix makes names")
 	}
-	project := templateProject(d.project)
+	project := o.scope.of(d.project)
 	d.project = "" // it says where the template is
 	c, err := s.connect(ctx)
 	if err != nil {
@@ -92,13 +109,21 @@ func (s *session) editTemplate(ctx context.Context, o *templateOptions, name str
 	if err != nil {
 		return err
 	}
+	sources, err := o.sources.edits()
+	if err != nil {
+		return err
+	}
+	edits = append(edits, sources...)
+	if o.compute != "" {
+		edits = append(edits, change{path: "compute", value: o.compute, flag: "--compute"})
+	}
 	if len(argv) > 0 {
 		edits = append(edits, change{path: "command", value: argv, flag: "--"})
 	}
 	if doc, err = edit(doc, edits); err != nil {
 		return err
 	}
-	if err := spec.CheckPart(doc, o.kind == client.KindEnvironment); err != nil {
+	if err := spec.CheckPart(doc, o.kind); err != nil {
 		return src.refuse(err)
 	}
 	if next.Document, err = fieldsOfPart(doc); err != nil {
@@ -116,7 +141,7 @@ func (s *session) editTemplate(ctx context.Context, o *templateOptions, name str
 	if shown, err := s.brief(t, t.Name); shown {
 		return err
 	}
-	s.say("%s %s %s: version %d, project %s", word, o.kind, t.Name, t.Version, t.Project)
+	s.say("%s %s %s: version %d, %s", word, spec.AssetWord(o.kind), t.Name, t.Version, inScope(t.Project))
 	return nil
 }
 
@@ -126,14 +151,13 @@ func (o *templateOptions) say(t *api.NewTemplate) {
 	if f.Changed("description") {
 		t.Description = o.description
 	}
-	if f.Changed("editor") {
-		t.Editors = nil
-		for _, e := range o.editors {
-			if e != "" {
-				t.Editors = append(t.Editors, e)
-			}
+	given := func(flag string, values []string, to *[]string) {
+		if f.Changed(flag) {
+			*to = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })
 		}
 	}
+	given("editor", o.editors, &t.Editors)
+	given("share", o.shared, &t.SharedWith)
 	if o.kind == client.KindTemplate && f.Changed("environment") {
 		t.Environment = o.environment
 	}
@@ -148,33 +172,85 @@ func fieldsOfPart(doc *spec.Document) (map[string]json.RawMessage, error) {
 	return out, json.Unmarshal(data, &out)
 }
 
-// takeTemplates makes the document of a template and an environment what a file
-// and flags are laid over.
-func (s *session) takeTemplates(ctx context.Context, d *documentFlags, template, environment string) error {
-	if template == "" && environment == "" {
-		return nil
+// takeAssets makes the assets that are named, or that the file names, what a file
+// and flags are laid over. Data is taken by the server, since it lies beside what
+// a document says.
+func (s *session) takeAssets(ctx context.Context, d *documentFlags, named spec.Assets) error {
+	if d.file == "" {
+		if named == (spec.Assets{}) {
+			return nil
+		}
+		take, err := s.taker(ctx, d.project)
+		if err == nil {
+			d.base, err = spec.Compose(named, take)
+		}
+		return source{}.refuse(err)
 	}
-	c, err := s.connect(ctx)
-	if err != nil {
+	if _, err := s.pieces(d); err != nil {
 		return err
 	}
-	project := d.project
-	if project == "" && d.file != "" {
-		all, err := s.pieces(d)
+	for i, p := range d.read {
+		over := named.Or(p.doc.Assets())
+		if over == (spec.Assets{}) {
+			continue
+		}
+		take, err := s.taker(ctx, cmp.Or(d.project, p.doc.Project))
 		if err != nil {
 			return err
 		}
-		for _, p := range all {
-			project = cmp.Or(project, p.doc.Project)
+		base, err := spec.Compose(over, take)
+		if err == nil {
+			d.read[i].doc, err = spec.Overlay(base, p.doc.WithoutAssets())
+		}
+		if err != nil {
+			return p.src.refuse(err)
 		}
 	}
-	d.base, err = spec.Compose(template, environment, func(kind, ref string) (spec.Piece, error) {
+	return nil
+}
+
+// taker finds the assets that a project uses.
+func (s *session) taker(ctx context.Context, project string) (spec.Take, error) {
+	c, err := s.connect(ctx)
+	return func(kind, ref string) (spec.Piece, error) {
 		t, err := s.template(ctx, c, project, kind, ref)
 		if err != nil {
 			return spec.Piece{}, err
 		}
 		doc, err := partOf(t)
-		return spec.Piece{Name: t.Name, Version: t.Version, Environment: t.Environment, Document: doc}, err
-	})
-	return err
+		return spec.Piece{Kind: kind, Name: t.Name, Version: t.Version, Environment: t.Environment, Document: doc}, err
+	}, err
+}
+
+// whole is the document that doc stands for: itself, where it names no assets.
+func (s *session) whole(ctx context.Context, c *client.Client, doc *spec.Document) (*spec.Document, error) {
+	if !doc.NamesAssets() {
+		return doc, nil
+	}
+	data, err := encode(doc)
+	if err != nil {
+		return nil, err
+	}
+	if data, err = c.Assembled(ctx, data); err != nil {
+		return nil, err
+	}
+	out := new(spec.Document)
+	return out, out.UnmarshalJSON(data)
+}
+
+// sayAssets says of what a document was made.
+func (s *session) sayAssets(doc *spec.Document) {
+	for _, made := range assetsOf(doc) {
+		s.say("%s", made)
+	}
+}
+
+// assetsOf are the assets that a document was made of, each with its kind.
+func assetsOf(doc *spec.Document) (out []string) {
+	for _, kind := range spec.MadeOfKinds() {
+		if made := doc.Annotations[spec.MadeOf+kind]; made != "" {
+			out = append(out, kind+" "+strings.ReplaceAll(made, ",", ", "))
+		}
+	}
+	return out
 }

@@ -149,12 +149,14 @@ func (t *Tool) Muster(ctx context.Context, args ...string) error {
 // Read returns the content of a file; - is standard input.
 func (t *Tool) Read(file string) ([]byte, error) { return t.s.read(file) }
 
-// Templated lays a document over a template of its project, NAME or
-// NAME@VERSION, and the environment that this is built upon.
-func (t *Tool) Templated(ctx context.Context, template string, doc *spec.Document) (*spec.Document, error) {
+// Made lays a document over assets of its project, each NAME or NAME@VERSION.
+func (t *Tool) Made(ctx context.Context, of spec.Assets, doc *spec.Document) (*spec.Document, error) {
 	d := &documentFlags{project: doc.Project}
-	if err := t.s.takeTemplates(ctx, d, template, ""); err != nil {
+	if err := t.s.takeAssets(ctx, d, of); err != nil {
 		return nil, err
+	}
+	if d.base == nil {
+		return doc, nil
 	}
 	return spec.Overlay(d.base, doc)
 }

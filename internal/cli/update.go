@@ -73,6 +73,9 @@ func (s *session) update(ctx context.Context, o *updateOptions, name string) err
 	if err != nil {
 		return err
 	}
+	if doc, err = s.whole(ctx, c, doc); err != nil {
+		return src.problem(err)
+	}
 	r, err := revisionOf(w, doc, s.local())
 	if err != nil {
 		return src.refuse(err)

@@ -236,6 +236,9 @@ func (tx *tx) feasible(doc *spec.Document, user string) error {
 	if doc.Kind == lifecycle.External {
 		return nil // it waits with the reason
 	}
+	if err := resolved(doc); err != nil {
+		return err
+	}
 	if doc.Image == "" && doc.Build == nil && tx.onlyImages() {
 		return &Error{Code: CodeInvalid, Field: "image", Message: "image is not set, and every node of this server runs containers only", Hint: "give --image, or image in the document"}
 	}

@@ -71,19 +71,19 @@ func EditTemplate(r TemplateEdit) Command {
 		if err := tx.roomy(); err != nil {
 			return nil, err
 		}
-		if _, known := tx.tree()(id.Project); !known {
-			return nil, &Error{Code: CodeNotFound, Field: "project", Message: fmt.Sprintf("project %q does not exist", id.Project), Hint: "muster project list shows what there is"}
+		if err := tx.scopes(&r.Template); err != nil {
+			return nil, err
 		}
 		was, there := tx.template(id)
 		switch {
 		case there && r.Must == MustBeNew:
-			return nil, &Error{Code: CodeConflict, Field: "name", Message: fmt.Sprintf("project %s has %s %q already", id.Project, id.Kind, id.Name), Hint: fmt.Sprintf("muster %s update %s changes it", id.Kind, id.Name)}
+			return nil, &Error{Code: CodeConflict, Field: "name", Message: fmt.Sprintf("%s has %s %q already", scopeWord(id.Project), assetWord(id.Kind), id.Name), Hint: fmt.Sprintf("muster %s update %s changes it", id.Kind, id.Name)}
 		case !there && r.Must == MustExist:
 			return nil, noTemplate(id)
 		case there && !was.Edits(r.User):
 			return nil, notTheirs(&was, r.User)
 		case !there && tx.countTemplates(id) >= templatesMost:
-			return nil, &Error{Code: CodeInvalid, Message: fmt.Sprintf("project %s has %d of them, the most there may be", id.Project, templatesMost), Hint: fmt.Sprintf("muster %s delete NAME makes room", id.Kind)}
+			return nil, &Error{Code: CodeInvalid, Message: fmt.Sprintf("%s has %d of them, the most there may be", scopeWord(id.Project), templatesMost), Hint: fmt.Sprintf("muster %s delete NAME makes room", id.Kind)}
 		}
 		t := r.Template
 		t.CreatedAt, t.Versions = tx.now, nil
@@ -124,55 +124,12 @@ func DeleteTemplate(id core.TemplateID, user string) Command {
 	}
 }
 
-// Templates are those of a kind that a project uses, its own and those of the
-// departments above it; of all projects where it is empty. The value is a
-// []core.Template by Project and Name.
-func Templates(kind core.TemplateKind, project core.ProjectID) Command {
-	return func(tx *tx) (any, error) {
-		var all []core.Template
-		line := tx.upwards(project)
-		for _, t := range tx.e.templates {
-			if t.Kind == kind && (project == "" || slices.Contains(line, t.Project)) {
-				all = append(all, t)
-			}
-		}
-		slices.SortFunc(all, func(a, b core.Template) int {
-			return cmp.Or(cmp.Compare(a.Project, b.Project), cmp.Compare(a.Name, b.Name))
-		})
-		return all, nil
-	}
-}
-
-// FindTemplate is the template of that name that a project uses: its own, or the
-// nearest above it. The value is a core.Template.
-func FindTemplate(id core.TemplateID) Command {
-	return func(tx *tx) (any, error) {
-		for _, p := range tx.upwards(id.Project) {
-			if t, ok := tx.template(core.TemplateID{Project: p, Kind: id.Kind, Name: id.Name}); ok {
-				return t, nil
-			}
-		}
-		return nil, &Error{Code: CodeNotFound, Message: fmt.Sprintf("project %s has no %s %q, nor has a department above it", id.Project, id.Kind, id.Name), Hint: fmt.Sprintf("muster %s list -p %s shows what there is", id.Kind, id.Project)}
-	}
-}
-
-// upwards is a project and the departments above it, nearest first.
-func (tx *tx) upwards(id core.ProjectID) []core.ProjectID {
-	out := []core.ProjectID{id}
-	for i, p := range tx.tree().Path(id) {
-		if i > 0 {
-			out = append(out, p.ID)
-		}
-	}
-	return out
-}
-
 func noTemplate(id core.TemplateID) error {
-	return &Error{Code: CodeNotFound, Message: fmt.Sprintf("project %s has no %s %q", id.Project, id.Kind, id.Name), Hint: fmt.Sprintf("muster %s list shows what there is", id.Kind)}
+	return &Error{Code: CodeNotFound, Message: fmt.Sprintf("%s has no %s %q", scopeWord(id.Project), assetWord(id.Kind), id.Name), Hint: fmt.Sprintf("muster %s list shows what there is", id.Kind)}
 }
 
 func notTheirs(t *core.Template, user string) error {
-	return &Error{Code: CodeForbidden, Message: fmt.Sprintf("%s %s is %s's, and %s is not among its editors", t.Kind, t.Name, t.User, user), Hint: fmt.Sprintf("make one of your own, or ask %s for --editor %s", t.User, user)}
+	return &Error{Code: CodeForbidden, Message: fmt.Sprintf("%s %s is %s's, and %s is not among its editors", assetWord(t.Kind), t.Name, t.User, user), Hint: fmt.Sprintf("make one of your own, or ask %s for --editor %s", t.User, user)}
 }
 
 func checkTemplate(r *TemplateEdit) error {
@@ -182,16 +139,19 @@ func checkTemplate(r *TemplateEdit) error {
 	if !spec.Named(r.Name) {
 		return bad("name", fmt.Sprintf("%.60q is not a name", r.Name), fmt.Sprintf("use lower-case letters, digits and '-', at most %d characters", spec.MaxName))
 	}
-	if !spec.Named(string(r.Project)) {
+	if r.Project != core.SystemScope && !spec.Named(string(r.Project)) {
 		return bad("project", fmt.Sprintf("%.60q is not a name", r.Project), "muster project list shows what there is")
 	}
 	if n := len([]rune(r.Description)); n > descriptionLongest {
 		return bad("description", fmt.Sprintf("has %d characters, more than %d", n, descriptionLongest), "shorten it")
 	}
-	if r.Environment != "" && r.Kind == core.TemplateEnvironment {
-		return bad("environment", "an environment builds upon no other", "leave it out")
+	if r.Environment != "" && r.Kind != core.TemplateWork {
+		return bad("environment", "a template builds upon one, and no other asset does", "leave it out")
 	}
-	if err := spec.CheckPart(r.Document, r.Kind == core.TemplateEnvironment); err != nil {
+	if len(r.SharedWith) > 0 && r.Kind != core.TemplateDataVolume {
+		return bad("sharedWith", "is of data volumes alone", "leave it out; what a department has is there for all projects below it")
+	}
+	if err := spec.CheckPart(r.Document, string(r.Kind)); err != nil {
 		var errs spec.Errors
 		if errors.As(err, &errs) {
 			for i := range errs {

@@ -90,6 +90,9 @@ func detectTree(t *spec.Tree) (Format, error) {
 	format, line, field := Format(""), 0, ""
 	for i, name := range t.Names {
 		f := markOf(name)
+		if name == "compute" && t.Items[i].Kind == spec.TreeText { // a compute resource's name, where mcli has a map
+			f = ""
+		}
 		if name == "kind" && nativeKind(t.Items[i].Text) {
 			return Native, nil
 		}

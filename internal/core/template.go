@@ -3,29 +3,39 @@ package core
 import (
 	"slices"
 	"time"
+
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// TemplateKind is what sort of part of a document a Template is.
+// TemplateKind is what sort of part of a document a Template is; package spec
+// lists them and says what each may hold.
 type TemplateKind string
 
 // The kinds of templates.
 const (
-	// TemplateWork is any part of a document.
-	TemplateWork TemplateKind = "template"
-	// TemplateEnvironment is where a program finds itself: image, variables,
-	// setup, mounts.
-	TemplateEnvironment TemplateKind = "environment"
+	TemplateWork        TemplateKind = spec.AssetTemplate
+	TemplateEnvironment TemplateKind = spec.AssetEnvironment
+	TemplateCompute     TemplateKind = spec.AssetCompute
+	TemplateDataSource  TemplateKind = spec.AssetDataSource
+	TemplateDataVolume  TemplateKind = spec.AssetDataVolume
 )
 
-// Template is a part of a document that workloads of a project, or of all that
-// are below a department, are made of.
+// SystemScope stands where a project does for what is there for all projects. No
+// project has that name.
+const SystemScope ProjectID = "-"
+
+// Template is an asset: a part of a document that workloads of a project, of all
+// that are below a department, or of everyone, are made of.
 type Template struct {
-	Project     ProjectID    `json:"project"` // or department
+	Project     ProjectID    `json:"project"` // or department, or SystemScope
 	Kind        TemplateKind `json:"kind"`
 	Name        string       `json:"name"` // unique of a project and kind
 	Description string       `json:"description,omitempty"`
 	// Environment is the name of one that a template builds upon; empty: none.
 	Environment string `json:"environment,omitempty"`
+	// SharedWith are projects and departments elsewhere that may use it too: of a
+	// data volume alone.
+	SharedWith []ProjectID `json:"sharedWith,omitempty"`
 	// User made it, and may change it; so may Editors, of whom "*" is everyone.
 	User    string   `json:"user"`
 	Editors []string `json:"editors,omitempty"`

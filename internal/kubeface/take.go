@@ -239,6 +239,13 @@ func (s *session) change(ctx context.Context, o *shadow) error {
 	if err != nil {
 		return err
 	}
+	// What is compared is what the document stands for; where it cannot be told,
+	// the server says why when it is to be changed.
+	if said, err := spec.Parse(doc); err == nil && said.NamesAssets() {
+		if whole, err := s.c.Muster.Assembled(ctx, doc); err == nil {
+			doc = whole
+		}
+	}
 	r := revisionOf(w, doc)
 	switch {
 	case len(r.paths) == 0 && r.valid: // others have made it so

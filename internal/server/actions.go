@@ -166,7 +166,7 @@ func (s *Server) scale(ctx context.Context, name *Named, body []byte) (*workload
 }
 
 func (s *Server) update(ctx context.Context, name *Named, body []byte) (*workloadOutput, error) {
-	doc, err := spec.Load(body)
+	doc, err := spec.LoadWith(body, spec.Assets{}, s.taker(ctx, name.Project))
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
@@ -180,7 +180,7 @@ func (s *Server) revise(ctx context.Context, name *Named, body []byte) (*workloa
 }
 
 func (s *Server) revised(ctx context.Context, name *Named, body []byte, dry bool) (*workloadOutput, error) {
-	doc, err := spec.Load(body)
+	doc, err := spec.LoadWith(body, spec.Assets{}, s.taker(ctx, name.Project))
 	if err != nil {
 		return nil, problem(s.log, err)
 	}

@@ -38,7 +38,7 @@ func (s *Server) bulk(ctx context.Context, in *bulkInput) (*bulkOutput, error) {
 	subs := make([]control.Submission, 0, len(docs))
 	index := make([]int, 0, len(docs))
 	for i, raw := range docs {
-		sub, err := s.submission(ctx, allProjects, "", raw)
+		sub, err := s.submission(ctx, allProjects, "", raw, spec.Assets{})
 		if err != nil {
 			out.Body.Items[i].Problem = problem(s.log, err)
 			continue
@@ -81,7 +81,7 @@ func (s *Server) together(ctx context.Context, in *bulkInput) (*bulkOutput, erro
 	sum := sha256.New()
 	for i, raw := range in.Body {
 		var err error
-		if subs[i], err = s.submission(ctx, allProjects, "", raw); err != nil {
+		if subs[i], err = s.submission(ctx, allProjects, "", raw, spec.Assets{}); err != nil {
 			return nil, s.ofItem(i, subs, err)
 		}
 		sum.Write(append(raw, '\n'))

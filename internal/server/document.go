@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -32,10 +33,13 @@ func (s *Server) documentRoutes() {
 			return out, nil
 		}
 		out.Body.Document = said
-		sub, err := s.submission(ctx, allProjects, "", in.RawBody)
+		sub, err := s.submission(ctx, allProjects, "", in.RawBody, spec.Assets{})
 		if err != nil {
 			out.Body.Problem = problem(s.log, err)
 			return out, nil
+		}
+		if out.Body.Spec, err = json.Marshal(sub.Doc); err != nil {
+			return nil, problem(s.log, err)
 		}
 		w, err := s.dryRun(ctx, sub)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -26,27 +25,35 @@ type templateOutput struct {
 
 // TemplateName is a path that names a template; exported for the framework.
 type TemplateName struct {
-	Project string `path:"project" doc:"Project or department"`
+	Project string `path:"project" doc:"Project or department; '-': the system"`
 	Name    string `path:"name"`
 }
 
 func (s *Server) templateRoutes() {
-	s.templateRoutesOf(core.TemplateWork)
-	s.templateRoutesOf(core.TemplateEnvironment)
+	for _, kind := range spec.AssetKinds() {
+		s.templateRoutesOf(core.TemplateKind(kind))
+	}
+	huma.Register(s.api, huma.Operation{
+		OperationID: "list-assets", Method: http.MethodGet, Path: "/v1/projects/{project}/assets", Summary: "Every asset that a project can use, of all kinds", Tags: []string{"assets"},
+	}, func(ctx context.Context, in *struct {
+		Project string `path:"project" doc:"'-': all"`
+	}) (*struct{ Body api.TemplateList }, error) {
+		return s.listTemplates(ctx, "", in.Project)
+	})
 }
 
 func (s *Server) templateRoutesOf(kind core.TemplateKind) {
-	word, tags := string(kind), []string{string(kind) + "s"}
-	path := "/v1/projects/{project}/" + word + "s"
+	id, word, tags := string(kind), spec.AssetWord(string(kind)), []string{"assets"}
+	path := "/v1/projects/{project}/" + id + "s"
 	huma.Register(s.api, huma.Operation{
-		OperationID: "list-" + word + "s", Method: http.MethodGet, Path: path, Summary: "Every " + word + " that a project can use: its own, and those of the departments above it", Tags: tags,
+		OperationID: "list-" + id + "s", Method: http.MethodGet, Path: path, Summary: "Every " + word + " that a project can use: its own, those of the departments above it, and those of the system", Tags: tags,
 	}, func(ctx context.Context, in *struct {
 		Project string `path:"project" doc:"'-': all"`
 	}) (*struct{ Body api.TemplateList }, error) {
 		return s.listTemplates(ctx, kind, in.Project)
 	})
 	huma.Register(s.api, huma.Operation{
-		OperationID: word, Method: http.MethodGet, Path: path + "/{name}", Summary: "One " + word + ", of the project or of the nearest department above it that has one", Tags: tags,
+		OperationID: id, Method: http.MethodGet, Path: path + "/{name}", Summary: "One " + word + ", of the project or of the nearest department above it that has one", Tags: tags,
 	}, func(ctx context.Context, in *struct {
 		TemplateName
 		Version int `query:"version" minimum:"0" doc:"Of the document; 0: the present one"`
@@ -59,7 +66,7 @@ func (s *Server) templateRoutesOf(kind core.TemplateKind) {
 	})
 	edit := func(ctx context.Context, project string, n api.NewTemplate, must control.Existence, status int) (*templateOutput, error) {
 		e := control.TemplateEdit{Must: must, Template: core.Template{
-			Project: core.ProjectID(project), Kind: kind, Name: n.Name, Description: n.Description, Environment: n.Environment, Editors: n.Editors, User: s.user(ctx),
+			Project: core.ProjectID(project), Kind: kind, Name: n.Name, Description: n.Description, Environment: n.Environment, SharedWith: projectIDs(n.SharedWith), Editors: n.Editors, User: s.user(ctx),
 		}}
 		data, err := json.Marshal(n.Document)
 		if err == nil {
@@ -76,7 +83,7 @@ func (s *Server) templateRoutesOf(kind core.TemplateKind) {
 		return s.oneTemplate(&t, t.Last(), status)
 	}
 	huma.Register(s.api, huma.Operation{
-		OperationID: "create-" + word, Method: http.MethodPost, Path: path, Summary: "Make a " + word, Tags: tags, DefaultStatus: http.StatusCreated, MaxBodyBytes: bodyMax + 1,
+		OperationID: "create-" + id, Method: http.MethodPost, Path: path, Summary: "Make a " + word + ", of a project or department, or of the system with -", Tags: tags, DefaultStatus: http.StatusCreated, MaxBodyBytes: bodyMax + 1,
 	}, func(ctx context.Context, in *struct {
 		Project string `path:"project"`
 		Body    api.NewTemplate
@@ -84,7 +91,7 @@ func (s *Server) templateRoutesOf(kind core.TemplateKind) {
 		return edit(ctx, in.Project, in.Body, control.MustBeNew, http.StatusCreated)
 	})
 	huma.Register(s.api, huma.Operation{
-		OperationID: "replace-" + word, Method: http.MethodPut, Path: path + "/{name}", Summary: "Give a " + word + " another description and document; another document is another version", Tags: tags, MaxBodyBytes: bodyMax + 1,
+		OperationID: "replace-" + id, Method: http.MethodPut, Path: path + "/{name}", Summary: "Give a " + word + " another description and document; another document is another version", Tags: tags, MaxBodyBytes: bodyMax + 1,
 	}, func(ctx context.Context, in *struct {
 		TemplateName
 		Body api.NewTemplate
@@ -95,7 +102,7 @@ func (s *Server) templateRoutesOf(kind core.TemplateKind) {
 		return edit(ctx, in.Project, in.Body, control.MustExist, http.StatusOK)
 	})
 	huma.Register(s.api, huma.Operation{
-		OperationID: "delete-" + word, Method: http.MethodDelete, Path: path + "/{name}", Summary: "Forget a " + word + "; workloads that were made of it stay", Tags: tags, DefaultStatus: http.StatusNoContent,
+		OperationID: "delete-" + id, Method: http.MethodDelete, Path: path + "/{name}", Summary: "Forget a " + word + "; workloads that were made of it stay", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *TemplateName) (*struct{}, error) {
 		id := core.TemplateID{Project: core.ProjectID(in.Project), Kind: kind, Name: in.Name}
 		if _, err := s.control.Do(ctx, control.DeleteTemplate(id, s.user(ctx))); err != nil {
@@ -137,18 +144,15 @@ func (s *Server) listTemplates(ctx context.Context, kind core.TemplateKind, proj
 	return out, nil
 }
 
-// findTemplate is the template of that name that a project uses.
+// findTemplate is the asset of that name that a project uses.
 func (s *Server) findTemplate(ctx context.Context, kind core.TemplateKind, project, name string, version int) (*core.Template, core.TemplateVersion, error) {
 	found, err := s.control.Do(ctx, control.FindTemplate(core.TemplateID{Project: core.ProjectID(project), Kind: kind, Name: name}))
 	if err != nil {
 		return nil, core.TemplateVersion{}, err
 	}
 	t := found.(core.Template)
-	v, ok := t.Version(version)
-	if !ok {
-		return nil, v, newProblem(http.StatusNotFound, "not_found", fmt.Sprintf("%s %s has no version %d; its last is %d", kind, name, version, t.Last().Number), fmt.Sprintf("muster %s describe %s lists them", kind, name))
-	}
-	return &t, v, nil
+	v, err := control.VersionOf(&t, version)
+	return &t, v, err
 }
 
 func (s *Server) oneTemplate(t *core.Template, v core.TemplateVersion, status int) (*templateOutput, error) {
@@ -165,59 +169,35 @@ func template(t *core.Template, v core.TemplateVersion) (api.Template, error) {
 		Kind:        string(t.Kind), Project: string(t.Project), User: t.User, Version: v.Number, Versions: []api.TemplateVersion{},
 		CreatedAt: api.Time(t.CreatedAt), UpdatedAt: api.Time(t.Last().At),
 	}
+	for _, p := range t.SharedWith {
+		out.SharedWith = append(out.SharedWith, string(p))
+	}
 	for _, x := range t.Versions {
 		out.Versions = append(out.Versions, api.TemplateVersion{Version: x.Number, User: x.User, At: api.Time(x.At)})
 	}
 	return out, json.Unmarshal([]byte(v.Document), &out.Document)
 }
 
-// composed is a document laid over the template and the environment that are
-// named, either as NAME or NAME@VERSION.
-func (s *Server) composed(ctx context.Context, project, templateName, environment string, body []byte) ([]byte, error) {
-	if templateName == "" && environment == "" {
-		return body, nil
-	}
-	if len(strings.TrimSpace(string(body))) == 0 {
-		body = []byte("{}")
-	}
-	over, err := spec.Parse(body)
-	if err != nil {
-		return nil, err
-	}
-	if project == allProjects {
-		project = cmp.Or(over.Project, string(core.DefaultProject))
-	}
-	base, err := spec.Compose(templateName, environment, func(kind, ref string) (spec.Piece, error) {
-		name, version, err := readVersion(kind, ref)
-		if err != nil {
-			return spec.Piece{}, err
+// taker finds the assets of a document: those that its project uses. What was
+// found once is not looked for again.
+func (s *Server) taker(ctx context.Context, project string) func(*spec.Document) spec.Take {
+	return func(doc *spec.Document) spec.Take {
+		if project == allProjects {
+			project = cmp.Or(doc.Project, string(core.DefaultProject))
 		}
-		t, v, err := s.findTemplate(ctx, core.TemplateKind(kind), project, name, version)
-		if err != nil {
-			return spec.Piece{}, err
+		return func(kind, ref string) (spec.Piece, error) {
+			v, err := s.control.Do(ctx, control.TakeAsset(core.ProjectID(project), kind, ref))
+			if err != nil {
+				return spec.Piece{}, err
+			}
+			return v.(spec.Piece), nil
 		}
-		doc := new(spec.Document)
-		return spec.Piece{Name: t.Name, Version: v.Number, Environment: t.Environment, Document: doc}, doc.UnmarshalJSON([]byte(v.Document))
-	})
-	if err != nil {
-		return nil, err
 	}
-	doc, err := spec.Overlay(base, over)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(doc)
 }
 
-// readVersion reads NAME or NAME@VERSION.
-func readVersion(field, ref string) (name string, version int, err error) {
-	name, digits, at := strings.Cut(ref, "@")
-	if !at {
-		return name, 0, nil
+func projectIDs(names []string) (ids []core.ProjectID) {
+	for _, n := range names {
+		ids = append(ids, core.ProjectID(n))
 	}
-	n, err := strconv.Atoi(digits)
-	if err != nil || n < 1 {
-		return "", 0, badRequest(field, strconv.Quote(digits)+" is not a version", "write NAME, or NAME@3 for version 3")
-	}
-	return name, n, nil
+	return ids
 }

@@ -69,7 +69,7 @@ func TestTemplatesBelongToWhoMadeThem(t *testing.T) {
 		"no such version":     {"GET", path + "/t?version=9", "", http.StatusNotFound, "not_found"},
 		"of no project":       {"POST", "/v1/projects/defualt/templates", `{"name":"u","document":{"command":"a"}}`, http.StatusNotFound, "not_found"},
 		"nobody's":            {"GET", path + "/x", "", http.StatusNotFound, "not_found"},
-		"an environment's":    {"POST", "/v1/projects/default/environments", `{"name":"u","document":{"command":"a"}}`, http.StatusUnprocessableEntity, "invalid"},
+		"an environment's":    {"POST", "/v1/projects/default/environments", `{"name":"u","document":{"resources":{"gpu":1}}}`, http.StatusUnprocessableEntity, "invalid"},
 		"upon another":        {"POST", "/v1/projects/default/environments", `{"name":"u","environment":"x","document":{"image":"a"}}`, http.StatusUnprocessableEntity, "invalid"},
 	} {
 		var p api.Problem

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -133,6 +135,7 @@ type createInput struct {
 
 	Template    string `query:"template" maxLength:"100" doc:"NAME or NAME@VERSION of a template that the document is laid over"`
 	Environment string `query:"environment" maxLength:"100" doc:"NAME or NAME@VERSION of an environment that the document is laid over"`
+	Compute     string `query:"compute" maxLength:"100" doc:"NAME or NAME@VERSION of a compute resource that the document is laid over"`
 }
 
 func (s *Server) create() {
@@ -140,11 +143,8 @@ func (s *Server) create() {
 		OperationID: "create-workload", Method: http.MethodPost, Path: "/v1/projects/{project}/workloads",
 		Summary: "Submit a workload", Tags: []string{"workloads"}, DefaultStatus: http.StatusCreated, MaxBodyBytes: bodyMax + 1,
 	}, func(ctx context.Context, in *createInput) (*workloadOutput, error) {
-		body, err := s.composed(ctx, in.Project, in.Template, in.Environment, in.RawBody)
-		if err != nil {
-			return nil, problem(s.log, err)
-		}
-		sub, err := s.submission(ctx, in.Project, in.Key, body)
+		beside := spec.Assets{Template: in.Template, Environment: in.Environment, Compute: in.Compute}
+		sub, err := s.submission(ctx, in.Project, in.Key, in.RawBody, beside)
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
@@ -189,9 +189,13 @@ func (s *Server) dryRun(ctx context.Context, sub control.Submission) (*workloadO
 	return &workloadOutput{Status: http.StatusOK, Body: out}, nil
 }
 
-// submission checks a document and says who sends it.
-func (s *Server) submission(ctx context.Context, project, key string, body []byte) (control.Submission, error) {
-	doc, err := spec.Load(body)
+// submission checks a document, which is laid over assets that it need not name
+// itself, and says who sends it.
+func (s *Server) submission(ctx context.Context, project, key string, body []byte, beside spec.Assets) (control.Submission, error) {
+	if beside != (spec.Assets{}) && len(bytes.TrimSpace(body)) == 0 {
+		body = []byte("{}")
+	}
+	doc, err := spec.LoadWith(body, beside, s.taker(ctx, project))
 	if err != nil {
 		return control.Submission{}, err
 	}
@@ -206,6 +210,9 @@ func (s *Server) submission(ctx context.Context, project, key string, body []byt
 	}
 	sub := control.Submission{Doc: doc, User: s.user(ctx), Actor: s.actor(ctx), Key: key}
 	if key != "" {
+		if beside != (spec.Assets{}) { // which are a part of what is asked for
+			body = fmt.Appendf(bytes.Clone(body), "\n%+v", beside)
+		}
 		sum := sha256.Sum256(body)
 		sub.Hash = hex.EncodeToString(sum[:])
 	}

@@ -23,6 +23,14 @@ type SecretUse struct {
 	Path string `json:"path,omitempty" doc:"Where its file is in a container. By default /secrets/NAME/secret." example:"/secrets/token" form:"absolute"`
 }
 
+// DataUse makes what a data source or a data volume says a part of the workload.
+// A bare text in a document is Name.
+type DataUse struct {
+	Name     string `json:"name,omitempty" doc:"Name of the data source or data volume, or NAME@VERSION." required:"true" example:"imagenet" form:"asset"`
+	Path     string `json:"path,omitempty" doc:"Where it is in the container. By default as it says itself." example:"/data" form:"absolute"`
+	ReadOnly bool   `json:"readOnly,omitempty" doc:"Tasks cannot write to it, also where it says nothing of that."`
+}
+
 // Volume is a directory or file that tasks see. Exactly one of the sources is
 // set.
 type Volume struct {

@@ -25,15 +25,33 @@ func Parse(data []byte) (*Document, error) {
 	return p.doc, nil
 }
 
-// Load reads one document, fills in its defaults and validates it: what is
-// done with everything that a user submits. It fails with Errors.
-func Load(data []byte) (*Document, error) {
+// Load reads one document, fills in its defaults and validates it. It fails with
+// Errors.
+func Load(data []byte) (*Document, error) { return LoadWith(data, Assets{}, nil) }
+
+// LoadWith is Load of a document that may name assets, and is laid over some of
+// which it may say nothing: what is done with everything that a user submits.
+// takeFor finds the assets of a document. It fails with Errors, or as takeFor
+// did.
+func LoadWith(data []byte, beside Assets, takeFor func(*Document) Take) (*Document, error) {
 	p, err := parse(data)
 	if err != nil {
 		return nil, err
 	}
+	var from Origins
+	if p.doc.lay(beside); takeFor != nil && p.doc.NamesAssets() && len(p.errs) == 0 {
+		var errs Errors
+		if p.doc, from, err = assemble(p.doc, takeFor(p.doc)); errors.As(err, &errs) {
+			for i := range errs {
+				errs[i].Line = p.src.lineOf(&p.tree, errs[i].Path)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	p.doc.Defaults()
-	found := Validate(p.doc)
+	found := from.explain(Validate(p.doc))
 	if len(p.errs) > 0 {
 		found = p.stillTrue(found)
 	}

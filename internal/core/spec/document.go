@@ -42,6 +42,14 @@ type Document struct {
 	Priority    Priority          `json:"priority,omitempty" doc:"Order inside its project, a name or a number from 0 to 1000: very-low 25, low 40, train 50, medium-low 65, interactive-preemptible 75, medium 80, medium-high 90, build 100, high and inference 125, very-high 150." default:"(by kind: training and distributed train; workspace build, or interactive-preemptible where it is preemptible; inference 125)" example:"high" min:"0" max:"1000"`
 	Preemptible *bool             `json:"preemptible,omitempty" doc:"Whether the scheduler may take its resources back. By default what has a priority below build (100) may be preempted: training and distributed, and not workspace and inference."`
 
+	// What is kept under names, and laid under what the document says itself. A
+	// workload's own document has none of them: they are resolved when it is
+	// submitted.
+	Template    string    `json:"template,omitempty" doc:"Template that it is laid over: NAME, or NAME@VERSION. 'muster template list' shows them." example:"finetune" form:"asset"`
+	Environment string    `json:"environment,omitempty" doc:"Environment to run in, by name: image, command, variables, setup and mounts, beneath what the document says itself. 'muster environment list' shows them." example:"torch" form:"asset"`
+	Compute     string    `json:"compute,omitempty" doc:"Compute resource, by name: what each task needs, beneath what the document says itself. 'muster compute list' shows them." example:"one-h100" form:"asset"`
+	Data        []DataUse `json:"data,omitempty" doc:"Data sources and data volumes that its tasks see beside the document's own volumes: names, or maps. 'muster datasource list' shows them." short:"name"`
+
 	Image      string            `json:"image,omitempty" doc:"Container image. Without one the command runs as a process of the machine." example:"ghcr.io/acme/train:1.4" form:"image"`
 	PullPolicy string            `json:"pullPolicy,omitempty" doc:"When the image is looked for in its registry: always, never, or only while it is missing on the node." enum:"missing,always,never" default:"missing"`
 	PullSecret string            `json:"pullSecret,omitempty" doc:"Secret of type docker that opens the image's registry. By default every one of the user's that fits the registry." example:"ghcr" form:"name"`

@@ -24,6 +24,7 @@ const (
 	formValue    = "labelValue" // of nodes
 	formInstant  = "instant"
 	formResource = "resource" // extended, of nodes
+	formAsset    = "asset"    // NAME, or NAME@VERSION
 )
 
 // forms say what is wrong with a text and what would be right; an empty
@@ -45,6 +46,7 @@ var forms = map[string]func(s string) (problem, hint string){
 	formValue:    labelValueForm,
 	formInstant:  instantForm,
 	formResource: resourceForm,
+	formAsset:    assetForm,
 }
 
 func nameForm(s string) (problem, hint string) {

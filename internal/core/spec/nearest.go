@@ -2,6 +2,10 @@ package spec
 
 import "strings"
 
+// Nearest is the known word that a wrong one was probably meant to be; empty:
+// there is none.
+func Nearest(word string, known []string) string { return nearest(word, known) }
+
 // nearest returns the known word that a wrong one was probably meant to be, or
 // "" when none is near.
 func nearest(word string, known []string) string {

@@ -15,6 +15,7 @@ func TestOverlayTakesWhatIsSaidLast(t *testing.T) {
 		"args of a command":     {"command: a\nargs: [x]", "command: b", `{"command":"b"}`},
 		"args on a command":     {"command: a\nargs: [x]", "args: [y]", `{"command":"a","args":["y"]}`},
 		"a name for a prefix":   {"namePrefix: a", "name: b", `{"name":"b"}`},
+		"a part without limit":  {"resources: {gpu: {share: 0.5, shareLimit: 0.9}}", "resources: {gpu: 2}", `{"resources":{"gpu":2}}`},
 		"dots in keys":          {"labels: {a.b/c: x, a: y}", "labels: {a: z}", `{"labels":{"a":"z","a.b/c":"x"}}`},
 		"nothing":               {"image: a", "{}", `{"image":"a"}`},
 	} {
@@ -58,11 +59,11 @@ func TestTemplateAndEnvironment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := spec.Compose(c[0], c[1], take); err != nil || !got.Equal(want) {
+		if got, err := spec.Compose(spec.Assets{Template: c[0], Environment: c[1]}, take); err != nil || !got.Equal(want) {
 			t.Errorf("%q and %q are %s, %v", c[0], c[1], spec.YAML(got), err)
 		}
 	}
-	if _, err := spec.Compose("t", "", func(kind, _ string) (spec.Piece, error) {
+	if _, err := spec.Compose(spec.Assets{Template: "t"}, func(kind, _ string) (spec.Piece, error) {
 		if kind == "environment" {
 			return spec.Piece{}, errors.ErrUnsupported
 		}
@@ -74,31 +75,49 @@ func TestTemplateAndEnvironment(t *testing.T) {
 
 func TestPartsSayWhatTheyMay(t *testing.T) {
 	for _, c := range []struct {
-		text        string
-		environment bool
-		wrong       string // field; "-": none, "": the document
+		text, kind string
+		wrong      string // field; "-": none, "": the document
 	}{
-		{"image: a\nenv: {A: x}", true, "-"},
-		{"image: a\ncommand: x", true, "command"},
-		{"image: a\ncommand: x", false, "-"},
-		{"name: x\nimage: a", false, "name"},
-		{"project: x\nimage: a", true, "project"},
-		{"resources: {gpu: 1}", true, "resources"},
-		{"{}", false, ""},
+		{"image: a\nenv: {A: x}", spec.AssetEnvironment, "-"},
+		{"image: a\ncommand: [x]\nargs: [y]\nports: [80]", spec.AssetEnvironment, "-"},
+		{"image: a\nargs: [y]", spec.AssetEnvironment, "-"},
+		{"env: {A: x}\nvolumes: [{hostPath: /a, path: /b, readOnly: true}]", spec.AssetEnvironment, "-"},
+		{"image: a\ncommand: x\nworkers: 3", spec.AssetTemplate, "-"},
+		{"name: x\nimage: a", spec.AssetTemplate, "name"},
+		{"template: x\nimage: a", spec.AssetTemplate, "template"},
+		{"project: x\nimage: a", spec.AssetEnvironment, "project"},
+		{"resources: {gpu: 1}", spec.AssetEnvironment, "resources"},
+		{"ports: [80, 80]", spec.AssetEnvironment, "ports[1].port"},
+		{"{}", spec.AssetTemplate, ""},
+		{"{}", spec.AssetCompute, ""},
+		{"resources: {gpu: 0.5, cpu: 4, shm: 8Gi}\ntolerations: [dgx]", spec.AssetCompute, "-"},
+		{"resources: {gpu: 1}\nimage: a", spec.AssetCompute, "image"},
+		{"resources: {gpu: {share: 0.5, memory: 8Gi}}", spec.AssetCompute, "resources.gpu.memory"},
+		{"volumes: [{hostPath: /srv/a, path: /data, readOnly: true}]", spec.AssetDataSource, "-"},
+		{"integrations: [{git: {repo: a/b}}]", spec.AssetDataSource, "-"},
+		{"integrations: [{pip: {packages: [a]}}]", spec.AssetDataSource, "integrations[0]"},
+		{"env: {A: x}", spec.AssetDataSource, "volumes"},
+		{"volumes: [{path: /data}]", spec.AssetDataSource, "volumes[0]"},
+		{"volumes: [{claim: a, path: /data}]", spec.AssetDataVolume, "-"},
+		{"volumes: [{claim: a, path: /data}, {claim: b, path: /b}]", spec.AssetDataVolume, "volumes"},
+		{"volumes: [{temporary: 1Gi, path: /data}]", spec.AssetDataVolume, "volumes[0]"},
+		{"secrets: [x]", spec.AssetDataVolume, "secrets"},
 	} {
 		doc, err := spec.Parse([]byte(c.text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = spec.CheckPart(doc, c.environment)
+		err = spec.CheckPart(doc, c.kind)
 		var errs spec.Errors
 		if ok := errors.As(err, &errs); ok != (c.wrong != "-") || ok && errs[0].Path != c.wrong {
-			t.Errorf("%q: %v, want %s", c.text, err, c.wrong)
+			t.Errorf("%s %q: %v, want %s", c.kind, c.text, err, c.wrong)
 		}
 	}
-	for _, name := range spec.EnvironmentFields() {
-		if _, err := spec.Explain(name); err != nil {
-			t.Errorf("%s is no field: %v", name, err)
+	for _, kind := range spec.AssetKinds() {
+		for _, name := range spec.AssetFields(kind) {
+			if _, err := spec.Explain(name); err != nil {
+				t.Errorf("%s is no field: %v", name, err)
+			}
 		}
 	}
 }

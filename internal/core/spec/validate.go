@@ -25,11 +25,15 @@ const (
 )
 
 // Validate returns every reason why no plane could run d as it stands; nil
-// when there is none. Defaults need not have been filled in.
+// when there is none. Defaults need not have been filled in. Of a document that
+// names assets it finds what is wrong whatever they say; see Assemble.
 func Validate(d *Document) Errors {
 	v := validator{doc: d, kind: d.Kind}
 	if v.kind == "" {
 		v.kind = lifecycle.Training
+	}
+	if d.Template != "" { // of which even the kind may be
+		return nil
 	}
 	v.schema(root, reflect.ValueOf(d).Elem())
 	switch {
@@ -39,6 +43,9 @@ func Validate(d *Document) Errors {
 		v.fail("namePrefix", d.NamePrefix, fmt.Sprintf("is longer than %d characters", maxPrefix), "shorten it: '-' and six characters follow")
 	}
 	v.labels()
+	if d.Environment != "" || d.Compute != "" {
+		return v.errs // the rest can be judged once it is known what they say
+	}
 	v.command()
 	v.container()
 	v.where()

@@ -3,29 +3,20 @@ package runai
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/face"
 )
 
-// What Run:ai keeps as assets and is no asset here.
-const (
-	noCompute = "what a workload needs is a part of its document, or of a template: runai template list."
-	noSources = "volumes are a part of a document, or of a template or an environment: runai environment list."
-)
-
-// assets is a noun for templates or environments.
+// assets is a noun for a kind of assets.
 func assets(kind string) *face.Command {
-	return &face.Command{Use: kind, Also: kind + "s", Short: "Stored parts of workloads: " + kind + "s", Flags: formatFlags, Run: listAssets(kind), Sub: []*face.Command{
+	return &face.Command{Use: kind, Also: kind + "s", Short: "Stored parts of workloads: " + spec.AssetWord(kind) + "s", Flags: formatFlags, Run: listAssets(kind), Sub: []*face.Command{
 		{Use: "list", Also: "ls", Short: "Those that the project can use", Flags: formatFlags, Run: listAssets(kind)},
 		describeAsset("describe NAME", kind),
 	}}
-}
-
-// noAsset is a noun for what is no asset here.
-func noAsset(name, why string) *face.Command {
-	return &face.Command{Use: name, Short: "Stored parts of workloads", Sub: []*face.Command{void("list", "", why, false), void("describe", "", why, false)}}
 }
 
 func listAssets(kind string) func(*face.Call) error {
@@ -52,7 +43,7 @@ func listAssets(kind string) func(*face.Call) error {
 func describeAsset(use, kind string) *face.Command {
 	return &face.Command{Use: use, Short: "One with what it says", Most: 1, Run: func(c *face.Call) error {
 		if len(c.Args) == 0 {
-			return cli.Wrong("no "+kind+" is named", "runai "+kind+" list shows them")
+			return cli.Wrong("no "+spec.AssetWord(kind)+" is named", "runai "+kind+" list shows them")
 		}
 		conn, err := c.Connect(c.Context)
 		if err != nil {
@@ -75,4 +66,21 @@ func describeAsset(use, kind string) *face.Command {
 const (
 	templates    = client.KindTemplate
 	environments = client.KindEnvironment
+	computes     = client.KindCompute
+	dataSources  = client.KindDataSource
 )
+
+// made lays a document over the assets that flags name, and puts data beside it.
+func made(c *face.Call, doc *spec.Document) (*spec.Document, error) {
+	for _, text := range c.All("datasource") {
+		name, path, _ := strings.Cut(text, ":")
+		path, ro := strings.CutSuffix(path, ":ro")
+		doc.Data = append(doc.Data, spec.DataUse{Name: name, Path: path, ReadOnly: ro})
+	}
+	return c.Made(c.Context, spec.Assets{Template: c.Text("template"), Environment: c.Text("environment-asset"), Compute: c.Text("compute")}, doc)
+}
+
+// ofAssets reports whether flags name assets that a workload is laid over.
+func ofAssets(c *face.Call) bool {
+	return c.Text("template") != "" || c.Text("environment-asset") != "" || c.Text("compute") != ""
+}

@@ -122,7 +122,7 @@ func secondAge() []*face.Command {
 		&face.Command{Use: "nodepool", Also: "nodepools node-pool", Short: "Node pools", Sub: []*face.Command{listPools()}},
 		&face.Command{Use: "cluster", Also: "clusters", Short: "Clusters", Sub: []*face.Command{listClusters("list"), void("set", "", "a workload may go to any cluster that its project may use; its document names one with clusters.", true)}},
 		&face.Command{Use: "pvc", Short: "Volumes", Sub: []*face.Command{void("list", "", "claims are the cluster's own and are named in a document (volumes.claim): kubectl get pvc -n NAMESPACE lists them.", false)}},
-		noAsset("compute", noCompute), noAsset("datasource", noSources), assets(environments),
+		assets(computes), assets(dataSources), assets(environments),
 		&face.Command{Use: "my-credential", Also: "my-credentials", Short: "Secrets", Sub: credentials()},
 		&face.Command{Use: "workload-type", Also: "workload-types", Short: "Kinds of workloads", Sub: []*face.Command{void("list", "", noWorkTypes, true)}},
 		&face.Command{Use: "auth", Short: "Tokens", Sub: []*face.Command{{Use: "get", Short: "Tokens", Sub: []*face.Command{void("token", "", noLogin, false)}}}},

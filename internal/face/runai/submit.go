@@ -27,6 +27,9 @@ var ours = []face.Flag{
 	{Names: "loglevel", Arg: "LEVEL", Void: "there is no log of the command line: errors always come whole."},
 	{Names: "jupyter", Does: "a notebook: image jupyter/scipy-notebook, port 8888, interactive"},
 	{Names: "template", Arg: "NAME", Does: "lay what is given over a template: NAME, or NAME@VERSION"},
+	{Names: "environment-asset", Arg: "NAME", Does: "run in an environment that is kept under a name: runai environment list; muster's own, since --environment sets variables"},
+	{Names: "compute", Arg: "NAME", Does: "what each pod needs, kept under a name: runai compute list; muster's own"},
+	{Names: "datasource", Arg: "NAME[:PATH[:ro]]", Many: true, Does: "data that is kept under a name: runai datasource list; muster's own"},
 }
 
 // SubmitFlags are all flags of the commands that submit: those of the reader of
@@ -76,10 +79,8 @@ func submitLine(c *face.Call, words []string) error {
 	if doc.Project == "" {
 		doc.Project = project(c)
 	}
-	if t := c.Text("template"); t != "" {
-		if doc, err = c.Templated(c.Context, t, doc); err != nil {
-			return err
-		}
+	if doc, err = made(c, doc); err != nil {
+		return err
 	}
 	if c.Bool("attach") {
 		doc.TTY, doc.Stdin = true, true
@@ -114,7 +115,7 @@ func read(c *face.Call, words []string) (*spec.Document, error) {
 
 func readWords(c *face.Call, line []string) (*spec.Document, error) {
 	reader := convert.ImportRunai
-	if c.Text("template") != "" {
+	if ofAssets(c) {
 		reader = convert.ImportRunaiPart
 	}
 	res, err := reader(line)
@@ -141,6 +142,12 @@ func send(c *face.Call, doc *spec.Document) error {
 		return err
 	}
 	if c.Bool("dry-run") {
+		if len(doc.Data) > 0 { // of which the server knows what it is
+			doc = new(spec.Document)
+			if err := doc.UnmarshalJSON(w.Spec); err != nil {
+				return err
+			}
+		}
 		data, err := cli.YAML(doc)
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ func (s *Store) Templates(ctx context.Context) ([]core.Template, error) {
 }
 
 func keptTemplate(t core.Template) core.Template {
-	t.CreatedAt, t.Editors, t.Versions = kept(t.CreatedAt), keptList(t.Editors), keptList(t.Versions)
+	t.CreatedAt, t.Editors, t.SharedWith, t.Versions = kept(t.CreatedAt), keptList(t.Editors), keptList(t.SharedWith), keptList(t.Versions)
 	for i := range t.Versions {
 		t.Versions[i].At = kept(t.Versions[i].At)
 	}

@@ -16,12 +16,14 @@ func testTemplates(t *testing.T, w *world) {
 		}
 	}
 	a, b, c := one("p", core.TemplateEnvironment, "x"), one("p", core.TemplateWork, "x"), one("q", core.TemplateWork, "x")
+	everyones, shared := one(core.SystemScope, core.TemplateCompute, "x"), one("p", core.TemplateDataVolume, "x") // of every kind and scope
+	shared.SharedWith = []core.ProjectID{"q", "r"}
 	unnamed, empty := a, a
 	unnamed.Name, empty.Versions = "", nil
 	for _, bad := range []core.Template{unnamed, empty} {
 		w.refused(nil, &store.Batch{Templates: []core.Template{bad}})
 	}
-	w.commit(&store.Batch{Templates: []core.Template{c, b, a}})
+	w.commit(&store.Batch{Templates: []core.Template{c, b, a, everyones, shared}})
 	b.Versions = append(b.Versions, core.TemplateVersion{Number: 2, Document: `{}`, User: "bob", At: epoch})
 	b.Environment, b.Editors = "x", nil
 	w.commit(&store.Batch{Templates: []core.Template{b}, DropTemplates: []core.TemplateID{{Project: "p", Kind: core.TemplateWork, Name: "none"}}})
@@ -34,7 +36,7 @@ func testTemplates(t *testing.T, w *world) {
 		}
 		same(t, "Templates", got, want)
 	}
-	found(a, b, c)
+	found(everyones, shared, a, b, c)
 	w.commit(&store.Batch{DropTemplates: []core.TemplateID{a.ID(), c.ID()}, Templates: []core.Template{c}}) // drops come first
-	found(b, c)
+	found(everyones, shared, b, c)
 }

@@ -23,11 +23,28 @@ class TestTemplates(ServerCase):
         with self.assertRaises(errors.NotFoundError):
             c.submit({}, template=name)
 
+    def test_a_document_names_its_assets(self) -> None:
+        c, env, small, tmp = self.client, unique(), unique(), unique()
+        c.create_asset("environment", env, {"command": ["sh", "-c", "echo $A $D; pwd"], "env": {"A": "env"}, "workdir": "/"})
+        c.create_asset("compute", small, {"resources": {"cpu": "100m"}}, description="little")
+        c.create_asset("datasource", tmp, {"volumes": [{"hostPath": "/tmp", "path": "/tmp"}], "env": {"D": "data"}})
+        w = self.done(c.submit({"environment": env, "data": [tmp]}, compute=small))
+        self.assertEqual("".join(w.logs()), "env data\n/\n")
+        self.assertEqual(w.raw["spec"]["resources"]["cpu"], "0.1")
+        notes = w.raw["spec"]["annotations"]
+        self.assertEqual([notes["muster.dev/" + k] for k in ("environment", "compute", "data")], [env + "@1", small + "@1", tmp + "@1"])
+        self.assertIn((small, "little"), [(a["name"], a["description"]) for a in c.assets("compute")])
+        self.assertEqual(c.update_asset("compute", small, {"resources": {"cpu": "200m"}})["version"], 2)
+        self.assertEqual(c.asset("compute", small + "@1")["document"], {"resources": {"cpu": "0.1"}})
+        c.delete_asset("compute", small)
+        with self.assertRaises(errors.NotFoundError):
+            c.submit({"compute": small, "command": "true"})
+
     def test_what_is_wrong_is_refused(self) -> None:
         c, name = self.client, unique()
         with self.assertRaises(errors.InvalidError) as e:
-            c.create_environment(name, {"command": "x"})
-        self.assertEqual(e.exception.errors[0]["path"], "document.command")
+            c.create_environment(name, {"workers": 2})
+        self.assertEqual(e.exception.errors[0]["path"], "document.workers")
         c.create_template(name, {"command": "x"})
         with self.assertRaises(errors.ConflictError):
             c.create_template(name, {"command": "x"})

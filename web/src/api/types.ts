@@ -286,7 +286,7 @@ export interface Draft {
   plan?: Plan
   /** Why it would be refused, field by field */
   problem?: Problem
-  /** The document after defaults; absent with a problem */
+  /** The document with what its assets say and defaults; absent where that cannot be told */
   spec?: unknown
   /** That it would have */
   tasks?: number
@@ -772,13 +772,15 @@ export interface NewSecret {
 
 export interface NewTemplate {
   description?: string
-  /** Fields of a workload document; of an environment image, env, init, volumes and the like */
+  /** Fields of a workload document; of an environment image, command, env, volumes and the like, of a compute resource resources and tolerations, of a data source volumes, integrations, secrets and env, of a data volume volumes */
   document: Record<string, unknown>
   /** Who may change it beside its user; *: everyone */
   editors?: string[]
   /** Name of an environment that a template builds upon */
   environment?: string
   name: string
+  /** Projects and departments elsewhere that may use it too, without writing to it; of a data volume alone */
+  sharedWith?: string[]
 }
 
 export interface Node {
@@ -1624,16 +1626,18 @@ export interface TaskPage {
 export interface Template {
   createdAt: Time
   description?: string
-  /** Fields of a workload document; of an environment image, env, init, volumes and the like */
+  /** Fields of a workload document; of an environment image, command, env, volumes and the like, of a compute resource resources and tolerations, of a data source volumes, integrations, secrets and env, of a data volume volumes */
   document: Record<string, unknown>
   /** Who may change it beside its user; *: everyone */
   editors?: string[]
   /** Name of an environment that a template builds upon */
   environment?: string
-  kind: "template" | "environment"
+  kind: "template" | "environment" | "compute" | "datasource" | "datavolume"
   name: string
-  /** Or department */
+  /** Or department; '-': it is there for all projects */
   project: string
+  /** Projects and departments elsewhere that may use it too, without writing to it; of a data volume alone */
+  sharedWith?: string[]
   updatedAt: Time
   /** Who made it */
   user: string

@@ -116,6 +116,7 @@ class Records(Calls):
         environment: str,
         editors: Sequence[str],
         replace: bool,
+        shared_with: Sequence[str] = (),
     ) -> Dict[str, Any]:
         body: Dict[str, Any] = {"name": name, "document": dict(document)}
         if description:
@@ -124,6 +125,8 @@ class Records(Calls):
             body["environment"] = environment
         if editors:
             body["editors"] = list(editors)
+        if shared_with:
+            body["sharedWith"] = list(shared_with)
         if replace:
             return dict(self.request("PUT", self._templates(kind, project, "/" + quote(name)), body=body))
         return dict(self.request("POST", self._templates(kind, project), body=body, again=False))
@@ -175,6 +178,53 @@ class Records(Calls):
     def delete_environment(self, name: str, project: Optional[str] = None) -> None:
         """Forgets an environment; workloads that run in it stay."""
         self.request("DELETE", self._templates("environment", project, "/" + quote(name)), again=False)
+
+    # -- assets of any kind ---------------------------------------------------
+    def assets(self, kind: str = "", project: Optional[str] = None) -> List[Dict[str, Any]]:
+        """Those that a project can use: its own, those of the departments above it and of the system.
+
+        ``kind`` is template, environment, compute, datasource or datavolume; all of them by default.
+        """
+        return [a for a in self.request("GET", self._templates("asset", project))["items"] if kind in ("", a["kind"])]
+
+    def asset(self, kind: str, name: str, project: Optional[str] = None) -> Dict[str, Any]:
+        """One asset, NAME or NAME@VERSION, with its ``document``; project "-" is the system."""
+        return self._template(kind, name, project)
+
+    def create_asset(
+        self,
+        kind: str,
+        name: str,
+        document: Mapping[str, Any],
+        project: Optional[str] = None,
+        *,
+        description: str = "",
+        editors: Sequence[str] = (),
+        shared_with: Sequence[str] = (),
+    ) -> Dict[str, Any]:
+        """Keeps a part of a document, for documents that name it: ``{"compute": name}``, ``{"data": [name]}``.
+
+        ``shared_with`` are projects that may use a data volume too, without writing to it.
+        """
+        return self._put_template(kind, name, document, project, description, "", editors, False, shared_with)
+
+    def update_asset(
+        self,
+        kind: str,
+        name: str,
+        document: Mapping[str, Any],
+        project: Optional[str] = None,
+        *,
+        description: str = "",
+        editors: Sequence[str] = (),
+        shared_with: Sequence[str] = (),
+    ) -> Dict[str, Any]:
+        """Gives an asset another document, as another version, and all else that is said here."""
+        return self._put_template(kind, name, document, project, description, "", editors, True, shared_with)
+
+    def delete_asset(self, kind: str, name: str, project: Optional[str] = None) -> None:
+        """Forgets an asset; workloads that were made of it stay."""
+        self.request("DELETE", self._templates(kind, project, "/" + quote(name)), again=False)
 
     # -- secrets ------------------------------------------------------------
     def create_secret(

@@ -35,20 +35,23 @@ class Work(Records):
         dry_run: bool = False,
         template: Optional[str] = None,
         environment: Optional[str] = None,
+        compute: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Workload:
         """Submits a workload document: a mapping, or YAML or JSON text.
 
         ``key`` makes repeating the submission harmless; without one a key is
         made. With ``dry_run`` nothing is submitted and ``plan`` says what would
-        become of it. ``template`` and ``environment`` are names, or NAME@VERSION,
-        of what the document is laid over.
+        become of it. ``template``, ``environment`` and ``compute`` are names, or
+        NAME@VERSION, of what the document is laid over; it may name them itself,
+        and its ``data``.
         """
         body: Any = document
         if isinstance(document, Mapping):
-            body = self._settled(document, project, self._parts(project or document.get("project"), template, environment))
+            parts = self._parts(project or document.get("project"), template or document.get("template"), environment or document.get("environment"))
+            body = self._settled(document, project, parts)
             project = None
-        query = {k: v for k, v in (("dry_run", "true" if dry_run else None), ("template", template), ("environment", environment)) if v}
+        query = {k: v for k, v in (("dry_run", "true" if dry_run else None), ("template", template), ("environment", environment), ("compute", compute)) if v}
         raw = self.request(
             "POST",
             "/v1/projects/%s/workloads" % quote(project or ANY),
@@ -70,8 +73,9 @@ class Work(Records):
             if ref:
                 found = self._template(kind, ref, project)
                 parts.append(found["document"])
-                if kind == "template" and not environment and found.get("environment"):
-                    parts.append(self._template("environment", found["environment"], project)["document"])
+                below = found.get("environment") or found["document"].get("environment")
+                if kind == "template" and not environment and below:
+                    parts.append(self._template("environment", below, project)["document"])
                     break
         return parts
 

@@ -13,7 +13,7 @@ const tabs: { id: string; title: string; view: ComponentType }[] = [
   { id: 'pools', title: 'Pools', view: Pools },
   { id: 'rules', title: 'Rules and checks', view: Rules },
   { id: 'secrets', title: 'Secrets', view: Secrets },
-  { id: 'templates', title: 'Templates', view: Templates },
+  { id: 'templates', title: 'Assets', view: Templates },
   { id: 'notifications', title: 'Notifications', view: Notifications },
   { id: 'events', title: 'Events', view: Events },
   { id: 'server', title: 'Server', view: Server },

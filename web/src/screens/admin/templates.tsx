@@ -5,8 +5,8 @@ import { heredoc } from '../../lib/quote'
 import { yaml } from '../../lib/yaml'
 import { useLive } from '../../live/fetch'
 import { cluster, session } from '../../live/store'
-import { Age, Button, Empty, Failure, Link, Loading } from '../../ui/basics'
-import { askFor, given, list, type Values } from '../../ui/ask'
+import { Age, Button, Empty, Failure, Link, Loading, sentence } from '../../ui/basics'
+import { askFor, given, list, type Input, type Values } from '../../ui/ask'
 import { CopyAs, curl, type Said } from '../../ui/copyas'
 import { ask, complain, toast } from '../../ui/overlay'
 import { python } from '../../work/acts'
@@ -16,34 +16,51 @@ type Kind = Template['kind']
 
 const path = (project: string, kind: Kind, name = ''): string => `v1/projects/${encodeURIComponent(project)}/${kind}s${name && '/' + encodeURIComponent(name)}`
 
-const about: Record<Kind, string> = {
-  template: 'Parts of documents that workloads are made of. Each change is another version.',
-  environment: 'Images with variables, setup and mounts that workloads run in. A template may build upon one.',
+interface About { word: string; about: string; first: string }
+
+/** What there is to say of each kind, and what a new one begins with. */
+const kinds: Record<Kind, About> = {
+  template: { word: 'template', about: 'Parts of documents that workloads are made of. Each change is another version.', first: 'command: python3 train.py\nresources:\n  gpu: 1\n' },
+  environment: { word: 'environment', about: 'Images with command, variables, setup and mounts that workloads run in. A template may build upon one.', first: 'image: pytorch/pytorch:2.5.1\n' },
+  compute: { word: 'compute resource', about: 'What each task needs: GPUs or a part of one, CPU, memory.', first: 'resources:\n  gpu: 1\n  cpu: 4\n  memory: 16Gi\n' },
+  datasource: { word: 'data source', about: 'Data, and where a task finds it: directories, claims, repositories, files.', first: 'volumes:\n  - hostPath: /srv/data\n    path: /data\n    readOnly: true\n' },
+  datavolume: { word: 'data volume', about: 'Volumes that a project shares with others, who may read them.', first: 'volumes:\n  - hostPath: /srv/corpus\n    path: /corpus\n' },
 }
 
-/** Templates and environments of every project. */
+/** What only one kind says. */
+const own: Partial<Record<Kind, Input[]>> = {
+  template: [{ name: 'environment', note: 'That it builds upon' }],
+  datavolume: [{ name: 'sharedWith', note: 'Projects and departments that may read it, with commas between' }],
+}
+
+const system = '-' // where a project's name stands: what is there for all
+
+const where = (project: string): string => (project === system ? 'all projects' : project)
+
+/** Assets of every project. */
 export function Templates() {
-  return <><Some kind="template" /><Some kind="environment" /></>
+  return <>{(Object.keys(kinds) as Kind[]).map((k) => <Some key={k} kind={k} />)}</>
 }
 
 function Some({ kind }: { kind: Kind }) {
   const { data, error, again } = useLive<TemplateList>(path('-', kind), 'never')
+  const { word, about } = kinds[kind]
   if (error && !data) return <Failure error={error} again={again} />
-  if (!data) return <Loading what={`Loading ${kind}s`} rows={3} />
+  if (!data) return <Loading what={`Loading ${word}s`} rows={3} />
   return (
     <section class="kept">
       <div class="toolbar">
-        <h2>{kind === 'template' ? 'Templates' : 'Environments'}</h2>
-        <span class="muted">{about[kind]}</span>
+        <h2>{sentence(word)}s</h2>
+        <span class="muted">{about}</span>
         <div class="toolbar-end">
-          <CopyAs of={() => ({ cli: `muster ${kind} list --all`, python: python(`for t in client.${kind}s("-"):`, '    print(t["name"], t["version"])'), curl: curl(path('-', kind)) })} />
-          <Button kind="main" onClick={() => edit(kind, null, {}, again)}>New {kind}</Button>
+          <CopyAs of={() => ({ cli: `muster ${kind} list --all`, python: python(`for t in client.assets("${kind}", project="-"):`, '    print(t["name"], t["version"])'), curl: curl(path('-', kind)) })} />
+          <Button kind="main" onClick={() => edit(kind, null, {}, again)}>New {word}</Button>
         </div>
       </div>
-      {data.items.length === 0 ? <Empty icon="bookmark" title={`There are no ${kind}s`}>{kind === 'template' && <p>A workload’s menu keeps it as one.</p>}</Empty> : (
-        <div class="card scroll-x" tabIndex={0} role="region" aria-label={kind + 's'}>
+      {data.items.length === 0 ? <Empty icon="bookmark" title={`There are no ${word}s`}>{kind === 'template' && <p>A workload’s menu keeps it as one.</p>}</Empty> : (
+        <div class="card scroll-x" tabIndex={0} role="region" aria-label={word + 's'}>
           <table class="plain rows">
-            <thead><tr><th scope="col">Name</th><th scope="col">Project</th><th scope="col">Says</th>{kind === 'template' && <th scope="col">Environment</th>}<th scope="col" data-align="end">Version</th><th scope="col">By</th><th scope="col">Changed</th><th scope="col"><span class="sr">Acts</span></th></tr></thead>
+            <thead><tr><th scope="col">Name</th><th scope="col">Project</th><th scope="col">Says</th>{kind === 'template' && <th scope="col">Environment</th>}{kind === 'datavolume' && <th scope="col">Shared with</th>}<th scope="col" data-align="end">Version</th><th scope="col">By</th><th scope="col">Changed</th><th scope="col"><span class="sr">Acts</span></th></tr></thead>
             <tbody>{data.items.map((t) => <Row key={t.project + t.name} t={t} again={again} />)}</tbody>
           </table>
         </div>
@@ -56,7 +73,7 @@ function Row({ t, again }: { t: Template; again: () => void }) {
   const me = session.value?.user
   const no = me && t.user !== me && !t.editors?.some((e) => e === me || e === '*') ? `${t.user} made it, and you are none of its editors` : undefined
   const remove = async (): Promise<void> => {
-    if (!(await ask(`Delete ${t.kind} ${t.name}?`, <p>Workloads that were made of it stay.</p>, 'Delete'))) return
+    if (!(await ask(`Delete ${kinds[t.kind].word} ${t.name}?`, <p>Workloads that were made of it stay.</p>, 'Delete'))) return
     try {
       await send('DELETE', path(t.project, t.kind, t.name))
       toast(`Deleted ${t.name}`)
@@ -68,9 +85,10 @@ function Row({ t, again }: { t: Template; again: () => void }) {
   return (
     <tr>
       <th scope="row">{t.name}{t.description && <div class="muted">{t.description}</div>}</th>
-      <td>{t.project}</td>
+      <td>{where(t.project)}</td>
       <td class="why-cell"><code>{Object.keys(t.document).sort().join(', ')}</code></td>
       {t.kind === 'template' && <td>{t.environment || <span class="none">–</span>}</td>}
+      {t.kind === 'datavolume' && <td>{t.sharedWith?.join(', ') || <span class="none">–</span>}</td>}
       <td data-align="end">{t.version}</td>
       <td>{t.user}</td>
       <td><Age at={t.updatedAt} /></td>
@@ -93,30 +111,30 @@ async function documentOf(text: string): Promise<Record<string, unknown>> {
 function saidEdit(kind: Kind, t: Template | null, v: Values): Said {
   const name = t?.name ?? v.name ?? ''
   const project = t?.project ?? v.project ?? 'default'
-  const flags = [...(v.description ? ['--description ' + shell(v.description)] : []), ...(v.environment ? ['--environment ' + shell(v.environment)] : []), ...list(v.editors).map((e) => '--editor ' + shell(e))]
+  const flags = [...(v.description ? ['--description ' + shell(v.description)] : []), ...(v.environment ? ['--environment ' + shell(v.environment)] : []), ...list(v.sharedWith).map((p) => '--share ' + shell(p)), ...list(v.editors).map((e) => '--editor ' + shell(e))]
   return {
-    cli: heredoc(`muster ${kind} ${t ? 'update' : 'create'} ${[shell(name), '-p ' + shell(project), ...flags].join(' ')} -f -`, (v.document ?? '').trimEnd()),
-    python: python(`t = client.${kind}(${JSON.stringify(name)}, project=${JSON.stringify(project)})`, 'print(t["version"], t["document"])'),
+    cli: heredoc(`muster ${kind} ${t ? 'update' : 'create'} ${[shell(name), project === system ? '--system' : '-p ' + shell(project), ...flags].join(' ')} -f -`, (v.document ?? '').trimEnd()),
+    python: python(`t = client.asset("${kind}", ${JSON.stringify(name)}, project=${JSON.stringify(project)})`, 'print(t["version"], t["document"])'),
     curl: curl(path(project, kind, name)),
   }
 }
 
-/** Asks for a template, or for what it is to be now. */
+/** Asks for an asset, or for what it is to be now. */
 function edit(kind: Kind, t: Template | null, first: Values, done: () => void): void {
   askFor({
-    title: t ? `Edit ${kind} ${t.name}` : `New ${kind}`, yes: t ? 'Save' : 'Make it',
-    first: t ? { description: t.description ?? '', environment: t.environment ?? '', editors: (t.editors ?? []).join(', '), document: yaml(t.document) } : { project: 'default', document: kind === 'template' ? 'command: python3 train.py\nresources:\n  gpu: 1\n' : 'image: pytorch/pytorch:2.5.1\n', ...first },
-    inputs: () => [
-      ...(t ? [] : [{ name: 'name', required: true }, { name: 'project', options: (cluster.value?.projects ?? []).map((p): [string, string] => [p.name, p.department ? p.name + ', a department' : p.name]), note: 'One of a department is there for all projects below it' }]),
+    title: t ? `Edit ${kinds[kind].word} ${t.name}` : `New ${kinds[kind].word}`, yes: t ? 'Save' : 'Make it',
+    first: t ? { description: t.description ?? '', environment: t.environment ?? '', sharedWith: (t.sharedWith ?? []).join(', '), editors: (t.editors ?? []).join(', '), document: yaml(t.document) } : { project: 'default', document: kinds[kind].first, ...first },
+    inputs: (): Input[] => [
+      ...(t ? [] : [{ name: 'name', required: true }, { name: 'project', options: [...(cluster.value?.projects ?? []).map((p): [string, string] => [p.name, p.department ? p.name + ', a department' : p.name]), [system, 'all projects'] as [string, string]], note: 'One of a department is there for all projects below it' }]),
       { name: 'description' },
-      ...(kind === 'template' ? [{ name: 'environment', note: 'That it builds upon' }] : []),
+      ...(own[kind] ?? []),
       { name: 'editors', note: 'Who may change it beside its maker; * for everyone' },
       { name: 'document', kind: 'long' as const, required: true, note: 'A part of a workload’s document, as YAML, without its name and project' },
     ],
     said: (v) => saidEdit(kind, t, v),
     act: async (v) => {
       const name = t?.name ?? v.name!.trim()
-      const body: NewTemplate = { name, document: await documentOf(v.document!), ...given(v, 'description', 'environment'), ...(list(v.editors).length ? { editors: list(v.editors) } : {}) }
+      const body: NewTemplate = { name, document: await documentOf(v.document!), ...given(v, 'description', 'environment'), ...(list(v.sharedWith).length ? { sharedWith: list(v.sharedWith) } : {}), ...(list(v.editors).length ? { editors: list(v.editors) } : {}) }
       const now = t ? await send<Template>('PUT', path(t.project, kind, name), body) : await send<Template>('POST', path(v.project!, kind), body)
       toast(`Saved ${name}, version ${now.version}`)
       done()

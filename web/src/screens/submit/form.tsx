@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Field } from '../../api/types'
+import type { Field, Template } from '../../api/types'
 import { gpus } from '../../lib/format'
 import { cluster, projectNames } from '../../live/store'
 import { expand, collapse, isMap, type Doc } from './doc'
@@ -7,12 +7,12 @@ import { AnyField, suits, Surroundings } from './fields'
 import { below, change, doc, problems } from './state'
 
 /** What most people say; the rest is below, by what it is about. */
-const first = ['name', 'project', 'kind', 'priority', 'command', 'image', 'resources.gpu.count', 'resources.gpu.type', 'resources.cpu', 'resources.memory', 'workers', 'replicas', 'maxDuration', 'preemptible']
+const first = ['name', 'project', 'kind', 'priority', 'command', 'image', 'environment', 'compute', 'resources.gpu.count', 'resources.gpu.type', 'resources.cpu', 'resources.memory', 'workers', 'replicas', 'maxDuration', 'preemptible']
 
 const groups: [string, string[]][] = [
   ['Program and image', ['args', 'workdir', 'env', 'parameters', 'namePrefix', 'tty', 'stdin', 'runAs', 'init', 'build', 'pullPolicy', 'pullSecret']],
   ['Resources', ['resources']],
-  ['Files and secrets', ['volumes', 'secrets', 'integrations', 'publish']],
+  ['Files and secrets', ['data', 'volumes', 'secrets', 'integrations', 'publish']],
   ['Gangs and arrays', ['framework', 'minWorkers', 'resize', 'master', 'slots', 'cleanPolicy', 'slurm', 'array']],
   ['Services', ['ports', 'probe', 'autoscale', 'update', 'restart']],
   ['Where it runs', ['pools', 'clusters', 'nodeSelector', 'nodeAffinity', 'nodeType', 'tolerations', 'topology', 'near', 'apart', 'patience']],
@@ -39,8 +39,8 @@ function FreeGPUs() {
   return <>{all.map(([name, t]) => `${gpus(t.free)} of ${t.total} ${name} free`).join(', ')}</>
 }
 
-/** The form beside the YAML. secrets are the names of those that the user has. */
-export function Form({ schema, secrets }: { schema: Field; secrets: string[] }) {
+/** The form beside the YAML. secrets are the names of those that the user has, assets those that the document's project can use. */
+export function Form({ schema, secrets, assets }: { schema: Field; secrets: string[]; assets: Template[] }) {
   const d = doc.value
   const kind = String(d?.kind ?? 'training')
   const suggest = (path: string): string[] => {
@@ -48,6 +48,8 @@ export function Form({ schema, secrets }: { schema: Field; secrets: string[] }) 
       case 'project': return projectNames.value
       case 'pools': return (cluster.value?.pools ?? []).map((p) => p.name)
       case 'resources.gpu.type': return [...gpuTypes().keys()]
+      case 'environment': case 'compute': return assets.filter((a) => a.kind === path).map((a) => a.name)
+      case 'data.name': return assets.filter((a) => a.kind === 'datasource' || a.kind === 'datavolume').map((a) => a.name)
       case 'secrets.name': case 'pullSecret': return secrets
       default: return []
     }

@@ -15,7 +15,8 @@ import { Editor } from './editor'
 import { Form } from './form'
 import { Notes, PasteBox } from './paste'
 import { Plan } from './plan'
-import { beginWith, conversion, convert, copyOf, doc, draft, loadSchema, plan, problems, replace, schema, schemaError, show, shown, stale, submit, runIn, taken, target, text, texts, write } from './state'
+import { isMap } from './doc'
+import { beginWith, change, conversion, convert, copyOf, doc, draft, loadSchema, plan, problems, replace, schema, schemaError, show, shown, stale, submit, taken, target, text, texts, write } from './state'
 
 const presets: [string, string][] = [
   ['One GPU', 'command: python3 train.py\nresources:\n  gpu: 1\n'],
@@ -41,10 +42,20 @@ function useFreshPlans(): void {
   }, [seen])
 }
 
-/** What is kept to begin with, and to put something into: templates and environments of every project. */
-function Kept() {
+/** The assets that the document's project can use. */
+const useAssets = (): Template[] => useLive<TemplateList>(`v1/projects/${encodeURIComponent(String(doc.value?.project ?? 'default'))}/assets`, 'never').data?.items ?? []
+
+/** Names an asset in the document; what this says itself holds. */
+function name(t: Template): void {
+  if (t.kind !== 'datasource' && t.kind !== 'datavolume') return change(t.kind, t.name)
+  const has = Array.isArray(doc.value?.data) ? doc.value.data : []
+  if (!has.some((x) => x === t.name || (isMap(x) && x.name === t.name))) change('data', [...has, t.name])
+}
+
+/** What is kept to begin with, and to put beside what the document says. */
+function Kept({ assets }: { assets: Template[] }) {
   const templates = useLive<TemplateList>('v1/projects/-/templates', 'never').data?.items ?? []
-  const environments = useLive<TemplateList>('v1/projects/-/environments', 'never').data?.items ?? []
+  const of = (...kinds: Template['kind'][]): Template[] => assets.filter((a) => kinds.includes(a.kind))
   const pick = (title: string, first: string, all: Template[], take: (t: Template) => unknown) => all.length > 0 && (
     <label class="pick">{title} <select value="" onChange={(e) => {
       const t = all[Number(e.currentTarget.value)]
@@ -58,7 +69,9 @@ function Kept() {
   return (
     <div class="toolbar-end">
       {pick('Template', 'choose', templates, (t) => beginWith(t).catch((e) => complain(e, 'Not taken')))}
-      {doc.value && pick('Environment', 'choose', environments, (t) => runIn(t))}
+      {doc.value && pick('Environment', 'choose', of('environment'), name)}
+      {doc.value && pick('Compute', 'choose', of('compute'), name)}
+      {doc.value && pick('Data', 'add', of('datasource', 'datavolume'), name)}
     </div>
   )
 }
@@ -102,6 +115,7 @@ export function Submit({ query }: ScreenProps) {
   const [secrets, setSecrets] = useState<string[]>([])
   const sent = useRef(new Map<string, Workload>())
   const over = useDrop()
+  const assets = useAssets()
   useFreshPlans()
   const verb = (['revise', 'update'] as const).find((v) => query.has(v))
   const from = query.get(verb ?? 'from') ?? query.get('template') ?? ''
@@ -158,7 +172,7 @@ export function Submit({ query }: ScreenProps) {
         <div class="presets" role="group" aria-label="Begin with">
           {presets.map(([name, t]) => <button key={name} type="button" aria-pressed={many === 1 && text() === t} onClick={() => { conversion.value = target.value = null; replace([t]) }}>{name}</button>)}
         </div>
-        <Kept />
+        <Kept assets={assets} />
         {many > 1 && (
           <div class="segments small" role="group" aria-label="Documents of the file">
             {texts.value.map((t, i) => <button key={i} type="button" aria-pressed={i === shown.value} onClick={() => show(i)}>{/^name: *(\S+)/m.exec(t)?.[1] ?? i + 1}</button>)}
@@ -166,7 +180,7 @@ export function Submit({ query }: ScreenProps) {
         )}
       </div>
       <div class="submit-sides">
-        {schemaError.value ? <Failure error={schemaError.value} again={() => void loadSchema()} /> : !schema.value ? <Loading what="Loading the form" rows={8} /> : <Form schema={schema.value} secrets={secrets} />}
+        {schemaError.value ? <Failure error={schemaError.value} again={() => void loadSchema()} /> : !schema.value ? <Loading what="Loading the form" rows={8} /> : <Form schema={schema.value} secrets={secrets} assets={assets} />}
         <div class="submit-side">
           <Plan />
           <section class="yaml-card" aria-label="YAML">

@@ -117,11 +117,6 @@ export async function beginWith(t: Template): Promise<void> {
   replace([yaml(overlay(base, t.document))])
 }
 
-/** Puts the present document into an environment: what it says itself stays. */
-export function runIn(t: Template): void {
-  write(yaml(overlay(t.document, doc.value ?? {})))
-}
-
 /** A name after another: run, run-2, run-3. */
 const again = (name: string): string => {
   const m = /^(.*)-(\d{1,4})$/.exec(name)
