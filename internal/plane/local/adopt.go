@@ -69,6 +69,9 @@ func (k *keeper) recoverOne(id core.TaskID, dir string) error {
 		id: id, dir: dir, a: rec.Assignment, box: rec.Box, input: -1,
 		group: rec.Group, limited: rec.Assignment.Memory > 0, adopted: true,
 	}
+	if t.private = rec.Private; t.private == "" {
+		t.private = dir
+	}
 	t.obs = starting(t, rec.At)
 	var end plane.Observation
 	ended, err := readRecord(dir, exitRecord, &end)

@@ -85,6 +85,7 @@ type keeper struct {
 type task struct {
 	id      core.TaskID
 	dir     string
+	private string           // where what it must read itself lies
 	a       plane.Assignment // without secrets
 	box     *box             // nil: a process of the machine
 	group   taskGroup

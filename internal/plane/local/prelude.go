@@ -24,7 +24,7 @@ func withPrelude(path string, argv []string) []string {
 
 // writePrelude puts the script where the task finds it; nobody else may read
 // it, as it may have secrets in it.
-func writePrelude(root, dir string, a plane.Assignment) error {
+func writePrelude(dir string, a plane.Assignment) error {
 	if len(a.Prelude) == 0 {
 		return nil
 	}
@@ -32,7 +32,7 @@ func writePrelude(root, dir string, a plane.Assignment) error {
 	if err := os.WriteFile(path, a.Prelude, 0o600); err != nil {
 		return err
 	}
-	return reachable(root, dir, path, a.UID, a.GID)
+	return giveTo(path, a.UID, a.GID)
 }
 
 // preludeFailed reports whether the task ended in its prelude.

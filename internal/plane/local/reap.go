@@ -159,7 +159,7 @@ func outcome(t *task, status unix.WaitStatus, asked bool) plane.Observation {
 	case status.Signaled():
 	case t.stepFailed(code) != "":
 		obs.Message = t.stepFailed(code)
-	case preludeFailed(t.dir):
+	case preludeFailed(t.private):
 		obs.Message = preludeMessage(code)
 	}
 	switch {
@@ -187,9 +187,7 @@ func (k *keeper) finish(t *task, obs plane.Observation) {
 	} else if remark != "" {
 		k.remark(t, remark)
 	}
-	_ = os.RemoveAll(filepath.Join(t.dir, privateDir)) // may hold secrets
-	_ = os.Remove(filepath.Join(t.dir, preludeFile))
-	_ = os.Remove(filepath.Join(t.dir, stageFile))
+	t.clearPrivate()
 	k.discardBox(t)
 	if err := os.Remove(filepath.Join(t.dir, fifoFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		k.log.Error("cannot remove the FIFO", "task", t.id, "err", err)

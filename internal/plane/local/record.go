@@ -50,6 +50,7 @@ type assigned struct {
 	Box        *box             `json:"box,omitempty"`
 	Boot       string           `json:"boot"`
 	Group      taskGroup        `json:"group"`
+	Private    string           `json:"private,omitempty"` // where what it must read itself lies, if not here
 	At         time.Time        `json:"at"`
 }
 

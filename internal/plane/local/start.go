@@ -33,8 +33,8 @@ func (k *keeper) startOne(j job) error {
 		return err
 	}
 	t := &task{id: a.ID, dir: k.task(a.ID), a: public(a), box: j.Box, input: -1, limited: a.Memory > 0}
+	t.private = t.dir
 	t.obs = starting(t, time.Now())
-	a = withSteps(a, stagePath(t))
 	k.mu.Lock()
 	if k.leaving {
 		k.mu.Unlock()
@@ -52,7 +52,13 @@ func (k *keeper) startOne(j job) error {
 
 	// 1. Everything that the process needs, and the record that it may exist.
 	a, part := share(a)
-	note, err := k.prepare(t, a)
+	private, err := k.privatePlace(t, a)
+	note := ""
+	if err == nil {
+		t.private = private
+		a = withSteps(a, stagePath(t))
+		note, err = k.prepare(t, a)
+	}
 	if note != "" && part != "" {
 		note += "; "
 	}
@@ -106,13 +112,13 @@ func (k *keeper) prepare(t *task, a plane.Assignment) (note string, err error) {
 		}
 		owner.UID, owner.GID = nil, nil // the image says who that is
 	}
-	if err := makeFiles(k.dir, t.dir, owner); err != nil {
+	if err := makeFiles(t.private, owner); err != nil {
 		return "", err
 	}
-	if err := writePrelude(k.dir, t.dir, owner); err != nil {
+	if err := writePrelude(t.private, owner); err != nil {
 		return "", err
 	}
-	if err := writeStage(k.dir, t.dir, owner); err != nil {
+	if err := writeStage(t.private, owner); err != nil {
 		return "", err
 	}
 	if err := makeFIFO(filepath.Join(t.dir, fifoFile), a.UID, a.GID); err != nil {
@@ -123,10 +129,10 @@ func (k *keeper) prepare(t *task, a plane.Assignment) (note string, err error) {
 			return "", err
 		}
 	}
-	return note, writeSynced(t.dir, assignmentRecord, assigned{Assignment: t.a, Box: t.box, Boot: k.boot, Group: t.group, At: t.obs.At})
+	return note, writeSynced(t.dir, assignmentRecord, assigned{Assignment: t.a, Box: t.box, Boot: k.boot, Group: t.group, Private: t.elsewhere(), At: t.obs.At})
 }
 
-func makeFiles(root, dir string, a plane.Assignment) error {
+func makeFiles(dir string, a plane.Assignment) error {
 	if len(a.Files) == 0 {
 		return nil
 	}
@@ -145,20 +151,7 @@ func makeFiles(root, dir string, a plane.Assignment) error {
 			return err
 		}
 	}
-	return reachable(root, dir, private, a.UID, a.GID)
-}
-
-// reachable gives path to a user and lets the user get there.
-func reachable(root, dir, path string, uid, gid *uint32) error {
-	if uid == nil && gid == nil {
-		return nil
-	}
-	for d := dir; len(d) >= len(root); d = filepath.Dir(d) {
-		if err := os.Chmod(d, 0o711); err != nil { // the other user must get through
-			return err
-		}
-	}
-	return giveTo(path, uid, gid)
+	return giveTo(private, a.UID, a.GID)
 }
 
 func giveTo(path string, uid, gid *uint32) error {
@@ -182,7 +175,7 @@ func giveTo(path string, uid, gid *uint32) error {
 // launch forks. Between the fork and its record only the marker in the
 // environment tells of the process, and recovery looks for it.
 func (k *keeper) launch(t *task, a plane.Assignment, note string) error {
-	env := taskEnv(a.Env, t.dir, a, func(f plane.File) string { return filepath.Join(t.dir, privateDir, f.Name) })
+	env := taskEnv(a.Env, t.dir, a, func(f plane.File) string { return filepath.Join(t.private, privateDir, f.Name) })
 	if err := checkWorkdir(a.Workdir); err != nil {
 		return err
 	}
@@ -191,7 +184,7 @@ func (k *keeper) launch(t *task, a plane.Assignment, note string) error {
 	}
 	argv := a.Argv
 	if len(a.Prelude) > 0 && len(argv) > 0 {
-		argv = withPrelude(filepath.Join(t.dir, preludeFile), argv)
+		argv = withPrelude(filepath.Join(t.private, preludeFile), argv)
 	}
 	path, err := lookPath(argv, a.Workdir, env)
 	if err != nil {
@@ -311,6 +304,7 @@ func (k *keeper) undo(t *task) {
 		t.out.finish("")
 	}
 	t.group.remove()
+	t.clearPrivate()
 	removeEmpty(k.paths.log(t.id))
 	if err := removeTaskDir(t.dir); err != nil {
 		k.log.Error("cannot remove the records of a task that was not started", "task", t.id, "err", err)

@@ -72,7 +72,7 @@ func stagePath(t *task) string {
 	if t.box != nil {
 		return container.StagePath
 	}
-	return filepath.Join(t.dir, stageFile)
+	return filepath.Join(t.private, stageFile)
 }
 
 // creating is the word of a container that does not run yet: of one with steps
@@ -86,7 +86,7 @@ func creating(a *plane.Assignment) string {
 }
 
 // writeStage makes the stage file, which the task may write.
-func writeStage(root, dir string, a plane.Assignment) error {
+func writeStage(dir string, a plane.Assignment) error {
 	if len(a.Init) == 0 {
 		return nil
 	}
@@ -94,7 +94,7 @@ func writeStage(root, dir string, a plane.Assignment) error {
 	if err := os.WriteFile(path, []byte(fmt.Sprintf("Init:0/%d\n", len(a.Init))), 0o600); err != nil {
 		return err
 	}
-	return reachable(root, dir, path, a.UID, a.GID)
+	return giveTo(path, a.UID, a.GID)
 }
 
 // stage is the word of a task that still does steps; empty: it does not.
@@ -103,7 +103,7 @@ func (t *task) stage() string {
 		return ""
 	}
 	for range 100 {
-		data, err := os.ReadFile(filepath.Join(t.dir, stageFile))
+		data, err := os.ReadFile(filepath.Join(t.private, stageFile))
 		word := strings.TrimSpace(string(data))
 		switch {
 		case err != nil, word == stageDone:
