@@ -79,12 +79,12 @@ func (b *browsers) listen(at string) (string, error) {
 
 // run serves browsers until ctx is done. A port that was open before is opened
 // again; one that others have taken since is given up.
-func (b *browsers) run(hs *http.Server) func(context.Context) {
+func (b *browsers) run(hs *http.Server, bound func(net.Listener) net.Listener) func(context.Context) {
 	return func(ctx context.Context) {
 		b.mu.Lock()
 		b.serve = func(l net.Listener) {
 			go func() {
-				if err := hs.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				if err := hs.Serve(bound(l)); !errors.Is(err, http.ErrServerClosed) {
 					b.log.Warn("browsers are not served any more", "err", err)
 				}
 			}()

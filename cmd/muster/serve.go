@@ -137,7 +137,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), face, browsers.run(srv.Listener()), notifier(ctl, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run)
+	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), face, browsers.run(srv.Listener(), srv.Bound), notifier(ctl, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	return errors.Join(err, where.retire(rctx)) // its helper has no reason to stay where nothing runs
@@ -177,7 +177,7 @@ func work(ctx context.Context, ctl *control.Control, srv *server.Server, listene
 	hs := srv.Listener()
 	for _, l := range listeners {
 		go func() {
-			if err := hs.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			if err := hs.Serve(srv.Bound(l)); !errors.Is(err, http.ErrServerClosed) {
 				failed <- err
 			}
 		}()

@@ -152,7 +152,8 @@ func (s *Server) Listener() *http.Server {
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       idleMost,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return withPeer(ctx, c, s.tasks) },
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return withPeer(ctx, plainConn(c), s.tasks) },
+		ConnState:         heardOf,
 	}
 }
 
