@@ -65,11 +65,17 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	}
 	defer lock.Close()
 
+	if err := refuseEmptied(o.DataDir); err != nil {
+		return err
+	}
 	st, err := openStore(ctx, filepath.Join(o.DataDir, "muster.db"))
 	if err != nil {
 		return err
 	}
 	defer st.Close()
+	if err := refuseKeyless(ctx, o.DataDir, st); err != nil {
+		return err
+	}
 	box, err := secret.Open(filepath.Join(o.DataDir, "secrets.key"))
 	if err != nil {
 		return precondition(err.Error(), "restore the file: without it the stored secrets cannot be opened")

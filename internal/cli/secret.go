@@ -115,7 +115,11 @@ func (s *session) createSecret(cmd *cobra.Command, o *secretOptions, args []stri
 	if err := s.secretParts(cmd, o, t, &in); err != nil {
 		return err
 	}
-	if len(args) == 3 {
+	piped := len(args) == 3
+	if given == "-" { // NAME=- means the same
+		given, piped = "", true
+	}
+	if piped {
 		if o.fromFile != "" {
 			return usage("- contradicts --from-file", "leave one of them out")
 		}

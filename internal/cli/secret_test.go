@@ -30,6 +30,7 @@ func TestSecretsAreSent(t *testing.T) {
 		{"env API_TOKEN=hidden", "", "api-token", map[string]string{"variable": "API_TOKEN"}, map[string]string{"value": "hidden"}},
 		{"env API_TOKEN=a=hidden", "", "api-token", map[string]string{"variable": "API_TOKEN"}, map[string]string{"value": "a=hidden"}},
 		{"env API_TOKEN --name tok -", "hidden\n", "tok", map[string]string{"variable": "API_TOKEN"}, map[string]string{"value": "hidden"}},
+		{"env API_TOKEN=-", "hidden\n", "api-token", map[string]string{"variable": "API_TOKEN"}, map[string]string{"value": "hidden"}},
 		{"env tok --variable API_TOKEN --from-file F", "", "tok", map[string]string{"variable": "API_TOKEN"}, map[string]string{"value": "hidden-f"}},
 		{"mounted cfg --from-file F --path /etc/cfg", "", "cfg", map[string]string{"path": "/etc/cfg"}, map[string]string{"value": "hidden-f\n"}},
 		{"docker ghcr --registry ghcr.io --username ana --password-stdin", "hidden\r\n", "ghcr", map[string]string{"server": "ghcr.io", "username": "ana"}, map[string]string{"password": "hidden"}},

@@ -89,6 +89,9 @@ func badRequest(path, detail, hint string) *api.Problem {
 
 // frameworkProblem gives the framework's own refusals our form.
 func frameworkProblem(status int, msg string, errs ...error) huma.StatusError {
+	if status == http.StatusInternalServerError && msg == "cannot read request body" { // how it is cut into pieces is wrong, or it was broken off
+		status, msg = http.StatusBadRequest, "the body of the request cannot be read"
+	}
 	code := map[int]string{404: "not_found", 409: "conflict", 500: "internal"}[status]
 	if code == "" {
 		code = "invalid"

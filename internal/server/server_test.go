@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -383,6 +385,31 @@ func TestDeleteLeavesATombstone(t *testing.T) {
 	w.refused("GET", "/v1/projects/default/workloads/a", "", 404, "not_found")
 	if again := w.submit(`{"name":"a","command":["fake"]}`); again.ID == first.ID {
 		t.Error("the name was not free")
+	}
+}
+
+// TestABrokenBodyIsTheClientsFault: also where how it is cut into pieces is wrong.
+func TestABrokenBodyIsTheClientsFault(t *testing.T) {
+	w := newWorld(t)
+	for _, path := range []string{"/v1/projects/default/workloads", "/v1/session"} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(w.tcp, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		_, err = io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer secret\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n\r\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p api.Problem
+		if err := json.NewDecoder(r.Body).Decode(&p); err != nil || r.StatusCode != http.StatusBadRequest || p.Code != "invalid" {
+			t.Errorf("POST %s: %s %+v, %v; want 400, invalid", path, r.Status, p, err)
+		}
 	}
 }
 
