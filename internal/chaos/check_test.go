@@ -153,6 +153,10 @@ var forgeries = []struct {
 		h.Marks = slices.Delete(h.Marks, 2, 4)
 		failed(h, 1, 2)
 	}},
+	{"it began and was ended by force at once", WrongCode, func(h *History) {
+		h.Marks = slices.Delete(h.Marks, 3, 4)
+		failed(h, 1, 137)
+	}},
 	{"it was not told to end", WrongCode, func(h *History) {
 		h.Marks = slices.Delete(h.Marks, 3, 4)
 		failed(h, 1, 137)
