@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
 // nativeDialect is our own words.
@@ -118,18 +119,45 @@ func (s *session) get(ctx context.Context, o *getOptions, args []string) error {
 
 // getNamed prints the workloads named; one of them as itself, not as a list.
 func (s *session) getNamed(ctx context.Context, c *client.Client, o *getOptions, names []string) error {
-	named, err := s.resolveAll(ctx, c, o.scope, names, false)
-	if err != nil {
-		return err
-	}
 	var ws []api.Workload
+	if o.filter.deleted {
+		var err error
+		if ws, names, err = departed(ctx, c, o.scope, names); err != nil {
+			return err
+		}
+	}
+	var named []*api.Workload
+	if len(names) > 0 {
+		var err error
+		if named, err = s.resolveAll(ctx, c, o.scope, names, false); err != nil {
+			return err
+		}
+	}
 	for _, w := range named {
 		ws = append(ws, *w)
 	}
-	if len(ws) == 1 && !isGlob(names[0]) && (s.format() == "json" || s.format() == "yaml") {
+	if len(ws) == 1 && (len(names) == 0 || !isGlob(names[0])) && (s.format() == "json" || s.format() == "yaml") {
 		return s.document(ws[0])
 	}
 	return (&listing{s: s, c: c, o: o}).print(ws, "")
+}
+
+// departed are the workloads of these names that were deleted, and the names that
+// are of none.
+func departed(ctx context.Context, c *client.Client, sc scope, names []string) (gone []api.Workload, others []string, err error) {
+	for _, name := range names {
+		list, err := c.Workloads(ctx, client.ListOptions{Project: sc.project, Prefix: name, Deleted: true, Limit: 1000})
+		if err != nil {
+			return nil, nil, err
+		}
+		found := slices.DeleteFunc(list.Items, func(w api.Workload) bool {
+			return w.Name != name || w.Phase != string(lifecycle.Deleting) && w.Phase != string(lifecycle.Deleted)
+		})
+		if gone = append(gone, found...); len(found) == 0 {
+			others = append(others, name)
+		}
+	}
+	return gone, others, nil
 }
 
 func (s *session) getNodes(ctx context.Context, c *client.Client, o *getOptions, names []string) error {

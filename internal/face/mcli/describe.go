@@ -199,8 +199,8 @@ func eventLog(c *face.Call, w *api.Workload) error {
 	var rows [][]string
 	for i := range w.Transitions {
 		t := &w.Transitions[i]
-		if text := eventText(w, t, i == 0); text != "" {
-			rows = append(rows, []string{clock(time.Time(t.At)), strconv.Itoa(t.Attempt), text})
+		for _, e := range eventsOf(w, t, i == 0) {
+			rows = append(rows, []string{clock(time.Time(t.At)), strconv.Itoa(e.attempt), e.text})
 		}
 	}
 	if len(rows) == 0 {
@@ -216,33 +216,74 @@ func eventLog(c *face.Call, w *api.Workload) error {
 	return err
 }
 
-func eventText(w *api.Workload, t *api.Transition, first bool) string {
+// event is a line of the log, and the resumption that it is about.
+type event struct {
+	attempt int
+	text    string
+}
+
+// eventsOf is what a step means in the platform's words. How an attempt ended is
+// told of that attempt, and the next one begins in the queue.
+func eventsOf(w *api.Workload, t *api.Transition, first bool) []event {
 	if first {
-		return "Run created"
+		return []event{{t.Attempt, "Run created"}}
 	}
-	to := lifecycle.Phase(t.To)
+	to, again := lifecycle.Phase(t.To), event{t.Attempt, "Run placed back in the scheduling queue"}
+	one := func(text string) []event { return []event{{t.Attempt, text}} }
 	switch {
 	case t.From == t.To:
-		return ""
-	case to == lifecycle.Running && t.From != string(lifecycle.Restarting):
+		return nil
+	case to == lifecycle.Running && t.From != string(lifecycle.Restarting) && !inPlace(w, t):
 		if t.Attempt > 0 {
-			return "Run resumed"
+			return one("Run resumed")
 		}
-		return "Run started"
+		return one("Run started")
 	case to == lifecycle.Completed:
-		return "Run completed successfully"
-	case to == lifecycle.Failed:
-		return failedText(w, t)
-	case to == lifecycle.Preempted, t.Reason == string(lifecycle.ReasonPreempted) && to == lifecycle.Queued:
-		return "Run was preempted"
+		return one("Run completed successfully")
+	case to == lifecycle.Failed, to == lifecycle.Backoff:
+		return one(failedText(w, t))
+	case to == lifecycle.Preempted:
+		return one("Run was preempted")
 	case to == lifecycle.Lost:
-		return "Run was stopped due to node failure"
+		return one("Run was stopped due to node failure")
 	case to == lifecycle.Stopped, to == lifecycle.Canceled, to == lifecycle.TimedOut:
-		return "Run stopped"
-	case to == lifecycle.Backoff, to == lifecycle.Submitted, to == lifecycle.Queued && t.Attempt > 0:
-		return "Run placed back in the scheduling queue"
+		return one(stoppedText(t))
+	case to == lifecycle.Submitted, to == lifecycle.Queued && t.From == string(lifecycle.Backoff):
+		return []event{again}
+	case t.From == string(lifecycle.Terminating) && (to == lifecycle.Queued || to == lifecycle.Reserved):
+		text := "Run was preempted"
+		if stoppedFor(lifecycle.Reason(t.Reason)) != "Preempted" {
+			text = "Run was stopped due to node failure"
+		}
+		return []event{{max(t.Attempt-1, 0), text}, again}
 	}
-	return ""
+	return nil
+}
+
+// inPlace reports whether a step to Running is that of a task which was started
+// again where it was: its resumption has begun before.
+func inPlace(w *api.Workload, t *api.Transition) bool {
+	for i := range w.Transitions {
+		o := &w.Transitions[i]
+		if o.Seq >= t.Seq {
+			return false
+		}
+		if o.Attempt == t.Attempt && o.To == string(lifecycle.Running) {
+			return true
+		}
+	}
+	return false
+}
+
+// stoppedText says also what for, where that is not simply that somebody did.
+func stoppedText(t *api.Transition) string {
+	switch r := lifecycle.Reason(t.Reason); {
+	case slices.Contains(overTime, r), r == lifecycle.ReasonStoppedByUser:
+		if t.Message != "" {
+			return "Run stopped: " + t.Message
+		}
+	}
+	return "Run stopped"
 }
 
 func failedText(w *api.Workload, t *api.Transition) string {

@@ -233,18 +233,40 @@ func statusAt(w *api.Workload, attempt int) string {
 }
 
 func endOf(a *api.Attempt) string {
-	switch {
-	case a.Reason == string(lifecycle.ReasonPreempted):
-		return "Stopped (Preempted)"
-	case a.Reason == string(lifecycle.ReasonNodeLost):
-		return "Stopped (Node Failure)"
+	switch r := lifecycle.Reason(a.Reason); {
+	case slices.Contains(requeued, r):
+		return withReason("Stopped", stoppedFor(r))
+	case r == lifecycle.ReasonStoppedByUser, r == lifecycle.ReasonDeletedByUser, r == lifecycle.ReasonRestartedByUser:
+		return "Stopped"
+	case slices.Contains(overTime, r):
+		return "Stopped"
 	case a.ExitCode != nil && *a.ExitCode != 0:
 		return fmt.Sprintf("Failed (%d)", *a.ExitCode)
-	case a.EndedAt == nil:
-		return "Stopped"
+	case a.ExitCode != nil:
+		return "Completed"
+	case r != lifecycle.ReasonNone && a.StartedAt != nil:
+		return withReason("Failed", a.Reason)
 	}
-	return withReason("Stopped", a.Reason)
+	return "Stopped"
 }
+
+// requeued are reasons of attempts that were ended for another's sake, after which
+// a run stands in the queue again.
+var requeued = []lifecycle.Reason{
+	lifecycle.ReasonPreempted, lifecycle.ReasonMoved, lifecycle.ReasonBelowMinimum, lifecycle.ReasonNodeLost, lifecycle.ReasonSystem, lifecycle.ReasonOutcomeUnknown,
+}
+
+// stoppedFor is which of the platform's two reasons that is.
+func stoppedFor(r lifecycle.Reason) string {
+	switch r {
+	case lifecycle.ReasonNodeLost, lifecycle.ReasonSystem, lifecycle.ReasonOutcomeUnknown:
+		return "Node Failure"
+	}
+	return "Preempted"
+}
+
+// overTime are reasons of attempts that a limit of time has ended.
+var overTime = []lifecycle.Reason{lifecycle.ReasonMaxDuration, lifecycle.ReasonProjectTimeLimit, lifecycle.ReasonIdleLimit}
 
 // span is from the entry into STARTING to the end of TERMINATING.
 func span(w *api.Workload, attempt int) (start, end time.Time) {

@@ -224,7 +224,7 @@ class Run:
     def lifecycle(self) -> List[RunLifecycle]:
         """One entry for each status that it has been in, over all resumptions."""
         if self._lifecycle is None:
-            self._lifecycle = _lifecycle(self._client.transitions(self.workload, dialect="mcli"))
+            self._lifecycle = _lifecycle(self._client.transitions(self.workload, dialect="mcli"), self.workload.attempts)
             if self._lifecycle and self.reason:
                 self._lifecycle[-1].reason = self.reason
         return self._lifecycle
@@ -250,7 +250,7 @@ class Run:
                     estimated_end_time=self.estimated_end_time if last else None,
                     started_at=parse_time(a.get("startedAt")),
                     ended_at=parse_time(a.get("endedAt")) if a.get("startedAt") else None,
-                    reason=self.reason if last else _reason(a),
+                    reason=self.reason if last else entry.reason if entry is not None and entry.status.is_terminal() else _reason(a),
                 )
             )
         return out
@@ -465,16 +465,36 @@ def _task_word(state: str) -> str:
     return _TASK_WORDS.get(state, "UNKNOWN")
 
 
-def _lifecycle(transitions: Iterable[Mapping[str, Any]]) -> List[RunLifecycle]:
+_NODE_FAILURES = ("NodeLost", "SystemFailure", "OutcomeUnknown")
+
+
+def _lifecycle(transitions: Iterable[Mapping[str, Any]], attempts: Iterable[Mapping[str, Any]] = ()) -> List[RunLifecycle]:
     out: List[RunLifecycle] = []
-    for t in transitions:
-        status, at = RunStatus.from_string(t.get("word", "")), parse_time(t.get("at"))
-        index = int(t.get("attempt") or 0)
-        if at is None or (out and out[-1].status is status and out[-1].resumption_index == index):
-            continue
+    codes = {int(a["index"]): a.get("exitCode") for a in attempts}
+
+    def enter(index: int, status: RunStatus, at: datetime, reason: Optional[str]) -> None:
+        if out and out[-1].status is status and out[-1].resumption_index == index:
+            return
         if out:
             out[-1].ended_at = at
-        out.append(RunLifecycle(index, status, at, t.get("message") or t.get("reason") or None))
+        out.append(RunLifecycle(index, status, at, reason))
+
+    for t in transitions:
+        at = parse_time(t.get("at"))
+        if at is None:
+            continue
+        index = int(t.get("attempt") or 0)
+        to, reason = str(t.get("to") or ""), str(t.get("reason") or "")
+        # What is tried again ends first, as the attempt that it was, and the next one begins in the queue.
+        if to == "Backoff":
+            code = codes.get(index)
+            enter(index, RunStatus.FAILED, at, str(code) if code else reason or None)
+            enter(index + 1, RunStatus.PENDING, at, None)
+            continue
+        if t.get("from") == "Terminating" and to in ("Queued", "Reserved") and index > 0:
+            enter(index - 1, RunStatus.STOPPED, at, "Node Failure" if reason in _NODE_FAILURES else "Preempted")
+            enter(index, RunStatus.PENDING, at, None)
+        enter(index, RunStatus.from_string(t.get("word", "")), at, t.get("message") or reason or None)
     return out
 
 
