@@ -111,7 +111,7 @@ func publishedLine(w *api.Workload) string {
 	var out []string
 	if p.Ref != "" {
 		ref := p.Ref
-		if p.Digest != "" {
+		if p.Digest != "" && !strings.HasSuffix(ref, "@"+p.Digest) {
 			ref += "@" + p.Digest
 		}
 		out = append(out, ref)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
 type logsOptions struct {
@@ -272,6 +273,9 @@ func (s *session) noLogs(w *api.Workload) error {
 	switch {
 	case w.StartedAt != nil:
 		p.Detail, p.Hint = fmt.Sprintf("there is no output of that task of %s", w.Name), "muster describe "+w.Name+" shows every task"
+	case w.Reason == string(lifecycle.ReasonImageBuildFailed):
+		p.Detail = fmt.Sprintf("%s never started: %s", w.Name, situation(w, s.moments(tableFlags{})))
+		p.Hint = "muster logs " + w.Name + " --build shows the output of its build"
 	case ended(w):
 		p.Detail, p.Hint = fmt.Sprintf("%s never started: %s", w.Name, situation(w, s.moments(tableFlags{}))), "muster events "+w.Name+" shows its history"
 	default:

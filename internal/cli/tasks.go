@@ -128,7 +128,7 @@ func taskWhy(t api.Task, m moments) string {
 		out = strings.TrimPrefix(out+": "+t.Message, ": ")
 	}
 	if t.RestartAt != nil {
-		out = strings.TrimPrefix(out+"; started again "+m.clockTime(at(t.RestartAt)), "; ")
+		out = strings.TrimPrefix(out+"; starts again "+m.clockTime(at(t.RestartAt)), "; ")
 	}
 	return out
 }
