@@ -120,9 +120,21 @@ func (h *Hands) install(ctx context.Context, base, script string, b *spec.Build,
 	slices.Sort(env)
 	upper, done, err := h.Installer.Install(ctx, img, script, env, log)
 	if err != nil {
-		return "", nil, fmt.Errorf("installing packages failed: %w", err)
+		return "", nil, fmt.Errorf("%s failed: %w", stepsOf(b), err)
 	}
 	return upper, done, nil
+}
+
+// stepsOf names what of a build runs in a container.
+func stepsOf(b *spec.Build) string {
+	var all []string
+	for name, there := range map[string]bool{"build.apt": len(b.Apt) > 0, "build.pip": len(b.Pip) > 0, "build.run": len(b.Run) > 0} {
+		if there {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }
 
 // builders are the programs that can build a Dockerfile, with how they are

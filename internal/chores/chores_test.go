@@ -301,6 +301,28 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// TestFollowOfAServiceThatCrashes: it is not followed for as long as one may
+// wait, once it has failed as often as it may.
+func TestFollowOfAServiceThatCrashes(t *testing.T) {
+	st := memstore.New()
+	h := hands(t, func(c *Config) { c.Store, c.FollowFor = st, time.Hour })
+	w := workload(t, `{command: ["true"]}`)
+	w.Published = &core.Published{Service: "serve"}
+	s := workload(t, `{kind: inference, command: ["true"], ports: [80]}`)
+	s.ID, s.Name, s.Phase, s.Message = "02", "serve", lifecycle.Restarting, "its task exited with code 7"
+	term, err := st.Acquire(t.Context(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica := &core.Task{ID: core.TaskID{Workload: s.ID, Attempt: s.Attempt}, Role: "replica", State: core.TaskFailed, Failures: crashesMost}
+	if _, err := st.Commit(t.Context(), term, &store.Batch{Workloads: []*core.Workload{s}, Tasks: []*core.Task{replica}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Follow(t.Context(), w); err == nil || !strings.Contains(err.Error(), "failed 5 times") || !strings.Contains(err.Error(), "exited with code 7") {
+		t.Errorf("of a service that crashes: %v", err)
+	}
+}
+
 func TestNamesOfImages(t *testing.T) {
 	if got := byDigest("127.0.0.1:5000/a/b:v1", "sha256:00"); got != "127.0.0.1:5000/a/b@sha256:00" {
 		t.Errorf("by digest: %q", got)

@@ -136,6 +136,24 @@ func serving(w *core.Workload, model string, a oci.Artifact) (*spec.Document, er
 // followEvery is how often a service is looked at that is to run.
 const followEvery = 200 * time.Millisecond
 
+// crashesMost is how often a replica of a service may fail before it has ever
+// run for its deployment to count as failed: as often as an image is pulled.
+const crashesMost = 5
+
+// crashed is the replica of a service that has failed so often; nil: none has.
+func (h *Hands) crashed(ctx context.Context, s *core.Workload) (*core.Task, error) {
+	tasks, err := h.Store.Tasks(ctx, s.ID, s.Attempt)
+	if err != nil {
+		return nil, err
+	}
+	for i := range tasks {
+		if t := &tasks[i]; t.Failures >= crashesMost && !t.Ready {
+			return t, nil
+		}
+	}
+	return nil, nil
+}
+
 // Follow implements control.Hands.
 func (h *Hands) Follow(ctx context.Context, w *core.Workload) error {
 	patience := time.NewTimer(h.FollowFor)
@@ -153,6 +171,13 @@ func (h *Hands) Follow(ctx context.Context, w *core.Workload) error {
 			return nil
 		case s.Phase.End():
 			return fmt.Errorf("its service %s is %s: %s", s.Name, s.Phase, s.Message)
+		}
+		t, err := h.crashed(ctx, s)
+		if err != nil {
+			return told(ctx, err)
+		}
+		if t != nil {
+			return fmt.Errorf("its service %s does not come up: replica %d failed %d times, last with: %s", s.Name, t.ID.Index, t.Failures, s.Message)
 		}
 		select {
 		case <-ctx.Done():
