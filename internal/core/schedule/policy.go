@@ -127,7 +127,11 @@ func (x Part) of(c *Config) *bool {
 // Pool is how the policy uses a pool of that name, with strategies for tasks with
 // GPUs and without; a least run time of 0 is the policy's own.
 func (p *Policy) Pool(name string, gpu, cpu Strategy, least time.Duration) Pool {
-	return Pool{Name: name, GPU: gpu, CPU: cpu, MinRuntime: cmp.Or(least, p.MinRuntime).Milliseconds(), Reserve: p.Reserve}
+	devices := BinPack
+	if gpu == Spread { // also over the devices of a node
+		devices = Spread
+	}
+	return Pool{Name: name, GPU: gpu, CPU: cpu, Devices: devices, MinRuntime: cmp.Or(least, p.MinRuntime).Milliseconds(), Reserve: p.Reserve}
 }
 
 // Course is what has become of a workload so far.
