@@ -23,7 +23,8 @@ type Row struct {
 	Attempt     int               `json:"attempt" doc:"Number of the present attempt, from 0"`
 	ExitCode    *int              `json:"exitCode,omitempty" doc:"Of its last attempt"`
 
-	GPUs      float64    `json:"gpus" doc:"GPUs that it asks for, over all tasks"`
+	GPUs      float64    `json:"gpus" doc:"GPUs that it asks for, over all tasks; parts count as such"`
+	GPUsHeld  float64    `json:"gpusHeld,omitempty" doc:"GPUs that its tasks hold at present"`
 	GPUType   string     `json:"gpuType,omitempty"`
 	Tasks     TaskCounts `json:"tasks"`
 	Nodes     []string   `json:"nodes,omitempty" doc:"Where its tasks are, at most 16"`

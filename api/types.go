@@ -62,7 +62,8 @@ type Workload struct {
 	Metadata   map[string]json.RawMessage `json:"metadata,omitempty" doc:"What its tasks and its user keep with it"`
 
 	Tasks      TaskCounts `json:"tasks" doc:"Tasks of the present attempt by state"`
-	GPUs       int        `json:"gpus" doc:"GPUs that it asks for, over all tasks"`
+	GPUs       float64    `json:"gpus" doc:"GPUs that it asks for, over all tasks; parts count as such, memory as the part of a GPU that it came to where it last had a place"`
+	GPUsHeld   float64    `json:"gpusHeld" doc:"GPUs that its tasks hold at present, also while they fail and are started again"`
 	GPUSeconds float64    `json:"gpuSeconds" doc:"Device-seconds charged so far"`
 
 	CreatedAt Time  `json:"createdAt"`
@@ -287,12 +288,13 @@ type Lifecycle struct {
 
 // Word is one status of another platform.
 type Word struct {
-	Status string   `json:"status"`
-	Code   *int     `json:"code,omitempty"`
-	Color  string   `json:"color,omitempty"`
-	End    bool     `json:"end"`
-	Phases []string `json:"phases" nullable:"false" doc:"Phases in which it may be said"`
-	How    []string `json:"how" nullable:"false" doc:"States that it is said of, one line each"`
+	Status    string   `json:"status"`
+	Code      *int     `json:"code,omitempty"`
+	Color     string   `json:"color,omitempty"`
+	End       bool     `json:"end"`
+	Resources string   `json:"resources,omitempty" doc:"Whether a job of which it is said holds resources, where the platform's documents say so"`
+	Phases    []string `json:"phases" nullable:"false" doc:"Phases in which it may be said"`
+	How       []string `json:"how" nullable:"false" doc:"States that it is said of, one line each"`
 }
 
 // Phase is one phase and what it means for accounting.

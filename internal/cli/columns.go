@@ -75,16 +75,27 @@ func statusIn(w *api.Workload, dialect string) string {
 	return orDash(word)
 }
 
-// gpus is what it asks for, and how many of its tasks run while not all do.
+// gpus is what it asks for, and what it holds of that while it holds less.
 func gpus(w *api.Workload) string {
 	switch {
 	case w.GPUs == 0:
 		return "-"
-	case w.Tasks.Total > 1 && w.Tasks.Running > 0 && w.Tasks.Running < w.Tasks.Total:
-		return fmt.Sprintf("%d/%d", w.GPUs/w.Tasks.Total*w.Tasks.Running, w.GPUs)
+	case w.GPUsHeld > 0 && w.GPUsHeld < w.GPUs:
+		return parted(w.GPUsHeld) + "/" + parted(w.GPUs)
 	default:
-		return strconv.Itoa(w.GPUs)
+		return parted(w.GPUs)
 	}
+}
+
+// parted is a number of GPUs, of which parts count as such.
+func parted(gpus float64) string { return thousandths(int64(gpus*1000 + 0.5)) }
+
+// gpuCount is parted with its noun.
+func gpuCount(gpus float64) string {
+	if gpus == 1 {
+		return "1 GPU"
+	}
+	return parted(gpus) + " GPUs"
 }
 
 // timeOrETA is how long it has run, or when it may start.

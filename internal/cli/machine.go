@@ -171,8 +171,11 @@ func (s *session) wordTable(o *lifecycleOptions, d lifecycle.Dialect) error {
 		cols = append(cols, column[wordRow]{title: "COLOUR", cell: once(func(w api.Word) string { return orDash(w.Color) }), tone: tint})
 	}
 	cols = append(cols,
-		column[wordRow]{title: "END", cell: once(func(w api.Word) string { return yes(w.End) })},
-		column[wordRow]{title: "SAID OF", cell: func(r wordRow) string { return r.how }})
+		column[wordRow]{title: "END", cell: once(func(w api.Word) string { return yes(w.End) })})
+	if some(func(w api.Word) bool { return w.Resources != "" }) {
+		cols = append(cols, column[wordRow]{title: "RESOURCES", cell: once(func(w api.Word) string { return orDash(w.Resources) })})
+	}
+	cols = append(cols, column[wordRow]{title: "SAID OF", cell: func(r wordRow) string { return r.how }})
 	return print(s, o.table, table[wordRow]{items: rows, columns: cols, whole: true, name: func(r wordRow) string { return r.Status }})
 }
 
@@ -230,7 +233,7 @@ func machineBody(d lifecycle.Dialect) api.Lifecycle {
 func wordsOf(d lifecycle.Dialect) []api.Word {
 	var out []api.Word
 	for _, w := range lifecycle.Words(d) {
-		word := api.Word{Status: w.Status, Code: w.Code, Color: w.Color, End: w.End, Phases: []string{}, How: lifecycle.Said(d, w.Status)}
+		word := api.Word{Status: w.Status, Code: w.Code, Color: w.Color, End: w.End, Resources: w.Resources, Phases: []string{}, How: lifecycle.Said(d, w.Status)}
 		for _, p := range lifecycle.Hear(d, w.Status) {
 			word.Phases = append(word.Phases, string(p))
 		}

@@ -81,7 +81,7 @@ func endedOn(ctx context.Context, c *client.Client) (*bygone, error) {
 			past.jobs++
 			past.projects[x.Project] = true
 			submit := strconv.FormatFloat(float64(timeOf(x.CreatedAt).UnixMilli())/1000, 'f', 3, 64)
-			if err := w.Write([]string{submit, strconv.FormatInt(seconds, 10), strconv.Itoa(x.GPUs), x.Project}); err != nil {
+			if err := w.Write([]string{submit, strconv.FormatInt(seconds, 10), strconv.Itoa(int(math.Ceil(x.GPUs))), x.Project}); err != nil {
 				return nil, err
 			}
 		}

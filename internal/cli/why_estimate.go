@@ -95,7 +95,7 @@ func (s *session) planned(w *api.Workload) error {
 		return err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s would be accepted in project %s: %s, %s, %s\n", w.Name, w.Project, w.Kind, plural(w.Tasks.Total, "task"), plural(w.GPUs, "GPU"))
+	fmt.Fprintf(&b, "%s would be accepted in project %s: %s, %s, %s\n", w.Name, w.Project, w.Kind, plural(w.Tasks.Total, "task"), gpuCount(w.GPUs))
 	if w.Plan != nil {
 		s.plan(&b, w.Plan)
 	}

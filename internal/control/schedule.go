@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // ActorScheduler stands in transitions that the scheduler's plan made.
@@ -130,6 +131,9 @@ func (tx *tx) putTasks(d *draft, p schedule.Placement) {
 			CPU: places[i].Place.CPU, Memory: places[i].Place.Memory, Counted: places[i].Place.MIG, State: core.TaskStarting, PlacedAt: tx.now, Edition: w.Edition,
 		}
 		t.Port = tx.portOf(d, t.Node)
+		if w.Spec.Needs(index).GPU.Kind() == spec.MemoryGPU && len(t.Devices) > 0 {
+			d.attempt().Part = t.Devices[0].Milli
+		}
 		d.setTask(t)
 	}
 }

@@ -5,6 +5,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -98,6 +99,26 @@ type Workload struct {
 	GPUSeconds     float64 // of ended attempts and of runs that others follow; the rest is added on reading
 }
 
+// AskedMilli is how many thousandths of GPUs w asks for, over all tasks. What memory
+// of a GPU comes to is known once it has had a place; until then it counts as all.
+func (w *Workload) AskedMilli() int64 {
+	part := 0
+	for i := range w.Attempts {
+		part = cmp.Or(w.Attempts[i].Part, part)
+	}
+	of := func(g spec.GPU) int64 {
+		if g.Kind() == spec.MemoryGPU && part > 0 {
+			return int64(g.Devices()) * int64(part)
+		}
+		return g.TotalMilli()
+	}
+	n := w.Spec.Size()
+	if n == 0 {
+		return 0
+	}
+	return of(w.Spec.Needs(0).GPU) + int64(n-1)*of(w.Spec.Resources.GPU)
+}
+
 // TaskCounts counts the placed tasks of an attempt by state.
 type TaskCounts struct {
 	Starting  int `json:"starting,omitempty"`
@@ -151,6 +172,7 @@ type Attempt struct {
 	Todo      []int            `json:"todo,omitzero"`      // indexes that an array's retry still has to do; nil: all
 	Next      int              `json:"next,omitempty"`     // index of the next replica; they are never used twice in an attempt
 	GPUMilli  int64            `json:"gpuMilli,omitempty"` // thousandths of devices held at present, all tasks
+	Part      int              `json:"part,omitempty"`     // thousandths of each of its GPUs that the memory it asked of them came to; 0: it asked for none, or had no place
 	Anew      bool             `json:"anew,omitempty"`     // the workload had ended, and was run again with it
 	// SavedAt and SavedStep are of the last checkpoint that its tasks told of.
 	SavedAt   time.Time `json:"savedAt,omitzero"`

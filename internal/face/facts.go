@@ -142,6 +142,12 @@ func Devices(milli int64) string {
 	return strings.TrimSuffix(text, ".")
 }
 
+// GPUs is a number of GPUs, of which parts count as such.
+func GPUs(n float64) string { return Devices(int64(n*1000 + 0.5)) }
+
+// Hours are seconds in hours, to the thousandth: the first minutes show.
+func Hours(seconds float64) string { return Devices(int64(seconds/3.6 + 0.5)) }
+
 // Upper makes the first letter a capital one: RUNNING and running are Running.
 func Upper(word string) string {
 	if word == "" {

@@ -93,7 +93,7 @@ func unknown(of, in map[string]any, path string) (out []string) {
 func columns() []any {
 	var all []any
 	for _, c := range []struct{ name, sort, path string }{
-		{"Status", "string", ".status.phase"}, {"Kind", "string", ".status.kind"}, {"GPUs", "integer", ".status.gpus"},
+		{"Status", "string", ".status.phase"}, {"Kind", "string", ".status.kind"}, {"GPUs", "number", ".status.gpus"},
 		{"Where", "string", ".status.where"}, {"Age", "date", ".status.createdAt"}, {"Reason", "string", ".status.reason"},
 	} {
 		all = append(all, map[string]any{"name": c.name, "type": c.sort, "jsonPath": c.path})
@@ -214,7 +214,7 @@ func statusSchema() map[string]any {
 	properties := map[string]any{
 		"id": text("Identity of the workload."), "phase": text("Where it is in its life."), "kind": text(""),
 		"reason": text("Why, as a token."), "message": text("Why, as a sentence."), "since": instant("Since when it is in this phase."),
-		"attempt": typed("integer", "Number of the present attempt, from 0."), "gpus": typed("integer", "GPUs over all tasks."),
+		"attempt": typed("integer", "Number of the present attempt, from 0."), "gpus": typed("number", "GPUs that it asks for, over all tasks; parts count as such."),
 		"where": text("Nodes that it is or was last on."), "exitCode": typed("integer", ""),
 		"tasks": object("Tasks of the present attempt by state.", counts),
 		"replicas": object("Of an inference workload.", map[string]any{

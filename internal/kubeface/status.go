@@ -22,7 +22,7 @@ type status struct {
 	Message  string          `json:"message,omitempty"`
 	Since    string          `json:"since,omitempty"`
 	Attempt  int             `json:"attempt"`
-	GPUs     int             `json:"gpus"`
+	GPUs     float64         `json:"gpus"`
 	Where    string          `json:"where,omitempty"`
 	ExitCode *int            `json:"exitCode,omitempty"`
 	Tasks    *api.TaskCounts `json:"tasks,omitempty"`

@@ -104,7 +104,7 @@ func (s *Server) workload(p parts, v view) api.Workload {
 		Priority: int(w.Spec.Priority), Preemptible: *w.Spec.Preemptible,
 		Phase: string(w.Phase), Reason: string(w.Reason), Message: w.Message, Target: string(w.Target), Since: api.Time(w.PhaseAt),
 		Conditions: []api.Condition{}, Attempt: w.Attempt, Attempts: []api.Attempt{}, Transitions: []api.Transition{},
-		Statuses: statuses(p), Tasks: taskCounts(w), GPUs: w.Spec.TotalGPUs(), GPUSeconds: s.gpuSeconds(p, now),
+		Statuses: statuses(p), Tasks: taskCounts(w), GPUs: float64(w.AskedMilli()) / 1000, GPUsHeld: held(w), GPUSeconds: s.gpuSeconds(p, now),
 		CreatedAt: api.Time(w.CreatedAt), StartedAt: at(w.StartedAt), EndedAt: at(w.EndedAt),
 		AllowedActions: allowed(w), Number: w.Seq, Version: w.Version, Revision: int64(w.Rev),
 	}

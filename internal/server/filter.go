@@ -62,7 +62,7 @@ func filterRow(p parts, said bool) filter.Row {
 	w := p.w
 	r := filter.Row{
 		ID: string(w.ID), Number: w.Seq, Name: w.Name, Project: string(w.Project), User: w.User, Kind: string(w.Kind), Phase: string(w.Phase), Reason: string(w.Reason),
-		GPUType: w.Spec.Resources.GPU.Type, GPUs: float64(w.Spec.TotalMilli()) / 1000, Priority: int(w.Spec.Priority), Attempt: w.Attempt, Created: w.CreatedAt, Ended: w.EndedAt,
+		GPUType: w.Spec.Resources.GPU.Type, GPUs: float64(w.AskedMilli()) / 1000, Priority: int(w.Spec.Priority), Attempt: w.Attempt, Created: w.CreatedAt, Ended: w.EndedAt,
 		Labels: w.Spec.Labels, Preemptible: *w.Spec.Preemptible,
 	}
 	r.Nodes, _ = whereabouts(w, p.tasks)

@@ -60,7 +60,7 @@ func row(p parts) api.Row {
 		ID: string(w.ID), Number: w.Seq, Name: w.Name, Project: string(w.Project), Kind: string(w.Kind), User: w.User, Labels: w.Spec.Labels,
 		Priority: int(w.Spec.Priority), Preemptible: *w.Spec.Preemptible,
 		Phase: string(w.Phase), Reason: string(w.Reason), Message: w.Message, Target: string(w.Target), Since: api.Time(w.PhaseAt),
-		Attempt: w.Attempt, Tasks: taskCounts(w), GPUs: float64(w.Spec.TotalMilli()) / 1000, GPUType: w.Spec.Resources.GPU.Type,
+		Attempt: w.Attempt, Tasks: taskCounts(w), GPUs: float64(w.AskedMilli()) / 1000, GPUsHeld: held(w), GPUType: w.Spec.Resources.GPU.Type,
 		CreatedAt: api.Time(w.CreatedAt), StartedAt: at(w.StartedAt), EndedAt: at(w.EndedAt), AllowedActions: allowed(w), Revision: int64(w.Rev),
 	}
 	if len(w.Attempts) > 0 {
@@ -74,6 +74,14 @@ func row(p parts) api.Row {
 	}
 	out.Nodes, out.NodeCount = whereabouts(w, p.tasks)
 	return out
+}
+
+// held is how many GPUs the tasks of w hold.
+func held(w *core.Workload) float64 {
+	if len(w.Attempts) == 0 {
+		return 0
+	}
+	return float64(w.Attempts[len(w.Attempts)-1].GPUMilli) / 1000
 }
 
 // whereabouts are the nodes of the tasks that hold a place, those of the first

@@ -91,7 +91,7 @@ func machine(d lifecycle.Dialect) *lifecycleOutput {
 func vocabulary(d lifecycle.Dialect) []api.Word {
 	var out []api.Word
 	for _, w := range lifecycle.Words(d) {
-		word := api.Word{Status: w.Status, Code: w.Code, Color: w.Color, End: w.End, Phases: []string{}, How: lifecycle.Said(d, w.Status)}
+		word := api.Word{Status: w.Status, Code: w.Code, Color: w.Color, End: w.End, Resources: w.Resources, Phases: []string{}, How: lifecycle.Said(d, w.Status)}
 		for _, p := range lifecycle.Hear(d, w.Status) {
 			word.Phases = append(word.Phases, string(p))
 		}

@@ -56,6 +56,9 @@ type Word struct {
 	Color  string `json:"color,omitempty"`  // #rrggbb, where the platform has one
 	Code   *int   `json:"code,omitempty"`   // where the platform has numbers
 	Reason string `json:"reason,omitempty"` // in that platform's words
+	// Resources is whether a job of which it is said holds them, in that platform's
+	// words; empty where it does not say so.
+	Resources string `json:"resources,omitempty"`
 }
 
 // row says in which states a platform uses a word. The first row that matches

@@ -13,7 +13,8 @@ task leads from one word to another. Its picture has what the platform's own doc
 that they name; where they name none, our events. What can happen only here, such as stopping what has not started,
 follows as a table; ` + "`GET /v1/lifecycle?dialect=…`" + ` has it in the picture too, dashed in DOT and marked
 ` + MusterOnly + ` in Mermaid. +Scaling and -Scaling are the beginning and the end of a condition; silent and back say
-whether a whole plane reports.
+whether a whole plane reports. Resources is whether a job holds them while that is said of it, where the platform's
+documents have that column; what one holds at present is in gpusHeld of the API.
 `)
 	for _, d := range Dialects() {
 		g := Diagram(d)
@@ -30,13 +31,13 @@ whether a whole plane reports.
 
 // pageVocabulary lists every word that d may say, and when.
 func pageVocabulary(b *strings.Builder, d Dialect) {
-	b.WriteString("| Word | Number | Colour | End | Phases | How it is reached |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| Word | Number | Colour | End | Resources | Phases | How it is reached |\n|---|---|---|---|---|---|---|\n")
 	for _, w := range Words(d) {
 		number := ""
 		if w.Code != nil {
 			number = fmt.Sprint(*w.Code)
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n",
-			w.Status, number, w.Color, yes(w.End), joinPhases(Hear(d, w.Status)), strings.Join(Said(d, w.Status), "; "))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n",
+			w.Status, number, w.Color, yes(w.End), w.Resources, joinPhases(Hear(d, w.Status)), strings.Join(Said(d, w.Status), "; "))
 	}
 }

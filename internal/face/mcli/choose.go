@@ -166,7 +166,7 @@ func keeper(c *face.Call) (func(*api.Workload) bool, error) {
 			return w.GPUs == 0 && t == "none" || w.GPUs > 0 && strings.EqualFold(t, place.Product(w))
 		}):
 			return false
-		case len(nums) > 0 && !slices.Contains(nums, strconv.Itoa(w.GPUs)):
+		case len(nums) > 0 && !slices.Contains(nums, face.GPUs(w.GPUs)):
 			return false
 		case len(users) > 0 && !slices.Contains(users, w.User):
 			return false

@@ -134,7 +134,7 @@ func compute(w *api.Workload, d *spec.Document, p *face.Place) [][]string {
 		out = append(out, []string{"GPU Type", face.Dash(p.Product(w))})
 	}
 	return append(out, [][]string{
-		{"GPUs", strconv.Itoa(w.GPUs)},
+		{"GPUs", face.GPUs(w.GPUs)},
 		{"CPUs", d.Resources.CPU.String()},
 		{"Nodes", strconv.Itoa(nodeCount(w))},
 	}...)

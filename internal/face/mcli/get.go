@@ -196,7 +196,7 @@ func instance(p *face.Place, w *api.Workload) string {
 	if w.GPUs == 0 {
 		return "cpu"
 	}
-	return fmt.Sprintf("%dx %s", max(w.GPUs/nodeCount(w), 1), cmp.Or(p.Product(w), "gpu"))
+	return fmt.Sprintf("%dx %s", max(int(w.GPUs)/nodeCount(w), 1), cmp.Or(p.Product(w), "gpu"))
 }
 
 func name(w *api.Workload) string {

@@ -141,10 +141,10 @@ func rankOf(c *face.Call, w *api.Workload) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n < 0 || n >= w.GPUs {
-			return nil, cli.Missing(fmt.Sprintf("%s has no GPU %d; it has %d", w.Name, n, w.GPUs), "GPUs are counted from 0 over all nodes")
+		if n < 0 || n >= devicesOf(w) {
+			return nil, cli.Missing(fmt.Sprintf("%s has no GPU %d; it has %d", w.Name, n, devicesOf(w)), "GPUs are counted from 0 over all nodes")
 		}
-		return []string{"--task", strconv.Itoa(n / max(w.GPUs/nodeCount(w), 1))}, nil
+		return []string{"--task", strconv.Itoa(n / max(devicesOf(w)/nodeCount(w), 1))}, nil
 	case w.Phase == string(lifecycle.Failed) && face.Count(w) > 1:
 		if a := face.Last(w); a != nil && a.Culprit != nil && !c.Given("resumption") && !c.Bool("prev") {
 			c.Say("Run %s failed; showing node rank %d, which failed first. --node-rank shows another.", w.Name, *a.Culprit)
@@ -155,3 +155,6 @@ func rankOf(c *face.Call, w *api.Workload) ([]string, error) {
 	}
 	return []string{"--task", "0"}, nil
 }
+
+// devicesOf is how many GPUs its tasks see, parts of one as one.
+func devicesOf(w *api.Workload) int { return cli.Document(w).TotalGPUs() }

@@ -105,7 +105,7 @@ func runsOf(c *face.Call, p *face.Place, wanted func(string) bool) error {
 		if !c.Bool("hide-users") {
 			row = append(row, w.User)
 		}
-		row = append(row, cli.Age(c.Now().Sub(time.Time(w.CreatedAt))), strconv.Itoa(w.GPUs), priorityWord(w.Priority))
+		row = append(row, cli.Age(c.Now().Sub(time.Time(w.CreatedAt))), face.GPUs(w.GPUs), priorityWord(w.Priority))
 		switch {
 		case cli.Live(w):
 			active = append(active, row)

@@ -9,7 +9,6 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/face"
 )
 
@@ -57,9 +56,9 @@ func facts(c *face.Call, w *api.Workload, words string) error {
 		{"Type:", kind},
 		{"Status:", status(w, words)},
 		{"Training Duration:", duration(w, c.Now())},
-		{"GPUs:", face.Devices(gpusOf(d))},
-		{"Total Requested GPUs:", face.Devices(requested(w))},
-		{"Allocated GPUs:", face.Devices(allocated(w))},
+		{"GPUs:", face.GPUs(gpusOf(w))},
+		{"Total Requested GPUs:", face.GPUs(w.GPUs)},
+		{"Allocated GPUs:", allocated(w)},
 		{"Allocated GPUs memory:", gpuMemory},
 		{"Running PODs:", strconv.Itoa(w.Tasks.Running)},
 		{"Pending PODs:", strconv.Itoa(waiting(w))},
@@ -86,11 +85,11 @@ func facts(c *face.Call, w *api.Workload, words string) error {
 
 // gpusOf is what a job asks for that is one: of a gang all of it, else what each
 // of its pods gets.
-func gpusOf(d *spec.Document) int64 {
-	if d.Gang() {
-		return d.TotalMilli()
+func gpusOf(w *api.Workload) float64 {
+	if cli.Document(w).Gang() {
+		return w.GPUs
 	}
-	return d.Resources.GPU.TotalMilli()
+	return w.GPUs / float64(max(face.Count(w), 1))
 }
 
 // line is what a workload runs, in one line.
@@ -265,7 +264,7 @@ func topJobs(c *face.Call) error {
 			continue
 		}
 		cpu := cli.Document(w).Resources.CPU.Milli() * int64(w.Tasks.Running)
-		rows = append(rows, []string{w.Name, w.Project, w.User, gpus(w), face.Number(w.GPUSeconds / 3600), face.Devices(cpu), duration(w, c.Now())})
+		rows = append(rows, []string{w.Name, w.Project, w.User, gpus(w), face.Hours(w.GPUSeconds), face.Devices(cpu), duration(w, c.Now())})
 	}
 	return c.Table([]string{"NAME", "PROJECT", "USER", "GPUs Allocated (Requested)", "GPU HOURS", "CPU", "RUNNING"}, rows)
 }

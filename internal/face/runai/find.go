@@ -137,34 +137,16 @@ func sortName(w *api.Workload) string {
 	return "Training"
 }
 
-// requested and allocated are GPUs in thousandths.
-func requested(w *api.Workload) int64 { return cli.Document(w).TotalMilli() }
-
-func allocated(w *api.Workload) int64 {
-	a := face.Last(w)
-	if a == nil || !cli.Live(w) {
-		return 0
-	}
-	var sum int64
-	for _, t := range a.Tasks {
-		if t.State == "succeeded" || t.State == "failed" || t.State == "lost" {
-			continue
-		}
-		share := t.Share
-		if share == 0 {
-			share = 1
-		}
-		sum += int64(float64(len(t.Devices))*share*1000 + 0.5)
-	}
-	return sum
-}
+// allocated is what a workload holds, whatever its status: also between two tries
+// of what is started again in place.
+func allocated(w *api.Workload) string { return face.GPUs(w.GPUsHeld) }
 
 // gpus is GPUs Allocated (Requested).
 func gpus(w *api.Workload) string {
 	if cli.Ended(w) {
 		return "-"
 	}
-	return fmt.Sprintf("%s (%s)", face.Devices(allocated(w)), face.Devices(requested(w)))
+	return allocated(w) + " (" + face.GPUs(w.GPUs) + ")"
 }
 
 // pods is PODs Running (Pending).

@@ -70,7 +70,7 @@ var workloadColumns = []column{
 	{"Running/Req.Pods", func(w *api.Workload, _ time.Time) string {
 		return fmt.Sprintf("%d/%d", w.Tasks.Running, face.Count(w))
 	}},
-	{"GPU Alloc.", func(w *api.Workload, _ time.Time) string { return face.Devices(allocated(w)) }},
+	{"GPU Alloc.", func(w *api.Workload, _ time.Time) string { return allocated(w) }},
 	{"Age", func(w *api.Workload, now time.Time) string { return cli.Age(now.Sub(time.Time(w.CreatedAt))) }},
 }
 

@@ -220,7 +220,7 @@ func jobRecord(c *face.Call, p *face.Place, w *api.Workload) [][]string {
 	}
 	tres += ",node=" + strconv.Itoa(r.nodeCount())
 	if w.GPUs > 0 {
-		tres += fmt.Sprintf(",gres/gpu=%d", w.GPUs)
+		tres += ",gres/gpu=" + face.GPUs(w.GPUs)
 	}
 	requeue := "0"
 	if d.Retry.System == nil || *d.Retry.System > 0 {

@@ -1374,8 +1374,10 @@ export interface Row {
   /** Of its last attempt */
   exitCode?: number
   gpuType?: string
-  /** GPUs that it asks for, over all tasks */
+  /** GPUs that it asks for, over all tasks; parts count as such */
   gpus: number
+  /** GPUs that its tasks hold at present */
+  gpusHeld?: number
   id: string
   kind: string
   labels?: Record<string, string>
@@ -1813,6 +1815,8 @@ export interface Word {
   how: string[]
   /** Phases in which it may be said */
   phases: string[]
+  /** Whether a job of which it is said holds resources, where the platform's documents say so */
+  resources?: string
   status: string
 }
 
@@ -1834,8 +1838,10 @@ export interface Workload {
   endedAt?: Time
   /** Device-seconds charged so far */
   gpuSeconds: number
-  /** GPUs that it asks for, over all tasks */
+  /** GPUs that it asks for, over all tasks; parts count as such, memory as the part of a GPU that it came to where it last had a place */
   gpus: number
+  /** GPUs that its tasks hold at present, also while they fail and are started again */
+  gpusHeld: number
   /** Who keeps it from being queued */
   hold?: Hold
   /** Identity for ever; sorts by creation */

@@ -18,10 +18,10 @@ effect(() => {
     .catch(() => {}) // then words are said without their codes
 })
 
-/** What a word of the chosen dialect says of why: a reason, and the number that the platform has for the word. */
+/** What a word of the chosen dialect says of why: a reason, the number that the platform has for the word, and whether it says that resources are held. */
 export function wordWhy(status: string | undefined, reason: string | undefined): string {
-  const code = vocabulary.value.find((w) => w.status === status)?.code
-  return [reason, code !== undefined && 'code ' + code].filter(Boolean).join(', ')
+  const word = vocabulary.value.find((w) => w.status === status)
+  return [reason, word?.code !== undefined && 'code ' + word.code, word?.resources && 'resources: ' + word.resources].filter(Boolean).join(', ')
 }
 
 /** The words that the chosen dialect may say of a phase, with their codes. */

@@ -79,7 +79,7 @@ function One({ of: { w, c }, decide }: { of: Ask; decide: (approve: boolean) => 
       <div class="ask-body">
         <Facts of={[
           ['Asked by', <>{w.user} <span class="muted">in {w.project}</span></>],
-          ['Wants', <>{w.gpus > 0 ? gpus(w.gpus) + ' GPU' + (w.gpus === 1 ? '' : 's') : 'no GPUs'}<span class="muted">, {w.kind}, priority {w.priority}{c.when === 'reservation' && ', its place is reserved'}</span></>],
+          ['Wants', <>{w.gpus > 0 ? gpus(w.gpus) + ' GPU' + (w.gpus === 1 ? '' : 's') : 'no GPUs'}<span class="muted">, {w.kind}, priority {w.priority}{c.when === 'reservation' && ', its quota is reserved'}</span></>],
           ['Runs', <code class="command">{commandOf(w) || 'what its image runs'}</code>],
           !!c.message && ['Says', c.message],
           !!c.users?.length && ['May decide', c.users.join(', ')],

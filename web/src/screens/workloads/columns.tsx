@@ -79,7 +79,7 @@ export const columns: Column<Row>[] = [
   { id: 'project', title: 'Project', width: 110, grow: 0.6, rank: 6, sort: byText((r) => r.project), text: (r) => r.project, cell: (r) => <span class="clip">{r.project}</span> },
   { id: 'user', title: 'User', width: 90, grow: 0.4, rank: 8, sort: byText((r) => r.user), text: (r) => r.user, cell: (r) => <span class="clip">{r.user}</span> },
   { id: 'gpus', title: 'GPUs', width: 74, align: 'end', rank: 4, sort: byNumber((r) => r.gpus), text: (r) => gpus(r.gpus),
-    cell: (r) => r.gpus > 0 ? <>{gpus(r.gpus)}{r.gpuType && <span class="unit">×{r.gpuType}</span>}</> : <span class="none">–</span> },
+    cell: (r) => r.gpus > 0 ? <>{(r.gpusHeld ?? 0) > 0 && r.gpusHeld! < r.gpus && gpus(r.gpusHeld!) + '/'}{gpus(r.gpus)}{r.gpuType && <span class="unit">×{r.gpuType}</span>}</> : <span class="none">–</span> },
   { id: 'where', title: 'Where', width: 116, grow: 0.4, rank: 5, text: (r) => (r.nodes ?? []).join(' '), cell: (r) => <Where of={r} /> },
   { id: 'try', title: 'Try', width: 52, align: 'end', rank: 10, sort: byNumber((r) => r.attempt), text: (r) => String(r.attempt + 1), cell: (r) => (r.attempt > 0 ? r.attempt + 1 : <span class="none">1</span>) },
   { id: 'ran', title: 'Ran', width: 84, align: 'end', rank: 9, sort: byNumber((r) => ran(r, present()) || -1), text: (r) => (r.startedAt ? String(Math.round(ran(r, present()) / 1000)) : ''), cell: (r) => <Ran of={r} /> },
