@@ -42,7 +42,7 @@ func (f *filterFlags) register(cmd *cobra.Command) {
 	fl.StringSliceVar(&f.status, "phase", nil, "the same as --status")
 	fl.StringSliceVar(&f.kinds, "kind", nil, "only these kinds")
 	fl.StringVarP(&f.user, "user", "u", "", "only this user's; @me is yourself")
-	fl.BoolVarP(&f.all, "all", "A", false, "everybody's, and however old")
+	fl.BoolVarP(&f.all, "all", "A", false, "everybody's, of all projects where none is named, and however old")
 	fl.StringVar(&f.since, "since", "", "submitted since: 2d, or an instant")
 	fl.StringVar(&f.before, "before", "", "submitted before: 2d ago, or an instant")
 	fl.StringArrayVarP(&f.labels, "label", "l", nil, "key=value; repeat for several")

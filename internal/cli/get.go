@@ -48,7 +48,12 @@ in the last 24 hours, and says on standard error what it left out.`,
   muster get runs -o json | jq '.items[].phase'
   muster get nodes
   muster stop $(muster get -o name --status queued)`,
-		RunE: func(cmd *cobra.Command, args []string) error { return s.get(cmd.Context(), o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.filter.all && !cmd.Flags().Changed("project") {
+				o.scope.project = "" // a default project is nothing that was asked for
+			}
+			return s.get(cmd.Context(), o, args)
+		},
 	}
 	cmd.ValidArgsFunction = s.completeNames
 	o.table.register(cmd)

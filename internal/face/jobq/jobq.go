@@ -129,7 +129,8 @@ func list(c *face.Call) error {
 		}
 		filters = append(filters, [2]string{k, v})
 	}
-	ws, err := c.Pages(c.Context, client.ListOptions{Project: c.Setting("MUSTER_PROJECT")}, limit, func(w *api.Workload) bool {
+	// Of all queues, whichever is the usual one: a job names its own.
+	ws, err := c.Pages(c.Context, client.ListOptions{}, limit, func(w *api.Workload) bool {
 		return !slices.ContainsFunc(filters, func(f [2]string) bool { return !matches(w, f[0], f[1]) })
 	})
 	if err != nil {

@@ -29,6 +29,7 @@ var computeFlags = []face.Flag{
 	{Names: "instance", Arg: "NAME", Does: "the sort of its nodes: 8xA100 means nodes with 8 of them"},
 	{Names: "nodes", Arg: "N", Does: "number of nodes"},
 	{Names: "node-names", Arg: "NAMES", Many: true, Does: "only these nodes"},
+	{Names: "project", Arg: "NAME", Does: "the project that it counts for (MUSTER_PROJECT); not of the tool itself"},
 }
 
 func run() *face.Command {
@@ -123,6 +124,11 @@ func submit(c *face.Call, doc *spec.Document) (*api.Workload, error) {
 		return nil, err
 	}
 	suffixed(doc)
+	if c.Given("project") {
+		doc.Project = c.Text("project")
+	} else if doc.Project == "" {
+		doc.Project = c.Setting("MUSTER_PROJECT")
+	}
 	return c.Submit(c.Context, doc, false)
 }
 

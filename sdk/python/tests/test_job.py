@@ -68,8 +68,11 @@ class TestJob(ServerCase):
                 f.write("from jobq import job\n@job()\ndef bad():\n    raise ValueError('no')\n@job()\ndef good(): pass\n")
             jobs = discover(path)
             self.assertEqual([j.name for j in jobs], ["bad", "good"])
-            w = self.done(jobs[0].submit())
-            self.assertEqual((w.phase, (w.first_error() or {}).get("title")), ("Failed", "ValueError: no"))
+            doc = jobs[0].document()
+            self.assertEqual(doc["retry"], {"limit": 6})  # not at the first abnormal end, as of a Job of Kubernetes
+            doc["retry"] = {"limit": 1, "backoff": "10ms"}
+            w = self.done(self.client.submit(doc))
+            self.assertEqual((w.phase, w.attempt, (w.first_error() or {}).get("title")), ("Failed", 1, "ValueError: no"))
 
 
 class TestDocuments(unittest.TestCase):

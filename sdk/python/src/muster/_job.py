@@ -139,7 +139,7 @@ class Job(Generic[R]):
         """The workload document; ``local``: the server shares this machine's files."""
         root = project_root(self.file)
         inside = os.path.relpath(self.file, root)
-        doc: Dict[str, Any] = {"kind": "training", "namePrefix": _name(self.name)}
+        doc: Dict[str, Any] = {"kind": "training", "namePrefix": _name(self.name), "retry": {"limit": RETRIES}}
         image = self.image
         if image is not None and (image.spec is not None or image.dockerfile is not None):
             if image.spec is not None:
@@ -261,6 +261,9 @@ def _resources(r: Optional[ResourceOptions]) -> Dict[str, Any]:
     given = {k: v for k, v in (("cpu", r.cpu), ("memory", r.memory), ("gpu", r.gpu), ("extended", r.extended)) if v is not None}
     return {"resources": given} if given else {}
 
+
+# What a Job of Kubernetes, which jobq makes, tries again that says nothing of it.
+RETRIES = 6
 
 # The classes of jobq's sample cluster, in our order.
 _CLASSES = {"background": "very-low", "development": "medium", "production": "very-high"}
