@@ -67,7 +67,7 @@ spec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: gpu.nvidia.c
 	}
 	f.apply(jobOf("first"))
 	if w := f.phase("first", "Running"); w.GPUs != 2 || w.Attempts[0].Tasks[0].Node != node.Name {
-		t.Errorf("it has %d GPUs, tasks %+v", w.GPUs, w.Attempts[0].Tasks)
+		t.Errorf("it has %v GPUs, tasks %+v", w.GPUs, w.Attempts[0].Tasks)
 	}
 	prepared("first", 2)
 	f.apply("apiVersion: v1\nkind: Pod\nmetadata: {name: greedy, namespace: ml}\nspec: " + pod("resourceClaimName: all", `"true"`) + "\n")

@@ -133,7 +133,7 @@ func TestWhatOthersMakeIsAWorkload(t *testing.T) {
 		f.apply(job("train", 3, ", labels: {team: a}", `sim/duration: "3s"`, 1))
 		w := f.phase("train", "Running")
 		if w.Kind != "external" || w.User != "system:serviceaccount:ml:default" || w.GPUs != 3 {
-			t.Errorf("it is %s of %s with %d GPUs", w.Kind, w.User, w.GPUs)
+			t.Errorf("it is %s of %s with %v GPUs", w.Kind, w.User, w.GPUs)
 		}
 		w = f.phase("train", "Completed")
 		if len(w.Attempts) != 1 || len(w.Attempts[0].Tasks) != 3 || w.GPUSeconds < 3 {

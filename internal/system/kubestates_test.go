@@ -92,7 +92,7 @@ func TestWhatKubeletsReport(t *testing.T) {
 	heard.history(t, k.s.conn)
 	for dialect, words := range map[string][]string{
 		"runai-job": {"Pending", "ContainerCreating", "Init:A/B", "Init:Error", "Init:CrashLoopBackOff", "ErrImagePull", "ImagePullBackOff",
-			"ContainerCannotRun", "Running", "Error", "CrashLoopBackOff", "Fail", "Succeeded", "Terminating", "Unknown"},
+			"ContainerCannotRun", "Running", "Error", "CrashLoopBackOff", "Fail", "Succeeded", "Terminating"},
 		"runai-workload": {"Creating", "Pending", "Initializing", "Running", "Degraded", "Failed", "Completed", "Stopping", "Stopped", "Terminating"},
 		"jobq":           {"Submitted", "Pending", "Admitted", "Succeeded", "Failed"},
 		"mcli":           {"PENDING", "QUEUED", "STARTING", "RUNNING", "TERMINATING", "COMPLETED", "STOPPED", "FAILED"},
@@ -203,7 +203,7 @@ func (k *kubeStage) ends() {
 		status map[string]string
 	}{
 		"crashing-steps": {"Error", 7, "step 1 of its start failed", map[string]string{"mcli": "FAILED"}},
-		"no-image":       {"FailedImagePull", -1, "nowhere", map[string]string{"runai-job": "ImagePullBackOff", "modelarts": "JOBSTAT_FAILED"}},
+		"no-image":       {"FailedImagePull", -1, "nowhere", map[string]string{"runai-job": "Fail", "modelarts": "JOBSTAT_FAILED"}},
 		"no-program":     {"ContainerCannotRun", -1, "/no/such/program", map[string]string{"runai-job": "ContainerCannotRun", "jobq": "Failed"}},
 		"no-mount":       {"MountFailed", -1, "/no/such/directory", map[string]string{"modelarts": "JOBSTAT_MOUNT_FAILED", "runai-workload": "Failed"}},
 		"hungry":         {"OutOfMemory", 137, "", map[string]string{"runai-job": "Fail"}},
