@@ -43,3 +43,16 @@ func refuseKeyless(ctx context.Context, dir string, st store.Store) error {
 	return precondition(fmt.Sprintf("%s is gone, and %d secrets of %s can be opened with nothing else", key, len(all), filepath.Join(dir, "muster.db")),
 		"restore the file from a backup; if it is lost, make an empty data directory, or restore a backup of both")
 }
+
+// refuseOpen refuses a data directory in which everybody may put and take away
+// files: they would be those of the server, its database and its keys.
+func refuseOpen(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("the data directory cannot be used: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o002 != 0 {
+		return precondition(fmt.Sprintf("everybody may write to the data directory %s (mode %04o)", dir, mode), "chmod 700 "+dir+", and look whether what is in it is yours")
+	}
+	return nil
+}

@@ -55,3 +55,19 @@ func TestAKeyIsNotReplacedWhereItIsNeeded(t *testing.T) {
 		t.Errorf("with the key: %v", err)
 	}
 }
+
+func TestADirectoryThatEverybodyWritesToIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	for mode, refused := range map[os.FileMode]bool{0o700: false, 0o755: false, 0o775: false, 0o777: true, 0o702: true} {
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		f, err := lockDir(dir)
+		if f != nil {
+			f.Close()
+		}
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "everybody may write") {
+			t.Errorf("mode %04o: %v", mode, err)
+		}
+	}
+}

@@ -89,7 +89,7 @@ func options[T any](body []byte) (T, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&o); err != nil {
-		return o, newProblem(http.StatusUnprocessableEntity, "invalid", "the body is not what is expected: "+err.Error(), "see /docs for what is expected")
+		return o, newProblem(http.StatusUnprocessableEntity, "invalid", "the body is not what is expected: "+unexpected(err), "see /docs for what is expected")
 	}
 	return o, nil
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -139,6 +140,12 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request) {
 // enter upgrades a request and runs fn over its channels. What is wrong before
 // the upgrade is a plain problem; what is wrong later comes in the last message.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, fn func(context.Context, plane.Enterer, core.TaskID, *channels) (int, error)) {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "websocket")
+		writeProblem(w, newProblem(http.StatusUpgradeRequired, "invalid", "this is a web socket, and the request does not ask for one", "muster exec and muster attach open it; /docs says how others do"))
+		return
+	}
 	e, id, err := s.entry(r)
 	if err != nil {
 		writeProblem(w, problem(s.log, err))

@@ -23,7 +23,7 @@ func strictly(record map[string]any, path string, out any) error {
 			return err
 		}
 		if err := json.Unmarshal(data, out); err != nil {
-			problems = append(problems, api.FieldProblem{Path: path, Problem: err.Error(), Hint: "see the fields in /docs"})
+			problems = append(problems, api.FieldProblem{Path: path, Problem: unexpected(err), Hint: "see the fields in /docs"})
 		}
 	}
 	if len(problems) == 0 {

@@ -110,6 +110,10 @@ func (v *validator) place(field, path string, paths map[string]string) {
 	}
 }
 
+// maxFileName bounds the names of files: planes put words of their own before
+// them, and file systems take 255 bytes.
+const maxFileName = 200
+
 func (v *validator) volume(path string, o *Volume, paths map[string]string) {
 	sources := o.sources()
 	switch len(sources) {
@@ -124,8 +128,8 @@ func (v *validator) volume(path string, o *Volume, paths map[string]string) {
 		v.fail(path+".create", "true", "is for hostPath, which is missing", "remove it, or write hostPath")
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Config)) {
-		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || len(name) > 255 {
-			v.fail(join(path+".config", shorten(name)), name, fmt.Sprintf("%q is not a file's name", shorten(name)), "write a plain name without '/', at most 255 bytes")
+		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || len(name) > maxFileName {
+			v.fail(join(path+".config", shorten(name)), name, fmt.Sprintf("%q is not a file's name", shorten(name)), fmt.Sprintf("write a plain name without '/', at most %d bytes", maxFileName))
 		}
 	}
 	if v.image() {

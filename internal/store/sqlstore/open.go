@@ -174,6 +174,13 @@ func inspect(ctx context.Context, path string, size int64) error {
 		return fmt.Errorf("%s: %w (its format is %d, this version knows up to %d): it was left as it is; "+
 			"run that version or a later one, or restore a backup made before", path, store.ErrNewer, version, known)
 	}
+	var page int64
+	if err := db.QueryRowContext(ctx, "SELECT page_size FROM pragma_page_size").Scan(&page); err != nil {
+		return err
+	}
+	if size%page != 0 { // SQLite would take what is missing for zeros, and fail at whoever reads it
+		return damaged(path, fmt.Sprintf("its %d bytes are no whole pages of %d: its end is missing", size, page))
+	}
 	if size > checkLimit {
 		return nil
 	}

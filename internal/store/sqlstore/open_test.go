@@ -246,6 +246,18 @@ func TestDamagedDatabaseIsLeftAlone(t *testing.T) {
 		}
 		refuses(t, path, store.ErrCorrupt, "backup")
 	})
+	t.Run("cut off in a page", func(t *testing.T) {
+		t.Parallel()
+		path := filled(t)
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, info.Size()-100); err != nil {
+			t.Fatal(err)
+		}
+		refuses(t, path, store.ErrCorrupt, "its end is missing")
+	})
 	t.Run("emptied beside its log", func(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "muster.db")
