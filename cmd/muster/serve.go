@@ -65,6 +65,11 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	}
 	defer lock.Close()
 
+	if found, err := closeDir(o.DataDir); err != nil {
+		return err
+	} else if found != "" {
+		log.Warn("the data directory", "path", o.DataDir, "found", found)
+	}
 	if err := refuseEmptied(o.DataDir); err != nil {
 		return err
 	}
@@ -257,9 +262,6 @@ const lockEvery = 200 * time.Millisecond
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the data directory cannot be made: %w", err)
-	}
-	if err := refuseOpen(dir); err != nil {
-		return nil, err
 	}
 	f, err := os.OpenFile(filepath.Join(dir, "server.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -44,15 +44,20 @@ func refuseKeyless(ctx context.Context, dir string, st store.Store) error {
 		"restore the file from a backup; if it is lost, make an empty data directory, or restore a backup of both")
 }
 
-// refuseOpen refuses a data directory in which everybody may put and take away
-// files: they would be those of the server, its database and its keys.
-func refuseOpen(dir string) error {
+// closeDir takes the right to put and take away files in the data directory from
+// everybody else, where everybody has it and it is ours to take: they would be those
+// of the server, its database and its keys. It says what it found, or nothing.
+func closeDir(dir string) (found string, err error) {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return fmt.Errorf("the data directory cannot be used: %w", err)
+		return "", fmt.Errorf("the data directory cannot be used: %w", err)
 	}
-	if mode := info.Mode().Perm(); mode&0o002 != 0 {
-		return precondition(fmt.Sprintf("everybody may write to the data directory %s (mode %04o)", dir, mode), "chmod 700 "+dir+", and look whether what is in it is yours")
+	mode := info.Mode()
+	if mode.Perm()&0o002 == 0 {
+		return "", nil
 	}
-	return nil
+	if err := os.Chmod(dir, mode&^0o022); err != nil { // that of a volume that somebody else has made
+		return fmt.Sprintf("everybody may write to it, and that cannot be changed: %v", err), nil
+	}
+	return fmt.Sprintf("everybody could write to it (mode %04o); now nobody else can", mode.Perm()), nil
 }

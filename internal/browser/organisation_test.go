@@ -188,7 +188,7 @@ func TestComparingAttempts(t *testing.T) {
 	line := func(what, a, b string) {
 		g.until(`[...document.querySelectorAll('.diff-table tr')].some(r => r.children.length === 3 && r.children[0].innerText.trim() === '` + what + `' && r.children[1].innerText.trim() === '` + a + `' && r.children[2].innerText.trim() === '` + b + `')`)
 	}
-	line("priority", "medium", "high")
+	line("priority", "train", "high")
 	line("Exit code", "3", "4")
 	g.until(`![...document.querySelectorAll('.diff-table td')].some(c => c.innerText.trim() === 'Tasks')`)
 	g.click(".toolbar input[type=checkbox]")
@@ -223,7 +223,7 @@ func TestComparingWorkloads(t *testing.T) {
 	}
 	line("What", "slow", "quick")
 	line("resources.cpu", "0.1", "0.2")
-	line("priority", "low", "medium")
+	line("priority", "low", "train")
 	line("Exit code", "0", "3")
 	g.until(`![...document.querySelectorAll('.diff-table td')].some(c => c.innerText.trim() === 'name')`)
 	g.clickText(".panel button", "Copy as")

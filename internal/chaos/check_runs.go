@@ -109,8 +109,8 @@ func (c *checker) mayBeLost(p placed) bool {
 	}
 	from, to := time.Time(*p.task.PlacedAt), time.Time(*p.task.EndedAt)
 	told, _ := c.asked(p)
-	if told && len(c.starts[p.Run]) == 0 {
-		return true // it was told to end before it began
+	if told {
+		return true // it has ended, as it was told to, and nobody was promised how
 	}
 	return slices.ContainsFunc(c.Deeds, func(d Deed) bool {
 		if d.What == CutPower && p.task.Reason != string(lifecycle.ReasonNodeLost) && !told {

@@ -144,7 +144,6 @@ func (l *listing) load(ctx context.Context) ([]api.Workload, string, error) {
 	if err := l.q.checkWords(l.o.dialect); err != nil {
 		return nil, "", err
 	}
-	l.q.options.Deleted = l.q.options.Deleted || l.q.asksDeleted(l.o.dialect)
 	if l.ids != nil {
 		var ws []api.Workload
 		for _, id := range l.ids {

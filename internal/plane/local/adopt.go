@@ -81,6 +81,7 @@ func (k *keeper) recoverOne(id core.TaskID, dir string) error {
 	}
 	switch {
 	case !known && !ended && k.reboot: // a machine that went down may have kept less than it was told to
+		k.groups.removeOf(dotted(id))
 		k.know(t)
 		k.lost(t, lifecycle.ReasonNodeLost, "the machine was restarted, and what it had on record of the task is gone")
 		return nil
