@@ -145,7 +145,9 @@ func (k *keeper) adopt(t *task) error {
 	if err != nil || !known {
 		st, known = k.findUnrecorded(t)
 		if !known && t.group.neverUsed() {
-			k.undo(t) // the same as if it had never been asked for
+			if !k.undo(t) { // else the same as if it had never been asked for
+				go k.neverBegan(t)
+			}
 			return nil
 		}
 		if !known {

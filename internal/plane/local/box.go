@@ -290,17 +290,17 @@ func (k *keeper) startByEngine(t *task, dir string) error {
 }
 
 // adoptBox takes over a container whose keeper died before it was on record:
-// its command never ran, so it is as if it had never been asked for.
+// its command never ran, so it is as if it had never been asked for; unless
+// somebody tells it to end before it is gone, who then hears that it did.
 func (k *keeper) adoptBox(t *task) {
-	k.mu.Lock()
-	t.exited = true
-	k.mu.Unlock()
 	k.killTree(t)
-	k.undo(t)
+	if !k.undo(t) {
+		k.neverBegan(t)
+	}
 }
 
-// neverBegan ends a container that was told to end before a former keeper had
-// given it the word.
+// neverBegan ends what was told to end before a former keeper had begun it, or
+// had given it the word if it is a container.
 func (k *keeper) neverBegan(t *task) {
 	k.mu.Lock()
 	t.exited = true

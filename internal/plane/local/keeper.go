@@ -102,9 +102,11 @@ type task struct {
 	start    uint64
 	engine   string // what the first process of a container is before it becomes the command
 	obs      plane.Observation
-	exited   bool      // the main process has ended
-	ended    bool      // all is done, obs is final
-	deadline time.Time // when it is ended by force; zero: nobody asked
+	exited   bool          // the main process has ended
+	ended    bool          // all is done, obs is final
+	stopping sync.Mutex    // held by who records that it is to end
+	undone   chan struct{} // not nil: it is being taken away as if never asked for; closed once that is done
+	deadline time.Time     // when it is ended by force; zero: nobody asked
 	alarm    *time.Timer
 }
 

@@ -36,13 +36,18 @@ func (k *keeper) startOne(j job) error {
 	t.private = t.dir
 	t.obs = starting(t, time.Now())
 	k.mu.Lock()
+	for k.tasks[a.ID] != nil {
+		undone := k.tasks[a.ID].undone
+		k.mu.Unlock()
+		if undone == nil {
+			return nil
+		}
+		<-undone // to say that it is there would be wrong in a moment
+		k.mu.Lock()
+	}
 	if k.leaving {
 		k.mu.Unlock()
 		return errLeaving
-	}
-	if k.tasks[a.ID] != nil {
-		k.mu.Unlock()
-		return nil
 	}
 	k.tasks[a.ID] = t
 	k.starts.Add(1)
@@ -76,8 +81,11 @@ func (k *keeper) startOne(j job) error {
 		k.refuse(t, no)
 		return nil
 	}
+	if err != nil && !k.undo(t) {
+		k.refuse(t, errStopped)
+		return nil
+	}
 	if err != nil {
-		k.undo(t)
 		return fmt.Errorf("start task %s: %w", a.ID, err)
 	}
 	// 3. Who asked for its end meanwhile gets it.
@@ -298,8 +306,18 @@ func (k *keeper) refuse(t *task, why *cannotRun) {
 	removeEmpty(k.paths.log(t.id)) // it never began to write
 }
 
-// undo removes all traces of a task that was not started.
-func (k *keeper) undo(t *task) {
+// undo removes all traces of a task that was not started. It returns false where
+// somebody has told it to end, who is to see that it did.
+func (k *keeper) undo(t *task) bool {
+	k.mu.Lock()
+	asked := !t.deadline.IsZero()
+	if !asked {
+		t.exited, t.undone = true, make(chan struct{})
+	}
+	k.mu.Unlock()
+	if asked {
+		return false
+	}
 	if t.out != nil {
 		t.out.finish("")
 	}
@@ -311,8 +329,10 @@ func (k *keeper) undo(t *task) {
 	}
 	k.mu.Lock()
 	delete(k.tasks, t.id)
+	close(t.undone)
 	k.checkIdle()
 	k.mu.Unlock()
+	return true
 }
 
 func removeEmpty(path string) {

@@ -27,12 +27,20 @@ func (k *keeper) stop(ids []core.TaskID, grace time.Duration) error {
 }
 
 // stopOne records the wish, then acts on it: a keeper that dies between finds
-// the record and acts again.
+// the record and acts again. Nobody is told yes before the record is there, also
+// where somebody else asked first.
 func (k *keeper) stopOne(id core.TaskID, grace time.Duration, since time.Time) error {
 	deadline := time.Now().Add(max(grace, 0))
 	k.mu.Lock()
 	t := k.tasks[id]
-	if t == nil || t.ended || t.exited || !t.deadline.IsZero() && !deadline.Before(t.deadline) {
+	k.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	t.stopping.Lock()
+	defer t.stopping.Unlock()
+	k.mu.Lock()
+	if t.ended || t.exited || !t.deadline.IsZero() && !deadline.Before(t.deadline) {
 		k.mu.Unlock()
 		return nil
 	}
