@@ -69,7 +69,7 @@ class TestInside(ServerCase):
     def test_preemption_saves(self) -> None:
         code = (
             "def save(p):\n    assert 3 < p.remaining() <= p.grace == 7, p.grace\n    muster.checkpoint('/saved/%s' % os.environ['MUSTER_ATTEMPT'])\n    print('saved')\n"
-            "muster.on_preempt(save)\nmuster.report(step=1)\nmuster.flush()\nprint('from', muster.resume_from())\nif muster.resume_from(): sys.exit(0)\ntime.sleep(600)"
+            "muster.on_preempt(save)\nprint('from', muster.resume_from())\nif muster.resume_from(): sys.exit(0)\nmuster.report(step=1)\nmuster.flush()\ntime.sleep(600)"
         )
         w = self.go(code, gracePeriod="7s", preemptible=True)
         eventually(lambda: self.client.workload(w.id).progress)

@@ -1,6 +1,7 @@
 import os
 import tempfile
 import unittest
+import unittest.mock
 import warnings
 from concurrent.futures import Future
 from typing import Any
@@ -35,6 +36,8 @@ from mcli.sdk import (
     wait_for_run_status,
     watch_run_status,
 )
+
+from muster.errors import NoLogsError
 
 from .support import PATIENCE, ServerCase, eventually, unique
 
@@ -200,6 +203,21 @@ class TestRuns(ServerCase):
         run = self.run_of("for i in 1 2 3; do echo $i; sleep 0.1; done")
         self.assertEqual("".join(follow_run_logs(run)), "1\n2\n3\n")
         self.assertEqual("".join(follow_run_logs(run, tail=1)), "3\n")
+
+    def test_following_what_begins_and_ends_between_two_looks(self) -> None:
+        run = self.run_of("echo short")
+        eventually(lambda: get_run(run).workload.ended)
+        transport, asked = self.client._transport, []
+        stream = transport.stream
+
+        def late(*args: Any, **options: Any) -> Any:
+            asked.append(args)
+            if len(asked) == 1:
+                raise NoLogsError(404, "the task never started")
+            return stream(*args, **options)
+
+        with unittest.mock.patch.object(transport, "stream", late):
+            self.assertEqual("".join(self.client.logs(run.workload, follow=True)), "short\n")
 
     def test_logs_of_an_earlier_resumption(self) -> None:
         run = self.run_of("echo try $RESUMPTION_INDEX; exit $((1-RESUMPTION_INDEX))", scheduling={"max_retries": 1})

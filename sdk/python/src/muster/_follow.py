@@ -142,6 +142,7 @@ class Following(Work):
         path = self._path(name, project, "/logs")
         at, first = offset, True
         known = False  # where in the log the output stands, so that it can be resumed
+        over = False  # it has ended: what has no output now never will
         pause, away = 0.2, None  # type: float, Optional[float]
         decode = codecs.getincrementaldecoder("utf-8")("replace")
         while True:
@@ -166,8 +167,10 @@ class Following(Work):
                             yield text
             except NoLogsError:
                 try:
-                    if not follow or not self._may_begin(name, project, attempt, task):
+                    if not follow or over:
                         raise
+                    # It may have begun and ended since it was asked for its output.
+                    over = not self._may_begin(name, project, attempt, task)
                 except UnreachableError:
                     pass  # it is asked again below
                 else:
