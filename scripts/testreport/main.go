@@ -1,7 +1,7 @@
 // Command testreport reads the output of go test -v and prints what a person
 // wants of it: whatever failed with its output, whatever was skipped with its
-// reason, the packages by the time they took, the ten slowest tests, and the
-// totals.
+// reason, the packages by the time they took, the ten slowest tests, what failed
+// once more in few lines, and the totals.
 package main
 
 import (
@@ -22,6 +22,9 @@ func main() {
 	flag.Parse()
 	r := read(os.Stdin, os.Stdout)
 	r.slowest(os.Stdout)
+	for _, line := range r.failures {
+		fmt.Println(line)
+	}
 	fmt.Printf("%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
 	switch {
 	case r.passed == 0, r.failed > 0, r.broken:
@@ -36,6 +39,7 @@ type report struct {
 	passed, failed, skipped int
 	broken                  bool // a package did not build, panicked or timed out
 	packages, tests         []timed
+	failures                []string // what failed and where it says so, in few lines
 }
 
 // timed is what took how many seconds.
@@ -63,6 +67,7 @@ func read(in io.Reader, out io.Writer) report {
 	var since []string  // output since the last test ended: what a failure has to say
 	var failed []string // the output of the package's failed tests
 	named := 0          // how many tests are of packages that are over
+	waited := 0.0       // seconds of the package's time in which it was not running
 	s := bufio.NewScanner(in)
 	s.Buffer(nil, 16<<20)
 	for s.Scan() {
@@ -76,10 +81,18 @@ func read(in io.Reader, out io.Writer) report {
 				r.tests = append(r.tests, timed{words[2], seconds})
 			}
 			since = nil
-		case strings.HasPrefix(line, "--- FAIL"):
-			r.failed++
-			failed = append(append(failed, tail(since, 100)...), line)
-			since = nil
+		case strings.HasPrefix(line, "waited ") && strings.HasSuffix(line, " s for a turn"):
+			waited, _ = strconv.ParseFloat(words[1], 64)
+		case strings.HasPrefix(strings.TrimSpace(line), "--- FAIL"):
+			// Its parts follow a test, whose own output comes before all of them.
+			if !strings.HasPrefix(line, " ") {
+				r.failed++
+				failed = append(failed, tail(since, 100)...)
+				r.failures = append(r.failures, slices.DeleteFunc(slices.Clone(since), func(l string) bool { return !said(l) })...)
+				since = nil
+			}
+			failed = append(failed, line)
+			r.failures = append(r.failures, line)
 		case strings.HasPrefix(strings.TrimSpace(line), "--- SKIP"):
 			r.skipped++
 			fmt.Fprintln(out, strings.TrimSpace(line), strings.Join(tail(since, 2), " "))
@@ -87,12 +100,12 @@ func read(in io.Reader, out io.Writer) report {
 		case strings.HasPrefix(line, "ok "), strings.HasPrefix(line, "? "), strings.Contains(line, "[no test files]"):
 			if len(words) > 2 && words[0] == "ok" {
 				seconds, _ := strconv.ParseFloat(strings.TrimSuffix(words[2], "s"), 64)
-				r.packages = append(r.packages, timed{words[1], seconds})
+				r.packages = append(r.packages, timed{words[1], max(seconds-waited, 0)})
 				for ; named < len(r.tests); named++ {
 					r.tests[named].what = path.Base(words[1]) + " " + r.tests[named].what
 				}
 			}
-			since = nil
+			since, waited = nil, 0
 		case len(words) > 1 && words[0] == "FAIL":
 			r.broken = true
 			for ; named < len(r.tests); named++ {
@@ -100,12 +113,23 @@ func read(in io.Reader, out io.Writer) report {
 			}
 			fmt.Fprintln(out, strings.Join(append(tail(failed, 400), tail(since, 200)...), "\n"))
 			fmt.Fprintln(out, line)
-			since, failed = nil, nil
+			since, failed, waited = nil, nil, 0
 		default:
 			since = append(since, line)
 		}
 	}
 	return r
+}
+
+// said reports whether a line is what a test says of itself: a file, a line, a text.
+func said(line string) bool {
+	file, rest, ok := strings.Cut(strings.TrimSpace(line), ".go:")
+	if !ok || strings.ContainsAny(file, " /") {
+		return false
+	}
+	n, _, ok := strings.Cut(rest, ":")
+	_, err := strconv.Atoi(n)
+	return ok && err == nil
 }
 
 func tail(lines []string, n int) []string {
