@@ -83,23 +83,30 @@ func (c *checker) wrongFailure(run Run, p placed, e *Entry, said Mark, spoke boo
 // tell them.
 const deafness = 7 * time.Second
 
-// asked says whether a run was told to end before it did, and how long before.
-func (c *checker) asked(p placed) (bool, time.Duration) {
+// asked says whether a run was told to end before it did, and how long before: with
+// its whole attempt, or, which is told of the attempt alone, as one of some that
+// had to leave.
+func (c *checker) asked(p placed) (told bool, before time.Duration) {
 	if p.task.EndedAt == nil {
 		return false, 0
 	}
 	end := time.Time(*p.task.EndedAt)
+	var placedAt time.Time
+	if p.task.PlacedAt != nil {
+		placedAt = time.Time(*p.task.PlacedAt)
+	}
 	for _, t := range c.steps[p.Workload] {
-		if t.Attempt != p.Attempt || t.To != string(lifecycle.Terminating) {
+		at := time.Time(t.At)
+		left := t.Event == string(lifecycle.Scale) && !at.Before(placedAt)
+		if t.Attempt != p.Attempt || t.To != string(lifecycle.Terminating) && !left {
 			continue
 		}
-		at := time.Time(t.At)
 		lost := t.Event == string(lifecycle.OutcomeLost) || t.Event == string(lifecycle.NodeLost)
 		if at.Before(end) || at.Equal(end) && !lost { // who is lost counts as ended when that is concluded
-			return true, end.Sub(at)
+			told, before = true, end.Sub(at) // the last of several: nobody says which of them was for it
 		}
 	}
-	return false, 0
+	return told, before
 }
 
 // mayBeLost says whether a run ended while nobody looked after it.
@@ -109,8 +116,8 @@ func (c *checker) mayBeLost(p placed) bool {
 	}
 	from, to := time.Time(*p.task.PlacedAt), time.Time(*p.task.EndedAt)
 	told, _ := c.asked(p)
-	if told {
-		return true // it has ended, as it was told to, and nobody was promised how
+	if told && len(c.starts[p.Run]) == 0 {
+		return true // it was told to end before it began
 	}
 	return slices.ContainsFunc(c.Deeds, func(d Deed) bool {
 		if d.What == CutPower && p.task.Reason != string(lifecycle.ReasonNodeLost) && !told {
@@ -232,15 +239,20 @@ func (c *checker) full(run Run) bool {
 	return false
 }
 
-// during says whether one of these was done between the beginning of a run and
-// the end that is known of it.
+// during says whether one of these was done while a run was there: from its
+// placement, since a keeper may die with a process that has not come to its
+// command, to the end that is known of it.
 func (c *checker) during(run Run, what ...string) bool {
 	from := c.starts[run][0].At
-	var end time.Time
+	var placedAt, end time.Time
+	if p, ok := c.runs[run]; ok && p.task.PlacedAt != nil {
+		placedAt = time.Time(*p.task.PlacedAt)
+	}
 	if p, ok := c.runs[run]; ok && p.task.EndedAt != nil {
 		end = time.Time(*p.task.EndedAt)
 	}
 	return slices.ContainsFunc(c.Deeds, func(d Deed) bool {
-		return slices.Contains(what, d.What) && d.To.Tick >= from && (end.IsZero() || !d.From.Wall.After(end.Add(time.Second)))
+		there := d.To.Tick >= from || !placedAt.IsZero() && !d.To.Wall.Before(placedAt)
+		return slices.Contains(what, d.What) && there && (end.IsZero() || !d.From.Wall.After(end.Add(time.Second)))
 	})
 }

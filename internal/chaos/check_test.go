@@ -99,6 +99,25 @@ func truthful() *History {
 	l.h.Logs[Run{Workload: w.ID}] = "1\n[muster] the end of its output may be missing\n"
 	l.h.Deeds = append(l.h.Deeds, Deed{What: KillKeeper, From: *l.instant(600), To: *l.instant(610)})
 	l.h.Answers = []time.Duration{time.Second}
+
+	w, e = l.workload("left", "a", 800)
+	e.Kind = "array"
+	l.pass(w, 896, append(up, "scale Running")...)
+	l.pass(w, 1099, done...)
+	first, second := w.Attempts[0].Tasks[0], &w.Attempts[0].Tasks[0]
+	first.State, first.ExitCode, first.EndedAt = "lost", nil, l.at(950) // it never began
+	second.Run, second.PlacedAt = 1, l.at(960)
+	w.Attempts[0].Former = []api.Task{first}
+	w.GPUSeconds = 1.8
+	l.h.Charged[w.ID] = 1.8
+	l.mark(w, false, 961, 0, 0)
+	l.mark(w, true, 1090, 0, 3)
+	for i := range 2 {
+		m := &l.h.Marks[len(l.h.Marks)-1-i]
+		m.Run.Run = 1
+	}
+	l.h.Logs[Run{Workload: w.ID, Run: 1}] = l.h.Logs[Run{Workload: w.ID}]
+	delete(l.h.Logs, Run{Workload: w.ID})
 	return l.h
 }
 
@@ -164,6 +183,14 @@ var forgeries = []struct {
 		h.Workloads[1].Attempts[0].Tasks[0].EndedAt = &late
 	}},
 	{"it is lost though its keeper was there", WrongCode, func(h *History) { h.Workloads[0].Attempts[0].Tasks[0].State = "lost" }},
+	{"it is lost before it began, and was not told to leave", WrongCode, func(h *History) {
+		w := &h.Workloads[4]
+		i := slices.IndexFunc(w.Transitions, func(t api.Transition) bool { return t.Event == "scale" })
+		h.Transitions = slices.DeleteFunc(h.Transitions, func(t api.Transition) bool { return t.Seq == w.Transitions[i].Seq })
+	}},
+	{"it is lost after it began, though it was told to leave", WrongCode, func(h *History) {
+		h.Marks = append(h.Marks, Mark{Run: Run{Workload: "id-left"}, PID: 7, At: 901})
+	}},
 	{"its machine lost its power, and nobody drew the conclusion", WrongCode, func(h *History) {
 		h.Workloads[3].Attempts[0].Tasks[0].State = "lost"
 		h.Deeds[0].What = CutPower
@@ -292,6 +319,12 @@ func TestExcuses(t *testing.T) {
 		"a full disk has no room to say what it took": func(h *History) {
 			h.Logs[done] = "1\n"
 			h.Deeds = append(h.Deeds, Deed{What: FillDisk, From: Instant{Tick: 200}, To: Instant{Tick: 290}})
+		},
+		"a keeper dies with a process that comes to its command later": func(h *History) {
+			h.Logs[done] = "1\n2\n[muster] the end of its output may be missing\n"
+			h.Deeds = append(h.Deeds, h.Deeds[0])
+			zero := h.Deeds[0].From.Wall.Add(-6 * time.Second)
+			h.Deeds[1].From, h.Deeds[1].To = Instant{99, zero.Add(990 * time.Millisecond)}, Instant{100, zero.Add(time.Second)}
 		},
 		"a submission that was not answered is there": func(h *History) { h.Entries[0].Acked, h.Entries[0].ID = nil, "" },
 	} {

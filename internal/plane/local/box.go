@@ -348,7 +348,7 @@ func (k *keeper) emptyTrash() {
 	k.mu.Unlock()
 	go func() {
 		k.sweeping.Lock()
-		err := os.RemoveAll(k.trash())
+		err := removeIn(k.trash())
 		k.sweeping.Unlock()
 		if err != nil {
 			k.log.Error("cannot remove the files of ended containers", "err", err)
@@ -358,4 +358,17 @@ func (k *keeper) emptyTrash() {
 		k.checkIdle()
 		k.mu.Unlock()
 	}()
+}
+
+// removeIn removes what is in a directory now, and leaves the directory: something
+// else may just come into it, whose mover sees to it.
+func removeIn(dir string) error {
+	all, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, d := range all {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, d.Name())))
+	}
+	return err
 }
