@@ -6,10 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/plane"
@@ -257,7 +259,21 @@ func ring(wake chan struct{}) {
 	}
 }
 
-// touch makes the log of a task that has begun, which is silent so far.
+// claim makes the log of a task that has begun, which is silent so far, and notes
+// beside it which pod's output it gets. It reports whether that was noted before:
+// what the log has is then this pod's. The times of lines do not tell: a container
+// may print before the second in which it is said to have started.
+func (l *logs) claim(id core.TaskID, uid types.UID) (before bool, err error) {
+	if err := l.touch(id); err != nil {
+		return false, err
+	}
+	note := strings.TrimSuffix(l.dir.Log(id), ".log") + ".pod"
+	if noted, err := os.ReadFile(note); err == nil && string(noted) == string(uid) {
+		return true, nil
+	}
+	return false, os.WriteFile(note, []byte(uid), 0o600)
+}
+
 func (l *logs) touch(id core.TaskID) error {
 	f, err := os.OpenFile(l.dir.Log(id), os.O_WRONLY|os.O_CREATE, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {

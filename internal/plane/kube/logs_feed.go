@@ -260,9 +260,10 @@ func isClosed(event <-chan struct{}) bool {
 
 // copyAll brings everything home. What it returns is why something is missing.
 func (f *feed) copyAll(t *tape) (remark string) {
+	before := false
 	for wait := f.l.wait.first; ; wait = min(2*wait, f.l.wait.most) {
-		err := f.l.touch(f.id)
-		if err == nil {
+		var err error
+		if before, err = f.l.claim(f.id, f.uid); err == nil {
 			break
 		}
 		f.l.p.o.Log.Warn("the log of a task cannot be made; trying again", "task", f.id, "err", err)
@@ -272,7 +273,7 @@ func (f *feed) copyAll(t *tape) (remark string) {
 	}
 	f.wake()
 	close(f.there)
-	if t.load(f.firstStart()) {
+	if before && t.load() {
 		return "" // it has been given up before
 	}
 	for i := range f.now.parts { // their number and order stay
@@ -297,18 +298,6 @@ func (f *feed) copyAll(t *tape) (remark string) {
 		}
 	}
 	return ""
-}
-
-// firstStart is when the first container began.
-func (f *feed) firstStart() time.Time {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, p := range f.now.parts {
-		if !p.started.IsZero() {
-			return p.started
-		}
-	}
-	return time.Time{}
 }
 
 // pause waits for so long, or for changed. It reports whether to go on.

@@ -178,6 +178,39 @@ func TestFeedGoesOnAfterBreaks(t *testing.T) {
 	wholeLog(t, p, taskOne)
 }
 
+// TestFeedKnowsItsOwnLog: a server that begins anew goes on with the log of a pod,
+// also where that printed before the second in which it is said to have started,
+// and begins a new one's behind what an earlier pod left.
+func TestFeedKnowsItsOwnLog(t *testing.T) {
+	t.Parallel()
+	dir, records := t.TempDir(), lines(5)
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		since, _ := time.Parse(time.RFC3339, r.URL.Query().Get("sinceTime"))
+		_, _ = io.WriteString(w, kubelet(records, since))
+	})
+	ended := func(uid types.UID) *corev1.Pod {
+		pod := podAt(0, "ended")
+		pod.UID = uid
+		pod.Status.ContainerStatuses[0].State.Terminated.StartedAt = metav1.Time{Time: dawn.Truncate(time.Second).Add(time.Second)}
+		return pod
+	}
+	want := ""
+	for _, uid := range []types.UID{"first", "first", "second", "second"} {
+		if !strings.HasSuffix(want, string(uid)+"\n") {
+			records[4].text = string(uid)
+			want += output(records)
+		}
+		p := feeder(t, s, dir)
+		p.tell(taskOne, ended(uid))
+		wholeLog(t, p, taskOne)
+		if got := logOf(t, dir); got != want {
+			t.Errorf("after pod %s the log is\n%swant\n%s", uid, got, want)
+		}
+		p.stop()
+		p.wg.Wait()
+	}
+}
+
 // TestSilentNodes: tasks of a node that does not answer do not ask it one by
 // one, and say at their end what is missing.
 func TestSilentNodes(t *testing.T) {

@@ -44,13 +44,13 @@ type tape struct {
 	at  time.Time // when it was written, where the index is to say so
 }
 
-// load finds out where the log of a pod that began at a time ends. It reports
+// load finds out where the log ends, which has output of this pod. It reports
 // whether the rest of it was given up before.
-func (t *tape) load(began time.Time) (over bool) {
+func (t *tape) load() (over bool) {
 	mark, err := logfile.Last(t.f.l.dir.Index(t.f.id))
 	st, statErr := os.Stat(t.f.l.dir.Log(t.f.id))
-	if err != nil || statErr != nil || mark.At.IsZero() || mark.At.Before(began) {
-		return false // nothing, or an earlier pod's
+	if err != nil || statErr != nil || mark.At.IsZero() {
+		return false
 	}
 	t.mark, t.last, t.past, t.slack = mark.At, mark.At, max(st.Size()-mark.Offset, 0), logfile.IndexEvery
 	return strings.HasPrefix(t.lastLine(st.Size()), "[muster] "+givenUp)

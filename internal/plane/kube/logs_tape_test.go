@@ -111,7 +111,7 @@ func TestTapeGoesOnWhereItEnded(t *testing.T) {
 		at = at.Add(time.Second)
 		parts = append(parts, randomRecords(r, &at))
 		x := newTape(t, dir)
-		x.load(dawn)
+		x.load()
 		for i := 0; i < len(parts); {
 			sent := kubelet(parts[i], x.resume())
 			if r.IntN(3) > 0 { // it comes to its end
@@ -128,7 +128,7 @@ func TestTapeGoesOnWhereItEnded(t *testing.T) {
 			}
 			if r.IntN(2) == 0 { // the server begins anew
 				x = newTape(t, dir)
-				x.load(dawn)
+				x.load()
 				i = 0
 			}
 		}
@@ -144,7 +144,7 @@ func TestTapeKeepsTimes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	x := newTape(t, dir)
-	x.load(dawn)
+	x.load()
 	x.resume()
 	records := []record{{at: dawn, text: "one"}, {at: dawn.Add(50 * time.Millisecond), text: "two"}, {at: dawn.Add(3 * time.Second), text: "three"}}
 	if err := x.copy(strings.NewReader(kubelet(records, time.Time{}))); err != nil {
@@ -162,7 +162,7 @@ func TestTapeTellsWhatIsGone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	x := newTape(t, dir)
-	x.load(dawn)
+	x.load()
 	x.resume()
 	_ = x.copy(strings.NewReader(kubelet([]record{{at: dawn, text: "early"}}, time.Time{})))
 	x.resume()
@@ -173,7 +173,7 @@ func TestTapeTellsWhatIsGone(t *testing.T) {
 	}
 	// After the remark the place to go on at is behind it.
 	x = newTape(t, dir)
-	x.load(dawn)
+	x.load()
 	x.resume()
 	_ = x.copy(strings.NewReader(kubelet([]record{{at: dawn.Add(time.Hour), text: "late"}, {at: dawn.Add(time.Hour + 1), text: "later"}}, time.Time{})))
 	if got := logOf(t, dir); got != want+"later\n" {
@@ -196,15 +196,12 @@ func TestALogThatWasGivenUpStaysSo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	x := newTape(t, dir)
-	x.load(dawn)
+	x.load()
 	x.resume()
 	_ = x.copy(strings.NewReader(kubelet([]record{{at: dawn, text: "some"}}, time.Time{})))
 	x.close(givenUp + "no route to host")
-	if x = newTape(t, dir); !x.load(dawn) {
+	if x = newTape(t, dir); !x.load() {
 		t.Errorf("it is taken up again: %q", logOf(t, dir))
-	}
-	if x = newTape(t, dir); x.load(dawn.Add(time.Hour)) {
-		t.Error("the log of an earlier pod is taken for that of this one")
 	}
 }
 
