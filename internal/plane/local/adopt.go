@@ -98,6 +98,9 @@ func (k *keeper) recoverOne(id core.TaskID, dir string) error {
 			return err
 		}
 	}
+	if t.out != nil {
+		t.out.begun = rec.Log
+	}
 	if err := k.regain(t); err != nil {
 		t.cut = t.a.TTY
 		if !ended {

@@ -194,16 +194,22 @@ func (k *keeper) notCreated(t *task, err error) error {
 	k.mu.Unlock()
 	k.killTree(t)
 	k.letGo(t)
-	if t.out != nil {
-		t.out.finish("")
-		t.out.discard(k.paths.log(t.id)) // what the engine wrote is in the message
-		t.out = nil
-	}
+	k.unsay(t) // it is in the message
 	_ = os.RemoveAll(filepath.Join(t.dir, boxDir))
 	if asked {
 		return errStopped
 	}
 	return err
+}
+
+// unsay takes out of the log what the engine wrote for a container whose command
+// never ran.
+func (k *keeper) unsay(t *task) {
+	if t.box != nil && t.out != nil {
+		t.out.finish("")
+		t.out.discard(k.paths.log(t.id))
+		t.out = nil
+	}
 }
 
 // release lets a container that was created become its command: it waits in
@@ -294,6 +300,7 @@ func (k *keeper) startByEngine(t *task, dir string) error {
 // somebody tells it to end before it is gone, who then hears that it did.
 func (k *keeper) adoptBox(t *task) {
 	k.killTree(t)
+	k.unsay(t)
 	if !k.undo(t) {
 		k.neverBegan(t)
 	}
@@ -306,6 +313,7 @@ func (k *keeper) neverBegan(t *task) {
 	t.exited = true
 	k.mu.Unlock()
 	k.killTree(t)
+	k.unsay(t)
 	k.settle(t, plane.Observation{ID: t.id, State: core.TaskFailed, Reason: string(errStopped.reason), Message: errStopped.text, At: time.Now()})
 }
 

@@ -72,13 +72,14 @@ type keeper struct {
 	claims   int                          // how many wait to learn the pid of a child that may have ended already
 	strays   map[int]unix.WaitStatus      // children of nobody that ended while claims was not 0
 	watchers map[*watcher]struct{}
+	peers    map[*peer]struct{}
 	clients  int
 	met      bool // there was a client
 	orphaned bool // our directory was deleted: nobody can reach us
 	retiring bool
 	idle     *time.Timer
 	leaving  bool           // no task is accepted any more
-	starts   sync.WaitGroup // calls of startOne under way; Add under mu and not while leaving
+	starts   sync.WaitGroup // tasks that are being started; Add under mu and not while leaving
 }
 
 // task is one task as the keeper knows it. What changes is guarded by keeper.mu.
@@ -167,7 +168,7 @@ var errBusy = errors.New("another keeper has this directory")
 func newKeeper(args []string, log *slog.Logger) (*keeper, error) {
 	k := &keeper{
 		log: log, pid: os.Getpid(), exit: make(chan struct{}), args: args,
-		tasks: map[core.TaskID]*task{}, pids: map[int]*task{}, helpers: map[int]chan unix.WaitStatus{}, strays: map[int]unix.WaitStatus{}, watchers: map[*watcher]struct{}{},
+		tasks: map[core.TaskID]*task{}, pids: map[int]*task{}, helpers: map[int]chan unix.WaitStatus{}, strays: map[int]unix.WaitStatus{}, watchers: map[*watcher]struct{}{}, peers: map[*peer]struct{}{},
 	}
 	fs := flag.NewFlagSet("keeper", flag.ContinueOnError)
 	fs.StringVar(&k.dir, "dir", "", "directory of the records")

@@ -52,6 +52,7 @@ type assigned struct {
 	Group      taskGroup        `json:"group"`
 	Private    string           `json:"private,omitempty"` // where what it must read itself lies, if not here
 	At         time.Time        `json:"at"`
+	Log        int64            `json:"log,omitempty"` // bytes that the log had before
 }
 
 type forked struct {

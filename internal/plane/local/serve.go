@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/musterhq/muster/internal/plane"
 )
 
@@ -49,7 +51,7 @@ func (w *watcher) take() (seen []plane.Observation, over bool) {
 
 func (k *keeper) acceptLoop() {
 	for {
-		conn, err := k.listen.Accept()
+		conn, err := k.listen.AcceptUnix()
 		if err != nil {
 			return
 		}
@@ -73,6 +75,44 @@ type peer struct {
 	mu   sync.Mutex
 	enc  *json.Encoder
 	conn *net.UnixConn // for descriptors
+	left bool          // guarded by keeper.mu: it was gone when another came
+}
+
+// gone reports whether there is nobody at the other end any more, or nobody who
+// will ask for more: a process that is being ended may take a while to close.
+func (p *peer) gone() bool {
+	rc, err := p.conn.SyscallConn()
+	if err != nil {
+		return true
+	}
+	gone := false
+	err = rc.Control(func(fd uintptr) {
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		if n, err := unix.Poll(poll, 0); err == nil && n > 0 {
+			gone = true
+			return
+		}
+		who, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if err != nil || who.Pid == 0 {
+			return // of another namespace
+		}
+		s, err := readStat(int(who.Pid))
+		gone = err != nil || s.leaving
+	})
+	return gone || err != nil
+}
+
+// fence is called for who has just come. What others who are gone had asked for
+// last may still be in their connections: it is not begun any more, since who
+// comes is told what there is, and may act on it.
+func (k *keeper) fence(p *peer) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for other := range k.peers {
+		if other != p && other.gone() {
+			other.left = true
+		}
+	}
 }
 
 func (p *peer) send(r reply) error {
@@ -81,18 +121,30 @@ func (p *peer) send(r reply) error {
 	return p.enc.Encode(r)
 }
 
-func (k *keeper) serve(conn net.Conn) {
+func (k *keeper) serve(conn *net.UnixConn) {
 	defer func() { _ = conn.Close() }()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	dec, p := json.NewDecoder(conn), &peer{enc: json.NewEncoder(conn)}
-	p.conn, _ = conn.(*net.UnixConn)
+	dec, p := json.NewDecoder(conn), &peer{enc: json.NewEncoder(conn), conn: conn}
+	k.mu.Lock()
+	k.peers[p] = struct{}{}
+	k.mu.Unlock()
+	defer func() {
+		k.mu.Lock()
+		delete(k.peers, p)
+		k.mu.Unlock()
+	}()
 	for {
 		var q request
 		if err := dec.Decode(&q); err != nil {
 			return // the client is gone, or is none
 		}
+		var entries []*entry
 		switch q.Op {
+		case opHello:
+			k.fence(p)
+		case opStart:
+			entries = k.enter(q.Tasks, p)
 		case opWatch:
 			go k.watch(ctx, p, q.Serial)
 			continue
@@ -105,7 +157,7 @@ func (k *keeper) serve(conn net.Conn) {
 			continue
 		}
 		go func() {
-			r := k.handle(ctx, q)
+			r := k.handle(ctx, q, entries)
 			r.Serial = q.Serial
 			if p.send(r) != nil {
 				_ = conn.Close()
@@ -114,13 +166,13 @@ func (k *keeper) serve(conn net.Conn) {
 	}
 }
 
-func (k *keeper) handle(ctx context.Context, q request) (r reply) {
+func (k *keeper) handle(ctx context.Context, q request, entries []*entry) (r reply) {
 	var err error
 	switch q.Op {
 	case opHello:
 		r.Version, r.PID = protocolVersion, k.pid
 	case opStart:
-		err = k.startAll(q.Tasks)
+		err = k.startAll(entries)
 	case opStop:
 		err = k.stop(q.IDs, q.Grace)
 	case opObserve:
@@ -183,7 +235,7 @@ func (k *keeper) watch(ctx context.Context, p *peer, serial uint64) {
 
 // startAll starts a batch, a few at a time: preparing one overlaps with
 // forking another.
-func (k *keeper) startAll(tasks []job) error {
+func (k *keeper) startAll(tasks []*entry) error {
 	if len(tasks) == 1 {
 		return k.startOne(tasks[0])
 	}

@@ -23,37 +23,74 @@ import (
 var (
 	errGone    = os.ErrNotExist
 	errLeaving = errors.New("the keeper is on its way out; ask again")
+	errLeft    = errors.New("who asked for it had left when another server came")
 )
+
+// entry is a task that was asked for, on its way into the table.
+type entry struct {
+	job
+	task *task // nil: it is there already, or is not in the table yet
+	from *peer // who asked
+	err  error
+	late bool // it cannot be in the table before what had its name is taken away
+}
+
+// enter puts tasks into the table, all at once and before anything else is read
+// from whoever asked: from here on they are seen, and can be told to end. Who had
+// left when another came gets nothing any more: that one was told what there is.
+func (k *keeper) enter(jobs []job, from *peer) []*entry {
+	all := make([]*entry, len(jobs))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i, j := range jobs {
+		all[i] = &entry{job: j, from: from}
+		k.enterOne(all[i])
+	}
+	k.checkIdle()
+	return all
+}
+
+// enterOne is enter of one; mu is held.
+func (k *keeper) enterOne(e *entry) {
+	a := e.Assignment
+	old := k.tasks[a.ID]
+	e.late = old != nil && old.undone != nil
+	if e.err = checkTask(a.ID); e.err != nil || e.late {
+		return
+	}
+	switch {
+	case e.from.left:
+		e.err = errLeft
+	case k.leaving:
+		e.err = errLeaving
+	case old == nil:
+		t := &task{id: a.ID, dir: k.task(a.ID), a: public(a), box: e.Box, input: -1, limited: a.Memory > 0}
+		t.private = t.dir
+		t.obs = starting(t, time.Now())
+		k.tasks[a.ID], e.task = t, t
+		k.starts.Add(1)
+	}
+}
 
 // startOne brings one task up. An error means that nothing was started and
 // nothing is kept: the caller may ask again.
-func (k *keeper) startOne(j job) error {
-	a := j.Assignment
-	if err := checkTask(a.ID); err != nil {
-		return err
-	}
-	t := &task{id: a.ID, dir: k.task(a.ID), a: public(a), box: j.Box, input: -1, limited: a.Memory > 0}
-	t.private = t.dir
-	t.obs = starting(t, time.Now())
-	k.mu.Lock()
-	for k.tasks[a.ID] != nil {
-		undone := k.tasks[a.ID].undone
-		k.mu.Unlock()
-		if undone == nil {
-			return nil
-		}
-		<-undone // to say that it is there would be wrong in a moment
+func (k *keeper) startOne(e *entry) error {
+	for e.late { // to say that it is there would be wrong in a moment
 		k.mu.Lock()
-	}
-	if k.leaving {
+		old := k.tasks[e.Assignment.ID]
+		if old == nil || old.undone == nil {
+			k.enterOne(e)
+		}
 		k.mu.Unlock()
-		return errLeaving
+		if e.late {
+			<-old.undone
+		}
 	}
-	k.tasks[a.ID] = t
-	k.starts.Add(1)
-	k.checkIdle()
-	k.mu.Unlock()
+	if e.err != nil || e.task == nil {
+		return e.err
+	}
 	defer k.starts.Done()
+	t, a := e.task, e.Assignment
 
 	// 1. Everything that the process needs, and the record that it may exist.
 	a, part := share(a)
@@ -137,7 +174,11 @@ func (k *keeper) prepare(t *task, a plane.Assignment) (note string, err error) {
 			return "", err
 		}
 	}
-	return note, writeSynced(t.dir, assignmentRecord, assigned{Assignment: t.a, Box: t.box, Boot: k.boot, Group: t.group, Private: t.elsewhere(), At: t.obs.At})
+	rec := assigned{Assignment: t.a, Box: t.box, Boot: k.boot, Group: t.group, Private: t.elsewhere(), At: t.obs.At}
+	if t.out != nil {
+		rec.Log = t.out.begun
+	}
+	return note, writeSynced(t.dir, assignmentRecord, rec)
 }
 
 func makeFiles(dir string, a plane.Assignment) error {
