@@ -295,6 +295,5 @@ func TestMarksOfAttempts(t *testing.T) {
 	g.must(g.Eval(`[...document.querySelectorAll('.bit[data-log]')].find(e => e.textContent.startsWith('Running')).dispatchEvent(new MouseEvent('click', {bubbles: true}))`, nil))
 	g.until(`location.search.includes('when=') && document.querySelector('.log-line[data-marked]')?.innerText.includes('what it said')`)
 	g.must(g.Eval(`history.back()`, nil))
-	g.clickText(".gantt-marks a", "Show urgent")
-	g.until(`document.querySelector('h1').innerText === 'urgent'`)
+	g.clickUntil(".gantt-marks a", "Show urgent", `document.querySelector('h1').innerText === 'urgent'`)
 }

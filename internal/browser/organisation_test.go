@@ -257,7 +257,8 @@ func TestColumnsOfUse(t *testing.T) {
 
 func TestUsageAndWhatRanksUse(t *testing.T) {
 	w := newWorld(t, "--sample-every", "1s")
-	w.submit(`{name: pair, kind: distributed, workers: 2, resources: {cpu: 0.05, gpu: 1}, command: "` + ranks + `"}`)
+	// Busy without a pause: on a machine that others use too it is still seen to be.
+	w.submit(`{name: pair, kind: distributed, workers: 2, resources: {cpu: 0.05, gpu: 1}, command: "if [ \"$RANK\" = 1 ]; then sleep 3000; fi; while :; do :; done"}`)
 	w.submit(`{name: crash, resources: {cpu: 0.05, gpu: 1}, command: "sleep 1; exit 3"}`)
 	w.muster("wait", "crash", "--for", "Failed", "--timeout", "60s")
 	g := w.enter(1280, 800)

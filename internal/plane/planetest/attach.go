@@ -41,6 +41,9 @@ func (s suite) attachTerminal(t *testing.T) {
 		others <- plane.Size{Columns: 99, Rows: 33}
 	}
 	_, _ = fmt.Fprintln(one.typing, "size")
+	for begun := time.Now(); s.opts.Lossy && !(one.out.has("33 99\r\n") && two.out.has("33 99\r\n")) && time.Since(begun) < Within; time.Sleep(time.Second) {
+		_, _ = fmt.Fprintln(one.typing, "size")
+	}
 	one.out.await(t, "33 99\r\n")
 	two.out.await(t, "33 99\r\n")
 	_, _ = fmt.Fprintln(two.typing, "second")

@@ -92,9 +92,11 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
+func (l *lines) has(text string) bool { return strings.Contains(l.String(), text) }
+
 func (l *lines) await(t *testing.T, text string) {
 	t.Helper()
-	for begun := time.Now(); !strings.Contains(l.String(), text); time.Sleep(5 * time.Millisecond) {
+	for begun := time.Now(); !l.has(text); time.Sleep(5 * time.Millisecond) {
 		if time.Since(begun) > Within {
 			t.Fatalf("after %s: %q is not in %q", Within, text, l.String())
 		}

@@ -56,7 +56,9 @@ type Options struct {
 	// that the order of what is written to both is not kept.
 	TwoWays bool
 	// Lossy says that its container engine may drop what a command writes in the
-	// moment in which it ends: commands of the tests take their time with that.
+	// moment in which it ends, or in which somebody attaches, since input is let in
+	// before output is let out: commands of the tests take their time with that, and
+	// what is typed first is typed again.
 	Lossy bool
 	// Apart says that a task has a network of its own.
 	Apart bool
