@@ -281,7 +281,7 @@ func killKeeper(t *testing.T, dir string) {
 // TestAFullDiskHurtsNoTask fills the disk with a task's own output.
 func TestAFullDiskHurtsNoTask(t *testing.T) {
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
 		t.Skipf("a small disk cannot be mounted here: %v", err)
 	}
 	t.Cleanup(func() {

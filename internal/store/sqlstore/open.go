@@ -20,6 +20,8 @@ const (
 	// readConnections bounds memory (each has its own cache) and is more than
 	// the cores of a small machine, so that a long listing stops nobody.
 	readConnections = 4
+	// pageSize is that of SQLite, as it makes databases by itself.
+	pageSize = 4096
 	// checkLimit is the size in bytes up to which every page is checked when
 	// the database is opened; beyond it that would delay a restart.
 	checkLimit = 256 << 20
@@ -28,11 +30,15 @@ const (
 // writePragmas: the log is synced with every commit (FULL), so what was
 // answered survives loss of power. No memory map: a failing disk would be a
 // signal instead of an error, and it would count as memory of the server. The
-// log is folded in every 32 MiB: steps touch the same pages again and again,
-// and each fold writes a page once, however often it has changed.
-var writePragmas = []string{
-	"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(0)", "mmap_size(0)",
-	"cache_size(-16384)", "wal_autocheckpoint(8000)", "journal_size_limit(67108864)",
+// log is folded in every 32 MiB, sooner on a small volume: steps touch the same
+// pages again and again, and each fold writes a page once, however often it has
+// changed.
+func writePragmas(volume int64) []string {
+	fold := within(volume, foldAt, foldPart)
+	return []string{
+		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(0)", "mmap_size(0)", "cache_size(-16384)",
+		fmt.Sprintf("wal_autocheckpoint(%d)", max(1, fold/pageSize)), fmt.Sprintf("journal_size_limit(%d)", 2*fold),
+	}
 }
 
 var readPragmas = []string{"query_only(1)", "mmap_size(0)", "cache_size(-2048)"}
@@ -59,7 +65,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 
 func (s *Store) open(ctx context.Context) error {
 	var err error
-	if s.writers, err = connect(s.path, "rw", 1, writePragmas); err != nil {
+	if s.writers, err = connect(s.path, "rw", 1, writePragmas(s.room.size)); err != nil {
 		return err
 	}
 	conn, err := s.writers.Conn(ctx)

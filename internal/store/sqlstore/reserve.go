@@ -11,17 +11,32 @@ import (
 // in of the log, make longer. When that cannot be had any more the store says so,
 // and whoever could make more records is refused (see store.Scarce).
 
-// keptFor is how much is kept behind the end of each file, in bytes.
-var keptFor = map[string]int64{
-	"-wal": 16 << 20, // a commit of one step takes some ten pages
-	"":     8 << 20,  // where the log is folded in, which begins it anew
-	"-shm": 128 << 10,
+// keptFor is how much is kept behind the end of each file: bytes at most, and
+// at most the volume divided by part.
+var keptFor = map[string]struct{ most, part int64 }{
+	"-wal": {16 << 20, 6}, // a commit of one step takes some ten pages
+	"":     {8 << 20, 12}, // where the log is folded in, which begins it anew
+	"-shm": {128 << 10, 96},
+}
+
+// foldAt is how long the log may get before it is folded in, in bytes, and for
+// which part of the volume: one that is longer than its disk never would be.
+const foldAt, foldPart = 32 << 20, 6
+
+// within is most, and on a small volume only a part of it. Without its size it
+// is most.
+func within(volume, most, part int64) int64 {
+	if volume <= 0 {
+		return most
+	}
+	return min(most, volume/part)
 }
 
 // reserve is the room that is kept.
 type reserve struct {
 	mu    sync.Mutex
 	path  string
+	size  int64              // of the volume
 	files map[string]*behind // by suffix
 	off   bool               // this system or this volume cannot keep room
 	low   bool               // the room cannot be had
@@ -34,7 +49,7 @@ type behind struct {
 }
 
 func newReserve(path string) *reserve {
-	r := &reserve{path: path, files: map[string]*behind{}}
+	r := &reserve{path: path, size: volumeSize(path), files: map[string]*behind{}}
 	for suffix := range keptFor {
 		r.files[suffix] = &behind{}
 	}
@@ -55,7 +70,8 @@ func (r *reserve) renew() {
 		if err != nil {
 			continue // there is none yet
 		}
-		size, want := info.Size(), keptFor[suffix]
+		kept := keptFor[suffix]
+		size, want := info.Size(), within(r.size, kept.most, kept.part)
 		if size < b.size {
 			b.end = 0 // it was cut, and what was behind it is gone
 		}

@@ -44,4 +44,13 @@ func openFile(path string) (int, error) {
 	return -1, nil
 }
 
+// volumeSize is how much fits on the volume of a file; 0: nobody says.
+func volumeSize(path string) int64 {
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
+		return 0
+	}
+	return int64(s.Blocks) * s.Bsize // whose type differs by architecture
+}
+
 func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }

@@ -18,17 +18,17 @@ import (
 	"github.com/musterhq/muster/internal/store"
 )
 
-// smallDisk mounts a disk of 96 MiB that a test may fill.
-func smallDisk(t *testing.T, kind string) string {
+// smallDisk mounts a disk of some MiB that a test may fill.
+func smallDisk(t *testing.T, kind string, size int64) string {
 	t.Helper()
 	dir := t.TempDir()
 	var err error
 	switch kind {
 	case "tmpfs":
-		err = unix.Mount("tmpfs", dir, "tmpfs", 0, "size=96m")
+		err = unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", size))
 	default:
 		image := filepath.Join(t.TempDir(), "disk")
-		if err = errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, 96<<20)); err != nil {
+		if err = errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, size<<20)); err != nil {
 			t.Fatal(err)
 		}
 		for _, argv := range [][]string{{"mkfs." + kind, "-q", "-F", image}, {"mount", "-o", "loop", image, dir}} {
@@ -70,11 +70,16 @@ func fill(t *testing.T, path string) {
 }
 
 // TestEndsFitOnAFullDisk: on a disk without a free byte thousands of steps are
-// still written, and the store says that there is no room for more records.
+// still written, on a small one some hundred, and the store says that there is
+// no room for more records. Before, it had room for all that came.
 func TestEndsFitOnAFullDisk(t *testing.T) {
-	for _, kind := range []string{"tmpfs", "ext4"} {
-		t.Run(kind, func(t *testing.T) {
-			disk := smallDisk(t, kind)
+	for _, c := range []struct {
+		kind         string
+		size         int64 // of the disk, in MiB
+		before, full int   // how often each of 100 workloads is written
+	}{{"tmpfs", 96, 0, 5}, {"ext4", 96, 0, 5}, {"tmpfs", 24, 20, 1}, {"ext4", 24, 20, 1}} {
+		t.Run(fmt.Sprintf("%s/%dMiB", c.kind, c.size), func(t *testing.T) {
+			disk := smallDisk(t, c.kind, c.size)
 			s := mustOpen(t, filepath.Join(disk, "data", "muster.db"))
 			term := mustAcquire(t, s)
 			const n = 100
@@ -83,27 +88,40 @@ func TestEndsFitOnAFullDisk(t *testing.T) {
 				jobs[i] = job(int64(i + 1))
 			}
 			mustCommit(t, s, term, &store.Batch{Workloads: jobs})
-			if s.Scarce() {
-				t.Fatal("there is room, and the store says there is none")
-			}
-			filler := filepath.Join(disk, "filler")
-			fill(t, filler)
 			seq := int64(0)
-			for round := range 5 {
-				for i, w := range jobs {
-					next := *w
-					next.Version, next.Phase = w.Version+1, lifecycle.Terminating
-					seq++
-					step := core.Transition{Seq: seq, Workload: next.ID, From: lifecycle.Running, To: next.Phase, Event: lifecycle.Stop, At: next.CreatedAt}
-					if _, err := s.Commit(t.Context(), term, &store.Batch{Workloads: []*core.Workload{&next}, Transitions: []core.Transition{step}}); err != nil {
-						t.Fatalf("round %d, workload %d: %v", round, i, err)
+			steps := func(rounds int, each func()) {
+				t.Helper()
+				for round := range rounds {
+					for i, w := range jobs {
+						next := *w
+						next.Version, next.Phase = w.Version+1, lifecycle.Terminating
+						seq++
+						step := core.Transition{Seq: seq, Workload: next.ID, From: lifecycle.Running, To: next.Phase, Event: lifecycle.Stop, At: next.CreatedAt}
+						if _, err := s.Commit(t.Context(), term, &store.Batch{Workloads: []*core.Workload{&next}, Transitions: []core.Transition{step}}); err != nil {
+							t.Fatalf("round %d, workload %d: %v", round, i, err)
+						}
+						jobs[i] = &next
+						each()
 					}
-					jobs[i] = &next
 				}
 			}
-			if !s.Scarce() {
-				t.Error("the disk is full, and the store does not say so")
+			roomy := func() {
+				t.Helper()
+				if s.Scarce() {
+					t.Fatalf("after %d steps there is room, and the store says there is none", seq)
+				}
 			}
+			roomy()
+			steps(c.before, roomy)
+			filler := filepath.Join(disk, "filler")
+			fill(t, filler)
+			for more := int64(n + 1); !s.Scarce(); more++ { // whoever submits, until the store says so
+				mustCommit(t, s, term, &store.Batch{Workloads: []*core.Workload{job(more)}})
+				if more > 100*n {
+					t.Fatal("the disk is full, and the store does not say so")
+				}
+			}
+			steps(c.full, func() {})
 			if err := os.Remove(filler); err != nil {
 				t.Fatal(err)
 			}
