@@ -67,6 +67,10 @@ func (b *backend) handler() http.Handler {
 			return
 		}
 		t := &ticket{rep}
+		// Else the server reads and closes the request when the answer begins, and
+		// whoever still passes it on, be it to find that it has ended, closes the
+		// connection that the answer comes by.
+		_ = http.NewResponseController(w).EnableFullDuplex()
 		defer func() {
 			if t.rep != nil { // else it was given back, and no other found
 				b.release(t.rep)

@@ -326,3 +326,77 @@ func TestAddressStaysOverARestartOfTheServices(t *testing.T) {
 	cancel()
 	<-second
 }
+
+// closing answers as HTTP/1.0 does: an answer ends where its connection ends.
+// What a replica says before it has heard all of a request comes at once.
+func closing(core.TaskID) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(rw, "HTTP/1.0 200 OK\r\n\r\n")
+		if r.Method == http.MethodGet {
+			return
+		}
+		fmt.Fprintf(rw, "%d to come;", r.ContentLength)
+		_ = rw.Flush()
+		_, _ = io.CopyN(rw, rw, r.ContentLength)
+		_ = rw.Flush()
+	})
+}
+
+// TestAnswersAreWhole: an answer that begins while the request is still under
+// way, if only its end has not been looked at, is not cut.
+func TestAnswersAreWhole(t *testing.T) {
+	w := newWorld(t, closing)
+	w.do(control.Submit(control.Submission{Doc: w.document("replicas: 1\n")}))
+	port := w.until("it is ready", func(x *core.Workload, tasks []core.Task) bool { return x.ServicePort > 0 && ready(tasks) == 1 }).ServicePort
+	url := fmt.Sprintf("http://127.0.0.1:%d/", port)
+	client := &http.Client{Timeout: within, Transport: &http.Transport{}} // it keeps its connections, unlike the replica
+	t.Cleanup(client.CloseIdleConnections)
+
+	t.Run("in turns", func(t *testing.T) {
+		sent, send := io.Pipe()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, sent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.ContentLength = 10
+		go func() { _, _ = send.Write([]byte("first")) }()
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if _, err := send.Write([]byte("later")); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(resp.Body); err != nil || string(got) != "10 to come;firstlater" {
+			t.Errorf("answered %q, %v", got, err)
+		}
+	})
+	t.Run("many at once", func(t *testing.T) {
+		var wg sync.WaitGroup
+		for c := range 8 {
+			wg.Go(func() {
+				for i := range 100 {
+					body := strings.Repeat("x", []int{1, 300, 70_000, 1 << 20}[(c+i)%4])
+					resp, err := client.Post(url, "text/plain", strings.NewReader(body))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					got, err := io.ReadAll(resp.Body)
+					resp.Body.Close()
+					if want := fmt.Sprintf("%d to come;%s", len(body), body); err != nil || string(got) != want {
+						t.Errorf("answered %d bytes of %d: %v", len(got), len(want), err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
+}

@@ -35,7 +35,7 @@ import http.server, json, os
 class Answers(http.server.BaseHTTPRequestHandler):
     def log_message(self, *a): pass
     def tell(self, status, text):
-        text = text.encode(); self.send_response(status); self.send_header("Content-Length", str(len(text))); self.end_headers(); self.wfile.write(text)
+        self.send_response(status); self.end_headers(); self.wfile.write(text.encode())
     def do_GET(self): self.tell(200, "here")
     def do_POST(self):
         sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
