@@ -157,6 +157,34 @@ func TestALogThatIsNotThereYet(t *testing.T) {
 	g.shows("here it is")
 }
 
+// What was asked for its output before it began, and has begun and ended once it
+// is asked whether it goes on, is looked at once more: it did write something.
+func TestALogOfWhatBeganAndEndedBetweenTwoLooks(t *testing.T) {
+	w := newWorld(t)
+	w.submit(`{name: short, kind: distributed, workers: 2, resources: {cpu: 0.05}, command: "echo rank $RANK was here"}`)
+	w.muster("wait", "short", "--for", "Completed", "--timeout", "60s")
+	g := w.enter(1280, 800)
+	g.until(row("short") + `.includes('Completed')`)
+	// The first question of each kind is answered as it would have been a moment before.
+	g.must(g.Eval(`(() => {
+		const real = window.fetch
+		window.early = []
+		window.fetch = (url, init) => {
+			const kind = /\/logs(\/merged)?\?/.exec(url)?.[0]
+			if (!kind || early.includes(kind)) return real(url, init)
+			early.push(kind)
+			return Promise.resolve(new Response(JSON.stringify({status: 404, code: 'no_logs', title: 'Not Found', detail: 'there is no log: the task never started'}), {status: 404, headers: {'Content-Type': 'application/problem+json'}}))
+		}
+	})()`, nil))
+	g.clickText(".row-link", "short")
+	g.until(`document.querySelector('.station')`)
+	g.press("l")
+	lines := `[...document.querySelectorAll('.log-text')].map(e => e.innerText.trim()).sort().join()`
+	g.until(lines + ` === 'rank 0 was here' && early.length === 1`)
+	g.must(g.Eval(`(() => { const s = [...document.querySelectorAll('select')].find(s => [...s.options].some(o => o.value === 'all')); s.value = 'all'; s.dispatchEvent(new Event('change', {bubbles: true})) })()`, nil))
+	g.until(lines + ` === 'rank 0 was here,rank 1 was here' && early.length === 2`)
+}
+
 // A login that ends in mid-view leads to the login and back to the same place.
 func TestALoginThatEndsInMidView(t *testing.T) {
 	w := newWorld(t, "--listen", "127.0.0.1:0")

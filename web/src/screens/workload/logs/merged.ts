@@ -42,6 +42,7 @@ export class Merged implements LogSource {
 
   async follow(): Promise<void> {
     const mine = this.begin(this.mode !== 'following') // on from what is there
+    let over = false // they were known to be over when they were asked last: what has no output now never will
     for (let tries = 0; ; tries++) {
       try {
         if (this.mode === 'loading') {
@@ -57,13 +58,15 @@ export class Merged implements LogSource {
       } catch (e) {
         if (mine !== this.turn) return
         const err = asError(e)
-        const early = err.code === 'no_logs' && (await this.goesOn()) // they begin in a moment
+        const early = err.code === 'no_logs' && !over // they begin in a moment
+        if (early) over = !(await this.goesOn())
         if (mine !== this.turn) return
         if (err.status > 0 && err.status < 500 && !early) {
           this.mode = 'error'
           this.state.value = { ...this.state.value, state: 'error', error: err }
           return
         }
+        if (early && over) continue // they may have begun and ended since they were asked for their output
       }
       await new Promise((done) => setTimeout(done, Math.min(5000, 300 * 2 ** tries)))
       if (mine !== this.turn) return

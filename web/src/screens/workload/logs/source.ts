@@ -73,6 +73,7 @@ export class Source implements LogSource {
 
   /** Reads until everything has ended, or somebody looks elsewhere. */
   private async onward(mine: number, query: Record<string, string | number>): Promise<void> {
+    let over = false // it was known to be over when it was asked last: what has no output now never will
     for (let tries = 0; ; tries++) {
       try {
         await this.read(mine, query, () => (tries = 0))
@@ -87,12 +88,14 @@ export class Source implements LogSource {
       } catch (e) {
         if (mine !== this.turn) return
         const err = asError(e)
-        const early = err.code === 'no_logs' && this.begun && (await Promise.resolve(this.goesOn()).catch(() => true))
+        const early = err.code === 'no_logs' && this.begun && !over
+        if (early) over = !(await Promise.resolve(this.goesOn()).catch(() => true))
         if (mine !== this.turn) return
         if (err.status > 0 && err.status < 500) {
           this.fail(err)
           if (!early) return
           this.mode = 'loading'
+          if (over) continue // it may have begun and ended since it was asked for its output
         }
       }
       // The connection broke, the server was restarted, or the page was left and
