@@ -40,10 +40,7 @@ func (tx *tx) keptBy(w *core.Workload, tasks map[int]*core.Task) *core.Earmark {
 		}
 		cpu, memory := taken(w, t)
 		m.Pool, m.CPU, m.Memory = t.Pool, m.CPU+cpu, m.Memory+memory
-		m.GPU += schedule.Slices(counted(w, t))
-		for _, d := range t.Devices {
-			m.GPU += int64(d.Milli)
-		}
+		m.GPU += milliOf(w, t)
 	}
 	if m.Pool == "" {
 		return nil

@@ -193,9 +193,7 @@ func (tx *tx) vacate(id core.NodeID, v vacation) ([]DrainStep, error) {
 		for _, t := range tasks {
 			if t.Node == id && holds(w, t) {
 				s.Tasks++
-				for _, share := range t.Devices {
-					s.GPUMilli += share.Milli
-				}
+				s.GPUMilli += int(milliOf(w, t))
 			}
 		}
 		if s.Tasks == 0 {

@@ -59,7 +59,7 @@ func (tx *tx) remember() {
 			}
 			cpu, memory := taken(en.w, t)
 			for _, k := range tx.accounts(en.w.Project, t.Pool) {
-				sums[k] = sums[k].Add(amounts(t.Devices, cpu, memory))
+				sums[k] = sums[k].Add(quota.Amounts{quota.GPU: milliOf(en.w, t), quota.CPU: cpu, quota.Memory: memory})
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func (tx *tx) recall() bool {
 	from := tx.now.Add(-quota.NewUsage(e.d.Past.Window, e.d.Past.HalfLife).Window())
 	err := e.d.Store.Spans(tx.ctx, from, tx.now, func(s core.Span) bool {
 		for _, k := range tx.accounts(s.Project, s.Pool) {
-			e.past.usage(e.d.Past, k).Span(s.From, s.To, amounts(s.Devices, s.CPU, s.Memory))
+			e.past.usage(e.d.Past, k).Span(s.From, s.To, quota.Amounts{quota.GPU: s.Milli, quota.CPU: s.CPU, quota.Memory: s.Memory})
 		}
 		return true
 	})
@@ -118,15 +118,6 @@ func (tx *tx) accounts(id core.ProjectID, pool string) []pastKey {
 		all = append(all, pastKey{pool, p.ID})
 	}
 	return all
-}
-
-// amounts is what a task takes of its node, as quotas count it.
-func amounts(devices []core.Share, cpu, memory int64) quota.Amounts {
-	a := quota.Amounts{quota.CPU: cpu, quota.Memory: memory}
-	for _, d := range devices {
-		a[quota.GPU] += int64(d.Milli)
-	}
-	return a
 }
 
 // tellPast tells the scheduler what queues have had, now and then. The scheduler

@@ -181,9 +181,7 @@ func (tx *tx) held(w *core.Workload, tasks map[int]*core.Task) map[string]map[co
 		cpu, memory := taken(w, t)
 		used[core.CPU] += float64(cpu) / 1000
 		used[core.Memory] += float64(memory)
-		for _, d := range t.Devices {
-			used[core.GPU] += float64(d.Milli) / 1000
-		}
+		used[core.GPU] += float64(milliOf(w, t)) / 1000
 	}
 	return out
 }

@@ -99,6 +99,9 @@ func counted(w *core.Workload, t *core.Task) string {
 	return need(w, t.ID.Index).MIG // nothing, or placed before tasks kept it
 }
 
+// milliOf is how many thousandths of devices t has, as quotas count them.
+func milliOf(w *core.Workload, t *core.Task) int64 { return core.Milli(t.Devices, counted(w, t)) }
+
 // countedOf is what a task needs by count: partitions, and what else there is.
 func countedOf(mig spec.MIG, more map[string]int) string {
 	if len(more) == 0 {
@@ -142,10 +145,7 @@ func charged(w *core.Workload, tasks map[int]*core.Task, now time.Time) float64 
 
 // chargedTask is the GPU time of one run of a task until now.
 func chargedTask(t *core.Task, now time.Time) float64 {
-	milli := 0
-	for _, s := range t.Devices {
-		milli += s.Milli
-	}
+	milli := t.Milli()
 	if milli == 0 || t.PlacedAt.IsZero() {
 		return 0
 	}
@@ -175,9 +175,7 @@ func devicesHeld(w *core.Workload, tasks map[int]*core.Task) int64 {
 	var sum int64
 	for _, t := range tasks {
 		if holds(w, t) {
-			for _, s := range t.Devices {
-				sum += int64(s.Milli)
-			}
+			sum += milliOf(w, t)
 		}
 	}
 	return sum

@@ -95,9 +95,7 @@ func devicesOf(held []schedule.Held, tasks []int) int64 {
 		if tasks != nil && !slices.Contains(tasks, held[i].Task) {
 			continue
 		}
-		for _, d := range held[i].Place.Devices {
-			sum += int64(d.Milli)
-		}
+		sum += core.Milli(held[i].Place.Devices, held[i].Place.MIG)
 	}
 	return sum
 }
@@ -112,7 +110,7 @@ func devicesWanted(j *schedule.Job) int64 {
 			if r.Need.Share > 0 {
 				milli = 1000
 			}
-			sum += int64(r.Count) * int64(r.Need.Devices) * milli
+			sum += int64(r.Count) * (int64(r.Need.Devices)*milli + core.Slices(r.Need.MIG))
 		}
 	}
 	return sum

@@ -147,8 +147,8 @@ type Use struct {
 	Run        int            `json:"run,omitempty"`       // of the task, see TaskID
 	Succeeded  bool           `json:"succeeded,omitempty"` // the task
 	Node       NodeID         `json:"node"`
-	Device     string         `json:"device"`
-	Milli      int            `json:"milli"` // thousandths of the device
+	Device     string         `json:"device"` // or the partitions of its node's devices, as Task.Counted has them
+	Milli      int            `json:"milli"`  // thousandths of the device
 	From       time.Time      `json:"from"`
 	To         time.Time      `json:"to"` // the end of the span, or now, while it is held
 	GPUSeconds float64        `json:"gpuSeconds"`
@@ -159,9 +159,9 @@ type Use struct {
 type Span struct {
 	Project ProjectID
 	Pool    string // of its node when it was placed; empty: written before that was kept
-	Devices []Share
-	CPU     int64 // thousandths of cores
-	Memory  int64 // bytes
+	Milli   int64  // thousandths of devices, see Task.Milli
+	CPU     int64  // thousandths of cores
+	Memory  int64  // bytes
 	From    time.Time
 	To      time.Time // when it gave its place back; of what still has it, the time of the question
 }

@@ -17,11 +17,12 @@ func (q UseQuery) Check() error {
 	return nil
 }
 
-// Charge calls each with u for every device that one task held, with the part
+// Charge calls each with u for every device that one task held, and once for its
+// partitions of devices, as t.Devices and t.Counted have them, with the part
 // of the time from placed to released that q asks for: in whole microseconds
 // and UTC. A zero released says that it holds them still, a zero placed that it
 // never did. It reports whether each wants more.
-func (q UseQuery) Charge(u core.Use, placed, released time.Time, devices []core.Share, each func(core.Use) bool) bool {
+func (q UseQuery) Charge(u core.Use, placed, released time.Time, devices []core.Share, counted string, each func(core.Use) bool) bool {
 	if placed.IsZero() {
 		return true
 	}
@@ -39,6 +40,9 @@ func (q UseQuery) Charge(u core.Use, placed, released time.Time, devices []core.
 		return true
 	}
 	u.From, u.To = time.UnixMicro(from).UTC(), time.UnixMicro(to).UTC()
+	if milli := core.Slices(counted); milli > 0 {
+		devices = append(slices.Clip(devices), core.Share{Device: counted, Milli: int(milli)})
+	}
 	for _, d := range devices {
 		if d.Milli <= 0 {
 			continue
@@ -55,7 +59,7 @@ func (q UseQuery) Charge(u core.Use, placed, released time.Time, devices []core.
 // SpanOf is the time for which t had its place, until now where it has it still;
 // false: it never had one, or for no time at all.
 func SpanOf(p core.ProjectID, t *core.Task, now time.Time) (core.Span, bool) {
-	s := core.Span{Project: p, Pool: t.Pool, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, From: t.PlacedAt, To: t.ReleasedAt}
+	s := core.Span{Project: p, Pool: t.Pool, Milli: t.Milli(), CPU: t.CPU, Memory: t.Memory, From: t.PlacedAt, To: t.ReleasedAt}
 	if s.To.IsZero() {
 		s.To = now
 	}

@@ -29,6 +29,9 @@ func CapacityOf(nodes iter.Seq[core.Node]) Capacity {
 				pool[core.GPU]++
 			}
 		}
+		for profile, k := range n.MIG {
+			pool[core.GPU] += float64(core.SlicesOf(profile)*int64(k)) / 1000
+		}
 		pool[core.CPU] += float64(n.CPU) / 1000
 		pool[core.Memory] += float64(n.Memory)
 	}

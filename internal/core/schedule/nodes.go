@@ -3,7 +3,6 @@ package schedule
 import (
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core"
@@ -136,43 +135,9 @@ func (p *pool) reshaped() {
 // device.
 func partitioned(counted string) bool {
 	for part := range strings.SplitSeq(counted, ",") {
-		if name, _, _ := strings.Cut(part, "="); slicesOf(name) > 0 {
+		if name, _, _ := strings.Cut(part, "="); core.SlicesOf(name) > 0 {
 			return true
 		}
 	}
 	return false
-}
-
-// Slices is how many thousandths of devices partitions count for, as Need.MIG
-// names them.
-func Slices(counted string) int64 {
-	var sum int64
-	for part := range strings.SplitSeq(counted, ",") {
-		name, count, _ := strings.Cut(part, "=")
-		if n, err := strconv.ParseInt(count, 10, 32); err == nil {
-			sum += slicesOf(name) * n
-		}
-	}
-	return sum
-}
-
-// slicesOf is how many thousandths of a device a partition counts for: one
-// device for each compute slice in its name (mig-2g.10gb: 2). What is counted
-// and no partition counts for none.
-func slicesOf(profile string) int64 {
-	if strings.Contains(profile, "/") {
-		return 0 // an extended resource, whatever it is called
-	}
-	name := profile[strings.LastIndex(profile, "-")+1:]
-	n := int64(0)
-	for i, c := range name {
-		if c < '0' || c > '9' {
-			if !strings.HasPrefix(name[i:], "g.") {
-				return 0
-			}
-			break
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n * 1000
 }

@@ -27,7 +27,7 @@ type site struct {
 	product   string
 	mixed     bool           // devices of several products
 	migs      []string       // what is counted by name: partitions, and whatever else there is
-	slices    []int64        // what one of each of migs counts for, see slicesOf
+	slices    []int64        // what one of each of migs counts for, see core.SlicesOf
 	parted    bool           // some of migs are partitions
 	tags      map[string]int // tasks by their tags, for affinity
 	legacy    int            // tasks here that keep partitions from being given
@@ -80,8 +80,8 @@ func newSite(n *Node, p *pool) *site {
 	s.migs = sortedKeys(n.MIG)
 	for _, name := range s.migs {
 		s.now.mig = append(s.now.mig, int32(n.MIG[name]))
-		s.slices = append(s.slices, slicesOf(name))
-		s.parted = s.parted || slicesOf(name) > 0
+		s.slices = append(s.slices, core.SlicesOf(name))
+		s.parted = s.parted || core.SlicesOf(name) > 0
 	}
 	s.soon = s.now
 	s.soon.dev, s.soon.mig, s.soon.parts = slices.Clone(s.now.dev), slices.Clone(s.now.mig), make([]int16, len(n.Devices))

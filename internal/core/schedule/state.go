@@ -243,7 +243,7 @@ func (st *State) askOf(n Need, r *Rule, p pass) *ask {
 		}
 		if k > 0 {
 			a.migs = append(a.migs, wish{name, k})
-			a.slices += slicesOf(name) * int64(k)
+			a.slices += core.SlicesOf(name) * int64(k)
 		}
 	}
 	st.asks[string(st.buf)] = a

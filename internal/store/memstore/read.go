@@ -275,7 +275,7 @@ func (s *Store) Uses(ctx context.Context, q store.UseQuery, each func(core.Use) 
 				Workload: w.ID, Name: w.Name, Project: w.Project, User: w.User, Kind: w.Kind,
 				Attempt: t.ID.Attempt, Task: t.ID.Index, Run: t.ID.Run, Succeeded: t.State == core.TaskSucceeded, Node: t.Node,
 			}
-			q.Charge(u, t.PlacedAt, t.ReleasedAt, t.Devices, func(u core.Use) bool {
+			q.Charge(u, t.PlacedAt, t.ReleasedAt, t.Devices, t.Counted, func(u core.Use) bool {
 				all = append(all, u)
 				return true
 			})

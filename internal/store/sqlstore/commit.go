@@ -253,7 +253,7 @@ func (c *commit) task(t *core.Task, body string) error {
 		return err
 	}
 	args := []any{
-		clean(t.ID.Workload), int64(t.ID.Attempt), int64(t.ID.Index), body, micros(t.PlacedAt), micros(t.ReleasedAt), milli(t), int64(t.ID.Run),
+		clean(t.ID.Workload), int64(t.ID.Attempt), int64(t.ID.Index), body, micros(t.PlacedAt), micros(t.ReleasedAt), t.Milli(), int64(t.ID.Run),
 		clean(t.Stands()),
 	}
 	if t.ReleasedAt.IsZero() && !t.StartedAt.IsZero() {

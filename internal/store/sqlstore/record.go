@@ -134,15 +134,6 @@ func encodeSecret(k *core.Secret) (string, error) {
 	return string(text), err
 }
 
-// milli is how many thousandths of devices t is given.
-func milli(t *core.Task) int64 {
-	var sum int64
-	for _, d := range t.Devices {
-		sum += max(0, int64(d.Milli))
-	}
-	return sum
-}
-
 // kept is t as it will be read back.
 func kept(t time.Time) time.Time {
 	if t.IsZero() {

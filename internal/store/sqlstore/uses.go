@@ -52,12 +52,13 @@ func charge(rows *sql.Rows, q store.UseQuery, each func(core.Use) bool) (bool, e
 		Node    core.NodeID    `json:"node"`
 		State   core.TaskState `json:"state"`
 		Devices []core.Share   `json:"devices"`
+		Counted string         `json:"counted"`
 	}
 	if err := json.Unmarshal(body, &held); err != nil {
 		return false, unreadable("task "+core.TaskID{Workload: u.Workload, Attempt: u.Attempt, Index: u.Task, Run: u.Run}.String(), err)
 	}
 	u.Project, u.Kind, u.Node, u.Succeeded = core.ProjectID(project), lifecycle.Kind(kind), held.Node, held.State == core.TaskSucceeded
-	return q.Charge(u, instant(placed), instant(released), held.Devices, each), nil
+	return q.Charge(u, instant(placed), instant(released), held.Devices, held.Counted, each), nil
 }
 
 // charges reads the tasks that q may be about, in the order of its answer. A
@@ -118,6 +119,7 @@ func (s *Store) spans(ctx context.Context, from, now time.Time, each func(core.S
 		var held struct { // nothing else of the task is looked at
 			Pool    string       `json:"pool"`
 			Devices []core.Share `json:"devices"`
+			Counted string       `json:"counted"`
 			CPU     int64        `json:"cpuMilli"`
 			Memory  int64        `json:"memoryBytes"`
 		}
@@ -125,7 +127,7 @@ func (s *Store) spans(ctx context.Context, from, now time.Time, each func(core.S
 			return unreadable("a task of project "+project, err)
 		}
 		t := core.Task{
-			Pool: held.Pool, Devices: held.Devices, CPU: held.CPU, Memory: held.Memory,
+			Pool: held.Pool, Devices: held.Devices, Counted: held.Counted, CPU: held.CPU, Memory: held.Memory,
 			PlacedAt: instant(placed), ReleasedAt: instant(released),
 		}
 		if p, ok := store.SpanOf(core.ProjectID(project), &t, now); ok && p.To.After(from) && !each(p) {

@@ -166,10 +166,12 @@ func testUses(t *testing.T, w *world) {
 	one, half := core.Share{Device: "one", Milli: 1000}, core.Share{Device: "half", Index: 1, Milli: 500}
 	never := held(a.ID, 1, 2, 0, 0, one)
 	never.PlacedAt = time.Time{}
+	parted := held(b.ID, 0, 8, 100, 101)
+	parted.Counted = "1g.10gb=1,2g.20gb=1,rdma/hca=4" // partitions, and what is none
 	w.commit(&store.Batch{Workloads: []*core.Workload{a, b}, Tasks: []*core.Task{
 		held(b.ID, 0, 10, 100, 200, one), held(b.ID, 0, 9, 100, 101, one), // by index, not by text
 		held(a.ID, 1, 0, 1000, 0, half, one), held(a.ID, 0, 0, 1, 7, one), held(a.ID, 1, 1, 50, 50, one), // no time at all
-		never, held(a.ID, 1, 3, 10, 20), held(a.ID, 1, 4, 10, 20, core.Share{Device: "none"}),
+		never, parted, held(a.ID, 1, 3, 10, 20), held(a.ID, 1, 4, 10, 20, core.Share{Device: "none"}),
 		held("nobody", 0, 0, 1, 2, one), // of a workload that is not there
 	}})
 	line := func(n *core.Workload, attempt, index int, s core.Share, from, to int64, seconds float64) string {
@@ -179,6 +181,7 @@ func testUses(t *testing.T, w *world) {
 		})
 	}
 	early := line(a, 0, 0, one, 1, 7, 6e-6)
+	eight := line(b, 0, 8, core.Share{Device: parted.Counted, Milli: 3000}, 100, 101, 3e-6)
 	nine, ten := line(b, 0, 9, one, 100, 101, 1e-6), line(b, 0, 10, one, 100, 200, 1e-4)
 	halfNow, oneNow := line(a, 1, 0, half, 1000, 2_000_001, 0.9995005), line(a, 1, 0, one, 1000, 2_000_001, 1.999001)
 	now := at(2_000_001)
@@ -186,16 +189,16 @@ func testUses(t *testing.T, w *world) {
 		q    store.UseQuery
 		want []string
 	}{
-		{store.UseQuery{Now: now}, []string{early, halfNow, oneNow, nine, ten}},
-		{store.UseQuery{Now: now.Add(999)}, []string{early, halfNow, oneNow, nine, ten}}, // whole microseconds
+		{store.UseQuery{Now: now}, []string{early, halfNow, oneNow, eight, nine, ten}},
+		{store.UseQuery{Now: now.Add(999)}, []string{early, halfNow, oneNow, eight, nine, ten}}, // whole microseconds
 		{store.UseQuery{Now: now, Project: "p"}, []string{early, halfNow, oneNow}},
-		{store.UseQuery{Now: now, User: "ada"}, []string{nine, ten}},
-		{store.UseQuery{Now: now, Workload: b.ID}, []string{nine, ten}},
+		{store.UseQuery{Now: now, User: "ada"}, []string{eight, nine, ten}},
+		{store.UseQuery{Now: now, Workload: b.ID}, []string{eight, nine, ten}},
 		{store.UseQuery{Now: now, Workload: b.ID, User: "bob"}, nil},
 		{store.UseQuery{Now: now, Workload: "nobody"}, nil},
-		{store.UseQuery{Now: at(1000)}, []string{early, nine, ten}}, // it begins just now
-		{store.UseQuery{Now: now, From: at(7), To: at(1000)}, []string{nine, ten}},
-		{store.UseQuery{Now: now, From: at(6), To: at(101)}, []string{line(a, 0, 0, one, 6, 7, 1e-6), nine, line(b, 0, 10, one, 100, 101, 1e-6)}},
+		{store.UseQuery{Now: at(1000)}, []string{early, eight, nine, ten}}, // it begins just now
+		{store.UseQuery{Now: now, From: at(7), To: at(1000)}, []string{eight, nine, ten}},
+		{store.UseQuery{Now: now, From: at(6), To: at(101)}, []string{line(a, 0, 0, one, 6, 7, 1e-6), eight, nine, line(b, 0, 10, one, 100, 101, 1e-6)}},
 		{store.UseQuery{Now: now, From: at(101), To: at(1001)}, []string{
 			line(a, 1, 0, half, 1000, 1001, 5e-7), line(a, 1, 0, one, 1000, 1001, 1e-6), line(b, 0, 10, one, 101, 200, 99e-6)}},
 		{store.UseQuery{Now: now, From: now}, nil},
@@ -208,7 +211,7 @@ func testUses(t *testing.T, w *world) {
 	// A task that has given back what it had; and one whose devices are gone.
 	w.commit(&store.Batch{Tasks: []*core.Task{held(a.ID, 1, 0, 1000, 3000, one), held(b.ID, 0, 10, 100, 200)}})
 	w.reopen()
-	w.sameUses("after a change", w.uses(store.UseQuery{Now: now}), []string{early, line(a, 1, 0, one, 1000, 3000, 2e-3), nine})
+	w.sameUses("after a change", w.uses(store.UseQuery{Now: now}), []string{early, line(a, 1, 0, one, 1000, 3000, 2e-3), eight, nine})
 }
 
 // testUsesEnds is for a store with charged time: who asks may end the answer.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -43,6 +44,7 @@ func (m *model) task(n *core.Workload) *core.Task {
 	k := task(n.ID, n.Attempt, m.r.IntN(3))
 	k.ID.Run, k.Pool = m.r.IntN(2), pick(m.r, "", "x", "y")
 	k.PlacedAt, k.ReleasedAt, k.Devices = m.instant(), m.instant(), nil
+	k.Counted = pick(m.r, "", "rdma/hca=2", "2g.10gb=2,rdma/hca=1")
 	for i := range m.r.IntN(4) {
 		k.Devices = append(k.Devices, core.Share{Device: pick(m.r, "a", "b"), Index: i, Milli: pick(m.r, 0, 1, 500, 1000)})
 	}
@@ -94,7 +96,11 @@ func (m *model) charged(q store.UseQuery) []core.Use {
 			if id.Workload != n.ID || from.IsZero() || !from.Before(to) {
 				continue
 			}
-			for _, d := range k.Devices {
+			have := slices.Clone(k.Devices)
+			if strings.HasPrefix(k.Counted, "2g.10gb=2") {
+				have = append(have, core.Share{Device: k.Counted, Milli: 4000})
+			}
+			for _, d := range have {
 				if d.Milli > 0 {
 					all = append(all, core.Use{
 						Workload: n.ID, Name: n.Name, Project: n.Project, User: n.User, Kind: n.Kind, Attempt: id.Attempt, Task: id.Index, Run: id.Run,
@@ -128,10 +134,10 @@ func (m *model) compareSpans() {
 		if k.PlacedAt.IsZero() || !k.PlacedAt.Before(to) || !to.After(from) {
 			continue
 		}
-		want = append(want, fmt.Sprintf("%s %s %+v %d %d %v %v", m.ws[i].Project, k.Pool, k.Devices, k.CPU, k.Memory, k.PlacedAt, to))
+		want = append(want, fmt.Sprintf("%s %s %d %d %d %v %v", m.ws[i].Project, k.Pool, k.Milli(), k.CPU, k.Memory, k.PlacedAt, to))
 	}
 	if err := m.s.Spans(m.t.Context(), from, now, func(s core.Span) bool {
-		got = append(got, fmt.Sprintf("%s %s %+v %d %d %v %v", s.Project, s.Pool, s.Devices, s.CPU, s.Memory, s.From, s.To))
+		got = append(got, fmt.Sprintf("%s %s %d %d %d %v %v", s.Project, s.Pool, s.Milli, s.CPU, s.Memory, s.From, s.To))
 		return true
 	}); err != nil {
 		m.t.Fatal(err)

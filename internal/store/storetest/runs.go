@@ -105,10 +105,10 @@ func testSpans(t *testing.T, w *world) {
 	w.commit(&store.Batch{Workloads: []*core.Workload{n}, Tasks: []*core.Task{held(0, 1, 10), held(1, 5, 0), bare, never, held(4, 7, 7)}})
 	span := func(index, from, to int) core.Span {
 		k := held(index, from, to)
-		return core.Span{Project: "p", Pool: "fast", Devices: k.Devices, CPU: k.CPU, Memory: k.Memory, From: at(from), To: at(to)}
+		return core.Span{Project: "p", Pool: "fast", Milli: k.Milli(), CPU: k.CPU, Memory: k.Memory, From: at(from), To: at(to)}
 	}
 	noDevices := span(2, 20, 30)
-	noDevices.Devices = nil
+	noDevices.Milli = 0
 	for _, c := range []struct {
 		from, now int
 		want      []core.Span
