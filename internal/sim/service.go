@@ -153,6 +153,13 @@ func (o *watch) conditions(c control.Change) error {
 		want[lifecycle.Scaling] = want[lifecycle.Scaling] || w.Spec.Elastic() && moving(c)
 		want[lifecycle.Degraded] = want[lifecycle.Degraded] || w.Spec.Array != nil && slices.ContainsFunc(c.Tasks, func(t *core.Task) bool { return t.Again || t.Leaving && t.State.Held() })
 	}
+	if has[lifecycle.Degraded].Reason == "TasksLost" { // how it came to lack some only its history tells
+		up := 0
+		for _, t := range c.Tasks {
+			up += bit(counted(t) && t.State == core.TaskRunning)
+		}
+		want[lifecycle.Degraded] = w.Spec.Elastic() && up < w.Spec.Size()
+	}
 	for _, t := range []lifecycle.ConditionType{lifecycle.Idle, lifecycle.Updating, lifecycle.Scaling, lifecycle.Degraded} {
 		k, holds := has[t]
 		if holds && k.Reason == "Stuck" && w.Phase == lifecycle.Terminating {

@@ -74,6 +74,11 @@ JOBSTAT_LOST of everything held there; while a whole plane does not report, they
 of whatever it is said of, or of nothing: so runai-job, whose Unknown is an end, keeps the word that it had until the
 outcome is given up on, as Kubernetes does.
 
+Degraded is what lacks something that it had or was promised: a service without all of its replicas, an array some of whose
+tasks had to leave, an elastic gang that lost tasks with their node or by their plane's fault, until it has all that it may
+have. An elastic gang that the scheduler made smaller, or did not let grow, is not: any number from minWorkers to workers is
+as it was asked for, all of its tasks are healthy, and that it could be larger would make every gang on a full site Degraded.
+
 | Phase |`)
 	for _, d := range Dialects() {
 		fmt.Fprintf(b, " %s |", d)
