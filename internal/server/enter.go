@@ -151,7 +151,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, fn func(context.C
 		writeProblem(w, problem(s.log, err))
 		return
 	}
-	ws, err := websocket.Accept(w, r, nil) // only from this server's own pages
+	ws, err := websocket.Accept(&plainly{ResponseWriter: w, hint: "muster exec and muster attach open it; /docs says how others do"}, r, nil) // only from this server's own pages
 	if err != nil {
 		return // it has answered
 	}
