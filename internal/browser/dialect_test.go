@@ -1,6 +1,9 @@
 package browser_test
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
 // In the words of another platform there is its reason and its number, too, with
 // ours beside them: in the list, in the heading and in the diagram.
@@ -29,4 +32,88 @@ func TestWordsOfOtherPlatforms(t *testing.T) {
 	g.until(`/code \d+/.test(` + row("broken") + `)`)
 	choose("Muster")
 	g.until(row("broken") + `.includes('Failed')`)
+}
+
+// What is said in the words of another platform has the colour that the platform
+// gives the word, wherever it is said; equal words look equal, whatever they are
+// of in Muster; and all of it can be read. Our own words keep our own colours.
+func TestWordsHaveTheColoursOfTheirPlatform(t *testing.T) {
+	w := newWorld(t)
+	for _, d := range []string{
+		`{name: runs, command: "sleep 1000", resources: {cpu: 0.05, gpu: 8}}`,
+		`{name: waits, command: "true", resources: {cpu: 0.05, gpu: 1}}`,
+		`{name: stays, command: "true", resources: {cpu: 0.05, gpu: 1}}`,
+		`{name: done, command: "true", resources: {cpu: 0.05}}`,
+		`{name: broken, command: "exit 3", resources: {cpu: 0.05}}`,
+		`{name: again, command: "sleep 0.5; exit 3", retry: {limit: 3, backoff: 6m}, resources: {cpu: 0.05}}`,
+		`{name: late, command: "sleep 1000", maxDuration: 1s, resources: {cpu: 0.05}}`,
+	} {
+		w.submit(d)
+	}
+	w.muster("stop", "stays", "--yes", "--wait")
+	phases := map[string]string{"runs": "Running", "waits": "Queued", "stays": "Canceled", "done": "Completed", "broken": "Failed", "again": "Backoff", "late": "TimedOut"}
+	for name, phase := range phases {
+		w.muster("wait", name, "--for", phase, "--timeout", "60s")
+	}
+	axe, err := os.ReadFile("testdata/vendor/axe-core/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := map[string]string{"runs": "Running", "waits": "Pending", "stays": "Pending", "done": "Succeeded", "broken": "Fail", "again": "Error", "late": "TimedOut"}
+	tones := map[string]string{"#599b3e": "green", "#fd8608": "orange", "#0000ff": "blue", "#afafaf": "grey", "#fb0007": "red", "#d0d0d0": "pale"}
+	g := w.enter(1280, 900)
+	chip := func(name string) string {
+		return `[...document.querySelectorAll('tbody tr')].find(r => r.querySelector('.row-link')?.innerText === '` + name + `')?.querySelector('.status')`
+	}
+	native := map[string]string{}
+	for name, phase := range phases {
+		g.until(chip(name) + `?.innerText === '` + phase + `'`)
+		var tone string
+		g.must(g.Eval(chip(name)+`.dataset.tone`, &tone))
+		native[name] = tone
+	}
+	if native["runs"] != "running" || native["waits"] != "queued" || native["stays"] != "stopped" || native["broken"] != "failed" {
+		t.Errorf("our own words have the tones %v", native)
+	}
+
+	g.click(`[aria-label="Words for states"]`)
+	g.clickText(".menu button", "Run:ai jobs")
+	var colours map[string]string
+	g.must(g.Eval(`fetch('/v1/lifecycle?dialect=runai-job').then(r => r.json()).then(l => Object.fromEntries(l.words.map(w => [w.status, w.color])))`, &colours))
+	icon := func(name string) string { return chip(name) + `.querySelector('.icon').outerHTML` }
+	for name, word := range words {
+		tone := tones[colours[word]]
+		if tone == "" {
+			t.Fatalf("%s is %q", word, colours[word])
+		}
+		g.until(chip(name) + `?.innerText === '` + word + `' && ` + chip(name) + `.dataset.tone === '` + tone + `'`)
+	}
+	g.until(icon("waits") + ` === ` + icon("stays"))
+	for _, scheme := range []string{"light", "dark"} {
+		g.must(g.Prefer(scheme, true))
+		g.accessible(string(axe))
+	}
+	// On the page of each: in its heading, in the diagram, among its attempts and events.
+	for _, scheme := range []string{"light", "dark"} {
+		g.must(g.Prefer(scheme, true))
+		g.visit("workloads/default/again")
+		g.until(`document.querySelector('.page-sub .status')?.dataset.tone === 'red' && document.querySelector('.station-said')?.dataset.tone === 'red'`)
+		g.until(`[...document.querySelectorAll('.bit')].some(e => e.dataset.tone === 'green' && e.querySelector('title').textContent.startsWith('Running')) && [...document.querySelectorAll('.bit')].at(-1).dataset.tone === 'red'`)
+		g.until(`document.querySelector('[aria-label="Attempts"] .status').innerText === 'Error' && document.querySelector('[aria-label="Attempts"] .status').dataset.tone === 'red'`)
+		g.accessible(string(axe))
+	}
+	g.visit("workloads/default/again?tab=events")
+	g.until(`(() => { const all = [...document.querySelectorAll('.events .status')].map(e => e.innerText + ' ' + e.dataset.tone); return all[0] === 'Error red' && all.at(-1) === 'Pending orange' && all.includes('Running green') })()`)
+	// A platform that has no colours has one for each word all the same.
+	for _, dialect := range []string{"Run:ai workloads", "jobq", "mcli", "ModelArts"} {
+		g.visit("workloads")
+		g.click(`[aria-label="Words for states"]`)
+		g.clickText(".menu button", dialect)
+		g.until(`(() => {
+			const seen = new Map(), all = [...document.querySelectorAll('tbody .status')]
+			const same = all.every(e => { const look = e.dataset.tone + e.querySelector('.icon').outerHTML; const had = seen.get(e.innerText) ?? look; seen.set(e.innerText, look); return had === look })
+			return all.length === 7 && same && seen.size < 7 && !seen.has('Canceled') && !seen.has('Backoff')
+		})()`)
+		g.accessible(string(axe))
+	}
 }

@@ -1,11 +1,14 @@
 // How a state looks: one icon, one colour, one word. Everything that shows a
-// state asks here, so that it looks the same everywhere.
-import type { Wait } from '../api/types'
+// state asks here, so that it looks the same everywhere. Our own words have our
+// looks, those of another platform have theirs (said.ts).
+import type { Transition, Wait, Workload } from '../api/types'
 import { dialect } from '../lib/prefs'
-import { wordWhy } from '../live/words'
+import { spoken, vocabulary, wordWhy } from '../live/words'
 import { Icon, type IconName } from './icons'
+import { lookOfWord } from './said'
 
 export type Tone = 'queued' | 'blocked' | 'starting' | 'running' | 'degraded' | 'stopping' | 'completed' | 'failed' | 'stopped' | 'preempted'
+  | 'green' | 'orange' | 'blue' | 'grey' | 'red' | 'pale' // colours of other platforms
 
 /** What of a workload its look depends on. */
 export interface Stateful {
@@ -46,8 +49,14 @@ export const lookOf = (phase: string): [Tone, IconName] => tones[phase] ?? ['sto
 
 const degrading = new Set(['Degraded', 'Unreachable'])
 
+/** The word of the chosen dialect for a state; nothing in our own. */
+const foreign = (w: Stateful): string | undefined => (dialect.value === 'native' ? undefined : w.words?.[dialect.value])
+
 /** Tone and icon of a workload. */
 export function look(w: Stateful, wait?: Wait): [Tone, IconName] {
+  const said = foreign(w) || (spoken(w.phase) ? w.phase : '')
+  const theirs = said && lookOfWord(said)
+  if (theirs) return theirs
   if (w.phase === 'Running' && w.conditions?.some((c) => degrading.has(c))) return ['degraded', 'triangle']
   if (w.phase === 'Queued' && wait?.token === 'NeverFits') return ['blocked', 'noentry']
   if (w.phase === 'Queued' && w.reason === 'Preempted') return ['preempted', 'back']
@@ -55,11 +64,17 @@ export function look(w: Stateful, wait?: Wait): [Tone, IconName] {
 }
 
 /** The word for a state: ours, or that of the dialect that was chosen. */
-export function word(w: Stateful): string {
-  const d = dialect.value
-  if (d !== 'native' && w.words?.[d]) return w.words[d]
-  return w.phase
-}
+export const word = (w: Stateful): string => foreign(w) || w.phase
+
+/** What is found of a workload where its row has it. */
+export const stateOf = (w: Workload): Stateful => ({
+  phase: w.phase, reason: w.reason ?? '', ...(w.target ? { target: w.target } : {}),
+  conditions: w.conditions.map((c) => c.type), words: Object.fromEntries(Object.entries(w.statuses ?? {}).map(([d, s]) => [d, s.status])),
+  wordReasons: Object.fromEntries(Object.entries(w.statuses ?? {}).flatMap(([d, s]) => (s.reason ? [[d, s.reason]] : []))),
+})
+
+/** What a transition led to. */
+export const after = (t: Transition): Stateful => ({ phase: t.to, ...(t.target ? { target: t.target } : {}), ...(t.word ? { words: { [dialect.value]: t.word } } : {}) })
 
 /** A state in our own words, with its reason. */
 export const ours = (w: Stateful): string => w.phase + (w.reason ? `, ${w.reason}` : '')
@@ -70,6 +85,12 @@ export function why(w: Stateful): string {
   return d === 'native' ? '' : wordWhy(w.words?.[d], w.wordReasons?.[d])
 }
 
+/** An end of which no history tells, in the word of the chosen dialect that is the same as ours. */
+export const endAs = (phase: string): Stateful => {
+  const same = vocabulary.value.find((v) => v.status.toLowerCase().replace(/^jobstat_/, '') === phase.toLowerCase())
+  return { phase, ...(same ? { words: { [dialect.value]: same.status } } : {}) }
+}
+
 /** The chip that shows a state. */
 export function Status({ of, wait, plain = false }: { of: Stateful; wait?: Wait | undefined; plain?: boolean }) {
   const [tone, icon] = look(of, wait)
@@ -78,7 +99,7 @@ export function Status({ of, wait, plain = false }: { of: Stateful; wait?: Wait 
     <span class={'status ' + (plain ? 'plain' : '')} data-tone={tone} title={dialect.value === 'native' ? undefined : ours(of)}>
       <Icon name={icon} class={spins ? 'spins' : ''} size={14} />
       <span>{word(of)}</span>
-      {of.target && <span class="then"><span class="sr">then</span><span aria-hidden="true">→</span> {of.target}</span>}
+      {of.target && !foreign(of) && <span class="then"><span class="sr">then</span><span aria-hidden="true">→</span> {of.target}</span>}
     </span>
   )
 }

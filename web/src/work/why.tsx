@@ -8,6 +8,7 @@ import { now } from '../lib/clock'
 import { bytes, gpus, moment, ms, plural, span } from '../lib/format'
 import { workloadPath } from '../lib/router'
 import { useLive } from '../live/fetch'
+import { rowNamed } from '../live/store'
 import { Age, Button, Failure, Link, Loading, sentence } from '../ui/basics'
 import { CopyAs, curl } from '../ui/copyas'
 import { Icon, type IconName } from '../ui/icons'
@@ -159,7 +160,7 @@ export function WhyPanel({ project, name, close }: { project: string; name: stri
         <div>
           <h2><Link to={workloadPath(y.project, y.name)}>{y.name}</Link></h2>
           <div class="page-sub">
-            <Status of={{ phase: y.phase, ...(y.reason ? { reason: y.reason } : {}) }} plain />
+            <Status of={{ phase: y.phase, ...(y.reason ? { reason: y.reason } : {}), words: rowNamed(y.project, y.name)?.words ?? {} }} plain />
             <span>for <Age at={y.since} /></span>
             {y.running ? <span>{plural(y.running, 'task')} of it run, the others wait</span> : y.position ? <span>#{y.position} of {Math.max(y.position, y.waiting ?? 0)} in {y.project}</span> : <span>{y.project}</span>}
           </div>

@@ -3,12 +3,13 @@ import { get, params } from '../../api/client'
 import type { Transition, TransitionList } from '../../api/types'
 import { now } from '../../lib/clock'
 import { exact, moment } from '../../lib/format'
+import { dialect } from '../../lib/prefs'
 import { workloadPath } from '../../lib/router'
 import { useReading } from '../../live/fetch'
 import { rowOf, rowsVersion } from '../../live/store'
 import { Empty, Failure, Link, Loading } from '../../ui/basics'
 import { CopyAs, curl } from '../../ui/copyas'
-import { Status } from '../../ui/status'
+import { after, Status } from '../../ui/status'
 import { python } from '../../work/acts'
 
 const page = 1000
@@ -19,21 +20,24 @@ const seen = 300 // that are shown at first
 export function Events() {
   const [filter, setFilter] = useState('')
   const [shown, setShown] = useState(seen)
-  const have = useRef<Transition[]>([])
-  const { data: all, error, again } = useReading('transitions', async (signal) => {
+  const words = dialect.value === 'native' ? '' : dialect.value
+  const have = useRef<{ words: string; all: Transition[] }>({ words, all: [] })
+  if (have.current.words !== words) have.current = { words, all: [] }
+  const { data: all, error, again } = useReading('transitions' + words, async (signal) => {
+    const mine = have.current
     for (;;) {
-      const after = have.current[have.current.length - 1]?.seq ?? 0
-      const l = await get<TransitionList>('v1/transitions' + params({ after, last: after === 0 ? most : undefined, limit: page }), signal)
-      if (signal.aborted) return have.current
-      if (l.items.length) have.current = [...have.current, ...l.items].slice(-most)
-      if (l.items.length < page) return have.current
+      const after = mine.all[mine.all.length - 1]?.seq ?? 0
+      const l = await get<TransitionList>('v1/transitions' + params({ after, last: after === 0 ? most : undefined, limit: page, dialect: words }), signal)
+      if (signal.aborted) return mine.all
+      if (l.items.length) mine.all = [...mine.all, ...l.items].slice(-most)
+      if (l.items.length < page) return mine.all
     }
   }, () => rowsVersion.value, 1000)
   if (error && !all) return <Failure error={error} again={again} />
   if (!all) return <Loading what="Loading events" />
-  const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
+  const wanted = filter.toLowerCase().split(/\s+/).filter(Boolean)
   const nameOf = (t: Transition): string => rowOf(t.workload ?? '')?.name ?? ''
-  const fit = all.filter((t) => words.every((w) => `${nameOf(t)} ${t.actor} ${t.event} ${t.from} ${t.to} ${t.reason ?? ''} ${t.message ?? ''}`.toLowerCase().includes(w))).reverse()
+  const fit = all.filter((t) => wanted.every((w) => `${nameOf(t)} ${t.actor} ${t.event} ${t.from} ${t.to} ${t.word ?? ''} ${t.reason ?? ''} ${t.message ?? ''}`.toLowerCase().includes(w))).reverse()
   return (
     <>
       <div class="toolbar">
@@ -50,7 +54,7 @@ export function Events() {
                 <tr key={t.seq}>
                   <td><time dateTime={t.at} title={exact(t.at)}>{moment(t.at, now.value)}</time></td>
                   <td>{r ? <Link to={workloadPath(r.project, r.name)}>{r.name}</Link> : <code class="muted">{t.workload}</code>}</td>
-                  <td><Status of={{ phase: t.to, ...(t.target ? { target: t.target } : {}) }} plain /></td>
+                  <td><Status of={after(t)} plain /></td>
                   <td class="muted">{t.event}</td>
                   <td>{t.actor.replace(/^user:/, '')}</td>
                   <td class="why-cell">{t.reason && <code>{t.reason}</code>} {t.message}</td>

@@ -6,6 +6,7 @@ import { ms, plural, span } from '../../lib/format'
 import { dialect, dialectNames } from '../../lib/prefs'
 import { wordsOf, wordWhy } from '../../live/words'
 import { useWidth } from '../../ui/basics'
+import { lookOfWord } from '../../ui/said'
 import { lookOf } from '../../ui/status'
 
 /** Where each phase is: column and lane. The main line is lane 0. */
@@ -93,7 +94,7 @@ export function Course({ w }: { w: Workload }) {
                 {here && !w.endedAt && <circle cx={x} cy={y} r="11" class="halo" />}
                 <circle cx={x} cy={y} r={v ? 6 : 4} />
                 <text x={x} y={y + 23} class="station-name">{p}</text>
-                {said && here && <text x={x} y={y + (isEnd ? 38 : 53)} class="station-said">{said}</text>}
+                {said && here && <text data-tone={lookOfWord(status.status)?.[0]} x={x} y={y + (isEnd ? 38 : 53)} class="station-said">{said}</text>}
                 {v && <text x={x} y={y + 38} class="station-time">{isEnd || v.spent < 1 ? '' : span(v.spent)}{v.times > 1 ? ` ×${v.times}` : ''}</text>}
               </g>
             )

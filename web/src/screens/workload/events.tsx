@@ -1,11 +1,12 @@
 import type { Workload } from '../../api/types'
 import { now } from '../../lib/clock'
 import { exact, moment, ms, span } from '../../lib/format'
-import { Status } from '../../ui/status'
+import { useHistory } from '../../live/words'
+import { after, Status } from '../../ui/status'
 
 /** Everything that happened to it, the newest first. */
 export function Events({ w }: { w: Workload }) {
-  const ts = w.transitions
+  const ts = useHistory(w)
   return (
     <div class="scroll-x" tabIndex={0} role="region" aria-label="Events">
       <table class="plain events">
@@ -15,7 +16,7 @@ export function Events({ w }: { w: Workload }) {
             <tr key={t.seq}>
               <td><time dateTime={t.at} title={exact(t.at)}>{moment(t.at, now.value)}</time></td>
               <td class="muted">{i > 0 ? '+' + span(ms(t.at) - ms(ts[i - 1]!.at)) : ''}</td>
-              <td><Status of={{ phase: t.to, ...(t.target ? { target: t.target } : {}) }} plain /></td>
+              <td><Status of={after(t)} plain /></td>
               <td class="muted">{t.event}</td>
               <td>{t.actor.replace(/^user:/, '')}</td>
               <td class="why-cell">{t.reason && <code>{t.reason}</code>} {t.message}</td>

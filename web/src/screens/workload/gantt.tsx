@@ -1,16 +1,18 @@
 // Attempts as lanes of time: what it waited for, what it did.
 import { useState } from 'preact/hooks'
-import type { Estimate, Transition, Why, Workload } from '../../api/types'
+import type { Attempt, Estimate, Transition, Why, Workload } from '../../api/types'
 import { now } from '../../lib/clock'
 import { Marks, milestones, Shape } from './marks'
 import { waits } from '../../live/store'
+import { useHistory } from '../../live/words'
 import { length } from '../../lib/filter'
 import { moment, ms, span } from '../../lib/format'
 import { go, workloadPath } from '../../lib/router'
 import { Link, sentence, useWidth } from '../../ui/basics'
-import { lookOf, Status, TaskStatus } from '../../ui/status'
+import { after, endAs, look, stateOf, Status, TaskStatus, word, type Stateful } from '../../ui/status'
+import { groups } from '../../work/filter'
 
-export interface Segment { phase: string; from: number; to: number; open: boolean; reason: string }
+export interface Segment { state: Stateful; from: number; to: number; open: boolean; reason: string }
 export interface Lane { attempt: number; segments: Segment[]; begin: number; end: number }
 
 /** The lanes of a history. What has not ended goes on until at. */
@@ -20,13 +22,13 @@ export function lanes(ts: Transition[], ended: boolean, at: number): Lane[] {
     const next = ts[i + 1]
     const from = ms(t.at)
     if (!next && ended) { // an end has no length
-      out[out.length - 1]?.segments.push({ phase: t.to, from, to: from, open: false, reason: t.reason ?? '' })
+      out[out.length - 1]?.segments.push({ state: after(t), from, to: from, open: false, reason: t.reason ?? '' })
       return
     }
     const to = next ? ms(next.at) : Math.max(at, from)
     let lane = out[out.length - 1]
     if (!lane || lane.attempt !== t.attempt) out.push((lane = { attempt: t.attempt, segments: [], begin: from, end: to }))
-    lane.segments.push({ phase: t.to, from, to, open: !next, reason: t.reason ?? '' })
+    lane.segments.push({ state: after(t), from, to, open: !next, reason: t.reason ?? '' })
     lane.end = to
   })
   return out
@@ -80,7 +82,8 @@ export function Gantt({ w, why }: { w: Workload; why: Why | null }) {
   const [box, width] = useWidth<HTMLDivElement>()
   const [aligned, align] = useState(false)
   const ended = !!w.endedAt
-  const all = lanes(w.transitions, ended, ended ? 0 : now.value)
+  const history = useHistory(w)
+  const all = lanes(history, ended, ended ? 0 : now.value)
   if (all.length === 0) return null
   const begin = all[0]!.begin
   const expected = forecast(w, waits.value.get(w.id)?.start ?? w.pending?.estimatedStart, now.value, w.phase === 'Queued' ? why?.estimate : undefined)
@@ -117,13 +120,13 @@ export function Gantt({ w, why }: { w: Workload; why: Why | null }) {
                   const from = s.from - (aligned ? l.begin : begin)
                   const a = x(from)
                   const b = Math.max(a + 2, x(from + s.to - s.from))
-                  const [tone] = lookOf(s.phase)
-                  const text = s.phase
+                  const [tone] = look(s.state)
+                  const text = word(s.state)
                   const wrote = s.from >= ms(w.attempts.find((a) => a.index === l.attempt)?.startedAt)
                   const fits = (b - a) > text.length * 6.6 + 12
                   return (
                     <g key={n} class="bit" data-tone={tone} data-open={s.open || undefined} data-log={wrote || undefined} onClick={wrote ? () => go(workloadPath(w.project, w.name, `logs&attempt=${l.attempt}&task=all&when=${new Date(s.from).toISOString()}`)) : undefined}>
-                      <title>{`${s.phase}${s.reason ? ' (' + s.reason + ')' : ''}: ${span(s.to - s.from)} from ${moment(s.from, now.peek())}${wrote ? '; a click shows the log of then' : ''}`}</title>
+                      <title>{`${text}${s.reason ? ' (' + s.reason + ')' : ''}: ${span(s.to - s.from)} from ${moment(s.from, now.peek())}${wrote ? '; a click shows the log of then' : ''}`}</title>
                       {!final
                         ? <rect x={a} y={top + i * laneHeight + 7} width={b - a} height={laneHeight - 14} rx="3" />
                         : <circle cx={Math.min(a + 3, width - 6)} cy={top + i * laneHeight + laneHeight / 2} r="5" class="end" />}
@@ -155,7 +158,7 @@ export function Gantt({ w, why }: { w: Workload; why: Why | null }) {
       {expected.length > 0 && <p class="gantt-legend muted"><i class="forecast-key" aria-hidden="true" /> Expected: {expected.map((f) => f.text).join(', ')}</p>}
       <Marks of={noted} attempts={w.attempts.length} />
       <Changes w={w} />
-      <AttemptTable w={w} />
+      <AttemptTable w={w} history={history} />
     </div>
   )
 }
@@ -169,7 +172,21 @@ function Changes({ w }: { w: Workload }) {
   return <p class="muted">Changed: {all.map((c) => `${c.path} ${value(c.from)} → ${value(c.to)}${w.attempts.length > 1 ? ` (attempt ${c.attempt})` : ''}`).join(', ')}</p>
 }
 
-function AttemptTable({ w }: { w: Workload }) {
+/** What an attempt ended as: the present one as its workload did, an earlier one as what came before the next. */
+function endOf(w: Workload, a: Attempt, history: Transition[]): Stateful | undefined {
+  if (a.index === w.attempt) return stateOf(w)
+  const last = history.filter((t) => t.attempt === a.index).at(-1)
+  if (last && groups.ended!.has(last.to)) return after(last)
+  if (last && look(after(last))[1] === 'cross') return after(last) // the platform's own word for what is tried again
+  return a.exitCode || last?.to === 'Backoff' ? endAs('Failed') : a.reason === 'Preempted' ? endAs('Preempted') : undefined
+}
+
+function Became({ of, reason }: { of: Stateful | undefined; reason: string }) {
+  if (!of) return <TaskStatus state="stopping" label={reason || 'Ended'} />
+  return <><Status of={of} plain />{reason && reason !== word(of) && <span class="muted"> {reason}</span>}</>
+}
+
+function AttemptTable({ w, history }: { w: Workload; history: Transition[] }) {
   return (
     <div class="scroll-x" tabIndex={0} role="region" aria-label="Attempts">
       <table class="plain">
@@ -178,12 +195,10 @@ function AttemptTable({ w }: { w: Workload }) {
           {w.attempts.map((a) => {
             const end = a.endedAt ? ms(a.endedAt) : a.index === w.attempt && !w.endedAt ? now.value : NaN
             const nodes = [...new Set(a.tasks.map((t) => t.node).filter(Boolean))]
-            const present = a.index === w.attempt && !w.endedAt
-            const how = a.exitCode === 0 ? 'succeeded' : a.exitCode ? 'failed' : 'stopping'
             return (
               <tr key={a.index}>
                 <td>{a.index + 1}</td>
-                <td title={a.message}>{present ? <Status of={{ phase: w.phase }} plain /> : <TaskStatus state={how} label={a.reason || (a.exitCode === 0 ? 'Completed' : 'Ended')} />}</td>
+                <td title={a.message}><Became of={endOf(w, a, history)} reason={a.endedAt ? a.reason ?? '' : ''} /></td>
                 <td>{span(ms(a.startedAt) - ms(a.queuedAt ?? w.createdAt))}</td>
                 <td>{span(ms(a.runningAt) - ms(a.startedAt))}</td>
                 <td>{span(end - ms(a.runningAt))}</td>

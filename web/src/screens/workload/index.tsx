@@ -10,7 +10,7 @@ import { Button, Empty, Failure, Link, Loading, Page, Tabs } from '../../ui/basi
 import { CopyAs, curl } from '../../ui/copyas'
 import { later } from '../../lib/later'
 import { Menu, type MenuItem } from '../../ui/overlay'
-import { ours, Status, why } from '../../ui/status'
+import { ours, stateOf, Status, why } from '../../ui/status'
 import { acts, named, perform, pyNamed, python, refusal, said, seldom, type Act } from '../../work/acts'
 import { workloadURL } from '../../api/client'
 import { Diff } from './diff'
@@ -33,13 +33,6 @@ const tabs = [
   { id: 'diff', title: 'Compare' },
   { id: 'terminal', title: 'Terminal' },
 ]
-
-/** What is found of a workload's words where the list has them by dialect. */
-const stateful = (w: Workload) => ({
-  phase: w.phase, reason: w.reason ?? '', ...(w.target ? { target: w.target } : {}),
-  conditions: w.conditions.map((c) => c.type), words: Object.fromEntries(Object.entries(w.statuses ?? {}).map(([d, s]) => [d, s.status])),
-  wordReasons: Object.fromEntries(Object.entries(w.statuses ?? {}).flatMap(([d, s]) => (s.reason ? [[d, s.reason]] : []))),
-})
 
 function WorkloadPage({ params, query }: ScreenProps) {
   const { project = '', name = '' } = params
@@ -82,7 +75,7 @@ function Crumbs({ project }: { project: string }) {
 
 function Head({ w }: { w: Workload }) {
   const row = rowNamed(w.project, w.name)
-  const state = stateful(w)
+  const state = stateOf(w)
   const size = w.gpus > 0 ? `${gpus(row?.gpus ?? w.gpus)} GPU${(row?.gpus ?? w.gpus) === 1 ? '' : 's'}${row?.gpuType ? ' ' + row.gpuType : ''}` : 'no GPUs'
   return (
     <>
