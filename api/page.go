@@ -34,9 +34,11 @@ type Row struct {
 	Step  int64 `json:"step,omitempty" doc:"How far it has come"`
 	Steps int64 `json:"steps,omitempty" doc:"Of how many"`
 
-	CreatedAt Time  `json:"createdAt"`
-	StartedAt *Time `json:"startedAt,omitempty"`
-	EndedAt   *Time `json:"endedAt,omitempty"`
+	CreatedAt Time    `json:"createdAt"`
+	StartedAt *Time   `json:"startedAt,omitempty"`
+	EndedAt   *Time   `json:"endedAt,omitempty"`
+	Ran       float64 `json:"ranSeconds,omitempty" doc:"For how long its attempts ran, but for one that goes on"`
+	RunningAt *Time   `json:"runningAt,omitempty" doc:"Since when the present attempt runs, as long as it does"`
 
 	AllowedActions []string `json:"allowedActions" nullable:"false"`
 	Revision       int64    `json:"revision"`

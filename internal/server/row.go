@@ -63,6 +63,16 @@ func row(p parts) api.Row {
 		Attempt: w.Attempt, Tasks: taskCounts(w), GPUs: float64(w.AskedMilli()) / 1000, GPUsHeld: held(w), GPUType: w.Spec.Resources.GPU.Type,
 		CreatedAt: api.Time(w.CreatedAt), StartedAt: at(w.StartedAt), EndedAt: at(w.EndedAt), AllowedActions: allowed(w), Revision: int64(w.Rev),
 	}
+	for i := range w.Attempts {
+		a := &w.Attempts[i]
+		switch {
+		case a.RunningAt.IsZero():
+		case a.EndedAt.IsZero():
+			out.RunningAt = at(a.RunningAt)
+		default:
+			out.Ran += a.EndedAt.Sub(a.RunningAt).Seconds()
+		}
+	}
 	if len(w.Attempts) > 0 {
 		out.ExitCode = w.Attempts[len(w.Attempts)-1].ExitCode
 	}

@@ -1394,8 +1394,12 @@ export interface Row {
   preemptible: boolean
   priority: number
   project: string
+  /** For how long its attempts ran, but for one that goes on */
+  ranSeconds?: number
   reason?: string
   revision: number
+  /** Since when the present attempt runs, as long as it does */
+  runningAt?: Time
   since: Time
   startedAt?: Time
   /** How far it has come */

@@ -55,7 +55,7 @@ export function Course({ w }: { w: Workload }) {
   last.forEach((e, i) => place.set(e, [publishing ? 9 : 8, i]))
   const columns = publishing ? 10 : 9
   const column = Math.max(92, Math.min(150, (width - 24) / columns))
-  const up = steps.some((s) => back(place, s)) ? 40 : publishing ? laneHeight : 10
+  const up = Math.max(steps.some((s) => back(place, s)) ? 40 : 10, publishing ? laneHeight : 0) // room for what goes back, and for the lane above
   const total = column * columns
   const height = up + (dialect.value === 'native' ? 64 : 76) + (lanes ? laneHeight * Math.max(1, last.length - 1) : 0)
   const xy = (p: string): [number, number] => {

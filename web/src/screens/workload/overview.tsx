@@ -52,13 +52,15 @@ function FirstError({ w }: { w: Workload }) {
 
 function General({ w }: { w: Workload }) {
   const last = w.attempts[w.attempts.length - 1]
-  const running = w.startedAt ? (w.endedAt ? ms(w.endedAt) : now.value) - ms(w.startedAt) : NaN
+  // As muster describe tells it of each attempt: not what it waited between them, nor what was published after them.
+  const stretches = w.attempts.filter((a) => a.runningAt).map((a) => (a.endedAt ? ms(a.endedAt) : now.value) - ms(a.runningAt))
+  const ran = stretches.length ? stretches.reduce((n, x) => n + x, 0) : NaN
   const waited = w.startedAt ? ms(w.startedAt) - ms(w.createdAt) : NaN
   return (
     <Facts of={[
       ['Submitted', <><Age at={w.createdAt} /> ago by {w.user}</>],
       ['Waited', Number.isNaN(waited) ? null : span(waited)],
-      ['Ran', Number.isNaN(running) ? null : span(running)],
+      ['Ran', Number.isNaN(ran) ? null : span(ran)],
       ['GPU time', w.gpuSeconds > 0 ? span(w.gpuSeconds * 1000) : null],
       ['Exit code', last?.exitCode],
       ['Progress', w.progress ? <span class="progress"><Bar part={w.progress.step} whole={w.progress.total ?? 0} label={`Step ${w.progress.step}`} tone="running" />step {w.progress.step}{w.progress.total ? ` of ${w.progress.total}` : ''}</span> : null],

@@ -13,11 +13,11 @@ import { hours } from '../../work/hours'
 const byText = (f: (r: Row) => string) => (a: Row, b: Row): number => f(a).localeCompare(f(b))
 const byNumber = (f: (r: Row) => number) => (a: Row, b: Row): number => f(a) - f(b)
 
-/** For how long it ran, or has run. */
-export const ran = (r: Row, at: number): number => (r.startedAt ? (r.endedAt ? ms(r.endedAt) : at) - ms(r.startedAt) : NaN)
+/** For how long its attempts ran, or have run: not for how long it waited between them, or was published after them. */
+export const ran = (r: Row, at: number): number => (r.startedAt ? (r.ranSeconds ?? 0) * 1000 + (r.runningAt ? at - ms(r.runningAt) : 0) : NaN)
 
 function Ran({ of }: { of: Row }) {
-  const text = useTicking((now) => (of.startedAt ? span(ran(of, of.endedAt ? 0 : now)) : ''), of)
+  const text = useTicking((now) => (of.startedAt ? span(ran(of, of.runningAt ? now : 0)) : ''), of)
   return of.startedAt ? <>{text}</> : <span class="none">–</span>
 }
 
