@@ -117,3 +117,47 @@ func TestWordsHaveTheColoursOfTheirPlatform(t *testing.T) {
 		g.accessible(string(axe))
 	}
 }
+
+// Who asks for what was deleted sees that, and nothing that was only stopped before
+// it began and can be resumed; and looks at it, though another has its name by now.
+func TestWhatWasDeletedIsFound(t *testing.T) {
+	w := newWorld(t)
+	w.submit(`{name: holds, command: "sleep 1000", resources: {cpu: 0.05, gpu: 8}}`)
+	w.muster("wait", "holds", "--for", "Running", "--timeout", "60s")
+	w.submit(`{name: stays, command: "true", resources: {cpu: 0.05, gpu: 1}}`)
+	w.submit(`{name: gone, command: "echo it was here", resources: {cpu: 0.05}}`)
+	w.submit(`{name: never, command: "true", resources: {cpu: 0.05, gpu: 1}}`)
+	w.muster("wait", "gone", "--for", "Completed", "--timeout", "60s")
+	w.muster("stop", "stays", "--yes", "--wait")
+	g := w.enter(1280, 800)
+	g.click(`[aria-label="Words for states"]`)
+	g.clickText(".menu button", "Run:ai jobs")
+	g.until(row("stays") + `.includes('Pending')`)
+	w.muster("delete", "gone", "never", "--yes", "--wait")
+
+	list := `[...document.querySelectorAll('tbody tr')].map(r => r.querySelector('.row-link').innerText + ' ' + r.querySelector('.status').innerText).join()`
+	g.visit("workloads?q=status:deleted")
+	g.until(list + ` === 'never Deleted,gone Deleted'`)
+	g.until(`document.querySelector('.page-sub').innerText.trim() === '2 of 4 workloads'`)
+	g.visit("workloads?q=status:pending")
+	g.until(list + ` === 'stays Pending'`)
+	g.visit("workloads")
+	g.until(list + ` === 'stays Pending,holds Running'`)
+
+	w.submit(`{name: gone, command: "echo another; sleep 1000", resources: {cpu: 0.05}}`) // of the same name
+	w.muster("wait", "gone", "--for", "Running", "--timeout", "60s")
+	g.visit("workloads?q=status:deleted")
+	w.muster("delete", "stays", "--yes", "--wait") // while somebody looks
+	g.until(list + ` === 'never Deleted,gone Deleted,stays Deleted'`)
+	g.clickText(".row-link", "gone")
+	g.until(`document.querySelector('h1')?.innerText === 'gone' && document.querySelector('.page-sub .status')?.innerText === 'Deleted'`)
+	g.until(`[...document.querySelectorAll('[aria-label="Attempts"] tbody tr')].length === 1`)
+	g.clickText(`[aria-label="Attempts"] a`, "Open")
+	g.until(`document.querySelector('.page-sub .status')?.innerText === 'Deleted' && document.querySelector('h1').innerText === 'gone'`)
+
+	// jobq goes on saying of what had ended how it had ended.
+	g.click(`[aria-label="Words for states"]`)
+	g.clickText(".menu button", "jobq")
+	g.visit("workloads?q=status:deleted")
+	g.until(list + ` === 'never Failed,gone Succeeded,stays Failed'`)
+}

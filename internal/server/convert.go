@@ -58,7 +58,7 @@ func (s *Server) gather(ctx context.Context, ws []*core.Workload, v view, most i
 		if err != nil {
 			return nil, err
 		}
-		if v == viewFull || w.Phase == lifecycle.Deleting || w.Phase == lifecycle.Deleted {
+		if v == viewFull || leaves(w) {
 			if out[i].transitions, err = s.store.Transitions(ctx, w.ID, 0, 0); err != nil {
 				return nil, err
 			}
@@ -81,6 +81,12 @@ func (s *Server) gather(ctx context.Context, ws []*core.Workload, v view, most i
 		}
 	}
 	return out, nil
+}
+
+// leaves reports whether what some platforms say of w follows from what it was
+// before.
+func leaves(w *core.Workload) bool {
+	return w.Phase == lifecycle.Deleting || w.Phase == lifecycle.Deleted
 }
 
 // tasksFor is of which attempt a view of w needs the tasks, -1 for all; false:

@@ -44,6 +44,11 @@ func (s *Server) filtered(ctx context.Context, q store.Query, text string) ([]*c
 					return nil, "", problem(s.log, err)
 				}
 			}
+			if said && leaves(w) {
+				if p.transitions, err = s.store.Transitions(ctx, w.ID, 0, 0); err != nil {
+					return nil, "", problem(s.log, err)
+				}
+			}
 			if !filter.Matches(terms, filterRow(p, said), me, now) {
 				continue
 			}

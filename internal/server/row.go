@@ -37,6 +37,11 @@ func (s *Server) rowRoute() {
 			if p.tasks, err = s.rowTasks(ctx, w); err != nil {
 				return nil, problem(s.log, err)
 			}
+			if leaves(w) {
+				if p.transitions, err = s.store.Transitions(ctx, w.ID, 0, 0); err != nil {
+					return nil, problem(s.log, err)
+				}
+			}
 			out.Body.Items[i] = row(p)
 		}
 		return out, nil

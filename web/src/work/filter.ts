@@ -24,9 +24,9 @@ function one(t: Term, v: string, c: Context): Test {
   switch (t.field) {
     case 'status': {
       const group = groups[v.toLowerCase()]
-      if (group) return (r) => group.has(r.phase)
       const d = dialect.value
-      return (r) => like(r.phase, v) || (d !== 'native' && like(r.words[d] ?? '', v))
+      const said: Test = (r) => d !== 'native' && like(r.words[d] ?? '', v)
+      return (r) => (group ? group.has(r.phase) : like(r.phase, v)) || said(r)
     }
     case 'project': return (r) => like(r.project, v)
     case 'user': return v === '@me' ? (r) => r.user === c.me : (r) => like(r.user, v)
@@ -71,6 +71,9 @@ function termTest(t: Term, c: Context): Test {
   const any: Test = (r) => tests.some((f) => f(r))
   return t.not ? (r) => !any(r) : any
 }
+
+/** Whether a filter asks for what was deleted, which lists leave out otherwise. */
+export const asksDeleted = (text: string): boolean => parse(text, fieldNames).some((t) => t.field === 'status' && !t.not && t.values.some((v) => v.toLowerCase() === 'deleted'))
 
 /** A filter as a function. */
 export function compile(text: string, c: Context): Test {

@@ -36,7 +36,9 @@ const tabs = [
 
 function WorkloadPage({ params, query }: ScreenProps) {
   const { project = '', name = '' } = params
-  const { data: w, error, again } = useWorkload(project, name)
+  const { data, error, again } = useWorkload(project, name)
+  // What was deleted is known by its identity: its name may be another one's by now.
+  const w = data?.phase === 'Deleted' ? { ...data, name: data.id } : data
   const tab = tabs.some((t) => t.id === query.get('tab')) ? query.get('tab')! : 'overview'
   useKeys(() => [
     ...tabs.map((t, i) => ({ keys: String(i + 1), does: t.title, run: () => setQuery({ tab: t.id === 'overview' ? null : t.id, at: null }) })),
@@ -52,7 +54,7 @@ function WorkloadPage({ params, query }: ScreenProps) {
   if (!w) return <Page title={name} sub={<Crumbs project={project} />}><Loading /></Page>
   const total = w.tasks.total
   return (
-    <Page title={<>{w.name}</>} fill={tab === 'logs' || tab === 'terminal'} class="workload" sub={<Head w={w} />} actions={<Actions w={w} />}>
+    <Page title={<>{data!.name}</>} fill={tab === 'logs' || tab === 'terminal'} class="workload" sub={<Head w={w} />} actions={<Actions w={w} />}>
       <Message w={w} />
       <Tabs label="Parts" chosen={tab} to={(id) => workloadPath(project, name, id === 'overview' ? '' : id)} tabs={tabs.map((t) => (t.id === 'tasks' && total > 1 ? { ...t, note: total } : t))} />
       <div id="tabpanel" role="tabpanel" aria-labelledby={'tab-' + tab} class={'panel panel-' + tab}>

@@ -10,6 +10,9 @@ import { Status, why, word } from '../../ui/status'
 import type { Column } from '../../ui/table'
 import { hours } from '../../work/hours'
 
+/** Where a workload is looked at. Its name may be another one's once it is deleted. */
+export const pathOf = (r: Row): string => workloadPath(r.project, r.phase === 'Deleted' ? r.id : r.name)
+
 const byText = (f: (r: Row) => string) => (a: Row, b: Row): number => f(a).localeCompare(f(b))
 const byNumber = (f: (r: Row) => number) => (a: Row, b: Row): number => f(a) - f(b)
 
@@ -73,7 +76,7 @@ export const telling: ReadonlySet<string> = new Set(['project', 'user', 'try'])
 /** Every column there is, in its usual order. */
 export const columns: Column<Row>[] = [
   { id: 'name', title: 'Name', width: 160, grow: 3, rank: 1, sort: byText((r) => r.name), text: (r) => r.name,
-    cell: (r) => <Link to={workloadPath(r.project, r.name)} class="row-link clip">{r.name}</Link> },
+    cell: (r) => <Link to={pathOf(r)} class="row-link clip">{r.name}</Link> },
   { id: 'status', title: 'Status', width: 150, rank: 2, sort: byText((r) => r.phase), text: (r) => r.phase, cell: (r) => <StatusCell of={r} /> },
   { id: 'why', title: 'Why', width: 170, grow: 6, rank: 4.5, text: (r) => [why(r), waits.peek().get(r.id)?.message ?? r.message ?? r.reason].filter(Boolean).join(' · '), cell: (r) => <Why of={r} /> },
   { id: 'project', title: 'Project', width: 110, grow: 0.6, rank: 6, sort: byText((r) => r.project), text: (r) => r.project, cell: (r) => <span class="clip">{r.project}</span> },

@@ -2,7 +2,7 @@ import './style.css'
 import { signal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { get, params } from '../../api/client'
-import type { Metrics, Row, UsageList } from '../../api/types'
+import type { Metrics, Row, RowList, UsageList } from '../../api/types'
 import { present } from '../../lib/clock'
 import { split, withTerm } from '../../lib/filter'
 import { count, ms, plural, shell } from '../../lib/format'
@@ -13,6 +13,7 @@ import { dialect, remembered, texts } from '../../lib/prefs'
 import { go, href, readable, setQuery, workloadPath } from '../../lib/router'
 import { useLive, useReading } from '../../live/fetch'
 import { lastHeard } from '../../live/stream'
+import { spoken } from '../../live/words'
 import { allRows, loadError, loading, olderLeft, projectNames, rowsVersion, session, waits } from '../../live/store'
 import type { Screen, ScreenProps } from '../../screen'
 import { Button, Empty, Failure, Loading, Page } from '../../ui/basics'
@@ -21,8 +22,8 @@ import { FilterBar, type Field } from '../../ui/filterbar'
 import { copy, Menu, toast } from '../../ui/overlay'
 import { Table, type Sort } from '../../ui/table'
 import { acts, fit, perform, python, refusal, said, seldom, verb, type Act } from '../../work/acts'
-import { compile, groups } from '../../work/filter'
-import { busy, charged, columns, telling } from './columns'
+import { asksDeleted, compile, groups } from '../../work/filter'
+import { busy, charged, columns, pathOf, telling } from './columns'
 
 /** A list as somebody wants to see it again; query is what follows the "?". */
 interface View { name: string; query: string }
@@ -48,7 +49,7 @@ const ofPreset = /^(status:|ended[:<>]|is:idle$)/
 const distinct = (f: (r: Row) => string) => (): string[] => [...new Set(allRows().map(f))].filter(Boolean).sort()
 
 const fields: Field[] = [
-  { name: 'status', about: 'Phase, or active, waiting, started, ended, bad', values: () => [...Object.keys(groups), ...distinct((r) => (dialect.value === 'native' ? r.phase : (r.words[dialect.value] ?? r.phase)))()] },
+  { name: 'status', about: 'Phase, or active, waiting, started, ended, bad', values: () => [...new Set([...Object.keys(groups), ...distinct((r) => (dialect.value === 'native' ? r.phase : (r.words[dialect.value] ?? r.phase)))(), ...(dialect.value === 'native' || spoken('Deleted') ? ['Deleted'] : [])])] },
   { name: 'user', about: 'Who submitted it; @me', values: () => ['@me', ...distinct((r) => r.user)()] },
   { name: 'project', about: 'Its project', values: () => [...new Set([...projectNames.value, ...distinct((r) => r.project)()])].sort() },
   { name: 'kind', about: 'training, distributed, workspace …', values: distinct((r) => r.kind) },
@@ -60,8 +61,17 @@ const fields: Field[] = [
   { name: 'is', about: 'preemptible, degraded, idle', values: () => ['preemptible', 'degraded', 'idle'] },
 ]
 
+const none: Row[] = []
+const deletedMost = 1000 // that are shown, the newest
+
+/** What was deleted, while a filter asks for it: lists leave it out otherwise. */
+function useDeleted(filter: string): RowList | null {
+  const { data } = useLive<RowList>(asksDeleted(filter) ? 'v1/projects/-/rows' + params({ phase: 'Deleted', deleted: true, limit: deletedMost }) : null)
+  return data
+}
+
 /** The rows of a filter in the order of a column. */
-function useRows(filter: string, sort: Sort | null): Row[] {
+function useRows(filter: string, sort: Sort | null, deleted: Row[]): Row[] {
   const version = rowsVersion.value
   const me = session.value?.user ?? ''
   const words = dialect.value
@@ -69,12 +79,13 @@ function useRows(filter: string, sort: Sort | null): Row[] {
   const hours = sort?.by === 'hours' ? charged.value : null
   return useMemo(() => {
     const test = compile(filter, { me, now: present(), waits: waiting })
-    const rows = allRows().filter(test)
+    const gone = new Set(deleted.map((r) => r.id))
+    const rows = [...allRows().filter((r) => !gone.has(r.id)), ...deleted].filter(test)
     const by = sort && columns.find((c) => c.id === sort.by)?.sort
     const newest = (a: Row, b: Row): number => b.number - a.number
     if (!by) return rows.sort(newest)
     return rows.sort((a, b) => (sort.down ? -by(a, b) : by(a, b)) || newest(a, b))
-  }, [version, filter, sort?.by, sort?.down, me, words, waiting, hours])
+  }, [version, filter, sort?.by, sort?.down, me, words, waiting, hours, deleted])
 }
 
 /** Reads what was charged since the oldest of these came, all with one call, as long as it is shown. */
@@ -105,7 +116,8 @@ const sortOf = (text: string | null): Sort | null => (text ? { by: text.replace(
 function Workloads({ query }: ScreenProps) {
   const filter = query.get('q') ?? ''
   const sort = sortOf(query.get('sort'))
-  const rows = useRows(filter, sort)
+  const deleted = useDeleted(filter)
+  const rows = useRows(filter, sort, deleted?.items ?? none)
   const set = (q: string): void => setQuery({ q })
   const ids = query.get('columns')?.split(',') ?? shown.value
   const columnsNow = columns.filter((c) => c.id === 'name' || ids.includes(c.id))
@@ -121,7 +133,7 @@ function Workloads({ query }: ScreenProps) {
   useKeys(() => [{ keys: 'escape', does: 'Choose none', run: () => (chosen.value = new Set()) }])
   const first = loading.value === 'first'
   return (
-    <Page title="Workloads" fill sub={<Total rows={rows.length} filtered={filter !== ''} />} actions={<>
+    <Page title="Workloads" fill sub={<Total rows={rows.length} filtered={filter !== ''} deleted={deleted} />} actions={<>
       <CopyAs of={() => ({
         cli: `muster get --all ${filter && `--filter ${shell(filter)} `}--limit 0`,
         python: python(`for w in client.workloads(${filter && 'filter=' + JSON.stringify(filter)}).all():`, '    print(w.name, w.phase)'),
@@ -144,7 +156,7 @@ function Workloads({ query }: ScreenProps) {
         </div>
       </div>
       {loadError.value && first ? <Failure error={loadError.value} /> : first ? <Loading what="Loading workloads" rows={12} /> : (
-        <Table label="Workloads" columns={columnsNow.filter((c) => !same.has(c.id))} onFit={(ids) => (fitting.value = ids)} onNear={(from, to) => (near.value = [from, to])} rows={rows} keyOf={(r) => r.id} open={(r) => go(workloadPath(r.project, r.name))}
+        <Table label="Workloads" columns={columnsNow.filter((c) => !same.has(c.id))} onFit={(ids) => (fitting.value = ids)} onNear={(from, to) => (near.value = [from, to])} rows={rows} keyOf={(r) => r.id} open={(r) => go(pathOf(r))}
           sort={sort} onSort={(s) => setQuery({ sort: (s.down ? '-' : '') + s.by })}
           chosen={chosen.value} onChoose={(k) => (chosen.value = k)}
           empty={filter
@@ -156,10 +168,10 @@ function Workloads({ query }: ScreenProps) {
   )
 }
 
-function Total({ rows, filtered }: { rows: number; filtered: boolean }) {
-  const more = loading.value === 'more' ? ', loading more' : olderLeft.value ? ', older ones not shown' : ''
+function Total({ rows, filtered, deleted }: { rows: number; filtered: boolean; deleted: RowList | null }) {
+  const more = loading.value === 'more' ? ', loading more' : olderLeft.value || deleted?.next ? ', older ones not shown' : ''
   if (loading.value === 'first') return null
-  return <>{filtered ? `${count(rows)} of ${plural(allRows().length, 'workload')}` : plural(rows, 'workload')}{more}</>
+  return <>{filtered ? `${count(rows)} of ${plural(allRows().length + (deleted?.items.length ?? 0), 'workload')}` : plural(rows, 'workload')}{more}</>
 }
 
 function Presets({ filter, set }: { filter: string; set: (q: string) => void }) {
