@@ -512,3 +512,33 @@ func TestAFailedCommitForgetsNoClaim(t *testing.T) {
 	d.take()
 	d.expect("start a")
 }
+
+// TestAStartOnItsWayIsNotGone: what was asked for again, since the plane did not
+// have it, is not gone because it was not there before that.
+func TestAStartOnItsWayIsNotGone(t *testing.T) {
+	d := newDock(t, 1)
+	doc, err := spec.Load([]byte(`{"name":"own","command":["x"],"image":"x","resources":{"cpu":1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.do(control.Submit(control.Submission{Doc: doc, User: "u", Actor: "user:u"}))
+	if got := d.kinds(); len(got) != 1 {
+		t.Fatalf("the plane is asked for %q", got)
+	}
+	empty := func(began time.Time) {
+		t.Helper()
+		d.do(control.Observe(control.Observations{Plane: "p", Full: true, Began: began}))
+	}
+	between := d.now.Add(time.Second)
+	empty(between)
+	if got := d.kinds(); len(got) != 1 || !strings.HasPrefix(got[0], "start ") {
+		t.Fatalf("the plane is asked for %q, want the start again", got)
+	}
+	d.do(control.Stop(control.StopRequest{Ref: control.Ref{Project: "default", Name: "own"}, Actor: "user:u"}))
+	empty(between)
+	if d.phase("own", lifecycle.Terminating); t.Failed() {
+		t.Fatal("it was taken for gone while its start was on its way")
+	}
+	empty(d.now.Add(time.Second))
+	d.phase("own", lifecycle.Stopped)
+}

@@ -140,6 +140,9 @@ func (tx *tx) decided() {
 	tx.claimsSettled()
 	for _, a := range tx.actions {
 		a.At = tx.now
+		if en := tx.e.live[a.Task.Workload]; a.Kind == ActStart && en != nil && en.w.Attempt == a.Task.Attempt {
+			en.seen[a.Task.Index] = tx.now // it was placed before, maybe, but is on its way only now
+		}
 		tx.e.actions = append(tx.e.actions, a)
 	}
 }

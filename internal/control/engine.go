@@ -171,8 +171,9 @@ type name struct {
 type entry struct {
 	w     *core.Workload
 	tasks map[int]*core.Task
-	// seen is when each task was last reported, by the caller's clock; a full
-	// observation that began earlier cannot prove its absence.
+	// seen is when each task was last reported, or its plane asked to start it, by
+	// the caller's clock; a full observation that began earlier cannot prove its
+	// absence.
 	seen map[int]time.Time
 }
 

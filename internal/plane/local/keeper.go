@@ -72,10 +72,9 @@ type keeper struct {
 	claims   int                          // how many wait to learn the pid of a child that may have ended already
 	strays   map[int]unix.WaitStatus      // children of nobody that ended while claims was not 0
 	watchers map[*watcher]struct{}
-	peers    map[*peer]struct{}
-	clients  int
-	met      bool // there was a client
-	orphaned bool // our directory was deleted: nobody can reach us
+	peers    map[*peer]struct{} // connections
+	met      bool               // there was a client
+	orphaned bool               // our directory was deleted: nobody can reach us
 	retiring bool
 	idle     *time.Timer
 	leaving  bool           // no task is accepted any more
@@ -302,7 +301,7 @@ func (k *keeper) busy() bool {
 		}
 		return k.sweeps > 0
 	}
-	return len(k.tasks) > 0 || k.sweeps > 0 || k.clients > 0 && !k.retiring
+	return len(k.tasks) > 0 || k.sweeps > 0 || len(k.peers) > 0 && !k.retiring
 }
 
 // guard notices that somebody deleted our directory.

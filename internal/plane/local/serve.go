@@ -55,15 +55,16 @@ func (k *keeper) acceptLoop() {
 		if err != nil {
 			return
 		}
+		p := &peer{enc: json.NewEncoder(conn), conn: conn}
 		k.mu.Lock()
-		k.clients++
+		k.peers[p] = struct{}{} // before the next is let in, who may ask who is there
 		k.met = true
 		k.checkIdle()
 		k.mu.Unlock()
 		go func() {
-			k.serve(conn)
+			k.serve(p)
 			k.mu.Lock()
-			k.clients--
+			delete(k.peers, p)
 			k.checkIdle()
 			k.mu.Unlock()
 		}()
@@ -121,19 +122,12 @@ func (p *peer) send(r reply) error {
 	return p.enc.Encode(r)
 }
 
-func (k *keeper) serve(conn *net.UnixConn) {
+func (k *keeper) serve(p *peer) {
+	conn := p.conn
 	defer func() { _ = conn.Close() }()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	dec, p := json.NewDecoder(conn), &peer{enc: json.NewEncoder(conn), conn: conn}
-	k.mu.Lock()
-	k.peers[p] = struct{}{}
-	k.mu.Unlock()
-	defer func() {
-		k.mu.Lock()
-		delete(k.peers, p)
-		k.mu.Unlock()
-	}()
+	dec := json.NewDecoder(conn)
 	for {
 		var q request
 		if err := dec.Decode(&q); err != nil {
