@@ -108,17 +108,19 @@ func (q *actionQueue) carried(n int) {
 
 // oldest is when the oldest action was decided that has not been carried out;
 // false: all have.
-func (q *actionQueue) oldest() (time.Time, bool) {
+// They are not in the order of their times: what a server finds undone when it
+// begins was decided before all else, and comes behind what its first round decides.
+func (q *actionQueue) oldest() (at time.Time, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch {
-	case len(q.doing) > 0:
-		return q.doing[0].At, true
-	case len(q.items) > 0:
-		return q.items[0].At, true
-	default:
-		return time.Time{}, false
+	for _, all := range [][]Action{q.doing, q.items} {
+		for i := range all {
+			if !ok || all[i].At.Before(at) {
+				at, ok = all[i].At, true
+			}
+		}
 	}
+	return at, ok
 }
 
 func (q *actionQueue) take() []Action {
