@@ -84,29 +84,24 @@ func (c *checker) wrongFailure(run Run, p placed, e *Entry, said Mark, spoke boo
 const deafness = 7 * time.Second
 
 // asked says whether a run was told to end before it did, and how long before: with
-// its whole attempt, or, which is told of the attempt alone, as one of some that
-// had to leave.
-func (c *checker) asked(p placed) (told bool, before time.Duration) {
+// its whole attempt, or by itself as one of some that had to leave, of which nobody
+// says when.
+func (c *checker) asked(p placed) (bool, time.Duration) {
 	if p.task.EndedAt == nil {
 		return false, 0
 	}
 	end := time.Time(*p.task.EndedAt)
-	var placedAt time.Time
-	if p.task.PlacedAt != nil {
-		placedAt = time.Time(*p.task.PlacedAt)
-	}
 	for _, t := range c.steps[p.Workload] {
-		at := time.Time(t.At)
-		left := t.Event == string(lifecycle.Scale) && !at.Before(placedAt)
-		if t.Attempt != p.Attempt || t.To != string(lifecycle.Terminating) && !left {
+		if t.Attempt != p.Attempt || t.To != string(lifecycle.Terminating) {
 			continue
 		}
+		at := time.Time(t.At)
 		lost := t.Event == string(lifecycle.OutcomeLost) || t.Event == string(lifecycle.NodeLost)
 		if at.Before(end) || at.Equal(end) && !lost { // who is lost counts as ended when that is concluded
-			told, before = true, end.Sub(at) // the last of several: nobody says which of them was for it
+			return true, end.Sub(at)
 		}
 	}
-	return told, before
+	return p.task.Leaving, 0
 }
 
 // mayBeLost says whether a run ended while nobody looked after it.

@@ -102,10 +102,10 @@ func truthful() *History {
 
 	w, e = l.workload("left", "a", 800)
 	e.Kind = "array"
-	l.pass(w, 896, append(up, "scale Running")...)
+	l.pass(w, 896, up...)
 	l.pass(w, 1099, done...)
 	first, second := w.Attempts[0].Tasks[0], &w.Attempts[0].Tasks[0]
-	first.State, first.ExitCode, first.EndedAt = "lost", nil, l.at(950) // it never began
+	first.State, first.ExitCode, first.Leaving, first.EndedAt = "lost", nil, true, l.at(950) // it never began
 	second.Run, second.PlacedAt = 1, l.at(960)
 	w.Attempts[0].Former = []api.Task{first}
 	w.GPUSeconds = 1.8
@@ -184,9 +184,7 @@ var forgeries = []struct {
 	}},
 	{"it is lost though its keeper was there", WrongCode, func(h *History) { h.Workloads[0].Attempts[0].Tasks[0].State = "lost" }},
 	{"it is lost before it began, and was not told to leave", WrongCode, func(h *History) {
-		w := &h.Workloads[4]
-		i := slices.IndexFunc(w.Transitions, func(t api.Transition) bool { return t.Event == "scale" })
-		h.Transitions = slices.DeleteFunc(h.Transitions, func(t api.Transition) bool { return t.Seq == w.Transitions[i].Seq })
+		h.Workloads[4].Attempts[0].Former[0].Leaving = false
 	}},
 	{"it is lost after it began, though it was told to leave", WrongCode, func(h *History) {
 		h.Marks = append(h.Marks, Mark{Run: Run{Workload: "id-left"}, PID: 7, At: 901})
