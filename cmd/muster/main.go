@@ -44,7 +44,7 @@ func run() int {
 		}
 	}
 	args, name := os.Args[1:], "muster"
-	hooks := cli.Hooks{Name: name, Version: version(), RunServer: serve, StartServer: spawn, Commands: faces.Below}
+	hooks := cli.Hooks{Name: name, Version: version(), RunServer: serve, Salvage: salvage, StartServer: spawn, Commands: faces.Below}
 	if code, ok := faces.Main(filepath.Base(os.Args[0]), args, cli.Terminal(), hooks); ok {
 		return code
 	}

@@ -113,6 +113,9 @@ type Hooks struct {
 	StartServer func(ctx context.Context, dataDir string, args ...string) error
 	// RunServer runs a server in this process until ctx is done or it fails.
 	RunServer func(ctx context.Context, o ServerOptions) error
+	// Salvage finds what of the database in dataDir cannot be read and, with
+	// take, takes it out.
+	Salvage func(ctx context.Context, dataDir string, take bool) (Salvaged, error)
 	// Version of this program.
 	Version api.Version
 	// Commands are further commands, which work with what Tool offers.

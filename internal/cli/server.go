@@ -103,7 +103,7 @@ What it started goes on without it; the next server takes it over.`,
 		Use: "stop", Short: "End the local server; what it runs goes on", Args: noArgs, Example: "  muster server stop",
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.serverStop(cmd.Context()) },
 	}
-	cmd.AddCommand(status, stop)
+	cmd.AddCommand(status, stop, newSalvage(s))
 	return cmd
 }
 

@@ -172,4 +172,6 @@ func number(b bool) int64 {
 
 // unreadable says which record does not decode. The file is as SQLite left it,
 // so this is not corruption that it could see.
-func unreadable(what string, err error) error { return fmt.Errorf("%s cannot be read: %w", what, err) }
+func unreadable(what string, err error) error {
+	return fmt.Errorf("%s cannot be read: %w; restore a backup, or end the server and let muster server salvage take out what cannot be read", what, err)
+}

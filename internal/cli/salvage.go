@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// Salvaged is what of a database cannot be read.
+type Salvaged struct {
+	Records []SalvagedRecord `json:"records"`
+	File    string           `json:"file,omitempty"` // into which they were moved
+}
+
+// SalvagedRecord is one record of a database that cannot be read.
+type SalvagedRecord struct {
+	What string `json:"what"`
+	Why  string `json:"why"`
+}
+
+func newSalvage(s *session) *cobra.Command {
+	yes := false
+	cmd := &cobra.Command{
+		Use: "salvage", Short: "Find records that cannot be read, and take them out",
+		Long: `A server does not start on a database with a record that it cannot read: what that
+record holds, and what it promises, nobody can tell. This lists such records and,
+with --yes, moves them into a file in the data directory, so that a server starts
+without them. Restore a backup instead where there is one.
+
+A workload goes with its tasks: what of it still runs is ended by the next server.
+A project goes with its quotas, and its work goes on without them.`,
+		Example: `  muster server salvage
+  muster server salvage --yes`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.salvage(cmd.Context(), yes) },
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "take them out")
+	return cmd
+}
+
+func (s *session) salvage(ctx context.Context, take bool) error {
+	if s.hooks.Salvage == nil {
+		return usage("this program has no database", "use the muster binary")
+	}
+	dir, err := s.dir()
+	if err != nil {
+		return err
+	}
+	found, err := s.hooks.Salvage(ctx, dir, take)
+	if err != nil {
+		return err
+	}
+	if len(found.Records) == 0 {
+		fmt.Fprintln(s.io.Out, "every record can be read")
+		return nil
+	}
+	for _, r := range found.Records {
+		fmt.Fprintf(s.io.Out, "%s cannot be read: %s\n", r.What, r.Why)
+	}
+	if found.File != "" {
+		fmt.Fprintf(s.io.Err, "taken out of the database; kept in %s\n", found.File)
+	} else {
+		fmt.Fprintln(s.io.Err, "nothing was changed; muster server salvage --yes takes out what is listed")
+	}
+	return nil
+}
