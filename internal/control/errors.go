@@ -46,8 +46,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-func notFound(what string) *Error {
-	return &Error{Code: CodeNotFound, Message: what + " does not exist", Hint: "muster get lists what does"}
+func notFound(what, lists string) *Error {
+	return &Error{Code: CodeNotFound, Message: what + " does not exist", Hint: lists + " lists what does"}
 }
 
 // isNotFound reports whether what was looked for is not there, rather than that

@@ -147,7 +147,7 @@ func CreateSecret(s core.Secret) Command {
 func DeleteSecret(id core.SecretID) Command {
 	return func(tx *tx) (any, error) {
 		if _, ok := tx.secret(id); !ok {
-			return nil, notFound(fmt.Sprintf("secret %q of %s", id.Name, id.User))
+			return nil, notFound(fmt.Sprintf("secret %q of %s", id.Name, id.User), "muster secret list")
 		}
 		tx.secrets = slices.DeleteFunc(tx.secrets, func(s core.Secret) bool { return s.User == id.User && s.Name == id.Name })
 		tx.gone = append(tx.gone, id)

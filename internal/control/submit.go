@@ -373,7 +373,7 @@ func (tx *tx) find(r Ref) (*draft, error) {
 		w, err = tx.e.d.Store.ByName(tx.ctx, r.Project, r.Name)
 	}
 	if errors.Is(err, store.ErrNotFound) || err == nil && w.Phase == lifecycle.Deleted {
-		return nil, notFound(r.String())
+		return nil, notFound(r.String(), "muster get")
 	}
 	if err != nil {
 		return nil, fromStore(err)

@@ -73,7 +73,7 @@ func unchanged(ctx context.Context, ref control.Ref, command control.Command) co
 			versions = append(versions, v)
 		}
 	}
-	return control.Unchanged(ref, versions, command)
+	return control.Unchanged(ref, all, versions, command)
 }
 
 // known reports whether whoever asks has this answer already. What is measured or

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/api"
@@ -36,6 +37,12 @@ func TestAConditionIsMetOrNothingIsDone(t *testing.T) {
 			}
 			w.refused(c[0], c[1], c[2], http.StatusPreconditionFailed, "stale", header...)
 		}
+	}
+	if p := w.refused("DELETE", a, "", http.StatusPreconditionFailed, "stale", "If-Match", "garbage"); p.Detail != "garbage is no tag of a, which is at version "+strings.Trim(now, `"`) || !strings.Contains(p.Hint, now) {
+		t.Errorf("of what is no tag it says %q, %q", p.Detail, p.Hint)
+	}
+	if p := w.refused("DELETE", a, "", http.StatusPreconditionFailed, "stale", "If-Match", seen); p.Detail != "a has changed: it is at version "+strings.Trim(now, `"`) {
+		t.Errorf("of an old tag it says %q", p.Detail)
 	}
 	var same api.Workload
 	if r := w.call("GET", a, "", &same); r.Header.Get("ETag") != now || same.Priority != 7 || same.Phase != "Queued" {
