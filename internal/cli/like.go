@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func (s *session) takeLike(ctx context.Context, o *runOptions) error {
 		}
 	}
 	delete(doc.Annotations, KeptConfig) // which flags do not change
-	doc.NamePrefix, doc.Name = rootOf(w.Name), ""
+	doc.NamePrefix, doc.Name = cmp.Or(docOf(w).NamePrefix, rootOf(w.Name)), ""
 	o.document.base, o.document.likeName = doc, w.Name
 	return nil
 }

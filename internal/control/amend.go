@@ -19,9 +19,12 @@ type Amendment struct {
 }
 
 // revise gives a workload another document and remembers in the present attempt
-// what changed.
-func (d *draft) revise(doc *spec.Document) {
-	a := d.attempt()
+// what changed. What its name was made of stays: no document of one that has its
+// name says it.
+func (d *draft) revise(next *spec.Document) {
+	a, doc := d.attempt(), new(spec.Document)
+	*doc = *next
+	doc.NamePrefix = d.w.Spec.NamePrefix
 	a.Revised = spec.Together(a.Revised, spec.Changes(d.w.Spec, doc))
 	d.w.Spec, d.edited = doc, true
 }
