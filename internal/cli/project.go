@@ -179,6 +179,7 @@ func projectColumns(m moments) []column[api.Project] {
 		}},
 		{title: "PARENT", cell: func(p api.Project) string { return orDash(p.Parent) }},
 		{title: "GPU QUOTA", cell: func(p api.Project) string { return orDash(gpuQuotas(p)) }},
+		{title: "NODE TYPES", cell: func(p api.Project) string { return orDash(nodeTypesOf(p)) }},
 		{title: "AGE", cell: func(p api.Project) string { return m.ago(at(p.CreatedAt)) }},
 		{title: "DEMANDS", cell: func(p api.Project) string { return orDash(strings.Join(rulesOf(p), "; ")) }},
 		{title: "NOTE", cell: func(p api.Project) string { return orDash(p.Note) }},
@@ -198,6 +199,15 @@ func gpuQuotas(p api.Project) string {
 		}
 	}
 	return strings.Join(out, ", ")
+}
+
+// nodeTypesOf are the types of nodes that its workloads may use, by kind.
+func nodeTypesOf(p api.Project) string {
+	var out []string
+	for _, kind := range slices.Sorted(maps.Keys(p.NodeTypes)) {
+		out = append(out, kind+" "+strings.Join(p.NodeTypes[kind], ", "))
+	}
+	return strings.Join(out, "; ")
 }
 
 // bound is an amount, or that there is no bound.

@@ -85,7 +85,7 @@ func (tx *tx) edit(edits []Edit) ([]Edited, error) {
 	}
 	tx.survey()
 	for i, e := range edits { // all of them first: one may refer to a later one
-		warnings, err := tx.checked(e)
+		warnings, err := tx.checked(e, out[i])
 		if err != nil {
 			return nil, tx.blamed(edits, i, err)
 		}
@@ -237,7 +237,7 @@ func (tx *tx) editNode(e Edit, out *Edited) error {
 
 // checked says whether a record can be as the draft has it, and what about it is
 // perhaps not meant.
-func (tx *tx) checked(e Edit) ([]string, error) {
+func (tx *tx) checked(e Edit, done Edited) ([]string, error) {
 	switch e.What {
 	case RecordPool:
 		return tx.checkedPool(e)
@@ -256,7 +256,11 @@ func (tx *tx) checked(e Edit) ([]string, error) {
 	if err := tx.tree().Check(&p, tx.poolNames()); err != nil {
 		return nil, err
 	}
-	return append(org.Oversubscribed(p, tx.eachProject(), org.CapacityOf(maps.Values(tx.e.nodes))), tx.suspending(&p)...), nil
+	var warnings []string
+	if was, _ := done.Before.(*core.Project); org.PromisesMore(was, &p) { // who changes something else has not caused it
+		warnings = org.Oversubscribed(p, tx.eachProject(), org.CapacityOf(maps.Values(tx.e.nodes)))
+	}
+	return append(warnings, tx.suspending(&p)...), nil
 }
 
 func (tx *tx) checkedPool(e Edit) ([]string, error) {

@@ -164,6 +164,26 @@ func TestWhatStandsAboveHolds(t *testing.T) {
 	}
 }
 
+func TestWhoPromisesMore(t *testing.T) {
+	at := func(parent core.ProjectID, quota, limit *float64, note string) *core.Project {
+		return &core.Project{ID: "p", Parent: parent, Note: note, Pools: map[string]core.PoolQuota{"a": gpus(quota, limit)}}
+	}
+	was := at("lab", n(2), n(4), "")
+	for what, c := range map[string]struct {
+		was, is *core.Project
+		more    bool
+	}{
+		"another note": {was, at("lab", n(2), n(4), "noon"), false}, "another limit": {was, at("lab", n(2), n(8), ""), false},
+		"another quota": {was, at("lab", n(3), n(4), ""), true}, "another place": {was, at("seg", n(2), n(4), ""), true},
+		"new, with a quota": {nil, was, true}, "new, without": {nil, at("lab", nil, n(4), ""), false},
+		"a quota without a bound": {was, at("lab", nil, n(4), ""), true},
+	} {
+		if got := org.PromisesMore(c.was, c.is); got != c.more {
+			t.Errorf("%s: %t", what, got)
+		}
+	}
+}
+
 func TestWhatIsPromisedTwiceIsSaid(t *testing.T) {
 	m := fleet()
 	quota := func(id core.ProjectID, pool string, q float64) {

@@ -63,6 +63,34 @@ func Oversubscribed(p core.Project, all iter.Seq[core.Project], there Capacity) 
 	return out
 }
 
+// PromisesMore reports whether a change of a record, or a new one (was is nil),
+// may have made the sum of what is promised exceed what there is: it stands
+// somewhere else, or its own quotas are others.
+func PromisesMore(was, is *core.Project) bool {
+	if was == nil {
+		was = &core.Project{Parent: is.Parent}
+	}
+	return was.Parent != is.Parent || !maps.Equal(quotasOf(was), quotasOf(is))
+}
+
+type promise struct {
+	pool     string
+	resource core.Resource
+}
+
+// quotasOf are the quotas of a record that have a bound.
+func quotasOf(p *core.Project) map[promise]float64 {
+	out := map[promise]float64{}
+	for pool, q := range p.Pools {
+		for _, r := range core.Resources() {
+			if n := q.Of(r).Quota; n != nil {
+				out[promise{pool, r}] = *n
+			}
+		}
+	}
+	return out
+}
+
 // promised compares what projects are promised with what is above them: a
 // department, or the cluster itself.
 func promised(above *core.Project, below []core.Project, there Capacity) []string {
