@@ -24,6 +24,7 @@ type PendingReason struct {
 	Queue     string `json:"queue,omitempty" doc:"Project or department whose quota or limit it is"`
 	User      string `json:"user,omitempty" doc:"User whose limit it is"`
 	Allocated int64  `json:"allocated,omitempty" doc:"What that holds; devices in thousandths"`
+	Reserved  int64  `json:"reserved,omitempty" doc:"How much of that is reserved for workloads that wait for their checks"`
 	Quota     int64  `json:"quota,omitempty"`
 	Limit     int64  `json:"limit,omitempty"`
 	Share     int64  `json:"share,omitempty" doc:"Its fair share at present"`

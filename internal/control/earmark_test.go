@@ -52,7 +52,7 @@ func TestWhatIsReservedIsNobodyElses(t *testing.T) {
 	for range 2 { // the second time after a restart
 		o.is(first.ID, lifecycle.Reserved)
 		o.is(second.ID, lifecycle.Queued)
-		if r := o.why(second.ID); r.Token != schedule.OverLimit {
+		if r := o.why(second.ID); r.Token != schedule.OverLimit || r.Reserved != r.Allocated || !strings.Contains(r.String(), "it holds 2 CPU of at most 2 CPU (all of it reserved for what waits for its checks)") {
 			t.Errorf("second waits because of %s", r)
 		}
 		for _, name := range []string{"team", "lab"} {

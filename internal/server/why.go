@@ -142,7 +142,7 @@ func reason(r schedule.Reason) api.PendingReason {
 		Token: string(r.Token), Message: r.String(), Act: string(r.Act()), Hint: r.Hint(), Resource: r.Resource, Type: r.Type,
 		Requested: r.Requested, Needed: r.Needed, Free: r.Free, Largest: r.Largest, Total: r.Total, Tasks: r.Tasks, Fitting: r.Fitting,
 		Nodes: r.Nodes, OfNodes: r.OfNodes, Excluded: r.Excluded, Pool: r.Pool, Domain: r.Domain, Segment: r.Segment, Queue: string(r.Queue), User: r.User,
-		Allocated: r.Allocated, Quota: r.Quota, Limit: r.Limit, Share: r.Share, Until: instant(r.Until), Patient: instant(r.Patient),
+		Allocated: r.Allocated, Reserved: r.Reserved, Quota: r.Quota, Limit: r.Limit, Share: r.Share, Until: instant(r.Until), Patient: instant(r.Patient),
 		Part: r.Part, FreeParts: r.FreeParts, LargestPart: r.LargestPart, Label: r.Label, Nearest: r.Nearest, Taint: r.Taint,
 	}
 	for _, b := range r.Blocks {

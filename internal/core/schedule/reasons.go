@@ -119,7 +119,7 @@ func (st *State) whyQuota(p *pool, j *job, need quota.Amounts) []Reason {
 		a := &p.q[q]
 		for r := range quota.Resources {
 			if l := a.Limit[r]; l >= 0 && a.alloc[r]+need[r] > l && need[r] > 0 {
-				rs = append(rs, Reason{Token: OverLimit, Resource: resourceNames[r], Queue: st.queues.list[q].ID, Requested: need[r], Allocated: a.alloc[r], Limit: l})
+				rs = append(rs, Reason{Token: OverLimit, Resource: resourceNames[r], Queue: st.queues.list[q].ID, Requested: need[r], Allocated: a.alloc[r], Reserved: st.reserved(j, p, q, r), Limit: l})
 			}
 			if d := a.Quota.Quota[r]; !j.Preemptible && d >= 0 && a.fixed[r]+need[r] > d && need[r] > 0 {
 				rs = append(rs, Reason{Token: NonPreemptibleOverQuota, Resource: resourceNames[r], Queue: st.queues.list[q].ID, Requested: need[r], Allocated: a.fixed[r], Quota: d})
@@ -132,6 +132,16 @@ func (st *State) whyQuota(p *pool, j *job, need quota.Amounts) []Reason {
 		}
 	}
 	return rs
+}
+
+// reserved is how much of what a queue has in p is reserved for others than j,
+// which wait for their checks and hold nothing yet.
+func (st *State) reserved(j *job, p *pool, q int32, r quota.Resource) int64 {
+	n := p.q[q].marked[r]
+	if j.marked() && j.Earmark.Pool == p.Name {
+		n -= j.Earmark.Amounts[r]
+	}
+	return max(n, 0)
 }
 
 var resourceNames = [quota.Resources]string{quota.GPU: "gpu", quota.CPU: "cpu", quota.Memory: "memory"}

@@ -101,6 +101,7 @@ type Reason struct {
 	Queue     core.ProjectID `json:"queue,omitempty"`
 	User      string         `json:"user,omitempty"`
 	Allocated int64          `json:"allocated,omitempty"` // by the queue, or of it by what is never displaced
+	Reserved  int64          `json:"reserved,omitempty"`  // of Allocated, for those that wait for their checks and hold nothing yet
 	Quota     int64          `json:"quota,omitempty"`
 	Limit     int64          `json:"limit,omitempty"`
 	Share     int64          `json:"share,omitempty"` // its fair share at present
@@ -180,6 +181,17 @@ func (r Reason) whose() string {
 		return fmt.Sprintf("%s in %s", r.User, r.Queue)
 	}
 	return string(r.Queue)
+}
+
+// keptForChecks says how much of what a queue has is only reserved.
+func (r Reason) keptForChecks() string {
+	switch {
+	case r.Reserved <= 0:
+		return ""
+	case r.Reserved >= r.Allocated:
+		return " (all of it reserved for what waits for its checks)"
+	}
+	return fmt.Sprintf(" (%s of it reserved for what waits for its checks)", r.part(r.Reserved))
 }
 
 // excluded says how many nodes are out of the question, and which clusters.
@@ -308,7 +320,7 @@ func (r Reason) String() string {
 	case WaitingForLicense:
 		return r.license()
 	case OverLimit:
-		return fmt.Sprintf("over the limit of %s: it holds %s of at most %s, and this asks for %s", r.whose(), r.part(r.Allocated), r.part(r.Limit), r.part(r.Requested))
+		return fmt.Sprintf("over the limit of %s: it holds %s of at most %s%s, and this asks for %s", r.whose(), r.part(r.Allocated), r.part(r.Limit), r.keptForChecks(), r.part(r.Requested))
 	case NonPreemptibleOverQuota:
 		return fmt.Sprintf("not preemptible, so it must be inside the quota of %s: %s of %s are held by such work, and this asks for %s; a preemptible workload could go over the quota",
 			r.Queue, r.part(r.Allocated), r.part(r.Quota), r.part(r.Requested))

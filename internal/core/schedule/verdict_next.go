@@ -59,6 +59,9 @@ func (r Reason) Hint() string {
 		if r.Hopeless() {
 			return r.beyond()
 		}
+		if r.Endless && r.Reserved >= r.Allocated {
+			return "have the checks decided that it is reserved for, or ask for a higher limit: no end is known that would make its room"
+		}
 		if r.Endless {
 			return "ask those who hold it to end some of it, or ask for a higher limit: no end is known that would make its room"
 		}

@@ -946,6 +946,8 @@ export interface PendingReason {
   quota?: number
   /** By one task: devices, thousandths of cores, or bytes; of quotas and limits by all, devices in thousandths */
   requested?: number
+  /** How much of that is reserved for workloads that wait for their checks */
+  reserved?: number
   resource?: string
   /** Tasks of each segment, where these find no room; tasks and fitting are then of segments */
   segment?: number
