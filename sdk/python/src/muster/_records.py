@@ -201,26 +201,17 @@ class Records(Calls):
         description: str = "",
         editors: Sequence[str] = (),
         shared_with: Sequence[str] = (),
+        _replace: bool = False,
     ) -> Dict[str, Any]:
         """Keeps a part of a document, for documents that name it: ``{"compute": name}``, ``{"data": [name]}``.
 
         ``shared_with`` are projects that may use a data volume too, without writing to it.
         """
-        return self._put_template(kind, name, document, project, description, "", editors, False, shared_with)
+        return self._put_template(kind, name, document, project, description, "", editors, _replace, shared_with)
 
-    def update_asset(
-        self,
-        kind: str,
-        name: str,
-        document: Mapping[str, Any],
-        project: Optional[str] = None,
-        *,
-        description: str = "",
-        editors: Sequence[str] = (),
-        shared_with: Sequence[str] = (),
-    ) -> Dict[str, Any]:
-        """Gives an asset another document, as another version, and all else that is said here."""
-        return self._put_template(kind, name, document, project, description, "", editors, True, shared_with)
+    def update_asset(self, kind: str, name: str, document: Mapping[str, Any], project: Optional[str] = None, **kept: Any) -> Dict[str, Any]:
+        """Gives an asset another document, as another version, and all else that is said here: the same as for create_asset."""
+        return self.create_asset(kind, name, document, project, _replace=True, **kept)
 
     def delete_asset(self, kind: str, name: str, project: Optional[str] = None) -> None:
         """Forgets an asset; workloads that were made of it stay."""
