@@ -138,11 +138,7 @@ func (k *keeper) adopt(t *task) error {
 		t.deadline, t.mild = stop.Deadline, stop.Mild
 	}
 	if t.box != nil && !known {
-		if t.deadline.IsZero() {
-			go k.adoptBox(t)
-		} else {
-			go k.neverBegan(t)
-		}
+		go k.adoptBox(t)
 		return nil
 	}
 	if err != nil || !known {
@@ -162,7 +158,7 @@ func (k *keeper) adopt(t *task) error {
 		}
 	}
 	t.pid, t.start, t.engine = st.PID, st.Start, st.Engine
-	if t.box != nil && !t.deadline.IsZero() && alive(t.pid, t.start) && !t.isCommand() {
+	if t.box != nil && !t.deadline.IsZero() && t.waitsForWord() {
 		go k.neverBegan(t)
 		return nil
 	}

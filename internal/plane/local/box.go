@@ -267,6 +267,17 @@ func (t *task) isCommand() bool {
 	return err == nil && exe != t.engine
 }
 
+// waitsForWord reports whether the first process of a container certainly is not
+// its command yet. One that is ending has lost its environment, and may be either:
+// that it was not ending afterwards says that it had one when it was looked for.
+func (t *task) waitsForWord() bool {
+	if t.isCommand() {
+		return false
+	}
+	s, err := readStat(t.pid)
+	return err == nil && s.start == t.start && !s.leaving
+}
+
 // execFIFO is where a container that was created waits for the word.
 func execFIFO(t *task) string {
 	return filepath.Join(t.dir, boxDir, stateDir, boxName, "exec.fifo")
@@ -297,7 +308,7 @@ func (k *keeper) startByEngine(t *task, dir string) error {
 
 // adoptBox takes over a container whose keeper died before it was on record:
 // its command never ran, so it is as if it had never been asked for; unless
-// somebody tells it to end before it is gone, who then hears that it did.
+// somebody has told it to end, or does before it is gone, who hears that it did.
 func (k *keeper) adoptBox(t *task) {
 	k.killTree(t)
 	k.unsay(t)
@@ -313,7 +324,6 @@ func (k *keeper) neverBegan(t *task) {
 	t.exited = true
 	k.mu.Unlock()
 	k.killTree(t)
-	k.unsay(t)
 	k.settle(t, plane.Observation{ID: t.id, State: core.TaskFailed, Reason: string(errStopped.reason), Message: errStopped.text, At: time.Now()})
 }
 

@@ -130,3 +130,22 @@ func TestStopAtAnyMoment(t *testing.T) {
 	}
 	t.Logf("ends: %v", ends)
 }
+
+// TestWhatIsEndingDoesNotWait: a command that is ending has no environment any
+// more, and is not taken for a container that never began.
+func TestWhatIsEndingDoesNotWait(t *testing.T) {
+	cmd := exec.Command("true")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	x := &task{dir: t.TempDir(), pid: cmd.Process.Pid, engine: "/an/engine"}
+	until(t, "it has ended and nobody has asked for its code", func() bool {
+		s, err := readStat(x.pid)
+		x.start = s.start
+		return err == nil && s.leaving
+	})
+	if x.waitsForWord() {
+		t.Error("it is said to wait for its word")
+	}
+}
