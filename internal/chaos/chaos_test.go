@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/chaos"
 	"github.com/musterhq/muster/internal/kubetest"
 	"github.com/musterhq/muster/internal/oci/ocitest"
+	"github.com/musterhq/muster/internal/testdisk"
 )
 
 var (
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) { os.Exit(kubetest.Main(m)) }
 // TestKills is sixty kills under a load of everything, and all promises kept.
 func TestKills(t *testing.T) {
 	c := chaos.Config{Users: 3, Pause: 300 * time.Millisecond, Between: 300 * time.Millisecond, Image: image(t)}
-	if *long > 0 && chaos.NeedVolume() == "" {
+	if *long > 0 && testdisk.Need() == "" {
 		c.Volume = 512 << 20
 	}
 	play(t, c, 60)
@@ -39,7 +40,7 @@ func TestKills(t *testing.T) {
 
 // TestPowerCuts takes the machine its power: what was on the disk is all that is left.
 func TestPowerCuts(t *testing.T) {
-	if missing := chaos.NeedVolume(); missing != "" {
+	if missing := testdisk.Need(); missing != "" {
 		t.Skip(missing)
 	}
 	play(t, chaos.Config{Users: 3, Pause: 100 * time.Millisecond, Between: 1500 * time.Millisecond, Volume: 256 << 20, PowerCuts: true}, 5)

@@ -177,7 +177,7 @@ func (z *hazard) restart(ctx context.Context, _ *Deed) error {
 
 // fillDisk leaves no room on the volume for a while.
 func (z *hazard) fillDisk(ctx context.Context, _ *Deed) error {
-	path := filepath.Join(z.w.volume.dir, "fill")
+	path := filepath.Join(z.w.volume.Dir, "fill")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

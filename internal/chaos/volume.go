@@ -9,126 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"strings"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
-
-// volume is an ext4 file system in a file.
-type volume struct {
-	disk, dir string
-	device    string // the loop device; empty: none
-	mounted   bool
-}
-
-// NeedVolume says what is missing on this machine for a volume; empty: nothing.
-func NeedVolume() string {
-	if os.Geteuid() != 0 {
-		return "this takes root: a disk of its own is mounted"
-	}
-	for _, tool := range []string{"mkfs.ext4", "losetup", "unshare"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			return "this takes " + tool + ": apt-get install e2fsprogs util-linux mount"
-		}
-	}
-	out, err := exec.Command("losetup", "--find").CombinedOutput()
-	if err != nil {
-		return "there is no loop device here: " + strings.TrimSpace(string(out))
-	}
-	return ""
-}
-
-func newVolume(disk, dir string, size int64) (*volume, error) {
-	v := &volume{disk: disk, dir: dir}
-	f, err := os.Create(disk)
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(f.Truncate(size), f.Close(), os.MkdirAll(dir, 0o700)); err != nil {
-		return nil, err
-	}
-	if _, err := tool("mkfs.ext4", "-q", "-E", "nodiscard,lazy_itable_init=1", disk); err != nil {
-		return nil, err
-	}
-	if v.device, err = tool("losetup", "--find", "--show", disk); err != nil {
-		return nil, err
-	}
-	return v, v.mount()
-}
-
-func tool(name string, args ...string) (string, error) {
-	out, err := exec.Command(name, args...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
-func (v *volume) mount() error {
-	if err := unix.Mount(v.device, v.dir, "ext4", 0, ""); err != nil {
-		return fmt.Errorf("mount %s: %w", v.device, err)
-	}
-	v.mounted = true
-	return nil
-}
-
-// unmount waits for who is on the way out.
-func (v *volume) unmount() error {
-	if !v.mounted {
-		return nil
-	}
-	var err error
-	if !waitFor(within, func() bool { err = unix.Unmount(v.dir, 0); return !errors.Is(err, unix.EBUSY) }) || err != nil {
-		_ = unix.Unmount(v.dir, unix.MNT_DETACH)
-		return fmt.Errorf("unmount %s: %w", v.dir, err)
-	}
-	v.mounted = false
-	// Servers had a view of their own of all mounts, which goes some time after them.
-	free := func() bool {
-		fd, err := unix.Open(v.device, unix.O_RDWR|unix.O_EXCL|unix.O_CLOEXEC, 0)
-		if err == nil {
-			_ = unix.Close(fd)
-		}
-		return err == nil
-	}
-	if !waitFor(within, free) {
-		return fmt.Errorf("somebody still has %s mounted", v.device)
-	}
-	return nil
-}
-
-func (v *volume) close() error {
-	err := v.unmount()
-	if v.device != "" {
-		_, derr := tool("losetup", "--detach", v.device)
-		err = errors.Join(err, derr)
-	}
-	return err
-}
-
-// shutdownNoFlush is EXT4_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH: from
-// then on nothing reaches the disk, what the journal has not written is lost.
-const (
-	shutdown        = 0x8004587d
-	shutdownNoFlush = 2
-)
-
-// cut takes the volume its power.
-func (v *volume) cut() error {
-	f, err := os.Open(v.dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	how := uint32(shutdownNoFlush)
-	if _, _, no := unix.Syscall(unix.SYS_IOCTL, f.Fd(), shutdown, uintptr(unsafe.Pointer(&how))); no != 0 {
-		return fmt.Errorf("EXT4_IOC_SHUTDOWN: %w", no)
-	}
-	return nil
-}
 
 // newBoot gives the machine of the world another boot id.
 func (w *World) newBoot() error {
@@ -147,7 +31,7 @@ func (z *hazard) cutPower(ctx context.Context, _ *Deed) error {
 	if err := errors.Join(hold(h.server()), hold(h.keeper())); err != nil {
 		return err
 	}
-	if err := z.w.volume.cut(); err != nil {
+	if err := z.w.volume.Cut(); err != nil {
 		return err
 	}
 	h.signal(syscall.SIGKILL)
@@ -155,7 +39,7 @@ func (z *hazard) cutPower(ctx context.Context, _ *Deed) error {
 	if err := h.gone(); err != nil {
 		return err
 	}
-	if err := errors.Join(z.w.clear(), z.w.volume.unmount(), z.w.volume.mount(), z.w.newBoot()); err != nil {
+	if err := errors.Join(z.w.clear(), z.w.volume.Unmount(), z.w.volume.Mount(), z.w.newBoot()); err != nil {
 		return err
 	}
 	return z.up(ctx)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/testdisk"
 )
 
 // Config says what is to be tried.
@@ -43,7 +44,7 @@ type World struct {
 	host     *host
 	ledger   *Ledger
 	observer *observer
-	volume   *volume
+	volume   *testdisk.Volume
 	evidence string
 
 	mu         sync.Mutex
@@ -66,10 +67,10 @@ func Open(ctx context.Context, c Config) (w *World, err error) {
 	w.ledger = NewLedger(out)
 	w.host = &host{program: c.Program, data: filepath.Join(c.Dir, "data"), log: filepath.Join(c.Dir, "server.log")}
 	if c.Volume > 0 {
-		if w.volume, err = newVolume(filepath.Join(c.Dir, "disk"), filepath.Join(c.Dir, "volume"), c.Volume); err != nil {
+		if w.volume, err = testdisk.Make(filepath.Join(c.Dir, "disk"), filepath.Join(c.Dir, "volume"), c.Volume); err != nil {
 			return nil, err
 		}
-		w.host.data = filepath.Join(w.volume.dir, "data")
+		w.host.data = filepath.Join(w.volume.Dir, "data")
 	}
 	if c.PowerCuts {
 		w.host.boot = filepath.Join(c.Dir, "boot")
@@ -188,7 +189,7 @@ func (w *World) Close() error {
 	}
 	err := w.clear()
 	if w.volume != nil {
-		err = errors.Join(err, w.volume.close())
+		err = errors.Join(err, w.volume.Close())
 	}
 	return err
 }

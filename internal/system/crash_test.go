@@ -17,6 +17,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/testdisk"
 )
 
 // TestNothingAnsweredIsLost kills the server at random points under load, again
@@ -280,16 +281,7 @@ func killKeeper(t *testing.T, dir string) {
 
 // TestAFullDiskHurtsNoTask fills the disk with a task's own output.
 func TestAFullDiskHurtsNoTask(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
-		t.Skipf("a small disk cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	s := startIn(t, dir)
+	s := startIn(t, testdisk.Small(t, "tmpfs", 24))
 	s.run(t, "chatty", "head -c 60000000 /dev/zero | tr '\\0' 'x' | fold -w 99; echo; echo done >&2")
 	s.await(t, "chatty", "Completed")
 	if got := s.log(t, "chatty"); !strings.Contains(got, "bytes of output are missing here") {

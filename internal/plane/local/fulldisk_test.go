@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/testdisk"
 )
 
 var noticeLine = regexp.MustCompile(`(?m)^\[muster\] ([0-9,]+) bytes of output are missing here: no space left on device\n`)
@@ -19,8 +21,7 @@ var noticeLine = regexp.MustCompile(`(?m)^\[muster\] ([0-9,]+) bytes of output a
 // TestFullDisk: tasks go on, the reserve stays free, and what is missing is
 // accounted for to the byte.
 func TestFullDisk(t *testing.T) {
-	disk := t.TempDir()
-	smallDisk(t, disk)
+	disk := testdisk.Small(t, "tmpfs", 8)
 	filler := filepath.Join(disk, "filler")
 	if err := os.WriteFile(filler, make([]byte, 4<<20), 0o600); err != nil {
 		t.Fatal(err)
@@ -63,18 +64,6 @@ func TestFullDisk(t *testing.T) {
 	wantCode(t, end(t, p, a.ID), 11)
 
 	wantAccounted(t, outputOf(t, p, a.ID), 2*sizeOfSeq(t, 1000000)+sizeOfSeq(t, 1000)+len("between\n"))
-}
-
-func smallDisk(t *testing.T, dir string) {
-	t.Helper()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
-		t.Skipf("cannot mount a small file system to fill: %v (needs root)", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 func sizeOfSeq(t *testing.T, n int) int {

@@ -3,9 +3,8 @@
 package local
 
 import (
-	"fmt"
+	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/testdisk"
 )
 
 // inBoot is how a keeper is started that believes the machine to be in a run of
@@ -26,56 +26,12 @@ func restartInBoot(t *testing.T, p *Plane, name string) *Plane {
 	return reopen(t, p)
 }
 
-// frailDisk mounts a disk whose power can be cut.
-func frailDisk(t *testing.T) (dir string, cut func()) {
-	t.Helper()
-	image, dir := filepath.Join(t.TempDir(), "disk"), t.TempDir()
-	if err := os.WriteFile(image, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(image, 64<<20); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("mkfs.ext4", "-q", "-F", image).CombinedOutput(); err != nil {
-		t.Skipf("no disk to cut the power of: mkfs.ext4: %v %s", err, out)
-	}
-	mount := func() error {
-		out, err := exec.Command("mount", "-o", "loop", image, dir).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("%w: %s", err, out)
-		}
-		return nil
-	}
-	if err := mount(); err != nil {
-		t.Skipf("no disk to cut the power of: mount: %v (needs root and loop devices)", err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	return dir, func() {
-		t.Helper()
-		const shutdown, noFlush = 0x8004587d, 2 // EXT4_IOC_SHUTDOWN
-		fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-		if err == nil {
-			err = unix.IoctlSetPointerInt(fd, shutdown, noFlush)
-			_ = unix.Close(fd)
-		}
-		if err != nil {
-			t.Fatalf("cut the power: %v", err)
-		}
-		if err := unix.Unmount(dir, 0); err != nil {
-			until(t, "nobody uses the disk", func() bool { return unix.Unmount(dir, 0) == nil })
-		}
-		if err := mount(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // TestStartsAreKnownAfterAPowerLoss: whatever ran when the power went is known
 // afterwards, so that it is neither forgotten nor started under the same name
 // again.
 func TestStartsAreKnownAfterAPowerLoss(t *testing.T) {
-	disk, cut := frailDisk(t)
-	p := open(t, Options{Dir: filepath.Join(disk, "data"), LogDir: filepath.Join(t.TempDir(), "logs"), Exe: inBoot("one")})
+	disk := testdisk.Frail(t, 64)
+	p := open(t, Options{Dir: filepath.Join(disk.Dir, "data"), LogDir: filepath.Join(t.TempDir(), "logs"), Exe: inBoot("one")})
 	var tasks []plane.Assignment
 	for i := range 20 {
 		tasks = append(tasks, shellTask("power", i, "exec sleep 1000"))
@@ -90,7 +46,9 @@ func TestStartsAreKnownAfterAPowerLoss(t *testing.T) {
 	for _, pid := range pids {
 		killProcess(pid, unix.SIGKILL)
 	}
-	cut()
+	if err := errors.Join(disk.Cut(), disk.Unmount(), disk.Mount()); err != nil {
+		t.Fatal(err)
+	}
 	q := restartInBoot(t, p, "two")
 	for _, a := range tasks {
 		if o := end(t, q, a.ID); o.State != core.TaskLost || o.Reason != "NodeLost" {

@@ -3,71 +3,16 @@
 package sqlstore
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/store"
+	"github.com/musterhq/muster/internal/testdisk"
 )
-
-// smallDisk mounts a disk of some MiB that a test may fill.
-func smallDisk(t *testing.T, kind string, size int64) string {
-	t.Helper()
-	dir := t.TempDir()
-	var err error
-	switch kind {
-	case "tmpfs":
-		err = unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", size))
-	default:
-		image := filepath.Join(t.TempDir(), "disk")
-		if err = errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, size<<20)); err != nil {
-			t.Fatal(err)
-		}
-		for _, argv := range [][]string{{"mkfs." + kind, "-q", "-F", image}, {"mount", "-o", "loop", image, dir}} {
-			if out, failed := exec.Command(argv[0], argv[1:]...).CombinedOutput(); failed != nil && err == nil {
-				err = fmt.Errorf("%v: %w: %s", argv, failed, out)
-			}
-		}
-	}
-	if err != nil {
-		t.Skipf("no small disk to fill: %v (needs root)", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
-// fill writes until not a byte fits any more.
-func fill(t *testing.T, path string) {
-	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for n := 1 << 20; n > 0; {
-		if _, err := f.Write(make([]byte, n)); err != nil {
-			if !errors.Is(err, unix.ENOSPC) {
-				t.Fatal(err)
-			}
-			n /= 2
-		}
-	}
-	if err := f.Sync(); err != nil && !errors.Is(err, io.ErrShortWrite) {
-		t.Logf("sync: %v", err)
-	}
-}
 
 // TestEndsFitOnAFullDisk: on a disk without a free byte thousands of steps are
 // still written, on a small one some hundred, and the store says that there is
@@ -79,7 +24,7 @@ func TestEndsFitOnAFullDisk(t *testing.T) {
 		before, full int   // how often each of 100 workloads is written
 	}{{"tmpfs", 96, 0, 5}, {"ext4", 96, 0, 5}, {"tmpfs", 24, 20, 1}, {"ext4", 24, 20, 1}} {
 		t.Run(fmt.Sprintf("%s/%dMiB", c.kind, c.size), func(t *testing.T) {
-			disk := smallDisk(t, c.kind, c.size)
+			disk := testdisk.Small(t, c.kind, c.size)
 			s := mustOpen(t, filepath.Join(disk, "data", "muster.db"))
 			term := mustAcquire(t, s)
 			const n = 100
@@ -114,7 +59,7 @@ func TestEndsFitOnAFullDisk(t *testing.T) {
 			roomy()
 			steps(c.before, roomy)
 			filler := filepath.Join(disk, "filler")
-			fill(t, filler)
+			testdisk.Fill(t, filler)
 			for more := int64(n + 1); !s.Scarce(); more++ { // whoever submits, until the store says so
 				mustCommit(t, s, term, &store.Batch{Workloads: []*core.Workload{job(more)}})
 				if more > 100*n {
