@@ -101,7 +101,9 @@ func TestWordsHaveTheColoursOfTheirPlatform(t *testing.T) {
 		g.until(`[...document.querySelectorAll('.bit')].some(e => e.dataset.tone === 'green' && e.querySelector('title').textContent.startsWith('Running')) && [...document.querySelectorAll('.bit')].at(-1).dataset.tone === 'red'`)
 		g.until(`document.querySelector('[aria-label="Attempts"] .status').innerText === 'Error' && document.querySelector('[aria-label="Attempts"] .status').dataset.tone === 'red'`)
 		g.accessible(string(axe))
+		g.laidOut("in Run:ai's words")
 	}
+	g.until(`document.querySelector('.page-sub .said').innerText.startsWith('resources: Yes, of interactive jobs')`)
 	g.visit("workloads/default/again?tab=events")
 	g.until(`(() => { const all = [...document.querySelectorAll('.events .status')].map(e => e.innerText + ' ' + e.dataset.tone); return all[0] === 'Error red' && all.at(-1) === 'Pending orange' && all.includes('Running green') })()`)
 	// A platform that has no colours has one for each word all the same.
@@ -115,6 +117,15 @@ func TestWordsHaveTheColoursOfTheirPlatform(t *testing.T) {
 			return all.length === 7 && same && seen.size < 7 && !seen.has('Canceled') && !seen.has('Backoff')
 		})()`)
 		g.accessible(string(axe))
+		g.laidOut("in the words of " + dialect)
+		g.visit("workloads/default/broken")
+		g.until(`document.querySelector('.station-said')`)
+		g.laidOut("a workload in the words of " + dialect)
+		g.must(g.Resize(380, 900))
+		g.laidOut("a workload in the words of " + dialect + ", narrow")
+		g.visit("workloads")
+		g.laidOut("in the words of " + dialect + ", narrow")
+		g.must(g.Resize(1280, 900))
 	}
 }
 
