@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union, cast
 
 from ._calls import Calls, quote
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _again(create: F, name: str, doc: str) -> F:
+    """What ``create`` does, of a record that there is already."""
+
+    @functools.wraps(create)
+    def update(*args: Any, **kept: Any) -> Any:
+        return create(*args, _replace=True, **kept)
+
+    update.__name__, update.__doc__ = name, doc
+    return cast(F, update)
 
 
 class Records(Calls):
@@ -209,9 +224,7 @@ class Records(Calls):
         """
         return self._put_template(kind, name, document, project, description, "", editors, _replace, shared_with)
 
-    def update_asset(self, kind: str, name: str, document: Mapping[str, Any], project: Optional[str] = None, **kept: Any) -> Dict[str, Any]:
-        """Gives an asset another document, as another version, and all else that is said here: the same as for create_asset."""
-        return self.create_asset(kind, name, document, project, _replace=True, **kept)
+    update_asset = _again(create_asset, "update_asset", "Gives an asset another document, as another version, and all else that is said here.")
 
     def delete_asset(self, kind: str, name: str, project: Optional[str] = None) -> None:
         """Forgets an asset; workloads that were made of it stay."""
