@@ -2,6 +2,7 @@ package cli
 
 import (
 	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -13,8 +14,29 @@ import (
 // It is made when it is needed, which is seldom: every command would pay for it.
 var ownName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[\s(])(?:kubectl )?muster ([a-z-])`) })
 
-// called puts the name that people call this program by into a text.
-func (s *session) called(text string) string { return callIt(text, s.hooks.Name) }
+// called puts a text into the words of whoever reads it: those of the tool that
+// this program is called as, and the name that people call it by.
+func (s *session) called(text string) string {
+	if s.words != nil {
+		text = s.words(text)
+	}
+	return callIt(text, s.hooks.Name)
+}
+
+// worded is a problem in these words. What a tool says itself is in them already.
+func (s *session) worded(f *failure) *failure {
+	if f.worded {
+		return f
+	}
+	p := *f.problem
+	p.Detail, p.Hint = s.called(p.Detail), s.called(p.Hint)
+	p.Errors = slices.Clone(p.Errors)
+	for i := range p.Errors {
+		e := &p.Errors[i]
+		e.Problem, e.Hint = s.called(e.Problem), s.called(e.Hint)
+	}
+	return &failure{code: f.code, problem: &p, file: f.file, worded: true}
+}
 
 func callIt(text, name string) string {
 	if name == "" || name == "muster" {

@@ -37,6 +37,7 @@ type failure struct {
 	code    int
 	problem *api.Problem
 	file    string // the document that field errors are of
+	worded  bool   // it is in the words of the tool that this program is called as
 }
 
 func (f *failure) Error() string {
@@ -132,6 +133,7 @@ func (s *session) report(ctx context.Context, err error) int {
 	default:
 		f = &failure{code: exitInternal, problem: &api.Problem{Title: "Error", Code: "internal", Detail: err.Error()}}
 	}
+	f = s.worded(f)
 	if s.format() == "json" || s.format() == "jsonl" {
 		data, _ := json.MarshalIndent(f.problem, "", "  ") // a Problem always marshals
 		fmt.Fprintf(s.io.Err, "%s\n", data)
@@ -145,7 +147,6 @@ func (s *session) report(ctx context.Context, err error) int {
 func (s *session) explain(f *failure) {
 	p := f.problem
 	say := func(detail, fix string) {
-		detail, fix = s.called(detail), s.called(fix)
 		fmt.Fprintf(s.io.Err, "%s %s\n", s.paint(s.io.ErrTerminal, toneBad, "error:"), detail)
 		if fix != "" {
 			fmt.Fprintf(s.io.Err, "%s %s\n", s.paint(s.io.ErrTerminal, toneDim, "fix:"), fix)

@@ -79,7 +79,7 @@ func (s *session) errorCard(ctx context.Context, c *client.Client, w *api.Worklo
 		fmt.Fprintf(&b, " %s %s\n", s.paint(s.io.OutTerminal, toneDim, "fix:"), f.Hint)
 	}
 	if len(r.Also) > 0 {
-		fmt.Fprintf(&b, " also in %s; muster logs %s --first-error --attempt %d shows where\n", plural(len(r.Also), "other task"), w.Name, attempt)
+		b.WriteString(s.called(fmt.Sprintf(" also in %s; muster logs %s --first-error --attempt %d shows where\n", plural(len(r.Also), "other task"), w.Name, attempt)))
 	}
 	_, err = fmt.Fprint(s.io.Out, b.String())
 	return err

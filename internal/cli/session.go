@@ -29,6 +29,10 @@ type session struct {
 	color bool
 	conn  *client.Client
 
+	// words puts what muster says into the words of the tool that this program is
+	// called as; nil: they are muster's own.
+	words func(string) string
+
 	config    map[string]string // of the configuration file; nil: not read yet
 	badConfig error
 }
@@ -87,7 +91,7 @@ func (s *session) close() {
 
 // say writes a line for people to standard error.
 func (s *session) say(format string, args ...any) {
-	fmt.Fprintf(s.io.Err, format+"\n", args...)
+	fmt.Fprintln(s.io.Err, s.called(fmt.Sprintf(format, args...)))
 }
 
 // me is the user's name as a server on this machine sees it; "" for a server

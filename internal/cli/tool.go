@@ -114,8 +114,15 @@ func (t *Tool) Own(ctx context.Context) (string, error) {
 // Version is that of this program.
 func (t *Tool) Version() api.Version { return t.s.hooks.Version }
 
-// Say writes a line for people.
-func (t *Tool) Say(format string, args ...any) { t.s.say(format, args...) }
+// Say writes a line for people, in the tool's own words.
+func (t *Tool) Say(format string, args ...any) { fmt.Fprintf(t.s.io.Err, format+"\n", args...) }
+
+// Speak has what the server and muster's own commands say put into the tool's
+// words.
+func (t *Tool) Speak(words func(string) string) { t.s.words = words }
+
+// Reword puts a text of theirs into those words, for what the tool shows itself.
+func (t *Tool) Reword(text string) string { return t.s.called(text) }
 
 // Connect returns the connection to the server, which is started where there
 // is none.
@@ -237,7 +244,9 @@ func Document(w *api.Workload) *spec.Document {
 }
 
 // Situation is one clause on where a workload stands, with the numbers.
-func (t *Tool) Situation(w *api.Workload) string { return situation(w, t.s.moments(tableFlags{})) }
+func (t *Tool) Situation(w *api.Workload) string {
+	return t.s.called(situation(w, t.s.moments(tableFlags{})))
+}
 
 // Pages lists workloads, newest first, until there are limit that keep wants
 // (0: all of them).
@@ -323,14 +332,17 @@ func Age(d time.Duration) string { return age(d) }
 func (t *Tool) When(flag, text string) (time.Time, error) { return parseWhen(flag, text, t.s.clock()) }
 
 // Wrong is a command line that makes no sense, with what to write instead.
-func Wrong(detail, hint string) error { return usage(detail, hint) }
+func Wrong(detail, hint string) error { return inTheirs(usage(detail, hint)) }
+
+// inTheirs is a failure that a tool tells of: its words are the tool's.
+func inTheirs(f *failure) *failure { f.worded = true; return f }
 
 // Missing is something that does not exist.
-func Missing(detail, hint string) error { return missing(detail, hint) }
+func Missing(detail, hint string) error { return inTheirs(missing(detail, hint)) }
 
 // Conflict is something that cannot be done as things are.
 func Conflict(detail, hint string) error {
-	return &failure{code: exitConflict, problem: &api.Problem{Title: "Conflict", Status: 409, Code: "conflict", Detail: detail, Hint: hint}}
+	return inTheirs(&failure{code: exitConflict, problem: &api.Problem{Title: "Conflict", Status: 409, Code: "conflict", Detail: detail, Hint: hint}})
 }
 
 // Exit ends the command with one of muster's exit codes and no further word.

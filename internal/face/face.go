@@ -58,6 +58,7 @@ type Command struct {
 	Loose  bool // of a root: --long_name is --long-name, and what is unique may be cut short
 	Run    func(*Call) error
 	Sub    []*Command
+	Words  *Words // of a root: what texts of muster's become
 }
 
 // Name is the command's name.
@@ -69,7 +70,8 @@ const All = -1
 // Main runs a command line and returns its exit code.
 func Main(root *Command, args []string, streams cli.Streams, hooks cli.Hooks) int {
 	return cli.ToolMain(streams, hooks, func(t *cli.Tool) *cobra.Command {
-		cmd := build(root, t, nil, root.Loose, args)
+		root.speak(t)
+		cmd := build(root, root, t, nil, args)
 		cmd.SetArgs(Own(cmd, args))
 		return cmd
 	})
@@ -77,13 +79,20 @@ func Main(root *Command, args []string, streams cli.Streams, hooks cli.Hooks) in
 
 // Cobra makes the commands of a table.
 func Cobra(root *Command, t *cli.Tool) *cobra.Command {
-	return build(root, t, nil, root.Loose, nil)
+	return build(root, root, t, nil, nil)
+}
+
+// speak has muster's texts put into the tool's words.
+func (c *Command) speak(t *cli.Tool) {
+	if c.Words != nil {
+		t.Speak(c.Words.In)
+	}
 }
 
 // build makes a command and those below it; of those that no word of the
 // command line names, only what --help of the one above says. Words are nil
 // where all may be asked about.
-func build(c *Command, t *cli.Tool, above []Flag, loose bool, words []string) *cobra.Command {
+func build(c, root *Command, t *cli.Tool, above []Flag, words []string) *cobra.Command {
 	if len(words) > 0 && (strings.HasPrefix(words[0], "__complete") || words[0] == "completion" || words[0] == "help") {
 		words = nil
 	}
@@ -94,7 +103,7 @@ func build(c *Command, t *cli.Tool, above []Flag, loose bool, words []string) *c
 		cmd.FParseErrWhitelist.UnknownFlags = true
 	}
 	global := slices.Concat(above, c.Global)
-	values, passed := register(cmd, slices.Concat(c.Flags, global), loose)
+	values, passed := register(cmd, slices.Concat(c.Flags, global), root.Loose)
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.Wrong(err.Error(), cmd.CommandPath()+" --help lists the flags")
 	})
@@ -105,6 +114,7 @@ func build(c *Command, t *cli.Tool, above []Flag, loose bool, words []string) *c
 		cmd.ValidArgsFunction = t.CompleteNames()
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		root.speak(t)
 		call := &Call{Tool: t, Context: cmd.Context(), Args: args, Path: cmd.CommandPath(), Passed: *passed, values: values}
 		if at := cmd.ArgsLenAtDash(); at >= 0 {
 			call.Args, call.After = args[:at], args[at:]
@@ -114,7 +124,7 @@ func build(c *Command, t *cli.Tool, above []Flag, loose bool, words []string) *c
 	}
 	for _, below := range c.Sub {
 		if words == nil || slices.ContainsFunc(words, below.called) {
-			cmd.AddCommand(build(below, t, global, loose, words))
+			cmd.AddCommand(build(below, root, t, global, words))
 			continue
 		}
 		stub := &cobra.Command{Use: below.Use, Aliases: strings.Fields(below.Also), Short: below.Short, Hidden: below.Hidden, Run: func(*cobra.Command, []string) {}}

@@ -68,6 +68,13 @@ nothing unless a user is named, and lists of mcli show everybody's.
 | partition | pool |
 | cluster | cluster |
 
+What the server says and advises is put into the tool's words: its commands and
+flags, and its word for where a workload is. A command of muster's is named only
+where the tool has none that does the same.
+
+A run of mcli that failed shows its exit code as the reason, Failed (17), and Error
+where there is none: that platform's documents have both.
+
 jobq's commands are below muster: ` + "`muster jobq submit|list|status|logs|stop`" + `. Its
 submit needs Python with the package of the SDK.
 

@@ -24,10 +24,28 @@ import (
 // dialect is in whose words states are.
 const dialect = string(lifecycle.Jobq)
 
+// words are jobq's for what muster advises.
+var words = face.Words{
+	Commands: []face.Saying{
+		{Ours: "get", Theirs: "muster jobq list"}, {Ours: "describe", Theirs: "muster jobq status"}, {Ours: "why", Theirs: "muster jobq status"},
+		{Ours: "logs", Theirs: "muster jobq logs"}, {Ours: "logs -f", Theirs: "muster jobq logs -f"}, {Ours: "stop", Theirs: "muster jobq stop"}, {Ours: "run", Theirs: "muster jobq submit"},
+	},
+	Flags: []face.Saying{
+		{Ours: "--task"}, {Ours: "--all-tasks"}, {Ours: "--first-error"}, {Ours: "--failed"}, {Ours: "--attempt"}, {Ours: "--run"}, {Ours: "--build"}, {Ours: "--exit-status"},
+		{Ours: "--project"}, {Ours: "--all"}, {Ours: "--like"}, {Ours: "--secret"}, {Ours: "--dry-run"}, {Ours: "--kind"}, {Ours: "-it"}, {Ours: "-p"}, {Ours: "-A"}, {Ours: "-f"}, {Ours: "-o"},
+	},
+	None: []string{
+		"apply", "approve", "attach", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff", "environment", "events", "exec", "explain", "export", "hold", "import", "license",
+		"lifecycle", "metrics", "move", "node", "notifications", "pool", "port-forward", "preempt", "project", "quota", "reject", "release", "reservation", "restart", "scale", "secret", "server", "simulate",
+		"ssh-config", "template", "top", "ui", "update", "usage", "util", "version", "wait",
+	},
+	Phase: face.InDialect(lifecycle.Jobq),
+}
+
 // Command is jobq with its commands.
 func Command() *face.Command {
 	return &face.Command{
-		Use: "jobq", Short: "jobq's commands: submit, list, status, logs, stop",
+		Use: "jobq", Short: "jobq's commands: submit, list, status, logs, stop", Words: &words,
 		Global: []face.Flag{{Names: "verbose v", Void: "there is nothing more to tell: errors always come whole."}},
 		Sub: []*face.Command{
 			{

@@ -199,7 +199,7 @@ func eventLog(c *face.Call, w *api.Workload) error {
 	var rows [][]string
 	for i := range w.Transitions {
 		t := &w.Transitions[i]
-		for _, e := range eventsOf(w, t, i == 0) {
+		for _, e := range eventsOf(c, w, t, i == 0) {
 			rows = append(rows, []string{clock(time.Time(t.At)), strconv.Itoa(e.attempt), e.text})
 		}
 	}
@@ -224,7 +224,7 @@ type event struct {
 
 // eventsOf is what a step means in the platform's words. How an attempt ended is
 // told of that attempt, and the next one begins in the queue.
-func eventsOf(w *api.Workload, t *api.Transition, first bool) []event {
+func eventsOf(c *face.Call, w *api.Workload, t *api.Transition, first bool) []event {
 	if first {
 		return []event{{t.Attempt, "Run created"}}
 	}
@@ -247,7 +247,7 @@ func eventsOf(w *api.Workload, t *api.Transition, first bool) []event {
 	case to == lifecycle.Lost:
 		return one("Run was stopped due to node failure")
 	case to == lifecycle.Stopped, to == lifecycle.Canceled, to == lifecycle.TimedOut:
-		return one(stoppedText(t))
+		return one(c.Reword(stoppedText(t)))
 	case to == lifecycle.Submitted, to == lifecycle.Queued && t.From == string(lifecycle.Backoff):
 		return []event{again}
 	case t.From == string(lifecycle.Terminating) && (to == lifecycle.Queued || to == lifecycle.Reserved):

@@ -6,13 +6,37 @@ package mcli
 import (
 	"fmt"
 
+	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/face"
 )
+
+// words are mcli's for what muster advises.
+var words = face.Words{
+	Commands: []face.Saying{
+		{Ours: "get", Theirs: "mcli get runs"}, {Ours: "get --all", Theirs: "mcli get runs --all-users"}, {Ours: "get nodes", Theirs: "mcli describe cluster"},
+		{Ours: "describe", Theirs: "mcli describe run"}, {Ours: "events", Theirs: "mcli describe run"}, {Ours: "logs", Theirs: "mcli logs"}, {Ours: "logs -f", Theirs: "mcli logs --follow"},
+		{Ours: "run", Theirs: "mcli run"}, {Ours: "run --like", Theirs: "mcli run --clone"}, {Ours: "restart", Theirs: "mcli run -r"}, {Ours: "stop", Theirs: "mcli stop run"},
+		{Ours: "delete", Theirs: "mcli delete run"}, {Ours: "diff", Theirs: "mcli diff"}, {Ours: "attach", Theirs: "mcli connect"},
+		{Ours: "exec WORKLOAD -- COMMAND", Theirs: "mcli connect RUN --command COMMAND"},
+		{Ours: "util", Theirs: "mcli util"}, {Ours: "node list", Theirs: "mcli describe cluster"}, {Ours: "cluster list", Theirs: "mcli get clusters"}, {Ours: "cluster describe", Theirs: "mcli describe cluster"},
+		{Ours: "secret create", Theirs: "mcli create secret"}, {Ours: "secret list", Theirs: "mcli get secrets"}, {Ours: "secret delete", Theirs: "mcli delete secrets"},
+		{Ours: "version", Theirs: "mcli version"}, {Ours: "config view", Theirs: "mcli config"},
+	},
+	Flags: []face.Saying{
+		{Ours: "--task", Theirs: "--node-rank"}, {Ours: "--first-error", Theirs: "--first-exception"}, {Ours: "--attempt", Theirs: "--resumption"}, {Ours: "--previous", Theirs: "--prev"},
+		{Ours: "--all-tasks"}, {Ours: "--run"}, {Ours: "--build"}, {Ours: "--exit-status"}, {Ours: "--project"}, {Ours: "--secret"}, {Ours: "--dry-run"}, {Ours: "--kind"}, {Ours: "-it"}, {Ours: "-p"}, {Ours: "-A"},
+	},
+	None: []string{
+		"apply", "approve", "compute", "cp", "datasource", "datavolume", "department", "environment", "explain", "export", "hold", "import", "license", "lifecycle", "metrics", "move", "notifications",
+		"pool", "port-forward", "preempt", "project", "quota", "reject", "release", "reservation", "scale", "server", "simulate", "ssh-config", "template", "top", "ui", "update", "usage", "wait", "why",
+	},
+	Phase: func(p lifecycle.Phase) string { return face.Upper(face.InDialect(lifecycle.Mcli)(p)) },
+}
 
 // Tool is mcli with all its commands.
 func Tool() *face.Command {
 	return &face.Command{
-		Use: "mcli", Short: "Runs of the MosaicML platform, on Muster", Loose: true,
+		Use: "mcli", Short: "Runs of the MosaicML platform, on Muster", Loose: true, Words: &words,
 		Global: []face.Flag{
 			{Names: "verbose v", Void: "there is nothing more to tell: errors always come whole."},
 		},

@@ -102,7 +102,7 @@ func keepProject(c *face.Call, name string) error {
 		return err
 	}
 	if !slices.ContainsFunc(list.Items, func(p api.Project) bool { return p.Name == name }) {
-		return cli.Missing(fmt.Sprintf("there is no project %q", name), "runai list projects lists them; muster project create makes one")
+		return cli.Missing(fmt.Sprintf("there is no project %q", name), "runai list projects lists them; runai project create makes one")
 	}
 	if _, err := c.Keep("project", name); err != nil {
 		return err

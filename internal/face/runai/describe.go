@@ -72,7 +72,7 @@ func facts(c *face.Call, w *api.Workload, words string) error {
 		{"Command Line:", line(w)},
 	}
 	if w.Pending != nil && len(w.Pending.Reasons) > 0 {
-		rows = append(rows, []string{"Waits For:", w.Pending.Reasons[0].Message})
+		rows = append(rows, []string{"Waits For:", c.Reword(w.Pending.Reasons[0].Message)})
 	}
 	if err := c.Table(nil, rows); err != nil {
 		return err

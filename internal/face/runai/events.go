@@ -41,7 +41,7 @@ func events(c *face.Call, w *api.Workload) error {
 	}
 	var rows [][]string
 	for _, e := range all {
-		rows = append(rows, []string{e.source, e.kind, cli.Age(c.Now().Sub(e.at)), "[" + e.why + "] " + e.text})
+		rows = append(rows, []string{e.source, e.kind, cli.Age(c.Now().Sub(e.at)), "[" + e.why + "] " + c.Reword(e.text)})
 	}
 	return c.Table([]string{"SOURCE", "TYPE", "AGE", "MESSAGE"}, rows)
 }
@@ -50,7 +50,7 @@ func events(c *face.Call, w *api.Workload) error {
 func happened(w *api.Workload) []event {
 	var all []event
 	for _, t := range w.Transitions {
-		e := event{at: time.Time(t.At), kind: normal, text: t.To, why: cmp.Or(t.Reason, t.Event)}
+		e := event{at: time.Time(t.At), kind: normal, text: wordOf(w, &t), why: cmp.Or(t.Reason, t.Event)}
 		switch lifecycle.Phase(t.To) {
 		case lifecycle.Failed, lifecycle.Lost, lifecycle.TimedOut, lifecycle.Preempted, lifecycle.Backoff, lifecycle.Inadmissible:
 			e.kind = warning
@@ -77,6 +77,12 @@ func happened(w *api.Workload) []event {
 	}
 	slices.SortStableFunc(all, func(a, b event) int { return a.at.Compare(b.at) })
 	return all
+}
+
+// wordOf is what a job became with a step of its life, in the platform's words.
+func wordOf(w *api.Workload, t *api.Transition) string {
+	to := lifecycle.State{Phase: lifecycle.Phase(t.To), Reason: lifecycle.Reason(t.Reason), Attempt: t.Attempt}
+	return lifecycle.Say(lifecycle.RunaiJob, lifecycle.View{Kind: lifecycle.Kind(w.Kind), State: to}).Status
 }
 
 // ofPod is what happened to one pod.

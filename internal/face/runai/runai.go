@@ -6,6 +6,7 @@ package runai
 import (
 	"slices"
 
+	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/face"
 )
 
@@ -29,10 +30,35 @@ var global = []face.Flag{
 	{Names: "verbose", Void: "there is nothing more to tell."},
 }
 
+// words are runai's for what muster advises.
+var words = face.Words{
+	Commands: []face.Saying{
+		{Ours: "get", Theirs: "runai list jobs"}, {Ours: "get nodes", Theirs: "runai list nodes"},
+		{Ours: "describe", Theirs: "runai describe job"}, {Ours: "events", Theirs: "runai describe job"}, {Ours: "why", Theirs: "runai describe job"},
+		{Ours: "logs", Theirs: "runai logs"}, {Ours: "logs -f", Theirs: "runai logs -f"}, {Ours: "attach", Theirs: "runai attach"}, {Ours: "exec", Theirs: "runai exec"}, {Ours: "port-forward", Theirs: "runai port-forward"},
+		{Ours: "run", Theirs: "runai submit"}, {Ours: "stop", Theirs: "runai suspend"}, {Ours: "restart", Theirs: "runai resume"}, {Ours: "delete", Theirs: "runai delete job"}, {Ours: "top", Theirs: "runai top jobs"},
+		{Ours: "project list", Theirs: "runai list projects"}, {Ours: "project create", Theirs: "runai project create"}, {Ours: "department list", Theirs: "runai department list"},
+		{Ours: "pool list", Theirs: "runai nodepool list"}, {Ours: "node list", Theirs: "runai list nodes"}, {Ours: "node describe", Theirs: "runai describe node"}, {Ours: "cluster list", Theirs: "runai list clusters"},
+		{Ours: "template list", Theirs: "runai template list"}, {Ours: "environment list", Theirs: "runai environment list"}, {Ours: "compute list", Theirs: "runai compute list"}, {Ours: "datasource list", Theirs: "runai datasource list"},
+		{Ours: "secret create", Theirs: "runai my-credential create"}, {Ours: "secret list", Theirs: "runai my-credential list"}, {Ours: "secret delete", Theirs: "runai my-credential delete"},
+		{Ours: "version", Theirs: "runai version"},
+	},
+	Flags: []face.Saying{
+		{Ours: "--task", Theirs: "--pod"}, {Ours: "--gpus", Theirs: "--gpu"},
+		{Ours: "--all-tasks"}, {Ours: "--first-error"}, {Ours: "--failed"}, {Ours: "--attempt"}, {Ours: "--run"}, {Ours: "--build"}, {Ours: "--exit-status"},
+		{Ours: "--all"}, {Ours: "--like"}, {Ours: "--secret"}, {Ours: "--dry-run"}, {Ours: "--kind"}, {Ours: "-it"}, {Ours: "--parent", Theirs: "--department"},
+	},
+	None: []string{
+		"apply", "approve", "config", "cp", "datavolume", "diff", "explain", "export", "hold", "import", "license", "lifecycle", "metrics", "move", "notifications",
+		"preempt", "quota", "reject", "release", "reservation", "scale", "server", "simulate", "ssh-config", "ui", "update", "usage", "util", "wait",
+	},
+	Phase: face.InDialect(lifecycle.RunaiJob),
+}
+
 // Tool is runai with all its commands.
 func Tool() *face.Command {
 	return &face.Command{
-		Use: "runai", Short: "Run:ai's command line, on Muster", Global: global,
+		Use: "runai", Short: "Run:ai's command line, on Muster", Global: global, Words: &words,
 		Sub: slices.Concat(firstAge(), secondAge(), []*face.Command{
 			login(), void("logout", "", noLogin, true), whoami(),
 			{Use: "version", Short: "Print the version", Flags: []face.Flag{{Names: "short", Does: "only the number"}, {Names: "wide", Void: "the version is one number."}}, Run: version},

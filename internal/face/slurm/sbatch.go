@@ -58,7 +58,7 @@ const bare = "\x00"
 // Sbatch is sbatch.
 func Sbatch() *face.Command {
 	return &face.Command{
-		Use: "sbatch [OPTIONS] [SCRIPT [ARGUMENTS…]]", Short: "Submit a batch script", Stop: 1, Flags: Options(),
+		Use: "sbatch [OPTIONS] [SCRIPT [ARGUMENTS…]]", Words: &words, Short: "Submit a batch script", Stop: 1, Flags: Options(),
 		Long: `Submits a script; without one it is read from standard input. Options are those
 of its #SBATCH lines and stand over them, as do variables like SBATCH_PARTITION.`,
 		Run: sbatch,

@@ -16,7 +16,7 @@ import (
 // Scancel is scancel.
 func Scancel() *face.Command {
 	return &face.Command{
-		Use: "scancel [JOB…]", Short: "End jobs", Most: face.All, Loose: true,
+		Use: "scancel [JOB…]", Words: &words, Short: "End jobs", Most: face.All, Loose: true,
 		Flags: []face.Flag{
 			{Names: "account A", Arg: "NAME", Many: true, Does: "jobs of these projects"},
 			{Names: "batch b", Void: "the script and what it started are ended together; --signal sends nothing else.", Refused: true},

@@ -34,7 +34,7 @@ func Scontrol() *face.Command {
 	}
 	void := func(name, why string) *face.Command { return &face.Command{Use: name, Void: why} }
 	return &face.Command{
-		Use: "scontrol", Short: "Look at jobs, nodes and partitions, and change them", Loose: true, Global: oneLine, Flags: []face.Flag{versionFlag},
+		Use: "scontrol", Words: &words, Short: "Look at jobs, nodes and partitions, and change them", Loose: true, Global: oneLine, Flags: []face.Flag{versionFlag},
 		Run: func(c *face.Call) error {
 			if done, err := asked(c); done {
 				return err
@@ -64,8 +64,8 @@ func Scontrol() *face.Command {
 			}},
 			{Use: "hold JOB…", Also: "uhold", Short: "Keep jobs that wait from starting", Most: face.All, Run: func(c *face.Call) error { return holdJobs(c, "hold", (*client.Client).Hold) }},
 			{Use: "release JOB…", Short: "Let jobs go that are held", Most: face.All, Run: func(c *face.Call) error { return holdJobs(c, "release", (*client.Client).Release) }},
-			void("suspend", "processes are never stopped in place: scancel ends the job and muster restart runs it again."),
-			void("resume", "processes are never stopped in place: muster restart runs a job again, and scontrol update NodeName=N State=RESUME opens a node."),
+			void("suspend", "processes are never stopped in place: scancel ends the job and scontrol requeue runs it again."),
+			void("resume", "processes are never stopped in place: scontrol requeue runs a job again, and scontrol update NodeName=N State=RESUME opens a node."),
 			void("requeuehold", "what runs cannot be held: scontrol requeue runs it again, and scontrol hold holds it once it waits."),
 			void("top", "the order of one's own jobs is their priority: scontrol update JobId=N Priority=P."),
 			{Use: "create [reservation] NAME=VALUE…", Short: "Make a reservation", Most: face.All, Run: create},

@@ -23,7 +23,7 @@ const (
 // Sinfo is sinfo.
 func Sinfo() *face.Command {
 	return &face.Command{
-		Use: "sinfo", Short: "Nodes and partitions, which are pools here", Loose: true,
+		Use: "sinfo", Words: &words, Short: "Nodes and partitions, which are pools here", Loose: true,
 		Long: `Lists nodes by pool. Fields of --format: %P %R pool, %a whether it is up, %l time
 limit, %D number of nodes, %t %T state, %N %n nodes by name, %c CPUs, %C CPUs
 allocated/idle/other/total, %m memory in MB, %e free memory, %G GPUs, %F nodes

@@ -21,7 +21,7 @@ const (
 // Squeue is squeue.
 func Squeue() *face.Command {
 	return &face.Command{
-		Use: "squeue", Short: "Jobs that wait and run", Loose: true,
+		Use: "squeue", Words: &words, Short: "Jobs that wait and run", Loose: true,
 		Long: `Lists jobs. Fields of --format: %A %F %i id, %j name, %u user, %P partition, %t %T
 state, %M time used, %l limit, %L time left, %D nodes, %C CPUs, %b GPUs, %m memory,
 %N nodes by name, %R nodes or why it waits, %r why, %S start, %e end, %V submitted,
