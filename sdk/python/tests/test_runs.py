@@ -335,8 +335,13 @@ class TestRuns(ServerCase):
         self.assertEqual((cluster.name, cluster.provider), ("local", "local"))
         (use,) = cluster.utilization.cluster_instance_utils
         self.assertEqual((use.gpus_total, use.instance.gpus, use.instance.nodes), (8, 8, 1))
+        self.assertEqual(str(use.gpus_available + use.gpus_used), "8")
         run = self.run_of("sleep 600", compute={"gpus": 3})
         wait_for_run_status(run, RunStatus.RUNNING, timeout=PATIENCE)
+        first = self.run_of("true", compute={"gpus": 8}, scheduling={"priority": "lowest"})
+        second = self.run_of("true", compute={"gpus": 8}, scheduling={"priority": "low"})
+        eventually(lambda: [r.name for r in get_cluster("local").utilization.queued_runs_by_user] == [second.name, first.name])
+        first.stop(), second.stop()
         use = get_cluster("local").utilization
         self.assertGreaterEqual(use.cluster_instance_utils[0].gpus_used, 3)
         self.assertIn((run.name, 3, use.cluster_instance_utils[0].instance.name), [(u.name, u.gpu_num, u.instance) for u in use.active_runs_by_user])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from .client import Client
 from .models import Workload
@@ -42,9 +42,9 @@ class Instance:
 
 
 class InstanceUtilization:
-    """How many GPUs of an instance type are used."""
+    """How many GPUs of an instance type are used; a whole number, unless parts of GPUs are."""
 
-    def __init__(self, instance: Instance, gpus_used: float, gpus_available: float, gpus_total: int) -> None:
+    def __init__(self, instance: Instance, gpus_used: Union[int, float], gpus_available: Union[int, float], gpus_total: int) -> None:
         self.instance = instance
         self.gpus_used = gpus_used
         self.gpus_available = gpus_available
@@ -134,12 +134,22 @@ def details(client: Client, utilization: bool, timeout: Optional[float]) -> List
         use: Optional[ClusterUtilization] = None
         if utilization:
             use = ClusterUtilization(
-                [InstanceUtilization(i, used, max(0.0, total - used), total) for i, used, total in groups],
+                [InstanceUtilization(i, _whole(used), _whole(max(0.0, total - used)), total) for i, used, total in groups],
                 [ClusterUtilizationByRun(r) for r in runs if _holds(r.workload) and _on(r.workload, info["name"], nodes)],
-                [ClusterUtilizationByRun(r) for r in runs if r.status.before(RunStatus.STARTING) and r.cluster in ("", info["name"])],
+                [ClusterUtilizationByRun(r) for r in sorted(runs, key=_place) if r.status.before(RunStatus.STARTING) and r.cluster in ("", info["name"])],
             )
         out.append(ClusterDetails(info, [i for i, _, _ in groups], use))
     return out
+
+
+def _whole(n: float) -> Union[int, float]:
+    """A number as a person writes it: 8, not 8.0."""
+    return int(n) if n == int(n) else n
+
+
+def _place(r: Run) -> float:
+    """Where it stands in the queue, by which ``mcli util`` orders too; who has no place comes last."""
+    return float((r.workload.pending or {}).get("position") or "inf")
 
 
 def _holds(w: Workload) -> bool:
