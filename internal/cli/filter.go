@@ -109,6 +109,22 @@ func phaseNamed(word string) (string, bool) {
 	return "", false
 }
 
+// inDialect takes for a word of the dialect asked for what is a phase too: of
+// others it may be said as well, as Run:ai says Deleted of what is being deleted.
+func (q query) inDialect(dialect string) query {
+	var phases []string
+	q.words = slices.Clone(q.words)
+	for _, p := range q.options.Phases {
+		if lifecycle.Heard(lifecycle.Dialect(dialect), p) != "" {
+			q.words = append(q.words, p)
+		} else {
+			phases = append(phases, p)
+		}
+	}
+	q.options.Phases = phases
+	return q
+}
+
 // checkWords refuses statuses that are neither phases nor words of the dialect
 // asked for.
 func (q query) checkWords(dialect string) error {

@@ -98,6 +98,7 @@ func (s *session) get(ctx context.Context, o *getOptions, args []string) error {
 	if len(args) > 0 && !o.watch {
 		return s.getNamed(ctx, c, o, args)
 	}
+	q = q.inDialect(o.dialect)
 	q.options.Deleted = q.options.Deleted || q.asksDeleted(o.dialect)
 	l := &listing{s: s, c: c, o: o, q: q}
 	named, err := s.resolveAll(ctx, c, o.scope, args, false)

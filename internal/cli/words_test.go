@@ -99,3 +99,24 @@ func TestColumnsAreChosen(t *testing.T) {
 		t.Errorf("%d narrow, %d wide", len(narrow), len(wide))
 	}
 }
+
+// TestAStatusIsAWordOfTheDialect asks for a status that is a phase as well, and
+// that the dialect says of another phase too.
+func TestAStatusIsAWordOfTheDialect(t *testing.T) {
+	f := filterFlags{status: []string{"deleted", "Queued"}}
+	q, err := f.query(&session{now: time.Now, env: func(string) string { return "" }}, scope{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := q.inDialect("runai-job")
+	if !slices.Equal(in.words, []string{"Deleted"}) || !slices.Equal(in.options.Phases, []string{"Queued"}) || !in.asksDeleted("runai-job") {
+		t.Errorf("in words of Run:ai it asks for %v and the phases %v", in.words, in.options.Phases)
+	}
+	if own := q.inDialect(""); len(own.words) > 0 || len(own.options.Phases) != 2 {
+		t.Errorf("without a dialect it asks for %v and the phases %v", own.words, own.options.Phases)
+	}
+	leaving := &api.Workload{Phase: "Deleting", Statuses: map[string]api.Status{"runai-job": {Status: "Deleted"}}}
+	if l := (&listing{o: &getOptions{dialect: "runai-job"}}); !l.matches(leaving, in.words) {
+		t.Error("what is being deleted is Deleted in words of Run:ai, and not listed")
+	}
+}
