@@ -4,7 +4,7 @@ package spec
 // layers are put on a base image and pushed to Target.
 type Build struct {
 	Base       string            `json:"base,omitempty" doc:"Image to build upon. By default the workload's own image." example:"python:3.12-slim" form:"image"`
-	Target     string            `json:"target,omitempty" doc:"Name under which the new image is pushed. By default one below the server's --build-registry." example:"registry.acme.com/team/train:v7" form:"target"`
+	Target     string            `json:"target,omitempty" doc:"Name under which the new image is pushed. By default one below the server's --registry." example:"registry.acme.com/team/train:v7" form:"target"`
 	Code       string            `json:"code,omitempty" doc:"Directory whose content becomes a layer, at the workdir of the image or /workspace." example:"."`
 	CodePath   string            `json:"codePath,omitempty" doc:"Where code goes in the image." example:"/workspace" form:"absolute"`
 	Pip        []string          `json:"pip,omitempty" doc:"Python packages, as pip install takes them." example:"[torch==2.5.1, einops]" form:"package"`

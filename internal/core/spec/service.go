@@ -76,7 +76,7 @@ func (d *Document) Begin() time.Time {
 // Publish says what is made of the results.
 type Publish struct {
 	Model    string            `json:"model,omitempty" doc:"Directory that becomes an OCI artifact; relative to the workdir." required:"true" example:"out/model" form:"path"`
-	Target   string            `json:"target,omitempty" doc:"Name of the artifact. By default one below the server's --build-registry." example:"registry.acme.com/models/mnist:v1" form:"target"`
+	Target   string            `json:"target,omitempty" doc:"Name of the artifact. By default one below the server's --registry." example:"registry.acme.com/models/mnist:v1" form:"target"`
 	Metadata map[string]string `json:"metadata,omitempty" doc:"Annotations of the artifact."`
 	Secret   string            `json:"secret,omitempty" doc:"Secret of type docker that opens the target's registry. By default every one of the user's that fits." form:"name"`
 	Serve    *Serve            `json:"serve,omitempty" doc:"Deploys an inference workload that serves the model, whose directory it finds in $MODEL_DIR."`
