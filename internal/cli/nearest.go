@@ -7,13 +7,13 @@ import (
 )
 
 // nearest returns the known words that a wrong one was probably meant to be,
-// the nearest first, at most three.
+// the nearest first, at most three, and never the word itself.
 func nearest(word string, known []string) []string {
 	type near struct {
 		word string
 		far  int
 	}
-	if len(word) > 64 {
+	if len(word) > 64 || slices.Contains(known, word) {
 		return nil
 	}
 	var found []near

@@ -213,7 +213,7 @@ func (s *session) template(ctx context.Context, c *client.Client, project, kind,
 			names = append(names, t.Name)
 		}
 		var p *api.Problem
-		if near := nearest(name, names); len(near) > 0 && errors.As(err, &p) && !slices.Contains(names, name) {
+		if near := nearest(name, names); len(near) > 0 && errors.As(err, &p) {
 			p.Hint = "did you mean " + near[0] + "?"
 		}
 	}

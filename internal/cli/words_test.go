@@ -56,7 +56,7 @@ func TestNearest(t *testing.T) {
 	t.Parallel()
 	known := []string{"train", "trial", "describe", "sweep-one", "sweep-two"}
 	for word, want := range map[string]string{
-		"trian": "train trial", "descrbe": "describe", "sweep": "sweep-one sweep-two", "zzz": "", "": "", "tr": "",
+		"trian": "train trial", "descrbe": "describe", "sweep": "sweep-one sweep-two", "zzz": "", "": "", "tr": "", "trial": "",
 	} {
 		if got := strings.Join(nearest(word, known), " "); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)

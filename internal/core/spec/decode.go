@@ -226,7 +226,11 @@ func (d *decoder) unknown(f *field, key string, pos int) {
 		e.Hint = didYouMean(near)
 	} else {
 		d.top.walk(func(c *field) {
-			if c.name == key && e.Hint == "" {
+			switch {
+			case c.name != key || e.Hint != "":
+			case c.path == key: // the same word is no advice
+				e.Hint = key + " is a field of the whole document, not of a part of it"
+			default:
 				e.Hint = didYouMean(c.path)
 			}
 		})

@@ -1,15 +1,18 @@
 package spec
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Nearest is the known word that a wrong one was probably meant to be; empty:
 // there is none.
 func Nearest(word string, known []string) string { return nearest(word, known) }
 
 // nearest returns the known word that a wrong one was probably meant to be, or
-// "" when none is near.
+// "" when none is near. It is never the word itself: who wrote that knows it.
 func nearest(word string, known []string) string {
-	if len(word) > 64 {
+	if len(word) > 64 || slices.Contains(known, word) {
 		return ""
 	}
 	word = strings.ToLower(word)

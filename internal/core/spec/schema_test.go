@@ -137,7 +137,7 @@ func TestJSONSchemaCoversTheDocument(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	t.Parallel()
-	for word, want := range map[string]string{"gpuu": "gpu", "memroy": "memory", "mem": "memory", "Memory": "memory", "x": "", "banana": ""} {
+	for word, want := range map[string]string{"gpuu": "gpu", "memroy": "memory", "mem": "memory", "Memory": "memory", "x": "", "banana": "", "gpu": ""} {
 		if got := nearest(word, []string{"cpu", "memory", "gpu"}); got != want {
 			t.Errorf("%s: %q, want %q", word, got, want)
 		}
