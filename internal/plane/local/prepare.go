@@ -266,6 +266,9 @@ func (q *preparations) tell(prep *preparation, word, message string, far *core.P
 	if prep.obs.State.Ended() || q.tasks[prep.a.ID] != prep {
 		return
 	}
+	if word != prep.obs.Waiting { // another state; how far a pull is makes none
+		prep.obs.At = time.Now()
+	}
 	prep.obs.Waiting, prep.obs.Message, prep.obs.Pull = word, message, far
 	q.publish(prep.obs)
 }

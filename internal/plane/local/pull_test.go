@@ -30,16 +30,18 @@ func (e passing) Temporary() bool { return true }
 // an engine is used.
 var anyEngine = "true"
 
-// words collects what tasks wait with, in order, without repetition.
+// words collects what tasks wait with and since when, in order, without
+// repetition.
 type words struct {
 	mu       sync.Mutex
 	waiting  map[core.TaskID][]string
+	since    map[core.TaskID][]time.Time
 	messages map[core.TaskID][]string
 }
 
 func watchWords(t *testing.T, p *Plane) *words {
 	t.Helper()
-	w := &words{waiting: map[core.TaskID][]string{}, messages: map[core.TaskID][]string{}}
+	w := &words{waiting: map[core.TaskID][]string{}, since: map[core.TaskID][]time.Time{}, messages: map[core.TaskID][]string{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -54,6 +56,9 @@ func watchWords(t *testing.T, p *Plane) *words {
 				}
 				if all := w.waiting[o.ID]; len(all) == 0 || all[len(all)-1] != word {
 					w.waiting[o.ID] = append(all, word)
+				}
+				if all := w.since[o.ID]; len(all) == 0 || !all[len(all)-1].Equal(o.At) {
+					w.since[o.ID] = append(all, o.At)
 				}
 				w.messages[o.ID] = append(w.messages[o.ID], o.Message)
 			}
@@ -74,8 +79,23 @@ func (w *words) of(id core.TaskID) []string {
 	return slices.Clone(w.waiting[id])
 }
 
+// checkTimes wants each word to have a time of its own, and progress none.
+func (w *words) checkTimes(t *testing.T, id core.TaskID) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if said, since := w.waiting[id], w.since[id]; len(since) != len(said) || !slices.IsSortedFunc(since, time.Time.Compare) {
+		t.Errorf("it waited with %q since %v", said, since)
+	}
+}
+
 func TestPullIsTriedAgain(t *testing.T) {
-	s := &shelf{pull: func(context.Context, int, func(PullProgress)) error { return passing{"the registry is away"} }}
+	s := &shelf{pull: func(_ context.Context, try int, progress func(PullProgress)) error {
+		if try == 1 {
+			progress(PullProgress{Layers: 2, Done: 1})
+		}
+		return passing{"the registry is away"}
+	}}
 	p := open(t, Options{Images: s, Engine: anyEngine, PullBackoff: 20 * time.Millisecond})
 	w := watchWords(t, p)
 	a := boxed("retry", 0, "true")
@@ -95,6 +115,7 @@ func TestPullIsTriedAgain(t *testing.T) {
 	if got := w.of(a.ID); !slices.Equal(got, want) {
 		t.Errorf("it waited with %q, want %q", got, want)
 	}
+	w.checkTimes(t, a.ID)
 	start(t, p, a) // ended is ended
 	if again := observe(t, p, a.ID); !again.At.Equal(o.At) {
 		t.Errorf("a second start changed %+v to %+v", o, again)
