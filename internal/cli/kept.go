@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// kept begins the annotations in which the Python SDK keeps a run's own
+// kept begins the annotations in which mcli and the Python SDK keep a run's own
 // configuration and what else a document has no field for.
 const kept = "mcli.muster.dev/"
 

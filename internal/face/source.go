@@ -12,19 +12,26 @@ import (
 // Load reads the workload of a file in any format that muster knows by its
 // content. What it says in vain is told to people.
 func Load(c *Call, file string) (*spec.Document, error) {
+	doc, _, _, err := Source(c, file)
+	return doc, err
+}
+
+// Source is Load, with the text that was read and the format that it is in.
+func Source(c *Call, file string) (*spec.Document, []byte, convert.Format, error) {
 	data, err := c.Read(file)
 	if err != nil {
-		return nil, err
+		return nil, nil, "", err
 	}
 	if file == "-" {
 		file = "standard input"
 	}
 	res, err := convert.Import(data)
 	if err != nil {
-		return nil, Refused(file, err)
+		return nil, nil, "", Refused(file, err)
 	}
 	Tell(c, file, res)
-	return One(file, res)
+	doc, err := One(file, res)
+	return doc, data, res.Format, err
 }
 
 // One is the only workload of what was read.

@@ -72,6 +72,9 @@ What the server says and advises is put into the tool's words: its commands and
 flags, and its word for where a workload is. A command of muster's is named only
 where the tool has none that does the same.
 
+A run that was submitted with an mcli file keeps it as it was written, with what
+flags changed; that is what mcli describe run shows as submitted.
+
 A run of mcli that failed shows its exit code as the reason, Failed (17), and Error
 where there is none: that platform's documents have both.
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goccy/go-yaml"
+
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -41,6 +43,9 @@ func describe(c *face.Call, kinds []string) error {
 	}
 	d := cli.WithoutKept(cli.Document(w))
 	config, err := cli.YAML(d)
+	if kept := keptConfiguration(w); len(kept) > 0 { // as it was written
+		config, err = yaml.MarshalWithOptions(yaml.MapSlice(kept), yaml.IndentSequence(true), yaml.UseLiteralStyleIfMultiline(true))
+	}
 	if err != nil {
 		return err
 	}

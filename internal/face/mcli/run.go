@@ -2,11 +2,13 @@ package mcli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/face"
@@ -61,8 +63,11 @@ func submitRun(c *face.Call) error {
 	if c.Given("restart") {
 		return restart(c)
 	}
-	doc, err := source(c)
+	doc, config, err := source(c)
 	if err != nil {
+		return err
+	}
+	if err := config.keep(c, doc); err != nil {
 		return err
 	}
 	w, err := submit(c, doc)
@@ -72,26 +77,34 @@ func submitRun(c *face.Call) error {
 	return submittedRun(c, w)
 }
 
-// source is the run of a file, or that of another run.
-func source(c *face.Call) (*spec.Document, error) {
+// source is the run of a file, or that of another run, and its configuration
+// where it has one.
+func source(c *face.Call) (*spec.Document, configuration, error) {
 	if c.Given("file") {
-		return face.Load(c, c.Text("file"))
+		doc, text, format, err := face.Source(c, c.Text("file"))
+		if err != nil || format != convert.Mcli {
+			return doc, nil, err
+		}
+		return doc, configurationOf(text), nil
 	}
 	w, err := found(c, c.Text("clone"), runKinds)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	doc, err := cli.Overlay(cli.Document(w), &spec.Document{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	delete(doc.Annotations, cli.KeptConfig) // which flags do not change
+	delete(doc.Annotations, cli.KeptConfig) // flags change it, and keep it again
 	if !c.Given("name") {                   // of a copy of name-ab12cd the name is name
 		if base, suffix, ok := cutLast(doc.Name); ok && len(suffix) == 6 {
 			doc.Name = base
 		}
 	}
-	return doc, nil
+	if slices.ContainsFunc(w.Attempts, func(a api.Attempt) bool { return len(a.Revised) > 0 }) {
+		return doc, nil, nil // what it says is true no longer
+	}
+	return doc, keptConfiguration(w), nil
 }
 
 func cutLast(name string) (base, suffix string, ok bool) {
