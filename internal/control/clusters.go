@@ -113,6 +113,10 @@ type barred struct {
 	pools []string       // that the workload may use; empty: all
 	// beside is how many tasks come beside its workers.
 	beside int64
+	// types are those of nodes that project lets work of kind use, which the
+	// document does not say; nil: any.
+	types         []string
+	project, kind string
 }
 
 // barred says which clusters cannot take w, whatever is free.
@@ -121,6 +125,7 @@ func (tx *tx) barred(w *core.Workload) barred {
 	if len(b.pools) == 0 {
 		b.pools = tx.e.tree.Pools(w.Project)
 	}
+	b.types, b.project, b.kind = tx.e.tree.NodeTypes(w.Project, w.Kind), string(w.Project), string(w.Kind)
 	wrong := map[string]bool{} // clusters whose nodes all run something else
 	for _, n := range tx.e.nodes {
 		runs := n.Labels[core.LabelRuns]
@@ -173,6 +178,7 @@ func clusterWords(names []string) string {
 // into tells a reason about nodes of the clusters, and leaves their nodes out of
 // those that it counts as unsuitable one by one.
 func (b barred) into(r *schedule.Reason) {
+	b.rule(r)
 	switch r.Token {
 	case schedule.NeverFits, schedule.WaitingForCapacity, schedule.Fragmented, schedule.NoNodes:
 	default:
@@ -191,6 +197,16 @@ func (b barred) into(r *schedule.Reason) {
 	r.Excluded -= n
 	r.Whole = min(r.Whole, r.Excluded)
 	r.Barred, r.Beside = b.words, b.beside
+}
+
+// rule says of a condition that the project makes, and not the document, whose
+// it is: who submitted the workload can take nothing away.
+func (b barred) rule(r *schedule.Reason) {
+	if r.Token != schedule.NeverFits || r.Label != spec.NodeTypeLabel || b.types == nil {
+		return
+	}
+	r.Note += fmt.Sprintf("; project %s lets work of kind %s use nodes of that type only", b.project, b.kind)
+	r.Remedy = fmt.Sprintf("ask the administrator for such nodes, or for other types: muster project update %s --node-types %s=TYPE,TYPE", b.project, b.kind)
 }
 
 // ClusterInfo is one cluster with what is held of it.

@@ -122,6 +122,8 @@ func (r Reason) Hint() string {
 // smaller is what would fit instead of what never does.
 func (r Reason) smaller() string {
 	switch {
+	case r.Remedy != "":
+		return r.Remedy
 	case r.Barred != "" && r.OfNodes == 0:
 		return "change its image or its clusters; muster cluster list shows what each is and runs"
 	case r.Resource == resourceNodes && r.Taint != "":
