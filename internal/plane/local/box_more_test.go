@@ -5,6 +5,7 @@ package local
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -105,6 +106,36 @@ func TestBoxIsConfined(t *testing.T) {
 	}
 	if data, err := os.ReadFile(canary); string(data) != "alive" {
 		t.Errorf("the canary: %q, %v", data, err)
+	}
+}
+
+// TestBoxWithAProgramThatCannotRunThere mounts what is linked against libraries
+// that the image lacks, as this program is where it was built with cgo, and what
+// is not.
+func TestBoxWithAProgramThatCannotRunThere(t *testing.T) {
+	needBoxes(t)
+	sh, err := filepath.EvalSymlinks("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	static, err := exec.LookPath("busybox")
+	if err != nil {
+		t.Fatal(err)
+	}
+	loader := loaderOf(sh)
+	if loader == "" {
+		t.Skip("/bin/sh is linked against nothing here")
+	}
+	p := open(t, Options{Images: newShelf(t)})
+	for i, source := range []string{sh, static} {
+		a := boxed("linked", i, "true")
+		a.Mounts = []plane.Mount{{Program: true, Source: source, Target: "/.muster/muster", ReadOnly: true}}
+		o, _ := ran(t, p, a)
+		if source == static {
+			wantCode(t, o, 0)
+		} else if o.State != core.TaskFailed || o.Reason != "ContainerCannotRun" || !strings.Contains(o.Message, loader) || !strings.Contains(o.Message, "make build") {
+			t.Errorf("with a program that needs %s: %+v", loader, o)
+		}
 	}
 }
 

@@ -47,6 +47,9 @@ func (k *keeper) composeBox(t *task, a plane.Assignment, dir string, root int) (
 	if in.Binds, in.Memory, err = boxMounts(a, user); err != nil {
 		return composed{}, err
 	}
+	if err := checkOwn(root, a, img.Ref, in); err != nil {
+		return composed{}, err
+	}
 	own, err := ownFiles(t, a, dir, in.Hostname, user)
 	if err != nil {
 		return composed{}, err
