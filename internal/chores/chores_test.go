@@ -244,6 +244,30 @@ func TestBuildFailures(t *testing.T) {
 	}
 }
 
+// failing is an installer whose commands fail.
+type failing struct{}
+
+func (failing) Install(context.Context, *oci.Image, string, []string, io.Writer) (string, func(), error) {
+	return "", nil, errors.New("exit status 9")
+}
+
+func TestAFailedStepOfABuildIsCalledByItsName(t *testing.T) {
+	needRoot(t)
+	reg := ocitest.New(t)
+	reg.Push(t, "base:1", ocitest.Image(t, v1.Config{}, ocitest.Files(ocitest.File{Path: "etc/base", Body: "base"})))
+	h := hands(t, func(c *Config) { c.Images, c.Installer = images(t), failing{} })
+	for steps, want := range map[string]string{
+		`run: ["exit 9"]`:                "build.run failed: exit status 9",
+		`run: ["exit 9"], pip: [einops]`: "build.pip, build.run failed: exit status 9",
+		`apt: [git], pip: [einops]`:      "build.apt, build.pip failed: exit status 9",
+	} {
+		_, err := h.Build(t.Context(), workload(t, `{build: {base: `+reg.Ref("base:1")+`, target: `+reg.Ref("x:1")+`, `+steps+`}}`))
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v; want %s", steps, err, want)
+		}
+	}
+}
+
 func TestPublishAndServe(t *testing.T) {
 	reg := ocitest.New(t)
 	h := hands(t, func(c *Config) { c.Target = reg.Host + "/team" })

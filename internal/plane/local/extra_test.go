@@ -217,13 +217,19 @@ func TestRunAsAnotherUser(t *testing.T) {
 	}
 	p := open(t, Options{Dir: dir})
 	uid := uint32(65534)
-	a := shellTask("user", 0, `id -u; id -G; cat "$SECRET"; echo reopened > /dev/stdout`)
-	a.UID = &uid
-	a.Files = []plane.File{{Name: "s", EnvVar: "SECRET", Data: []byte("its own\n")}}
-	start(t, p, a)
-	o := end(t, p, a.ID)
-	if got, want := outputOf(t, p, a.ID), "65534\n65534\nits own\nreopened\n"; got != want {
-		t.Errorf("output %q, want %q (%+v)", got, want, o)
+	for i, mode := range []os.FileMode{0o755, 0o700} { // nobody else gets to the second's files
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		a := shellTask("user", i, `id -u; id -G; cat "$SECRET"; echo reopened > /dev/stdout`)
+		a.UID = &uid
+		a.Files = []plane.File{{Name: "s", EnvVar: "SECRET", Data: []byte("its own\n")}}
+		a.Init = []plane.Init{sh("echo a step of $(id -u)", 0)}
+		start(t, p, a)
+		o := end(t, p, a.ID)
+		if got, want := outputOf(t, p, a.ID), "a step of 65534\n65534\n65534\nits own\nreopened\n"; got != want {
+			t.Errorf("below a directory of mode %04o: output %q, want %q (%+v)", mode, got, want, o)
+		}
 	}
 }
 
