@@ -151,7 +151,12 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), face, browsers.run(srv.Listener(), srv.Bound), notifier(ctl, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
-	return errors.Join(err, where.retire(rctx)) // its helper has no reason to stay where nothing runs
+	// Its helper has no reason to stay where nothing runs. One that does not hear
+	// that is no fault of a server that has done its work.
+	if e := where.retire(rctx); e != nil {
+		log.Warn("the supervisor of tasks was not told that it may end", "err", e)
+	}
+	return err
 }
 
 // openStore opens the database, and says what to do where it cannot be used.

@@ -148,8 +148,12 @@ var noise = []string{"Killed", "Terminated"}
 func readPage(text string) page {
 	var p page
 	notice := false
-	for line := range strings.Lines(text) {
+	lines := slices.Collect(strings.Lines(text))
+	for i, line := range lines {
 		line, whole := strings.CutSuffix(line, "\n")
+		if i+1 < len(lines) && strings.HasPrefix(lines[i+1], "[muster] ") && strings.HasPrefix(strconv.Itoa(p.last+1), line) && line != strconv.Itoa(p.last+1) {
+			continue // what was cut off, ended by the notice that says so
+		}
 		if strings.HasPrefix(line, "[muster] ") {
 			p.notices, notice, p.atEnd = append(p.notices, line), true, true
 			continue

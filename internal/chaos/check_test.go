@@ -310,6 +310,14 @@ func TestExcuses(t *testing.T) {
 			h.Deeds[1].From.Wall = time.Time{}
 		},
 		"a shell tells of a child that was ended in the middle of a line": func(h *History) { h.Logs[Run{Workload: "id-stopped"}] = "1\n2\n3Terminated\n" },
+		"a notice ends a line that was cut off": func(h *History) {
+			long := ""
+			for i := range 11 {
+				long += fmt.Sprintln(i + 1)
+			}
+			h.Logs[Run{Workload: "id-cut"}] = long + "1\n[muster] the end of its output may be missing\n"
+			h.Marks[len(h.Marks)-3].Lines = 13
+		},
 		"the end of a log was not on the disk when the power was lost": func(h *History) {
 			h.Logs[done] = "1\n"
 			h.Deeds = append(h.Deeds, Deed{What: CutPower, From: h.Deeds[0].From, To: h.Deeds[0].To})

@@ -250,9 +250,37 @@ func (s *server) awaitEnd(t *testing.T, name string) *api.Workload {
 	}
 }
 
-// killKeeper ends the keeper of a data directory by force: the process whose
-// command line names that directory.
+// TestAKeeperThatDoesNotAnswerIsNoFaultOfTheServer: a server that is told to end
+// does so, and says that all went well, also where its keeper does not hear of it.
+func TestAKeeperThatDoesNotAnswerIsNoFaultOfTheServer(t *testing.T) {
+	s := start(t)
+	s.run(t, "stays", "echo up; sleep 1000")
+	s.awaitLog(t, "stays", "up")
+	signalKeeper(t, s.dir, syscall.SIGSTOP)
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	err := s.cmd.Wait()
+	signalKeeper(t, s.dir, syscall.SIGCONT)
+	if err != nil {
+		text, _ := os.ReadFile(filepath.Join(s.dir, "server.log"))
+		t.Errorf("the server ended with %v:\n%s", err, text)
+	}
+	s.cmd = nil
+	s = startIn(t, s.dir)
+	if _, err := s.conn.Stop(t.Context(), "default", "stays", api.StopOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitEnd(t, "stays")
+}
+
+// killKeeper ends the keeper of a data directory by force.
 func killKeeper(t *testing.T, dir string) {
+	t.Helper()
+	signalKeeper(t, dir, syscall.SIGKILL)
+}
+
+// signalKeeper sends a signal to the keeper of a data directory: the process whose
+// command line names that directory.
+func signalKeeper(t *testing.T, dir string, sig syscall.Signal) {
 	t.Helper()
 	procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -271,7 +299,7 @@ func killKeeper(t *testing.T, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 			t.Fatal(err)
 		}
 		return
