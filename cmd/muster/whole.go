@@ -44,9 +44,12 @@ func refuseKeyless(ctx context.Context, dir string, st store.Store) error {
 		"restore the file from a backup; if it is lost, make an empty data directory, or restore a backup of both")
 }
 
-// closeDir takes the right to put and take away files in the data directory from
-// everybody else, where everybody has it and it is ours to take: they would be those
-// of the server, its database and its keys. It says what it found, or nothing.
+// closeDir closes a data directory that everybody may write to, where it is ours to
+// close: they could put and take away the server's files, its database and its keys.
+// It is then as the directories that servers make, 0700: nothing needs others to pass,
+// as what a task of another user reads lies elsewhere (lobby.go of the local plane).
+// Where a group may, or others may only look, somebody has decided so. It says what it
+// found, or nothing.
 func closeDir(dir string) (found string, err error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -56,8 +59,11 @@ func closeDir(dir string) (found string, err error) {
 	if mode.Perm()&0o002 == 0 {
 		return "", nil
 	}
-	if err := os.Chmod(dir, mode&^0o022); err != nil { // that of a volume that somebody else has made
+	if mode&fs.ModeSticky != 0 { // as /tmp, which a machine needs as it is
+		return fmt.Sprintf("everybody may put files into it (mode 1%03o), and it is left so, as a place for everybody's files; choose a directory of its own", mode.Perm()), nil
+	}
+	if err := os.Chmod(dir, mode&^0o077); err != nil { // that of a volume that somebody else has made
 		return fmt.Sprintf("everybody may write to it, and that cannot be changed: %v", err), nil
 	}
-	return fmt.Sprintf("everybody could write to it (mode %04o); now nobody else can", mode.Perm()), nil
+	return fmt.Sprintf("everybody could write to it (mode %04o); now it is closed to everybody else", mode.Perm()), nil
 }
