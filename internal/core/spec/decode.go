@@ -229,7 +229,7 @@ func (d *decoder) unknown(f *field, key string, pos int) {
 			switch {
 			case c.name != key || e.Hint != "":
 			case c.path == key: // the same word is no advice
-				e.Hint = key + " is a field of the whole document, not of a part of it"
+				e.Hint = key + " is a field of the whole document; here are " + strings.Join(f.names, ", ")
 			default:
 				e.Hint = didYouMean(c.path)
 			}
