@@ -119,6 +119,11 @@ func (c *Client) Nodes(ctx context.Context) (*api.NodeList, error) {
 	return one[api.NodeList](ctx, c, call{method: http.MethodGet, path: "/v1/nodes", again: true})
 }
 
+// Holdings returns who holds each device, until when, and how busy it is.
+func (c *Client) Holdings(ctx context.Context) (*api.Holdings, error) {
+	return one[api.Holdings](ctx, c, call{method: http.MethodGet, path: "/v1/holdings", again: true})
+}
+
 // Node returns one node.
 func (c *Client) Node(ctx context.Context, name string) (*api.Node, error) {
 	return one[api.Node](ctx, c, call{method: http.MethodGet, path: "/v1/nodes/" + url.PathEscape(name), again: true})

@@ -1,12 +1,14 @@
 package runai
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/face"
@@ -172,6 +174,10 @@ func describeNodes(c *face.Call) error {
 	if err != nil {
 		return err
 	}
+	busy, err := utilizations(c, conn)
+	if err != nil {
+		return err
+	}
 	found := false
 	for _, n := range list.Items {
 		if c.First() != "" && n.Name != c.First() {
@@ -193,7 +199,7 @@ func describeNodes(c *face.Call) error {
 		if err != nil {
 			return err
 		}
-		if err := gpuTable(c, n); err != nil {
+		if err := gpuTable(c, n, busy[n.Name]); err != nil {
 			return err
 		}
 	}
@@ -203,15 +209,34 @@ func describeNodes(c *face.Call) error {
 	return nil
 }
 
-// gpuTable is the GPUs of a node; what is measured inside of them the server
-// does not tell.
-func gpuTable(c *face.Call, n api.Node) error {
+// utilizations is how busy each GPU was when it was last looked at, by node and
+// identity.
+func utilizations(c *face.Call, conn *client.Client) (map[string]map[string]string, error) {
+	held, err := conn.Holdings(c.Context)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]map[string]string{}
+	for _, n := range held.Nodes {
+		out[n.Name] = map[string]string{}
+		for _, d := range n.Devices {
+			if d.Utilization != nil {
+				out[n.Name][d.ID] = fmt.Sprintf("%.0f%%", *d.Utilization*100)
+			}
+		}
+	}
+	return out, nil
+}
+
+// gpuTable is the GPUs of a node. What of their memory is in use, and since when
+// they are idle, the server does not tell.
+func gpuTable(c *face.Call, n api.Node, busy map[string]string) error {
 	if len(n.Devices) == 0 {
 		return nil
 	}
 	var rows [][]string
 	for _, d := range n.Devices {
-		rows = append(rows, []string{fmt.Sprintf("%d (%s)", d.Index, d.Product), fmt.Sprintf("%d%%", d.Used/10), "-", bytes(d.Memory), "-", "-"})
+		rows = append(rows, []string{fmt.Sprintf("%d (%s)", d.Index, d.Product), fmt.Sprintf("%d%%", d.Used/10), cmp.Or(busy[d.ID], "-"), bytes(d.Memory), "-", "-"})
 	}
 	return c.Table([]string{"GPU", "ALLOCATED", "UTILIZATION", "MEMORY", "MEMORY USAGE", "IDLE TIME"}, rows)
 }
@@ -241,11 +266,15 @@ func topNodes(c *face.Call) error {
 	if !c.Bool("details") {
 		return nil
 	}
+	busy, err := utilizations(c, conn)
+	if err != nil {
+		return err
+	}
 	for _, n := range list.Items {
 		if _, err := fmt.Fprintf(c.Out(), "\n%s: CPU %s of %s, memory %s of %s\n", n.Name, face.Devices(n.CPU.Used), face.Devices(n.CPU.Total), bytes(n.Memory.Used), bytes(n.Memory.Total)); err != nil {
 			return err
 		}
-		if err := gpuTable(c, n); err != nil {
+		if err := gpuTable(c, n, busy[n.Name]); err != nil {
 			return err
 		}
 	}
