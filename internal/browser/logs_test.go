@@ -211,6 +211,7 @@ func TestALoginThatEndsInMidView(t *testing.T) {
 func TestManyTasksAreLookedAtPageByPage(t *testing.T) {
 	w := newWorld(t)
 	w.submit(`{name: many, array: {completions: 1500, parallelism: 200}, resources: {cpu: 1m}, retry: {limit: 0}, command: "[ $MUSTER_TASK_INDEX != 1203 ]"}`)
+	w.muster("wait", "many", "--for", "Failed", "--timeout", "10m")
 	g := w.enter(1280, 800)
 	g.until(row("many") + `.match(/Failed|Completed/)`)
 	g.visit("workloads/default/many?tab=tasks")

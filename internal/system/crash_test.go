@@ -232,7 +232,7 @@ func TestWorkOutlivesTheKeeperToo(t *testing.T) {
 	if short.Phase != "Lost" && short.Phase != "Completed" {
 		t.Errorf("short is %s (%s)", short.Phase, short.Message)
 	}
-	if short.Phase == "Lost" && (short.Reason != "OutcomeUnknown" || short.Statuses["modelarts"].Status != "JOBSTAT_LOST") {
+	if short.Phase == "Lost" && (short.Reason != "OutcomeUnknown" || short.Statuses["modelarts"].Status != "JOBSTAT_FAILED") {
 		t.Errorf("short is lost because of %s, in other words %+v", short.Reason, short.Statuses["modelarts"])
 	}
 }
