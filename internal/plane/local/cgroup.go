@@ -132,13 +132,42 @@ func (g groups) leave() {
 		g.v2Home = g.v2Point // a keeper before this one moved us
 	}
 	if g.v2 != "" && g.v2Home != "" {
-		_ = os.WriteFile(filepath.Join(g.v2Home, "cgroup.procs"), []byte("0"), 0)
+		if os.WriteFile(filepath.Join(g.v2Home, "cgroup.procs"), []byte("0"), 0) != nil { // a task's, say, that is over
+			_ = os.WriteFile(filepath.Join(g.v2Point, "cgroup.procs"), []byte("0"), 0)
+		}
 		_ = os.Remove(filepath.Join(g.v2, "keeper"))
 		_ = os.Remove(g.v2)
 		_ = os.Remove(filepath.Dir(g.v2))
 	}
 	for _, dir := range append(g.v1, g.second) {
 		_ = os.Remove(dir) // there may be none
+	}
+}
+
+// sweepGroups removes the directories of a keeper that was killed, where nothing is
+// in them.
+func sweepGroups(name string) {
+	mounts, err := cgroupMounts()
+	if err != nil {
+		return
+	}
+	own := ownGroups()
+	for _, m := range mounts {
+		if m.v1 != "" {
+			if dir, ok := ownIn(m, own); ok {
+				_ = os.Remove(filepath.Join(dir, "muster-"+name))
+			}
+			continue
+		}
+		places := []string{m.point}
+		if home, ok := below(m, own[""]); ok {
+			places = append(places, home)
+		}
+		for _, dir := range places {
+			for _, left := range []string{filepath.Join("muster", name, "keeper"), filepath.Join("muster", name), "muster", "muster-" + name} {
+				_ = os.Remove(filepath.Join(dir, left))
+			}
+		}
 	}
 }
 

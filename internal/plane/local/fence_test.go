@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -85,4 +86,24 @@ func TestWhoIsGoneStartsNothingUnseen(t *testing.T) {
 		}
 	}
 	t.Logf("%d tasks were not begun", len(unseen))
+}
+
+// TestAKilledKeeperIsSweptUp: who ends a server after its keeper was killed, and
+// has no task for another, leaves no control group behind.
+func TestAKilledKeeperIsSweptUp(t *testing.T) {
+	p, err := Open(Options{Dir: t.TempDir(), Linger: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := shellTask("short", 0, "true")
+	start(t, p, a)
+	end(t, p, a.ID)
+	if err := p.Forget(t.Context(), []core.TaskID{a.ID}); err != nil {
+		t.Fatal(err)
+	}
+	killKeeper(t, p)
+	if err := p.Retire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantNothingLeft(t, p)
 }

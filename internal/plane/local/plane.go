@@ -154,9 +154,15 @@ func (p *Plane) about(ctx context.Context, q request) error {
 	return err
 }
 
-// Retire lets the keeper go as soon as it has no tasks, whoever is connected.
+// Retire lets the keeper go as soon as it has no tasks, whoever is connected. Of
+// one that was killed, and that nobody has followed, it takes away what is left.
 func (p *Plane) Retire(ctx context.Context) error {
-	return p.about(ctx, request{Op: opRetire, IDs: []core.TaskID{{}}})
+	_, err := p.call(ctx, request{Op: opRetire}, false)
+	if errors.Is(err, errNoKeeper) {
+		sweepGroups(dirName(p.dir))
+		return nil
+	}
+	return err
 }
 
 // Observe implements plane.Plane.
