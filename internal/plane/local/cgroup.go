@@ -145,12 +145,13 @@ func (g groups) leave() {
 }
 
 // sweepGroups removes the directories of a keeper that was killed, where nothing is
-// in them.
-func sweepGroups(name string) {
+// in them; false: something is.
+func sweepGroups(name string) (gone bool) {
 	mounts, err := cgroupMounts()
 	if err != nil {
-		return
+		return true
 	}
+	gone = true
 	own := ownGroups()
 	for _, m := range mounts {
 		if m.v1 != "" {
@@ -167,8 +168,10 @@ func sweepGroups(name string) {
 			for _, left := range []string{filepath.Join("muster", name, "keeper"), filepath.Join("muster", name), "muster", "muster-" + name} {
 				_ = os.Remove(filepath.Join(dir, left))
 			}
+			gone = gone && !exists(filepath.Join(dir, "muster", name))
 		}
 	}
+	return gone
 }
 
 // ownIn is our own directory in a v1 hierarchy.

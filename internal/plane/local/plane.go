@@ -159,7 +159,12 @@ func (p *Plane) about(ctx context.Context, q request) error {
 func (p *Plane) Retire(ctx context.Context) error {
 	_, err := p.call(ctx, request{Op: opRetire}, false)
 	if errors.Is(err, errNoKeeper) {
-		sweepGroups(dirName(p.dir))
+		for wait := time.Millisecond; wait < 4*time.Second && ctx.Err() == nil; wait *= 2 {
+			if sweepGroups(dirName(p.dir)) {
+				break
+			}
+			time.Sleep(wait) // what was killed may take a moment to be gone
+		}
 		return nil
 	}
 	return err
