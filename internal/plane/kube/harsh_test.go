@@ -24,6 +24,10 @@ import (
 func TestAClusterThatIsHarsh(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{NoScheduler: true})
 	node := core.NodeID(c.Kwok(t, 1, kubetest.NodeShape{GPUs: 8})[0])
+	// By itself: who drives the cluster is a matter of all of it.
+	t.Run("another server drives it", func(t *testing.T) {
+		severalServers(t, &harsh{t: t, c: c, node: node, project: projectOf("another server drives it")})
+	})
 	for name, f := range map[string]func(*testing.T, *harsh){
 		"a quota refuses":                quotaRefuses,
 		"a policy refuses":               policyRefuses,
@@ -47,7 +51,6 @@ func TestAClusterThatIsHarsh(t *testing.T) {
 		"requests are changed":           requestsChanged,
 		"a gang is refused half way":     gangRefused,
 		"nodes lie about what they have": nodesLie,
-		"another server drives it":       severalServers,
 		"a namespace is restricted":      namespaceRestricted,
 		"a quota wants limits":           quotaOfLimits,
 		"a budget holds a pod":           budgetHolds,
