@@ -66,13 +66,15 @@ func (w *Words) In(text string) string {
 // part is a piece of a sentence, and what stands between it and the one before.
 type part struct{ before, text string }
 
-var separators = regexp.MustCompile(`[,;] `)
+// The expressions are made when they are needed, which is when something is said:
+// every command would pay for them.
+var separators = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[,;] `) })
 
 func parts(text string) []part {
 	var out []part
 	before := ""
 	for {
-		at := separators.FindStringIndex(text)
+		at := separators().FindStringIndex(text)
 		if at == nil {
 			return append(out, part{before, text})
 		}
@@ -82,21 +84,21 @@ func parts(text string) []part {
 }
 
 // muster is this program where a text tells what to type.
-var muster = regexp.MustCompile("(^|[\\s('\"`])muster ([a-z])")
+var muster = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(^|[\\s('\"`])muster ([a-z])") })
 
 // flagName is a flag in a text.
-var flagName = regexp.MustCompile(`(^|[\s(])(--?[a-zA-Z][a-z-]*)`)
+var flagName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[\s(])(--?[a-zA-Z][a-z-]*)`) })
 
 // part puts one piece of a sentence into the tool's words. Gone says that it is
 // about a flag which the tool does not have.
 func (w *Words) part(text string) (said string, gone bool) {
-	first := muster.FindStringSubmatchIndex(text)
+	first := muster().FindStringSubmatchIndex(text)
 	if first == nil {
 		return w.flags(text)
 	}
 	// A piece may name two commands: A and B. Each has the flags behind it.
 	end := len(text)
-	if next := muster.FindStringSubmatchIndex(text[first[4]:]); next != nil {
+	if next := muster().FindStringSubmatchIndex(text[first[4]:]); next != nil {
 		end = first[4] + next[3]
 	}
 	rest := ""
@@ -137,7 +139,7 @@ func (w *Words) flags(text string) (said string, gone bool) {
 	for _, f := range everywhere {
 		said = strings.ReplaceAll(said, f.Ours, f.Theirs)
 	}
-	said = flagName.ReplaceAllStringFunc(said, func(match string) string {
+	said = flagName().ReplaceAllStringFunc(said, func(match string) string {
 		name := strings.TrimLeft(match, " \t\n(")
 		i := slices.IndexFunc(w.Flags, func(s Saying) bool { return s.Ours == name })
 		if i < 0 {
