@@ -19,7 +19,11 @@ func salvage(ctx context.Context, dir string, take bool) (cli.Salvaged, error) {
 	var out cli.Salvaged
 	path := filepath.Join(dir, "muster.db")
 	if _, err := os.Stat(path); err != nil {
-		return out, precondition(fmt.Sprintf("there is no database: %v", err), "name the data directory of the server with --data-dir")
+		what := err.Error()
+		if errors.Is(err, os.ErrNotExist) {
+			what = fmt.Sprintf("%s has no muster.db", dir)
+		}
+		return out, precondition("there is no database: "+what, "name the data directory of the server with --data-dir")
 	}
 	lock, err := lockDir(dir)
 	if err != nil {

@@ -133,11 +133,18 @@ func (h *host) keeper() int {
 		}
 		text, err := os.ReadFile("/proc/" + name + "/cmdline")
 		argv := strings.Split(string(text), "\x00")
-		if err == nil && slices.Contains(argv, "__keeper") && slices.Contains(argv, own) && !ended(pid) {
+		if err == nil && slices.Contains(argv, "__keeper") && slices.Contains(argv, own) && !ended(pid) && !onItsWay(pid) {
 			return pid
 		}
 	}
 	return 0
+}
+
+// onItsWay says whether a process was forked and has not come to a program of its
+// own: until then it goes by the name of who forked it, which has many threads.
+func onItsWay(pid int) bool {
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	return err == nil && len(threads) == 1
 }
 
 // killKeeper ends the keeper by force and waits until it is gone; false: there

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -142,5 +143,38 @@ func TestTheSeedChooses(t *testing.T) {
 	}
 	if !slices.Equal(all(1), all(1)) || slices.Equal(all(1), all(2)) {
 		t.Error("documents do not follow from the seed")
+	}
+}
+
+func TestAKeeperIsNotTakenForWhatItForked(t *testing.T) {
+	h := &host{data: t.TempDir()}
+	own := filepath.Join(h.data, "local")
+	begin := func(argv ...string) int {
+		cmd := exec.Command(argv[0], argv[1:]...)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
+		return cmd.Process.Pid
+	}
+	// What a keeper has forked has its name until it runs a program of its own.
+	forked := begin("sh", "-c", "read x", "__keeper", "--dir", own)
+	named := func() bool {
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(forked) + "/cmdline")
+		return err == nil && strings.Contains(string(text), "read x")
+	}
+	if !waitFor(within, named) {
+		t.Fatal("the shell does not begin")
+	}
+	if pid := h.keeper(); pid != 0 {
+		t.Errorf("process %d is taken for the keeper", pid)
+	}
+	keeper := begin(os.Args[0], "__keeper", "--dir", own)
+	if !waitFor(within, func() bool { return h.keeper() != 0 }) || h.keeper() != keeper {
+		t.Errorf("the keeper is process %d, found is %d", keeper, h.keeper())
 	}
 }

@@ -36,7 +36,10 @@ func (s *Server) buildLog(w *core.Workload, follow bool) (*huma.StreamResponse, 
 		flush := http.NewResponseController(rw)
 		for {
 			building := follow && s.building(r.Context(), w.ID) // asked first: what is written until then is read below
-			if _, err := io.Copy(rw, f); err != nil || flush.Flush() != nil || !building {
+			if _, err := io.Copy(rw, f); err != nil {
+				panic(http.ErrAbortHandler) // a part must not look like the whole
+			}
+			if flush.Flush() != nil || !building {
 				return
 			}
 			select {

@@ -455,3 +455,32 @@ func TestRequestsAreBounded(t *testing.T) {
 		t.Errorf("too long a step: %s", p.Detail)
 	}
 }
+
+// A log that breaks off while it is read is not taken for a whole one.
+func TestABrokenLogIsNotTakenForAWholeOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.submit(`{"name":"says","resources":{"cpu":0.1},"command":["fake","run=1ms","log=one","log=two"]}`)
+	w.await("says", "Completed")
+	read := func() (string, error) {
+		req, err := http.NewRequest(http.MethodGet, "http://muster/v1/projects/default/workloads/says/logs", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := w.http.Do(req)
+		if err != nil {
+			return "", err
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		return string(text), err
+	}
+	whole, err := read()
+	if err != nil || whole == "" {
+		t.Fatalf("%q, %v", whole, err)
+	}
+	w.plane.BreakLogs()
+	if part, err := read(); err == nil {
+		t.Errorf("of %q came %q, and no error", whole, part)
+	}
+}

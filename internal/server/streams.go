@@ -322,6 +322,9 @@ func (s *Server) logs(ctx context.Context, in *logsInput) (*huma.StreamResponse,
 				}
 			}
 			if err != nil {
+				if !in.Follow && !errors.Is(err, io.EOF) {
+					panic(http.ErrAbortHandler) // a part must not look like the whole
+				}
 				return
 			}
 		}

@@ -51,6 +51,7 @@ type Plane struct {
 	stamps       map[core.TaskID][]stamp
 	failStarts   int
 	refuseStarts int
+	breakLogs    bool
 	reading      plane.Reading // what Sample answers
 	changed      chan struct{} // closed and made anew when something was done
 }

@@ -101,6 +101,13 @@ func (p *Plane) RefuseStarts(n int) {
 	p.refuseStarts = n
 }
 
+// BreakLogs makes logs that are not followed break off in their middle.
+func (p *Plane) BreakLogs() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.breakLogs = true
+}
+
 // Evict takes a task away that the plane holds and that has not ended.
 func (p *Plane) Evict(id core.TaskID) {
 	now, unlock := p.lock()

@@ -3,6 +3,7 @@ package fake
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -11,6 +12,11 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/plane"
 )
+
+// broken is where a log breaks off, see BreakLogs.
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errors.New("the disk does not answer") }
 
 // Logs implements plane.Plane.
 func (p *Plane) Logs(ctx context.Context, id core.TaskID, opts plane.LogOptions) (io.ReadCloser, error) {
@@ -31,6 +37,10 @@ func (p *Plane) Logs(ctx context.Context, id core.TaskID, opts plane.LogOptions)
 		at = max(at, p.since(id, opts.Since))
 	}
 	r := &reader{p: p, ctx: ctx, id: id, at: at, follow: opts.Follow, closed: make(chan struct{})}
+	if p.breakLogs && !opts.Follow {
+		half := log[at:][:(int64(len(log))-at)/2]
+		return io.NopCloser(io.MultiReader(bytes.NewReader(half), broken{})), nil
+	}
 	if opts.Times {
 		return plane.Opened(plane.Timed(r, at, func(offset int64) time.Time { return p.writtenAt(id, offset) }), at), nil
 	}
