@@ -40,3 +40,41 @@ func TestTheProgramCopiesItself(t *testing.T) {
 		t.Error("a copy that cannot be made is none")
 	}
 }
+
+func TestWhatEverybodyCanRun(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	dir := filepath.Join(root, "bin")
+	path := filepath.Join(dir, "muster")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	open := func() bool { // everything, from the top
+		for _, p := range []string{root, filepath.Dir(root)} {
+			if err := os.Chmod(p, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return forAll(path)
+	}
+	if !open() {
+		t.Fatalf("%s cannot be run by everybody", path)
+	}
+	for _, closed := range []string{path, dir, root} {
+		if err := os.Chmod(closed, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if forAll(path) {
+			t.Errorf("with %s closed %s can be run by everybody", closed, path)
+		}
+		if err := os.Chmod(closed, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if forAll(filepath.Join(dir, "other")) {
+		t.Error("what is not there can be run")
+	}
+}

@@ -99,15 +99,36 @@ func dockerLogin() ([]oci.Credential, error) {
 }
 
 // program returns how tasks start this program. What runs may be gone from the
-// disk, as after go run, so a link or copy of it is kept in the data directory.
+// disk, as after go run, so a copy of it is kept in the data directory; but tasks
+// that run as another user do not come in there, where everybody can run what is
+// installed.
 func program(dir string) func() []string {
 	return sync.OnceValue(func() []string {
 		path := filepath.Join(dir, "muster")
+		if own, err := os.Executable(); err == nil && os.Getuid() == 0 && !forAll(dir) && forAll(own) {
+			return []string{own}
+		}
 		if err := keepProgram(path); err != nil {
 			return []string{"muster"} // in PATH, perhaps
 		}
 		return []string{path}
 	})
+}
+
+// forAll says whether every user of the machine may pass through a directory, or run
+// a program: that is, through all above it too.
+func forAll(path string) bool {
+	for {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm()&0o001 == 0 {
+			return false
+		}
+		up := filepath.Dir(path)
+		if up == path {
+			return true
+		}
+		path = up
+	}
 }
 
 func keepProgram(path string) error {
