@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -27,7 +28,7 @@ const socketMax = 107
 func listen(o cli.ServerOptions) ([]net.Listener, string, error) {
 	path := filepath.Join(o.DataDir, "muster.sock")
 	if len(path) > socketMax {
-		dir, err := shortDir(o.DataDir, "", 0o700)
+		dir, err := shortDir(o.DataDir, "", 0o700, os.TempDir(), "/tmp")
 		if err != nil {
 			return nil, "", fmt.Errorf("a directory for the socket cannot be made: %w", err)
 		}
@@ -61,21 +62,26 @@ func listen(o cli.ServerOptions) ([]net.Listener, string, error) {
 	return all, address, nil
 }
 
-// shortDir is a directory for a socket whose path below the data directory would
-// be too long. It is the same at each start: tasks that go on to run find the
-// next server there.
-func shortDir(dataDir, suffix string, mode fs.FileMode) (string, error) {
+// shortDir is a directory for a socket, in the first of some that has room for its
+// path, where the data directory will not do. It is the same at each start: tasks
+// that go on to run find the next server there.
+func shortDir(dataDir, suffix string, mode fs.FileMode, in ...string) (string, error) {
 	whole, err := filepath.Abs(dataDir)
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(whole))
 	name := "muster-" + hex.EncodeToString(sum[:5]) + suffix
-	dir := filepath.Join(os.TempDir(), name)
-	if len(filepath.Join(dir, "muster.sock")) > socketMax {
-		dir = filepath.Join("/tmp", name)
+	in = slices.DeleteFunc(in, func(in string) bool { return len(filepath.Join(in, name, "muster.sock")) > socketMax })
+	dir, err := "", fmt.Errorf("no directory for %s has a short path", name)
+	for _, in := range in {
+		dir = filepath.Join(in, name)
+		if err = os.Mkdir(dir, 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+			err = nil
+			break
+		}
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err != nil {
 		return "", err
 	}
 	// Anyone may make what is in a directory for temporary files.
@@ -91,19 +97,21 @@ func shortDir(dataDir, suffix string, mode fs.FileMode) (string, error) {
 
 // forTasks opens the socket at which tasks report, in a directory of its own
 // that containers are given: a socket that is made anew is then seen there too.
-// Whoever gets to it needs the token of a task.
+// Whoever gets to it needs the token of a task. Tasks of other users, as a server
+// of root has them, do not come into a data directory that is closed to them.
 func forTasks(dataDir string) (net.Listener, string, error) {
-	dir := filepath.Join(dataDir, "tasks")
-	if len(filepath.Join(dir, "muster.sock")) > socketMax {
-		made, err := shortDir(dataDir, "-tasks", 0o755)
-		if err != nil {
-			return nil, "", fmt.Errorf("a directory for the socket of tasks cannot be made: %w", err)
-		}
-		dir = made
+	dir, err := filepath.Join(dataDir, "tasks"), error(nil)
+	switch {
+	case os.Geteuid() == 0 && !forAll(dataDir):
+		dir, err = shortDir(dataDir, "-tasks", 0o755, "/run", "/tmp")
+	case len(filepath.Join(dir, "muster.sock")) > socketMax:
+		dir, err = shortDir(dataDir, "-tasks", 0o755, os.TempDir(), "/tmp")
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("a directory for the socket of tasks cannot be made: %w", err)
 	}
 	path := filepath.Join(dir, "muster.sock")
-	err := os.MkdirAll(dir, 0o755)
-	if err == nil {
+	if err = os.MkdirAll(dir, 0o755); err == nil {
 		err = os.Chmod(dir, 0o755) // whatever the mask
 	}
 	if err == nil {
@@ -123,6 +131,16 @@ func forTasks(dataDir string) (net.Listener, string, error) {
 		return nil, "", fmt.Errorf("the socket of tasks cannot be opened to them: %w", err)
 	}
 	return l, path, nil
+}
+
+// closeTasks closes the socket of tasks. A directory of its own elsewhere stays for
+// the next server where there are tasks that may be told of it.
+func closeTasks(dataDir string, l net.Listener, path string) {
+	_ = l.Close()
+	left, err := os.ReadDir(filepath.Join(dataDir, "local", "tasks"))
+	if dir := filepath.Dir(path); dir != filepath.Join(dataDir, "tasks") && len(left) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+		_ = os.Remove(dir)
+	}
 }
 
 // wayOf is how the tasks of each plane reach this server: those of this machine

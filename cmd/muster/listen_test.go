@@ -18,6 +18,7 @@ func TestTheSocketOfTasksStaysWhereItIs(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(tmp) })
 	t.Setenv("TMPDIR", tmp)
 	data := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	passable(t, data)
 	var paths []string
 	for range 2 {
 		l, path, err := forTasks(data)
@@ -30,6 +31,7 @@ func TestTheSocketOfTasksStaysWhereItIs(t *testing.T) {
 		paths = append(paths, path)
 		_ = l.Close()
 	}
+	passable(t, data+"2")
 	_, other, err := forTasks(data + "2")
 	if paths[0] != paths[1] || other == paths[0] || err != nil {
 		t.Errorf("%q, of another directory %s; %v", paths, other, err)
@@ -44,6 +46,53 @@ func TestTheSocketOfTasksStaysWhereItIs(t *testing.T) {
 	}
 	if _, path, err := forTasks(data); err == nil {
 		t.Errorf("a link leads it to %s", path)
+	}
+}
+
+// passable makes a directory that every user may pass through, from the top.
+func passable(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for ; len(dir) > 1 && dir != filepath.Clean(os.TempDir()) && dir != "/tmp"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTasksOfOthersReachTheServer: a server of root has tasks that run as other
+// users, and keeps them out of its data directory.
+func TestTasksOfOthersReachTheServer(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this takes root: only root has tasks of other users")
+	}
+	data, err := os.MkdirTemp("", "closed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(data) })
+	task := filepath.Join(data, "local", "tasks", "one")
+	if err := os.MkdirAll(task, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range []bool{true, false} {
+		l, path, err := forTasks(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(filepath.Dir(path)) })
+		if !forAll(filepath.Dir(path)) {
+			t.Errorf("nobody else comes to %s", path)
+		}
+		if !left {
+			_ = os.Remove(task)
+		}
+		closeTasks(data, l, path)
+		if _, err := os.Stat(filepath.Dir(path)); (err == nil) != left {
+			t.Errorf("tasks are left: %t; their directory: %v", left, err)
+		}
 	}
 }
 

@@ -100,7 +100,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	if err != nil {
 		return err
 	}
-	defer tasks.Close()
+	defer func() { closeTasks(o.DataDir, tasks, taskSocket) }()
 	mail, err := mailOf(o)
 	if err != nil {
 		return err
