@@ -16,6 +16,7 @@ func TestTheSocketOfTasksStaysWhereItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(tmp) })
+	passable(t, tmp)
 	t.Setenv("TMPDIR", tmp)
 	data := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
 	passable(t, data)
