@@ -161,8 +161,15 @@ func (s *session) settle(d *documentFlags, p piece, edits []change, local bool) 
 var carried = []string{"PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "PYTHONPATH", "LD_LIBRARY_PATH"}
 
 // carryEnvironment gives a process of this machine the submitter's programs and
-// libraries; what the document says of a variable wins.
+// libraries; what the document says of a variable wins. A batch script has of
+// the submitter's variables what it says itself, wherever it runs.
 func (s *session) carryEnvironment(doc *spec.Document, local bool) {
+	if doc.Slurm != nil {
+		if doc.Slurm.Environment == "" && s.environ != nil {
+			doc.Slurm.Environment = spec.PackEnvironment(convert.Exported(doc, s.environ()))
+		}
+		return
+	}
 	if doc.Image != "" || !local {
 		return
 	}

@@ -129,7 +129,7 @@ type Hooks struct {
 func Main(args []string, streams Streams, hooks Hooks) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return execute(ctx, &session{io: streams, hooks: hooks, env: os.Getenv, now: time.Now}, args)
+	return execute(ctx, &session{io: streams, hooks: hooks, env: os.Getenv, environ: os.Environ, now: time.Now}, args)
 }
 
 func execute(ctx context.Context, s *session, args []string) int {

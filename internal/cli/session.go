@@ -20,7 +20,9 @@ type session struct {
 	io    Streams
 	hooks Hooks
 	env   func(string) string
-	now   func() time.Time
+	// environ is all of env; nil: nothing is given to batch scripts.
+	environ func() []string
+	now     func() time.Time
 
 	server, dataDir      string
 	noAutostart, noColor bool

@@ -36,7 +36,7 @@ type Tool struct{ s *session }
 func ToolMain(streams Streams, hooks Hooks, build func(*Tool) *cobra.Command) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	s := &session{io: streams.wary(), hooks: hooks, env: os.Getenv, now: time.Now}
+	s := &session{io: streams.wary(), hooks: hooks, env: os.Getenv, environ: os.Environ, now: time.Now}
 	if s.io.Width <= 0 {
 		s.io.Width = 80
 	}

@@ -86,7 +86,7 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 		optional(int64(n), "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE")
 		optional(int64(n*nodes), "SLURM_GPUS")
 	}
-	for name, v := range map[string]string{"SLURM_JOB_PARTITION": s.Partition, "SLURM_JOB_ACCOUNT": s.Account, "MUSTER_SLURM_OUTPUT": s.Output, "MUSTER_SLURM_ERROR": s.Error, "MUSTER_SLURM_SIGNAL": s.Signal} {
+	for name, v := range map[string]string{"SLURM_JOB_PARTITION": s.Partition, "SLURM_JOB_ACCOUNT": s.Account, "MUSTER_SLURM_OUTPUT": s.Output, "MUSTER_SLURM_ERROR": s.Error, "MUSTER_SLURM_SIGNAL": s.Signal, "SLURM_EXPORT_ENV": s.Export} {
 		if v != "" {
 			set(v, name)
 		}
@@ -159,6 +159,13 @@ func slurm(a *plane.Assignment, w *core.Workload, t *core.Task, g gang) {
 			where = append(where, name+"="+g.all[i].String())
 		}
 		a.Env = append(a.Env, "MUSTER_MPI_WORKERS="+strings.Join(where, " "))
+	}
+	if vars, err := spec.UnpackEnvironment(w.Spec.Slurm.Environment); err == nil && len(vars) > 0 {
+		// In a file: names such as those of exported functions are none to every plane.
+		a.Files = append(a.Files, plane.File{Name: "slurm-environment", EnvVar: "MUSTER_SLURM_ENVIRONMENT", Data: []byte(strings.Join(vars, "\x00"))})
+	}
+	if a.Image != "" {
+		a.Env = append(a.Env, "MUSTER_SLURM_CONTAINER=1")
 	}
 	if len(a.Argv) > 0 {
 		a.Argv = append(append(slices.Clone(g.self), SlurmBatchArg), a.Argv...)

@@ -19,6 +19,9 @@ import (
 // spec.Errors where the format could only say something else.
 func Export(doc *spec.Document, format Format) ([]byte, []Note, error) {
 	doc = doc.Clone()
+	if doc.Slurm != nil {
+		doc.Slurm.Environment = "" // it is the submitter's, not the script's, and may hold keys
+	}
 	doc.Kind = cmp.Or(doc.Kind, lifecycle.Training)
 	if errs := spec.Validate(spec.WithDefaults(doc)); len(errs) > 0 {
 		return nil, nil, errs

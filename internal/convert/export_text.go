@@ -47,6 +47,7 @@ func toSbatch(doc *spec.Document, over string) ([]byte, spec.Errors) {
 		directive("account", doc.Slurm.Account)
 		directive("output", doc.Slurm.Output)
 		directive("error", doc.Slurm.Error)
+		directive("export", doc.Slurm.Export)
 		directive("signal", doc.Slurm.Signal)
 	} else if doc.Project != "default" {
 		directive("account", doc.Project)

@@ -301,30 +301,3 @@ func asName(text string, most int) string {
 	}
 	return strings.Trim(b.String(), "-")
 }
-
-// exports reads which variables the script gets.
-func (s *script) exports() {
-	d := s.take("export")
-	if d == nil {
-		return
-	}
-	var lost []string
-	for word := range strings.SplitSeq(d.value, ",") {
-		name, text, has := strings.Cut(word, "=")
-		switch {
-		case has:
-			s.doc.Env = put(s.doc.Env, name, text)
-		case name == "ALL" || name == "NONE" || name == "NIL":
-		default:
-			lost = append(lost, name)
-		}
-	}
-	switch {
-	case len(lost) > 0:
-		s.say(d, Approximated, true, "env", strings.Join(lost, ", ")+" of the submitter's environment is missing; write "+lost[0]+"=value")
-	case d.value == "ALL" || strings.HasPrefix(d.value, "ALL,"):
-		s.say(d, Translated, false, "env", "of the submitter's environment a task has PATH and what says which Python is meant")
-	default:
-		s.kept(d, "env")
-	}
-}

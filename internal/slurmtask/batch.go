@@ -62,11 +62,15 @@ func batch(args []string) (int, error) {
 	if err := shims(dir, self); err != nil {
 		return 0, err
 	}
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), dirVar+"="+dir, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-	if err := os.WriteFile(filepath.Join(dir, envFile), []byte(strings.Join(cmd.Env, "\x00")), 0o600); err != nil {
+	before := append(os.Environ(), dirVar+"="+dir)
+	if err := os.WriteFile(filepath.Join(dir, envFile), []byte(strings.Join(before, "\x00")), 0o600); err != nil {
 		return 0, err
 	}
+	if err := submitters(); err != nil {
+		return 0, err
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), dirVar+"="+dir, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	closeFiles := logFiles(cmd)
 	defer closeFiles()

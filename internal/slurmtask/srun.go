@@ -137,8 +137,8 @@ func (s *step) changed(file string) {
 		name, text, _ := strings.Cut(kv, "=")
 		was, known := before[name]
 		delete(before, name)
-		if name == "PATH" {
-			continue
+		if name == "PATH" { // without the script's own commands, which are not elsewhere
+			text = strings.TrimPrefix(text, os.Getenv(dirVar)+string(os.PathListSeparator))
 		}
 		if !known || was != text {
 			s.env[name] = text

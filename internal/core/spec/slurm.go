@@ -17,6 +17,8 @@ type Slurm struct {
 	Account      string `json:"account,omitempty" doc:"SLURM_JOB_ACCOUNT." example:"vision"`
 	Output       string `json:"output,omitempty" doc:"File below the working directory that the script's output also goes to, with the patterns of sbatch: %j, %A, %a, %x, %N, %u." example:"logs/%x-%j.out"`
 	Error        string `json:"error,omitempty" doc:"The same for what it writes to standard error. By default as output." example:"logs/%x-%j.err"`
+	Export       string `json:"export,omitempty" doc:"Which of the submitter's variables its tasks have, as sbatch --export says it: ALL, NONE, NIL, or names and NAME=VALUE with commas between. By default ALL." example:"ALL,SEED=1"`
+	Environment  string `json:"environment,omitempty" doc:"The submitter's variables, packed. Submitting fills it in, as export says; whoever may read the document can read them."`
 	Signal       string `json:"signal,omitempty" doc:"Signal some seconds before maxDuration ends it, as sbatch --signal takes it: with B: for the script itself, else for what srun started." example:"B:USR1@90"`
 }
 
@@ -99,6 +101,9 @@ func (v *validator) slurm() {
 		case len(all) != d.Size():
 			v.fail("slurm.indexes", s.Indexes, fmt.Sprintf("are %d, but the array has %d tasks", len(all), d.Size()), "write as many as completions says")
 		}
+	}
+	if _, err := UnpackEnvironment(s.Environment); err != nil {
+		v.fail("slurm.environment", "", err.Error(), "leave it out: submitting the document fills it in")
 	}
 	if s.Signal != "" {
 		if _, _, _, err := ParseSignal(s.Signal); err != nil {

@@ -176,9 +176,6 @@ func options(c *face.Call, prefix string) []string {
 		out = append(out, "--"+option)
 	}
 	for _, word := range c.Passed {
-		if list, is := strings.CutPrefix(word, "--export="); is {
-			word = "--export=" + exported(c, list)
-		}
 		if at, is := strings.CutPrefix(word, "--begin="); is {
 			word = "--begin=" + begin(at, c.Now())
 		} else if at, is := strings.CutPrefix(word, "--deadline="); is {
@@ -217,19 +214,4 @@ func batch(c *face.Call, name string, data []byte, options, args []string) (*spe
 		doc.Workdir = dir
 	}
 	return doc, nil
-}
-
-// exported gives the names of --export the values that they have here: a
-// script is read without the environment of whoever submits it.
-func exported(c *face.Call, list string) string {
-	words := strings.Split(list, ",")
-	for i, w := range words {
-		if strings.Contains(w, "=") || slices.Contains([]string{"ALL", "NONE", "NIL", ""}, w) {
-			continue
-		}
-		if value := c.Env(w); value != "" && !strings.Contains(value, ",") {
-			words[i] = w + "=" + value
-		}
-	}
-	return strings.Join(words, ",")
 }

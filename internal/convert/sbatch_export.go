@@ -1,0 +1,64 @@
+package convert
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// exports reads which variables the script gets. Values stand in env; names
+// mean the submitter's, which only submitting knows.
+func (s *script) exports() {
+	d := s.take("export")
+	if d == nil {
+		return
+	}
+	s.doc.Slurm.Export = d.value
+	for word := range strings.SplitSeq(d.value, ",") {
+		if name, text, has := strings.Cut(word, "="); has && name != "" {
+			s.doc.Env = put(s.doc.Env, name, text)
+		}
+	}
+	s.kept(d, "slurm.export")
+}
+
+// notTheirs are variables that are of where something runs, not of who wants it
+// run: the submitter's say where that is.
+var notTheirs = []string{
+	"_", "PWD", "OLDPWD", "SHLVL", "HOSTNAME", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "GPU_DEVICE_ORDINAL",
+}
+
+// ofATask are variables that every task of Muster has: whoever submits from
+// inside of one does not mean them.
+var ofATask = []string{
+	"JOB_NAME", "JOB_UUID", "JOB_COMPLETION_INDEX", "POD_INDEX", "POD_UUID", "RUNAI_JOB_NAME", "RUNAI_PROJECT", "RUN_NAME", "COMPOSER_RUN_NAME", "RESUMPTION_INDEX", "MOSAICML_PLATFORM",
+	"LOCAL_WORLD_SIZE", "NODE_RANK", "NUM_NODES", "PYTHONUNBUFFERED", "PARAMETERS", "ENVIRONMENT",
+}
+
+// Exported are those of the submitter's variables that a batch script has, as
+// sbatch --export says (slurm.schedmd.com/sbatch.html); what the document says
+// of a variable stands over them.
+func Exported(doc *spec.Document, environ []string) []string {
+	words := strings.Split(doc.Slurm.Export, ",")
+	all := doc.Slurm.Export == "" || slices.Contains(words, "ALL")
+	has := func(name string) bool {
+		return slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+	}
+	inJob, inTask := has("SLURM_JOB_ID"), has("MUSTER_WORKLOAD_ID")
+	var out []string
+	for _, kv := range environ {
+		name, _, _ := strings.Cut(kv, "=")
+		_, said := doc.Env[name]
+		slurms := strings.HasPrefix(name, "SLURM_") || strings.HasPrefix(name, "SLURMD_") || strings.HasPrefix(name, "SRUN_")
+		switch {
+		case name == "", said, strings.ContainsRune(kv, 0), slices.Contains(notTheirs, name), strings.HasPrefix(name, "MUSTER_"):
+		case slurms && inJob, inTask && slices.Contains(ofATask, name):
+		case slices.ContainsFunc(doc.Secrets, func(s spec.SecretUse) bool { return s.Env == name }):
+		case all, slurms, slices.Contains(words, name):
+			out = append(out, kv)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
