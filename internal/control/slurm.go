@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -61,7 +62,7 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 	}
 	num := strconv.Itoa
 	set(job, "SLURM_JOB_ID", "SLURM_JOBID")
-	set(w.Name, "SLURM_JOB_NAME")
+	set(cmp.Or(s.Name, w.Name), "SLURM_JOB_NAME")
 	set(w.User, "SLURM_JOB_USER")
 	set(d.Workdir, "SLURM_SUBMIT_DIR")
 	set("muster", "SLURM_CLUSTER_NAME")

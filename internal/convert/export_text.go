@@ -42,6 +42,9 @@ func toSbatch(doc *spec.Document, over string) ([]byte, spec.Errors) {
 	if name == "" {
 		name = doc.Name
 	}
+	if doc.Slurm != nil && doc.Slurm.Name != "" {
+		name = doc.Slurm.Name
+	}
 	directive("job-name", name)
 	if doc.Slurm != nil {
 		directive("account", doc.Slurm.Account)

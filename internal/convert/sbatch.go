@@ -246,12 +246,14 @@ func (s *script) command(body string, args []string) {
 func (s *script) general() {
 	if d := s.take("job-name"); d != nil {
 		s.doc.NamePrefix = asName(d.value, 45)
+		s.doc.Slurm.Name = d.value
 		if s.doc.NamePrefix == "" {
-			s.refuse(d, "holds no letter or digit", "write a name")
+			s.doc.NamePrefix = "job"
+			s.say(d, Translated, false, "slurm.name", "the workload is called job, since names have letters and digits")
 		} else if s.doc.NamePrefix == d.value {
 			s.say(d, Translated, false, "namePrefix", "jobs may have the same name, workloads not")
 		} else {
-			s.say(d, Translated, false, "namePrefix", "names have lower-case letters, digits and -; jobs may have the same name, workloads not")
+			s.say(d, Translated, false, "namePrefix", "the job keeps its name; names of workloads have lower-case letters, digits and -; jobs may have the same name, workloads not")
 		}
 	}
 	if d := s.take("account"); d != nil {

@@ -9,6 +9,7 @@ import (
 // Slurm is what a batch script of Slurm finds in its tasks. Here a task is
 // what Slurm calls a node of the job.
 type Slurm struct {
+	Name         string `json:"name,omitempty" doc:"Name of the job as it was given: SLURM_JOB_NAME, and %x in names of files. By default the workload's." example:"My_Job.2"`
 	Tasks        int    `json:"tasks,omitempty" doc:"Processes that srun starts where it is not told: SLURM_NTASKS. By default one on each node." example:"8" min:"1" max:"1000000"`
 	TasksPerNode int    `json:"tasksPerNode,omitempty" doc:"Processes on each node: SLURM_NTASKS_PER_NODE. By default as even as can be." example:"4" min:"1" max:"4096"`
 	CPUsPerTask  int    `json:"cpusPerTask,omitempty" doc:"SLURM_CPUS_PER_TASK." example:"8" min:"1" max:"4096"`

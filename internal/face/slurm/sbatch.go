@@ -199,6 +199,9 @@ func batch(c *face.Call, name string, data []byte, options, args []string) (*spe
 	if err != nil {
 		return nil, err
 	}
+	if doc.Slurm != nil && doc.Slurm.Name == "" {
+		doc.Slurm.Name = filepath.Base(name) // as Slurm calls it, ending and all
+	}
 	if doc.Name == "" && doc.NamePrefix == "" {
 		doc.NamePrefix = face.Name(strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
 		doc.NamePrefix = strings.TrimRight(doc.NamePrefix[:min(len(doc.NamePrefix), 45)], "-")

@@ -193,7 +193,11 @@ func instant(t time.Time, none string) string {
 	return t.Local().Format("2006-01-02T15:04:05")
 }
 
-// name is what a job was called: workloads have six characters more.
+// name is what a job was called: workloads have six characters more, and no
+// capitals.
 func name(w *api.Workload) string {
+	if s := cli.Document(w).Slurm; s != nil && s.Name != "" {
+		return s.Name
+	}
 	return cmp.Or(cli.Document(w).NamePrefix, w.Name)
 }
