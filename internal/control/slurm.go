@@ -87,7 +87,7 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 		optional(int64(n), "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE")
 		optional(int64(n*nodes), "SLURM_GPUS")
 	}
-	for name, v := range map[string]string{"SLURM_JOB_PARTITION": s.Partition, "SLURM_JOB_ACCOUNT": s.Account, "MUSTER_SLURM_OUTPUT": s.Output, "MUSTER_SLURM_ERROR": s.Error, "MUSTER_SLURM_SIGNAL": s.Signal, "SLURM_EXPORT_ENV": s.Export} {
+	for name, v := range map[string]string{"SLURM_JOB_PARTITION": s.Partition, "SLURM_JOB_ACCOUNT": s.Account, "MUSTER_SLURM_OUTPUT": s.Output, "MUSTER_SLURM_ERROR": s.Error, "MUSTER_SLURM_SIGNAL": s.Signal, "SLURM_EXPORT_ENV": s.Export, "MUSTER_SLURM_OPEN_MODE": s.OpenMode} {
 		if v != "" {
 			set(v, name)
 		}

@@ -50,6 +50,7 @@ func toSbatch(doc *spec.Document, over string) ([]byte, spec.Errors) {
 		directive("account", doc.Slurm.Account)
 		directive("output", doc.Slurm.Output)
 		directive("error", doc.Slurm.Error)
+		directive("open-mode", doc.Slurm.OpenMode)
 		directive("export", doc.Slurm.Export)
 		directive("signal", doc.Slurm.Signal)
 	} else if doc.Project != "default" {

@@ -278,10 +278,15 @@ func (s *script) general() {
 		}
 	}
 	if d := s.take("open-mode"); d != nil {
-		if d.value == "append" || d.value == "a" {
-			s.say(d, Translated, false, "slurm.output", "a later attempt appends")
-		} else {
-			s.say(d, Approximated, true, "slurm.output", "a later attempt appends")
+		switch d.value {
+		case "append", "a":
+			s.doc.Slurm.OpenMode = "append"
+			s.kept(d, "slurm.openMode")
+		case "truncate", "t":
+			s.doc.Slurm.OpenMode = "truncate"
+			s.kept(d, "slurm.openMode")
+		default:
+			s.refuse(d, fmt.Sprintf("%q is no way to open a file", shorten(d.value)), "write append or truncate")
 		}
 	}
 	s.exports()

@@ -72,8 +72,11 @@ func batch(args []string) (int, error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), dirVar+"="+dir, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	closeFiles := logFiles(cmd)
+	closeFiles, err := logFiles(cmd)
 	defer closeFiles()
+	if err != nil {
+		return 0, fmt.Errorf("its output has no place: %w; make the directory, or write another --output", err)
+	}
 	cmd.WaitDelay = time.Second // for pipes that something in the background keeps open
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
@@ -168,38 +171,51 @@ func signalOf(name string) (syscall.Signal, bool) {
 	return syscall.Signal(n), err == nil && n > 0 && n < 65
 }
 
-// logFiles makes what the script writes go to its files too.
-func logFiles(cmd *exec.Cmd) (closeAll func()) {
-	out, errs := os.Getenv("MUSTER_SLURM_OUTPUT"), os.Getenv("MUSTER_SLURM_ERROR")
+// logFiles makes what the script writes go to its files too. Where one cannot
+// be opened, the script does not run: what it writes would be looked for there.
+func logFiles(cmd *exec.Cmd) (closeAll func(), err error) {
+	out, errs := expandPattern(os.Getenv("MUSTER_SLURM_OUTPUT"), nil), expandPattern(os.Getenv("MUSTER_SLURM_ERROR"), nil)
 	var files []*os.File
-	file := func(pattern string) io.Writer {
-		name := expandPattern(pattern, nil)
-		f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "muster: the output is kept in the log only: %v\n", err)
-			return nil
-		}
-		files = append(files, f)
-		return f
-	}
-	if out != "" && out != "/dev/null" {
-		if f := file(out); f != nil {
-			cmd.Stdout = io.MultiWriter(os.Stdout, f)
-			if errs == "" {
-				cmd.Stderr = io.MultiWriter(os.Stderr, f) // appended whole, as O_APPEND does
-			}
-		}
-	}
-	if errs != "" && errs != "/dev/null" {
-		if f := file(errs); f != nil {
-			cmd.Stderr = io.MultiWriter(os.Stderr, f)
-		}
-	}
-	return func() {
+	closeAll = func() {
 		for _, f := range files {
 			_ = f.Close()
 		}
 	}
+	file := func(name string) (io.Writer, error) {
+		f, err := openLog(name, os.Getenv("MUSTER_SLURM_OPEN_MODE"))
+		if err == nil {
+			files = append(files, f)
+		}
+		return f, err
+	}
+	if out != "" && out != "/dev/null" {
+		f, err := file(out)
+		if err != nil {
+			return closeAll, err
+		}
+		cmd.Stdout = io.MultiWriter(os.Stdout, f)
+		if errs == "" || errs == out {
+			cmd.Stderr = io.MultiWriter(os.Stderr, f) // appended whole, as O_APPEND does
+		}
+	}
+	if errs != "" && errs != "/dev/null" && errs != out {
+		f, err := file(errs)
+		if err != nil {
+			return closeAll, err
+		}
+		cmd.Stderr = io.MultiWriter(os.Stderr, f)
+	}
+	return closeAll, nil
+}
+
+// openLog opens a file of a script or step, which is emptied unless mode says
+// append. Either way what is written goes behind what others write.
+func openLog(name, mode string) (*os.File, error) {
+	flags := os.O_CREATE | os.O_APPEND | os.O_WRONLY
+	if mode != "append" && mode != "a" {
+		flags |= os.O_TRUNC
+	}
+	return os.OpenFile(name, flags, 0o666)
 }
 
 // expandPattern is a file name of sbatch or srun with its patterns filled in

@@ -18,6 +18,7 @@ type options struct {
 	label, killOnBadExit              bool
 	list, exclude                     string
 	output, errors, dir, export       string
+	openMode                          string
 	argv                              []string
 }
 
@@ -116,6 +117,8 @@ func (o *options) set(name, value string) error {
 		o.output = value
 	case "error":
 		o.errors = value
+	case "open-mode":
+		o.openMode = value
 	case "chdir":
 		o.dir = value
 	case "export":

@@ -47,6 +47,9 @@ type step struct {
 	hosts []string
 	env   map[string]string // what the script has changed
 	unset []string
+
+	mu     sync.Mutex
+	opened map[string]bool // files of its output
 }
 
 func srun(args []string) (int, error) {
@@ -333,7 +336,7 @@ func (s *step) streams(r rank) (out, errs io.Writer, closeAll func(), err error)
 		if pattern == "" {
 			return nil
 		}
-		f, err := os.OpenFile(expandPattern(pattern, own), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+		f, err := s.file(expandPattern(pattern, own))
 		if err == nil {
 			files, l.w = append(files, f), f
 		}
@@ -352,6 +355,25 @@ func (s *step) streams(r rank) (out, errs io.Writer, closeAll func(), err error)
 			_ = f.Close()
 		}
 	}, err
+}
+
+// file is a step's file of that name, which all ranks of one name share: the
+// first of them empties it.
+func (s *step) file(name string) (*os.File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mode := s.o.openMode
+	if s.opened[name] {
+		mode = "append"
+	}
+	f, err := openLog(name, mode)
+	if err == nil {
+		if s.opened == nil {
+			s.opened = map[string]bool{}
+		}
+		s.opened[name] = true
+	}
+	return f, err
 }
 
 // lines writes whole lines, so that those of several ranks do not mix.
