@@ -1,6 +1,6 @@
 # make prints this help; make check is exactly what CI runs.
 .DEFAULT_GOAL := help
-.PHONY: help build test check lint generate kubernetes bench shots chaos
+.PHONY: help build test check quick lint generate kubernetes bench shots chaos
 
 help: ## show this
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -12,6 +12,9 @@ test: ## everything: lint, generated files, all tests; installs what it needs
 	@scripts/test
 
 check: test ## the same
+
+quick: ## the inner loop: packages that compute, control, simulators; under a minute
+	@scripts/quick
 
 lint: ## format, vet, staticcheck
 	@scripts/lint

@@ -33,7 +33,11 @@ func lived(seed uint64, stats *vstats) (fault string) {
 // TestWorldsThatWereWrong replays them.
 func TestWorldsThatWereWrong(t *testing.T) {
 	t.Parallel()
-	for _, seed := range onceWrong {
+	seeds := onceWrong
+	if testing.Short() {
+		seeds = seeds[:5]
+	}
+	for _, seed := range seeds {
 		if f := lived(seed, &vstats{}); f != "" {
 			t.Errorf("seed %d: %s", seed, f)
 		}
@@ -49,6 +53,9 @@ var knownOf = map[string]int{"livelock": 2}
 func TestLivingWorlds(t *testing.T) {
 	t.Parallel()
 	from, to := uint64(1), uint64(250)
+	if testing.Short() {
+		to = 15
+	}
 	if s := os.Getenv("MUSTER_WORLDS"); s != "" {
 		a, b, span := strings.Cut(s, "-")
 		if !span {

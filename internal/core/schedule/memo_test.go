@@ -78,6 +78,9 @@ func arrival(r *rand.Rand, w *world, i int) Job {
 func TestWhatIsRememberedIsTrue(t *testing.T) {
 	t.Parallel()
 	cases := uint64(150)
+	if testing.Short() {
+		cases = 15
+	}
 	if *casesFlag > 0 {
 		cases = *casesFlag
 	}

@@ -47,7 +47,7 @@ func search(t *testing.T, cases uint64, holds property) {
 		cases = *casesFlag
 	}
 	if testing.Short() {
-		cases = min(cases, 200)
+		cases = min(cases, 20)
 	}
 	if *seedFlag > 0 {
 		first, cases = *seedFlag, *seedFlag

@@ -144,7 +144,11 @@ func randomField(rng *rand.Rand, f *field, v reflect.Value) {
 
 func TestDocumentsComeBackFromTheirText(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(3000) {
+	seeds := uint64(3000)
+	if testing.Short() {
+		seeds = 200
+	}
+	for seed := range seeds {
 		d := randomDocument(rand.New(rand.NewPCG(seed, 7)))
 		raw, err := json.Marshal(d)
 		if err != nil {

@@ -150,6 +150,9 @@ var separator = regexp.MustCompile(`[,;:] | and | or |\(`)
 // muster's for which the tool has its own, and no flag that its own has not.
 func TestAdviceIsInTheToolsWords(t *testing.T) {
 	texts := advised(t)
+	if testing.Short() {
+		texts = texts[:len(texts)/10]
+	}
 	for tool, w := range speakers(t) {
 		for _, text := range texts {
 			for _, piece := range separator.Split(w.In(text), -1) {

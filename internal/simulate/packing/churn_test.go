@@ -10,6 +10,9 @@ import (
 // and near the limit waits are shorter than by the published policies.
 func TestLargeTasksDoNotWaitWhileATenthIsFree(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("a hundred thousand arrivals")
+	}
 	tr := trace(t)
 	run := func(p string, cfg ChurnConfig) ChurnRun {
 		r, err := Churn(t.Context(), tr, policy(t, p), cfg, []uint64{44, 45})

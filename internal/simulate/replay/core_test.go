@@ -120,7 +120,11 @@ func (w *restless) Preempted(id int, at, lost int64) {
 
 func TestTheSchedulerNeitherOvercommitsNorForgets(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(40) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 5))
 		c := replay.Cluster{Nodes: 1 + r.IntN(5), GPUsPerNode: 1 + r.IntN(8)}
 		jobs := randomJobs(r, c)
