@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // parts is a workload with the records that belong to it.
@@ -149,9 +150,20 @@ func (s *Server) workload(p parts, v view) api.Workload {
 	if v.document() {
 		// The document was read from the store or checked on the way in.
 		// json.Marshal would check and copy it once more.
-		out.Spec, _ = w.Spec.MarshalJSON()
+		out.Spec, _ = shown(w.Spec).MarshalJSON()
 	}
 	return out
+}
+
+// shown is a document without what nobody reads: the variables that came along with
+// a batch script may be keys.
+func shown(doc *spec.Document) *spec.Document {
+	if doc.Slurm == nil || doc.Slurm.Environment == "" {
+		return doc
+	}
+	doc = doc.Clone()
+	doc.Slurm.Environment = ""
+	return doc
 }
 
 // course adds what w has come to beside its phase.

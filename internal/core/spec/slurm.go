@@ -19,7 +19,7 @@ type Slurm struct {
 	Output       string `json:"output,omitempty" doc:"File below the working directory that the script's output also goes to, with the patterns of sbatch: %j, %A, %a, %x, %N, %u." example:"logs/%x-%j.out"`
 	Error        string `json:"error,omitempty" doc:"The same for what it writes to standard error. By default as output." example:"logs/%x-%j.err"`
 	Export       string `json:"export,omitempty" doc:"Which of the submitter's variables its tasks have, as sbatch --export says it: ALL, NONE, NIL, or names and NAME=VALUE with commas between. By default ALL." example:"ALL,SEED=1"`
-	Environment  string `json:"environment,omitempty" doc:"The submitter's variables, packed. Submitting fills it in, as export says; whoever may read the document can read them."`
+	Environment  string `json:"environment,omitempty" doc:"The submitter's variables, packed. Submitting fills it in, as export says, and the server never shows it."`
 	OpenMode     string `json:"openMode,omitempty" doc:"What becomes of output and error where such files are there already: they are emptied, or written on behind." default:"truncate" enum:"truncate,append"`
 	Signal       string `json:"signal,omitempty" doc:"Signal some seconds before maxDuration ends it, as sbatch --signal takes it: with B: for the script itself, else for what srun started." example:"B:USR1@90"`
 }
