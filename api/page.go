@@ -65,7 +65,7 @@ type Wait struct {
 // Scene is what a page shows beside workloads, as it is at one moment.
 type Scene struct {
 	Cluster Cluster        `json:"cluster"`
-	Waits   []Wait         `json:"waits" nullable:"false" doc:"Those that wait, newest first, at most 1000"`
+	Waits   []Wait         `json:"waits" nullable:"false" doc:"Of those that wait the first of every queue, then the newest, at most 1000"`
 	Phases  map[string]int `json:"phases" doc:"Live workloads by phase"`
 }
 

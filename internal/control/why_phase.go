@@ -54,6 +54,15 @@ func Explain(ids []core.WorkloadID) Command {
 	}
 }
 
+// Foremost are the ids of at most n of those that wait for room, the first of every
+// queue before the second of any.
+func Foremost(n int) Command {
+	return func(tx *tx) (any, error) {
+		tx.sync()
+		return tx.e.sched.Foremost(n), nil
+	}
+}
+
 // named puts names into reasons that are about other workloads.
 func (tx *tx) named(ex schedule.Explanation) schedule.Explanation {
 	for i := range ex.Reasons {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/store"
 )
 
 // rowNodes is how many nodes a row names.
@@ -23,12 +25,18 @@ func (s *Server) rowRoute() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "list-rows", Method: http.MethodGet, Path: "/v1/projects/{project}/rows",
 		Summary: "List workloads as rows, newest first: a tenth of what each has", Tags: []string{"workloads"},
-	}, func(ctx context.Context, in *listInput) (*rowsOutput, error) {
+	}, func(ctx context.Context, in *rowsInput) (*rowsOutput, error) {
 		now, err := s.store.Counters(ctx) // before the page is read
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
-		page, next, err := s.page(ctx, in)
+		var page []*core.Workload
+		var next string
+		if in.Explained {
+			page, err = s.explained(ctx)
+		} else {
+			page, next, err = s.page(ctx, &in.listInput)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -47,6 +55,32 @@ func (s *Server) rowRoute() {
 		}
 		return out, nil
 	})
+}
+
+type rowsInput struct {
+	listInput
+	// Explained is for a page that has the newest of very many.
+	Explained bool `query:"explained" doc:"Instead of the newest: those of which a scene says why they wait"`
+}
+
+// explained are the workloads that the present scene explains.
+func (s *Server) explained(ctx context.Context) ([]*core.Workload, error) {
+	ids, err := s.waiting(ctx)
+	if err != nil {
+		return nil, problem(s.log, err)
+	}
+	out := make([]*core.Workload, 0, len(ids))
+	for _, id := range ids {
+		w, err := s.store.Workload(ctx, id)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, problem(s.log, err)
+		}
+		out = append(out, w)
+	}
+	return out, nil
 }
 
 // rowTasks are the tasks of a workload that has any which a row shows, of many

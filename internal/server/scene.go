@@ -30,9 +30,11 @@ const (
 	// sceneShare which part of the time may go into that.
 	sceneEvery = time.Second
 	sceneShare = 20
-	// sceneWaits is how many waiting workloads a scene explains, explainAtOnce
-	// how many at a time: others must get to the engine in between.
+	// sceneWaits is how many waiting workloads a scene explains, of which sceneOthers
+	// are not first in a queue, and explainAtOnce how many at a time: others must get
+	// to the engine in between.
 	sceneWaits    = 1000
+	sceneOthers   = 200
 	explainAtOnce = 100
 	// farBehind is from how many changed workloads on a stream is not resumed:
 	// listing anew costs less.
@@ -327,18 +329,41 @@ func (s *Server) scene(ctx context.Context) (*api.Scene, error) {
 	return out, nil
 }
 
-// waits are the workloads that wait, and why.
-func (s *Server) waits(ctx context.Context) ([]api.Wait, error) {
-	page, err := s.store.List(ctx, store.Query{Phases: []lifecycle.Phase{lifecycle.Queued, lifecycle.Inadmissible, lifecycle.Backoff}, Limit: sceneWaits})
+// waiting are the ids of those that are explained: who is first in the queues, so
+// that what is said of a queue is said of its head however long it is; then the
+// newest of the others, who are held, back off, or are behind.
+func (s *Server) waiting(ctx context.Context) ([]core.WorkloadID, error) {
+	ids, err := s.control.Foremost(ctx, sceneWaits-sceneOthers)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]api.Wait, 0, len(page.Items))
-	for some := range slices.Chunk(page.Items, explainAtOnce) {
-		ids := make([]core.WorkloadID, len(some))
-		for i, w := range some {
-			ids[i] = w.ID
+	have := make(map[core.WorkloadID]bool, len(ids))
+	for _, id := range ids {
+		have[id] = true
+	}
+	// Those that do not queue have their part, whatever else there is.
+	for _, phases := range [][]lifecycle.Phase{{lifecycle.Inadmissible, lifecycle.Backoff}, {lifecycle.Queued}} {
+		page, err := s.store.List(ctx, store.Query{Phases: phases, Limit: sceneWaits})
+		if err != nil {
+			return nil, err
 		}
+		for _, w := range page.Items {
+			if len(ids) < sceneWaits && !have[w.ID] {
+				ids, have[w.ID] = append(ids, w.ID), true
+			}
+		}
+	}
+	return ids, nil
+}
+
+// waits are the workloads that wait, and why.
+func (s *Server) waits(ctx context.Context) ([]api.Wait, error) {
+	all, err := s.waiting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]api.Wait, 0, len(all))
+	for ids := range slices.Chunk(all, explainAtOnce) {
 		why, err := s.control.Explain(ctx, ids)
 		if err != nil {
 			return nil, err

@@ -169,3 +169,45 @@ func TestAChangeOfFewOfManyTasksSaysSo(t *testing.T) {
 		return false
 	})
 }
+
+// However many wait, it is the head of each queue that is explained: with the
+// newest alone nobody would see who is next, or that anybody waits for a GPU.
+func TestTheHeadOfALongQueueIsExplained(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.submit(`{"name":"runs","command":["fake","run=forever"],"resources":{"gpu":2}}`)
+	w.await("runs", "Running")
+	const long = 1200
+	var docs []string
+	for i := range long {
+		docs = append(docs, fmt.Sprintf(`{"name":"w%d","command":["fake","run=forever"],"resources":{"gpu":1}}`, i))
+	}
+	var r api.BulkResult
+	w.call("POST", "/v1/workloads:bulk", "["+strings.Join(docs, ",")+"]", &r)
+	f := w.follow("")
+	f.next("scene", func(data string) bool {
+		var s api.Scene
+		if err := json.Unmarshal([]byte(data), &s); err != nil {
+			t.Fatal(err)
+		}
+		if s.Phases["Queued"] != long {
+			return false
+		}
+		places := map[int]bool{}
+		for _, x := range s.Waits {
+			places[x.Position] = true
+		}
+		for i := 1; i <= 700; i++ {
+			if !places[i] {
+				t.Logf("place %d of the queue is not among %d that are explained", i, len(s.Waits))
+				return false
+			}
+		}
+		return len(s.Waits) <= 1000
+	})
+	var rows api.RowList
+	w.call("GET", "/v1/projects/-/rows?explained=true", "", &rows)
+	if len(rows.Items) < 700 || !slices.ContainsFunc(rows.Items, func(r api.Row) bool { return r.Name == "w0" }) {
+		t.Errorf("%d rows of those that are explained, and not of the first", len(rows.Items))
+	}
+}

@@ -167,7 +167,7 @@ func (c *busy) step() {
 }
 
 // heap is the memory in use.
-func heap() uint64 {
+func liveHeap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)
@@ -184,13 +184,13 @@ func BenchmarkServer(b *testing.B) {
 	}
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
-			before := heap()
+			before := liveHeap()
 			c := newBusy(n, *reserveFlag)
 			began := processor()
 			c.apply(c.st.Cycle(c.now))
 			first := processor() - began
 			c.settle()
-			held := heap() - before
+			held := liveHeap() - before
 			var free, open []time.Duration
 			var bytes uint64
 			c.lost = 0

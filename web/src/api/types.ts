@@ -1449,7 +1449,7 @@ export interface Scene {
   cluster: Cluster
   /** Live workloads by phase */
   phases: Record<string, number>
-  /** Those that wait, newest first, at most 1000 */
+  /** Of those that wait the first of every queue, then the newest, at most 1000 */
   waits: Wait[]
 }
 

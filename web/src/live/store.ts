@@ -148,6 +148,7 @@ async function rest(cursor: string, mine: number): Promise<void> {
       olderLeft.value = left !== ''
       loading.value = 'done'
       gone.clear()
+      heads()
       return
     } catch (e) {
       if (asError(e).status === 401) return
@@ -174,7 +175,17 @@ function event(name: string, data: unknown): void {
       phases.value = s.phases
       waits.value = new Map(s.waits.map((w) => [w.id, w]))
     })
+    heads()
   }
+}
+
+let headsAsked = -Infinity
+
+/** Reads the rows of those that are explained, where there are more workloads than are kept: who is first in a long queue is old. */
+function heads(): void {
+  if (loading.peek() !== 'done' || performance.now() - headsAsked < 5000 || [...waits.peek().keys()].every((id) => byID.has(id))) return
+  headsAsked = performance.now()
+  get<RowList>('v1/projects/-/rows' + params({ explained: true })).then((page) => put(page.items)).catch(() => {}) // with the next scene, then
 }
 
 /** Begins to follow the server. */

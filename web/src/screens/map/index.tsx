@@ -18,6 +18,7 @@ import { Board } from './board'
 import { looksOf, modes, partsOf, type Mode } from './looks'
 import { Twin } from './twin'
 import { busyWords, describe, freeWords } from './words'
+import { waitingCount } from '../../work/waiting'
 
 function GPUMap({ query }: ScreenProps) {
   const c = cluster.value
@@ -198,7 +199,7 @@ function Side({ holders, waiting, meant, picked, projects, hover }: { holders: H
       {running.length === 0 ? <p class="muted">{text ? 'None fits' : 'Nothing holds a GPU'}</p> : <ul>{running.slice(0, sideMost).map((w) => item(w.id, w.name, w.project, milli(w.gpu), `${w.project}, ${w.user}${w.likely ? `, free in ${span(Math.max(0, ms(w.likely) - now.value)).split(' ')[0]}` : ''}`))}</ul>}
       {running.length > sideMost && <p class="muted">and {running.length - sideMost} more</p>}
       <h2>Wait for GPUs</h2>
-      {queued.length === 0 ? <p class="muted">{text ? 'None fits' : 'Nothing waits'}</p> : <ul>{queued.slice(0, sideMost).map((r) => item(r.id, r.name, r.project, gpus(r.gpus), waits.value.get(r.id)?.message ?? r.project))}</ul>}
+      {queued.length === 0 ? <p class="muted">{text ? 'None fits' : waitingCount.value > 0 ? 'Of those that wait none is known to wait for GPUs' : 'Nothing waits'}</p> : <ul>{queued.slice(0, sideMost).map((r) => item(r.id, r.name, r.project, gpus(r.gpus), waits.value.get(r.id)?.message ?? r.project))}</ul>}
     </aside>
   )
 }

@@ -17,6 +17,7 @@ import { figures, Plot, stretches, Stretches, Twin, type Look } from '../../ui/p
 import { Status } from '../../ui/status'
 import { Tile } from '../../ui/tile'
 import { groups } from '../../work/filter'
+import { waitingCount } from '../../work/waiting'
 import { python } from '../../work/acts'
 
 const day = 24 * 3600_000
@@ -71,7 +72,7 @@ function Tiles({ c, s }: { c: Cluster; s: Sums }) {
   const p = phases.value
   const sum = (group: string): number => [...groups[group]!].reduce((n, x) => n + (p[x] ?? 0), 0)
   const bad = useFailures()
-  const waiting = sum('waiting')
+  const waiting = waitingCount.value
   const ask = [...waits.value.values()].filter((w) => w.act === 'ask' || w.act === 'change').length
   const ready = c.nodes.filter((n) => stateOf(n) === 'Ready').length
   return (
@@ -193,8 +194,8 @@ function Next() {
   const w = waits.value
   const rows = useMemo(() => allRows().filter((r) => w.has(r.id)).sort((a, b) => (w.get(a.id)!.position ?? 1e9) - (w.get(b.id)!.position ?? 1e9) || a.number - b.number), [v, w])
   return (
-    <Card title="What waits" aside={rows.length > 5 ? <Link to="workloads?q=status:waiting">All {count(rows.length)}</Link> : undefined}>
-      {rows.length === 0 ? <Nothing icon="tick" text={loading.value === 'first' ? 'One moment' : 'Nothing waits'} /> : (
+    <Card title="What waits" aside={rows.length > 5 ? <Link to="workloads?q=status:waiting">All {count(waitingCount.value)}</Link> : undefined}>
+      {rows.length === 0 ? <Nothing icon={waitingCount.value > 0 ? 'clock' : 'tick'} text={loading.value === 'first' ? 'One moment' : waitingCount.value > 0 ? `${count(waitingCount.value)} wait; why is not known yet` : 'Nothing waits'} /> : (
         <ul class="lines">{rows.slice(0, 5).map((r) => {
           const wait = w.get(r.id)!
           const left = ms(wait.start) - now.value

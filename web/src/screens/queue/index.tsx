@@ -6,7 +6,7 @@ import { count, gpus, moment, ms, plural } from '../../lib/format'
 import { useKeys } from '../../lib/keys'
 import { go, readable, setQuery, workloadPath } from '../../lib/router'
 import { useLive } from '../../live/fetch'
-import { allRows, cluster, loadError, loading, rowsVersion, session, waits } from '../../live/store'
+import { allRows, cluster, loadError, loading, phases, rowsVersion, session, waits } from '../../live/store'
 import type { Screen, ScreenProps } from '../../screen'
 import { Age, Bar, Button, Card, Empty, Failure, Link, Loading, Page } from '../../ui/basics'
 import { CopyAs, curl } from '../../ui/copyas'
@@ -63,8 +63,9 @@ function Queue({ query }: ScreenProps) {
     { keys: 'enter', does: 'Open it', run: () => shown && go(workloadPath(shown.row.project, shown.row.name)) },
   ])
   const asked = all.reduce((n, w) => n + w.row.gpus, 0)
+  const there = only || mine ? all.length : Math.max(all.length, [...queued].reduce((n, p) => n + (phases.value[p] ?? 0), 0))
   const projects = [...new Set([...queues.map(([p]) => p), ...(only ? [only] : [])])]
-  const sub = loading.value === 'first' ? null : all.length === 0 ? 'Nothing waits' : <>{plural(all.length, 'workload')} {all.length === 1 ? 'waits' : 'wait'}{asked > 0 && <> for {plural(asked, 'GPU')}</>}</>
+  const sub = loading.value === 'first' ? null : there === 0 ? 'Nothing waits' : there > all.length ? <>{plural(there, 'workload')} wait; those that are first, and the newest, are shown</> : <>{plural(all.length, 'workload')} {all.length === 1 ? 'waits' : 'wait'}{asked > 0 && <> for {plural(asked, 'GPU')}</>}</>
   return (
     <Page title="Queue" sub={sub} actions={<CopyAs of={() => ({
       cli: 'muster util\nmuster why NAME',
