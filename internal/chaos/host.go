@@ -105,7 +105,10 @@ func (h *host) gone() error {
 	if cmd == nil {
 		return nil
 	}
-	timer := time.AfterFunc(within, func() { _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(within, func() {
+		_ = cmd.Process.Signal(syscall.SIGQUIT) // it says in its log where it stands
+		time.AfterFunc(within, func() { _ = cmd.Process.Kill() })
+	})
 	err := cmd.Wait()
 	if !timer.Stop() {
 		return fmt.Errorf("the server did not end within %v of SIGTERM", within)

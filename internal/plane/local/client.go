@@ -19,11 +19,17 @@ type client struct {
 
 	mu      sync.Mutex
 	serial  uint64
-	waiting map[uint64]chan reply // a watch stays, with a channel that is read all the time
+	waiting map[uint64]*asker // a watch stays
 	err     error                 // why the connection ended
 	dead    chan struct{}
 	version int
 	keeper  int // its pid
+}
+
+// asker waits for the answers to one request.
+type asker struct {
+	answers chan reply
+	gone    chan struct{} // closed when it wants no more
 }
 
 // errBroken is a connection that ended before the answer came: whether the
@@ -35,7 +41,7 @@ func newClient(ctx context.Context, dir string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &client{conn: conn, enc: json.NewEncoder(conn), waiting: map[uint64]chan reply{}, dead: make(chan struct{})}
+	c := &client{conn: conn, enc: json.NewEncoder(conn), waiting: map[uint64]*asker{}, dead: make(chan struct{})}
 	go c.readLoop()
 	r, err := c.call(ctx, request{Op: opHello, Version: protocolVersion})
 	if err != nil {
@@ -55,11 +61,12 @@ func (c *client) readLoop() {
 			return
 		}
 		c.mu.Lock()
-		ch := c.waiting[r.Serial]
+		a := c.waiting[r.Serial]
 		c.mu.Unlock()
-		if ch != nil {
+		if a != nil {
 			select {
-			case ch <- r:
+			case a.answers <- r:
+			case <-a.gone: // nobody else is kept waiting for it
 			case <-c.dead:
 				return
 			}
@@ -86,15 +93,16 @@ func (c *client) alive() bool {
 	}
 }
 
-// open sends q; answers arrive on the channel until done is called.
+// open sends q; answers arrive on the channel until done is called, once.
 func (c *client) open(q request) (answers chan reply, done func(), err error) {
-	answers = make(chan reply, 1)
+	a := &asker{answers: make(chan reply, 1), gone: make(chan struct{})}
 	c.mu.Lock()
 	c.serial++
 	q.Serial = c.serial
-	c.waiting[q.Serial] = answers
+	c.waiting[q.Serial] = a
 	c.mu.Unlock()
 	done = func() {
+		close(a.gone)
 		c.mu.Lock()
 		delete(c.waiting, q.Serial)
 		c.mu.Unlock()
@@ -107,7 +115,7 @@ func (c *client) open(q request) (answers chan reply, done func(), err error) {
 		c.close(fmt.Errorf("%w: %w", errBroken, err))
 		return nil, nil, c.err
 	}
-	return answers, done, nil
+	return a.answers, done, nil
 }
 
 // call sends q and waits for its answer. An error of the keeper is a *refusal.

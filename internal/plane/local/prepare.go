@@ -22,7 +22,9 @@ type preparations struct {
 	mu       sync.Mutex
 	tasks    map[core.TaskID]*preparation
 	watchers map[*watcher]struct{}
-	over     bool // the plane is closed
+	over     bool            // the plane is closed
+	open     context.Context //nolint:containedctx // done then
+	shut     context.CancelFunc
 	running  sync.WaitGroup
 	pulls    pulls
 	swept    bool                 // holds of unknown tasks were released
@@ -39,7 +41,9 @@ type preparation struct {
 }
 
 func newPreparations() *preparations {
+	open, shut := context.WithCancel(context.Background())
 	return &preparations{
+		open: open, shut: shut,
 		tasks: map[core.TaskID]*preparation{}, begun: map[core.TaskID]bool{}, watchers: map[*watcher]struct{}{},
 		pulls: pulls{flights: map[string]*flight{}},
 	}
@@ -246,7 +250,7 @@ func (p *Plane) stopHanding(prep *preparation) {
 			return // who handed it over tells the keeper, or nobody any more
 		}
 		ids := []core.TaskID{prep.a.ID}
-		_ = p.about(context.Background(), request{Op: opStop, IDs: ids, Grace: grace})
+		_ = p.about(p.preps.open, request{Op: opStop, IDs: ids, Grace: grace})
 		time.Sleep(wait)
 	}
 }
@@ -323,6 +327,7 @@ func (q *preparations) forget(ids []core.TaskID) {
 func (q *preparations) close() {
 	q.mu.Lock()
 	q.over = true
+	q.shut()
 	for _, prep := range q.tasks {
 		prep.cancel()
 	}
