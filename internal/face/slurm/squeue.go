@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/face"
 )
 
@@ -35,7 +38,7 @@ state, %M time used, %l limit, %L time left, %D nodes, %C CPUs, %b GPUs, %m memo
 			{Names: "Format O", Arg: "FIELDS", Does: "fields by their long names, such as \"JobID:10,Name,tres-per-node\""},
 			{Names: "noheader h", Does: "no line of titles"},
 			{Names: "iterate i", Arg: "SECONDS", Does: "list again and again"},
-			{Names: "jobs j", Arg: "IDS", Many: true, Does: "only these jobs, ended ones too"},
+			{Names: "jobs j", Arg: "IDS", Many: true, Does: "only these jobs; with --states all ended ones too"},
 			{Names: "json", Does: "as JSON"},
 			{Names: "yaml", Does: "as YAML"},
 			{Names: "long l", Does: "with the time limit and whole words"},
@@ -136,17 +139,12 @@ func write(out io.Writer, fields []field, after string, value func(byte) (string
 // listed are the jobs that flags select, in the order of their priority and
 // age.
 func listed(c *face.Call, p *face.Place) ([]api.Workload, error) {
-	if ids := c.List("jobs"); len(ids) > 0 {
-		found, err := jobs(c, ids)
-		var out []api.Workload
-		for _, w := range found {
-			out = append(out, *w)
-		}
-		return out, err
-	}
 	keep, ended, err := selected(c, p, "name", "states")
 	if err != nil {
 		return nil, err
+	}
+	if ids := c.List("jobs"); len(ids) > 0 {
+		return named(c, ids, keep)
 	}
 	ws, err := c.Pages(c.Context, client.ListOptions{Live: !ended, Table: !c.Bool("json") && !c.Bool("yaml") && len(c.List("licenses"))+len(c.List("reservation")) == 0}, 0, func(w *api.Workload) bool {
 		return keep(w) && asksFor(w, c.List("licenses")) && reservedIn(w, c.List("reservation")) && (!c.Bool("start") || stateOf(w) == pending)
@@ -156,6 +154,38 @@ func listed(c *face.Call, p *face.Place) ([]api.Workload, error) {
 	})
 	return ws, err
 }
+
+// named are the jobs of these ids that have not ended, or are in a state that
+// is asked for. That a job is gone is how scripts see that it is done: of one
+// that there never was, and of one alone that ended a while ago, Slurm says the
+// same (slurm.schedmd.com/slurm.conf.html, MinJobAge).
+func named(c *face.Call, ids []string, keep func(*api.Workload) bool) ([]api.Workload, error) {
+	var out []api.Workload
+	known := false
+	for _, id := range ids {
+		number, _, _ := strings.Cut(id, "_")
+		w, err := job(c, number)
+		if cli.CodeOf(err) == cli.CodeOf(cli.Missing("", "")) && err != nil {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		young := w.EndedAt == nil || c.Now().Sub(face.At(w.EndedAt)) < minJobAge
+		known = known || young
+		if wanted := len(c.List("states")) > 0; keep(w) && (!cli.Ended(w) || wanted) {
+			out, known = append(out, *w), true
+		}
+	}
+	if !known {
+		return nil, cli.Missing("slurm_load_jobs error: Invalid job id specified", "squeue -t all lists jobs that have ended too")
+	}
+	return out, nil
+}
+
+// minJobAge is for how long a job that has ended is still known to Slurm where
+// nobody has set MinJobAge.
+const minJobAge = 300 * time.Second
 
 // group puts what waits first, as squeue does.
 func group(w *api.Workload) int {
