@@ -1,7 +1,8 @@
 // Package slurmtask is what a batch script of Slurm finds in its tasks: the
 // commands srun and scontrol, by which it starts programs on all nodes of the
-// workload and learns their names. It runs beside tasks; the nodes are reached
-// by the agents that internal/mpi has on them.
+// workload and learns their names, and links to those that are the same in a job.
+// It runs beside tasks; the nodes are reached by the agents that internal/mpi has
+// on them.
 package slurmtask
 
 import (
@@ -69,6 +70,8 @@ func batch(args []string) (int, error) {
 	if err := submitters(); err != nil {
 		return 0, err
 	}
+	findServer()
+	args = findCommands(args, dir)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), dirVar+"="+dir, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -103,17 +106,6 @@ func exitCode(state *os.ProcessState) int {
 		return 128 + int(ws.Signal())
 	}
 	return state.ExitCode()
-}
-
-// shims writes the commands that a script finds first in its PATH.
-func shims(dir, self string) error {
-	for name, arg := range map[string]string{"srun": SrunArg, "scontrol": ScontrolArg} {
-		text := "#!/bin/sh\nexec " + spec.ShellWords(self, arg) + " \"$@\"\n"
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // pass hands signals on to the script. Whoever ends a task tells all its
