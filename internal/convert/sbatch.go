@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -22,38 +23,49 @@ type directive struct {
 // script is an sbatch script while it is read.
 type script struct {
 	r    *reader
+	sub  Submission
 	doc  *spec.Document
 	opts map[string]*directive // the last of each name counts
 }
 
-// ImportSbatch reads an sbatch script with options that stand over those in it,
-// as the command line of sbatch has them, and arguments for the script. It
-// fails as Import does.
-func ImportSbatch(data []byte, options, args []string) (*Result, error) {
+// Submission is what a script is submitted with.
+type Submission struct {
+	Options []string  // over those in it, as the command line of sbatch has them
+	Args    []string  // of the script
+	Name    string    // of the job, where it says none
+	Now     time.Time // from which --begin counts; zero: it must say its zone
+	// Same are the numbers of the submitter's jobs of that name that have not
+	// ended, for --dependency=singleton; nil: nobody knows.
+	Same func(name string) ([]string, error)
+}
+
+// ImportSbatch reads an sbatch script as it is submitted. It fails as Import
+// does.
+func ImportSbatch(data []byte, sub Submission) (*Result, error) {
 	r := &reader{format: Sbatch}
 	if at := invalid(data); at >= 0 {
 		return ImportAs(Sbatch, data) // which says where
 	}
-	r.sbatchWith(string(data), options, args)
+	r.sbatchWith(string(data), sub)
 	return r.result()
 }
 
-func (r *reader) sbatch(text string) { r.sbatchWith(text, nil, nil) }
+func (r *reader) sbatch(text string) { r.sbatchWith(text, Submission{}) }
 
-func (r *reader) sbatchWith(text string, options, args []string) {
+func (r *reader) sbatchWith(text string, sub Submission) {
 	if i := strings.Index(text, "\r\n"); i >= 0 {
 		r.refuse(1+strings.Count(text[:i], "\n"), "", "", "ends as lines of Windows do, which no shell of Linux takes", "convert it: sed -i 's/\\r$//' FILE")
 		return
 	}
 	text = strings.TrimPrefix(text, "\xef\xbb\xbf")
-	s := &script{r: r, doc: &spec.Document{Kind: lifecycle.Training, Slurm: &spec.Slurm{}}, opts: map[string]*directive{}}
+	s := &script{r: r, sub: sub, doc: &spec.Document{Kind: lifecycle.Training, Slurm: &spec.Slurm{}}, opts: map[string]*directive{}}
 	body, over := r.overlayLines(text)
 	s.scan(body)
-	s.words(options, 0)
+	s.words(sub.Options, 0)
 	if len(r.errs) > 0 {
 		return
 	}
-	s.command(body, args)
+	s.command(body, sub.Args)
 	s.general()
 	s.sizes()
 	s.placement()
@@ -152,6 +164,7 @@ func (s *script) words(words []string, line int) {
 			s.r.refuse(line, w, "", "is no option", "options begin with - or --")
 			return
 		}
+		d.name = wholeOption(d.name)
 		kind, known := sbatchOptions[d.name]
 		switch {
 		case !known:
@@ -167,7 +180,12 @@ func (s *script) words(words []string, line int) {
 			}
 			d.value, d.has = words[i], true
 		}
-		if before := s.opts[d.name]; before != nil && !before.said {
+		if (d.name == "begin" || d.name == "deadline") && !s.sub.Now.IsZero() {
+			d.value = SlurmInstant(d.value, s.sub.Now)
+		}
+		if before := s.opts[d.name]; before != nil && d.name == "mail-type" { // each adds to those before
+			d.value = before.value + "," + d.value
+		} else if before != nil && !before.said {
 			reason := "a later one of the same name counts"
 			if line == 0 {
 				reason = "the command line counts"

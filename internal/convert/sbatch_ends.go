@@ -59,7 +59,7 @@ func (s *script) constraint() {
 		return
 	}
 	if strings.ContainsAny(d.value, "|[]*()") {
-		s.say(d, Ignored, true, "", "all conditions of a document must hold; write nodeAffinity")
+		s.refuse(d, fmt.Sprintf("%q chooses among features, and counts nodes: of a workload all conditions must hold on each node", shorten(d.value)), "write features with & between, or submit it once for each choice")
 		return
 	}
 	for name := range strings.FieldsFuncSeq(d.value, func(c rune) bool { return c == '&' || c == ',' }) {
@@ -198,6 +198,12 @@ func (s *script) dependency(d *directive) {
 		return
 	}
 	for _, part := range strings.Split(d.value, ",") {
+		if part == "singleton" {
+			if !s.singleton(d) {
+				return
+			}
+			continue
+		}
 		kind, ids, _ := strings.Cut(part, ":")
 		when, ok := depends[kind]
 		if !ok {
@@ -213,6 +219,31 @@ func (s *script) dependency(d *directive) {
 		}
 	}
 	s.kept(d, "after")
+}
+
+// singleton waits for the jobs of that name which the submitter has by now
+// (slurm.schedmd.com/sbatch.html, --dependency).
+func (s *script) singleton(d *directive) bool {
+	name := s.doc.Slurm.Name
+	switch {
+	case s.sub.Same == nil:
+		s.refuse(d, "singleton waits for the jobs of one's own that have the same name, which a file alone cannot know", "submit it with sbatch, or write afterany with their ids")
+		return false
+	case name == "" && s.sub.Name == "":
+		s.refuse(d, "singleton waits for jobs of the same name, and there is none", "write --job-name")
+		return false
+	case name == "":
+		name = s.sub.Name
+	}
+	same, err := s.sub.Same(name)
+	if err != nil {
+		s.refuse(d, "the jobs of that name cannot be listed: "+err.Error(), "try again")
+		return false
+	}
+	for _, id := range same {
+		s.doc.After = append(s.doc.After, spec.Dependency{Workload: id, When: spec.AfterEnded})
+	}
+	return true
 }
 
 // container reads the options of pyxis.

@@ -42,6 +42,40 @@ var sbatchOptions = map[string]takes{
 	"no-container-entrypoint": takesNone, "container-writable": takesNone, "container-readonly": takesNone,
 }
 
+// sbatchAliases are other names of options.
+var sbatchAliases = map[string]string{"tasks": "ntasks", "tasks-per-node": "ntasks-per-node"}
+
+// wholeOption is the option that a long name means, which may be cut short for as
+// long as it is one's alone (man getopt_long). What means none or several is left
+// as it is.
+func wholeOption(name string) string {
+	if whole, is := sbatchAliases[name]; is {
+		return whole
+	}
+	if _, is := sbatchOptions[name]; is || len(name) < 2 {
+		return name
+	}
+	found := cutOption(name)
+	if len(found) != 1 {
+		return name
+	}
+	if whole, is := sbatchAliases[found[0]]; is {
+		return whole
+	}
+	return found[0]
+}
+
+// cutOption are the options that begin so.
+func cutOption(name string) []string {
+	var found []string
+	for _, other := range append(sortedKeys(sbatchOptions), sortedKeys(sbatchAliases)...) {
+		if strings.HasPrefix(other, name) {
+			found = append(found, other)
+		}
+	}
+	return found
+}
+
 // sbatchHarmless are options that change nothing of what is computed.
 var sbatchHarmless = nothing{
 	"acctg-freq": "usage is always counted", "quiet": "it is about what sbatch prints", "verbose": "it is about what sbatch prints", "parsable": "it is about what sbatch prints",
@@ -80,6 +114,9 @@ func nearOption(name string) string {
 			best, most = other, same
 		}
 	}
+	if several := cutOption(name); best == "" && len(several) > 1 && name != "" {
+		return ": it is cut short and could be --" + strings.Join(several, ", --")
+	}
 	if best == "" {
 		return ""
 	}
@@ -117,9 +154,21 @@ func (s *script) rest() {
 	}
 }
 
+// SbatchAliases are the other names of an option, each with a blank before it.
+func SbatchAliases(name string) string {
+	var b strings.Builder
+	for _, alias := range sortedKeys(sbatchAliases) {
+		if sbatchAliases[alias] == name {
+			b.WriteString(" " + alias)
+		}
+	}
+	return b.String()
+}
+
 // SbatchOption reports whether sbatch has an option of that long name, and
 // whether it must have a value.
 func SbatchOption(name string) (value, known bool) {
+	name = wholeOption(name)
 	t, known := sbatchOptions[name]
 	return t == takesOne, known
 }

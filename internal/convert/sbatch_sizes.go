@@ -276,6 +276,9 @@ func slurmMemory(text string) (spec.Quantity, bool) {
 	if text == "" {
 		return 0, false
 	}
+	if n := len(text) - 1; n > 0 && (text[n] == 'B' || text[n] == 'b') && strings.IndexByte("KkMmGgTt", text[n-1]) >= 0 {
+		text = text[:n] // 3gb is 3g
+	}
 	switch text[len(text)-1] {
 	case 'K', 'k':
 		unit, text = 1<<10, text[:len(text)-1]

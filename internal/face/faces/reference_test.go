@@ -281,7 +281,7 @@ func fateOf(tool string, f face.Flag, sample string) (note convert.Note, err err
 		}
 		res, err = convert.ImportRunai(append(command, append(rest, "--", "true")...))
 	} else {
-		res, err = convert.ImportSbatch([]byte("#!/bin/sh\ntrue\n"), append([]string{word}, strings.Fields(beside)...), nil)
+		res, err = convert.ImportSbatch([]byte("#!/bin/sh\ntrue\n"), convert.Submission{Options: append([]string{word}, strings.Fields(beside)...)})
 	}
 	if err != nil && !answered(res, f) {
 		return note, err

@@ -147,7 +147,7 @@ func reservationPatch(c *face.Call, set map[string]string, order []string) (map[
 		return strings.FieldsFunc(v, func(r rune) bool { return r == ',' })
 	}
 	instantOf := func(k string) (time.Time, error) {
-		at, err := time.Parse(time.RFC3339, begin(set[k], c.Now()))
+		at, err := time.Parse(time.RFC3339, convert.SlurmInstant(set[k], c.Now()))
 		if err != nil {
 			return at, cli.Wrong(fmt.Sprintf("%s=%s is no time", k, set[k]), "now, now+2hours, 18:00, 2026-12-24T18:00:00")
 		}

@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -18,7 +20,7 @@ import (
 // done are options that are about the command line, not the job.
 var done = []face.Flag{
 	{Names: "parsable", Does: "print the job's id and nothing else"},
-	{Names: "quiet Q", Does: "print only the job's id"},
+	{Names: "quiet Q", Does: "print nothing"},
 	{Names: "test-only", Does: "submit nothing; say whether it would be accepted, and when it would start"},
 	{Names: "wait W", Does: "return once the job has ended, and exit as it did"},
 	{Names: "wrap", Arg: "COMMAND", Does: "submit this command instead of a script"},
@@ -39,7 +41,7 @@ func Options() []face.Flag {
 		if slices.ContainsFunc(done, func(f face.Flag) bool { return f.Name() == name }) {
 			continue
 		}
-		f := face.Flag{Names: strings.TrimSpace(name + " " + letters[name]), Pass: true, Many: true}
+		f := face.Flag{Names: strings.TrimSpace(name + " " + letters[name] + convert.SbatchAliases(name)), Pass: true, Many: true}
 		value, _ := convert.SbatchOption(name)
 		switch {
 		case value:
@@ -58,7 +60,7 @@ const bare = "\x00"
 // Sbatch is sbatch.
 func Sbatch() *face.Command {
 	return &face.Command{
-		Use: "sbatch [OPTIONS] [SCRIPT [ARGUMENTS…]]", Words: &words, Short: "Submit a batch script", Stop: 1, Flags: Options(),
+		Use: "sbatch [OPTIONS] [SCRIPT [ARGUMENTS…]]", Words: &words, Short: "Submit a batch script", Stop: 1, Loose: true, Flags: Options(),
 		Long: `Submits a script; without one it is read from standard input. Options are those
 of its #SBATCH lines and stand over them, as do variables like SBATCH_PARTITION.`,
 		Run: sbatch,
@@ -98,11 +100,14 @@ func sbatch(c *face.Call) error {
 		c.Say("sbatch: the job would be accepted; it %s", when)
 		return nil
 	}
-	text := fmt.Sprintf("Submitted batch job %d", w.Number)
-	if c.Bool("parsable") || c.Bool("quiet") {
-		text = fmt.Sprint(w.Number)
+	text := fmt.Sprintf("Submitted batch job %d\n", w.Number)
+	switch {
+	case c.Bool("quiet"):
+		text = ""
+	case c.Bool("parsable"):
+		text = fmt.Sprintf("%d\n", w.Number)
 	}
-	if _, err := fmt.Fprintln(c.Out(), text); err != nil || !c.Bool("wait") {
+	if _, err := fmt.Fprint(c.Out(), text); err != nil || !c.Bool("wait") {
 		return err
 	}
 	return waited(c, w)
@@ -119,6 +124,20 @@ func besideScript(doc *spec.Document) {
 	if doc.Array != nil {
 		doc.Slurm.Output = "slurm-%A_%a.out"
 	}
+}
+
+// same are the numbers of one's own jobs of that name that have not ended.
+func same(c *face.Call, called string) ([]string, error) {
+	me, err := c.Own(c.Context)
+	if err != nil {
+		return nil, err
+	}
+	ws, err := c.Pages(c.Context, client.ListOptions{Live: true}, 0, func(w *api.Workload) bool { return w.User == me && name(w) == called })
+	var numbers []string
+	for _, w := range ws {
+		numbers = append(numbers, strconv.FormatInt(w.Number, 10))
+	}
+	return numbers, err
 }
 
 // waited ends as a job has.
@@ -176,11 +195,6 @@ func options(c *face.Call, prefix string) []string {
 		out = append(out, "--"+option)
 	}
 	for _, word := range c.Passed {
-		if at, is := strings.CutPrefix(word, "--begin="); is {
-			word = "--begin=" + begin(at, c.Now())
-		} else if at, is := strings.CutPrefix(word, "--deadline="); is {
-			word = "--deadline=" + begin(at, c.Now())
-		}
 		out = append(out, word)
 	}
 	return out
@@ -188,7 +202,9 @@ func options(c *face.Call, prefix string) []string {
 
 // batch makes a document of a script.
 func batch(c *face.Call, name string, data []byte, options, args []string) (*spec.Document, error) {
-	res, err := convert.ImportSbatch(data, options, args)
+	res, err := convert.ImportSbatch(data, convert.Submission{
+		Options: options, Args: args, Name: filepath.Base(name), Now: c.Now(), Same: func(name string) ([]string, error) { return same(c, name) },
+	})
 	if err != nil {
 		return nil, face.Refused(name, err)
 	}

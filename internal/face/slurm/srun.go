@@ -63,7 +63,7 @@ func StepOptions() []face.Flag {
 // as it does.
 func Srun() *face.Command {
 	return &face.Command{
-		Use: "srun [OPTIONS] COMMAND [ARGUMENTS…]", Words: &words, Short: "Run a command as a job and see it through", Stop: 1, Flags: StepOptions(),
+		Use: "srun [OPTIONS] COMMAND [ARGUMENTS…]", Words: &words, Short: "Run a command as a job and see it through", Stop: 1, Loose: true, Flags: StepOptions(),
 		Run: srun,
 	}
 }

@@ -1,4 +1,4 @@
-package slurm
+package convert
 
 import (
 	"strings"
@@ -13,9 +13,9 @@ var counts = []struct {
 	size time.Duration
 }{{"", time.Second}, {"second", time.Second}, {"minute", time.Minute}, {"hour", time.Hour}, {"day", 24 * time.Hour}, {"week", 7 * 24 * time.Hour}}
 
-// begin is the time that --begin says, with its zone; what it does not know it
+// SlurmInstant is the time that --begin says, with its zone; what it does not know it
 // leaves as it is, to be refused by who reads the rest.
-func begin(text string, now time.Time) string {
+func SlurmInstant(text string, now time.Time) string {
 	at, ok := begins(strings.TrimSpace(text), now)
 	if !ok {
 		return text
@@ -49,7 +49,7 @@ func begins(text string, now time.Time) (time.Time, bool) {
 		return next(day(0).Add(16 * time.Hour))
 	}
 	if rest, ok := strings.CutPrefix(strings.ToLower(text), "now+"); ok {
-		return after(rest, now)
+		return counted(rest, now)
 	}
 	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
 		if at, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
@@ -64,8 +64,8 @@ func begins(text string, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// after is N units from now.
-func after(text string, now time.Time) (time.Time, bool) {
+// counted is N units from now.
+func counted(text string, now time.Time) (time.Time, bool) {
 	n, unit := 0, strings.TrimLeftFunc(text, unicode.IsDigit)
 	for _, r := range text[:len(text)-len(unit)] {
 		if n = n*10 + int(r-'0'); n > 1e8 {
