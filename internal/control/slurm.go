@@ -54,7 +54,7 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 	if tasks == 0 {
 		tasks = nodes * max(s.TasksPerNode, 1)
 	}
-	job := strconv.FormatInt(w.Seq, 10)
+	job := strconv.FormatInt(w.Seq-d.SlurmJobs()+1+int64(arrayIndex(d, t)), 10)
 	set := func(v string, names ...string) {
 		for _, n := range names {
 			m[n] = v
@@ -93,7 +93,7 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 		}
 	}
 	optional(int64(d.MaxDuration.Std().Seconds()), "MUSTER_SLURM_LIMIT")
-	slurmArray(m, d, t, job)
+	slurmArray(m, d, t, strconv.FormatInt(w.Seq, 10))
 }
 
 // perNode is SLURM_TASKS_PER_NODE: 4(x2),3.
@@ -115,8 +115,16 @@ func perNode(tasks, most, nodes int) string {
 	return strings.Join(parts, ",")
 }
 
+// arrayIndex is the place of t in its array.
+func arrayIndex(d *spec.Document, t *core.Task) int {
+	if d.Array == nil {
+		return 0
+	}
+	return t.ID.Index
+}
+
 // slurmArray is what the tasks of an array know of it.
-func slurmArray(m map[string]string, d *spec.Document, t *core.Task, job string) {
+func slurmArray(m map[string]string, d *spec.Document, t *core.Task, array string) {
 	if d.Array == nil {
 		return
 	}
@@ -127,12 +135,14 @@ func slurmArray(m map[string]string, d *spec.Document, t *core.Task, job string)
 	if given, err := spec.ParseIndexes(d.Slurm.Indexes); d.Slurm.Indexes != "" && err == nil && len(given) == len(all) {
 		all = given
 	}
-	m["SLURM_ARRAY_JOB_ID"], m["SLURM_ARRAY_TASK_ID"] = job, strconv.Itoa(all[t.ID.Index])
+	m["SLURM_ARRAY_JOB_ID"], m["SLURM_ARRAY_TASK_ID"] = array, strconv.Itoa(all[t.ID.Index])
 	m["SLURM_ARRAY_TASK_COUNT"] = strconv.Itoa(len(all))
 	m["SLURM_ARRAY_TASK_MIN"], m["SLURM_ARRAY_TASK_MAX"] = strconv.Itoa(slices.Min(all)), strconv.Itoa(slices.Max(all))
 	step := 1
-	if len(all) > 1 {
-		step = all[1] - all[0]
+	if _, each, stepped := strings.Cut(d.Slurm.Indexes, ":"); stepped { // of others Slurm says 1
+		if n, err := strconv.Atoi(strings.TrimSpace(each)); err == nil {
+			step = n
+		}
 	}
 	m["SLURM_ARRAY_TASK_STEP"] = strconv.Itoa(step)
 }

@@ -143,14 +143,14 @@ func (tx *tx) submit(s Submission, doc *spec.Document) (*Submitted, error) {
 // make is a workload of a document that has its name.
 func (tx *tx) make(doc *spec.Document, user string) *core.Workload {
 	return &core.Workload{
-		ID: tx.e.d.NewID(tx.now), Seq: tx.e.seq.Workload + 1, Name: doc.Name, Project: core.ProjectID(doc.Project),
+		ID: tx.e.d.NewID(tx.now), Seq: tx.e.seq.Workload + doc.SlurmJobs(), Name: doc.Name, Project: core.ProjectID(doc.Project),
 		Kind: doc.Kind, User: user, Spec: doc, CreatedAt: tx.now,
 	}
 }
 
 // enter is the draft of a workload that make has made.
 func (tx *tx) enter(w *core.Workload, actor string) *draft {
-	tx.e.seq.Workload++
+	tx.e.seq.Workload = w.Seq
 	d := tx.draft(w, nil, nil)
 	d.w.Attempts = []core.Attempt{{Index: 0, QueuedAt: tx.now}}
 	d.w.Replicas = firstReplicas(w.Spec)

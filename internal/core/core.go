@@ -72,7 +72,7 @@ func ParseTaskID(s string) (TaskID, error) {
 // shared: a change makes a copy with Version+1.
 type Workload struct {
 	ID      WorkloadID
-	Seq     int64 // order of submission, from 1, without gaps worth knowing
+	Seq     int64 // order of submission, from 1; below it as many are free as the jobs of a script's array need
 	Name    string
 	Project ProjectID
 	Kind    lifecycle.Kind

@@ -24,6 +24,16 @@ type Slurm struct {
 	Signal       string `json:"signal,omitempty" doc:"Signal some seconds before maxDuration ends it, as sbatch --signal takes it: with B: for the script itself, else for what srun started." example:"B:USR1@90"`
 }
 
+// SlurmJobs is how many numbers of jobs a document takes: each task of a script's
+// array is a job of its own. The last of them has the number of the array, as
+// Slurm has it, and those before it the numbers below.
+func (d *Document) SlurmJobs() int64 {
+	if d.Slurm == nil || d.Array == nil {
+		return 1
+	}
+	return int64(max(1, d.Size()))
+}
+
 // ParseIndexes reads the indexes of an array as sbatch has them: numbers and
 // ranges, with a step after a colon. It fails on what is none, stands twice,
 // or is more than a workload may have tasks.

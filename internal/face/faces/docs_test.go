@@ -63,7 +63,7 @@ nothing unless a user is named, and lists of mcli show everybody's.
 | node of a run (mcli), node of a job (Slurm), pod (Run:ai) | task |
 | resumption | attempt |
 | deployment | workload of the kind inference |
-| id of a job (Slurm) | the workload's number, in the order of submission |
+| id of a job (Slurm) | the workload's number, in the order of submission; a task of an array has one of its own, the last the array's |
 | account (Slurm), queue (jobq) | project |
 | partition | pool |
 | cluster | cluster |

@@ -25,17 +25,18 @@ type row struct {
 	tasks []api.Task
 	since time.Duration
 	count int // tasks that it stands for
+	task  int // of an array, from 0; negative: it is not one of them
 }
 
 // rowsOf are the lines of a job. Tasks of an array that run have one each, those
-// that wait one together.
-func rowsOf(c *face.Call, p *face.Place, w *api.Workload) []row {
+// that wait one together; of some tasks each has its own.
+func rowsOf(c *face.Call, p *face.Place, w *api.Workload, some []int) []row {
 	number := strconv.FormatInt(w.Number, 10)
 	var all []api.Task
 	if a := face.Last(w); a != nil {
 		all = a.Tasks
 	}
-	whole := row{c: c, p: p, w: w, id: number, state: stateOf(w), tasks: all, since: used(w, c.Now()), count: face.Count(w)}
+	whole := row{c: c, p: p, w: w, id: number, state: stateOf(w), tasks: all, since: used(w, c.Now()), count: face.Count(w), task: -1}
 	if cli.Document(w).Array == nil {
 		return []row{whole}
 	}
@@ -44,7 +45,7 @@ func rowsOf(c *face.Call, p *face.Place, w *api.Workload) []row {
 	begun := map[int]bool{}
 	for _, t := range all {
 		r := whole
-		r.id, r.tasks, r.count = fmt.Sprintf("%s_%d", number, numberIn(numbers, t.Index)), []api.Task{t}, 1
+		r.id, r.tasks, r.count, r.task = fmt.Sprintf("%s_%d", number, numberIn(numbers, t.Index)), []api.Task{t}, 1, t.Index
 		begun[t.Index] = t.State != "pending"
 		switch t.State {
 		case "running":
@@ -56,21 +57,23 @@ func rowsOf(c *face.Call, p *face.Place, w *api.Workload) []row {
 		default:
 			continue // it waits, or is over
 		}
-		out = append(out, r)
+		if some == nil || slices.Contains(some, t.Index) {
+			out = append(out, r)
+		}
 	}
-	var rest []int
+	var rest, places []int
 	for i := range face.Count(w) {
-		if !begun[i] && !slices.Contains(w.Canceled, i) {
-			rest = append(rest, numberIn(numbers, i))
+		if !begun[i] && !slices.Contains(w.Canceled, i) && (some == nil || slices.Contains(some, i)) {
+			rest, places = append(rest, numberIn(numbers, i)), append(places, i)
 		}
 	}
 	if cli.Ended(w) {
 		return []row{whole}
 	}
-	if len(rest) > 0 && c.Bool("array") {
-		for _, i := range rest {
+	if len(rest) > 0 && (c.Bool("array") || some != nil) {
+		for k, i := range rest {
 			r := whole
-			r.id, r.state, r.tasks, r.count, r.since = fmt.Sprintf("%s_%d", number, i), pending, nil, 1, 0
+			r.id, r.state, r.tasks, r.count, r.since, r.task = fmt.Sprintf("%s_%d", number, i), pending, nil, 1, 0, places[k]
 			out = append(out, r)
 		}
 	} else if len(rest) > 0 {
@@ -133,7 +136,12 @@ func (r *row) value(letter byte) (string, bool) {
 	switch letter {
 	case 'i':
 		return r.id, true
-	case 'A', 'F':
+	case 'A':
+		if r.task >= 0 { // each is a job of its own
+			return strconv.FormatInt(w.Number-d.SlurmJobs()+1+int64(r.task), 10), true
+		}
+		return strconv.FormatInt(w.Number, 10), true
+	case 'F':
 		return strconv.FormatInt(w.Number, 10), true
 	case 'j':
 		return name(w), true

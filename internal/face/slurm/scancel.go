@@ -131,11 +131,16 @@ func cancelled(c *face.Call) ([]victim, error) {
 		if err := whole("ended", []string{number}); err != nil {
 			return nil, err
 		}
+		var tasks []int
 		w, err := job(c, number)
+		if err != nil && !some {
+			if array, index, is := taskJob(c, number); is {
+				w, tasks, err = array, []int{index}, nil
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
-		var tasks []int
 		if some {
 			if tasks, err = indexesOf(w, id, part); err != nil {
 				return nil, err

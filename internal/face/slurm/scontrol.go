@@ -177,7 +177,13 @@ func showJobs(c *face.Call, name string) error {
 	}
 	var ws []api.Workload
 	if name != "" {
-		found, err := jobs(c, strings.Split(name, ","))
+		ids := strings.Split(name, ",")
+		for i, id := range ids {
+			if array, _, is := taskJob(c, id); is {
+				ids[i] = strconv.FormatInt(array.Number, 10) // of a task what there is to say of all
+			}
+		}
+		found, err := jobs(c, ids)
 		if err != nil {
 			return err
 		}
@@ -203,7 +209,7 @@ func showJobs(c *face.Call, name string) error {
 
 func jobRecord(c *face.Call, p *face.Place, w *api.Workload) [][]string {
 	d := cli.Document(w)
-	r := row{c: c, p: p, w: w, state: stateOf(w), count: face.Count(w)}
+	r := row{c: c, p: p, w: w, state: stateOf(w), count: face.Count(w), task: -1}
 	code, a := "0:0", face.Last(w)
 	if a != nil {
 		r.tasks = a.Tasks

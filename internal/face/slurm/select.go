@@ -33,7 +33,7 @@ func selected(c *face.Call, p *face.Place, names, states string) (keep func(*api
 	return func(w *api.Workload) bool {
 		return (len(users) == 0 || slices.Contains(users, w.User)) && in("account", w.Project) && in(names, name(w), w.Name) && in("qos", qos(w)) &&
 			in("clusters", p.Cluster(w)) && in("partition", strings.Split(partition(p, w), ",")...) && in("nodelist", face.Nodes(face.Last(w))...) &&
-			(len(wanted) == 0 || slices.Contains(wanted, stateOf(w).long))
+			(len(wanted) == 0 || slices.Contains(wanted, stateOf(w).long) || states == "states" && cli.Document(w).Array != nil && !cli.Ended(w)) // its tasks have states of their own
 	}, ended, nil
 }
 

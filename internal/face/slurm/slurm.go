@@ -78,9 +78,30 @@ func job(c *face.Call, text string) (*api.Workload, error) {
 		}
 	}
 	if len(list) == 0 {
+		if w, index, is := taskJob(c, text); is {
+			return nil, cli.Missing(fmt.Sprintf("Invalid job id specified: %s is a task of an array, %d_%d", text, w.Number, numberIn(arrayNumbers(w), index)), fmt.Sprintf("name the whole array: %d", w.Number))
+		}
 		return nil, cli.Missing(fmt.Sprintf("Invalid job id specified: %s", cmp.Or(text, `""`)), "squeue lists the jobs that there are")
 	}
 	return &list[0], nil
+}
+
+// taskJob is the array that the job of a number is a task of, and which one:
+// each has a number of its own, those below the array's.
+func taskJob(c *face.Call, text string) (w *api.Workload, index int, ok bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return nil, 0, false
+	}
+	in := func(w *api.Workload) bool {
+		return w.Number >= n && w.Number-cli.Document(w).SlurmJobs() < n
+	}
+	list, err := c.Pages(c.Context, client.ListOptions{Live: true}, 1, in)
+	if err != nil || len(list) == 0 {
+		return nil, 0, false
+	}
+	w = &list[0]
+	return w, int(n - 1 - w.Number + cli.Document(w).SlurmJobs()), true
 }
 
 // whole refuses ids of a part of a job: what is done, is done to all of it.

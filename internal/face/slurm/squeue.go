@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -92,7 +94,8 @@ func squeue(c *face.Call) error {
 	if err != nil {
 		return err
 	}
-	ws, err := listed(c, p)
+	tasks := map[string][]int{} // by workload, of which not all are asked for
+	ws, err := listed(c, p, tasks)
 	if err != nil {
 		return err
 	}
@@ -104,7 +107,10 @@ func squeue(c *face.Call) error {
 	}
 	var rows []row
 	for i := range ws {
-		rows = append(rows, rowsOf(c, p, &ws[i])...)
+		rows = append(rows, rowsOf(c, p, &ws[i], tasks[ws[i].ID])...)
+	}
+	if wanted, _, err := wantedStates(c.List("states")); err == nil && len(wanted) > 0 {
+		rows = slices.DeleteFunc(rows, func(r row) bool { return !slices.Contains(wanted, r.state.long) })
 	}
 	if err := sorted(c, rows); err != nil {
 		return err
@@ -138,13 +144,13 @@ func write(out io.Writer, fields []field, after string, value func(byte) (string
 
 // listed are the jobs that flags select, in the order of their priority and
 // age.
-func listed(c *face.Call, p *face.Place) ([]api.Workload, error) {
+func listed(c *face.Call, p *face.Place, tasks map[string][]int) ([]api.Workload, error) {
 	keep, ended, err := selected(c, p, "name", "states")
 	if err != nil {
 		return nil, err
 	}
 	if ids := c.List("jobs"); len(ids) > 0 {
-		return named(c, ids, keep)
+		return named(c, ids, keep, tasks)
 	}
 	ws, err := c.Pages(c.Context, client.ListOptions{Live: !ended, Table: !c.Bool("json") && !c.Bool("yaml") && len(c.List("licenses"))+len(c.List("reservation")) == 0}, 0, func(w *api.Workload) bool {
 		return keep(w) && asksFor(w, c.List("licenses")) && reservedIn(w, c.List("reservation")) && (!c.Bool("start") || stateOf(w) == pending)
@@ -159,12 +165,20 @@ func listed(c *face.Call, p *face.Place) ([]api.Workload, error) {
 // is asked for. That a job is gone is how scripts see that it is done: of one
 // that there never was, and of one alone that ended a while ago, Slurm says the
 // same (slurm.schedmd.com/slurm.conf.html, MinJobAge).
-func named(c *face.Call, ids []string, keep func(*api.Workload) bool) ([]api.Workload, error) {
+// With them come the tasks of arrays that are meant where not all are.
+func named(c *face.Call, ids []string, keep func(*api.Workload) bool, tasks map[string][]int) ([]api.Workload, error) {
+	wholes := map[string]bool{}
+	defer func() {
+		maps.DeleteFunc(tasks, func(id string, _ []int) bool { return wholes[id] })
+	}()
 	var out []api.Workload
 	known := false
 	for _, id := range ids {
-		number, _, _ := strings.Cut(id, "_")
+		number, part, some := strings.Cut(id, "_")
 		w, err := job(c, number)
+		if array, index, is := taskJob(c, id); err != nil && is {
+			w, part, some, err = array, strconv.Itoa(numberIn(arrayNumbers(array), index)), true, nil
+		}
 		if cli.CodeOf(err) == cli.CodeOf(cli.Missing("", "")) && err != nil {
 			continue
 		}
@@ -174,7 +188,19 @@ func named(c *face.Call, ids []string, keep func(*api.Workload) bool) ([]api.Wor
 		young := w.EndedAt == nil || c.Now().Sub(face.At(w.EndedAt)) < minJobAge
 		known = known || young
 		if wanted := len(c.List("states")) > 0; keep(w) && (!cli.Ended(w) || wanted) {
-			out, known = append(out, *w), true
+			known = true
+			if some {
+				given, err := indexesOf(w, id, part)
+				if err != nil {
+					return nil, err
+				}
+				tasks[w.ID] = append(tasks[w.ID], given...)
+			} else {
+				wholes[w.ID] = true
+			}
+			if !slices.ContainsFunc(out, func(o api.Workload) bool { return o.ID == w.ID }) {
+				out = append(out, *w)
+			}
 		}
 	}
 	if !known {
