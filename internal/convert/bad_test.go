@@ -57,6 +57,7 @@ func TestBadInputIsRefusedWithItsLine(t *testing.T) {
 		"dependency by task":      {"#!/bin/bash\n#SBATCH -d aftercorr:17\ntrue\n", `"aftercorr" is nothing`, 2},
 		"dependency on a task":    {"#!/bin/bash\n#SBATCH -d afterok:17_3\ntrue\n", "is not the id of a whole job", 2},
 		"dependency on nothing":   {"#!/bin/bash\n#SBATCH -d afterok\ntrue\n", "is not the id of a whole job", 2},
+		"container of a step":     {"#!/bin/bash\n#SBATCH -N 2\nsrun \\\n  --container-image=\"ubuntu\" true\n", "is of a step", 4},
 		"begin":                   {"#!/bin/bash\n#SBATCH --begin=16:00\ntrue\n", "of which zone", 2},
 		"array of nodes":          {"#!/bin/bash\n#SBATCH -N 2\n#SBATCH -a 0-3\ntrue\n", "would have 2 nodes", 3},
 		"array twice":             {"#!/bin/bash\n#SBATCH -a 1,1\ntrue\n", "stands twice", 2},

@@ -125,6 +125,10 @@ func (s *script) scan(body string) {
 		case trimmed != "" && trimmed[0] != '#' && commands == 0:
 			commands = line
 		}
+		if trimmed != "" && trimmed[0] != '#' && strings.Contains(trimmed, "--container-image") && strings.Contains(body, "srun") {
+			s.r.refuse(line, "--container-image", trimmed, "is of a step: here a whole script runs in a container, and its steps with it", "write it for the script, with its mounts: #SBATCH --container-image="+stepImage(trimmed))
+			return
+		}
 		if words := strings.Fields(trimmed); len(words) > 1 && words[0] == "module" {
 			s.r.note(Note{Line: line, Field: "module", Value: trimmed, Fate: Kept, To: "command", Reason: "modules must be there on the nodes"})
 		}
@@ -134,6 +138,16 @@ func (s *script) scan(body string) {
 		return
 	}
 	s.r.note(Note{Line: commands, Last: line, Field: "script", Fate: Kept, To: "command", Reason: "it runs as it is"})
+}
+
+// stepImage is the image that a line of a script names.
+func stepImage(line string) string {
+	_, rest, _ := strings.Cut(line, "--container-image")
+	words := strings.Fields(strings.TrimLeft(rest, "= "))
+	if len(words) == 0 {
+		return "IMAGE"
+	}
+	return strings.Trim(words[0], `"'`)
 }
 
 // words reads options as sbatch takes them.

@@ -165,6 +165,12 @@ func SbatchAliases(name string) string {
 	return b.String()
 }
 
+// SbatchWhole is the option that a long name means, which may be cut short, and
+// how many begin so.
+func SbatchWhole(name string) (whole string, begin int) {
+	return wholeOption(name), len(cutOption(name))
+}
+
 // SbatchOption reports whether sbatch has an option of that long name, and
 // whether it must have a value.
 func SbatchOption(name string) (value, known bool) {

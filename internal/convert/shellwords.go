@@ -71,3 +71,6 @@ func doubleQuoted(b *strings.Builder, s string) (end int, err error) {
 	}
 	return 0, fmt.Errorf("a \" is not closed")
 }
+
+// ShellWords splits a line as a shell does that expands nothing.
+func ShellWords(line string) ([]string, error) { return shellWords(line) }

@@ -18,7 +18,8 @@ type options struct {
 	label, killOnBadExit              bool
 	list, exclude                     string
 	output, errors, dir, export       string
-	openMode                          string
+	openMode, input                   string
+	multi                             bool // argv is a file that says what each task runs
 	argv                              []string
 }
 
@@ -57,6 +58,7 @@ func parse(args []string) (o options, err error) {
 			}
 			name, value, has = long, strings.TrimPrefix(w[2:], "="), len(w) > 2
 		}
+		name = wholeOption(name)
 		takes, known := convert.SbatchOption(name)
 		if slices.Contains(srunSwitches, name) {
 			takes, known = false, true
@@ -77,6 +79,25 @@ func parse(args []string) (o options, err error) {
 		}
 	}
 	return o, nil
+}
+
+// wholeOption is the option of srun that a long name means: with underscores, or
+// cut short.
+func wholeOption(name string) string {
+	name = strings.ReplaceAll(name, "_", "-")
+	own := slices.Concat(srunSwitches, srunValues)
+	if slices.Contains(own, name) || len(name) < 2 {
+		return name
+	}
+	found := slices.DeleteFunc(own, func(n string) bool { return !strings.HasPrefix(n, name) })
+	whole, others := convert.SbatchWhole(name)
+	if len(found) == 1 && others == 0 {
+		return found[0]
+	}
+	if len(found) > 0 && others > 1 || len(found) > 0 && whole != name {
+		return name // it could be several
+	}
+	return whole
 }
 
 func (o *options) set(name, value string) error {
@@ -124,7 +145,11 @@ func (o *options) set(name, value string) error {
 	case "export":
 		o.export = value
 	case "multi-prog":
-		return fmt.Errorf("--multi-prog is not taken; start one srun for each program")
+		o.multi = true
+	case "input":
+		o.input = value
+	case "het-group", "pack-group":
+		return fmt.Errorf("--het-group: the nodes of a job are all alike here, so it has no such groups; submit a job for each")
 	case "pty":
 		return fmt.Errorf("--pty is not taken; muster exec -it gives a terminal")
 	case "container-image":

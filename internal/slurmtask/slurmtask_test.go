@@ -67,6 +67,57 @@ srun -n 1 sh -c 'echo step $SLURM_STEP_ID of $SLURM_NTASKS'`, "GONE=here")
 	}
 }
 
+// TestSrunsInput: as Slurm 22.05.8 hands it on.
+func TestSrunsInput(t *testing.T) {
+	code, out := script(t, `echo in >file
+echo hi | srun -l cat; echo none | srun -l -i none cat; echo one | srun -l --input=1 cat; srun -l --input=file cat
+printf 'a\nb\n' | while read -r x; do srun -n1 echo got $x </dev/null; done
+head -c 300000 /dev/zero | srun -n2 sh -c 'exec wc -c'
+head -c 300000 /dev/zero | srun true`)
+	if code != 0 {
+		t.Errorf("code %d: %s", code, out)
+	}
+	for _, want := range []string{"0: hi\n", "1: hi\n", "2: hi\n", "1: one\n", "0: in\n", "2: in\n", "got a\n", "got b\n", "300000\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in %q", want, out)
+		}
+	}
+	if strings.Contains(out, "none") || strings.Contains(out, "0: one") {
+		t.Errorf("too much in %q", out)
+	}
+}
+
+func TestSrunOfSeveralPrograms(t *testing.T) {
+	code, out := script(t, `cat >conf <<'END'
+# who does what
+0 echo zero %t %o
+1-2 sh -c 'echo rest %t %o $0' \
+  more
+END
+srun -l --multi-prog conf
+printf '1 echo other\n* echo all %%t %%o\n' >conf; srun -l --multi-prog conf x
+srun -n2 --multi-prog conf; printf '5 true\n' >conf; srun --multi-prog conf; echo five $?
+printf '0 true\n' >conf; srun --multi-prog conf; echo less $?`)
+	for _, want := range []string{"0: zero 0 0\n", "1: rest 1 0 more\n", "2: rest 2 1 more\n", "1: other x\n", "0: all 0 0 x\n", "2: all 2 1 x\n", "task id 5 >= ntasks", "five 1\n", "no record for task id 1", "less 1\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in %q (code %d)", want, out, code)
+		}
+	}
+}
+
+// TestSrunReadsItsOptionsAsSlurmDoes, and says why it refuses what it refuses.
+func TestSrunReadsItsOptionsAsSlurmDoes(t *testing.T) {
+	code, out := script(t, `export SLURM_EXPORT_ENV=; A=1; export A
+srun -n1 --cpu_bind=v echo bound; srun --tasks=2 --lab echo tasks; srun -n1 nosuchcmd; echo code $?
+srun -n1 --export=NONE sh -c 'echo bare ${A-none}'; srun -n1 --export=B=2 sh -c 'echo only ${A-none} $B'; SLURM_EXPORT_ENV=NONE srun -n1 sh -c 'echo told ${A-none}'; srun -n1 --export=ALL,B=3 sh -c 'echo all $A $B'
+srun --het-group=0 true; srun -n1 true : -n1 true; echo colon $?`)
+	for _, want := range []string{"bound\n", "0: tasks\n", "1: tasks\n", "execve(): nosuchcmd: No such file or directory", "code 2\n", "bare none\n", "only none 2\n", "told none\n", "all 1 3\n", "--het-group: the nodes", "colon 1\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in %q (code %d)", want, out, code)
+		}
+	}
+}
+
 func TestSrunExitsAsItsWorstRank(t *testing.T) {
 	code, out := script(t, `srun sh -c 'exit $SLURM_PROCID'; echo "srun said $?"; exit 9`)
 	if code != 9 || !strings.Contains(out, "srun said 2\n") || !strings.Contains(out, "task 2: Exited with exit code 2") {
@@ -80,7 +131,7 @@ func TestRefusalsOfSrunSayWhy(t *testing.T) {
 		"--ntask=2 true":        "unknown option --ntask",
 		"-N 2 true":             "2 nodes are asked for, and there are 1",
 		"-w elsewhere true":     "is not a node of this job",
-		"--multi-prog x":        "not taken",
+		"--multi-prog nofile":   "nofile: no such file",
 		"-n":                    "needs a value",
 		"-n x true":             "is not a number",
 		"--gpus-per-task=9 env": "the node has 1",

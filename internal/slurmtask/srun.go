@@ -2,6 +2,7 @@ package slurmtask
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,9 +49,12 @@ type step struct {
 	hosts []string
 	env   map[string]string // what the script has changed
 	unset []string
+	bare  []string // the environment of a step that has nothing of the script's; nil: it has
 
-	mu     sync.Mutex
-	opened map[string]bool // files of its output
+	programs [][]string // of --multi-prog, by rank
+	input    *feed
+	mu       sync.Mutex
+	opened   map[string]bool // files of its output
 }
 
 func srun(args []string) (int, error) {
@@ -59,6 +64,9 @@ func srun(args []string) (int, error) {
 	}
 	if len(o.argv) == 0 {
 		return 1, errors.New("there is no program to start")
+	}
+	if slices.Contains(o.argv, ":") {
+		return 1, errors.New("several programs in one step, with : between them, are not taken; use --multi-prog, or start one srun for each in the background")
 	}
 	dir := os.Getenv(dirVar)
 	list := os.Getenv("SLURM_JOB_NODELIST")
@@ -72,6 +80,11 @@ func srun(args []string) (int, error) {
 	s := step{o: o}
 	if s.ranks, s.hosts, err = s.o.layout(hosts); err != nil {
 		return 1, err
+	}
+	if s.o.multi {
+		if s.programs, err = programs(o.argv, len(s.ranks)); err != nil {
+			return 1, err
+		}
 	}
 	if s.self, err = os.Executable(); err != nil {
 		return 1, err
@@ -124,15 +137,28 @@ func steps(dir string) (pids []int) {
 // with: only that is told to other nodes, which have their own.
 func (s *step) changed(file string) {
 	s.env = map[string]string{}
-	if strings.HasPrefix(s.o.export, "NONE") {
-		return
-	}
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return
 	}
+	began := strings.Split(string(data), "\x00")
+	words := strings.Split(cmp.Or(s.o.export, os.Getenv("SLURM_EXPORT_ENV"), "ALL"), ",")
+	for _, part := range words {
+		if name, text, has := strings.Cut(part, "="); has {
+			s.env[name] = text
+		}
+	}
+	if !slices.Contains(words, "ALL") { // nothing of the script's, but what is named
+		s.bare = began
+		for _, name := range words {
+			if text, set := os.LookupEnv(name); set {
+				s.env[name] = text
+			}
+		}
+		return
+	}
 	before := map[string]string{}
-	for _, kv := range strings.Split(string(data), "\x00") {
+	for _, kv := range began {
 		name, text, _ := strings.Cut(kv, "=")
 		before[name] = text
 	}
@@ -143,17 +169,12 @@ func (s *step) changed(file string) {
 		if name == "PATH" { // without the script's own commands, which are not elsewhere
 			text = strings.TrimPrefix(text, os.Getenv(dirVar)+string(os.PathListSeparator))
 		}
-		if !known || was != text {
+		if _, said := s.env[name]; !said && (!known || was != text) {
 			s.env[name] = text
 		}
 	}
 	for name := range before {
 		s.unset = append(s.unset, name)
-	}
-	for part := range strings.SplitSeq(s.o.export, ",") {
-		if name, text, has := strings.Cut(part, "="); has {
-			s.env[name] = text
-		}
 	}
 }
 
@@ -201,7 +222,10 @@ func (s *step) of(r rank) program {
 		dir = s.o.dir
 	}
 	p := program{Dir: dir, Env: env, Unset: s.unset, Argv: s.o.argv, GPUs: s.o.gpus, Local: r.local}
-	if r.at == 0 {
+	if s.o.multi {
+		p.Argv = s.programs[r.proc]
+	}
+	if r.at == 0 && s.bare == nil {
 		p.Path = os.Getenv("PATH")
 	}
 	return p
@@ -216,6 +240,7 @@ func (p program) encoded() (string, error) {
 func (s *step) run() (int, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	s.input = newFeed(os.Stdin)
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -299,13 +324,18 @@ func (s *step) start(ctx context.Context, r rank) (int, error) {
 		return 1, err
 	}
 	defer closeAll()
+	in, closeInput, err := s.stdin(r)
+	if err != nil {
+		return 1, err
+	}
+	defer closeInput()
 	if r.at > 0 {
-		return mpi.Run(ctx, r.host, "exec "+spec.ShellWords(s.self, StepArg, text), stdin(r), out, errs)
+		return mpi.Run(ctx, r.host, "exec "+spec.ShellWords(s.self, StepArg, text), in, out, errs)
 	}
 	cmd := exec.CommandContext(ctx, s.self, StepArg, text)
-	cmd.Stdout, cmd.Stderr = out, errs
-	if r.proc == 0 {
-		cmd.Stdin = os.Stdin
+	cmd.Stdout, cmd.Stderr, cmd.Env = out, errs, s.bare
+	if cmd.Stdin, err = fileOf(in); err != nil {
+		return 1, err
 	}
 	err = cmd.Run()
 	var exit *exec.ExitError
@@ -315,17 +345,14 @@ func (s *step) start(ctx context.Context, r rank) (int, error) {
 	return 0, err
 }
 
-// stdin is the standard input of a rank elsewhere: the first has the script's.
-func stdin(r rank) io.Reader {
-	if r.proc == 0 {
-		return os.Stdin
-	}
-	return bytes.NewReader(nil)
+// own are the patterns of files of a rank.
+func (s *step) own(r rank) map[byte]string {
+	return map[byte]string{'t': strconv.Itoa(r.proc), 'n': strconv.Itoa(r.node), 'N': r.host, 's': strconv.Itoa(s.id), 'J': os.Getenv("SLURM_JOB_ID") + "." + strconv.Itoa(s.id)}
 }
 
 // streams are where a rank's output goes.
 func (s *step) streams(r rank) (out, errs io.Writer, closeAll func(), err error) {
-	own := map[byte]string{'t': strconv.Itoa(r.proc), 'n': strconv.Itoa(r.node), 'N': r.host, 's': strconv.Itoa(s.id), 'J': os.Getenv("SLURM_JOB_ID") + "." + strconv.Itoa(s.id)}
+	own := s.own(r)
 	label := ""
 	if s.o.label {
 		label = fmt.Sprintf("%*d: ", len(strconv.Itoa(len(s.ranks)-1)), r.proc)

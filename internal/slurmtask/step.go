@@ -57,7 +57,8 @@ func become(args []string) error {
 	}
 	path, err := exec.LookPath(p.Argv[0])
 	if err != nil {
-		return err
+		fmt.Fprintf(os.Stderr, "slurmstepd-%s: error: execve(): %s: No such file or directory\n", p.Env["SLURMD_NODENAME"], p.Argv[0])
+		os.Exit(2)
 	}
 	return syscall.Exec(path, p.Argv, os.Environ())
 }
