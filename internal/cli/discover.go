@@ -51,14 +51,31 @@ func (s *session) dir() (string, error) {
 }
 
 // address is where the server of a data directory listens. The pointer file
-// comes first: the socket is elsewhere when its path would be too long.
+// comes first: the socket is elsewhere when its path would be too long. In a copy
+// of a data directory it names the socket of the original, which is not meant.
 func address(dir string) string {
 	if data, err := os.ReadFile(filepath.Join(dir, addressName)); err == nil {
-		if a := strings.TrimSpace(string(data)); a != "" {
+		if a := strings.TrimSpace(string(data)); a != "" && !copied(dir, a) {
 			return a
 		}
 	}
 	return "unix://" + filepath.Join(dir, socketName)
+}
+
+// copied reports whether an address is the socket in another data directory. The
+// directory of a socket whose path would be too long holds nothing else.
+func copied(dir, address string) bool {
+	path, unix := strings.CutPrefix(address, "unix://")
+	if !unix {
+		return false
+	}
+	there := filepath.Dir(path)
+	if _, err := os.Stat(filepath.Join(there, addressName)); err != nil {
+		return false
+	}
+	a, errA := os.Stat(dir)
+	b, errB := os.Stat(there)
+	return errA == nil && errB == nil && !os.SameFile(a, b)
 }
 
 // clientGC is by how many percent the heap of a client grows between two

@@ -6,7 +6,7 @@ import unittest
 import warnings
 from typing import Any, Dict
 
-from muster import MCLIRunConfigValidationError, RunConfig, RunStatus, RunType
+from muster import MCLIRunConfigValidationError, RunConfig, RunStatus, RunType, _discover
 from muster.runconfig import Machines, clean_name, document, matches
 
 MACHINES = Machines({"nodes": [{"name": "n%d" % i, "plane": "east", "devices": [{"product": "NVIDIA A100-SXM4-80GB"}] * 8} for i in range(3)]})
@@ -198,3 +198,23 @@ class TestRunConfig(unittest.TestCase):
         self.assertTrue(matches("a100_80gb", "NVIDIA A100-SXM4-80GB"))
         self.assertFalse(matches("a100_40gb", "NVIDIA A100-SXM4-80GB"))
         self.assertTrue(matches(None, "anything"))
+
+
+class TestCopiedDirectory(unittest.TestCase):
+    def test_the_copy_of_a_data_directory_is_not_its_original(self) -> None:
+        with tempfile.TemporaryDirectory() as base:
+            own, other, short = (os.path.join(base, name) for name in ("own", "other", "short"))
+            for d in (own, other, short):
+                os.mkdir(d)
+
+            def said(directory: str, text: str) -> None:
+                with open(os.path.join(directory, "muster.addr"), "w", encoding="utf-8") as f:
+                    f.write(text + "\n")
+
+            def socket(directory: str) -> str:
+                return "unix://" + os.path.join(directory, "muster.sock")
+
+            said(other, socket(other))
+            for there, want in ((own, own), (other, own), (short, short)):
+                said(own, socket(there))
+                self.assertEqual(_discover.address(own), socket(want))

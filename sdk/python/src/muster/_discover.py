@@ -53,11 +53,20 @@ def address(directory: str) -> str:
     try:
         with open(os.path.join(directory, "muster.addr"), encoding="utf-8") as f:
             text = f.read().strip()
-            if text:
+            if text and not _copied(directory, text):
                 return text
     except OSError:
         pass
     return "unix://" + os.path.join(directory, "muster.sock")
+
+
+def _copied(directory: str, where: str) -> bool:
+    """Whether an address is the socket in another data directory, of which this is a copy."""
+    path = socket_path(where)
+    if path is None:
+        return False
+    there = os.path.dirname(path)
+    return os.path.exists(os.path.join(there, "muster.addr")) and not os.path.samefile(directory, there)
 
 
 def socket_path(where: str) -> Optional[str]:
