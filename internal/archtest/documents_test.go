@@ -35,7 +35,7 @@ var (
 	literal = regexp.MustCompile("`[^`\n]*`")
 	link    = regexp.MustCompile(`!?\[[^\]]*\]\(([^)\s]+)\)|<img[^>]* src="([^"]+)"`)
 	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
-	special = regexp.MustCompile("[^\\p{L}\\p{N} _-]")
+	special = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
 // anchors are the headings of a page as GitHub makes addresses of them.
