@@ -1,6 +1,6 @@
 # make prints this help; make check is exactly what CI runs.
 .DEFAULT_GOAL := help
-.PHONY: help build test check quick lint generate kubernetes bench shots chaos
+.PHONY: help build test check quick lint generate kubernetes bench shots pictures chaos
 
 help: ## show this
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ kubernetes: ## build the Kubernetes that tests run against; minutes for the firs
 shots: build ## a picture of every screen of the pages, in bin/shots
 	@MUSTER_BIN=$(CURDIR)/bin/muster MUSTER_UI_SHOTS=$(CURDIR)/bin/shots go test ./internal/browser -run Screens -count=1 -timeout 20m
 	@ls bin/shots
+
+pictures: ## the three pictures of README, out of bin/shots, which make shots fills
+	@go run ./scripts/pictures
 
 chaos: ## kills, frozen programs, full disks and power cuts, checked against a ledger; FOR=10m SEED=1
 	@scripts/chaos

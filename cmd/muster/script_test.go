@@ -56,6 +56,8 @@ func (s scripts) Run() int { return kubetest.Main(s.m) }
 //	expand FILE…            puts the values of ${VARIABLES} into files
 //	released                the program as it is released at $RELEASED, which
 //	                        unlike the test binary runs in any image
+//	page FILE               what a page of the documents shows is what happens,
+//	                        see page_test.go
 //	gitserver               a git repository over https and ssh, see git_test.go
 //	mailserver FILE         a mail server at $SMTP, see mail_test.go
 //
@@ -82,6 +84,7 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			e.Setenv("EXAMPLES", examples)
+			e.Setenv("DOCS", pages(t))
 			e.Defer(func() { tidy(t, data) })
 			return nil
 		},
@@ -94,6 +97,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "ready": ready, "json": jsonAt, "eventually": eventually,
 			"expand": expand, "released": released, "gitserver": gitserver, "mailserver": mailserver, "registry": func(ts *testscript.TestScript, _ bool, args []string) { registry(t, ts, args) },
+			"page": func(ts *testscript.TestScript, neg bool, args []string) { page(t, ts, neg, args) },
 		},
 	})
 }

@@ -13,7 +13,7 @@ import (
 
 // told are the pages whose paths and symbols are checked: those that lead a
 // contributor to a place in the code.
-var told = []string{"CONTRIBUTING.md", "README.md", "docs/architecture.md", "docs/testing.md", "docs/ui.md"}
+var told = []string{"CONTRIBUTING.md", "README.md", "docs/README.md", "docs/upgrade.md", "docs/architecture.md", "docs/testing.md", "docs/dependencies.md", "docs/ui.md"}
 
 var (
 	// A path of the repository in code quotes, and in brackets after it what it
