@@ -22,10 +22,12 @@ type rule struct {
 	libs []string // where set with std: the only other modules
 }
 
-var pure = []string{"bytes", "cmp", "compress/gzip", "container/heap", "encoding/base64", "encoding/json", "errors", "fmt", "hash/fnv", "io", "iter", "maps", "math", "path", "reflect", "regexp", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8"}
+// pure computes. Of sync it is OnceValue: tables that are made when they are first
+// asked for, as each command would otherwise make those of all others.
+var pure = []string{"bytes", "cmp", "compress/gzip", "container/heap", "encoding/base64", "encoding/json", "errors", "fmt", "hash/fnv", "io", "iter", "maps", "math", "path", "reflect", "regexp", "slices", "sort", "strconv", "strings", "sync", "time", "unicode", "unicode/utf8"}
 
 // sealing is what internal/secret needs beside: ciphers, and a file for the keys.
-var sealing = append([]string{"crypto/aes", "crypto/cipher", "crypto/hmac", "crypto/rand", "crypto/sha256", "encoding/binary", "encoding/hex", "encoding/pem", "io/fs", "os", "path", "path/filepath", "sync", "syscall"}, pure...)
+var sealing = append([]string{"crypto/aes", "crypto/cipher", "crypto/hmac", "crypto/rand", "crypto/sha256", "encoding/binary", "encoding/hex", "encoding/pem", "io/fs", "os", "path", "path/filepath", "syscall"}, pure...)
 
 // rules are looked up by the longest prefix.
 var rules = []rule{

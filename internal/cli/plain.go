@@ -4,6 +4,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -61,7 +62,7 @@ func (s Streams) wary() Streams {
 	return s
 }
 
-var colours = regexp.MustCompile("^\x1b\\[[0-9;]*m")
+var colours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^\x1b\\[[0-9;]*m") })
 
 // Write implements io.Writer.
 func (s *shown) Write(p []byte) (int, error) {
@@ -71,7 +72,7 @@ func (s *shown) Write(p []byte) (int, error) {
 		r, n := utf8.DecodeRune(in)
 		switch {
 		case r == 0x1b:
-			if m := colours.Find(in); m != nil {
+			if m := colours().Find(in); m != nil {
 				n = len(m)
 				out = append(out, m...)
 			}

@@ -151,7 +151,7 @@ func (r *reader) runaiLine(words []string, line int) {
 		return
 	}
 	for _, g := range s.given {
-		runaiFlags[g.name].apply(g)
+		runaiFlags()[g.name].apply(g)
 	}
 	s.finish(tail)
 	if len(r.errs) == 0 {
@@ -190,7 +190,7 @@ func (s *submission) flags(words []string) (tail []string) {
 			}
 			name = long
 		}
-		f, known := runaiFlags[name]
+		f, known := runaiFlags()[name]
 		if !known {
 			s.refuse(s.line, "--"+name, text, "is no flag of runai"+nearFlag(name), "remove it, or correct it")
 			continue

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -26,19 +27,19 @@ var runaiShort = map[string]string{
 // RunaiFlag reports whether the commands of runai that submit have a flag of
 // that name, and whether it takes a value.
 func RunaiFlag(name string) (value, known bool) {
-	f, known := runaiFlags[name]
+	f, known := runaiFlags()[name]
 	return f.takes == takesOne, known
 }
 
 // RunaiFlags are the names of the flags of the commands of runai that submit,
 // in order.
-func RunaiFlags() []string { return slices.Sorted(maps.Keys(runaiFlags)) }
+func RunaiFlags() []string { return slices.Sorted(maps.Keys(runaiFlags())) }
 
 // RunaiShort is the flag of a letter; empty: there is none.
 func RunaiShort(letter string) string { return runaiShort[letter] }
 
 func nearFlag(name string) string {
-	for other := range runaiFlags {
+	for other := range runaiFlags() {
 		if strings.ReplaceAll(other, "-", "") == strings.ReplaceAll(name, "-", "") || strings.TrimSuffix(other, "s") == strings.TrimSuffix(name, "s") {
 			return "; did you mean --" + other + "?"
 		}
@@ -133,9 +134,7 @@ func truth(to string, set func(s *submission)) runaiFlag {
 
 // runaiFlags are all flags of runai submit and submit-dist of the first, and
 // of … submit of the second command line.
-var runaiFlags = buildRunaiFlags()
-
-func buildRunaiFlags() map[string]runaiFlag {
+var runaiFlags = sync.OnceValue(func() map[string]runaiFlag {
 	cpu := amount("resources.cpu", func(r *spec.Resources) *spec.Quantity { return &r.CPU })
 	memory := amount("resources.memory", func(r *spec.Resources) *spec.Quantity { return &r.Memory })
 	limit := loses("what is promised counts; what is used beyond it is not limited")
@@ -297,7 +296,7 @@ func buildRunaiFlags() map[string]runaiFlag {
 		"dry-run": means("muster run --dry-run does it").bare(), "wait-for-submit": means("submission waits for the server"), "pod-running-timeout": means("muster wait does it"), "yes": means("nothing is asked").bare(),
 	}
 	return m
-}
+})
 
 func (s *submission) array() *spec.Array {
 	if s.doc.Array == nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/musterhq/muster/internal/core/spec"
@@ -28,16 +29,18 @@ type Term struct {
 }
 
 var (
-	pieces   = regexp.MustCompile(`(?:[^\s"]+|"[^"]*"?)+`)
-	termForm = regexp.MustCompile(`^(-?)([A-Za-z][A-Za-z0-9.\-_/]*)(:|<=|>=|<|>)(.*)$`)
+	pieces   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:[^\s"]+|"[^"]*"?)+`) })
+	termForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(-?)([A-Za-z][A-Za-z0-9.\-_/]*)(:|<=|>=|<|>)(.*)$`)
+	})
 )
 
 // Parse reads a filter. It fails only on a value that its field cannot have;
 // what is no field is text, as names may have any form.
 func Parse(text string) ([]Term, error) {
 	var all []Term
-	for _, piece := range pieces.FindAllString(text, -1) {
-		m := termForm.FindStringSubmatch(piece)
+	for _, piece := range pieces().FindAllString(text, -1) {
+		m := termForm().FindStringSubmatch(piece)
 		if m == nil || !slices.Contains(Fields(), strings.ToLower(m[2])) && !strings.HasPrefix(strings.ToLower(m[2]), "label.") {
 			not := strings.HasPrefix(piece, "-") && len(piece) > 1
 			word := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(piece, map[bool]string{true: "-"}[not]), `"`, ""))

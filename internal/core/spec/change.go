@@ -94,7 +94,7 @@ func DocumentOf(f Fields) (*Document, error) {
 			return nil, FieldError{Path: path, Problem: "is not JSON: " + err.Error()}
 		}
 		at := tree
-		names := root.parts(path)
+		names := root().parts(path)
 		for _, name := range names[:len(names)-1] {
 			if below, ok := at[name].(map[string]any); ok {
 				at = below
@@ -133,7 +133,7 @@ func FieldsOf(d *Document) Fields {
 	out := Fields{}
 	if d != nil {
 		n, _ := d.tree()
-		root.leaves(&n, "", out)
+		root().leaves(&n, "", out)
 	}
 	return out
 }

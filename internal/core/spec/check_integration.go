@@ -8,7 +8,7 @@ import (
 
 // integrations checks that each is one thing, and what git is told.
 func (v *validator) integrations() {
-	item := root.byName["integrations"].item
+	item := root().byName["integrations"].item
 	for i := range v.doc.Integrations {
 		in := &v.doc.Integrations[i]
 		path := fmt.Sprintf("integrations[%d]", i)

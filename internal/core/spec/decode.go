@@ -94,8 +94,8 @@ func parse(data []byte) (*parsed, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parsed{decoder{doc: new(Document), src: src, top: root}, n}
-	p.object(root, &p.tree, reflect.ValueOf(p.doc).Elem())
+	p := &parsed{decoder{doc: new(Document), src: src, top: root()}, n}
+	p.object(root(), &p.tree, reflect.ValueOf(p.doc).Elem())
 	return p, nil
 }
 

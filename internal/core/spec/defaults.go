@@ -13,7 +13,7 @@ func (d *Document) Defaults() {
 		n := max(1, a.Min) // what it would be scaled to at once
 		d.Replicas = &n
 	}
-	d.fill(root, reflect.ValueOf(d).Elem())
+	d.fill(root(), reflect.ValueOf(d).Elem())
 	d.Resources.GPU.complete()
 	if m := d.Master; m != nil && m.Resources != nil {
 		m.Resources.GPU.complete()
@@ -21,7 +21,7 @@ func (d *Document) Defaults() {
 	if p := d.Publish; p != nil && p.Serve != nil && p.Serve.Resources != nil {
 		p.Serve.Resources.GPU.complete()
 	}
-	if d.Priority == 0 && d.zeros&priorityBit == 0 {
+	if d.Priority == 0 && d.zeros&priorityBit() == 0 {
 		d.Priority = UsualPriority(d)
 	}
 	if d.Preemptible == nil {
@@ -57,4 +57,4 @@ func (d *Document) fill(f *field, v reflect.Value) {
 }
 
 // priorityBit is that of the priority among those that were written as zero.
-var priorityBit = root.byName["priority"].bit
+func priorityBit() uint64 { return root().byName["priority"].bit }

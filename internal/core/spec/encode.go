@@ -32,7 +32,7 @@ func (d *Document) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	r := decoder{doc: new(Document), src: source{data, true}, lenient: true}
-	r.object(root, &n, reflect.ValueOf(r.doc).Elem())
+	r.object(root(), &n, reflect.ValueOf(r.doc).Elem())
 	if err := r.errs.orNil(); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (g *GPU) UnmarshalJSON(data []byte) error {
 	}
 	r := decoder{doc: new(Document), src: source{data, true}, lenient: true}
 	var v GPU
-	r.value(root.find("resources.gpu"), &n, reflect.ValueOf(&v).Elem())
+	r.value(root().find("resources.gpu"), &n, reflect.ValueOf(&v).Elem())
 	if err := r.errs.orNil(); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (d *Document) Clone() *Document {
 		return nil
 	}
 	c := *d
-	root.detach(reflect.ValueOf(&c).Elem())
+	root().detach(reflect.ValueOf(&c).Elem())
 	return &c
 }
 
@@ -138,7 +138,7 @@ func (f *field) own(v reflect.Value) {
 // tree is d as nodes; ok is false when parameters hold what cannot be written.
 func (d *Document) tree() (n node, ok bool) {
 	e := encoder{zeros: d.zeros, ok: true}
-	n = e.object(root, reflect.ValueOf(d).Elem())
+	n = e.object(root(), reflect.ValueOf(d).Elem())
 	return n, e.ok
 }
 

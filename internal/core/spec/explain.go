@@ -26,14 +26,14 @@ type Topic struct {
 }
 
 // Schema is the whole document, field by field.
-func Schema() Topic { return root.topic() }
+func Schema() Topic { return root().topic() }
 
 // Explain returns the topic of a path such as resources.gpu; "" is the whole
 // document. It fails with a FieldError that suggests the nearest field.
 func Explain(path string) (Topic, error) {
-	at := root
+	at := root()
 	if path == "" {
-		return root.topic(), nil
+		return root().topic(), nil
 	}
 	for name := range strings.SplitSeq(path, ".") {
 		name, _, _ = strings.Cut(name, "[") // volumes[0].path is written in errors
@@ -52,7 +52,7 @@ func (f *field) noSuch(path, name string) error {
 		e.Hint = didYouMean(join(f.path, near))
 		return e
 	}
-	root.walk(func(c *field) {
+	root().walk(func(c *field) {
 		if c.name == name && e.Hint == "" {
 			e.Hint = didYouMean(c.path)
 		}

@@ -9,7 +9,7 @@ import (
 // JSONSchema returns the schema of a document as JSON Schema 2020-12, which is
 // what OpenAPI 3.1 embeds. The caller owns the result.
 func JSONSchema() map[string]any {
-	s := root.jsonSchema()
+	s := root().jsonSchema()
 	s["title"] = "Workload"
 	return s
 }

@@ -66,7 +66,7 @@ func randomValue(rng *rand.Rand, depth int) any {
 // the schema now and then; not all are valid.
 func randomDocument(rng *rand.Rand) *Document {
 	d := new(Document)
-	randomFields(rng, root, reflect.ValueOf(d).Elem())
+	randomFields(rng, root(), reflect.ValueOf(d).Elem())
 	d.Kind = lifecycle.Kinds()[rng.IntN(4)]
 	if rng.IntN(2) == 0 {
 		d.Defaults()

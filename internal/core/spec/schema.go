@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -61,15 +62,14 @@ type field struct {
 	typ          reflect.Type
 }
 
-// root is the schema, built once from the struct tags of Document.
-var root = buildSchema()
-
-func buildSchema() *field {
+// root is the schema, built from the struct tags of Document when it is first asked
+// for: most commands that somebody types need none.
+var root = sync.OnceValue(func() *field {
 	r := &field{typ: reflect.TypeFor[Document](), kind: fieldObject, doc: "A workload: what to run, what it needs, and what to do when it fails."}
 	bit := uint64(1)
 	r.children(&bit)
 	return r
-}
+})
 
 var scalarType = reflect.TypeFor[scalar]()
 

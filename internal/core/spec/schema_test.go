@@ -13,7 +13,7 @@ import (
 
 func TestEveryFieldIsExplained(t *testing.T) {
 	t.Parallel()
-	root.walk(func(f *field) {
+	root().walk(func(f *field) {
 		topic, err := Explain(f.path)
 		if err != nil || topic.Path != f.path || topic.Doc == "" || topic.Type == "" {
 			t.Errorf("%s: %+v %v", f.path, topic, err)
@@ -125,7 +125,7 @@ func TestJSONSchemaCoversTheDocument(t *testing.T) {
 	if err := json.Unmarshal(raw, &s); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range root.names {
+	for _, name := range root().names {
 		if _, ok := s.Properties[name]; !ok {
 			t.Errorf("%s is missing", name)
 		}
@@ -167,7 +167,7 @@ func TestListsAreExplainedWithoutAnIndex(t *testing.T) {
 // document's own value would be read.
 func TestExamplesCanBeWritten(t *testing.T) {
 	t.Parallel()
-	root.walk(func(f *field) {
+	root().walk(func(f *field) {
 		for _, text := range []string{f.example, f.fallbackText} {
 			if text == "" || text == f.fallbackText && strings.HasPrefix(text, "(") { // a sentence, about what Defaults works out
 				continue
@@ -177,7 +177,7 @@ func TestExamplesCanBeWritten(t *testing.T) {
 				t.Errorf("%s: %v", f.path, err)
 				continue
 			}
-			d := decoder{doc: new(Document), top: root}
+			d := decoder{doc: new(Document), top: root()}
 			v := reflect.New(f.typ).Elem()
 			d.value(f, &n.items[0], v)
 			checks := validator{doc: new(Document), kind: lifecycle.Training}

@@ -35,7 +35,7 @@ func Validate(d *Document) Errors {
 	if d.Template != "" { // of which even the kind may be
 		return nil
 	}
-	v.schema(root, reflect.ValueOf(d).Elem())
+	v.schema(root(), reflect.ValueOf(d).Elem())
 	switch {
 	case d.Name != "" && d.NamePrefix != "":
 		v.fail("namePrefix", d.NamePrefix, "cannot stand beside name", "remove one of the two")

@@ -4,12 +4,13 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
+	"sync"
 )
 
 //go:embed report.html.tmpl
 var page string
 
-var pageTemplate = template.Must(template.New("report").Parse(page))
+var pageTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("report").Parse(page)) })
 
 // colours is how many classes the page has; more runs use them again.
 const colours = 12
@@ -62,7 +63,7 @@ func (r Report) WriteHTML(w io.Writer) error {
 			h.PerRun = append(h.PerRun, x.sharePlot())
 		}
 	}
-	return pageTemplate.Execute(w, h)
+	return pageTemplate().Execute(w, h)
 }
 
 // sizeBars compares mean waits by GPUs of the job, in hours.
