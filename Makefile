@@ -5,8 +5,8 @@
 help: ## show this
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## build bin/muster
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/muster ./cmd/muster
+build: ## build bin/muster, as it is released
+	@scripts/build bin/muster
 
 test: ## everything: lint, generated files, all tests; installs what it needs
 	@scripts/test

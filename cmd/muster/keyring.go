@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/oci"
+	"github.com/musterhq/muster/internal/packed"
 	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/secret"
 	"github.com/musterhq/muster/internal/store"
@@ -98,14 +99,15 @@ func dockerLogin() ([]oci.Credential, error) {
 	return oci.DockerConfig(filepath.Join(dir, "config.json"))
 }
 
-// program returns how tasks start this program. What runs may be gone from the
-// disk, as after go run, so a copy of it is kept in the data directory; but tasks
+// forTheirUse returns how tasks start this program. What runs may be gone from the
+// disk, as after go run, so a copy of it is kept in the data directory: of the small
+// half where it was packed, which has all that they need and starts soonest. But tasks
 // that run as another user do not come in there, where everybody can run what is
 // installed.
-func program(dir string) func() []string {
+func forTheirUse(dir string) func() []string {
 	return sync.OnceValue(func() []string {
 		path := filepath.Join(dir, "muster")
-		if own, err := os.Executable(); err == nil && os.Getuid() == 0 && !forAll(dir) && forAll(own) {
+		if own, err := installed(); err == nil && os.Getuid() == 0 && !forAll(dir) && forAll(own) {
 			return []string{own}
 		}
 		if err := keepProgram(path); err != nil {
@@ -114,6 +116,16 @@ func program(dir string) func() []string {
 		return []string{path}
 	})
 }
+
+// installed is the file that this server was started from, which it may lie packed
+// in. It is asked for before anything is started, which would inherit the answer.
+var installed = sync.OnceValues(func() (string, error) {
+	defer os.Unsetenv(packed.From)
+	if file := os.Getenv(packed.From); file != "" {
+		return file, nil
+	}
+	return os.Executable()
+})
 
 // forAll says whether every user of the machine may pass through a directory, or run
 // a program: that is, through all above it too.
@@ -132,7 +144,11 @@ func forAll(path string) bool {
 }
 
 func keepProgram(path string) error {
-	data, err := os.ReadFile("/proc/self/exe")
+	own := "/proc/self/exe"
+	if at, err := os.Readlink(own); err == nil && packed.Small(at) != at {
+		own = packed.Small(at)
+	}
+	data, err := os.ReadFile(own)
 	if err != nil {
 		return err
 	}

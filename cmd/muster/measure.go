@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/program"
 	"github.com/musterhq/muster/internal/series"
 	"github.com/musterhq/muster/internal/telemetry"
 )
@@ -57,7 +58,7 @@ func openTracer(o cli.ServerOptions, log *slog.Logger) (*telemetry.Tracer, func(
 	if o.Monitor.OTLP == "" {
 		return nil, nil
 	}
-	return telemetry.NewTracer(telemetry.TraceOptions{Endpoint: o.Monitor.OTLP, Headers: o.Monitor.OTLPHeaders, Version: version().Version, Log: log}), telemetry.TraceEnv
+	return telemetry.NewTracer(telemetry.TraceOptions{Endpoint: o.Monitor.OTLP, Headers: o.Monitor.OTLPHeaders, Version: program.Version().Version, Log: log}), telemetry.TraceEnv
 }
 
 func tracing(t *telemetry.Tracer, c *control.Control) func(context.Context) {

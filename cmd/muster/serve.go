@@ -26,6 +26,8 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/packed"
+	"github.com/musterhq/muster/internal/program"
 	"github.com/musterhq/muster/internal/secret"
 	"github.com/musterhq/muster/internal/server"
 	"github.com/musterhq/muster/internal/service"
@@ -46,7 +48,8 @@ const (
 func serve(ctx context.Context, o cli.ServerOptions) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	keepToItself()
+	program.KeepToItself()
+	_, _ = installed()
 	debug.SetMemoryLimit(memoryAim)
 	log := logTo(os.Stderr, o.LogLevel)
 	probes, err := openProbes(o.Probes)
@@ -70,6 +73,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	} else if found != "" {
 		log.Warn("the data directory", "path", o.DataDir, "found", found)
 	}
+	sweep(o.DataDir, log)
 	if err := refuseEmptied(o.DataDir); err != nil {
 		return err
 	}
@@ -116,7 +120,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	ctl, err := control.New(ctx, control.Deps{
 		Store: st, Holder: holder(), Log: log, Elapsed: func() time.Duration { return time.Since(started) },
 		NewID: control.NewID(rand.Reader), NewName: control.NewName(rand.Reader), Port: freePort(),
-		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: program(o.DataDir), Models: models,
+		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: forTheirUse(o.DataDir), Models: models,
 		Policy: schedule.NewPolicy(schedule.PastWeight(o.PastWeight), schedule.MoveRest(o.MoveRest)), Past: control.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
 		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise), Mail: mail.Server != "", Deliver: post.ring,
 		Failed: newFaults(filepath.Join(o.DataDir, "faults"), time.Now, log).keep,
@@ -135,7 +139,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	if err != nil {
 		return err
 	}
-	v, browsers := version(), newBrowsers(o.DataDir, listeners, log)
+	v, browsers := program.Version(), newBrowsers(o.DataDir, listeners, log)
 	srv := server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token, Sealer: keys, BuildLogs: filepath.Join(o.DataDir, "builds"),
 		LoggedOut: filepath.Join(o.DataDir, "logged-out.json"), TaskSocket: taskSocket, MAC: keys.Token, Collectors: []prometheus.Collector{meter, telemetry.NewGauges(ctl)},
@@ -157,6 +161,18 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		log.Warn("the supervisor of tasks was not told that it may end", "err", e)
 	}
 	return err
+}
+
+// sweep removes what other versions of this program have unpacked. This server holds
+// the lock, so that none of them will start it again.
+func sweep(dir string, log *slog.Logger) {
+	self, err := os.Executable()
+	if err == nil {
+		err = packed.Sweep(dir, self)
+	}
+	if err != nil {
+		log.Warn("what another version has unpacked takes room on", "err", err)
+	}
 }
 
 // openStore opens the database, and says what to do where it cannot be used.

@@ -14,10 +14,6 @@ import (
 	"github.com/musterhq/muster/internal/plane"
 )
 
-// CopyArg is the first argument with which this program copies itself to the
-// path that is the second.
-const CopyArg = "__copy"
-
 // ours is where we put what belongs to a task in its container.
 const ours = "/.muster"
 
@@ -78,7 +74,7 @@ func (v *volumes) program(image, name, target string, a *plane.Assignment) {
 	v.spec.Volumes = append(v.spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	v.main.VolumeMounts = append(v.main.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: dir})
 	v.spec.InitContainers = append(v.spec.InitContainers, corev1.Container{
-		Name: "program", Image: image, Command: []string{"/muster", CopyArg, target},
+		Name: "program", Image: image, Command: []string{"/muster", plane.CopyArg, target},
 		VolumeMounts: []corev1.VolumeMount{{Name: name, MountPath: dir}},
 		Resources:    resources(&plane.Assignment{CPU: a.CPU, Memory: a.Memory}, ""), // quotas may want that all ask for something
 	})

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func spawn(ctx context.Context, dataDir string, args ...string) error {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	keepToItself()
+	KeepToItself()
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("a local server cannot be started: %w", err)
 	}

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"os"
@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// keepToItself has no program that this one starts inherit what its own caller
+// KeepToItself has no program that this one starts inherit what its own caller
 // has left open: a lock that a shell holds would stay held for as long as the
 // server, its helper or a task lives, and a pipe would never end.
-func keepToItself() {
+func KeepToItself() {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return

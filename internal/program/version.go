@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"runtime"
@@ -7,11 +7,11 @@ import (
 	"github.com/musterhq/muster/api"
 )
 
-// release is set when a release is linked: -ldflags "-X main.release=v1.2.3".
+// release is set when a release is linked: -ldflags "-X github.com/musterhq/muster/internal/program.release=v1.2.3".
 var release = "dev"
 
-// version says what this binary is, as far as it was built from a commit.
-func version() api.Version {
+// Version says what this binary is, as far as it was built from a commit.
+func Version() api.Version {
 	v := api.Version{Version: release, Go: runtime.Version(), API: "v1"}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

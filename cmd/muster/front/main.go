@@ -1,0 +1,30 @@
+// Command front is muster without the server's half, which lies packed at its end
+// (scripts/build puts it there) and is unpacked by whoever starts a server: what a
+// command does not need is neither initialised nor read from the disk.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/program"
+)
+
+func main() {
+	os.Exit(program.Run(program.Server{
+		Run: func(_ context.Context, o cli.ServerOptions) error {
+			if err := os.MkdirAll(o.DataDir, 0o700); err != nil {
+				return fmt.Errorf("the data directory cannot be made: %w", err)
+			}
+			return become(o.DataDir)
+		},
+		Salvage: func(_ context.Context, dir string, _ bool) (cli.Salvaged, error) {
+			if _, err := os.Stat(dir); err != nil {
+				return cli.Salvaged{}, refuse(fmt.Sprintf("there is no database: %v", err), "name the data directory of the server with --data-dir")
+			}
+			return cli.Salvaged{}, become(dir)
+		},
+	}))
+}

@@ -1,0 +1,65 @@
+// Package program is what every executable of Muster does with its first
+// argument and with the name that it was called by. What a server needs comes
+// from whoever links it: nothing here may need a database or a cluster, as all of
+// it is started for each command that somebody types.
+package program
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/face/faces"
+	"github.com/musterhq/muster/internal/mpi"
+	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/slurmtask"
+)
+
+// Server is the half that only a server needs.
+type Server struct {
+	Run     func(context.Context, cli.ServerOptions) error
+	Salvage func(ctx context.Context, dir string, take bool) (cli.Salvaged, error)
+}
+
+// Run carries out the command line of this process and returns its exit status.
+// The two ends of the agent for MPI, and what a batch script finds, are the same
+// program.
+func Run(server Server) int {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case plane.CopyArg:
+			return copySelf(os.Args[2:])
+		case control.MPIAgentArg:
+			return mpi.AgentMain()
+		case control.MPIShellArg:
+			return mpi.ShellMain(os.Args[2:])
+		case control.MPIWaitArg:
+			return mpi.WaitMain()
+		case control.SlurmBatchArg:
+			return slurmtask.BatchMain(os.Args[2:])
+		case slurmtask.SrunArg:
+			return slurmtask.SrunMain(os.Args[2:])
+		case slurmtask.ScontrolArg:
+			return slurmtask.ScontrolMain(os.Args[2:])
+		case slurmtask.StepArg:
+			return slurmtask.StepMain(os.Args[2:])
+		case slurmtask.SignalArg:
+			return slurmtask.SignalMain(os.Args[2:])
+		}
+	}
+	args, name := os.Args[1:], "muster"
+	hooks := cli.Hooks{Name: name, Version: Version(), RunServer: server.Run, Salvage: server.Salvage, StartServer: spawn, Commands: faces.Below}
+	if code, ok := faces.Main(filepath.Base(os.Args[0]), args, cli.Terminal(), hooks); ok {
+		return code
+	}
+	switch filepath.Base(os.Args[0]) {
+	case "kubectl-muster": // how kubectl runs plugins
+		name = "kubectl muster"
+	case "kubectl_complete-muster": // and asks them for what could come next
+		args = append([]string{"__complete"}, args...)
+	}
+	hooks.Name = name
+	return cli.Main(args, cli.Terminal(), hooks)
+}
