@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -24,7 +25,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/client"
 )
 
 // Streams are what a command reads and writes.
@@ -137,7 +137,7 @@ func execute(ctx context.Context, s *session, args []string) int {
 		s.io.Width = 80
 	}
 	s.io = s.io.wary()
-	root := newRoot(s)
+	root := newRoot(s, args)
 	root.SetArgs(args)
 	root.SetIn(s.io.In)
 	root.SetOut(s.io.Out)
@@ -153,7 +153,10 @@ func execute(ctx context.Context, s *session, args []string) int {
 	return s.report(ctx, err)
 }
 
-func newRoot(s *session) *cobra.Command {
+// newRoot makes the tree of commands for a command line: of those below it only the
+// one that is meant, as all of them together take longer to make than most take to
+// do what they are for. Where none is meant for certain, all of them are there.
+func newRoot(s *session, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "muster",
 		Short: "Run AI workloads on one machine or many",
@@ -185,20 +188,20 @@ it when there is none.`,
 	f.StringVarP(&s.output, "output", "o", "", "format: "+strings.Join(formats, "|"))
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddGroup(groupsOfCommands...)
-	group := func(id string, cmds ...*cobra.Command) {
-		for _, c := range cmds {
-			c.GroupID = id
-			root.AddCommand(c)
+	defer named(root, s.hooks.Name)
+	word := commandOf(args)
+	for _, c := range commands() {
+		if word == "" || slices.Contains(strings.Fields(c.names), word) {
+			made := c.make(s)
+			made.GroupID = c.group
+			root.AddCommand(made)
 		}
 	}
-	group("submit", newRun(s), newStop(s), newRestart(s), newDelete(s), newScale(s), newUpdate(s), newImport(s), newExport(s))
-	group("look", newGet(s), newDescribe(s), newLogs(s), newDiff(s), newMetrics(s), newTop(s), newWhy(s), newUI(s), newWait(s), newEvents(s), newLifecycle(s), newExplain(s))
-	group("enter", newExec(s), newAttach(s), newPortForward(s), newCp(s), newSSHConfig(s), newSSHProxy(s))
-	group("decide", newApprove(s), newReject(s), newPreempt(s), newMove(s), newHold(s), newRelease(s))
-	defer named(root, s.hooks.Name)
-	group("run", newUtil(s), newQuota(s), newUsage(s), newApply(s), newProjects(s, projectWord), newProjects(s, departmentWord), newPool(s), newReservation(s), newLicense(s), newNode(s), newCluster(s), newSecret(s), newTemplates(s, client.KindTemplate), newTemplates(s, client.KindEnvironment), newTemplates(s, client.KindCompute), newTemplates(s, client.KindDataSource), newTemplates(s, client.KindDataVolume), newNotifications(s), newSimulate(s), newServer(s), newConfig(s), newVersion(s))
-	if s.hooks.Commands != nil {
-		group("run", s.hooks.Commands(&Tool{s: s})...)
+	if s.hooks.Commands != nil && word == "" {
+		for _, c := range s.hooks.Commands(&Tool{s: s}) {
+			c.GroupID = "run"
+			root.AddCommand(c)
+		}
 	}
 	return root
 }

@@ -142,7 +142,7 @@ func (t *Tool) Find(ctx context.Context, project, name string) (*api.Workload, e
 func (t *Tool) Muster(ctx context.Context, args ...string) error {
 	s := t.s
 	server, dir, start, color, output := s.server, s.dataDir, s.noAutostart, s.noColor, s.output
-	root := newRoot(s)
+	root := newRoot(s, args)
 	// Registering flags has put their defaults there.
 	s.server, s.dataDir, s.noAutostart, s.noColor = server, dir, start, color
 	defer func() { s.output = output }()
