@@ -24,6 +24,11 @@ class TestImport(unittest.TestCase):
             with self.subTest(code=code):
                 self.assertEqual(modules(code) & HEAVY, set())
 
+    def test_the_client_comes_with_the_first_call(self) -> None:
+        for code in ["from mcli import create_run, RunConfig", "import jobq", "from jobq import job, JobOptions, ResourceOptions"]:
+            with self.subTest(code=code):
+                self.assertEqual(modules(code) & {"muster.client", "muster._calls", "muster._work", "json"}, set())
+
     def test_nothing_but_the_standard_library(self) -> None:
         # Everything is imported; what is neither ours nor Python's has no place.
         loaded = modules("import muster\nfor n in muster.__all__: getattr(muster, n)\nimport mcli.sdk, mcli.api.runs, mcli.models, jobq, muster.aio, muster._yaml, muster._card, muster._transport")

@@ -10,15 +10,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, List, Mapping, Optional, TypeVar, Union, overload
 
-from .client import Client, default_client
+from ._default import default_client
 from .errors import InvalidError
-from .models import Workload
+
+if TYPE_CHECKING:
+    from .client import Client
+    from .models import Workload
 
 R = TypeVar("R")
 
@@ -168,6 +170,8 @@ class Job(Generic[R]):
             doc["project"] = s.queue_name
         if s is not None and s.priority_class:
             doc["priority"] = _priority(s.priority_class)
+        import json
+
         notes = {LABELS + k: str(v) for k, v in (self.options.labels or {}).items()}
         notes[LABELS + "submission-context"] = json.dumps(_context())
         doc["annotations"] = notes

@@ -6,7 +6,6 @@ import os
 import shlex
 from typing import Any, Dict, List, Mapping
 
-from ._work import _CARRIED
 from .models import Workload
 from .runconfig import _INTEGRATIONS, KEPT, WRAPPER, Machines, RunConfig, _compute, _scheduling, clean_name, cores_of, hours_of, priority_word
 
@@ -75,6 +74,8 @@ def _compute_of(w: Workload, spec: Mapping[str, Any], nodes: int) -> Dict[str, A
 
 
 def _variables(spec: Mapping[str, Any], world: str) -> Dict[str, str]:
+    from ._work import _CARRIED
+
     added = () if spec.get("image") else _CARRIED  # which the client adds
     return {k: v for k, v in (spec.get("env") or {}).items() if k not in added and (k, v) != ("WORLD_SIZE", world)}
 

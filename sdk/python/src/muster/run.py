@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta, timezone
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, TypeVar, Union
 
-from .client import Client, default_client
+from ._default import default_client
 from .fromdocument import changed, config_of, metadata_of
 from .models import Workload, parse_time
 from .places import places
 from .runconfig import KEPT, Machines, RunConfig, cores_of, hours_of, priority_word
 from .runstatus import RunStatus, RunType
+
+if TYPE_CHECKING:
+    from .client import Client
 
 T = TypeVar("T")
 
@@ -188,6 +190,8 @@ class Run:
         return self._config
 
     def _kept(self) -> Optional[Dict[str, Any]]:
+        import json
+
         text = (self._spec.get("annotations") or {}).get(KEPT + "config")
         try:
             found = json.loads(text or "null")

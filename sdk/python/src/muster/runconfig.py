@@ -6,7 +6,6 @@ configuration into a workload document, in which resources are per task.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import warnings
@@ -269,6 +268,8 @@ def document(config: RunConfig, machines: Optional[Machines] = None) -> Dict[str
         doc["integrations"] = steps
     if config.parameters:
         doc["parameters"] = config.parameters
+    import json
+
     notes = {KEPT + "config": json.dumps(config.to_dict(), default=str)}
     parent = config.parent_name or os.environ.get("RUN_NAME")
     if parent:

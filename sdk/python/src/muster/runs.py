@@ -15,7 +15,7 @@ import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union, overload
 
-from .client import Client, default_client
+from ._default import default_client
 from .errors import IllegalPhaseError, InvalidError, MusterError, NotFoundError
 from .models import Page, Workload
 from .run import RUN_COLUMNS, ObjectList, PaginatedObjectList, Run, run_name
@@ -25,6 +25,8 @@ from .runstatus import RunStatus, RunType
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
     from typing import Literal
+
+    from .client import Client
 
 T = TypeVar("T")
 RunLike = Union[str, Run]
@@ -668,7 +670,7 @@ def delete_secrets(secrets: Any, *, timeout: Optional[float] = 10, future: bool 
 
 def initialize(api_key: Optional[str] = None) -> None:
     """Makes the connection anew, with this token where one is given."""
-    from .client import set_default_client
+    from .client import Client, set_default_client
 
     set_default_client(Client(token=api_key) if api_key else None)
 
