@@ -279,14 +279,19 @@ func span(w *api.Workload, attempt int) (start, end time.Time) {
 
 // eta is when a run must have ended: its time limit, of the present attempt.
 func eta(w *api.Workload) time.Time {
-	a, limit := face.Last(w), cli.Document(w).MaxDuration.Std()
-	if a == nil || a.EndedAt != nil || limit <= 0 {
+	a := face.Last(w)
+	if a == nil || a.EndedAt != nil {
 		return time.Time{}
 	}
-	if from := cmp.Or(a.RunningAt, a.StartedAt); from != nil {
-		return face.At(from).Add(limit)
+	from := cmp.Or(a.RunningAt, a.StartedAt)
+	if from == nil {
+		return time.Time{}
 	}
-	return time.Time{}
+	limit := cli.Document(w).MaxDuration.Std() // read last: for most of a list it is not needed
+	if limit <= 0 {
+		return time.Time{}
+	}
+	return face.At(from).Add(limit)
 }
 
 func clock(t time.Time) string {
