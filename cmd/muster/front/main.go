@@ -7,10 +7,21 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
+	"slices"
 
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/program"
 )
+
+// init keeps a server on the first thread of its process. That thread looks like one of a
+// process that has ended while another becomes the whole program, and who watches the
+// process would take it for dead.
+func init() {
+	if slices.Contains(os.Args, "server") {
+		runtime.LockOSThread()
+	}
+}
 
 func main() {
 	os.Exit(program.Run(program.Server{
