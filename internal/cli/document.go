@@ -166,7 +166,7 @@ var carried = []string{"PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV
 func (s *session) carryEnvironment(doc *spec.Document, local bool) {
 	if doc.Slurm != nil {
 		if doc.Slurm.Environment == "" && s.environ != nil {
-			doc.Slurm.Environment = spec.PackEnvironment(convert.Exported(doc, s.environ()))
+			doc.Slurm.Environment = spec.PackEnvironment(convert.Exported(doc, s.environ(), submittedAt()))
 		}
 		return
 	}
@@ -185,6 +185,17 @@ func (s *session) carryEnvironment(doc *spec.Document, local bool) {
 	if len(env) > 0 {
 		doc.Env = env
 	}
+}
+
+// submittedAt is what Slurm tells a script of where it was submitted.
+func submittedAt() (vars []string) {
+	if dir, err := os.Getwd(); err == nil {
+		vars = append(vars, "SLURM_SUBMIT_DIR="+dir)
+	}
+	if host, err := os.Hostname(); err == nil {
+		vars = append(vars, "SLURM_SUBMIT_HOST="+host)
+	}
+	return vars
 }
 
 // oneFromFile is the document of a file that holds one.

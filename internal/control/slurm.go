@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -64,34 +65,45 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 	set(job, "SLURM_JOB_ID", "SLURM_JOBID")
 	set(cmp.Or(s.Name, w.Name), "SLURM_JOB_NAME")
 	set(w.User, "SLURM_JOB_USER")
-	set(d.Workdir, "SLURM_SUBMIT_DIR")
+	if s.Environment == "" { // else it says so
+		set(d.Workdir, "SLURM_SUBMIT_DIR")
+	}
+	set("BATCH", "ENVIRONMENT")
+	set(cmp.Or(s.Partition, t.Pool, "default"), "SLURM_JOB_PARTITION")
 	set("muster", "SLURM_CLUSTER_NAME")
 	set(num(nodes), "SLURM_NNODES", "SLURM_JOB_NUM_NODES")
 	set(strings.Join(names, ","), "SLURM_JOB_NODELIST", "SLURM_NODELIST")
 	set(names[rank], "SLURMD_NODENAME", "SLURM_TOPOLOGY_ADDR")
 	set(num(rank), "SLURM_NODEID")
 	set("0", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_GTIDS")
-	set(num(tasks), "SLURM_NTASKS", "SLURM_NPROCS")
+	if s.Tasks > 0 || s.TasksPerNode > 0 { // libraries take it for a sign that srun starts them
+		set(num(tasks), "SLURM_NTASKS", "SLURM_NPROCS")
+	}
 	set(perNode(tasks, s.TasksPerNode, nodes), "SLURM_TASKS_PER_NODE")
-	set(num(int((r.CPU.Milli()+999)/1000)), "SLURM_CPUS_ON_NODE")
-	set(num(t.ID.Attempt), "SLURM_RESTART_COUNT")
+	cpus := num(int((r.CPU.Milli() + 999) / 1000))
+	set(cpus, "SLURM_CPUS_ON_NODE")
+	set(onEach(cpus, nodes), "SLURM_JOB_CPUS_PER_NODE")
 	optional := func(n int64, names ...string) {
 		if n > 0 {
 			set(strconv.FormatInt(n, 10), names...)
 		}
 	}
+	optional(int64(t.ID.Attempt), "SLURM_RESTART_COUNT")
 	optional(int64(s.TasksPerNode), "SLURM_NTASKS_PER_NODE")
 	optional(int64(s.CPUsPerTask), "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK")
-	optional(r.Memory.Units()>>20, "SLURM_MEM_PER_NODE")
+	if s.Variables["SLURM_MEM_PER_CPU"] == "" && s.Variables["SLURM_MEM_PER_GPU"] == "" {
+		optional(r.Memory.Units()>>20, "SLURM_MEM_PER_NODE")
+	}
 	if n := r.GPU.Devices(); n > 0 {
 		optional(int64(n), "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE")
 		optional(int64(n*nodes), "SLURM_GPUS")
 	}
-	for name, v := range map[string]string{"SLURM_JOB_PARTITION": s.Partition, "SLURM_JOB_ACCOUNT": s.Account, "MUSTER_SLURM_OUTPUT": s.Output, "MUSTER_SLURM_ERROR": s.Error, "MUSTER_SLURM_SIGNAL": s.Signal, "SLURM_EXPORT_ENV": s.Export, "MUSTER_SLURM_OPEN_MODE": s.OpenMode} {
+	for name, v := range map[string]string{"SLURM_JOB_ACCOUNT": s.Account, "MUSTER_SLURM_OUTPUT": s.Output, "MUSTER_SLURM_ERROR": s.Error, "MUSTER_SLURM_SIGNAL": s.Signal, "SLURM_EXPORT_ENV": s.Export, "MUSTER_SLURM_OPEN_MODE": s.OpenMode} {
 		if v != "" {
 			set(v, name)
 		}
 	}
+	maps.Copy(m, s.Variables)
 	optional(int64(d.MaxDuration.Std().Seconds()), "MUSTER_SLURM_LIMIT")
 	slurmArray(m, d, t, strconv.FormatInt(w.Seq, 10))
 }
@@ -105,14 +117,18 @@ func perNode(tasks, most, nodes int) string {
 		for same < len(counts) && counts[same] == counts[i] {
 			same++
 		}
-		if part := strconv.Itoa(counts[i]); same-i > 1 {
-			parts = append(parts, fmt.Sprintf("%s(x%d)", part, same-i))
-		} else {
-			parts = append(parts, part)
-		}
+		parts = append(parts, onEach(strconv.Itoa(counts[i]), same-i))
 		i = same
 	}
 	return strings.Join(parts, ",")
+}
+
+// onEach is an amount that so many nodes have: 4(x2).
+func onEach(amount string, nodes int) string {
+	if nodes > 1 {
+		return fmt.Sprintf("%s(x%d)", amount, nodes)
+	}
+	return amount
 }
 
 // arrayIndex is the place of t in its array.

@@ -73,6 +73,7 @@ func (r *reader) sbatchWith(text string, sub Submission) {
 	s.licenses()
 	s.deadline()
 	s.container()
+	s.variables()
 	s.rest()
 	if len(r.errs) > 0 {
 		return

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core/spec"
@@ -23,6 +24,37 @@ func (s *script) exports() {
 	s.kept(d, "slurm.export")
 }
 
+// optionVariables are the variables in which a script finds options as they were
+// given (slurm.schedmd.com/sbatch.html, "Output environment variables"), beside
+// those that follow from what a document says.
+var optionVariables = map[string]string{
+	"cpus-per-gpu": "SLURM_CPUS_PER_GPU", "dependency": "SLURM_JOB_DEPENDENCY", "distribution": "SLURM_DISTRIBUTION", "gpu-bind": "SLURM_GPU_BIND", "gpu-freq": "SLURM_GPU_FREQ", "gpus-per-socket": "SLURM_GPUS_PER_SOCKET",
+	"gpus-per-task": "SLURM_GPUS_PER_TASK", "hint": "SLURM_HINT", "ntasks-per-core": "SLURM_NTASKS_PER_CORE", "ntasks-per-gpu": "SLURM_NTASKS_PER_GPU", "ntasks-per-socket": "SLURM_NTASKS_PER_SOCKET",
+	"overcommit": "SLURM_OVERCOMMIT", "profile": "SLURM_PROFILE", "qos": "SLURM_JOB_QOS", "reservation": "SLURM_JOB_RESERVATION", "threads-per-core": "SLURM_THREADS_PER_CORE",
+}
+
+// variables are what a script is told of its options.
+func (s *script) variables() {
+	for option, name := range optionVariables {
+		if d := s.opts[option]; d != nil {
+			value := d.value
+			if !d.has {
+				value = "1"
+			}
+			s.doc.Slurm.Variables = put(s.doc.Slurm.Variables, name, value)
+		}
+	}
+	for option, name := range map[string]string{"mem-per-cpu": "SLURM_MEM_PER_CPU", "mem-per-gpu": "SLURM_MEM_PER_GPU"} {
+		d := s.opts[option]
+		if d == nil {
+			continue
+		}
+		if q, ok := slurmMemory(d.value); ok { // in MB
+			s.doc.Slurm.Variables = put(s.doc.Slurm.Variables, name, strconv.FormatInt(int64(q)/1000>>20, 10))
+		}
+	}
+}
+
 // notTheirs are variables that are of where something runs, not of who wants it
 // run: the submitter's say where that is.
 var notTheirs = []string{
@@ -38,8 +70,9 @@ var ofATask = []string{
 
 // Exported are those of the submitter's variables that a batch script has, as
 // sbatch --export says (slurm.schedmd.com/sbatch.html); what the document says
-// of a variable stands over them.
-func Exported(doc *spec.Document, environ []string) []string {
+// of a variable stands over them. What Slurm says of the place where it was
+// submitted comes with them.
+func Exported(doc *spec.Document, environ, at []string) []string {
 	words := strings.Split(doc.Slurm.Export, ",")
 	all := doc.Slurm.Export == "" || slices.Contains(words, "ALL")
 	has := func(name string) bool {
@@ -58,6 +91,10 @@ func Exported(doc *spec.Document, environ []string) []string {
 		case all, slurms, slices.Contains(words, name):
 			out = append(out, kv)
 		}
+	}
+	for _, kv := range at { // of where it is submitted, also from inside of a job
+		name, _, _ := strings.Cut(kv, "=")
+		out = append(slices.DeleteFunc(out, func(o string) bool { return strings.HasPrefix(o, name+"=") }), kv)
 	}
 	slices.Sort(out)
 	return out

@@ -71,6 +71,7 @@ func batch(args []string) (int, error) {
 		return 0, err
 	}
 	findServer()
+	tellJob()
 	args = findCommands(args, dir)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), dirVar+"="+dir, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -87,6 +88,7 @@ func batch(args []string) (int, error) {
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
+	early(cmd.Process, signals)
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() { pass(cmd.Process, signals, done) })
@@ -106,6 +108,19 @@ func exitCode(state *os.ProcessState) int {
 		return 128 + int(ws.Signal())
 	}
 	return state.ExitCode()
+}
+
+// early hands on what came before the script was there to be told: whoever sent
+// it does not send it again, and waits until the grace period is over.
+func early(p *os.Process, signals <-chan os.Signal) {
+	for {
+		select {
+		case s := <-signals:
+			_ = p.Signal(s)
+		default:
+			return
+		}
+	}
 }
 
 // pass hands signals on to the script. Whoever ends a task tells all its

@@ -3,6 +3,7 @@ package slurmtask
 import (
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -37,4 +38,18 @@ func submitters() error {
 		}
 	}
 	return nil
+}
+
+// tellJob sets what Slurm says of a job that only the node knows.
+func tellJob() {
+	for name, text := range map[string]string{
+		"SLURM_JOB_UID": strconv.Itoa(os.Getuid()), "SLURM_JOB_GID": strconv.Itoa(os.Getgid()), "SLURM_TASK_PID": strconv.Itoa(os.Getpid()),
+		"HOSTNAME": os.Getenv("SLURMD_NODENAME"), "SLURM_TOPOLOGY_ADDR_PATTERN": "node", "SLURM_NODE_ALIASES": "(null)", "SLURM_PRIO_PROCESS": "0",
+	} {
+		_ = os.Setenv(name, text)
+	}
+	if gpus := os.Getenv("CUDA_VISIBLE_DEVICES"); gpus != "" && os.Getenv("SLURM_GPUS_ON_NODE") != "" {
+		_ = os.Setenv("SLURM_JOB_GPUS", gpus)
+		_ = os.Setenv("GPU_DEVICE_ORDINAL", gpus)
+	}
 }

@@ -18,7 +18,7 @@ type options struct {
 	label, killOnBadExit              bool
 	list, exclude                     string
 	output, errors, dir, export       string
-	openMode, input                   string
+	openMode, input, distribution     string
 	multi                             bool // argv is a file that says what each task runs
 	argv                              []string
 }
@@ -146,6 +146,8 @@ func (o *options) set(name, value string) error {
 		o.export = value
 	case "multi-prog":
 		o.multi = true
+	case "distribution":
+		o.distribution = value
 	case "input":
 		o.input = value
 	case "het-group", "pack-group":

@@ -214,6 +214,13 @@ func (s *step) of(r rank) program {
 	} {
 		env[name] = text
 	}
+	env["SLURM_DISTRIBUTION"] = cmp.Or(s.o.distribution, os.Getenv("SLURM_DISTRIBUTION"), "block")
+	if gpus := os.Getenv("SLURM_JOB_GPUS"); gpus != "" && r.at == 0 {
+		env["SLURM_STEP_GPUS"] = gpus
+	}
+	if s.o.label {
+		env["SLURM_LABELIO"] = "1"
+	}
 	if s.o.cpus > 0 {
 		env["SLURM_CPUS_PER_TASK"] = strconv.Itoa(s.o.cpus)
 	}

@@ -9,19 +9,20 @@ import (
 // Slurm is what a batch script of Slurm finds in its tasks. Here a task is
 // what Slurm calls a node of the job.
 type Slurm struct {
-	Name         string `json:"name,omitempty" doc:"Name of the job as it was given: SLURM_JOB_NAME, and %x in names of files. By default the workload's." example:"My_Job.2"`
-	Tasks        int    `json:"tasks,omitempty" doc:"Processes that srun starts where it is not told: SLURM_NTASKS. By default one on each node." example:"8" min:"1" max:"1000000"`
-	TasksPerNode int    `json:"tasksPerNode,omitempty" doc:"Processes on each node: SLURM_NTASKS_PER_NODE. By default as even as can be." example:"4" min:"1" max:"4096"`
-	CPUsPerTask  int    `json:"cpusPerTask,omitempty" doc:"SLURM_CPUS_PER_TASK." example:"8" min:"1" max:"4096"`
-	Indexes      string `json:"indexes,omitempty" doc:"SLURM_ARRAY_TASK_ID of an array's tasks, in their order, as sbatch --array takes them. By default from 0." example:"1-10:2,20"`
-	Partition    string `json:"partition,omitempty" doc:"SLURM_JOB_PARTITION." example:"gpu"`
-	Account      string `json:"account,omitempty" doc:"SLURM_JOB_ACCOUNT." example:"vision"`
-	Output       string `json:"output,omitempty" doc:"File below the working directory that the script's output also goes to, with the patterns of sbatch: %j, %A, %a, %x, %N, %u." example:"logs/%x-%j.out"`
-	Error        string `json:"error,omitempty" doc:"The same for what it writes to standard error. By default as output." example:"logs/%x-%j.err"`
-	Export       string `json:"export,omitempty" doc:"Which of the submitter's variables its tasks have, as sbatch --export says it: ALL, NONE, NIL, or names and NAME=VALUE with commas between. By default ALL." example:"ALL,SEED=1"`
-	Environment  string `json:"environment,omitempty" doc:"The submitter's variables, packed. Submitting fills it in, as export says, and the server never shows it."`
-	OpenMode     string `json:"openMode,omitempty" doc:"What becomes of output and error where such files are there already: they are emptied, or written on behind." default:"truncate" enum:"truncate,append"`
-	Signal       string `json:"signal,omitempty" doc:"Signal some seconds before maxDuration ends it, as sbatch --signal takes it: with B: for the script itself, else for what srun started." example:"B:USR1@90"`
+	Name         string            `json:"name,omitempty" doc:"Name of the job as it was given: SLURM_JOB_NAME, and %x in names of files. By default the workload's." example:"My_Job.2"`
+	Tasks        int               `json:"tasks,omitempty" doc:"Processes that srun starts where it is not told: SLURM_NTASKS. By default one on each node." example:"8" min:"1" max:"1000000"`
+	TasksPerNode int               `json:"tasksPerNode,omitempty" doc:"Processes on each node: SLURM_NTASKS_PER_NODE. By default as even as can be." example:"4" min:"1" max:"4096"`
+	CPUsPerTask  int               `json:"cpusPerTask,omitempty" doc:"SLURM_CPUS_PER_TASK." example:"8" min:"1" max:"4096"`
+	Indexes      string            `json:"indexes,omitempty" doc:"SLURM_ARRAY_TASK_ID of an array's tasks, in their order, as sbatch --array takes them. By default from 0." example:"1-10:2,20"`
+	Partition    string            `json:"partition,omitempty" doc:"SLURM_JOB_PARTITION." example:"gpu"`
+	Account      string            `json:"account,omitempty" doc:"SLURM_JOB_ACCOUNT." example:"vision"`
+	Output       string            `json:"output,omitempty" doc:"File below the working directory that the script's output also goes to, with the patterns of sbatch: %j, %A, %a, %x, %N, %u." example:"logs/%x-%j.out"`
+	Error        string            `json:"error,omitempty" doc:"The same for what it writes to standard error. By default as output." example:"logs/%x-%j.err"`
+	Export       string            `json:"export,omitempty" doc:"Which of the submitter's variables its tasks have, as sbatch --export says it: ALL, NONE, NIL, or names and NAME=VALUE with commas between. By default ALL." example:"ALL,SEED=1"`
+	Variables    map[string]string `json:"variables,omitempty" doc:"Variables that say what was asked for, such as SLURM_MEM_PER_CPU and SLURM_HINT. An import fills them in." form:"variable"`
+	Environment  string            `json:"environment,omitempty" doc:"The submitter's variables, packed. Submitting fills it in, as export says, and the server never shows it."`
+	OpenMode     string            `json:"openMode,omitempty" doc:"What becomes of output and error where such files are there already: they are emptied, or written on behind." default:"truncate" enum:"truncate,append"`
+	Signal       string            `json:"signal,omitempty" doc:"Signal some seconds before maxDuration ends it, as sbatch --signal takes it: with B: for the script itself, else for what srun started." example:"B:USR1@90"`
 }
 
 // SlurmJobs is how many numbers of jobs a document takes: each task of a script's
