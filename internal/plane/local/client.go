@@ -20,7 +20,7 @@ type client struct {
 	mu      sync.Mutex
 	serial  uint64
 	waiting map[uint64]*asker // a watch stays
-	err     error                 // why the connection ended
+	err     error             // why the connection ended
 	dead    chan struct{}
 	version int
 	keeper  int // its pid
