@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/packed"
 )
 
 // build makes the program as it is released, beside whatever tests otherwise use.
@@ -123,7 +125,9 @@ func TestTheReleasedProgramServes(t *testing.T) {
 	if err := os.Mkdir(other, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	muster("run", "--follow", "--", "true")
+	if out := muster("run", "--follow", "--", "env"); strings.Contains(out, packed.From) {
+		t.Errorf("a task is told of it: %s", out)
+	}
 	after, err := os.Stat(unpacked())
 	if err != nil {
 		t.Fatal(err)
