@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -69,19 +71,20 @@ var again = verb{name: "restart", done: "restarted", run: func(ctx context.Conte
 }}
 
 func newDelete(s *session) *cobra.Command {
-	o := &actOptions{}
+	o, prefix := &actOptions{}, false
 	cmd := &cobra.Command{
 		Use:     "delete WORKLOAD…",
 		Aliases: []string{"rm"},
 		Short:   "End workloads and remove them with their logs",
 		Example: "  muster delete train-moons --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.each(cmd.Context(), o, dropNoun(args), verb{name: "delete", done: "deleting", ask: true, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+			return s.each(cmd.Context(), o, dropNoun(args), verb{name: "delete", done: "deleting", ask: true, whole: !prefix, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
 				return c.Delete(ctx, w.Project, w.ID)
 			}})
 		},
 	}
 	o.register(s, cmd)
+	cmd.Flags().BoolVar(&prefix, "prefix", false, "the beginning of a name is enough, where it is only one's")
 	return cmd
 }
 
@@ -101,9 +104,24 @@ func (o *actOptions) registerPlain(s *session, cmd *cobra.Command) {
 type verb struct {
 	name, done string
 	ask        bool // first, unless --yes; of globs always
+	whole      bool // only whole names, or globs: a mistyped one must not mean another workload
 	live       bool // a glob means only what has not ended
 	run        func(context.Context, *client.Client, *api.Workload) (*api.Workload, error)
 	line       func(*api.Workload) string // what is said of the result; nil: done and where it stands
+}
+
+// wholeNames refuses workloads that were named by the beginning of their name.
+func wholeNames(names []string, ws []*api.Workload) error {
+	for _, w := range ws {
+		said := slices.ContainsFunc(names, func(n string) bool {
+			_, last, in := strings.Cut(n, "/")
+			return n == "" || n[0] == '@' || isGlob(n) || n == w.Name || n == w.ID || n == strconv.FormatInt(w.Number, 10) || in && last == w.Name
+		})
+		if !said {
+			return usage(fmt.Sprintf("%q is not the whole name of %s", strings.Join(names, " "), w.Name), "write "+w.Name+", or say --prefix")
+		}
+	}
+	return nil
 }
 
 // each does v to every workload named. All names are resolved first, so that a
@@ -124,6 +142,11 @@ func (s *session) each(ctx context.Context, o *actOptions, names []string, v ver
 	ws, err := s.resolveAll(ctx, c, o.scope, names, v.live)
 	if err != nil {
 		return err
+	}
+	if v.whole {
+		if err := wholeNames(names, ws); err != nil {
+			return err
+		}
 	}
 	if v.ask && !o.yes {
 		if ok, err := s.confirm(v.name, ws); !ok {

@@ -353,6 +353,9 @@ func (d *documentFlags) edits(s *session, argv []string) ([]change, error) {
 	given("gpu-type", "resources.gpu.type", d.gpuType)
 	given("workers", "workers", d.workers)
 	given("priority", "priority", d.priority)
+	if n := d.maxDuration; n != "" && strings.Trim(n, "0123456789") == "" && strings.Trim(n, "0") != "" {
+		return nil, usage("--max-duration "+n+" does not say of what", "write "+n+"s, "+n+"m or "+n+"h: other tools mean minutes, or hours")
+	}
 	given("max-duration", "maxDuration", d.maxDuration)
 	given("retries", "retry.limit", d.retries)
 	given("retry", "retry.limit", d.retries)

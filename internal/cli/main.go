@@ -178,7 +178,7 @@ it when there is none.`,
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage(err.Error(), fmt.Sprintf("%s --help lists the flags", cmd.CommandPath()))
+		return unknownFlag(cmd, err)
 	})
 	f := root.PersistentFlags()
 	f.StringVar(&s.server, "server", "", "address of the server: unix:///path, http://host:port (MUSTER_SERVER)")
@@ -246,14 +246,50 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	e := usage(fmt.Sprintf("%q is not a command of %s", args[0], cmd.CommandPath()), cmd.CommandPath()+" --help lists the commands")
-	var names []string
+	var names, harmful []string
 	for _, c := range cmd.Commands() {
-		names = append(append(names, c.Name()), c.Aliases...)
+		of := &names
+		if slices.Contains(destroying, c.Name()) {
+			of = &harmful
+		}
+		*of = append(append(*of, c.Name()), c.Aliases...)
+	}
+	near := nearest(args[0], names)
+	if len(near) == 0 && len(args[0]) > 2 { // two letters mean too many things
+		near = nearest(args[0], harmful)
 	}
 	if ours := wordsElsewhere[args[0]]; ours != "" {
 		e.problem.Hint = "here that is " + ours
-	} else if near := nearest(args[0], names); len(near) > 0 {
+	} else if len(near) > 0 {
 		e.problem.Hint = fmt.Sprintf("did you mean %s %s?", cmd.CommandPath(), near[0])
+	}
+	return e
+}
+
+// destroying are commands that nobody is sent to who may have meant another one.
+var destroying = []string{"delete", "remove", "stop", "preempt", "drain", "reject"}
+
+// unknownFlag refuses a flag that a command does not have, with a suggestion. It
+// is the command that is wrong where there is no such command.
+func unknownFlag(cmd *cobra.Command, err error) error {
+	if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
+		if wrong := noArgs(cmd, words); wrong != nil {
+			return wrong
+		}
+	}
+	e := usage(err.Error(), fmt.Sprintf("%s --help lists the flags", cmd.CommandPath()))
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return e
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if near := nearest(unknown.GetSpecifiedName(), names); len(near) > 0 {
+		e.problem.Hint = "did you mean --" + strings.Join(near, " or --") + "?"
 	}
 	return e
 }
