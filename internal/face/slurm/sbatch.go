@@ -194,10 +194,7 @@ func options(c *face.Call, prefix string) []string {
 		}
 		out = append(out, "--"+option)
 	}
-	for _, word := range c.Passed {
-		out = append(out, word)
-	}
-	return out
+	return append(out, c.Passed...)
 }
 
 // batch makes a document of a script.
