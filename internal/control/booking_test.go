@@ -47,6 +47,7 @@ func TestATimeThatWasToldIsKeptByWhoLeadsNext(t *testing.T) {
 	holder := s.run(`{"name":"holder","command":["fake"],"maxDuration":"30m","resources":{"gpu":3}}`)
 	s.report(holder, core.TaskRunning)
 	gang := s.run(`{"name":"gang","command":["fake"],"resources":{"gpu":4}}`)
+	s.saves(s.now, gang)
 	at := s.now.Add(30 * time.Minute)
 	want := core.Booking{At: at, Since: s.now, Pool: "default"}
 	if b := s.told(gang); b == nil || *b != want {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 )
 
@@ -126,9 +127,17 @@ func course(w *core.Workload) schedule.Course {
 			c.Attained += a.EndedAt.Sub(a.StartedAt).Milliseconds()
 		}
 	}
+	c.Unsaved = unsaved(w)
 	c.Displaced = last > 0 && displaced(w.Attempts[last-1].Reason)
 	if at := w.Attempts[last].QueuedAt; !at.IsZero() {
 		c.Queued = at.UnixMilli()
 	}
 	return c
+}
+
+// unsaved reports whether w would begin anew if it had to leave, as far as is
+// known: it is work that is to be done, and has told of no checkpoint. Of an array
+// only single tasks leave.
+func unsaved(w *core.Workload) bool {
+	return (w.Kind == lifecycle.Training && w.Spec.Array == nil || w.Kind == lifecycle.Distributed) && w.Checkpoint == nil
 }

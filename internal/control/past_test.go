@@ -15,9 +15,13 @@ import (
 )
 
 // Two projects with nothing guaranteed want a device each: who had it for a day
-// comes after who had nothing.
+// comes after who had nothing, and leaves if that is not in vain.
 func TestPastUseCountsInFairShares(t *testing.T) {
-	for _, weight := range []float64{0, 1} {
+	for _, c := range []struct {
+		weight float64
+		saves  bool
+	}{{0, true}, {1, true}, {1, false}} {
+		weight := c.weight
 		cfg := schedule.NewPolicy(schedule.PastWeight(weight))
 		o := &office{t: t, st: memstore.New(), policy: cfg}
 		o.open()
@@ -27,6 +31,9 @@ func TestPastUseCountsInFairShares(t *testing.T) {
 		}, false))
 		first := o.at(opens, o.submit(`{"name":"a","project":"greedy","command":["fake"],"resources":{"gpu":1}}`)).(*control.Submitted)
 		day := opens.Add(24 * time.Hour)
+		if c.saves {
+			o.saves(day, first.Workload)
+		}
 		o.at(day, o.submit(`{"name":"b","project":"late","command":["fake"],"resources":{"gpu":1}}`))
 		live, err := o.st.Live(context.Background())
 		if err != nil {
@@ -38,8 +45,8 @@ func TestPastUseCountsInFairShares(t *testing.T) {
 				got = e.Workload.Phase
 			}
 		}
-		if displaced := got == lifecycle.Terminating; displaced != (weight > 0) {
-			t.Errorf("with weight %v of the past, who had the device for a day is %s", weight, got)
+		if displaced := got == lifecycle.Terminating; displaced != (weight > 0 && c.saves) {
+			t.Errorf("with weight %v of the past, checkpoints %v, who had the device for a day is %s", weight, c.saves, got)
 		}
 	}
 }

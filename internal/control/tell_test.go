@@ -13,6 +13,13 @@ import (
 	"github.com/musterhq/muster/internal/store/memstore"
 )
 
+// saves tells of a checkpoint of w, so that it may be made to leave for a better
+// order.
+func (o *office) saves(now time.Time, w *core.Workload) {
+	o.t.Helper()
+	o.at(now, control.Tell(control.Told{Ref: control.Ref{ID: w.ID}, Attempt: -1, Checkpoint: &core.Checkpoint{Path: "/c"}}))
+}
+
 // TestProgressIsSaidNowAndThen: what is more is refused, but for what is said
 // once.
 func TestProgressIsSaidNowAndThen(t *testing.T) {

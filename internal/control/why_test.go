@@ -86,6 +86,7 @@ func TestEstimatesAreScored(t *testing.T) {
 	running := s.run(doc)
 	for i := range 80 {
 		s.report(running, core.TaskRunning)
+		s.saves(s.now, running)
 		next := s.run(doc)
 		s.now = s.now.Add(time.Minute)
 		y := s.why(next)

@@ -25,6 +25,7 @@ import (
 //	node NAME gpus=4 cpu=16 memory=64Gi type=fake-H100 plane=p
 //	submit NAME KEY=VALUE…    keys of the document, or words for package fake
 //	stop|restart|delete NAME  with "refused" where it must be
+//	save NAME                 it tells of a checkpoint
 //	project create|stop|start NAME
 //	kill|revive|cordon|uncordon NODE
 //	lose NAME                 its task 0 vanishes
@@ -174,6 +175,8 @@ func (s *story) tell(words []string) {
 		s.command(words, control.Submit(control.Submission{Doc: s.document(name, rest), User: "u", Actor: "user:u"}))
 	case "stop":
 		s.command(words, control.Stop(control.StopRequest{Ref: ref, Actor: "user:u"}))
+	case "save": // it tells of a checkpoint
+		s.command(words, control.Tell(control.Told{Ref: ref, Attempt: -1, Checkpoint: &core.Checkpoint{Path: "/c"}}))
 	case "restart":
 		s.command(words, control.Restart(ref, "user:u"))
 	case "delete":

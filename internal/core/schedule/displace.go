@@ -22,6 +22,7 @@ type hunt struct {
 	victims []unit                  // in the order in which they were told to go
 	lost    map[int32]quota.Amounts // by queue: what victims of this hunt held
 	freed   map[*job][]unit         // by victim: who had been made to leave for it, once that is looked at again
+	booked  bool                    // the time has come that its job was told
 	wide    bool                    // also from queues that have no more than their due, if all of that finds another place
 }
 

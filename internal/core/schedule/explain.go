@@ -33,6 +33,12 @@ func (st *State) Explain(now int64, id core.WorkloadID) (Explanation, bool) {
 			}
 		}
 	}
+	for i := range ex.Reasons {
+		if t := ex.Reasons[i].Token; t == WaitingForCapacity || t == Fragmented || t == WaitingForQuota {
+			ex.Reasons[i].Unsaved = st.unsaved(j)
+			break
+		}
+	}
 	ahead := st.ahead(j)
 	for _, l := range st.lanesOf(j.leaf) {
 		if len(l.jobs[0].holds) == 0 { // who runs already does not wait to start

@@ -251,7 +251,7 @@ func (f *future) part(j *Job, gone func(*Held) bool) {
 	}
 	j.Held, j.Shape = held, NewShape(j.Shape.Sets, groups)
 	if len(held) == 0 {
-		j.Started, j.BelowSince, j.EndsBy, j.Likely = 0, 0, 0, 0
+		j.Started, j.Since, j.BelowSince, j.EndsBy, j.Likely = 0, f.now, 0, 0, 0
 		f.ends = slices.DeleteFunc(f.ends, func(x Freed) bool { return x.ID == j.ID })
 	}
 	f.st.PutJob(*j)

@@ -123,6 +123,8 @@ type Job struct {
 	// Due is from when it makes others leave who have had more, if nothing else
 	// helps; unix ms, 0: never. Attained is what it had before Started, in ms.
 	Due, Attained int64
+	Since         int64 // unix ms since when it waits, or waited before its start; 0: unknown
+	Unsaved       bool  // what it has done since Started is lost if it has to leave
 	Promised      bool  // others were told to leave for it: it goes first
 	Rank          int   // its place among those who are promised something; 0: none
 	Owed          int   // for how many of its tasks others leave; 0: nobody has counted

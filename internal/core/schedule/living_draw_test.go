@@ -266,7 +266,8 @@ func (w *vw) arrival() {
 	if w.one(4) {
 		j.Due = w.now + 600_000 // an impatient server
 	}
-	j.remain = j.dur
+	j.remain, j.Since = j.dur, w.now
+	j.Unsaved = (w.seed+uint64(w.order))%4 == 0 // not drawn, so that seeds make the worlds that they made
 	// never fits: not admitted
 	if _, ok := EverFits(w.nodes, j.Job); !ok {
 		w.order--

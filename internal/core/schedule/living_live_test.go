@@ -84,7 +84,7 @@ func (w *vw) left(j *vj) {
 		j.Attained += w.now - j.Started
 		j.remain = max(j.remain-(w.now-j.Started), 60_000)
 		j.Started, j.ends = 0, 0
-		j.Due = w.now + 96*3600_000
+		j.Due, j.Since = w.now+96*3600_000, w.now
 		if !w.keep && !w.moved[j.ID] {
 			w.order++
 			j.Order = w.order + 100000

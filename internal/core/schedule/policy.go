@@ -140,11 +140,12 @@ type Course struct {
 	Queued    int64 // unix ms since when it waits, or waited before its start; 0: unknown
 	Attained  int64 // ms that it has had in earlier attempts
 	Displaced bool  // its last attempt ended because it had to leave for others
+	Unsaved   bool  // it is not known to make checkpoints
 }
 
 // Take gives a job its turn: what its course means for it.
 func (p *Policy) Take(j *Job, c Course) {
-	j.Attained, j.Due = c.Attained, 0
+	j.Attained, j.Due, j.Since, j.Unsaved = c.Attained, 0, c.Queued, c.Unsaved
 	wait := p.First
 	if c.Displaced {
 		wait = p.Again

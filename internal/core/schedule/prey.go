@@ -139,6 +139,9 @@ func (h *hunt) eligible(v *job) bool {
 	if (h.kind == Consolidate || h.wide) && h.c.st.now-v.Started < h.c.st.cfg.MoveRest {
 		return false // it has hardly begun; it may have moved just now
 	}
+	if h.wastes(v) {
+		return false
+	}
 	held := false
 	for _, x := range v.holds {
 		held = held || !x.leaving

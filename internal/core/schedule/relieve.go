@@ -41,7 +41,7 @@ func (c *cycle) relieve() {
 			if sorted[p] == nil {
 				sorted[p] = st.served(p)
 			}
-			if helped = c.relief(p, j, sorted[p]); helped {
+			if helped = c.relief(p, j, sorted[p], false); helped {
 				break
 			}
 		}
@@ -88,22 +88,31 @@ func (st *State) served(p *pool) []*job {
 		}
 	}
 	slices.SortFunc(all, func(a, b *job) int {
-		return cmp.Or(cmp.Compare(b.Attained-b.Started, a.Attained-a.Started), older(a, b)) // what each has by now
+		return cmp.Or(cmp.Compare(b.spent(), a.spent()), older(a, b))
 	})
 	return all
 }
 
+// spent is what j has had by now, less what it would lose of that, as of no
+// particular instant: it orders jobs.
+func (j *job) spent() int64 {
+	if j.Unsaved {
+		return j.Started
+	}
+	return j.Attained - j.Started
+}
+
 // relief makes room for j at the cost of its own queue, and of queues that hold
 // more than their quota.
-func (c *cycle) relief(p *pool, j *job, served []*job) bool {
+func (c *cycle) relief(p *pool, j *job, served []*job, booked bool) bool {
 	st := c.st
 	st.turn(Relieve, j)
 	_, tries := st.next(j)
 	if len(tries) == 0 {
 		return false
 	}
-	h := &hunt{c: c, kind: Relieve, pool: p, j: j, tries: tries, need: st.cost(j, p, tries)}
-	if !st.couldRelieve(p, j, h, served) {
+	h := &hunt{c: c, kind: Relieve, pool: p, j: j, tries: tries, need: st.cost(j, p, tries), booked: booked}
+	if !h.couldRelieve(served) {
 		return false
 	}
 	mark := len(st.log)
@@ -112,7 +121,7 @@ func (c *cycle) relief(p *pool, j *job, served []*job) bool {
 		if h.enough() && h.comeIn() {
 			return true
 		}
-		for next < len(served) && !st.yields(p, j, served[next]) {
+		for next < len(served) && !h.yields(served[next]) {
 			next++
 		}
 		if next >= len(served) {
@@ -125,13 +134,13 @@ func (c *cycle) relief(p *pool, j *job, served []*job) bool {
 
 // couldRelieve is a cheap test that fails only what cannot be helped: whether
 // as much is free, or with those who could leave, as j needs.
-func (st *State) couldRelieve(p *pool, j *job, h *hunt, served []*job) bool {
-	have := p.free
+func (h *hunt) couldRelieve(served []*job) bool {
+	have := h.pool.free
 	for _, v := range served {
 		if h.need.Within(have) {
 			break
 		}
-		if st.yields(p, j, v) {
+		if h.yields(v) {
 			for _, x := range v.holds {
 				have = have.Add(x.amount)
 			}
@@ -145,22 +154,30 @@ func (st *State) couldRelieve(p *pool, j *job, h *hunt, served []*job) bool {
 // is otherwise shut out for as long as the other queues use all of theirs.
 const overdue = 96
 
-// yields reports whether v may be asked to leave for j.
-func (st *State) yields(p *pool, j, v *job) bool {
-	return v.standing > 0 && v != j && st.gives(p, j, v)
-}
+// yields reports whether v may be asked to leave.
+func (h *hunt) yields(v *job) bool { return v.standing > 0 && v != h.j && h.gives(v) }
 
 // hasHadEnough reports whether v has run for as long as everyone may.
 func (st *State) hasHadEnough(v *job) bool {
 	return v.Started > 0 && st.now-v.Started >= st.cfg.Quantum
 }
 
-// gives reports whether room of v's may be given to j.
-func (st *State) gives(p *pool, j, v *job) bool {
-	if v.leaf == j.leaf {
-		return v.Priority <= j.Priority
+// gives reports whether room of v's may be given to the hunt's job.
+func (h *hunt) gives(v *job) bool {
+	a := &h.pool.q[v.leaf]
+	switch {
+	case h.wastes(v):
+		return false
+	case v.leaf == h.j.leaf:
+		return v.Priority <= h.j.Priority
 	}
-	return st.now-j.Due >= overdue*st.cfg.Quantum || !p.q[v.leaf].alloc.Within(p.q[v.leaf].Quota.Quota)
+	return h.overdue() || !a.alloc.Within(a.Quota.Quota)
+}
+
+// overdue reports whether the hunt's job has been due in vain for too long.
+func (h *hunt) overdue() bool {
+	st := h.c.st
+	return st.now-h.j.Due >= overdue*st.cfg.Quantum
 }
 
 // comeIn places the job, and leaves those where they are whose room it does

@@ -564,7 +564,7 @@ func (c *cycle) honour() {
 		slices.SortFunc(guests, func(a, b *job) int {
 			return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(b.Started, a.Started), older(b, a))
 		})
-		c.relief(p, j, guests)
+		c.relief(p, j, guests, true)
 	}
 }
 

@@ -325,7 +325,7 @@ func (h *hunt) release(v *job) bool {
 // to leave by the hunt's job; what queues are due is asked for all at once.
 func (h *hunt) mayInherit(u *unit) bool {
 	if h.kind == Relieve {
-		return h.c.st.hasHadEnough(u.job) && h.c.st.gives(h.pool, h.j, u.job)
+		return h.c.st.hasHadEnough(u.job) && h.gives(u.job)
 	}
 	return u.leaf != h.j.leaf || u.job.Priority < h.j.Priority
 }

@@ -11,6 +11,7 @@
 //	exact      the same by looking at every way, where taking the best each time fails
 //	class      the lanes for which one look tells what holds for all
 //	displace   who leaves for whom: reclaim, preempt, consolidation
+//	waste      who makes no checkpoints, and is not made to begin anew for a better order
 //	memo       hunts that came to nothing, and when to hunt again
 //	settle     who of them can stay or go elsewhere after all
 //	reserve    when a gang that does not fit yet will start, and who may use its place until then

@@ -123,6 +123,9 @@ type Reason struct {
 	// Patient is before when (unix ms) it displaces nobody by its own wish; 0: it
 	// need not wait.
 	Patient int64 `json:"patient,omitempty"`
+	// Unsaved is how much of devices, in thousandths, is held by work that would
+	// lose too much if it left, since it makes no checkpoints.
+	Unsaved int64 `json:"unsaved,omitempty"`
 	// Remedy is the next step, where only who explains knows it.
 	Remedy string `json:"remedy,omitempty"`
 	// Blocks are the largest domains of which all of it must be in one, the

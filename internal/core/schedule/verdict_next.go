@@ -80,7 +80,7 @@ func (r Reason) Hint() string {
 	case NoNodes:
 		return "ask the administrator; muster node list shows what the nodes say"
 	case WaitingForCapacity:
-		return r.orWait() + "ask for less" + r.noEnd() + r.patience()
+		return r.orWait() + "ask for less" + r.noEnd() + r.patience() + r.spared()
 	case TopologyUnsatisfied:
 		if r.Segment > 0 {
 			return r.orWait() + "ask for smaller segments" + r.smallerSegments() + r.noEnd()
@@ -88,14 +88,14 @@ func (r Reason) Hint() string {
 		return fmt.Sprintf("%slet its tasks be in more than one %s", r.orWait(), r.Domain) + r.noEnd()
 	case Fragmented:
 		if r.Part > 0 {
-			return r.orWait() + "ask for a smaller part" + r.noEnd() + r.patience()
+			return r.orWait() + "ask for a smaller part" + r.noEnd() + r.patience() + r.spared()
 		}
-		return r.orWait() + "ask for smaller or fewer tasks" + r.noEnd() + r.patience()
+		return r.orWait() + "ask for smaller or fewer tasks" + r.noEnd() + r.patience() + r.spared()
 	case WaitingForQuota:
 		if r.Endless {
-			return fmt.Sprintf("ask those who hold it, or ask for a larger quota of %s: no end is known that would make its room", r.Queue)
+			return fmt.Sprintf("ask those who hold it, or ask for a larger quota of %s: no end is known that would make its room", r.Queue) + r.spared()
 		}
-		return fmt.Sprintf("wait until work of %s or of others ends", r.Queue)
+		return fmt.Sprintf("wait until work of %s or of others ends", r.Queue) + r.spared()
 	case Dependency:
 		return "wait, or submit it without after"
 	case NotLent:
@@ -195,6 +195,14 @@ func (r Reason) patience() string {
 		return ""
 	}
 	return fmt.Sprintf("; by its patience it displaces nobody before %s", time.UnixMilli(r.Patient).UTC().Format(time.RFC3339))
+}
+
+// spared says what is not made to leave for it, since that would be in vain.
+func (r Reason) spared() string {
+	if r.Unsaved == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s GPUs are held by work that makes no checkpoints: it would begin anew, and is ended only for more important work, or for what a project is entitled to by its quota", milli(r.Unsaved))
 }
 
 // beyond is what helps who asks for more than a limit or a quota in all, for

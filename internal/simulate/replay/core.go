@@ -132,7 +132,7 @@ func (p *byCore) shapesOf(gpus, perNode int) *shapes {
 }
 
 func (p *byCore) Arrive(e *Engine, id int) {
-	p.jobs[id].course = schedule.Course{Submitted: instant(e.Now())}
+	p.jobs[id].course = schedule.Course{Submitted: instant(e.Now()), Unsaved: p.o.Checkpoint < 0}
 	p.news = true
 	p.wait(e, id)
 	if p.o.Placement == schedule.Fill && (p.learnt == 0 || id+1 >= p.learnt+max(learnEvery, min(p.learnt/2, learnAtMost))) {

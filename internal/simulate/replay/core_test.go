@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/simulate/replay"
 	"github.com/musterhq/muster/internal/simulate/trace"
+	"github.com/musterhq/muster/internal/simulate/workload"
 )
 
 // byCore replays by the program's own scheduler.
@@ -158,6 +159,30 @@ func TestTheSchedulerNeitherOvercommitsNorForgets(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("seed %d: %+v on %+v", seed, o, c)
 		}
+	}
+}
+
+// TestWhatMakesNoCheckpointsIsHardlyDoneTwice is a cluster that is asked for more
+// than it has by work that begins anew when it had to leave.
+func TestWhatMakesNoCheckpointsIsHardlyDoneTwice(t *testing.T) {
+	t.Parallel()
+	w, err := workload.New("load130")
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := w.Jobs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, o := replay.Cluster{Nodes: w.Nodes, GPUsPerNode: w.GPUsPerNode}, replay.CoreDefaults()
+	o.Checkpoint = -1
+	got, skip := byCore(t, jobs, c, o), run(t, jobs, c, "skip", replay.Options{})
+	t.Logf("total wait %.0f s, skip's %.0f; %d of %d GPU-seconds in vain; at most %.0f starts", got.TotalWait.MeanSeconds, skip.TotalWait.MeanSeconds, got.LostGPUSeconds, got.WorkGPUSeconds, got.Starts.Max)
+	if 100*got.LostGPUSeconds > 3*got.WorkGPUSeconds {
+		t.Errorf("%d of %d GPU-seconds are done in vain; want at most 3 %%", got.LostGPUSeconds, got.WorkGPUSeconds)
+	}
+	if got.TotalWait.MeanSeconds > 1.05*skip.TotalWait.MeanSeconds || got.Starts.Max > 20 {
+		t.Errorf("mean total wait %.0f s, at most %.0f starts; want 1.05 of %.0f s of who displaces nobody, and 20", got.TotalWait.MeanSeconds, got.Starts.Max, skip.TotalWait.MeanSeconds)
 	}
 }
 
