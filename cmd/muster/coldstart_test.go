@@ -15,6 +15,9 @@ import (
 	"github.com/musterhq/muster/client"
 )
 
+// held is how many workloads a server has whose commands are measured.
+const held = 50
+
 // BenchmarkColdStart is how long a command of the released program takes, from the
 // start of its process to its end, with 50 workloads at the server. Beside the time
 // there is the processor's own, and how much that is of what a Go program takes that
@@ -37,7 +40,11 @@ func BenchmarkColdStart(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
-		stop := exec.Command(bin, "stop", "run-0", "--yes", "--grace-period", "1s", "--wait") // the one that runs
+		args := []string{"stop", "--yes", "--grace-period", "1s", "--wait"}
+		for i := range held { // all of them: the next would begin where the first makes room
+			args = append(args, fmt.Sprintf("run-%d", held-1-i))
+		}
+		stop := exec.Command(bin, args...)
 		stop.Env = env
 		if out, err := stop.CombinedOutput(); err != nil {
 			b.Errorf("%v\n%s", err, out)
@@ -45,7 +52,7 @@ func BenchmarkColdStart(b *testing.B) {
 		_ = server.Process.Signal(os.Interrupt)
 		_ = server.Wait()
 	})
-	fill(b, "unix://"+filepath.Join(data, "muster.sock"), 50)
+	fill(b, "unix://"+filepath.Join(data, "muster.sock"), held)
 	for _, line := range [][]string{
 		{"muster", "version"}, {"muster", "get"}, {"squeue"}, {"mcli", "get", "runs"}, {"runai", "list", "jobs"},
 		{"sbatch", "--wrap", "true"}, {"muster", "run", "--", "true"}, {"muster", "__complete", "logs", ""},
