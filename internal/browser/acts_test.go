@@ -70,7 +70,7 @@ func TestActsOfAWorkload(t *testing.T) {
 	more()
 	g.clickText(".menu button", "Preempt")
 	g.clickText("dialog button", "Preempt")
-	g.until(`document.querySelector('.page-sub')?.innerText.includes('attempt 2')`)
+	g.until(`document.querySelector('.page-sub')?.innerText.includes('attempt 1')`)
 	phase("Running")
 	w.muster("stop", "blocker", "--yes")
 	g.visit("workloads/default/waits")

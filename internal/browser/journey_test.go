@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,7 @@ func TestStoppingAsksFirst(t *testing.T) {
 	g.visit("workloads/default/long")
 	g.clickText("button", "Stop")
 	g.shows("Stop long?")
+	g.until(`document.activeElement.innerText === 'Cancel'`) // what is pressed by mistake does no harm
 	g.clickText("dialog button", "Cancel")
 	g.until(`!document.querySelector('dialog[open]')`)
 	if out := w.muster("get", "long", "-o", "json"); !strings.Contains(out, `"phase": "Running"`) && !strings.Contains(out, `"phase":"Running"`) {
@@ -60,6 +62,20 @@ func TestOnlyTheKeyboard(t *testing.T) {
 	g.press("Enter", "Escape")
 	g.until(`document.querySelectorAll('tbody tr').length === 1 && location.search.includes('q=name:beta')`)
 	g.press("Escape") // leaves the field
+	for wrong, said := range map[string]string{
+		"staus:failed": "did you mean status?", "status:complted": "did you mean Completed?", "age<2x": "a length of time", "gpus>=many": "takes a number",
+	} {
+		g.visit("workloads?q=" + url.QueryEscape(wrong))
+		g.shows(said)
+	}
+	g.visit("workloads?q=name:beta")
+	g.until(`document.querySelectorAll('tbody tr').length === 1 && !document.querySelector('.filter-trouble')`)
+	g.click(`[aria-label="Views"]`)
+	g.clickText(".menu button", "Save this view")
+	g.until(`document.activeElement.matches('dialog input')`) // and not the button that closes it
+	g.press("Escape")
+	g.until(`!document.querySelector('dialog[open]') && document.activeElement.getAttribute('aria-label') === 'Views'`)
+	g.must(g.Eval(`document.activeElement.blur()`, nil))
 	g.press("j", "Enter")
 	g.until(`document.querySelector('h1').innerText === 'beta'`)
 	g.press("l")

@@ -270,9 +270,9 @@ func TestUsageAndWhatRanksUse(t *testing.T) {
 	g.click(".plot-key button")
 	g.until(`document.querySelector('.plot-key button').getAttribute('aria-pressed') === 'true'`)
 	// What happened is marked on every chart, and told where the pointer is.
-	g.until(`[...document.querySelectorAll('.plot svg')].every(e => e.querySelector('.milestone[data-kind="begin"] title').textContent.startsWith('Attempt 1 began'))`)
+	g.until(`[...document.querySelectorAll('.plot svg')].every(e => e.querySelector('.milestone[data-kind="begin"] title').textContent.startsWith('Attempt 0 began'))`)
 	g.must(g.Eval(`(() => { const m = document.querySelector('.plot .milestone').getBoundingClientRect(); document.querySelector('.plot-frame').dispatchEvent(new PointerEvent('pointermove', {bubbles: true, clientX: m.x + m.width / 2, clientY: m.y})) })()`, nil))
-	g.until(`document.querySelector('.plot-tip').innerText.includes('Attempt 1 began')`)
+	g.until(`document.querySelector('.plot-tip').innerText.includes('Attempt 0 began')`)
 	w.muster("stop", "pair", "--yes", "--wait")
 	g.until(`document.querySelector('.plot .milestone[data-kind="user"] title')?.textContent.startsWith('Stopped by')`)
 	g.until(`document.querySelector('.legend').innerText.includes('attempt begins')`)

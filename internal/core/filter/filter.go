@@ -163,7 +163,7 @@ func (t Term) one(v string, r Row, me string, now time.Time) bool {
 	case "priority":
 		return t.compares(float64(r.Priority), number(v))
 	case "try":
-		return t.compares(float64(r.Attempt+1), number(v))
+		return t.compares(float64(r.Attempt), number(v))
 	case "age":
 		return t.ago(r.Created, v, now)
 	case "ended":

@@ -15,7 +15,7 @@ func TestMatches(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": true, "moons": true, "-moons": false, "nothing": false, "status:queued": true, "status:running,queued": true, "-status:queued": false, "status:waiting": true,
 		"status:pending": true, "status:bad": false, "user:@me": true, "user:bob": false, "project:vis*": true, "name:train*s": true, "name:tr*x": false,
-		"gpus>=8": true, "gpus>8": false, "gpus:8": true, "priority<80": false, "try:2": true, "age<2h": false, "age>2h": true, "age:1d": true, "ended<1d": false, "status:started": false, "node:gpu-*": true,
+		"gpus>=8": true, "gpus>8": false, "gpus:8": true, "priority<80": false, "try:1": true, "try:2": false, "age<2h": false, "age>2h": true, "age:1d": true, "ended<1d": false, "status:started": false, "node:gpu-*": true,
 		"gpu:h100": true, "label:team": true, "label.team:red": true, "label.team:blue": false, "is:preemptible": true, "is:degraded": true, "is:idle": false, "id:17": true,
 		`name:"Train-moons" gpus>1`: true, "moons status:failed": false, "status:": true, "foo:bar": false, "name:t*n*n*": true, "name:*moons": true, "name:aa*a": false,
 	} {

@@ -13,6 +13,8 @@ export function Dialog({ title, close, children, class: more = '', bare = false 
   useEffect(() => {
     const before = document.activeElement
     ref.current?.showModal()
+    // The first of its fields, where the browser takes the button that closes it.
+    if (!ref.current?.querySelector('[autofocus]')) ref.current?.querySelector<HTMLElement>('input:not([disabled]):not([type=hidden]), textarea:not([disabled]), select:not([disabled])')?.focus()
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus()
     }
@@ -86,8 +88,8 @@ export function Overlays() {
         <Dialog title={q.title} close={() => q.answer(false)}>
           <div class="dialog-text">{q.text}</div>
           <footer class="dialog-foot">
-            <Button onClick={() => q.answer(false)}>Cancel</Button>
-            <Button kind={q.danger ? 'danger' : 'main'} onClick={() => q.answer(true)} autoFocus>{q.yes}</Button>
+            <Button onClick={() => q.answer(false)} autoFocus={q.danger}>Cancel</Button>
+            <Button kind={q.danger ? 'danger' : 'main'} onClick={() => q.answer(true)} autoFocus={!q.danger}>{q.yes}</Button>
           </footer>
         </Dialog>
       )}

@@ -1,7 +1,8 @@
 // What the fields of a filter mean for workloads.
 import type { Row, Wait } from '../api/types'
 import { ms } from '../lib/format'
-import { compares, length, like, parse, type Term } from '../lib/filter'
+import { compares, length, like, parse, split, type Term } from '../lib/filter'
+import { nearest } from '../lib/nearest'
 import { dialect } from '../lib/prefs'
 
 export const fieldNames: ReadonlySet<string> = new Set(['status', 'project', 'user', 'kind', 'name', 'node', 'gpu', 'gpus', 'priority', 'age', 'ended', 'reason', 'label', 'id', 'try', 'is'])
@@ -39,7 +40,7 @@ function one(t: Term, v: string, c: Context): Test {
     case 'label': return (r) => Object.keys(r.labels ?? {}).some((k) => like(k, v))
     case 'gpus': return (r) => compares(r.gpus, t.op, Number(v))
     case 'priority': return (r) => compares(r.priority, t.op, Number(v))
-    case 'try': return (r) => compares(r.attempt + 1, t.op, Number(v))
+    case 'try': return (r) => compares(r.attempt, t.op, Number(v))
     case 'age': {
       const d = length(v)
       return (r) => compares(c.now - ms(r.createdAt), t.op === ':' ? '<' : t.op, d)
@@ -74,6 +75,33 @@ function termTest(t: Term, c: Context): Test {
 
 /** Whether a filter asks for what was deleted, which lists leave out otherwise. */
 export const asksDeleted = (text: string): boolean => parse(text, fieldNames).some((t) => t.field === 'status' && !t.not && t.values.some((v) => v.toLowerCase() === 'deleted'))
+
+const numbers = new Set(['gpus', 'priority', 'try'])
+const lengths = new Set(['age', 'ended'])
+const phasesKnown: ReadonlySet<string> = new Set(Object.values(groups).flatMap((g) => [...g]))
+
+/** What of a filter can mean nothing, in a sentence; empty: it all means something. more are words for a status beside the phases. */
+export function trouble(text: string, more: Iterable<string>): string {
+  const instead = (written: string, words: Iterable<string>): string => {
+    const near = nearest(written, words)
+    return near ? `; did you mean ${near}?` : ''
+  }
+  for (const word of split(text)) {
+    const m = /^-?([a-z][a-z0-9.\-_/]*)(?::|<=|>=|<|>)(.+)$/i.exec(word)
+    if (!m) continue
+    const field = m[1]!.toLowerCase()
+    if (field.startsWith('label.')) continue
+    if (!fieldNames.has(field)) return `“${m[1]}” is not a field of the filter, so it is looked for as text${instead(field, fieldNames)}`
+    for (const v of m[2]!.replaceAll('"', '').split(',')) {
+      if (v === '') continue
+      if (numbers.has(field) && Number.isNaN(Number(v))) return `${field} takes a number, not “${v}”`
+      if (lengths.has(field) && Number.isNaN(length(v))) return `${field} takes a length of time such as 90m or 2d, not “${v}”`
+      const statuses = [...Object.keys(groups), ...phasesKnown, ...more]
+      if (field === 'status' && !v.includes('*') && !statuses.some((s) => s.toLowerCase() === v.toLowerCase())) return `“${v}” is not a status${instead(v, statuses)}`
+    }
+  }
+  return ''
+}
 
 /** A filter as a function. */
 export function compile(text: string, c: Context): Test {

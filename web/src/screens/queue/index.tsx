@@ -158,7 +158,7 @@ function OneQueue({ project, list, quota, chosen }: { project: string; list: Wai
               <td><span class="queue-place">{wait?.position ? '#' + wait.position : '–'}</span></td>
               <td>
                 <button type="button" class="queue-name" aria-expanded={chosen === row.id} onClick={() => openWhy(row)}>{row.name}</button>
-                <div class="queue-who">{row.user}{row.priority !== usual(row.kind, row.preemptible) && ` · ${priorityWord(row.priority)} priority`}{row.attempt > 0 && ` · attempt ${row.attempt + 1}`}</div>
+                <div class="queue-who">{row.user}{row.priority !== usual(row.kind, row.preemptible) && ` · ${priorityWord(row.priority)} priority`}{row.attempt > 0 && ` · attempt ${row.attempt}`}</div>
               </td>
               <td class="end">{row.gpus > 0 ? count(row.gpus) : <span class="none">–</span>}</td>
               <td class="c-why" title={wait?.message ?? row.message}><code class="queue-why">{wait?.token ?? row.reason ?? row.phase}</code><span class="queue-why muted">{wait?.message ?? row.message}</span></td>

@@ -94,7 +94,7 @@ export function Diff({ w, query }: { w: Workload; query: URLSearchParams }) {
 
 function Sides({ w, v, query, root }: { w: Workload; v: Workload; query: URLSearchParams; root: Field }) {
   const two = v !== w
-  const pick = (of: Workload, name: string, back: number): Attempt => of.attempts.find((a) => String(a.index + 1) === query.get(name)) ?? of.attempts[Math.max(0, of.attempts.length - back)]!
+  const pick = (of: Workload, name: string, back: number): Attempt => of.attempts.find((a) => String(a.index) === query.get(name)) ?? of.attempts[Math.max(0, of.attempts.length - back)]!
   const sides = [{ w, a: pick(w, 'a', two ? 1 : 2) }, { w: v, a: pick(v, 'b', 1) }] as const
   const [{ a }, { a: b }] = sides
   const whole = query.get('all') === 'yes'
@@ -106,10 +106,10 @@ function Sides({ w, v, query, root }: { w: Workload; v: Workload; query: URLSear
   const shown = facts.filter((f) => whole || f.of(a) !== f.of(b))
   const lengths = sides.map((s) => phasesOf(s.w, s.a, now.value))
   const longest = Math.max(1, ...lengths.map((l) => l.reduce((n, p) => n + p[2], 0)))
-  const title = (i: 0 | 1): string => (two ? sides[i].w.name + (sides[i].w.attempts.length > 1 ? ', attempt ' : '') : 'Attempt ') + (two && sides[i].w.attempts.length < 2 ? '' : sides[i].a.index + 1)
+  const title = (i: 0 | 1): string => (two ? sides[i].w.name + (sides[i].w.attempts.length > 1 ? ', attempt ' : '') : 'Attempt ') + (two && sides[i].w.attempts.length < 2 ? '' : sides[i].a.index)
   const choose = (i: 0 | 1) => (
     <label class="pick">{two ? <Link to={workloadPath(sides[i].w.project, sides[i].w.name)}>{sides[i].w.name}</Link> : <span class="sr">{i === 0 ? 'One' : 'The other'}</span>}
-      {(!two || sides[i].w.attempts.length > 1) && <select aria-label={'Attempt of ' + sides[i].w.name} value={sides[i].a.index + 1} onChange={(e) => setQuery({ [i === 0 ? 'a' : 'b']: e.currentTarget.value })}>{sides[i].w.attempts.map((x) => <option key={x.index} value={x.index + 1}>Attempt {x.index + 1}</option>)}</select>}</label>
+      {(!two || sides[i].w.attempts.length > 1) && <select aria-label={'Attempt of ' + sides[i].w.name} value={sides[i].a.index} onChange={(e) => setQuery({ [i === 0 ? 'a' : 'b']: e.currentTarget.value })}>{sides[i].w.attempts.map((x) => <option key={x.index} value={x.index}>Attempt {x.index}</option>)}</select>}</label>
   )
   const near = w.project === v.project
   const said = sides.map((s) => shell(`${near ? s.w.name : s.w.id}@${s.a.index}`)).join(' ')

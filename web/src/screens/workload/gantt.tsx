@@ -113,7 +113,7 @@ export function Gantt({ w, why }: { w: Workload; why: Why | null }) {
             ))}
             {all.map((l, i) => (
               <g key={l.attempt}>
-                <text x={0} y={top + i * laneHeight + 21} class="lane-name">Attempt {l.attempt + 1}</text>
+                <text x={0} y={top + i * laneHeight + 21} class="lane-name">Attempt {l.attempt}</text>
                 {l.segments.map((s, n) => {
                   const final = ended && i === all.length - 1 && n === l.segments.length - 1
                   if (s.to === s.from && !s.open && !final) return null // over as it began
@@ -167,7 +167,7 @@ const value = (v: unknown): string => (v === undefined || v === null ? 'none' : 
 
 /** What was changed of the document while it lived, such as its priority. */
 function Changes({ w }: { w: Workload }) {
-  const all = w.attempts.flatMap((a) => (a.revised ?? []).map((c) => ({ ...c, attempt: a.index + 1 })))
+  const all = w.attempts.flatMap((a) => (a.revised ?? []).map((c) => ({ ...c, attempt: a.index })))
   if (all.length === 0) return null
   return <p class="muted">Changed: {all.map((c) => `${c.path} ${value(c.from)} → ${value(c.to)}${w.attempts.length > 1 ? ` (attempt ${c.attempt})` : ''}`).join(', ')}</p>
 }
@@ -197,7 +197,7 @@ function AttemptTable({ w, history }: { w: Workload; history: Transition[] }) {
             const nodes = [...new Set(a.tasks.map((t) => t.node).filter(Boolean))]
             return (
               <tr key={a.index}>
-                <td>{a.index + 1}</td>
+                <td>{a.index}</td>
                 <td title={a.message}><Became of={endOf(w, a, history)} reason={a.endedAt ? a.reason ?? '' : ''} /></td>
                 <td>{span(ms(a.startedAt) - ms(a.queuedAt ?? w.createdAt))}</td>
                 <td>{span(ms(a.runningAt) - ms(a.startedAt))}</td>

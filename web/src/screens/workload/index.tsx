@@ -87,7 +87,7 @@ function Head({ w }: { w: Workload }) {
       <span>{w.user}</span>
       <span>{w.kind}</span>
       <span>{size}{w.tasks.total > 1 && ', ' + plural(w.tasks.total, 'task')}</span>
-      {w.attempt > 0 && <span>attempt {w.attempt + 1}</span>}
+      {w.attempt > 0 && <span>attempt {w.attempt}</span>}
     </>
   )
 }

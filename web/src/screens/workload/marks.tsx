@@ -49,7 +49,7 @@ export function moments(w: Workload): Moment[] {
   const of = (m: Pick<Mark, 'at' | 'kind' | 'text'>): Moment => ({ ...m, shape: shapes[m.kind], weight: { begin: 0, end: 0, user: 1, checkpoint: 2 }[m.kind as string] ?? 3 })
   const noted = milestones(w)
   return [...noted, ...w.attempts.flatMap((a) => {
-    const name = `Attempt ${a.index + 1}`
+    const name = `Attempt ${a.index}`
     const end = a.endedAt ? [{ at: ms(a.endedAt), kind: 'end' as const, text: `${name} ended${a.reason ? ': ' + a.reason : ''}${a.exitCode ? ', exit code ' + a.exitCode : ''}` }] : []
     return [...(a.startedAt ? [{ at: ms(a.startedAt), kind: 'begin' as const, text: `${name} began` }] : []), ...end.filter((e) => !noted.some((m) => m.attempt === a.index && m.kind !== 'checkpoint' && Math.abs(m.at - e.at) < together))]
   })].map(of).sort((a, b) => a.at - b.at)
@@ -70,7 +70,7 @@ export function Marks({ of, attempts }: { of: Mark[]; attempts: number }) {
   const line = (m: Mark) => (
     <li key={m.kind + m.at}>
       <svg width="12" height="12" viewBox="-6 -6 12 12" class="milestone" data-kind={m.kind} aria-hidden="true"><Shape of={m.kind} /></svg>
-      <span class="muted">{moment(m.at, now.value)}{attempts > 1 && `, attempt ${m.attempt + 1}`}</span>
+      <span class="muted">{moment(m.at, now.value)}{attempts > 1 && `, attempt ${m.attempt}`}</span>
       <span>{m.text}</span>
       {m.by && <Link to={workloadPath(m.by.project, m.by.name)}>Show {m.by.name}</Link>}
     </li>

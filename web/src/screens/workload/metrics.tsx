@@ -59,7 +59,7 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
   return (
     <>
       <div class="toolbar">
-        {begun.length > 1 && <label class="pick">Attempt <select value={attempt.index} onChange={(e) => setQuery({ attempt: e.currentTarget.value })}>{begun.map((a) => <option key={a.index} value={a.index}>{a.index + 1}</option>)}</select></label>}
+        {begun.length > 1 && <label class="pick">Attempt <select value={attempt.index} onChange={(e) => setQuery({ attempt: e.currentTarget.value })}>{begun.map((a) => <option key={a.index} value={a.index}>{a.index}</option>)}</select></label>}
         <div class="segments small" role="group" aria-label="Time">{stretches.map((s) => <button key={s} type="button" aria-pressed={s === stretch} onClick={() => setQuery({ since: s === 'all' ? null : s })}>{s === 'all' ? 'Attempt' : s}</button>)}</div>
         <div class="toolbar-end">
           <Button icon="download" aria-label="Download as CSV" refused={m && m.series.length > 0 ? undefined : 'There is nothing to download'} onClick={() => m && saveText(`${w.name}-metrics.csv`, 'text/csv', table(m))} />

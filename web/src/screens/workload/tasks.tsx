@@ -39,7 +39,7 @@ export function Tasks({ w, query }: { w: Workload; query: URLSearchParams }) {
 
 export function AttemptChoice({ w, attempt }: { w: Workload; attempt: number }) {
   if (w.attempts.length < 2) return null
-  return <label class="pick">Attempt <select value={attempt} onChange={(e) => setQuery({ attempt: e.currentTarget.value })}>{w.attempts.map((a) => <option key={a.index} value={a.index}>{a.index + 1}</option>)}</select></label>
+  return <label class="pick">Attempt <select value={attempt} onChange={(e) => setQuery({ attempt: e.currentTarget.value })}>{w.attempts.map((a) => <option key={a.index} value={a.index}>{a.index}</option>)}</select></label>
 }
 
 function Counts({ tasks }: { tasks: Task[] }) {

@@ -84,7 +84,7 @@ export const columns: Column<Row>[] = [
   { id: 'gpus', title: 'GPUs', width: 74, align: 'end', rank: 4, sort: byNumber((r) => r.gpus), text: (r) => gpus(r.gpus),
     cell: (r) => r.gpus > 0 ? <>{(r.gpusHeld ?? 0) > 0 && r.gpusHeld! < r.gpus && gpus(r.gpusHeld!) + '/'}{gpus(r.gpus)}{r.gpuType && <span class="unit">×{r.gpuType}</span>}</> : <span class="none">–</span> },
   { id: 'where', title: 'Where', width: 116, grow: 0.4, rank: 5, text: (r) => (r.nodes ?? []).join(' '), cell: (r) => <Where of={r} /> },
-  { id: 'try', title: 'Try', width: 52, align: 'end', rank: 10, sort: byNumber((r) => r.attempt), text: (r) => String(r.attempt + 1), cell: (r) => (r.attempt > 0 ? r.attempt + 1 : <span class="none">1</span>) },
+  { id: 'try', title: 'Try', width: 52, align: 'end', rank: 10, sort: byNumber((r) => r.attempt), text: (r) => String(r.attempt), cell: (r) => (r.attempt > 0 ? r.attempt : <span class="none">0</span>) },
   { id: 'ran', title: 'Ran', width: 84, align: 'end', rank: 9, sort: byNumber((r) => ran(r, present()) || -1), text: (r) => (r.startedAt ? String(Math.round(ran(r, present()) / 1000)) : ''), cell: (r) => <Ran of={r} /> },
   { id: 'age', title: 'Age', width: 60, align: 'end', rank: 3, sort: (a, b) => b.number - a.number, text: (r) => r.createdAt, cell: (r) => <Age at={r.createdAt} /> },
   { id: 'kind', title: 'Kind', width: 100, rank: 11, optional: true, sort: byText((r) => r.kind), text: (r) => r.kind, cell: (r) => r.kind },

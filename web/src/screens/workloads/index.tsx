@@ -19,10 +19,11 @@ import type { Screen, ScreenProps } from '../../screen'
 import { Button, Empty, Failure, Loading, Page } from '../../ui/basics'
 import { CopyAs, curl } from '../../ui/copyas'
 import { FilterBar, type Field } from '../../ui/filterbar'
+import { Icon } from '../../ui/icons'
 import { copy, Menu, toast } from '../../ui/overlay'
 import { Table, type Sort } from '../../ui/table'
 import { acts, fit, perform, python, refusal, said, seldom, verb, type Act } from '../../work/acts'
-import { asksDeleted, compile, groups } from '../../work/filter'
+import { asksDeleted, compile, groups, trouble } from '../../work/filter'
 import { busy, charged, columns, pathOf, telling } from './columns'
 
 /** A list as somebody wants to see it again; query is what follows the "?". */
@@ -119,6 +120,8 @@ function Workloads({ query }: ScreenProps) {
   const deleted = useDeleted(filter)
   const rows = useRows(filter, sort, deleted?.items ?? none)
   const set = (q: string): void => setQuery({ q })
+  const version = rowsVersion.value
+  const wrong = useMemo(() => trouble(filter, allRows().flatMap((r) => [r.phase, r.words[dialect.value] ?? r.phase])), [filter, version, dialect.value])
   const ids = query.get('columns')?.split(',') ?? shown.value
   const columnsNow = columns.filter((c) => c.id === 'name' || ids.includes(c.id))
   const toggle = (id: string): void => {
@@ -155,6 +158,7 @@ function Workloads({ query }: ScreenProps) {
           ]} />
         </div>
       </div>
+      {wrong && !first && <p class="filter-trouble" role="status"><Icon name="warning" size={14} />{wrong}</p>}
       {loadError.value && first ? <Failure error={loadError.value} /> : first ? <Loading what="Loading workloads" rows={12} /> : (
         <Table label="Workloads" columns={columnsNow.filter((c) => !same.has(c.id))} onFit={(ids) => (fitting.value = ids)} onNear={(from, to) => (near.value = [from, to])} rows={rows} keyOf={(r) => r.id} open={(r) => go(pathOf(r))}
           sort={sort} onSort={(s) => setQuery({ sort: (s.down ? '-' : '') + s.by })}

@@ -117,7 +117,7 @@ export function Logs({ w, query }: { w: Workload; query: URLSearchParams }) {
   return (
     <div class="logs">
       <div class="toolbar">
-        {w.attempts.length > 1 && <label class="pick">Attempt <select value={attempt} onChange={(e) => setQuery({ attempt: e.currentTarget.value, task: together || build ? which : null, at: null, line: null, when: null })}>{w.attempts.map((a) => <option key={a.index} value={a.index}>{a.index + 1}</option>)}</select></label>}
+        {w.attempts.length > 1 && <label class="pick">Attempt <select value={attempt} onChange={(e) => setQuery({ attempt: e.currentTarget.value, task: together || build ? which : null, at: null, line: null, when: null })}>{w.attempts.map((a) => <option key={a.index} value={a.index}>{a.index}</option>)}</select></label>}
         {(total > 1 || built(w)) && <TaskChoice tasks={tasks} total={total} which={which} task={task} built={built(w)} />}
         <div class="filter log-search" role="search">
           <Icon name="search" />
