@@ -35,7 +35,7 @@ func (s *Server) rowRoute() {
 		if in.Explained {
 			page, err = s.explained(ctx)
 		} else {
-			page, next, err = s.page(ctx, &in.listInput)
+			page, next, err = s.page(ctx, &in.ListInput)
 		}
 		if err != nil {
 			return nil, err
@@ -58,7 +58,7 @@ func (s *Server) rowRoute() {
 }
 
 type rowsInput struct {
-	listInput
+	ListInput
 	// Explained is for a page that has the newest of very many.
 	Explained bool `query:"explained" doc:"Instead of the newest: those of which a scene says why they wait"`
 }

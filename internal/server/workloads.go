@@ -219,7 +219,8 @@ func (s *Server) submission(ctx context.Context, project, key string, body []byt
 	return sub, nil
 }
 
-type listInput struct {
+// ListInput selects workloads; exported for the framework.
+type ListInput struct {
 	Project string    `path:"project" doc:"Project; '-': all"`
 	User    string    `query:"user"`
 	Kind    []string  `query:"kind" doc:"Any of these, separated by commas"`
@@ -239,7 +240,7 @@ type listInput struct {
 
 type listOutput struct{ Body api.WorkloadList }
 
-func (s *Server) list(ctx context.Context, in *listInput) (*listOutput, error) {
+func (s *Server) list(ctx context.Context, in *ListInput) (*listOutput, error) {
 	page, next, err := s.page(ctx, in)
 	if err != nil {
 		return nil, err
@@ -256,7 +257,7 @@ func (s *Server) list(ctx context.Context, in *listInput) (*listOutput, error) {
 }
 
 // page reads a page of workloads, and the cursor of the next one.
-func (s *Server) page(ctx context.Context, in *listInput) ([]*core.Workload, string, error) {
+func (s *Server) page(ctx context.Context, in *ListInput) ([]*core.Workload, string, error) {
 	q := store.Query{User: in.User, Live: in.Live, Prefix: in.Prefix, Since: in.Since, Before: in.Before, Deleted: in.Deleted, Limit: in.Limit}
 	if in.Project != allProjects {
 		q.Project = core.ProjectID(in.Project)
