@@ -38,48 +38,37 @@ func TestACommandStartsNothingOfTheServer(t *testing.T) {
 	if out, err := make.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	// Others use the machine too: what it takes is the least of several times, and
-	// beside it there is what does not depend on them.
-	const aim, memory = 1.0, 256 << 10 // ms, bytes
-	least := -1.0
-	for range 200 {
-		cmd := exec.Command(bin, "version")
-		cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1", "MUSTER_SERVER=", "MUSTER_NO_AUTOSTART=1", "MUSTER_DATA_DIR="+t.TempDir())
-		var said bytes.Buffer
-		cmd.Stderr = &said
-		if err := cmd.Run(); err != nil {
-			t.Fatalf("%v\n%s", err, said.String())
-		}
-		took, bytes, lines := 0.0, 0, initialised.FindAllStringSubmatch(said.String(), -1)
-		for _, line := range lines {
-			if name := line[1]; notForCommands.MatchString(name + "/") {
-				t.Errorf("%s is initialised for a command", name)
-			}
-			ms, err := strconv.ParseFloat(line[2], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			n, err := strconv.Atoi(line[3])
-			if err != nil {
-				t.Fatal(err)
-			}
-			took, bytes = took+ms, bytes+n
-		}
-		if len(lines) < 20 {
-			t.Fatalf("only %d packages: has the runtime changed what it writes?\n%s", len(lines), said.String())
-		}
-		if bytes > memory {
-			t.Errorf("%d bytes are allocated before main, more than %d:\n%s", bytes, memory, said.String())
-		}
-		if least < 0 || took < least {
-			least = took
-		}
-		if t.Failed() || least <= aim {
-			break
-		}
+	// How long that takes is the machine's matter, and the benchmark's: what is counted
+	// here is the same everywhere.
+	const memory = 256 << 10 // bytes
+	cmd := exec.Command(bin, "version")
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1", "MUSTER_SERVER=", "MUSTER_NO_AUTOSTART=1", "MUSTER_DATA_DIR="+t.TempDir())
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, said.String())
 	}
-	if least > aim {
-		t.Errorf("before main %.2f ms pass at best, more than %.2f", least, aim)
+	took, bytes, lines := 0.0, 0, initialised.FindAllStringSubmatch(said.String(), -1)
+	for _, line := range lines {
+		if name := line[1]; notForCommands.MatchString(name + "/") {
+			t.Errorf("%s is initialised for a command", name)
+		}
+		ms, err := strconv.ParseFloat(line[2], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := strconv.Atoi(line[3])
+		if err != nil {
+			t.Fatal(err)
+		}
+		took, bytes = took+ms, bytes+n
+	}
+	t.Logf("%d packages, %d bytes, %.2f ms", len(lines), bytes, took)
+	if len(lines) < 20 {
+		t.Fatalf("only %d packages: has the runtime changed what it writes?\n%s", len(lines), said.String())
+	}
+	if bytes > memory {
+		t.Errorf("%d bytes are allocated before main, more than %d:\n%s", bytes, memory, said.String())
 	}
 }
 

@@ -123,7 +123,8 @@ func commands(t *testing.T) string {
 			err = os.Symlink(given, filepath.Join(links, name))
 		}
 		if err == nil {
-			script := fmt.Sprintf(`#!/bin/sh
+			// Not sh, which hands on no functions of bash.
+			script := fmt.Sprintf(`#!/bin/bash
 [ -S "$MUSTER_DATA_DIR/muster.sock" ] && [ "$1" != server ] && exec '%s/%s' "$@"
 exec '%s' "$@"
 `, links, name, tested)

@@ -26,26 +26,21 @@ func shims(dir, self string) error {
 	return nil
 }
 
-// findServer has those commands ask the server that runs the job, at which the
-// job's tasks report too. Without it they ask none: the first command would start
-// one of its own in the job.
+// findServer has those commands ask the server that runs the job. Without it they
+// ask none: the first command would start one of its own in the job.
 func findServer() {
 	_ = os.Setenv("MUSTER_NO_AUTOSTART", "1")
 	url := os.Getenv("MUSTER_TASK_URL")
-	if socket, local := strings.CutPrefix(url, "unix://"); local {
-		url = ""
-		if at := filepath.Join(filepath.Dir(filepath.Dir(socket)), "muster.sock"); exists(at) {
-			url = "unix://" + at
-		}
+	if strings.HasPrefix(url, "unix://") {
+		// Tasks report at a socket of their own; where its users ask the server, it
+		// has written in its data directory, in which the task's own lies.
+		data := filepath.Dir(filepath.Dir(filepath.Dir(os.Getenv("MUSTER_TASK_DIR"))))
+		text, _ := os.ReadFile(filepath.Join(data, "muster.addr")) // not in a container, and not as another user
+		url = strings.TrimSpace(string(text))
 	}
 	if url != "" {
 		_ = os.Setenv("MUSTER_SERVER", url)
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // findCommands puts dir into the PATH of a login shell once more, in the place of
