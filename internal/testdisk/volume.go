@@ -17,7 +17,7 @@ import (
 )
 
 // within bounds how long others may take to let go of a volume.
-const within = time.Minute
+const within = 5 * time.Minute
 
 // Volume is an ext4 file system in a file.
 type Volume struct {

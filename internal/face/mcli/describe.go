@@ -202,9 +202,16 @@ func taskReason(t *api.Task) string {
 // eventLog tells the run's history in the platform's words.
 func eventLog(c *face.Call, w *api.Workload) error {
 	var rows [][]string
+	begun := map[int]bool{}
 	for i := range w.Transitions {
 		t := &w.Transitions[i]
-		for _, e := range eventsOf(c, w, t, i == 0) {
+		events := eventsOf(c, w, t, i == 0)
+		if began := (event{t.Attempt, beginning(t.Attempt)}); slices.Contains(events, began) {
+			begun[t.Attempt] = true
+		} else if !begun[t.Attempt] && endedAtOnce(w, t) {
+			events = append([]event{began}, events...)
+		}
+		for _, e := range events {
 			rows = append(rows, []string{clock(time.Time(t.At)), strconv.Itoa(e.attempt), e.text})
 		}
 	}
@@ -239,10 +246,7 @@ func eventsOf(c *face.Call, w *api.Workload, t *api.Transition, first bool) []ev
 	case t.From == t.To:
 		return nil
 	case to == lifecycle.Running && t.From != string(lifecycle.Restarting) && !inPlace(w, t):
-		if t.Attempt > 0 {
-			return one("Run resumed")
-		}
-		return one("Run started")
+		return one(beginning(t.Attempt))
 	case to == lifecycle.Completed:
 		return one("Run completed successfully")
 	case to == lifecycle.Failed, to == lifecycle.Backoff:
@@ -263,6 +267,23 @@ func eventsOf(c *face.Call, w *api.Workload, t *api.Transition, first bool) []ev
 		return []event{{max(t.Attempt-1, 0), text}, again}
 	}
 	return nil
+}
+
+func beginning(attempt int) string {
+	if attempt > 0 {
+		return "Run resumed"
+	}
+	return "Run started"
+}
+
+// endedAtOnce reports whether a step ends an attempt whose command ran: one that
+// began and ended between two looks was never seen running.
+func endedAtOnce(w *api.Workload, t *api.Transition) bool {
+	switch lifecycle.Phase(t.To) {
+	case lifecycle.Completed, lifecycle.Failed, lifecycle.Backoff:
+		return t.Attempt < len(w.Attempts) && w.Attempts[t.Attempt].ExitCode != nil
+	}
+	return false
 }
 
 // inPlace reports whether a step to Running is that of a task which was started

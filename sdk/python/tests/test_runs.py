@@ -376,3 +376,13 @@ class TestNames(unittest.TestCase):
     def test_a_deleted_file_is_no_yaml(self) -> None:
         with self.assertRaises(OSError):
             RunConfig.from_file("/nowhere/run.yaml")
+
+
+class EventsTest(unittest.TestCase):
+    def test_what_ended_at_once_had_started(self) -> None:
+        from muster.run import _events, _lifecycle
+
+        steps = [{"at": "2026-01-01T00:00:0%dZ" % i, "attempt": 0, "from": a, "to": b, "word": w} for i, (a, b, w) in enumerate([("", "Queued", "PENDING"), ("Queued", "Starting", "STARTING"), ("Starting", "Completed", "COMPLETED")])]
+        told = lambda attempt: [e.event_message for e in _events(_lifecycle(steps, [attempt]), "x")]  # noqa: E731
+        self.assertEqual(told({"index": 0, "exitCode": 0}), ["Run created", "Run started", "Run completed successfully"])
+        self.assertEqual(told({"index": 0}), ["Run created", "Run completed successfully"])

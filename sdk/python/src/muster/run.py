@@ -489,6 +489,9 @@ def _lifecycle(transitions: Iterable[Mapping[str, Any]], attempts: Iterable[Mapp
             continue
         index = int(t.get("attempt") or 0)
         to, reason = str(t.get("to") or ""), str(t.get("reason") or "")
+        # A command that began and ended between two looks was never seen running.
+        if to in ("Completed", "Failed", "Backoff") and codes.get(index) is not None and not any(e.resumption_index == index and e.status is RunStatus.RUNNING for e in out):
+            enter(index, RunStatus.RUNNING, at, None)
         # What is tried again ends first, as the attempt that it was, and the next one begins in the queue.
         if to == "Backoff":
             code = codes.get(index)
