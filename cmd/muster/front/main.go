@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -33,7 +34,11 @@ func main() {
 		},
 		Salvage: func(_ context.Context, dir string, _ bool) (cli.Salvaged, error) {
 			if _, err := os.Stat(dir); err != nil {
-				return cli.Salvaged{}, refuse(fmt.Sprintf("there is no database: %v", err), "name the data directory of the server with --data-dir")
+				what := err.Error()
+				if errors.Is(err, os.ErrNotExist) {
+					what = dir + " has no muster.db"
+				}
+				return cli.Salvaged{}, refuse("there is no database: "+what, "name the data directory of the server with --data-dir")
 			}
 			return cli.Salvaged{}, become(dir)
 		},
