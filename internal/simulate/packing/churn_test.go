@@ -11,7 +11,7 @@ import (
 func TestLargeTasksDoNotWaitWhileATenthIsFree(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("a hundred thousand arrivals")
+		t.Skip("-short leaves it out: it plays a hundred thousand arrivals")
 	}
 	tr := trace(t)
 	run := func(p string, cfg ChurnConfig) ChurnRun {
