@@ -26,7 +26,7 @@ kubernetes: ## build the Kubernetes that tests run against; minutes for the firs
 	@scripts/kubernetes
 
 shots: build ## a picture of every screen of the pages, in bin/shots
-	@MUSTER_BIN=$(CURDIR)/bin/muster MUSTER_UI_SHOTS=$(CURDIR)/bin/shots go test ./internal/browser -run Screens -count=1 -timeout 20m
+	@MUSTER_BIN=$(CURDIR)/bin/muster MUSTER_UI_SHOTS=$(CURDIR)/bin/shots go test ./internal/testing/browser -run Screens -count=1 -timeout 20m
 	@ls bin/shots
 
 pictures: ## the three pictures of README, out of bin/shots, which make shots fills

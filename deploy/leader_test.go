@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/musterhq/muster/internal/kubetest"
+	"github.com/musterhq/muster/internal/testing/kubetest"
 )
 
 func TestASecondServerTakesOver(t *testing.T) {

@@ -15,13 +15,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/musterhq/muster/internal/control"
-	"github.com/musterhq/muster/internal/control/controltest"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/plane/fake"
 	"github.com/musterhq/muster/internal/server"
-	"github.com/musterhq/muster/internal/store/memstore"
 	"github.com/musterhq/muster/internal/telemetry"
+	"github.com/musterhq/muster/internal/testing/controltest"
+	"github.com/musterhq/muster/internal/testing/fakebackend"
+	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 // exported is every metric that a server tells, with its labels, as
@@ -29,7 +29,7 @@ import (
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	log, meter := slog.New(slog.NewTextHandler(io.Discard, nil)), telemetry.NewMeter()
-	ctl := controltest.Begin(t, control.Deps{Store: memstore.New(), Log: log}, fake.New("fake", time.Now, []core.Node{fake.Node("n", 1000, 1<<30, 1, "A100")}))
+	ctl := controltest.Begin(t, control.Deps{Store: memstore.New(), Log: log}, fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 1000, 1<<30, 1, "A100")}))
 	all := []prometheus.Collector{meter, telemetry.NewGauges(ctl)}
 	srv := server.New(server.Config{Control: ctl, Clock: time.Now, Log: log, Collectors: all})
 	rec := httptest.NewRecorder()

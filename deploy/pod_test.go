@@ -8,8 +8,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/musterhq/muster/internal/kubetest"
-	"github.com/musterhq/muster/internal/oci/ocitest"
+	"github.com/musterhq/muster/internal/testing/kubetest"
+	"github.com/musterhq/muster/internal/testing/ocitest"
 )
 
 // TestTheChartRunsAsItIs has a real kubelet run the chart's own pod, from an

@@ -7,10 +7,10 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/musterhq/muster/internal/chores"
+	"github.com/musterhq/muster/internal/backend/local"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/oci"
-	"github.com/musterhq/muster/internal/plane/local"
+	"github.com/musterhq/muster/internal/operations"
 )
 
 // images is what this machine can do with container images.
@@ -61,7 +61,7 @@ func (i *images) plane() local.Images {
 }
 
 // installer runs the commands of image builds; nil: nothing can be installed.
-func (i *images) installer() chores.Installer {
+func (i *images) installer() operations.Installer {
 	if i.store == nil {
 		return nil
 	}

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/oci"
 	"github.com/musterhq/muster/internal/packed"
-	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/secret"
 	"github.com/musterhq/muster/internal/store"
 )
@@ -29,7 +29,7 @@ type keyring struct {
 }
 
 // Give implements control.Keyring.
-func (k *keyring) Give(a *plane.Assignment, s core.Secret, use spec.SecretUse) error {
+func (k *keyring) Give(a *backend.Assignment, s core.Secret, use spec.SecretUse) error {
 	values, err := k.box.Unseal(s)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (k *keyring) credentials(ctx context.Context, user, name string) ([]oci.Cre
 		if s.User != user || s.Type != "docker" || name != "" && s.Name != name {
 			continue
 		}
-		var a plane.Assignment
+		var a backend.Assignment
 		if err := k.Give(&a, s, spec.SecretUse{Name: s.Name}); err != nil {
 			return nil, err
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/kubetest"
+	"github.com/musterhq/muster/internal/testing/kubetest"
 )
 
 // TestExtendedResourcesInACluster: workloads ask for what device plugins offer,

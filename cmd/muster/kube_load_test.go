@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/kubetest"
+	"github.com/musterhq/muster/internal/testing/kubetest"
 )
 
 // loaded is a service of one replica that has more for as long as there is more

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/musterhq/muster/internal/kubetest"
-	"github.com/musterhq/muster/internal/oci/ocitest"
+	"github.com/musterhq/muster/internal/testing/kubetest"
+	"github.com/musterhq/muster/internal/testing/ocitest"
 )
 
 // ofMPI are Open MPI's plugins that only programs which speak MPI load; the

@@ -8,8 +8,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/kubetest"
-	"github.com/musterhq/muster/internal/oci/ocitest"
+	"github.com/musterhq/muster/internal/testing/kubetest"
+	"github.com/musterhq/muster/internal/testing/ocitest"
 )
 
 // TestGangsInACluster are gangs on two real nodes, whose tasks find each other

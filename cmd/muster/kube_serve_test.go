@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/kubetest"
+	"github.com/musterhq/muster/internal/testing/kubetest"
 )
 
 // TestAServiceInACluster is an inference workload on a real kubelet: reached at

@@ -25,7 +25,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
-	"github.com/musterhq/muster/internal/kubetest"
+	"github.com/musterhq/muster/internal/testing/kubetest"
 )
 
 // gate stands before an API server: requests are counted, and those that hold

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/control"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // socketMax is the longest path that a unix socket can have on Linux, less one.
@@ -154,7 +154,7 @@ func wayOf(where *planes, socket, advertised string) func(string, bool) control.
 		case !image:
 			return control.Way{URL: "unix://" + socket}
 		default:
-			return control.Way{URL: "unix://" + inside + "/" + filepath.Base(socket), Mount: &plane.Mount{Source: filepath.Dir(socket), Target: inside, ReadOnly: true}}
+			return control.Way{URL: "unix://" + inside + "/" + filepath.Base(socket), Mount: &backend.Mount{Source: filepath.Dir(socket), Target: inside, ReadOnly: true}}
 		}
 	}
 }

@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"github.com/musterhq/muster/internal/plane/local"
+	"github.com/musterhq/muster/internal/backend/local"
 	"github.com/musterhq/muster/internal/program"
 )
 

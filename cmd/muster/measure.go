@@ -10,8 +10,8 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/program"
-	"github.com/musterhq/muster/internal/series"
 	"github.com/musterhq/muster/internal/telemetry"
+	"github.com/musterhq/muster/internal/timeseries"
 )
 
 // saveEvery is how often the day of measurements is written to disk; a crash
@@ -20,14 +20,14 @@ const saveEvery = 10 * time.Minute
 
 // measured is the day of measurements, which outlives the process.
 type measured struct {
-	*series.Store
+	*timeseries.Store
 	path string
 	log  *slog.Logger
 }
 
 func openMeasured(o cli.ServerOptions, log *slog.Logger) *measured {
 	m := &measured{
-		Store: series.New(series.Options{Step: o.Monitor.SampleEvery, Max: o.Monitor.SeriesMemory}),
+		Store: timeseries.New(timeseries.Options{Step: o.Monitor.SampleEvery, Max: o.Monitor.SeriesMemory}),
 		path:  filepath.Join(o.DataDir, "series"), log: log,
 	}
 	if err := m.Load(m.path, time.Now()); err != nil {

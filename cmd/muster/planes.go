@@ -12,17 +12,17 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube"
+	"github.com/musterhq/muster/internal/backend/local"
 	"github.com/musterhq/muster/internal/cli"
-	"github.com/musterhq/muster/internal/kubeface"
-	"github.com/musterhq/muster/internal/plane"
-	"github.com/musterhq/muster/internal/plane/kube"
-	"github.com/musterhq/muster/internal/plane/local"
+	"github.com/musterhq/muster/internal/operator"
 	"github.com/musterhq/muster/internal/store"
 )
 
 // planes are where work runs.
 type planes struct {
-	all    []plane.Plane
+	all    []backend.Plane
 	local  *local.Plane // nil: this machine is none
 	kubes  []cluster
 	images bool // one of them runs container images
@@ -111,7 +111,7 @@ func (p *planes) face(o cli.ServerOptions, address string, log *slog.Logger) (fu
 	if err != nil {
 		return nil, err
 	}
-	f, err := kubeface.New(kubeface.Config{Cluster: p.kubes[0].config, Spaces: p.kubes[0].Plane, Muster: c, Log: log})
+	f, err := operator.New(operator.Config{Cluster: p.kubes[0].config, Spaces: p.kubes[0].Plane, Muster: c, Log: log})
 	if err != nil {
 		return nil, err
 	}

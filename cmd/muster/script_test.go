@@ -16,10 +16,10 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/musterhq/muster/internal/face/faces"
-	"github.com/musterhq/muster/internal/kubetest"
-	"github.com/musterhq/muster/internal/oci/ocitest"
-	"github.com/musterhq/muster/internal/plane/local"
+	"github.com/musterhq/muster/internal/backend/local"
+	"github.com/musterhq/muster/internal/compat/commands"
+	"github.com/musterhq/muster/internal/testing/kubetest"
+	"github.com/musterhq/muster/internal/testing/ocitest"
 )
 
 // patience bounds every wait of a script; a machine under load is no failure.
@@ -63,7 +63,7 @@ func (s scripts) Run() int { return kubetest.Main(s.m) }
 //
 // and the condition [root].
 func TestScripts(t *testing.T) {
-	quick := commands(t)
+	quick := quickCommands(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
@@ -104,14 +104,14 @@ func TestScripts(t *testing.T) {
 
 // names are those that the program is called by.
 func names() []string {
-	return append(faces.Names(), "muster", "kubectl-muster", "kubectl_complete-muster")
+	return append(commands.Names(), "muster", "kubectl-muster", "kubectl_complete-muster")
 }
 
-// commands is a directory with the commands of the program that MUSTER_BIN
+// quickCommands is a directory with the commands of the program that MUSTER_BIN
 // names; empty: there is none. Without the race detector it starts ten times as
 // fast. Servers are this test all the same: those that are called so, and those
 // that begin with the first command.
-func commands(t *testing.T) string {
+func quickCommands(t *testing.T) string {
 	given := os.Getenv("MUSTER_BIN")
 	if given == "" {
 		return ""

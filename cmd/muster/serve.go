@@ -22,15 +22,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/chores"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/operations"
 	"github.com/musterhq/muster/internal/packed"
 	"github.com/musterhq/muster/internal/program"
 	"github.com/musterhq/muster/internal/secret"
 	"github.com/musterhq/muster/internal/server"
-	"github.com/musterhq/muster/internal/service"
+	"github.com/musterhq/muster/internal/serviceproxy"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/store/sqlstore"
 	"github.com/musterhq/muster/internal/telemetry"
@@ -111,7 +111,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	}
 	started, post := time.Now(), make(bell, 1)
 	models := filepath.Join(o.DataDir, "models")
-	hands := chores.New(chores.Config{
+	hands := operations.New(operations.Config{
 		Store: st, Log: log, Clock: time.Now, Images: images.store, Registry: images.registry(), Target: o.Registry,
 		Credentials: keys.credentials, BuildLogs: filepath.Join(o.DataDir, "builds"), Models: models, Installer: images.installer(),
 	})
@@ -129,7 +129,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	if err != nil {
 		return err
 	}
-	services := service.New(service.Config{Control: ctl, Log: log})
+	services := serviceproxy.New(serviceproxy.Config{Control: ctl, Log: log})
 
 	listeners, address, err := listen(o)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/store"
-	"github.com/musterhq/muster/internal/store/memstore"
+	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 func TestAnEmptiedDatabaseIsNotBegunAnew(t *testing.T) {

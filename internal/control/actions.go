@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // ActionKind says what a plane is asked to do.
@@ -29,12 +29,12 @@ type Action struct {
 	Kind       ActionKind
 	Plane      string
 	Task       core.TaskID
-	Assignment plane.Assignment // of ActStart
-	Grace      time.Duration    // of ActStop
-	Workload   core.WorkloadID  // of ActDeleteLogs, ActDropChores
-	Chore      Chore            // of ActChore
-	grants     []grant          // of ActStart: secrets that the task is given
-	At         time.Time        // when it was decided; zero: by a server before
+	Assignment backend.Assignment // of ActStart
+	Grace      time.Duration      // of ActStop
+	Workload   core.WorkloadID    // of ActDeleteLogs, ActDropChores
+	Chore      Chore              // of ActChore
+	grants     []grant            // of ActStart: secrets that the task is given
+	At         time.Time          // when it was decided; zero: by a server before
 }
 
 func (tx *tx) start(w *core.Workload, t *core.Task) {

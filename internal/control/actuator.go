@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 
 // actuator carries actions to one plane, in order, and observations back.
 type actuator struct {
-	plane plane.Plane
+	plane backend.Plane
 	ctl   *Control
 	log   *slog.Logger
 	queue actionQueue
@@ -45,7 +45,7 @@ type actuator struct {
 	back            chan struct{} // the plane answers again; capacity one
 }
 
-func newActuator(p plane.Plane, c *Control, log *slog.Logger) *actuator {
+func newActuator(p backend.Plane, c *Control, log *slog.Logger) *actuator {
 	return &actuator{plane: p, ctl: c, log: log.With("plane", p.Name()), queue: actionQueue{wake: make(chan struct{}, 1)}, look: make(chan struct{}, 1), replanned: make(chan struct{}, 1), back: make(chan struct{}, 1)}
 }
 
@@ -63,7 +63,7 @@ func (a *actuator) mark(nodes []core.Node) {
 		labels := make(map[string]string, len(n.Labels)+1) // the plane's own are not to be changed
 		maps.Copy(labels, n.Labels)
 		labels[core.LabelCluster] = n.Plane
-		if d, ok := a.plane.(plane.Describer); ok && len(a.ctl.planes) > 1 {
+		if d, ok := a.plane.(backend.Describer); ok && len(a.ctl.planes) > 1 {
 			if runs := d.Describe().Runs; runs != "" {
 				labels[core.LabelRuns] = runs
 			}
@@ -141,7 +141,7 @@ func (a *actuator) run(ctx context.Context) {
 			defer cancel()
 			for items := a.queue.take(); len(items) > 0; {
 				n := sameKind(items)
-				if errors.Is(a.carry(last, items[:n]), plane.ErrUnreachable) {
+				if errors.Is(a.carry(last, items[:n]), backend.ErrUnreachable) {
 					return // the next server asks again
 				}
 				items = items[n:]
@@ -172,7 +172,7 @@ func (a *actuator) run(ctx context.Context) {
 func (a *actuator) carryOut(ctx context.Context, items []Action) bool {
 	for len(items) > 0 && ctx.Err() == nil {
 		err := a.carry(ctx, items)
-		if errors.Is(err, plane.ErrUnreachable) {
+		if errors.Is(err, backend.ErrUnreachable) {
 			a.asking.failed(ctx, a.log, "the plane did not do what it was asked; asking again", err, a.back)
 			continue
 		}
@@ -211,12 +211,12 @@ func (a *actuator) carry(ctx context.Context, items []Action) error {
 	}
 	switch items[0].Kind {
 	case ActStart:
-		tasks := make([]plane.Assignment, 0, len(items))
-		var closed []plane.Observation
+		tasks := make([]backend.Assignment, 0, len(items))
+		var closed []backend.Observation
 		for i := range items {
 			as, err := items[i].Open(a.ctl.keyring)
 			if err != nil {
-				closed = append(closed, plane.Observation{ID: as.ID, State: core.TaskFailed, Reason: string(lifecycle.ReasonContainerCannot), Message: err.Error(), At: a.ctl.clock()})
+				closed = append(closed, backend.Observation{ID: as.ID, State: core.TaskFailed, Reason: string(lifecycle.ReasonContainerCannot), Message: err.Error(), At: a.ctl.clock()})
 				continue
 			}
 			tasks = append(tasks, as)
@@ -231,7 +231,7 @@ func (a *actuator) carry(ctx context.Context, items []Action) error {
 	case ActForget:
 		return a.plane.Forget(ctx, ids)
 	case ActDisown:
-		if p, ok := a.plane.(plane.Claimant); ok {
+		if p, ok := a.plane.(backend.Claimant); ok {
 			return p.Disown(ctx, ids)
 		}
 		return nil
@@ -364,7 +364,7 @@ func (a *actuator) survey(ctx context.Context) {
 }
 
 // announce brings in what the plane says by itself of its nodes, until ctx is done.
-func (a *actuator) announce(ctx context.Context, p plane.Announcer) {
+func (a *actuator) announce(ctx context.Context, p backend.Announcer) {
 	for ctx.Err() == nil {
 		err := p.Nodes(ctx, func(changed []core.Node, gone []core.NodeID) {
 			a.mark(changed)
@@ -378,9 +378,9 @@ func (a *actuator) announce(ctx context.Context, p plane.Announcer) {
 }
 
 // claims brings in what others make on the plane, until ctx is done.
-func (a *actuator) claims(ctx context.Context, p plane.Claimant) {
+func (a *actuator) claims(ctx context.Context, p backend.Claimant) {
 	for ctx.Err() == nil {
-		err := p.Claims(ctx, func(news plane.Claims) error {
+		err := p.Claims(ctx, func(news backend.Claims) error {
 			_, err := a.ctl.Do(ctx, Claimed(a.plane.Name(), news))
 			a.speakAgain()
 			return err

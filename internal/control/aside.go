@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // A plane that fails one workload's action while it answers the others is no
@@ -133,14 +133,14 @@ func (q *actionQueue) of(key attemptKey) (aside, bool) {
 
 // waiting are the tasks whose start is set aside, as they are to be seen: they
 // are on their way, and the plane says why they do not get further.
-func (q *actionQueue) waiting() []plane.Observation {
+func (q *actionQueue) waiting() []backend.Observation {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var out []plane.Observation
+	var out []backend.Observation
 	for _, g := range q.aside {
 		for _, x := range g.items {
 			if x.Kind == ActStart {
-				out = append(out, plane.Observation{ID: x.Task, State: core.TaskStarting, Waiting: waitingStart, Message: g.err.Error(), Claim: x.Assignment.Claim})
+				out = append(out, backend.Observation{ID: x.Task, State: core.TaskStarting, Waiting: waitingStart, Message: g.err.Error(), Claim: x.Assignment.Claim})
 			}
 		}
 	}
@@ -148,7 +148,7 @@ func (q *actionQueue) waiting() []plane.Observation {
 }
 
 // absent is what waits for its start and is not among what the plane has.
-func (q *actionQueue) absent(seen []plane.Observation) []plane.Observation {
+func (q *actionQueue) absent(seen []backend.Observation) []backend.Observation {
 	out := q.waiting()
 	if len(out) == 0 {
 		return nil
@@ -157,7 +157,7 @@ func (q *actionQueue) absent(seen []plane.Observation) []plane.Observation {
 	for i := range seen {
 		held[seen[i].ID] = true
 	}
-	return slices.DeleteFunc(out, func(o plane.Observation) bool { return held[o.ID] })
+	return slices.DeleteFunc(out, func(o backend.Observation) bool { return held[o.ID] })
 }
 
 // waitingStart is what a task waits with whose plane has failed its start.
@@ -213,7 +213,7 @@ func (a *actuator) again(ctx context.Context) {
 			}
 		}
 		a.queue.tried(key, done, err, a.ctl.clock())
-		if err != nil && !errors.Is(err, plane.ErrUnreachable) {
+		if err != nil && !errors.Is(err, backend.ErrUnreachable) {
 			a.giveUp(ctx, key)
 		}
 	}
@@ -260,10 +260,10 @@ func (a *actuator) giveUp(ctx context.Context, key attemptKey) {
 	if err != nil {
 		return
 	}
-	var seen []plane.Observation
+	var seen []backend.Observation
 	for _, id := range ids {
-		if !slices.ContainsFunc(held, func(o plane.Observation) bool { return o.ID == id }) {
-			seen = append(seen, plane.Observation{ID: id, State: core.TaskFailed, Reason: string(lifecycle.ReasonSystem), Message: "it could not be started: " + g.err.Error(), At: a.ctl.clock()})
+		if !slices.ContainsFunc(held, func(o backend.Observation) bool { return o.ID == id }) {
+			seen = append(seen, backend.Observation{ID: id, State: core.TaskFailed, Reason: string(lifecycle.ReasonSystem), Message: "it could not be started: " + g.err.Error(), At: a.ctl.clock()})
 		}
 	}
 	a.queue.mu.Lock()

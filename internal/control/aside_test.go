@@ -13,24 +13,24 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/plane"
-	"github.com/musterhq/muster/internal/plane/fake"
 	"github.com/musterhq/muster/internal/store"
-	"github.com/musterhq/muster/internal/store/memstore"
+	"github.com/musterhq/muster/internal/testing/fakebackend"
+	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 // picky is a plane that answers, and fails to start what is called bad.
 type picky struct {
-	*fake.Plane
+	*fakebackend.Plane
 	mu      sync.Mutex
 	healed  bool
 	started map[string]bool // names of what was started
 }
 
-func (p *picky) Start(ctx context.Context, tasks []plane.Assignment) error {
+func (p *picky) Start(ctx context.Context, tasks []backend.Assignment) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var err error
@@ -40,7 +40,7 @@ func (p *picky) Start(ctx context.Context, tasks []plane.Assignment) error {
 			continue
 		}
 		p.started[a.About.Name] = true
-		err = errors.Join(err, p.Plane.Start(ctx, []plane.Assignment{a}))
+		err = errors.Join(err, p.Plane.Start(ctx, []backend.Assignment{a}))
 	}
 	return err
 }
@@ -62,11 +62,11 @@ func onPicky(t *testing.T, f func(t *testing.T, c *control.Control, p *picky, st
 	synctest.Test(t, func(t *testing.T) {
 		st := memstore.New()
 		random := rand.New(rand.NewSource(1))
-		p := &picky{Plane: fake.New("fake", time.Now, []core.Node{fake.Node("n", 64000, 64<<30, 0, "")}), started: map[string]bool{}}
+		p := &picky{Plane: fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 64000, 64<<30, 0, "")}), started: map[string]bool{}}
 		c, err := control.New(context.Background(), control.Deps{
 			Store: st, Holder: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
 			NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 },
-		}, []plane.Plane{p}, nil, time.Now)
+		}, []backend.Plane{p}, nil, time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // Claims are tasks that others make on a plane and leave to us to place. One
@@ -34,13 +34,13 @@ type claimKey struct{ plane, key string }
 
 // claim is one as its plane last told it.
 type claim struct {
-	plane.Claim
+	backend.Claim
 	members map[string]*member // by Key
 }
 
 // member is one of a claim, with what the scheduler asks of it.
 type member struct {
-	*plane.Member
+	*backend.Member
 	class string // equal for members that are alike
 }
 
@@ -64,7 +64,7 @@ func newClaims() claims {
 }
 
 // Claimed takes over what a plane tells of claims.
-func Claimed(planeName string, news plane.Claims) Command {
+func Claimed(planeName string, news backend.Claims) Command {
 	return func(tx *tx) (any, error) {
 		cs := &tx.e.claims
 		if news.All {
@@ -95,13 +95,13 @@ func Claimed(planeName string, news plane.Claims) Command {
 	}
 }
 
-func newClaim(c plane.Claim) *claim {
+func newClaim(c backend.Claim) *claim {
 	out := &claim{Claim: c, members: make(map[string]*member, len(c.Members))}
 	for i := range c.Members {
 		m := &c.Members[i]
 		class, err := json.Marshal(struct {
-			plane.Needs
-			plane.Where
+			backend.Needs
+			backend.Where
 		}{m.Needs, m.Where})
 		if err != nil {
 			class = []byte(m.Key) // unlike all others

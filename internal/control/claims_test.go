@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/store"
-	"github.com/musterhq/muster/internal/store/memstore"
+	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 // dock is an engine whose one plane, p, has nodes of 4 GPUs, and on which others
@@ -117,30 +117,30 @@ func (d *dock) expect(want ...string) {
 }
 
 // pods are members that need so many GPUs each. Those that have a task carry it.
-func (d *dock) pods(gpus int, names ...string) []plane.Member {
-	var out []plane.Member
+func (d *dock) pods(gpus int, names ...string) []backend.Member {
+	var out []backend.Member
 	for _, n := range names {
-		m := plane.Member{Key: n, Name: "ns/" + n, Role: "pod", Needs: plane.Needs{CPU: 1000, GPU: spec.GPU{Count: gpus}}}
+		m := backend.Member{Key: n, Name: "ns/" + n, Role: "pod", Needs: backend.Needs{CPU: 1000, GPU: spec.GPU{Count: gpus}}}
 		m.Task = d.tasks[n]
 		out = append(out, m)
 	}
 	return out
 }
 
-func batch(key string, members []plane.Member) plane.Claim {
-	return plane.Claim{Key: key, Project: "default", Name: key, Maker: "Job ns/" + key, User: "u", Preemptible: true, Remade: true, Grace: 30 * time.Second, Members: members}
+func batch(key string, members []backend.Member) backend.Claim {
+	return backend.Claim{Key: key, Project: "default", Name: key, Maker: "Job ns/" + key, User: "u", Preemptible: true, Remade: true, Grace: 30 * time.Second, Members: members}
 }
 
-func (d *dock) claim(all ...plane.Claim) {
+func (d *dock) claim(all ...backend.Claim) {
 	d.t.Helper()
-	d.do(control.Claimed("p", plane.Claims{Changed: all}))
+	d.do(control.Claimed("p", backend.Claims{Changed: all}))
 }
 
 func (d *dock) see(state core.TaskState, members ...string) {
 	d.t.Helper()
-	var seen []plane.Observation
+	var seen []backend.Observation
 	for _, m := range members {
-		o := plane.Observation{ID: d.tasks[m], State: state, Claim: m, At: d.now}
+		o := backend.Observation{ID: d.tasks[m], State: state, Claim: m, At: d.now}
 		code := 0
 		switch state {
 		case core.TaskSucceeded:
@@ -157,9 +157,9 @@ func (d *dock) see(state core.TaskState, members ...string) {
 // killed reports that members were ended.
 func (d *dock) killed(members ...string) {
 	d.t.Helper()
-	var seen []plane.Observation
+	var seen []backend.Observation
 	for _, m := range members {
-		seen = append(seen, plane.Observation{ID: d.tasks[m], State: core.TaskFailed, Reason: "Killed", Claim: m, At: d.now})
+		seen = append(seen, backend.Observation{ID: d.tasks[m], State: core.TaskFailed, Reason: "Killed", Claim: m, At: d.now})
 	}
 	d.do(control.Observe(control.Observations{Plane: "p", Seen: seen}))
 }
@@ -210,7 +210,7 @@ func TestMembersArePlacedOneByOneAndEndAsTheirMakerSays(t *testing.T) {
 	d.see(core.TaskSucceeded, "b", "c")
 	d.phase("train", lifecycle.Running) // its maker may make more
 	over := batch("train", nil)
-	over.Over = plane.OutcomeSucceeded
+	over.Over = backend.OutcomeSucceeded
 	d.claim(over)
 	if w = d.phase("train", lifecycle.Completed); *w.Attempts[0].ExitCode != 0 || w.GPUSeconds == 0 {
 		t.Errorf("it ended with %+v after %v GPU seconds", w.Attempts[0], w.GPUSeconds)
@@ -220,7 +220,7 @@ func TestMembersArePlacedOneByOneAndEndAsTheirMakerSays(t *testing.T) {
 
 func TestAGangOfMembersStartsWholeAndOnlyWhenAllAreThere(t *testing.T) {
 	d := newDock(t, 1)
-	gang := func(members []plane.Member) plane.Claim {
+	gang := func(members []backend.Member) backend.Claim {
 		c := batch("gang", members)
 		c.Min = 3
 		return c
@@ -284,12 +284,12 @@ func TestAStoppedClaimWaitsUntilSomeoneRestartsIt(t *testing.T) {
 	d.claim(batch("train", d.pods(1, "b")))
 	d.expect()
 	d.phase("train", lifecycle.Stopped)
-	words := d.do(control.WordsOf("p", []string{"train"})).([]plane.Word)
+	words := d.do(control.WordsOf("p", []string{"train"})).([]backend.Word)
 	if len(words) != 1 || !strings.Contains(words[0].Text, "muster restart -p default train") {
 		t.Errorf("its makers are told %+v", words)
 	}
 	d.open() // also after a restart of the server
-	d.do(control.Claimed("p", plane.Claims{All: true, Changed: []plane.Claim{batch("train", d.pods(1, "b"))}}))
+	d.do(control.Claimed("p", backend.Claims{All: true, Changed: []backend.Claim{batch("train", d.pods(1, "b"))}}))
 	d.expect()
 	d.do(control.Restart(ref, "user:u"))
 	d.expect("start b")
@@ -303,8 +303,8 @@ func TestARestartedServerFindsItsClaims(t *testing.T) {
 	d.see(core.TaskRunning, "a")
 	d.open()
 	d.expect()
-	d.do(control.Observe(control.Observations{Plane: "p", Full: true, Began: d.now, Seen: []plane.Observation{{ID: d.tasks["a"], State: core.TaskRunning, Claim: "a", At: d.now}}}))
-	d.do(control.Claimed("p", plane.Claims{All: true, Changed: []plane.Claim{batch("train", append(d.pods(3, "a"), d.pods(3, "b")...))}}))
+	d.do(control.Observe(control.Observations{Plane: "p", Full: true, Began: d.now, Seen: []backend.Observation{{ID: d.tasks["a"], State: core.TaskRunning, Claim: "a", At: d.now}}}))
+	d.do(control.Claimed("p", backend.Claims{All: true, Changed: []backend.Claim{batch("train", append(d.pods(3, "a"), d.pods(3, "b")...))}}))
 	d.expect()
 	d.phase("train", lifecycle.Running)
 	d.see(core.TaskSucceeded, "a")
@@ -315,7 +315,7 @@ func TestARestartedServerFindsItsClaims(t *testing.T) {
 	d.open() // the bind of b may be lost: it is asked for again
 	d.expect("start b")
 	d.killed("b")
-	d.do(control.Claimed("p", plane.Claims{All: true})) // and its maker is gone
+	d.do(control.Claimed("p", backend.Claims{All: true})) // and its maker is gone
 	d.phase("train", lifecycle.Stopped)
 }
 
@@ -323,13 +323,13 @@ func TestWhatOthersMadeIsNeverEndedAsAStray(t *testing.T) {
 	d := newDock(t, 1)
 	id := core.TaskID{Workload: "unknown", Index: 0}
 	d.tasks["x"] = id
-	d.do(control.Observe(control.Observations{Plane: "p", Full: true, Began: d.now, Seen: []plane.Observation{{ID: id, State: core.TaskRunning, Claim: "x", At: d.now}}}))
+	d.do(control.Observe(control.Observations{Plane: "p", Full: true, Began: d.now, Seen: []backend.Observation{{ID: id, State: core.TaskRunning, Claim: "x", At: d.now}}}))
 	d.expect("disown x")
 	// Nor does another's pod pass for a task of ours.
 	d.claim(batch("train", d.pods(1, "a")))
 	d.expect("start a")
 	d.tasks["y"] = d.tasks["a"]
-	d.do(control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{{ID: d.tasks["a"], State: core.TaskFailed, Claim: "y", At: d.now}}}))
+	d.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{{ID: d.tasks["a"], State: core.TaskFailed, Claim: "y", At: d.now}}}))
 	d.phase("train", lifecycle.Starting)
 	d.see(core.TaskRunning, "a")
 	d.phase("train", lifecycle.Running)
@@ -391,7 +391,7 @@ func TestWhatIsCountedAndWhereIsHeeded(t *testing.T) {
 	d.claim(batch("rdma", members))
 	d.expect("start a") // zone b has none free, and zone c is not allowed
 	d.see(core.TaskRunning, "a")
-	words := d.do(control.WordsOf("p", []string{"rdma"})).([]plane.Word)
+	words := d.do(control.WordsOf("p", []string{"rdma"})).([]backend.Word)
 	if len(words) != 1 || !strings.Contains(words[0].Text, "waits for rdma/hca") {
 		t.Errorf("its makers are told %+v", words)
 	}
@@ -418,7 +418,7 @@ func TestAWorkloadIsTakenUpAgainWithItsMaker(t *testing.T) {
 	d.see(core.TaskRunning, "a")
 	d.see(core.TaskFailed, "a")
 	over := batch("svc", nil)
-	over.Over = plane.OutcomeFailed
+	over.Over = backend.OutcomeFailed
 	d.claim(over)
 	w := d.phase("svc", lifecycle.Failed)
 	if *w.Attempts[0].ExitCode != 3 || !strings.Contains(w.Message, "ns/a") {
@@ -469,7 +469,7 @@ func TestWhatItsMakerHasReplacedIsHistory(t *testing.T) {
 		d.claim(batch("web", d.pods(1, next)))
 		if i == 10 {
 			d.open()
-			d.do(control.Claimed("p", plane.Claims{All: true, Changed: []plane.Claim{batch("web", d.pods(1, next))}}))
+			d.do(control.Claimed("p", backend.Claims{All: true, Changed: []backend.Claim{batch("web", d.pods(1, next))}}))
 		}
 	}
 	w := d.phase("web", lifecycle.Running)
@@ -503,7 +503,7 @@ func TestAFailedCommitForgetsNoClaim(t *testing.T) {
 	close(full.full)
 	d.open()
 	full.full = make(chan struct{})
-	if _, err := d.try(control.Claimed("p", plane.Claims{Changed: []plane.Claim{batch("train", d.pods(1, "a"))}})); err == nil {
+	if _, err := d.try(control.Claimed("p", backend.Claims{Changed: []backend.Claim{batch("train", d.pods(1, "a"))}})); err == nil {
 		t.Fatal("a full disk took it")
 	}
 	d.expect()

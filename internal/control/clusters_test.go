@@ -8,24 +8,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
-	"github.com/musterhq/muster/internal/control/controltest"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/plane"
-	"github.com/musterhq/muster/internal/plane/fake"
-	"github.com/musterhq/muster/internal/store/memstore"
+	"github.com/musterhq/muster/internal/testing/controltest"
+	"github.com/musterhq/muster/internal/testing/fakebackend"
+	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 // distant is a plane that can be cut off.
 type distant struct {
-	*fake.Plane
+	*fakebackend.Plane
 	runs string
 	away atomic.Bool
 	late bool // it does not even refuse, but keeps its callers waiting
 }
 
-func (d *distant) Describe() plane.Description { return plane.Description{Kind: "fake", Runs: d.runs} }
+func (d *distant) Describe() backend.Description {
+	return backend.Description{Kind: "fake", Runs: d.runs}
+}
 
 func (d *distant) gone(ctx context.Context) error {
 	switch {
@@ -52,14 +54,14 @@ func (d *distant) Inventory(ctx context.Context) ([]core.Node, error) {
 	return d.Plane.Inventory(ctx)
 }
 
-func (d *distant) Observe(ctx context.Context) ([]plane.Observation, error) {
+func (d *distant) Observe(ctx context.Context) ([]backend.Observation, error) {
 	if err := d.gone(ctx); err != nil {
 		return nil, err
 	}
 	return d.Plane.Observe(ctx)
 }
 
-func (d *distant) Start(ctx context.Context, tasks []plane.Assignment) error {
+func (d *distant) Start(ctx context.Context, tasks []backend.Assignment) error {
 	if err := d.gone(ctx); err != nil {
 		return err
 	}
@@ -76,12 +78,12 @@ func (d *distant) Stop(ctx context.Context, ids []core.TaskID, grace time.Durati
 func cluster(name string, nodes ...string) *distant {
 	var all []core.Node
 	for _, n := range nodes {
-		all = append(all, fake.Node(core.NodeID(name+"/"+n), 4000, 8<<30, 2, "A100"))
+		all = append(all, fakebackend.Node(core.NodeID(name+"/"+n), 4000, 8<<30, 2, "A100"))
 	}
-	return &distant{Plane: fake.New(name, time.Now, all)}
+	return &distant{Plane: fakebackend.New(name, time.Now, all)}
 }
 
-func drive(t *testing.T, planes ...plane.Plane) *control.Control {
+func drive(t *testing.T, planes ...backend.Plane) *control.Control {
 	t.Helper()
 	return controltest.Begin(t, control.Deps{Store: memstore.New(), Images: true}, planes...)
 }

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -54,7 +54,7 @@ type request struct {
 var ErrStopped = &Error{Code: CodeUnavailable, Message: "the server is shutting down", Hint: "try again"}
 
 // New loads the state and readies the planes; Run starts the work.
-func New(ctx context.Context, d Deps, planes []plane.Plane, hands Hands, clock func() time.Time) (*Control, error) {
+func New(ctx context.Context, d Deps, planes []backend.Plane, hands Hands, clock func() time.Time) (*Control, error) {
 	c := &Control{
 		keyring: d.Secrets, samples: newSamples(d),
 		store: d.Store, planes: map[string]*actuator{}, hub: newHub(), clock: Steady(clock),
@@ -91,13 +91,13 @@ func (c *Control) Run(ctx context.Context) error {
 	for _, a := range c.planes {
 		c.wg.Go(func() { a.run(ctx) })
 		c.wg.Go(func() { a.watch(ctx) })
-		if s, ok := a.plane.(plane.Sampler); ok {
+		if s, ok := a.plane.(backend.Sampler); ok {
 			c.wg.Go(func() { a.sample(ctx, s) })
 		}
-		if p, ok := a.plane.(plane.Announcer); ok {
+		if p, ok := a.plane.(backend.Announcer); ok {
 			c.wg.Go(func() { a.announce(ctx, p) })
 		}
-		if p, ok := a.plane.(plane.Claimant); ok {
+		if p, ok := a.plane.(backend.Claimant); ok {
 			c.wg.Go(func() { a.claims(ctx, p) })
 			c.wg.Go(func() { a.speak(ctx, p) })
 		}
@@ -270,7 +270,7 @@ func (c *Control) Do(ctx context.Context, run Command) (any, error) {
 // address is where a task is reached on a plane that gives each its own.
 func (c *Control) address(planeName string, id core.TaskID) string {
 	if a := c.planes[planeName]; a != nil {
-		if l, ok := a.plane.(plane.Locator); ok {
+		if l, ok := a.plane.(backend.Locator); ok {
 			return l.Address(id)
 		}
 	}
@@ -284,8 +284,8 @@ func (c *Control) Ready() <-chan struct{} { return c.ready }
 func (c *Control) Store() store.Store { return c.store }
 
 // Planes returns every plane, for readers of logs.
-func (c *Control) Planes() []plane.Plane {
-	all := make([]plane.Plane, 0, len(c.planes))
+func (c *Control) Planes() []backend.Plane {
+	all := make([]backend.Plane, 0, len(c.planes))
 	for _, a := range c.planes {
 		all = append(all, a.plane)
 	}

@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
-	"github.com/musterhq/muster/internal/plane/fake"
 	"github.com/musterhq/muster/internal/store"
-	"github.com/musterhq/muster/internal/store/memstore"
+	"github.com/musterhq/muster/internal/testing/fakebackend"
+	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 // begin runs a control plane over st in real time until the test ends; what Run
@@ -28,7 +28,7 @@ func begin(t *testing.T, st store.Store) (*control.Control, <-chan error) {
 	c, err := control.New(context.Background(), control.Deps{
 		Store: st, Holder: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
 		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 },
-	}, []plane.Plane{fake.New("fake", time.Now, []core.Node{fake.Node("n", 4000, 8<<30, 0, "")})}, nil, time.Now)
+	}, []backend.Plane{fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 4000, 8<<30, 0, "")})}, nil, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // pass lets time go by, and does what is due then.
@@ -39,7 +39,7 @@ func (s *shift) workers(w *core.Workload) map[int]core.Task {
 // tell is what the plane says of the task of that index.
 func (s *shift) tell(w *core.Workload, index int, state core.TaskState) {
 	s.t.Helper()
-	s.do(control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{{ID: core.TaskID{Workload: w.ID, Index: index}, State: state, At: s.now}}}))
+	s.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{{ID: core.TaskID{Workload: w.ID, Index: index}, State: state, At: s.now}}}))
 }
 
 // settle plays the plane until every worker of w runs: what is told to end ends,

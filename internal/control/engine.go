@@ -21,9 +21,9 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/core/schedule/fill"
-	"github.com/musterhq/muster/internal/series"
+	"github.com/musterhq/muster/internal/core/schedule/fragmentation"
 	"github.com/musterhq/muster/internal/store"
+	"github.com/musterhq/muster/internal/timeseries"
 )
 
 // Deps is what the engine is given; it fetches nothing by itself.
@@ -76,7 +76,7 @@ type Deps struct {
 	NodeGrace time.Duration
 	// Series keeps what is measured; nil: a store of its own, of the usual size.
 	// SampleEvery is how often that is done; 0: every 10 s.
-	Series      *series.Store
+	Series      *timeseries.Store
 	SampleEvery time.Duration
 	// TaskEnv is what tasks of a workload's present attempt are given beside
 	// what their document says, NAME=VALUE each; nil: nothing.
@@ -119,7 +119,7 @@ type Engine struct {
 	shunned map[core.WorkloadID]bool     // of whom some node has said that others keep them away
 	regroup bool                         // nor are queues and pools
 	tree    org.Tree                     // of projects, as the present draft has it
-	work    []fill.Shape                 // what is usual here
+	work    []fragmentation.Shape        // what is usual here
 	aside   map[core.WorkloadID]setAside // over whom the scheduler has failed
 	simple  time.Time                    // until when it only places, as it fails at more
 	learnt  int64                        // submissions when that was last looked at

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // endpoint is where a task listens for the others.
@@ -46,22 +46,22 @@ func (g gang) rank(t *core.Task) int {
 }
 
 // assignment is everything a plane needs to run t, but for secrets.
-func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignment {
+func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) backend.Assignment {
 	s := w.Spec
 	r := s.Needs(t.ID.Index)
 	var given []string
 	if tx.e.d.TaskEnv != nil {
 		given = tx.e.d.TaskEnv(w)
 	}
-	a := plane.Assignment{
-		ID: t.ID, Node: t.Node, Devices: t.Devices, Image: imageOf(w), Pull: plane.PullPolicy(s.PullPolicy),
+	a := backend.Assignment{
+		ID: t.ID, Node: t.Node, Devices: t.Devices, Image: imageOf(w), Pull: backend.PullPolicy(s.PullPolicy),
 		Prelude: prelude(w),
 		Argv:    s.CommandOf(t.ID.Index),
 		Workdir: s.Workdir,
 		Env:     append(given, environment(w, t, g)...), // the document has the last word
 		CPU:     r.CPU.Milli(), Memory: r.Memory.Units(), SHM: r.SHM.Units(),
 		TTY: s.TTY, Stdin: s.Stdin, Grace: s.GracePeriod.Std(),
-		About: plane.About{
+		About: backend.About{
 			Project: w.Project, Name: w.Name, Kind: w.Kind, Role: t.Role, User: w.User,
 			Labels: s.Labels, Annotations: s.Annotations, Tolerations: s.Tolerations,
 		},
@@ -89,7 +89,7 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 		a.PullRetries = *s.Retry.Pull
 	}
 	for _, step := range s.Init {
-		a.Init = append(a.Init, plane.Init{Argv: step.Command.Argv, Retries: step.Retries})
+		a.Init = append(a.Init, backend.Init{Argv: step.Command.Argv, Retries: step.Retries})
 	}
 	if u := s.RunAs; u != nil {
 		a.UID, a.GID = id32(u.User), id32(u.Group)
@@ -99,7 +99,7 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 		if a.Image != "" {
 			path = "/mnt/config/parameters.yaml" // where mcli's users look for it
 		}
-		a.Files = append(a.Files, plane.File{Name: "parameters.yaml", EnvVar: "PARAMETERS", Path: path, Data: p.YAML()})
+		a.Files = append(a.Files, backend.File{Name: "parameters.yaml", EnvVar: "PARAMETERS", Path: path, Data: p.YAML()})
 	}
 	tx.reach(&a, w, t)
 	volumes(&a, s)
@@ -115,7 +115,7 @@ func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) plane.Assignmen
 
 // readyOf is when a replica takes requests, as its document says or its fields
 // document; nil: it is none, or its document names no port that it listens on.
-func readyOf(w *core.Workload, t *core.Task) *plane.Probe {
+func readyOf(w *core.Workload, t *core.Task) *backend.Probe {
 	s := w.Spec
 	if w.Kind != lifecycle.Inference || len(s.Ports) == 0 && (s.Probe == nil || s.Probe.Port == 0) {
 		return nil
@@ -128,7 +128,7 @@ func readyOf(w *core.Workload, t *core.Task) *plane.Probe {
 	if port == 0 {
 		port = s.Ports[0].Port
 	}
-	return &plane.Probe{
+	return &backend.Probe{
 		Path: p.Path, Port: port, Period: cmp.Or(p.Period.Std(), 2*time.Second), Timeout: cmp.Or(p.Timeout.Std(), time.Second), Failures: cmp.Or(p.Failures, 3),
 	}
 }
@@ -150,18 +150,18 @@ func id32(n *int) *uint32 {
 }
 
 // volumes puts what a document mounts into an assignment.
-func volumes(a *plane.Assignment, s *spec.Document) {
+func volumes(a *backend.Assignment, s *spec.Document) {
 	for i, v := range s.Volumes {
 		switch {
 		case v.HostPath != "":
-			a.Mounts = append(a.Mounts, plane.Mount{Source: v.HostPath, Target: v.Path, ReadOnly: v.ReadOnly, Create: v.Create})
+			a.Mounts = append(a.Mounts, backend.Mount{Source: v.HostPath, Target: v.Path, ReadOnly: v.ReadOnly, Create: v.Create})
 		case v.Claim != "":
-			a.Mounts = append(a.Mounts, plane.Mount{Claim: v.Claim, Target: v.Path, ReadOnly: v.ReadOnly})
+			a.Mounts = append(a.Mounts, backend.Mount{Claim: v.Claim, Target: v.Path, ReadOnly: v.ReadOnly})
 		case v.Temporary != nil:
-			a.Mounts = append(a.Mounts, plane.Mount{Temporary: true, Target: v.Path, Size: v.Temporary.Size.Units(), ReadOnly: v.ReadOnly})
+			a.Mounts = append(a.Mounts, backend.Mount{Temporary: true, Target: v.Path, Size: v.Temporary.Size.Units(), ReadOnly: v.ReadOnly})
 		case len(v.Config) > 0:
 			for _, name := range slices.Sorted(maps.Keys(v.Config)) {
-				a.Files = append(a.Files, plane.File{Name: fmt.Sprintf("config-%d-%s", i, name), Path: strings.TrimSuffix(v.Path, "/") + "/" + name, Data: []byte(v.Config[name])})
+				a.Files = append(a.Files, backend.File{Name: fmt.Sprintf("config-%d-%s", i, name), Path: strings.TrimSuffix(v.Path, "/") + "/" + name, Data: []byte(v.Config[name])})
 			}
 		}
 	}
@@ -195,13 +195,13 @@ func inImage(w *core.Workload, model string) string {
 }
 
 // modelMount is what keeps the model of a container.
-func modelMount(a *plane.Assignment, w *core.Workload, base string) {
+func modelMount(a *backend.Assignment, w *core.Workload, base string) {
 	if w.Spec.Publish == nil || a.Image == "" || base == "" {
 		return
 	}
 	dir := ModelDir(w, base)
 	if strings.HasPrefix(dir, base) {
-		a.Mounts = append(a.Mounts, plane.Mount{Source: dir, Target: inImage(w, w.Spec.Publish.Model), Create: true})
+		a.Mounts = append(a.Mounts, backend.Mount{Source: dir, Target: inImage(w, w.Spec.Publish.Model), Create: true})
 	}
 }
 
@@ -363,13 +363,13 @@ const (
 // mpi makes the assignment of a launcher or worker: workers run the agent, the
 // launcher finds them in its host file and reaches them through its end of it
 // (open-mpi.org: plm_rsh_agent, orte_default_hostfile).
-func mpi(a *plane.Assignment, w *core.Workload, t *core.Task, g gang) {
+func mpi(a *backend.Assignment, w *core.Workload, t *core.Task, g gang) {
 	if a.Image != "" { // the agent comes with us
-		a.Mounts = append(a.Mounts, plane.Mount{Program: true, Source: g.self[0], Target: "/.muster/muster", ReadOnly: true})
+		a.Mounts = append(a.Mounts, backend.Mount{Program: true, Source: g.self[0], Target: "/.muster/muster", ReadOnly: true})
 		g.self = []string{"/.muster/muster"}
 	}
 	a.Env = append(a.Env, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
-	a.Files = append(a.Files, plane.File{Name: "mpi-token", EnvVar: "MUSTER_MPI_TOKEN_FILE", Data: []byte(g.token)})
+	a.Files = append(a.Files, backend.File{Name: "mpi-token", EnvVar: "MUSTER_MPI_TOKEN_FILE", Data: []byte(g.token)})
 	if t.ID.Index > 0 {
 		a.Argv = append(slices.Clone(g.self), MPIAgentArg)
 		at := g.all[g.rank(t)]
@@ -385,11 +385,11 @@ func mpi(a *plane.Assignment, w *core.Workload, t *core.Task, g gang) {
 		fmt.Fprintf(&hosts, "%s slots=%d\n", name, w.Spec.SlotsOf())
 		fmt.Fprintf(&where, "%s=%s ", name, g.all[i])
 	}
-	a.Files = append(a.Files, plane.File{Name: "hostfile", EnvVar: "MUSTER_MPI_HOSTFILE", Data: []byte(hosts.String())})
+	a.Files = append(a.Files, backend.File{Name: "hostfile", EnvVar: "MUSTER_MPI_HOSTFILE", Data: []byte(hosts.String())})
 	a.Env = append(a.Env, "MUSTER_MPI_WORKERS="+strings.TrimSpace(where.String()))
 	a.Prelude = append(a.Prelude, mpiPrelude(g.self)...)
 	// Last of its steps: the workers do theirs meanwhile.
-	a.Init = append(a.Init, plane.Init{Argv: append(slices.Clone(g.self), MPIWaitArg)})
+	a.Init = append(a.Init, backend.Init{Argv: append(slices.Clone(g.self), MPIWaitArg)})
 }
 
 // mpiPrelude points Open MPI's launcher at the host file and the agent, whose

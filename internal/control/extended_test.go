@@ -7,11 +7,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // newQuay is a dock of three nodes: n0 and n1 have two adapters, of which others
@@ -35,8 +35,8 @@ func (d *dock) submit(name, more string) error {
 }
 
 // started are the assignments since the last look, by the workload's name.
-func (d *dock) started() map[string]plane.Assignment {
-	out := map[string]plane.Assignment{}
+func (d *dock) started() map[string]backend.Assignment {
+	out := map[string]backend.Assignment{}
 	for _, a := range d.asked {
 		if a.Kind == control.ActStart {
 			out[a.Assignment.About.Name] = a.Assignment
@@ -50,12 +50,12 @@ func (d *dock) started() map[string]plane.Assignment {
 func (d *dock) says(name string, index int, state core.TaskState) {
 	d.t.Helper()
 	w := d.workload(name)
-	o := plane.Observation{ID: core.TaskID{Workload: w.ID, Attempt: w.Attempt, Index: index}, State: state, At: d.now}
+	o := backend.Observation{ID: core.TaskID{Workload: w.ID, Attempt: w.Attempt, Index: index}, State: state, At: d.now}
 	if state == core.TaskSucceeded || state == core.TaskFailed {
 		code := bit(state == core.TaskFailed)
 		o.ExitCode = &code
 	}
-	d.do(control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{o}}))
+	d.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{o}}))
 }
 
 func (d *dock) check() {

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // minimum is how many members of an external workload run together or not at
@@ -76,7 +76,7 @@ type groupsByClass struct {
 	rules  []*schedule.Rule
 }
 
-func (b *groupsByClass) group(class string, where *plane.Where) int {
+func (b *groupsByClass) group(class string, where *backend.Where) int {
 	g, ok := b.at[class]
 	if !ok {
 		g = len(b.groups)
@@ -103,7 +103,7 @@ func (b *groupsByClass) held(t *core.Task, c *claim) schedule.Held {
 		if len(t.Devices) > 0 {
 			h.Need.Milli = t.Devices[0].Milli
 		}
-		h.Group = b.group(fmt.Sprint(h.Need), &plane.Where{})
+		h.Group = b.group(fmt.Sprint(h.Need), &backend.Where{})
 	} else {
 		h.Need = needOf(m.Needs)
 		h.Group = b.group(m.class, &m.Where)
@@ -124,7 +124,7 @@ func (b *groupsByClass) min() int {
 }
 
 // needOf is what a member needs, in the scheduler's words.
-func needOf(n plane.Needs) schedule.Need {
+func needOf(n backend.Needs) schedule.Need {
 	out := schedule.Need{CPU: n.CPU, Memory: n.Memory, Type: n.GPU.Type, MIG: countedOf(n.GPU.MIG, n.Counted)}
 	switch n.GPU.Kind() {
 	case spec.MemoryGPU:
@@ -136,7 +136,7 @@ func needOf(n plane.Needs) schedule.Need {
 }
 
 // ruleOf is where a member may go: only where its plane is, too.
-func (e *Engine) ruleOf(w *core.Workload, where *plane.Where) *schedule.Rule {
+func (e *Engine) ruleOf(w *core.Workload, where *backend.Where) *schedule.Rule {
 	r := schedule.Rule{Near: where.Near, Away: where.Apart, Terms: termsOf(where.Terms)}
 	r.Terms = append(r.Terms, schedule.Term{Key: core.LabelCluster, Op: "In", Values: []string{keyOf(w).plane}})
 	for _, terms := range where.Any {
@@ -205,10 +205,10 @@ func (tx *tx) putMembers(d *draft, p schedule.Placement) {
 }
 
 // boundTo is the assignment of a member.
-func boundTo(w *core.Workload, t *core.Task, tasks map[int]*core.Task) plane.Assignment {
-	a := plane.Assignment{
+func boundTo(w *core.Workload, t *core.Task, tasks map[int]*core.Task) backend.Assignment {
+	a := backend.Assignment{
 		ID: t.ID, Node: t.Node, Devices: t.Devices, Claim: t.Claim, Grace: w.Spec.GracePeriod.Std(),
-		About: plane.About{Project: w.Project, Name: w.Name, Kind: w.Kind, Role: t.Role, User: w.User},
+		About: backend.About{Project: w.Project, Name: w.Name, Kind: w.Kind, Role: t.Role, User: w.User},
 	}
 	if w.Spec.MinWorkers < 2 {
 		return a
@@ -317,12 +317,12 @@ func (tx *tx) finish(d *draft, c *claim) error {
 			bad = t // the last one: those before it were tried again
 		}
 	}
-	outcome := plane.OutcomeGone
+	outcome := backend.OutcomeGone
 	if c != nil {
 		outcome = c.Over
 	}
 	actor := actorPlaneName(keyOf(d.w).plane)
-	if outcome == plane.OutcomeSucceeded && d.w.Phase == lifecycle.Starting {
+	if outcome == backend.OutcomeSucceeded && d.w.Phase == lifecycle.Starting {
 		if err := tx.step(d, lifecycle.Input{On: lifecycle.AllReady}, actor); err != nil {
 			return err
 		}
@@ -330,15 +330,15 @@ func (tx *tx) finish(d *draft, c *claim) error {
 	maker := d.w.Spec.Annotations[noteMaker]
 	a := d.attempt()
 	switch {
-	case outcome == plane.OutcomeSucceeded && d.w.Phase == lifecycle.Running, outcome == plane.OutcomeGone && d.w.Phase == lifecycle.Running && well > 0 && bad == nil && lost == nil && killed == nil:
+	case outcome == backend.OutcomeSucceeded && d.w.Phase == lifecycle.Running, outcome == backend.OutcomeGone && d.w.Phase == lifecycle.Running && well > 0 && bad == nil && lost == nil && killed == nil:
 		zero := 0
 		a.ExitCode = &zero
 		return tx.end(d, lifecycle.Input{On: lifecycle.Succeed, Target: lifecycle.Completed}, actor)
-	case bad != nil && (outcome == plane.OutcomeFailed || killed == nil):
+	case bad != nil && (outcome == backend.OutcomeFailed || killed == nil):
 		index := bad.ID.Index
 		a.Culprit, a.ExitCode = &index, bad.ExitCode
 		return tx.end(d, lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Terminating, Target: lifecycle.Failed, Reason: lifecycle.Reason(bad.Reason), Message: bad.Name + " " + howEnded(bad)}, actor)
-	case outcome == plane.OutcomeFailed:
+	case outcome == backend.OutcomeFailed:
 		return tx.end(d, lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Terminating, Target: lifecycle.Failed, Message: maker + " has failed"}, actor)
 	case lost != nil && killed == nil:
 		return tx.end(d, lifecycle.Input{On: lifecycle.OutcomeLost, Message: lost.Name + " was lost: " + lost.Message}, actor)

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // end is when and why a limit ends a workload.
@@ -73,7 +73,7 @@ func (d *draft) unwarn() {
 
 // Activity takes over how busy the devices of running tasks are. A workload
 // all of whose devices are at rest is Idle.
-func Activity(samples []plane.Sample) Command {
+func Activity(samples []backend.Sample) Command {
 	return func(tx *tx) (any, error) {
 		busy, seen := map[core.WorkloadID]bool{}, map[core.WorkloadID]int{}
 		for _, s := range samples {

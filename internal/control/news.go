@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/backend"
 )
 
 // linger is how long news that frees nothing waits for more to share a commit
@@ -17,7 +17,7 @@ const linger = 3 * time.Millisecond
 // a commit and what came meanwhile shares the next one.
 type news struct {
 	mu    sync.Mutex
-	seen  []plane.Observation
+	seen  []backend.Observation
 	wake  chan struct{} // there is something; capacity one
 	ended chan struct{} // there is an end among it; capacity one
 }
@@ -26,12 +26,12 @@ func newNews() *news {
 	return &news{wake: make(chan struct{}, 1), ended: make(chan struct{}, 1)}
 }
 
-func (n *news) add(seen []plane.Observation) {
+func (n *news) add(seen []backend.Observation) {
 	n.mu.Lock()
 	n.seen = append(n.seen, seen...)
 	n.mu.Unlock()
 	nudge(n.wake)
-	if slices.ContainsFunc(seen, func(o plane.Observation) bool { return o.State.Ended() }) {
+	if slices.ContainsFunc(seen, func(o backend.Observation) bool { return o.State.Ended() }) {
 		nudge(n.ended)
 	}
 }
@@ -44,7 +44,7 @@ func nudge(c chan struct{}) {
 }
 
 // next waits for news and returns all of it; nil when ctx is done.
-func (n *news) next(ctx context.Context) []plane.Observation {
+func (n *news) next(ctx context.Context) []backend.Observation {
 	select {
 	case <-ctx.Done():
 		return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/store/memstore"
+	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 // TestARuleOfTheProjectIsNamed has a project allow no node that there is: why

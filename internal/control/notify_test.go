@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/store"
-	"github.com/musterhq/muster/internal/store/memstore"
+	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 // sent is what u is told, in order: receiver, status, phase and reason.
@@ -46,11 +46,11 @@ func (o *office) sends(want ...string) {
 func (o *office) seen(at time.Time, id core.WorkloadID, attempt int, state core.TaskState) {
 	o.t.Helper()
 	code := map[core.TaskState]int{core.TaskFailed: 3}[state]
-	b := plane.Observation{ID: core.TaskID{Workload: id, Attempt: attempt}, State: state, At: at}
+	b := backend.Observation{ID: core.TaskID{Workload: id, Attempt: attempt}, State: state, At: at}
 	if state.Ended() {
 		b.ExitCode = &code
 	}
-	o.at(at, control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{b}}))
+	o.at(at, control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{b}}))
 }
 
 func TestThoseWhoAskedAreTold(t *testing.T) {
@@ -160,7 +160,7 @@ func TestWhatHappenedAtOnceIsToldInOrder(t *testing.T) {
 	w := o.do(o.submit(`{"name":"a","command":["fake"],"notifications":[{"webhook":"http://h/doc","on":["Completed","mcli:COMPLETED","Running","Starting"]},{"webhook":"http://h/b","on":["Running"]}]}`)).(*control.Submitted).Workload
 	at := opens.Add(time.Minute)
 	code := 0
-	o.at(at, control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{
+	o.at(at, control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{
 		{ID: core.TaskID{Workload: w.ID}, State: core.TaskRunning, At: at}, {ID: core.TaskID{Workload: w.ID}, State: core.TaskSucceeded, At: at.Add(time.Second), ExitCode: &code},
 	}}))
 	o.sends("doc Starting: Starting/", "doc Running: Running/", "b Running: Running/", "doc Completed: Completed/")

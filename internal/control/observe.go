@@ -5,16 +5,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // Observations are what a plane saw. Full ones hold everything that it has: a
 // task that is missing from them is not there.
 type Observations struct {
 	Plane string
-	Seen  []plane.Observation
+	Seen  []backend.Observation
 	Full  bool
 	// Began is when a full observation was asked for, or earlier: when the
 	// oldest action was decided that the plane had not been told yet. It proves
@@ -26,7 +26,7 @@ type Observations struct {
 // order changes a task at most once.
 func Observe(o Observations) Command {
 	return func(tx *tx) (any, error) {
-		byWorkload := map[core.WorkloadID][]plane.Observation{}
+		byWorkload := map[core.WorkloadID][]backend.Observation{}
 		for _, ob := range o.Seen {
 			byWorkload[ob.ID.Workload] = append(byWorkload[ob.ID.Workload], ob)
 		}
@@ -48,9 +48,9 @@ func Observe(o Observations) Command {
 }
 
 // observed applies what was seen of one workload and draws the conclusion.
-func (tx *tx) observed(o Observations, id core.WorkloadID, seen []plane.Observation) {
+func (tx *tx) observed(o Observations, id core.WorkloadID, seen []backend.Observation) {
 	w, tasks, live := tx.view(id)
-	var news []plane.Observation
+	var news []backend.Observation
 	for _, ob := range seen {
 		t := tasks[ob.ID.Index]
 		if !live || t == nil || ob.ID != t.ID || t.State.Ended() || t.Claim != ob.Claim {
@@ -99,7 +99,7 @@ func (tx *tx) observed(o Observations, id core.WorkloadID, seen []plane.Observat
 }
 
 // stray deals with a task that nobody wants any more: it is ended, then forgotten.
-func (tx *tx) stray(planeName string, ob plane.Observation) {
+func (tx *tx) stray(planeName string, ob backend.Observation) {
 	if ob.State.Ended() {
 		delete(tx.e.strays, ob.ID)
 		tx.forget(planeName, ob.ID)
@@ -126,7 +126,7 @@ type stray struct {
 }
 
 // missing looks for tasks of the plane that a full observation does not hold.
-func (tx *tx) missing(o Observations, byWorkload map[core.WorkloadID][]plane.Observation) {
+func (tx *tx) missing(o Observations, byWorkload map[core.WorkloadID][]backend.Observation) {
 	present := map[core.TaskID]bool{}
 	for _, ob := range o.Seen {
 		present[ob.ID] = true
@@ -150,12 +150,12 @@ func (tx *tx) missing(o Observations, byWorkload map[core.WorkloadID][]plane.Obs
 					tx.start(w, t) // never arrived there; starting twice is harmless
 				}
 			case core.TaskStopping:
-				byWorkload[id] = append(byWorkload[id], plane.Observation{
+				byWorkload[id] = append(byWorkload[id], backend.Observation{
 					ID: t.ID, State: core.TaskLost, // no time: the plane has said nothing
 					Reason: string(lifecycle.ReasonKilled), Message: "it was told to end and is gone",
 				})
 			default:
-				byWorkload[id] = append(byWorkload[id], plane.Observation{
+				byWorkload[id] = append(byWorkload[id], backend.Observation{
 					ID: t.ID, State: core.TaskLost, // no time: the plane has said nothing
 					Reason: string(lifecycle.ReasonOutcomeUnknown), Message: "the plane does not know it any more, and nobody saw how it ended",
 				})
@@ -166,12 +166,12 @@ func (tx *tx) missing(o Observations, byWorkload map[core.WorkloadID][]plane.Obs
 
 // before reports whether an observation is of the run before t was restarted
 // in place, by the plane's clock alone: it may not be ours.
-func before(t *core.Task, ob plane.Observation) bool {
+func before(t *core.Task, ob backend.Observation) bool {
 	return !t.RestartedAt.IsZero() && !ob.At.IsZero() && !ob.At.Truncate(time.Microsecond).After(t.FormerAt)
 }
 
 // differs reports whether an observation is news about a task.
-func differs(t *core.Task, ob plane.Observation) bool {
+func differs(t *core.Task, ob backend.Observation) bool {
 	if t.State.Ended() || before(t, ob) {
 		return false
 	}
@@ -186,7 +186,7 @@ func differs(t *core.Task, ob plane.Observation) bool {
 }
 
 // after is a task after an observation that differs from it.
-func after(t core.Task, ob plane.Observation, now time.Time) core.Task {
+func after(t core.Task, ob backend.Observation, now time.Time) core.Task {
 	at := ob.At
 	if at.IsZero() || at.After(now) {
 		at = now

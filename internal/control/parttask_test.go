@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/plane"
-	"github.com/musterhq/muster/internal/store/memstore"
+	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 func stopTasks(w *core.Workload, tasks ...int) control.Command {
@@ -20,11 +20,11 @@ func stopTasks(w *core.Workload, tasks ...int) control.Command {
 func (o *office) task(w *core.Workload, attempt, index int, state core.TaskState) {
 	o.t.Helper()
 	code := map[core.TaskState]int{core.TaskFailed: 3}[state]
-	b := plane.Observation{ID: core.TaskID{Workload: w.ID, Attempt: attempt, Index: index}, State: state, At: opens}
+	b := backend.Observation{ID: core.TaskID{Workload: w.ID, Attempt: attempt, Index: index}, State: state, At: opens}
 	if state.Ended() {
 		b.ExitCode = &code
 	}
-	o.do(control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{b}}))
+	o.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{b}}))
 }
 
 // states are those of the placed tasks of the present attempt.

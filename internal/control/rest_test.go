@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // What is taken away one time after another is placed again after a pause that
@@ -19,7 +19,7 @@ func TestPausesGrowOnlyFromOneLossToTheNext(t *testing.T) {
 		for attempt := range 4 {
 			id := core.TaskID{Workload: w.ID, Attempt: attempt}
 			see := func(state core.TaskState, reason string) {
-				s.do(control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{{ID: id, State: state, Reason: reason, At: s.now}}}))
+				s.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{{ID: id, State: state, Reason: reason, At: s.now}}}))
 			}
 			see(core.TaskRunning, "")
 			s.now = s.now.Add(ran)

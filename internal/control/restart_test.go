@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/store"
-	"github.com/musterhq/muster/internal/store/memstore"
+	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 // hall is an engine in virtual time on two planes with a node each.
@@ -86,7 +86,7 @@ func (h *hall) report(name string, state core.TaskState, indexes ...int) {
 	for _, t := range h.tasks(name) {
 		if t.State.Held() && (len(indexes) == 0 || slices.Contains(indexes, t.ID.Index)) {
 			code := bit(state != core.TaskSucceeded)
-			h.do(control.Observe(control.Observations{Plane: t.Plane, Seen: []plane.Observation{{ID: t.ID, State: state, At: h.now, ExitCode: &code}}}))
+			h.do(control.Observe(control.Observations{Plane: t.Plane, Seen: []backend.Observation{{ID: t.ID, State: state, At: h.now, ExitCode: &code}}}))
 		}
 	}
 }

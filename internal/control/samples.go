@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/plane"
-	"github.com/musterhq/muster/internal/series"
+	"github.com/musterhq/muster/internal/timeseries"
 )
 
 // What is measured; the last word is the unit.
@@ -54,7 +54,7 @@ const projectsMost = 200
 // samples are what is known of what is used.
 type samples struct {
 	every  time.Duration
-	series *series.Store
+	series *timeseries.Store
 	mu     sync.Mutex
 	// missing is what a plane says that it cannot look at, by plane.
 	missing map[string][]string
@@ -67,13 +67,13 @@ func newSamples(d Deps) *samples {
 		s.every = sampleEvery
 	}
 	if s.series == nil {
-		s.series = series.New(series.Options{Step: s.every})
+		s.series = timeseries.New(timeseries.Options{Step: s.every})
 	}
 	return s
 }
 
 // Series is what has been measured in the last day, see SeriesOfTask.
-func (c *Control) Series() *series.Store { return c.samples.series }
+func (c *Control) Series() *timeseries.Store { return c.samples.series }
 
 // Missing is what planes say that they cannot look at, a sentence each. Planes
 // that look at nothing are named.
@@ -82,7 +82,7 @@ func (c *Control) Missing() []string {
 	defer c.samples.mu.Unlock()
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(c.planes)) {
-		if _, ok := c.planes[name].plane.(plane.Sampler); !ok {
+		if _, ok := c.planes[name].plane.(backend.Sampler); !ok {
 			all = append(all, "cluster "+name+" does not tell what its tasks use")
 		}
 		all = append(all, c.samples.missing[name]...)
@@ -101,7 +101,7 @@ func (c *Control) Census() *Census {
 const saidMost = 100
 
 // sample tells now and then what is used.
-func (a *actuator) sample(ctx context.Context, s plane.Sampler) {
+func (a *actuator) sample(ctx context.Context, s backend.Sampler) {
 	tick := time.NewTicker(a.ctl.samples.every)
 	defer tick.Stop()
 	said := map[string]bool{}
@@ -122,17 +122,17 @@ func (a *actuator) sample(ctx context.Context, s plane.Sampler) {
 			}
 		}
 		a.ctl.samples.take(a.plane.Name(), a.ctl.clock(), r)
-		if slices.ContainsFunc(r.Tasks, func(t plane.Sample) bool { return t.Busy >= 0 }) {
+		if slices.ContainsFunc(r.Tasks, func(t backend.Sample) bool { return t.Busy >= 0 }) {
 			a.ctl.Do(ctx, Activity(r.Tasks)) //nolint:errcheck // the next sample tells again
 		}
 	}
 }
 
 // take keeps what a plane has seen.
-func (s *samples) take(planeName string, now time.Time, r plane.Reading) {
-	points := make([]series.Point, 0, 2*len(r.Tasks)+5*len(r.Devices)+2*len(r.Nodes))
+func (s *samples) take(planeName string, now time.Time, r backend.Reading) {
+	points := make([]timeseries.Point, 0, 2*len(r.Tasks)+5*len(r.Devices)+2*len(r.Nodes))
 	add := func(of, metric string, v float64, slow bool) {
-		points = append(points, series.Point{Key: series.Key{Of: of, Metric: metric}, Value: v, Slow: slow})
+		points = append(points, timeseries.Point{Key: timeseries.Key{Of: of, Metric: metric}, Value: v, Slow: slow})
 	}
 	for _, t := range r.Tasks {
 		of := SeriesOfTask(t.Task)
@@ -193,7 +193,7 @@ func (s *samples) count(n *Census) {
 		part := float64(h.Milli) / 1000
 		allocated += part
 		held[h.Project] += part
-		v, ok := s.series.Last(series.Key{Of: SeriesOfDevice(h.Node, h.Device), Metric: GPUBusy}, fresh)
+		v, ok := s.series.Last(timeseries.Key{Of: SeriesOfDevice(h.Node, h.Device), Metric: GPUBusy}, fresh)
 		switch {
 		case !ok:
 			h.Use = UseUnknown
@@ -209,9 +209,9 @@ func (s *samples) count(n *Census) {
 	for i := range n.Nodes {
 		total += len(n.Nodes[i].Devices)
 	}
-	points := []series.Point{}
+	points := []timeseries.Point{}
 	add := func(of, metric string, v float64) {
-		points = append(points, series.Point{Key: series.Key{Of: of, Metric: metric}, Value: v})
+		points = append(points, timeseries.Point{Key: timeseries.Key{Of: of, Metric: metric}, Value: v})
 	}
 	add(SeriesOfCluster, GPUs, float64(total))
 	add(SeriesOfCluster, GPUsAllocated, allocated)

@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
-	"github.com/musterhq/muster/internal/control/controltest"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
-	"github.com/musterhq/muster/internal/plane/fake"
-	"github.com/musterhq/muster/internal/series"
-	"github.com/musterhq/muster/internal/store/memstore"
+	"github.com/musterhq/muster/internal/testing/controltest"
+	"github.com/musterhq/muster/internal/testing/fakebackend"
+	"github.com/musterhq/muster/internal/testing/memstore"
+	"github.com/musterhq/muster/internal/timeseries"
 )
 
 // counted notes what a meter is told.
@@ -49,7 +49,7 @@ func (c *counted) Counted(n *control.Census, span time.Duration) {
 func (c *counted) Estimated(off time.Duration) { c.estimates = append(c.estimates, off) }
 
 func TestWhatIsUsedIsMeasured(t *testing.T) {
-	p := fake.New("fake", time.Now, []core.Node{fake.Node("n", 4000, 8<<30, 2, "A100")})
+	p := fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 4000, 8<<30, 2, "A100")})
 	m := &counted{}
 	c := controltest.Begin(t, control.Deps{Store: memstore.New(), SampleEvery: 20 * time.Millisecond, Meter: m}, p)
 	w, err := submit(t, c, `{"name":"a","command":["fake","run=forever"],"resources":{"gpu":2}}`)
@@ -62,17 +62,17 @@ func TestWhatIsUsedIsMeasured(t *testing.T) {
 		}
 	}
 	task := core.TaskID{Workload: w.ID}
-	p.Uses(plane.Reading{
-		Tasks: []plane.Sample{{Task: task, Busy: 0.9, CPU: 1.5, Memory: 1 << 30}},
-		Devices: []plane.DeviceSample{
+	p.Uses(backend.Reading{
+		Tasks: []backend.Sample{{Task: task, Busy: 0.9, CPU: 1.5, Memory: 1 << 30}},
+		Devices: []backend.DeviceSample{
 			{Node: "n", Device: "n-fake-0", Busy: 0.9, MemoryUsed: 1 << 30, MemoryTotal: 80 << 30, Power: 300, Temperature: 60},
-			{Node: "n", Device: "n-fake-1", Busy: 0, MemoryUsed: plane.Unknown, MemoryTotal: 80 << 30, Power: 70, Temperature: plane.Unknown},
+			{Node: "n", Device: "n-fake-1", Busy: 0, MemoryUsed: backend.Unknown, MemoryTotal: 80 << 30, Power: 70, Temperature: backend.Unknown},
 		},
-		Nodes:   []plane.NodeSample{{Node: "n", CPU: 2, Memory: 2 << 30}},
+		Nodes:   []backend.NodeSample{{Node: "n", CPU: 2, Memory: 2 << 30}},
 		Missing: []string{"nobody knows the weather"},
 	})
 	last := func(of, metric string) float64 {
-		v, ok := c.Series().Last(series.Key{Of: of, Metric: metric}, time.Now().Add(-time.Minute))
+		v, ok := c.Series().Last(timeseries.Key{Of: of, Metric: metric}, time.Now().Add(-time.Minute))
 		if !ok {
 			return -1
 		}
@@ -130,7 +130,7 @@ func BenchmarkCensus(b *testing.B) {
 	}
 	var nodes []core.Node
 	for i := range 128 {
-		nodes = append(nodes, fake.Node(core.NodeID("n"+string(rune('a'+i/26%26))+string(rune('a'+i%26))), 64000, 512<<30, 8, "A100"))
+		nodes = append(nodes, fakebackend.Node(core.NodeID("n"+string(rune('a'+i/26%26))+string(rune('a'+i%26))), 64000, 512<<30, 8, "A100"))
 		nodes[i].Plane, nodes[i].Ready = "p", true
 	}
 	now := time.Now()

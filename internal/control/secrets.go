@@ -5,15 +5,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // Keyring opens secrets, and only for tasks.
 type Keyring interface {
 	// Give adds to a what a task is given of s.
-	Give(a *plane.Assignment, s core.Secret, use spec.SecretUse) error
+	Give(a *backend.Assignment, s core.Secret, use spec.SecretUse) error
 	// Token is a secret that the tasks of one attempt share, the same whenever
 	// it is asked for.
 	Token(attempt string) string
@@ -157,7 +157,7 @@ func DeleteSecret(id core.SecretID) Command {
 
 // Open fills an assignment with what its grants give. It fails with one
 // sentence that tells nothing of any value.
-func (a *Action) Open(k Keyring) (plane.Assignment, error) {
+func (a *Action) Open(k Keyring) (backend.Assignment, error) {
 	as := a.Assignment
 	if len(a.grants) == 0 {
 		return as, nil

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // SlurmBatchArg is the argument under which this program runs a batch script:
@@ -165,13 +165,13 @@ func slurmArray(m map[string]string, d *spec.Document, t *core.Task, array strin
 
 // slurm makes the assignment of a node of a batch script: the first runs the
 // script, all others the agent by which srun reaches them.
-func slurm(a *plane.Assignment, w *core.Workload, t *core.Task, g gang) {
+func slurm(a *backend.Assignment, w *core.Workload, t *core.Task, g gang) {
 	if a.Image != "" { // the program comes with us
-		a.Mounts = append(a.Mounts, plane.Mount{Program: true, Source: g.self[0], Target: "/.muster/muster", ReadOnly: true})
+		a.Mounts = append(a.Mounts, backend.Mount{Program: true, Source: g.self[0], Target: "/.muster/muster", ReadOnly: true})
 		g.self = []string{"/.muster/muster"}
 	}
 	if w.Spec.Gang() && len(g.all) > 1 {
-		a.Files = append(a.Files, plane.File{Name: "mpi-token", EnvVar: "MUSTER_MPI_TOKEN_FILE", Data: []byte(g.token)})
+		a.Files = append(a.Files, backend.File{Name: "mpi-token", EnvVar: "MUSTER_MPI_TOKEN_FILE", Data: []byte(g.token)})
 		if rank := g.rank(t); rank > 0 {
 			at := g.all[rank]
 			if at.own {
@@ -189,7 +189,7 @@ func slurm(a *plane.Assignment, w *core.Workload, t *core.Task, g gang) {
 	}
 	if vars, err := spec.UnpackEnvironment(w.Spec.Slurm.Environment); err == nil && len(vars) > 0 {
 		// In a file: names such as those of exported functions are none to every plane.
-		a.Files = append(a.Files, plane.File{Name: "slurm-environment", EnvVar: "MUSTER_SLURM_ENVIRONMENT", Data: []byte(strings.Join(vars, "\x00"))})
+		a.Files = append(a.Files, backend.File{Name: "slurm-environment", EnvVar: "MUSTER_SLURM_ENVIRONMENT", Data: []byte(strings.Join(vars, "\x00"))})
 	}
 	if a.Image != "" {
 		a.Env = append(a.Env, "MUSTER_SLURM_CONTAINER=1")

@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // batchOf is a batch script of that document as the node of that index has it.
-func batchOf(t *testing.T, text string, index int) (map[string]string, plane.Assignment) {
+func batchOf(t *testing.T, text string, index int) (map[string]string, backend.Assignment) {
 	t.Helper()
 	doc, err := spec.Load([]byte(text))
 	if err != nil {
@@ -27,7 +27,7 @@ func batchOf(t *testing.T, text string, index int) (map[string]string, plane.Ass
 		name, v, _ := strings.Cut(kv, "=")
 		m[name] = v
 	}
-	a := plane.Assignment{Argv: doc.CommandOf(index)}
+	a := backend.Assignment{Argv: doc.CommandOf(index)}
 	slurm(&a, w, task, g)
 	return m, a
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // What a start waited with stays told once it has gone on, and what comes again
@@ -19,7 +19,7 @@ func TestAStartIsRemembered(t *testing.T) {
 	say := func(word, message string) {
 		h.now = h.now.Add(time.Second)
 		task := h.tasks("a")[0]
-		h.do(control.Observe(control.Observations{Plane: task.Plane, Seen: []plane.Observation{{ID: task.ID, State: core.TaskStarting, Waiting: word, Message: message, At: h.now}}}))
+		h.do(control.Observe(control.Observations{Plane: task.Plane, Seen: []backend.Observation{{ID: task.ID, State: core.TaskStarting, Waiting: word, Message: message, At: h.now}}}))
 	}
 	say("ContainerCreating", "pulling: 10%")
 	for range 20 {

@@ -11,15 +11,15 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // Way is how a task reaches the server to report to it.
 type Way struct {
-	URL   string       // unix:///path or http://host:port; empty: it cannot
-	Mount *plane.Mount // what its container needs for that; nil: nothing
+	URL   string         // unix:///path or http://host:port; empty: it cannot
+	Mount *backend.Mount // what its container needs for that; nil: nothing
 }
 
 // Bounds of what is kept of a workload's own words.
@@ -65,7 +65,7 @@ func TokenOf(token string) (id core.WorkloadID, attempt int, ok bool) {
 }
 
 // reach gives a task the address and the token with which it reports.
-func (tx *tx) reach(a *plane.Assignment, w *core.Workload, t *core.Task) {
+func (tx *tx) reach(a *backend.Assignment, w *core.Workload, t *core.Task) {
 	if tx.e.d.Reach == nil || tx.e.d.Secrets == nil {
 		return
 	}
@@ -74,7 +74,7 @@ func (tx *tx) reach(a *plane.Assignment, w *core.Workload, t *core.Task) {
 		return
 	}
 	a.Env = append(a.Env, "MUSTER_TASK_URL="+r.URL)
-	a.Files = append(a.Files, plane.File{
+	a.Files = append(a.Files, backend.File{
 		Name: "task-token", EnvVar: "MUSTER_TASK_TOKEN_FILE", Data: []byte(TaskToken(w.ID, t.ID.Attempt, tx.e.d.Secrets.Token)),
 	})
 	if r.Mount != nil {

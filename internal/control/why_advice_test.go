@@ -6,26 +6,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 func (s *shift) stop(w *core.Workload) {
 	s.t.Helper()
 	s.do(control.Stop(control.StopRequest{Ref: control.Ref{ID: w.ID}, Actor: "user:u"}))
 	code := 1
-	s.do(control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{{ID: core.TaskID{Workload: w.ID}, State: core.TaskFailed, ExitCode: &code, At: s.now}}}))
+	s.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{{ID: core.TaskID{Workload: w.ID}, State: core.TaskFailed, ExitCode: &code, At: s.now}}}))
 }
 
 // tasks lets the plane say of the first n tasks that they run.
 func (s *shift) tasks(w *core.Workload, n int) {
 	s.t.Helper()
-	var seen []plane.Observation
+	var seen []backend.Observation
 	for i := range n {
-		seen = append(seen, plane.Observation{ID: core.TaskID{Workload: w.ID, Index: i}, State: core.TaskRunning, At: s.now})
+		seen = append(seen, backend.Observation{ID: core.TaskID{Workload: w.ID, Index: i}, State: core.TaskRunning, At: s.now})
 	}
 	s.do(control.Observe(control.Observations{Plane: "p", Seen: seen}))
 }

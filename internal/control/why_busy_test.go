@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // TestEstimatesInABusyQueue: users submit work of several sizes and lengths all
@@ -81,11 +81,11 @@ func busyQueue(t *testing.T, sigma float64, mixed bool) busy {
 	began := map[core.WorkloadID]int64{}
 	at := map[core.WorkloadID]int{} // attempts
 	seen := func(id core.TaskID, state core.TaskState) {
-		o := plane.Observation{ID: id, State: state, At: s.now}
+		o := backend.Observation{ID: id, State: state, At: s.now}
 		if code := 0; state != core.TaskRunning {
 			o.ExitCode = &code
 		}
-		s.do(control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{o}}))
+		s.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{o}}))
 	}
 	settle := func() { // the plane does what it is told to at once
 		for todo := s.e.TakeActions(); len(todo) > 0; todo = s.e.TakeActions() {

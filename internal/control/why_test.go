@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
-	"github.com/musterhq/muster/internal/store/memstore"
+	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 // shift is an engine in virtual time, on nodes of four GPUs each.
@@ -63,11 +63,11 @@ func (s *shift) run(doc string) *core.Workload {
 func (s *shift) report(w *core.Workload, state core.TaskState) {
 	s.t.Helper()
 	zero := 0
-	o := plane.Observation{ID: core.TaskID{Workload: w.ID}, State: state, At: s.now}
+	o := backend.Observation{ID: core.TaskID{Workload: w.ID}, State: state, At: s.now}
 	if state == core.TaskSucceeded {
 		o.ExitCode = &zero
 	}
-	s.do(control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{o}}))
+	s.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{o}}))
 }
 
 func (s *shift) why(w *core.Workload) *control.Why {
@@ -187,7 +187,7 @@ func TestOffersKeepTheirWord(t *testing.T) {
 		}
 		s.do(control.Stop(control.StopRequest{Ref: control.Ref{ID: got.ID}, Actor: "user:u"}))
 		for i := range size[0] {
-			s.do(control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{{ID: core.TaskID{Workload: got.ID, Index: i}, State: core.TaskFailed, At: s.now}}}))
+			s.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{{ID: core.TaskID{Workload: got.ID, Index: i}, State: core.TaskFailed, At: s.now}}}))
 		}
 	}
 }
@@ -271,7 +271,7 @@ func TestEachPhaseHasItsReason(t *testing.T) {
 		t.Errorf("%s: %+v until %v", y.Workload.Phase, y.Reasons, wait)
 	}
 	pulls := s.run(`{"name":"pulls","command":["fake"]}`)
-	s.do(control.Observe(control.Observations{Plane: "p", Seen: []plane.Observation{{ID: core.TaskID{Workload: pulls.ID}, State: core.TaskStarting, Waiting: "Init:0/2", At: s.now}}}))
+	s.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{{ID: core.TaskID{Workload: pulls.ID}, State: core.TaskStarting, Waiting: "Init:0/2", At: s.now}}}))
 	if y = s.why(pulls); len(y.Reasons) != 1 || y.Reasons[0].Token != schedule.Initializing || !strings.HasSuffix(y.Reasons[0].String(), "task 0 on g0, Init:0/2") {
 		t.Errorf("%+v", y.Reasons)
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // ClaimsWaiting are the keys of claims of a plane that have members without a
@@ -38,7 +38,7 @@ func ClaimsWaiting(planeName string) Command {
 // do not are left out.
 func WordsOf(planeName string, keys []string) Command {
 	return func(tx *tx) (any, error) {
-		var out []plane.Word
+		var out []backend.Word
 		tx.sync()
 		tx.ends()
 		for _, key := range keys {
@@ -47,7 +47,7 @@ func WordsOf(planeName string, keys []string) Command {
 			if c == nil {
 				continue
 			}
-			w := plane.Word{Claim: key}
+			w := backend.Word{Claim: key}
 			if w.Reason, w.Text = tx.word(k, c); w.Text != "" {
 				if c.Note != "" {
 					w.Text += "; " + c.Note
@@ -112,7 +112,7 @@ const (
 // speaker tells the makers of claims why these wait.
 type speaker struct {
 	a     *actuator
-	p     plane.Claimant
+	p     backend.Claimant
 	said  map[string]time.Time
 	stale time.Time // when something last changed
 }
@@ -127,7 +127,7 @@ func (a *actuator) speakAgain() {
 
 // speak tells them until ctx is done: what is new soon, the rest now and then
 // while something changes.
-func (a *actuator) speak(ctx context.Context, p plane.Claimant) {
+func (a *actuator) speak(ctx context.Context, p backend.Claimant) {
 	s := &speaker{a: a, p: p, said: map[string]time.Time{}}
 	var again <-chan time.Time
 	for {
@@ -183,7 +183,7 @@ func (s *speaker) tell(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		words := v.([]plane.Word)
+		words := v.([]backend.Word)
 		if err := s.p.Explain(ctx, words); err != nil {
 			return 0, err
 		}

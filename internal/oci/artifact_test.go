@@ -16,7 +16,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/musterhq/muster/internal/oci"
-	"github.com/musterhq/muster/internal/oci/ocitest"
+	"github.com/musterhq/muster/internal/testing/ocitest"
 )
 
 func model(t testing.TB) string {

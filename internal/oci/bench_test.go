@@ -19,7 +19,7 @@ import (
 	fastgzip "github.com/klauspost/compress/gzip"
 
 	"github.com/musterhq/muster/internal/oci"
-	"github.com/musterhq/muster/internal/oci/ocitest"
+	"github.com/musterhq/muster/internal/testing/ocitest"
 )
 
 // benchMiB is how large the image of BenchmarkPull is when unpacked; set

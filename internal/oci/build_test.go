@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/oci"
-	"github.com/musterhq/muster/internal/oci/ocitest"
+	"github.com/musterhq/muster/internal/testing/ocitest"
 )
 
 // write makes files below dir; names that end with '/' are directories.

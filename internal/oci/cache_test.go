@@ -17,7 +17,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/musterhq/muster/internal/oci"
-	"github.com/musterhq/muster/internal/oci/ocitest"
+	"github.com/musterhq/muster/internal/testing/ocitest"
 )
 
 func asError(err error, e **oci.Error) bool { return errors.As(err, e) }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/musterhq/muster/internal/oci/ocitest"
+	"github.com/musterhq/muster/internal/testing/ocitest"
 )
 
 // fortress is a directory to unpack into, beside things that must not change.

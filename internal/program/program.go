@@ -9,12 +9,12 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/compat/commands"
 	"github.com/musterhq/muster/internal/control"
-	"github.com/musterhq/muster/internal/face/faces"
 	"github.com/musterhq/muster/internal/mpi"
-	"github.com/musterhq/muster/internal/plane"
-	"github.com/musterhq/muster/internal/slurmtask"
+	"github.com/musterhq/muster/internal/slurmtools"
 )
 
 // Server is the half that only a server needs.
@@ -29,7 +29,7 @@ type Server struct {
 func Run(server Server) int {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case plane.CopyArg:
+		case backend.CopyArg:
 			return copySelf(os.Args[2:])
 		case control.MPIAgentArg:
 			return mpi.AgentMain()
@@ -38,20 +38,20 @@ func Run(server Server) int {
 		case control.MPIWaitArg:
 			return mpi.WaitMain()
 		case control.SlurmBatchArg:
-			return slurmtask.BatchMain(os.Args[2:])
-		case slurmtask.SrunArg:
-			return slurmtask.SrunMain(os.Args[2:])
-		case slurmtask.ScontrolArg:
-			return slurmtask.ScontrolMain(os.Args[2:])
-		case slurmtask.StepArg:
-			return slurmtask.StepMain(os.Args[2:])
-		case slurmtask.SignalArg:
-			return slurmtask.SignalMain(os.Args[2:])
+			return slurmtools.BatchMain(os.Args[2:])
+		case slurmtools.SrunArg:
+			return slurmtools.SrunMain(os.Args[2:])
+		case slurmtools.ScontrolArg:
+			return slurmtools.ScontrolMain(os.Args[2:])
+		case slurmtools.StepArg:
+			return slurmtools.StepMain(os.Args[2:])
+		case slurmtools.SignalArg:
+			return slurmtools.SignalMain(os.Args[2:])
 		}
 	}
 	args, name := os.Args[1:], "muster"
-	hooks := cli.Hooks{Name: name, Version: Version(), RunServer: server.Run, Salvage: server.Salvage, StartServer: spawn, Commands: faces.Below}
-	if code, ok := faces.Main(filepath.Base(os.Args[0]), args, cli.Terminal(), hooks); ok {
+	hooks := cli.Hooks{Name: name, Version: Version(), RunServer: server.Run, Salvage: server.Salvage, StartServer: spawn, Commands: commands.Below}
+	if code, ok := commands.Main(filepath.Base(os.Args[0]), args, cli.Terminal(), hooks); ok {
 		return code
 	}
 	switch filepath.Base(os.Args[0]) {

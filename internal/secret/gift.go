@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // gitKey is the variable that holds the path of the key that git uses.
@@ -24,9 +24,9 @@ type Gift struct {
 	Secret string
 	Env    map[string]string
 	// Files have names that no other secret's have; EnvVar holds where each is.
-	Files []plane.File
+	Files []backend.File
 	// Credential opens a registry for the plane; the task itself sees nothing.
-	Credential *plane.Credential
+	Credential *backend.Credential
 	// Prelude is lines for /bin/sh that run before the command, for variables
 	// that follow from where files are, which only the plane knows.
 	Prelude string
@@ -64,7 +64,7 @@ func Give(s core.Secret, values map[string][]byte, use spec.SecretUse) (Gift, er
 	g.files(t, s, values, use)
 	switch s.Type {
 	case "docker":
-		g.Credential = &plane.Credential{Server: s.Fields["server"], User: s.Fields["username"], Password: string(values["password"])}
+		g.Credential = &backend.Credential{Server: s.Fields["server"], User: s.Fields["username"], Password: string(values["password"])}
 	case "git-ssh":
 		// git runs this by a shell, in the task's environment: it sees the path.
 		g.set("GIT_SSH_COMMAND", `ssh -i "$`+g.Files[0].EnvVar+`" -o IdentitiesOnly=yes -o BatchMode=yes -o StrictHostKeyChecking=accept-new`)
@@ -121,7 +121,7 @@ func (g *Gift) files(t Type, s core.Secret, values map[string][]byte, use spec.S
 		if !there {
 			continue
 		}
-		one := plane.File{Name: "secret." + s.Name, EnvVar: f.variable, Path: at, Data: data}
+		one := backend.File{Name: "secret." + s.Name, EnvVar: f.variable, Path: at, Data: data}
 		if strings.Contains(one.EnvVar, "%s") {
 			one.EnvVar = fmt.Sprintf(f.variable, strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_")))
 		}

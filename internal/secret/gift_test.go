@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // marker is in every value of these tests, as it is or in base 64.
@@ -47,32 +47,32 @@ func examples() map[string]example {
 		return v
 	}
 	key := sshKey("none")
-	file := func(name, variable, path, data string) plane.File {
-		return plane.File{Name: name, EnvVar: variable, Path: path, Data: []byte(data)}
+	file := func(name, variable, path, data string) backend.File {
+		return backend.File{Name: name, EnvVar: variable, Path: path, Data: []byte(data)}
 	}
 	git := `ssh -i "$MUSTER_GIT_KEY" -o IdentitiesOnly=yes -o BatchMode=yes -o StrictHostKeyChecking=accept-new`
 	return map[string]example{
 		"env": {fields: map[string]string{"variable": "API_TOKEN"}, values: bytes("value", marker+" two\n"), kept: map[string]string{"variable": "API_TOKEN"},
 			gift: Gift{Env: map[string]string{"API_TOKEN": marker + " two\n"}}},
 		"mounted": {values: bytes("value", marker+"\x00\xff"),
-			gift: Gift{Files: []plane.File{file("secret.my-one", "SECRET_PATH_MY_ONE", "/secrets/my-one/secret", marker+"\x00\xff")}}},
+			gift: Gift{Files: []backend.File{file("secret.my-one", "SECRET_PATH_MY_ONE", "/secrets/my-one/secret", marker+"\x00\xff")}}},
 		"docker": {fields: map[string]string{"username": "ada"}, values: bytes("password", marker+"\n"),
 			kept: map[string]string{"server": "https://index.docker.io/v1/", "username": "ada"},
-			gift: Gift{Credential: &plane.Credential{Server: "https://index.docker.io/v1/", User: "ada", Password: marker}}},
+			gift: Gift{Credential: &backend.Credential{Server: "https://index.docker.io/v1/", User: "ada", Password: marker}}},
 		"ssh": {fields: map[string]string{"path": "/keys/id"}, values: bytes("key", strings.ReplaceAll(key, "\n", "\r\n")), kept: map[string]string{"path": "/keys/id"},
-			gift: Gift{Files: []plane.File{file("secret.my-one", "SECRET_PATH_MY_ONE", "/keys/id", key)}}},
+			gift: Gift{Files: []backend.File{file("secret.my-one", "SECRET_PATH_MY_ONE", "/keys/id", key)}}},
 		"git-ssh": {values: bytes("key", strings.TrimSpace(key)),
-			gift: Gift{Files: []plane.File{file("secret.my-one", "MUSTER_GIT_KEY", "/secrets/my-one/secret", key)}, Env: map[string]string{"GIT_SSH_COMMAND": git}}},
+			gift: Gift{Files: []backend.File{file("secret.my-one", "MUSTER_GIT_KEY", "/secrets/my-one/secret", key)}, Env: map[string]string{"GIT_SSH_COMMAND": git}}},
 		"sftp-ssh": {values: bytes("key", key, "known-hosts", marker),
-			gift: Gift{Files: []plane.File{file("secret.my-one.key", "COMPOSER_SFTP_KEY_FILE", "/secrets/my-one/key", key),
+			gift: Gift{Files: []backend.File{file("secret.my-one.key", "COMPOSER_SFTP_KEY_FILE", "/secrets/my-one/key", key),
 				file("secret.my-one.known_hosts", "COMPOSER_SFTP_KNOWN_HOSTS_FILE", "/secrets/my-one/known_hosts", marker)}}},
 		"s3": {fields: map[string]string{"path": "/aws"}, values: bytes("config", "[default]", "credentials", marker), kept: map[string]string{"path": "/aws"},
-			gift: Gift{Files: []plane.File{file("secret.my-one.config", "AWS_CONFIG_FILE", "/aws/config", "[default]"),
+			gift: Gift{Files: []backend.File{file("secret.my-one.config", "AWS_CONFIG_FILE", "/aws/config", "[default]"),
 				file("secret.my-one.credentials", "AWS_SHARED_CREDENTIALS_FILE", "/aws/credentials", marker)}}},
 		"gcp": {values: bytes("credentials", `{"private_key": "`+marker+`"}`),
-			gift: Gift{Files: []plane.File{file("secret.my-one", "GOOGLE_APPLICATION_CREDENTIALS", "/secrets/my-one/secret", `{"private_key": "`+marker+`"}`)}}},
+			gift: Gift{Files: []backend.File{file("secret.my-one", "GOOGLE_APPLICATION_CREDENTIALS", "/secrets/my-one/secret", `{"private_key": "`+marker+`"}`)}}},
 		"oci": {values: bytes("config", "[DEFAULT]\nuser="+marker, "key", key),
-			gift: Gift{Prelude: ociPrelude, Files: []plane.File{file("secret.my-one.config", "OCI_CONFIG_FILE", "/secrets/my-one/config", "[DEFAULT]\nuser="+marker),
+			gift: Gift{Prelude: ociPrelude, Files: []backend.File{file("secret.my-one.config", "OCI_CONFIG_FILE", "/secrets/my-one/config", "[DEFAULT]\nuser="+marker),
 				file("secret.my-one.key", "OCI_CLI_KEY_FILE", "/secrets/my-one/key", key)}}},
 		"databricks": {fields: map[string]string{"host": "https://x.databricks.com"}, values: bytes("token", marker+"\r\n"), kept: map[string]string{"host": "https://x.databricks.com"},
 			gift: Gift{Env: map[string]string{"DATABRICKS_HOST": "https://x.databricks.com", "DATABRICKS_TOKEN": marker}}},

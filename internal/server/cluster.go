@@ -7,8 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 type clusterInfoOutput struct{ Body api.ClusterInfo }
@@ -40,9 +40,9 @@ func (s *Server) clusters(ctx context.Context) ([]api.ClusterInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	what := map[string]plane.Description{}
+	what := map[string]backend.Description{}
 	for _, p := range s.control.Planes() {
-		if d, ok := p.(plane.Describer); ok {
+		if d, ok := p.(backend.Describer); ok {
 			what[p.Name()] = d.Describe()
 		}
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -49,7 +49,7 @@ func (s *Server) describeSocket(id, path, summary, detail string) {
 }
 
 // entry finds the task that a request means and the plane that can enter it.
-func (s *Server) entry(r *http.Request) (plane.Enterer, core.TaskID, error) {
+func (s *Server) entry(r *http.Request) (backend.Enterer, core.TaskID, error) {
 	w, err := s.find(r.Context(), r.PathValue("project"), r.PathValue("name"))
 	if err != nil {
 		return nil, core.TaskID{}, err
@@ -75,7 +75,7 @@ func (s *Server) entry(r *http.Request) (plane.Enterer, core.TaskID, error) {
 			return nil, t.ID, newProblem(http.StatusConflict, "illegal_phase", "task "+strconv.Itoa(t.ID.Index)+" of "+w.Name+" is "+string(t.State)+"; only a running one can be entered", "muster describe "+w.Name+" shows its tasks")
 		}
 		for _, p := range s.control.Planes() {
-			if e, ok := p.(plane.Enterer); ok && p.Name() == t.Plane {
+			if e, ok := p.(backend.Enterer); ok && p.Name() == t.Plane {
 				return e, t.ID, nil
 			}
 		}
@@ -97,14 +97,14 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, badRequest("command", "is missing", "send command=PROGRAM&command=ARGUMENT…"))
 		return
 	}
-	s.enter(w, r, func(ctx context.Context, e plane.Enterer, id core.TaskID, c *channels) (int, error) {
-		return e.Exec(ctx, id, plane.ExecOptions{Argv: q["command"], Env: q["env"], TTY: q.Get("tty") == "true", Streams: c.streams(q.Get("stdin") == "true")})
+	s.enter(w, r, func(ctx context.Context, e backend.Enterer, id core.TaskID, c *channels) (int, error) {
+		return e.Exec(ctx, id, backend.ExecOptions{Argv: q["command"], Env: q["env"], TTY: q.Get("tty") == "true", Streams: c.streams(q.Get("stdin") == "true")})
 	})
 }
 
 func (s *Server) attach(w http.ResponseWriter, r *http.Request) {
 	stdin := r.URL.Query().Get("stdin") == "true"
-	s.enter(w, r, func(ctx context.Context, e plane.Enterer, id core.TaskID, c *channels) (int, error) {
+	s.enter(w, r, func(ctx context.Context, e backend.Enterer, id core.TaskID, c *channels) (int, error) {
 		return 0, e.Attach(ctx, id, c.streams(stdin))
 	})
 }
@@ -115,7 +115,7 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, badRequest("port", strconv.Quote(r.URL.Query().Get("port"))+" is not a port", "a number from 1 to 65535"))
 		return
 	}
-	s.enter(w, r, func(ctx context.Context, e plane.Enterer, id core.TaskID, c *channels) (int, error) {
+	s.enter(w, r, func(ctx context.Context, e backend.Enterer, id core.TaskID, c *channels) (int, error) {
 		conn, err := e.Dial(ctx, id, port)
 		if err != nil {
 			return 0, newProblem(http.StatusBadGateway, "unavailable", "nothing answers on port "+strconv.Itoa(port)+" of the task: "+err.Error(), "check that it listens there, on 127.0.0.1 or on every address")
@@ -139,7 +139,7 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request) {
 
 // enter upgrades a request and runs fn over its channels. What is wrong before
 // the upgrade is a plain problem; what is wrong later comes in the last message.
-func (s *Server) enter(w http.ResponseWriter, r *http.Request, fn func(context.Context, plane.Enterer, core.TaskID, *channels) (int, error)) {
+func (s *Server) enter(w http.ResponseWriter, r *http.Request, fn func(context.Context, backend.Enterer, core.TaskID, *channels) (int, error)) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Connection", "Upgrade")
 		w.Header().Set("Upgrade", "websocket")
@@ -187,17 +187,17 @@ type channels struct {
 	mu     sync.Mutex // of writing
 	stdin  *io.PipeReader
 	in     *io.PipeWriter
-	resize chan plane.Size
+	resize chan backend.Size
 }
 
 func newChannels(ctx context.Context, ws *websocket.Conn) *channels {
-	c := &channels{ctx: ctx, ws: ws, resize: make(chan plane.Size, 1)}
+	c := &channels{ctx: ctx, ws: ws, resize: make(chan backend.Size, 1)}
 	c.stdin, c.in = io.Pipe()
 	return c
 }
 
-func (c *channels) streams(stdin bool) plane.Streams {
-	st := plane.Streams{Stdout: c.writer(api.ChannelStdout), Stderr: c.writer(api.ChannelStderr), Resize: c.resize}
+func (c *channels) streams(stdin bool) backend.Streams {
+	st := backend.Streams{Stdout: c.writer(api.ChannelStdout), Stderr: c.writer(api.ChannelStderr), Resize: c.resize}
 	if stdin {
 		st.Stdin = c.stdin
 	} else {
@@ -225,14 +225,14 @@ func (c *channels) read() {
 		case api.ChannelResize:
 			var size api.TerminalSize
 			if json.Unmarshal(data[1:], &size) == nil {
-				c.resized(plane.Size{Columns: size.Columns, Rows: size.Rows})
+				c.resized(backend.Size{Columns: size.Columns, Rows: size.Rows})
 			}
 		}
 	}
 }
 
 // resized keeps only the newest size.
-func (c *channels) resized(size plane.Size) {
+func (c *channels) resized(size backend.Size) {
 	for {
 		select {
 		case c.resize <- size:

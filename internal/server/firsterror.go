@@ -16,9 +16,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/firsterror"
-	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -143,7 +143,7 @@ func suspicion(a core.Attempt, t *core.Task) int {
 
 // errorOf is the first error in the output of a task; nil: there is none.
 func (s *Server) errorOf(ctx context.Context, t *core.Task) *api.FirstError {
-	body, err := s.openLogs(ctx, t.ID, plane.LogOptions{Tail: -1, Times: true})
+	body, err := s.openLogs(ctx, t.ID, backend.LogOptions{Tail: -1, Times: true})
 	if err != nil {
 		return killedFor(t)
 	}
@@ -248,7 +248,7 @@ func (s *Server) endOf(ctx context.Context, a core.Attempt, tasks []core.Task) *
 
 // lastOf are the last lines of a task's output.
 func (s *Server) lastOf(ctx context.Context, t *core.Task) []string {
-	body, err := s.openLogs(ctx, t.ID, plane.LogOptions{Tail: lastLines})
+	body, err := s.openLogs(ctx, t.ID, backend.LogOptions{Tail: lastLines})
 	if err != nil {
 		return []string{}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/series"
+	"github.com/musterhq/muster/internal/timeseries"
 )
 
 // lately is how old a measurement of a device may be to stand for its present.
@@ -62,7 +62,7 @@ func (s *Server) holdings(h *control.Holders, nodes []control.NodeState) api.Hol
 		row := api.NodeHoldings{Name: string(n.ID)}
 		for _, d := range n.Devices {
 			one := api.DeviceHoldings{ID: d.ID, Held: held[deviceKey{n.ID, d.ID}]}
-			if v, ok := s.control.Series().Last(series.Key{Of: control.SeriesOfDevice(n.ID, d.ID), Metric: control.GPUBusy}, since); ok {
+			if v, ok := s.control.Series().Last(timeseries.Key{Of: control.SeriesOfDevice(n.ID, d.ID), Metric: control.GPUBusy}, since); ok {
 				one.Utilization = &v
 			}
 			if one.Held != nil || one.Utilization != nil {

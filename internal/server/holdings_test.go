@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // device is what is told of a device; nil: nothing.
@@ -32,8 +32,8 @@ func TestHoldingsTellWhoHasEachDevice(t *testing.T) {
 	w.hold("n1", 3)
 	w.submit(`{"name":"half","command":["fake","run=forever"],"resources":{"gpu":0.5,"cpu":1},"nodeSelector":{"kubernetes.io/hostname":"n2"}}`)
 	half := w.await("half", "Running").Attempts[0].Tasks[0]
-	var r plane.Reading
-	r.Devices = []plane.DeviceSample{{Node: core.NodeID(half.Node), Device: half.Devices[0], Busy: 0.25}}
+	var r backend.Reading
+	r.Devices = []backend.DeviceSample{{Node: core.NodeID(half.Node), Device: half.Devices[0], Busy: 0.25}}
 	w.plane.Uses(r)
 	await(t, "a measurement", func() bool {
 		h = api.Holdings{}

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -207,7 +207,7 @@ func each(ranks []*rank, do func(*rank) error) ([]*rank, error) {
 		switch {
 		case errs[i] == nil:
 			there = append(there, r)
-		case !errors.Is(errs[i], plane.ErrNoLogs):
+		case !errors.Is(errs[i], backend.ErrNoLogs):
 			closeAll(ranks)
 			return nil, errs[i]
 		}
@@ -226,13 +226,13 @@ func closeAll(ranks []*rank) {
 
 // where finds a place in an output: its end, or where what was written from then
 // on begins.
-func (s *Server) where(ctx context.Context, r *rank, o plane.LogOptions) error {
+func (s *Server) where(ctx context.Context, r *rank, o backend.LogOptions) error {
 	body, err := s.openLogs(ctx, r.id, o)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	p, ok := body.(plane.Positioned)
+	p, ok := body.(backend.Positioned)
 	if !ok {
 		return newProblem(http.StatusNotImplemented, "not_supported", "the outputs of these tasks cannot be read together", "look at one task at a time")
 	}
@@ -242,10 +242,10 @@ func (s *Server) where(ctx context.Context, r *rank, o plane.LogOptions) error {
 
 // end finds the end of the last line of an output that has ended.
 func (s *Server) end(ctx context.Context, r *rank) error {
-	if err := s.where(ctx, r, plane.LogOptions{}); err != nil || r.at == 0 || r.ended {
+	if err := s.where(ctx, r, backend.LogOptions{}); err != nil || r.at == 0 || r.ended {
 		return err
 	}
-	body, err := s.openLogs(ctx, r.id, plane.LogOptions{Tail: -1, Offset: r.at - 1})
+	body, err := s.openLogs(ctx, r.id, backend.LogOptions{Tail: -1, Offset: r.at - 1})
 	if err != nil {
 		return err
 	}
@@ -254,12 +254,12 @@ func (s *Server) end(ctx context.Context, r *rank) error {
 	if _, err := io.ReadFull(body, last); err != nil || last[0] == '\n' {
 		return err
 	}
-	return s.where(ctx, r, plane.LogOptions{Tail: 1})
+	return s.where(ctx, r, backend.LogOptions{Tail: 1})
 }
 
 // read opens an output where it is.
 func (s *Server) read(ctx context.Context, r *rank, follow bool) error {
-	body, err := s.openLogs(ctx, r.id, plane.LogOptions{Tail: -1, Offset: r.at, Times: true, Follow: follow})
+	body, err := s.openLogs(ctx, r.id, backend.LogOptions{Tail: -1, Offset: r.at, Times: true, Follow: follow})
 	if err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ func (r *rank) next() bool {
 	if len(text) < api.LogTimeWidth || err != nil && !(r.ended && errors.Is(err, io.EOF)) {
 		return false
 	}
-	at, _ := time.Parse(plane.TimeLayout, text[:api.LogTimeWidth])
+	at, _ := time.Parse(backend.TimeLayout, text[:api.LogTimeWidth])
 	r.whole, r.size = err == nil, n-int64(api.LogTimeWidth)
 	r.line = api.LogLine{
 		Task: r.id.Index, Run: r.id.Run, Offset: r.at, At: api.Time(at),

@@ -10,8 +10,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 // ChosenLogs is which outputs are meant; exported for the framework.
@@ -82,7 +82,7 @@ func (s *Server) logPage(ctx context.Context, in *pagesInput, ranks []*rank) (ap
 		}
 		return s.forward(ctx, ranks, in.Limit)
 	case !in.At.IsZero():
-		ranks, err = each(ranks, func(r *rank) error { return s.where(ctx, r, plane.LogOptions{Tail: -1, Since: in.At}) })
+		ranks, err = each(ranks, func(r *rank) error { return s.where(ctx, r, backend.LogOptions{Tail: -1, Since: in.At}) })
 		if err != nil {
 			return api.LogPage{}, err
 		}
@@ -90,7 +90,7 @@ func (s *Server) logPage(ctx context.Context, in *pagesInput, ranks []*rank) (ap
 	}
 	ranks, err = each(ranks, func(r *rank) error { return s.end(ctx, r) })
 	if err == nil && len(ranks) == 0 {
-		err = plane.ErrNoLogs
+		err = backend.ErrNoLogs
 	}
 	if err != nil {
 		return api.LogPage{}, err

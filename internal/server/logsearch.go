@@ -16,7 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/plane"
+	"github.com/musterhq/muster/internal/backend"
 )
 
 const (
@@ -66,7 +66,7 @@ func (s *Server) search(ctx context.Context, in *searchInput) (api.LogHits, erro
 	if err != nil {
 		return out, err
 	}
-	if ranks, err = each(ranks, func(r *rank) error { return s.where(ctx, r, plane.LogOptions{}) }); err != nil {
+	if ranks, err = each(ranks, func(r *rank) error { return s.where(ctx, r, backend.LogOptions{}) }); err != nil {
 		return out, err
 	}
 	ends := make([]int64, len(ranks))
@@ -105,7 +105,7 @@ func (s *Server) search(ctx context.Context, in *searchInput) (api.LogHits, erro
 
 // searchOne searches an output from where it is to an end.
 func (s *Server) searchOne(ctx context.Context, r *rank, end int64, stamp int, find func([]byte) bool, limit int, out *api.LogHits) error {
-	body, err := s.openLogs(ctx, r.id, plane.LogOptions{Tail: -1, Offset: r.at, Times: stamp > 0})
+	body, err := s.openLogs(ctx, r.id, backend.LogOptions{Tail: -1, Offset: r.at, Times: stamp > 0})
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s *Server) searchOne(ctx context.Context, r *rank, end int64, stamp int, f
 }
 
 func hit(r *rank, stamp int, line []byte) api.LogLine {
-	at, _ := time.Parse(plane.TimeLayout, string(line[:stamp]))
+	at, _ := time.Parse(backend.TimeLayout, string(line[:stamp]))
 	text := bytes.TrimRight(line[stamp:], "\r\n")
 	if len(text) > excerptLength {
 		text = text[:excerptLength]

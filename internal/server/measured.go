@@ -16,8 +16,8 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/series"
 	"github.com/musterhq/muster/internal/store"
+	"github.com/musterhq/muster/internal/timeseries"
 )
 
 const (
@@ -76,7 +76,7 @@ func (s *Server) measuredRoutes() {
 // chart is an answer that is being made.
 type chart struct {
 	s    *Server
-	r    series.Range
+	r    timeseries.Range
 	body api.Metrics
 }
 
@@ -107,13 +107,13 @@ func (s *Server) chart(in Stretch, end time.Time, about int) (*chart, error) {
 		return nil, badRequest("since", "is not before until", "write the earlier time first")
 	}
 	steps := max(min(chartSteps, chartValues/max(about, 1)), 60)
-	step := min(to.Sub(from), series.Day) / time.Duration(steps)
+	step := min(to.Sub(from), timeseries.Day) / time.Duration(steps)
 	if in.Step != "" {
 		d, bad := spec.ParseDuration(in.Step)
 		if bad != nil || d <= 0 {
 			return nil, badRequest("step", strconv.Quote(in.Step)+" is not a length of time", "like 10s or 1m")
 		}
-		if d.Std() > series.Day {
+		if d.Std() > timeseries.Day {
 			return nil, badRequest("step", strconv.Quote(in.Step)+" is longer than what is kept", "write at most 24h")
 		}
 		step = max(d.Std(), to.Sub(from)/time.Duration(max(chartValues/max(about, 1), 60)))
@@ -142,7 +142,7 @@ func (c *chart) add(of, metric string, m api.MetricSeries, from, to time.Time) {
 
 // between are the values of a series, those between two times alone.
 func (c *chart) between(of, metric string, from, to time.Time) []float64 {
-	values := c.s.control.Series().Query(series.Key{Of: of, Metric: metric}, c.r)
+	values := c.s.control.Series().Query(timeseries.Key{Of: of, Metric: metric}, c.r)
 	for i := range values {
 		at := c.r.From.Add(time.Duration(i) * c.r.Step)
 		if !from.IsZero() && !at.Add(c.r.Step).After(from) || !to.IsZero() && !at.Before(to) {

@@ -8,17 +8,17 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/plane"
-	"github.com/musterhq/muster/internal/plane/fake"
+	"github.com/musterhq/muster/internal/testing/fakebackend"
 )
 
 // TestMetricsOfAGang has four ranks, of which one does half of what the others do.
 func TestMetricsOfAGang(t *testing.T) {
-	w := newWorldOf(t, fake.Node("node-1", 8000, 8<<30, 2, "A100"), fake.Node("node-2", 8000, 8<<30, 2, "A100"))
+	w := newWorldOf(t, fakebackend.Node("node-1", 8000, 8<<30, 2, "A100"), fakebackend.Node("node-2", 8000, 8<<30, 2, "A100"))
 	w.submit(`{"name":"gang","kind":"distributed","workers":4,"command":["fake","run=forever"],"resources":{"gpu":1,"cpu":1}}`)
 	got := w.await("gang", "Running")
-	var r plane.Reading
+	var r backend.Reading
 	slow := 2
 	for _, k := range got.Attempts[0].Tasks {
 		id := core.TaskID{Workload: core.WorkloadID(got.ID), Index: k.Index}
@@ -26,12 +26,12 @@ func TestMetricsOfAGang(t *testing.T) {
 		if k.Index == slow {
 			busy = 0.4
 		}
-		r.Tasks = append(r.Tasks, plane.Sample{Task: id, Busy: busy, CPU: 1 + float64(k.Index), Memory: 1e9})
+		r.Tasks = append(r.Tasks, backend.Sample{Task: id, Busy: busy, CPU: 1 + float64(k.Index), Memory: 1e9})
 		for _, d := range k.Devices {
-			r.Devices = append(r.Devices, plane.DeviceSample{Node: core.NodeID(k.Node), Device: d, Busy: busy, MemoryUsed: 1e10, MemoryTotal: 8e10, Power: 300, Temperature: 55})
+			r.Devices = append(r.Devices, backend.DeviceSample{Node: core.NodeID(k.Node), Device: d, Busy: busy, MemoryUsed: 1e10, MemoryTotal: 8e10, Power: 300, Temperature: 55})
 		}
 	}
-	r.Nodes = []plane.NodeSample{{Node: "node-1", CPU: 3, Memory: 4e9}}
+	r.Nodes = []backend.NodeSample{{Node: "node-1", CPU: 3, Memory: 4e9}}
 	r.Missing = []string{"the moon was not seen"}
 	w.plane.Uses(r)
 	var m api.Metrics

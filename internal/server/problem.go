@@ -9,9 +9,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -49,13 +49,13 @@ func problem(log *slog.Logger, err error) *api.Problem {
 		return p
 	case errors.Is(err, store.ErrNotFound):
 		return newProblem(http.StatusNotFound, "not_found", "there is no such thing", "muster get lists what there is")
-	case errors.Is(err, plane.ErrNotRunning):
+	case errors.Is(err, backend.ErrNotRunning):
 		return newProblem(http.StatusConflict, "illegal_phase", "the task does not run", "muster describe shows where it is")
-	case errors.Is(err, plane.ErrCannotRun):
+	case errors.Is(err, backend.ErrCannotRun):
 		return newProblem(http.StatusUnprocessableEntity, "invalid", "command: "+err.Error(), "name a program that is there, by its path or from the PATH of the task")
-	case errors.Is(err, plane.ErrUnsupported):
+	case errors.Is(err, backend.ErrUnsupported):
 		return newProblem(http.StatusUnprocessableEntity, "unsupported", err.Error(), "use another plane for it")
-	case errors.Is(err, plane.ErrNoLogs):
+	case errors.Is(err, backend.ErrNoLogs):
 		return newProblem(http.StatusNotFound, "no_logs", "there is no log: the task never started", "muster why says what it waits for")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return newProblem(http.StatusServiceUnavailable, "unavailable", "the request was given up", "try again")

@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/plane/fake"
+	"github.com/musterhq/muster/internal/testing/fakebackend"
 )
 
 // Of four GPUs vision holds all, two of them over its quota; nlp waits for two
 // and is guaranteed none.
 func TestWhatIfSaysWhoStartsAndWhoMakesRoom(t *testing.T) {
-	w := newWorldOf(t, fake.Node("node-1", 8000, 8<<30, 4, "A100"))
+	w := newWorldOf(t, fakebackend.Node("node-1", 8000, 8<<30, 4, "A100"))
 	w.ok("PUT", "/v1/projects/vision", `{"pools":{"default":{"gpu":{"quota":4}}}}`, http.StatusOK, nil)
 	w.ok("PUT", "/v1/projects/nlp", `{"pools":{"default":{"gpu":{"quota":0,"limit":4}}}}`, http.StatusOK, nil)
 	for _, name := range []string{"a", "b"} {

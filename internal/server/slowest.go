@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/series"
+	"github.com/musterhq/muster/internal/timeseries"
 )
 
 // A rank counts as behind when its GPUs do so much less than the median's: ranks
@@ -70,11 +70,11 @@ func (s *Server) lately(t *core.Task, metric string, now time.Time) float64 {
 		from = t.StartedAt
 	}
 	r := store.Range(from, now, time.Second, now)
-	keys := []series.Key{{Of: control.SeriesOfTask(t.ID), Metric: metric}}
+	keys := []timeseries.Key{{Of: control.SeriesOfTask(t.ID), Metric: metric}}
 	if metric == control.GPUBusy {
 		keys = keys[:0]
 		for _, d := range t.Devices {
-			keys = append(keys, series.Key{Of: control.SeriesOfDevice(t.Node, d.Device), Metric: metric})
+			keys = append(keys, timeseries.Key{Of: control.SeriesOfDevice(t.Node, d.Device), Metric: metric})
 		}
 	}
 	sum, n := 0.0, 0

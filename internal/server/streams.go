@@ -16,10 +16,10 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/plane"
 )
 
 const (
@@ -288,7 +288,7 @@ func (s *Server) logs(ctx context.Context, in *logsInput) (*huma.StreamResponse,
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	body, err := s.openLogs(ctx, id, plane.LogOptions{Follow: in.Follow, Tail: in.Tail, Offset: in.Offset, Since: in.Since, Times: in.Times})
+	body, err := s.openLogs(ctx, id, backend.LogOptions{Follow: in.Follow, Tail: in.Tail, Offset: in.Offset, Since: in.Since, Times: in.Times})
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
@@ -297,7 +297,7 @@ func (s *Server) logs(ctx context.Context, in *logsInput) (*huma.StreamResponse,
 		r, rw := humago.Unwrap(hc)
 		rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		rw.Header().Set("X-Content-Type-Options", "nosniff")
-		if p, ok := body.(plane.Positioned); ok {
+		if p, ok := body.(backend.Positioned); ok {
 			rw.Header().Set(api.LogOffsetHeader, strconv.FormatInt(p.Offset(), 10))
 		}
 		stop := context.AfterFunc(r.Context(), func() { body.Close() })
@@ -344,8 +344,8 @@ func (s *Server) run(ctx context.Context, w *core.Workload, attempt int, in *log
 }
 
 // openLogs finds the plane that has the task's output.
-func (s *Server) openLogs(ctx context.Context, id core.TaskID, o plane.LogOptions) (io.ReadCloser, error) {
-	err := plane.ErrNoLogs
+func (s *Server) openLogs(ctx context.Context, id core.TaskID, o backend.LogOptions) (io.ReadCloser, error) {
+	err := backend.ErrNoLogs
 	for _, p := range s.control.Planes() {
 		var body io.ReadCloser
 		if body, err = p.Logs(context.WithoutCancel(ctx), id, o); err == nil {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/series"
 	"github.com/musterhq/muster/internal/store"
+	"github.com/musterhq/muster/internal/timeseries"
 )
 
 // Bounds of what is looked at for one answer.
@@ -87,7 +87,7 @@ func (x *waste) workload(ctx context.Context, id core.WorkloadID) (*core.Workloa
 // far back as that is kept.
 func (x *waste) idle(u *core.Use) float64 {
 	from := u.From
-	if kept := x.now.Add(-series.Day); kept.After(from) {
+	if kept := x.now.Add(-timeseries.Day); kept.After(from) {
 		from = kept
 	}
 	if !from.Before(u.To) {
@@ -95,7 +95,7 @@ func (x *waste) idle(u *core.Use) float64 {
 	}
 	r := x.s.control.Series().Range(from, u.To, 0, x.now)
 	sum := 0.0
-	for i, v := range x.s.control.Series().Query(series.Key{Of: control.SeriesOfDevice(u.Node, u.Device), Metric: control.GPUBusy}, r) {
+	for i, v := range x.s.control.Series().Query(timeseries.Key{Of: control.SeriesOfDevice(u.Node, u.Device), Metric: control.GPUBusy}, r) {
 		if v != 0 || math.IsNaN(v) {
 			continue
 		}

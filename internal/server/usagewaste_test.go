@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/plane"
-	"github.com/musterhq/muster/internal/plane/fake"
+	"github.com/musterhq/muster/internal/testing/fakebackend"
 )
 
 func TestUsageTellsWhatWasIdleAndLost(t *testing.T) {
-	w := newWorldOf(t, fake.Node("node-1", 8000, 8<<30, 2, "A100"))
+	w := newWorldOf(t, fakebackend.Node("node-1", 8000, 8<<30, 2, "A100"))
 	w.submit(`{"name":"bad","command":["fake","run=200ms","exit=3"],"resources":{"gpu":1,"cpu":1}}`)
 	w.await("bad", "Failed")
 	w.submit(`{"name":"good","command":["fake","run=200ms"],"resources":{"gpu":1,"cpu":1}}`)
@@ -20,9 +20,9 @@ func TestUsageTellsWhatWasIdleAndLost(t *testing.T) {
 	w.submit(`{"name":"lazy","command":["fake","run=forever"],"resources":{"gpu":1,"cpu":1}}`)
 	got := w.await("lazy", "Running")
 	k := got.Attempts[0].Tasks[0]
-	w.plane.Uses(plane.Reading{
-		Tasks:   []plane.Sample{{Task: core.TaskID{Workload: core.WorkloadID(got.ID)}}},
-		Devices: []plane.DeviceSample{{Node: core.NodeID(k.Node), Device: k.Devices[0], MemoryTotal: 8e10}},
+	w.plane.Uses(backend.Reading{
+		Tasks:   []backend.Sample{{Task: core.TaskID{Workload: core.WorkloadID(got.ID)}}},
+		Devices: []backend.DeviceSample{{Node: core.NodeID(k.Node), Device: k.Devices[0], MemoryTotal: 8e10}},
 	})
 	by := map[string]api.Usage{}
 	await(t, "the idle GPU to be seen", func() bool {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/plane/fake"
+	"github.com/musterhq/muster/internal/testing/fakebackend"
 )
 
 // newHall is a world of four nodes with four GPUs each, two to a rack.
@@ -17,7 +17,7 @@ func newHall(t *testing.T) *world {
 	t.Helper()
 	var nodes []core.Node
 	for i := range 4 {
-		n := fake.Node(core.NodeID(fmt.Sprintf("n%d", i)), 64_000, 64<<30, 4, []string{"Fake A100", "Fake H100"}[i/2])
+		n := fakebackend.Node(core.NodeID(fmt.Sprintf("n%d", i)), 64_000, 64<<30, 4, []string{"Fake A100", "Fake H100"}[i/2])
 		n.Labels = map[string]string{"rack": fmt.Sprintf("r%d", i/2)}
 		nodes = append(nodes, n)
 	}

@@ -16,11 +16,11 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
-	"github.com/musterhq/muster/internal/control/controltest"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/plane/fake"
 	"github.com/musterhq/muster/internal/server"
-	"github.com/musterhq/muster/internal/store/memstore"
+	"github.com/musterhq/muster/internal/testing/controltest"
+	"github.com/musterhq/muster/internal/testing/fakebackend"
+	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 const patience = time.Minute
@@ -29,19 +29,19 @@ const patience = time.Minute
 type world struct {
 	t      *testing.T
 	server *server.Server
-	plane  *fake.Plane
+	plane  *fakebackend.Plane
 	http   *http.Client
 	tcp    string
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return newWorldOf(t, fake.Node("node-1", 4000, 8<<30, 2, "Fake A100"))
+	return newWorldOf(t, fakebackend.Node("node-1", 4000, 8<<30, 2, "Fake A100"))
 }
 
 func newWorldOf(t *testing.T, nodes ...core.Node) *world {
 	t.Helper()
-	w := &world{t: t, plane: fake.New("fake", time.Now, nodes)}
+	w := &world{t: t, plane: fakebackend.New("fake", time.Now, nodes)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ctl := controltest.Begin(t, control.Deps{Store: memstore.New(), Log: log, Images: true, SampleEvery: 50 * time.Millisecond}, w.plane)
 	w.server = server.New(server.Config{

@@ -9,7 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/series"
+	"github.com/musterhq/muster/internal/timeseries"
 )
 
 // Gauges are read from the control plane when Prometheus asks. What they show is
@@ -84,7 +84,7 @@ func (s sink) gauge(name string, v float64, labels ...string) {
 
 // last is the newest value of a series, if it is fresh.
 func (s sink) last(of, metric string) (float64, bool) {
-	return s.g.control.Series().Last(series.Key{Of: of, Metric: metric}, s.now.Add(-freshFor))
+	return s.g.control.Series().Last(timeseries.Key{Of: of, Metric: metric}, s.now.Add(-freshFor))
 }
 
 // Collect implements prometheus.Collector.

@@ -14,15 +14,15 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
-	"github.com/musterhq/muster/internal/control/controltest"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/plane"
-	"github.com/musterhq/muster/internal/plane/fake"
-	"github.com/musterhq/muster/internal/store/memstore"
 	"github.com/musterhq/muster/internal/telemetry"
+	"github.com/musterhq/muster/internal/testing/controltest"
+	"github.com/musterhq/muster/internal/testing/fakebackend"
+	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 const patience = time.Minute
@@ -31,13 +31,13 @@ const patience = time.Minute
 type place struct {
 	t   *testing.T
 	ctl *control.Control
-	p   *fake.Plane
+	p   *fakebackend.Plane
 	reg *prometheus.Registry
 }
 
 func open(t *testing.T, gpus int) *place {
 	t.Helper()
-	p := fake.New("fake", time.Now, []core.Node{fake.Node("n", 64000, 64<<30, gpus, "A100")})
+	p := fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 64000, 64<<30, gpus, "A100")})
 	meter, begun := telemetry.NewMeter(), time.Now()
 	ctl := controltest.Begin(t, control.Deps{
 		Store: memstore.New(), Elapsed: func() time.Duration { return time.Since(begun) }, Images: true, SampleEvery: 20 * time.Millisecond, Meter: meter,
@@ -126,15 +126,15 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	x.await("it runs", func() bool { return x.phase(low) == lifecycle.Running })
 	high := x.submit(`{"name":"high","priority":"high","preemptible":false,"command":["fake","run=forever"],"resources":{"gpu":1}}`)
 	x.await("the high one has the place of the low one", func() bool { return x.phase(high) == lifecycle.Running && x.phase(low) == lifecycle.Queued })
-	x.p.Uses(plane.Reading{
-		Tasks: []plane.Sample{{Task: core.TaskID{Workload: high.ID}, Busy: 0, CPU: 1, Memory: 1}},
-		Devices: []plane.DeviceSample{
+	x.p.Uses(backend.Reading{
+		Tasks: []backend.Sample{{Task: core.TaskID{Workload: high.ID}, Busy: 0, CPU: 1, Memory: 1}},
+		Devices: []backend.DeviceSample{
 			{Node: "n", Device: "n-fake-0", Busy: 0, MemoryUsed: 1 << 30, MemoryTotal: 80 << 30, Power: 70, Temperature: 30},
 			{Node: "n", Device: "n-fake-1", Busy: 0, MemoryUsed: 1 << 30, MemoryTotal: 80 << 30, Power: 70, Temperature: 30},
 			{Node: "n", Device: "n-fake-2", Busy: 0, MemoryUsed: 1 << 30, MemoryTotal: 80 << 30, Power: 70, Temperature: 30},
 			{Node: "n", Device: "n-fake-3", Busy: 0, MemoryUsed: 1 << 30, MemoryTotal: 80 << 30, Power: 70, Temperature: 30},
 		},
-		Nodes: []plane.NodeSample{{Node: "n", CPU: 5, Memory: 1 << 30}},
+		Nodes: []backend.NodeSample{{Node: "n", CPU: 5, Memory: 1 << 30}},
 	})
 	var all map[string]*dto.MetricFamily
 	x.await("the idle GPU has been seen", func() bool {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/core/schedule/fill"
+	"github.com/musterhq/muster/internal/core/schedule/fragmentation"
 )
 
 // Fault is a fault of the scheduler itself: planning panicked, or came to no
@@ -25,7 +25,7 @@ type Fault struct {
 type Record struct {
 	Snapshot
 	Config Config
-	Work   []fill.Shape // the usual work, where the state knew it
+	Work   []fragmentation.Shape // the usual work, where the state knew it
 }
 
 // Safely runs do, which plans with st, or asks it, and reports what went wrong,

@@ -5,25 +5,25 @@ import (
 	"math"
 	"slices"
 
-	"github.com/musterhq/muster/internal/core/schedule/fill"
+	"github.com/musterhq/muster/internal/core/schedule/fragmentation"
 )
 
 // filler scores sites by how well the room that remains serves the usual work.
 type filler struct {
-	told  []fill.Shape // of which the model was made
-	model *fill.Model
-	kinds map[fill.Stock]fill.Product
+	told  []fragmentation.Shape // of which the model was made
+	model *fragmentation.Model
+	kinds map[fragmentation.Stock]fragmentation.Product
 }
 
 // kindOf is what distinguishes a site that is empty from others.
-func kindOf(s *site) fill.Stock {
-	return fill.Stock{Model: s.product, Devices: len(s.node.Devices), CPU: s.node.CPU}
+func kindOf(s *site) fragmentation.Stock {
+	return fragmentation.Stock{Model: s.product, Devices: len(s.node.Devices), CPU: s.node.CPU}
 }
 
 // SetWork says which shapes of tasks arrive, and how often, for pools whose
 // strategy is Fill. Until then Fill packs as BinPack does.
-func (st *State) SetWork(shapes []fill.Shape) {
-	stock, bare := map[fill.Stock]int64{}, int64(0)
+func (st *State) SetWork(shapes []fragmentation.Shape) {
+	stock, bare := map[fragmentation.Stock]int64{}, int64(0)
 	for _, s := range st.sites {
 		if len(s.node.Devices) == 0 {
 			bare += s.node.CPU
@@ -31,18 +31,18 @@ func (st *State) SetWork(shapes []fill.Shape) {
 		}
 		stock[kindOf(s)] += int64(len(s.node.Devices))
 	}
-	cluster := make([]fill.Stock, 0, len(stock)+1)
+	cluster := make([]fragmentation.Stock, 0, len(stock)+1)
 	for k, n := range stock {
 		k.GPUs = n
 		cluster = append(cluster, k)
 	}
-	slices.SortFunc(cluster, func(a, b fill.Stock) int {
+	slices.SortFunc(cluster, func(a, b fragmentation.Stock) int {
 		return cmp.Or(cmp.Compare(a.Model, b.Model), cmp.Compare(a.Devices, b.Devices), cmp.Compare(a.CPU, b.CPU))
 	})
 	if bare > 0 {
-		cluster = append(cluster, fill.Stock{CPU: bare})
+		cluster = append(cluster, fragmentation.Stock{CPU: bare})
 	}
-	f := &filler{told: shapes, model: fill.New(shapes, cluster), kinds: make(map[fill.Stock]fill.Product, len(stock))}
+	f := &filler{told: shapes, model: fragmentation.New(shapes, cluster), kinds: make(map[fragmentation.Stock]fragmentation.Product, len(stock))}
 	for k := range stock {
 		f.kinds[k] = f.model.Product(k)
 	}
@@ -62,8 +62,8 @@ func (f *filler) delta(s *site, a *ask) int64 {
 	return d
 }
 
-func (f *filler) ask(s *site, a *ask) fill.Ask {
-	return fill.Ask{CPU: a.need.CPU, Devices: a.need.Devices, Milli: int(s.milli(a))}
+func (f *filler) ask(s *site, a *ask) fragmentation.Ask {
+	return fragmentation.Ask{CPU: a.need.CPU, Devices: a.need.Devices, Milli: int(s.milli(a))}
 }
 
 // choose is the device whose loss spoils least, if it may be taken now or a may
@@ -85,8 +85,8 @@ func (f *filler) choose(s *site, a *ask, later bool) []int32 {
 }
 
 // ShapeOf is a need in the words of fill, counted once.
-func ShapeOf(n Need) fill.Shape {
-	s := fill.Shape{CPU: n.CPU, Devices: n.Devices, Milli: n.Milli, Count: 1}
+func ShapeOf(n Need) fragmentation.Shape {
+	s := fragmentation.Shape{CPU: n.CPU, Devices: n.Devices, Milli: n.Milli, Count: 1}
 	if n.Type != "" {
 		s.Models = []string{n.Type}
 	}
@@ -95,8 +95,8 @@ func ShapeOf(n Need) fill.Shape {
 
 // Work counts the shapes of all tasks that are known, running and waiting: what
 // is usual where nothing else has been learnt.
-func (st *State) Work() []fill.Shape {
-	counts := map[string]*fill.Shape{}
+func (st *State) Work() []fragmentation.Shape {
+	counts := map[string]*fragmentation.Shape{}
 	add := func(n Need, count int) {
 		if n.Share > 0 || partitioned(n.MIG) || count == 0 {
 			return
@@ -119,10 +119,10 @@ func (st *State) Work() []fill.Shape {
 			}
 		}
 	}
-	out := make([]fill.Shape, 0, len(counts))
+	out := make([]fragmentation.Shape, 0, len(counts))
 	for _, key := range sortedKeys(counts) {
 		out = append(out, *counts[key])
 	}
-	slices.SortStableFunc(out, func(a, b fill.Shape) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortStableFunc(out, func(a, b fragmentation.Shape) int { return cmp.Compare(b.Count, a.Count) })
 	return out
 }

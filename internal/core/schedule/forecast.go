@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/core/schedule/fill"
+	"github.com/musterhq/muster/internal/core/schedule/fragmentation"
 )
 
 // Copy is a state as values that nobody changes any more. It can be asked
@@ -13,11 +13,11 @@ import (
 type Copy struct {
 	Snapshot
 	cfg  Config
-	work []fill.Shape
+	work []fragmentation.Shape
 }
 
 // Copy returns the state as it is, with the work that SetWork was last told of.
-func (st *State) Copy(now int64, work []fill.Shape) *Copy {
+func (st *State) Copy(now int64, work []fragmentation.Shape) *Copy {
 	c := &Copy{Snapshot: Snapshot{Now: now, Licenses: st.Licenses()}, cfg: st.cfg, work: work}
 	for _, p := range st.pools {
 		c.Pools = append(c.Pools, p.Pool)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
-	"github.com/musterhq/muster/internal/core/schedule/fill"
+	"github.com/musterhq/muster/internal/core/schedule/fragmentation"
 )
 
 // vw is a world that lives: arrivals, ends, drained nodes, plans applied as control does.
@@ -195,7 +195,7 @@ func (w *vw) fresh() *State {
 }
 
 // st0 is the usual work of this world: fixed, so that states can be compared.
-func (w *vw) st0() []fill.Shape { return usualWork }
+func (w *vw) st0() []fragmentation.Shape { return usualWork }
 
 func (w *vw) leaf() core.ProjectID {
 	var l []core.ProjectID
@@ -309,4 +309,4 @@ func (w *vw) put(j *vj) {
 }
 
 // usualWork is what worlds whose pools are filled take for usual.
-var usualWork = []fill.Shape{{CPU: 1000, Devices: 1, Milli: 1000, Count: 40}, {CPU: 2000, Devices: 1, Milli: 500, Count: 15}, {CPU: 2000, Devices: 2, Milli: 1000, Count: 10}, {CPU: 1000, Devices: 4, Milli: 1000, Count: 10}, {CPU: 1000, Devices: 8, Milli: 1000, Count: 10}, {CPU: 2000, Count: 10}}
+var usualWork = []fragmentation.Shape{{CPU: 1000, Devices: 1, Milli: 1000, Count: 40}, {CPU: 2000, Devices: 1, Milli: 500, Count: 15}, {CPU: 2000, Devices: 2, Milli: 1000, Count: 10}, {CPU: 1000, Devices: 4, Milli: 1000, Count: 10}, {CPU: 1000, Devices: 8, Milli: 1000, Count: 10}, {CPU: 2000, Count: 10}}

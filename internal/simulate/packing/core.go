@@ -6,7 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/core/schedule/fill"
+	"github.com/musterhq/muster/internal/core/schedule/fragmentation"
 )
 
 // Core is the program's own scheduler as a policy: each arrival is a job of
@@ -20,7 +20,7 @@ type byCore struct {
 	state   *schedule.State
 	nodes   map[core.NodeID]int
 	classes []class
-	counter fill.Counter
+	counter fragmentation.Counter
 	held    map[place][]core.WorkloadID // who has what, to find who leaves
 	arrived int64
 	devices []int

@@ -1,25 +1,25 @@
 package packing
 
 import (
-	"github.com/musterhq/muster/internal/core/schedule/fill"
+	"github.com/musterhq/muster/internal/core/schedule/fragmentation"
 )
 
 // filled is the policy of core/schedule/fill.
 type filled struct {
-	model    *fill.Model
-	cluster  []fill.Stock
-	products []fill.Product // by node
+	model    *fragmentation.Model
+	cluster  []fragmentation.Stock
+	products []fragmentation.Product // by node
 }
 
 func newFilled(tr *Trace, static bool) *filled {
 	f := &filled{cluster: stock(tr)}
-	var c fill.Counter
+	var c fragmentation.Counter
 	if static {
 		for i := range tr.Tasks {
 			c.Add(shape(&tr.Tasks[i]))
 		}
 	}
-	f.model = fill.New(c.Shapes(), f.cluster)
+	f.model = fragmentation.New(c.Shapes(), f.cluster)
 	for i := range tr.Nodes {
 		f.products = append(f.products, f.model.Product(kindOf(&tr.Nodes[i])))
 	}
@@ -27,11 +27,13 @@ func newFilled(tr *Trace, static bool) *filled {
 }
 
 // kindOf is the node's kind, without a number of GPUs.
-func kindOf(n *Node) fill.Stock { return fill.Stock{Model: n.Model, Devices: n.GPUs, CPU: n.CPU} }
+func kindOf(n *Node) fragmentation.Stock {
+	return fragmentation.Stock{Model: n.Model, Devices: n.GPUs, CPU: n.CPU}
+}
 
-func stock(tr *Trace) []fill.Stock {
-	var all []fill.Stock
-	at, bare := map[fill.Stock]int{}, int64(0)
+func stock(tr *Trace) []fragmentation.Stock {
+	var all []fragmentation.Stock
+	at, bare := map[fragmentation.Stock]int{}, int64(0)
 	for i := range tr.Nodes {
 		kind := kindOf(&tr.Nodes[i])
 		if kind.Devices == 0 {
@@ -47,17 +49,17 @@ func stock(tr *Trace) []fill.Stock {
 		all[k].GPUs += int64(tr.Nodes[i].GPUs)
 	}
 	if bare > 0 {
-		all = append(all, fill.Stock{CPU: bare})
+		all = append(all, fragmentation.Stock{CPU: bare})
 	}
 	return all
 }
 
-func shape(t *Task) fill.Shape {
-	return fill.Shape{CPU: t.CPU, Devices: t.GPUs, Milli: t.Milli, Models: t.Models, Count: 1}
+func shape(t *Task) fragmentation.Shape {
+	return fragmentation.Shape{CPU: t.CPU, Devices: t.GPUs, Milli: t.Milli, Models: t.Models, Count: 1}
 }
 
 func (f *filled) rate(s *Seat, node int, t *Task, pick []int) int64 {
-	delta, ok := f.model.Delta(s.CPU, s.Free, f.products[node], fill.Ask{CPU: t.CPU, Devices: t.GPUs, Milli: t.Milli}, pick)
+	delta, ok := f.model.Delta(s.CPU, s.Free, f.products[node], fragmentation.Ask{CPU: t.CPU, Devices: t.GPUs, Milli: t.Milli}, pick)
 	if !ok {
 		return unfit
 	}
@@ -68,7 +70,7 @@ func (f *filled) rate(s *Seat, node int, t *Task, pick []int) int64 {
 type learned struct {
 	*ranked
 	filled  *filled
-	counter fill.Counter
+	counter fragmentation.Counter
 }
 
 func newLearned(tr *Trace) *learned {
@@ -79,7 +81,7 @@ func newLearned(tr *Trace) *learned {
 // Arrive counts the task, and computes everything anew when that is due.
 func (l *learned) Arrive(t *Task) {
 	if l.counter.Add(shape(t)) {
-		l.filled.model = fill.New(l.counter.Shapes(), l.filled.cluster)
+		l.filled.model = fragmentation.New(l.counter.Shapes(), l.filled.cluster)
 		l.forget()
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/store"
-	"github.com/musterhq/muster/internal/testdisk"
+	"github.com/musterhq/muster/internal/testing/testdisk"
 )
 
 // TestEndsFitOnAFullDisk: on a disk without a free byte thousands of steps are

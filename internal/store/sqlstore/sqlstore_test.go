@@ -6,7 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/store/sqlstore"
-	"github.com/musterhq/muster/internal/store/storetest"
+	"github.com/musterhq/muster/internal/testing/storetest"
 )
 
 func open(t *testing.T, dir string) store.Store {

@@ -1,0 +1,183 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/core"
+)
+
+// gather is for how long news of claims is gathered: whoever makes pods makes
+// them one by one.
+const gather = 20 * time.Millisecond
+
+// Claims implements plane.Claimant.
+func (p *Plane) Claims(ctx context.Context, seen func(backend.Claims) error) error {
+	x := p.external
+	all := true
+	for {
+		if news, ok := x.news(all); ok {
+			if err := seen(news); err != nil {
+				return err
+			}
+			all = false
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-x.told:
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(gather):
+		}
+	}
+}
+
+// news is what has changed since the last call, or all; false: nothing, or it is
+// not known yet.
+func (x *external) news(all bool) (backend.Claims, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.begun || x.busy {
+		return backend.Claims{}, false // told rings again
+	}
+	out := backend.Claims{All: all}
+	if all {
+		for key := range x.groups {
+			x.stale[key] = true
+		}
+	}
+	for key := range x.stale {
+		g := x.groups[key]
+		if g == nil {
+			continue
+		}
+		over := g.over != "" && len(g.pods) == 0
+		if over {
+			delete(x.groups, key)
+			x.owners.forget(g.chain)
+		}
+		if g.project == "" {
+			continue // nobody here has heard of it
+		}
+		out.Changed = append(out.Changed, x.describe(g))
+		if over {
+			x.gone[key] = true
+		}
+	}
+	if !all {
+		for key := range x.gone {
+			if !x.stale[key] {
+				out.Gone = append(out.Gone, key)
+				delete(x.gone, key)
+			}
+		}
+	}
+	clear(x.stale)
+	if len(x.gone) > 0 {
+		ring(x.told) // the next time they are gone
+	}
+	slices.SortFunc(out.Changed, func(a, b backend.Claim) int { return cmp.Compare(a.Key, b.Key) })
+	slices.Sort(out.Gone)
+	return out, all || len(out.Changed)+len(out.Gone) > 0
+}
+
+// describe is a group as the control plane knows it. The lock is held.
+func (x *external) describe(g *group) backend.Claim {
+	c := backend.Claim{
+		Key: g.key, Project: g.project, User: g.user, Pools: g.pools, Priority: g.priority, Preemptible: g.preemptible,
+		Min: g.min, Remade: len(g.chain) > 0, Over: g.over, Barred: g.treatment.bars, Note: g.note,
+	}
+	if c.Barred == "" {
+		c.Barred = g.company.bars
+	}
+	var pods []*outsider
+	for uid := range g.pods {
+		if o := x.pods[uid]; o != nil {
+			pods = append(pods, o)
+		}
+	}
+	slices.SortFunc(pods, func(a, b *outsider) int {
+		return cmp.Or(cmp.Compare(a.pod.Name, b.pod.Name), cmp.Compare(a.pod.UID, b.pod.UID))
+	})
+	turn := ""
+	for _, o := range pods {
+		if o.live() {
+			c.Members = append(c.Members, x.placeable(o, g, &turn))
+			c.Over = ""
+		}
+		if s := o.pod.Spec.TerminationGracePeriodSeconds; s != nil {
+			c.Grace = max(c.Grace, time.Duration(min(max(*s, 0), 1<<30))*time.Second)
+		}
+	}
+	name := ""
+	switch {
+	case len(g.chain) > 0:
+		top := g.chain[len(g.chain)-1]
+		name, c.Maker, c.Labels = top.name, top.String(), top.labels
+		if g.part != "" && g.part != name {
+			name, c.Maker = name+"-"+g.part, c.Maker+" ("+g.part+")"
+		}
+	case g.part != "":
+		name, c.Maker = g.part, "pods of group "+g.part
+	default:
+		name, c.Maker = "pod", "a pod"
+	}
+	if len(pods) > 0 {
+		first := pods[0].pod
+		if len(g.chain) == 0 {
+			c.Labels = first.Labels
+			if g.part == "" {
+				name, c.Maker = first.Name, "Pod "+first.Namespace+"/"+first.Name
+			}
+		}
+	}
+	c.Name = workloadName(name)
+	return c
+}
+
+// workloadName makes a name of the cluster fit to be one of a workload.
+func workloadName(s string) string {
+	const most = 45 // a few characters more may have to follow
+	s = strings.Trim(strings.ReplaceAll(strings.ToLower(s), ".", "-"), "-")
+	if len(s) > most {
+		s = strings.TrimRight(s[:most], "-")
+	}
+	if s == "" {
+		return "w"
+	}
+	return s
+}
+
+// Disown implements plane.Claimant.
+func (p *Plane) Disown(_ context.Context, ids []core.TaskID) error {
+	for _, id := range ids {
+		t, ok := p.tasks.get(id)
+		if !ok || t.claim == "" {
+			continue
+		}
+		x := p.external
+		x.mu.Lock()
+		o := x.pods[types.UID(t.claim)]
+		if o != nil {
+			x.disowned[types.UID(t.claim)] = true
+		}
+		x.mu.Unlock()
+		p.tasks.drop(id)
+		p.tasks.disown(types.UID(t.claim))
+		p.cluster.release(t.node, id)
+		p.logs.gone(id) // nobody here reads on
+		if o != nil {
+			x.seen(o.pod, false)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,270 @@
+package kube
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/core"
+)
+
+// Before a pod of others is bound, its claims say which devices it has and that
+// it has them, as a scheduler writes it; the cluster's controller takes that back
+// when the pod has ended. Of a pod that does not come to be bound we do.
+
+// equip gives the claims of a pod the devices that it was placed on.
+func (p *Plane) equip(ctx context.Context, a *backend.Assignment, pod *corev1.Pod) error {
+	refs, bars := claimRefs(pod)
+	if bars != "" {
+		return refuse(reasonSystem, "%s", bars)
+	}
+	node := p.nodeName(a.Node)
+	var left []deviceName
+	if len(refs) > 0 && p.cluster.byClaims(node) {
+		ok := false
+		if left, ok = p.cluster.claimable(node, a.Devices); !ok {
+			return refuse(reasonSystem, "node %s does not offer all of the GPUs %s any more that it was placed on", node, devicesNote(a.Devices))
+		}
+	}
+	for _, r := range refs {
+		var used int
+		err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
+			used, err = p.fill(ctx, pod, r, node, left)
+			return err
+		})
+		if err != nil {
+			return sorted(err)
+		}
+		left = left[used:]
+	}
+	if len(left) > 0 {
+		return refuse(reasonSystem, "its resource claims ask for fewer GPUs than when it was placed")
+	}
+	return nil
+}
+
+// fill has one claim of a pod say what it has of the devices that are left, and
+// how many these are. It fails with a conflict where the claim has changed.
+func (p *Plane) fill(ctx context.Context, pod *corev1.Pod, r claimRef, node string, left []deviceName) (used int, err error) {
+	claims := p.client.ResourceV1().ResourceClaims(pod.Namespace)
+	c, err := claims.Get(ctx, r.name, metav1.GetOptions{})
+	if err != nil {
+		return 0, err
+	}
+	w := p.external.wishes
+	w.mu.Lock()
+	n, at, bars := w.weigh(pod, r, c)
+	var is *resourcev1.AllocationResult
+	if n > 0 && n <= len(left) {
+		is = w.allocate(c, node, left)
+	}
+	w.mu.Unlock()
+	user := resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID}
+	switch on := p.cluster.find(node); {
+	case bars != "":
+		return 0, refuse(reasonSystem, "%s", bars)
+	case n == 0 && len(at) > 0 && (on == nil || !at[0].holds(on)):
+		return 0, refuse(reasonSystem, "the devices of its resource claim %s/%s are for nodes with %s, and %s is none of them", c.Namespace, c.Name, at[0], node)
+	case n == 0 && reservedFor(c, pod):
+		return 0, nil
+	case n == 0:
+		c.Status.ReservedFor = append(c.Status.ReservedFor, user)
+		_, err = claims.UpdateStatus(ctx, c, metav1.UpdateOptions{})
+		return 0, err
+	case is == nil:
+		return 0, refuse(reasonSystem, "its resource claim %s/%s asks for %d GPUs, more than when it was placed", c.Namespace, c.Name, n)
+	}
+	if d := p.cluster.rival(left[:n], c.UID); d != "" {
+		return 0, refuse(reasonSystem, "device %s of node %s was given to another resource claim meanwhile", d, node)
+	}
+	if was := c.Status.Allocation; was != nil {
+		if reservedFor(c, pod) && equality.Semantic.DeepEqual(was.Devices.Results, is.Devices.Results) {
+			return n, nil // an earlier try had come through
+		}
+		if c, err = p.clear(ctx, c); err != nil { // what is allocated cannot be changed
+			return 0, err
+		}
+	}
+	if c.Annotations[noteAllocated] != string(pod.UID) || !slices.Contains(c.Finalizers, resourcev1.Finalizer) {
+		put(&c.Annotations, noteAllocated, string(pod.UID))
+		if !slices.Contains(c.Finalizers, resourcev1.Finalizer) {
+			c.Finalizers = append(c.Finalizers, resourcev1.Finalizer)
+		}
+		if c, err = claims.Update(ctx, c, metav1.UpdateOptions{}); err != nil {
+			return 0, err
+		}
+	}
+	c.Status.Allocation, c.Status.ReservedFor = is, []resourcev1.ResourceClaimConsumerReference{user}
+	_, err = claims.UpdateStatus(ctx, c, metav1.UpdateOptions{})
+	return n, err
+}
+
+// clear takes back what a claim has and who uses it.
+func (p *Plane) clear(ctx context.Context, c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
+	c.Status.Allocation, c.Status.ReservedFor = nil, nil
+	return p.client.ResourceV1().ResourceClaims(c.Namespace).UpdateStatus(ctx, c, metav1.UpdateOptions{})
+}
+
+// allocate is what a claim, whose requests are understood, has of devices of a
+// node: the first of them. The lock is held.
+func (w *wishes) allocate(c *resourcev1.ResourceClaim, node string, devices []deviceName) *resourcev1.AllocationResult {
+	out := allocation(node)
+	set := map[string][]string{} // requests by class
+	var classes []string
+	for i := range c.Spec.Devices.Requests {
+		r := &c.Spec.Devices.Requests[i]
+		n := int(max(r.Exactly.Count, 1))
+		for _, d := range devices[:n] {
+			result := resultOf(r.Name, d)
+			result.Tolerations = r.Exactly.Tolerations
+			out.Devices.Results = append(out.Devices.Results, result)
+		}
+		devices = devices[n:]
+		class := r.Exactly.DeviceClassName
+		if set[class] == nil {
+			classes = append(classes, class)
+		}
+		set[class] = append(set[class], r.Name)
+	}
+	for _, name := range classes {
+		for _, x := range w.classes[name].Spec.Config {
+			out.Devices.Config = append(out.Devices.Config, resourcev1.DeviceAllocationConfiguration{
+				Source: resourcev1.AllocationConfigSourceClass, Requests: set[name], DeviceConfiguration: x.DeviceConfiguration,
+			})
+		}
+	}
+	for _, x := range c.Spec.Devices.Config {
+		out.Devices.Config = append(out.Devices.Config, resourcev1.DeviceAllocationConfiguration{
+			Source: resourcev1.AllocationConfigSourceClaim, Requests: x.Requests, DeviceConfiguration: x.DeviceConfiguration,
+		})
+	}
+	return out
+}
+
+// rival is a device of these that another claim has, or some of it; empty: none.
+func (c *cluster) rival(devices []deviceName, claim types.UID) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, d := range devices {
+		for uid := range c.claims.taken[d.pool][d.device] {
+			if uid != claim {
+				return d.device
+			}
+		}
+	}
+	return ""
+}
+
+// starting reports whether a pod is about to have its place, or has it.
+func (p *Plane) starting(pod types.UID) bool {
+	id, ok := p.tasks.owner(pod)
+	t, known := p.tasks.get(id)
+	return ok && known && t.there && !t.seen.State.Ended()
+}
+
+// abandoned are the waiting pods of groups whose claims we have allocated for a
+// start that came to nothing, perhaps of a server before this one. Each is given
+// back by one at a time.
+func (x *external) abandoned(marked map[string]bool) (out []*corev1.Pod) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	w := x.wishes
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key := range marked {
+		g := x.groups[key]
+		if g == nil {
+			continue
+		}
+		for uid := range g.pods {
+			o := x.pods[uid]
+			if o == nil || !o.live() || o.task != (core.TaskID{}) || w.back[uid] || x.p.starting(uid) {
+				continue
+			}
+			if refs, _ := claimRefs(o.pod); slices.ContainsFunc(refs, func(r claimRef) bool {
+				c := w.claims[o.pod.Namespace+"/"+r.name]
+				return c != nil && c.Status.Allocation != nil && allotted(c, o.pod)
+			}) {
+				w.back[uid] = true
+				out = append(out, o.pod)
+			}
+		}
+	}
+	return out
+}
+
+// reclaim gives back what was allocated for pods that did not get their places.
+func (p *Plane) reclaim(pods []*corev1.Pod) {
+	for _, pod := range pods {
+		p.wg.Go(func() {
+			p.insist(p.ctx, "the GPUs of a pod that did not get its place could not be given back", core.TaskID{}, func() error { return p.giveBack(p.ctx, pod) })
+			x := p.external
+			x.after(recheckFirst, func() { // what was written is seen by then
+				x.wishes.mu.Lock()
+				delete(x.wishes.back, pod.UID)
+				x.wishes.mu.Unlock()
+				x.fresh[pod.UID] = true
+			})
+		})
+	}
+}
+
+// giveBack takes the devices of a pod without a place out of its claims.
+func (p *Plane) giveBack(ctx context.Context, pod *corev1.Pod) error {
+	p.equipping.Lock() // nobody allocates, or binds, meanwhile
+	defer p.equipping.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	defer cancel()
+	if p.starting(pod.UID) || !p.Drives() {
+		return nil
+	}
+	now, err := p.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && (now.UID != pod.UID || now.Spec.NodeName != "") {
+		return nil // it has its place after all, or the cluster sees to it
+	}
+	if err != nil {
+		return err
+	}
+	refs, _ := claimRefs(now)
+	for _, r := range refs {
+		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return p.release(ctx, now, r) })
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// release takes back one claim of a pod where we have allocated it.
+func (p *Plane) release(ctx context.Context, pod *corev1.Pod, r claimRef) error {
+	claims := p.client.ResourceV1().ResourceClaims(pod.Namespace)
+	c, err := claims.Get(ctx, r.name, metav1.GetOptions{})
+	if err != nil || !allotted(c, pod) {
+		return err
+	}
+	var had []string
+	if c.Status.Allocation != nil {
+		for _, d := range c.Status.Allocation.Devices.Results {
+			had = append(had, d.Device)
+		}
+		if c, err = p.clear(ctx, c); err != nil {
+			return err
+		}
+	}
+	delete(c.Annotations, noteAllocated)
+	c.Finalizers = slices.DeleteFunc(c.Finalizers, func(f string) bool { return f == resourcev1.Finalizer })
+	if _, err = claims.Update(ctx, c, metav1.UpdateOptions{}); err != nil {
+		return err
+	}
+	p.o.Log.Info("GPUs of a resource claim were given back: its pod did not get its place", "plane", p.o.Name, "claim", c.Namespace+"/"+c.Name, "devices", strings.Join(had, ","))
+	return nil
+}

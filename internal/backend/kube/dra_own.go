@@ -1,0 +1,110 @@
+package kube
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/core"
+)
+
+// Where a node has its GPUs from a driver and not from a device plugin, a pod
+// has them by a claim of its own. Its devices are those that the task was
+// placed on: we say so in the claim, as a scheduler does, before the pod gets
+// its place. The claim belongs to the pod and goes with it.
+
+// claimName is what the claim of a pod is called in it, and its request.
+const claimName = "gpus"
+
+// byClaims reports whether a node has GPUs by claims only.
+func (c *cluster) byClaims(node string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.sites[node]
+	return s != nil && s.node != nil && len(devicesOn(s.node)) == 0 && len(c.claims.nodes[node]) > 0
+}
+
+// claimable are the drivers' names of devices of a node; false: it does not
+// offer one of them any more.
+func (c *cluster) claimable(node string, devices []core.Share) ([]deviceName, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.claims.on(node)
+	var out []deviceName
+	for _, d := range devices {
+		if d.Index >= len(all) || all[d.Index].name.device == "" {
+			return nil, false
+		}
+		out = append(out, all[d.Index].name)
+	}
+	return out, true
+}
+
+// claim lets a pod have its GPUs by a claim where its node has them so.
+func (v *volumes) claim(p *Plane, a *backend.Assignment, pod *corev1.Pod) {
+	if whole(a) == 0 || !p.cluster.byClaims(p.nodeName(a.Node)) {
+		return
+	}
+	delete(v.main.Resources.Limits, gpuResources[0])
+	v.main.Resources.Claims = []corev1.ResourceClaim{{Name: claimName}}
+	name := pod.Name
+	v.spec.ResourceClaims = []corev1.PodResourceClaim{{Name: claimName, ResourceClaimName: &name}}
+}
+
+// allocate makes the claim of a pod that has none yet, with what it is to have.
+func (p *Plane) allocate(ctx context.Context, a *backend.Assignment, pod *corev1.Pod) error {
+	node := p.nodeName(a.Node)
+	devices, ok := p.cluster.claimable(node, a.Devices)
+	if !ok {
+		return refuse(reasonSystem, "node %s does not offer all of the GPUs %s any more that it was placed on", node, devicesNote(a.Devices))
+	}
+	claims := p.client.ResourceV1().ResourceClaims(pod.Namespace)
+	want := &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: pod.Name, Namespace: pod.Namespace, Labels: p.labels(a), Annotations: map[string]string{noteTask: a.ID.String()},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}},
+		},
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
+			Name: claimName, Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: claimDriver, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: int64(len(devices))},
+		}}}},
+	}
+	if _, err := claims.Create(ctx, want, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return sorted(err)
+	}
+	return sorted(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		c, err := claims.Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if len(c.OwnerReferences) != 1 || c.OwnerReferences[0].UID != pod.UID {
+			// One of a former pod of this name: it is about to go.
+			return apierrors.NewServiceUnavailable("resource claim " + c.Namespace + "/" + c.Name + " belongs to a pod that is gone")
+		}
+		if c.Status.Allocation != nil {
+			return nil
+		}
+		c.Status.Allocation = allocation(node)
+		for _, d := range devices {
+			c.Status.Allocation.Devices.Results = append(c.Status.Allocation.Devices.Results, resultOf(claimName, d))
+		}
+		c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: pod.Name, UID: pod.UID}}
+		_, err = claims.UpdateStatus(ctx, c, metav1.UpdateOptions{})
+		return err
+	}))
+}
+
+// allocation is one of devices of a node, which has none yet.
+func allocation(node string) *resourcev1.AllocationResult {
+	return &resourcev1.AllocationResult{NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+	}}}}
+}
+
+func resultOf(request string, d deviceName) resourcev1.DeviceRequestAllocationResult {
+	return resourcev1.DeviceRequestAllocationResult{Request: request, Driver: d.driver, Pool: d.name, Device: d.device}
+}

@@ -1,0 +1,371 @@
+package kube
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// Pods of others ask for GPUs by resource claims too. A claim that nobody has
+// allocated has to be understood whole, since nobody else would see to the rest
+// of it. One that is allocated keeps its pods where its devices are, which are
+// counted as those of the claim and not once more.
+
+// noteAllocated says on a claim for which pod, by UID, we have allocated it.
+const noteAllocated = "muster.dev/allocated-for"
+
+// labelDriver is a label that nodes have for us whose GPUs are had by claims
+// only: the driver that gives them.
+const labelDriver = "muster.dev/gpu-driver"
+
+// wishes are the claims that pods of others name.
+type wishes struct {
+	mu      sync.Mutex
+	claims  map[string]*resourcev1.ResourceClaim // by namespace/name
+	classes map[string]*resourcev1.DeviceClass
+	pods    map[string]map[types.UID]*corev1.Pod // that name a claim and have not ended, by its namespace/name
+	blind   string                               // why claims cannot be seen; empty: they can
+	unread  string                               // likewise for classes
+	back    map[types.UID]bool                   // pods whose claims are being given back
+}
+
+func newWishes() *wishes {
+	return &wishes{claims: map[string]*resourcev1.ResourceClaim{}, classes: map[string]*resourcev1.DeviceClass{}, pods: map[string]map[types.UID]*corev1.Pod{}, back: map[types.UID]bool{}}
+}
+
+// claimRef is a claim that a pod names.
+type claimRef struct {
+	name string
+	own  bool // it was made for this pod alone
+}
+
+// claimRefs are the claims of a pod, each once; why they are not known yet, where
+// one has yet to be made.
+func claimRefs(pod *corev1.Pod) (out []claimRef, bars string) {
+	for i := range pod.Spec.ResourceClaims {
+		r := &pod.Spec.ResourceClaims[i]
+		ref := claimRef{own: r.ResourceClaimName == nil}
+		if !ref.own {
+			ref.name = *r.ResourceClaimName
+		} else {
+			n := slices.IndexFunc(pod.Status.ResourceClaimStatuses, func(s corev1.PodResourceClaimStatus) bool { return s.Name == r.Name })
+			if n < 0 {
+				bars = fmt.Sprintf("its resource claim %s has not been made yet, which the cluster does from a ResourceClaimTemplate", r.Name)
+				if r.ResourceClaimTemplateName != nil {
+					bars += " (" + pod.Namespace + "/" + *r.ResourceClaimTemplateName + ")"
+				}
+				continue
+			}
+			if pod.Status.ResourceClaimStatuses[n].ResourceClaimName == nil {
+				continue // it was found to need none
+			}
+			ref.name = *pod.Status.ResourceClaimStatuses[n].ResourceClaimName
+		}
+		if !slices.Contains(out, ref) {
+			out = append(out, ref)
+		}
+	}
+	return out, bars
+}
+
+// names notes which claims a pod names, and says which of them others name too.
+// gone: it does so no more.
+func (w *wishes) names(pod *corev1.Pod, gone bool) (shared []string) {
+	refs, _ := claimRefs(pod)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range refs {
+		key := pod.Namespace + "/" + r.name
+		switch {
+		case gone:
+			if delete(w.pods[key], pod.UID); len(w.pods[key]) == 0 {
+				delete(w.pods, key)
+			}
+		default:
+			if w.pods[key] == nil {
+				w.pods[key] = map[types.UID]*corev1.Pod{}
+			}
+			w.pods[key][pod.UID] = pod
+		}
+		if len(w.pods[key]) > 1 || gone && len(w.pods[key]) > 0 {
+			shared = append(shared, key)
+		}
+	}
+	return shared
+}
+
+// naming are the pods that name a claim; of an empty name: any.
+func (w *wishes) naming(key string) (out []types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if key != "" {
+		return slices.Collect(maps.Keys(w.pods[key]))
+	}
+	for _, pods := range w.pods {
+		out = slices.AppendSeq(out, maps.Keys(pods))
+	}
+	return out
+}
+
+// sees notes why claims, or classes, cannot be seen.
+func (w *wishes) sees(blind, unread string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.blind, w.unread = blind, unread
+}
+
+// claimSeen takes over what a claim is like.
+func (x *external) claimSeen(c *resourcev1.ResourceClaim) {
+	key := c.Namespace + "/" + c.Name
+	x.wishes.mu.Lock()
+	x.wishes.claims[key] = c
+	x.wishes.mu.Unlock()
+	x.claimsMoved([]string{key})
+}
+
+func (x *external) claimGone(c *resourcev1.ResourceClaim) {
+	key := c.Namespace + "/" + c.Name
+	x.wishes.mu.Lock()
+	if is := x.wishes.claims[key]; is != nil && is.UID == c.UID {
+		delete(x.wishes.claims, key)
+	}
+	x.wishes.mu.Unlock()
+	x.claimsMoved([]string{key})
+}
+
+// classSeen takes over what a class is like; nil: it is gone.
+func (x *external) classSeen(name string, c *resourcev1.DeviceClass) {
+	x.wishes.mu.Lock()
+	if x.wishes.classes[name] = c; c == nil {
+		delete(x.wishes.classes, name)
+	}
+	x.wishes.mu.Unlock()
+	x.remark(x.wishes.naming(""))
+}
+
+// claimsMoved has the pods looked at again that name some claim.
+func (x *external) claimsMoved(keys []string) {
+	for _, key := range keys {
+		x.remark(x.wishes.naming(key))
+	}
+}
+
+// remark has pods looked at again that wait.
+func (x *external) remark(pods []types.UID) {
+	if len(pods) == 0 {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, uid := range pods {
+		if o := x.pods[uid]; o != nil && o.task == (core.TaskID{}) {
+			if g := x.groups[o.group]; g != nil {
+				x.marked[g.key] = true
+			}
+		}
+	}
+	ring(x.wake)
+}
+
+// want adds to what a pod needs, and to where it may go, what follows from its
+// claims; bars is why it cannot be placed because of them.
+func (w *wishes) want(pod *corev1.Pod, n *backend.Needs, at *backend.Where) (bars string) {
+	if len(pod.Spec.ResourceClaims) == 0 {
+		return ""
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.blind != "" {
+		return fmt.Sprintf("it has the resource claim %s, and %s", pod.Spec.ResourceClaims[0].Name, w.blind)
+	}
+	refs, bars := claimRefs(pod)
+	if bars != "" {
+		return bars
+	}
+	gpus := 0
+	for _, r := range refs {
+		k, where, bars := w.weigh(pod, r, w.claims[pod.Namespace+"/"+r.name])
+		if bars == "" {
+			bars = confine(at, where)
+		}
+		if bars != "" {
+			return bars
+		}
+		gpus += k
+	}
+	switch {
+	case gpus == 0:
+		return ""
+	case n.GPU.Count > 0 || n.GPU.MIG != "":
+		return "it asks for GPUs by resource claims and as resources of a device plugin at once: no node gives both"
+	}
+	n.GPU.Count = gpus
+	at.Terms = append(at.Terms, spec.NodeTerm{Key: labelDriver, Op: "In", Values: []string{claimDriver}})
+	return ""
+}
+
+// weigh is how many GPUs a pod is to be given by a claim, or where its devices
+// are, of one that has some already. The lock is held.
+func (w *wishes) weigh(pod *corev1.Pod, r claimRef, c *resourcev1.ResourceClaim) (gpus int, at []reach, bars string) {
+	key := pod.Namespace + "/" + r.name
+	switch {
+	case c == nil:
+		return 0, nil, fmt.Sprintf("its resource claim %s is not there", key)
+	case r.own && !metav1.IsControlledBy(c, pod):
+		return 0, nil, fmt.Sprintf("its resource claim %s was made for another pod", key)
+	case c.DeletionTimestamp != nil:
+		return 0, nil, fmt.Sprintf("its resource claim %s is being deleted", key)
+	case c.Status.Allocation != nil && !allotted(c, pod):
+		if len(c.Status.ReservedFor) >= resourcev1.ResourceClaimReservedForMaxSize && !reservedFor(c, pod) {
+			return 0, nil, fmt.Sprintf("its resource claim %s has %d users, which is as many as it may have", key, len(c.Status.ReservedFor))
+		}
+		if s := c.Status.Allocation.NodeSelector; s != nil {
+			place := placesOf(s)
+			if len(place) == 0 {
+				return 0, nil, fmt.Sprintf("its resource claim %s has devices that no node can use (status.allocation.nodeSelector)", key)
+			}
+			at = []reach{place}
+		}
+		return 0, at, ""
+	}
+	if first := w.first(key); first != nil && first.UID != pod.UID && c.Status.Allocation == nil {
+		return 0, nil, fmt.Sprintf("its resource claim %s is pod %s's too and has no devices yet: pods that share a claim go where its devices are, once the first has its place; those that start together need one each (resourceClaimTemplateName)", key, first.Name)
+	}
+	gpus, bars = w.asks(c)
+	if bars != "" {
+		bars = fmt.Sprintf("its resource claim %s cannot be met: %s", key, bars)
+	}
+	return gpus, nil, bars
+}
+
+// allotted reports whether we have allocated a claim, or are about to, for a pod that
+// has it alone as long as it has no place.
+func allotted(c *resourcev1.ResourceClaim, pod *corev1.Pod) bool {
+	others := func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID != pod.UID }
+	return c.Annotations[noteAllocated] == string(pod.UID) && (pod.Spec.NodeName != "" || !slices.ContainsFunc(c.Status.ReservedFor, others))
+}
+
+func reservedFor(c *resourcev1.ResourceClaim, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(c.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == pod.UID })
+}
+
+// first is the pod that is to have a claim first of those that name it: one that
+// has its place, else the oldest. The lock is held.
+func (w *wishes) first(key string) (out *corev1.Pod) {
+	for _, p := range w.pods[key] {
+		if out == nil || older(p, out) < 0 {
+			out = p
+		}
+	}
+	return out
+}
+
+func older(a, b *corev1.Pod) int {
+	if (a.Spec.NodeName == "") != (b.Spec.NodeName == "") {
+		return cmp.Compare(b.Spec.NodeName, a.Spec.NodeName)
+	}
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
+}
+
+// asks is how many GPUs a claim asks for; bars is what of it is not understood.
+// The lock is held.
+func (w *wishes) asks(c *resourcev1.ResourceClaim) (n int, bars string) {
+	d := &c.Spec.Devices
+	if len(d.Requests) == 0 {
+		return 0, "spec.devices.requests is empty"
+	}
+	if len(d.Constraints) > 0 {
+		return 0, "spec.devices.constraints are not understood; a claim without them is"
+	}
+	for i := range d.Requests {
+		r := &d.Requests[i]
+		at := "spec.devices.requests[" + r.Name + "]"
+		x := r.Exactly
+		if x == nil {
+			return 0, at + " has no exactly: of firstAvailable and the like nothing is understood; name one class under exactly"
+		}
+		at += ".exactly"
+		switch {
+		case x.AllocationMode != resourcev1.DeviceAllocationModeExactCount && x.AllocationMode != "":
+			return 0, fmt.Sprintf("%s.allocationMode is %s; understood is %s, with a count", at, x.AllocationMode, resourcev1.DeviceAllocationModeExactCount)
+		case x.AdminAccess != nil && *x.AdminAccess:
+			return 0, at + ".adminAccess is true: access to devices that others have is not given"
+		case x.Capacity != nil:
+			return 0, at + ".capacity asks for a part of a device: whole ones are given only"
+		}
+		if bars := w.class(x.DeviceClassName, at, x.Selectors); bars != "" {
+			return 0, bars
+		}
+		n += int(min(max(x.Count, 1), mostDevices))
+	}
+	if n > resourcev1.AllocationResultsMaxSize {
+		return 0, fmt.Sprintf("its requests are for %d devices together; a claim has room for %d", n, resourcev1.AllocationResultsMaxSize)
+	}
+	return n, ""
+}
+
+// class is why the devices of a class, of which more is asked, are not known to
+// be GPUs; empty: they are. The lock is held.
+func (w *wishes) class(name, at string, more []resourcev1.DeviceSelector) (bars string) {
+	class := w.classes[name]
+	switch {
+	case class == nil && w.unread != "":
+		return fmt.Sprintf("what %s.deviceClassName %s means cannot be read: %s", at, name, w.unread)
+	case class == nil:
+		return fmt.Sprintf("%s.deviceClassName is %s, and there is no such DeviceClass", at, name)
+	}
+	gpus := false
+	for i, s := range class.Spec.Selectors {
+		about, bars := selects(&s)
+		if bars != "" {
+			return fmt.Sprintf("%s.deviceClassName is %s, in which spec.selectors[%d] %s", at, name, i, bars)
+		}
+		gpus = gpus || about
+	}
+	for i, s := range more {
+		about, bars := selects(&s)
+		if bars != "" {
+			return fmt.Sprintf("%s.selectors[%d] %s", at, i, bars)
+		}
+		gpus = gpus || about
+	}
+	if !gpus {
+		return fmt.Sprintf("%s.deviceClassName is %s, which may be any device: a selector has to say %s", at, name, gpuTerms[0])
+	}
+	return ""
+}
+
+// gpuTerms are what selectors say of GPUs that all have which we know. There is
+// no machine for CEL here: expressions of other terms are not understood.
+var gpuTerms = []string{`device.driver == "` + claimDriver + `"`, `device.attributes["` + claimDriver + `"].type == "gpu"`}
+
+// selects reports whether a selector is for GPUs; bars is why it is not
+// understood.
+func selects(s *resourcev1.DeviceSelector) (gpus bool, bars string) {
+	if s.CEL == nil {
+		return false, "is no CEL expression"
+	}
+	plain := strings.NewReplacer("'", `"`, " ", "", "\t", "", "\n", "", "\r", "", "(", "", ")", "") // none of it matters between terms that all must hold
+	var known []string
+	for _, t := range gpuTerms {
+		known = append(known, plain.Replace(t))
+	}
+	for _, term := range strings.Split(plain.Replace(s.CEL.Expression), "&&") {
+		if !slices.Contains(known, term) {
+			return false, fmt.Sprintf("is %q; understood are %s, also both with &&", s.CEL.Expression, strings.Join(gpuTerms, " and "))
+		}
+	}
+	return true, ""
+}

@@ -1,0 +1,301 @@
+package kube
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/util/exec"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/core"
+)
+
+var _ backend.Enterer = (*Plane)(nil)
+
+// Exec implements plane.Enterer. The command belongs to the container: what it
+// leaves behind ends with the task at the latest. An image that has no /bin/sh
+// runs it too, but there it outlives ctx, and a variable cannot be set.
+func (p *Plane) Exec(ctx context.Context, id core.TaskID, o backend.ExecOptions) (int, error) {
+	t, err := p.enter(ctx, id)
+	if err != nil {
+		return 0, fmt.Errorf("exec in task %s: %w", id, err)
+	}
+	if len(o.Argv) == 0 {
+		return 0, fmt.Errorf("exec in task %s: command is empty; give a program", id)
+	}
+	x := &execution{p: p, t: t, o: o, token: rand.Text()}
+	code, err := x.run(ctx)
+	if ctx.Err() != nil {
+		p.wg.Go(x.kill)
+		return 0, fmt.Errorf("exec in task %s: %w", id, ctx.Err())
+	}
+	if err != nil && !p.runs(ctx, t) {
+		return 137, nil // it ended with the task, and nobody was left to tell how
+	}
+	if err != nil {
+		return 0, fmt.Errorf("exec in task %s: %w", id, err)
+	}
+	return code, nil
+}
+
+// enter is the task, if it runs.
+func (p *Plane) enter(ctx context.Context, id core.TaskID) (task, error) {
+	if err := p.sync(ctx); err != nil {
+		return task{}, err
+	}
+	t, ok := p.tasks.get(id)
+	if !ok || t.seen.State != core.TaskRunning || !t.there {
+		return task{}, backend.ErrNotRunning
+	}
+	return t, nil
+}
+
+// noticeWithin is how long the end of a task may take to be known when
+// something that ran in it has broken.
+const noticeWithin = 5 * time.Second
+
+// runs asks the cluster whether a task still runs, a moment after something in
+// it has broken: that may be the first sign of its end.
+func (p *Plane) runs(ctx context.Context, t task) bool {
+	ctx, cancel := context.WithTimeout(ctx, noticeWithin)
+	defer cancel()
+	for {
+		pod, err := p.client.CoreV1().Pods(t.space).Get(ctx, t.name, metav1.GetOptions{})
+		switch {
+		case ctx.Err() != nil:
+			return true
+		case apierrors.IsNotFound(err), err == nil && (pod.UID != t.uid || pod.DeletionTimestamp != nil):
+			return false
+		case err == nil:
+			if s := statusOf(pod.Status.ContainerStatuses, t.runs()); s != nil && s.State.Running == nil {
+				return false
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return true
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// execution is one command in a container.
+type execution struct {
+	p     *Plane
+	t     task
+	o     backend.ExecOptions
+	token string // finds it and what it has started
+}
+
+func (x *execution) run(ctx context.Context) (int, error) {
+	pod, err := x.p.client.CoreV1().Pods(x.t.space).Get(ctx, x.t.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return 0, backend.ErrNotRunning
+	}
+	if err != nil {
+		return 0, err
+	}
+	w := wrapping{token: x.token, env: x.o.Env, prelude: hasPrelude(pod), tty: x.o.TTY, input: x.o.Stdin != nil}
+	code, err := x.told(ctx, w)
+	switch {
+	case err != nil && lacksShell(err) && len(x.o.Env) == 0:
+		return x.p.command(ctx, x.t, x.o.Argv, x.o.TTY, x.o.Streams)
+	case err == nil && code == notFound && !x.found(ctx, w):
+		return 0, fmt.Errorf("%s: no such program in the container, or it cannot be run: %w", x.o.Argv[0], backend.ErrCannotRun)
+	}
+	return code, err
+}
+
+// drainExec is how long the end of a command waits for output from what it has
+// left behind.
+const drainExec = time.Second
+
+// told runs the command until it ends. Streams end only when nobody has them any
+// more, which may be never: the command says itself how it ended, on both. By the
+// end of its input it is told that all of it has come.
+func (x *execution) told(ctx context.Context, w wrapping) (int, error) {
+	if x.o.TTY {
+		return x.p.command(ctx, x.t, w.words(x.o.Argv), true, x.o.Streams)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	in, come := io.Pipe()
+	defer func() { _ = come.Close() }()
+	if x.o.Stdin != nil {
+		go func() {
+			_, err := io.Copy(come, x.o.Stdin)
+			_ = come.CloseWithError(err) // nil is the end
+		}()
+	}
+	both := func() {
+		_ = come.Close()
+		time.AfterFunc(drainExec, cancel)
+	}
+	var n atomic.Int32
+	one := func() {
+		if n.Add(1) == 2 {
+			both()
+		}
+	}
+	out := &verdict{w: x.o.Stdout, mark: w.mark(), told: one}
+	errs := &verdict{w: x.o.Stderr, mark: w.mark(), told: one}
+	code, err := x.p.command(ctx, x.t, w.words(x.o.Argv), false, backend.Streams{Stdin: in, Stdout: out, Stderr: errs})
+	out.close()
+	errs.close()
+	if said, ok := out.code(); ok {
+		return said, nil
+	}
+	return code, err
+}
+
+// found asks whether the program is there: a program that is may say notFound
+// for reasons of its own.
+func (x *execution) found(ctx context.Context, w wrapping) bool {
+	w.tty = true
+	code, err := x.p.command(ctx, x.t, w.words([]string{"/bin/sh", "-c", `command -v "$1" >/dev/null 2>&1`, "muster", x.o.Argv[0]}), false, backend.Streams{})
+	return err != nil || code == 0
+}
+
+// killWithin bounds how long the end of a cancelled command may take.
+const killWithin = 20 * time.Second
+
+// kill ends the command and all that it has started. Those who run commands in
+// containers let them go on when their caller has gone.
+func (x *execution) kill() {
+	ctx, cancel := context.WithTimeout(context.Background(), killWithin)
+	defer cancel()
+	_, err := x.p.command(ctx, x.t, []string{"/bin/sh", "-c", killScript, x.token}, false, backend.Streams{})
+	if err != nil && !lacksShell(err) && x.p.ctx.Err() == nil && x.p.runs(ctx, x.t) {
+		x.p.o.Log.Warn("a command in a task could not be ended; it goes on until the task ends", "task", x.t.seen.ID, "err", err)
+	}
+}
+
+// command runs words in a task's container until they end or ctx is done.
+func (p *Plane) command(ctx context.Context, t task, argv []string, tty bool, s backend.Streams) (int, error) {
+	if s.Stdout == nil {
+		s.Stdout = io.Discard
+	}
+	o := &corev1.PodExecOptions{
+		Container: t.runs(), Command: argv, TTY: tty, Stdin: s.Stdin != nil, Stdout: true, Stderr: s.Stderr != nil && !tty,
+	}
+	err := p.converse(ctx, t, "exec", o, tty, s)
+	var exit exec.CodeExitError
+	if errors.As(err, &exit) {
+		return exit.Code, nil
+	}
+	return 0, err
+}
+
+// converse connects streams to a container.
+func (p *Plane) converse(ctx context.Context, t task, how string, o runtime.Object, tty bool, s backend.Streams) error {
+	at := p.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(t.space).Name(t.name).SubResource(how).
+		VersionedParams(o, scheme.ParameterCodec).URL()
+	e, err := p.executor(at)
+	if err != nil {
+		return err
+	}
+	stop := make(chan struct{})
+	defer close(stop)
+	stream := remotecommand.StreamOptions{Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr, Tty: tty}
+	if tty {
+		stream.Stderr = nil
+		if s.Stdin != nil {
+			stream.Stdin = &held{r: s.Stdin, stop: stop}
+		}
+		if s.Resize != nil {
+			stream.TerminalSizeQueue = &sizes{from: s.Resize, stop: stop}
+		}
+	}
+	return e.StreamWithContext(ctx, stream)
+}
+
+// latest is how the API server is reached, with the credentials that are in force.
+func (p *Plane) latest() *rest.Config {
+	if p.o.Latest == nil {
+		return p.o.Config
+	}
+	return p.o.Latest()
+}
+
+// executor speaks WebSocket, or SPDY where the API server or something before it
+// does not know that.
+func (p *Plane) executor(at *url.URL) (remotecommand.Executor, error) {
+	config := p.latest()
+	modern, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, at.String())
+	if err != nil {
+		return nil, err
+	}
+	old, err := remotecommand.NewSPDYExecutor(config, http.MethodPost, at)
+	if err != nil {
+		return nil, err
+	}
+	return remotecommand.NewFallbackExecutor(modern, old, refusesWebSocket)
+}
+
+func refusesWebSocket(err error) bool {
+	return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+}
+
+// held is the input of a terminal: its end is not the terminal's.
+type held struct {
+	r    io.Reader
+	stop <-chan struct{}
+}
+
+// Read implements io.Reader.
+func (h *held) Read(b []byte) (int, error) {
+	n, err := h.r.Read(b)
+	if n == 0 && err != nil {
+		<-h.stop
+	}
+	if n > 0 {
+		return n, nil
+	}
+	return n, err
+}
+
+// sizes are those of a terminal. Nobody says when one is in force; so that the
+// next is taken only when the one before is, most likely, some time passes.
+type sizes struct {
+	from <-chan backend.Size
+	stop <-chan struct{}
+	sent bool
+}
+
+const settleSize = 100 * time.Millisecond
+
+// Next implements remotecommand.TerminalSizeQueue.
+func (s *sizes) Next() *remotecommand.TerminalSize {
+	if s.sent {
+		select {
+		case <-s.stop:
+			return nil
+		case <-time.After(settleSize):
+		}
+	}
+	s.sent = true
+	select {
+	case <-s.stop:
+		return nil
+	case z, ok := <-s.from:
+		if !ok {
+			return nil
+		}
+		return &remotecommand.TerminalSize{Width: z.Columns, Height: z.Rows}
+	}
+}

@@ -1,0 +1,288 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/logfile"
+	"github.com/musterhq/muster/internal/core"
+)
+
+// patience is how long the logs wait for what.
+type patience struct {
+	silent time.Duration // a node may be before the rest of an ended task's output is given up
+	gone   time.Duration // a stream may go on after its pod is gone
+	first  time.Duration // before a stream that failed is tried again; doubles up to most
+	most   time.Duration
+	urgent time.Duration // the most between two tries while someone waits for the end of a log
+	settle time.Duration // a reader waits for the rest of the output of a task that has ended
+	yield  time.Duration // the output of a task that has begun waits for pods that are being started
+}
+
+var patient = patience{
+	silent: time.Minute, gone: 10 * time.Second, first: time.Second, most: 5 * time.Minute, urgent: 15 * time.Second, settle: 30 * time.Second,
+	yield: 5 * time.Second,
+}
+
+// logs brings the output of pods home while they run: a cluster keeps it only
+// as long as the pod, and of that only the last part. Each pod has a feed.
+type logs struct {
+	p     *Plane
+	dir   logfile.Dir
+	space *logfile.Space
+	wait  patience
+	gates *gates
+
+	mu    sync.Mutex
+	feeds map[core.TaskID]*feed
+}
+
+func newLogs(p *Plane) *logs {
+	l := &logs{p: p, dir: logfile.Dir(p.o.LogDir), wait: patient, feeds: map[core.TaskID]*feed{}}
+	l.space = logfile.NewSpace(p.o.LogDir, 0)
+	l.gates = newGates(l)
+	return l
+}
+
+// seen is told whenever something of a pod of ours is news. It must not block.
+func (l *logs) seen(id core.TaskID, pod *corev1.Pod) {
+	if logfile.CheckTask(id) != nil {
+		return // not a task that we started
+	}
+	s := stateOf(pod)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.feeds[id]
+	switch {
+	case f == nil || f.uid != pod.UID && !pod.CreationTimestamp.Time.Before(f.made) && f.left():
+		f = newFeed(l, id, pod)
+		l.feeds[id] = f
+	case f.uid != pod.UID:
+		return // a late word of a pod that has been replaced
+	}
+	f.learn(s, pod.Spec.NodeName)
+}
+
+// gone is told when a pod of ours is not there any more.
+func (l *logs) gone(id core.TaskID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f := l.feeds[id]; f != nil && !f.leave() {
+		delete(l.feeds, id)
+	}
+}
+
+func (l *logs) feed(id core.TaskID) *feed {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.feeds[id]
+}
+
+// done forgets a feed that nothing comes of any more.
+func (l *logs) done(f *feed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.feeds[f.id] == f && f.left() {
+		delete(l.feeds, f.id)
+	}
+}
+
+// whole waits until what a task wrote, that has ended, is here, or cannot be
+// had any more.
+func (l *logs) whole(ctx context.Context, id core.TaskID) {
+	f := l.feed(id)
+	if f == nil || !f.began() {
+		return
+	}
+	select {
+	case <-f.complete:
+	case <-ctx.Done():
+	}
+}
+
+// Logs implements plane.Plane. The log of a task that has ended is whole, unless
+// its node does not answer.
+func (p *Plane) Logs(ctx context.Context, id core.TaskID, o backend.LogOptions) (io.ReadCloser, error) {
+	p.logs.arrive(ctx, id, o.Follow)
+	return p.logs.dir.Open(ctx, id, o, func() logfile.News { return p.logs.follow(id) })
+}
+
+// DeleteLogs implements plane.Plane.
+func (p *Plane) DeleteLogs(ctx context.Context, w core.WorkloadID) error {
+	if err := logfile.CheckWorkload(w); err != nil {
+		return err
+	}
+	l := p.logs
+	l.mu.Lock()
+	var all []*feed
+	for id, f := range l.feeds {
+		if id.Workload == w {
+			all = append(all, f)
+		}
+	}
+	l.mu.Unlock()
+	for _, f := range all {
+		f.end()
+		if !f.began() {
+			continue
+		}
+		select { // or it would make the file again
+		case <-f.complete:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return os.RemoveAll(l.dir.Workload(w))
+}
+
+// syncWithin bounds how long logs, which are here, wait for the cluster.
+const syncWithin = 5 * time.Second
+
+// arrive waits until the log of a task is there, where it comes to be at this
+// moment, and for the rest of one that has ended, unless it is followed.
+func (l *logs) arrive(ctx context.Context, id core.TaskID, follow bool) {
+	if !l.p.seen() {
+		ctx, cancel := context.WithTimeout(ctx, syncWithin)
+		_ = l.p.whole(ctx)
+		cancel()
+	}
+	t, known := l.p.tasks.get(id)
+	if !known || t.seen.State == core.TaskStarting {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.wait.settle)
+	defer cancel()
+	f := l.caughtUp(ctx, id, t)
+	if f == nil {
+		return
+	}
+	f.want()
+	select {
+	case <-f.there:
+	case <-f.complete:
+	case <-ctx.Done():
+	}
+	if follow || !t.seen.State.Ended() {
+		return
+	}
+	for {
+		failing, changed := f.failing()
+		if failing {
+			return // it may take a minute, or for ever
+		}
+		select {
+		case <-f.complete:
+			return
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// caughtUp returns the feed of a task, where it has one that runs. What is known
+// of tasks is so a moment before their logs hear of it.
+func (l *logs) caughtUp(ctx context.Context, id core.TaskID, t task) *feed {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	for {
+		f := l.feed(id)
+		if !t.there || f != nil && (!t.seen.State.Ended() && f.began() || f.over()) {
+			if f == nil || !f.began() {
+				return nil
+			}
+			return f
+		}
+		select {
+		case <-ctx.Done():
+			if f == nil || !f.began() {
+				return nil
+			}
+			return f
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// follow is how a reader learns that there is more of a task's output.
+func (l *logs) follow(id core.TaskID) logfile.News {
+	wake := make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(l.p.ctx)
+	f := l.feed(id)
+	if f == nil && !l.p.seen() {
+		l.p.wg.Go(func() { // the pod, if there is one, is not known yet
+			if l.p.whole(ctx) == nil {
+				if f := l.feed(id); f != nil {
+					f.listen(wake)
+					defer f.unlisten(wake)
+				}
+				ring(wake)
+				<-ctx.Done()
+			}
+		})
+	}
+	if f != nil {
+		f.listen(wake)
+	}
+	return logfile.News{
+		Wake: wake,
+		Complete: func() bool {
+			if f := l.feed(id); f != nil {
+				return f.isComplete() && l.p.ctx.Err() == nil
+			}
+			return l.p.seen() && l.p.ctx.Err() == nil
+		},
+		Done: func() {
+			cancel()
+			if f != nil {
+				f.unlisten(wake)
+			}
+		},
+	}
+}
+
+// ring lets whoever listens know that there is something.
+func ring(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+// claim makes the log of a task that has begun, which is silent so far, and notes
+// beside it which pod's output it gets. It reports whether that was noted before:
+// what the log has is then this pod's. The times of lines do not tell: a container
+// may print before the second in which it is said to have started.
+func (l *logs) claim(id core.TaskID, uid types.UID) (before bool, err error) {
+	if err := l.touch(id); err != nil {
+		return false, err
+	}
+	note := strings.TrimSuffix(l.dir.Log(id), ".log") + ".pod"
+	if noted, err := os.ReadFile(note); err == nil && string(noted) == string(uid) {
+		return true, nil
+	}
+	return false, os.WriteFile(note, []byte(uid), 0o600)
+}
+
+func (l *logs) touch(id core.TaskID) error {
+	f, err := os.OpenFile(l.dir.Log(id), os.O_WRONLY|os.O_CREATE, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(l.dir.Workload(id.Workload), 0o700); err == nil {
+			f, err = os.OpenFile(l.dir.Log(id), os.O_WRONLY|os.O_CREATE, 0o600)
+		}
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	return err
+}

@@ -1,0 +1,197 @@
+package kube
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/internal/backend"
+)
+
+// news is what the control plane is told after another look.
+func (p *Plane) news() backend.Claims {
+	p.external.look(p.ctx)
+	p.external.mu.Lock()
+	p.external.begun, p.external.busy = true, false
+	p.external.mu.Unlock()
+	out, _ := p.external.news(false)
+	return out
+}
+
+func TestAMakerThatCannotBeReadKeepsNoOtherPods(t *testing.T) {
+	for _, code := range []int{http.StatusInternalServerError, http.StatusBadGateway} {
+		p, a := testPlane(t)
+		a.put("/apis/batch/v1/namespaces/ml/jobs/bad", code)
+		for i := range 20 {
+			name := fmt.Sprintf("job-%d", i)
+			a.put("/apis/batch/v1/namespaces/ml/jobs/"+name, object(name, nil, nil))
+			for j := range 3 {
+				p.podSeen(outsiderPod(fmt.Sprintf("good%d-%d", i, j), refTo("batch/v1", "Job", name)), false)
+				p.podSeen(outsiderPod(fmt.Sprintf("bad%d-%d", i, j), refTo("batch/v1", "Job", "bad")), false)
+			}
+		}
+		got := p.claims(t)
+		if len(got) != 20 {
+			t.Errorf("%d: there are %d", code, len(got))
+		}
+		for name, c := range got {
+			if len(c.Members) != 3 {
+				t.Errorf("%d: %s has %d members", code, name, len(c.Members))
+			}
+		}
+	}
+}
+
+// TestWhatChangesWhileNewsIsGatheredIsLookedAt: a pod goes after the last look,
+// and before the control plane is told what that found.
+func TestWhatChangesWhileNewsIsGatheredIsLookedAt(t *testing.T) {
+	p, _ := testPlane(t)
+	pod := outsiderPod("alone", nil)
+	p.podSeen(pod, false)
+	p.external.look(p.ctx)
+	p.external.begun, p.external.busy = true, false
+	p.podGone(pod, false)
+	p.external.news(true)
+	news := p.news()
+	if len(news.Changed) != 1 || news.Changed[0].Over != backend.OutcomeGone {
+		t.Errorf("it was told %+v", news)
+	}
+}
+
+// TestAPodThatChangesItsProjectLeavesNothing: its maker is there still.
+func TestAPodThatChangesItsProjectLeavesNothing(t *testing.T) {
+	p, a := testPlane(t)
+	p.spaces.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{labelProject: "vision"}, Annotations: map[string]string{noteProjects: "*"}}})
+	a.put("/apis/batch/v1/namespaces/ml/jobs/train", object("train", nil, nil))
+	pod := outsiderPod("train-0", refTo("batch/v1", "Job", "train"))
+	p.podSeen(pod, false)
+	if got := p.news(); len(got.Changed) != 1 || got.Changed[0].Project != "vision" {
+		t.Fatalf("first there is %+v", got)
+	}
+	moved := pod.DeepCopy()
+	moved.Labels = map[string]string{labelProject: "speech"}
+	p.podSeen(moved, false)
+	got := p.news()
+	if len(got.Changed) != 2 || got.Changed[0].Project != "speech" || len(got.Changed[0].Members) != 1 || got.Changed[1].Project != "vision" || got.Changed[1].Over != backend.OutcomeGone {
+		t.Errorf("then there is %+v", got)
+	}
+	if got := p.news(); len(got.Gone) != 1 || len(p.external.groups) != 1 {
+		t.Errorf("at last %+v is gone, and %d are kept", got, len(p.external.groups))
+	}
+}
+
+func TestGroupsOfNoProjectAreForgotten(t *testing.T) {
+	p, a := testPlane(t)
+	a.put("/apis/batch/v1/namespaces/lost/jobs/train", object("train", nil, nil))
+	pod := outsiderPod("train-0", refTo("batch/v1", "Job", "train"))
+	pod.Namespace = "lost"
+	p.podSeen(pod, false)
+	p.news()
+	if len(p.external.groups) != 1 {
+		t.Fatalf("there are %d groups", len(p.external.groups))
+	}
+	p.podGone(pod, false)
+	a.put("/apis/batch/v1/namespaces/lost/jobs/train", http.StatusNotFound)
+	if got := p.news(); len(got.Changed)+len(got.Gone) > 0 {
+		t.Errorf("somebody is told %+v", got)
+	}
+	if len(p.external.groups) > 0 || len(p.external.owners.known) > 0 {
+		t.Errorf("groups %v, makers %v are kept", p.external.groups, p.external.owners.known)
+	}
+}
+
+// TestWhatCouldNotBeReadIsReadAgain: a PodGroup that comes after its pods, and a
+// role that was mended.
+func TestWhatCouldNotBeReadIsReadAgain(t *testing.T) {
+	p, a := testPlane(t)
+	p.external.owners.again = 20 * time.Millisecond
+	late := outsiderPod("late", nil)
+	late.Labels = map[string]string{podGroups[0].label: "crowd"}
+	p.podSeen(late, false)
+	a.put("/apis/apps/v1/namespaces/ml/replicasets/web-1", http.StatusForbidden)
+	p.podSeen(outsiderPod("web-1-a", refTo("apps/v1", "ReplicaSet", "web-1")), false)
+	got := p.claims(t)
+	if crowd := got["crowd"]; !strings.Contains(crowd.Barred, "PodGroup ml/crowd") {
+		t.Errorf("without the object: %+v", crowd)
+	}
+	if web := got["web-1"]; web.Note == "" {
+		t.Errorf("a maker that may not be read: %+v", web)
+	}
+	a.put(podGroups[0].path+"/namespaces/ml/podgroups/crowd", object("crowd", nil, map[string]any{"spec": map[string]any{"minMember": 3}}))
+	a.put("/apis/apps/v1/namespaces/ml/replicasets/web-1", object("web-1", refTo("apps/v1", "Deployment", "web"), nil))
+	a.put("/apis/apps/v1/namespaces/ml/deployments/web", object("web", nil, nil))
+	soon(t, "both are read", func() bool {
+		got = p.claims(t)
+		return got["crowd"].Barred == "" && got["crowd"].Min == 3 && len(got["web"].Members) == 1
+	})
+	if len(p.external.owners.known) == 0 {
+		t.Error("nothing is remembered of makers")
+	}
+}
+
+// TestAPodThatCannotBeToldKeepsNoOther: a webhook may refuse what is told.
+func TestAPodThatCannotBeToldKeepsNoOther(t *testing.T) {
+	p, a := testPlane(t)
+	var words []backend.Word
+	for i := range 3 {
+		p.podSeen(outsiderPod(fmt.Sprintf("pod-%d", i), nil), false)
+	}
+	for _, c := range p.claims(t) {
+		words = append(words, backend.Word{Claim: c.Key, Reason: "Quota", Text: "wait"})
+	}
+	status := func(i int) string { return fmt.Sprintf("/api/v1/namespaces/ml/pods/pod-%d/status", i) }
+	for i := range 3 {
+		a.put(status(i), http.StatusBadRequest)
+	}
+	if err := p.Explain(t.Context(), words); err != nil {
+		t.Errorf("what was refused: %v", err)
+	}
+	for i := range 3 {
+		if a.asked[status(i)] != 1 {
+			t.Errorf("pod %d was told %d times", i, a.asked[status(i)])
+		}
+		a.put(status(i), http.StatusBadGateway)
+	}
+	for i := range words {
+		words[i].Text = "wait longer"
+	}
+	if err := p.Explain(t.Context(), words); err == nil {
+		t.Error("a cluster that is away was told")
+	}
+}
+
+// TestPodsOfNoProjectAreToldOnce, however often they are looked at meanwhile.
+func TestPodsOfNoProjectAreToldOnce(t *testing.T) {
+	p, a := testPlane(t)
+	pod := outsiderPod("stray", nil)
+	pod.Namespace = "lost"
+	const path = "/api/v1/namespaces/lost/pods/stray/status"
+	a.put(path, http.StatusBadGateway)
+	p.podSeen(pod, false)
+	x := p.external
+	x.mu.Lock()
+	x.telling = true // something else is being told
+	x.mu.Unlock()
+	for range 100 {
+		x.again([]string{"lost"})
+		x.look(p.ctx)
+	}
+	if len(x.untold) != 1 || a.asked[path] > 0 {
+		t.Errorf("%d are to be told, it was told %d times", len(x.untold), a.asked[path])
+	}
+	x.mu.Lock()
+	x.telling = false
+	x.mu.Unlock()
+	x.again([]string{"lost"})
+	x.look(p.ctx)
+	soon(t, "it is marked again after it could not be told", func() bool {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		return !x.telling && len(x.untold) == 0 && len(x.marked) == 1
+	})
+}

@@ -1,0 +1,289 @@
+package kube
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// blueprint is all that is made for one task.
+type blueprint struct {
+	pod    *corev1.Pod
+	secret *corev1.Secret // what nobody may read in the pod; nil: nothing
+}
+
+// refusal is why a task cannot come to be in this cluster.
+type refusal struct {
+	reason  lifecycle.Reason
+	message string
+}
+
+func (r *refusal) Error() string { return r.message }
+
+func refuse(reason lifecycle.Reason, format string, args ...any) error {
+	return &refusal{reason: reason, message: fmt.Sprintf(format, args...)}
+}
+
+// draw makes the pod of a task. It is bound by whoever creates it.
+func (p *Plane) draw(a *backend.Assignment) (*blueprint, error) {
+	if a.Image == "" {
+		return nil, refuse(lifecycle.ReasonContainerCannot, "image is not set: in a cluster tasks run in containers; set image, or choose a node of another plane")
+	}
+	space := p.spaces.of(a.About.Project)
+	meta := metav1.ObjectMeta{Name: podName(a.About.Name, a.ID), Namespace: space, Labels: p.labels(a), Annotations: notes(a)}
+	b := &blueprint{pod: &corev1.Pod{ObjectMeta: meta}}
+	keep := secretOf(meta)
+	main := corev1.Container{
+		Name: container, Image: a.Image, ImagePullPolicy: pullPolicy(a.Pull), WorkingDir: a.Workdir,
+		Env: environment(a, keep), Resources: resources(a, p.cluster.gpuResource(p.nodeName(a.Node))), TTY: a.TTY, Stdin: a.TTY || a.Stdin, StdinOnce: a.Stdin && !a.TTY,
+		TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+	}
+	for _, port := range a.Ports {
+		main.Ports = append(main.Ports, corev1.ContainerPort{ContainerPort: int32(port)})
+	}
+	main.ReadinessProbe = readinessOf(a)
+	no, yes := false, true
+	grace := int64(30)
+	if a.Grace > 0 {
+		grace = seconds(a.Grace)
+	}
+	spec := &b.pod.Spec
+	*spec = corev1.PodSpec{
+		SchedulerName: SchedulerName, RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &grace,
+		Hostname: hostName(a.ID), AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
+		ShareProcessNamespace: &yes, // the first process of a namespace is deaf to SIGTERM unless it asks for it
+		Tolerations:           tolerations(a), SecurityContext: security(a),
+	}
+	if a.Gang > 1 || len(a.Ports) > 0 {
+		spec.Subdomain = serviceName(a.ID)
+	}
+	if p.o.RuntimeClass != "" && len(a.Devices) > 0 {
+		spec.RuntimeClassName = &p.o.RuntimeClass
+	}
+	v := &volumes{spec: spec, main: &main, secret: keep}
+	if err := v.mount(p, a); err != nil {
+		return nil, err
+	}
+	if err := v.command(a); err != nil {
+		return nil, err
+	}
+	v.credentials(a)
+	v.parts(p, a, b.pod)
+	v.claim(p, a, b.pod)
+	for i, step := range a.Init {
+		c := main
+		c.Name, c.Command, c.Args, c.Ports, c.TTY, c.Stdin = "init-"+strconv.Itoa(i), escape(retried(step)), nil, nil, false, false
+		c.ReadinessProbe = nil
+		spec.InitContainers = append(spec.InitContainers, c)
+	}
+	spec.Containers = []corev1.Container{main}
+	p.suit(b.pod, a)
+	if len(keep.Data) > 0 {
+		keep.Immutable = &yes
+		b.secret = keep
+		meta.Annotations[noteSecret] = "yes"
+	}
+	return b, nil
+}
+
+// readinessOf lets the cluster's own services know which replicas are ready, as
+// ours do.
+func readinessOf(a *backend.Assignment) *corev1.Probe {
+	r := a.Ready
+	if r == nil {
+		return nil
+	}
+	p := &corev1.Probe{PeriodSeconds: wholeSeconds(r.Period), TimeoutSeconds: wholeSeconds(r.Timeout), FailureThreshold: int32(max(r.Failures, 1))}
+	if at := intstr.FromInt32(int32(r.Port)); r.Path != "" {
+		p.HTTPGet = &corev1.HTTPGetAction{Path: r.Path, Port: at}
+	} else {
+		p.TCPSocket = &corev1.TCPSocketAction{Port: at}
+	}
+	return p
+}
+
+func wholeSeconds(d time.Duration) int32 { return int32(min(seconds(d), 1<<30)) }
+
+// labels are how a pod is found, by us and by people.
+func (p *Plane) labels(a *backend.Assignment) map[string]string {
+	m := map[string]string{}
+	for k, v := range a.About.Labels {
+		if len(validation.IsQualifiedName(k)) == 0 && len(validation.IsValidLabelValue(v)) == 0 {
+			m[k] = v
+		}
+	}
+	for k, v := range map[string]string{
+		labelManaged: managed, labelWorkload: string(a.ID.Workload), labelAttempt: strconv.Itoa(a.ID.Attempt), labelIndex: strconv.Itoa(a.ID.Index),
+		labelProject: string(a.About.Project), labelName: a.About.Name, labelKind: string(a.About.Kind), labelRole: a.About.Role,
+	} {
+		if len(validation.IsValidLabelValue(v)) == 0 {
+			m[k] = v
+		}
+	}
+	return p.marked(m)
+}
+
+func notes(a *backend.Assignment) map[string]string {
+	m := map[string]string{}
+	for k, v := range a.About.Annotations {
+		if len(validation.IsQualifiedName(k)) == 0 {
+			m[k] = v
+		}
+	}
+	m[noteTask], m[noteUser], m[noteAsked] = a.ID.String(), a.About.User, describeAsked(a.CPU, a.Memory)
+	if len(a.Devices) > 0 {
+		m[noteDevices] = devicesNote(a.Devices)
+	}
+	if a.PullRetries != 0 {
+		m[notePulls] = strconv.Itoa(a.PullRetries)
+	}
+	return m
+}
+
+func pullPolicy(p backend.PullPolicy) corev1.PullPolicy {
+	switch p {
+	case backend.PullAlways:
+		return corev1.PullAlways
+	case backend.PullNever:
+		return corev1.PullNever
+	default:
+		return corev1.PullIfNotPresent
+	}
+}
+
+// resources are what the kubelet counts and limits. CPU is a share and no cap,
+// as on every plane; memory is both. gpus is what its node has GPUs as.
+func resources(a *backend.Assignment, gpus corev1.ResourceName) corev1.ResourceRequirements {
+	r := corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}
+	if a.CPU > 0 {
+		r.Requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(a.CPU, resource.DecimalSI)
+	}
+	if a.Memory > 0 {
+		q := *resource.NewQuantity(a.Memory, resource.BinarySI)
+		r.Requests[corev1.ResourceMemory], r.Limits[corev1.ResourceMemory] = q, q
+	}
+	if n := whole(a); n > 0 {
+		r.Limits[gpus] = *resource.NewQuantity(int64(n), resource.DecimalSI)
+	}
+	for profile, n := range a.MIG.All() {
+		r.Limits[corev1.ResourceName(migPrefix+profile)] = *resource.NewQuantity(int64(n), resource.DecimalSI)
+	}
+	for name, n := range a.Extended {
+		r.Limits[corev1.ResourceName(name)] = *resource.NewQuantity(int64(n), resource.DecimalSI)
+	}
+	return r
+}
+
+// tolerations are those of the document, and of nodes that are silent: what
+// then becomes of a task is decided by the control plane, not by the cluster.
+func tolerations(a *backend.Assignment) []corev1.Toleration {
+	out := []corev1.Toleration{
+		{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
+		{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
+	}
+	for _, t := range a.About.Tolerations {
+		k := corev1.Toleration{Key: t.Key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffect(t.Effect)}
+		if t.Value != "" {
+			k.Operator, k.Value = corev1.TolerationOpEqual, t.Value
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+func security(a *backend.Assignment) *corev1.PodSecurityContext {
+	if a.UID == nil && a.GID == nil {
+		return nil
+	}
+	s := &corev1.PodSecurityContext{}
+	if a.UID != nil {
+		u := int64(*a.UID)
+		s.RunAsUser = &u
+	}
+	if a.GID != nil {
+		g := int64(*a.GID)
+		s.RunAsGroup = &g
+	}
+	claims := slices.ContainsFunc(a.Mounts, func(m backend.Mount) bool { return m.Claim != "" })
+	if group := cmp.Or(s.RunAsGroup, s.RunAsUser); claims && *group > 0 { // else a new volume is root's alone
+		unless := corev1.FSGroupChangeOnRootMismatch
+		s.FSGroup, s.FSGroupChangePolicy = group, &unless
+	}
+	return s
+}
+
+// escape keeps Kubernetes from putting variables in for $(NAME).
+func escape(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = strings.ReplaceAll(w, "$", "$$")
+	}
+	return out
+}
+
+// environment is a's, with what is secret held elsewhere.
+func environment(a *backend.Assignment, keep *corev1.Secret) []corev1.EnvVar {
+	last := map[string]int{}
+	for i, kv := range a.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		last[name] = i
+	}
+	out := []corev1.EnvVar{{Name: "MUSTER_TASK_ID", Value: a.ID.String()}}
+	if len(a.Devices) == 0 && a.MIG == "" {
+		// An image may ask for all GPUs where its runtime gives them unasked.
+		out = append(out, corev1.EnvVar{Name: "NVIDIA_VISIBLE_DEVICES", Value: "void"}, corev1.EnvVar{Name: "CUDA_VISIBLE_DEVICES"})
+	}
+	for i, kv := range a.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		switch {
+		case last[name] != i:
+		case slices.Contains(a.Secret, name) && keep.Name != "":
+			key := "env-" + digest(name)
+			keep.Data[key] = []byte(value)
+			out = append(out, corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: keep.Name}, Key: key}}})
+		default:
+			out = append(out, corev1.EnvVar{Name: name, Value: escape([]string{value})[0]})
+		}
+	}
+	return out
+}
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:8])
+}
+
+// secretOf is what of a task nobody may read in its pod, so far empty.
+func secretOf(pod metav1.ObjectMeta) *corev1.Secret {
+	m := metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, Labels: pod.Labels, Annotations: map[string]string{noteTask: pod.Annotations[noteTask]}}
+	return &corev1.Secret{ObjectMeta: m, Type: corev1.SecretTypeOpaque, Data: map[string][]byte{}}
+}
+
+// retried is the command of a step of the start, with its further tries: the
+// kubelet would start the whole pod again.
+func retried(step backend.Init) []string {
+	if step.Retries == 0 {
+		return step.Argv
+	}
+	script := `n=0; wait=1
+until "$@"; do
+	code=$?
+	[ "$n" -lt "$0" ] || exit "$code"
+	n=$((n+1)); sleep "$wait"; wait=$((wait*2)); [ "$wait" -le 60 ] || wait=60
+done`
+	return append([]string{"/bin/sh", "-c", script, strconv.Itoa(step.Retries)}, step.Argv...)
+}

@@ -1,0 +1,389 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// refusedFor is for how long a pod is left alone that the cluster did not let us
+// place.
+const refusedFor = 30 * time.Second
+
+// settle gives pods of others their places, those that start together all or
+// none: one that is not there any more keeps the others back.
+func (p *Plane) settle(ctx context.Context, gang []backend.Assignment) error {
+	todo := gang[:0:0]
+	for _, a := range gang {
+		if t, ok := p.tasks.get(a.ID); !ok || !t.seen.State.Ended() && !t.bound {
+			todo = append(todo, a)
+		}
+	}
+	missing := ""
+	pods := make([]*corev1.Pod, len(todo))
+	for i, a := range todo {
+		pods[i] = p.external.pod(a.Claim)
+		if pods[i] == nil && missing == "" {
+			missing = "a pod of it is gone"
+		}
+	}
+	if missing != "" {
+		for i, a := range todo {
+			if pods[i] == nil {
+				p.fails(a, lifecycle.ReasonKilled, "it was taken away before it had its place")
+			} else {
+				p.fails(a, reasonSystem, "it starts with others, and "+missing)
+			}
+		}
+		return nil
+	}
+	if bars := p.takeAll(todo, pods); bars != "" {
+		for i, a := range todo {
+			p.fails(a, reasonSystem, bars)
+			p.external.refuse(pods[i].UID, bars)
+		}
+		return nil
+	}
+	at := make(map[core.TaskID]*corev1.Pod, len(todo))
+	for i, a := range todo {
+		at[a.ID] = pods[i]
+		p.expect(a, pods[i])
+	}
+	if slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 }) {
+		p.equipping.RLock() // what is allocated is not given back before it is bound
+		defer p.equipping.RUnlock()
+		err := each(todo, atOnce, func(a backend.Assignment) error { return p.equip(ctx, &a, at[a.ID]) })
+		if err != nil {
+			return p.unseated(todo, pods, err)
+		}
+	}
+	return each(todo, atOnce, func(a backend.Assignment) error { return p.seat(ctx, a, at[a.ID]) })
+}
+
+// unseated takes back the start of pods whose claims could not all be met. What
+// was allocated already is given back when it is next looked at.
+func (p *Plane) unseated(todo []backend.Assignment, pods []*corev1.Pod, err error) error {
+	for _, pod := range pods {
+		p.near.untake(pod)
+	}
+	r := refusalOf(err)
+	if r == nil && !stumbles(err) {
+		return err
+	}
+	why := err.Error()
+	if r != nil {
+		why = r.message
+	}
+	for i, a := range todo {
+		p.fails(a, reasonSystem, why)
+		p.external.refuse(pods[i].UID, why)
+	}
+	return nil
+}
+
+// takeAll holds the places of pods that start together, all or none; why it
+// could not: others came to be where these may not be with them.
+func (p *Plane) takeAll(todo []backend.Assignment, pods []*corev1.Pod) (bars string) {
+	nodes := p.cluster.machines()
+	for i, a := range todo {
+		if bars = p.near.take(pods[i], p.nodeName(a.Node), nodes); bars != "" {
+			for _, pod := range pods[:i] {
+				p.near.untake(pod)
+			}
+			return bars
+		}
+	}
+	return ""
+}
+
+// pod is one that waits for its place; nil: there is none such.
+func (x *external) pod(uid string) *corev1.Pod {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	o := x.pods[types.UID(uid)]
+	if o == nil || finished(o.pod) || o.pod.DeletionTimestamp != nil {
+		return nil
+	}
+	return o.pod
+}
+
+// expect notes what a pod of others is about to hold.
+func (p *Plane) expect(a backend.Assignment, pod *corev1.Pod) {
+	p.tasks.edit(a.ID, true, func(t *task) {
+		t.space, t.name, t.uid, t.there, t.claim = pod.Namespace, pod.Name, pod.UID, true, a.Claim
+		t.node, t.seen.Claim = p.nodeName(a.Node), a.Claim
+	})
+	p.cluster.hold(p.nodeName(a.Node), a.ID, a.Devices)
+}
+
+// fails ends a task that did not come to have its place.
+func (p *Plane) fails(a backend.Assignment, why lifecycle.Reason, message string) {
+	p.tasks.edit(a.ID, true, func(t *task) {
+		if !t.seen.State.Ended() {
+			t.seen = backend.Observation{ID: a.ID, State: core.TaskFailed, Reason: string(why), Message: message, At: p.o.Clock(), Claim: a.Claim}
+		}
+		t.claim, t.there = a.Claim, false
+	})
+	p.cluster.release(p.nodeName(a.Node), a.ID)
+}
+
+// seat binds a pod of others. What it is to us goes onto it in the same request,
+// so that a server that begins anew knows it.
+func (p *Plane) seat(ctx context.Context, a backend.Assignment, pod *corev1.Pod) error {
+	node := p.nodeName(a.Node)
+	refused := func(why string) error {
+		p.near.untake(pod)
+		p.fails(a, reasonSystem, why)
+		p.external.refuse(pod.UID, why)
+		return nil
+	}
+	if why := p.misses(ctx, pod, node); why != "" {
+		return refused(why)
+	}
+	p.reserve(ctx, a.ID, pod, node)
+	b := &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, Annotations: p.marked(map[string]string{noteTask: a.ID.String(), noteDevices: devicesNote(a.Devices)})},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
+	}
+	err := p.client.CoreV1().Pods(pod.Namespace).Bind(ctx, b, metav1.CreateOptions{})
+	fails := stumbles(sorted(err)) && !apierrors.IsConflict(err)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || fails {
+		now, getErr := p.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		switch {
+		case getErr == nil && now.UID == pod.UID && now.Annotations[noteTask] == a.ID.String() && now.Spec.NodeName == node:
+			err = nil // an earlier try had come through
+		case getErr == nil && now.UID == pod.UID && now.Spec.NodeName == "" && fails:
+			err = refuse(reasonSystem, "%v", sorted(err)) // others need not wait until it can be
+		case getErr == nil || apierrors.IsNotFound(getErr):
+			p.near.untake(pod)
+			p.fails(a, lifecycle.ReasonKilled, fmt.Sprintf("it was changed or deleted by someone else before it had its place: %v", err))
+			return nil
+		}
+	}
+	if refusal := refusalOf(sorted(err)); refusal != nil {
+		return refused(refusal.message)
+	}
+	if err != nil {
+		p.near.untake(pod) // it is held again by the next try
+		return sorted(err)
+	}
+	p.tasks.edit(a.ID, false, func(t *task) { t.bound = true })
+	p.teller.placed(pod, node)
+	return nil
+}
+
+// refuse leaves a pod alone for a while, for a reason that shows.
+func (x *external) refuse(uid types.UID, why string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	set := func(text string) {
+		if o := x.pods[uid]; o != nil {
+			o.refused = text
+			if g := x.groups[o.group]; g != nil {
+				x.marked[g.key] = true
+			}
+		}
+	}
+	set(why)
+	x.fresh[uid] = true // what it needs may be known better by now
+	x.after(refusedFor, func() { set("") })
+	ring(x.wake)
+}
+
+// misses says which volume of a pod a node does not reach; empty: none, or nobody
+// can tell, and then its node will. It may have been made since its place was
+// chosen.
+func (p *Plane) misses(ctx context.Context, pod *corev1.Pod, node string) string {
+	n := p.cluster.find(node)
+	if n == nil {
+		return ""
+	}
+	all, _, err := p.reaches.volumesOf(ctx, pod)
+	if err != nil {
+		p.calm.warn("where the volumes of a pod can be used could not be learnt", "pod", pod.Namespace+"/"+pod.Name, "err", err)
+	}
+	for _, r := range all {
+		if !r.holds(n) {
+			return fmt.Sprintf("one of its volumes can be used on nodes with %s only, and %s is none of them", r, node)
+		}
+	}
+	return ""
+}
+
+// reserve has volumes made that wait for the place of their first pod. Until
+// that has been, which may be after the pod has its place, the pod waits on its
+// node, and says so there.
+func (p *Plane) reserve(ctx context.Context, id core.TaskID, pod *corev1.Pod, node string) {
+	for _, name := range claimsOf(pod) {
+		err := p.choose(ctx, pod.Namespace, name, node)
+		if err == nil {
+			continue
+		}
+		p.calm.warn("a volume could not be asked for; trying again", "claim", pod.Namespace+"/"+name, "err", err)
+		p.wg.Go(func() {
+			p.insist(p.ctx, "a volume could not be asked for", id, func() error {
+				if t, ok := p.tasks.get(id); !ok || t.seen.State.Ended() || t.node != node {
+					return nil // nobody needs it any more, or not there
+				}
+				return p.choose(p.ctx, pod.Namespace, name, node)
+			})
+		})
+	}
+}
+
+// claimsOf are the claims of a pod's volumes. Those of volumes that come and go
+// with it the cluster makes, under these names.
+func claimsOf(pod *corev1.Pod) (out []string) {
+	for _, v := range pod.Spec.Volumes {
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			out = append(out, v.PersistentVolumeClaim.ClaimName)
+		case v.Ephemeral != nil:
+			out = append(out, pod.Name+"-"+v.Name)
+		}
+	}
+	return out
+}
+
+// memberSeen takes over what a pod of others is like that has its place from us.
+func (p *Plane) memberSeen(id core.TaskID, pod *corev1.Pod, first bool) {
+	now := p.o.Clock()
+	o := memberStatus(id, pod)
+	if o.At = fresh(o.At, now); !first {
+		o.At = now
+	}
+	p.tasks.edit(id, true, func(t *task) {
+		if t.there && t.uid != pod.UID {
+			return
+		}
+		t.space, t.name, t.uid, t.there, t.claim = pod.Namespace, pod.Name, pod.UID, true, string(pod.UID)
+		t.main = mainOf(pod)
+		t.node, t.bound = pod.Spec.NodeName, true
+		t.explain(&o)
+		if !t.seen.State.Ended() && !alike(t.seen, o) {
+			t.seen = o
+		}
+		t.seen.Claim = t.claim
+	})
+	p.cluster.hold(pod.Spec.NodeName, id, devicesOf(pod.Annotations[noteDevices]))
+	if finished(pod) {
+		p.cluster.release(pod.Spec.NodeName, id)
+	}
+	p.logs.seen(id, pod)
+}
+
+// memberGone takes over that such a pod is not there any more.
+func (p *Plane) memberGone(id core.TaskID, pod *corev1.Pod) {
+	now := p.o.Clock()
+	last := memberStatus(id, pod)
+	former, forgotten := false, false
+	p.tasks.disown(pod.UID)
+	p.tasks.edit(id, false, func(t *task) {
+		if former = t.uid != pod.UID; former {
+			return
+		}
+		t.there = false
+		if forgotten = t.forgotten; t.seen.State.Ended() {
+			return
+		}
+		if last.At = now; !last.State.Ended() {
+			last = backend.Observation{ID: id, State: core.TaskFailed, Reason: string(lifecycle.ReasonKilled), Message: "its pod was deleted", At: now, Claim: string(pod.UID)}
+			if t.stopping {
+				last.Message = "it was ended"
+			}
+		}
+		t.seen = last
+	})
+	if former {
+		return // another pod is the task's by now
+	}
+	p.cluster.release(pod.Spec.NodeName, id)
+	p.logs.gone(id)
+	if forgotten {
+		p.drop(pod.Namespace, id)
+	}
+}
+
+// mainOf is the container of a pod whose output and entrance are those of its
+// task: the one that kubectl takes, else the first.
+func mainOf(pod *corev1.Pod) string {
+	if !outside(pod) {
+		return container
+	}
+	const usual = "kubectl.kubernetes.io/default-container"
+	for i := range pod.Spec.Containers {
+		if name := pod.Spec.Containers[i].Name; name == pod.Annotations[usual] {
+			return name
+		}
+	}
+	if len(pod.Spec.Containers) > 0 {
+		return pod.Spec.Containers[0].Name
+	}
+	return container
+}
+
+// memberStatus is what a pod of others says of its task. What becomes of a
+// container that ends is its maker's matter: the pod says when it is over.
+func memberStatus(id core.TaskID, pod *corev1.Pod) backend.Observation {
+	o := backend.Observation{ID: id, State: core.TaskStarting, Message: pod.Status.Message, Claim: string(pod.UID)}
+	switch pod.Status.Phase {
+	case corev1.PodSucceeded:
+		zero := 0
+		o.State, o.ExitCode, o.At = core.TaskSucceeded, &zero, lastEnd(pod)
+	case corev1.PodFailed:
+		by, bad := taken(pod, known{}), firstBad(pod)
+		switch {
+		case pod.DeletionTimestamp != nil:
+			o.State, o.Reason, o.Message = core.TaskFailed, string(lifecycle.ReasonKilled), "its pod was deleted"
+		case by != nil:
+			o.State, o.Reason, o.Message = core.TaskFailed, string(by.reason), by.message
+		case bad != nil:
+			ended(&o, pod, bad, false)
+		default:
+			failed(&o, pod)
+		}
+		if o.State == core.TaskSucceeded {
+			o.State, o.Reason = core.TaskFailed, string(lifecycle.ReasonError)
+		}
+	case corev1.PodRunning:
+		o.State, o.Message = core.TaskRunning, ""
+		if s := pod.Status.StartTime; s != nil {
+			o.At = s.Time
+		}
+	default:
+		o.Waiting, o.Message = waiting(pod)
+	}
+	return o
+}
+
+// firstBad is the end of the container that failed first; nil: none did.
+func firstBad(pod *corev1.Pod) *corev1.ContainerStateTerminated {
+	var bad *corev1.ContainerStateTerminated
+	for i := range pod.Status.ContainerStatuses {
+		if t := pod.Status.ContainerStatuses[i].State.Terminated; t != nil && t.ExitCode != 0 && (bad == nil || t.FinishedAt.Before(&bad.FinishedAt)) {
+			bad = t
+		}
+	}
+	return bad
+}
+
+// lastEnd is when the last container ended; zero: nobody says.
+func lastEnd(pod *corev1.Pod) time.Time {
+	var at time.Time
+	for i := range pod.Status.ContainerStatuses {
+		if t := pod.Status.ContainerStatuses[i].State.Terminated; t != nil && t.FinishedAt.After(at) {
+			at = t.FinishedAt.Time
+		}
+	}
+	return at
+}

@@ -1,0 +1,90 @@
+package kube
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// stirPause is for how long changes of where pods are gather.
+const stirPause = 200 * time.Millisecond
+
+// stir has it looked at whether pods that wait may go elsewhere now, as others,
+// or nodes, have come or gone.
+func (x *external) stir(m matter) {
+	if m == forNobody {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.everybody = x.everybody || m == forAll; x.stirring || !x.everybody && len(x.wary) == 0 {
+		return
+	}
+	x.stirring = true
+	x.after(stirPause, x.stirred)
+}
+
+// stirred marks the groups of pods for which something else follows now. The
+// lock is held.
+func (x *external) stirred() {
+	all := x.everybody
+	x.stirring, x.everybody = false, false
+	look := func(o *outsider) {
+		g := x.groups[o.group]
+		if g == nil || !o.live() || o.task != (core.TaskID{}) {
+			return
+		}
+		if m := o.member(x.wishes); m.Barred == "" && boundsOf(x.p.near.follows(o.pod, x.p.cluster.machines)) != o.bounds {
+			x.marked[g.key] = true
+		}
+	}
+	if all {
+		for _, o := range x.pods {
+			look(o)
+		}
+		return
+	}
+	for uid := range x.wary {
+		if o := x.pods[uid]; o != nil {
+			look(o)
+		}
+	}
+}
+
+// placeable is a pod as the control plane knows it, with what follows for it
+// from others at present. Of pods that are to be spread evenly only one at a
+// time may be placed: where the next may go is known when that has its place.
+// The lock is held.
+func (x *external) placeable(o *outsider, g *group, turn *string) backend.Member {
+	m := o.member(x.wishes)
+	if delete(x.wary, o.pod.UID); m.Barred != "" || m.Task != (core.TaskID{}) {
+		o.bounds = ""
+		return m
+	}
+	terms, bars := x.p.near.follows(o.pod, x.p.cluster.machines)
+	m.Where.Terms, m.Barred = append(m.Where.Terms, terms...), bars
+	if o.bounds = boundsOf(terms, bars); o.bounds != "" || social(o.pod) {
+		x.wary[o.pod.UID] = true
+	}
+	switch {
+	case bars != "" || !spreads(o.pod):
+	case g.min > 1:
+		m.Barred = "its topologySpreadConstraints must hold (DoNotSchedule), which cannot be seen to for pods that start together; ScheduleAnyway, or podAntiAffinity to its own kind, can be"
+	case *turn != "":
+		m.Barred = "its topologySpreadConstraints must hold (DoNotSchedule): its turn is after " + *turn
+	default:
+		*turn = m.Name
+	}
+	return m
+}
+
+// boundsOf names what follows for a pod from others; empty: nothing does.
+func boundsOf(terms []spec.NodeTerm, bars string) string {
+	if len(terms) == 0 && bars == "" {
+		return ""
+	}
+	return fmt.Sprint(terms, bars)
+}

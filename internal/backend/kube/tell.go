@@ -1,0 +1,258 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/internal/backend"
+)
+
+// Words that the cluster's own scheduler uses, so that whoever reads pods (people,
+// autoscalers) knows them.
+const (
+	eventFailed     = "FailedScheduling"
+	eventScheduled  = "Scheduled"
+	actionBinding   = "Binding"
+	reasonDisrupted = "PreemptionByScheduler"
+)
+
+// tellEvery bounds how many pods are told something in a second, beyond a first
+// tellBurst; what is more than that waits. It is nobody's bottleneck, and keeps
+// a queue of thousands from being a storm.
+const tellEvery, tellBurst = 20 * time.Millisecond, 200
+
+// teller writes conditions and events of pods that others made.
+type teller struct {
+	p *Plane
+
+	mu    sync.Mutex
+	next  time.Time // when the next word may be said
+	muted bool      // the cluster does not let us
+}
+
+func newTeller(p *Plane) *teller { return &teller{p: p} }
+
+// turn waits until a word may be said; false: none may.
+func (t *teller) turn(ctx context.Context) bool {
+	t.mu.Lock()
+	now := time.Now()
+	if earliest := now.Add(-tellBurst * tellEvery); t.next.Before(earliest) {
+		t.next = earliest
+	}
+	t.next = t.next.Add(tellEvery)
+	wait := t.next.Sub(now)
+	t.mu.Unlock()
+	if wait <= 0 {
+		return ctx.Err() == nil
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(wait):
+		return true
+	}
+}
+
+// Explain implements plane.Claimant: a condition and an event of every pod that
+// waits, where that is news. One that cannot be told keeps no other waiting; it
+// fails where the API server does not answer.
+func (p *Plane) Explain(ctx context.Context, words []backend.Word) error {
+	if !p.Drives() {
+		return nil // whoever does tells them
+	}
+	for _, w := range words {
+		for _, pod := range p.external.unaware(w.Claim, w.Text) {
+			if !p.teller.turn(ctx) {
+				return ctx.Err()
+			}
+			err := p.teller.waits(ctx, pod, w.Reason, w.Text)
+			if err != nil && !answers(err) {
+				return err
+			}
+			if err != nil { // the next word may come through
+				p.calm.warn("a pod could not be told why it waits", "pod", pod.Namespace+"/"+pod.Name, "err", err)
+			}
+			p.external.aware(pod.UID, w.Text)
+		}
+	}
+	return nil
+}
+
+// unaware are the waiting pods of a group that have not been told this.
+func (x *external) unaware(key, text string) []*corev1.Pod {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	g := x.groups[key]
+	if g == nil {
+		return nil
+	}
+	var out []*corev1.Pod
+	for uid := range g.pods {
+		if o := x.pods[uid]; o != nil && o.live() && o.pod.Spec.NodeName == "" && o.said != text {
+			out = append(out, o.pod)
+		}
+	}
+	slices.SortFunc(out, func(a, b *corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return out
+}
+
+func (x *external) aware(uid types.UID, text string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if o := x.pods[uid]; o != nil {
+		o.said = text
+	}
+}
+
+// strays tells the pods of no project what would make them some project's.
+func (x *external) strays(marked map[string]bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var words []backend.Word
+	for key := range marked {
+		if g := x.groups[key]; g != nil && g.project == "" {
+			words = append(words, backend.Word{Claim: key, Reason: "NoProject", Text: g.treatment.bars})
+		}
+	}
+	if len(words) == 0 {
+		return
+	}
+	if x.telling { // what is marked now is told after it
+		for _, w := range words {
+			x.untold[w.Claim] = true
+		}
+		return
+	}
+	x.telling = true
+	x.p.wg.Go(func() {
+		err := x.p.Explain(x.p.ctx, words)
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		maps.Copy(x.marked, x.untold)
+		x.telling, x.untold = false, map[string]bool{}
+		ring(x.wake)
+		if err == nil || x.p.ctx.Err() != nil {
+			return
+		}
+		x.p.calm.warn("pods of no project could not be told so; trying again", "err", err)
+		x.after(recheckFirst, func() {
+			for _, w := range words { // those that know are passed over
+				x.marked[w.Claim] = true
+			}
+		})
+	})
+}
+
+// waits says on a pod why it waits.
+func (t *teller) waits(ctx context.Context, pod *corev1.Pod, reason, text string) error {
+	c := conditionOf(pod, corev1.PodScheduled)
+	if c != nil && c.Status == corev1.ConditionFalse && c.Message == text {
+		return nil // a server before us has said so
+	}
+	err := t.condition(ctx, pod, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: text})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return nil // it has gone meanwhile
+	case t.forbidden(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	t.event(ctx, pod, corev1.EventTypeWarning, eventFailed, text+" ("+reason+")")
+	return nil
+}
+
+// forbidden notes, once, that the cluster does not let us say anything.
+func (t *teller) forbidden(err error) bool {
+	if !apierrors.IsForbidden(err) {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.muted {
+		t.muted = true
+		t.p.o.Log.Warn("pods cannot be told why they wait: the server's role needs patch of pods/status and create of events", "plane", t.p.o.Name, "err", err)
+	}
+	return true
+}
+
+func conditionOf(pod *corev1.Pod, of corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == of {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// condition sets one of a pod.
+func (t *teller) condition(ctx context.Context, pod *corev1.Pod, c corev1.PodCondition) error {
+	now := metav1.NewTime(t.p.o.Clock())
+	if was := conditionOf(pod, c.Type); was == nil || was.Status != c.Status {
+		c.LastTransitionTime = now
+	} else {
+		c.LastTransitionTime = was.LastTransitionTime
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID},
+		"status":   map[string]any{"conditions": []corev1.PodCondition{c}},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = t.p.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: managed}, "status")
+	return err
+}
+
+// placed says on a pod where it goes. That it fails keeps nobody back.
+func (t *teller) placed(pod *corev1.Pod, node string) {
+	t.p.wg.Go(func() {
+		if t.turn(t.p.ctx) {
+			t.event(t.p.ctx, pod, corev1.EventTypeNormal, eventScheduled, "assigned "+pod.Namespace+"/"+pod.Name+" to "+node)
+		}
+	})
+}
+
+// event writes one about a pod; an event that is lost is no harm.
+func (t *teller) event(ctx context.Context, pod *corev1.Pod, kind, reason, text string) {
+	const most = 1024 // bytes that the API server takes
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most-len("…")], "") + "…"
+	}
+	at := t.p.o.Clock()
+	e := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{GenerateName: pod.Name + ".", Namespace: pod.Namespace},
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion},
+		Type:           kind, Reason: reason, Message: text, Action: actionBinding, Count: 1,
+		FirstTimestamp: metav1.NewTime(at), LastTimestamp: metav1.NewTime(at),
+		ReportingController: SchedulerName, ReportingInstance: SchedulerName, Source: corev1.EventSource{Component: SchedulerName},
+	}
+	if _, err := t.p.client.CoreV1().Events(pod.Namespace).Create(ctx, e, metav1.CreateOptions{}); err != nil && ctx.Err() == nil && !t.forbidden(err) {
+		t.p.o.Log.Debug("an event of a pod was not taken", "plane", t.p.o.Name, "pod", pod.Namespace+"/"+pod.Name, "err", err)
+	}
+}
+
+// excuse says of a pod that is about to be ended for others' sake that it is no
+// failure of its own: a Job may then leave it out of its count.
+func (p *Plane) excuse(ctx context.Context, t *task) {
+	pod := p.external.pod(t.claim)
+	if pod == nil {
+		return
+	}
+	err := p.teller.condition(ctx, pod, corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reasonDisrupted, Message: "muster ends it: its workload was stopped or displaced",
+	})
+	if err != nil && !apierrors.IsNotFound(err) && !p.teller.forbidden(err) && ctx.Err() == nil {
+		p.o.Log.Warn("a pod could not be excused", "plane", p.o.Name, "pod", t.space+"/"+t.name, "err", err)
+	}
+}

@@ -1,0 +1,66 @@
+package kube
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/core"
+)
+
+// Pods of others may keep ours away (required podAntiAffinity): kube-scheduler
+// would put none of ours beside them, and neither do we. The control plane does
+// not know of labels of pods, so nodes say of which workloads they are no place,
+// once one was to run there.
+
+// unwelcome are tasks that were kept off a node, one of each workload.
+type unwelcome struct {
+	mu   sync.Mutex
+	pods map[string]*corev1.Pod // as far as it matters, by label of nodes
+}
+
+// welcome refuses what starts together where pods of others keep some of it away.
+func (p *Plane) welcome(space string, todo []backend.Assignment) error {
+	for i := range todo {
+		a := &todo[i]
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Labels: p.labels(a)}}
+		terms, _ := p.near.follows(pod, p.cluster.machines)
+		n := p.cluster.find(p.nodeName(a.Node))
+		if n == nil || len(terms) == 0 || fits(&backend.Where{Terms: terms}, n) {
+			continue
+		}
+		label := core.UnwelcomeLabel(a.ID.Workload)
+		p.unwelcome.mu.Lock()
+		if p.unwelcome.pods == nil {
+			p.unwelcome.pods = map[string]*corev1.Pod{}
+		}
+		p.unwelcome.pods[label] = pod
+		p.unwelcome.mu.Unlock()
+		p.cluster.restrict(label, reach{terms})
+		return refuse(reasonSystem, "pods of others keep it off node %s (podAntiAffinity over %s): it goes elsewhere", n.Name, terms[0].Key)
+	}
+	return nil
+}
+
+// moved lets those know for whom it matters that a pod has come, changed or gone.
+func (p *Plane) moved(m matter) {
+	p.external.stir(m)
+	if m != forAll {
+		return
+	}
+	p.unwelcome.mu.Lock()
+	defer p.unwelcome.mu.Unlock()
+	for label, pod := range p.unwelcome.pods {
+		if !p.cluster.restricts(label) { // nobody has asked for long
+			delete(p.unwelcome.pods, label)
+			continue
+		}
+		var r reach
+		if terms, _ := p.near.follows(pod, p.cluster.machines); len(terms) > 0 {
+			r = reach{terms}
+		}
+		p.cluster.restrict(label, r)
+	}
+}

@@ -1,0 +1,241 @@
+//go:build linux
+
+package local
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// dirName is a short name of a data directory, unique on the machine.
+func dirName(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return hex.EncodeToString(sum[:6])
+}
+
+// noteBoot leaves the name of this run of the machine for the next keeper, and
+// finds out whether the last one was in it.
+func (k *keeper) noteBoot() error {
+	path := k.paths.bootFile()
+	last, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if k.reboot = string(last) != k.boot; !k.reboot {
+		return nil
+	}
+	return os.WriteFile(path, []byte(k.boot), 0o600)
+}
+
+// recover takes over every task that a former keeper left.
+func (k *keeper) recover() error {
+	dirs, err := os.ReadDir(k.paths.tasks())
+	if err != nil {
+		return fmt.Errorf("look for tasks of a former keeper: %w", err)
+	}
+	for _, dir := range dirs {
+		id, err := undotted(dir.Name())
+		if err != nil {
+			k.log.Warn("not a task directory", "name", dir.Name())
+			continue
+		}
+		if err := k.recoverOne(id, k.paths.task(id)); err != nil {
+			return fmt.Errorf("take over task %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// recoverOne decides from the records how far the task had got.
+func (k *keeper) recoverOne(id core.TaskID, dir string) error {
+	var rec assigned
+	known, err := readRecord(dir, assignmentRecord, &rec)
+	if err != nil {
+		known = false // half a record: the process comes after it, so there is none
+	}
+	t := &task{
+		id: id, dir: dir, a: rec.Assignment, box: rec.Box, input: -1,
+		group: rec.Group, limited: rec.Assignment.Memory > 0, adopted: true,
+	}
+	if t.private = rec.Private; t.private == "" {
+		t.private = dir
+	}
+	t.obs = starting(t, rec.At)
+	var end backend.Observation
+	ended, err := readRecord(dir, exitRecord, &end)
+	if err != nil {
+		k.log.Error("the record of an end is damaged", "err", err)
+		ended = false
+	}
+	switch {
+	case !known && !ended && k.reboot: // a machine that went down may have kept less than it was told to
+		k.groups.removeOf(dotted(id))
+		k.know(t)
+		k.lost(t, lifecycle.ReasonNodeLost, "the machine was restarted, and what it had on record of the task is gone")
+		return nil
+	case !known && !ended: // it was never forked and never acknowledged
+		k.groups.removeOf(dotted(id))
+		return removeTaskDir(dir)
+	case ended && !exists(filepath.Join(dir, fifoFile)):
+		t.exited, t.ended, t.obs = true, true, end
+		k.know(t)
+		return nil
+	}
+	if !t.a.TTY {
+		if t.out, err = k.openOutput(t); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if t.out != nil {
+		t.out.begun = rec.Log
+	}
+	if err := k.regain(t); err != nil {
+		t.cut = t.a.TTY
+		if !ended {
+			k.log.Warn("the task's terminal or input cannot be reached any more", "task", id, "err", err)
+		}
+	}
+	k.know(t)
+	if ended { // killing its tree and draining its output were not complete
+		t.exited = true
+		t.cut = t.cut || t.out != nil && t.out.fresh
+		go k.finish(t, end)
+		return nil
+	}
+	if rec.Boot != k.boot {
+		k.lost(t, lifecycle.ReasonNodeLost, "the machine was restarted while the task ran")
+		return nil
+	}
+	return k.adopt(t)
+}
+
+// know puts a task into the table; others that were taken over before may be
+// ending meanwhile.
+func (k *keeper) know(t *task) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.tasks[t.id] = t
+}
+
+// adopt finds the process of a task that was running when the records end.
+func (k *keeper) adopt(t *task) error {
+	var st forked
+	known, err := readRecord(t.dir, stateRecord, &st)
+	var stop stopped
+	if asked, _ := readRecord(t.dir, stopRecord, &stop); asked {
+		t.deadline, t.mild = stop.Deadline, stop.Mild
+	}
+	if t.box != nil && !known {
+		go k.adoptBox(t)
+		return nil
+	}
+	if err != nil || !known {
+		st, known = k.findUnrecorded(t)
+		if !known && t.group.neverUsed() {
+			if !k.undo(t) { // else the same as if it had never been asked for
+				go k.neverBegan(t)
+			}
+			return nil
+		}
+		if !known {
+			k.lost(t, lifecycle.ReasonOutcomeUnknown, "the keeper died while it was starting the task; it is not started again, since it may have run")
+			return nil
+		}
+		if err := writeRecord(t.dir, stateRecord, st); err != nil {
+			k.log.Warn("cannot record the process", "task", t.id, "pid", st.PID, "err", err)
+		}
+	}
+	t.pid, t.start, t.engine = st.PID, st.Start, st.Engine
+	if t.box != nil && !t.deadline.IsZero() && t.waitsForWord() {
+		go k.neverBegan(t)
+		return nil
+	}
+	k.begun(t, st.At, st.Note)
+	s, err := readStat(st.PID)
+	// One that has the FIFO open keeps what is in it.
+	t.cut = t.cut || t.out != nil && t.out.fresh && (err != nil || s.leaving)
+	switch {
+	case err != nil || s.start != st.Start:
+		k.lost(t, lifecycle.ReasonOutcomeUnknown, "the task ended while no keeper was running, so its exit code is not known; the end of its output may be missing")
+		return nil
+	case s.parent == k.pid: // this process was a keeper before it replaced itself
+		t.adopted = false
+		k.mu.Lock()
+		k.pids[st.PID] = t
+		k.mu.Unlock()
+	default:
+		fd, err := unix.PidfdOpen(st.PID, unix.PIDFD_NONBLOCK)
+		if err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("pidfd_open %d: %w", st.PID, err)
+		}
+		if err != nil {
+			k.lost(t, lifecycle.ReasonOutcomeUnknown, "the task ended while it was being taken over")
+			return nil
+		}
+		go k.await(t, fd)
+	}
+	if t.box != nil {
+		go k.releaseAdopted(t)
+	}
+	if !t.deadline.IsZero() {
+		go k.enforceStop(t, true, time.Now())
+	}
+	return nil
+}
+
+func (k *keeper) lost(t *task, why lifecycle.Reason, message string) {
+	k.settle(t, backend.Observation{ID: t.id, State: core.TaskLost, Reason: string(why), Message: message, At: time.Now()})
+}
+
+// findUnrecorded looks for a process that was forked just before its keeper
+// died: the leader of a session whose environment names the task's directory.
+func (k *keeper) findUnrecorded(t *task) (forked, bool) {
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		for _, p := range k.census.at(time.Now()) {
+			if p.session == p.pid && p.dir == t.dir {
+				return forked{PID: p.pid, Start: p.start, At: time.Now()}, true
+			}
+		}
+		// A child that has not come to its exec yet is in the group, but its
+		// environment is still the keeper's.
+		if t.group.V2 == "" || len(t.group.processes()) == 0 || time.Since(begun) > 5*time.Second {
+			return forked{}, false
+		}
+	}
+}
+
+// await waits for the end of a process that is not our child.
+func (k *keeper) await(t *task, fd int) {
+	f := os.NewFile(uintptr(fd), "pidfd "+strconv.Itoa(t.pid))
+	defer func() { _ = f.Close() }()
+	rc, err := f.SyscallConn()
+	if err == nil {
+		err = rc.Read(func(fd uintptr) bool {
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+			return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
+		})
+	}
+	if err != nil {
+		k.log.Warn("cannot wait for a process by event", "task", t.id, "err", err)
+		for alive(t.pid, t.start) {
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	if status, ok := foreignStatus(rcControl(rc), t.pid, t.start); ok {
+		k.ended(t, status)
+		return
+	}
+	k.lost(t, lifecycle.ReasonOutcomeUnknown, "the task ended under another keeper than had started it, and this kernel (before 6.15) does not tell the exit code of such processes")
+}

@@ -1,0 +1,392 @@
+//go:build linux
+
+package local
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/core"
+)
+
+// launchBox starts a container. The engine makes it and leaves; its first
+// process is then our child like any other, waits for our word before it
+// becomes the command, and is on record before it gets that word. So a keeper
+// that dies leaves either nothing that ever ran or a task that is known.
+func (k *keeper) launchBox(t *task, a backend.Assignment, note string) error {
+	dir := filepath.Join(t.dir, boxDir)
+	// 1. What it is made of.
+	in, err := k.openInputs(t)
+	if err != nil {
+		return err
+	}
+	defer in.closeTaskEnds()
+	for _, d := range []string{rootDir, upperDir, workDir, etcDir, stateDir} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			return err
+		}
+	}
+	// 2. The engine makes it, in a file tree that only it sees.
+	pid, terminal, more, err := k.createBox(t, a, dir, in)
+	_ = os.Remove(filepath.Join(dir, "config.json")) // it has the environment in it
+	if err != nil {
+		return k.notCreated(t, err)
+	}
+	if terminal >= 0 {
+		in.keep = terminal
+	}
+	if more != "" && note != "" {
+		more = "; " + more
+	}
+	// 3. On record, and ours.
+	s, err := readStat(pid)
+	if err != nil {
+		return k.notCreated(t, fmt.Errorf("the container's first process is gone: %w", err))
+	}
+	if err := k.groups.keep(t.group, pid); err != nil {
+		return k.notCreated(t, fmt.Errorf("the container is in no control group of the task: %w", err))
+	}
+	now := time.Now()
+	engine, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if err := writeRecord(t.dir, stateRecord, forked{PID: pid, Start: s.start, At: now, Note: note + more, Engine: engine}); err != nil {
+		return k.notCreated(t, err) // a later keeper would take it for one that never ran
+	}
+	if err := k.hold(t, in.keep); err != nil {
+		return k.notCreated(t, err)
+	}
+	k.mu.Lock()
+	if !t.deadline.IsZero() { // from here on who asks for its end asks the command
+		k.mu.Unlock()
+		return k.notCreated(t, errStopped)
+	}
+	t.pid, t.start, t.engine = pid, s.start, engine
+	k.begun(t, now, note+more)
+	k.pids[pid] = t
+	if !t.exited { // told before the word is given, or a short command would never have been seen to run
+		k.publish(t.obs)
+	}
+	k.mu.Unlock()
+	// 4. The word.
+	if err := k.release(t); err != nil {
+		k.log.Warn("a container ended before its command", "task", t.id, "err", err)
+	}
+	return nil
+}
+
+// createBox has the engine make the container. note says what the user should
+// know; terminal is -1 without one.
+func (k *keeper) createBox(t *task, a backend.Assignment, dir string, in inputs) (pid, terminal int, note string, err error) {
+	var c *console
+	extra := []string{}
+	if a.TTY {
+		if c, err = openConsole(filepath.Join(dir, consoleDir)); err != nil {
+			return 0, -1, "", err
+		}
+		defer c.close()
+		extra = []string{"--console-socket", c.path}
+	}
+	var ended <-chan unix.WaitStatus
+	log := filepath.Join(dir, engineLog)
+	err = inOwnTree(lowerLayers(t.box, dir), dir, func(root int) error {
+		made, err := k.composeBox(t, a, dir, root)
+		if err != nil {
+			return err
+		}
+		note = made.note
+		data, err := json.Marshal(made.spec)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "config.json"), data, 0o600); err != nil {
+			return err
+		}
+		argv := append(engineArgs(t.box, dir, log), "create", "--bundle", dir, "--pid-file", filepath.Join(dir, pidFile))
+		ended, err = k.forkEngine(t, append(append(argv, extra...), boxName), dir, in)
+		return err
+	})
+	if err != nil {
+		return 0, -1, "", lasting(t.box.Image.Ref, err)
+	}
+	if status := <-ended; status != 0 {
+		failure := engineFailure("the container engine", log, status)
+		if status.Signaled() && status.Signal() == unix.SIGKILL && !(t.limited && t.group.oomKilled()) {
+			return 0, -1, "", fmt.Errorf("image %s: %w", t.box.Image.Ref, failure) // by somebody; that says nothing of the next try
+		}
+		return 0, -1, "", &cannotRun{text: fmt.Sprintf("image %s: %v", t.box.Image.Ref, failure)}
+	}
+	terminal = -1
+	if c != nil {
+		if terminal, err = c.take(); err != nil {
+			return 0, -1, "", err
+		}
+	}
+	pid, err = readPID(filepath.Join(dir, pidFile))
+	return pid, terminal, note, err
+}
+
+// lasting makes a failure that a second try would only repeat into one that is
+// told; what the machine lacks at the moment is tried again.
+func lasting(ref string, err error) error {
+	var no *cannotRun
+	short := slices.ContainsFunc([]error{unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.ENOSPC, unix.EDQUOT}, func(e error) bool {
+		return errors.Is(err, e)
+	})
+	if short || errors.As(err, &no) {
+		return err
+	}
+	return &cannotRun{text: fmt.Sprintf("this machine cannot make a container of image %s: %v", ref, err)}
+}
+
+// lowerLayers is never empty: an overlay needs one.
+func lowerLayers(b *box, dir string) []string {
+	if len(b.Image.Layers) > 0 {
+		return b.Image.Layers
+	}
+	return []string{filepath.Join(dir, etcDir)} // an image of nothing
+}
+
+func (k *keeper) forkEngine(t *task, argv []string, dir string, in inputs) (<-chan unix.WaitStatus, error) {
+	out, err := unix.Open(filepath.Join(t.dir, fifoFile), unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open the FIFO: %w", err)
+	}
+	defer func() { _ = unix.Close(out) }()
+	stdin := in.stdin
+	if stdin < 0 {
+		stdin = int(k.null.Fd())
+	}
+	files := [3]int{stdin, out, out}
+	if t.a.TTY {
+		files = [3]int{stdin, int(k.null.Fd()), int(k.null.Fd())}
+	}
+	group, err := t.group.engineGroup()
+	if err != nil {
+		return nil, err
+	}
+	attr, release, err := k.engineAttr(dir, group, files)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	_, ended, err := k.fork(argv[0], argv, attr)
+	if err != nil {
+		return nil, fmt.Errorf("run the container engine %s: %w", argv[0], err)
+	}
+	return ended, nil
+}
+
+// notCreated ends what there may be of a container that never ran its command,
+// and tells a stop from a failure.
+func (k *keeper) notCreated(t *task, err error) error {
+	k.mu.Lock()
+	asked := !t.deadline.IsZero()
+	t.exited = true // nothing will be signalled any more
+	k.mu.Unlock()
+	k.killTree(t)
+	k.letGo(t)
+	k.unsay(t) // it is in the message
+	_ = os.RemoveAll(filepath.Join(t.dir, boxDir))
+	if asked {
+		return errStopped
+	}
+	return err
+}
+
+// unsay takes out of the log what the engine wrote for a container whose command
+// never ran.
+func (k *keeper) unsay(t *task) {
+	if t.box != nil && t.out != nil {
+		t.out.finish("")
+		t.out.discard(k.paths.log(t.id))
+		t.out = nil
+	}
+}
+
+// release lets a container that was created become its command: it waits in
+// the opening of a FIFO, as OCI runtimes have it. Another process reads from it:
+// a reader that died with its keeper would break the pipe and the container. An
+// engine without that FIFO is asked to start it.
+func (k *keeper) release(t *task) error {
+	dir := filepath.Join(t.dir, boxDir)
+	fifo := execFIFO(t)
+	cat, err := exec.LookPath("cat")
+	if !exists(fifo) || err != nil {
+		return k.startByEngine(t, dir)
+	}
+	group, err := t.group.engineGroup()
+	if err != nil {
+		return err
+	}
+	null := int(k.null.Fd())
+	attr, done, err := k.engineAttr(dir, group, [3]int{null, null, null})
+	if err != nil {
+		return err
+	}
+	defer done()
+	pid, ended, err := k.fork(cat, []string{"cat", fifo}, attr)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return os.Remove(fifo)
+		case <-tick.C:
+		}
+		if !alive(t.pid, t.start) || t.isCommand() { // a former keeper's reader was first
+			killProcess(pid, unix.SIGKILL)
+		}
+	}
+}
+
+// isCommand reports whether the first process of a container is its command: that
+// has the task's environment, until it becomes another program with one of its
+// own, which is not the engine's either.
+func (t *task) isCommand() bool {
+	switch dir, whole := taskDir(t.pid); {
+	case dir == t.dir:
+		return true
+	case !whole: // it is becoming it
+		return false
+	case t.engine == "": // a former version did not say
+		return !exists(execFIFO(t))
+	}
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", t.pid))
+	return err == nil && exe != t.engine
+}
+
+// waitsForWord reports whether the first process of a container certainly is not
+// its command yet. One that is ending has lost its environment, and may be either:
+// that it was not ending afterwards says that it had one when it was looked for.
+func (t *task) waitsForWord() bool {
+	if t.isCommand() {
+		return false
+	}
+	s, err := readStat(t.pid)
+	return err == nil && s.start == t.start && !s.leaving
+}
+
+// execFIFO is where a container that was created waits for the word.
+func execFIFO(t *task) string {
+	return filepath.Join(t.dir, boxDir, stateDir, boxName, "exec.fifo")
+}
+
+func (k *keeper) startByEngine(t *task, dir string) error {
+	group, err := t.group.engineGroup()
+	if err != nil {
+		return err
+	}
+	null := int(k.null.Fd())
+	attr, release, err := k.engineAttr(dir, group, [3]int{null, null, null})
+	if err != nil {
+		return err
+	}
+	defer release()
+	log := filepath.Join(dir, engineLog)
+	argv := append(engineArgs(t.box, dir, log), "start", boxName)
+	_, ended, err := k.fork(argv[0], argv, attr)
+	if err != nil {
+		return err
+	}
+	if status := <-ended; status != 0 {
+		return engineFailure("the start of the container", log, status)
+	}
+	return nil
+}
+
+// adoptBox takes over a container whose keeper died before it was on record:
+// its command never ran, so it is as if it had never been asked for; unless
+// somebody has told it to end, or does before it is gone, who hears that it did.
+func (k *keeper) adoptBox(t *task) {
+	k.killTree(t)
+	k.unsay(t)
+	if !k.undo(t) {
+		k.neverBegan(t)
+	}
+}
+
+// neverBegan ends what was told to end before a former keeper had begun it, or
+// had given it the word if it is a container.
+func (k *keeper) neverBegan(t *task) {
+	k.mu.Lock()
+	t.exited = true
+	k.mu.Unlock()
+	k.killTree(t)
+	k.settle(t, backend.Observation{ID: t.id, State: core.TaskFailed, Reason: string(errStopped.reason), Message: errStopped.text, At: time.Now()})
+}
+
+// releaseAdopted gives a container its word where a former keeper died between
+// the record and the word.
+func (k *keeper) releaseAdopted(t *task) {
+	if t.isCommand() || !alive(t.pid, t.start) {
+		return
+	}
+	if err := k.release(t); err != nil {
+		k.log.Warn("a container ended before its command", "task", t.id, "err", err)
+	}
+}
+
+// discardBox takes away what a container has left. Its changes to the file
+// tree may be many files, and nobody shall wait for their removal: they are
+// moved aside, where a later keeper looks too.
+func (k *keeper) discardBox(t *task) {
+	if t.box == nil {
+		return
+	}
+	aside := filepath.Join(k.trash(), filepath.Base(t.dir)+"."+strconv.FormatInt(time.Now().UnixNano(), 36))
+	err := makeDir(k.trash())
+	if err == nil {
+		err = os.Rename(filepath.Join(t.dir, boxDir), aside)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		k.log.Error("cannot take a container's files away", "task", t.id, "err", err)
+		return
+	}
+	k.emptyTrash()
+}
+
+// emptyTrash begins to remove what was moved aside; the keeper stays until that
+// is done.
+func (k *keeper) emptyTrash() {
+	k.mu.Lock()
+	k.sweeps++
+	k.checkIdle()
+	k.mu.Unlock()
+	go func() {
+		k.sweeping.Lock()
+		err := removeIn(k.trash())
+		k.sweeping.Unlock()
+		if err != nil {
+			k.log.Error("cannot remove the files of ended containers", "err", err)
+		}
+		k.mu.Lock()
+		k.sweeps--
+		k.checkIdle()
+		k.mu.Unlock()
+	}()
+}
+
+// removeIn removes what is in a directory now, and leaves the directory: something
+// else may just come into it, whose mover sees to it.
+func removeIn(dir string) error {
+	all, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, d := range all {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, d.Name())))
+	}
+	return err
+}

@@ -1,0 +1,85 @@
+//go:build linux
+
+package local
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+	"tags.cncf.io/container-device-interface/pkg/cdi"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/container"
+)
+
+// gpuKind is how CDI descriptions name GPUs.
+const gpuKind = "nvidia.com/gpu="
+
+// gpuDevices decides how the assignment's real GPUs come into the container:
+// by their CDI names, which bring the driver's libraries too, or else as mere
+// device nodes.
+func gpuDevices(a backend.Assignment, dirs []string) (byName []string, nodes []container.Device, note string) {
+	known := describedDevices(dirs)
+	var missing []string
+	for _, d := range a.Devices {
+		if d.Device == "" || strings.HasPrefix(d.Device, fakePrefix) {
+			continue // known by CUDA_VISIBLE_DEVICES alone
+		}
+		names := []string{gpuKind + d.Device, gpuKind + strconv.Itoa(d.Index)}
+		if i := slices.IndexFunc(names, func(n string) bool { return slices.Contains(known, n) }); i >= 0 {
+			byName = append(byName, names[i])
+			continue
+		}
+		missing = append(missing, d.Device)
+		if n, ok := deviceNode("/dev/nvidia" + strconv.Itoa(d.Index)); ok {
+			nodes = append(nodes, n)
+		}
+	}
+	if len(missing) == 0 {
+		return byName, nil, ""
+	}
+	for _, path := range []string{"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"} {
+		if n, ok := deviceNode(path); ok {
+			nodes = append(nodes, n)
+		}
+	}
+	return byName, nodes, fmt.Sprintf("no CDI description names the GPUs %s, so the container has their device nodes (%d found) but not the driver's libraries; run nvidia-ctk cdi generate",
+		strings.Join(missing, ", "), len(nodes))
+}
+
+func deviceNode(path string) (container.Device, bool) {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR {
+		return container.Device{}, false
+	}
+	return container.Device{Path: path, Major: int64(unix.Major(uint64(st.Rdev))), Minor: int64(unix.Minor(uint64(st.Rdev)))}, true
+}
+
+func cdiCache(dirs []string) (*cdi.Cache, error) {
+	return cdi.NewCache(cdi.WithSpecDirs(dirs...), cdi.WithAutoRefresh(false))
+}
+
+func describedDevices(dirs []string) []string {
+	if !slices.ContainsFunc(dirs, func(d string) bool { _, err := os.Stat(d); return err == nil }) {
+		return nil
+	}
+	cache, err := cdiCache(dirs)
+	if err != nil {
+		return nil
+	}
+	return cache.ListDevices()
+}
+
+func injectDevices(spec *specs.Spec, dirs, names []string) error {
+	cache, err := cdiCache(dirs)
+	if err != nil {
+		return err
+	}
+	_, err = cache.InjectDevices(spec, names...)
+	return err
+}

@@ -1,0 +1,180 @@
+//go:build linux
+
+package local
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/backend/local/container"
+)
+
+// The parts of a container in its task's directory:
+//
+//	box/config.json  what the engine is told; there while it starts only
+//	box/root         where the file tree is mounted, in its own namespace
+//	box/upper, work  what the task has changed in it
+//	box/etc          resolv.conf, hosts and hostname of its own
+//	box/state        the engine's own record
+const (
+	boxDir     = "box"
+	rootDir    = "root"
+	upperDir   = "upper"
+	workDir    = "work"
+	etcDir     = "etc"
+	stateDir   = "state"
+	engineLog  = "engine.log"
+	pidFile    = "pid"
+	boxName    = "task" // each container has an engine state of its own, so that one name does
+	consoleDir = "console"
+)
+
+// fork makes a child whose end comes over the channel instead of being taken
+// for a task's or an orphan's.
+func (k *keeper) fork(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan unix.WaitStatus, error) {
+	return k.forkAs(func() (int, error) { return syscall.ForkExec(path, argv, attr) })
+}
+
+// forkAs is fork with another way to do it.
+func (k *keeper) forkAs(do func() (int, error)) (int, <-chan unix.WaitStatus, error) {
+	k.forking.RLock()
+	defer k.forking.RUnlock()
+	pid, err := do()
+	if err != nil {
+		return 0, nil, err
+	}
+	ch := make(chan unix.WaitStatus, 1)
+	k.mu.Lock()
+	k.helpers[pid] = ch
+	k.mu.Unlock()
+	return pid, ch, nil
+}
+
+// engineArgs are the arguments that every call of the engine begins with.
+func engineArgs(b *box, dir, log string) []string {
+	return []string{b.Engine, "--root", filepath.Join(dir, stateDir), "--log", log, "--log-format", "json"}
+}
+
+// engineAttr has the engine run in the task's group, so that what it makes is
+// in there from the beginning.
+func (k *keeper) engineAttr(dir, group string, files [3]int) (*syscall.ProcAttr, func(), error) {
+	fd, err := unix.Open(group, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open %s: %w", group, err)
+	}
+	attr := &syscall.ProcAttr{
+		Dir: dir, Env: []string{defaultSearch},
+		Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(files[2])},
+		Sys:   &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: fd, Setpgid: true},
+	}
+	return attr, func() { _ = unix.Close(fd) }, nil
+}
+
+// engineFailure is what the engine says about why it failed.
+func engineFailure(what, log string, status unix.WaitStatus) error {
+	text, _ := os.ReadFile(log)
+	if said := container.Explain(string(text)); said != "" {
+		return errors.New(said)
+	}
+	if status.Signaled() {
+		return fmt.Errorf("%s was ended by signal %d", what, status.Signal())
+	}
+	return fmt.Errorf("%s failed with code %d and does not say why", what, status.ExitStatus())
+}
+
+// readPID reads the file in which an engine leaves the pid of what it began.
+func readPID(path string) (int, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	pid, err := strconv.Atoi(string(data))
+	if err != nil || pid <= 1 {
+		return 0, fmt.Errorf("%s: %q is not a pid", path, data)
+	}
+	return pid, nil
+}
+
+// console is where an engine hands over the terminal that it made.
+type console struct {
+	listen *net.UnixListener
+	path   string // by which others can reach it, however long our directory's name is
+	close  func()
+}
+
+func openConsole(dir string) (*console, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	// The engine changes its directory and its namespaces; this name stays right.
+	path := fmt.Sprintf("/proc/%d/fd/%d/tty", os.Getpid(), d.Fd())
+	_ = os.Remove(filepath.Join(dir, "tty"))
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		_ = d.Close()
+		return nil, err
+	}
+	return &console{listen: l, path: path, close: func() {
+		_ = l.Close()
+		_ = d.Close()
+		_ = os.RemoveAll(dir)
+	}}, nil
+}
+
+// take returns the terminal that the engine has sent.
+func (c *console) take() (int, error) {
+	_ = c.listen.SetDeadline(time.Now().Add(startWithin))
+	conn, err := c.listen.AcceptUnix()
+	if err != nil {
+		return -1, fmt.Errorf("the container engine hands over no terminal: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	fds, _, err := receive(conn, make([]byte, 4096))
+	if err != nil {
+		return -1, fmt.Errorf("the container engine hands over no terminal: %w", err)
+	}
+	if len(fds) != 1 {
+		closeAll(fds)
+		return -1, fmt.Errorf("the container engine hands over %d descriptors instead of a terminal", len(fds))
+	}
+	return fds[0], nil
+}
+
+// receive reads one message with its descriptors; n is its length.
+func receive(conn *net.UnixConn, b []byte) (fds []int, n int, err error) {
+	oob := make([]byte, unix.CmsgSpace(8*4))
+	n, oobn, _, _, err := conn.ReadMsgUnix(b, oob)
+	if err != nil {
+		return nil, 0, err
+	}
+	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
+	if err != nil {
+		return nil, n, err
+	}
+	for _, m := range messages {
+		if got, err := unix.ParseUnixRights(&m); err == nil {
+			fds = append(fds, got...)
+		}
+	}
+	return fds, n, nil
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}

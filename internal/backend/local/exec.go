@@ -1,0 +1,364 @@
+//go:build linux
+
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/backend/local/container"
+	"github.com/musterhq/muster/internal/core"
+)
+
+// running returns a task whose command runs; nil: there is none of that id.
+func (k *keeper) running(id core.TaskID) *task {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	t := k.tasks[id]
+	if t == nil || t.exited || t.ended || t.obs.State != core.TaskRunning {
+		return nil
+	}
+	return t
+}
+
+// lend answers a request whose answer has descriptors with it.
+func (k *keeper) lend(ctx context.Context, p *peer, q request) error {
+	if len(q.IDs) != 1 {
+		return p.send(reply{Serial: q.Serial, Err: "one task is needed"})
+	}
+	t := k.running(q.IDs[0])
+	if t == nil {
+		return p.send(reply{Serial: q.Serial, Gone: true, Err: "it does not run"})
+	}
+	if q.Op == opExec && q.Exec != nil {
+		return k.exec(ctx, p, q, t)
+	}
+	fd, err := k.lendInput(t)
+	if err != nil {
+		return p.send(reply{Serial: q.Serial, Err: err.Error()})
+	}
+	if fd < 0 {
+		return p.send(reply{Serial: q.Serial})
+	}
+	defer closeAll([]int{fd})
+	return p.sendWith(reply{Serial: q.Serial, TTY: t.a.TTY}, []int{fd})
+}
+
+// sendWith sends a reply and descriptors, which stay open here.
+func (p *peer) sendWith(r reply, fds []int) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, _, err = p.conn.WriteMsgUnix(append(data, '\n'), unix.UnixRights(fds...), nil)
+	return err
+}
+
+// exec runs a command beside a task for as long as the caller is there.
+func (k *keeper) exec(ctx context.Context, p *peer, q request, t *task) error {
+	fail := func(err error) error {
+		var no *cannotRun
+		return p.send(reply{Serial: q.Serial, Err: err.Error(), NotRun: errors.As(err, &no)})
+	}
+	k.mu.Lock()
+	t.execs++
+	name := "exec-" + strconv.Itoa(k.pid) + "-" + strconv.Itoa(t.execs)
+	k.mu.Unlock()
+	c := &command{t: t, e: q.Exec}
+	if t.group.V2 != "" {
+		c.group.V2 = filepath.Join(t.group.V2, name)
+		if err := os.Mkdir(c.group.V2, 0o755); err != nil {
+			return p.send(reply{Serial: q.Serial, Gone: true, Err: "it does not run any more"})
+		}
+		defer c.group.remove()
+	}
+	var err error
+	if t.box != nil {
+		err = k.execInBox(c, filepath.Join(t.dir, boxDir, name))
+	} else {
+		err = k.execBeside(c)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	if q.Exec.Size != nil && q.Exec.TTY {
+		resize(c.ours[0], *q.Exec.Size)
+	}
+	err = p.sendWith(reply{Serial: q.Serial}, c.ours)
+	closeAll(c.ours)
+	if err != nil {
+		k.killCommand(c)
+		return err
+	}
+	var status unix.WaitStatus
+	select {
+	case status = <-c.done:
+	case <-ctx.Done():
+		k.killCommand(c)
+		return ctx.Err()
+	}
+	code := status.ExitStatus()
+	if status.Signaled() {
+		code = 128 + int(status.Signal())
+	}
+	return p.send(reply{Serial: q.Serial, Exit: &code})
+}
+
+// command is one that runs beside a task.
+type command struct {
+	t     *task
+	e     *execRequest
+	group taskGroup
+	pid   int
+	done  <-chan unix.WaitStatus
+	ours  []int
+}
+
+// killCommand ends a command with everything that it began, and waits for it.
+func (k *keeper) killCommand(c *command) {
+	for wait := time.Millisecond; ; wait = min(wait*2, time.Second) {
+		if c.group.V2 != "" {
+			c.group.kill()
+		}
+		for _, pid := range descendants(k.census.at(time.Now()), c.pid) {
+			killProcess(pid, unix.SIGKILL)
+		}
+		select {
+		case <-c.done:
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// descendants are a process, its session and all their children.
+func descendants(procs []process, pid int) []int {
+	in := map[int]bool{pid: true}
+	for grew := true; grew; {
+		grew = false
+		for _, p := range procs {
+			if !in[p.pid] && (in[p.parent] || p.session == pid) {
+				in[p.pid], grew = true, true
+			}
+		}
+	}
+	pids := make([]int, 0, len(in))
+	for pid := range in {
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// nowEnv is the environment that the task's command was started with, after
+// any prelude, with more on top. In the middle of becoming another program a
+// process has none, or the engine's; some programs write over theirs.
+func nowEnv(t *task, e *execRequest) ([]string, error) {
+	env := []string{defaultSearch}
+	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", t.pid))
+		if err != nil {
+			return nil, fmt.Errorf("the environment of the task cannot be read: %w", err)
+		}
+		if bytes.Contains(data, []byte(markerEnv+"="+t.dir+"\x00")) || time.Since(begun) > 2*time.Second {
+			for entry := range bytes.SplitSeq(data, []byte{0}) {
+				env = append(env, string(entry))
+			}
+			break
+		}
+	}
+	env = append(env, markerEnv+"="+t.dir)
+	if e.TTY {
+		env = append(env, "TERM=xterm")
+	}
+	return lastOf(append(env, e.Env...)), nil
+}
+
+// execBeside runs a command of the machine as the task's would be.
+func (k *keeper) execBeside(c *command) error {
+	env, err := nowEnv(c.t, c.e)
+	if err != nil {
+		return err
+	}
+	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", c.t.pid))
+	if err != nil {
+		return fmt.Errorf("the directory of the task cannot be found: %w", err)
+	}
+	path, err := lookPath(c.e.Argv, dir, env)
+	if err != nil {
+		return err
+	}
+	s, err := openStreams(c.e)
+	if err != nil {
+		return err
+	}
+	a := c.t.a
+	sys := &syscall.SysProcAttr{Setsid: true, Setctty: c.e.TTY, Credential: credential(a.UID, a.GID)}
+	if c.e.TTY && sys.Credential != nil {
+		_ = unix.Fchown(s.child[0], int(sys.Credential.Uid), int(sys.Credential.Gid))
+	}
+	if c.group.V2 != "" {
+		fd, err := unix.Open(c.group.V2, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			s.close()
+			return err
+		}
+		defer func() { _ = unix.Close(fd) }()
+		sys.UseCgroupFD, sys.CgroupFD = true, fd
+	}
+	attr := &syscall.ProcAttr{Dir: dir, Env: env, Sys: sys, Files: []uintptr{uintptr(s.child[0]), uintptr(s.child[1]), uintptr(s.child[2])}}
+	c.pid, c.done, err = k.forkAs(func() (int, error) { return forkIn(c.t.group.Memory, k.groups.v1Home, path, c.e.Argv, attr) })
+	closeAll(s.child[:])
+	if err != nil {
+		closeAll(s.ours)
+		return explainExec(err, path, a)
+	}
+	c.ours = s.ours
+	return nil
+}
+
+// execInBox has the engine run a command in the task's container. dir is for
+// what the engine needs meanwhile.
+func (k *keeper) execInBox(c *command, dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := writeProcess(c, filepath.Join(dir, "process.json")); err != nil {
+		return err
+	}
+	log := filepath.Join(dir, engineLog)
+	argv := append(engineArgs(c.t.box, filepath.Join(c.t.dir, boxDir), log), "exec", "--detach",
+		"--process", filepath.Join(dir, "process.json"), "--pid-file", filepath.Join(dir, pidFile))
+	var s streams
+	files := [3]int{int(k.null.Fd()), int(k.null.Fd()), int(k.null.Fd())}
+	var con *console
+	var err error
+	if c.e.TTY {
+		if con, err = openConsole(filepath.Join(dir, consoleDir)); err != nil {
+			return err
+		}
+		defer con.close()
+		argv = append(argv, "--console-socket", con.path)
+		s.child = [3]int{-1, -1, -1}
+	} else if s, err = openStreams(c.e); err != nil {
+		return err
+	} else {
+		files = s.child
+	}
+	attr, release, err := k.engineAttr(dir, c.group.V2, files)
+	if err != nil {
+		s.close()
+		return err
+	}
+	defer release()
+	k.claim()
+	_, ended, err := k.fork(argv[0], append(argv, boxName), attr)
+	closeAll(s.child[:])
+	if err == nil {
+		if status := <-ended; status != 0 {
+			if err = engineFailure("the command", log, status); k.running(c.t.id) != nil { // the container is there, so it is the command
+				err = &cannotRun{text: err.Error()}
+			}
+		}
+	}
+	if err == nil && con != nil {
+		var master int
+		if master, err = con.take(); err == nil {
+			s.ours = []int{master}
+		}
+	}
+	if err == nil {
+		c.pid, err = readPID(filepath.Join(dir, pidFile))
+	}
+	c.done = k.claimed(c.pid)
+	if err != nil {
+		closeAll(s.ours)
+		return err
+	}
+	c.ours = s.ours
+	return nil
+}
+
+// writeProcess tells the engine of a command: as the task's own, where it is now.
+func writeProcess(c *command, path string) error {
+	env, err := nowEnv(c.t, c.e)
+	if err != nil {
+		return err
+	}
+	in := container.Input{Argv: c.e.Argv, Env: env, Terminal: c.e.TTY, Capabilities: ownCapabilities(), OpenFiles: openFilesLimit()}
+	if in.User, err = userOf(c.t.pid); err != nil {
+		return err
+	}
+	if in.Dir, err = os.Readlink(fmt.Sprintf("/proc/%d/cwd", c.t.pid)); err != nil {
+		return err
+	}
+	data, err := json.Marshal(container.Process(in))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
+}
+
+// userOf is who a process runs as.
+func userOf(pid int) (u container.User, err error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return u, err
+	}
+	numbers := func(key string) (ids []uint32) {
+		for line := range strings.Lines(string(data)) {
+			if rest, ok := strings.CutPrefix(line, key); ok {
+				for _, f := range strings.Fields(rest) {
+					n, _ := strconv.ParseUint(f, 10, 32)
+					ids = append(ids, uint32(n))
+				}
+			}
+		}
+		return ids
+	}
+	uids, gids := numbers("Uid:"), numbers("Gid:")
+	if len(uids) == 0 || len(gids) == 0 {
+		return u, fmt.Errorf("/proc/%d/status has no ids", pid)
+	}
+	u.UID, u.GID = uids[0], gids[0]
+	u.Groups = slices.DeleteFunc(numbers("Groups:"), func(g uint32) bool { return g == u.GID })
+	return u, nil
+}
+
+// claim announces that somebody will ask for a child that is not known yet and
+// may end before it is.
+func (k *keeper) claim() {
+	k.mu.Lock()
+	k.claims++
+	k.mu.Unlock()
+}
+
+// claimed ends a claim; the channel brings the end of pid, which may be over.
+func (k *keeper) claimed(pid int) <-chan unix.WaitStatus {
+	ch := make(chan unix.WaitStatus, 1)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if status, ok := k.strays[pid]; ok {
+		ch <- status
+	} else if pid > 0 {
+		k.helpers[pid] = ch
+	}
+	if k.claims--; k.claims == 0 {
+		clear(k.strays)
+	}
+	return ch
+}

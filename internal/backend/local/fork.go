@@ -1,0 +1,122 @@
+//go:build linux
+
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/backend"
+)
+
+// forkIn forks and executes path. A child of v1 groups begins in the groups of
+// the forking thread, so with a memory directory the thread goes there for as
+// long as the fork takes.
+func forkIn(memory, home, path string, argv []string, attr *syscall.ProcAttr) (int, error) {
+	if memory == "" {
+		return syscall.ForkExec(path, argv, attr)
+	}
+	type result struct {
+		pid int
+		err error
+	}
+	done := make(chan result)
+	go func() {
+		// Not unlocked on failure to return: the thread then ends with the goroutine.
+		runtime.LockOSThread()
+		tid := []byte(strconv.Itoa(unix.Gettid()))
+		var r result
+		if r.err = os.WriteFile(filepath.Join(memory, "tasks"), tid, 0); r.err == nil {
+			r.pid, r.err = syscall.ForkExec(path, argv, attr)
+			if os.WriteFile(filepath.Join(home, "tasks"), tid, 0) == nil {
+				runtime.UnlockOSThread()
+			}
+		}
+		done <- r
+	}()
+	r := <-done
+	return r.pid, r.err
+}
+
+func makeFIFO(path string, uid, gid *uint32) error {
+	if err := unix.Mkfifo(path, 0o600); err != nil && !errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("make the FIFO %s: %w", path, err)
+	}
+	return giveTo(path, uid, gid) // so that /dev/stdout can be opened again
+}
+
+// inherited are the variables that a task gets from the machine, if the server
+// has them: where things are and how to reach the world, no more. A server's
+// own secrets stay its own.
+var inherited = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH",
+	"GOFLAGS", "GOPROXY", "GOCACHE", "GOMODCACHE", "GOPATH",
+	"http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR",
+}
+
+const defaultSearch = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// baseEnv is what the machine gives; own is the server's environment.
+func baseEnv(own []string) []string {
+	env := []string{defaultSearch, "TERM=dumb"}
+	for _, e := range own {
+		if name, _, _ := strings.Cut(e, "="); slices.Contains(inherited, name) {
+			env = append(env, e)
+		}
+	}
+	return env
+}
+
+// taskEnv adds to an environment what the plane alone knows; place says where
+// the task sees a private file. The last of equal names wins.
+func taskEnv(env []string, dir string, a backend.Assignment, place func(backend.File) string) []string {
+	env = slices.Clone(env)
+	for _, f := range a.Files {
+		if f.EnvVar != "" {
+			env = append(env, f.EnvVar+"="+place(f))
+		}
+	}
+	env = append(env, "CUDA_VISIBLE_DEVICES="+visibleDevices(a), "MUSTER_TASK_ID="+a.ID.String(), markerEnv+"="+dir)
+	return lastOf(env)
+}
+
+// lastOf keeps the last of equal names.
+func lastOf(env []string) []string {
+	at := make(map[string]int, len(env))
+	out := env[:0]
+	for _, e := range env {
+		name, _, ok := strings.Cut(e, "=")
+		if !ok || name == "" || strings.ContainsRune(e, 0) {
+			continue // the kernel would take it, programs would not
+		}
+		if i, again := at[name]; again {
+			out[i] = e
+			continue
+		}
+		at[name] = len(out)
+		out = append(out, e)
+	}
+	return out
+}
+
+// visibleDevices names real devices by UUID, which stays right whatever order
+// the driver counts in, and fake ones by index. None: empty, which hides all.
+func visibleDevices(a backend.Assignment) string {
+	names := make([]string, len(a.Devices))
+	for i, d := range a.Devices {
+		names[i] = d.Device
+		if d.Device == "" || strings.HasPrefix(d.Device, fakePrefix) {
+			names[i] = strconv.Itoa(d.Index)
+		}
+	}
+	return strings.Join(names, ",")
+}

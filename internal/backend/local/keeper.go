@@ -1,0 +1,406 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/logfile"
+	"github.com/musterhq/muster/internal/core"
+)
+
+// meetWithin is how long a new keeper waits for who started it, however short
+// it is to linger: on a busy machine the caller may come late.
+const meetWithin = 10 * time.Second
+
+// keeperEnv marks a process that was started to be a keeper.
+const keeperEnv = "MUSTER_KEEPER"
+
+// Words that a keeper says to who started it.
+const (
+	sayReady = "ready"
+	sayBusy  = "busy" // another one has the lock
+)
+
+// keeper starts, supervises and reaps all tasks of one data directory.
+type keeper struct {
+	paths
+	reserve int64
+	linger  time.Duration
+	log     *slog.Logger
+	pid     int
+	boot    string // name of this run of the machine
+	reboot  bool   // the last keeper was in another one, or nobody knows
+	groups  groups
+	noGroup bool // do without control groups even where there are some
+	space   *logfile.Space
+	census  census
+	null    *os.File
+	lock    *os.File
+	listen  *net.UnixListener
+	exit    chan struct{} // closed when it is time to go
+	args    []string
+
+	// forking is held for reading from the fork of a child until it stands in
+	// pids, so that the reaper, holding it for writing, knows every child.
+	forking sync.RWMutex
+
+	sweeping sync.Mutex // held by who empties the trash
+	sweeps   int        // how many want to
+
+	mu       sync.Mutex
+	tasks    map[core.TaskID]*task
+	pids     map[int]*task                // main processes to be reaped
+	helpers  map[int]chan unix.WaitStatus // other children whose end somebody waits for
+	claims   int                          // how many wait to learn the pid of a child that may have ended already
+	strays   map[int]unix.WaitStatus      // children of nobody that ended while claims was not 0
+	watchers map[*watcher]struct{}
+	peers    map[*peer]struct{} // connections
+	met      bool               // there was a client
+	orphaned bool               // our directory was deleted: nobody can reach us
+	retiring bool
+	idle     *time.Timer
+	leaving  bool           // no task is accepted any more
+	starts   sync.WaitGroup // tasks that are being started; Add under mu and not while leaving
+}
+
+// task is one task as the keeper knows it. What changes is guarded by keeper.mu.
+type task struct {
+	id      core.TaskID
+	dir     string
+	private string             // where what it must read itself lies
+	a       backend.Assignment // without secrets
+	box     *box               // nil: a process of the machine
+	group   taskGroup
+	limited bool // has a memory limit in force
+	adopted bool // not our child
+	cut     bool // the end of its output may be missing
+	out     *output
+
+	input    int  // its terminal, or where its standard input comes from; -1: neither
+	told     bool // it was asked to end, or is as soon as it is its command
+	mild     bool // its end by force stands for the polite signal, see tell
+	execs    int  // commands that were run beside it, ever
+	pid      int  // 0 until forked
+	start    uint64
+	engine   string // what the first process of a container is before it becomes the command
+	obs      backend.Observation
+	exited   bool          // the main process has ended
+	ended    bool          // all is done, obs is final
+	stopping sync.Mutex    // held by who records that it is to end
+	undone   chan struct{} // not nil: it is being taken away as if never asked for; closed once that is done
+	deadline time.Time     // when it is ended by force; zero: nobody asked
+	alarm    *time.Timer
+}
+
+// markerEnv holds the task's private directory; it tells its processes from
+// all others, also after the keeper that started them is gone.
+const markerEnv = "MUSTER_TASK_DIR"
+
+// KeeperMain is the main function of a keeper; args are the arguments after
+// KeeperArg, written by Plane. It returns the exit status. It does not return
+// while there are tasks that nobody has told it to forget.
+func KeeperMain(args []string) int {
+	_ = os.Unsetenv(keeperEnv)
+	// Small and quiet: it may be there for months with nothing to do.
+	debug.SetGCPercent(50)
+	debug.SetMemoryLimit(256 << 20)
+	ready := readyPipe()
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("pid", os.Getpid())
+	k, err := newKeeper(args, log)
+	if err != nil {
+		word := err.Error()
+		if errors.Is(err, errBusy) {
+			word = sayBusy
+		} else {
+			log.Error("cannot start", "err", err)
+		}
+		say(ready, word)
+		return 1
+	}
+	if err := k.open(); err != nil {
+		log.Error("cannot start", "err", err)
+		say(ready, err.Error())
+		return 1
+	}
+	say(ready, sayReady)
+	k.run()
+	return 0
+}
+
+// readyPipe returns the pipe on which our starter waits, if there is one.
+func readyPipe() *os.File {
+	var st unix.Stat_t
+	if err := unix.Fstat(3, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return nil
+	}
+	unix.CloseOnExec(3)
+	return os.NewFile(3, "ready")
+}
+
+func say(ready *os.File, word string) {
+	if ready != nil {
+		_, _ = fmt.Fprintln(ready, word) // the starter may have given up
+		_ = ready.Close()
+	}
+}
+
+var errBusy = errors.New("another keeper has this directory")
+
+func newKeeper(args []string, log *slog.Logger) (*keeper, error) {
+	k := &keeper{
+		log: log, pid: os.Getpid(), exit: make(chan struct{}), args: args,
+		tasks: map[core.TaskID]*task{}, pids: map[int]*task{}, helpers: map[int]chan unix.WaitStatus{}, strays: map[int]unix.WaitStatus{}, watchers: map[*watcher]struct{}{}, peers: map[*peer]struct{}{},
+	}
+	fs := flag.NewFlagSet("keeper", flag.ContinueOnError)
+	fs.StringVar(&k.dir, "dir", "", "directory of the records")
+	fs.StringVar(&k.logs, "logs", "", "directory of the output")
+	fs.Int64Var(&k.reserve, "reserve", 0, "bytes that logs leave free")
+	fs.DurationVar(&k.linger, "linger", 5*time.Second, "how long to stay without work")
+	fs.StringVar(&k.boot, "boot", bootID(), "name of this run of the machine")
+	fs.BoolVar(&k.noGroup, "no-groups", false, "do without control groups")
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	if !filepath.IsAbs(k.dir) || !filepath.IsAbs(k.logs) || fs.NArg() > 0 {
+		return nil, fmt.Errorf("--dir %q and --logs %q must be absolute paths, and nothing else follow", k.dir, k.logs)
+	}
+	if err := os.MkdirAll(k.paths.tasks(), 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := takeLock(k.paths.lock())
+	if err != nil {
+		return nil, err
+	}
+	_ = lock.Truncate(0)
+	_, _ = lock.WriteAt([]byte(strconv.Itoa(k.pid)+"\n"), 0)
+	k.lock = lock
+	return k, nil
+}
+
+// lockEnv hands the lock over exec: its descriptor. Between letting go and
+// taking it again another keeper could come in.
+const lockEnv = "MUSTER_KEEPER_LOCK"
+
+func takeLock(path string) (*os.File, error) {
+	inherited, err := strconv.Atoi(os.Getenv(lockEnv))
+	_ = os.Unsetenv(lockEnv)
+	if err == nil {
+		unix.CloseOnExec(inherited)
+		return os.NewFile(uintptr(inherited), path), nil
+	}
+	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = lock.Close()
+		return nil, errBusy
+	}
+	return lock, nil
+}
+
+// open makes the process fit, takes over what a former keeper left, and listens.
+func (k *keeper) open() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		k.log.Warn("not a subreaper: daemons of tasks may escape", "err", err)
+	}
+	if err := os.MkdirAll(k.logs, 0o700); err != nil {
+		return err
+	}
+	var err error
+	if k.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+		return err
+	}
+	k.space = logfile.NewSpace(k.logs, k.reserve)
+	if !k.noGroup {
+		k.groups = findGroups(dirName(k.dir), k.log)
+	}
+	children := make(chan os.Signal, 1)
+	signal.Notify(children, unix.SIGCHLD)
+	if err := k.noteBoot(); err != nil {
+		return err
+	}
+	if err := k.recover(); err != nil {
+		return err
+	}
+	go k.reapLoop(children)
+	_ = os.Remove(k.socket())
+	if k.listen, err = listenKeeper(k.dir); err != nil {
+		return fmt.Errorf("listen on %s: %w", k.socket(), err)
+	}
+	return os.Chmod(k.socket(), 0o600)
+}
+
+// run serves until there has been nothing to do for a while.
+func (k *keeper) run() {
+	k.emptyTrash()
+	go k.acceptLoop()
+	go k.guard()
+	<-k.exit
+	_ = k.listen.Close()
+	_ = os.Remove(k.socket())
+	k.groups.leave()
+}
+
+// checkIdle arms or disarms the end; call it with mu held.
+func (k *keeper) checkIdle() {
+	if k.busy() {
+		if k.idle != nil {
+			k.idle.Stop()
+			k.idle = nil
+		}
+		return
+	}
+	if k.idle != nil {
+		return
+	}
+	wait := k.linger
+	if !k.met {
+		wait = max(wait, meetWithin)
+	}
+	if k.retiring {
+		wait = 0
+	}
+	var timer *time.Timer
+	timer = time.AfterFunc(wait, func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.idle == timer && !k.leaving && !k.busy() {
+			k.leaving = true
+			close(k.exit)
+		}
+	})
+	k.idle = timer
+}
+
+// busy reports whether there is a reason to stay; call it with mu held.
+func (k *keeper) busy() bool {
+	if k.orphaned { // for running tasks only: nobody will ever ask about the others
+		for _, t := range k.tasks {
+			if !t.ended {
+				return true
+			}
+		}
+		return k.sweeps > 0
+	}
+	return len(k.tasks) > 0 || k.sweeps > 0 || len(k.peers) > 0 && !k.retiring
+}
+
+// guard notices that somebody deleted our directory.
+func (k *keeper) guard() {
+	w, err := fsnotify.NewWatcher()
+	if err == nil {
+		err = w.Add(k.paths.lock())
+	}
+	if err != nil {
+		k.log.Warn("cannot watch the lock: a deleted directory goes unnoticed", "err", err)
+		return
+	}
+	for e := range w.Events {
+		// Removal is told as a change of attributes while we hold the file open.
+		if e.Has(fsnotify.Write) || exists(k.paths.lock()) {
+			continue
+		}
+		k.mu.Lock()
+		k.orphaned = true
+		k.checkIdle()
+		k.mu.Unlock()
+	}
+}
+
+// publish tells all watchers; call it with mu held, so that what one task goes
+// through is told in order.
+func (k *keeper) publish(o backend.Observation) {
+	for w := range k.watchers {
+		w.add(o)
+	}
+}
+
+// snapshot returns an observation of every task, or of some.
+func (k *keeper) snapshot(ids ...core.TaskID) []backend.Observation {
+	if len(ids) > 0 {
+		var some []backend.Observation
+		for _, id := range ids {
+			if t := k.tasks[id]; t != nil {
+				some = append(some, t.obs)
+			}
+		}
+		return some
+	}
+	all := make([]backend.Observation, 0, len(k.tasks))
+	for _, t := range k.tasks {
+		all = append(all, t.obs)
+	}
+	return all
+}
+
+func (k *keeper) forget(ids []core.TaskID) error {
+	var errs []error
+	for _, id := range ids {
+		k.mu.Lock()
+		t := k.tasks[id]
+		if t != nil && !t.ended {
+			t = nil
+		}
+		k.mu.Unlock()
+		if t == nil {
+			continue
+		}
+		// The records go first: a task must not be forgotten and come back.
+		if err := removeTaskDir(t.dir); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		k.mu.Lock()
+		delete(k.tasks, id)
+		k.checkIdle()
+		k.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// replace turns this process into another program without losing a child:
+// the children stay ours over exec, the records tell the new program of them.
+func (k *keeper) replace(_ context.Context, argv []string) error {
+	if len(argv) == 0 || !filepath.IsAbs(argv[0]) {
+		return fmt.Errorf("replace: %q is not an absolute path of a program", argv)
+	}
+	k.mu.Lock()
+	if k.leaving {
+		k.mu.Unlock()
+		return errLeaving
+	}
+	k.leaving = true
+	k.mu.Unlock()
+	k.starts.Wait()
+	k.forking.Lock() // the reaper holds it no more, and no child is in between
+	defer k.forking.Unlock()
+	k.log.Info("replacing this keeper", "argv", argv)
+	lock := k.lock.Fd()
+	_, _ = unix.FcntlInt(lock, unix.F_SETFD, 0)
+	env := append(os.Environ(), keeperEnv+"=1", lockEnv+"="+strconv.Itoa(int(lock)))
+	err := unix.Exec(argv[0], append(slices.Clone(argv), k.args...), env)
+	unix.CloseOnExec(int(lock))
+	k.mu.Lock()
+	k.leaving = false
+	k.mu.Unlock()
+	return fmt.Errorf("replace this keeper by %s: %w", argv[0], err)
+}

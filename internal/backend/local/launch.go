@@ -1,0 +1,150 @@
+//go:build linux
+
+package local
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/backend"
+)
+
+const (
+	// startWithin bounds the start of a keeper, which first takes over all
+	// tasks of the former one.
+	startWithin = 60 * time.Second
+	// maxJournal is the size from which keeper.log begins anew.
+	maxJournal = 4 << 20
+)
+
+// errNoKeeper says that none runs and that none is needed.
+var errNoKeeper = errors.New("no keeper runs, and there are no tasks")
+
+// connect returns the living connection, makes one, or starts a keeper. With
+// need false it does not start one only to hear that there are no tasks.
+func (p *Plane) connect(ctx context.Context, need bool) (*client, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, fmt.Errorf("local plane: closed: %w", backend.ErrUnreachable)
+	}
+	if p.link != nil && p.link.alive() {
+		return p.link, nil
+	}
+	begun := time.Now()
+	for wait := time.Millisecond; ; wait = min(wait*2, 100*time.Millisecond) {
+		c, err := newClient(ctx, p.dir)
+		if err == nil && c.version != protocolVersion {
+			err = p.modernize(ctx, c)
+		}
+		if err == nil {
+			p.link = c
+			return c, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if !need && !p.hasRecords() {
+			return nil, errNoKeeper
+		}
+		ready, lerr := p.launch(ctx)
+		if lerr != nil {
+			return nil, fmt.Errorf("%w: %w", backend.ErrUnreachable, lerr)
+		}
+		if time.Since(begun) > startWithin {
+			return nil, fmt.Errorf("%w: a keeper holds %s but does not answer: %w; see %s", backend.ErrUnreachable, p.paths.lock(), err, p.journal())
+		}
+		if ready {
+			continue
+		}
+		select { // another keeper is on its way in or out
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// hasRecords reports whether a keeper, past or present, has tasks here.
+func (p *Plane) hasRecords() bool {
+	names, err := os.ReadDir(p.paths.tasks())
+	return len(names) > 0 || err != nil && !errors.Is(err, os.ErrNotExist)
+}
+
+// modernize has a keeper of another version become ours, tasks and all.
+func (p *Plane) modernize(ctx context.Context, c *client) error {
+	self := fmt.Sprintf("/proc/%d/exe", os.Getpid()) // /proc/self would be the keeper's own
+	argv := append([]string{}, p.opts.Exe...)
+	if argv[0] == "/proc/self/exe" {
+		argv[0] = self
+	}
+	_, err := c.call(ctx, request{Op: opReplace, Argv: argv})
+	c.close(errBroken)
+	var no *refusal
+	if errors.As(err, &no) {
+		return fmt.Errorf("the keeper (pid %d, protocol %d) cannot be replaced by this one's (protocol %d): %w", c.keeper, c.version, protocolVersion, err)
+	}
+	return errBroken // as it should be: connect again
+}
+
+// launch starts a keeper and waits until it listens. It returns false when
+// another one has the directory.
+func (p *Plane) launch(ctx context.Context) (ready bool, err error) {
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+		return false, err
+	}
+	journal, err := openJournal(p.journal())
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = journal.Close() }()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = r.Close() }()
+	args := append(p.opts.Exe[1:len(p.opts.Exe):len(p.opts.Exe)], "--dir", p.dir, "--logs", p.logs,
+		"--reserve", strconv.FormatInt(p.opts.LogReserve, 10), "--linger", p.opts.Linger.String())
+	cmd := exec.Command(p.opts.Exe[0], args...)
+	cmd.Dir = "/" // it must not keep a file system busy
+	cmd.Env = append(os.Environ(), keeperEnv+"=1")
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = journal, journal, []*os.File{w}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	_ = w.Close()
+	if err != nil {
+		return false, fmt.Errorf("start a keeper: %w", err)
+	}
+	go func() { _ = cmd.Wait() }() // it outlives us, or we reap it
+	_ = r.SetReadDeadline(time.Now().Add(startWithin))
+	stop := context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	word, err := bufio.NewReader(r).ReadString('\n')
+	switch word = strings.TrimSpace(word); {
+	case word == sayReady, word == sayBusy:
+		return word == sayReady, nil
+	case word != "":
+		return false, fmt.Errorf("the keeper could not start: %s", word)
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	}
+	return false, fmt.Errorf("the keeper %q did not come up (%w); see %s, and that main calls KeeperMain first", p.opts.Exe, err, p.journal())
+}
+
+func openJournal(path string) (*os.File, error) {
+	flags := os.O_WRONLY | os.O_APPEND | os.O_CREATE
+	if st, err := os.Stat(path); err == nil && st.Size() > maxJournal {
+		flags |= os.O_TRUNC
+	}
+	return os.OpenFile(path, flags|unix.O_CLOEXEC, 0o600)
+}

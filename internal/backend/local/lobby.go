@@ -1,0 +1,91 @@
+//go:build linux
+
+package local
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/musterhq/muster/internal/backend"
+)
+
+// What a task must read itself (private files, the script before its command) lies
+// in its directory, which nobody but the server's user gets to: it may be in a
+// home. Of a task that runs as somebody else it lies where everybody may pass, in
+// the lobby, and each file is that user's alone.
+
+// lobbyIn are the places for a lobby; the first that can be had is taken. The
+// first is in memory, and empty after a restart of the machine.
+var lobbyIn = []string{"/run", "/tmp"}
+
+// privatePlace makes the directory for what a task must read itself. It is there
+// when the records tell of it, or not at all.
+func (k *keeper) privatePlace(t *task, a backend.Assignment) (string, error) {
+	c := credential(a.UID, a.GID)
+	if t.box != nil || c == nil || os.Getuid() != 0 || int(c.Uid) == 0 {
+		return t.dir, nil
+	}
+	for try := 0; ; try++ {
+		lobby, err := k.lobby()
+		if err != nil {
+			return "", err
+		}
+		dir := filepath.Join(lobby, filepath.Base(t.dir))
+		if err := os.RemoveAll(dir); err != nil { // of one that was not started
+			return "", err
+		}
+		// Ours, so that nobody puts something in the way of what is written there.
+		err = os.Mkdir(dir, 0o711)
+		if err == nil {
+			return dir, os.Chmod(dir, 0o711) // whatever the mask
+		}
+		if !os.IsNotExist(err) || try == 10 { // the last of the others has just gone, and the lobby with it
+			return "", err
+		}
+	}
+}
+
+// lobby makes the directory that everybody may pass through.
+func (k *keeper) lobby() (string, error) {
+	var last error
+	for _, in := range lobbyIn {
+		dir := filepath.Join(in, "muster-"+dirName(k.dir)+"-files")
+		if err := os.Mkdir(dir, 0o711); err != nil && !os.IsExist(err) {
+			last = err
+			continue
+		}
+		// Anyone may have made what is in a directory for temporary files.
+		info, err := os.Lstat(dir)
+		if err != nil {
+			last = err
+			continue
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); !info.IsDir() || !ok || int(st.Uid) != os.Getuid() {
+			last = fmt.Errorf("%s belongs to somebody else; remove it", dir)
+			continue
+		}
+		return dir, os.Chmod(dir, 0o711) // whatever the mask
+	}
+	return "", fmt.Errorf("there is no place for the files of a task that runs as another user: %w", last)
+}
+
+// clearPrivate removes what a task was given to read; it may hold secrets.
+func (t *task) clearPrivate() {
+	for _, name := range []string{privateDir, preludeFile, stageFile} {
+		_ = os.RemoveAll(filepath.Join(t.private, name))
+	}
+	if t.private != t.dir {
+		_ = os.Remove(t.private)
+		_ = os.Remove(filepath.Dir(t.private)) // after the last
+	}
+}
+
+// elsewhere is where what the task must read itself lies; empty: in its directory.
+func (t *task) elsewhere() string {
+	if t.private == t.dir {
+		return ""
+	}
+	return t.private
+}

@@ -1,0 +1,31 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/logfile"
+	"github.com/musterhq/muster/internal/core"
+)
+
+// Logs implements plane.Plane. It needs no keeper: logs are files.
+func (p *Plane) Logs(ctx context.Context, id core.TaskID, opts backend.LogOptions) (io.ReadCloser, error) {
+	return p.out().Open(ctx, id, opts, func() logfile.News {
+		// The FIFO is removed when the log is complete, so its directory tells the end.
+		wake, done := p.bell.listen(p.paths.log(id), p.task(id))
+		return logfile.News{Complete: func() bool { return !exists(filepath.Join(p.task(id), fifoFile)) }, Wake: wake, Done: done}
+	})
+}
+
+// DeleteLogs implements plane.Plane.
+func (p *Plane) DeleteLogs(_ context.Context, id core.WorkloadID) error {
+	if err := logfile.CheckWorkload(id); err != nil {
+		return err
+	}
+	return os.RemoveAll(p.logsOf(id))
+}

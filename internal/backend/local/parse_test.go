@@ -1,0 +1,130 @@
+//go:build linux
+
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/core"
+)
+
+func TestParseDevices(t *testing.T) {
+	got, err := parseDevices("0, GPU-aa, NVIDIA H100 80GB HBM3, 81559\n1, GPU-bb, NVIDIA GB10, [N/A]\n")
+	want := []core.Device{
+		{ID: "GPU-aa", Index: 0, Product: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20, Healthy: true},
+		{ID: "GPU-bb", Index: 1, Product: "NVIDIA GB10", Healthy: true},
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+	if got, err := parseDevices(""); err != nil || len(got) != 0 {
+		t.Errorf("no GPUs: %v, %v", got, err)
+	}
+	for _, bad := range []string{"No devices were found\n", "x, GPU-aa, A, 1\n"} {
+		if _, err := parseDevices(bad); err == nil {
+			t.Errorf("%q was understood", bad)
+		}
+	}
+}
+
+// TestBrokenDriver: GPUs that cannot be asked must not look like no GPUs.
+func TestBrokenDriver(t *testing.T) {
+	bin := t.TempDir()
+	tool := func(script string) {
+		if err := os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	p := open(t, Options{NodeName: "n1", Pool: "a100"})
+	tool("echo 'NVIDIA-SMI has failed'; exit 9\n")
+	nodes, err := p.Inventory(t.Context())
+	if err != nil || len(nodes) != 1 {
+		t.Fatalf("Inventory: %v, %v", nodes, err)
+	}
+	if n := nodes[0]; n.Ready || !strings.Contains(n.Message, "NVIDIA-SMI has failed") || n.ID != "n1" || n.Pool != "a100" {
+		t.Errorf("%+v; want n1 in a100, not ready, with the tool's own words", n)
+	}
+	tool(`case "$*" in *index,uuid,name,memory.total*) echo "0, GPU-1, T4, 15360";; *) exit 1;; esac` + "\n")
+	nodes, err = p.Inventory(t.Context())
+	if err != nil || !nodes[0].Ready || len(nodes[0].Devices) != 1 || nodes[0].Devices[0].ID != "GPU-1" {
+		t.Errorf("Inventory: %+v, %v; want the one GPU", nodes, err)
+	}
+}
+
+func TestFakeGPUsAreNamedSo(t *testing.T) {
+	p := open(t, Options{FakeGPUs: 3})
+	nodes, err := p.Inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range nodes[0].Devices {
+		if !d.Fake || !d.Healthy || d.Index != i || !strings.HasPrefix(d.ID, "fake-") {
+			t.Errorf("device %d: %+v", i, d)
+		}
+	}
+	if len(nodes[0].Devices) != 3 {
+		t.Errorf("%d devices, want 3", len(nodes[0].Devices))
+	}
+}
+
+func TestParseQuota(t *testing.T) {
+	for text, want := range map[string]int64{
+		"max 100000\n": 0, "150000 100000\n": 1500, "50000 100000": 500, "1 1000000": 1, "": 0, "x y": 0, "-1 100000": 0,
+	} {
+		if got, ok := parseQuota(text); got != want || ok != (want > 0) {
+			t.Errorf("parseQuota(%q) = %d, %v; want %d", text, got, ok, want)
+		}
+	}
+}
+
+func TestNodeName(t *testing.T) {
+	for in, want := range map[string]string{
+		"gpu-01.example.org": "gpu-01.example.org", "Big_Iron": "big-iron", "-x-": "x", "ü": "localhost", "": "localhost",
+	} {
+		if got := nodeName(in); got != want {
+			t.Errorf("nodeName(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestTaskEnvKeepsTheLast(t *testing.T) {
+	a := backend.Assignment{
+		ID:    core.TaskID{Workload: "w", Attempt: 1, Index: 2},
+		Env:   []string{"PATH=/bin", "A=1", "broken", "=x", "A=2", "CUDA_VISIBLE_DEVICES=7", "PATH=/opt"},
+		Files: []backend.File{{Name: "f", EnvVar: "F"}, {Name: "g"}},
+	}
+	got := taskEnv(a.Env, "/d", a, func(f backend.File) string { return filepath.Join("/d", privateDir, f.Name) })
+	want := []string{"PATH=/opt", "A=2", "CUDA_VISIBLE_DEVICES=", "F=/d/files/f", "MUSTER_TASK_ID=w/1/2", "MUSTER_TASK_DIR=/d"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestReadStatOfStrangeNames(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a) Z 1 (b")
+	data, err := os.ReadFile("/bin/sleep")
+	if err != nil {
+		t.Skipf("this takes a program that can be copied: %v", err)
+	}
+	if err := os.WriteFile(name, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd, err := os.StartProcess(name, []string{"sleep", "1000"}, &os.ProcAttr{})
+	if err != nil {
+		t.Skipf("this takes a temporary folder from which programs may be run: %v", err)
+	}
+	defer func() { _ = cmd.Kill(); _, _ = cmd.Wait() }()
+	s, err := readStat(cmd.Pid)
+	if err != nil || s.parent != os.Getpid() || s.state == 'Z' || s.start == 0 {
+		t.Errorf("%+v, %v; want our child, alive", s, err)
+	}
+	if !alive(cmd.Pid, s.start) || alive(cmd.Pid, s.start+1) {
+		t.Error("alive does not tell a process from a later one with its pid")
+	}
+}

@@ -1,0 +1,243 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/core"
+)
+
+// Plane is the server's side: it talks to the keeper and reads logs.
+type Plane struct {
+	paths
+	opts  Options
+	bell  *bell
+	preps *preparations
+
+	mu     sync.Mutex
+	link   *client
+	closed bool
+
+	sampling sync.Mutex
+	sampler  sampler
+}
+
+var (
+	_ backend.Plane   = (*Plane)(nil)
+	_ backend.Sampler = (*Plane)(nil)
+	_ backend.Enterer = (*Plane)(nil)
+)
+
+// Open makes a plane of a directory. It starts no process: a keeper comes with
+// the first task, or with the first look at the tasks of a former keeper.
+// Several planes, in several processes too, may have the same directory.
+func Open(o Options) (*Plane, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	if os.Getenv(keeperEnv) != "" {
+		// Without this check a program that forgot would start itself for ever.
+		return nil, errors.New("local plane: this process was started to be a keeper; call local.KeeperMain first in main")
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("local plane: %w", err)
+	}
+	return &Plane{paths: paths{dir: o.Dir, logs: o.LogDir}, opts: o, bell: newBell(), preps: newPreparations()}, nil
+}
+
+// Close ends the connection. The keeper and its tasks go on.
+func (p *Plane) Close() error {
+	p.preps.close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	if p.link != nil {
+		p.link.close(errBroken)
+	}
+	return p.bell.close()
+}
+
+// Name is the plane's name.
+func (p *Plane) Name() string { return PlaneName }
+
+// Describe implements plane.Describer.
+func (p *Plane) Describe() backend.Description {
+	d := backend.Description{Kind: "local"}
+	if p.opts.Images == nil {
+		d.Runs = core.RunsProcesses
+	}
+	return d
+}
+
+// call asks the keeper, and asks again when it died meanwhile: every operation
+// may be repeated.
+func (p *Plane) call(ctx context.Context, q request, need bool) (reply, error) {
+	var last error
+	for wait := time.Millisecond; wait < time.Second; wait *= 2 {
+		c, err := p.connect(ctx, need)
+		if err != nil {
+			return reply{}, err
+		}
+		r, err := c.call(ctx, q)
+		if !errors.Is(err, errBroken) && (err == nil || err.Error() != errLeaving.Error()) {
+			return r, err
+		}
+		c.close(errBroken)
+		last = err
+		select { // it may be on its way out
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return reply{}, ctx.Err()
+		}
+	}
+	return reply{}, fmt.Errorf("%w: %w; see %s", backend.ErrUnreachable, last, p.journal())
+}
+
+// Start implements plane.Plane.
+func (p *Plane) Start(ctx context.Context, tasks []backend.Assignment) error {
+	if len(tasks) == 0 {
+		return nil
+	}
+	base := baseEnv(os.Environ())
+	var jobs []job
+	var boxed []backend.Assignment
+	for _, a := range tasks {
+		if a.Image != "" {
+			boxed = append(boxed, a)
+			continue
+		}
+		a.Env = append(base[:len(base):len(base)], a.Env...)
+		jobs = append(jobs, job{Assignment: a})
+	}
+	var errs []error
+	if len(boxed) > 0 {
+		errs = append(errs, p.prepare(ctx, boxed))
+	}
+	if len(jobs) > 0 {
+		_, err := p.call(ctx, request{Op: opStart, Tasks: jobs}, true)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Stop implements plane.Plane.
+func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration) error {
+	p.stopPreparing(ids, grace)
+	return p.about(ctx, request{Op: opStop, IDs: ids, Grace: grace})
+}
+
+// Forget implements plane.Plane.
+func (p *Plane) Forget(ctx context.Context, ids []core.TaskID) error {
+	p.preps.forget(ids)
+	if err := p.about(ctx, request{Op: opForget, IDs: ids}); err != nil {
+		return err
+	}
+	return p.release(ctx, ids)
+}
+
+func (p *Plane) about(ctx context.Context, q request) error {
+	if len(q.IDs) == 0 {
+		return nil
+	}
+	_, err := p.call(ctx, q, false)
+	if errors.Is(err, errNoKeeper) {
+		return nil // no keeper and no records: all are unknown
+	}
+	return err
+}
+
+// Retire lets the keeper go as soon as it has no tasks, whoever is connected. Of
+// one that was killed, and that nobody has followed, it takes away what is left.
+func (p *Plane) Retire(ctx context.Context) error {
+	_, err := p.call(ctx, request{Op: opRetire}, false)
+	if errors.Is(err, errNoKeeper) {
+		for wait := time.Millisecond; wait < 4*time.Second && ctx.Err() == nil; wait *= 2 {
+			if sweepGroups(dirName(p.dir)) {
+				break
+			}
+			time.Sleep(wait) // what was killed may take a moment to be gone
+		}
+		return nil
+	}
+	return err
+}
+
+// Observe implements plane.Plane.
+func (p *Plane) Observe(ctx context.Context) ([]backend.Observation, error) {
+	r, err := p.call(ctx, request{Op: opObserve}, false)
+	if err != nil && !errors.Is(err, errNoKeeper) {
+		return nil, err
+	}
+	p.sweep(r.Seen)
+	return p.preps.seen(r.Seen), nil
+}
+
+// Watch implements plane.Plane. It begins with everything there is, survives
+// the death of the keeper by starting another, and returns only with ctx or
+// when no keeper can be had.
+func (p *Plane) Watch(ctx context.Context, seen func([]backend.Observation)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var one sync.Mutex
+	told := func(all []backend.Observation) {
+		one.Lock()
+		defer one.Unlock()
+		seen(all)
+	}
+	var second sync.WaitGroup
+	second.Go(func() { p.preps.watch(ctx, told) })
+	defer second.Wait()
+	defer cancel()
+	return p.watchKeeper(ctx, told)
+}
+
+func (p *Plane) watchKeeper(ctx context.Context, seen func([]backend.Observation)) error {
+	// Without a keeper, the next one's socket is the event to wait for.
+	wake, done := p.bell.listen(p.dir)
+	defer done()
+	for {
+		c, err := p.connect(ctx, false)
+		if err == nil {
+			err = p.follow(ctx, c, seen)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errNoKeeper):
+			select {
+			case <-wake:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		case err != nil && !errors.Is(err, errBroken):
+			return err
+		}
+	}
+}
+
+func (p *Plane) follow(ctx context.Context, c *client, seen func([]backend.Observation)) error {
+	answers, done, err := c.open(request{Op: opWatch})
+	if err != nil {
+		return err
+	}
+	defer done()
+	for {
+		select {
+		case r := <-answers:
+			if len(r.Seen) > 0 {
+				seen(r.Seen)
+			}
+		case <-c.dead:
+			return c.err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,212 @@
+//go:build linux
+
+package local
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/logfile"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// reapLoop reaps main processes and the orphans that fall to us.
+func (k *keeper) reapLoop(children <-chan os.Signal) {
+	for {
+		k.reapAll()
+		<-children
+	}
+}
+
+func (k *keeper) reapAll() {
+	for {
+		pid, status, ok := peekZombie()
+		if !ok {
+			return
+		}
+		t, known := k.child(pid, status)
+		if !known {
+			// An orphan, or a child that is not in the table yet: wait for
+			// the forks under way, then look again.
+			k.forking.Lock()
+			t, known = k.child(pid, status)
+			k.forking.Unlock()
+		}
+		if !known {
+			k.stray(pid, status)
+		}
+		if t != nil {
+			k.ended(t, status) // before reaping: a crash between must find one or the other
+		}
+		var none unix.Siginfo
+		for errors.Is(unix.Waitid(unix.P_PID, pid, &none, unix.WEXITED|unix.WNOHANG, nil), unix.EINTR) {
+		}
+		if t != nil {
+			k.mu.Lock()
+			delete(k.pids, pid)
+			k.mu.Unlock()
+		}
+	}
+}
+
+// child says whether pid is a child that we know, and whose main process it is;
+// who waits for another one is told of its end.
+func (k *keeper) child(pid int, status unix.WaitStatus) (t *task, known bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if ch := k.helpers[pid]; ch != nil {
+		ch <- status
+		delete(k.helpers, pid)
+		return nil, true
+	}
+	t = k.pids[pid]
+	return t, t != nil
+}
+
+// stray remembers the end of a child of nobody as long as there is one who may
+// ask for it.
+func (k *keeper) stray(pid int, status unix.WaitStatus) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.claims > 0 {
+		k.strays[pid] = status
+	}
+}
+
+// peekZombie returns a child that has ended, and its wait status, and leaves it.
+func peekZombie() (pid int, status unix.WaitStatus, ok bool) {
+	var info [128]byte // siginfo_t; x/sys hides the part for children
+	for {
+		err := unix.Waitid(unix.P_ALL, 0, (*unix.Siginfo)(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return 0, 0, false
+		}
+	}
+	at := 12 // si_signo, si_errno, si_code
+	if unsafe.Sizeof(uintptr(0)) == 8 {
+		at = 16
+	}
+	word := func(i int) int { return int(int32(binary.NativeEndian.Uint32(info[i:]))) }
+	code, pid, value := word(8), word(at), word(at+8)
+	if pid == 0 {
+		return 0, 0, false
+	}
+	if code == 1 { // CLD_EXITED
+		return pid, unix.WaitStatus(value << 8), true
+	}
+	return pid, unix.WaitStatus(value & 0x7f), true
+}
+
+// ended takes note of the end of a main process and has the rest done.
+func (k *keeper) ended(t *task, status unix.WaitStatus) {
+	k.mu.Lock()
+	asked, mild := !t.deadline.IsZero(), t.mild
+	k.mu.Unlock()
+	if mild && status.Signaled() && status.Signal() == unix.SIGKILL {
+		status = unix.WaitStatus(unix.SIGTERM) // see tell
+	}
+	obs := outcome(t, status, asked)
+	k.settle(t, obs)
+}
+
+// settle records the outcome and ends the task in the background.
+func (k *keeper) settle(t *task, obs backend.Observation) {
+	obs.Image = t.image()
+	if err := writeRecord(t.dir, exitRecord, obs); err != nil {
+		k.log.Error("cannot record the end", "task", t.id, "err", err)
+	}
+	done := t.stage() == ""
+	k.mu.Lock()
+	if len(t.a.Init) > 0 && done {
+		k.catchUp(t, obs.At)
+	}
+	t.exited = true
+	if t.alarm != nil {
+		t.alarm.Stop()
+	}
+	k.mu.Unlock()
+	go k.finish(t, obs)
+}
+
+// outcome is what a wait status means.
+func outcome(t *task, status unix.WaitStatus, asked bool) backend.Observation {
+	obs := backend.Observation{ID: t.id, State: core.TaskFailed, At: time.Now(), Reason: string(lifecycle.ReasonError)}
+	code := status.ExitStatus()
+	if status.Signaled() {
+		obs.Signal = int(status.Signal())
+		code = 128 + obs.Signal
+		obs.Message = fmt.Sprintf("ended by signal %d (%s)", obs.Signal, unix.SignalName(status.Signal()))
+		if !asked {
+			obs.Reason = string(lifecycle.ReasonKilled)
+		}
+	}
+	obs.ExitCode = &code
+	switch {
+	case code == 0:
+		obs.State, obs.Reason = core.TaskSucceeded, ""
+	case status.Signaled():
+	case t.stepFailed(code) != "":
+		obs.Message = t.stepFailed(code)
+	case preludeFailed(t.private):
+		obs.Message = preludeMessage(code)
+	}
+	switch {
+	case t.limited && code != 0 && t.group.oomKilled():
+		obs.Reason = string(lifecycle.ReasonOutOfMemory)
+		obs.Message = "the memory limit was reached; raise memory, or let the program use less"
+	}
+	return obs
+}
+
+// finish ends what the main process left, completes the log and tells.
+// Followers of the log take the end of the FIFO for the end of the output.
+func (k *keeper) finish(t *task, obs backend.Observation) {
+	k.killTree(t)
+	k.letGo(t)
+	remark := ""
+	switch {
+	case obs.State == core.TaskLost:
+		remark = obs.Message
+	case t.cut:
+		remark = "nobody read its output when the task ended; the end of it may be missing"
+	}
+	if t.out != nil {
+		t.out.finish(remark)
+	} else if remark != "" {
+		k.remark(t, remark)
+	}
+	t.clearPrivate()
+	k.discardBox(t)
+	if err := os.Remove(filepath.Join(t.dir, fifoFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		k.log.Error("cannot remove the FIFO", "task", t.id, "err", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	t.obs, t.ended, t.out = obs, true, nil
+	k.publish(obs)
+	if k.orphaned {
+		k.checkIdle()
+	}
+}
+
+// remark puts a line into the log of a task from which nothing is read.
+func (k *keeper) remark(t *task, text string) {
+	log, err := logfile.Append(k.paths.log(t.id), k.out().Index(t.id), nil)
+	if err != nil {
+		k.log.Warn("cannot say in the log what may be missing", "task", t.id, "err", err)
+		return
+	}
+	log.Close(text)
+}

@@ -1,0 +1,261 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/backend"
+)
+
+// maxBacklog is how many observations a slow watcher may be behind before it
+// gets a fresh picture instead.
+const maxBacklog = 1 << 16
+
+// watcher collects what one connection has not been told yet.
+type watcher struct {
+	mu      sync.Mutex
+	pending []backend.Observation
+	over    bool
+	wake    chan struct{}
+}
+
+func (w *watcher) add(o backend.Observation) {
+	w.mu.Lock()
+	if len(w.pending) < maxBacklog {
+		w.pending = append(w.pending, o)
+	} else {
+		w.over = true
+	}
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watcher) take() (seen []backend.Observation, over bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen, over = w.pending, w.over
+	w.pending, w.over = nil, false
+	return seen, over
+}
+
+func (k *keeper) acceptLoop() {
+	for {
+		conn, err := k.listen.AcceptUnix()
+		if err != nil {
+			return
+		}
+		p := &peer{enc: json.NewEncoder(conn), conn: conn}
+		k.mu.Lock()
+		k.peers[p] = struct{}{} // before the next is let in, who may ask who is there
+		k.met = true
+		k.checkIdle()
+		k.mu.Unlock()
+		go func() {
+			k.serve(p)
+			k.mu.Lock()
+			delete(k.peers, p)
+			k.checkIdle()
+			k.mu.Unlock()
+		}()
+	}
+}
+
+// peer is one connection; replies may be sent from several goroutines.
+type peer struct {
+	mu   sync.Mutex
+	enc  *json.Encoder
+	conn *net.UnixConn // for descriptors
+	left bool          // guarded by keeper.mu: it was gone when another came
+}
+
+// gone reports whether there is nobody at the other end any more, or nobody who
+// will ask for more: a process that is being ended may take a while to close.
+func (p *peer) gone() bool {
+	rc, err := p.conn.SyscallConn()
+	if err != nil {
+		return true
+	}
+	gone := false
+	err = rc.Control(func(fd uintptr) {
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		if n, err := unix.Poll(poll, 0); err == nil && n > 0 {
+			gone = true
+			return
+		}
+		who, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if err != nil || who.Pid == 0 {
+			return // of another namespace
+		}
+		s, err := readStat(int(who.Pid))
+		gone = err != nil || s.leaving
+	})
+	return gone || err != nil
+}
+
+// fence is called for who has just come. What others who are gone had asked for
+// last may still be in their connections: it is not begun any more, since who
+// comes is told what there is, and may act on it.
+func (k *keeper) fence(p *peer) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for other := range k.peers {
+		if other != p && other.gone() {
+			other.left = true
+		}
+	}
+}
+
+func (p *peer) send(r reply) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.enc.Encode(r)
+}
+
+func (k *keeper) serve(p *peer) {
+	conn := p.conn
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	dec := json.NewDecoder(conn)
+	for {
+		var q request
+		if err := dec.Decode(&q); err != nil {
+			return // the client is gone, or is none
+		}
+		var entries []*entry
+		switch q.Op {
+		case opHello:
+			k.fence(p)
+		case opStart:
+			entries = k.enter(q.Tasks, p)
+		case opWatch:
+			go k.watch(ctx, p, q.Serial)
+			continue
+		case opExec, opInput:
+			go func() {
+				if k.lend(ctx, p, q) != nil {
+					_ = conn.Close()
+				}
+			}()
+			continue
+		}
+		go func() {
+			r := k.handle(ctx, q, entries)
+			r.Serial = q.Serial
+			if p.send(r) != nil {
+				_ = conn.Close()
+			}
+		}()
+	}
+}
+
+func (k *keeper) handle(ctx context.Context, q request, entries []*entry) (r reply) {
+	var err error
+	switch q.Op {
+	case opHello:
+		r.Version, r.PID = protocolVersion, k.pid
+	case opStart:
+		err = k.startAll(entries)
+	case opStop:
+		err = k.stop(q.IDs, q.Grace)
+	case opObserve:
+		k.mu.Lock()
+		r.Seen = k.snapshot(q.IDs...)
+		k.mu.Unlock()
+	case opEOF:
+		for _, id := range q.IDs {
+			if t := k.running(id); t != nil {
+				k.endInput(t)
+			}
+		}
+	case opForget:
+		err = k.forget(q.IDs)
+	case opRetire:
+		k.mu.Lock()
+		k.retiring = true
+		k.checkIdle()
+		k.mu.Unlock()
+	case opReplace:
+		err = k.replace(ctx, q.Argv)
+	default:
+		err = fmt.Errorf("operation %q is not known to keeper version %d", q.Op, protocolVersion)
+	}
+	if err != nil {
+		r.Err = err.Error()
+	}
+	return r
+}
+
+// watch streams until the connection ends.
+func (k *keeper) watch(ctx context.Context, p *peer, serial uint64) {
+	w := &watcher{wake: make(chan struct{}, 1)}
+	k.mu.Lock()
+	seen := k.snapshot()
+	k.watchers[w] = struct{}{}
+	k.mu.Unlock()
+	defer func() {
+		k.mu.Lock()
+		delete(k.watchers, w)
+		k.mu.Unlock()
+	}()
+	for {
+		if p.send(reply{Serial: serial, Seen: seen}) != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wake:
+		}
+		var over bool
+		if seen, over = w.take(); over {
+			k.mu.Lock()
+			seen = k.snapshot()
+			k.mu.Unlock()
+		}
+	}
+}
+
+// startAll starts a batch, a few at a time: preparing one overlaps with
+// forking another.
+func (k *keeper) startAll(tasks []*entry) error {
+	if len(tasks) == 1 {
+		return k.startOne(tasks[0])
+	}
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		first error
+		fails int
+		slots = make(chan struct{}, 2*runtime.NumCPU())
+	)
+	for _, a := range tasks {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if err := k.startOne(a); err != nil {
+				mu.Lock()
+				if fails++; first == nil {
+					first = err
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if fails > 1 {
+		return fmt.Errorf("%d of %d tasks could not be started; the first: %w", fails, len(tasks), first)
+	}
+	return first
+}

@@ -1,0 +1,383 @@
+//go:build linux
+
+package local
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+var (
+	errGone    = os.ErrNotExist
+	errLeaving = errors.New("the keeper is on its way out; ask again")
+	errLeft    = errors.New("who asked for it had left when another server came")
+)
+
+// entry is a task that was asked for, on its way into the table.
+type entry struct {
+	job
+	task *task // nil: it is there already, or is not in the table yet
+	from *peer // who asked
+	err  error
+	late bool // it cannot be in the table before what had its name is taken away
+}
+
+// enter puts tasks into the table, all at once and before anything else is read
+// from whoever asked: from here on they are seen, and can be told to end. Who had
+// left when another came gets nothing any more: that one was told what there is.
+func (k *keeper) enter(jobs []job, from *peer) []*entry {
+	all := make([]*entry, len(jobs))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i, j := range jobs {
+		all[i] = &entry{job: j, from: from}
+		k.enterOne(all[i])
+	}
+	k.checkIdle()
+	return all
+}
+
+// enterOne is enter of one; mu is held.
+func (k *keeper) enterOne(e *entry) {
+	a := e.Assignment
+	old := k.tasks[a.ID]
+	e.late = old != nil && old.undone != nil
+	if e.err = checkTask(a.ID); e.err != nil || e.late {
+		return
+	}
+	switch {
+	case e.from.left:
+		e.err = errLeft
+	case k.leaving:
+		e.err = errLeaving
+	case old == nil:
+		t := &task{id: a.ID, dir: k.task(a.ID), a: public(a), box: e.Box, input: -1, limited: a.Memory > 0}
+		t.private = t.dir
+		t.obs = starting(t, time.Now())
+		k.tasks[a.ID], e.task = t, t
+		k.starts.Add(1)
+	}
+}
+
+// startOne brings one task up. An error means that nothing was started and
+// nothing is kept: the caller may ask again.
+func (k *keeper) startOne(e *entry) error {
+	for e.late { // to say that it is there would be wrong in a moment
+		k.mu.Lock()
+		old := k.tasks[e.Assignment.ID]
+		if old == nil || old.undone == nil {
+			k.enterOne(e)
+		}
+		k.mu.Unlock()
+		if e.late {
+			<-old.undone
+		}
+	}
+	if e.err != nil || e.task == nil {
+		return e.err
+	}
+	defer k.starts.Done()
+	t, a := e.task, e.Assignment
+
+	// 1. Everything that the process needs, and the record that it may exist.
+	a, part := share(a)
+	private, err := k.privatePlace(t, a)
+	note := ""
+	if err == nil {
+		t.private = private
+		a = withSteps(a, stagePath(t))
+		note, err = k.prepare(t, a)
+	}
+	if note != "" && part != "" {
+		note += "; "
+	}
+	note += part
+	// 2. The process, and the record that it does.
+	switch {
+	case err != nil:
+	case t.box != nil:
+		err = k.launchBox(t, a, note)
+	default:
+		err = k.launch(t, a, note)
+	}
+	var no *cannotRun
+	if errors.As(err, &no) {
+		k.refuse(t, no)
+		return nil
+	}
+	if err != nil && !k.undo(t) {
+		k.refuse(t, errStopped)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("start task %s: %w", a.ID, err)
+	}
+	// 3. Who asked for its end meanwhile gets it.
+	k.enforceStop(t, true, time.Now())
+	return nil
+}
+
+// starting is what is seen of a task that does not run yet.
+func starting(t *task, at time.Time) backend.Observation {
+	o := backend.Observation{ID: t.id, State: core.TaskStarting, At: at}
+	if t.box != nil {
+		o.Waiting = creating(&t.a)
+	}
+	return o
+}
+
+// prepare makes the task's directory, output, group and private files.
+func (k *keeper) prepare(t *task, a backend.Assignment) (note string, err error) {
+	if err := makeDir(t.dir); err != nil {
+		return "", err
+	}
+	if err := makeDir(k.paths.logsOf(t.id.Workload)); err != nil {
+		return "", err
+	}
+	if t.group, note, err = k.groups.make(dotted(t.id), a.Memory, a.CPU); err != nil {
+		return "", err
+	}
+	owner := a
+	if t.box != nil {
+		if err := k.groups.forBox(&t.group, dotted(t.id)); err != nil {
+			return "", err
+		}
+		owner.UID, owner.GID = nil, nil // the image says who that is
+	}
+	if err := makeFiles(t.private, owner); err != nil {
+		return "", err
+	}
+	if err := writePrelude(t.private, owner); err != nil {
+		return "", err
+	}
+	if err := writeStage(t.private, owner); err != nil {
+		return "", err
+	}
+	if err := makeFIFO(filepath.Join(t.dir, fifoFile), a.UID, a.GID); err != nil {
+		return "", err
+	}
+	if !a.TTY { // a terminal has its own way to the log
+		if t.out, err = k.openOutput(t); err != nil {
+			return "", err
+		}
+	}
+	rec := assigned{Assignment: t.a, Box: t.box, Boot: k.boot, Group: t.group, Private: t.elsewhere(), At: t.obs.At}
+	if t.out != nil {
+		rec.Log = t.out.begun
+	}
+	return note, writeSynced(t.dir, assignmentRecord, rec)
+}
+
+func makeFiles(dir string, a backend.Assignment) error {
+	if len(a.Files) == 0 {
+		return nil
+	}
+	private := filepath.Join(dir, privateDir)
+	if err := os.MkdirAll(private, 0o700); err != nil {
+		return err
+	}
+	for _, f := range a.Files {
+		if f.Name == "" || f.Name != filepath.Base(f.Name) || f.Name == "." || f.Name == ".." {
+			return &cannotRun{text: fmt.Sprintf("private file %q: the name must be a plain file name", f.Name)}
+		}
+		if err := os.WriteFile(filepath.Join(private, f.Name), f.Data, 0o600); err != nil {
+			return err
+		}
+		if err := giveTo(filepath.Join(private, f.Name), a.UID, a.GID); err != nil {
+			return err
+		}
+	}
+	return giveTo(private, a.UID, a.GID)
+}
+
+func giveTo(path string, uid, gid *uint32) error {
+	if uid == nil && gid == nil {
+		return nil
+	}
+	u, g := -1, -1
+	if uid != nil {
+		u = int(*uid)
+	}
+	if gid != nil {
+		g = int(*gid)
+	}
+	err := os.Chown(path, u, g)
+	if errors.Is(err, os.ErrPermission) {
+		return &cannotRun{text: fmt.Sprintf("runAs: this server runs as user %d and cannot give files to user %d: remove runAs, or run the server as root", os.Getuid(), u)}
+	}
+	return err
+}
+
+// launch forks. Between the fork and its record only the marker in the
+// environment tells of the process, and recovery looks for it.
+func (k *keeper) launch(t *task, a backend.Assignment, note string) error {
+	env := taskEnv(a.Env, t.dir, a, func(f backend.File) string { return filepath.Join(t.private, privateDir, f.Name) })
+	if err := checkWorkdir(a.Workdir); err != nil {
+		return err
+	}
+	if err := checkMounts(a); err != nil {
+		return err
+	}
+	argv := a.Argv
+	if len(a.Prelude) > 0 && len(argv) > 0 {
+		argv = withPrelude(filepath.Join(t.private, preludeFile), argv)
+	}
+	path, err := lookPath(argv, a.Workdir, env)
+	if err != nil {
+		return err
+	}
+	in, err := k.openInputs(t)
+	if err != nil {
+		return err
+	}
+	defer in.closeTaskEnds()
+	attr, release, err := k.attributes(t, a, env, in)
+	if err != nil {
+		closeAll([]int{in.keep})
+		return err
+	}
+	defer release()
+	if k.asked(t) {
+		closeAll([]int{in.keep})
+		return errStopped
+	}
+	k.forking.RLock()
+	defer k.forking.RUnlock()
+	pid, err := forkIn(t.group.Memory, k.groups.v1Home, path, argv, attr)
+	if err != nil {
+		closeAll([]int{in.keep})
+		return explainExec(err, path, a)
+	}
+	s, err := readStat(pid) // a zombie at worst: it is not reaped before we let go of forking
+	if err != nil {
+		k.log.Warn("cannot read the start time", "task", t.id, "pid", pid, "err", err)
+	}
+	now := time.Now()
+	if err := writeRecord(t.dir, stateRecord, forked{PID: pid, Start: s.start, At: now, Note: note}); err != nil {
+		k.log.Warn("cannot record the process", "task", t.id, "pid", pid, "err", err)
+	}
+	if err := k.hold(t, in.keep); err != nil { // before its end can be noticed
+		k.log.Error("the task's terminal or input is out of reach", "task", t.id, "err", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	t.pid, t.start = pid, s.start
+	k.begun(t, now, note)
+	k.pids[pid] = t
+	k.publish(t.obs)
+	return nil
+}
+
+// attributes opens what the child inherits; release closes our side of it.
+// The descriptors are raw: package os would make the FIFO non-blocking, for
+// the child too.
+func (k *keeper) attributes(t *task, a backend.Assignment, env []string, in inputs) (*syscall.ProcAttr, func(), error) {
+	out, err := unix.Open(filepath.Join(t.dir, fifoFile), unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the FIFO: %w", err)
+	}
+	release := func() { _ = unix.Close(out) }
+	sys := &syscall.SysProcAttr{Setsid: true, Credential: credential(a.UID, a.GID)}
+	if t.group.V2 != "" {
+		dir, err := unix.Open(t.group.V2, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			release()
+			return nil, nil, fmt.Errorf("open %s: %w", t.group.V2, err)
+		}
+		release = func() { _ = unix.Close(out); _ = unix.Close(dir) }
+		sys.UseCgroupFD, sys.CgroupFD = true, dir
+	}
+	files := []uintptr{k.null.Fd(), uintptr(out), uintptr(out)}
+	switch {
+	case in.slave >= 0:
+		files = []uintptr{uintptr(in.slave), uintptr(in.slave), uintptr(in.slave)}
+		sys.Setctty = true // descriptor 0
+	case in.stdin >= 0:
+		files[0] = uintptr(in.stdin)
+	}
+	return &syscall.ProcAttr{Dir: a.Workdir, Env: env, Sys: sys, Files: files}, release, nil
+}
+
+// credential never leaves a foreign user our own groups: root's, in most cases.
+func credential(uid, gid *uint32) *syscall.Credential {
+	if uid == nil && gid == nil {
+		return nil
+	}
+	c := &syscall.Credential{Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid()), NoSetGroups: os.Getuid() != 0}
+	if uid != nil {
+		c.Uid, c.Gid = *uid, *uid
+		if u, err := user.LookupId(strconv.FormatUint(uint64(*uid), 10)); err == nil {
+			if g, err := strconv.ParseUint(u.Gid, 10, 32); err == nil {
+				c.Gid = uint32(g)
+			}
+		}
+	}
+	if gid != nil {
+		c.Gid = *gid
+	}
+	return c
+}
+
+// refuse makes an observation of what can never run.
+func (k *keeper) refuse(t *task, why *cannotRun) {
+	obs := backend.Observation{
+		ID: t.id, State: core.TaskFailed, Message: why.text, At: time.Now(),
+		Reason: string(cmp.Or(why.reason, lifecycle.ReasonContainerCannot)),
+	}
+	if err := writeRecord(t.dir, exitRecord, obs); err != nil {
+		k.log.Error("cannot record the end", "task", t.id, "err", err)
+	}
+	k.mu.Lock()
+	t.exited = true
+	k.mu.Unlock()
+	k.finish(t, obs)
+	removeEmpty(k.paths.log(t.id)) // it never began to write
+}
+
+// undo removes all traces of a task that was not started. It returns false where
+// somebody has told it to end, who is to see that it did.
+func (k *keeper) undo(t *task) bool {
+	k.mu.Lock()
+	asked := !t.deadline.IsZero()
+	if !asked {
+		t.exited, t.undone = true, make(chan struct{})
+	}
+	k.mu.Unlock()
+	if asked {
+		return false
+	}
+	if t.out != nil {
+		t.out.finish("")
+	}
+	t.group.remove()
+	t.clearPrivate()
+	removeEmpty(k.paths.log(t.id))
+	if err := removeTaskDir(t.dir); err != nil {
+		k.log.Error("cannot remove the records of a task that was not started", "task", t.id, "err", err)
+	}
+	k.mu.Lock()
+	delete(k.tasks, t.id)
+	close(t.undone)
+	k.checkIdle()
+	k.mu.Unlock()
+	return true
+}
+
+func removeEmpty(path string) {
+	if st, err := os.Stat(path); err == nil && st.Size() == 0 {
+		_ = os.Remove(path)
+	}
+}

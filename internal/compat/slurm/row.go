@@ -1,0 +1,290 @@
+package slurm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// row is one line: a job, or some tasks of an array.
+type row struct {
+	c     *compat.Call
+	p     *compat.Place
+	w     *api.Workload
+	id    string
+	state state
+	tasks []api.Task
+	since time.Duration
+	count int // tasks that it stands for
+	task  int // of an array, from 0; negative: it is not one of them
+}
+
+// rowsOf are the lines of a job. Tasks of an array that run have one each, those
+// that wait one together; of some tasks each has its own.
+func rowsOf(c *compat.Call, p *compat.Place, w *api.Workload, some []int) []row {
+	number := strconv.FormatInt(w.Number, 10)
+	var all []api.Task
+	if a := compat.Last(w); a != nil {
+		all = a.Tasks
+	}
+	whole := row{c: c, p: p, w: w, id: number, state: stateOf(w), tasks: all, since: used(w, c.Now()), count: compat.Count(w), task: -1}
+	if cli.Document(w).Array == nil {
+		return []row{whole}
+	}
+	var out []row
+	numbers := arrayNumbers(w)
+	begun := map[int]bool{}
+	for _, t := range all {
+		r := whole
+		r.id, r.tasks, r.count, r.task = fmt.Sprintf("%s_%d", number, numberIn(numbers, t.Index)), []api.Task{t}, 1, t.Index
+		begun[t.Index] = t.State != "pending"
+		switch t.State {
+		case "running":
+			r.state, r.since = states[lifecycle.Running], c.Now().Sub(cmp.Or(compat.At(t.StartedAt), c.Now()))
+		case "starting":
+			r.state = states[lifecycle.Starting]
+		case "stopping":
+			r.state = states[lifecycle.Terminating]
+		default:
+			continue // it waits, or is over
+		}
+		if some == nil || slices.Contains(some, t.Index) {
+			out = append(out, r)
+		}
+	}
+	var rest, places []int
+	for i := range compat.Count(w) {
+		if !begun[i] && !slices.Contains(w.Canceled, i) && (some == nil || slices.Contains(some, i)) {
+			rest, places = append(rest, numberIn(numbers, i)), append(places, i)
+		}
+	}
+	if cli.Ended(w) {
+		return []row{whole}
+	}
+	if len(rest) > 0 && (c.Bool("array") || some != nil) {
+		for k, i := range rest {
+			r := whole
+			r.id, r.state, r.tasks, r.count, r.since, r.task = fmt.Sprintf("%s_%d", number, i), pending, nil, 1, 0, places[k]
+			out = append(out, r)
+		}
+	} else if len(rest) > 0 {
+		r := whole
+		r.id, r.state, r.tasks, r.count, r.since = number+"_["+indexes(rest)+"]", pending, nil, len(rest), 0
+		out = append([]row{r}, out...)
+	}
+	return out
+}
+
+// arrayNumbers are what the tasks of an array are called by their index: their
+// SLURM_ARRAY_TASK_ID; nil: as their indexes.
+func arrayNumbers(w *api.Workload) []int {
+	d := cli.Document(w)
+	if d.Slurm == nil || d.Slurm.Indexes == "" {
+		return nil
+	}
+	all, err := spec.ParseIndexes(d.Slurm.Indexes)
+	if err != nil || len(all) != d.Size() {
+		return nil
+	}
+	return all
+}
+
+func numberIn(numbers []int, index int) int {
+	if index < len(numbers) {
+		return numbers[index]
+	}
+	return index
+}
+
+// indexes folds numbers: 1,3-5.
+func indexes(ns []int) string {
+	var names []string
+	for _, n := range ns {
+		names = append(names, strconv.Itoa(n))
+	}
+	return strings.Trim(hosts(names), "[]")
+}
+
+// titles are what fields are called.
+var titles = map[byte]string{
+	'A': "JOBID", 'F': "ARRAY_JOB_ID", 'i': "JOBID", 'j': "NAME", 'u': "USER", 'P': "PARTITION", 't': "ST", 'T': "STATE", 'M': "TIME", 'l': "TIME_LIMIT",
+	'L': "TIME_LEFT", 'D': "NODES", 'C': "CPUS", 'b': "TRES_PER_NODE", 'm': "MIN_MEMORY", 'N': "NODELIST", 'R': "NODELIST(REASON)",
+	'r': "REASON", 'S': "START_TIME", 'e': "END_TIME", 'V': "SUBMIT_TIME", 'p': "PRIORITY", 'Q': "PRIORITY", 'a': "ACCOUNT", 'q': "QOS",
+	'k': "COMMENT", 'o': "COMMAND", 'Z': "WORK_DIR", 'Y': "SCHEDNODES",
+}
+
+func title(letter byte) (string, bool) { t, ok := titles[letter]; return t, ok }
+
+// qos is the name of a job's priority.
+func qos(w *api.Workload) string { return cli.Document(w).Priority.String() }
+
+func (r *row) nodes() []string {
+	return compat.Nodes(&api.Attempt{Tasks: r.tasks})
+}
+
+func (r *row) value(letter byte) (string, bool) {
+	w, d := r.w, cli.Document(r.w)
+	switch letter {
+	case 'i':
+		return r.id, true
+	case 'A':
+		if r.task >= 0 { // each is a job of its own
+			return strconv.FormatInt(w.Number-d.SlurmJobs()+1+int64(r.task), 10), true
+		}
+		return strconv.FormatInt(w.Number, 10), true
+	case 'F':
+		return strconv.FormatInt(w.Number, 10), true
+	case 'j':
+		return name(w), true
+	case 'u':
+		return w.User, true
+	case 'a':
+		return w.Project, true
+	case 'P':
+		return partition(r.p, w), true
+	case 't':
+		return r.state.short, true
+	case 'T':
+		return r.state.long, true
+	case 'M':
+		return span(r.since), true
+	case 'l':
+		return limit(w), true
+	case 'L':
+		if d.MaxDuration.Std() > 0 {
+			return span(max(d.MaxDuration.Std()-r.since, 0)), true
+		}
+		return "UNLIMITED", true
+	case 'D':
+		return strconv.Itoa(r.nodeCount()), true
+	case 'C':
+		return strconv.FormatInt(max(d.Resources.CPU.Milli()*int64(r.count)/1000, 1), 10), true
+	case 'm':
+		return d.Resources.Memory.String(), true
+	case 'q':
+		return qos(w), true
+	case 'p', 'Q':
+		return strconv.Itoa(w.Priority), true
+	}
+	return r.more(letter)
+}
+
+// nodeCount is how many nodes a gang has; anything else is on one.
+func (r *row) nodeCount() int {
+	if r.w.Kind == string(lifecycle.Distributed) {
+		return r.count
+	}
+	return 1
+}
+
+func (r *row) more(letter byte) (string, bool) {
+	w, d := r.w, cli.Document(r.w)
+	switch letter {
+	case 'b':
+		if w.GPUs == 0 {
+			return "N/A", true
+		}
+		kind := ""
+		if d.Resources.GPU.Type != "" {
+			kind = ":" + d.Resources.GPU.Type
+		}
+		return fmt.Sprintf("gres/gpu%s:%d", kind, max(d.Resources.GPU.Devices(), 1)), true
+	case 'N':
+		return hosts(r.nodes()), true
+	case 'R':
+		if nodes := r.nodes(); len(nodes) > 0 && r.state != pending {
+			return hosts(nodes), true
+		}
+		return "(" + reason(w) + ")", true
+	case 'r':
+		return reason(w), true
+	case 'S':
+		if at := start(w); !at.IsZero() {
+			return instant(at, "N/A"), true
+		}
+		return "N/A", true
+	case 'e':
+		return instant(end(w), "N/A"), true
+	case 'V':
+		return instant(time.Time(w.CreatedAt), "N/A"), true
+	case 'k':
+		return cmp.Or(d.Annotations["comment"], "(null)"), true
+	case 'o':
+		return d.Command.String(), true
+	case 'Z':
+		return d.Workdir, true
+	case 'Y':
+		return "(null)", true
+	}
+	return "", false
+}
+
+// start is when a job started, or is expected to.
+func start(w *api.Workload) time.Time {
+	if w.Pending != nil {
+		return compat.At(w.Pending.EstimatedStart)
+	}
+	if a := compat.Last(w); a != nil {
+		return compat.At(a.StartedAt)
+	}
+	return compat.At(w.StartedAt)
+}
+
+// end is when it ended, or must have.
+func end(w *api.Workload) time.Time {
+	a := compat.Last(w)
+	switch {
+	case w.EndedAt != nil:
+		return compat.At(w.EndedAt)
+	case a != nil && a.RunningAt != nil && cli.Document(w).MaxDuration > 0:
+		return compat.At(a.RunningAt).Add(cli.Document(w).MaxDuration.Std())
+	}
+	return time.Time{}
+}
+
+// sorted puts lines in the order of --sort.
+func sorted(c *compat.Call, rows []row) error {
+	var order []field
+	var down []bool
+	for _, text := range c.List("sort") {
+		name := strings.TrimLeft(text, "+-")
+		if len(name) != 1 || titles[name[0]] == "" {
+			return cli.Wrong(fmt.Sprintf("--sort: there is no field %q", text), "letters as in --format, like -p,i")
+		}
+		order, down = append(order, field{letter: name[0]}), append(down, strings.HasPrefix(text, "-"))
+	}
+	slices.SortStableFunc(rows, func(a, b row) int {
+		for i, f := range order {
+			x, _ := a.value(f.letter)
+			y, _ := b.value(f.letter)
+			n := compare(x, y)
+			if down[i] {
+				n = -n
+			}
+			if n != 0 {
+				return n
+			}
+		}
+		return 0
+	})
+	return nil
+}
+
+// compare takes numbers for numbers.
+func compare(a, b string) int {
+	x, err1 := strconv.ParseFloat(a, 64)
+	y, err2 := strconv.ParseFloat(b, 64)
+	if err1 == nil && err2 == nil {
+		return cmp.Compare(x, y)
+	}
+	return strings.Compare(a, b)
+}

@@ -1,0 +1,233 @@
+package slurm
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// done are options that are about the command line, not the job.
+var done = []compat.Flag{
+	{Names: "parsable", Does: "print the job's id and nothing else"},
+	{Names: "quiet Q", Does: "print nothing"},
+	{Names: "test-only", Does: "submit nothing; say whether it would be accepted, and when it would start"},
+	{Names: "wait W", Does: "return once the job has ended, and exit as it did"},
+	{Names: "wrap", Arg: "COMMAND", Does: "submit this command instead of a script"},
+	versionFlag,
+}
+
+// Options are all options of sbatch: those that a script may have as well, and
+// those that are about the command line.
+func Options() []compat.Flag {
+	letters := map[string]string{}
+	for c := 'A'; c <= 'z'; c++ {
+		if name, known := convert.SbatchShort(byte(c)); known {
+			letters[name] = string(c)
+		}
+	}
+	out := slices.Clone(done)
+	for _, name := range convert.SbatchOptions() {
+		if slices.ContainsFunc(done, func(f compat.Flag) bool { return f.Name() == name }) {
+			continue
+		}
+		f := compat.Flag{Names: strings.TrimSpace(name + " " + letters[name] + convert.SbatchAliases(name)), Pass: true, Many: true}
+		value, _ := convert.SbatchOption(name)
+		switch {
+		case value:
+			f.Arg = "VALUE"
+		case convert.SbatchOptional(name):
+			f.Arg, f.Bare = "VALUE", bare
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// bare stands for the value that an option has where it is given without one.
+const bare = "\x00"
+
+// Sbatch is sbatch.
+func Sbatch() *compat.Command {
+	return &compat.Command{
+		Use: "sbatch [OPTIONS] [SCRIPT [ARGUMENTS…]]", Words: &words, Short: "Submit a batch script", Stop: 1, Loose: true, Flags: Options(),
+		Long: `Submits a script; without one it is read from standard input. Options are those
+of its #SBATCH lines and stand over them, as do variables like SBATCH_PARTITION.`,
+		Run: sbatch,
+	}
+}
+
+// variables are options that the environment may say.
+var variables = []string{
+	"account", "array", "clusters", "constraint", "container", "cpus-per-gpu", "cpus-per-task", "dependency", "distribution", "exclusive", "export", "gpus", "gpus-per-node", "gpus-per-task",
+	"gres", "hint", "job-name", "mem", "mem-per-cpu", "mem-per-gpu", "nodes", "ntasks", "open-mode", "output", "partition", "priority", "qos", "requeue", "no-requeue", "reservation", "signal", "time", "timelimit",
+}
+
+func sbatch(c *compat.Call) error {
+	if done, err := asked(c); done {
+		return err
+	}
+	name, data, args, err := script(c)
+	if err != nil {
+		return err
+	}
+	doc, err := batch(c, name, data, options(c, "SBATCH_"), args)
+	if err != nil {
+		return err
+	}
+	besideScript(doc)
+	w, err := c.Submit(c.Context, doc, c.Bool("test-only"))
+	if err != nil {
+		return err
+	}
+	if c.Bool("test-only") {
+		when := "cannot be told when"
+		if w.Plan != nil {
+			if text := planned(c, w); text != "" {
+				when = text
+			}
+		}
+		c.Say("sbatch: the job would be accepted; it %s", when)
+		return nil
+	}
+	text := fmt.Sprintf("Submitted batch job %d\n", w.Number)
+	switch {
+	case c.Bool("quiet"):
+		text = ""
+	case c.Bool("parsable"):
+		text = fmt.Sprintf("%d\n", w.Number)
+	}
+	if _, err := fmt.Fprint(c.Out(), text); err != nil || !c.Bool("wait") {
+		return err
+	}
+	return waited(c, w)
+}
+
+// besideScript has the output go where whoever says nothing of it looks for it
+// (slurm.schedmd.com/sbatch.html, --output). In an image there is no directory
+// from which it was submitted.
+func besideScript(doc *spec.Document) {
+	if doc.Slurm == nil || doc.Slurm.Output != "" || doc.Image != "" {
+		return
+	}
+	doc.Slurm.Output = "slurm-%j.out"
+	if doc.Array != nil {
+		doc.Slurm.Output = "slurm-%A_%a.out"
+	}
+}
+
+// same are the numbers of one's own jobs of that name that have not ended.
+func same(c *compat.Call, called string) ([]string, error) {
+	me, err := c.Own(c.Context)
+	if err != nil {
+		return nil, err
+	}
+	ws, err := c.Pages(c.Context, client.ListOptions{Live: true}, 0, func(w *api.Workload) bool { return w.User == me && name(w) == called })
+	var numbers []string
+	for _, w := range ws {
+		numbers = append(numbers, strconv.FormatInt(w.Number, 10))
+	}
+	return numbers, err
+}
+
+// waited ends as a job has.
+func waited(c *compat.Call, w *api.Workload) error {
+	w, err := c.Until(c.Context, w, cli.Ended)
+	if err != nil {
+		return err
+	}
+	if a := compat.Last(w); a != nil && a.ExitCode != nil && *a.ExitCode != 0 {
+		return cli.Exit(*a.ExitCode)
+	}
+	if cli.ExitOf(w) != 0 {
+		return cli.Exit(1)
+	}
+	return nil
+}
+
+func planned(c *compat.Call, w *api.Workload) string {
+	data, err := cli.YAML(w.Plan)
+	if err != nil {
+		return ""
+	}
+	return "is planned as follows\n" + strings.TrimRight(string(data), "\n")
+}
+
+// script is the batch script, with its name and arguments.
+func script(c *compat.Call) (name string, data []byte, args []string, err error) {
+	words := append(slices.Clone(c.Args), c.After...)
+	switch {
+	case c.Given("wrap") && len(words) > 0:
+		return "", nil, nil, cli.Wrong("--wrap contradicts a script", "leave one of them out")
+	case c.Given("wrap"):
+		return "wrap", []byte("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n" + c.Text("wrap") + "\n"), nil, nil
+	case len(words) == 0:
+		data, err = c.Read("-")
+		return "sbatch", data, nil, err
+	}
+	data, err = c.Read(words[0])
+	return words[0], data, words[1:], err
+}
+
+// options are those of the command line, behind those of the environment that
+// stand over a script's.
+func options(c *compat.Call, prefix string) []string {
+	var out []string
+	for _, name := range variables {
+		value := c.Env(prefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_")))
+		option := map[string]string{"timelimit": "time"}[name]
+		if option = cmp.Or(option, name); value == "" || c.Given(option) {
+			continue
+		}
+		if takes, _ := convert.SbatchOption(option); takes {
+			option += "=" + value
+		}
+		out = append(out, "--"+option)
+	}
+	return append(out, c.Passed...)
+}
+
+// batch makes a document of a script.
+func batch(c *compat.Call, name string, data []byte, options, args []string) (*spec.Document, error) {
+	res, err := convert.ImportSbatch(data, convert.Submission{
+		Options: options, Args: args, Name: filepath.Base(name), Now: c.Now(), Same: func(name string) ([]string, error) { return same(c, name) },
+	})
+	if err != nil {
+		return nil, compat.Refused(name, err)
+	}
+	if !c.Bool("quiet") && !c.Bool("parsable") {
+		compat.Tell(c, name, res)
+	}
+	doc, err := compat.One(name, res)
+	if err != nil {
+		return nil, err
+	}
+	if doc.Slurm != nil && doc.Slurm.Name == "" {
+		doc.Slurm.Name = filepath.Base(name) // as Slurm calls it, ending and all
+	}
+	if doc.Name == "" && doc.NamePrefix == "" {
+		doc.NamePrefix = compat.Name(strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
+		doc.NamePrefix = strings.TrimRight(doc.NamePrefix[:min(len(doc.NamePrefix), 45)], "-")
+	}
+	if doc.Project == "" {
+		doc.Project = c.Setting("MUSTER_PROJECT")
+	}
+	if doc.Workdir == "" && doc.Image == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return nil, err
+		}
+		doc.Workdir = dir
+	}
+	return doc, nil
+}

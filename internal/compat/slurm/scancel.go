@@ -1,0 +1,177 @@
+package slurm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// Scancel is scancel.
+func Scancel() *compat.Command {
+	return &compat.Command{
+		Use: "scancel [JOB…]", Words: &words, Short: "End jobs", Most: compat.All, Loose: true,
+		Flags: []compat.Flag{
+			{Names: "account A", Arg: "NAME", Many: true, Does: "jobs of these projects"},
+			{Names: "batch b", Void: "the script and what it started are ended together; --signal sends nothing else.", Refused: true},
+			{Names: "ctld", Void: "everything goes through the server."},
+			{Names: "clusters M", Arg: "NAMES", Many: true, Does: "only jobs in these clusters"},
+			{Names: "cron", Void: "there are no jobs by the clock."},
+			{Names: "full f", Void: "a job is always ended with all of its processes."},
+			{Names: "hurry H", Void: "there are no burst buffers to write back."},
+			{Names: "interactive i", Does: "ask first"},
+			{Names: "jobname n name", Arg: "NAME", Many: true, Does: "jobs of these names"},
+			{Names: "me", Does: "all of one's own"},
+			{Names: "nodelist w", Arg: "NODES", Many: true, Does: "only jobs on these nodes"},
+			{Names: "partition p", Arg: "NAME", Many: true, Does: "only jobs in these pools"},
+			{Names: "qos q", Arg: "NAME", Many: true, Does: "only jobs of these priorities"},
+			{Names: "quiet Q", Does: "say nothing of jobs that have ended already"},
+			{Names: "reservation R", Arg: "NAME", Many: true, Does: "only jobs of these reservations"},
+			{Names: "sibling", Arg: "NAME", Void: "there is one server for all clusters."},
+			{Names: "signal s", Arg: "SIGNAL", Does: "KILL ends without waiting, TERM and INT politely; others cannot be sent"},
+			{Names: "state t", Arg: "STATE", Many: true, Does: "only jobs in these states"},
+			{Names: "user u", Arg: "NAME", Many: true, Does: "jobs of these users"},
+			{Names: "verbose v", Void: "there is nothing more to tell."},
+			{Names: "wckey", Arg: "KEY", Void: "there are no such keys.", Refused: true},
+			versionFlag,
+		},
+		Run: scancel,
+	}
+}
+
+func scancel(c *compat.Call) error {
+	if done, err := asked(c); done {
+		return err
+	}
+	grace := ""
+	switch s := strings.TrimPrefix(strings.ToUpper(c.Text("signal")), "SIG"); s {
+	case "", "TERM", "15", "INT", "2":
+	case "KILL", "9":
+		grace = "0s"
+	default:
+		return cli.Wrong(fmt.Sprintf("--signal: %s cannot be sent to a job from outside", s), "muster exec JOB -- kill -"+s+" PID sends it in a task; KILL, TERM and INT end the job")
+	}
+	ws, err := cancelled(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("interactive") && len(ws) > 0 {
+		all := make([]api.Workload, len(ws))
+		for i, w := range ws {
+			all[i] = *w.Workload
+		}
+		if ok, err := c.Confirm("cancel", "no --interactive", all); !ok {
+			return err
+		}
+	}
+	conn, err := c.Connect(c.Context)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, w := range ws {
+		if cli.Ended(w.Workload) {
+			if !c.Bool("quiet") {
+				c.Say("scancel: job %d (%s) has ended already: %s", w.Number, w.Name, stateOf(w.Workload).long)
+			}
+			continue
+		}
+		_, err := conn.Stop(c.Context, w.Project, w.ID, api.StopOptions{GracePeriod: grace, Tasks: w.tasks})
+		if p := (*api.Problem)(nil); errors.As(err, &p) && p.Code == "illegal_phase" { // it ends, or has ended meanwhile
+			if !c.Bool("quiet") {
+				c.Say("scancel: job %d (%s) is ending already", w.Number, w.Name)
+			}
+			continue
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("job %d: %w", w.Number, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// victim is a job that is to be ended, or some tasks of it.
+type victim struct {
+	*api.Workload
+	tasks []int // nil: all of it
+}
+
+// cancelled are the jobs that ids and flags select.
+func cancelled(c *compat.Call) ([]victim, error) {
+	filters := []string{"account", "jobname", "me", "nodelist", "partition", "qos", "reservation", "state", "user", "clusters"}
+	filtered := slices.ContainsFunc(filters, c.Given)
+	if len(c.Args) == 0 && !filtered {
+		return nil, cli.Wrong("No job identification provided", "scancel JOB, or a filter such as --me")
+	}
+	p, err := compat.Places(c.Context, c.Tool)
+	if err != nil {
+		return nil, err
+	}
+	chosen, _, err := selected(c, p, "jobname", "state")
+	if err != nil {
+		return nil, err
+	}
+	keep := func(w *api.Workload) bool { return chosen(w) && reservedIn(w, c.List("reservation")) }
+	var out []victim
+	if len(c.Args) == 0 {
+		ws, err := c.Pages(c.Context, client.ListOptions{Live: true}, 0, keep)
+		for i := range ws {
+			out = append(out, victim{Workload: &ws[i]})
+		}
+		return out, err
+	}
+	for _, id := range c.Args {
+		number, part, some := strings.Cut(id, "_")
+		if err := whole("ended", []string{number}); err != nil {
+			return nil, err
+		}
+		var tasks []int
+		w, err := job(c, number)
+		if err != nil && !some {
+			if array, index, is := taskJob(c, number); is {
+				w, tasks, err = array, []int{index}, nil
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if some {
+			if tasks, err = indexesOf(w, id, part); err != nil {
+				return nil, err
+			}
+		}
+		if keep(w) {
+			out = append(out, victim{w, tasks})
+		}
+	}
+	return out, nil
+}
+
+// indexesOf reads which tasks of an array an id names: 3, or [1,4-6], as
+// SLURM_ARRAY_TASK_ID counts them.
+func indexesOf(w *api.Workload, id, part string) ([]int, error) {
+	if cli.Document(w).Array == nil {
+		return nil, cli.Wrong(fmt.Sprintf("Invalid job id specified: %s is no array, so %s is none of its tasks", w.Name, id), "name the job by its number to end it")
+	}
+	given, err := spec.ParseIndexes(strings.TrimSuffix(strings.TrimPrefix(part, "["), "]"))
+	if err != nil {
+		return nil, cli.Wrong(fmt.Sprintf("Invalid job id specified: %s", id), "an array's tasks are named like 12_3 or 12_[1,4-6]")
+	}
+	numbers := arrayNumbers(w)
+	for k, n := range given {
+		at := slices.Index(numbers, n)
+		if numbers != nil && at < 0 {
+			return nil, cli.Missing(fmt.Sprintf("Invalid job id specified: %s has no task %d", id, n), "squeue -r lists the tasks that there are")
+		}
+		if numbers != nil {
+			given[k] = at
+		}
+	}
+	return given, nil
+}

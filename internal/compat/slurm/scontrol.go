@@ -1,0 +1,352 @@
+package slurm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/compat"
+)
+
+// Scontrol is scontrol.
+func Scontrol() *compat.Command {
+	oneLine := []compat.Flag{
+		{Names: "oneliner o", Does: "a line for each record"},
+		{Names: "all a", Void: "every record is always shown."},
+		{Names: "details d", Void: "records are always whole."},
+		{Names: "clusters M cluster", Arg: "NAME", Void: "there is one server for all clusters."},
+		{Names: "quiet Q", Does: "say nothing of what was done"},
+		{Names: "verbose v", Void: "there is nothing more to tell."},
+		{Names: "hide", Void: "every record is visible."},
+		{Names: "json", Does: "as JSON"},
+		{Names: "yaml", Does: "as YAML"},
+		{Names: "future F", Void: "there are no nodes to come."},
+		{Names: "local", Void: "there is one server for all clusters."},
+		{Names: "federation", Void: "there is one server for all clusters."},
+		{Names: "sibling", Void: "there is one server for all clusters."},
+		{Names: "uid u", Arg: "UID", Void: "one acts as oneself."},
+	}
+	void := func(name, why string) *compat.Command { return &compat.Command{Use: name, Void: why} }
+	return &compat.Command{
+		Use: "scontrol", Words: &words, Short: "Look at jobs, nodes and partitions, and change them", Loose: true, Global: oneLine, Flags: []compat.Flag{versionFlag},
+		Run: func(c *compat.Call) error {
+			if done, err := asked(c); done {
+				return err
+			}
+			return cli.Wrong("scontrol needs a command", "scontrol show job ID, for example; scontrol --help lists the commands")
+		},
+		Most: compat.All,
+		Sub: []*compat.Command{
+			{Use: "show ENTITY [NAME]", Short: "A job, node, partition, license, reservation, or host names of a list", Most: 2, Run: show},
+			{Use: "update NAME=VALUE…", Short: "Change a job, a node or a reservation", Most: compat.All, Run: update},
+			{Use: "requeue JOB…", Short: "Run jobs again from their beginning", Most: compat.All, Run: requeue},
+			{Use: "cancel_reboot NODE", Void: "nodes are not booted from here."},
+			{Use: "ping", Short: "Whether the server answers", Run: func(c *compat.Call) error {
+				conn, err := c.Connect(c.Context)
+				if err != nil {
+					return err
+				}
+				if err := conn.Ready(c.Context); err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(c.Out(), "Slurmctld(primary) at %s is UP\n", conn.Address())
+				return err
+			}},
+			{Use: "version", Short: "Print the version", Run: func(c *compat.Call) error {
+				_, err := fmt.Fprintf(c.Out(), "slurm (Muster %s)\n", c.Version().Version)
+				return err
+			}},
+			{Use: "hold JOB…", Also: "uhold", Short: "Keep jobs that wait from starting", Most: compat.All, Run: func(c *compat.Call) error { return holdJobs(c, "hold", (*client.Client).Hold) }},
+			{Use: "release JOB…", Short: "Let jobs go that are held", Most: compat.All, Run: func(c *compat.Call) error { return holdJobs(c, "release", (*client.Client).Release) }},
+			void("suspend", "processes are never stopped in place: scancel ends the job and scontrol requeue runs it again."),
+			void("resume", "processes are never stopped in place: scontrol requeue runs a job again, and scontrol update NodeName=N State=RESUME opens a node."),
+			void("requeuehold", "what runs cannot be held: scontrol requeue runs it again, and scontrol hold holds it once it waits."),
+			void("top", "the order of one's own jobs is their priority: scontrol update JobId=N Priority=P."),
+			{Use: "create [reservation] NAME=VALUE…", Short: "Make a reservation", Most: compat.All, Run: create},
+			{Use: "delete ReservationName=NAME", Short: "Delete a reservation", Most: 2, Run: remove},
+			void("reconfigure", "the server has no configuration file to read again."),
+			void("reboot", "nodes are not booted from here."),
+			void("shutdown", "muster server stop ends the server."),
+			void("takeover", "with --leader-elect servers take over by themselves."),
+			void("notify", "nobody is logged in at a job."),
+			void("write", "the server has no configuration file: muster apply --help says how records are written."),
+			void("wait_job", "muster wait JOB waits for a job."),
+			void("listpids", "muster exec JOB -- ps shows the processes of a task."),
+			void("pidinfo", "muster exec JOB -- ps shows the processes of a task."),
+			void("setdebug", "the server is told with muster server --log-level."),
+			void("setdebugflags", "the server is told with muster server --log-level."),
+			void("schedloglevel", "the server is told with muster server --log-level."),
+			void("token", "muster server --token-file names the token that opens the server."),
+			void("gethost", "addresses are the network's own: getent hosts NAME."),
+			void("getaddrs", "addresses are the network's own: getent hosts NAME."),
+			void("power", "nodes are not booted from here."),
+			void("fsdampeningfactor", "muster server --past-weight says how much past use counts."),
+			void("assoc_mgr", "muster project list shows projects."),
+			void("bbstat", "there are no burst buffers."),
+			void("crontab", "there are no jobs by the clock."),
+		},
+	}
+}
+
+func show(c *compat.Call) error {
+	entity, name := strings.ToLower(c.First()), ""
+	if k, v, ok := strings.Cut(c.First(), "="); ok {
+		entity, name = strings.ToLower(k), v
+	}
+	if len(c.Args) > 1 {
+		name = c.Args[1]
+	}
+	switch strings.TrimSuffix(entity, "s") {
+	case "job", "jobid":
+		return showJobs(c, name)
+	case "node", "nodename":
+		return showNodes(c, name)
+	case "partition", "partitionname":
+		return showPools(c, name)
+	case "license":
+		return showLicenses(c, name)
+	case "reservation", "reservationname", "re":
+		return showReservations(c, name)
+	case "hostname":
+		names, err := unfold(name)
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			if _, err := fmt.Fprintln(c.Out(), n); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "hostlist", "hostlistsorted":
+		names := strings.FieldsFunc(name, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
+		_, err := fmt.Fprintln(c.Out(), hosts(names))
+		return err
+	case "config":
+		return c.Muster(c.Context, "server", "status")
+	case "":
+		return cli.Wrong("scontrol show needs to know what", "job, node, partition, licenses, reservation, hostnames, hostlist or config")
+	}
+	return cli.Wrong(fmt.Sprintf("scontrol show %s: there is nothing of that kind here", entity), "job, node, partition, licenses, reservation, hostnames, hostlist or config")
+}
+
+// record is a text of NAME=VALUE pairs, several in a line.
+func record(c *compat.Call, lines [][]string) error {
+	for i, pairs := range lines {
+		text := strings.Join(pairs, " ")
+		if c.Bool("oneliner") {
+			if i > 0 {
+				text = " " + text
+			}
+			if _, err := fmt.Fprint(c.Out(), text); err != nil {
+				return err
+			}
+			continue
+		}
+		if i > 0 {
+			text = "   " + text
+		}
+		if _, err := fmt.Fprintln(c.Out(), text); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(c.Out())
+	return err
+}
+
+// structured prints v as --json or --yaml want it.
+func structured(c *compat.Call, v any) (bool, error) {
+	for _, f := range []string{"json", "yaml"} {
+		if c.Bool(f) {
+			return true, c.Body(f, v)
+		}
+	}
+	return false, nil
+}
+
+func showJobs(c *compat.Call, name string) error {
+	p, err := compat.Places(c.Context, c.Tool)
+	if err != nil {
+		return err
+	}
+	var ws []api.Workload
+	if name != "" {
+		ids := strings.Split(name, ",")
+		for i, id := range ids {
+			if array, _, is := taskJob(c, id); is {
+				ids[i] = strconv.FormatInt(array.Number, 10) // of a task what there is to say of all
+			}
+		}
+		found, err := jobs(c, ids)
+		if err != nil {
+			return err
+		}
+		for _, w := range found {
+			ws = append(ws, *w)
+		}
+	} else if ws, err = c.Pages(c.Context, client.ListOptions{Live: true}, 0, nil); err != nil {
+		return err
+	}
+	if done, err := structured(c, api.WorkloadList{Items: ws}); done {
+		return err
+	}
+	if len(ws) == 0 {
+		c.Say("No jobs in the system")
+	}
+	for i := range ws {
+		if err := record(c, jobRecord(c, p, &ws[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func jobRecord(c *compat.Call, p *compat.Place, w *api.Workload) [][]string {
+	d := cli.Document(w)
+	r := row{c: c, p: p, w: w, state: stateOf(w), count: compat.Count(w), task: -1}
+	code, a := "0:0", compat.Last(w)
+	if a != nil {
+		r.tasks = a.Tasks
+		if a.ExitCode != nil {
+			if code = fmt.Sprintf("%d:0", *a.ExitCode); *a.ExitCode > 128 {
+				code = fmt.Sprintf("0:%d", *a.ExitCode-128)
+			}
+		}
+	}
+	cpus, _ := r.value('C')
+	tres := "cpu=" + cpus
+	if d.Resources.Memory > 0 {
+		tres += ",mem=" + d.Resources.Memory.String()
+	}
+	tres += ",node=" + strconv.Itoa(r.nodeCount())
+	if w.GPUs > 0 {
+		tres += ",gres/gpu=" + compat.GPUs(w.GPUs)
+	}
+	requeue := "0"
+	if d.Retry.System == nil || *d.Retry.System > 0 {
+		requeue = "1"
+	}
+	deadline, _ := time.Parse(time.RFC3339, d.Deadline) // zero: it has none
+	lines := [][]string{
+		{fmt.Sprintf("JobId=%d", w.Number), "JobName=" + name(w)},
+		{"UserId=" + w.User, "Account=" + w.Project, "QOS=" + qos(w)},
+		{"Priority=" + strconv.Itoa(w.Priority), "Nice=0"},
+		{"JobState=" + r.state.long, "Reason=" + reason(w), "Dependency=(null)"},
+		{"Requeue=" + requeue, fmt.Sprintf("Restarts=%d", w.Attempt), "BatchFlag=1", "Reboot=0", "ExitCode=" + code},
+		{"RunTime=" + clockSpan(used(w, c.Now())), "TimeLimit=" + limit(w)},
+		{"SubmitTime=" + instant(time.Time(w.CreatedAt), "Unknown"), "EligibleTime=" + instant(time.Time(w.CreatedAt), "Unknown")},
+		{"StartTime=" + instant(start(w), "Unknown"), "EndTime=" + instant(end(w), "Unknown"), "Deadline=" + instant(deadline, "N/A")},
+		{"Partition=" + partition(p, w)},
+		{"NodeList=" + cmp.Or(hosts(r.nodes()), "(null)")},
+		{fmt.Sprintf("NumNodes=%d", r.nodeCount()), "NumCPUs=" + cpus, fmt.Sprintf("NumTasks=%d", compat.Count(w)), fmt.Sprintf("CPUs/Task=%s", d.Resources.CPU.String())},
+		{"TRES=" + tres},
+		{"Command=" + firstLine(d.Command.String())},
+		{"WorkDir=" + d.Workdir},
+		{"Comment=" + cmp.Or(d.Annotations["comment"], "(null)"), "Id=" + w.ID},
+	}
+	if len(d.Licenses) > 0 {
+		lines = append(lines, []string{"Licenses=" + licenseList(d.Licenses)})
+	}
+	return lines
+}
+
+func firstLine(text string) string { line, _, _ := strings.Cut(text, "\n"); return line }
+
+// clockSpan is a length of time as [D-]HH:MM:SS.
+func clockSpan(d time.Duration) string {
+	s := int(d.Seconds())
+	text := fmt.Sprintf("%02d:%02d:%02d", s/3600%24, s/60%60, s%60)
+	if s >= 86400 {
+		text = fmt.Sprintf("%d-%s", s/86400, text)
+	}
+	return text
+}
+
+func showNodes(c *compat.Call, name string) error {
+	conn, err := c.Connect(c.Context)
+	if err != nil {
+		return err
+	}
+	list, err := conn.Nodes(c.Context)
+	if err != nil {
+		return err
+	}
+	wanted, err := unfold(name)
+	if err != nil {
+		return err
+	}
+	nodes := slices.DeleteFunc(list.Items, func(n api.Node) bool { return name != "" && !slices.Contains(wanted, n.Name) })
+	if name != "" && len(nodes) < len(wanted) {
+		return cli.Missing("Node "+name+" not found", "sinfo -N lists them")
+	}
+	if done, err := structured(c, api.NodeList{Items: nodes}); done {
+		return err
+	}
+	for _, n := range nodes {
+		lines := [][]string{
+			{"NodeName=" + n.Name, "Arch=-", fmt.Sprintf("CPUAlloc=%d", (n.CPU.Used+999)/1000), fmt.Sprintf("CPUTot=%d", n.CPU.Total/1000)},
+			{"Gres=" + gres(n)},
+			{fmt.Sprintf("RealMemory=%d", n.Memory.Total>>20), fmt.Sprintf("AllocMem=%d", n.Memory.Used>>20), fmt.Sprintf("FreeMem=%d", (n.Memory.Total-n.Memory.Used)>>20)},
+			{"State=" + strings.ToUpper(nodeState(n).long), "Partitions=" + n.Pool},
+			{fmt.Sprintf("CfgTRES=cpu=%d,mem=%dM,gres/gpu=%s", n.CPU.Total/1000, n.Memory.Total>>20, compat.Devices(n.GPU.Total))},
+			{fmt.Sprintf("AllocTRES=cpu=%d,mem=%dM,gres/gpu=%s", (n.CPU.Used+999)/1000, n.Memory.Used>>20, compat.Devices(n.GPU.Used))},
+		}
+		if why := cmp.Or(n.Note, n.Message); why != "" {
+			lines = append(lines, []string{"Reason=" + why})
+		}
+		if err := record(c, lines); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func showPools(c *compat.Call, name string) error {
+	conn, err := c.Connect(c.Context)
+	if err != nil {
+		return err
+	}
+	list, err := conn.Pools(c.Context)
+	if err != nil {
+		return err
+	}
+	nodes, err := conn.Nodes(c.Context)
+	if err != nil {
+		return err
+	}
+	pools := slices.DeleteFunc(list.Items, func(p api.Pool) bool { return name != "" && p.Name != name })
+	if len(pools) == 0 {
+		return cli.Missing("Partition "+name+" not found", "sinfo lists them")
+	}
+	if done, err := structured(c, api.PoolList{Items: pools}); done {
+		return err
+	}
+	for _, p := range pools {
+		var names []string
+		for _, n := range nodes.Items {
+			if n.Pool == p.Name {
+				names = append(names, n.Name)
+			}
+		}
+		slices.SortFunc(names, natural)
+		yes := map[bool]string{true: "YES", false: "NO"}
+		err := record(c, [][]string{
+			{"PartitionName=" + p.Name},
+			{"AllowGroups=ALL", "AllowAccounts=ALL", "AllowQos=ALL"},
+			{"Default=" + yes[p.Name == "default"], "MaxNodes=UNLIMITED", "MaxTime=UNLIMITED", "MinNodes=0"},
+			{"Nodes=" + cmp.Or(hosts(names), "(null)")},
+			{"State=UP", fmt.Sprintf("TotalCPUs=%d", p.CPU.Total/1000), fmt.Sprintf("TotalNodes=%d", p.Nodes)},
+			{fmt.Sprintf("TRES=cpu=%d,mem=%dM,node=%d,gres/gpu=%s", p.CPU.Total/1000, p.Memory.Total>>20, p.Nodes, compat.Devices(p.GPU.Total))},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,328 @@
+package slurm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/compat"
+)
+
+const (
+	usualNodes   = "%9P %.5a %.10l %.6D %.6t %N"
+	longNodes    = "%9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N"
+	summaryNodes = "%9P %.5a %.10l %.16F %N"
+	eachNode     = "%16N %.6D %.9P %.11T"
+	eachNodeLong = "%16N %.6D %.9P %.11T %.4c %.8m %.20G %.20E"
+	whyNodes     = "%20E %9u %19H %N"
+)
+
+// Sinfo is sinfo.
+func Sinfo() *compat.Command {
+	return &compat.Command{
+		Use: "sinfo", Words: &words, Short: "Nodes and partitions, which are pools here", Loose: true,
+		Long: `Lists nodes by pool. Fields of --format: %P %R pool, %a whether it is up, %l time
+limit, %D number of nodes, %t %T state, %N %n nodes by name, %c CPUs, %C CPUs
+allocated/idle/other/total, %m memory in MB, %e free memory, %G GPUs, %F nodes
+allocated/idle/other/total, %A allocated/idle, %E why a node is out, %f features,
+%O load, %z sockets, %w weight, %s %r %h %g %S %p %H %u %B %X %Y %Z %d.`,
+		Flags: []compat.Flag{
+			{Names: "all a", Void: "every pool is always listed."},
+			{Names: "clusters M", Arg: "NAMES", Many: true, Does: "only nodes of these clusters"},
+			{Names: "cluster", Arg: "NAMES", Many: true, Does: "the same"},
+			{Names: "dead d", Does: "only nodes that do not answer"},
+			{Names: "exact e", Void: "nodes are put together only where all that is shown is the same."},
+			{Names: "federation", Void: "there is one server for all clusters."},
+			{Names: "format o", Arg: "FORMAT", Does: "fields, such as \"%P %D %t\""},
+			{Names: "Format O", Arg: "FIELDS", Does: "fields by their long names, such as \"NodeHost,Gres:30,GresUsed:30\""},
+			{Names: "future F", Void: "there are no nodes to come."},
+			{Names: "hide", Void: "every pool is visible."},
+			{Names: "iterate i", Arg: "SECONDS", Does: "list again and again"},
+			{Names: "json", Does: "as JSON"},
+			{Names: "yaml", Does: "as YAML"},
+			{Names: "list-reasons R", Does: "why nodes take nothing"},
+			{Names: "local", Void: "there is one server for all clusters."},
+			{Names: "long l", Does: "more columns"},
+			{Names: "noconvert", Void: "numbers are never rounded."},
+			{Names: "Node N", Does: "a line for each node"},
+			{Names: "nodes n", Arg: "NODES", Many: true, Does: "only these nodes"},
+			{Names: "noheader h", Does: "no line of titles"},
+			{Names: "partition p", Arg: "NAMES", Many: true, Does: "only these pools"},
+			{Names: "reservation T", Does: "reservations, instead of nodes"},
+			{Names: "responding r", Does: "only nodes that answer"},
+			{Names: "sort S", Arg: "FIELDS", Void: "lines are by pool, then by state."},
+			{Names: "states t", Arg: "STATES", Many: true, Does: "only nodes in these states"},
+			{Names: "summarize s", Does: "a line for each pool"},
+			{Names: "usage", Void: "--help says it."},
+			{Names: "verbose v", Void: "there is nothing more to tell."},
+			versionFlag,
+		},
+		Run: func(c *compat.Call) error {
+			if done, err := asked(c); done {
+				return err
+			}
+			if c.Bool("reservation") {
+				return iterate(c, reservationTable)
+			}
+			return iterate(c, sinfo)
+		},
+	}
+}
+
+func nodeFormat(c *compat.Call) string {
+	switch {
+	case c.Given("format"):
+		return c.Text("format")
+	case c.Bool("list-reasons"):
+		return whyNodes
+	case c.Bool("Node") && c.Bool("long"):
+		return eachNodeLong
+	case c.Bool("Node"):
+		return eachNode
+	case c.Bool("summarize"):
+		return summaryNodes
+	case c.Bool("long"):
+		return longNodes
+	}
+	return usualNodes
+}
+
+func sinfo(c *compat.Call) error {
+	fields, after, err := fieldsOf(c, nodeFormat(c), longNodeFields)
+	if err != nil {
+		return err
+	}
+	conn, err := c.Connect(c.Context)
+	if err != nil {
+		return err
+	}
+	list, err := conn.Nodes(c.Context)
+	if err != nil {
+		return err
+	}
+	nodes := slices.DeleteFunc(list.Items, func(n api.Node) bool { return !wantedNode(c, n) })
+	if done, err := structured(c, api.NodeList{Items: nodes}); done {
+		return err
+	}
+	if !c.Bool("noheader") {
+		if err := write(c.Out(), fields, after, func(l byte) (string, bool) { t, ok := nodeTitles[l]; return t, ok }); err != nil {
+			return err
+		}
+	}
+	for _, g := range groups(c, nodes, fields) {
+		if err := write(c.Out(), fields, after, g.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func wantedNode(c *compat.Call, n api.Node) bool {
+	in := func(flag, value string) bool {
+		list := c.List(flag)
+		return len(list) == 0 || slices.Contains(list, value)
+	}
+	s := nodeState(n)
+	return in("partition", n.Pool) && in("nodes", n.Name) && in("clusters", n.Plane) && in("cluster", n.Plane) &&
+		(!c.Bool("dead") || !n.Ready) && (!c.Bool("responding") || n.Ready) &&
+		(!c.Bool("list-reasons") || s.out) &&
+		(!c.Given("states") || slices.ContainsFunc(c.List("states"), func(t string) bool {
+			return strings.EqualFold(t, s.long) || strings.EqualFold(t, s.short) || strings.HasPrefix(s.long, strings.ToLower(t)) && len(t) > 3
+		}))
+}
+
+// nodeWord is the state of a node, long and short.
+type nodeWord struct {
+	long, short string
+	out         bool // it takes nothing
+}
+
+func nodeState(n api.Node) nodeWord {
+	switch {
+	case !n.Ready, n.CutOff:
+		return nodeWord{"down", "down", true}
+	case (n.Draining || n.Cordoned) && n.Tasks > 0:
+		return nodeWord{"draining", "drng", true}
+	case n.Draining, n.Cordoned:
+		return nodeWord{"drained", "drain", true}
+	case n.Tasks == 0:
+		return nodeWord{"idle", "idle", false}
+	case n.GPU.Total > 0 && n.GPU.Used >= n.GPU.Total, n.CPU.Used >= n.CPU.Total:
+		return nodeWord{"allocated", "alloc", false}
+	}
+	return nodeWord{"mixed", "mix", false}
+}
+
+// nodeGroup is nodes that one line is about.
+type nodeGroup []api.Node
+
+// groups puts nodes together of which the same would be printed. The names of
+// nodes, and their number, do not count.
+func groups(c *compat.Call, nodes []api.Node, fields []field) []nodeGroup {
+	slices.SortStableFunc(nodes, func(a, b api.Node) int {
+		return cmp.Or(strings.Compare(a.Pool, b.Pool), strings.Compare(nodeState(a).long, nodeState(b).long), natural(a.Name, b.Name))
+	})
+	var out []nodeGroup
+	var keys []string
+	for _, n := range nodes {
+		key := n.Pool
+		switch {
+		case c.Bool("Node"):
+			key = n.Name
+		case !c.Bool("summarize"):
+			for _, f := range fields {
+				if !strings.ContainsRune("NDFAC", rune(f.letter)) {
+					text, _ := nodeGroup{n}.value(f.letter)
+					key += "\x00" + text
+				}
+			}
+		}
+		if i := slices.Index(keys, key); i >= 0 {
+			out[i] = append(out[i], n)
+			continue
+		}
+		keys, out = append(keys, key), append(out, nodeGroup{n})
+	}
+	return out
+}
+
+// natural orders names by the numbers at their ends: n2 before n10.
+func natural(a, b string) int {
+	x, y := strings.TrimRight(a, "0123456789"), strings.TrimRight(b, "0123456789")
+	if x != y {
+		return strings.Compare(a, b)
+	}
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}
+
+var nodeTitles = map[byte]string{
+	gresUsed: "GRES_USED",
+	'P':      "PARTITION", 'R': "PARTITION", 'a': "AVAIL", 'l': "TIMELIMIT", 'D': "NODES", 't': "STATE", 'T': "STATE", 'N': "NODELIST", 'n': "HOSTNAMES",
+	'c': "CPUS", 'C': "CPUS(A/I/O/T)", 'm': "MEMORY", 'e': "FREE_MEM", 'G': "GRES", 'F': "NODES(A/I/O/T)", 'A': "NODES(A/I)", 'E': "REASON",
+	'f': "AVAIL_FEATURES", 'b': "ACTIVE_FEATURES", 'O': "CPU_LOAD", 'z': "S:C:T", 'w': "WEIGHT", 's': "JOB_SIZE", 'r': "ROOT", 'h': "OVERSUBS", 'g': "GROUPS",
+	'S': "ALLOCNODES", 'p': "PRIO_TIER", 'H': "TIMESTAMP", 'u': "USER", 'B': "MAX_CPUS_PER_NODE", 'X': "SOCKETS", 'Y': "CORES", 'Z': "THREADS", 'd': "TMP_DISK",
+}
+
+func (g nodeGroup) value(letter byte) (string, bool) {
+	n := g[0]
+	switch letter {
+	case gresUsed:
+		return g.used(), true
+	case 'P':
+		if n.Pool == "default" {
+			return n.Pool + "*", true
+		}
+		return n.Pool, true
+	case 'R':
+		return n.Pool, true
+	case 'a':
+		return "up", true
+	case 'l':
+		return "infinite", true
+	case 'D':
+		return strconv.Itoa(len(g)), true
+	case 't':
+		return nodeState(n).short, true
+	case 'T':
+		return nodeState(n).long, true
+	case 'N', 'n':
+		var names []string
+		for _, n := range g {
+			names = append(names, n.Name)
+		}
+		return hosts(names), true
+	case 'c':
+		return strconv.FormatInt(n.CPU.Total/1000, 10), true
+	case 'm':
+		return strconv.FormatInt(n.Memory.Total>>20, 10), true
+	case 'e':
+		return strconv.FormatInt((n.Memory.Total-n.Memory.Used)>>20, 10), true
+	case 'G':
+		return gres(n), true
+	case 'C':
+		return g.cpus(), true
+	case 'F', 'A':
+		return g.counts(letter == 'F'), true
+	}
+	return g.more(letter)
+}
+
+func (g nodeGroup) more(letter byte) (string, bool) {
+	n := g[0]
+	switch letter {
+	case 'E':
+		return cmp.Or(n.Note, n.Message, "none"), true
+	case 'f', 'b':
+		var words []string
+		for k, v := range n.Labels {
+			words = append(words, k+"="+v)
+		}
+		slices.Sort(words)
+		return cmp.Or(strings.Join(words, ","), "(null)"), true
+	case 'O', 'H':
+		return "N/A", true
+	case 'z':
+		return fmt.Sprintf("1:%d:1", n.CPU.Total/1000), true
+	case 'X', 'Z', 'w', 'p':
+		return "1", true
+	case 'Y':
+		return strconv.FormatInt(n.CPU.Total/1000, 10), true
+	case 's':
+		return "1-infinite", true
+	case 'r', 'h':
+		return "no", true
+	case 'g', 'S':
+		return "all", true
+	case 'u':
+		return "-", true
+	case 'B':
+		return "UNLIMITED", true
+	case 'd':
+		return "0", true
+	}
+	return "", false
+}
+
+// gres is a node's GPUs: gpu:h100:8.
+func gres(n api.Node) string {
+	if len(n.Devices) == 0 {
+		return "(null)"
+	}
+	return fmt.Sprintf("gpu:%s:%d", strings.ReplaceAll(strings.ToLower(n.Devices[0].Product), " ", "_"), len(n.Devices))
+}
+
+func (g nodeGroup) cpus() string {
+	var used, idle, other, total int64
+	for _, n := range g {
+		t := n.CPU.Total / 1000
+		u := min((n.CPU.Used+999)/1000, t)
+		total, used = total+t, used+u
+		if nodeState(n).out {
+			other += t - u
+		} else {
+			idle += t - u
+		}
+	}
+	return fmt.Sprintf("%d/%d/%d/%d", used, idle, other, total)
+}
+
+func (g nodeGroup) counts(all bool) string {
+	var held, idle, other int
+	for _, n := range g {
+		switch s := nodeState(n); {
+		case s.out:
+			other++
+		case s.long == "idle":
+			idle++
+		default:
+			held++
+		}
+	}
+	if !all {
+		return fmt.Sprintf("%d/%d", held, idle)
+	}
+	return fmt.Sprintf("%d/%d/%d/%d", held, idle, other, len(g))
+}

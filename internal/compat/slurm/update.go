@@ -1,0 +1,160 @@
+package slurm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// update changes a job, a node or a reservation.
+func update(c *compat.Call) error {
+	set, order, err := pairs(c.Args, "scontrol update JobId=12 TimeLimit=2:00:00")
+	if err != nil {
+		return err
+	}
+	switch {
+	case set["jobid"] != "" || set["job"] != "":
+		return updateJob(c, cmp.Or(set["jobid"], set["job"]), set, order)
+	case set["nodename"] != "":
+		return updateNode(c, set, order)
+	case set["reservationname"] != "" || set["reservation"] != "":
+		return updateReservation(c, set, order)
+	}
+	return cli.Wrong("scontrol update needs JobId=N, NodeName=N or ReservationName=N", "pools and projects are changed with muster pool update and muster project update")
+}
+
+func updateJob(c *compat.Call, id string, set map[string]string, order []string) error {
+	if err := whole("changed", []string{id}); err != nil {
+		return err
+	}
+	found, err := jobs(c, []string{id})
+	if err != nil {
+		return err
+	}
+	var sets []string
+	for _, k := range order {
+		v := set[k]
+		switch k {
+		case "jobid", "job":
+		case "timelimit":
+			d, ok := convert.SlurmTime(v)
+			if !ok {
+				return cli.Wrong(fmt.Sprintf("%q is not a time limit", v), "minutes, or like 1:30:00 or 2-12; UNLIMITED for none")
+			}
+			sets = append(sets, fmt.Sprintf("maxDuration=%ds", int(d.Std().Seconds())))
+		case "priority", "qos":
+			sets = append(sets, "priority="+v)
+		case "requeue":
+			n := "3"
+			if v == "0" {
+				n = "0"
+			}
+			sets = append(sets, "retry.system="+n)
+		case "comment":
+			sets = append(sets, "annotations.comment="+v)
+		default:
+			return cli.Wrong(k+" of a job cannot be changed here", "TimeLimit, Priority, QOS, Requeue and Comment can; muster update --set FIELD=value knows the rest")
+		}
+	}
+	_, err = c.Amend(c.Context, found[0], sets)
+	return err
+}
+
+func updateNode(c *compat.Call, set map[string]string, order []string) error {
+	conn, err := c.Connect(c.Context)
+	if err != nil {
+		return err
+	}
+	for _, k := range order {
+		if !slices.Contains([]string{"nodename", "state", "reason"}, k) {
+			return cli.Wrong(k+" of a node cannot be changed here", "State and Reason can; muster node label and taint change the rest")
+		}
+	}
+	names, err := unfold(set["nodename"])
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		o := api.NodeOptions{Note: set["reason"]}
+		switch s := strings.ToLower(set["state"]); s {
+		case "drain", "drained":
+			_, err = conn.ChangeNode(c.Context, name, "cordon", o) // what runs there ends by itself, as Slurm has it
+		case "resume", "undrain", "idle":
+			_, err = conn.ChangeNode(c.Context, name, "uncordon", o)
+		case "down", "fail":
+			o.Force = true
+			_, err = conn.DrainNode(c.Context, name, o, false)
+		default:
+			return cli.Wrong(fmt.Sprintf("State=%s: a node cannot be made that", set["state"]), "DRAIN, DOWN or RESUME")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// requeue runs jobs again: those that run are sent back to their queue.
+func requeue(c *compat.Call) error {
+	found, conn, err := wholeJobs(c, "requeue", "run again")
+	if err != nil {
+		return err
+	}
+	for _, w := range found {
+		switch {
+		case cli.Ended(w):
+			_, err = conn.Restart(c.Context, w.Project, w.ID)
+		case cli.Live(w) && w.Phase != string(lifecycle.Terminating):
+			_, err = conn.Preempt(c.Context, w.Project, w.ID, api.PreemptOptions{Message: "requeued with scontrol"})
+		default:
+			err = cli.Conflict(fmt.Sprintf("job %d is %s", w.Number, stateOf(w).long), "it will start by itself")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wholeJobs are those that the words of a subcommand name, and where they are.
+func wholeJobs(c *compat.Call, sub, done string) ([]*api.Workload, *client.Client, error) {
+	if len(c.Args) == 0 {
+		return nil, nil, cli.Wrong("scontrol "+sub+" needs a job", "scontrol "+sub+" 12")
+	}
+	var ids []string
+	for _, a := range c.Args {
+		ids = append(ids, strings.Split(a, ",")...)
+	}
+	if err := whole(done, ids); err != nil {
+		return nil, nil, err
+	}
+	found, err := jobs(c, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := c.Connect(c.Context)
+	return found, conn, err
+}
+
+// holdJobs keeps jobs from starting, or lets them go.
+func holdJobs(c *compat.Call, sub string, do func(*client.Client, context.Context, string, string, api.HoldOptions) (*api.Workload, error)) error {
+	found, conn, err := wholeJobs(c, sub, "held and released")
+	if err != nil {
+		return err
+	}
+	for _, w := range found {
+		if _, err := do(conn, c.Context, w.Project, w.ID, api.HoldOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

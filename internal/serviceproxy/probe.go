@@ -1,0 +1,105 @@
+package serviceproxy
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// The defaults of a probe, as its fields document them. A replica that is not
+// ready yet is asked more often, so that it is used as soon as it can be.
+const (
+	probePeriod   = 2 * time.Second
+	probeTimeout  = time.Second
+	probeFailures = 3
+	probeEager    = 100 * time.Millisecond
+	// unnamed is how long a replica whose document names no port is asked on the
+	// one in its $PORT. What has not listened there by then is none that is asked
+	// things, and is ready as it runs.
+	unnamed = 3 * time.Second
+)
+
+// probe asks a replica again and again until it is gone, and tells the control
+// plane when the answer changes.
+func (b *route) probe(ctx context.Context, r *replica) {
+	failures := 0
+	for ctx.Err() == nil {
+		b.mu.Lock()
+		doc, task, was := b.doc, r.task, r.probed
+		b.mu.Unlock()
+		p := spec.Probe{}
+		if doc.Probe != nil {
+			p = *doc.Probe
+		}
+		ok := b.answers(ctx, &task, doc, p)
+		if ctx.Err() != nil {
+			return
+		}
+		failures++
+		if ok {
+			failures = 0
+		}
+		now := ok || was && failures < cmp.Or(p.Failures, probeFailures)
+		if now != was {
+			b.mu.Lock()
+			if r.probed = now; now {
+				b.announce()
+			}
+			b.mu.Unlock()
+		}
+		if now != task.Ready {
+			b.s.tell(ctx, control.Probed(map[core.TaskID]bool{task.ID: now}))
+		}
+		wait := cmp.Or(time.Duration(p.Period), probePeriod)
+		if !now {
+			wait = min(wait, probeEager)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// answers asks once.
+func (b *route) answers(ctx context.Context, t *core.Task, doc *spec.Document, p spec.Probe) bool {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(time.Duration(p.Timeout), probeTimeout))
+	defer cancel()
+	port := target(t, doc)
+	e := b.s.enterer(t.Plane)
+	switch {
+	case e == nil:
+		return false
+	case port == 0:
+		return true // it has no port to be asked: that it runs must do
+	case len(doc.Ports) == 0 && p.Port == 0 && time.Since(t.StartedAt) > unnamed:
+		return true // it may not listen at all
+	}
+	conn, err := e.Dial(ctx, t.ID, port)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = conn.Close() }()
+	if p.Path == "" {
+		return true
+	}
+	tr := &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://replica/"+strings.TrimPrefix(p.Path, "/"), nil)
+	if err != nil {
+		return false
+	}
+	req.Header.Set("User-Agent", "muster-probe")
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode >= 200 && resp.StatusCode < 400
+}

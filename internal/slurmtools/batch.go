@@ -1,0 +1,269 @@
+// Package slurmtools is what a batch script of Slurm finds in its tasks: the
+// commands srun and scontrol, by which it starts programs on all nodes of the
+// workload and learns their names, and links to those that are the same in a job.
+// It runs beside tasks; the nodes are reached by the agents that internal/mpi has
+// on them.
+package slurmtools
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// The arguments under which this program is called in a task.
+const (
+	SrunArg     = "__slurm-srun"
+	ScontrolArg = "__slurm-scontrol"
+	StepArg     = "__slurm-step"
+	SignalArg   = "__slurm-signal"
+)
+
+// dirVar is where a script's commands and steps are kept; envVar is the
+// environment that it began with.
+const (
+	dirVar  = "MUSTER_SLURM_DIR"
+	envFile = "environment"
+)
+
+// BatchMain runs a batch script, whose command args is, and exits as it does.
+func BatchMain(args []string) int {
+	code, err := batch(args)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "muster: the script cannot be run:", err)
+		return 127
+	}
+	return code
+}
+
+func batch(args []string) (int, error) {
+	if len(args) == 0 {
+		return 0, errors.New("it has no command")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	dir, err := os.MkdirTemp("", "slurm-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := shims(dir, self); err != nil {
+		return 0, err
+	}
+	before := append(os.Environ(), dirVar+"="+dir)
+	if err := os.WriteFile(filepath.Join(dir, envFile), []byte(strings.Join(before, "\x00")), 0o600); err != nil {
+		return 0, err
+	}
+	if err := submitters(); err != nil {
+		return 0, err
+	}
+	findServer()
+	tellJob()
+	args = findCommands(args, dir)
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), dirVar+"="+dir, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	closeFiles, err := logFiles(cmd)
+	defer closeFiles()
+	if err != nil {
+		return 0, fmt.Errorf("its output has no place: %w; make the directory, or write another --output", err)
+	}
+	cmd.WaitDelay = time.Second // for pipes that something in the background keeps open
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
+	defer signal.Stop(signals)
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	early(cmd.Process, signals)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() { pass(cmd.Process, signals, done) })
+	wg.Go(func() { warn(cmd.Process, dir, done) })
+	err = cmd.Wait()
+	close(done)
+	wg.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+		return 0, err
+	}
+	return exitCode(cmd.ProcessState), nil
+}
+
+func exitCode(state *os.ProcessState) int {
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return state.ExitCode()
+}
+
+// early hands on what came before the script was there to be told: whoever sent
+// it does not send it again, and waits until the grace period is over.
+func early(p *os.Process, signals <-chan os.Signal) {
+	for {
+		select {
+		case s := <-signals:
+			_ = p.Signal(s)
+		default:
+			return
+		}
+	}
+}
+
+// pass hands signals on to the script. Whoever ends a task tells all its
+// processes; in a container of its own only the first is told.
+func pass(p *os.Process, signals <-chan os.Signal, done <-chan struct{}) {
+	for {
+		select {
+		case s := <-signals:
+			if os.Getpid() == 1 {
+				_ = p.Signal(s)
+			}
+		case <-done:
+			return
+		}
+	}
+}
+
+// warn sends the signal of sbatch --signal before the limit ends the script.
+func warn(p *os.Process, dir string, done <-chan struct{}) {
+	limit, err := strconv.Atoi(os.Getenv("MUSTER_SLURM_LIMIT"))
+	script, name, before, perr := spec.ParseSignal(os.Getenv("MUSTER_SLURM_SIGNAL"))
+	if err != nil || perr != nil {
+		return
+	}
+	sig, ok := signalOf(name)
+	if !ok {
+		return
+	}
+	timer := time.NewTimer(max(0, time.Duration(limit-before)*time.Second))
+	defer timer.Stop()
+	select {
+	case <-done:
+		return
+	case <-timer.C:
+	}
+	if script {
+		_ = p.Signal(sig)
+		return
+	}
+	for _, pid := range steps(dir) { // of each srun, which hands it on to what it started
+		_ = syscall.Kill(pid, sig)
+	}
+}
+
+var signalNames = map[string]syscall.Signal{
+	"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "QUIT": syscall.SIGQUIT, "KILL": syscall.SIGKILL, "USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2,
+	"TERM": syscall.SIGTERM, "CONT": syscall.SIGCONT, "STOP": syscall.SIGSTOP, "ALRM": syscall.SIGALRM,
+}
+
+func signalOf(name string) (syscall.Signal, bool) {
+	if s, ok := signalNames[name]; ok {
+		return s, true
+	}
+	n, err := strconv.Atoi(name)
+	return syscall.Signal(n), err == nil && n > 0 && n < 65
+}
+
+// logFiles makes what the script writes go to its files too. Where one cannot
+// be opened, the script does not run: what it writes would be looked for there.
+func logFiles(cmd *exec.Cmd) (closeAll func(), err error) {
+	out, errs := expandPattern(os.Getenv("MUSTER_SLURM_OUTPUT"), nil), expandPattern(os.Getenv("MUSTER_SLURM_ERROR"), nil)
+	var files []*os.File
+	closeAll = func() {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}
+	file := func(name string) (io.Writer, error) {
+		f, err := openLog(name, os.Getenv("MUSTER_SLURM_OPEN_MODE"))
+		if err == nil {
+			files = append(files, f)
+		}
+		return f, err
+	}
+	if out != "" && out != "/dev/null" {
+		f, err := file(out)
+		if err != nil {
+			return closeAll, err
+		}
+		cmd.Stdout = io.MultiWriter(os.Stdout, f)
+		if errs == "" || errs == out {
+			cmd.Stderr = io.MultiWriter(os.Stderr, f) // appended whole, as O_APPEND does
+		}
+	}
+	if errs != "" && errs != "/dev/null" && errs != out {
+		f, err := file(errs)
+		if err != nil {
+			return closeAll, err
+		}
+		cmd.Stderr = io.MultiWriter(os.Stderr, f)
+	}
+	return closeAll, nil
+}
+
+// openLog opens a file of a script or step, which is emptied unless mode says
+// append. Either way what is written goes behind what others write.
+func openLog(name, mode string) (*os.File, error) {
+	flags := os.O_CREATE | os.O_APPEND | os.O_WRONLY
+	if mode != "append" && mode != "a" {
+		flags |= os.O_TRUNC
+	}
+	return os.OpenFile(name, flags, 0o666)
+}
+
+// expandPattern is a file name of sbatch or srun with its patterns filled in
+// (slurm.schedmd.com/sbatch.html, "filename pattern"). The job's own may be
+// given over, such as t, the rank.
+func expandPattern(pattern string, own map[byte]string) string {
+	env := map[byte]string{
+		'j': os.Getenv("SLURM_JOB_ID"), 'A': os.Getenv("SLURM_ARRAY_JOB_ID"), 'a': os.Getenv("SLURM_ARRAY_TASK_ID"), 'x': os.Getenv("SLURM_JOB_NAME"),
+		'N': os.Getenv("SLURMD_NODENAME"), 'n': os.Getenv("SLURM_NODEID"), 'u': os.Getenv("SLURM_JOB_USER"), 't': os.Getenv("SLURM_PROCID"), 's': "batch", 'J': os.Getenv("SLURM_JOB_ID"), '%': "%",
+	}
+	if env['A'] == "" {
+		env['A'], env['a'] = env['j'], "4294967294" // as Slurm has it outside of arrays
+	}
+	for c, text := range own {
+		env[c] = text
+	}
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		if pattern[i] != '%' {
+			b.WriteByte(pattern[i])
+			continue
+		}
+		at := i + 1
+		for at < len(pattern) && pattern[at] >= '0' && pattern[at] <= '9' {
+			at++
+		}
+		if at == len(pattern) {
+			b.WriteString(pattern[i:])
+			break
+		}
+		text, known := env[pattern[at]]
+		if !known {
+			b.WriteString(pattern[i : at+1])
+			i = at
+			continue
+		}
+		if width, err := strconv.Atoi(pattern[i+1 : at]); err == nil && width <= 10 {
+			text = strings.Repeat("0", max(0, width-len(text))) + text
+		}
+		b.WriteString(text)
+		i = at
+	}
+	return b.String()
+}

@@ -1,0 +1,71 @@
+package slurmtools
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// shims writes the commands that a script finds first in its PATH: those that
+// are different inside of a job, and links for those that are not.
+func shims(dir, self string) error {
+	for name, arg := range map[string]string{"srun": SrunArg, "scontrol": ScontrolArg} {
+		text := "#!/bin/sh\nexec " + spec.ShellWords(self, arg) + " \"$@\"\n"
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"sbatch", "squeue", "scancel", "sinfo"} {
+		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findServer has those commands ask the server that runs the job. Without it they
+// ask none: the first command would start one of its own in the job.
+func findServer() {
+	_ = os.Setenv("MUSTER_NO_AUTOSTART", "1")
+	url := os.Getenv("MUSTER_TASK_URL")
+	if strings.HasPrefix(url, "unix://") {
+		// Tasks report at a socket of their own; where its users ask the server, it
+		// has written in its data directory, in which the task's own lies.
+		data := filepath.Dir(filepath.Dir(filepath.Dir(os.Getenv("MUSTER_TASK_DIR"))))
+		text, _ := os.ReadFile(filepath.Join(data, "muster.addr")) // not in a container, and not as another user
+		url = strings.TrimSpace(string(text))
+	}
+	if url != "" {
+		_ = os.Setenv("MUSTER_SERVER", url)
+	}
+}
+
+// findCommands puts dir into the PATH of a login shell once more, in the place of
+// the script's first line: what such a shell reads at its start says a PATH of
+// its own. Lines keep their numbers.
+func findCommands(args []string, dir string) []string {
+	at := slices.Index(args, "-c")
+	if at < 1 || at+1 >= len(args) || !login(args[:at]) {
+		return args
+	}
+	first, rest, _ := strings.Cut(args[at+1], "\n")
+	if !strings.HasPrefix(first, "#!") {
+		return args
+	}
+	args = slices.Clone(args)
+	args[at+1] = "PATH=" + spec.ShellWords(dir) + ":$PATH\n" + rest
+	return args
+}
+
+// login reports whether a command line is that of a login shell.
+func login(argv []string) bool {
+	shell := slices.ContainsFunc(argv, func(w string) bool {
+		return slices.Contains([]string{"bash", "sh", "zsh", "dash", "ksh"}, filepath.Base(w))
+	})
+	return shell && slices.ContainsFunc(argv[1:], func(w string) bool {
+		return w == "--login" || len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.ContainsRune(w, 'l')
+	})
+}

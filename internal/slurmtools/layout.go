@@ -1,0 +1,251 @@
+package slurmtools
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// options are what srun was told.
+type options struct {
+	nodes, tasks, perNode, cpus, gpus int
+	relative                          int
+	label, killOnBadExit              bool
+	list, exclude                     string
+	output, errors, dir, export       string
+	openMode, input, distribution     string
+	multi                             bool // argv is a file that says what each task runs
+	argv                              []string
+}
+
+// srunShort are the options of srun of one letter beside those of sbatch.
+var srunShort = map[byte]string{
+	'l': "label", 'u': "unbuffered", 'K': "kill-on-bad-exit", 'W': "wait", 'r': "relative", 'E': "preserve-env", 'I': "immediate", 'T': "threads", 'X': "disable-status", 'Z': "no-allocate",
+}
+
+// srunSwitches are options of srun without a value, or with one after = only;
+// srunValues those with one.
+var (
+	srunSwitches = []string{"label", "unbuffered", "kill-on-bad-exit", "preserve-env", "immediate", "disable-status", "overlap", "exact", "multi-prog", "pty", "no-allocate", "quit-on-interrupt", "resv-ports", "debugger-test", "external", "interactive", "help", "usage", "version"}
+	srunValues   = []string{"wait", "relative", "threads", "mpi", "cpu-bind", "accel-bind", "bcast", "bcast-exclude", "compress", "epilog", "prolog", "task-epilog", "task-prolog", "jobid", "het-group", "slurmd-debug", "send-libs", "msg-timeout", "treewidth", "ntasks-per-tres"}
+)
+
+// parse reads the command line of srun.
+func parse(args []string) (o options, err error) {
+	for i := 0; i < len(args); i++ {
+		w := args[i]
+		if w == "--" {
+			o.argv = args[i+1:]
+			return o, nil
+		}
+		if !strings.HasPrefix(w, "-") || w == "-" {
+			o.argv = args[i:]
+			return o, nil
+		}
+		name, value, has := strings.Cut(strings.TrimPrefix(w, "--"), "=")
+		if !strings.HasPrefix(w, "--") {
+			long, known := srunShort[w[1]]
+			if !known {
+				long, known = convert.SbatchShort(w[1])
+			}
+			if !known {
+				return o, fmt.Errorf("unknown option %s", w)
+			}
+			name, value, has = long, strings.TrimPrefix(w[2:], "="), len(w) > 2
+		}
+		name = wholeOption(name)
+		takes, known := convert.SbatchOption(name)
+		if slices.Contains(srunSwitches, name) {
+			takes, known = false, true
+		} else if slices.Contains(srunValues, name) {
+			takes, known = true, true
+		}
+		if !known {
+			return o, fmt.Errorf("unknown option --%s", name)
+		}
+		if takes && !has {
+			if i++; i >= len(args) {
+				return o, fmt.Errorf("--%s needs a value", name)
+			}
+			value = args[i]
+		}
+		if err := o.set(name, value); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+// wholeOption is the option of srun that a long name means: with underscores, or
+// cut short.
+func wholeOption(name string) string {
+	name = strings.ReplaceAll(name, "_", "-")
+	own := slices.Concat(srunSwitches, srunValues)
+	if slices.Contains(own, name) || len(name) < 2 {
+		return name
+	}
+	found := slices.DeleteFunc(own, func(n string) bool { return !strings.HasPrefix(n, name) })
+	whole, others := convert.SbatchWhole(name)
+	if len(found) == 1 && others == 0 {
+		return found[0]
+	}
+	if len(found) > 0 && others > 1 || len(found) > 0 && whole != name {
+		return name // it could be several
+	}
+	return whole
+}
+
+func (o *options) set(name, value string) error {
+	number := func(to *int) error {
+		text, _, _ := strings.Cut(value, "-")
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n > 1_000_000 {
+			return fmt.Errorf("--%s: %q is not a number", name, value)
+		}
+		*to = n
+		return nil
+	}
+	switch name {
+	case "nodes":
+		return number(&o.nodes)
+	case "ntasks":
+		return number(&o.tasks)
+	case "ntasks-per-node":
+		return number(&o.perNode)
+	case "cpus-per-task":
+		return number(&o.cpus)
+	case "relative":
+		return number(&o.relative)
+	case "gpus-per-task":
+		if i := strings.LastIndexByte(value, ':'); i >= 0 {
+			value = value[i+1:]
+		}
+		return number(&o.gpus)
+	case "label":
+		o.label = true
+	case "kill-on-bad-exit":
+		o.killOnBadExit = value != "0"
+	case "nodelist":
+		o.list = value
+	case "exclude":
+		o.exclude = value
+	case "output":
+		o.output = value
+	case "error":
+		o.errors = value
+	case "open-mode":
+		o.openMode = value
+	case "chdir":
+		o.dir = value
+	case "export":
+		o.export = value
+	case "multi-prog":
+		o.multi = true
+	case "distribution":
+		o.distribution = value
+	case "input":
+		o.input = value
+	case "het-group", "pack-group":
+		return fmt.Errorf("--het-group: the nodes of a job are all alike here, so it has no such groups; submit a job for each")
+	case "pty":
+		return fmt.Errorf("--pty is not taken; muster exec -it gives a terminal")
+	case "container-image":
+		return fmt.Errorf("--container-image of a step is not taken; write it for the whole script: #SBATCH --container-image")
+	}
+	return nil
+}
+
+// rank is one process that srun starts.
+type rank struct {
+	proc, local, node int    // its numbers; node is among those of the step
+	at                int    // node of the workload
+	host              string // its name
+}
+
+// layout is which processes go where.
+func (o *options) layout(hosts []string) (ranks []rank, step []string, err error) {
+	at, err := o.choose(hosts)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.tasks == 0 && o.perNode == 0 {
+		if o.tasks, _ = strconv.Atoi(os.Getenv("SLURM_NTASKS")); o.nodes > 0 || o.list != "" || o.tasks == 0 {
+			o.perNode, _ = strconv.Atoi(os.Getenv("SLURM_NTASKS_PER_NODE"))
+			o.tasks = len(at) * max(1, o.perNode)
+		}
+	}
+	if o.tasks == 0 {
+		o.tasks = o.perNode * len(at)
+	}
+	if o.tasks < len(at) {
+		at = at[:o.tasks]
+	}
+	if o.tasks < 1 || len(at) == 0 {
+		return nil, nil, fmt.Errorf("there is nothing to start")
+	}
+	if o.perNode*len(at) < o.tasks {
+		o.perNode = 0
+	}
+	proc := 0
+	for node, n := range spec.SlurmLayout(o.tasks, o.perNode, len(at)) {
+		step = append(step, hosts[at[node]])
+		for local := range n {
+			ranks = append(ranks, rank{proc: proc, local: local, node: node, at: at[node], host: hosts[at[node]]})
+			proc++
+		}
+	}
+	return ranks, step, nil
+}
+
+// choose is the nodes that a step may use, by their numbers.
+func (o *options) choose(hosts []string) ([]int, error) {
+	var at []int
+	numbers := func(list string) (all []int, err error) {
+		names, err := convert.Hostnames(list)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			i := slices.Index(hosts, name)
+			if i < 0 {
+				return nil, fmt.Errorf("%q is not a node of this job, which has %s", name, strings.Join(hosts, ","))
+			}
+			if !slices.Contains(all, i) {
+				all = append(all, i)
+			}
+		}
+		return all, nil
+	}
+	if o.list != "" {
+		var err error
+		if at, err = numbers(o.list); err != nil {
+			return nil, err
+		}
+	} else {
+		for i := range hosts {
+			at = append(at, i)
+		}
+	}
+	if o.exclude != "" {
+		no, err := numbers(o.exclude)
+		if err != nil {
+			return nil, err
+		}
+		at = slices.DeleteFunc(at, func(i int) bool { return slices.Contains(no, i) })
+	}
+	if o.relative > 0 {
+		at = at[min(o.relative, len(at)):]
+	}
+	if o.nodes > len(at) {
+		return nil, fmt.Errorf("%d nodes are asked for, and there are %d", o.nodes, len(at))
+	}
+	if o.nodes > 0 {
+		at = at[:o.nodes]
+	}
+	return at, nil
+}

@@ -1,0 +1,454 @@
+package slurmtools
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/mpi"
+)
+
+// keyVar marks the processes of a step.
+const keyVar = "MUSTER_SLURM_STEP"
+
+// SrunMain is srun as a batch script finds it: it starts a program in all
+// tasks of the workload, and exits with the highest of their codes.
+func SrunMain(args []string) int {
+	code, err := srun(args)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "srun: error:", err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// step is one call of srun.
+type step struct {
+	o     options
+	id    int
+	key   string
+	self  string
+	ranks []rank
+	hosts []string
+	env   map[string]string // what the script has changed
+	unset []string
+	bare  []string // the environment of a step that has nothing of the script's; nil: it has
+
+	programs [][]string // of --multi-prog, by rank
+	input    *feed
+	mu       sync.Mutex
+	opened   map[string]bool // files of its output
+}
+
+func srun(args []string) (int, error) {
+	o, err := parse(args)
+	if err != nil {
+		return 1, err
+	}
+	if len(o.argv) == 0 {
+		return 1, errors.New("there is no program to start")
+	}
+	if slices.Contains(o.argv, ":") {
+		return 1, errors.New("several programs in one step, with : between them, are not taken; use --multi-prog, or start one srun for each in the background")
+	}
+	dir := os.Getenv(dirVar)
+	list := os.Getenv("SLURM_JOB_NODELIST")
+	if dir == "" || list == "" {
+		return 1, errors.New("it is run by batch scripts of Muster; to submit one use sbatch or muster run -f")
+	}
+	hosts, err := convert.Hostnames(list)
+	if err != nil {
+		return 1, err
+	}
+	s := step{o: o}
+	if s.ranks, s.hosts, err = s.o.layout(hosts); err != nil {
+		return 1, err
+	}
+	if s.o.multi {
+		if s.programs, err = programs(o.argv, len(s.ranks)); err != nil {
+			return 1, err
+		}
+	}
+	if s.self, err = os.Executable(); err != nil {
+		return 1, err
+	}
+	if s.id, err = nextStep(dir); err != nil {
+		return 1, err
+	}
+	s.key = fmt.Sprintf("%s.%s.%d", os.Getenv("MUSTER_WORKLOAD_ID"), os.Getenv("MUSTER_ATTEMPT"), s.id)
+	s.changed(filepath.Join(dir, envFile))
+	// Its pid may soon be another program's, which no signal is meant for.
+	defer func() { _ = os.Truncate(stepFile(dir, s.id), 0) }()
+	return s.run()
+}
+
+// stepFile has the pid of a step's srun, and nothing once that has ended.
+func stepFile(dir string, id int) string { return filepath.Join(dir, "step-"+strconv.Itoa(id)) }
+
+// keyOn marks the step's processes on one node: several nodes may be of one
+// machine, where each would find those of the others too.
+func (s *step) keyOn(node int) string { return s.key + "@" + strconv.Itoa(node) }
+
+// nextStep takes the next number of a step, whose file has the pid of its srun.
+func nextStep(dir string) (int, error) {
+	for id := 0; ; id++ {
+		f, err := os.OpenFile(stepFile(dir, id), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if errors.Is(err, os.ErrExist) && id < 1_000_000 {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		_, err = f.WriteString(strconv.Itoa(os.Getpid()))
+		return id, errors.Join(err, f.Close())
+	}
+}
+
+// steps are the pids of every srun of a script that runs.
+func steps(dir string) (pids []int) {
+	files, _ := filepath.Glob(filepath.Join(dir, "step-*"))
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if pid, perr := strconv.Atoi(string(data)); err == nil && perr == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// changed finds what the script has changed of the environment that it began
+// with: only that is told to other nodes, which have their own.
+func (s *step) changed(file string) {
+	s.env = map[string]string{}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return
+	}
+	began := strings.Split(string(data), "\x00")
+	words := strings.Split(cmp.Or(s.o.export, os.Getenv("SLURM_EXPORT_ENV"), "ALL"), ",")
+	for _, part := range words {
+		if name, text, has := strings.Cut(part, "="); has {
+			s.env[name] = text
+		}
+	}
+	if !slices.Contains(words, "ALL") { // nothing of the script's, but what is named
+		s.bare = began
+		for _, name := range words {
+			if text, set := os.LookupEnv(name); set {
+				s.env[name] = text
+			}
+		}
+		return
+	}
+	before := map[string]string{}
+	for _, kv := range began {
+		name, text, _ := strings.Cut(kv, "=")
+		before[name] = text
+	}
+	for _, kv := range os.Environ() {
+		name, text, _ := strings.Cut(kv, "=")
+		was, known := before[name]
+		delete(before, name)
+		if name == "PATH" { // without the script's own commands, which are not elsewhere
+			text = strings.TrimPrefix(text, os.Getenv(dirVar)+string(os.PathListSeparator))
+		}
+		if _, said := s.env[name]; !said && (!known || was != text) {
+			s.env[name] = text
+		}
+	}
+	for name := range before {
+		s.unset = append(s.unset, name)
+	}
+}
+
+// program is what one process of a step is told.
+type program struct {
+	Dir   string            `json:"dir"`
+	Env   map[string]string `json:"env"`
+	Unset []string          `json:"unset,omitempty"`
+	Argv  []string          `json:"argv"`
+	GPUs  int               `json:"gpus,omitempty"` // of each process
+	Local int               `json:"local"`
+	Path  string            `json:"path,omitempty"` // of the script, on the node that it runs on
+}
+
+// of is the program of one rank.
+func (s *step) of(r rank) program {
+	env := maps.Clone(s.env)
+	n, nodes := len(s.ranks), len(s.hosts)
+	counts := make([]int, nodes)
+	var gtids []string
+	for _, x := range s.ranks {
+		if counts[x.node]++; x.node == r.node {
+			gtids = append(gtids, strconv.Itoa(x.proc))
+		}
+	}
+	var each []string
+	for _, c := range counts {
+		each = append(each, strconv.Itoa(c))
+	}
+	for name, text := range map[string]string{
+		keyVar: s.keyOn(r.at), "SLURM_STEP_ID": strconv.Itoa(s.id), "SLURM_STEPID": strconv.Itoa(s.id),
+		"SLURM_PROCID": strconv.Itoa(r.proc), "SLURM_LOCALID": strconv.Itoa(r.local), "SLURM_NODEID": strconv.Itoa(r.node),
+		"SLURM_NTASKS": strconv.Itoa(n), "SLURM_NPROCS": strconv.Itoa(n), "SLURM_STEP_NUM_TASKS": strconv.Itoa(n),
+		"SLURM_STEP_NUM_NODES": strconv.Itoa(nodes), "SLURM_NNODES": strconv.Itoa(nodes),
+		"SLURM_STEP_NODELIST": strings.Join(s.hosts, ","), "SLURM_STEP_TASKS_PER_NODE": strings.Join(each, ","), "SLURM_TASKS_PER_NODE": strings.Join(each, ","),
+		"SLURM_GTIDS": strings.Join(gtids, ","), "SLURMD_NODENAME": r.host, "SLURM_LAUNCH_NODE_IPADDR": s.hosts[0],
+	} {
+		env[name] = text
+	}
+	env["SLURM_DISTRIBUTION"] = cmp.Or(s.o.distribution, os.Getenv("SLURM_DISTRIBUTION"), "block")
+	if gpus := os.Getenv("SLURM_JOB_GPUS"); gpus != "" && r.at == 0 {
+		env["SLURM_STEP_GPUS"] = gpus
+	}
+	if s.o.label {
+		env["SLURM_LABELIO"] = "1"
+	}
+	if s.o.cpus > 0 {
+		env["SLURM_CPUS_PER_TASK"] = strconv.Itoa(s.o.cpus)
+	}
+	dir, err := os.Getwd()
+	if err != nil || s.o.dir != "" {
+		dir = s.o.dir
+	}
+	p := program{Dir: dir, Env: env, Unset: s.unset, Argv: s.o.argv, GPUs: s.o.gpus, Local: r.local}
+	if s.o.multi {
+		p.Argv = s.programs[r.proc]
+	}
+	if r.at == 0 && s.bare == nil {
+		p.Path = os.Getenv("PATH")
+	}
+	return p
+}
+
+func (p program) encoded() (string, error) {
+	data, err := json.Marshal(p)
+	return base64.StdEncoding.EncodeToString(data), err
+}
+
+// run starts all ranks and waits for them.
+func (s *step) run() (int, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s.input = newFeed(os.Stdin)
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	over := make(chan struct{})
+	go s.pass(ctx, cancel, signals, over)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	worst := 0
+	var first error
+	for _, r := range s.ranks {
+		wg.Go(func() {
+			code, err := s.start(ctx, r)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil && ctx.Err() == nil {
+				code = max(code, 1)
+				if first == nil {
+					first = fmt.Errorf("task %d on %s: %w", r.proc, r.host, err)
+				}
+			}
+			if code != 0 && ctx.Err() == nil {
+				fmt.Fprintf(os.Stderr, "srun: error: %s: task %d: Exited with exit code %d\n", r.host, r.proc, code)
+			}
+			worst = max(worst, code)
+			if code != 0 && s.o.killOnBadExit {
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	close(over)
+	return worst, first
+}
+
+// pass hands signals on to what the step has started. What would end srun ends
+// the step: its programs are told, and a second one ends them at once.
+func (s *step) pass(ctx context.Context, cancel func(), signals <-chan os.Signal, over <-chan struct{}) {
+	ending := false
+	for {
+		select {
+		case sig := <-signals:
+			if sig == syscall.SIGTERM || sig == syscall.SIGINT {
+				if ending {
+					cancel()
+				}
+				ending = true
+			}
+			s.signal(ctx, sig.(syscall.Signal))
+		case <-over:
+			return
+		}
+	}
+}
+
+// signal sends a signal to the step's processes on all its nodes.
+func (s *step) signal(ctx context.Context, sig syscall.Signal) {
+	seen := map[int]bool{}
+	for _, r := range s.ranks {
+		if seen[r.at] {
+			continue
+		}
+		seen[r.at] = true
+		if r.at == 0 {
+			signalAll(s.keyOn(0), sig)
+			continue
+		}
+		command := "exec " + spec.ShellWords(s.self, SignalArg, s.keyOn(r.at), strconv.Itoa(int(sig)))
+		go func() { _, _ = mpi.Run(ctx, r.host, command, bytes.NewReader(nil), io.Discard, io.Discard) }()
+	}
+}
+
+// start runs one rank: on the first node as a process of its own, else by the
+// agent there.
+func (s *step) start(ctx context.Context, r rank) (int, error) {
+	text, err := s.of(r).encoded()
+	if err != nil {
+		return 1, err
+	}
+	out, errs, closeAll, err := s.streams(r)
+	if err != nil {
+		return 1, err
+	}
+	defer closeAll()
+	in, closeInput, err := s.stdin(r)
+	if err != nil {
+		return 1, err
+	}
+	defer closeInput()
+	if r.at > 0 {
+		return mpi.Run(ctx, r.host, "exec "+spec.ShellWords(s.self, StepArg, text), in, out, errs)
+	}
+	cmd := exec.CommandContext(ctx, s.self, StepArg, text)
+	cmd.Stdout, cmd.Stderr, cmd.Env = out, errs, s.bare
+	if cmd.Stdin, err = fileOf(in); err != nil {
+		return 1, err
+	}
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exitCode(cmd.ProcessState), nil
+	}
+	return 0, err
+}
+
+// own are the patterns of files of a rank.
+func (s *step) own(r rank) map[byte]string {
+	return map[byte]string{'t': strconv.Itoa(r.proc), 'n': strconv.Itoa(r.node), 'N': r.host, 's': strconv.Itoa(s.id), 'J': os.Getenv("SLURM_JOB_ID") + "." + strconv.Itoa(s.id)}
+}
+
+// streams are where a rank's output goes.
+func (s *step) streams(r rank) (out, errs io.Writer, closeAll func(), err error) {
+	own := s.own(r)
+	label := ""
+	if s.o.label {
+		label = fmt.Sprintf("%*d: ", len(strconv.Itoa(len(s.ranks)-1)), r.proc)
+	}
+	a, b := &lines{w: os.Stdout, label: label}, &lines{w: os.Stderr, label: label}
+	var files []io.Closer
+	file := func(pattern string, l *lines) error {
+		if pattern == "" {
+			return nil
+		}
+		f, err := s.file(expandPattern(pattern, own))
+		if err == nil {
+			files, l.w = append(files, f), f
+		}
+		return err
+	}
+	if err = file(s.o.output, a); err == nil && s.o.output != "" && s.o.errors == "" {
+		b.w = a.w
+	}
+	if err == nil {
+		err = file(s.o.errors, b)
+	}
+	return a, b, func() {
+		a.flush()
+		b.flush()
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}, err
+}
+
+// file is a step's file of that name, which all ranks of one name share: the
+// first of them empties it.
+func (s *step) file(name string) (*os.File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mode := s.o.openMode
+	if s.opened[name] {
+		mode = "append"
+	}
+	f, err := openLog(name, mode)
+	if err == nil {
+		if s.opened == nil {
+			s.opened = map[string]bool{}
+		}
+		s.opened[name] = true
+	}
+	return f, err
+}
+
+// lines writes whole lines, so that those of several ranks do not mix.
+type lines struct {
+	mu    sync.Mutex
+	w     io.Writer
+	label string
+	rest  []byte
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rest = append(l.rest, p...)
+	end := bytes.LastIndexByte(l.rest, '\n') + 1
+	if end == 0 {
+		return len(p), nil
+	}
+	err := l.put(l.rest[:end])
+	l.rest = append([]byte(nil), l.rest[end:]...)
+	return len(p), err
+}
+
+func (l *lines) put(text []byte) error {
+	if l.label != "" {
+		var b bytes.Buffer
+		for line := range bytes.Lines(text) {
+			b.WriteString(l.label)
+			b.Write(line)
+		}
+		text = b.Bytes()
+	}
+	_, err := l.w.Write(text)
+	return err
+}
+
+func (l *lines) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.rest) > 0 {
+		_ = l.put(append(l.rest, '\n'))
+	}
+	l.rest = nil
+}

@@ -1,0 +1,115 @@
+package slurmtools
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// StepMain becomes one process of a step.
+func StepMain(args []string) int {
+	if err := become(args); err != nil {
+		fmt.Fprintln(os.Stderr, "srun: error:", err)
+		return 127
+	}
+	return 0
+}
+
+func become(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("it is called by srun")
+	}
+	data, err := base64.StdEncoding.DecodeString(args[0])
+	if err != nil {
+		return err
+	}
+	var p program
+	if err := json.Unmarshal(data, &p); err != nil {
+		return err
+	}
+	for _, name := range p.Unset {
+		_ = os.Unsetenv(name)
+	}
+	for name, text := range p.Env {
+		if err := os.Setenv(name, text); err != nil {
+			return err
+		}
+	}
+	if p.Path != "" {
+		_ = os.Setenv("PATH", p.Path)
+	}
+	_ = os.Setenv("SLURM_TASK_PID", strconv.Itoa(os.Getpid()))
+	if err := p.devices(); err != nil {
+		return err
+	}
+	if p.Dir != "" {
+		if err := os.Chdir(p.Dir); err != nil {
+			return err
+		}
+	}
+	path, err := exec.LookPath(p.Argv[0])
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "slurmstepd-%s: error: execve(): %s: No such file or directory\n", p.Env["SLURMD_NODENAME"], p.Argv[0])
+		os.Exit(2)
+	}
+	return syscall.Exec(path, p.Argv, os.Environ())
+}
+
+// devices leaves a process its own part of the node's GPUs.
+func (p program) devices() error {
+	if p.GPUs == 0 {
+		return nil
+	}
+	for _, name := range []string{"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"} {
+		text, set := os.LookupEnv(name)
+		if !set {
+			continue
+		}
+		all := strings.Split(text, ",")
+		from, to := p.Local*p.GPUs, (p.Local+1)*p.GPUs
+		if to > len(all) {
+			return fmt.Errorf("the task asks for %d GPUs of its own, and the node has %d", p.GPUs, len(all))
+		}
+		if err := os.Setenv(name, strings.Join(all[from:to], ",")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SignalMain sends a signal to the processes of a step on this node.
+func SignalMain(args []string) int {
+	if len(args) != 2 {
+		return 2
+	}
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return 2
+	}
+	signalAll(args[0], syscall.Signal(n))
+	return 0
+}
+
+// signalAll finds the processes of a step by their environment.
+func signalAll(key string, sig syscall.Signal) {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	mark := []byte(keyVar + "=" + key)
+	for _, f := range files {
+		pid, err := strconv.Atoi(strings.Split(f, "/")[2])
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		data, err := os.ReadFile(f)
+		if err == nil && slices.ContainsFunc(bytes.Split(data, []byte{0}), func(kv []byte) bool { return bytes.Equal(kv, mark) }) {
+			_ = syscall.Kill(pid, sig)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+// Package archtest checks who imports whom. A rule without a check is a wish.
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/musterhq/muster/"
+
+// rule says what a package may import of this module, and why it is so.
+type rule struct {
+	pkg  string   // prefix, without the module
+	may  []string // prefixes, without the module
+	why  string
+	std  []string // where set: the only packages of the standard library
+	libs []string // where set with std: the only other modules
+}
+
+// pure computes. Of sync it is OnceValue: tables that are made when they are first
+// asked for, as each command would otherwise make those of all others.
+var pure = []string{"bytes", "cmp", "compress/gzip", "container/heap", "encoding/base64", "encoding/json", "errors", "fmt", "hash/fnv", "io", "iter", "maps", "math", "path", "reflect", "regexp", "slices", "sort", "strconv", "strings", "sync", "time", "unicode", "unicode/utf8"}
+
+// sealing is what internal/secret needs beside: ciphers, and a file for the keys.
+var sealing = append([]string{"crypto/aes", "crypto/cipher", "crypto/hmac", "crypto/rand", "crypto/sha256", "encoding/binary", "encoding/hex", "encoding/pem", "io/fs", "os", "path", "path/filepath", "syscall"}, pure...)
+
+// rules are looked up by the longest prefix.
+var rules = []rule{
+	{pkg: "internal/core", may: []string{"internal/core"}, std: pure, libs: []string{"github.com/goccy/go-yaml"}, why: "core is pure: no I/O, no clock, no chance, no logging"},
+	{pkg: "internal/core/schedule", may: []string{"internal/core"}, std: append([]string{"runtime/debug"}, pure...), why: "pure as core; a fault of its own it hands out with the stack"},
+	{pkg: "internal/store/sqlstore", may: []string{"internal/store", "internal/core"}, why: "a store knows records, not what is done with them"},
+	{pkg: "internal/store", may: []string{"internal/store", "internal/core"}, why: "a store knows records, not what is done with them"},
+	{pkg: "internal/backend/local", may: []string{"internal/backend", "internal/core", "internal/oci"}, why: "the local backend has its images from oci; it knows nothing of queues, stores or the control plane"},
+	{pkg: "internal/backend/logfile", may: []string{"internal/backend", "internal/core"}, why: "a log on disk knows no processes, containers or clusters"},
+	{pkg: "internal/backend", may: []string{"internal/backend", "internal/core"}, why: "backends know nothing of queues, stores or the control plane"},
+	{pkg: "internal/secret", may: []string{"internal/secret", "internal/core", "internal/backend"}, std: sealing, why: "what seals values is small, and of others' code it trusts the standard library only"},
+	{pkg: "internal/backend/local", may: []string{"internal/backend", "internal/core", "internal/oci"}, why: "containers need images; everything else as for any plane"},
+	{pkg: "internal/backend/local/container", may: nil, std: append([]string{"io/fs"}, pure...), libs: []string{"github.com/opencontainers/runtime-spec"}, why: "what a container is follows from values alone"},
+	{pkg: "internal/control", may: []string{"internal/control", "internal/core", "internal/store", "internal/backend", "internal/secret", "internal/timeseries"}, why: "control knows contracts; main gives it implementations"},
+	{pkg: "internal/operations", may: []string{"internal/operations", "internal/control", "internal/core", "internal/oci", "internal/store"}, why: "operations do what control asks for; they know no planes and no API"},
+	{pkg: "internal/notify", may: []string{"internal/notify", "internal/core"}, why: "what sends knows an outbox, and neither what fills it nor the API"},
+	{pkg: "internal/serviceproxy", may: []string{"internal/serviceproxy", "internal/control", "internal/core", "internal/backend", "internal/store"}, why: "a service carries requests; what follows from them control decides"},
+	{pkg: "internal/timeseries", may: nil, why: "a day of numbers knows not what they are of"},
+	{pkg: "internal/telemetry", may: []string{"internal/control", "internal/core", "internal/timeseries"}, why: "what counts is told what happened, and decides nothing"},
+	{pkg: "internal/mpi", may: nil, why: "both ends of the agent run beside tasks and know nothing of the rest"},
+	{pkg: "internal/slurmtools", may: []string{"internal/mpi", "internal/convert", "internal/core"}, why: "what a batch script finds runs beside tasks; it knows the agents, and how Slurm writes things"},
+	{pkg: "internal/convert", may: []string{"internal/convert", "internal/core"}, std: pure, why: "converters are pure, as core is: bytes in, documents out"},
+	{pkg: "internal/oci", may: nil, why: "images know no workloads, planes or queues"},
+	{pkg: "internal/testing/ocitest", may: nil, why: "a registry for tests of any package, those of oci included"},
+	{pkg: "internal/server", may: []string{"internal/server", "internal/control", "internal/convert", "internal/core", "internal/store", "internal/backend", "internal/timeseries", "api", "web"}, why: "the API decides nothing and touches no implementation"},
+	{pkg: "internal/cli", may: []string{"internal/cli", "internal/convert", "internal/core", "internal/simulate", "api", "client"}, why: "the command line is a client like any other; of the server it shares only the pure core and converters, and what runs that in virtual time"},
+	{pkg: "internal/compat", may: []string{"internal/compat", "internal/cli", "internal/convert", "internal/core", "api", "client"}, why: "other tools' command lines translate words: what muster's own does they have done by it"},
+	{pkg: "internal/simulate", may: []string{"internal/simulate", "internal/core"}, why: "simulations run the pure core on files; they know no server, store or plane"},
+	{pkg: "internal/simulate/trace", may: nil, why: "reading a trace needs nothing of ours"},
+	{pkg: "internal/testing/sim", may: []string{"internal/testing/sim", "internal/testing/memstore", "internal/testing/fakebackend", "internal/core", "internal/control", "internal/store", "internal/backend"}, why: "the simulator drives the real control loop"},
+	{pkg: "internal/testing/memstore", may: []string{"internal/store", "internal/core"}, why: "a store for tests knows what a store knows"},
+	{pkg: "internal/testing/storetest", may: []string{"internal/store", "internal/core"}, why: "the contract of stores, for those that keep it"},
+	{pkg: "internal/testing/fakebackend", may: []string{"internal/backend", "internal/core"}, why: "a backend for tests knows what a backend knows"},
+	{pkg: "internal/testing/backendtest", may: []string{"internal/backend", "internal/core"}, why: "the contract of backends, for those that keep it"},
+	{pkg: "internal/testing/controltest", may: []string{"internal/control", "internal/core", "internal/backend"}, why: "what tests of several packages ask of control"},
+	{pkg: "internal/testing/browser", may: nil, why: "what drives a browser knows the pages by what they show"},
+	{pkg: "web", may: nil, why: "the pages are files that talk to the API like anyone else"},
+	{pkg: "api", may: nil, why: "the contract imports nothing of the server"},
+	{pkg: "client", may: []string{"api"}, why: "the client knows the contract only"},
+	{pkg: "examples", may: []string{"examples"}, why: "examples are users' programs"},
+	{pkg: "internal/operator", may: []string{"internal/operator", "internal/core", "api", "client"}, why: "objects in a cluster are one more way to use the API: whoever serves them is a client"},
+	{pkg: "internal/testing/kubetest", may: []string{"internal/testing/ocitest"}, why: "a cluster for tests of any package"},
+	{pkg: "deploy", may: nil, why: "what is deployed is files; only tests are there"},
+	{pkg: "sdk", may: nil, why: "it is in other languages; only tests are there"},
+	{pkg: "internal/testing/testdisk", may: nil, why: "disks for tests of any package"},
+	{pkg: "internal/testing/chaos", may: []string{"internal/core", "internal/testing/testdisk", "api", "client"}, why: "who checks a whole server knows of it what its users know, and the table"},
+	{pkg: "internal/testing/archtest", may: nil, why: "it only reads"},
+	{pkg: "internal/testing/system", may: []string{"internal", "api", "client", "cmd"}, why: "tests of the whole may look at everything"},
+	{pkg: "internal/packed", may: nil, why: "what lies at the end of a file needs not be known"},
+	{pkg: "internal/program", may: []string{"internal/cli", "internal/control", "internal/compat", "internal/mpi", "internal/backend", "internal/slurmtools", "api"}, why: "what is started for each command is small: stores, clusters and the server stay out of it"},
+	{pkg: "scripts", may: []string{"internal/packed"}, why: "tools of the build stand alone; one puts together what is built"},
+	{pkg: "cmd", may: []string{"internal", "api", "client"}, why: "wiring may import everything"},
+}
+
+// implementations may be imported only by wiring and tests.
+var implementations = []string{"internal/store/sqlstore", "internal/testing/memstore", "internal/backend/local", "internal/backend/kube", "internal/testing/fakebackend"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+}
+
+func packages(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func within(path, prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") }
+
+func TestImportsFollowTheRules(t *testing.T) {
+	all := packages(t)
+	if len(all) < 10 {
+		t.Fatalf("only %d packages were found", len(all))
+	}
+	for _, p := range all {
+		path := strings.TrimPrefix(p.ImportPath, module)
+		r, ok := ruleFor(path)
+		if !ok {
+			t.Errorf("%s has no rule: add one that says what it may import, and why", path)
+			continue
+		}
+		for _, imp := range p.Imports {
+			if broken := check(r, path, imp); broken != "" {
+				t.Errorf("%s imports %s: %s (%s)", path, imp, broken, r.why)
+			}
+		}
+	}
+}
+
+func ruleFor(path string) (rule, bool) {
+	best := rule{}
+	for _, r := range rules {
+		if within(path, r.pkg) && len(r.pkg) > len(best.pkg) {
+			best = r
+		}
+	}
+	return best, best.pkg != ""
+}
+
+func check(r rule, path, imp string) string {
+	own, ours := strings.CutPrefix(imp, module)
+	switch {
+	case ours:
+		if !slices.ContainsFunc(r.may, func(m string) bool { return within(own, m) }) {
+			return "not among what it may import"
+		}
+		isImpl := slices.ContainsFunc(implementations, func(i string) bool { return within(own, i) && !within(path, i) })
+		if isImpl && !within(path, "cmd") && !within(path, "internal/testing/sim") && !within(path, "internal/testing/system") {
+			return "an implementation"
+		}
+		return ""
+	case r.std == nil:
+		return ""
+	case strings.Contains(strings.Split(imp, "/")[0], "."):
+		if !slices.ContainsFunc(r.libs, func(l string) bool { return within(imp, l) }) {
+			return "a library that this package may not use"
+		}
+		return ""
+	case !slices.Contains(r.std, imp):
+		return "not among the pure packages"
+	}
+	return ""
+}
+
+func TestTheCheckFindsOffenders(t *testing.T) {
+	core, _ := ruleFor("internal/core/schedule")
+	cli, _ := ruleFor("internal/cli")
+	for _, c := range []struct {
+		r         rule
+		path, imp string
+		bad       bool
+	}{
+		{core, "internal/core/schedule", "os", true},
+		{core, "internal/core/schedule", "slices", false},
+		{core, "internal/core", "github.com/spf13/cobra", true},
+		{core, "internal/core", module + "internal/store", true},
+		{cli, "internal/cli", module + "internal/control", true},
+		{cli, "internal/cli", module + "client", false},
+	} {
+		if got := check(c.r, c.path, c.imp) != ""; got != c.bad {
+			t.Errorf("%s importing %s: offends %v, want %v", c.path, c.imp, got, c.bad)
+		}
+	}
+}

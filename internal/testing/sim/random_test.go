@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+var (
+	seed  = flag.Uint64("sim.seed", 0, "run this seed only, and print its trace")
+	seeds = flag.Uint64("sim.seeds", asked("MUSTER_SIM_SEEDS", 300), "how many seeds to run; $MUSTER_SIM_SEEDS says so too")
+)
+
+// asked is a number from the environment.
+func asked(name string, otherwise uint64) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv(name), 10, 64); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+// lastLines bounds what a failure prints.
+const lastLines = 150
+
+// enough is from how many seeds on every word of every dialect must have been
+// said.
+const enough = 200
+
+func TestRandomWorlds(t *testing.T) {
+	if *seed != 0 {
+		w, err := Random(*seed)
+		t.Logf("trace:\n%s", w.Trace())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	var mu sync.Mutex
+	all, deeds := newWords(), map[string]int{}
+	t.Run("seed", func(t *testing.T) {
+		for n := range *seeds {
+			t.Run(fmt.Sprint(n+1), func(t *testing.T) {
+				t.Parallel()
+				w, err := Random(n + 1)
+				mu.Lock()
+				all.add(w.watch.words)
+				for deed, n := range w.watch.deeds {
+					deeds[deed] += n
+				}
+				mu.Unlock()
+				if err == nil {
+					return
+				}
+				lines := strings.Split(w.Trace(), "\n")
+				t.Fatalf("%v\nlast lines of the trace:\n%s\n\nrepeat it with: go test ./internal/testing/sim -run TestRandomWorlds -sim.seed=%d",
+					err, strings.Join(lines[max(0, len(lines)-lastLines):], "\n"), n+1)
+			})
+		}
+	})
+	if *seeds < enough || t.Failed() {
+		return
+	}
+	everyWord(t, all)
+	for _, deed := range deedsOf() {
+		if deeds[deed] == 0 {
+			t.Errorf("in no world it happened that someone or something %s", deed)
+		}
+	}
+	t.Logf("deeds: %v", deeds)
+	for _, word := range []string{"FAILED with a reason", "STOPPED with a reason"} {
+		if !all.said[lifecycle.Mcli][word] {
+			t.Errorf("mcli has never said %s", word)
+		}
+	}
+}
+
+// TestSeedsThatFoundSomething repeats worlds beyond the usual ones: rounds without
+// end, a gang of which one rank alone was started, some who wait and were told no
+// reason, a drain and a wish for more replicas in one commit.
+func TestSeedsThatFoundSomething(t *testing.T) {
+	t.Parallel()
+	for _, seed := range []uint64{335, 670, 981, 1018, 1078, 1316, 1354, 2016, 2526, 2841} {
+		if w, err := Random(seed); err != nil {
+			t.Errorf("seed %d: %v\n%s", seed, err, w.Trace())
+		}
+	}
+}
+
+// everyWord: what no course of events can make a platform say is a mistake in
+// its dialect, or in us.
+func everyWord(t *testing.T, all words) {
+	for _, d := range lifecycle.Dialects() {
+		for _, w := range lifecycle.Words(d) {
+			switch {
+			case all.said[d][w.Status]:
+			case all.steps[d][w.Status]:
+				t.Logf("%s says %s only of steps that are over as soon as they are stored", d, w.Status)
+			default:
+				t.Errorf("%s has never said %s", d, w.Status)
+			}
+		}
+	}
+}
+
+func TestSameSeedSameRun(t *testing.T) {
+	t.Parallel()
+	for _, seed := range []uint64{7, 8, 9} {
+		a, _ := Random(seed)
+		b, _ := Random(seed)
+		if a.Hash() != b.Hash() {
+			x, y := strings.Split(a.Trace(), "\n"), strings.Split(b.Trace(), "\n")
+			for i := range min(len(x), len(y)) {
+				if x[i] != y[i] {
+					t.Fatalf("seed %d, line %d:\n%s\n%s", seed, i, x[i], y[i])
+				}
+			}
+			t.Fatalf("seed %d: one run has %d lines, the other %d", seed, len(x), len(y))
+		}
+	}
+}
