@@ -92,7 +92,7 @@ type ProjectOptions struct {
 // Pool is a set of nodes that are scheduled together, with what is held of it.
 type Pool struct {
 	Name      string `json:"name"`
-	CreatedAt *Time  `json:"createdAt,omitempty" doc:"Absent of default, and of pools that a plane names"`
+	CreatedAt *Time  `json:"createdAt,omitempty" doc:"Absent of default, and of pools that a backend names"`
 	PoolSpec
 	Nodes    int      `json:"nodes"`
 	GPU      Amount   `json:"gpu" doc:"Thousandths of devices"`
@@ -141,7 +141,7 @@ type NodeList struct {
 // Node is a machine with what is held of it.
 type Node struct {
 	Name     string            `json:"name"`
-	Plane    string            `json:"plane"`
+	Backend  string            `json:"backend"`
 	Pool     string            `json:"pool"`
 	Labels   map[string]string `json:"labels,omitempty"`
 	Taints   []Taint           `json:"taints,omitempty"`
@@ -261,13 +261,13 @@ type Changes struct {
 // Prospect is what changes would come to at once, by the scheduler's own rules,
 // if nobody came and nothing ended.
 type Prospect struct {
-	At       Time            `json:"at"`
-	Items    []AppliedItem   `json:"items" nullable:"false" doc:"What would be another"`
-	Standing []StandingShift `json:"standing" nullable:"false" doc:"How everybody would stand, as far as that would be another"`
-	Starts   []Neighbour     `json:"starts" nullable:"false" doc:"Who would start with the changes, and does not without"`
-	Waits    []Neighbour     `json:"waits" nullable:"false" doc:"Who is about to start, and would not with the changes"`
-	Leaves   []Neighbour     `json:"leaves" nullable:"false" doc:"Who would have to make room with the changes, and not without"`
-	Stays    []Neighbour     `json:"stays" nullable:"false" doc:"Who is about to make room, and would not with the changes"`
+	At       Time              `json:"at"`
+	Items    []AppliedItem     `json:"items" nullable:"false" doc:"What would be another"`
+	Standing []StandingShift   `json:"standing" nullable:"false" doc:"How everybody would stand, as far as that would be another"`
+	Starts   []RelatedWorkload `json:"starts" nullable:"false" doc:"Who would start with the changes, and does not without"`
+	Waits    []RelatedWorkload `json:"waits" nullable:"false" doc:"Who is about to start, and would not with the changes"`
+	Leaves   []RelatedWorkload `json:"leaves" nullable:"false" doc:"Who would have to make room with the changes, and not without"`
+	Stays    []RelatedWorkload `json:"stays" nullable:"false" doc:"Who is about to make room, and would not with the changes"`
 }
 
 // StandingShift is how somebody stands in a pool, and would.

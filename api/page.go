@@ -62,8 +62,8 @@ type Wait struct {
 	Start    *Time  `json:"start,omitempty" doc:"The earliest start, from the known ends of what runs"`
 }
 
-// Scene is what a page shows beside workloads, as it is at one moment.
-type Scene struct {
+// Overview is what a page shows beside workloads, as it is at one moment.
+type Overview struct {
 	Cluster Cluster        `json:"cluster"`
 	Waits   []Wait         `json:"waits" nullable:"false" doc:"Of those that wait the first of every queue, then the newest, at most 1000"`
 	Phases  map[string]int `json:"phases" doc:"Live workloads by phase"`

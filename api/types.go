@@ -222,7 +222,7 @@ type Transition struct {
 	Target  string `json:"target,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	Actor   string `json:"actor" doc:"user:NAME, scheduler, plane:NODE or control"`
+	Actor   string `json:"actor" doc:"user:NAME, scheduler, backend:NODE or control"`
 	Attempt int    `json:"attempt"`
 
 	Workload string `json:"workload,omitempty" doc:"Id; in histories only"`

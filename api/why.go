@@ -68,7 +68,7 @@ type Why struct {
 	Waits    bool           `json:"waits" doc:"Something keeps it, or some of its tasks, from running"`
 	Running  int            `json:"running,omitempty" doc:"Of its tasks that run while others of it wait; absent: it waits as a whole"`
 	Deadline *DeadlineState `json:"deadline,omitempty" doc:"Of one that has one and has not ended"`
-	Outlook
+	Forecast
 	EvaluatedAt Time `json:"evaluatedAt"`
 }
 
@@ -85,22 +85,22 @@ type DeadlineState struct {
 	Action      string `json:"action" enum:"warn,stop" doc:"What becomes of it then"`
 }
 
-// Outlook is what stands in the way of a workload, and what is to be expected.
-type Outlook struct {
-	Reasons  []PendingReason `json:"reasons" nullable:"false" doc:"Every blocker, most severe first"`
-	Checked  []Checked       `json:"checked" nullable:"false" doc:"What was looked at and is fine"`
-	Position int             `json:"position,omitempty" doc:"In its queue, from 1"`
-	Waiting  int             `json:"waiting,omitempty" doc:"How many wait in its queue"`
-	Ahead    []Neighbour     `json:"ahead" nullable:"false" doc:"The first few that go before it"`
-	Frees    []Neighbour     `json:"frees" nullable:"false" doc:"Those whose ends are expected to make its room"`
-	Holders  []Neighbour     `json:"holders" nullable:"false" doc:"Those who hold what the gravest reason is short of; of a limit those that count against it"`
-	Estimate *Estimate       `json:"estimate,omitempty" doc:"When it is expected to start"`
-	Places   []Spot          `json:"places,omitempty" doc:"Where its tasks would be then, one for each; absent: nobody can tell"`
-	Offers   []Offer         `json:"offers" nullable:"false" doc:"Changes with which it would start now; each has been tried"`
+// Forecast is what stands in the way of a workload, and what is to be expected.
+type Forecast struct {
+	Reasons     []PendingReason   `json:"reasons" nullable:"false" doc:"Every blocker, most severe first"`
+	Checked     []Checked         `json:"checked" nullable:"false" doc:"What was looked at and is fine"`
+	Position    int               `json:"position,omitempty" doc:"In its queue, from 1"`
+	Waiting     int               `json:"waiting,omitempty" doc:"How many wait in its queue"`
+	Ahead       []RelatedWorkload `json:"ahead" nullable:"false" doc:"The first few that go before it"`
+	Frees       []RelatedWorkload `json:"frees" nullable:"false" doc:"Those whose ends are expected to make its room"`
+	Holders     []RelatedWorkload `json:"holders" nullable:"false" doc:"Those who hold what the gravest reason is short of; of a limit those that count against it"`
+	Estimate    *Estimate         `json:"estimate,omitempty" doc:"When it is expected to start"`
+	Places      []Placement       `json:"places,omitempty" doc:"Where its tasks would be then, one for each; absent: nobody can tell"`
+	Suggestions []Suggestion      `json:"suggestions" nullable:"false" doc:"Changes with which it would start now; each has been tried"`
 }
 
-// Neighbour is another workload that matters to one that waits.
-type Neighbour struct {
+// RelatedWorkload is another workload that matters to one that waits.
+type RelatedWorkload struct {
 	ID      string  `json:"id"`
 	Name    string  `json:"name"`
 	Project string  `json:"project"`
@@ -135,29 +135,29 @@ type Estimate struct {
 	Wait  int64 `json:"wait,omitempty" doc:"Median of how long it was then until the start, in seconds"`
 }
 
-// Offer is a change with which a workload would start now.
-type Offer struct {
-	Flags     string      `json:"flags" doc:"Of muster run"`
-	Now       bool        `json:"now" doc:"At once; else once those have left whom it displaces"`
-	Pool      string      `json:"pool,omitempty"`
-	Displaces []Neighbour `json:"displaces" nullable:"false"`
+// Suggestion is a change with which a workload would start now.
+type Suggestion struct {
+	Flags     string            `json:"flags" doc:"Of muster run"`
+	Now       bool              `json:"now" doc:"At once; else once those have left whom it displaces"`
+	Pool      string            `json:"pool,omitempty"`
+	Displaces []RelatedWorkload `json:"displaces" nullable:"false"`
 }
 
 // Plan is what would become of a submission.
 type Plan struct {
-	Fits      bool           `json:"fits" doc:"It could start now, be it once others have left"`
-	Now       bool           `json:"now" doc:"At once"`
-	Pool      string         `json:"pool,omitempty"`
-	Tasks     []Spot         `json:"tasks" nullable:"false" doc:"Where its tasks would be"`
-	Displaces []Neighbour    `json:"displaces" nullable:"false"`
-	Checks    []string       `json:"checks" nullable:"false" doc:"What must be approved first"`
-	Deadline  *DeadlineState `json:"deadline,omitempty"`
-	Outlook
+	Fits      bool              `json:"fits" doc:"It could start now, be it once others have left"`
+	Now       bool              `json:"now" doc:"At once"`
+	Pool      string            `json:"pool,omitempty"`
+	Tasks     []Placement       `json:"tasks" nullable:"false" doc:"Where its tasks would be"`
+	Displaces []RelatedWorkload `json:"displaces" nullable:"false"`
+	Checks    []string          `json:"checks" nullable:"false" doc:"What must be approved first"`
+	Deadline  *DeadlineState    `json:"deadline,omitempty"`
+	Forecast
 	EvaluatedAt Time `json:"evaluatedAt"`
 }
 
-// Spot is where a task would be.
-type Spot struct {
+// Placement is where a task would be.
+type Placement struct {
 	Node    string   `json:"node"`
 	Devices []string `json:"devices,omitempty"`
 }

@@ -113,7 +113,7 @@ func (i *installed) serve(t *testing.T, n int, args ...string) *process {
 	}
 	defer log.Close()
 	p := &process{probes: probesAt(n), ended: make(chan struct{})}
-	p.cmd = exec.Command(i.binary, append([]string{"server", "--data-dir", filepath.Join(i.dir, "d"), "--plane", "kube", "--kubeconfig", i.rights,
+	p.cmd = exec.Command(i.binary, append([]string{"server", "--data-dir", filepath.Join(i.dir, "d"), "--backend", "kube", "--kubeconfig", i.rights,
 		"--probes", p.probes, "--token-file", i.token}, args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	if err := p.cmd.Start(); err != nil {

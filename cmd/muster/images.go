@@ -52,8 +52,8 @@ func (i *images) close() {
 	}
 }
 
-// plane is where the local plane has images from; nil: containers are refused.
-func (i *images) plane() local.Images {
+// backend is where the local backend has images from; nil: containers are refused.
+func (i *images) backend() local.Images {
 	if i.store == nil {
 		return nil
 	}

@@ -20,7 +20,7 @@ func TestAnArrayInACluster(t *testing.T) {
 	const size, atOnce = 6, 2
 	c := kubetest.Start(t, kubetest.Options{NoScheduler: true})
 	c.Kwok(t, 2, kubetest.NodeShape{GPUs: 4})
-	w := newWorld(t, "--plane", "kube", "--kubeconfig", c.Kubeconfig)
+	w := newWorld(t, "--backend", "kube", "--kubeconfig", c.Kubeconfig)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	events, err := c.Client.CoreV1().Pods("").Watch(ctx, metav1.ListOptions{LabelSelector: "muster.dev/name=many"})

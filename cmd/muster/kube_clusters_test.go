@@ -20,7 +20,7 @@ func TestClusters(t *testing.T) {
 	east.Kwok(t, 2, kubetest.NodeShape{GPUs: 2})
 	west.Kwok(t, 2, kubetest.NodeShape{GPUs: 2})
 	door := gateOf(t, west)
-	w := newWorld(t, "--plane", "local", "--cluster", "east="+east.Kubeconfig, "--cluster", "west="+door.file)
+	w := newWorld(t, "--backend", "local", "--cluster", "east="+east.Kubeconfig, "--cluster", "west="+door.file)
 
 	kubetest.Eventually(t, "all clusters are there", func() error {
 		if all := w.clusters(); all["east"].Nodes.Ready != 2 || all["west"].Nodes.Ready != 2 || all["local"].Nodes.Ready != 1 {
@@ -143,7 +143,7 @@ func TestAServerThatIsKilledDoublesAndLosesNothing(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{NoControllers: true, NoScheduler: true})
 	c.Kwok(t, 4, kubetest.NodeShape{GPUs: 8})
 	door := gateOf(t, c)
-	w := newWorld(t, "--plane", "kube", "--kubeconfig", door.file)
+	w := newWorld(t, "--backend", "kube", "--kubeconfig", door.file)
 	kubetest.Eventually(t, "the cluster is there", func() error {
 		if k := w.clusters()["kube"]; k.Nodes.Ready != 4 {
 			return errf("%+v", k)

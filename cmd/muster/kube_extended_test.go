@@ -17,7 +17,7 @@ func TestExtendedResourcesInACluster(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{NoScheduler: true})
 	with := c.Kwok(t, 1, kubetest.NodeShape{Prefix: "with", GPUs: 2, Resources: map[string]string{hca: "4"}})[0]
 	c.Kwok(t, 1, kubetest.NodeShape{Prefix: "without", GPUs: 2})
-	w := newWorld(t, "--plane", "kube", "--kubeconfig", c.Kubeconfig)
+	w := newWorld(t, "--backend", "kube", "--kubeconfig", c.Kubeconfig)
 	held := func(want int64) {
 		t.Helper()
 		kubetest.Eventually(t, "the node says what is held", func() error {

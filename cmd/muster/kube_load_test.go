@@ -85,7 +85,7 @@ func TestAKubeletEvicts(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{NoScheduler: true})
 	node := c.Node(t, "real", 0)
 	image := c.Busybox(t)
-	w := newWorld(t, "--plane", "kube", "--kubeconfig", c.Kubeconfig)
+	w := newWorld(t, "--backend", "kube", "--kubeconfig", c.Kubeconfig)
 	run := func(name, script string) {
 		w.muster("run", "--name", name, "--image", image, "--set", "resources.cpu=50m", "--set", "gracePeriod=1s", "--", "sh", "-c", script)
 	}

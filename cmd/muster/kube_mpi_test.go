@@ -28,7 +28,7 @@ func TestGangsInACluster(t *testing.T) {
 	own := layerOf(t, []string{program}, ocitest.File{Path: "muster", Link: program})
 	r.Push(t, "train:1", ocitest.Image(t, path, ocitest.Busybox(t), own, openMPI(t)))
 	r.Push(t, "muster:1", ocitest.Image(t, path, ocitest.Busybox(t), own))
-	w := newWorld(t, "--plane", "kube", "--kubeconfig", c.Kubeconfig, "--kube-program-image", r.Ref("muster:1"))
+	w := newWorld(t, "--backend", "kube", "--kubeconfig", c.Kubeconfig, "--kube-program-image", r.Ref("muster:1"))
 	for _, n := range []*kubetest.Node{one, two} {
 		kubetest.Eventually(t, "node "+n.Name+" is known", func() error {
 			if out := w.muster("node", "list"); !strings.Contains(out, n.Name) {

@@ -27,7 +27,7 @@ func TestAServiceInACluster(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{NoScheduler: true})
 	c.Node(t, "real", 0)
 	image := c.Busybox(t)
-	w := newWorld(t, "--plane", "kube", "--kubeconfig", c.Kubeconfig)
+	w := newWorld(t, "--backend", "kube", "--kubeconfig", c.Kubeconfig)
 	const script = `mkdir /w && echo "edition $EDITION" >/w/index.html && exec busybox httpd -f -p $PORT -h /w`
 	w.muster("run", "--kind", "inference", "--name", "chat", "--image", image, "--set", "ports=[8000]", "--set", "replicas=2", "--set", "resources.cpu=100m",
 		"--set", "probe={path: /, period: 1s}", "--set", "env={EDITION: one}", "--set", "gracePeriod=1s", "--", "sh", "-c", script)
@@ -173,7 +173,7 @@ func TestClaimsAreMounted(t *testing.T) {
 	t.Parallel()
 	c := kubetest.Start(t, kubetest.Options{NoControllers: true, NoScheduler: true})
 	c.Kwok(t, 1, kubetest.NodeShape{})
-	w := newWorld(t, "--plane", "local", "--cluster", "east="+c.Kubeconfig)
+	w := newWorld(t, "--backend", "local", "--cluster", "east="+c.Kubeconfig)
 	kubetest.Eventually(t, "the cluster is there", func() error {
 		if k := w.clusters()["east"]; k.Nodes.Ready != 1 {
 			return errf("%+v", k)

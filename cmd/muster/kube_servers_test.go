@@ -17,7 +17,7 @@ func TestTwoServersOnOneCluster(t *testing.T) {
 	t.Parallel()
 	c := kubetest.Start(t, kubetest.Options{NoScheduler: true})
 	c.Kwok(t, 2, kubetest.NodeShape{GPUs: 2})
-	drive := []string{"--plane", "kube", "--kubeconfig", c.Kubeconfig}
+	drive := []string{"--backend", "kube", "--kubeconfig", c.Kubeconfig}
 	one := newWorld(t, drive...)
 	run := func(w *world, name string) {
 		w.muster("run", "--name", name, "--image", "busybox", "--gpus", "1", "--", "sleep", "1h")

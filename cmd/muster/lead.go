@@ -35,7 +35,7 @@ var errDeposed = errors.New("the lead was lost: the cluster could not be told in
 // Without an election, or without a cluster to hold it, the data directory
 // alone decides.
 func lead(ctx context.Context, o cli.ServerOptions, log *slog.Logger, body func(context.Context) error) error {
-	if !o.LeaderElect || !slices.Contains(o.Planes, "kube") {
+	if !o.LeaderElect || !slices.Contains(o.Backends, "kube") {
 		return body(ctx)
 	}
 	// It goes on until body has ended, so that nobody begins before.

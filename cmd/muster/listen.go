@@ -143,9 +143,9 @@ func closeTasks(dataDir string, l net.Listener, path string) {
 	}
 }
 
-// wayOf is how the tasks of each plane reach this server: those of this machine
+// wayOf is how the tasks of each backend reach this server: those of this machine
 // by the socket, others at the address that the operator has given, if any.
-func wayOf(where *planes, socket, advertised string) func(string, bool) control.Way {
+func wayOf(where *backends, socket, advertised string) func(string, bool) control.Way {
 	const inside = "/.muster/tasks"
 	return func(name string, image bool) control.Way {
 		switch {

@@ -13,8 +13,8 @@ func main() { os.Exit(run()) }
 // run is main with its exit status; the helper that keeps tasks alive is this
 // same binary.
 func run() int {
-	if len(os.Args) > 1 && os.Args[1] == local.KeeperArg {
-		return local.KeeperMain(os.Args[2:])
+	if len(os.Args) > 1 && os.Args[1] == local.SupervisorArg {
+		return local.SupervisorMain(os.Args[2:])
 	}
 	return program.Run(program.Server{Run: serve, Salvage: salvage})
 }

@@ -26,9 +26,9 @@ import (
 const patience = 60 * time.Second
 
 // TestMain lets the test binary be the muster binary: under that name for the
-// scripts, and under the name by which server and keeper start themselves.
+// scripts, and under the name by which server and supervisor start themselves.
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "exe" || len(os.Args) > 1 && os.Args[1] == local.KeeperArg {
+	if filepath.Base(os.Args[0]) == "exe" || len(os.Args) > 1 && os.Args[1] == local.SupervisorArg {
 		os.Exit(run())
 	}
 	muster := func() { os.Exit(run()) }

@@ -95,7 +95,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	defer images.close()
-	where, err := openPlanes(ctx, o, st, images, log)
+	where, err := openBackends(ctx, o, st, images, log)
 	if err != nil {
 		return err
 	}
@@ -147,12 +147,12 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		Status: api.ServerStatus{PID: os.Getpid(), Address: address, DataDir: o.DataDir, Version: v.Version, StartedAt: api.Time(started), FakeGPUs: o.FakeGPUs},
 	})
 	probes.pass(srv.Probes())
-	face, err := where.face(o, address, log)
+	operator, err := where.operator(o, address, log)
 	if err != nil {
 		return err
 	}
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), face, browsers.run(srv.Listener(), srv.Bound), notifier(ctl, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run)
+	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), operator, browsers.run(srv.Listener(), srv.Bound), notifier(ctl, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	// Its helper has no reason to stay where nothing runs. One that does not hear
@@ -188,7 +188,7 @@ func openStore(ctx context.Context, path string) (*sqlstore.Store, error) {
 }
 
 // work runs the control loop and the listeners until ctx is done or one fails.
-// Whatever is beside them begins once the planes have reported.
+// Whatever is beside them begins once the backends have reported.
 func work(ctx context.Context, ctl *control.Control, srv *server.Server, listeners []net.Listener, beside ...func(context.Context)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var serving sync.WaitGroup

@@ -47,7 +47,7 @@ func refuseKeyless(ctx context.Context, dir string, st store.Store) error {
 // closeDir closes a data directory that everybody may write to, where it is ours to
 // close: they could put and take away the server's files, its database and its keys.
 // It is then as the directories that servers make, 0700: nothing needs others to pass,
-// as what a task of another user reads lies elsewhere (lobby.go of the local plane).
+// as what a task of another user reads lies elsewhere (lobby.go of the local backend).
 // Where a group may, or others may only look, somebody has decided so. It says what it
 // found, or nothing.
 func closeDir(dir string) (found string, err error) {

@@ -6,7 +6,7 @@ import (
 )
 
 // Model is a network of two layers that tells two classes of points in the
-// plane apart. Its fields are what a checkpoint holds.
+// backend apart. Its fields are what a checkpoint holds.
 type Model struct {
 	In  [][2]float64 // weights of each hidden unit
 	InB []float64

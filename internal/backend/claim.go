@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// Claimant is a plane on which others make tasks and leave it to us when and
+// Claimant is a backend on which others make tasks and leave it to us when and
 // where they run. What they have made together is a claim; each task of it is a
 // member. A member gets its place by Start, with Assignment.Claim, and is from
 // then on a task like any other, but for this: whoever made it may end it, and
@@ -37,7 +37,7 @@ type Claims struct {
 
 // Claim is a number of tasks that someone else has made together.
 type Claim struct {
-	Key     string // of the plane, never used again
+	Key     string // of the backend, never used again
 	Project core.ProjectID
 	Name    string // what its maker calls it; fit to be a workload's name
 	Maker   string // what made it, for people, such as "Job ml/train"
@@ -74,7 +74,7 @@ const (
 
 // Member is one task of a claim.
 type Member struct {
-	Key  string      // of the plane, never used again
+	Key  string      // of the backend, never used again
 	Name string      // for people, such as ml/train-0
 	Task core.TaskID // that it is; zero: it waits
 	Role string

@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// Enterer is a plane whose running tasks can be entered.
+// Enterer is a backend whose running tasks can be entered.
 type Enterer interface {
 	// Exec runs a command beside a running task: in its container or, of a
 	// process, with its environment, directory and limits. It returns the exit

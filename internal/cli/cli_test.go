@@ -169,7 +169,7 @@ func samples() []api.Workload {
 		Transitions: []api.Transition{
 			{Seq: 1, At: before(51 * time.Hour), Event: "submit", To: "Submitted", Actor: "user:ana"},
 			{Seq: 2, At: before(51 * time.Hour), From: "Submitted", Event: "queue_open", To: "Queued", Actor: "control"},
-			{Seq: 3, At: before(50*time.Hour + time.Second), From: "Running", Event: "task_failed", To: "Terminating", Target: "Failed", Reason: "OutOfMemory", Actor: "plane:gpu-a07"},
+			{Seq: 3, At: before(50*time.Hour + time.Second), From: "Running", Event: "task_failed", To: "Terminating", Target: "Failed", Reason: "OutOfMemory", Actor: "backend:gpu-a07"},
 			{Seq: 4, At: before(50 * time.Hour), From: "Terminating", Event: "release", To: "Failed", Reason: "OutOfMemory", Actor: "control"},
 		},
 	}
@@ -210,7 +210,7 @@ func sampleAPI() http.Handler {
 	mux.HandleFunc("GET /v1/cluster", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, api.Cluster{Running: 1, Waiting: 1, Pools: []api.Pool{{Name: "default"}, {Name: "h100", GPU: api.Amount{Total: 3000, Used: 2000}, IdleGPU: 500, ShutGPU: 1000}}, Nodes: []api.Node{
 			{
-				Name: "gpu-a01", Pool: "h100", Plane: "local", Ready: true, CPU: api.Amount{Total: 64000, Used: 32500}, Memory: api.Amount{Total: 512 << 30, Used: 3 << 29},
+				Name: "gpu-a01", Pool: "h100", Backend: "local", Ready: true, CPU: api.Amount{Total: 64000, Used: 32500}, Memory: api.Amount{Total: 512 << 30, Used: 3 << 29},
 				GPU: api.Amount{Total: 2000, Used: 2000}, Tasks: 1, Devices: []api.Device{{ID: "GPU-0", Product: "H100"}, {ID: "GPU-1", Product: "H100"}},
 			},
 			{Name: "gpu-a02", Pool: "h100", Ready: false, Message: "no heartbeat", Devices: []api.Device{{Product: "Fake GPU", Fake: true}}, GPU: api.Amount{Total: 1000}},

@@ -131,7 +131,7 @@ func (s *session) nodesOf(ctx context.Context, c *client.Client, cluster string)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(list.Items, func(n api.Node) bool { return n.Plane != cluster }), nil
+	return slices.DeleteFunc(list.Items, func(n api.Node) bool { return n.Backend != cluster }), nil
 }
 
 func (s *session) completeClusters(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {

@@ -133,7 +133,7 @@ func nodeColumns() []column[api.Node] {
 		{title: "CPU", cell: func(n api.Node) string { return thousandths(n.CPU.Used) + "/" + thousandths(n.CPU.Total) }},
 		{title: "MEMORY", cell: func(n api.Node) string { return size(n.Memory.Used) + "/" + size(n.Memory.Total) }},
 		{title: "TASKS", cell: func(n api.Node) string { return strconv.Itoa(n.Tasks) }},
-		{title: "PLANE", wide: true, cell: func(n api.Node) string { return n.Plane }},
+		{title: "PLANE", wide: true, cell: func(n api.Node) string { return n.Backend }},
 		{title: "MESSAGE", wide: true, cell: func(n api.Node) string { return orDash(n.Message) }},
 	}
 }

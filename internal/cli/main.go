@@ -69,10 +69,10 @@ type ServerOptions struct {
 	LogLevel                 slog.Level
 	Registry                 string // where built images and published models go: HOST or HOST/PATH
 	Cache                    int64  // how much the cache of images may hold, in bytes; 0: no limit
-	// Planes are where work runs: local, this machine, and kube, the cluster of
+	// Backends are where work runs: local, this machine, and kube, the cluster of
 	// Kubeconfig (empty: the one this runs in, else the user's own). Clusters are
 	// further ones, NAME=KUBECONFIG.
-	Planes                   []string
+	Backends                 []string
 	Kubeconfig, KubeContext  string
 	Clusters                 []string
 	TakeOver                 []string // names of clusters that another server drove

@@ -201,7 +201,7 @@ func (s *session) describeNode(n *api.Node) error {
 	line("Status", nodeStatus(*n))
 	line("Message", n.Message)
 	line("Note", n.Note)
-	line("Plane", n.Plane)
+	line("Backend", n.Backend)
 	line("Pool", n.Pool)
 	line("CPU", used(n.CPU)+" cores")
 	line("Memory", size(n.Memory.Used)+"/"+size(n.Memory.Total))

@@ -16,7 +16,7 @@ func organisationAPI(asked *[]string) http.Handler {
 	mux := http.NewServeMux()
 	write := func(w http.ResponseWriter, v any) { answer(w, http.StatusOK, v) }
 	node := api.Node{
-		Name: "gpu-a01", Plane: "kube", Pool: "h100", Ready: true, Cordoned: true, Draining: true, Note: "fan", Tasks: 2,
+		Name: "gpu-a01", Backend: "kube", Pool: "h100", Ready: true, Cordoned: true, Draining: true, Note: "fan", Tasks: 2,
 		Labels: map[string]string{"rack": "r1", "gpu": "h100"}, Taints: []api.Taint{{Key: "k", Value: "v", Effect: "NoSchedule"}, {Key: "x", Effect: "NoExecute"}},
 		CPU: api.Amount{Total: 64000, Used: 1500}, Memory: api.Amount{Total: 512 << 30, Used: 1 << 30}, GPU: api.Amount{Total: 2000, Used: 500},
 		Devices: []api.Device{{ID: "GPU-0", Product: "H100", Memory: 80 << 30, Healthy: true, Used: 500}, {ID: "GPU-1", Index: 1, Product: "H100", Memory: 80 << 30}},

@@ -49,13 +49,13 @@ func TestAReportAppearsWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-func TestAContextIsOfAPlane(t *testing.T) {
+func TestAContextIsOfABackend(t *testing.T) {
 	t.Parallel()
-	err := checkPlanes(&ServerOptions{KubeContext: "east", Clusters: []string{"west=file"}})
+	err := checkBackends(&ServerOptions{KubeContext: "east", Clusters: []string{"west=file"}})
 	if err == nil || !strings.Contains(err.Error(), "--kube-context") {
 		t.Errorf("a context of no cluster: %v", err)
 	}
-	if err := checkPlanes(&ServerOptions{KubeContext: "east", Planes: []string{"kube"}}); err != nil {
+	if err := checkBackends(&ServerOptions{KubeContext: "east", Backends: []string{"kube"}}); err != nil {
 		t.Error(err)
 	}
 }

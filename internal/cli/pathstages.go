@@ -22,7 +22,7 @@ func withStages(w *api.Workload, d lifecycle.Dialect) []api.Transition {
 		for _, stage := range t.Stages {
 			step := api.Transition{
 				At: stage.At, From: string(lifecycle.Starting), To: string(lifecycle.Starting), Event: stage.Word,
-				Message: stage.Message, Actor: strings.TrimSuffix("plane:"+t.Node, ":"), Attempt: a.Index,
+				Message: stage.Message, Actor: strings.TrimSuffix("backend:"+t.Node, ":"), Attempt: a.Index,
 			}
 			if stage.Count > 1 {
 				step.Message = strings.TrimSpace(fmt.Sprintf("%s (%d times)", stage.Message, stage.Count))

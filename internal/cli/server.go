@@ -66,17 +66,17 @@ What it started goes on without it; the next server takes it over.`,
 	f.StringVar(&o.Registry, "registry", os.Getenv("MUSTER_REGISTRY"), "where built images and published models go that name no target: HOST or HOST/PATH")
 	f.StringVar(&cache, "image-cache", "50Gi", "how much the cache of container images may hold; 0: no limit")
 	f.StringArrayVar(&o.Listen, "listen", nil, "also serve on this HOST:PORT; repeat for several")
-	f.StringSliceVar(&o.Planes, "plane", nil, "where work runs: local (this machine, the default), kube (a Kubernetes cluster), or both")
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "file that opens the cluster of --plane kube; by default the cluster that the server runs in, else $KUBECONFIG or ~/.kube/config")
+	f.StringSliceVar(&o.Backends, "backend", nil, "where work runs: local (this machine, the default), kube (a Kubernetes cluster), or both")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "file that opens the cluster of --backend kube; by default the cluster that the server runs in, else $KUBECONFIG or ~/.kube/config")
 	f.StringVar(&o.KubeContext, "kube-context", "", "context in the kubeconfig; by default its current one")
 	f.StringArrayVar(&o.Clusters, "cluster", nil, "one more Kubernetes cluster, NAME=KUBECONFIG; its nodes are called NAME/NODE; repeat for several")
-	f.StringArrayVar(&o.TakeOver, "take-over", nil, "drive the cluster of this NAME (kube: that of --plane kube) although another server did, which must be gone for good; its pods go on, and are only counted")
+	f.StringArrayVar(&o.TakeOver, "take-over", nil, "drive the cluster of this NAME (kube: that of --backend kube) although another server did, which must be gone for good; its pods go on, and are only counted")
 	f.StringVar(&o.KubeNamespaces, "kube-namespaces", "muster-", "a project's namespace is called this and the project's name, unless one has the label muster.dev/project=NAME")
 	f.StringVar(&o.KubeProgram, "kube-program-image", "", "image with this program at /muster, from which mpi workloads in clusters have their agent")
 	f.StringVar(&o.KubeRuntime, "kube-runtime-class", "", "runtime class of pods with GPUs; by default the cluster's own")
 	f.StringVar(&o.KubeReservation, "kube-reservation-image", "", "image with /bin/sh for the pods that hold GPUs which tasks share; by default busybox of Docker Hub")
 	f.BoolVar(&o.KubeMirror, "kube-mirror", true, "show workloads as objects in the cluster, and take those that are applied there; needs the resource definition in deploy/helm/muster/crds")
-	f.BoolVar(&o.LeaderElect, "leader-elect", false, "stand by while another server leads, and end when the lead is lost; by a lease in the cluster of --plane kube, else by the data directory")
+	f.BoolVar(&o.LeaderElect, "leader-elect", false, "stand by while another server leads, and end when the lead is lost; by a lease in the cluster of --backend kube, else by the data directory")
 	f.StringVar(&o.LeaseName, "leader-elect-name", "muster", "name of the lease")
 	f.StringVar(&o.LeaseNamespace, "leader-elect-namespace", "", "its namespace; by default the server's own, else that of the kubeconfig's context")
 	f.StringVar(&o.TokenFile, "token-file", "", "file with the token that clients over TCP must show; with it --listen may name any address, whose connections are not encrypted")
@@ -114,7 +114,7 @@ func (s *session) serve(ctx context.Context, o ServerOptions) error {
 	if o.FakeGPUs < 0 || o.FakeGPUs > 1024 {
 		return usage(fmt.Sprintf("--fake-gpus: %d is outside 0 to 1024", o.FakeGPUs), "0 looks for real ones")
 	}
-	if err := checkPlanes(&o); err != nil {
+	if err := checkBackends(&o); err != nil {
 		return err
 	}
 	if u, err := url.Parse(o.Advertise); o.Advertise != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
@@ -127,25 +127,25 @@ func (s *session) serve(ctx context.Context, o ServerOptions) error {
 	return s.hooks.RunServer(ctx, o)
 }
 
-// checkPlanes refuses planes that there are not, and makes this machine one
+// checkBackends refuses backends that there are not, and makes this machine one
 // where no other is named.
-func checkPlanes(o *ServerOptions) error {
-	if len(o.Planes)+len(o.Clusters) == 0 {
-		o.Planes = []string{"local"}
+func checkBackends(o *ServerOptions) error {
+	if len(o.Backends)+len(o.Clusters) == 0 {
+		o.Backends = []string{"local"}
 	}
-	for _, p := range o.Planes {
+	for _, p := range o.Backends {
 		if p != "local" && p != "kube" {
-			return usage(fmt.Sprintf("--plane: %q is not a plane", p), "local, kube, or local,kube; further clusters with --cluster NAME=KUBECONFIG")
+			return usage(fmt.Sprintf("--backend: %q is not a backend", p), "local, kube, or local,kube; further clusters with --cluster NAME=KUBECONFIG")
 		}
 	}
-	if o.Kubeconfig != "" && !slices.Contains(o.Planes, "kube") {
-		return usage("--kubeconfig is given without --plane kube", "add --plane kube, or name the cluster with --cluster NAME=KUBECONFIG")
+	if o.Kubeconfig != "" && !slices.Contains(o.Backends, "kube") {
+		return usage("--kubeconfig is given without --backend kube", "add --backend kube, or name the cluster with --cluster NAME=KUBECONFIG")
 	}
-	if o.KubeContext != "" && !slices.Contains(o.Planes, "kube") {
-		return usage("--kube-context is given without --plane kube", "add --plane kube; a file of --cluster NAME=KUBECONFIG is used with its current context")
+	if o.KubeContext != "" && !slices.Contains(o.Backends, "kube") {
+		return usage("--kube-context is given without --backend kube", "add --backend kube; a file of --cluster NAME=KUBECONFIG is used with its current context")
 	}
-	if o.FakeGPUs > 0 && !slices.Contains(o.Planes, "local") {
-		return usage("--fake-gpus is about this machine, which is none of the planes", "leave it out, or add --plane local")
+	if o.FakeGPUs > 0 && !slices.Contains(o.Backends, "local") {
+		return usage("--fake-gpus is about this machine, which is none of the backends", "leave it out, or add --backend local")
 	}
 	names := map[string]bool{"local": true, "kube": true}
 	for _, c := range o.Clusters {
@@ -156,8 +156,8 @@ func checkPlanes(o *ServerOptions) error {
 		names[name] = true
 	}
 	for _, name := range o.TakeOver {
-		if name == "local" || !names[name] || name == "kube" && !slices.Contains(o.Planes, "kube") {
-			return usage(fmt.Sprintf("--take-over: %q is no cluster of this server", name), "kube for that of --plane kube, or a NAME of --cluster")
+		if name == "local" || !names[name] || name == "kube" && !slices.Contains(o.Backends, "kube") {
+			return usage(fmt.Sprintf("--take-over: %q is no cluster of this server", name), "kube for that of --backend kube, or a NAME of --cluster")
 		}
 	}
 	return nil

@@ -61,7 +61,7 @@ func pulled(t *api.Task) float64 {
 	}
 }
 
-// startWords are the planes' words for what a start is at.
+// startWords are the backends' words for what a start is at.
 var startWords = []struct{ word, says string }{
 	{"ErrImagePull", "the image could not be pulled; it is tried again"},
 	{"ImagePullBackOff", "the image could not be pulled; it is tried again"},

@@ -226,7 +226,7 @@ func (a *topAPI) handler(t *testing.T) http.Handler {
 	const path = "/v1/projects/{project}/workloads/{name}"
 	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, train) })
 	mux.HandleFunc("GET "+path+"/why", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, api.Why{Name: "waits", Phase: "Queued", Project: "default", Waits: true, Outlook: api.Outlook{
+		answer(w, 200, api.Why{Name: "waits", Phase: "Queued", Project: "default", Waits: true, Forecast: api.Forecast{
 			Position: 1, Reasons: []api.PendingReason{{Token: "WaitingForCapacity", Message: "2 GPUs are needed and 1 is free"}}}})
 	})
 	mux.HandleFunc("GET "+path+"/logs", func(w http.ResponseWriter, _ *http.Request) {

@@ -196,8 +196,8 @@ func (s *session) utilNodes(nodes []api.Node, t tableFlags) error {
 		{title: "MEMORY", cell: func(n api.Node) string { return size(n.Memory.Used) + "/" + size(n.Memory.Total) }},
 		{title: "TASKS", cell: func(n api.Node) string { return strconv.Itoa(n.Tasks) }},
 	}
-	if slices.ContainsFunc(nodes, func(n api.Node) bool { return n.Plane != "" && n.Plane != nodes[0].Plane }) {
-		cols = slices.Insert(cols, 1, column[api.Node]{title: "CLUSTER", cell: func(n api.Node) string { return n.Plane }})
+	if slices.ContainsFunc(nodes, func(n api.Node) bool { return n.Backend != "" && n.Backend != nodes[0].Backend }) {
+		cols = slices.Insert(cols, 1, column[api.Node]{title: "CLUSTER", cell: func(n api.Node) string { return n.Backend }})
 	}
 	return print(s, t, table[api.Node]{items: nodes, columns: cols})
 }

@@ -116,14 +116,14 @@ func (s *session) whyWaits(b *strings.Builder, w *api.Workload, y *api.Why, sinc
 		fmt.Fprintf(b, " · needs %s", a)
 	}
 	b.WriteByte('\n')
-	s.outlook(b, &y.Outlook, m)
+	s.forecast(b, &y.Forecast, m)
 	s.deadlineLine(b, y.Deadline, m)
 	fmt.Fprintf(b, "Evaluated       %s ago, at %s\n", age(m.now.Sub(timeOf(y.EvaluatedAt))), timeOf(y.EvaluatedAt).Local().Format("15:04:05"))
 }
 
-// outlook prints what stands in the way, what does not, and what to expect.
+// forecast prints what stands in the way, what does not, and what to expect.
 // Who holds what is missing is told where nobody can tell who will give it up.
-func (s *session) outlook(b *strings.Builder, o *api.Outlook, m moments) {
+func (s *session) forecast(b *strings.Builder, o *api.Forecast, m moments) {
 	for _, r := range o.Reasons {
 		fmt.Fprintf(b, " %s %-20s %s\n", s.paint(s.io.OutTerminal, toneBad, "✗"), r.Token, r.Message)
 		if r.Hint != "" && r.Hint != "wait" {
@@ -134,16 +134,16 @@ func (s *session) outlook(b *strings.Builder, o *api.Outlook, m moments) {
 		fmt.Fprintf(b, " %s %s\n", s.paint(s.io.OutTerminal, toneGood, "✓"), fine)
 	}
 	if len(o.Ahead) > 0 {
-		fmt.Fprintf(b, "Ahead of it     %s%s\n", strings.Join(each(o.Ahead, func(n api.Neighbour) string { return ahead(n, m) }), " · "), more(o.Position-1-len(o.Ahead)))
+		fmt.Fprintf(b, "Ahead of it     %s%s\n", strings.Join(each(o.Ahead, func(n api.RelatedWorkload) string { return ahead(n, m) }), " · "), more(o.Position-1-len(o.Ahead)))
 	}
 	if len(o.Frees) > 0 {
-		fmt.Fprintf(b, "Makes room      %s\n", strings.Join(each(o.Frees, func(n api.Neighbour) string { return frees(n, m) }), " · "))
+		fmt.Fprintf(b, "Makes room      %s\n", strings.Join(each(o.Frees, func(n api.RelatedWorkload) string { return frees(n, m) }), " · "))
 	}
 	if len(o.Frees) == 0 && len(o.Holders) > 0 {
 		fmt.Fprintf(b, "Held by         %s\n", holders(o.Holders, m))
 	}
 	s.expected(b, o.Estimate, m)
-	for i, f := range o.Offers {
+	for i, f := range o.Suggestions {
 		title := ""
 		if i == 0 {
 			title = "Would start now if:"
@@ -195,7 +195,7 @@ func ordinal(n int) string {
 	return fmt.Sprintf("%d%s", n, suffix)
 }
 
-func gpusOf(n api.Neighbour) string {
+func gpusOf(n api.RelatedWorkload) string {
 	if n.GPUs == 0 {
 		return "no GPU"
 	}
@@ -209,7 +209,7 @@ func gpusOf(n api.Neighbour) string {
 }
 
 // ahead is one that goes before it.
-func ahead(n api.Neighbour, m moments) string {
+func ahead(n api.RelatedWorkload, m moments) string {
 	if n.Start == nil {
 		return fmt.Sprintf("%s (needs %s)", n.Name, gpusOf(n))
 	}
@@ -217,7 +217,7 @@ func ahead(n api.Neighbour, m moments) string {
 }
 
 // frees is one whose end makes room.
-func frees(n api.Neighbour, m moments) string {
+func frees(n api.RelatedWorkload, m moments) string {
 	out := fmt.Sprintf("%s (frees %s ~%s", n.Name, gpusOf(n), m.clockTime(at(n.End)))
 	if n.Early != nil && n.Late != nil {
 		if d := at(n.Late).Sub(at(n.Early)) / 2; d >= time.Minute {
@@ -228,7 +228,7 @@ func frees(n api.Neighbour, m moments) string {
 }
 
 // offered is what follows an offer's flags.
-func offered(f api.Offer) string {
+func offered(f api.Suggestion) string {
 	if len(f.Displaces) == 0 {
 		if f.Now {
 			return ""
@@ -238,9 +238,9 @@ func offered(f api.Offer) string {
 	return "   displaces " + displaced(f.Displaces)
 }
 
-func displaced(all []api.Neighbour) string {
+func displaced(all []api.RelatedWorkload) string {
 	const shown = 5
-	names := each(all[:min(len(all), shown)], func(n api.Neighbour) string {
+	names := each(all[:min(len(all), shown)], func(n api.RelatedWorkload) string {
 		return fmt.Sprintf("%s (%s, project %s, %s)", n.Name, gpusOf(n), n.Project, n.User)
 	})
 	return strings.Join(names, ", ") + more(len(all)-shown)
@@ -257,8 +257,8 @@ func more(n int) string {
 const holdersShown = 3
 
 // holders names those who hold what is missing.
-func holders(all []api.Neighbour, m moments) string {
-	out := each(all[:min(len(all), holdersShown)], func(n api.Neighbour) string {
+func holders(all []api.RelatedWorkload, m moments) string {
+	out := each(all[:min(len(all), holdersShown)], func(n api.RelatedWorkload) string {
 		what := plural(n.Tasks, "task")
 		if n.GPUs > 0 {
 			what = gpusOf(n)

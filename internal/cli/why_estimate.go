@@ -119,7 +119,7 @@ func (s *session) plan(b *strings.Builder, p *api.Plan) {
 		b.WriteString("It would wait\n")
 	}
 	if p.Fits {
-		if on := spots(p.Tasks); on != "" {
+		if on := placedOn(p.Tasks); on != "" {
 			fmt.Fprintf(b, " in pool %s: %s", p.Pool, on)
 		}
 		b.WriteByte('\n')
@@ -127,12 +127,12 @@ func (s *session) plan(b *strings.Builder, p *api.Plan) {
 	if len(p.Displaces) > 0 {
 		fmt.Fprintf(b, "It would displace %s\n", displaced(p.Displaces))
 	}
-	s.outlook(b, &p.Outlook, s.moments(tableFlags{}))
+	s.forecast(b, &p.Forecast, s.moments(tableFlags{}))
 	s.deadlineLine(b, p.Deadline, s.moments(tableFlags{}))
 }
 
-// spots is where tasks would be, node by node.
-func spots(tasks []api.Spot) string {
+// placedOn is where tasks would be, node by node.
+func placedOn(tasks []api.Placement) string {
 	const shown = 8
 	var order []string
 	count, devices := map[string]int{}, map[string][]string{}

@@ -16,19 +16,19 @@ func whyOf(w api.Workload) api.Why {
 		return y
 	}
 	y.Waits = true
-	y.Outlook = api.Outlook{
+	y.Forecast = api.Forecast{
 		Position: 3, Waiting: 9,
 		Reasons: []api.PendingReason{
 			{Token: "TopologyUnsatisfied", Message: "its 4 tasks must be in one rack: the best has room for 3 now, while 40 GPUs are free in all (r1 has 24 GPUs free, r2 has 16 GPUs free)", Act: "change", Hint: "wait, or let its tasks be in more than one rack"},
 			{Token: "WaitingForQuota", Message: "vision holds 48 GPU of 32 GPU guaranteed", Act: "wait", Hint: "wait until work of vision or of others ends"},
 		},
 		Checked:  []api.Checked{{What: "priority", Note: "nobody of a higher priority waits in vision"}, {What: "cpu"}, {What: "memory"}},
-		Ahead:    []api.Neighbour{{Name: "tok-3", GPUs: 2, Start: ptr(before(-20 * time.Minute))}, {Name: "tok-4"}},
-		Frees:    []api.Neighbour{{Name: "llama-sft", GPUs: 16, End: ptr(before(-25 * time.Minute)), Early: ptr(before(-5 * time.Minute)), Late: ptr(before(-45 * time.Minute))}},
+		Ahead:    []api.RelatedWorkload{{Name: "tok-3", GPUs: 2, Start: ptr(before(-20 * time.Minute))}, {Name: "tok-4"}},
+		Frees:    []api.RelatedWorkload{{Name: "llama-sft", GPUs: 16, End: ptr(before(-25 * time.Minute)), Early: ptr(before(-5 * time.Minute)), Late: ptr(before(-45 * time.Minute))}},
 		Estimate: &api.Estimate{Early: ptr(before(-10 * time.Minute)), Likely: ptr(before(-30 * time.Minute)), Late: ptr(before(-100 * time.Minute)), Learnt: 3, Limits: 1, Unknown: 2, Inside: 17, Scored: 25},
-		Offers: []api.Offer{
+		Suggestions: []api.Suggestion{
 			{Flags: "--workers 3", Now: true},
-			{Flags: "--priority high", Displaces: []api.Neighbour{{Name: "sweep-1", Project: "nlp", User: "ben", GPUs: 8}}},
+			{Flags: "--priority high", Displaces: []api.RelatedWorkload{{Name: "sweep-1", Project: "nlp", User: "ben", GPUs: 8}}},
 		},
 	}
 	return y
@@ -70,15 +70,15 @@ func TestWhatADryRunSays(t *testing.T) {
 		want []string
 	}{
 		"now": {
-			api.Plan{Fits: true, Now: true, Pool: "h100", Tasks: []api.Spot{{Node: "a", Devices: []string{"g0"}}, {Node: "a", Devices: []string{"g1"}}, {Node: "b"}}},
+			api.Plan{Fits: true, Now: true, Pool: "h100", Tasks: []api.Placement{{Node: "a", Devices: []string{"g0"}}, {Node: "a", Devices: []string{"g1"}}, {Node: "b"}}},
 			[]string{"It would start now in pool h100: a ×2 (g0 g1), b\n"},
 		},
 		"displaces": {
-			api.Plan{Fits: true, Pool: "h100", Tasks: []api.Spot{{Node: "a"}}, Displaces: []api.Neighbour{{Name: "x", GPUs: 2, Project: "p", User: "u"}}},
+			api.Plan{Fits: true, Pool: "h100", Tasks: []api.Placement{{Node: "a"}}, Displaces: []api.RelatedWorkload{{Name: "x", GPUs: 2, Project: "p", User: "u"}}},
 			[]string{"once others have made room in pool h100: a\n", "It would displace x (2 GPUs, project p, u)\n"},
 		},
 		"waits": {
-			api.Plan{Checks: []string{"legal"}, Outlook: api.Outlook{Position: 2, Waiting: 5}},
+			api.Plan{Checks: []string{"legal"}, Forecast: api.Forecast{Position: 2, Waiting: 5}},
 			[]string{"It has to be approved first: legal\n", "It would wait, 2nd of 5 in its queue\n"},
 		},
 	} {

@@ -56,8 +56,8 @@ func (p *Place) Product(w *api.Workload) string {
 // Cluster is where a workload is, or the only one where it could be.
 func (p *Place) Cluster(w *api.Workload) string {
 	for _, n := range Nodes(Last(w)) {
-		if plane := p.Nodes[n].Plane; plane != "" {
-			return plane
+		if backend := p.Nodes[n].Backend; backend != "" {
+			return backend
 		}
 	}
 	if cs := cli.Document(w).Clusters; len(cs) == 1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-// ActionKind says what a plane is asked to do.
+// ActionKind says what a backend is asked to do.
 type ActionKind int
 
 // The kinds of actions. Actions of one task must be carried out in order.
@@ -18,21 +18,21 @@ const (
 	ActStart ActionKind = iota
 	ActStop
 	ActForget
-	ActDisown     // what is of a claim that is none of ours
-	ActDeleteLogs // on every plane; Workload says whose
-	ActChore      // of the control plane itself
-	ActDropChores // of Workload: their results are not wanted any more
+	ActDisown         // what is of a claim that is none of ours
+	ActDeleteLogs     // on every backend; Workload says whose
+	ActOperation      // of the control plane itself
+	ActDropOperations // of Workload: their results are not wanted any more
 )
 
-// Action is something a plane is to do because of what has been committed.
+// Action is something a backend is to do because of what has been committed.
 type Action struct {
 	Kind       ActionKind
-	Plane      string
+	Backend    string
 	Task       core.TaskID
 	Assignment backend.Assignment // of ActStart
 	Grace      time.Duration      // of ActStop
 	Workload   core.WorkloadID    // of ActDeleteLogs, ActDropChores
-	Chore      Chore              // of ActChore
+	Operation  Operation          // of ActChore
 	grants     []grant            // of ActStart: secrets that the task is given
 	At         time.Time          // when it was decided; zero: by a server before
 }
@@ -43,26 +43,26 @@ func (tx *tx) start(w *core.Workload, t *core.Task) {
 		tasks = all
 	}
 	if w.Kind == lifecycle.External {
-		tx.actions = append(tx.actions, Action{Kind: ActStart, Plane: tx.planeOf(t), Task: t.ID, Assignment: boundTo(w, t, tasks)})
+		tx.actions = append(tx.actions, Action{Kind: ActStart, Backend: tx.backendOf(t), Task: t.ID, Assignment: boundTo(w, t, tasks)})
 		return
 	}
 	if w.Spec.Elastic() { // what was decided in this round of a former size of it is void
 		tx.actions = slices.DeleteFunc(tx.actions, func(a Action) bool { return a.Kind == ActStart && a.Task == t.ID })
 	}
 	if w.Spec.Gang() && !tx.located(w, tasks) {
-		return // its ranks would not find each other; the next look at the plane asks again
+		return // its ranks would not find each other; the next look at the backend asks again
 	}
 	if w.Spec.Elastic() && resizing(tasks) {
 		return // all ranks start together
 	}
 	tx.actions = append(tx.actions, Action{
-		Kind: ActStart, Plane: tx.planeOf(t), Task: t.ID,
+		Kind: ActStart, Backend: tx.backendOf(t), Task: t.ID,
 		Assignment: tx.assignment(w, t, tx.gangOf(w, tasks)), grants: tx.grants(w),
 	})
 }
 
 // located reports whether it is known where tasks are: a server that has just
-// begun may not have heard of every plane yet.
+// begun may not have heard of every backend yet.
 func (tx *tx) located(w *core.Workload, tasks map[int]*core.Task) bool {
 	for _, t := range tasks {
 		if _, ok := tx.e.nodes[t.Node]; !ok && holds(w, t) {
@@ -73,15 +73,15 @@ func (tx *tx) located(w *core.Workload, tasks map[int]*core.Task) bool {
 }
 
 func (tx *tx) stop(t *core.Task, grace time.Duration) {
-	tx.actions = append(tx.actions, Action{Kind: ActStop, Plane: tx.planeOf(t), Task: t.ID, Grace: grace})
+	tx.actions = append(tx.actions, Action{Kind: ActStop, Backend: tx.backendOf(t), Task: t.ID, Grace: grace})
 }
 
-func (tx *tx) forget(planeName string, id core.TaskID) {
-	tx.actions = append(tx.actions, Action{Kind: ActForget, Plane: planeName, Task: id})
+func (tx *tx) forget(backendName string, id core.TaskID) {
+	tx.actions = append(tx.actions, Action{Kind: ActForget, Backend: backendName, Task: id})
 }
 
-// planeOf is the plane that a task was given to; its node may be unknown by now.
-func (tx *tx) planeOf(t *core.Task) string { return t.Plane }
+// backendOf is the backend that a task was given to; its node may be unknown by now.
+func (tx *tx) backendOf(t *core.Task) string { return t.Backend }
 
 // self is how tasks start this program.
 func (tx *tx) self() []string {
@@ -102,7 +102,7 @@ func (tx *tx) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 	where := func(t *core.Task) endpoint {
 		at := endpoint{address: "127.0.0.1", port: t.Port}
 		if tx.e.d.Address != nil {
-			if a := tx.e.d.Address(t.Plane, t.ID); a != "" {
+			if a := tx.e.d.Address(t.Backend, t.ID); a != "" {
 				at.address, at.own = a, true
 				return at
 			}

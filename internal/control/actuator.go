@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	planeRetry   = 500 * time.Millisecond // pause before what is the store's fault is tried again
+	backendRetry = 500 * time.Millisecond // pause before what is the store's fault is tried again
 	lastWords    = 2 * time.Second        // for what is to do when the server ends
-	observeEvery = 30 * time.Second       // full look at a plane on which something runs
-	silentAfter  = 10 * time.Second       // for so long a plane may fail before it counts as unreachable
-	firstWithin  = 5 * time.Second        // for so long a server that begins waits for what a plane has
-	answerWithin = 15 * time.Second       // for so long a plane may take to say what it has
+	observeEvery = 30 * time.Second       // full look at a backend on which something runs
+	silentAfter  = 10 * time.Second       // for so long a backend may fail before it counts as unreachable
+	firstWithin  = 5 * time.Second        // for so long a server that begins waits for what a backend has
+	answerWithin = 15 * time.Second       // for so long a backend may take to say what it has
 	sampleEvery  = 10 * time.Second       // look at what is used
 )
 
-// actuator carries actions to one plane, in order, and observations back.
+// actuator carries actions to one backend, in order, and observations back.
 type actuator struct {
-	plane backend.Plane
-	ctl   *Control
-	log   *slog.Logger
-	queue actionQueue
-	look  chan struct{} // asks for a full observation; capacity one
+	backend backend.Backend
+	ctl     *Control
+	log     *slog.Logger
+	queue   actionQueue
+	look    chan struct{} // asks for a full observation; capacity one
 	// replanned says that what is told of claims may not be true any more;
 	// capacity one.
 	replanned chan struct{}
@@ -41,16 +41,16 @@ type actuator struct {
 	since time.Time   // of its first failure in a row; zero: it answers
 	told  bool        // the engine knows that it is unreachable
 
-	asking, looking pace          // of actions, and of what the plane has
-	back            chan struct{} // the plane answers again; capacity one
+	asking, looking pace          // of actions, and of what the backend has
+	back            chan struct{} // the backend answers again; capacity one
 }
 
-func newActuator(p backend.Plane, c *Control, log *slog.Logger) *actuator {
-	return &actuator{plane: p, ctl: c, log: log.With("plane", p.Name()), queue: actionQueue{wake: make(chan struct{}, 1)}, look: make(chan struct{}, 1), replanned: make(chan struct{}, 1), back: make(chan struct{}, 1)}
+func newActuator(p backend.Backend, c *Control, log *slog.Logger) *actuator {
+	return &actuator{backend: p, ctl: c, log: log.With("backend", p.Name()), queue: actionQueue{wake: make(chan struct{}, 1)}, look: make(chan struct{}, 1), replanned: make(chan struct{}, 1), back: make(chan struct{}, 1)}
 }
 
 func (a *actuator) inventory(ctx context.Context) ([]core.Node, error) {
-	nodes, err := a.plane.Inventory(ctx)
+	nodes, err := a.backend.Inventory(ctx)
 	a.mark(nodes)
 	return nodes, err
 }
@@ -59,11 +59,11 @@ func (a *actuator) inventory(ctx context.Context) ([]core.Node, error) {
 func (a *actuator) mark(nodes []core.Node) {
 	for i := range nodes {
 		n := &nodes[i]
-		n.Plane = a.plane.Name()
-		labels := make(map[string]string, len(n.Labels)+1) // the plane's own are not to be changed
+		n.Backend = a.backend.Name()
+		labels := make(map[string]string, len(n.Labels)+1) // the backend's own are not to be changed
 		maps.Copy(labels, n.Labels)
-		labels[core.LabelCluster] = n.Plane
-		if d, ok := a.plane.(backend.Describer); ok && len(a.ctl.planes) > 1 {
+		labels[core.LabelCluster] = n.Backend
+		if d, ok := a.backend.(backend.Describer); ok && len(a.ctl.backends) > 1 {
 			if runs := d.Describe().Runs; runs != "" {
 				labels[core.LabelRuns] = runs
 			}
@@ -73,7 +73,7 @@ func (a *actuator) mark(nodes []core.Node) {
 }
 
 // actionQueue is an unbounded queue: actions follow from what is durable and
-// may not be dropped, and the writer may not wait for a plane.
+// may not be dropped, and the writer may not wait for a backend.
 type actionQueue struct {
 	mu    sync.Mutex
 	items []Action
@@ -166,14 +166,14 @@ func (a *actuator) run(ctx context.Context) {
 	}
 }
 
-// carryOut carries out items of one kind, for as long as the plane cannot be
-// reached again and again: every action is harmless to repeat. What the plane
+// carryOut carries out items of one kind, for as long as the backend cannot be
+// reached again and again: every action is harmless to repeat. What the backend
 // itself fails is set aside. It reports whether it got so far before ctx was done.
 func (a *actuator) carryOut(ctx context.Context, items []Action) bool {
 	for len(items) > 0 && ctx.Err() == nil {
 		err := a.carry(ctx, items)
 		if errors.Is(err, backend.ErrUnreachable) {
-			a.asking.failed(ctx, a.log, "the plane did not do what it was asked; asking again", err, a.back)
+			a.asking.failed(ctx, a.log, "the backend did not do what it was asked; asking again", err, a.back)
 			continue
 		}
 		if a.asking.over(); err != nil {
@@ -227,16 +227,16 @@ func (a *actuator) carry(ctx context.Context, items []Action) error {
 		if len(tasks) == 0 {
 			return nil
 		}
-		return a.plane.Start(ctx, tasks)
+		return a.backend.Start(ctx, tasks)
 	case ActForget:
-		return a.plane.Forget(ctx, ids)
+		return a.backend.Forget(ctx, ids)
 	case ActDisown:
-		if p, ok := a.plane.(backend.Claimant); ok {
+		if p, ok := a.backend.(backend.Claimant); ok {
 			return p.Disown(ctx, ids)
 		}
 		return nil
 	case ActStop:
-		err := a.plane.Stop(ctx, ids, items[0].Grace)
+		err := a.backend.Stop(ctx, ids, items[0].Grace)
 		if err == nil {
 			a.lookAgain() // a task that never arrived there will not be heard of
 		}
@@ -256,7 +256,7 @@ func (a *actuator) lookAgain() {
 func (a *actuator) pause(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-	case <-time.After(planeRetry):
+	case <-time.After(backendRetry):
 	}
 }
 
@@ -272,17 +272,17 @@ func (a *actuator) watch(ctx context.Context) {
 			if err != nil {
 				if ctx.Err() == nil {
 					a.fails(ctx, err)
-					a.looking.failed(ctx, a.log, "the plane does not say what nodes it has; asking again", err, nil)
+					a.looking.failed(ctx, a.log, "the backend does not say what nodes it has; asking again", err, nil)
 				}
 				continue
 			}
-			a.ctl.Do(ctx, Inventory(a.plane.Name(), nodes)) //nolint:errcheck // asked again after the next break
+			a.ctl.Do(ctx, Inventory(a.backend.Name(), nodes)) //nolint:errcheck // asked again after the next break
 			a.lost = false
 		}
 		wctx, cancel := context.WithCancel(ctx)
 		broken := make(chan error, 1)
 		fresh := newNews()
-		go func() { broken <- a.plane.Watch(wctx, fresh.add) }()
+		go func() { broken <- a.backend.Watch(wctx, fresh.add) }()
 		told := make(chan struct{})
 		go func() {
 			defer close(told)
@@ -298,17 +298,17 @@ func (a *actuator) watch(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		a.log.Warn("lost sight of the plane; looking again", "err", err)
+		a.log.Warn("lost sight of the backend; looking again", "err", err)
 		a.pause(ctx)
 		// What was lost sight of may have come back with other nodes.
 		if nodes, err := a.inventory(ctx); err == nil {
-			a.ctl.Do(ctx, Inventory(a.plane.Name(), nodes))
+			a.ctl.Do(ctx, Inventory(a.backend.Name(), nodes))
 		}
 	}
 }
 
 // proven is up to when a full observation that begins now can prove that a task
-// is absent: what was decided since may still be on its way to the plane.
+// is absent: what was decided since may still be on its way to the backend.
 func (a *actuator) proven() time.Time {
 	at := a.ctl.clock()
 	if ns := a.ctl.deciding.Load(); ns != 0 && ns < at.UnixNano() {
@@ -327,7 +327,7 @@ func (a *actuator) observe(ctx context.Context, broken <-chan error) error {
 	for {
 		began := a.proven()
 		within, cancel := context.WithTimeout(ctx, answerWithin)
-		seen, err := a.plane.Observe(within)
+		seen, err := a.backend.Observe(within)
 		cancel()
 		if err == nil {
 			a.looking.over()
@@ -335,7 +335,7 @@ func (a *actuator) observe(ctx context.Context, broken <-chan error) error {
 			a.report(ctx, Observations{Seen: append(a.queue.absent(seen), seen...), Full: true, Began: began})
 		} else if ctx.Err() == nil {
 			a.fails(ctx, err)
-			a.looking.failed(ctx, a.log, "the plane could not be observed; asking again", err, nil)
+			a.looking.failed(ctx, a.log, "the backend could not be observed; asking again", err, nil)
 			a.lookAgain()
 		}
 		select {
@@ -350,7 +350,7 @@ func (a *actuator) observe(ctx context.Context, broken <-chan error) error {
 	}
 }
 
-// survey tells when what the plane has is not what it was.
+// survey tells when what the backend has is not what it was.
 func (a *actuator) survey(ctx context.Context) {
 	within, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -358,12 +358,12 @@ func (a *actuator) survey(ctx context.Context) {
 	if err != nil || reflect.DeepEqual(nodes, a.nodes) {
 		return
 	}
-	if _, err := a.ctl.Do(ctx, Inventory(a.plane.Name(), nodes)); err == nil {
+	if _, err := a.ctl.Do(ctx, Inventory(a.backend.Name(), nodes)); err == nil {
 		a.nodes = nodes
 	}
 }
 
-// announce brings in what the plane says by itself of its nodes, until ctx is done.
+// announce brings in what the backend says by itself of its nodes, until ctx is done.
 func (a *actuator) announce(ctx context.Context, p backend.Announcer) {
 	for ctx.Err() == nil {
 		err := p.Nodes(ctx, func(changed []core.Node, gone []core.NodeID) {
@@ -371,22 +371,22 @@ func (a *actuator) announce(ctx context.Context, p backend.Announcer) {
 			a.ctl.Do(ctx, NodesChanged(changed, gone)) //nolint:errcheck // the survey tells again
 		})
 		if err != nil && ctx.Err() == nil {
-			a.log.Warn("the plane does not tell of its nodes any more; asking again", "err", err)
+			a.log.Warn("the backend does not tell of its nodes any more; asking again", "err", err)
 		}
 		a.pause(ctx)
 	}
 }
 
-// claims brings in what others make on the plane, until ctx is done.
+// claims brings in what others make on the backend, until ctx is done.
 func (a *actuator) claims(ctx context.Context, p backend.Claimant) {
 	for ctx.Err() == nil {
 		err := p.Claims(ctx, func(news backend.Claims) error {
-			_, err := a.ctl.Do(ctx, Claimed(a.plane.Name(), news))
+			_, err := a.ctl.Do(ctx, Claimed(a.backend.Name(), news))
 			a.speakAgain()
 			return err
 		})
 		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrStopped) {
-			a.log.Warn("the plane does not tell of claims any more; asking again", "err", err)
+			a.log.Warn("the backend does not tell of claims any more; asking again", "err", err)
 		}
 		a.pause(ctx)
 	}
@@ -395,7 +395,7 @@ func (a *actuator) claims(ctx context.Context, p backend.Claimant) {
 // report hands observations to the engine; what could not be stored is seen
 // again in the next full look.
 func (a *actuator) report(ctx context.Context, o Observations) {
-	o.Plane = a.plane.Name()
+	o.Backend = a.backend.Name()
 	_, err := a.ctl.Do(ctx, Observe(o))
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrStopped) {
 		a.log.Warn("observations could not be stored; looking again", "err", err)
@@ -404,19 +404,19 @@ func (a *actuator) report(ctx context.Context, o Observations) {
 	}
 }
 
-// fails notes that the plane does not answer, and tells after a while.
+// fails notes that the backend does not answer, and tells after a while.
 func (a *actuator) fails(ctx context.Context, err error) {
 	now := a.ctl.clock()
 	if a.since.IsZero() {
 		a.since = now
 	}
 	if !a.told && now.Sub(a.since) >= silentAfter {
-		_, failed := a.ctl.Do(ctx, Reach(a.plane.Name(), false, err.Error()))
+		_, failed := a.ctl.Do(ctx, Reach(a.backend.Name(), false, err.Error()))
 		a.told = failed == nil
 	}
 }
 
-// answers notes that the plane answers.
+// answers notes that the backend answers.
 func (a *actuator) answers(ctx context.Context) {
 	if !a.since.IsZero() {
 		a.since = time.Time{}
@@ -426,7 +426,7 @@ func (a *actuator) answers(ctx context.Context) {
 		}
 	}
 	if a.told {
-		_, failed := a.ctl.Do(ctx, Reach(a.plane.Name(), true, ""))
+		_, failed := a.ctl.Do(ctx, Reach(a.backend.Name(), true, ""))
 		a.told = failed != nil
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-// A plane that fails one workload's action while it answers the others is no
+// A backend that fails one workload's action while it answers the others is no
 // reason to keep those waiting. What it fails is set aside, by attempt, and
 // tried again beside the queue; everything else goes on.
 
@@ -33,7 +33,7 @@ type attemptKey struct {
 
 func (x *Action) key() attemptKey { return attemptKey{x.Task.Workload, x.Task.Attempt} }
 
-// aside is what a plane has failed of one attempt, in the order in which it was
+// aside is what a backend has failed of one attempt, in the order in which it was
 // decided.
 type aside struct {
 	items []Action
@@ -78,7 +78,7 @@ func (q *actionQueue) drop(key attemptKey, which func(Action) bool) {
 	}
 }
 
-// setAside notes that the plane has failed items, all of one attempt.
+// setAside notes that the backend has failed items, all of one attempt.
 func (q *actionQueue) setAside(items []Action, err error, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -132,7 +132,7 @@ func (q *actionQueue) of(key attemptKey) (aside, bool) {
 }
 
 // waiting are the tasks whose start is set aside, as they are to be seen: they
-// are on their way, and the plane says why they do not get further.
+// are on their way, and the backend says why they do not get further.
 func (q *actionQueue) waiting() []backend.Observation {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -147,7 +147,7 @@ func (q *actionQueue) waiting() []backend.Observation {
 	return out
 }
 
-// absent is what waits for its start and is not among what the plane has.
+// absent is what waits for its start and is not among what the backend has.
 func (q *actionQueue) absent(seen []backend.Observation) []backend.Observation {
 	out := q.waiting()
 	if len(out) == 0 {
@@ -160,10 +160,10 @@ func (q *actionQueue) absent(seen []backend.Observation) []backend.Observation {
 	return slices.DeleteFunc(out, func(o backend.Observation) bool { return held[o.ID] })
 }
 
-// waitingStart is what a task waits with whose plane has failed its start.
+// waitingStart is what a task waits with whose backend has failed its start.
 const waitingStart = "StartError"
 
-// apart carries items of one kind, which the plane has failed together, for each
+// apart carries items of one kind, which the backend has failed together, for each
 // attempt by itself, and sets aside what fails again.
 func (a *actuator) apart(ctx context.Context, items []Action, err error) {
 	var keys []attemptKey
@@ -179,14 +179,14 @@ func (a *actuator) apart(ctx context.Context, items []Action, err error) {
 			err = a.carry(ctx, groups[key])
 		}
 		if err != nil {
-			a.log.Warn("the plane did not do what it was asked; others go on, this is tried again", "workload", key.workload, "attempt", key.attempt, "err", err)
+			a.log.Warn("the backend did not do what it was asked; others go on, this is tried again", "workload", key.workload, "attempt", key.attempt, "err", err)
 			a.queue.setAside(groups[key], err, a.ctl.clock())
 			a.tell(ctx)
 		}
 	}
 }
 
-// tell reports what waits because the plane has failed its start.
+// tell reports what waits because the backend has failed its start.
 func (a *actuator) tell(ctx context.Context) {
 	if seen := a.queue.waiting(); len(seen) > 0 {
 		a.report(ctx, Observations{Seen: seen})
@@ -238,7 +238,7 @@ func (q *actionQueue) tried(key attemptKey, done int, err error, now time.Time) 
 	g.failed(err, now)
 }
 
-// giveUp ends a start that has failed for too long: what the plane does not hold
+// giveUp ends a start that has failed for too long: what the backend does not hold
 // after it was told to end it has not started, and counts as failed.
 func (a *actuator) giveUp(ctx context.Context, key attemptKey) {
 	g, ok := a.queue.of(key)
@@ -251,12 +251,12 @@ func (a *actuator) giveUp(ctx context.Context, key attemptKey) {
 			ids = append(ids, x.Task)
 		}
 	}
-	if a.plane.Stop(ctx, ids, 0) != nil {
+	if a.backend.Stop(ctx, ids, 0) != nil {
 		return
 	}
 	within, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	held, err := a.plane.Observe(within)
+	held, err := a.backend.Observe(within)
 	if err != nil {
 		return
 	}

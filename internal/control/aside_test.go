@@ -22,9 +22,9 @@ import (
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
-// picky is a plane that answers, and fails to start what is called bad.
+// picky is a backend that answers, and fails to start what is called bad.
 type picky struct {
-	*fakebackend.Plane
+	*fakebackend.Backend
 	mu      sync.Mutex
 	healed  bool
 	started map[string]bool // names of what was started
@@ -40,7 +40,7 @@ func (p *picky) Start(ctx context.Context, tasks []backend.Assignment) error {
 			continue
 		}
 		p.started[a.About.Name] = true
-		err = errors.Join(err, p.Plane.Start(ctx, []backend.Assignment{a}))
+		err = errors.Join(err, p.Backend.Start(ctx, []backend.Assignment{a}))
 	}
 	return err
 }
@@ -57,16 +57,16 @@ func (p *picky) has(name string) bool {
 	return p.started[name]
 }
 
-// onPicky runs f with a control plane over such a plane, in time of its own.
+// onPicky runs f with a control plane over such a backend, in time of its own.
 func onPicky(t *testing.T, f func(t *testing.T, c *control.Control, p *picky, st store.Store)) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memstore.New()
 		random := rand.New(rand.NewSource(1))
-		p := &picky{Plane: fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 64000, 64<<30, 0, "")}), started: map[string]bool{}}
+		p := &picky{Backend: fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 64000, 64<<30, 0, "")}), started: map[string]bool{}}
 		c, err := control.New(context.Background(), control.Deps{
 			Store: st, Holder: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
 			NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 },
-		}, []backend.Plane{p}, nil, time.Now)
+		}, []backend.Backend{p}, nil, time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}

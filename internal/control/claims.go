@@ -16,8 +16,8 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// Claims are tasks that others make on a plane and leave to us to place. One
-// workload of kind external stands for each. What waits is known from the plane
+// Claims are tasks that others make on a backend and leave to us to place. One
+// workload of kind external stands for each. What waits is known from the backend
 // alone, anew after every start; what has its place is a task and a record like
 // any other. Nobody here makes another task in place of one that has ended:
 // that, and when the whole is over, is its maker's to say.
@@ -30,9 +30,9 @@ const (
 )
 
 // claimKey names a claim.
-type claimKey struct{ plane, key string }
+type claimKey struct{ backend, key string }
 
-// claim is one as its plane last told it.
+// claim is one as its backend last told it.
 type claim struct {
 	backend.Claim
 	members map[string]*member // by Key
@@ -55,7 +55,7 @@ type claims struct {
 	// workloads stand for claims; of those that have ended only such as may still
 	// be there.
 	workloads map[claimKey]core.WorkloadID
-	whole     map[string]bool       // planes that have told all of theirs since the start
+	whole     map[string]bool       // backends that have told all of theirs since the start
 	unsettled map[claimKey]struct{} // news of which no commit has taken account yet
 }
 
@@ -63,31 +63,31 @@ func newClaims() claims {
 	return claims{of: map[claimKey]*claim{}, workloads: map[claimKey]core.WorkloadID{}, whole: map[string]bool{}, unsettled: map[claimKey]struct{}{}}
 }
 
-// Claimed takes over what a plane tells of claims.
-func Claimed(planeName string, news backend.Claims) Command {
+// Claimed takes over what a backend tells of claims.
+func Claimed(backendName string, news backend.Claims) Command {
 	return func(tx *tx) (any, error) {
 		cs := &tx.e.claims
 		if news.All {
-			cs.whole[planeName] = true
+			cs.whole[backendName] = true
 			for k := range cs.of {
-				if k.plane == planeName {
+				if k.backend == backendName {
 					delete(cs.of, k)
 					cs.unsettled[k] = struct{}{}
 				}
 			}
 			for k := range cs.workloads {
-				if k.plane == planeName {
+				if k.backend == backendName {
 					cs.unsettled[k] = struct{}{}
 				}
 			}
 		}
 		for _, key := range news.Gone {
-			k := claimKey{planeName, key}
+			k := claimKey{backendName, key}
 			delete(cs.of, k)
 			cs.unsettled[k] = struct{}{}
 		}
 		for _, c := range news.Changed {
-			k := claimKey{planeName, c.Key}
+			k := claimKey{backendName, c.Key}
 			cs.of[k] = newClaim(c)
 			cs.unsettled[k] = struct{}{}
 		}
@@ -115,10 +115,10 @@ func newClaim(c backend.Claim) *claim {
 // stays news.
 func (tx *tx) settleClaims() {
 	for _, k := range slices.SortedFunc(maps.Keys(tx.e.claims.unsettled), func(a, b claimKey) int {
-		return cmp.Or(cmp.Compare(a.plane, b.plane), cmp.Compare(a.key, b.key))
+		return cmp.Or(cmp.Compare(a.backend, b.backend), cmp.Compare(a.key, b.key))
 	}) {
 		if err := tx.settleClaim(k); err != nil {
-			tx.e.d.Log.Error("a claim could not be taken over; trying again", "plane", k.plane, "claim", k.key, "err", err)
+			tx.e.d.Log.Error("a claim could not be taken over; trying again", "backend", k.backend, "claim", k.key, "err", err)
 			tx.unsettled = append(tx.unsettled, k)
 		}
 	}
@@ -135,7 +135,7 @@ func (tx *tx) claimsSettled() {
 		if w := tx.drafts[id].w; w.Kind == lifecycle.External {
 			k := keyOf(w)
 			cs.workloads[k] = id
-			if w.Phase == lifecycle.Deleted || w.Phase.End() && cs.of[k] == nil && cs.whole[k.plane] {
+			if w.Phase == lifecycle.Deleted || w.Phase.End() && cs.of[k] == nil && cs.whole[k.backend] {
 				delete(cs.workloads, k)
 			}
 		}
@@ -213,7 +213,7 @@ func (tx *tx) standsFor(k claimKey, c *claim) (*draft, error) {
 // it, where another has that name with a few characters that are its own.
 func claimNames(k claimKey, c *claim) []string {
 	h := fnv.New64a()
-	h.Write([]byte(k.plane + "\x00" + k.key))
+	h.Write([]byte(k.backend + "\x00" + k.key))
 	own := strconv.FormatUint(h.Sum64(), 36)
 	short := func(tail string) string {
 		name := c.Name
@@ -237,10 +237,10 @@ func (tx *tx) takeOn(k claimKey, c *claim) error {
 			break
 		}
 	}
-	d := tx.enter(tx.make(doc, c.User), actorPlaneName(k.plane))
+	d := tx.enter(tx.make(doc, c.User), actorBackendName(k.backend))
 	put(&tx.takenOn, k, d.w.ID)
 	return tx.change(d, func() error {
-		if err := tx.step(d, lifecycle.Input{On: lifecycle.Submit, Message: "made by " + c.Maker}, actorPlaneName(k.plane)); err != nil {
+		if err := tx.step(d, lifecycle.Input{On: lifecycle.Submit, Message: "made by " + c.Maker}, actorBackendName(k.backend)); err != nil {
 			return err
 		}
 		return tx.gate(d)
@@ -249,7 +249,7 @@ func (tx *tx) takeOn(k claimKey, c *claim) error {
 
 func inProject(p core.ProjectID, n string) name { return name{p, n} }
 
-func actorPlaneName(plane string) string { return "plane:" + plane }
+func actorBackendName(backend string) string { return "backend:" + backend }
 
 // documentOf is what is said of a claim as a document. had is how many more
 // tasks it has than members: those that end, and those that have ended well.
@@ -257,7 +257,7 @@ func documentOf(k claimKey, c *claim, had int) *spec.Document {
 	preemptible := c.Preemptible
 	d := &spec.Document{
 		Kind: lifecycle.External, Name: c.Name, Project: string(c.Project), Labels: maps.Clone(c.Labels), Pools: c.Pools,
-		Annotations: map[string]string{noteClaim: k.key, noteCluster: k.plane, noteMaker: c.Maker},
+		Annotations: map[string]string{noteClaim: k.key, noteCluster: k.backend, noteMaker: c.Maker},
 		Priority:    spec.Train, Preemptible: &preemptible, GracePeriod: spec.Duration(max(c.Grace, 1)),
 		Workers: len(c.members) + had, TerminateAfterPreemption: !c.Remade,
 	}
@@ -322,7 +322,7 @@ func (tx *tx) revive(d *draft, c *claim) error {
 	return tx.change(d, func() error {
 		tx.revise(d, keyOf(d.w), c)
 		in := lifecycle.Input{On: lifecycle.Restart, Reason: lifecycle.ReasonMadeAgain, Message: c.Maker + " has made others"}
-		return tx.again(d, in, actorPlaneName(keyOf(d.w).plane))
+		return tx.again(d, in, actorBackendName(keyOf(d.w).backend))
 	})
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
-// dock is an engine whose one plane, p, has nodes of 4 GPUs, and on which others
-// make tasks. What the engine asks of the plane is done at once.
+// dock is an engine whose one backend, p, has nodes of 4 GPUs, and on which others
+// make tasks. What the engine asks of the backend is done at once.
 type dock struct {
 	t     *testing.T
 	st    store.Store
@@ -35,7 +35,7 @@ type dock struct {
 func newDock(t *testing.T, nodes int) *dock {
 	d := &dock{t: t, st: memstore.New(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), tasks: map[string]core.TaskID{}}
 	for i := range nodes {
-		n := core.Node{ID: core.NodeID(fmt.Sprintf("n%d", i)), Plane: "p", Ready: true, CPU: 16000, Memory: 64 << 30, Labels: map[string]string{core.LabelCluster: "p", "zone": string(rune('a' + i))}}
+		n := core.Node{ID: core.NodeID(fmt.Sprintf("n%d", i)), Backend: "p", Ready: true, CPU: 16000, Memory: 64 << 30, Labels: map[string]string{core.LabelCluster: "p", "zone": string(rune('a' + i))}}
 		for g := range 4 {
 			n.Devices = append(n.Devices, core.Device{ID: fmt.Sprintf("gpu-%d", g), Index: g, Healthy: true})
 		}
@@ -112,7 +112,7 @@ func (d *dock) kinds() []string {
 func (d *dock) expect(want ...string) {
 	d.t.Helper()
 	if got := d.kinds(); !slices.Equal(got, want) {
-		d.t.Errorf("the plane is asked for %q, want %q", got, want)
+		d.t.Errorf("the backend is asked for %q, want %q", got, want)
 	}
 }
 
@@ -151,7 +151,7 @@ func (d *dock) see(state core.TaskState, members ...string) {
 		}
 		seen = append(seen, o)
 	}
-	d.do(control.Observe(control.Observations{Plane: "p", Seen: seen}))
+	d.do(control.Observe(control.Observations{Backend: "p", Seen: seen}))
 }
 
 // killed reports that members were ended.
@@ -161,7 +161,7 @@ func (d *dock) killed(members ...string) {
 	for _, m := range members {
 		seen = append(seen, backend.Observation{ID: d.tasks[m], State: core.TaskFailed, Reason: "Killed", Claim: m, At: d.now})
 	}
-	d.do(control.Observe(control.Observations{Plane: "p", Seen: seen}))
+	d.do(control.Observe(control.Observations{Backend: "p", Seen: seen}))
 }
 
 func (d *dock) workload(name string) *core.Workload {
@@ -303,7 +303,7 @@ func TestARestartedServerFindsItsClaims(t *testing.T) {
 	d.see(core.TaskRunning, "a")
 	d.open()
 	d.expect()
-	d.do(control.Observe(control.Observations{Plane: "p", Full: true, Began: d.now, Seen: []backend.Observation{{ID: d.tasks["a"], State: core.TaskRunning, Claim: "a", At: d.now}}}))
+	d.do(control.Observe(control.Observations{Backend: "p", Full: true, Began: d.now, Seen: []backend.Observation{{ID: d.tasks["a"], State: core.TaskRunning, Claim: "a", At: d.now}}}))
 	d.do(control.Claimed("p", backend.Claims{All: true, Changed: []backend.Claim{batch("train", append(d.pods(3, "a"), d.pods(3, "b")...))}}))
 	d.expect()
 	d.phase("train", lifecycle.Running)
@@ -323,13 +323,13 @@ func TestWhatOthersMadeIsNeverEndedAsAStray(t *testing.T) {
 	d := newDock(t, 1)
 	id := core.TaskID{Workload: "unknown", Index: 0}
 	d.tasks["x"] = id
-	d.do(control.Observe(control.Observations{Plane: "p", Full: true, Began: d.now, Seen: []backend.Observation{{ID: id, State: core.TaskRunning, Claim: "x", At: d.now}}}))
+	d.do(control.Observe(control.Observations{Backend: "p", Full: true, Began: d.now, Seen: []backend.Observation{{ID: id, State: core.TaskRunning, Claim: "x", At: d.now}}}))
 	d.expect("disown x")
 	// Nor does another's pod pass for a task of ours.
 	d.claim(batch("train", d.pods(1, "a")))
 	d.expect("start a")
 	d.tasks["y"] = d.tasks["a"]
-	d.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{{ID: d.tasks["a"], State: core.TaskFailed, Claim: "y", At: d.now}}}))
+	d.do(control.Observe(control.Observations{Backend: "p", Seen: []backend.Observation{{ID: d.tasks["a"], State: core.TaskFailed, Claim: "y", At: d.now}}}))
 	d.phase("train", lifecycle.Starting)
 	d.see(core.TaskRunning, "a")
 	d.phase("train", lifecycle.Running)
@@ -362,7 +362,7 @@ func TestAGangShrinksToItsMinimumBeforeItGoes(t *testing.T) {
 	}
 	d.do(control.Submit(control.Submission{Doc: doc, User: "v", Actor: "user:v"}))
 	if got := d.kinds(); len(got) != 2 || !strings.HasPrefix(got[0], "stop") || !strings.HasPrefix(got[1], "stop") {
-		t.Errorf("the plane is asked for %q", got)
+		t.Errorf("the backend is asked for %q", got)
 	}
 	d.phase("gang", lifecycle.Running)
 }
@@ -452,7 +452,7 @@ func TestADrainedNodeLosesMembers(t *testing.T) {
 	d.expect("start a", "start b")
 	d.do(control.Drain(control.DrainRequest{Node: "n0", Actor: "user:u"}))
 	if got := d.kinds(); len(got) != 1 || !strings.HasPrefix(got[0], "stop ") {
-		t.Errorf("the plane is asked for %q", got)
+		t.Errorf("the backend is asked for %q", got)
 	}
 	d.phase("train", lifecycle.Running)
 }
@@ -513,7 +513,7 @@ func TestAFailedCommitForgetsNoClaim(t *testing.T) {
 	d.expect("start a")
 }
 
-// TestAStartOnItsWayIsNotGone: what was asked for again, since the plane did not
+// TestAStartOnItsWayIsNotGone: what was asked for again, since the backend did not
 // have it, is not gone because it was not there before that.
 func TestAStartOnItsWayIsNotGone(t *testing.T) {
 	d := newDock(t, 1)
@@ -523,16 +523,16 @@ func TestAStartOnItsWayIsNotGone(t *testing.T) {
 	}
 	d.do(control.Submit(control.Submission{Doc: doc, User: "u", Actor: "user:u"}))
 	if got := d.kinds(); len(got) != 1 {
-		t.Fatalf("the plane is asked for %q", got)
+		t.Fatalf("the backend is asked for %q", got)
 	}
 	empty := func(began time.Time) {
 		t.Helper()
-		d.do(control.Observe(control.Observations{Plane: "p", Full: true, Began: began}))
+		d.do(control.Observe(control.Observations{Backend: "p", Full: true, Began: began}))
 	}
 	between := d.now.Add(time.Second)
 	empty(between)
 	if got := d.kinds(); len(got) != 1 || !strings.HasPrefix(got[0], "start ") {
-		t.Fatalf("the plane is asked for %q, want the start again", got)
+		t.Fatalf("the backend is asked for %q, want the start again", got)
 	}
 	d.do(control.Stop(control.StopRequest{Ref: control.Ref{Project: "default", Name: "own"}, Actor: "user:u"}))
 	empty(between)

@@ -11,16 +11,16 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// A cluster is a plane as people know it: each has a name, and a workload may
+// A cluster is a backend as people know it: each has a name, and a workload may
 // say in which of them it may run.
 
-// Silence is that of a plane which does not answer.
+// Silence is that of a backend which does not answer.
 type Silence struct {
 	Since   time.Time
-	Message string // why, in the plane's words
+	Message string // why, in the backend's words
 }
 
-// reached takes over whether a plane answers. Nothing new is placed on one that
+// reached takes over whether a backend answers. Nothing new is placed on one that
 // does not.
 func (tx *tx) reached(name string, ok bool, message string) error {
 	was, cut := tx.e.cut[name]
@@ -38,7 +38,7 @@ func (tx *tx) reached(name string, ok bool, message string) error {
 	}
 	var ids []core.NodeID
 	for id, n := range tx.e.reported {
-		if n.Plane == name {
+		if n.Backend == name {
 			ids = append(ids, id)
 		}
 	}
@@ -49,14 +49,14 @@ func (tx *tx) reached(name string, ok bool, message string) error {
 	return tx.handed() // of some it may be known only now that they never fit
 }
 
-// clusters are the names of all planes.
+// clusters are the names of all backends.
 func (tx *tx) clusters() []string {
 	if tx.e.d.Clusters != nil {
 		return tx.e.d.Clusters
 	}
 	names := map[string]bool{}
 	for _, n := range tx.e.nodes {
-		names[n.Plane] = true
+		names[n.Backend] = true
 	}
 	return sortedKeys(names)
 }
@@ -130,8 +130,8 @@ func (tx *tx) barred(w *core.Workload) barred {
 	for _, n := range tx.e.nodes {
 		runs := n.Labels[core.LabelRuns]
 		unfit := mountsClaims(w.Spec) && runs != core.RunsImages || runs == core.RunsProcesses && inContainer(w) || runs == core.RunsImages && !inContainer(w)
-		if was, seen := wrong[n.Plane]; !seen || was {
-			wrong[n.Plane] = unfit
+		if was, seen := wrong[n.Backend]; !seen || was {
+			wrong[n.Backend] = unfit
 		}
 	}
 	var words []string
@@ -162,7 +162,7 @@ func (tx *tx) barred(w *core.Workload) barred {
 
 func (b *barred) count(e *Engine, cluster string) {
 	for _, n := range e.nodes {
-		if n.Plane == cluster {
+		if n.Backend == cluster {
 			b.nodes[n.Pool]++
 		}
 	}
@@ -240,7 +240,7 @@ func Clusters() Command {
 			of(name)
 		}
 		for _, n := range e.nodes {
-			c := of(n.Plane)
+			c := of(n.Backend)
 			c.Nodes++
 			takes := n.Ready && !n.Cordon && !n.CutOff
 			if takes {
@@ -259,8 +259,8 @@ func Clusters() Command {
 			there := map[string]bool{}
 			for _, t := range tasks {
 				if t.State.Held() {
-					there[t.Plane] = true
-					of(t.Plane).Tasks++
+					there[t.Backend] = true
+					of(t.Backend).Tasks++
 				}
 			}
 			for name := range there {

@@ -17,9 +17,9 @@ import (
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
-// distant is a plane that can be cut off.
+// distant is a backend that can be cut off.
 type distant struct {
-	*fakebackend.Plane
+	*fakebackend.Backend
 	runs string
 	away atomic.Bool
 	late bool // it does not even refuse, but keeps its callers waiting
@@ -51,28 +51,28 @@ func (d *distant) Inventory(ctx context.Context) ([]core.Node, error) {
 	if err := d.gone(ctx); err != nil {
 		return nil, err
 	}
-	return d.Plane.Inventory(ctx)
+	return d.Backend.Inventory(ctx)
 }
 
 func (d *distant) Observe(ctx context.Context) ([]backend.Observation, error) {
 	if err := d.gone(ctx); err != nil {
 		return nil, err
 	}
-	return d.Plane.Observe(ctx)
+	return d.Backend.Observe(ctx)
 }
 
 func (d *distant) Start(ctx context.Context, tasks []backend.Assignment) error {
 	if err := d.gone(ctx); err != nil {
 		return err
 	}
-	return d.Plane.Start(ctx, tasks)
+	return d.Backend.Start(ctx, tasks)
 }
 
 func (d *distant) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration) error {
 	if err := d.gone(ctx); err != nil {
 		return err
 	}
-	return d.Plane.Stop(ctx, ids, grace)
+	return d.Backend.Stop(ctx, ids, grace)
 }
 
 func cluster(name string, nodes ...string) *distant {
@@ -80,12 +80,12 @@ func cluster(name string, nodes ...string) *distant {
 	for _, n := range nodes {
 		all = append(all, fakebackend.Node(core.NodeID(name+"/"+n), 4000, 8<<30, 2, "A100"))
 	}
-	return &distant{Plane: fakebackend.New(name, time.Now, all)}
+	return &distant{Backend: fakebackend.New(name, time.Now, all)}
 }
 
-func drive(t *testing.T, planes ...backend.Plane) *control.Control {
+func drive(t *testing.T, backends ...backend.Backend) *control.Control {
 	t.Helper()
-	return controltest.Begin(t, control.Deps{Store: memstore.New(), Images: true}, planes...)
+	return controltest.Begin(t, control.Deps{Store: memstore.New(), Images: true}, backends...)
 }
 
 func await(t *testing.T, c *control.Control, w *core.Workload, what string, ok func(*core.Workload, []core.Task) bool) {
@@ -108,9 +108,9 @@ func await(t *testing.T, c *control.Control, w *core.Workload, what string, ok f
 	}
 }
 
-func runsOn(plane string) func(*core.Workload, []core.Task) bool {
+func runsOn(backend string) func(*core.Workload, []core.Task) bool {
 	return func(w *core.Workload, tasks []core.Task) bool {
-		return w.Phase == lifecycle.Running && len(tasks) > 0 && tasks[0].Plane == plane
+		return w.Phase == lifecycle.Running && len(tasks) > 0 && tasks[0].Backend == backend
 	}
 }
 
@@ -175,7 +175,7 @@ func TestAGangNeverSpansTwoClusters(t *testing.T) {
 	}
 	w := must(t, c, `{"name":"two","kind":"distributed","workers":2,"command":["fake","run=1h"],"resources":{"gpu":2}}`)
 	await(t, c, w, "running in one cluster", func(w *core.Workload, tasks []core.Task) bool {
-		return w.Phase == lifecycle.Running && len(tasks) == 2 && tasks[0].Plane == "west" && tasks[1].Plane == "west"
+		return w.Phase == lifecycle.Running && len(tasks) == 2 && tasks[0].Backend == "west" && tasks[1].Backend == "west"
 	})
 }
 

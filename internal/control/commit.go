@@ -135,7 +135,7 @@ func (tx *tx) adopted(rev core.Revision, b *store.Batch) []Change {
 	return changes
 }
 
-// decided hands out what the planes are to do.
+// decided hands out what the backends are to do.
 func (tx *tx) decided() {
 	tx.claimsSettled()
 	for _, a := range tx.actions {

@@ -37,7 +37,7 @@ func (tx *tx) conclude(d *draft) error {
 	c := count(d)
 	// First what came first: a task may start and end between two looks.
 	if d.w.Phase == lifecycle.Starting && c.ready {
-		if err := tx.step(d, lifecycle.Input{On: lifecycle.AllReady}, actorPlane(c.node)); err != nil {
+		if err := tx.step(d, lifecycle.Input{On: lifecycle.AllReady}, actorBackend(c.node)); err != nil {
 			return err
 		}
 	}
@@ -54,7 +54,7 @@ func (tx *tx) conclude(d *draft) error {
 		if d.w.Spec.Publish != nil {
 			target = lifecycle.Publishing
 		}
-		return tx.end(d, lifecycle.Input{On: lifecycle.Succeed, Target: target}, actorPlane(c.node))
+		return tx.end(d, lifecycle.Input{On: lifecycle.Succeed, Target: target}, actorBackend(c.node))
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (tx *tx) failed(d *draft, t *core.Task) error {
 	a.Culprit, a.ExitCode = &index, t.ExitCode
 	reason := lifecycle.Reason(t.Reason)
 	message := blame(d.w, t)
-	actor := actorPlane(t.Node)
+	actor := actorBackend(t.Node)
 	retries := lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Terminating, Target: lifecycle.Backoff, Reason: reason, Message: message}
 	switch tx.ruled(d, t) {
 	case ruleRetry:
@@ -267,12 +267,12 @@ func (tx *tx) restartInPlace(d *draft) error {
 		}
 		due = true
 		again := core.Task{
-			ID: t.ID, Role: t.Role, Plane: t.Plane, Node: t.Node, Pool: t.Pool, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Counted: t.Counted, Port: t.Port,
+			ID: t.ID, Role: t.Role, Backend: t.Backend, Node: t.Node, Pool: t.Pool, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Counted: t.Counted, Port: t.Port,
 			Edition: d.w.Edition, Failures: t.Failures, State: core.TaskStarting, PlacedAt: t.PlacedAt, Stages: t.Stages,
 			RestartedAt: tx.now, Restarts: t.Restarts + 1, SeenAt: t.SeenAt, FormerAt: t.SeenAt,
 		}
 		d.setTask(again)
-		tx.forget(tx.planeOf(t), t.ID)
+		tx.forget(tx.backendOf(t), t.ID)
 		tx.start(d.w, &again)
 	}
 	if d.w.Kind == lifecycle.Inference {

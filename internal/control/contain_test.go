@@ -172,7 +172,7 @@ func TestAFaultInAnAnswerIsContained(t *testing.T) {
 }
 
 // Where the scheduler fails at the starts that lists tell, they tell none.
-func TestAFaultInAnOutlookIsContained(t *testing.T) {
+func TestAFaultInAForecastIsContained(t *testing.T) {
 	f := newFaulty(t)
 	f.asks = true
 	for _, name := range []string{"first", "second"} {
@@ -180,7 +180,7 @@ func TestAFaultInAnOutlookIsContained(t *testing.T) {
 		f.report(name, core.TaskRunning)
 	}
 	f.run("waits", `"resources":{"gpu":1}`)
-	s := f.do(control.Outlook())[0].Value.(*control.Study)
+	s := f.do(control.Forecast())[0].Value.(*control.Study)
 	f.armed, f.asking = true, true
 	s.Foresee()
 	f.asking = false

@@ -17,32 +17,32 @@ import (
 // command waits for those before it.
 const batchMax = 512
 
-// Control drives an Engine in real time: it gathers what callers and planes
+// Control drives an Engine in real time: it gathers what callers and backends
 // bring, lets the engine commit it in groups, and hands the engine's actions
-// to the planes.
+// to the backends.
 type Control struct {
-	engine *Engine
-	store  store.Store
-	planes map[string]*actuator
-	hub    *hub
-	chores *chores
+	engine     *Engine
+	store      store.Store
+	backends   map[string]*actuator
+	hub        *hub
+	operations *operations
 	// studies has a place for each answer that may be worked out at once.
 	studies chan struct{}
-	// keyring opens secrets on their way to a plane.
+	// keyring opens secrets on their way to a backend.
 	keyring Keyring
 	clock   func() time.Time
 	samples *samples
 
 	// deciding is when the round under way began whose actions are not with the
-	// planes' queues yet, in nanoseconds; 0: none is.
+	// backends' queues yet, in nanoseconds; 0: none is.
 	deciding atomic.Int64
 
 	inbox chan request
 	done  chan struct{}
 	wg    sync.WaitGroup
-	// ready is closed once every plane has said what nodes it has.
-	ready    chan struct{}
-	outlooks outlooks
+	// ready is closed once every backend has said what nodes it has.
+	ready     chan struct{}
+	forecasts forecasts
 }
 
 type request struct {
@@ -53,18 +53,18 @@ type request struct {
 // ErrStopped says that the control loop has ended.
 var ErrStopped = &Error{Code: CodeUnavailable, Message: "the server is shutting down", Hint: "try again"}
 
-// New loads the state and readies the planes; Run starts the work.
-func New(ctx context.Context, d Deps, planes []backend.Plane, hands Hands, clock func() time.Time) (*Control, error) {
+// New loads the state and readies the backends; Run starts the work.
+func New(ctx context.Context, d Deps, backends []backend.Backend, hands Hands, clock func() time.Time) (*Control, error) {
 	c := &Control{
 		keyring: d.Secrets, samples: newSamples(d),
-		store: d.Store, planes: map[string]*actuator{}, hub: newHub(), clock: Steady(clock),
+		store: d.Store, backends: map[string]*actuator{}, hub: newHub(), clock: Steady(clock),
 		inbox: make(chan request, batchMax), done: make(chan struct{}), ready: make(chan struct{}), studies: make(chan struct{}, studiesAtOnce),
 	}
-	c.chores = &chores{hands: hands, log: d.Log, do: c.Do, cancels: map[core.WorkloadID][]context.CancelFunc{}}
-	for _, p := range planes {
-		c.planes[p.Name()] = newActuator(p, c, d.Log)
+	c.operations = &operations{hands: hands, log: d.Log, do: c.Do, cancels: map[core.WorkloadID][]context.CancelFunc{}}
+	for _, p := range backends {
+		c.backends[p.Name()] = newActuator(p, c, d.Log)
 	}
-	d.Clusters = sortedKeys(c.planes)
+	d.Clusters = sortedKeys(c.backends)
 	if d.Address == nil {
 		d.Address = c.address
 	}
@@ -79,25 +79,25 @@ func New(ctx context.Context, d Deps, planes []backend.Plane, hands Hands, clock
 // which is an error. Nothing is lost by ending it at any line.
 func (c *Control) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	c.chores.ctx = ctx
+	c.operations.ctx = ctx
 	defer c.wg.Wait()
-	defer c.chores.wg.Wait()
+	defer c.operations.wg.Wait()
 	defer cancel()
 	defer close(c.done) // first: whoever waits for an answer learns that none comes
 	c.engine.Do(ctx, c.clock(), c.inventories(ctx))
 	close(c.ready)
 	c.engine.Resume()
 	c.dispatch()
-	for _, a := range c.planes {
+	for _, a := range c.backends {
 		c.wg.Go(func() { a.run(ctx) })
 		c.wg.Go(func() { a.watch(ctx) })
-		if s, ok := a.plane.(backend.Sampler); ok {
+		if s, ok := a.backend.(backend.Sampler); ok {
 			c.wg.Go(func() { a.sample(ctx, s) })
 		}
-		if p, ok := a.plane.(backend.Announcer); ok {
+		if p, ok := a.backend.(backend.Announcer); ok {
 			c.wg.Go(func() { a.announce(ctx, p) })
 		}
-		if p, ok := a.plane.(backend.Claimant); ok {
+		if p, ok := a.backend.(backend.Claimant); ok {
 			c.wg.Go(func() { a.claims(ctx, p) })
 			c.wg.Go(func() { a.speak(ctx, p) })
 		}
@@ -122,28 +122,28 @@ func (c *Control) Run(ctx context.Context) error {
 	}
 }
 
-// inventories asks all planes what they have, for a while: one that is silent
+// inventories asks all backends what they have, for a while: one that is silent
 // keeps nobody from the others. All are taken over at once, as a timer that is
 // due may need a node of any.
 func (c *Control) inventories(ctx context.Context) []Command {
 	within := firstWithin
-	if len(c.planes) == 1 { // there is nobody to be kept
+	if len(c.backends) == 1 { // there is nobody to be kept
 		within = answerWithin
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	names := sortedKeys(c.planes)
+	names := sortedKeys(c.backends)
 	out := make([]Command, len(names))
 	var wg sync.WaitGroup
 	for i, name := range names {
-		a := c.planes[name]
+		a := c.backends[name]
 		wg.Go(func() {
 			nodes, err := a.inventory(ctx)
 			if err == nil {
 				out[i] = Inventory(name, nodes)
 				return
 			}
-			a.log.Warn("the plane does not say what nodes it has; asking again", "err", err)
+			a.log.Warn("the backend does not say what nodes it has; asking again", "err", err)
 			a.lost, a.told, a.since, a.looking.warned = true, true, c.clock(), time.Now()
 			out[i] = Reach(name, false, err.Error())
 		})
@@ -190,47 +190,47 @@ func (c *Control) replanned() {
 	if len(c.engine.claims.of) == 0 {
 		return
 	}
-	for _, a := range c.planes {
+	for _, a := range c.backends {
 		a.speakAgain()
 	}
 }
 
-// dispatch hands the engine's actions to the planes.
+// dispatch hands the engine's actions to the backends.
 func (c *Control) dispatch() {
-	// What was decided together arrives together: a plane must see a gang whole.
+	// What was decided together arrives together: a backend must see a gang whole.
 	todo := map[string][]Action{}
 	for _, a := range c.engine.TakeActions() {
 		switch a.Kind {
 		case ActDeleteLogs:
 			c.deleteLogs(a)
 			continue
-		case ActChore:
-			c.chores.begin(a.Chore)
+		case ActOperation:
+			c.operations.begin(a.Operation)
 			continue
-		case ActDropChores:
-			c.chores.drop(a.Workload)
+		case ActDropOperations:
+			c.operations.drop(a.Workload)
 			continue
 		}
-		todo[a.Plane] = append(todo[a.Plane], a)
+		todo[a.Backend] = append(todo[a.Backend], a)
 	}
 	for name, all := range todo {
-		if p, ok := c.planes[name]; ok {
+		if p, ok := c.backends[name]; ok {
 			p.queue.push(all)
 		}
 	}
 }
 
-// deleteLogs removes the logs of a workload on every plane and reports it.
+// deleteLogs removes the logs of a workload on every backend and reports it.
 func (c *Control) deleteLogs(a Action) {
 	c.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		var failure error
-		for _, p := range c.planes {
-			failure = errors.Join(failure, p.plane.DeleteLogs(ctx, a.Workload))
+		for _, p := range c.backends {
+			failure = errors.Join(failure, p.backend.DeleteLogs(ctx, a.Workload))
 		}
-		if c.chores.hands != nil {
-			failure = errors.Join(failure, c.chores.hands.Clean(ctx, a.Workload))
+		if c.operations.hands != nil {
+			failure = errors.Join(failure, c.operations.hands.Clean(ctx, a.Workload))
 		}
 		c.Do(ctx, Removed(a.Workload, failure)) //nolint:errcheck // a shutdown: Resume asks again
 	})
@@ -267,27 +267,27 @@ func (c *Control) Do(ctx context.Context, run Command) (any, error) {
 	}
 }
 
-// address is where a task is reached on a plane that gives each its own.
-func (c *Control) address(planeName string, id core.TaskID) string {
-	if a := c.planes[planeName]; a != nil {
-		if l, ok := a.plane.(backend.Locator); ok {
+// address is where a task is reached on a backend that gives each its own.
+func (c *Control) address(backendName string, id core.TaskID) string {
+	if a := c.backends[backendName]; a != nil {
+		if l, ok := a.backend.(backend.Locator); ok {
 			return l.Address(id)
 		}
 	}
 	return ""
 }
 
-// Ready is closed once every plane has reported its nodes and the loop runs.
+// Ready is closed once every backend has reported its nodes and the loop runs.
 func (c *Control) Ready() <-chan struct{} { return c.ready }
 
 // Store is for readers: what it answers is committed.
 func (c *Control) Store() store.Store { return c.store }
 
-// Planes returns every plane, for readers of logs.
-func (c *Control) Planes() []backend.Plane {
-	all := make([]backend.Plane, 0, len(c.planes))
-	for _, a := range c.planes {
-		all = append(all, a.plane)
+// Backends returns every backend, for readers of logs.
+func (c *Control) Backends() []backend.Backend {
+	all := make([]backend.Backend, 0, len(c.backends))
+	for _, a := range c.backends {
+		all = append(all, a.backend)
 	}
 	return all
 }

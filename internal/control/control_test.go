@@ -28,7 +28,7 @@ func begin(t *testing.T, st store.Store) (*control.Control, <-chan error) {
 	c, err := control.New(context.Background(), control.Deps{
 		Store: st, Holder: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
 		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 },
-	}, []backend.Plane{fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 4000, 8<<30, 0, "")})}, nil, time.Now)
+	}, []backend.Backend{fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 4000, 8<<30, 0, "")})}, nil, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestAStopsOwnGraceCountsAlsoAfterARestart(t *testing.T) {
 		Store: st, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
 		NewID: control.NewID(rand.New(rand.NewSource(1))), NewName: func(string) string { return "a" },
 	}
-	node := control.Inventory("p", []core.Node{{ID: "n", Plane: "p", Pool: "default", Ready: true, CPU: 4000}})
+	node := control.Inventory("p", []core.Node{{ID: "n", Backend: "p", Pool: "default", Ready: true, CPU: 4000}})
 	e, err := control.Open(ctx, deps, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -192,6 +192,6 @@ func TestAStopsOwnGraceCountsAlsoAfterARestart(t *testing.T) {
 	again.Resume()
 	actions := again.TakeActions()
 	if len(actions) != 1 || actions[0].Kind != control.ActStop || actions[0].Grace != long {
-		t.Errorf("after a restart the plane is asked for %+v", actions)
+		t.Errorf("after a restart the backend is asked for %+v", actions)
 	}
 }

@@ -190,12 +190,12 @@ func (tx *tx) regroup(d *draft) error {
 		for _, t := range ranks(d.tasks) {
 			if !t.RestartAt.IsZero() {
 				again := core.Task{
-					ID: t.ID, Role: t.Role, Plane: t.Plane, Node: t.Node, Pool: t.Pool, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Counted: t.Counted, Port: t.Port,
+					ID: t.ID, Role: t.Role, Backend: t.Backend, Node: t.Node, Pool: t.Pool, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Counted: t.Counted, Port: t.Port,
 					Edition: d.w.Edition, State: core.TaskStarting, PlacedAt: t.PlacedAt,
 					RestartedAt: tx.now, Restarts: t.Restarts + 1, SeenAt: t.SeenAt, FormerAt: t.SeenAt,
 				}
 				d.setTask(again)
-				tx.forget(tx.planeOf(t), t.ID)
+				tx.forget(tx.backendOf(t), t.ID)
 			}
 		}
 		for _, t := range ranks(d.tasks) {
@@ -209,7 +209,7 @@ func (tx *tx) regroup(d *draft) error {
 }
 
 // resizePause is between the end of the former ranks and the start of the new
-// ones: planes date what they see by the second, and must be able to tell them
+// ones: backends date what they see by the second, and must be able to tell them
 // apart.
 const resizePause = time.Second
 
@@ -313,7 +313,7 @@ func (tx *tx) bereaved(d *draft) error {
 		}
 		d.w.SystemFailures++
 		message = fmt.Sprintf("%d of at least %d tasks are left: %s", others, d.w.Spec.MinSize(), message)
-		return tx.end(d, lifecycle.Input{On: lifecycle.BelowMinimum, Target: lifecycle.Queued, Message: message}, actorPlane(lost[0].Node))
+		return tx.end(d, lifecycle.Input{On: lifecycle.BelowMinimum, Target: lifecycle.Queued, Message: message}, actorBackend(lost[0].Node))
 	}
 	before := len(ranks(d.tasks))
 	for _, t := range lost {
@@ -321,5 +321,5 @@ func (tx *tx) bereaved(d *draft) error {
 	}
 	tx.e.dirty = true
 	d.fact(lifecycle.Degraded, true, tx.now, reasonRanksLost, fmt.Sprintf("%d of %d tasks are left: %s", others, d.w.Spec.Size(), message))
-	return tx.resized(d, before, message, actorPlane(lost[0].Node))
+	return tx.resized(d, before, message, actorBackend(lost[0].Node))
 }

@@ -36,13 +36,13 @@ func (s *shift) workers(w *core.Workload) map[int]core.Task {
 	return out
 }
 
-// tell is what the plane says of the task of that index.
+// tell is what the backend says of the task of that index.
 func (s *shift) tell(w *core.Workload, index int, state core.TaskState) {
 	s.t.Helper()
-	s.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{{ID: core.TaskID{Workload: w.ID, Index: index}, State: state, At: s.now}}}))
+	s.do(control.Observe(control.Observations{Backend: "p", Seen: []backend.Observation{{ID: core.TaskID{Workload: w.ID, Index: index}, State: state, At: s.now}}}))
 }
 
-// settle plays the plane until every worker of w runs: what is told to end ends,
+// settle plays the backend until every worker of w runs: what is told to end ends,
 // what is started runs.
 func (s *shift) settle(w *core.Workload) {
 	s.t.Helper()

@@ -1,7 +1,7 @@
 // Package control turns the pure core into a running program. Its Engine is the
 // one writer: it holds the live state in memory, applies commands, timers and
 // the scheduler's plan to a draft, commits the draft in one durable batch, and
-// only then shows it to anyone or asks a plane to act on it.
+// only then shows it to anyone or asks a backend to act on it.
 //
 // The Engine is single-threaded and knows no clock; Control drives it in real
 // time, the simulator in virtual time.
@@ -39,10 +39,10 @@ type Deps struct {
 	Port func() int
 	// Elapsed is a stopwatch for metrics.
 	Elapsed func() time.Duration
-	// Images says whether a plane can run container images; Builds whether
+	// Images says whether a backend can run container images; Builds whether
 	// images can be made and artifacts published.
 	Images, Builds bool
-	// Clusters are the names of all planes; nil: those that nodes are of.
+	// Clusters are the names of all backends; nil: those that nodes are of.
 	Clusters []string
 	// Secrets opens what workloads refer to; nil: there are none.
 	Secrets Keyring
@@ -51,15 +51,15 @@ type Deps struct {
 	// there is to send stays in the store.
 	Mail    bool
 	Deliver func()
-	// Address is where the other tasks of its attempt reach a task of a plane;
+	// Address is where the other tasks of its attempt reach a task of a backend;
 	// nil or empty: at its node's address.
-	Address func(planeName string, id core.TaskID) string
+	Address func(backendName string, id core.TaskID) string
 	// Self is how tasks start this program, for the agents of mpi workloads;
 	// nil: they cannot.
 	Self func() []string
-	// Reach is how tasks of a plane reach this server to report; nil: they
+	// Reach is how tasks of a backend reach this server to report; nil: they
 	// cannot.
-	Reach func(planeName string, image bool) Way
+	Reach func(backendName string, image bool) Way
 	// Policy is how work is scheduled; unless schedule.NewPolicy has made it, the
 	// usual one.
 	Policy schedule.Policy
@@ -104,12 +104,12 @@ type Engine struct {
 	reserved  map[string]core.Reservation
 	licenses  map[string]core.License
 	settings  map[core.NodeID]core.NodeSetting // what was said of nodes
-	reported  map[core.NodeID]core.Node        // as their planes say
-	departed  map[core.NodeID]struct{}         // of reported: those that no plane has any more, and on which something is held
+	reported  map[core.NodeID]core.Node        // as their backends say
+	departed  map[core.NodeID]struct{}         // of reported: those that no backend has any more, and on which something is held
 	nodes     map[core.NodeID]core.Node        // reported, with their settings and pools
 
-	cut   map[string]Silence // planes that do not answer
-	heard map[string]bool    // planes that have answered, and not been cut off since
+	cut   map[string]Silence // backends that do not answer
+	heard map[string]bool    // backends that have answered, and not been cut off since
 
 	sched   *schedule.State              // what the scheduler knows: all that hold or want something
 	bare    *schedule.State              // the nodes with nothing on them: what can ever fit
@@ -171,7 +171,7 @@ type name struct {
 type entry struct {
 	w     *core.Workload
 	tasks map[int]*core.Task
-	// seen is when each task was last reported, or its plane asked to start it, by
+	// seen is when each task was last reported, or its backend asked to start it, by
 	// the caller's clock; a full observation that began earlier cannot prove its
 	// absence.
 	seen map[int]time.Time
@@ -290,7 +290,7 @@ func (e *Engine) NextWake() time.Time {
 	return at
 }
 
-// TakeActions returns what the planes are to do because of what has been
+// TakeActions returns what the backends are to do because of what has been
 // committed, in order, and forgets it.
 func (e *Engine) TakeActions() []Action {
 	a := e.actions
@@ -298,7 +298,7 @@ func (e *Engine) TakeActions() []Action {
 	return a
 }
 
-// Resume returns the actions that bring the planes to the committed state after
+// Resume returns the actions that bring the backends to the committed state after
 // a restart: every held task that may not have been started is started (a
 // no-op where it was), every one being ended is ended.
 func (e *Engine) Resume() {
@@ -320,7 +320,7 @@ func (e *Engine) Resume() {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.live)) {
-		tx.resumeChores(e.live[id].w)
+		tx.resumeOperations(e.live[id].w)
 	}
 	e.actions = append(e.actions, tx.actions...)
 }

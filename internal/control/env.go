@@ -45,7 +45,7 @@ func (g gang) rank(t *core.Task) int {
 	return t.ID.Index
 }
 
-// assignment is everything a plane needs to run t, but for secrets.
+// assignment is everything a backend needs to run t, but for secrets.
 func (tx *tx) assignment(w *core.Workload, t *core.Task, g gang) backend.Assignment {
 	s := w.Spec
 	r := s.Needs(t.ID.Index)
@@ -393,7 +393,7 @@ func mpi(a *backend.Assignment, w *core.Workload, t *core.Task, g gang) {
 }
 
 // mpiPrelude points Open MPI's launcher at the host file and the agent, whose
-// paths only the plane knows.
+// paths only the backend knows.
 func mpiPrelude(self []string) []byte {
 	agent := spec.ShellWords(strings.Join(append(slices.Clone(self), MPIShellArg), " ")) // Open MPI splits it at blanks
 	return []byte("export OMPI_MCA_orte_default_hostfile=\"$MUSTER_MPI_HOSTFILE\" PRTE_MCA_prte_default_hostfile=\"$MUSTER_MPI_HOSTFILE\"\n" +

@@ -20,7 +20,7 @@ const (
 	CodeConflict      Code = "conflict"      // clashes with what exists
 	CodeIllegal       Code = "illegal_phase" // not possible in the present phase
 	CodeUnschedulable Code = "unschedulable" // can never fit
-	CodeUnsupported   Code = "unsupported"   // no plane here can do it
+	CodeUnsupported   Code = "unsupported"   // no backend here can do it
 	CodeUnavailable   Code = "unavailable"   // try again later
 	CodeForbidden     Code = "forbidden"     // this user may not do it
 	CodeTooOften      Code = "too_often"     // the same a moment ago; try again

@@ -46,7 +46,7 @@ func (d *dock) started() map[string]backend.Assignment {
 	return out
 }
 
-// says reports what the plane sees of the present task of a workload.
+// says reports what the backend sees of the present task of a workload.
 func (d *dock) says(name string, index int, state core.TaskState) {
 	d.t.Helper()
 	w := d.workload(name)
@@ -55,7 +55,7 @@ func (d *dock) says(name string, index int, state core.TaskState) {
 		code := bit(state == core.TaskFailed)
 		o.ExitCode = &code
 	}
-	d.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{o}}))
+	d.do(control.Observe(control.Observations{Backend: "p", Seen: []backend.Observation{o}}))
 }
 
 func (d *dock) check() {

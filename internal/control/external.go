@@ -87,7 +87,7 @@ func (b *groupsByClass) group(class string, where *backend.Where) int {
 	return g
 }
 
-// held is a member that has its place. Of one that its plane has not told of
+// held is a member that has its place. Of one that its backend has not told of
 // since the start only that is known what it holds.
 func (b *groupsByClass) held(t *core.Task, c *claim) schedule.Held {
 	h := schedule.Held{
@@ -135,10 +135,10 @@ func needOf(n backend.Needs) schedule.Need {
 	return out
 }
 
-// ruleOf is where a member may go: only where its plane is, too.
+// ruleOf is where a member may go: only where its backend is, too.
 func (e *Engine) ruleOf(w *core.Workload, where *backend.Where) *schedule.Rule {
 	r := schedule.Rule{Near: where.Near, Away: where.Apart, Terms: termsOf(where.Terms)}
-	r.Terms = append(r.Terms, schedule.Term{Key: core.LabelCluster, Op: "In", Values: []string{keyOf(w).plane}})
+	r.Terms = append(r.Terms, schedule.Term{Key: core.LabelCluster, Op: "In", Values: []string{keyOf(w).backend}})
 	for _, terms := range where.Any {
 		r.Any = append(r.Any, termsOf(terms))
 	}
@@ -195,7 +195,7 @@ func (tx *tx) putMembers(d *draft, p schedule.Placement) {
 		a := d.attempt()
 		t := core.Task{
 			ID:   core.TaskID{Workload: d.w.ID, Attempt: d.w.Attempt, Index: a.Next},
-			Role: m.Role, Plane: tx.e.nodes[at.Place.Node].Plane, Node: at.Place.Node, Devices: at.Place.Devices,
+			Role: m.Role, Backend: tx.e.nodes[at.Place.Node].Backend, Node: at.Place.Node, Devices: at.Place.Devices,
 			CPU: at.Place.CPU, Memory: at.Place.Memory, Counted: countedOf(m.Needs.GPU.MIG, m.Needs.Counted),
 			State: core.TaskStarting, PlacedAt: tx.now, Claim: m.Key, Name: m.Name, Pool: tx.e.nodes[at.Place.Node].Pool,
 		}
@@ -233,7 +233,7 @@ func (tx *tx) concludeExternal(d *draft) error {
 	}
 	least := max(d.w.Spec.MinWorkers, 1)
 	if d.w.Phase == lifecycle.Starting && up >= least {
-		if err := tx.step(d, lifecycle.Input{On: lifecycle.AllReady}, actorPlaneName(keyOf(d.w).plane)); err != nil {
+		if err := tx.step(d, lifecycle.Input{On: lifecycle.AllReady}, actorBackendName(keyOf(d.w).backend)); err != nil {
 			return err
 		}
 	}
@@ -284,7 +284,7 @@ const reasonMembersMissing = "MembersMissing"
 // over reports whether nobody will make another member of w's claim.
 func (tx *tx) over(w *core.Workload, c *claim) bool {
 	if c == nil {
-		return tx.e.claims.whole[keyOf(w).plane]
+		return tx.e.claims.whole[keyOf(w).backend]
 	}
 	return c.Over != ""
 }
@@ -296,7 +296,7 @@ func (tx *tx) forsaken(d *draft, c *claim) error {
 		return nil
 	}
 	in := lifecycle.Input{On: lifecycle.Stop, Reason: lifecycle.ReasonKilled, Message: d.w.Spec.Annotations[noteMaker] + " was taken away"}
-	return tx.end(d, in, actorPlaneName(keyOf(d.w).plane))
+	return tx.end(d, in, actorBackendName(keyOf(d.w).backend))
 }
 
 // finish ends a workload none of whose members is left, as they have ended. It
@@ -321,7 +321,7 @@ func (tx *tx) finish(d *draft, c *claim) error {
 	if c != nil {
 		outcome = c.Over
 	}
-	actor := actorPlaneName(keyOf(d.w).plane)
+	actor := actorBackendName(keyOf(d.w).backend)
 	if outcome == backend.OutcomeSucceeded && d.w.Phase == lifecycle.Starting {
 		if err := tx.step(d, lifecycle.Input{On: lifecycle.AllReady}, actor); err != nil {
 			return err

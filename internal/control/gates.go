@@ -82,7 +82,7 @@ func (tx *tx) gate(d *draft) error {
 		if err := tx.step(d, lifecycle.Input{On: lifecycle.BuildRequired, Message: "its image is being built"}, actorControl); err != nil {
 			return err
 		}
-		tx.chore(Chore{Kind: ChoreBuild, Workload: d.w})
+		tx.operation(Operation{Kind: OperationBuild, Workload: d.w})
 		return nil
 	}
 	if d.w.Phase != lifecycle.Submitted && tx.surveyed() {
@@ -184,7 +184,7 @@ func (tx *tx) ask(d *draft, when string) error {
 			continue
 		}
 		c.Verdict = core.CheckAsked
-		tx.chore(Chore{Kind: ChoreAsk, Workload: d.w, Check: *c})
+		tx.operation(Operation{Kind: OperationAsk, Workload: d.w, Check: *c})
 	}
 	if begun && d.w.Phase == lifecycle.Reviewing && d.w.Reason != lifecycle.ReasonChecksRunning {
 		return tx.step(d, lifecycle.Input{On: lifecycle.CheckStarted, Message: openChecks(d.w, when)}, actorControl)
@@ -363,7 +363,7 @@ func (tx *tx) checksDue(d *draft) error {
 		if c.Verdict == core.CheckAsked && !c.AskAt.IsZero() && !c.AskAt.After(tx.now) {
 			d.w.Checks = slices.Clone(d.w.Checks)
 			d.w.Checks[i].AskAt = time.Time{}
-			tx.chore(Chore{Kind: ChoreAsk, Workload: d.w, Check: d.w.Checks[i]})
+			tx.operation(Operation{Kind: OperationAsk, Workload: d.w, Check: d.w.Checks[i]})
 		}
 	}
 	if d.w.Phase != lifecycle.Reviewing {

@@ -7,8 +7,8 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-// Inventory takes over what a plane says of its nodes.
-func Inventory(planeName string, nodes []core.Node) Command {
+// Inventory takes over what a backend says of its nodes.
+func Inventory(backendName string, nodes []core.Node) Command {
 	return func(tx *tx) (any, error) {
 		e := tx.e
 		known := map[core.NodeID]bool{}
@@ -17,7 +17,7 @@ func Inventory(planeName string, nodes []core.Node) Command {
 		}
 		var gone []core.NodeID
 		for id, n := range e.reported {
-			if n.Plane == planeName && !known[id] {
+			if n.Backend == backendName && !known[id] {
 				gone = append(gone, id)
 			}
 		}
@@ -25,12 +25,12 @@ func Inventory(planeName string, nodes []core.Node) Command {
 	}
 }
 
-// NodesChanged takes over what a plane tells of some of its nodes.
+// NodesChanged takes over what a backend tells of some of its nodes.
 func NodesChanged(changed []core.Node, gone []core.NodeID) Command {
 	return func(tx *tx) (any, error) { return nil, tx.reports(changed, gone) }
 }
 
-// reports takes nodes over that a plane has told of, and those that it does not
+// reports takes nodes over that a backend has told of, and those that it does not
 // have any more.
 func (tx *tx) reports(nodes []core.Node, gone []core.NodeID) error {
 	e := tx.e
@@ -63,7 +63,7 @@ func (tx *tx) reports(nodes []core.Node, gone []core.NodeID) error {
 	return tx.handed()
 }
 
-const goneMessage = "the plane does not report it any more"
+const goneMessage = "the backend does not report it any more"
 
 // occupied reports whether something is held on a node, by what is committed or
 // by the draft.
@@ -84,7 +84,7 @@ func (tx *tx) occupied(id core.NodeID) bool {
 	return false
 }
 
-// depart forgets nodes that no plane has any more and on which nothing is held
+// depart forgets nodes that no backend has any more and on which nothing is held
 // now.
 func (tx *tx) depart() {
 	var gone []core.NodeID
@@ -101,7 +101,7 @@ func (tx *tx) depart() {
 	}
 }
 
-// handed takes workloads on that were submitted before any plane had said what
+// handed takes workloads on that were submitted before any backend had said what
 // nodes it has.
 func (tx *tx) handed() error {
 	for _, id := range sortedKeys(tx.e.live) {

@@ -130,11 +130,11 @@ func (d *draft) holding(t lifecycle.ConditionType) *core.Condition {
 	return nil
 }
 
-// ReasonPlaneUnreachable and ReasonNodeUnreachable are the reasons of the
+// ReasonBackendUnreachable and ReasonNodeUnreachable are the reasons of the
 // condition Unreachable.
 const (
-	ReasonPlaneUnreachable = "PlaneUnreachable"
-	ReasonNodeUnreachable  = "NodeUnreachable"
+	ReasonBackendUnreachable = "PlaneUnreachable"
+	ReasonNodeUnreachable    = "NodeUnreachable"
 )
 
 // nodeGrace is for how long a node may be silent.
@@ -145,19 +145,19 @@ func (e *Engine) nodeGrace() time.Duration {
 	return 5 * time.Minute
 }
 
-// Reach says whether a plane reports; what runs on one that does not is
+// Reach says whether a backend reports; what runs on one that does not is
 // Unreachable until it does again, and nothing new goes there.
-func Reach(planeName string, ok bool, message string) Command {
+func Reach(backendName string, ok bool, message string) Command {
 	return func(tx *tx) (any, error) {
-		if err := tx.reached(planeName, ok, message); err != nil {
+		if err := tx.reached(backendName, ok, message); err != nil {
 			return nil, err
 		}
-		return nil, tx.unreachable(func(t *core.Task) bool { return t.Plane == planeName }, !ok, ReasonPlaneUnreachable, message)
+		return nil, tx.unreachable(func(t *core.Task) bool { return t.Backend == backendName }, !ok, ReasonBackendUnreachable, message)
 	}
 }
 
 // unreachable sets or clears Unreachable on what has tasks there. It is not
-// cleared while other tasks are on a plane that is silent, or was when a server
+// cleared while other tasks are on a backend that is silent, or was when a server
 // before this one ended.
 func (tx *tx) unreachable(there func(*core.Task) bool, on bool, reason, message string) error {
 	for _, id := range sortedKeys(tx.e.held) {
@@ -169,7 +169,7 @@ func (tx *tx) unreachable(there func(*core.Task) bool, on bool, reason, message 
 		for _, t := range tasks {
 			up = up || t.State.Held()
 			has = has || t.State.Held() && there(t)
-			elsewhere = elsewhere || t.State.Held() && !there(t) && !tx.e.heard[t.Plane]
+			elsewhere = elsewhere || t.State.Held() && !there(t) && !tx.e.heard[t.Backend]
 		}
 		has = has || !on && !up // of one that has nothing up anywhere it is not true any more
 		d := &draft{w: w}
@@ -233,10 +233,10 @@ func (tx *tx) nodesLost(d *draft) error {
 		if !t.State.Held() || ok && n.Ready {
 			continue
 		}
-		if s, silent := tx.e.cut[t.Plane]; silent {
+		if s, silent := tx.e.cut[t.Backend]; silent {
 			cut = s.Message
 			if cut == "" {
-				cut = "its plane does not answer"
+				cut = "its backend does not answer"
 			}
 			continue // nobody knows how it is
 		}
@@ -248,7 +248,7 @@ func (tx *tx) nodesLost(d *draft) error {
 	}
 	d.fact(lifecycle.Unreachable, false, tx.now, "", "")
 	if cut != "" {
-		d.fact(lifecycle.Unreachable, true, tx.now, ReasonPlaneUnreachable, cut)
+		d.fact(lifecycle.Unreachable, true, tx.now, ReasonBackendUnreachable, cut)
 	}
 	return tx.conclude(d)
 }

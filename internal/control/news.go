@@ -13,7 +13,7 @@ import (
 // with. Nobody's work waits for it: a task that runs, runs.
 const linger = 3 * time.Millisecond
 
-// news gathers what a plane's watch brings, so that a plane is never held up by
+// news gathers what a backend's watch brings, so that a backend is never held up by
 // a commit and what came meanwhile shares the next one.
 type news struct {
 	mu    sync.Mutex

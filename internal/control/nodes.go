@@ -18,7 +18,7 @@ import (
 func CordonNode(id core.NodeID, on bool, note string) Command {
 	return Organise([]Edit{{What: RecordNode, Name: string(id), Node: func(s *core.NodeSetting, reported core.Node) error {
 		if !on && reported.Cordon {
-			return &Error{Code: CodeConflict, Message: fmt.Sprintf("plane %s itself keeps work from node %s", reported.Plane, id), Hint: "let it in there, such as with kubectl uncordon"}
+			return &Error{Code: CodeConflict, Message: fmt.Sprintf("backend %s itself keeps work from node %s", reported.Backend, id), Hint: "let it in there, such as with kubectl uncordon"}
 		}
 		s.Cordon, s.Note = on, note
 		s.Drain = s.Drain && on
@@ -37,7 +37,7 @@ func LabelNode(id core.NodeID, set map[string]string, drop []string) Command {
 func Label(s *core.NodeSetting, reported core.Node, set map[string]string, drop []string) error {
 	for _, key := range slices.Sorted(maps.Keys(set)) {
 		if key == core.LabelCluster || key == core.LabelRuns {
-			return &Error{Code: CodeConflict, Field: "labels." + key, Message: fmt.Sprintf("label %s says what plane %s is; it cannot be changed", key, reported.Plane), Hint: "use a label of another name"}
+			return &Error{Code: CodeConflict, Field: "labels." + key, Message: fmt.Sprintf("label %s says what backend %s is; it cannot be changed", key, reported.Backend), Hint: "use a label of another name"}
 		}
 		if err := org.CheckLabel("labels."+key, core.Label{Key: key, Value: set[key]}); err != nil {
 			return err
@@ -47,7 +47,7 @@ func Label(s *core.NodeSetting, reported core.Node, set map[string]string, drop 
 	for _, key := range drop {
 		_, own := s.Labels[key]
 		if _, there := reported.Labels[key]; !own && there {
-			return &Error{Code: CodeConflict, Field: "labels." + key, Message: fmt.Sprintf("plane %s reports this label; it cannot be dropped here", reported.Plane), Hint: fmt.Sprintf("muster node label %s %s=VALUE gives it another value", s.ID, key)}
+			return &Error{Code: CodeConflict, Field: "labels." + key, Message: fmt.Sprintf("backend %s reports this label; it cannot be dropped here", reported.Backend), Hint: fmt.Sprintf("muster node label %s %s=VALUE gives it another value", s.ID, key)}
 		}
 		delete(s.Labels, key)
 	}
@@ -97,7 +97,7 @@ func (r Tainting) Apply(s *core.NodeSetting, reported core.Node) error {
 		same := func(x core.Taint) bool { return x.Key == t.Key && (t.Effect == "" || x.Effect == t.Effect) }
 		left := slices.DeleteFunc(slices.Clone(s.Taints), same)
 		if len(left) == len(s.Taints) && slices.ContainsFunc(reported.Taints, same) {
-			return &Error{Code: CodeConflict, Field: "taints", Message: fmt.Sprintf("plane %s reports the taint %s; it cannot be dropped here", reported.Plane, t.Key), Hint: "drop it there, such as with kubectl taint"}
+			return &Error{Code: CodeConflict, Field: "taints", Message: fmt.Sprintf("backend %s reports the taint %s; it cannot be dropped here", reported.Backend, t.Key), Hint: "drop it there, such as with kubectl taint"}
 		}
 		s.Taints = left
 	}

@@ -50,7 +50,7 @@ func (o *office) seen(at time.Time, id core.WorkloadID, attempt int, state core.
 	if state.Ended() {
 		b.ExitCode = &code
 	}
-	o.at(at, control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{b}}))
+	o.at(at, control.Observe(control.Observations{Backend: "p", Seen: []backend.Observation{b}}))
 }
 
 func TestThoseWhoAskedAreTold(t *testing.T) {
@@ -160,7 +160,7 @@ func TestWhatHappenedAtOnceIsToldInOrder(t *testing.T) {
 	w := o.do(o.submit(`{"name":"a","command":["fake"],"notifications":[{"webhook":"http://h/doc","on":["Completed","mcli:COMPLETED","Running","Starting"]},{"webhook":"http://h/b","on":["Running"]}]}`)).(*control.Submitted).Workload
 	at := opens.Add(time.Minute)
 	code := 0
-	o.at(at, control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{
+	o.at(at, control.Observe(control.Observations{Backend: "p", Seen: []backend.Observation{
 		{ID: core.TaskID{Workload: w.ID}, State: core.TaskRunning, At: at}, {ID: core.TaskID{Workload: w.ID}, State: core.TaskSucceeded, At: at.Add(time.Second), ExitCode: &code},
 	}}))
 	o.sends("doc Starting: Starting/", "doc Running: Running/", "b Running: Running/", "doc Completed: Completed/")

@@ -10,19 +10,19 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-// Observations are what a plane saw. Full ones hold everything that it has: a
+// Observations are what a backend saw. Full ones hold everything that it has: a
 // task that is missing from them is not there.
 type Observations struct {
-	Plane string
-	Seen  []backend.Observation
-	Full  bool
+	Backend string
+	Seen    []backend.Observation
+	Full    bool
 	// Began is when a full observation was asked for, or earlier: when the
-	// oldest action was decided that the plane had not been told yet. It proves
+	// oldest action was decided that the backend had not been told yet. It proves
 	// the absence only of what was begun before.
 	Began time.Time
 }
 
-// Observe takes observations over: what a plane reports twice, late or out of
+// Observe takes observations over: what a backend reports twice, late or out of
 // order changes a task at most once.
 func Observe(o Observations) Command {
 	return func(tx *tx) (any, error) {
@@ -31,11 +31,11 @@ func Observe(o Observations) Command {
 			byWorkload[ob.ID.Workload] = append(byWorkload[ob.ID.Workload], ob)
 		}
 		if o.Full {
-			if err := tx.reached(o.Plane, true, ""); err != nil {
+			if err := tx.reached(o.Backend, true, ""); err != nil {
 				return nil, err
 			}
-			// A server before may have found the plane silent.
-			if err := tx.unreachable(func(t *core.Task) bool { return t.Plane == o.Plane }, false, ReasonPlaneUnreachable, ""); err != nil {
+			// A server before may have found the backend silent.
+			if err := tx.unreachable(func(t *core.Task) bool { return t.Backend == o.Backend }, false, ReasonBackendUnreachable, ""); err != nil {
 				return nil, err
 			}
 			tx.missing(o, byWorkload)
@@ -54,12 +54,12 @@ func (tx *tx) observed(o Observations, id core.WorkloadID, seen []backend.Observ
 	for _, ob := range seen {
 		t := tasks[ob.ID.Index]
 		if !live || t == nil || ob.ID != t.ID || t.State.Ended() || t.Claim != ob.Claim {
-			tx.stray(o.Plane, ob)
+			tx.stray(o.Backend, ob)
 			continue
 		}
 		if o.Full && t.RestartedAt.Before(o.Began) && before(t, ob) && ob.State.Ended() {
 			// The run before is still there: what was to replace it never arrived.
-			tx.forget(o.Plane, ob.ID)
+			tx.forget(o.Backend, ob.ID)
 			if t.State == core.TaskStarting {
 				tx.start(w, t)
 			}
@@ -86,7 +86,7 @@ func (tx *tx) observed(o Observations, id core.WorkloadID, seen []backend.Observ
 				d.setTask(next)
 				if t = d.tasks[ob.ID.Index]; ob.State.Ended() {
 					tx.spared(d, t)
-					tx.forget(o.Plane, ob.ID)
+					tx.forget(o.Backend, ob.ID)
 					tx.e.dirty = true // of an array its place is free now, whatever the others do
 				}
 			}
@@ -99,46 +99,46 @@ func (tx *tx) observed(o Observations, id core.WorkloadID, seen []backend.Observ
 }
 
 // stray deals with a task that nobody wants any more: it is ended, then forgotten.
-func (tx *tx) stray(planeName string, ob backend.Observation) {
+func (tx *tx) stray(backendName string, ob backend.Observation) {
 	if ob.State.Ended() {
 		delete(tx.e.strays, ob.ID)
-		tx.forget(planeName, ob.ID)
+		tx.forget(backendName, ob.ID)
 		return
 	}
 	if ob.Claim != "" { // it is another's, and goes on
-		tx.actions = append(tx.actions, Action{Kind: ActDisown, Plane: planeName, Task: ob.ID})
+		tx.actions = append(tx.actions, Action{Kind: ActDisown, Backend: backendName, Task: ob.ID})
 		return
 	}
 	if told, ok := tx.e.strays[ob.ID]; ok && !told.at.After(tx.now) && tx.now.Sub(told.at) < strayGrace {
 		return // each stop is looked after at once; asking again then would never rest
 	}
-	tx.e.strays[ob.ID] = stray{planeName, tx.now}
-	tx.actions = append(tx.actions, Action{Kind: ActStop, Plane: planeName, Task: ob.ID, Grace: strayGrace})
+	tx.e.strays[ob.ID] = stray{backendName, tx.now}
+	tx.actions = append(tx.actions, Action{Kind: ActStop, Backend: backendName, Task: ob.ID, Grace: strayGrace})
 }
 
 // strayGrace is what a task gets to end that no workload claims.
 const strayGrace = 10 * time.Second
 
-// stray is a task of a plane that was told to end because nobody claims it.
+// stray is a task of a backend that was told to end because nobody claims it.
 type stray struct {
-	plane string
-	at    time.Time
+	backend string
+	at      time.Time
 }
 
-// missing looks for tasks of the plane that a full observation does not hold.
+// missing looks for tasks of the backend that a full observation does not hold.
 func (tx *tx) missing(o Observations, byWorkload map[core.WorkloadID][]backend.Observation) {
 	present := map[core.TaskID]bool{}
 	for _, ob := range o.Seen {
 		present[ob.ID] = true
 	}
-	maps.DeleteFunc(tx.e.strays, func(id core.TaskID, s stray) bool { return s.plane == o.Plane && !present[id] })
+	maps.DeleteFunc(tx.e.strays, func(id core.TaskID, s stray) bool { return s.backend == o.Backend && !present[id] })
 	for _, id := range slices.Sorted(maps.Keys(tx.e.held)) {
 		w, tasks, ok := tx.view(id)
 		if !ok {
 			continue
 		}
 		for _, t := range sortedTasks(tasks) {
-			if !t.State.Held() || present[t.ID] || tx.planeOf(t) != o.Plane || !t.PlacedAt.Before(o.Began) || !t.RestartedAt.Before(o.Began) {
+			if !t.State.Held() || present[t.ID] || tx.backendOf(t) != o.Backend || !t.PlacedAt.Before(o.Began) || !t.RestartedAt.Before(o.Began) {
 				continue
 			}
 			if en := tx.e.live[id]; en != nil && !en.seen[t.ID.Index].Before(o.Began) {
@@ -151,13 +151,13 @@ func (tx *tx) missing(o Observations, byWorkload map[core.WorkloadID][]backend.O
 				}
 			case core.TaskStopping:
 				byWorkload[id] = append(byWorkload[id], backend.Observation{
-					ID: t.ID, State: core.TaskLost, // no time: the plane has said nothing
+					ID: t.ID, State: core.TaskLost, // no time: the backend has said nothing
 					Reason: string(lifecycle.ReasonKilled), Message: "it was told to end and is gone",
 				})
 			default:
 				byWorkload[id] = append(byWorkload[id], backend.Observation{
-					ID: t.ID, State: core.TaskLost, // no time: the plane has said nothing
-					Reason: string(lifecycle.ReasonOutcomeUnknown), Message: "the plane does not know it any more, and nobody saw how it ended",
+					ID: t.ID, State: core.TaskLost, // no time: the backend has said nothing
+					Reason: string(lifecycle.ReasonOutcomeUnknown), Message: "the backend does not know it any more, and nobody saw how it ended",
 				})
 			}
 		}
@@ -165,7 +165,7 @@ func (tx *tx) missing(o Observations, byWorkload map[core.WorkloadID][]backend.O
 }
 
 // before reports whether an observation is of the run before t was restarted
-// in place, by the plane's clock alone: it may not be ours.
+// in place, by the backend's clock alone: it may not be ours.
 func before(t *core.Task, ob backend.Observation) bool {
 	return !t.RestartedAt.IsZero() && !ob.At.IsZero() && !ob.At.Truncate(time.Microsecond).After(t.FormerAt)
 }
@@ -217,7 +217,7 @@ func after(t core.Task, ob backend.Observation, now time.Time) core.Task {
 			t.EndedAt = t.PlacedAt
 		}
 		t.ExitCode, t.Signal, t.Reason, t.Message = ob.ExitCode, ob.Signal, ob.Reason, ob.Message
-		if told && t.Reason == string(lifecycle.ReasonSystem) { // its plane may not know any more by whom it was told
+		if told && t.Reason == string(lifecycle.ReasonSystem) { // its backend may not know any more by whom it was told
 			t.Reason = string(lifecycle.ReasonKilled)
 		}
 	}
@@ -239,4 +239,4 @@ func dismissed(t core.Task) core.Task {
 	return t
 }
 
-func actorPlane(node core.NodeID) string { return "plane:" + string(node) }
+func actorBackend(node core.NodeID) string { return "backend:" + string(node) }

@@ -154,7 +154,7 @@ func (tx *tx) pools() map[string]core.Pool {
 }
 
 // poolNames are the names that a quota may be about: pools that were made, and
-// those that planes name.
+// those that backends name.
 func (tx *tx) poolNames() []string {
 	names := map[string]bool{}
 	for name := range tx.pools() {
@@ -175,14 +175,14 @@ func (tx *tx) setting(id core.NodeID) core.NodeSetting {
 	return s
 }
 
-// survey derives every node from what its plane reports and what the draft has
+// survey derives every node from what its backend reports and what the draft has
 // been told of it.
 func (tx *tx) survey() {
 	tx.surveyOf(slices.Collect(maps.Keys(tx.e.reported)))
 	tx.e.dirty, tx.e.stale = true, true
 }
 
-// surveyOf does so with some nodes, and forgets those that no plane has.
+// surveyOf does so with some nodes, and forgets those that no backend has.
 func (tx *tx) surveyOf(ids []core.NodeID) {
 	pools := tx.pools()
 	for _, id := range ids {
@@ -197,7 +197,7 @@ func (tx *tx) surveyOf(ids []core.NodeID) {
 		}
 		n := org.Set(reported, tx.setting(id))
 		n.Pool = org.PoolOf(n, pools)
-		_, n.CutOff = tx.e.cut[n.Plane]
+		_, n.CutOff = tx.e.cut[n.Backend]
 		tx.e.nodes[id] = n
 		tx.e.renewed[id] = struct{}{}
 		if _, partly := n.Labels[core.LabelRuns]; partly && !tx.e.choosy {

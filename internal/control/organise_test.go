@@ -18,11 +18,11 @@ import (
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
-// office is an engine whose one plane has two nodes.
+// office is an engine whose one backend has two nodes.
 type office struct {
 	policy schedule.Policy
 	failed func(*schedule.Fault)
-	images bool // it has a plane that runs images
+	images bool // it has a backend that runs images
 	t      *testing.T
 	st     store.Store
 	e      *control.Engine
@@ -39,12 +39,12 @@ func (o *office) open() {
 	o.t.Helper()
 	o.begin()
 	o.do(control.Inventory("p", []core.Node{
-		{ID: "n1", Plane: "p", Ready: true, CPU: 4000, Memory: 8 << 30, Labels: map[string]string{"zone": "x"}, Devices: []core.Device{{ID: "g", Healthy: true}}},
-		{ID: "n2", Plane: "p", Ready: true, CPU: 4000, Memory: 8 << 30},
+		{ID: "n1", Backend: "p", Ready: true, CPU: 4000, Memory: 8 << 30, Labels: map[string]string{"zone": "x"}, Devices: []core.Device{{ID: "g", Healthy: true}}},
+		{ID: "n2", Backend: "p", Ready: true, CPU: 4000, Memory: 8 << 30},
 	}))
 }
 
-// begin is a start of the server before any plane has answered.
+// begin is a start of the server before any backend has answered.
 func (o *office) begin() {
 	o.t.Helper()
 	random := rand.New(rand.NewSource(1))

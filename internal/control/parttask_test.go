@@ -24,7 +24,7 @@ func (o *office) task(w *core.Workload, attempt, index int, state core.TaskState
 	if state.Ended() {
 		b.ExitCode = &code
 	}
-	o.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{b}}))
+	o.do(control.Observe(control.Observations{Backend: "p", Seen: []backend.Observation{b}}))
 }
 
 // states are those of the placed tasks of the present attempt.

@@ -46,7 +46,7 @@ func (tx *tx) remember() {
 		})
 		return
 	}
-	// To the scheduler nothing is held on nodes that no plane has reported yet.
+	// To the scheduler nothing is held on nodes that no backend has reported yet.
 	sums := map[pastKey]quota.Amounts{}
 	for k := range e.past.of {
 		sums[k] = quota.Amounts{}
@@ -136,7 +136,7 @@ func (tx *tx) tellPast() {
 }
 
 // look notes whether every node has been reported by now on which something is
-// held: until then the scheduler knows of less than there is. Nodes of planes
+// held: until then the scheduler knows of less than there is. Nodes of backends
 // that do not answer are waited for as long as silent ones.
 func (tx *tx) look() {
 	e := tx.e

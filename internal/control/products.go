@@ -53,7 +53,7 @@ func Published(id core.WorkloadID, attempt int, p core.Published, serve *spec.Do
 			p.Service = service
 			d.w.Published = &p
 			if service != "" { // it is followed until it runs
-				tx.chore(Chore{Kind: ChoreFollow, Workload: d.w})
+				tx.operation(Operation{Kind: OperationFollow, Workload: d.w})
 				return nil
 			}
 			return tx.step(d, lifecycle.Input{On: lifecycle.Publish, Message: p.Ref}, actorPublisher)

@@ -16,17 +16,17 @@ type Prospect struct {
 	Before, After []Standing
 	// Starts are those that would start with the edits, and not without them;
 	// Waits those of whom the opposite holds.
-	Starts, Waits []Neighbour
+	Starts, Waits []RelatedWorkload
 	// Leaves are those that would have to make room with the edits, and not
 	// without them; Stays those of whom the opposite holds.
-	Leaves, Stays []Neighbour
+	Leaves, Stays []RelatedWorkload
 }
 
 // prospectStudy is the question with everything that its answer needs.
 type prospectStudy struct {
 	out           Prospect
 	before, after *schedule.Copy
-	names         map[core.WorkloadID]Neighbour
+	names         map[core.WorkloadID]RelatedWorkload
 	failed        func(*schedule.Fault)
 }
 
@@ -37,7 +37,7 @@ func prospect(edits []Edit) Command {
 		tx.sync()
 		tx.tellPast()
 		now := tx.now.UnixMilli()
-		s := &prospectStudy{out: Prospect{At: tx.now, Before: tx.standings()}, names: map[core.WorkloadID]Neighbour{}, failed: tx.e.failed}
+		s := &prospectStudy{out: Prospect{At: tx.now, Before: tx.standings()}, names: map[core.WorkloadID]RelatedWorkload{}, failed: tx.e.failed}
 		s.before = tx.e.sched.Copy(now, tx.e.work)
 		was := tx.org.clone()
 		edited, err := tx.edit(edits)
@@ -52,7 +52,7 @@ func prospect(edits []Edit) Command {
 		}
 		for i := range s.before.Jobs {
 			if w, _, ok := tx.view(s.before.Jobs[i].ID); ok {
-				s.names[w.ID] = Neighbour{ID: w.ID, Name: w.Name, Project: w.Project, User: w.User, GPUs: w.Spec.TotalGPUs(), Milli: w.Spec.TotalMilli()}
+				s.names[w.ID] = RelatedWorkload{ID: w.ID, Name: w.Name, Project: w.Project, User: w.User, GPUs: w.Spec.TotalGPUs(), Milli: w.Spec.TotalMilli()}
 			}
 		}
 		return s, nil

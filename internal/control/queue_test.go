@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestTheOldestActionIsFound: a look at a plane proves nothing of what was decided
+// TestTheOldestActionIsFound: a look at a backend proves nothing of what was decided
 // before it and is still on its way, wherever in the queue that stands.
 func TestTheOldestActionIsFound(t *testing.T) {
 	q := actionQueue{wake: make(chan struct{}, 1)}

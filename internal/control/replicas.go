@@ -72,7 +72,7 @@ func (tx *tx) balance(d *draft) error {
 	case phase != lifecycle.Restarting && up == 0 && d.w.Replicas > 0:
 		if bad := lastFailed(d); bad != nil {
 			in := lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Restarting, Reason: ends(bad), Message: blame(d.w, bad)}
-			if err := tx.step(d, in, actorPlane(bad.Node)); err != nil {
+			if err := tx.step(d, in, actorBackend(bad.Node)); err != nil {
 				return err
 			}
 		}
@@ -83,7 +83,7 @@ func (tx *tx) balance(d *draft) error {
 }
 
 // replacedReplicas reports of which replicas nothing follows any more. From what
-// the plane refused or took away it follows when others are placed, until one
+// the backend refused or took away it follows when others are placed, until one
 // placed later has come up.
 func replacedReplicas(d *draft) func(*core.Task) bool {
 	up := lastStart(d.tasks)

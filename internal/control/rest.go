@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-// What the plane takes away or refuses (a drained node, a quota of the cluster,
+// What the backend takes away or refuses (a drained node, a quota of the cluster,
 // a policy of others) is no failure of the work: it is placed again. But where
 // nothing of the place has changed meanwhile the same would happen at once, so
 // that there is a pause before, which grows.
@@ -24,7 +24,7 @@ func systemic(t *core.Task) bool {
 	return r == lifecycle.ReasonNodeLost || r == lifecycle.ReasonSystem
 }
 
-// rest keeps d from being placed for a while because the plane would not have t,
+// rest keeps d from being placed for a while because the backend would not have t,
 // or not any more, for the nth time. After the loss of a node there is no need:
 // the others are as good as ever.
 func (tx *tx) rest(d *draft, t *core.Task, n int) {
@@ -41,7 +41,7 @@ func (tx *tx) rest(d *draft, t *core.Task, n int) {
 	}
 }
 
-// spared has no more tasks placed beside those that run where the plane has just
+// spared has no more tasks placed beside those that run where the backend has just
 // refused one or taken one away. It must run inside change.
 func (tx *tx) spared(d *draft, t *core.Task) {
 	// Counting refusals looks at all tasks, of which an array may have very many:
@@ -52,7 +52,7 @@ func (tx *tx) spared(d *draft, t *core.Task) {
 }
 
 // refusals is how often in a row tasks were placed that then did not start for
-// the plane's sake. Those that are placed together count once.
+// the backend's sake. Those that are placed together count once.
 func refusals(tasks map[int]*core.Task) int {
 	last := lastStart(tasks)
 	rounds := map[time.Time]bool{}
@@ -75,7 +75,7 @@ func lastStart(tasks map[int]*core.Task) time.Time {
 	return last
 }
 
-// refused is the last task that the plane refused or took away; nil: none.
+// refused is the last task that the backend refused or took away; nil: none.
 func refused(tasks map[int]*core.Task) *core.Task {
 	var last *core.Task
 	for _, t := range sortedTasks(tasks) {

@@ -19,7 +19,7 @@ func TestPausesGrowOnlyFromOneLossToTheNext(t *testing.T) {
 		for attempt := range 4 {
 			id := core.TaskID{Workload: w.ID, Attempt: attempt}
 			see := func(state core.TaskState, reason string) {
-				s.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{{ID: id, State: state, Reason: reason, At: s.now}}}))
+				s.do(control.Observe(control.Observations{Backend: "p", Seen: []backend.Observation{{ID: id, State: state, Reason: reason, At: s.now}}}))
 			}
 			see(core.TaskRunning, "")
 			s.now = s.now.Add(ran)

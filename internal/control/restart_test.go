@@ -18,35 +18,35 @@ import (
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
-// hall is an engine in virtual time on two planes with a node each.
+// hall is an engine in virtual time on two backends with a node each.
 type hall struct {
 	*office
-	now   time.Time
-	ids   map[string]core.WorkloadID
-	plane map[string][]core.Node
+	now     time.Time
+	ids     map[string]core.WorkloadID
+	backend map[string][]core.Node
 }
 
 func newHall(t *testing.T, gpus int, how ...schedule.Option) *hall {
 	h := &hall{office: &office{t: t, st: memstore.New(), policy: schedule.NewPolicy(how...)}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), ids: map[string]core.WorkloadID{}}
-	h.plane = map[string][]core.Node{}
+	h.backend = map[string][]core.Node{}
 	for _, p := range []string{"p", "q"} {
-		n := core.Node{ID: core.NodeID("n" + p), Plane: p, Ready: true, CPU: 4000, Memory: 8 << 30}
+		n := core.Node{ID: core.NodeID("n" + p), Backend: p, Ready: true, CPU: 4000, Memory: 8 << 30}
 		for d := range gpus {
 			n.Devices = append(n.Devices, core.Device{ID: fmt.Sprintf("%s%d", n.ID, d), Index: d, Healthy: true})
 		}
-		h.plane[p] = []core.Node{n}
+		h.backend[p] = []core.Node{n}
 	}
 	h.restart("p", "q")
 	return h
 }
 
-// restart starts the server; of the planes these answer, one after another.
-func (h *hall) restart(planes ...string) {
+// restart starts the server; of the backends these answer, one after another.
+func (h *hall) restart(backends ...string) {
 	h.t.Helper()
 	h.begin()
 	h.do() // a timer, before anyone has answered
-	for _, p := range planes {
-		h.do(control.Inventory(p, h.plane[p]))
+	for _, p := range backends {
+		h.do(control.Inventory(p, h.backend[p]))
 	}
 }
 
@@ -80,13 +80,13 @@ func (h *hall) project(name string, quota float64) {
 	}}}, false))
 }
 
-// report is what a plane says of all tasks of a workload that hold something.
+// report is what a backend says of all tasks of a workload that hold something.
 func (h *hall) report(name string, state core.TaskState, indexes ...int) {
 	h.t.Helper()
 	for _, t := range h.tasks(name) {
 		if t.State.Held() && (len(indexes) == 0 || slices.Contains(indexes, t.ID.Index)) {
 			code := bit(state != core.TaskSucceeded)
-			h.do(control.Observe(control.Observations{Plane: t.Plane, Seen: []backend.Observation{{ID: t.ID, State: state, At: h.now, ExitCode: &code}}}))
+			h.do(control.Observe(control.Observations{Backend: t.Backend, Seen: []backend.Observation{{ID: t.ID, State: state, At: h.now, ExitCode: &code}}}))
 		}
 	}
 }
@@ -136,13 +136,13 @@ func TestPromisesSurviveARestart(t *testing.T) {
 	}{
 		{"no restart", func(*hall) {}, "claims"},
 		{"a restart", func(h *hall) { h.restart("p", "q") }, "claims"},
-		{"the plane with the room answers late", func(h *hall) {
+		{"the backend with the room answers late", func(h *hall) {
 			h.restart("q")
-			h.do(control.Inventory("p", h.plane["p"]))
+			h.do(control.Inventory("p", h.backend["p"]))
 		}, "claims"},
-		{"the plane without it answers late", func(h *hall) {
+		{"the backend without it answers late", func(h *hall) {
 			h.restart("p")
-			h.do(control.Inventory("q", h.plane["q"]))
+			h.do(control.Inventory("q", h.backend["q"]))
 		}, "claims"},
 		{"two restarts", func(h *hall) { h.restart(); h.restart("q", "p") }, "claims"},
 		// Only the promise makes the difference.
@@ -235,10 +235,10 @@ func TestPastUseSurvivesARestart(t *testing.T) {
 				{"no weight", 0, func(h *hall) { h.restart("p", "q") }, "greedy2"},
 				{"no restart", 1, func(*hall) {}, "late"},
 				{"a restart", 1, func(h *hall) { h.restart("p", "q") }, "late"},
-				{"a plane that answers late", 1, func(h *hall) {
+				{"a backend that answers late", 1, func(h *hall) {
 					h.restart("q")
 					h.now = h.now.Add(30 * time.Second)
-					h.do(control.Inventory("p", h.plane["p"]))
+					h.do(control.Inventory("p", h.backend["p"]))
 				}, "late"},
 			} {
 				h := newHall(t, 1, schedule.PastWeight(c.weight))
@@ -264,7 +264,7 @@ func TestPastUseSurvivesARestart(t *testing.T) {
 				want[c.next] = lifecycle.Starting
 				h.phases(c.name, want)
 			}
-			for _, other := range []string{"a restart", "a plane that answers late"} {
+			for _, other := range []string{"a restart", "a backend that answers late"} {
 				for i, s := range fair["no restart"] {
 					for r, want := range s.Fair {
 						if got := fair[other][i].Fair[r]; math.Abs(got-want) > 1e-6*max(want, 1) {

@@ -15,7 +15,7 @@ func waiting(w *core.Workload, tasks map[int]*core.Task) bool {
 		return !checksOpen(w, atReservation)
 	case lifecycle.Starting, lifecycle.Running, lifecycle.Restarting:
 		if !w.AskAt.IsZero() {
-			return false // the plane has just refused more of it
+			return false // the backend has just refused more of it
 		}
 		return grows(w) && room(w, tasks) > 0 || w.Spec.Elastic() && w.Phase == lifecycle.Running && missingRanks(w, tasks) > 0
 	default:

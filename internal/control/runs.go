@@ -10,7 +10,7 @@ import (
 // The tasks of an array are independent. One that has to leave (for others, or
 // since its node is drained or lost) waits again while its siblings go on, and
 // is run again in the same attempt as soon as there is room. Each run is a task
-// of its own to planes and to the books: a record, a log, one charged span. The
+// of its own to backends and to the books: a record, a log, one charged span. The
 // last run of each index is what an attempt is at; those before are history.
 
 // latest are the tasks of an attempt by index, each by its last run, without

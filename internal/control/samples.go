@@ -56,7 +56,7 @@ type samples struct {
 	every  time.Duration
 	series *timeseries.Store
 	mu     sync.Mutex
-	// missing is what a plane says that it cannot look at, by plane.
+	// missing is what a backend says that it cannot look at, by backend.
 	missing map[string][]string
 	census  *Census // of the last beat
 }
@@ -75,14 +75,14 @@ func newSamples(d Deps) *samples {
 // Series is what has been measured in the last day, see SeriesOfTask.
 func (c *Control) Series() *timeseries.Store { return c.samples.series }
 
-// Missing is what planes say that they cannot look at, a sentence each. Planes
+// Missing is what backends say that they cannot look at, a sentence each. Backends
 // that look at nothing are named.
 func (c *Control) Missing() []string {
 	c.samples.mu.Lock()
 	defer c.samples.mu.Unlock()
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(c.planes)) {
-		if _, ok := c.planes[name].plane.(backend.Sampler); !ok {
+	for _, name := range slices.Sorted(maps.Keys(c.backends)) {
+		if _, ok := c.backends[name].backend.(backend.Sampler); !ok {
 			all = append(all, "cluster "+name+" does not tell what its tasks use")
 		}
 		all = append(all, c.samples.missing[name]...)
@@ -113,7 +113,7 @@ func (a *actuator) sample(ctx context.Context, s backend.Sampler) {
 		}
 		r, err := s.Sample(ctx)
 		if err != nil {
-			r.Missing = append(r.Missing, "cluster "+a.plane.Name()+" cannot be looked at: "+err.Error())
+			r.Missing = append(r.Missing, "cluster "+a.backend.Name()+" cannot be looked at: "+err.Error())
 		}
 		for _, text := range r.Missing {
 			if !said[text] && len(said) < saidMost && ctx.Err() == nil {
@@ -121,15 +121,15 @@ func (a *actuator) sample(ctx context.Context, s backend.Sampler) {
 				said[text] = true // once, however often it fails the same way
 			}
 		}
-		a.ctl.samples.take(a.plane.Name(), a.ctl.clock(), r)
+		a.ctl.samples.take(a.backend.Name(), a.ctl.clock(), r)
 		if slices.ContainsFunc(r.Tasks, func(t backend.Sample) bool { return t.Busy >= 0 }) {
 			a.ctl.Do(ctx, Activity(r.Tasks)) //nolint:errcheck // the next sample tells again
 		}
 	}
 }
 
-// take keeps what a plane has seen.
-func (s *samples) take(planeName string, now time.Time, r backend.Reading) {
+// take keeps what a backend has seen.
+func (s *samples) take(backendName string, now time.Time, r backend.Reading) {
 	points := make([]timeseries.Point, 0, 2*len(r.Tasks)+5*len(r.Devices)+2*len(r.Nodes))
 	add := func(of, metric string, v float64, slow bool) {
 		points = append(points, timeseries.Point{Key: timeseries.Key{Of: of, Metric: metric}, Value: v, Slow: slow})
@@ -155,7 +155,7 @@ func (s *samples) take(planeName string, now time.Time, r backend.Reading) {
 	s.series.Add(now, points...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.missing[planeName] = r.Missing
+	s.missing[backendName] = r.Missing
 }
 
 // spanMost is for how many beats one count may stand, where others are missing.

@@ -131,7 +131,7 @@ func BenchmarkCensus(b *testing.B) {
 	var nodes []core.Node
 	for i := range 128 {
 		nodes = append(nodes, fakebackend.Node(core.NodeID("n"+string(rune('a'+i/26%26))+string(rune('a'+i%26))), 64000, 512<<30, 8, "A100"))
-		nodes[i].Plane, nodes[i].Ready = "p", true
+		nodes[i].Backend, nodes[i].Ready = "p", true
 	}
 	now := time.Now()
 	e.Do(b.Context(), now, []control.Command{control.Inventory("p", nodes)})

@@ -127,7 +127,7 @@ func (tx *tx) putTasks(d *draft, p schedule.Placement) {
 		on := tx.e.nodes[places[i].Place.Node]
 		t := core.Task{
 			ID:   core.TaskID{Workload: w.ID, Attempt: w.Attempt, Index: index, Run: d.succeed(index)},
-			Role: w.Spec.Role(index), Plane: on.Plane, Node: on.ID, Pool: on.Pool, Devices: places[i].Place.Devices,
+			Role: w.Spec.Role(index), Backend: on.Backend, Node: on.ID, Pool: on.Pool, Devices: places[i].Place.Devices,
 			CPU: places[i].Place.CPU, Memory: places[i].Place.Memory, Counted: places[i].Place.MIG, State: core.TaskStarting, PlacedAt: tx.now, Edition: w.Edition,
 		}
 		t.Port = tx.portOf(d, t.Node)
@@ -158,7 +158,7 @@ func (tx *tx) portOf(d *draft, on core.NodeID) int {
 // ownAddress reports whether each task on a node has an address of its own, so
 // that all may have the same port.
 func (tx *tx) ownAddress(on core.NodeID) bool {
-	return tx.e.d.Address != nil && tx.e.d.Address(tx.e.nodes[on].Plane, core.TaskID{}) != ""
+	return tx.e.d.Address != nil && tx.e.d.Address(tx.e.nodes[on].Backend, core.TaskID{}) != ""
 }
 
 // portTries bounds the search for a port that nobody has been given yet; a task

@@ -20,7 +20,7 @@ type Keyring interface {
 }
 
 // grant is one secret for one task. It is opened only when the task is handed
-// to its plane.
+// to its backend.
 type grant struct {
 	secret  core.Secret
 	use     spec.SecretUse

@@ -188,7 +188,7 @@ func slurm(a *backend.Assignment, w *core.Workload, t *core.Task, g gang) {
 		a.Env = append(a.Env, "MUSTER_MPI_WORKERS="+strings.Join(where, " "))
 	}
 	if vars, err := spec.UnpackEnvironment(w.Spec.Slurm.Environment); err == nil && len(vars) > 0 {
-		// In a file: names such as those of exported functions are none to every plane.
+		// In a file: names such as those of exported functions are none to every backend.
 		a.Files = append(a.Files, backend.File{Name: "slurm-environment", EnvVar: "MUSTER_SLURM_ENVIRONMENT", Data: []byte(strings.Join(vars, "\x00"))})
 	}
 	if a.Image != "" {

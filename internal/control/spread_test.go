@@ -13,7 +13,7 @@ import (
 func TestAPoolThatSpreadsGivesEachPartAGPUOfItsOwn(t *testing.T) {
 	for strategy, want := range map[core.Strategy]int{core.PlaceSpread: 8, core.PlaceBinPack: 4} {
 		h := newHall(t, 8) // of the node that is tried first
-		for _, nodes := range h.plane {
+		for _, nodes := range h.backend {
 			nodes[0].Pool = core.DefaultPool
 		}
 		h.restart("p", "q")

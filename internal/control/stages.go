@@ -7,10 +7,10 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// stagesMost bounds what is kept of a start: planes have a dozen words at most.
+// stagesMost bounds what is kept of a start: backends have a dozen words at most.
 const stagesMost = 16
 
-// staged adds a plane's word for a task that starts to those that it had: as
+// staged adds a backend's word for a task that starts to those that it had: as
 // the events of Kubernetes, one that comes again counts up. What every task
 // goes through says nothing.
 func staged(all []core.Stage, word, message string, at time.Time) []core.Stage {

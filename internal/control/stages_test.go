@@ -19,7 +19,7 @@ func TestAStartIsRemembered(t *testing.T) {
 	say := func(word, message string) {
 		h.now = h.now.Add(time.Second)
 		task := h.tasks("a")[0]
-		h.do(control.Observe(control.Observations{Plane: task.Plane, Seen: []backend.Observation{{ID: task.ID, State: core.TaskStarting, Waiting: word, Message: message, At: h.now}}}))
+		h.do(control.Observe(control.Observations{Backend: task.Backend, Seen: []backend.Observation{{ID: task.ID, State: core.TaskStarting, Waiting: word, Message: message, At: h.now}}}))
 	}
 	say("ContainerCreating", "pulling: 10%")
 	for range 20 {
@@ -27,7 +27,7 @@ func TestAStartIsRemembered(t *testing.T) {
 		say("ImagePullBackOff", "no such host, again")
 	}
 	say("Init:0/1", "")
-	for i := range 30 { // no plane has so many words
+	for i := range 30 { // no backend has so many words
 		say(fmt.Sprintf("Init:ExitCode:%d", i), "")
 	}
 	h.report("a", core.TaskRunning)

@@ -171,7 +171,7 @@ func (tx *tx) held(w *core.Workload, tasks map[int]*core.Task) map[string]map[co
 		}
 		pool := tx.e.nodes[t.Node].Pool
 		if pool == "" {
-			pool = core.DefaultPool // of a node that no plane has reported since the start
+			pool = core.DefaultPool // of a node that no backend has reported since the start
 		}
 		used := out[pool]
 		if used == nil {
@@ -201,7 +201,7 @@ type PoolState struct {
 const IdleLong = 30 * time.Minute
 
 // poolStates are the pools with what is held of them, by name: those that were
-// made, and those that planes name.
+// made, and those that backends name.
 func (tx *tx) poolStates() []PoolState {
 	there := org.CapacityOf(maps.Values(tx.e.nodes))
 	made := tx.pools()

@@ -47,7 +47,7 @@ func TestStandingsAddUpBelowDepartments(t *testing.T) {
 
 	// Devices that do nothing are counted as idle after a while.
 	task := core.TaskID{Workload: first.Workload.ID}
-	o.at(opens, control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{{ID: task, State: core.TaskRunning, At: opens}}}))
+	o.at(opens, control.Observe(control.Observations{Backend: "p", Seen: []backend.Observation{{ID: task, State: core.TaskRunning, At: opens}}}))
 	o.at(opens, control.Activity([]backend.Sample{{Task: task}}))
 	for after, want := range map[time.Duration]float64{control.IdleLong - time.Second: 0, control.IdleLong: 1} {
 		for _, p := range o.at(opens.Add(after), control.Cluster()).(*control.ClusterState).Pools {

@@ -279,7 +279,7 @@ func (tx *tx) onlyImages() bool {
 	return len(tx.e.nodes) > 0
 }
 
-// surveyed reports whether what every plane has is known: none is silent and
+// surveyed reports whether what every backend has is known: none is silent and
 // no node of theirs is not ready, whose devices may come back.
 func (tx *tx) surveyed() bool {
 	for _, n := range tx.e.nodes {

@@ -69,7 +69,7 @@ func (tx *tx) reach(a *backend.Assignment, w *core.Workload, t *core.Task) {
 	if tx.e.d.Reach == nil || tx.e.d.Secrets == nil {
 		return
 	}
-	r := tx.e.d.Reach(t.Plane, a.Image != "")
+	r := tx.e.d.Reach(t.Backend, a.Image != "")
 	if r.URL == "" {
 		return
 	}

@@ -145,7 +145,7 @@ func (tx *tx) step(d *draft, in lifecycle.Input, actor string) error {
 		d.settle(tx.now)
 	}
 	if busyPhase(from) && next.Phase != from {
-		tx.actions = append(tx.actions, Action{Kind: ActDropChores, Workload: d.w.ID})
+		tx.actions = append(tx.actions, Action{Kind: ActDropOperations, Workload: d.w.ID})
 	}
 	if next.Phase == lifecycle.Queued || next.Phase == lifecycle.Inadmissible {
 		d.renewChecks()

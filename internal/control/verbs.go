@@ -85,7 +85,7 @@ func (tx *tx) release(d *draft) error {
 	case lifecycle.Deleting:
 		tx.actions = append(tx.actions, Action{Kind: ActDeleteLogs, Workload: d.w.ID})
 	case lifecycle.Publishing:
-		tx.chore(Chore{Kind: ChorePublish, Workload: d.w})
+		tx.operation(Operation{Kind: OperationPublish, Workload: d.w})
 	case lifecycle.Queued, lifecycle.Reserved:
 		if todo := d.attempt().Todo; todo != nil && len(todo) == 0 {
 			return tx.nothingLeft(d)

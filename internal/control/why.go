@@ -24,20 +24,20 @@ type Why struct {
 	// Running is how many of its tasks run while others of it wait; 0: it waits as
 	// a whole.
 	Running int
-	AheadOf []Neighbour // those of Ahead
+	AheadOf []RelatedWorkload // those of Ahead
 	// Holders are those who hold what is missing.
-	Holders  []Neighbour
-	Frees    []Neighbour // whose ends make its room
+	Holders  []RelatedWorkload
+	Frees    []RelatedWorkload // whose ends make its room
 	Forecast schedule.Forecast
 	// Learnt, Limits and Unknown count the running workloads by what is known of
 	// their ends.
 	Learnt, Limits, Unknown int
 	Score                   Score
-	Offers                  []Offer
+	Suggestions             []Suggestion
 	// Trial is what becomes of a submission, and Victims whom it displaces; of a
 	// dry run only.
 	Trial   *schedule.Trial
-	Victims []Neighbour
+	Victims []RelatedWorkload
 	Checks  []core.CheckState // that it has to pass first
 
 	Deadline *DeadlineState // nil: it has none
@@ -46,19 +46,19 @@ type Why struct {
 // Study is a question with everything that its answer needs, so that the answer,
 // which may take a second, keeps nobody waiting.
 type Study struct {
-	now     time.Time
-	w       *core.Workload
-	pending *Pending       // known without the scheduler
-	copy    *schedule.Copy // nil: the scheduler has no say
-	dry     bool
-	job     schedule.Job
-	offers  []offer
-	live    map[core.WorkloadID]*core.Workload
-	jobs    map[core.WorkloadID]*schedule.Job // of copy
-	in      *insight
-	barred  barred
-	failed  func(*schedule.Fault)
-	due     *Deadline // nil: it has none
+	now         time.Time
+	w           *core.Workload
+	pending     *Pending       // known without the scheduler
+	copy        *schedule.Copy // nil: the scheduler has no say
+	dry         bool
+	job         schedule.Job
+	suggestions []suggestion
+	live        map[core.WorkloadID]*core.Workload
+	jobs        map[core.WorkloadID]*schedule.Job // of copy
+	in          *insight
+	barred      barred
+	failed      func(*schedule.Fault)
+	due         *Deadline // nil: it has none
 }
 
 // StudyOf asks why a workload waits; the value is a *Study. One that does not
@@ -123,7 +123,7 @@ func StudyRun(sub Submission) Command {
 func (tx *tx) study(s *Study, tasks map[int]*core.Task, job schedule.Job) {
 	s.job, s.barred = job, tx.barred(s.w)
 	if len(job.Held) == 0 { // who runs already is not submitted otherwise
-		s.offers = tx.offers(s.w, tasks, job)
+		s.suggestions = tx.suggestions(s.w, tasks, job)
 	}
 	s.copyOf(tx)
 	if s.dry {
@@ -160,7 +160,7 @@ func (s *Study) Answer() *Why {
 	}
 	if f := s.copy.Safely(s.w.ID, func() { s.work(y) }); f != nil {
 		s.failed(f)
-		y.Waits, y.Trial, y.Victims, y.Offers = true, nil, nil, nil
+		y.Waits, y.Trial, y.Victims, y.Suggestions = true, nil, nil, nil
 		y.Explanation = one(schedule.Reason{Token: schedule.PlanningFailed}).Explanation
 		if s.dry {
 			y.Trial = &schedule.Trial{Reasons: y.Reasons}
@@ -197,7 +197,7 @@ func (s *Study) work(y *Why) {
 		y.Running += bit(!s.job.Held[i].Leaving)
 	}
 	if y.Reasons[0].Token != schedule.WaitingForPreemption { // it has its place
-		s.offer(y, st)
+		s.suggestion(y, st)
 	}
 	s.foretell(y)
 	s.heed(y)
@@ -250,7 +250,7 @@ func (s *Study) foretell(y *Why) {
 		}
 		y.Frees = append(y.Frees, n)
 	}
-	slices.SortStableFunc(y.Frees, func(a, b Neighbour) int { return cmp.Compare(b.GPUs, a.GPUs) })
+	slices.SortStableFunc(y.Frees, func(a, b RelatedWorkload) int { return cmp.Compare(b.GPUs, a.GPUs) })
 	y.Frees = y.Frees[:min(len(y.Frees), freesShown)]
 }
 
@@ -269,21 +269,21 @@ func (s *Study) spans() (map[core.WorkloadID]schedule.Span, basis) {
 // freesShown is how many of those are named whose ends make room.
 const freesShown = 5
 
-// offer tries what might let it start now. What disturbs nobody comes first.
-func (s *Study) offer(y *Why, st *schedule.State) {
+// suggestion tries what might let it start now. What disturbs nobody comes first.
+func (s *Study) suggestion(y *Why, st *schedule.State) {
 	now := s.now.UnixMilli()
-	for i := range s.offers {
-		flags, t := s.offers[i].try(st, now)
+	for i := range s.suggestions {
+		flags, t := s.suggestions[i].try(st, now)
 		if !t.Starts() {
 			continue
 		}
-		y.Offers = append(y.Offers, Offer{Flags: flags, Now: t.Now, Pool: t.Pool, Victims: s.victims(&t)})
-		if s.offers[i].enough {
+		y.Suggestions = append(y.Suggestions, Suggestion{Flags: flags, Now: t.Now, Pool: t.Pool, Victims: s.victims(&t)})
+		if s.suggestions[i].enough {
 			break
 		}
 	}
-	slices.SortStableFunc(y.Offers, func(a, b Offer) int { return bit(b.Now) - bit(a.Now) })
-	y.Offers = y.Offers[:min(len(y.Offers), offersShown)]
+	slices.SortStableFunc(y.Suggestions, func(a, b Suggestion) int { return bit(b.Now) - bit(a.Now) })
+	y.Suggestions = y.Suggestions[:min(len(y.Suggestions), suggestionsShown)]
 }
 
 // checked is what stands in nobody's way once a workload is in its queue.
@@ -303,8 +303,8 @@ func (s *Study) checked() []schedule.Check {
 	return out
 }
 
-func (s *Study) neighbour(id core.WorkloadID) Neighbour {
-	n := Neighbour{ID: id}
+func (s *Study) neighbour(id core.WorkloadID) RelatedWorkload {
+	n := RelatedWorkload{ID: id}
 	if w := s.live[id]; w != nil {
 		n.Name, n.Project, n.User, n.Since = w.Name, w.Project, w.User, w.PhaseAt
 	}
@@ -319,8 +319,8 @@ func (s *Study) neighbour(id core.WorkloadID) Neighbour {
 }
 
 // victims are those whom a trial displaces.
-func (s *Study) victims(t *schedule.Trial) []Neighbour {
-	var out []Neighbour
+func (s *Study) victims(t *schedule.Trial) []RelatedWorkload {
+	var out []RelatedWorkload
 	for _, e := range t.Victims {
 		n := s.neighbour(e.ID)
 		n.Cause = e.Cause

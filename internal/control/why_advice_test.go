@@ -17,28 +17,28 @@ func (s *shift) stop(w *core.Workload) {
 	s.t.Helper()
 	s.do(control.Stop(control.StopRequest{Ref: control.Ref{ID: w.ID}, Actor: "user:u"}))
 	code := 1
-	s.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{{ID: core.TaskID{Workload: w.ID}, State: core.TaskFailed, ExitCode: &code, At: s.now}}}))
+	s.do(control.Observe(control.Observations{Backend: "p", Seen: []backend.Observation{{ID: core.TaskID{Workload: w.ID}, State: core.TaskFailed, ExitCode: &code, At: s.now}}}))
 }
 
-// tasks lets the plane say of the first n tasks that they run.
+// tasks lets the backend say of the first n tasks that they run.
 func (s *shift) tasks(w *core.Workload, n int) {
 	s.t.Helper()
 	var seen []backend.Observation
 	for i := range n {
 		seen = append(seen, backend.Observation{ID: core.TaskID{Workload: w.ID, Index: i}, State: core.TaskRunning, At: s.now})
 	}
-	s.do(control.Observe(control.Observations{Plane: "p", Seen: seen}))
+	s.do(control.Observe(control.Observations{Backend: "p", Seen: seen}))
 }
 
 func flagsOf(y *control.Why) string {
 	var out []string
-	for _, o := range y.Offers {
+	for _, o := range y.Suggestions {
 		out = append(out, o.Flags)
 	}
 	return strings.Join(out, ", ")
 }
 
-func namesIn(all []control.Neighbour) string {
+func namesIn(all []control.RelatedWorkload) string {
 	var out []string
 	for _, n := range all {
 		out = append(out, fmt.Sprintf("%s %d", n.Name, n.Milli))
@@ -111,11 +111,11 @@ func TestAnArrayOfWhichSomeRun(t *testing.T) {
 		t.Errorf("nothing of its patience: %+v: %s", r, r.Hint())
 	}
 	found := false
-	for _, o := range y.Offers {
+	for _, o := range y.Suggestions {
 		found = found || o.Flags == "--patience 0s" && len(o.Victims) == 1 && o.Victims[0].Milli == 2000
 	}
 	if !found {
-		t.Errorf("offered %+v", y.Offers)
+		t.Errorf("offered %+v", y.Suggestions)
 	}
 }
 

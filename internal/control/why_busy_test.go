@@ -85,9 +85,9 @@ func busyQueue(t *testing.T, sigma float64, mixed bool) busy {
 		if code := 0; state != core.TaskRunning {
 			o.ExitCode = &code
 		}
-		s.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{o}}))
+		s.do(control.Observe(control.Observations{Backend: "p", Seen: []backend.Observation{o}}))
 	}
-	settle := func() { // the plane does what it is told to at once
+	settle := func() { // the backend does what it is told to at once
 		for todo := s.e.TakeActions(); len(todo) > 0; todo = s.e.TakeActions() {
 			for _, a := range todo {
 				switch a.Kind {

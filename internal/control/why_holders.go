@@ -14,7 +14,7 @@ const holdersShown = 20
 // holders are those who hold what the gravest reason is short of: under a limit
 // or a quota those that count against it, else those in the same pools. The
 // largest come first. Nobody is named where a wait for others does not help.
-func (s *Study) holders(reasons []schedule.Reason) []Neighbour {
+func (s *Study) holders(reasons []schedule.Reason) []RelatedWorkload {
 	for i := range reasons {
 		r := &reasons[i]
 		if r.Hopeless() {
@@ -24,13 +24,13 @@ func (s *Study) holders(reasons []schedule.Reason) []Neighbour {
 		if counts == nil {
 			continue
 		}
-		var out []Neighbour
+		var out []RelatedWorkload
 		for k := range s.copy.Jobs {
 			if j := &s.copy.Jobs[k]; len(j.Held) > 0 && j.ID != s.w.ID && counts(j) {
 				out = append(out, s.neighbour(j.ID))
 			}
 		}
-		slices.SortFunc(out, func(a, b Neighbour) int {
+		slices.SortFunc(out, func(a, b RelatedWorkload) int {
 			return cmp.Or(cmp.Compare(b.Milli, a.Milli), a.Since.Compare(b.Since), cmp.Compare(s.jobs[a.ID].Order, s.jobs[b.ID].Order))
 		})
 		return out[:min(len(out), holdersShown)]

@@ -271,7 +271,7 @@ func unreadyPending(w *core.Workload, tasks map[int]*core.Task) (Pending, bool) 
 	return p, len(p.Reasons) > 0
 }
 
-// taskNote is what one task is at, in its plane's words.
+// taskNote is what one task is at, in its backend's words.
 func taskNote(t *core.Task) string {
 	out := fmt.Sprintf("%s %d on %s", t.Role, t.ID.Index, t.Node)
 	for _, more := range []string{t.Waiting, t.Message} {

@@ -28,7 +28,7 @@ type shift struct {
 func newShift(t *testing.T, nodes int) *shift {
 	s := &shift{office: &office{t: t, st: memstore.New()}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	for i := range nodes {
-		n := core.Node{ID: core.NodeID(fmt.Sprintf("g%d", i)), Plane: "p", Ready: true, CPU: 64_000, Memory: 64 << 30, Labels: map[string]string{"rack": fmt.Sprintf("r%d", i/2)}}
+		n := core.Node{ID: core.NodeID(fmt.Sprintf("g%d", i)), Backend: "p", Ready: true, CPU: 64_000, Memory: 64 << 30, Labels: map[string]string{"rack": fmt.Sprintf("r%d", i/2)}}
 		for d := range 4 {
 			n.Devices = append(n.Devices, core.Device{ID: fmt.Sprintf("%s-%d", n.ID, d), Index: d, Product: []string{"H100", "A100"}[i%2], Healthy: true})
 		}
@@ -59,7 +59,7 @@ func (s *shift) run(doc string) *core.Workload {
 	return s.do(s.submit(doc)).(*control.Submitted).Workload
 }
 
-// report is what the plane says of the first task.
+// report is what the backend says of the first task.
 func (s *shift) report(w *core.Workload, state core.TaskState) {
 	s.t.Helper()
 	zero := 0
@@ -67,7 +67,7 @@ func (s *shift) report(w *core.Workload, state core.TaskState) {
 	if state == core.TaskSucceeded {
 		o.ExitCode = &zero
 	}
-	s.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{o}}))
+	s.do(control.Observe(control.Observations{Backend: "p", Seen: []backend.Observation{o}}))
 }
 
 func (s *shift) why(w *core.Workload) *control.Why {
@@ -147,7 +147,7 @@ func TestExperienceOutlivesARestart(t *testing.T) {
 }
 
 // Each change that is offered has been tried: submitted so, it starts.
-func TestOffersKeepTheirWord(t *testing.T) {
+func TestSuggestionsKeepTheirWord(t *testing.T) {
 	s := newShift(t, 4)
 	s.do(control.Organise([]control.Edit{
 		guaranteed("vision", 8),
@@ -165,7 +165,7 @@ func TestOffersKeepTheirWord(t *testing.T) {
 		t.Fatalf("%+v", y.Reasons)
 	}
 	var flags []string
-	for _, o := range y.Offers {
+	for _, o := range y.Suggestions {
 		flags = append(flags, o.Flags)
 		if !o.Now && len(o.Victims) == 0 {
 			t.Errorf("%s: neither now nor at somebody's cost", o.Flags)
@@ -187,7 +187,7 @@ func TestOffersKeepTheirWord(t *testing.T) {
 		}
 		s.do(control.Stop(control.StopRequest{Ref: control.Ref{ID: got.ID}, Actor: "user:u"}))
 		for i := range size[0] {
-			s.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{{ID: core.TaskID{Workload: got.ID, Index: i}, State: core.TaskFailed, At: s.now}}}))
+			s.do(control.Observe(control.Observations{Backend: "p", Seen: []backend.Observation{{ID: core.TaskID{Workload: got.ID, Index: i}, State: core.TaskFailed, At: s.now}}}))
 		}
 	}
 }
@@ -201,7 +201,7 @@ func (s *shift) probe(doc string) *control.Why {
 	return s.do(control.StudyRun(control.Submission{Doc: d, User: "u", Actor: "user:u"})).(*control.Study).Answer()
 }
 
-func TestOffersByProjectPreemptionAndPriority(t *testing.T) {
+func TestSuggestionsByProjectPreemptionAndPriority(t *testing.T) {
 	s := newShift(t, 1)
 	s.do(control.Organise([]control.Edit{
 		guaranteed("vision", 2),
@@ -213,7 +213,7 @@ func TestOffersByProjectPreemptionAndPriority(t *testing.T) {
 		t.Fatalf("%+v", y.Reasons)
 	}
 	var flags []string
-	for _, o := range y.Offers {
+	for _, o := range y.Suggestions {
 		flags = append(flags, o.Flags)
 	}
 	if want := []string{"--set preemptible=true", "--project default", "--project nlp", "--gpus 1"}; !slices.Equal(flags, want) {
@@ -238,8 +238,8 @@ func TestWhoWaitsForVictimsIsToldForHowLong(t *testing.T) {
 	w := s.run(`{"name":"urgent","priority":"high","command":["fake"],"resources":{"gpu":4,"cpu":1}}`)
 	s.now = s.now.Add(time.Minute)
 	y := s.why(w)
-	if len(y.Reasons) != 1 || y.Reasons[0].Token != schedule.WaitingForPreemption || len(y.Offers) != 0 {
-		t.Fatalf("%+v, offered %+v", y.Reasons, y.Offers)
+	if len(y.Reasons) != 1 || y.Reasons[0].Token != schedule.WaitingForPreemption || len(y.Suggestions) != 0 {
+		t.Fatalf("%+v, offered %+v", y.Reasons, y.Suggestions)
 	}
 	if late := time.UnixMilli(y.Forecast.Late).Sub(s.now); late < 4*time.Minute || late > 5*time.Minute {
 		t.Errorf("four minutes of its grace are left, and it is told %v at the latest", late)
@@ -271,7 +271,7 @@ func TestEachPhaseHasItsReason(t *testing.T) {
 		t.Errorf("%s: %+v until %v", y.Workload.Phase, y.Reasons, wait)
 	}
 	pulls := s.run(`{"name":"pulls","command":["fake"]}`)
-	s.do(control.Observe(control.Observations{Plane: "p", Seen: []backend.Observation{{ID: core.TaskID{Workload: pulls.ID}, State: core.TaskStarting, Waiting: "Init:0/2", At: s.now}}}))
+	s.do(control.Observe(control.Observations{Backend: "p", Seen: []backend.Observation{{ID: core.TaskID{Workload: pulls.ID}, State: core.TaskStarting, Waiting: "Init:0/2", At: s.now}}}))
 	if y = s.why(pulls); len(y.Reasons) != 1 || y.Reasons[0].Token != schedule.Initializing || !strings.HasSuffix(y.Reasons[0].String(), "task 0 on g0, Init:0/2") {
 		t.Errorf("%+v", y.Reasons)
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-// ClaimsWaiting are the keys of claims of a plane that have members without a
+// ClaimsWaiting are the keys of claims of a backend that have members without a
 // place; the value is a []string.
-func ClaimsWaiting(planeName string) Command {
+func ClaimsWaiting(backendName string) Command {
 	return func(tx *tx) (any, error) {
 		var out []string
 		for k, c := range tx.e.claims.of {
-			if k.plane != planeName {
+			if k.backend != backendName {
 				continue
 			}
 			for _, m := range c.members {
@@ -34,15 +34,15 @@ func ClaimsWaiting(planeName string) Command {
 	}
 }
 
-// WordsOf is why claims of a plane wait; the value is a []plane.Word. Those that
+// WordsOf is why claims of a backend wait; the value is a []backend.Word. Those that
 // do not are left out.
-func WordsOf(planeName string, keys []string) Command {
+func WordsOf(backendName string, keys []string) Command {
 	return func(tx *tx) (any, error) {
 		var out []backend.Word
 		tx.sync()
 		tx.ends()
 		for _, key := range keys {
-			k := claimKey{planeName, key}
+			k := claimKey{backendName, key}
 			c := tx.e.claims.of[k]
 			if c == nil {
 				continue
@@ -157,7 +157,7 @@ func (a *actuator) speak(ctx context.Context, p backend.Claimant) {
 // tell tells what is due and returns when something is again; 0: when something
 // changes.
 func (s *speaker) tell(ctx context.Context) (time.Duration, error) {
-	v, err := s.a.ctl.Do(ctx, ClaimsWaiting(s.a.plane.Name()))
+	v, err := s.a.ctl.Do(ctx, ClaimsWaiting(s.a.backend.Name()))
 	if err != nil {
 		return 0, err
 	}
@@ -179,7 +179,7 @@ func (s *speaker) tell(ctx context.Context) (time.Duration, error) {
 	s.said = there
 	slices.SortStableFunc(due, func(a, b string) int { return cmp.Compare(there[a].UnixNano(), there[b].UnixNano()) })
 	for chunk := range slices.Chunk(due, wordsChunk) {
-		v, err := s.a.ctl.Do(ctx, WordsOf(s.a.plane.Name(), chunk))
+		v, err := s.a.ctl.Do(ctx, WordsOf(s.a.backend.Name(), chunk))
 		if err != nil {
 			return 0, err
 		}

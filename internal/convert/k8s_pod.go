@@ -10,7 +10,7 @@ import (
 // podHarmless are fields of a pod that change nothing of what it computes.
 var podHarmless = nothing{
 	"schedulerName":         "the scheduler is Muster's",
-	"dnsPolicy":             "the plane sees to names",
+	"dnsPolicy":             "the backend sees to names",
 	"enableServiceLinks":    "there are no services",
 	"subdomain":             "tasks find each other by MASTER_ADDR",
 	"setHostnameAsFQDN":     "tasks find each other by MASTER_ADDR",
@@ -18,7 +18,7 @@ var podHarmless = nothing{
 	"priority":              "the class says it",
 	"nodeName":              "the scheduler chooses the node",
 	"serviceAccount":        "the newer serviceAccountName says it",
-	"hostname":              "hosts are named by the plane",
+	"hostname":              "hosts are named by the backend",
 	"terminationMessage":    "the log has it",
 	"schedulingGates":       "admission checks are the project's",
 	"readinessGates":        "a replica is ready when its probe says so",
@@ -32,13 +32,13 @@ var podLossy = nothing{
 	"hostIPC":                      "tasks share no memory with their node; write resources.shm",
 	"hostPID":                      "tasks see their own processes only",
 	"hostAliases":                  "there are no names of one's own",
-	"hostUsers":                    "the plane sees to user namespaces",
-	"dnsConfig":                    "the plane sees to names",
-	"runtimeClassName":             "the plane chooses the runtime",
+	"hostUsers":                    "the backend sees to user namespaces",
+	"dnsConfig":                    "the backend sees to names",
+	"runtimeClassName":             "the backend chooses the runtime",
 	"topologySpreadConstraints":    "write near or apart",
 	"resourceClaims":               "GPUs are asked for by resources.gpu",
 	"resources":                    "resources are of the container",
-	"overhead":                     "the plane knows it",
+	"overhead":                     "the backend knows it",
 	"ephemeralContainers":          "they are not part of a workload",
 	"os":                           "nodes are Linux",
 }
@@ -120,11 +120,11 @@ func (k *k8sReader) security(v *value, doc *spec.Document) {
 	}
 	o.done(nothing{
 		"runAsNonRoot": "runAs says who it runs as", "allowPrivilegeEscalation": "tasks get no further rights",
-		"readOnlyRootFilesystem": "what a container writes goes with it", "seccompProfile": "the plane has its own",
-		"fsGroupChangePolicy": "there is no fsGroup", "procMount": "the plane has its own",
+		"readOnlyRootFilesystem": "what a container writes goes with it", "seccompProfile": "the backend has its own",
+		"fsGroupChangePolicy": "there is no fsGroup", "procMount": "the backend has its own",
 	}, nothing{
 		"fsGroup": "volumes keep their owners", "supplementalGroups": "a task has one group", "capabilities": "tasks get no further rights",
-		"privileged": "tasks get no further rights", "sysctls": "the plane sets none", "seLinuxOptions": "the plane sets none", "appArmorProfile": "the plane has its own",
+		"privileged": "tasks get no further rights", "sysctls": "the backend sets none", "seLinuxOptions": "the backend sets none", "appArmorProfile": "the backend has its own",
 	}, false)
 }
 

@@ -132,7 +132,7 @@ func (k *k8sReader) mounts(v *value, doc *spec.Document, sources map[string]*vol
 		m.Path = at
 		m.ReadOnly = o.take("readOnly").truth() || m.ReadOnly
 		sub := o.take("subPath").text()
-		o.done(nothing{"mountPropagation": "the plane sees to it"}, nothing{"subPathExpr": "paths have no variables", "recursiveReadOnly": "what lies below is as it is"}, false)
+		o.done(nothing{"mountPropagation": "the backend sees to it"}, nothing{"subPathExpr": "paths have no variables", "recursiveReadOnly": "what lies below is as it is"}, false)
 		k.mount(item, s, m, sub, doc)
 	}
 }

@@ -200,7 +200,7 @@ var runaiFlags = sync.OnceValue(func() map[string]runaiFlag {
 		"run-as-gid":                 whole("runAs.group", 0, func(s *submission, n int) { s.runAs().Group = &n }),
 		"supplemental-groups":        loses("a task has one group"),
 		"user-group-source":          means("runAs says who it runs as, else the image"),
-		"seccomp-profile":            means("the plane has its own"),
+		"seccomp-profile":            means("the backend has its own"),
 		"allow-privilege-escalation": loses("tasks get no further rights").bare(),
 		"prevent-privilege-escalation": {takesMaybe, func(g *given) {
 			g.say(Ignored, false, "", "tasks get no further rights")
@@ -261,7 +261,7 @@ var runaiFlags = sync.OnceValue(func() map[string]runaiFlag {
 		"configmap-map-volume": loses("what is not in the file cannot be copied; write volumes with config"),
 		"secret-volume":        {takesOne, (*given).secretVolume},
 		"git-sync":             {takesOne, (*given).gitSync},
-		"mount-propagation":    means("the plane sees to it").bare(),
+		"mount-propagation":    means("the backend sees to it").bare(),
 
 		// The network.
 		"service-type": means("tasks are reached through the server"),

@@ -19,7 +19,7 @@ type (
 	// WorkloadID identifies a workload for ever: 26 lower-case base-32
 	// characters, sortable by creation.
 	WorkloadID string
-	// NodeID names a node, unique over all planes.
+	// NodeID names a node, unique over all backends.
 	NodeID string
 	// ProjectID names a project and its queue.
 	ProjectID string
@@ -30,7 +30,7 @@ type (
 // DefaultProject is the project of a document that names none.
 const DefaultProject ProjectID = "default"
 
-// TaskID is one run of one task of one attempt. Planes keep it where they can
+// TaskID is one run of one task of one attempt. Backends keep it where they can
 // read it back, so that a restarted server finds what it had started.
 type TaskID struct {
 	Workload WorkloadID
@@ -199,7 +199,7 @@ type TaskState string
 // The states of a task.
 const (
 	TaskPending   TaskState = "pending"   // has no place yet
-	TaskStarting  TaskState = "starting"  // placed; the plane is bringing it up
+	TaskStarting  TaskState = "starting"  // placed; the backend is bringing it up
 	TaskRunning   TaskState = "running"   // its command runs
 	TaskStopping  TaskState = "stopping"  // was told to end
 	TaskSucceeded TaskState = "succeeded" // ended with exit code 0
@@ -226,7 +226,7 @@ func (s TaskState) Held() bool { return s == TaskStarting || s == TaskRunning ||
 type Task struct {
 	ID        TaskID    `json:"-"`
 	Role      string    `json:"role"` // task, master, launcher, worker, replica
-	Plane     string    `json:"plane,omitempty"`
+	Backend   string    `json:"plane,omitempty"`
 	Node      NodeID    `json:"node,omitempty"`
 	Pool      string    `json:"pool,omitempty"` // of its node, when it was placed
 	Devices   []Share   `json:"devices,omitempty"`
@@ -234,7 +234,7 @@ type Task struct {
 	Memory    int64     `json:"memoryBytes,omitempty"` // likewise
 	Counted   string    `json:"counted,omitempty"`     // likewise: what it holds by count, partitions and extended resources, as NAME=COUNT with commas
 	State     TaskState `json:"state"`
-	Waiting   string    `json:"waiting,omitempty"` // the plane's word while starting: ContainerCreating, ErrImagePull, Init:0/1 …
+	Waiting   string    `json:"waiting,omitempty"` // the backend's word while starting: ContainerCreating, ErrImagePull, Init:0/1 …
 	Stages    []Stage   `json:"stages,omitempty"`  // what it has waited with; nobody changes one
 	Pull      *Pull     `json:"pull,omitempty"`    // how far its image is, while that is pulled; nobody changes it
 	Image     string    `json:"image,omitempty"`   // digest of the image that it runs in, or ran in
@@ -245,11 +245,11 @@ type Task struct {
 	PlacedAt  time.Time `json:"placedAt,omitzero"`
 	StartedAt time.Time `json:"startedAt,omitzero"`
 	EndedAt   time.Time `json:"endedAt,omitzero"`
-	// RestartedAt is when it was last started again in place; what the plane
+	// RestartedAt is when it was last started again in place; what the backend
 	// saw before that is about the run before.
 	RestartedAt time.Time `json:"restartedAt,omitzero"`
 	Restarts    int       `json:"restarts,omitempty"`
-	// SeenAt is the time, by its plane's clock, of the last that the plane said
+	// SeenAt is the time, by its backend's clock, of the last that the backend said
 	// of it; FormerAt is SeenAt of the run before the last restart in place.
 	// Clocks of two machines are never compared.
 	SeenAt   time.Time `json:"seenAt,omitzero"`
@@ -267,7 +267,7 @@ type Task struct {
 	Again      bool      `json:"again,omitempty"`    // it had to leave an array, and waits to be run again under its index
 	Away       bool      `json:"away,omitempty"`     // a replica that another one elsewhere takes over from, since its node is drained
 	Closed     bool      `json:"closed,omitempty"`   // others have taken its place: it is history, and its charge with the workload
-	// Claim is the plane's key of what someone else made that it is, and Name what
+	// Claim is the backend's key of what someone else made that it is, and Name what
 	// that is called there.
 	Claim string `json:"claim,omitempty"`
 	Name  string `json:"name,omitempty"`
@@ -314,14 +314,14 @@ type Transition struct {
 	Target   lifecycle.Phase  `json:"target,omitempty"`
 	Reason   lifecycle.Reason `json:"reason,omitempty"`
 	Message  string           `json:"message,omitempty"`
-	Actor    string           `json:"actor"` // user:NAME, scheduler, plane:NAME, control
+	Actor    string           `json:"actor"` // user:NAME, scheduler, backend:NAME, control
 	At       time.Time        `json:"at"`
 }
 
 // Node is a machine, or a Kubernetes node, that runs tasks.
 type Node struct {
 	ID      NodeID            `json:"id"`
-	Plane   string            `json:"plane"`
+	Backend string            `json:"plane"`
 	Pool    string            `json:"pool"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	Address string            `json:"address,omitempty"` // where its tasks reach one another
@@ -329,7 +329,7 @@ type Node struct {
 	Message string            `json:"message,omitempty"` // why it is not ready
 	Cordon  bool              `json:"cordon,omitempty"`  // it takes nothing new
 	Drain   bool              `json:"drain,omitempty"`   // and what ran on it was told to move
-	CutOff  bool              `json:"cutOff,omitempty"`  // its plane does not answer: it takes nothing new, and what runs there runs on
+	CutOff  bool              `json:"cutOff,omitempty"`  // its backend does not answer: it takes nothing new, and what runs there runs on
 	Taints  []Taint           `json:"taints,omitempty"`
 	CPU     int64             `json:"cpuMilli"`        // allocatable, thousandths of cores
 	Memory  int64             `json:"memoryBytes"`     // allocatable
@@ -365,7 +365,7 @@ type Others struct {
 
 // Labels that nodes have from us, beside their own.
 const (
-	// LabelCluster is the name of the node's plane.
+	// LabelCluster is the name of the node's backend.
 	LabelCluster = "muster.dev/cluster"
 	// LabelRuns says what a node can run where it cannot run everything:
 	// RunsImages or RunsProcesses.

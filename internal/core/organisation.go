@@ -240,13 +240,13 @@ func (t Taint) String() string {
 }
 
 // NodeSetting is what an administrator has said of a node. It outlives
-// restarts and holds for the node whenever its plane reports it.
+// restarts and holds for the node whenever its backend reports it.
 type NodeSetting struct {
 	ID     NodeID            `json:"name"`
 	Cordon bool              `json:"cordon,omitempty"` // it takes nothing new
 	Drain  bool              `json:"drain,omitempty"`  // what ran on it was told to move; implies Cordon
 	Note   string            `json:"note,omitempty"`   // why
-	Labels map[string]string `json:"labels,omitempty"` // beside, or instead of, those that its plane reports
+	Labels map[string]string `json:"labels,omitempty"` // beside, or instead of, those that its backend reports
 	Taints []Taint           `json:"taints,omitempty"`
 }
 

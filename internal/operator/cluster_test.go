@@ -58,7 +58,7 @@ func (s *server) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	s.cmd = exec.Command(s.binary, "server", "--data-dir", s.dir, "--plane", "kube", "--kubeconfig", s.c.Kubeconfig)
+	s.cmd = exec.Command(s.binary, "server", "--data-dir", s.dir, "--backend", "kube", "--kubeconfig", s.c.Kubeconfig)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -52,7 +52,7 @@ type news struct {
 // session is a face while the resource is there. One goroutine works on all
 // items, so that nothing is written in the wrong order.
 type session struct {
-	*Face
+	*Operator
 	definition types.UID
 	objects    cache.Indexer
 	queue      workqueue.TypedRateLimitingInterface[item]
@@ -82,16 +82,16 @@ const (
 	sweep = 10 * time.Minute
 )
 
-func newSession(f *Face, definition types.UID) *session {
+func newSession(f *Operator, definition types.UID) *session {
 	return &session{
-		Face: f, definition: definition,
+		Operator: f, definition: definition,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[item](firstPause, lastPause)),
 		news:  map[string]*news{}, gone: map[string]*shadow{}, ours: map[string]bool{}, done: map[types.UID]status{}, tried: map[types.UID]trial{}, left: map[string]bool{},
 	}
 }
 
 // serve works until ctx is done or the resource is gone.
-func (f *Face) serve(parent context.Context, definition types.UID) error {
+func (f *Operator) serve(parent context.Context, definition types.UID) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	s := newSession(f, definition)

@@ -347,7 +347,7 @@ func (s *session) miss(ctx context.Context, uid string) error {
 // removed the resource itself, nor, where we made the object, who removed the
 // namespace around it.
 func (s *session) meant(ctx context.Context, o *shadow) (bool, error) {
-	if uid, err := s.Face.definition(ctx); err == errNone || err == nil && uid != s.definition {
+	if uid, err := s.Operator.definition(ctx); err == errNone || err == nil && uid != s.definition {
 		return false, nil
 	} else if err != nil {
 		return false, err

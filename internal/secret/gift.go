@@ -25,10 +25,10 @@ type Gift struct {
 	Env    map[string]string
 	// Files have names that no other secret's have; EnvVar holds where each is.
 	Files []backend.File
-	// Credential opens a registry for the plane; the task itself sees nothing.
+	// Credential opens a registry for the backend; the task itself sees nothing.
 	Credential *backend.Credential
 	// Prelude is lines for /bin/sh that run before the command, for variables
-	// that follow from where files are, which only the plane knows.
+	// that follow from where files are, which only the backend knows.
 	Prelude string
 }
 
@@ -197,5 +197,5 @@ func (g Gift) String() string {
 // Format writes String, whatever the verb.
 func (g Gift) Format(f fmt.State, _ rune) { fmt.Fprint(f, g.String()) }
 
-// MarshalJSON writes String: a gift goes to a plane and nowhere else.
+// MarshalJSON writes String: a gift goes to a backend and nowhere else.
 func (g Gift) MarshalJSON() ([]byte, error) { return json.Marshal(g.String()) }

@@ -310,7 +310,7 @@ func TestNothingPrintedShowsAValue(t *testing.T) {
 	}
 }
 
-// inTask runs a shell command as a plane would: with the files of g, their
+// inTask runs a shell command as a backend would: with the files of g, their
 // variables, its environment and its prelude.
 func inTask(t *testing.T, g Gift, command string, env ...string) string {
 	t.Helper()

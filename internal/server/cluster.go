@@ -41,7 +41,7 @@ func (s *Server) clusters(ctx context.Context) ([]api.ClusterInfo, error) {
 		return nil, err
 	}
 	what := map[string]backend.Description{}
-	for _, p := range s.control.Planes() {
+	for _, p := range s.control.Backends() {
 		if d, ok := p.(backend.Describer); ok {
 			what[p.Name()] = d.Describe()
 		}

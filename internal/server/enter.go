@@ -48,7 +48,7 @@ func (s *Server) describeSocket(id, path, summary, detail string) {
 	})
 }
 
-// entry finds the task that a request means and the plane that can enter it.
+// entry finds the task that a request means and the backend that can enter it.
 func (s *Server) entry(r *http.Request) (backend.Enterer, core.TaskID, error) {
 	w, err := s.find(r.Context(), r.PathValue("project"), r.PathValue("name"))
 	if err != nil {
@@ -74,12 +74,12 @@ func (s *Server) entry(r *http.Request) (backend.Enterer, core.TaskID, error) {
 		if t.State != core.TaskRunning {
 			return nil, t.ID, newProblem(http.StatusConflict, "illegal_phase", "task "+strconv.Itoa(t.ID.Index)+" of "+w.Name+" is "+string(t.State)+"; only a running one can be entered", "muster describe "+w.Name+" shows its tasks")
 		}
-		for _, p := range s.control.Planes() {
-			if e, ok := p.(backend.Enterer); ok && p.Name() == t.Plane {
+		for _, p := range s.control.Backends() {
+			if e, ok := p.(backend.Enterer); ok && p.Name() == t.Backend {
 				return e, t.ID, nil
 			}
 		}
-		return nil, t.ID, newProblem(http.StatusUnprocessableEntity, "unsupported", "plane "+t.Plane+" cannot enter its tasks", "use its own tools")
+		return nil, t.ID, newProblem(http.StatusUnprocessableEntity, "unsupported", "backend "+t.Backend+" cannot enter its tasks", "use its own tools")
 	}
 	if index >= 0 {
 		return nil, core.TaskID{}, newProblem(http.StatusNotFound, "not_found", w.Name+" has no task "+strconv.Itoa(index)+" in its present attempt", "muster describe "+w.Name+" lists its tasks")

@@ -35,7 +35,7 @@ func TestTerminalsAreForTheServersOwnPages(t *testing.T) {
 		}
 		return resp.StatusCode
 	}
-	const heard = http.StatusUnprocessableEntity // the fake plane has no terminals, which is found out last
+	const heard = http.StatusUnprocessableEntity // the fake backend has no terminals, which is found out last
 	mine := cookie.Name + "=" + cookie.Value
 	for _, c := range []struct {
 		name   string

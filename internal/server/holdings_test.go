@@ -34,7 +34,7 @@ func TestHoldingsTellWhoHasEachDevice(t *testing.T) {
 	half := w.await("half", "Running").Attempts[0].Tasks[0]
 	var r backend.Reading
 	r.Devices = []backend.DeviceSample{{Node: core.NodeID(half.Node), Device: half.Devices[0], Busy: 0.25}}
-	w.plane.Uses(r)
+	w.backend.Uses(r)
 	await(t, "a measurement", func() bool {
 		h = api.Holdings{}
 		w.call("GET", "/v1/holdings", "", &h)

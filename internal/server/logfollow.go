@@ -64,7 +64,7 @@ func (f *following) run(ctx context.Context, ranks []*rank) error {
 			return ctx.Err()
 		case l := <-f.lines:
 			if l.line == nil {
-				// Its task may go on, started again in place, or its plane has
+				// Its task may go on, started again in place, or its backend has
 				// broken the output off.
 				l.rank.done, f.look = true, true
 				f.open--

@@ -33,7 +33,7 @@ func TestMetricsOfAGang(t *testing.T) {
 	}
 	r.Nodes = []backend.NodeSample{{Node: "node-1", CPU: 3, Memory: 4e9}}
 	r.Missing = []string{"the moon was not seen"}
-	w.plane.Uses(r)
+	w.backend.Uses(r)
 	var m api.Metrics
 	if len(got.Attempts[0].Tasks) != 4 {
 		t.Fatalf("%d tasks: %+v", len(got.Attempts[0].Tasks), got.Attempts[0].Tasks)

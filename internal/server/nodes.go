@@ -150,7 +150,7 @@ func (s *Server) drain(ctx context.Context, r control.DrainRequest) (*drainOutpu
 
 func node(n control.NodeState) api.Node {
 	out := api.Node{
-		Name: string(n.ID), Plane: n.Plane, Pool: n.Pool, Labels: n.Labels, Ready: n.Ready, Message: n.Message, Tasks: n.Tasks,
+		Name: string(n.ID), Backend: n.Backend, Pool: n.Pool, Labels: n.Labels, Ready: n.Ready, Message: n.Message, Tasks: n.Tasks,
 		Cordoned: n.Cordon, Draining: n.Drain, CutOff: n.CutOff, Note: n.Note,
 		CPU: api.Amount{Total: n.CPU, Used: n.UsedCPU}, Memory: api.Amount{Total: n.Memory, Used: n.UsedMemory}, Devices: []api.Device{},
 	}

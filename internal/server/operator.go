@@ -48,7 +48,7 @@ func (s *Server) health(mux *http.ServeMux) {
 			fmt.Fprintln(w, "ok")
 		case <-r.Context().Done():
 		default:
-			writeProblem(w, newProblem(http.StatusServiceUnavailable, "unavailable", "the planes have not reported their nodes yet", "try again"))
+			writeProblem(w, newProblem(http.StatusServiceUnavailable, "unavailable", "the backends have not reported their nodes yet", "try again"))
 		}
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))

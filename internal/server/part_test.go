@@ -33,7 +33,7 @@ func TestPartsMayBurstAndAreToldSo(t *testing.T) {
 		if got.Share != c.share || len(got.Devices) == 0 {
 			t.Errorf("%s holds %v of %v, want %v", name, got.Share, got.Devices, c.share)
 		}
-		a, ok := w.plane.Assigned(core.TaskID{Workload: id})
+		a, ok := w.backend.Assigned(core.TaskID{Workload: id})
 		if !ok || a.GPULimit != c.limit || a.GPUMemory != c.memory {
 			t.Errorf("%s may use %d thousandths, %d bytes; want %d, %d", name, a.GPULimit, a.GPUMemory, c.limit, c.memory)
 		}
@@ -78,7 +78,7 @@ func TestSegmentsOfAGangAreWholeInTheirRacks(t *testing.T) {
 		"topology":{"segment":{"size":4,"required":"rack"}}}`).ID)
 	racks := map[int]map[byte]bool{0: {}, 1: {}}
 	for _, x := range w.await("gang", "Running").Attempts[0].Tasks {
-		a, _ := w.plane.Assigned(core.TaskID{Workload: id, Index: x.Index})
+		a, _ := w.backend.Assigned(core.TaskID{Workload: id, Index: x.Index})
 		segment := x.Index / 4
 		if e := fmt.Sprintf("MUSTER_SEGMENT=%d", segment); !slices.Contains(a.Env, e) || !slices.Contains(a.Env, fmt.Sprintf("MUSTER_SEGMENT_SIZE=%d", 4-segment)) {
 			t.Errorf("task %d lacks %s: %v", x.Index, e, a.Env)
@@ -108,7 +108,7 @@ func TestWhyNamesTheSegmentWithoutRoom(t *testing.T) {
 	if want := []api.Block{{Name: "r1", Free: 5, Fitting: 4}, {Name: "r0", Free: 3, Fitting: 3}}; !slices.Equal(r.Blocks, want) {
 		t.Errorf("%+v, want %+v", r.Blocks, want)
 	}
-	if got := flagsOf(y.Offers); len(got) < 2 || got[0] != "--workers 7" || got[1] != "--set 'topology.segment={}'" {
+	if got := flagsOf(y.Suggestions); len(got) < 2 || got[0] != "--workers 7" || got[1] != "--set 'topology.segment={}'" {
 		t.Errorf("it is offered %v", got)
 	}
 	w.submit(`{"name":"none","kind":"distributed","workers":6,"command":["fake"],"resources":{"gpu":1,"cpu":1},"topology":{"segment":{"size":6,"required":"rack"}}}`)

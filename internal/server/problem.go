@@ -54,7 +54,7 @@ func problem(log *slog.Logger, err error) *api.Problem {
 	case errors.Is(err, backend.ErrCannotRun):
 		return newProblem(http.StatusUnprocessableEntity, "invalid", "command: "+err.Error(), "name a program that is there, by its path or from the PATH of the task")
 	case errors.Is(err, backend.ErrUnsupported):
-		return newProblem(http.StatusUnprocessableEntity, "unsupported", err.Error(), "use another plane for it")
+		return newProblem(http.StatusUnprocessableEntity, "unsupported", err.Error(), "use another backend for it")
 	case errors.Is(err, backend.ErrNoLogs):
 		return newProblem(http.StatusNotFound, "no_logs", "there is no log: the task never started", "muster why says what it waits for")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

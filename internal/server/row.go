@@ -60,10 +60,10 @@ func (s *Server) rowRoute() {
 type rowsInput struct {
 	ListInput
 	// Explained is for a page that has the newest of very many.
-	Explained bool `query:"explained" doc:"Instead of the newest: those of which a scene says why they wait"`
+	Explained bool `query:"explained" doc:"Instead of the newest: those of which an overview says why they wait"`
 }
 
-// explained are the workloads that the present scene explains.
+// explained are the workloads that the present overview explains.
 func (s *Server) explained(ctx context.Context) ([]*core.Workload, error) {
 	ids, err := s.waiting(ctx)
 	if err != nil {

@@ -71,7 +71,7 @@ type Server struct {
 	tasks     string // socket
 	mac       func(purpose string) string
 	sessions  *sessions
-	scenes    scenes
+	overviews overviews
 	counted   counted
 	address   func() (string, error)
 	hosts     map[string]bool
@@ -174,7 +174,7 @@ func (s *Server) routes() {
 	s.logPageRoutes()
 	s.taskPageRoute()
 	s.rowRoute()
-	s.sceneRoutes()
+	s.overviewRoutes()
 	s.sessionRoutes()
 	s.pages()
 	s.utilRoutes()
@@ -212,6 +212,6 @@ func (s *Server) schemas() {
 	all.Schema(typeOf[api.Time](), true, "Time")
 	*all.Map()["Time"] = huma.Schema{Type: huma.TypeString, Format: "date-time", Description: "RFC 3339, in UTC, with microseconds"}
 	all.Schema(typeOf[api.Greeting](), true, "Greeting")
-	all.Schema(typeOf[api.Scene](), true, "Scene")
+	all.Schema(typeOf[api.Overview](), true, "Overview")
 	all.Schema(typeOf[api.LogPage](), true, "LogPage")
 }

@@ -479,7 +479,7 @@ func TestABrokenLogIsNotTakenForAWholeOne(t *testing.T) {
 	if err != nil || whole == "" {
 		t.Fatalf("%q, %v", whole, err)
 	}
-	w.plane.BreakLogs()
+	w.backend.BreakLogs()
 	if part, err := read(); err == nil {
 		t.Errorf("of %q came %q, and no error", whole, part)
 	}

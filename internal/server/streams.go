@@ -261,7 +261,7 @@ type logsInput struct {
 	Follow  bool  `query:"follow" doc:"Go on until the task has ended"`
 	// Part is task or build.
 	Part string `query:"part" enum:"task,build" default:"task" doc:"build: the log of the build of its image"`
-	// Since and Times go by what the plane knows of when what was written.
+	// Since and Times go by what the backend knows of when what was written.
 	Since time.Time `query:"since" doc:"Only what was written from then on"`
 	Times bool      `query:"times" doc:"Before each line, and before the first byte sent, the time at which it was written: 24 characters and a space"`
 }
@@ -343,10 +343,10 @@ func (s *Server) run(ctx context.Context, w *core.Workload, attempt int, in *log
 	return id, err
 }
 
-// openLogs finds the plane that has the task's output.
+// openLogs finds the backend that has the task's output.
 func (s *Server) openLogs(ctx context.Context, id core.TaskID, o backend.LogOptions) (io.ReadCloser, error) {
 	err := backend.ErrNoLogs
-	for _, p := range s.control.Planes() {
+	for _, p := range s.control.Backends() {
 		var body io.ReadCloser
 		if body, err = p.Logs(context.WithoutCancel(ctx), id, o); err == nil {
 			return body, nil

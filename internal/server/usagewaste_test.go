@@ -20,7 +20,7 @@ func TestUsageTellsWhatWasIdleAndLost(t *testing.T) {
 	w.submit(`{"name":"lazy","command":["fake","run=forever"],"resources":{"gpu":1,"cpu":1}}`)
 	got := w.await("lazy", "Running")
 	k := got.Attempts[0].Tasks[0]
-	w.plane.Uses(backend.Reading{
+	w.backend.Uses(backend.Reading{
 		Tasks:   []backend.Sample{{Task: core.TaskID{Workload: core.WorkloadID(got.ID)}}},
 		Devices: []backend.DeviceSample{{Node: core.NodeID(k.Node), Device: k.Devices[0], MemoryTotal: 8e10}},
 	})

@@ -35,14 +35,14 @@ func why(y *control.Why) api.Why {
 	w := y.Workload
 	return api.Why{
 		ID: string(w.ID), Name: w.Name, Project: string(w.Project), Phase: string(w.Phase), Reason: string(w.Reason), Message: w.Message,
-		Since: api.Time(w.PhaseAt), Waits: y.Waits, Running: y.Running, Deadline: deadline(y), Outlook: outlook(y), EvaluatedAt: api.Time(y.At),
+		Since: api.Time(w.PhaseAt), Waits: y.Waits, Running: y.Running, Deadline: deadline(y), Forecast: forecast(y), EvaluatedAt: api.Time(y.At),
 	}
 }
 
-func outlook(y *control.Why) api.Outlook {
-	out := api.Outlook{
+func forecast(y *control.Why) api.Forecast {
+	out := api.Forecast{
 		Reasons: []api.PendingReason{}, Checked: []api.Checked{}, Position: y.Position, Waiting: y.Waiting,
-		Ahead: []api.Neighbour{}, Frees: []api.Neighbour{}, Holders: neighbours(y.Holders), Offers: []api.Offer{}, Estimate: estimate(y),
+		Ahead: []api.RelatedWorkload{}, Frees: []api.RelatedWorkload{}, Holders: neighbours(y.Holders), Suggestions: []api.Suggestion{}, Estimate: estimate(y),
 	}
 	for _, r := range y.Reasons {
 		out.Reasons = append(out.Reasons, reason(r))
@@ -60,17 +60,17 @@ func outlook(y *control.Why) api.Outlook {
 		a.End, a.Early, a.Late = instant(n.At), instant(n.Ends.Early), instant(n.Ends.Late)
 		out.Frees = append(out.Frees, a)
 	}
-	for _, o := range y.Offers {
-		out.Offers = append(out.Offers, api.Offer{Flags: o.Flags, Now: o.Now, Pool: o.Pool, Displaces: neighbours(o.Victims)})
+	for _, o := range y.Suggestions {
+		out.Suggestions = append(out.Suggestions, api.Suggestion{Flags: o.Flags, Now: o.Now, Pool: o.Pool, Displaces: neighbours(o.Victims)})
 	}
 	for _, x := range y.Forecast.Places {
-		out.Places = append(out.Places, spot(x))
+		out.Places = append(out.Places, placement(x))
 	}
 	return out
 }
 
-func spot(x schedule.Placed) api.Spot {
-	out := api.Spot{Node: string(x.Place.Node)}
+func placement(x schedule.Placed) api.Placement {
+	out := api.Placement{Node: string(x.Place.Node)}
 	for _, d := range x.Place.Devices {
 		out.Devices = append(out.Devices, d.Device)
 	}
@@ -107,12 +107,12 @@ func instant(ms int64) *api.Time {
 	return at(time.UnixMilli(ms))
 }
 
-func neighbour(n control.Neighbour) api.Neighbour {
-	return api.Neighbour{ID: string(n.ID), Name: n.Name, Project: string(n.Project), User: n.User, GPUs: float64(n.Milli) / 1000, Tasks: n.Tasks, Since: at(n.Since), Cause: string(n.Cause)}
+func neighbour(n control.RelatedWorkload) api.RelatedWorkload {
+	return api.RelatedWorkload{ID: string(n.ID), Name: n.Name, Project: string(n.Project), User: n.User, GPUs: float64(n.Milli) / 1000, Tasks: n.Tasks, Since: at(n.Since), Cause: string(n.Cause)}
 }
 
-func neighbours(all []control.Neighbour) []api.Neighbour {
-	out := make([]api.Neighbour, 0, len(all))
+func neighbours(all []control.RelatedWorkload) []api.RelatedWorkload {
+	out := make([]api.RelatedWorkload, 0, len(all))
 	for _, n := range all {
 		out = append(out, neighbour(n))
 	}
@@ -121,7 +121,7 @@ func neighbours(all []control.Neighbour) []api.Neighbour {
 
 // plan is what would become of a submission.
 func plan(y *control.Why) *api.Plan {
-	out := &api.Plan{Tasks: []api.Spot{}, Displaces: neighbours(y.Victims), Checks: []string{}, Deadline: deadline(y), Outlook: outlook(y), EvaluatedAt: api.Time(y.At)}
+	out := &api.Plan{Tasks: []api.Placement{}, Displaces: neighbours(y.Victims), Checks: []string{}, Deadline: deadline(y), Forecast: forecast(y), EvaluatedAt: api.Time(y.At)}
 	for _, c := range y.Checks {
 		out.Checks = append(out.Checks, c.Name)
 	}
@@ -132,7 +132,7 @@ func plan(y *control.Why) *api.Plan {
 	}
 	out.Fits, out.Now, out.Pool = t.Starts(), t.Now, t.Pool
 	for _, x := range t.Tasks {
-		out.Tasks = append(out.Tasks, spot(x))
+		out.Tasks = append(out.Tasks, placement(x))
 	}
 	return out
 }

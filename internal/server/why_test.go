@@ -41,7 +41,7 @@ func (w *world) why(name string) api.Why {
 	return y
 }
 
-func flagsOf(all []api.Offer) (out []string) {
+func flagsOf(all []api.Suggestion) (out []string) {
 	for _, o := range all {
 		out = append(out, o.Flags)
 	}
@@ -60,7 +60,7 @@ func TestWhyTellsScatteredRoomFromMissing(t *testing.T) {
 	if r.Token != "Fragmented" || r.Free != 13 || r.Needed != 12 || r.Tasks != 3 || r.Fitting != 1 || r.Act != "wait" {
 		t.Errorf("%+v", r)
 	}
-	if got := flagsOf(y.Offers); len(got) < 2 || got[0] != "--workers 1" || got[1] != "--gpus 2" {
+	if got := flagsOf(y.Suggestions); len(got) < 2 || got[0] != "--workers 1" || got[1] != "--gpus 2" {
 		t.Errorf("it is offered %v", got)
 	}
 	if y.Estimate == nil || y.Estimate.Limits != 3 || y.Estimate.Early == nil || y.Estimate.Late == nil || len(y.Frees) == 0 {
@@ -85,23 +85,23 @@ func TestWhyTellsTheRoomOfEachRack(t *testing.T) {
 	if want := []api.Block{{Name: "r0", Free: 6, Fitting: 3}, {Name: "r1", Free: 5, Fitting: 2}}; !slices.Equal(r.Blocks, want) {
 		t.Errorf("%+v, want %+v", r.Blocks, want)
 	}
-	if got := flagsOf(y.Offers); len(got) < 2 || got[0] != "--workers 3" || got[1] != "--set topology.required=" {
+	if got := flagsOf(y.Suggestions); len(got) < 2 || got[0] != "--workers 3" || got[1] != "--set topology.required=" {
 		t.Errorf("it is offered %v", got)
 	}
 }
 
-func TestWhyOffersOtherNodesAndTypes(t *testing.T) {
+func TestWhySuggestsOtherNodesAndTypes(t *testing.T) {
 	t.Parallel()
 	w := newHall(t)
 	w.hold("n0", 4)
 	w.hold("n1", 4)
 	w.submit(`{"name":"picky","command":["fake"],"resources":{"gpu":{"count":1,"type":"a100"},"cpu":1}}`)
 	w.submit(`{"name":"bound","command":["fake"],"resources":{"gpu":1,"cpu":1},"nodeSelector":{"rack":"r0"}}`)
-	if got := flagsOf(w.why("picky").Offers); len(got) == 0 || got[0] != `--gpu-type "Fake H100"` {
+	if got := flagsOf(w.why("picky").Suggestions); len(got) == 0 || got[0] != `--gpu-type "Fake H100"` {
 		t.Errorf("picky is offered %v", got)
 	}
 	y := w.why("bound")
-	if got := flagsOf(y.Offers); len(got) == 0 || got[0] != `--set 'nodeSelector={}'` {
+	if got := flagsOf(y.Suggestions); len(got) == 0 || got[0] != `--set 'nodeSelector={}'` {
 		t.Errorf("bound is offered %v", got)
 	}
 	if y.Reasons[0].Token != "WaitingForCapacity" || y.Reasons[0].Excluded != 2 || !slices.ContainsFunc(y.Checked, func(c api.Checked) bool {

@@ -25,13 +25,13 @@ import (
 
 const patience = time.Minute
 
-// world is a real control plane over a fake plane, served on a real socket.
+// world is a real control plane over a fake backend, served on a real socket.
 type world struct {
-	t      *testing.T
-	server *server.Server
-	plane  *fakebackend.Plane
-	http   *http.Client
-	tcp    string
+	t       *testing.T
+	server  *server.Server
+	backend *fakebackend.Backend
+	http    *http.Client
+	tcp     string
 }
 
 func newWorld(t *testing.T) *world {
@@ -41,9 +41,9 @@ func newWorld(t *testing.T) *world {
 
 func newWorldOf(t *testing.T, nodes ...core.Node) *world {
 	t.Helper()
-	w := &world{t: t, plane: fakebackend.New("fake", time.Now, nodes)}
+	w := &world{t: t, backend: fakebackend.New("fake", time.Now, nodes)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	ctl := controltest.Begin(t, control.Deps{Store: memstore.New(), Log: log, Images: true, SampleEvery: 50 * time.Millisecond}, w.plane)
+	ctl := controltest.Begin(t, control.Deps{Store: memstore.New(), Log: log, Images: true, SampleEvery: 50 * time.Millisecond}, w.backend)
 	w.server = server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Token: "secret", MAC: mac,
 		Version: api.Version{Version: "test", Go: "go", API: "v1"}, Status: api.ServerStatus{PID: 1, DataDir: "d"},

@@ -27,7 +27,7 @@ const (
 )
 
 // probe asks a replica again and again until it is gone, and tells the control
-// plane when the answer changes.
+// backend when the answer changes.
 func (b *route) probe(ctx context.Context, r *replica) {
 	failures := 0
 	for ctx.Err() == nil {
@@ -73,7 +73,7 @@ func (b *route) answers(ctx context.Context, t *core.Task, doc *spec.Document, p
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(time.Duration(p.Timeout), probeTimeout))
 	defer cancel()
 	port := target(t, doc)
-	e := b.s.enterer(t.Plane)
+	e := b.s.enterer(t.Backend)
 	switch {
 	case e == nil:
 		return false

@@ -127,9 +127,9 @@ func (b *route) dial(ctx context.Context, host string) (net.Conn, error) {
 	if t == nil {
 		return nil, errors.New("the replica has gone")
 	}
-	e := b.s.enterer(t.Plane)
+	e := b.s.enterer(t.Backend)
 	if e == nil {
-		return nil, fmt.Errorf("plane %s cannot reach its tasks", t.Plane)
+		return nil, fmt.Errorf("backend %s cannot reach its tasks", t.Backend)
 	}
 	return e.Dial(ctx, t.ID, target(t, doc))
 }

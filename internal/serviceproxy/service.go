@@ -146,9 +146,9 @@ func (s *Services) drop(id core.WorkloadID) {
 	}
 }
 
-// enterer is the plane of a task, where its tasks can be reached.
+// enterer is the backend of a task, where its tasks can be reached.
 func (s *Services) enterer(name string) backend.Enterer {
-	for _, p := range s.control.Planes() {
+	for _, p := range s.control.Backends() {
 		if e, ok := p.(backend.Enterer); ok && p.Name() == name {
 			return e
 		}

@@ -29,10 +29,10 @@ import (
 // within bounds every wait; what is waited for takes a fraction of it.
 const within = 60 * time.Second
 
-// site is a plane whose tasks run nothing, and which answers for each of them
+// site is a backend whose tasks run nothing, and which answers for each of them
 // with a web server of the test.
 type site struct {
-	*fakebackend.Plane
+	*fakebackend.Backend
 	mu      sync.Mutex
 	servers map[core.TaskID]*httptest.Server
 	handler func(core.TaskID) http.Handler
@@ -80,7 +80,7 @@ type world struct {
 
 func newWorld(t *testing.T, handler func(core.TaskID) http.Handler) *world {
 	t.Helper()
-	p := &site{Plane: fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 64000, 64<<30, 0, "")}), servers: map[core.TaskID]*httptest.Server{}, handler: handler}
+	p := &site{Backend: fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 64000, 64<<30, 0, "")}), servers: map[core.TaskID]*httptest.Server{}, handler: handler}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ctl := controltest.Begin(t, control.Deps{Store: memstore.New(), Log: log, Port: func() int { return 1 }}, p)
 	ctx, cancel := context.WithCancel(context.Background())

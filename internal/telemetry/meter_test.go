@@ -27,11 +27,11 @@ import (
 
 const patience = time.Minute
 
-// place is a control plane over a fake plane, with a registry.
+// place is a control plane over a fake backend, with a registry.
 type place struct {
 	t   *testing.T
 	ctl *control.Control
-	p   *fakebackend.Plane
+	p   *fakebackend.Backend
 	reg *prometheus.Registry
 }
 

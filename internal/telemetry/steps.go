@@ -17,7 +17,7 @@ const (
 	StepBuild   = "build"   // its image is made
 	StepQueue   = "queue"   // it waits for resources
 	StepPlace   = "place"   // its place is reserved, and checks of that are open
-	StepPrepare = "prepare" // a plane makes ready what is about its tasks
+	StepPrepare = "prepare" // a backend makes ready what is about its tasks
 	StepPull    = "pull"    // an image is pulled
 	StepSetup   = "setup"   // its own steps before the command
 	StepRun     = "run"     // its command runs
@@ -113,7 +113,7 @@ func starting(tasks []*core.Task, not time.Time) (name string, since time.Time, 
 			name, since, ok = step, t.SeenAt, true
 		}
 	}
-	if since.Before(not) { // the plane's clock is not ours
+	if since.Before(not) { // the backend's clock is not ours
 		since = not
 	}
 	return name, since, ok

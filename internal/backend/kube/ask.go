@@ -201,8 +201,8 @@ func portName(p corev1.ContainerPort) string {
 
 const portPrefix = "host-port/"
 
-// offers is how much a node has of what is counted by name.
-func offers(k *corev1.Node, name string) int {
+// suggestions is how much a node has of what is counted by name.
+func suggestions(k *corev1.Node, name string) int {
 	if strings.HasPrefix(name, portPrefix) && !extended(name) {
 		return 1
 	}

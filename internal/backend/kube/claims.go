@@ -17,8 +17,8 @@ import (
 // them one by one.
 const gather = 20 * time.Millisecond
 
-// Claims implements plane.Claimant.
-func (p *Plane) Claims(ctx context.Context, seen func(backend.Claims) error) error {
+// Claims implements backend.Claimant.
+func (p *Backend) Claims(ctx context.Context, seen func(backend.Claims) error) error {
 	x := p.external
 	all := true
 	for {
@@ -157,8 +157,8 @@ func workloadName(s string) string {
 	return s
 }
 
-// Disown implements plane.Claimant.
-func (p *Plane) Disown(_ context.Context, ids []core.TaskID) error {
+// Disown implements backend.Claimant.
+func (p *Backend) Disown(_ context.Context, ids []core.TaskID) error {
 	for _, id := range ids {
 		t, ok := p.tasks.get(id)
 		if !ok || t.claim == "" {

@@ -38,16 +38,16 @@ func TestASliceThatIsWrittenAgainLeavesNothingOfTheFormer(t *testing.T) {
 	c := newCluster("", nil)
 	c.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	node := "n"
-	offer := func(pool string) {
+	suggestion := func(pool string) {
 		c.sliceSeen(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{
 			Driver: claimDriver, NodeName: &node, Pool: resourcev1.ResourcePool{Name: pool}, Devices: []resourcev1.Device{{Name: "gpu-0"}},
 		}})
 	}
-	offer("one")
+	suggestion("one")
 	if n := c.nodes()[0]; !n.Whole {
 		t.Error("GPUs that drivers offer can be had in parts")
 	}
-	offer("two")
+	suggestion("two")
 	if len(c.claims.owner) != 1 || c.claims.owner[pool{claimDriver, "two"}] != "n" {
 		t.Errorf("pools are of %v", c.claims.owner)
 	}
@@ -75,7 +75,7 @@ func TestVolumesThatComeWithAPodAreKnown(t *testing.T) {
 
 // TestAVolumeIsAskedForWhereItsFirstPodGoes, also when its claim comes late.
 func TestAVolumeIsAskedForWhereItsFirstPodGoes(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	pod := outsiderPod("a", nil)
 	pod.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}}
 	p.podSeen(pod, false)
@@ -98,7 +98,7 @@ func TestAVolumeIsAskedForWhereItsFirstPodGoes(t *testing.T) {
 }
 
 func TestALateWordOfAFormerMemberReleasesNothing(t *testing.T) {
-	p, _ := testPlane(t)
+	p, _ := testBackend(t)
 	id := core.TaskID{Workload: "01a"}
 	member := outsiderPod("a", nil)
 	member.UID, member.Spec.NodeName = "new", "n"

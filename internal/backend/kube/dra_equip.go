@@ -22,7 +22,7 @@ import (
 // when the pod has ended. Of a pod that does not come to be bound we do.
 
 // equip gives the claims of a pod the devices that it was placed on.
-func (p *Plane) equip(ctx context.Context, a *backend.Assignment, pod *corev1.Pod) error {
+func (p *Backend) equip(ctx context.Context, a *backend.Assignment, pod *corev1.Pod) error {
 	refs, bars := claimRefs(pod)
 	if bars != "" {
 		return refuse(reasonSystem, "%s", bars)
@@ -54,7 +54,7 @@ func (p *Plane) equip(ctx context.Context, a *backend.Assignment, pod *corev1.Po
 
 // fill has one claim of a pod say what it has of the devices that are left, and
 // how many these are. It fails with a conflict where the claim has changed.
-func (p *Plane) fill(ctx context.Context, pod *corev1.Pod, r claimRef, node string, left []deviceName) (used int, err error) {
+func (p *Backend) fill(ctx context.Context, pod *corev1.Pod, r claimRef, node string, left []deviceName) (used int, err error) {
 	claims := p.client.ResourceV1().ResourceClaims(pod.Namespace)
 	c, err := claims.Get(ctx, r.name, metav1.GetOptions{})
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *Plane) fill(ctx context.Context, pod *corev1.Pod, r claimRef, node stri
 }
 
 // clear takes back what a claim has and who uses it.
-func (p *Plane) clear(ctx context.Context, c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
+func (p *Backend) clear(ctx context.Context, c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
 	c.Status.Allocation, c.Status.ReservedFor = nil, nil
 	return p.client.ResourceV1().ResourceClaims(c.Namespace).UpdateStatus(ctx, c, metav1.UpdateOptions{})
 }
@@ -165,7 +165,7 @@ func (c *cluster) rival(devices []deviceName, claim types.UID) string {
 }
 
 // starting reports whether a pod is about to have its place, or has it.
-func (p *Plane) starting(pod types.UID) bool {
+func (p *Backend) starting(pod types.UID) bool {
 	id, ok := p.tasks.owner(pod)
 	t, known := p.tasks.get(id)
 	return ok && known && t.there && !t.seen.State.Ended()
@@ -203,7 +203,7 @@ func (x *external) abandoned(marked map[string]bool) (out []*corev1.Pod) {
 }
 
 // reclaim gives back what was allocated for pods that did not get their places.
-func (p *Plane) reclaim(pods []*corev1.Pod) {
+func (p *Backend) reclaim(pods []*corev1.Pod) {
 	for _, pod := range pods {
 		p.wg.Go(func() {
 			p.insist(p.ctx, "the GPUs of a pod that did not get its place could not be given back", core.TaskID{}, func() error { return p.giveBack(p.ctx, pod) })
@@ -219,7 +219,7 @@ func (p *Plane) reclaim(pods []*corev1.Pod) {
 }
 
 // giveBack takes the devices of a pod without a place out of its claims.
-func (p *Plane) giveBack(ctx context.Context, pod *corev1.Pod) error {
+func (p *Backend) giveBack(ctx context.Context, pod *corev1.Pod) error {
 	p.equipping.Lock() // nobody allocates, or binds, meanwhile
 	defer p.equipping.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, reachWithin)
@@ -245,7 +245,7 @@ func (p *Plane) giveBack(ctx context.Context, pod *corev1.Pod) error {
 }
 
 // release takes back one claim of a pod where we have allocated it.
-func (p *Plane) release(ctx context.Context, pod *corev1.Pod, r claimRef) error {
+func (p *Backend) release(ctx context.Context, pod *corev1.Pod, r claimRef) error {
 	claims := p.client.ResourceV1().ResourceClaims(pod.Namespace)
 	c, err := claims.Get(ctx, r.name, metav1.GetOptions{})
 	if err != nil || !allotted(c, pod) {
@@ -265,6 +265,6 @@ func (p *Plane) release(ctx context.Context, pod *corev1.Pod, r claimRef) error 
 	if _, err = claims.Update(ctx, c, metav1.UpdateOptions{}); err != nil {
 		return err
 	}
-	p.o.Log.Info("GPUs of a resource claim were given back: its pod did not get its place", "plane", p.o.Name, "claim", c.Namespace+"/"+c.Name, "devices", strings.Join(had, ","))
+	p.o.Log.Info("GPUs of a resource claim were given back: its pod did not get its place", "backend", p.o.Name, "claim", c.Namespace+"/"+c.Name, "devices", strings.Join(had, ","))
 	return nil
 }

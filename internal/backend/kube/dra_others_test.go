@@ -35,7 +35,7 @@ func newLender(t *testing.T) *lender {
 	k.Kwok(t, 1, kubetest.NodeShape{Prefix: "lends"})
 	k.Kwok(t, 1, kubetest.NodeShape{Prefix: "other"})
 	l := &lender{drivers: drivers{k, k.Namespace(t)}, t: t}
-	l.offer(t, lends, 1, 0, 1, 2, 3)
+	l.suggestion(t, lends, 1, 0, 1, 2, 3)
 	k.Kubectl(t, "label", "namespace", l.space, labelProject+"=lent")
 	class := gpuClass()
 	class.Spec.Config = []resourcev1.DeviceClassConfiguration{{DeviceConfiguration: opaque(`{"class":1}`)}}
@@ -51,8 +51,8 @@ func opaque(text string) (c resourcev1.DeviceConfiguration) {
 	return c
 }
 
-// open begins a plane and hears what it says of pods; close ends it.
-func (l *lender) open() (p *Plane, closed func()) {
+// open begins a backend and hears what it says of pods; close ends it.
+func (l *lender) open() (p *Backend, closed func()) {
 	l.t.Helper()
 	p, err := Open(Options{Config: l.Config, LogDir: l.t.TempDir()})
 	if err != nil {
@@ -173,7 +173,7 @@ func gangOfSeats(all ...backend.Assignment) []backend.Assignment {
 	return all
 }
 
-func (l *lender) starts(p *Plane, all ...backend.Assignment) {
+func (l *lender) starts(p *Backend, all ...backend.Assignment) {
 	l.t.Helper()
 	if err := p.Start(l.t.Context(), all); err != nil {
 		l.t.Fatal(err)
@@ -181,7 +181,7 @@ func (l *lender) starts(p *Plane, all ...backend.Assignment) {
 }
 
 // refused waits until a task has failed, for a reason.
-func (l *lender) refused(p *Plane, id core.TaskID, words string) {
+func (l *lender) refused(p *Backend, id core.TaskID, words string) {
 	l.t.Helper()
 	kubetest.Eventually(l.t, "it is refused", func() error {
 		if x, _ := p.tasks.get(id); x.seen.State != core.TaskFailed || !strings.Contains(x.seen.Message, words) {
@@ -213,7 +213,7 @@ func TestClaimsOfOthersAreMet(t *testing.T) {
 		r.NodeSelector.NodeSelectorTerms[0].MatchFields[0].Values[0] != lends {
 		t.Errorf("it is allocated as %+v", r)
 	}
-	once := func(p *Plane) {
+	once := func(p *Backend) {
 		t.Helper()
 		nodeIs(t, p, lends, func(n core.Node) bool { return n.Others.None() && len(n.Devices) == 4 })
 		kubetest.Eventually(t, "it is known", func() error {

@@ -46,7 +46,7 @@ func (c *cluster) claimable(node string, devices []core.Share) ([]deviceName, bo
 }
 
 // claim lets a pod have its GPUs by a claim where its node has them so.
-func (v *volumes) claim(p *Plane, a *backend.Assignment, pod *corev1.Pod) {
+func (v *volumes) claim(p *Backend, a *backend.Assignment, pod *corev1.Pod) {
 	if whole(a) == 0 || !p.cluster.byClaims(p.nodeName(a.Node)) {
 		return
 	}
@@ -57,7 +57,7 @@ func (v *volumes) claim(p *Plane, a *backend.Assignment, pod *corev1.Pod) {
 }
 
 // allocate makes the claim of a pod that has none yet, with what it is to have.
-func (p *Plane) allocate(ctx context.Context, a *backend.Assignment, pod *corev1.Pod) error {
+func (p *Backend) allocate(ctx context.Context, a *backend.Assignment, pod *corev1.Pod) error {
 	node := p.nodeName(a.Node)
 	devices, ok := p.cluster.claimable(node, a.Devices)
 	if !ok {

@@ -23,8 +23,8 @@ type drivers struct {
 	space string
 }
 
-// offer says which GPUs, by number, a node has.
-func (d drivers) offer(t *testing.T, node string, generation int64, gpus ...int) {
+// suggestion says which GPUs, by number, a node has.
+func (d drivers) suggestion(t *testing.T, node string, generation int64, gpus ...int) {
 	t.Helper()
 	product, kind, mig, parent := "H200", "gpu", "mig", "GPU-"+node+"-3"
 	s := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", node, generation)}, Spec: resourcev1.ResourceSliceSpec{
@@ -71,8 +71,8 @@ func (d drivers) take(t *testing.T, name, node string, admin bool, devices ...st
 	}
 }
 
-// nodeIs waits until a node of the plane is as it should be.
-func nodeIs(t *testing.T, p *Plane, name string, ok func(core.Node) bool) {
+// nodeIs waits until a node of the backend is as it should be.
+func nodeIs(t *testing.T, p *Backend, name string, ok func(core.Node) bool) {
 	t.Helper()
 	kubetest.Eventually(t, "node "+name, func() error {
 		all, err := p.Inventory(context.Background())
@@ -106,8 +106,8 @@ func TestClaimsAreCounted(t *testing.T) {
 	k.Kwok(t, 1, kubetest.NodeShape{Prefix: "plugin", GPUs: 4})
 	k.Kwok(t, 1, kubetest.NodeShape{Prefix: "driver"})
 	const plugin, driver = "plugin-0", "driver-0"
-	d.offer(t, plugin, 1, 0, 1, 2, 3)
-	d.offer(t, driver, 1, 0, 1, 2, 3)
+	d.suggestion(t, plugin, 1, 0, 1, 2, 3)
+	d.suggestion(t, driver, 1, 0, 1, 2, 3)
 	d.take(t, "before", plugin, false, "gpu-0")
 
 	p, err := Open(Options{Config: k.Config, LogDir: t.TempDir()})
@@ -149,7 +149,7 @@ func TestClaimsAreCounted(t *testing.T) {
 	nodeIs(t, p, driver, func(n core.Node) bool { return n.Others.None() })
 	d.take(t, "partition", plugin, false, "gpu-3-mig-1")
 	nodeIs(t, p, plugin, func(n core.Node) bool { return slices.Equal(n.Others.Milli, []int{0, 0, 1000, 1000}) })
-	d.offer(t, driver, 2, 0, 1, 3)
+	d.suggestion(t, driver, 2, 0, 1, 3)
 	nodeIs(t, p, driver, func(n core.Node) bool {
 		return len(n.Devices) == 4 && slices.Equal(healthy(n), []int{0, 1, 3}) && n.Others.None()
 	})
@@ -161,7 +161,7 @@ func TestClaimsAreCounted(t *testing.T) {
 
 // ours: a task of ours has what is left, by a claim of its own; a part of what
 // only claims give cannot be had.
-func (d drivers) ours(t *testing.T, p *Plane, driver string) {
+func (d drivers) ours(t *testing.T, p *Backend, driver string) {
 	t.Helper()
 	a := backend.Assignment{
 		ID: core.TaskID{Workload: "ours"}, Node: core.NodeID(driver), Image: "sim:1", Argv: []string{"sleep"},

@@ -12,7 +12,7 @@ import (
 
 // watchClaims follows claims where the cluster has them and lets us see them.
 // Until that is known, nothing is said of nodes.
-func (p *Plane) watchClaims() (follow func()) {
+func (p *Backend) watchClaims() (follow func()) {
 	p.sources = append(p.sources, &source{name: "resource claims", synced: func() bool {
 		f := p.claimed.Load()
 		return f != nil && (*f)()
@@ -23,7 +23,7 @@ func (p *Plane) watchClaims() (follow func()) {
 			if err == nil {
 				return
 			}
-			p.o.Log.Debug("whether the cluster has resource claims is not known yet", "plane", p.o.Name, "err", err)
+			p.o.Log.Debug("whether the cluster has resource claims is not known yet", "backend", p.o.Name, "err", err)
 			select {
 			case <-p.ctx.Done():
 			case <-time.After(wait):
@@ -32,7 +32,7 @@ func (p *Plane) watchClaims() (follow func()) {
 	}
 }
 
-func (p *Plane) followClaims(ctx context.Context) error {
+func (p *Backend) followClaims(ctx context.Context) error {
 	without := func() bool { return true }
 	_, err := p.client.Discovery().ServerResourcesForGroupVersion(resourcev1.SchemeGroupVersion.String())
 	if err == nil {
@@ -47,7 +47,7 @@ func (p *Plane) followClaims(ctx context.Context) error {
 		p.claimed.Store(&without)
 		return nil
 	case apierrors.IsForbidden(err):
-		p.o.Log.Warn("GPUs that are taken by resource claims are not counted: the server may not list and watch them", "plane", p.o.Name, "err", err)
+		p.o.Log.Warn("GPUs that are taken by resource claims are not counted: the server may not list and watch them", "backend", p.o.Name, "err", err)
 		p.external.wishes.sees("the server may not list and watch resourceclaims and resourceslices, so that nothing is known of it", "")
 		p.claimed.Store(&without)
 		return nil
@@ -86,10 +86,10 @@ func (p *Plane) followClaims(ctx context.Context) error {
 
 // followClasses follows what classes of devices mean, which only pods of others
 // have to do with.
-func (p *Plane) followClasses(ctx context.Context) (synced func() bool, err error) {
+func (p *Backend) followClasses(ctx context.Context) (synced func() bool, err error) {
 	_, err = p.client.ResourceV1().DeviceClasses().List(ctx, metav1.ListOptions{Limit: 1})
 	if apierrors.IsForbidden(err) {
-		p.o.Log.Warn("pods of others that ask for GPUs by resource claims wait: the server may not list and watch deviceclasses", "plane", p.o.Name, "err", err)
+		p.o.Log.Warn("pods of others that ask for GPUs by resource claims wait: the server may not list and watch deviceclasses", "backend", p.o.Name, "err", err)
 		p.external.wishes.sees("", "the server may not list and watch deviceclasses")
 		return func() bool { return true }, nil
 	}

@@ -164,7 +164,7 @@ func TestClaimsOfOthersThatAreNotKnown(t *testing.T) {
 // TestPodsShareAClaim: the first is placed, the others follow it, and all of
 // them are told when that changes.
 func TestPodsShareAClaim(t *testing.T) {
-	p, _ := testPlane(t)
+	p, _ := testBackend(t)
 	x := p.external
 	claim := wishFor("c", 1)
 	x.classSeen(claimDriver, gpuClass())

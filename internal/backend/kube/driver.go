@@ -34,7 +34,7 @@ const (
 	noteUnmarked = "muster.dev/unmarked"
 )
 
-// Register knows to which clusters several planes lead, so that none of them is
+// Register knows to which clusters several backends lead, so that none of them is
 // driven under two names.
 type Register struct {
 	mu    sync.Mutex
@@ -48,7 +48,7 @@ func (r *Register) enter(name string) {
 	r.order = append(r.order, name)
 }
 
-// before is the plane that was opened before this one and leads to the same
+// before is the backend that was opened before this one and leads to the same
 // cluster; empty: none.
 func (r *Register) before(name string, uid types.UID) string {
 	r.mu.Lock()
@@ -78,7 +78,7 @@ type driver struct {
 	err    error     // why it is not ours to drive
 	read   time.Time // when that was last learnt
 	begun  bool      // it was ours at some time, and is watched since
-	over   bool      // the plane is closed
+	over   bool      // the backend is closed
 	adopts bool      // what bears no ID is ours too
 	begin  func()    // watches the cluster
 }
@@ -87,7 +87,7 @@ type driver struct {
 const believed = 5 * time.Second
 
 // mine reports whether what has these marks was made by this installation.
-func (p *Plane) mine(marks map[string]string) bool {
+func (p *Backend) mine(marks map[string]string) bool {
 	id := marks[labelInstallation]
 	if id != "" || p.o.Installation == "" {
 		return id == p.o.Installation
@@ -98,7 +98,7 @@ func (p *Plane) mine(marks map[string]string) bool {
 }
 
 // marked adds the ID of the installation to marks.
-func (p *Plane) marked(marks map[string]string) map[string]string {
+func (p *Backend) marked(marks map[string]string) map[string]string {
 	if p.o.Installation != "" {
 		marks[labelInstallation] = p.o.Installation
 	}
@@ -106,7 +106,7 @@ func (p *Plane) marked(marks map[string]string) map[string]string {
 }
 
 // Drives reports whether the cluster is ours to drive, as last learnt.
-func (p *Plane) Drives() bool {
+func (p *Backend) Drives() bool {
 	p.driver.mu.Lock()
 	defer p.driver.mu.Unlock()
 	return p.driver.begun && p.driver.err == nil
@@ -114,7 +114,7 @@ func (p *Plane) Drives() bool {
 
 // WhileDriving calls do whenever the cluster is ours to drive, and ends it when
 // it is not any more, until ctx is done.
-func (p *Plane) WhileDriving(ctx context.Context, do func(context.Context)) {
+func (p *Backend) WhileDriving(ctx context.Context, do func(context.Context)) {
 	tick := time.NewTicker(believed)
 	defer tick.Stop()
 	var end func()
@@ -142,7 +142,7 @@ func (p *Plane) WhileDriving(ctx context.Context, do func(context.Context)) {
 
 // drives fails where the cluster is not ours to drive; once it is, it is watched.
 // maxAge is how old that knowledge may be.
-func (p *Plane) drives(ctx context.Context, maxAge time.Duration) error {
+func (p *Backend) drives(ctx context.Context, maxAge time.Duration) error {
 	d := &p.driver
 	d.asking.Lock()
 	defer d.asking.Unlock()
@@ -170,7 +170,7 @@ func (p *Plane) drives(ctx context.Context, maxAge time.Duration) error {
 
 // askDriver looks who drives the cluster, and makes that us where nobody does.
 // adopts: what bears no ID is ours.
-func (p *Plane) askDriver(ctx context.Context) (adopts bool, err error) {
+func (p *Backend) askDriver(ctx context.Context) (adopts bool, err error) {
 	d := &p.driver
 	if p.o.Register != nil {
 		if d.uid == "" {
@@ -217,7 +217,7 @@ func holderOf(l *coordinationv1.Lease) string {
 }
 
 // record makes this installation the one that drives the cluster.
-func (p *Plane) record(ctx context.Context) (*coordinationv1.Lease, error) {
+func (p *Backend) record(ctx context.Context) (*coordinationv1.Lease, error) {
 	leases := p.client.CoordinationV1().Leases(Reservations)
 	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: Lease, Namespace: Reservations, Labels: map[string]string{labelManaged: managed}}}
 	p.claimLease(l)
@@ -240,19 +240,19 @@ func (p *Plane) record(ctx context.Context) (*coordinationv1.Lease, error) {
 
 // takeOver makes this installation the one that drives the cluster in the place of
 // another. What that has made stays as it is.
-func (p *Plane) takeOver(ctx context.Context, l *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+func (p *Backend) takeOver(ctx context.Context, l *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	from := holderOf(l)
 	p.claimLease(l)
 	delete(l.Annotations, noteUnmarked)
 	l, err := p.client.CoordinationV1().Leases(Reservations).Update(ctx, l, metav1.UpdateOptions{}) // fails where it has changed since
 	if err == nil {
-		p.o.Log.Warn("the cluster was taken over from another server; the pods of that go on and are only counted", "plane", p.o.Name, "from", from)
+		p.o.Log.Warn("the cluster was taken over from another server; the pods of that go on and are only counted", "backend", p.o.Name, "from", from)
 	}
 	return l, err
 }
 
 // claimLease writes on a lease that it is ours.
-func (p *Plane) claimLease(l *coordinationv1.Lease) {
+func (p *Backend) claimLease(l *coordinationv1.Lease) {
 	now, id := metav1.NowMicro(), p.o.Installation
 	l.Spec.HolderIdentity, l.Spec.AcquireTime = &id, &now
 	if l.Annotations == nil {

@@ -15,8 +15,8 @@ import (
 
 const labelInstallation = "muster.dev/installation"
 
-// openAs opens a plane of a control plane; change may change its options.
-func (h *harsh) openAs(installation string, change ...func(*kube.Options)) *kube.Plane {
+// openAs opens a backend of a control plane; change may change its options.
+func (h *harsh) openAs(installation string, change ...func(*kube.Options)) *kube.Backend {
 	h.t.Helper()
 	o := kube.Options{Config: h.c.Config, LogDir: h.t.TempDir(), Installation: installation}
 	for _, f := range change {
@@ -30,8 +30,8 @@ func (h *harsh) openAs(installation string, change ...func(*kube.Options)) *kube
 	return p
 }
 
-// refused waits until a plane says why it does not drive its cluster.
-func (h *harsh) refused(p *kube.Plane, words string) {
+// refused waits until a backend says why it does not drive its cluster.
+func (h *harsh) refused(p *kube.Backend, words string) {
 	h.t.Helper()
 	kubetest.Eventually(h.t, "refused: "+words, func() error {
 		_, err := p.Observe(h.t.Context())
@@ -42,8 +42,8 @@ func (h *harsh) refused(p *kube.Plane, words string) {
 	})
 }
 
-// knows are the tasks of this test's project that a plane calls its own.
-func (h *harsh) knows(p *kube.Plane, a backend.Assignment) bool {
+// knows are the tasks of this test's project that a backend calls its own.
+func (h *harsh) knows(p *kube.Backend, a backend.Assignment) bool {
 	h.t.Helper()
 	all, err := p.Observe(h.t.Context())
 	if err != nil {
@@ -122,7 +122,7 @@ func severalServers(t *testing.T, h *harsh) {
 	}
 }
 
-// oneClusterTwice: two planes that lead to one cluster do not both drive it.
+// oneClusterTwice: two backends that lead to one cluster do not both drive it.
 func oneClusterTwice(_ *testing.T, h *harsh) {
 	var known kube.Register
 	named := func(name string) func(*kube.Options) {

@@ -22,7 +22,7 @@ import (
 // labels.
 
 // marks are the labels and annotations by which a pod of ours is found.
-func (p *Plane) marks(id core.TaskID) (labels, notes map[string]string) {
+func (p *Backend) marks(id core.TaskID) (labels, notes map[string]string) {
 	return p.marked(map[string]string{
 		labelManaged: managed, labelWorkload: string(id.Workload), labelAttempt: strconv.Itoa(id.Attempt), labelIndex: strconv.Itoa(id.Index),
 	}), map[string]string{noteTask: id.String()}
@@ -30,7 +30,7 @@ func (p *Plane) marks(id core.TaskID) (labels, notes map[string]string) {
 
 // edited reports whether someone has changed what a pod of ours is found by, or it
 // was made before installations had IDs.
-func (p *Plane) edited(pod *corev1.Pod, id core.TaskID) bool {
+func (p *Backend) edited(pod *corev1.Pod, id core.TaskID) bool {
 	labels, notes := p.marks(id)
 	for k, v := range labels {
 		if pod.Labels[k] != v {
@@ -45,7 +45,7 @@ func (p *Plane) edited(pod *corev1.Pod, id core.TaskID) bool {
 const restoreMost = 5
 
 // restore puts the labels of a pod of ours back.
-func (p *Plane) restore(pod *corev1.Pod, id core.TaskID) {
+func (p *Backend) restore(pod *corev1.Pod, id core.TaskID) {
 	enough := false
 	p.tasks.edit(id, false, func(t *task) {
 		enough = t.uid != pod.UID || t.restored >= restoreMost
@@ -60,7 +60,7 @@ func (p *Plane) restore(pod *corev1.Pod, id core.TaskID) {
 		return
 	}
 	if pod.Labels[labelInstallation] != "" || p.o.Installation == "" {
-		p.o.Log.Warn("someone changed the labels of a pod by which it is found; they are put back", "plane", p.o.Name, "task", id, "pod", pod.Namespace+"/"+pod.Name)
+		p.o.Log.Warn("someone changed the labels of a pod by which it is found; they are put back", "backend", p.o.Name, "task", id, "pod", pod.Namespace+"/"+pod.Name)
 	}
 	p.wg.Go(func() {
 		if !p.calm.begin(p.ctx) { // after an upgrade all pods may lack one
@@ -69,7 +69,7 @@ func (p *Plane) restore(pod *corev1.Pod, id core.TaskID) {
 		defer p.calm.end()
 		_, err := p.client.CoreV1().Pods(pod.Namespace).Patch(p.ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: managed})
 		if err != nil && p.ctx.Err() == nil {
-			p.o.Log.Warn("the labels of a pod could not be put back: a server that begins anew will not find it", "plane", p.o.Name, "task", id, "err", err)
+			p.o.Log.Warn("the labels of a pod could not be put back: a server that begins anew will not find it", "backend", p.o.Name, "task", id, "err", err)
 		}
 	})
 }
@@ -155,7 +155,7 @@ func clash(kind string, m *metav1.ObjectMeta) error {
 }
 
 // keep makes the secret beside a pod, unless it was made before.
-func (p *Plane) keep(ctx context.Context, id core.TaskID, s *corev1.Secret) error {
+func (p *Backend) keep(ctx context.Context, id core.TaskID, s *corev1.Secret) error {
 	secrets := p.client.CoreV1().Secrets(s.Namespace)
 	made, err := secrets.Create(ctx, s, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {

@@ -25,12 +25,12 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-var _ backend.Enterer = (*Plane)(nil)
+var _ backend.Enterer = (*Backend)(nil)
 
-// Exec implements plane.Enterer. The command belongs to the container: what it
+// Exec implements backend.Enterer. The command belongs to the container: what it
 // leaves behind ends with the task at the latest. An image that has no /bin/sh
 // runs it too, but there it outlives ctx, and a variable cannot be set.
-func (p *Plane) Exec(ctx context.Context, id core.TaskID, o backend.ExecOptions) (int, error) {
+func (p *Backend) Exec(ctx context.Context, id core.TaskID, o backend.ExecOptions) (int, error) {
 	t, err := p.enter(ctx, id)
 	if err != nil {
 		return 0, fmt.Errorf("exec in task %s: %w", id, err)
@@ -54,7 +54,7 @@ func (p *Plane) Exec(ctx context.Context, id core.TaskID, o backend.ExecOptions)
 }
 
 // enter is the task, if it runs.
-func (p *Plane) enter(ctx context.Context, id core.TaskID) (task, error) {
+func (p *Backend) enter(ctx context.Context, id core.TaskID) (task, error) {
 	if err := p.sync(ctx); err != nil {
 		return task{}, err
 	}
@@ -71,7 +71,7 @@ const noticeWithin = 5 * time.Second
 
 // runs asks the cluster whether a task still runs, a moment after something in
 // it has broken: that may be the first sign of its end.
-func (p *Plane) runs(ctx context.Context, t task) bool {
+func (p *Backend) runs(ctx context.Context, t task) bool {
 	ctx, cancel := context.WithTimeout(ctx, noticeWithin)
 	defer cancel()
 	for {
@@ -96,7 +96,7 @@ func (p *Plane) runs(ctx context.Context, t task) bool {
 
 // execution is one command in a container.
 type execution struct {
-	p     *Plane
+	p     *Backend
 	t     task
 	o     backend.ExecOptions
 	token string // finds it and what it has started
@@ -186,7 +186,7 @@ func (x *execution) kill() {
 }
 
 // command runs words in a task's container until they end or ctx is done.
-func (p *Plane) command(ctx context.Context, t task, argv []string, tty bool, s backend.Streams) (int, error) {
+func (p *Backend) command(ctx context.Context, t task, argv []string, tty bool, s backend.Streams) (int, error) {
 	if s.Stdout == nil {
 		s.Stdout = io.Discard
 	}
@@ -202,7 +202,7 @@ func (p *Plane) command(ctx context.Context, t task, argv []string, tty bool, s 
 }
 
 // converse connects streams to a container.
-func (p *Plane) converse(ctx context.Context, t task, how string, o runtime.Object, tty bool, s backend.Streams) error {
+func (p *Backend) converse(ctx context.Context, t task, how string, o runtime.Object, tty bool, s backend.Streams) error {
 	at := p.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(t.space).Name(t.name).SubResource(how).
 		VersionedParams(o, scheme.ParameterCodec).URL()
 	e, err := p.executor(at)
@@ -225,7 +225,7 @@ func (p *Plane) converse(ctx context.Context, t task, how string, o runtime.Obje
 }
 
 // latest is how the API server is reached, with the credentials that are in force.
-func (p *Plane) latest() *rest.Config {
+func (p *Backend) latest() *rest.Config {
 	if p.o.Latest == nil {
 		return p.o.Config
 	}
@@ -234,7 +234,7 @@ func (p *Plane) latest() *rest.Config {
 
 // executor speaks WebSocket, or SPDY where the API server or something before it
 // does not know that.
-func (p *Plane) executor(at *url.URL) (remotecommand.Executor, error) {
+func (p *Backend) executor(at *url.URL) (remotecommand.Executor, error) {
 	config := p.latest()
 	modern, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, at.String())
 	if err != nil {

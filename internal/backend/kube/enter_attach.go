@@ -13,10 +13,10 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// Attach implements plane.Enterer. Of a task that takes input, output is what
+// Attach implements backend.Enterer. Of a task that takes input, output is what
 // comes from now on; of any other it is that of the log, from the beginning of
 // its unfinished line.
-func (p *Plane) Attach(ctx context.Context, id core.TaskID, s backend.Streams) error {
+func (p *Backend) Attach(ctx context.Context, id core.TaskID, s backend.Streams) error {
 	t, err := p.enter(ctx, id)
 	if err != nil {
 		return fmt.Errorf("attach to task %s: %w", id, err)
@@ -57,7 +57,7 @@ func (p *Plane) Attach(ctx context.Context, id core.TaskID, s backend.Streams) e
 }
 
 // watchOutput follows the log of a task that takes no input.
-func (p *Plane) watchOutput(ctx context.Context, id core.TaskID, s backend.Streams) error {
+func (p *Backend) watchOutput(ctx context.Context, id core.TaskID, s backend.Streams) error {
 	out := s.Stdout
 	if out == nil {
 		out = s.Stderr // both are one in the log

@@ -21,10 +21,10 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// Dial implements plane.Enterer, through the API server: tasks have addresses
+// Dial implements backend.Enterer, through the API server: tasks have addresses
 // that only the cluster knows. Whether something listens shows with the first
 // Read.
-func (p *Plane) Dial(ctx context.Context, id core.TaskID, port int) (net.Conn, error) {
+func (p *Backend) Dial(ctx context.Context, id core.TaskID, port int) (net.Conn, error) {
 	if port < 1 || port > 65535 {
 		return nil, fmt.Errorf("dial task %s: port %d; allowed are 1 to 65535", id, port)
 	}
@@ -61,7 +61,7 @@ func (p *Plane) Dial(ctx context.Context, id core.TaskID, port int) (net.Conn, e
 	}
 }
 
-func (p *Plane) dialer(at *url.URL) (httpstream.Dialer, error) {
+func (p *Backend) dialer(at *url.URL) (httpstream.Dialer, error) {
 	config := p.latest()
 	modern, err := portforward.NewSPDYOverWebsocketDialer(at, config)
 	if err != nil {

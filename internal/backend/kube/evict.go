@@ -17,7 +17,7 @@ const budgetFor, budgetEvery = time.Minute, 2 * time.Second
 
 // evict ends a pod that others made, as its PodDisruptionBudget allows. held: it
 // does not at present. Where evictions are not ours to ask for it is deleted.
-func (p *Plane) evict(ctx context.Context, t *task, grace *int64) (held bool, err error) {
+func (p *Backend) evict(ctx context.Context, t *task, grace *int64) (held bool, err error) {
 	err = p.client.CoreV1().Pods(t.space).EvictV1(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Name: t.name, Namespace: t.space},
 		DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: grace, Preconditions: &metav1.Preconditions{UID: &t.uid}},
@@ -35,7 +35,7 @@ func (p *Plane) evict(ctx context.Context, t *task, grace *int64) (held bool, er
 
 // await evicts a task that a budget holds, beside all else, and deletes it when
 // that takes too long.
-func (p *Plane) await(id core.TaskID, why error, grace int64) {
+func (p *Backend) await(id core.TaskID, why error, grace int64) {
 	if p.stick(id, "it is to end, and waits for a while since others want it to stay: "+why.Error()) {
 		return
 	}

@@ -21,7 +21,7 @@ import (
 // made them. Events of pods only mark what is to be looked at; one goroutine
 // looks, since who made a pod may have to be asked of the API server.
 type external struct {
-	p      *Plane
+	p      *Backend
 	owners *owners
 	wishes *wishes
 
@@ -76,7 +76,7 @@ type group struct {
 	pause time.Duration
 }
 
-func newExternal(p *Plane) *external {
+func newExternal(p *Backend) *external {
 	return &external{
 		p: p, owners: newOwners(p.client), wishes: newWishes(), pods: map[types.UID]*outsider{}, groups: map[string]*group{}, fresh: map[types.UID]bool{},
 		marked: map[string]bool{}, stale: map[string]bool{}, untold: map[string]bool{}, gone: map[string]bool{}, disowned: map[types.UID]bool{}, wary: map[types.UID]bool{}, wake: make(chan struct{}, 1), told: make(chan struct{}, 1),
@@ -90,7 +90,7 @@ func outside(pod *corev1.Pod) bool {
 
 // outside reports the same of a pod that may have been ours: it stays so,
 // whatever others make of its labels.
-func (p *Plane) outside(pod *corev1.Pod) bool {
+func (p *Backend) outside(pod *corev1.Pod) bool {
 	if !outside(pod) {
 		return false
 	}

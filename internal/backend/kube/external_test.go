@@ -16,7 +16,7 @@ import (
 )
 
 func TestPodsAreGatheredByTheirTopMostMaker(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	a.put("/apis/apps/v1/namespaces/ml/replicasets/web-1", object("web-1", refTo("apps/v1", "Deployment", "web"), nil))
 	a.put("/apis/apps/v1/namespaces/ml/replicasets/web-2", object("web-2", refTo("apps/v1", "Deployment", "web"), nil))
 	a.put("/apis/apps/v1/namespaces/ml/deployments/web", object("web", nil, nil))
@@ -47,7 +47,7 @@ func TestPodsAreGatheredByTheirTopMostMaker(t *testing.T) {
 }
 
 func TestAMakerThatMayNotBeReadEndsTheChain(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	a.put("/apis/apps/v1/namespaces/ml/replicasets/web-1", http.StatusForbidden)
 	a.put("/apis/kubeflow.org/v1", metav1.APIResourceList{GroupVersion: "kubeflow.org/v1", APIResources: []metav1.APIResource{{Name: "pytorchjobs", Kind: "PyTorchJob", Namespaced: true}}})
 	a.put("/apis/kubeflow.org/v1/namespaces/ml/pytorchjobs/llm", http.StatusForbidden)
@@ -67,7 +67,7 @@ func TestAMakerThatMayNotBeReadEndsTheChain(t *testing.T) {
 }
 
 func TestAMakerThatIsOutOfReachIsAskedAgain(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	path := "/apis/apps/v1/namespaces/ml/statefulsets/db"
 	a.put(path, http.StatusInternalServerError)
 	p.podSeen(outsiderPod("db-0", refTo("apps/v1", "StatefulSet", "db")), false)
@@ -86,7 +86,7 @@ func TestAMakerThatIsOutOfReachIsAskedAgain(t *testing.T) {
 }
 
 func TestAClaimIsOverWhenItsMakerSaysSo(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	path := "/apis/batch/v1/namespaces/ml/jobs/train"
 	a.put(path, object("train", nil, nil))
 	pod := outsiderPod("train-x", refTo("batch/v1", "Job", "train"))
@@ -145,14 +145,14 @@ func TestAGangIsAsLargeAsItsMakerSays(t *testing.T) {
 }
 
 func TestGroupsOfOthersAreUnderstood(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	a.put("/apis/scheduling.x-k8s.io/v1alpha1/namespaces/ml/podgroups/there", map[string]any{"spec": map[string]any{"minMember": 3}})
 	mark := func(pod *corev1.Pod, labels, notes map[string]string) *corev1.Pod {
 		pod.Labels, pod.Annotations = labels, notes
 		return pod
 	}
 	one := func(name string, labels, notes map[string]string) backend.Claim {
-		p, _ := testPlane(t)
+		p, _ := testBackend(t)
 		p.podSeen(mark(outsiderPod(name, nil), labels, notes), false)
 		for _, c := range p.claims(t) {
 			return c
@@ -208,7 +208,7 @@ func TestWhoMayUseWhichProject(t *testing.T) {
 }
 
 func TestPrioritiesOfOthersAreUnderstood(t *testing.T) {
-	p, _ := testPlane(t)
+	p, _ := testBackend(t)
 	job := []*owner{{kind: "Job", labels: map[string]string{}}}
 	for _, c := range []struct {
 		labels      map[string]string
@@ -247,7 +247,7 @@ func TestPrioritiesOfOthersAreUnderstood(t *testing.T) {
 // TestForeignPodsChurnWithoutCost: what pods of other schedulers do wakes nobody
 // unless what they hold of a node changes.
 func TestForeignPodsChurnWithoutCost(t *testing.T) {
-	p, _ := testPlane(t)
+	p, _ := testBackend(t)
 	p.cluster.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	pods := make([]*corev1.Pod, 1000)
 	for i := range pods {
@@ -295,7 +295,7 @@ func drain(c chan struct{}) bool {
 
 // BenchmarkForeignPods is what one change of a pod of another scheduler costs.
 func BenchmarkForeignPods(b *testing.B) {
-	p, _ := testPlane(b)
+	p, _ := testBackend(b)
 	pods := make([]*corev1.Pod, 1000)
 	for i := range pods {
 		pods[i] = foreignPod(i)

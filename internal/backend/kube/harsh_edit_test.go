@@ -75,9 +75,9 @@ func podCopied(t *testing.T, h *harsh) {
 	}
 	b := h.task("after", 0) // what is seen of it is seen after the twin's end
 	h.start(p, b)
-	for _, plane := range []*kube.Plane{p, p2} {
-		h.runs(plane, b.ID)
-		h.runs(plane, a.ID)
+	for _, backend := range []*kube.Backend{p, p2} {
+		h.runs(backend, b.ID)
+		h.runs(backend, a.ID)
 	}
 }
 
@@ -138,9 +138,9 @@ func requestsChanged(t *testing.T, h *harsh) {
 	a.Node = core.NodeID(own)
 	h.start(p, a)
 	h.runs(p, a.ID)
-	for _, plane := range []*kube.Plane{p, h.open()} {
+	for _, backend := range []*kube.Backend{p, h.open()} {
 		kubetest.Eventually(t, "what it takes beyond its share counted", func() error {
-			nodes, err := plane.Inventory(t.Context())
+			nodes, err := backend.Inventory(t.Context())
 			if err != nil {
 				return err
 			}

@@ -212,7 +212,7 @@ func namespaceGoes(t *testing.T, h *harsh) {
 		}
 		return nil
 	})
-	for i := range 1000 { // until the plane has heard of it
+	for i := range 1000 { // until the backend has heard of it
 		a := h.task("again", i)
 		h.start(p, a)
 		if o := h.until(p, a.ID, "seen", func(o backend.Observation) bool { return o.State != core.TaskStarting }); o.State == core.TaskRunning {

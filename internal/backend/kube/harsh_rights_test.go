@@ -28,7 +28,7 @@ func as(user string) func(*rest.Config) {
 	return func(c *rest.Config) { c.Impersonate = rest.ImpersonationConfig{UserName: user} }
 }
 
-// allow gives a user verbs of everything that the plane needs, but of one sort of
+// allow gives a user verbs of everything that the backend needs, but of one sort of
 // object only those that are named.
 func (h *harsh) allow(user, sort string, verbs string) {
 	h.t.Helper()

@@ -77,8 +77,8 @@ type harsh struct {
 
 func (h *harsh) space() string { return "muster-" + h.project }
 
-// open opens a plane; change may change how it talks to the cluster.
-func (h *harsh) open(change ...func(*rest.Config)) *kube.Plane {
+// open opens a backend; change may change how it talks to the cluster.
+func (h *harsh) open(change ...func(*rest.Config)) *kube.Backend {
 	h.t.Helper()
 	config := rest.CopyConfig(h.c.Config)
 	for _, f := range change {
@@ -122,13 +122,13 @@ func (h *harsh) task(name string, index int) backend.Assignment {
 	return backend.Assignment{ID: id, Node: h.node, Image: "any", Argv: []string{"x"}, CPU: 100, About: backend.About{Project: core.ProjectID(h.project), Name: name, Kind: lifecycle.Training}}
 }
 
-func (h *harsh) start(p *kube.Plane, all ...backend.Assignment) {
+func (h *harsh) start(p *kube.Backend, all ...backend.Assignment) {
 	h.t.Helper()
 	kubetest.Eventually(h.t, "started", func() error { return p.Start(h.t.Context(), all) })
 }
 
 // until waits until a task is seen as ok wants it.
-func (h *harsh) until(p *kube.Plane, id core.TaskID, what string, ok func(backend.Observation) bool) backend.Observation {
+func (h *harsh) until(p *kube.Backend, id core.TaskID, what string, ok func(backend.Observation) bool) backend.Observation {
 	h.t.Helper()
 	var last backend.Observation
 	kubetest.Eventually(h.t, id.String()+" "+what, func() error {
@@ -148,13 +148,13 @@ func (h *harsh) until(p *kube.Plane, id core.TaskID, what string, ok func(backen
 	return last
 }
 
-func (h *harsh) runs(p *kube.Plane, id core.TaskID) backend.Observation {
+func (h *harsh) runs(p *kube.Backend, id core.TaskID) backend.Observation {
 	h.t.Helper()
 	return h.until(p, id, "running", func(o backend.Observation) bool { return o.State == core.TaskRunning })
 }
 
 // fails waits for a failure for a reason, with a message that contains words.
-func (h *harsh) fails(p *kube.Plane, id core.TaskID, reason lifecycle.Reason, words ...string) {
+func (h *harsh) fails(p *kube.Backend, id core.TaskID, reason lifecycle.Reason, words ...string) {
 	h.t.Helper()
 	o := h.until(p, id, "ended", func(o backend.Observation) bool { return o.State.Ended() })
 	if o.State == core.TaskSucceeded || o.Reason != string(reason) {

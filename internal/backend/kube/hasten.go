@@ -12,7 +12,7 @@ import (
 // already (1.35 does) goes on waiting for the longer one. An image without a
 // shell keeps that. What is done is only safe in a pod that we drew, and only as
 // we drew it: where a pod sees the processes of its node it would end these.
-func (p *Plane) hasten(id core.TaskID, until time.Time) {
+func (p *Backend) hasten(id core.TaskID, until time.Time) {
 	const slack = time.Second // in which the kubelet may do it by itself
 	timer := time.NewTimer(max(until.Sub(p.o.Clock()), 0) + slack)
 	defer timer.Stop()
@@ -31,6 +31,6 @@ func (p *Plane) hasten(id core.TaskID, until time.Time) {
 	}
 	// The command may end before it can say so: it is ended as well.
 	if _, err := p.Exec(p.ctx, id, backend.ExecOptions{Argv: []string{"/bin/sh", "-c", "kill -9 -1"}}); err != nil {
-		p.o.Log.Debug("a task was told to end at once", "plane", p.o.Name, "task", id, "err", err)
+		p.o.Log.Debug("a task was told to end at once", "backend", p.o.Name, "task", id, "err", err)
 	}
 }

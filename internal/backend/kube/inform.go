@@ -29,7 +29,7 @@ type source struct {
 }
 
 // inform connects what the cluster tells to those who remember it.
-func (p *Plane) inform() error {
+func (p *Backend) inform() error {
 	api := p.client.CoreV1()
 	pods := &source{name: "pods", probe: func(ctx context.Context, one metav1.ListOptions) error {
 		_, err := api.Pods("").List(ctx, one)
@@ -68,7 +68,7 @@ func (p *Plane) inform() error {
 // handle calls seen with what is there or has changed, and gone with the last
 // that was known of what is not there any more; unseen says that it may have
 // changed since, unheard.
-func handle[T any](p *Plane, s *source, i cache.SharedIndexInformer, keep cache.TransformFunc, seen func(o *T, first bool), gone func(o *T, unseen bool)) error {
+func handle[T any](p *Backend, s *source, i cache.SharedIndexInformer, keep cache.TransformFunc, seen func(o *T, first bool), gone func(o *T, unseen bool)) error {
 	if err := i.SetTransform(keep); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ const watchedAgain = 90 * time.Second
 // hears fails while something in the cluster may not be listened to: what is
 // known of it gets old without anybody noticing. Most breaks pass at once; only
 // after one it is asked.
-func (p *Plane) hears(ctx context.Context) error {
+func (p *Backend) hears(ctx context.Context) error {
 	for _, s := range p.sources {
 		s.mu.Lock()
 		err, at := s.err, s.at

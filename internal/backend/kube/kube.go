@@ -1,9 +1,9 @@
-// Package kube is the plane of a Kubernetes cluster. Its tasks are pods, which
+// Package kube is the backend of a Kubernetes cluster. Its tasks are pods, which
 // are created only for what has been placed and are bound to their nodes by us,
 // under a scheduler name of our own; what else runs in the cluster is counted
 // and never touched.
 //
-// The cluster is the memory of the plane: pods carry the ID of their task, so
+// The cluster is the memory of the backend: pods carry the ID of their task, so
 // that a server that begins anew finds what runs. What the cluster says arrives
 // through informers; nothing is asked in a loop.
 package kube
@@ -28,7 +28,7 @@ import (
 
 // Options describe one cluster.
 type Options struct {
-	// Name is the plane's name; empty: kube.
+	// Name is the backend's name; empty: kube.
 	Name string
 	// Prefix stands before the names of the cluster's nodes, so that those of
 	// two clusters differ.
@@ -67,8 +67,8 @@ type Options struct {
 	Clock    func() time.Time
 }
 
-// Plane is a Kubernetes cluster.
-type Plane struct {
+// Backend is a Kubernetes cluster.
+type Backend struct {
 	o      Options
 	client kubernetes.Interface
 	stop   context.CancelFunc
@@ -110,7 +110,7 @@ type Plane struct {
 
 // Open begins to watch a cluster. It does not wait for it: the cluster may be
 // out of reach at the time.
-func Open(o Options) (*Plane, error) {
+func Open(o Options) (*Backend, error) {
 	if o.Name == "" {
 		o.Name = "kube"
 	}
@@ -138,7 +138,7 @@ func Open(o Options) (*Plane, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
 	}
-	p := &Plane{o: o, client: client, calm: newCalm(o.Log.With("plane", o.Name))}
+	p := &Backend{o: o, client: client, calm: newCalm(o.Log.With("backend", o.Name))}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.factory = informers.NewSharedInformerFactory(client, 0)
 	p.spaces = newNamespaces(o.Namespaces)
@@ -170,7 +170,7 @@ func Open(o Options) (*Plane, error) {
 }
 
 // Close ends everything that goes on here. Pods go on.
-func (p *Plane) Close() error {
+func (p *Backend) Close() error {
 	p.stop()
 	p.driver.mu.Lock()
 	p.driver.over = true // nothing begins any more
@@ -180,11 +180,11 @@ func (p *Plane) Close() error {
 	return nil
 }
 
-// Name implements plane.Plane.
-func (p *Plane) Name() string { return p.o.Name }
+// Name implements backend.Plane.
+func (p *Backend) Name() string { return p.o.Name }
 
-// Inventory implements plane.Plane.
-func (p *Plane) Inventory(ctx context.Context) ([]core.Node, error) {
+// Inventory implements backend.Plane.
+func (p *Backend) Inventory(ctx context.Context) ([]core.Node, error) {
 	if !p.seen() { // an API server that is not there is soon found out
 		if err := p.reach(ctx); err != nil {
 			return nil, err
@@ -197,16 +197,16 @@ func (p *Plane) Inventory(ctx context.Context) ([]core.Node, error) {
 }
 
 // named says on nodes whose they are.
-func (p *Plane) named(nodes []core.Node) []core.Node {
+func (p *Backend) named(nodes []core.Node) []core.Node {
 	for i := range nodes {
-		nodes[i].Plane = p.o.Name
+		nodes[i].Backend = p.o.Name
 	}
 	return nodes
 }
 
-// Observe implements plane.Plane. It fails while the API server does not
+// Observe implements backend.Plane. It fails while the API server does not
 // answer, as nobody knows then what the cluster does.
-func (p *Plane) Observe(ctx context.Context) ([]backend.Observation, error) {
+func (p *Backend) Observe(ctx context.Context) ([]backend.Observation, error) {
 	if err := p.drives(ctx, 0); err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (p *Plane) Observe(ctx context.Context) ([]backend.Observation, error) {
 }
 
 // seen reports whether everything in the cluster has been seen once.
-func (p *Plane) seen() bool {
+func (p *Backend) seen() bool {
 	for _, s := range p.sources {
 		if !s.synced() {
 			return false
@@ -234,7 +234,7 @@ func (p *Plane) seen() bool {
 
 // sync waits until everything in the cluster has been seen once, and fails where
 // that is not ours to drive.
-func (p *Plane) sync(ctx context.Context) error {
+func (p *Backend) sync(ctx context.Context) error {
 	if err := p.drives(ctx, believed); err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (p *Plane) sync(ctx context.Context) error {
 }
 
 // whole waits until everything in the cluster has been seen once.
-func (p *Plane) whole(ctx context.Context) error {
+func (p *Backend) whole(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -269,7 +269,7 @@ func (p *Plane) whole(ctx context.Context) error {
 const reachWithin = 10 * time.Second
 
 // reach asks the API server for a sign of life.
-func (p *Plane) reach(ctx context.Context) error {
+func (p *Backend) reach(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reachWithin)
 	defer cancel()
 	data, err := p.client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
@@ -283,8 +283,8 @@ func (p *Plane) reach(ctx context.Context) error {
 	return nil
 }
 
-// Describe implements plane.Describer.
-func (p *Plane) Describe() backend.Description {
+// Describe implements backend.Describer.
+func (p *Backend) Describe() backend.Description {
 	d := backend.Description{Kind: "kubernetes", Server: p.o.Config.Host, Runs: core.RunsImages}
 	if v := p.version.Load(); v != nil {
 		d.Version = *v
@@ -292,13 +292,13 @@ func (p *Plane) Describe() backend.Description {
 	return d
 }
 
-// Watch implements plane.Plane.
-func (p *Plane) Watch(ctx context.Context, seen func([]backend.Observation)) error {
+// Watch implements backend.Plane.
+func (p *Backend) Watch(ctx context.Context, seen func([]backend.Observation)) error {
 	return p.tasks.watch(ctx, seen)
 }
 
-// Nodes implements plane.Announcer.
-func (p *Plane) Nodes(ctx context.Context, seen func(changed []core.Node, gone []core.NodeID)) error {
+// Nodes implements backend.Announcer.
+func (p *Backend) Nodes(ctx context.Context, seen func(changed []core.Node, gone []core.NodeID)) error {
 	if err := p.whole(ctx); err != nil {
 		return err
 	}

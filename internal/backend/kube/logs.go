@@ -37,7 +37,7 @@ var patient = patience{
 // logs brings the output of pods home while they run: a cluster keeps it only
 // as long as the pod, and of that only the last part. Each pod has a feed.
 type logs struct {
-	p     *Plane
+	p     *Backend
 	dir   logfile.Dir
 	space *logfile.Space
 	wait  patience
@@ -47,7 +47,7 @@ type logs struct {
 	feeds map[core.TaskID]*feed
 }
 
-func newLogs(p *Plane) *logs {
+func newLogs(p *Backend) *logs {
 	l := &logs{p: p, dir: logfile.Dir(p.o.LogDir), wait: patient, feeds: map[core.TaskID]*feed{}}
 	l.space = logfile.NewSpace(p.o.LogDir, 0)
 	l.gates = newGates(l)
@@ -110,15 +110,15 @@ func (l *logs) whole(ctx context.Context, id core.TaskID) {
 	}
 }
 
-// Logs implements plane.Plane. The log of a task that has ended is whole, unless
+// Logs implements backend.Plane. The log of a task that has ended is whole, unless
 // its node does not answer.
-func (p *Plane) Logs(ctx context.Context, id core.TaskID, o backend.LogOptions) (io.ReadCloser, error) {
+func (p *Backend) Logs(ctx context.Context, id core.TaskID, o backend.LogOptions) (io.ReadCloser, error) {
 	p.logs.arrive(ctx, id, o.Follow)
 	return p.logs.dir.Open(ctx, id, o, func() logfile.News { return p.logs.follow(id) })
 }
 
-// DeleteLogs implements plane.Plane.
-func (p *Plane) DeleteLogs(ctx context.Context, w core.WorkloadID) error {
+// DeleteLogs implements backend.Plane.
+func (p *Backend) DeleteLogs(ctx context.Context, w core.WorkloadID) error {
 	if err := logfile.CheckWorkload(w); err != nil {
 		return err
 	}

@@ -66,14 +66,14 @@ func unreachable(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"dial tcp 10.0.0.1:10250: connect: connection refused","reason":"InternalError","code":500}`)
 }
 
-// feeder is a plane that has nothing but logs.
-func feeder(t *testing.T, s *server, dir string) *Plane {
+// feeder is a backend that has nothing but logs.
+func feeder(t *testing.T, s *server, dir string) *Backend {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: s.URL, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Plane{o: Options{LogDir: dir, Log: slog.New(slog.DiscardHandler), Clock: time.Now}, client: client, tasks: newTasks(time.Now), near: newNeighbours(newNamespaces("").labelled)}
+	p := &Backend{o: Options{LogDir: dir, Log: slog.New(slog.DiscardHandler), Clock: time.Now}, client: client, tasks: newTasks(time.Now), near: newNeighbours(newNamespaces("").labelled)}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.logs = newLogs(p)
 	p.logs.wait = patience{silent: 300 * time.Millisecond, gone: time.Second, first: 10 * time.Millisecond, most: 100 * time.Millisecond, urgent: 50 * time.Millisecond, settle: within}
@@ -102,7 +102,7 @@ func podAt(index int, stage string) *corev1.Pod {
 	return pod
 }
 
-func (p *Plane) tell(id core.TaskID, pod *corev1.Pod) {
+func (p *Backend) tell(id core.TaskID, pod *corev1.Pod) {
 	p.tasks.edit(id, true, func(t *task) {
 		t.space, t.name, t.uid, t.there = pod.Namespace, pod.Name, pod.UID, true
 		t.seen = status(id, pod, known{})
@@ -110,7 +110,7 @@ func (p *Plane) tell(id core.TaskID, pod *corev1.Pod) {
 	p.logs.seen(id, pod)
 }
 
-func wholeLog(t *testing.T, p *Plane, id core.TaskID) {
+func wholeLog(t *testing.T, p *Backend, id core.TaskID) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
@@ -119,7 +119,7 @@ func wholeLog(t *testing.T, p *Plane, id core.TaskID) {
 	}
 }
 
-func readLog(t *testing.T, p *Plane, id core.TaskID, o backend.LogOptions) string {
+func readLog(t *testing.T, p *Backend, id core.TaskID, o backend.LogOptions) string {
 	t.Helper()
 	r, err := p.Logs(t.Context(), id, o)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // news is what the control plane is told after another look.
-func (p *Plane) news() backend.Claims {
+func (p *Backend) news() backend.Claims {
 	p.external.look(p.ctx)
 	p.external.mu.Lock()
 	p.external.begun, p.external.busy = true, false
@@ -25,7 +25,7 @@ func (p *Plane) news() backend.Claims {
 
 func TestAMakerThatCannotBeReadKeepsNoOtherPods(t *testing.T) {
 	for _, code := range []int{http.StatusInternalServerError, http.StatusBadGateway} {
-		p, a := testPlane(t)
+		p, a := testBackend(t)
 		a.put("/apis/batch/v1/namespaces/ml/jobs/bad", code)
 		for i := range 20 {
 			name := fmt.Sprintf("job-%d", i)
@@ -50,7 +50,7 @@ func TestAMakerThatCannotBeReadKeepsNoOtherPods(t *testing.T) {
 // TestWhatChangesWhileNewsIsGatheredIsLookedAt: a pod goes after the last look,
 // and before the control plane is told what that found.
 func TestWhatChangesWhileNewsIsGatheredIsLookedAt(t *testing.T) {
-	p, _ := testPlane(t)
+	p, _ := testBackend(t)
 	pod := outsiderPod("alone", nil)
 	p.podSeen(pod, false)
 	p.external.look(p.ctx)
@@ -65,7 +65,7 @@ func TestWhatChangesWhileNewsIsGatheredIsLookedAt(t *testing.T) {
 
 // TestAPodThatChangesItsProjectLeavesNothing: its maker is there still.
 func TestAPodThatChangesItsProjectLeavesNothing(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	p.spaces.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{labelProject: "vision"}, Annotations: map[string]string{noteProjects: "*"}}})
 	a.put("/apis/batch/v1/namespaces/ml/jobs/train", object("train", nil, nil))
 	pod := outsiderPod("train-0", refTo("batch/v1", "Job", "train"))
@@ -86,7 +86,7 @@ func TestAPodThatChangesItsProjectLeavesNothing(t *testing.T) {
 }
 
 func TestGroupsOfNoProjectAreForgotten(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	a.put("/apis/batch/v1/namespaces/lost/jobs/train", object("train", nil, nil))
 	pod := outsiderPod("train-0", refTo("batch/v1", "Job", "train"))
 	pod.Namespace = "lost"
@@ -108,7 +108,7 @@ func TestGroupsOfNoProjectAreForgotten(t *testing.T) {
 // TestWhatCouldNotBeReadIsReadAgain: a PodGroup that comes after its pods, and a
 // role that was mended.
 func TestWhatCouldNotBeReadIsReadAgain(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	p.external.owners.again = 20 * time.Millisecond
 	late := outsiderPod("late", nil)
 	late.Labels = map[string]string{podGroups[0].label: "crowd"}
@@ -136,7 +136,7 @@ func TestWhatCouldNotBeReadIsReadAgain(t *testing.T) {
 
 // TestAPodThatCannotBeToldKeepsNoOther: a webhook may refuse what is told.
 func TestAPodThatCannotBeToldKeepsNoOther(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	var words []backend.Word
 	for i := range 3 {
 		p.podSeen(outsiderPod(fmt.Sprintf("pod-%d", i), nil), false)
@@ -167,7 +167,7 @@ func TestAPodThatCannotBeToldKeepsNoOther(t *testing.T) {
 
 // TestPodsOfNoProjectAreToldOnce, however often they are looked at meanwhile.
 func TestPodsOfNoProjectAreToldOnce(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	pod := outsiderPod("stray", nil)
 	pod.Namespace = "lost"
 	const path = "/api/v1/namespaces/lost/pods/stray/status"

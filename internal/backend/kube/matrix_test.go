@@ -23,11 +23,11 @@ import (
 	"github.com/musterhq/muster/internal/testing/kubetest"
 )
 
-// stage is a plane over a cluster with a real node, and what it has said.
+// stage is a backend over a cluster with a real node, and what it has said.
 type stage struct {
 	t     *testing.T
 	c     *kubetest.Cluster
-	p     *kube.Plane
+	p     *kube.Backend
 	node  string
 	image string
 
@@ -223,7 +223,7 @@ func (s *stage) gone(t *testing.T, id core.TaskID) {
 	})
 }
 
-// byHand makes a pod of ours without the plane.
+// byHand makes a pod of ours without the backend.
 func (s *stage) byHand(t *testing.T, id core.TaskID, change func(*corev1.Pod)) string {
 	t.Helper()
 	tail := strings.ToLower(string(id.Workload))

@@ -63,10 +63,10 @@ func serviceName(id core.TaskID) string {
 // hostName is the name of a task inside its service.
 func hostName(id core.TaskID) string { return "task-" + strconv.Itoa(id.Index) }
 
-// Address implements plane.Locator: the pod's name in the cluster's DNS, which
+// Address implements backend.Locator: the pod's name in the cluster's DNS, which
 // is known before the pod is there. The resolver of each pod completes it with
 // the namespace.
-func (p *Plane) Address(id core.TaskID) string { return hostName(id) + "." + serviceName(id) }
+func (p *Backend) Address(id core.TaskID) string { return hostName(id) + "." + serviceName(id) }
 
 // devicesNote writes devices as they stand in the annotation.
 func devicesNote(shares []core.Share) string {

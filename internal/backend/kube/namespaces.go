@@ -138,7 +138,7 @@ func (n *namespaces) drop(name string) {
 }
 
 // ready makes the namespace where it is missing.
-func (p *Plane) ready(ctx context.Context, name string, project core.ProjectID) error {
+func (p *Backend) ready(ctx context.Context, name string, project core.ProjectID) error {
 	p.spaces.mu.Lock()
 	alive, known := p.spaces.there[name]
 	whose, marked := p.spaces.project[name]

@@ -22,15 +22,15 @@ import (
 // podtopologyspread). What follows for a pod becomes terms of node labels, as of
 // now, and is looked at once more when it gets its place.
 type neighbours struct {
-	mu     sync.Mutex
-	spots  map[string]map[types.UID]*spot // by namespace
-	apart  map[types.UID]*spot            // those that keep others away, as far as we know
-	labels func(space string) klabels.Set // of a namespace
+	mu         sync.Mutex
+	placements map[string]map[types.UID]*placement // by namespace
+	apart      map[types.UID]*placement            // those that keep others away, as far as we know
+	labels     func(space string) klabels.Set      // of a namespace
 }
 
-// spot is a pod with its node. One that we are about to bind is held, until it
+// placement is a pod with its node. One that we are about to bind is held, until it
 // is seen there or the binding has failed.
-type spot struct {
+type placement struct {
 	pod  *corev1.Pod
 	node string
 	held bool
@@ -38,7 +38,7 @@ type spot struct {
 }
 
 func newNeighbours(labels func(space string) klabels.Set) *neighbours {
-	return &neighbours{spots: map[string]map[types.UID]*spot{}, apart: map[types.UID]*spot{}, labels: labels}
+	return &neighbours{placements: map[string]map[types.UID]*placement{}, apart: map[types.UID]*placement{}, labels: labels}
 }
 
 // matter is for whom it matters that a pod has come, changed or gone.
@@ -54,7 +54,7 @@ const (
 func (n *neighbours) seen(pod *corev1.Pod) matter {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	was := n.spots[pod.Namespace][pod.UID]
+	was := n.placements[pod.Namespace][pod.UID]
 	switch {
 	case finished(pod):
 		return n.drop(pod)
@@ -69,7 +69,7 @@ func (n *neighbours) seen(pod *corev1.Pod) matter {
 	return now.matter()
 }
 
-func (s *spot) matter() matter {
+func (s *placement) matter() matter {
 	if len(s.away) > 0 {
 		return forAll
 	}
@@ -85,12 +85,12 @@ func (n *neighbours) gone(pod *corev1.Pod) matter {
 }
 
 // put counts a pod. The lock is held.
-func (n *neighbours) put(pod *corev1.Pod, node string, held bool) *spot {
-	s := &spot{pod: pod, node: node, held: held}
-	if n.spots[pod.Namespace] == nil {
-		n.spots[pod.Namespace] = map[types.UID]*spot{}
+func (n *neighbours) put(pod *corev1.Pod, node string, held bool) *placement {
+	s := &placement{pod: pod, node: node, held: held}
+	if n.placements[pod.Namespace] == nil {
+		n.placements[pod.Namespace] = map[types.UID]*placement{}
 	}
-	n.spots[pod.Namespace][pod.UID] = s
+	n.placements[pod.Namespace][pod.UID] = s
 	if pod.Spec.Affinity != nil {
 		_, apart := required(pod.Spec.Affinity)
 		if s.away, _ = relationsOf(pod, apart); len(s.away) > 0 {
@@ -102,13 +102,13 @@ func (n *neighbours) put(pod *corev1.Pod, node string, held bool) *spot {
 
 // drop counts a pod no more. The lock is held.
 func (n *neighbours) drop(pod *corev1.Pod) matter {
-	s := n.spots[pod.Namespace][pod.UID]
+	s := n.placements[pod.Namespace][pod.UID]
 	if s == nil {
 		return forNobody
 	}
-	delete(n.spots[pod.Namespace], pod.UID)
-	if len(n.spots[pod.Namespace]) == 0 {
-		delete(n.spots, pod.Namespace)
+	delete(n.placements[pod.Namespace], pod.UID)
+	if len(n.placements[pod.Namespace]) == 0 {
+		delete(n.placements, pod.Namespace)
 	}
 	delete(n.apart, pod.UID)
 	return s.matter()
@@ -140,7 +140,7 @@ func (n *neighbours) take(pod *corev1.Pod, node string, nodes map[string]*corev1
 func (n *neighbours) untake(pod *corev1.Pod) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if s := n.spots[pod.Namespace][pod.UID]; s != nil && s.held {
+	if s := n.placements[pod.Namespace][pod.UID]; s != nil && s.held {
 		n.drop(pod)
 	}
 }
@@ -254,7 +254,7 @@ func termOf(key, op string, values map[string]bool) spec.NodeTerm {
 // without pod itself. The lock is held.
 func (n *neighbours) domains(pod *corev1.Pod, c *relation, nodes map[string]*corev1.Node) map[string]bool {
 	values := map[string]bool{}
-	for space, all := range n.spots {
+	for space, all := range n.placements {
 		if !c.in(space, n.labels(space)) {
 			continue
 		}

@@ -163,8 +163,8 @@ func TestAPlaceIsLookedAtOnceMore(t *testing.T) {
 		t.Error("it was forgotten")
 	}
 	second.Status.Phase = corev1.PodSucceeded
-	if n.seen(second) != forSocial || len(n.spots) != 0 {
-		t.Errorf("of those that have ended %v are left", n.spots)
+	if n.seen(second) != forSocial || len(n.placements) != 0 {
+		t.Errorf("of those that have ended %v are left", n.placements)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestPodsThatSpreadComeOneByOne(t *testing.T) {
 }
 
 func spreadOneByOne(t *testing.T, gpus string) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	a.put("/apis/batch/v1/namespaces/ml/jobs/web", object("web", nil, nil))
 	for _, zone := range []string{"a", "b"} {
 		p.cluster.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: zone, Labels: map[string]string{"zone": zone}}})
@@ -215,7 +215,7 @@ func spreadOneByOne(t *testing.T, gpus string) {
 // TestPodsThatSpreadDoNotStartTogether: where each may go follows from the one
 // before it.
 func TestPodsThatSpreadDoNotStartTogether(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	a.put("/apis/batch/v1/namespaces/ml/jobs/web", object("web", nil, nil))
 	for _, zone := range []string{"a", "b"} {
 		p.cluster.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: zone, Labels: map[string]string{"zone": zone}}})
@@ -236,7 +236,7 @@ func TestPodsThatSpreadDoNotStartTogether(t *testing.T) {
 // TestWhatMattersToPodsThatWait: others that come and go, and labels of nodes
 // and namespaces; not heartbeats.
 func TestWhatMattersToPodsThatWait(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	a.put("/apis/batch/v1/namespaces/ml/jobs/web", object("web", nil, nil))
 	node := func(zone string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": zone}}}

@@ -75,11 +75,11 @@ func (s *site) describe(c *cluster) core.Node {
 	}
 	for name := range k.Status.Allocatable {
 		if extended(string(name)) {
-			put(&n.Extra, string(name), offers(k, string(name)))
+			put(&n.Extra, string(name), suggestions(k, string(name)))
 		}
 	}
 	for name := range c.asked {
-		put(&n.Extra, name, offers(k, name))
+		put(&n.Extra, name, suggestions(k, name))
 	}
 	n.Others = s.taken(len(n.Devices), c.asked)
 	withhold(&n, k)

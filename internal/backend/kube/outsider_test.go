@@ -53,8 +53,8 @@ func (a *apiserver) put(path string, o any) {
 	a.objects[path] = o
 }
 
-// testPlane is a plane whose informers see nothing: tests call what they would.
-func testPlane(t testing.TB) (*Plane, *apiserver) {
+// testBackend is a backend whose informers see nothing: tests call what they would.
+func testBackend(t testing.TB) (*Backend, *apiserver) {
 	t.Helper()
 	a := &apiserver{objects: map[string]any{}, asked: map[string]int{}, done: map[string]int{}}
 	s := httptest.NewServer(a)
@@ -64,7 +64,7 @@ func testPlane(t testing.TB) (*Plane, *apiserver) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Plane{o: Options{Name: "k", Config: config, LogDir: t.TempDir(), Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, client: client, spaces: newNamespaces("muster-"), tasks: newTasks(time.Now), cluster: newCluster("", nil), calm: newCalm(slog.New(slog.DiscardHandler))}
+	p := &Backend{o: Options{Name: "k", Config: config, LogDir: t.TempDir(), Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, client: client, spaces: newNamespaces("muster-"), tasks: newTasks(time.Now), cluster: newCluster("", nil), calm: newCalm(slog.New(slog.DiscardHandler))}
 	p.driver.begun = true
 	p.parts, p.near = newParts(p), newNeighbours(p.spaces.labelled)
 	p.ctx, p.stop = context.WithCancel(context.Background())
@@ -103,7 +103,7 @@ func object(name string, owner *metav1.OwnerReference, more map[string]any) map[
 }
 
 // claims are all that there are, as the control plane is told.
-func (p *Plane) claims(t *testing.T) map[string]backend.Claim {
+func (p *Backend) claims(t *testing.T) map[string]backend.Claim {
 	t.Helper()
 	p.external.look(context.Background())
 	p.external.begun, p.external.busy = true, false

@@ -27,7 +27,7 @@ type slot struct {
 
 // parts are the devices that tasks share.
 type parts struct {
-	p *Plane
+	p *Backend
 
 	mu      sync.Mutex
 	slots   map[slot]*hold
@@ -56,7 +56,7 @@ type user struct {
 	gpu string    // the device that it was told; empty: none yet
 }
 
-func newParts(p *Plane) *parts {
+func newParts(p *Backend) *parts {
 	return &parts{p: p, slots: map[slot]*hold{}, on: map[types.UID]slot{}, uses: map[core.TaskID][]slot{}, pending: map[core.TaskID]*delayed{}}
 }
 

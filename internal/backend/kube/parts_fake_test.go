@@ -44,7 +44,7 @@ func awaitHeld(t *testing.T, k *kubetest.Cluster, node string, n int) {
 	})
 }
 
-func awaitSeen(t *testing.T, p *Plane, id core.TaskID, what string, ok func(backend.Observation) bool) {
+func awaitSeen(t *testing.T, p *Backend, id core.TaskID, what string, ok func(backend.Observation) bool) {
 	t.Helper()
 	kubetest.Eventually(t, id.String()+" "+what, func() error {
 		if x, _ := p.tasks.get(id); !ok(x.seen) {
@@ -54,9 +54,9 @@ func awaitSeen(t *testing.T, p *Plane, id core.TaskID, what string, ok func(back
 	})
 }
 
-// fakes is a plane over nodes that are not there, whose GPUs tasks share.
+// fakes is a backend over nodes that are not there, whose GPUs tasks share.
 type fakes struct {
-	*Plane
+	*Backend
 	k *kubetest.Cluster
 }
 
@@ -102,13 +102,13 @@ func (f *fakes) orphan(t *testing.T, node string) {
 	if _, err := f.k.Client.CoreV1().Namespaces().Create(t.Context(), space, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	orphan := (&Plane{o: Options{ReservationImage: "sim:1"}}).reservationPod(slot{node, 1}, 0)
+	orphan := (&Backend{o: Options{ReservationImage: "sim:1"}}).reservationPod(slot{node, 1}, 0)
 	f.k.Run(t, Reservations, orphan)
 	p, err := Open(Options{Config: f.k.Config, LogDir: t.TempDir(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Plane = p
+	f.Backend = p
 	t.Cleanup(func() { _ = p.Close() })
 	awaitHeld(t, f.k, node, 0)
 }
@@ -118,7 +118,7 @@ func (f *fakes) nodeGoes(t *testing.T, node string) core.TaskID {
 	t.Helper()
 	gone := f.task("gone", node, 500, 0, 0)
 	f.begin(t, gone)
-	awaitSeen(t, f.Plane, gone.ID, "runs", func(o backend.Observation) bool {
+	awaitSeen(t, f.Backend, gone.ID, "runs", func(o backend.Observation) bool {
 		return o.State == core.TaskRunning && strings.Contains(o.Message, "fake")
 	})
 	awaitHeld(t, f.k, node, 1)
@@ -134,20 +134,20 @@ func (f *fakes) nodeGoes(t *testing.T, node string) core.TaskID {
 func (f *fakes) refusedGang(t *testing.T, node string) {
 	t.Helper()
 	f.k.Kwok(t, 1, kubetest.NodeShape{Prefix: "bare"})
-	nodeIs(t, f.Plane, "bare-0", func(n core.Node) bool { return n.Ready })
+	nodeIs(t, f.Backend, "bare-0", func(n core.Node) bool { return n.Ready })
 	f.begin(t, f.task("gang", node, 500, 2, 0), f.task("gang", "bare-0", 500, 2, 1))
 	for i := range 2 {
-		awaitSeen(t, f.Plane, core.TaskID{Workload: "gang", Index: i}, "is refused", func(o backend.Observation) bool {
+		awaitSeen(t, f.Backend, core.TaskID{Workload: "gang", Index: i}, "is refused", func(o backend.Observation) bool {
 			return o.State == core.TaskFailed && strings.Contains(o.Message, "node bare-0 can be shared: it has no resource nvidia.com/gpu")
 		})
 	}
 	awaitHeld(t, f.k, node, 0)
 
 	f.k.Kwok(t, 1, kubetest.NodeShape{Prefix: "sliced", GPUs: 2, Labels: map[string]string{labelReplicas: "2"}})
-	nodeIs(t, f.Plane, "sliced-0", func(n core.Node) bool { return n.Ready })
+	nodeIs(t, f.Backend, "sliced-0", func(n core.Node) bool { return n.Ready })
 	sliced := f.task("sliced", "sliced-0", 500, 0, 0)
 	f.begin(t, sliced)
-	awaitSeen(t, f.Plane, sliced.ID, "is refused", func(o backend.Observation) bool {
+	awaitSeen(t, f.Backend, sliced.ID, "is refused", func(o backend.Observation) bool {
 		return o.State == core.TaskFailed && strings.Contains(o.Message, "label nvidia.com/gpu.replicas=2")
 	})
 }
@@ -162,23 +162,23 @@ func (f *fakes) endedWaiting(t *testing.T) {
 	if _, err := f.k.Client.CoreV1().Nodes().Create(t.Context(), dumb, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	nodeIs(t, f.Plane, "dumb", func(core.Node) bool { return true })
+	nodeIs(t, f.Backend, "dumb", func(core.Node) bool { return true })
 	waits := f.task("waits", "dumb", 500, 0, 0)
 	f.begin(t, waits)
-	awaitSeen(t, f.Plane, waits.ID, "waits", func(o backend.Observation) bool {
+	awaitSeen(t, f.Backend, waits.ID, "waits", func(o backend.Observation) bool {
 		return o.State == core.TaskStarting && strings.Contains(o.Message, "reservation pod muster-reservations/dumb-gpu-0 is starting")
 	})
 	f.begin(t, waits) // asked again while it waits
 	if err := f.Stop(t.Context(), []core.TaskID{waits.ID}, time.Second); err != nil {
 		t.Fatal(err)
 	}
-	awaitSeen(t, f.Plane, waits.ID, "was ended", func(o backend.Observation) bool {
+	awaitSeen(t, f.Backend, waits.ID, "was ended", func(o backend.Observation) bool {
 		return o.State == core.TaskFailed && o.Reason == string(lifecycle.ReasonKilled)
 	})
 	awaitHeld(t, f.k, "dumb", 0)
 	whole := f.task("whole", "dumb", 1000, 0, 0)
 	f.begin(t, whole)
-	awaitSeen(t, f.Plane, whole.ID, "waits", func(o backend.Observation) bool { return strings.Contains(o.Message, "is on its way out") })
+	awaitSeen(t, f.Backend, whole.ID, "waits", func(o backend.Observation) bool { return strings.Contains(o.Message, "is on its way out") })
 	now := int64(0)
 	if err := f.k.Client.CoreV1().Pods(Reservations).Delete(t.Context(), "dumb-gpu-0", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 		t.Fatal(err)

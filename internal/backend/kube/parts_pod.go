@@ -44,7 +44,7 @@ echo "$id" >/dev/termination-log`
 const stay = `trap 'exit 0' TERM INT; while :; do sleep 86400 & wait; done`
 
 // slotOf is the slot of a reservation.
-func (p *Plane) slotOf(pod *corev1.Pod) (slot, bool) {
+func (p *Backend) slotOf(pod *corev1.Pod) (slot, bool) {
 	if pod.Labels[labelManaged] != managed || !p.mine(pod.Labels) || pod.Labels[labelHolds] != "gpu" || pod.Namespace != Reservations || pod.Spec.NodeName == "" {
 		return slot{}, false
 	}
@@ -54,7 +54,7 @@ func (p *Plane) slotOf(pod *corev1.Pod) (slot, bool) {
 
 // reservationName is what the reservation of a slot is called: another
 // installation may have left one of its own.
-func (p *Plane) reservationName(at slot, number int) string {
+func (p *Backend) reservationName(at slot, number int) string {
 	node := at.node
 	if len(node) > 200 {
 		node = node[:180] + digest(node)
@@ -71,7 +71,7 @@ func (p *Plane) reservationName(at slot, number int) string {
 
 // reservationPod makes a device of a node ours. It asks for nothing else, so
 // that a full node takes it; what then may befall it befalls no task.
-func (p *Plane) reservationPod(at slot, number int) *corev1.Pod {
+func (p *Backend) reservationPod(at slot, number int) *corev1.Pod {
 	no, yes, grace, nobody := false, true, int64(1), int64(65534)
 	one := corev1.ResourceList{gpuResources[0]: *resource.NewQuantity(1, resource.DecimalSI)}
 	c := corev1.Container{
@@ -165,7 +165,7 @@ func sentence(what string, more ...string) string {
 
 // note writes down on a reservation what it holds: its first container, and
 // with it what that said, may be tidied away by the node.
-func (p *Plane) note(ctx context.Context, r *reservation) error {
+func (p *Backend) note(ctx context.Context, r *reservation) error {
 	a := applycore.Pod(r.name, Reservations).WithUID(r.uid).WithAnnotations(map[string]string{noteGPU: r.gpu})
 	_, err := p.client.CoreV1().Pods(Reservations).Apply(ctx, a, metav1.ApplyOptions{FieldManager: managed, Force: true})
 	return err

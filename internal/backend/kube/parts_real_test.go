@@ -16,9 +16,9 @@ import (
 	"github.com/musterhq/muster/internal/testing/kubetest"
 )
 
-// sharing is a plane over a real kubelet whose GPUs tasks share.
+// sharing is a backend over a real kubelet whose GPUs tasks share.
 type sharing struct {
-	*Plane
+	*Backend
 	c    *kubetest.Cluster
 	node *kubetest.Node
 }
@@ -29,7 +29,7 @@ func (s *sharing) open(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Plane = p
+	s.Backend = p
 	t.Cleanup(func() { _ = p.Close() })
 }
 

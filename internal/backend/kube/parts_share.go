@@ -28,7 +28,7 @@ const (
 
 // parts tells a task which devices it shares, and holds it to its part of them
 // where the node can.
-func (v *volumes) parts(p *Plane, a *backend.Assignment, pod *corev1.Pod) {
+func (v *volumes) parts(p *Backend, a *backend.Assignment, pod *corev1.Pod) {
 	if len(a.Devices) == 0 || whole(a) > 0 {
 		return
 	}
@@ -90,7 +90,7 @@ func shareNote(o *backend.Observation, pod *corev1.Pod) {
 }
 
 // pod is one as the cluster has it now; nil: it has none of that name.
-func (p *Plane) pod(ctx context.Context, space, name string) (*corev1.Pod, error) {
+func (p *Backend) pod(ctx context.Context, space, name string) (*corev1.Pod, error) {
 	pod, err := p.client.CoreV1().Pods(space).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // none is an answer

@@ -17,7 +17,7 @@ type delayed struct{ cancel context.CancelFunc }
 
 // wait reports whether some of what starts together has to wait, or does so
 // already.
-func (s *parts) wait(p *Plane, gang []backend.Assignment) bool {
+func (s *parts) wait(p *Backend, gang []backend.Assignment) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range gang {
@@ -36,7 +36,7 @@ func (s *parts) wait(p *Plane, gang []backend.Assignment) bool {
 
 // delay starts a gang as soon as its devices are there. Its tasks are known
 // from now on. why: what it waits for, where that is known.
-func (p *Plane) delay(gang []backend.Assignment, why string) {
+func (p *Backend) delay(gang []backend.Assignment, why string) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	d := &delayed{cancel: cancel}
 	p.parts.mu.Lock()
@@ -65,7 +65,7 @@ func (p *Plane) delay(gang []backend.Assignment, why string) {
 
 // insistent starts a gang once its devices are there, until it has, or cannot,
 // or is not wanted any more.
-func (p *Plane) insistent(ctx context.Context, gang []backend.Assignment) {
+func (p *Backend) insistent(ctx context.Context, gang []backend.Assignment) {
 	ready, err := p.parts.await(ctx, gang)
 	var failing time.Time // since when the cluster fails at it; zero: it does not
 	for wait := firstPause; err == nil; wait = min(2*wait, mostPause) {
@@ -118,7 +118,7 @@ func (p *Plane) insistent(ctx context.Context, gang []backend.Assignment) {
 }
 
 // endLate ends what of a gang was told to end while its pods were being made.
-func (p *Plane) endLate(gang []backend.Assignment) {
+func (p *Backend) endLate(gang []backend.Assignment) {
 	least := int64(1)
 	for _, a := range gang {
 		p.insist(p.ctx, "a task could not be ended", a.ID, func() error {
@@ -219,7 +219,7 @@ func (s *parts) device(ctx context.Context, at slot, id core.TaskID, part bool, 
 }
 
 // shareable says what keeps a task from sharing devices.
-func (p *Plane) shareable(a *backend.Assignment) error {
+func (p *Backend) shareable(a *backend.Assignment) error {
 	if parts := len(a.Devices) - whole(a); parts > 0 {
 		name := p.nodeName(a.Node)
 		n := p.cluster.find(name)
@@ -236,7 +236,7 @@ func (p *Plane) shareable(a *backend.Assignment) error {
 }
 
 // say lets it be seen what a gang waits for.
-func (p *Plane) say(gang []backend.Assignment, why string) {
+func (p *Backend) say(gang []backend.Assignment, why string) {
 	for _, a := range gang {
 		p.tasks.edit(a.ID, true, func(t *task) {
 			if t.there || t.seen.State.Ended() || t.seen.Waiting != "" && t.seen.Message == why {
@@ -249,7 +249,7 @@ func (p *Plane) say(gang []backend.Assignment, why string) {
 }
 
 // erase removes the pod of a task of which nothing is known.
-func (p *Plane) erase(ctx context.Context, a *backend.Assignment) error {
+func (p *Backend) erase(ctx context.Context, a *backend.Assignment) error {
 	if t, ok := p.tasks.get(a.ID); ok && t.there {
 		return nil
 	}

@@ -84,7 +84,7 @@ func TestWhatAReservationSaysOfItself(t *testing.T) {
 		"no image": {status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{Name: learner, State: corev1.ContainerState{
 			Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}}, state: broken},
 	} {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: new(Plane).reservationName(at, 0)}, Status: c.status}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: new(Backend).reservationName(at, 0)}, Status: c.status}
 		if c.note != "" {
 			pod.Annotations = map[string]string{noteGPU: c.note}
 		}
@@ -96,7 +96,7 @@ func TestWhatAReservationSaysOfItself(t *testing.T) {
 
 func TestAPodIsToldItsPartOfGPUs(t *testing.T) {
 	t.Parallel()
-	p := &Plane{spaces: newNamespaces("muster-"), cluster: newCluster("", nil)}
+	p := &Backend{spaces: newNamespaces("muster-"), cluster: newCluster("", nil)}
 	node := func(name string, labels map[string]string) {
 		p.cluster.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
 	}

@@ -94,7 +94,7 @@ func (s *parts) next(at slot) (next step, vain int, more bool) {
 		next.err = fmt.Errorf("node %s is not in the cluster any more", at.node)
 	}
 	if next.lost {
-		s.p.o.Log.Warn("a GPU that tasks share was given to others, since its reservation was deleted: for new tasks there is another", "plane", s.p.o.Name, "node", at.node, "device", at.index)
+		s.p.o.Log.Warn("a GPU that tasks share was given to others, since its reservation was deleted: for new tasks there is another", "backend", s.p.o.Name, "node", at.node, "device", at.index)
 		for _, u := range h.users {
 			h.lost[u.gpu] = true
 		}
@@ -214,7 +214,7 @@ func (s *parts) note(ctx context.Context, at slot) error {
 		err := s.p.note(ctx, &r)
 		switch {
 		case apierrors.IsForbidden(err):
-			s.p.o.Log.Warn("what a reservation holds could not be written down on it; it is lost if its node tidies up", "plane", s.p.o.Name, "pod", r.name, "err", err)
+			s.p.o.Log.Warn("what a reservation holds could not be written down on it; it is lost if its node tidies up", "backend", s.p.o.Name, "pod", r.name, "err", err)
 		case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 			// It is gone, or another has its name: its informer will say so.
 		case err != nil:

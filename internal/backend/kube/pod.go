@@ -39,9 +39,9 @@ func refuse(reason lifecycle.Reason, format string, args ...any) error {
 }
 
 // draw makes the pod of a task. It is bound by whoever creates it.
-func (p *Plane) draw(a *backend.Assignment) (*blueprint, error) {
+func (p *Backend) draw(a *backend.Assignment) (*blueprint, error) {
 	if a.Image == "" {
-		return nil, refuse(lifecycle.ReasonContainerCannot, "image is not set: in a cluster tasks run in containers; set image, or choose a node of another plane")
+		return nil, refuse(lifecycle.ReasonContainerCannot, "image is not set: in a cluster tasks run in containers; set image, or choose a node of another backend")
 	}
 	space := p.spaces.of(a.About.Project)
 	meta := metav1.ObjectMeta{Name: podName(a.About.Name, a.ID), Namespace: space, Labels: p.labels(a), Annotations: notes(a)}
@@ -119,7 +119,7 @@ func readinessOf(a *backend.Assignment) *corev1.Probe {
 func wholeSeconds(d time.Duration) int32 { return int32(min(seconds(d), 1<<30)) }
 
 // labels are how a pod is found, by us and by people.
-func (p *Plane) labels(a *backend.Assignment) map[string]string {
+func (p *Backend) labels(a *backend.Assignment) map[string]string {
 	m := map[string]string{}
 	for k, v := range a.About.Labels {
 		if len(validation.IsQualifiedName(k)) == 0 && len(validation.IsValidLabelValue(v)) == 0 {
@@ -166,7 +166,7 @@ func pullPolicy(p backend.PullPolicy) corev1.PullPolicy {
 }
 
 // resources are what the kubelet counts and limits. CPU is a share and no cap,
-// as on every plane; memory is both. gpus is what its node has GPUs as.
+// as on every backend; memory is both. gpus is what its node has GPUs as.
 func resources(a *backend.Assignment, gpus corev1.ResourceName) corev1.ResourceRequirements {
 	r := corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}
 	if a.CPU > 0 {

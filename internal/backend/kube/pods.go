@@ -18,7 +18,7 @@ import (
 
 // taskOf is the task of a pod that we made. A copy of one has another name: it
 // is not ours, whatever is written on it.
-func (p *Plane) taskOf(pod *corev1.Pod) (core.TaskID, bool) {
+func (p *Backend) taskOf(pod *corev1.Pod) (core.TaskID, bool) {
 	if pod.Labels[labelManaged] != managed || !p.mine(pod.Labels) {
 		return core.TaskID{}, false
 	}
@@ -28,7 +28,7 @@ func (p *Plane) taskOf(pod *corev1.Pod) (core.TaskID, bool) {
 
 // idOf is the task of a pod: a pod that was ours stays so, whatever others make
 // of its labels; and a task has one pod.
-func (p *Plane) idOf(pod *corev1.Pod) (core.TaskID, bool) {
+func (p *Backend) idOf(pod *corev1.Pod) (core.TaskID, bool) {
 	if id, ok := p.tasks.owner(pod.UID); ok {
 		return id, true
 	}
@@ -40,7 +40,7 @@ func (p *Plane) idOf(pod *corev1.Pod) (core.TaskID, bool) {
 }
 
 // podSeen takes over what a pod is like. first: it was there when we began.
-func (p *Plane) podSeen(pod *corev1.Pod, first bool) {
+func (p *Backend) podSeen(pod *corev1.Pod, first bool) {
 	p.moved(p.near.seen(pod))
 	if p.parts.seen(pod) {
 		return
@@ -145,7 +145,7 @@ func finished(pod *corev1.Pod) bool {
 
 // podGone takes over that a pod is not there any more. unseen: it went while
 // nothing was heard of the cluster, and pod is from before.
-func (p *Plane) podGone(pod *corev1.Pod, unseen bool) {
+func (p *Backend) podGone(pod *corev1.Pod, unseen bool) {
 	p.moved(p.near.gone(pod))
 	if p.parts.gone(pod) {
 		return
@@ -202,7 +202,7 @@ func (p *Plane) podGone(pod *corev1.Pod, unseen bool) {
 }
 
 // drop forgets a task whose pod is gone, and starts it again where that waits.
-func (p *Plane) drop(space string, id core.TaskID) {
+func (p *Backend) drop(space string, id core.TaskID) {
 	if next := p.tasks.drop(id); next != nil {
 		p.wg.Go(func() {
 			p.insist(p.ctx, "a task could not be started again", id, func() error { return p.launch(p.ctx, []backend.Assignment{*next}) })
@@ -217,7 +217,7 @@ func (p *Plane) drop(space string, id core.TaskID) {
 }
 
 // insist does f until it succeeds, with pauses that grow.
-func (p *Plane) insist(ctx context.Context, what string, id core.TaskID, f func() error) {
+func (p *Backend) insist(ctx context.Context, what string, id core.TaskID, f func() error) {
 	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 20*time.Second) {
 		if !p.calm.begin(ctx) {
 			return
@@ -235,8 +235,8 @@ func (p *Plane) insist(ctx context.Context, what string, id core.TaskID, f func(
 	}
 }
 
-// Stop implements plane.Plane.
-func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration) error {
+// Stop implements backend.Plane.
+func (p *Backend) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration) error {
 	if err := p.sync(ctx); err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration
 
 // stick has a task say why it does not end; already: it has said so before, and
 // somebody is about it.
-func (p *Plane) stick(id core.TaskID, why string) (already bool) {
+func (p *Backend) stick(id core.TaskID, why string) (already bool) {
 	p.tasks.edit(id, false, func(t *task) {
 		already = t.stuck != ""
 		t.stuck = why
@@ -291,7 +291,7 @@ func (p *Plane) stick(id core.TaskID, why string) (already bool) {
 
 // mayNotEnd goes on trying to end a task that we may not end, beside all else,
 // and says so.
-func (p *Plane) mayNotEnd(id core.TaskID, err error, grace int64) {
+func (p *Backend) mayNotEnd(id core.TaskID, err error, grace int64) {
 	if p.stick(id, "it cannot be ended: "+err.Error()) {
 		return
 	}
@@ -308,7 +308,7 @@ func (p *Plane) mayNotEnd(id core.TaskID, err error, grace int64) {
 }
 
 // delete asks for the end of a task's pod.
-func (p *Plane) delete(ctx context.Context, t *task, grace *int64) error {
+func (p *Backend) delete(ctx context.Context, t *task, grace *int64) error {
 	err := p.client.CoreV1().Pods(t.space).Delete(ctx, t.name, metav1.DeleteOptions{GracePeriodSeconds: grace, Preconditions: &metav1.Preconditions{UID: &t.uid}})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // it is gone, or another has its name
@@ -320,8 +320,8 @@ func (p *Plane) delete(ctx context.Context, t *task, grace *int64) error {
 // without waiting for its node to say so.
 func seconds(d time.Duration) int64 { return max(int64(math.Ceil(d.Seconds())), 1) }
 
-// Forget implements plane.Plane. What a task wrote is fetched first.
-func (p *Plane) Forget(ctx context.Context, ids []core.TaskID) error {
+// Forget implements backend.Plane. What a task wrote is fetched first.
+func (p *Backend) Forget(ctx context.Context, ids []core.TaskID) error {
 	if err := p.sync(ctx); err != nil {
 		return err
 	}
@@ -342,11 +342,11 @@ func (p *Plane) Forget(ctx context.Context, ids []core.TaskID) error {
 }
 
 // discard removes what the cluster has of a task that has ended.
-func (p *Plane) discard(ctx context.Context, id core.TaskID) {
+func (p *Backend) discard(ctx context.Context, id core.TaskID) {
 	p.insist(ctx, "what is left of a task could not be removed", id, func() error { return p.remove(ctx, id) })
 }
 
-func (p *Plane) remove(ctx context.Context, id core.TaskID) error {
+func (p *Backend) remove(ctx context.Context, id core.TaskID) error {
 	t, ok := p.tasks.get(id)
 	if !ok {
 		return nil

@@ -8,7 +8,7 @@ import (
 )
 
 // Namespace is that of a project, which is made where it is missing.
-func (p *Plane) Namespace(ctx context.Context, project core.ProjectID) (string, error) {
+func (p *Backend) Namespace(ctx context.Context, project core.ProjectID) (string, error) {
 	if err := p.sync(ctx); err != nil {
 		return "", err
 	}
@@ -18,7 +18,7 @@ func (p *Plane) Namespace(ctx context.Context, project core.ProjectID) (string, 
 
 // Project is the one that a namespace belongs to: by its label, else by its
 // name. false: it is nobody's, or being deleted.
-func (p *Plane) Project(ctx context.Context, namespace string) (core.ProjectID, bool, error) {
+func (p *Backend) Project(ctx context.Context, namespace string) (core.ProjectID, bool, error) {
 	if err := p.sync(ctx); err != nil {
 		return "", false, err
 	}

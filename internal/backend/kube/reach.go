@@ -94,7 +94,7 @@ func confine(w *backend.Where, volumes []reach) (bars string) {
 
 // reaches remembers where volumes can be used.
 type reaches struct {
-	p *Plane
+	p *Backend
 
 	mu    sync.Mutex
 	known map[string]reached // by namespace/claim
@@ -150,7 +150,7 @@ func (s *reaches) of(ctx context.Context, space, claim string) (r reach, bound b
 
 // reachable refuses what starts together where some of it cannot use its volumes,
 // and lets nodes say for which volumes they are no use.
-func (p *Plane) reachable(ctx context.Context, space string, todo []backend.Assignment) error {
+func (p *Backend) reachable(ctx context.Context, space string, todo []backend.Assignment) error {
 	for _, m := range todo[0].Mounts {
 		if m.Claim == "" {
 			continue

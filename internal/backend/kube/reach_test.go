@@ -45,7 +45,7 @@ func zoned(name, in string) *corev1.Node {
 
 // TestPodsGoWhereTheirVolumesAre: what pods of others need of their nodes.
 func TestPodsGoWhereTheirVolumesAre(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	p.external.owners.again = 20 * time.Millisecond
 	a.volume("ml", "here", true, inZone("a"))
 	a.volume("ml", "there", true, inZone("a", "b"), onNode("special"))
@@ -90,7 +90,7 @@ func TestPodsGoWhereTheirVolumesAre(t *testing.T) {
 
 // TestTasksGoWhereTheirVolumesAre: nodes say for which claims they are no use.
 func TestTasksGoWhereTheirVolumesAre(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	a.put("/api/v1/namespaces", map[string]any{"kind": "Namespace", "apiVersion": "v1"})
 	a.volume("muster-speech", "sets", true, inZone("a"))
 	for name, in := range map[string]string{"n": "b", "m": "a"} {

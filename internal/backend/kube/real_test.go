@@ -115,7 +115,7 @@ func realOutages(t *testing.T, c *kubetest.Cluster, node *kubetest.Node) {
 		t.Helper()
 		was := -1
 		kubetest.Eventually(t, "more output comes", func() error {
-			now := len(readLog(t, p.Plane, a.ID, backend.LogOptions{Tail: -1}))
+			now := len(readLog(t, p.Backend, a.ID, backend.LogOptions{Tail: -1}))
 			if was >= 0 && now > was {
 				return nil
 			}
@@ -145,7 +145,7 @@ func realOutages(t *testing.T, c *kubetest.Cluster, node *kubetest.Node) {
 		_, err := p.Exec(context.Background(), a.ID, backend.ExecOptions{Argv: []string{"touch", "/tmp/enough"}})
 		return err
 	})
-	got := strings.Split(readLog(t, p.Plane, a.ID, backend.LogOptions{Tail: -1, Follow: true}), "\n")
+	got := strings.Split(readLog(t, p.Backend, a.ID, backend.LogOptions{Tail: -1, Follow: true}), "\n")
 	for i, line := range got[:max(len(got)-2, 0)] {
 		if line != strconv.Itoa(i+1) {
 			t.Fatalf("line %d of %d is %q, after %q", i+1, len(got), line, got[max(i-1, 0)])

@@ -29,7 +29,7 @@ const (
 	barredFor = 10 * time.Minute
 )
 
-var _ backend.Sampler = (*Plane)(nil)
+var _ backend.Sampler = (*Backend)(nil)
 
 // spent is the processor time of a pod or node at a time of its kubelet's clock.
 type spent struct {
@@ -47,9 +47,9 @@ type sampler struct {
 	why    string
 }
 
-// Sample implements plane.Sampler: it asks the kubelets of nodes on which tasks
+// Sample implements backend.Sampler: it asks the kubelets of nodes on which tasks
 // run, through the API server. What GPUs do they do not say.
-func (p *Plane) Sample(ctx context.Context) (backend.Reading, error) {
+func (p *Backend) Sample(ctx context.Context) (backend.Reading, error) {
 	var r backend.Reading
 	pods, nodes := map[string]core.TaskID{}, map[string]bool{}
 	for _, o := range p.tasks.all() {
@@ -121,7 +121,7 @@ func (s *sampler) turn(nodes map[string]bool) []string {
 }
 
 // askKubelets asks each for what its pods use.
-func (p *Plane) askKubelets(ctx context.Context, nodes []string) (told map[string]map[string]*dto.MetricFamily, failed []error) {
+func (p *Backend) askKubelets(ctx context.Context, nodes []string) (told map[string]map[string]*dto.MetricFamily, failed []error) {
 	told = map[string]map[string]*dto.MetricFamily{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup

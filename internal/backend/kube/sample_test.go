@@ -40,7 +40,7 @@ func realSample(t *testing.T, c *kubetest.Cluster, node *kubetest.Node) {
 }
 
 // kubelets answers as an API server does that passes questions on.
-func kubelets(t *testing.T, answer func(node string) (int, string)) *Plane {
+func kubelets(t *testing.T, answer func(node string) (int, string)) *Backend {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		parts := strings.Split(r.URL.Path, "/") // /api/v1/nodes/N/proxy/metrics/resource
@@ -58,11 +58,11 @@ func kubelets(t *testing.T, answer func(node string) (int, string)) *Plane {
 		t.Fatal(err)
 	}
 	clock := func() time.Time { return time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC) }
-	return &Plane{o: Options{Name: "east", Prefix: "east/", Clock: clock}, client: client, tasks: newTasks(clock)}
+	return &Backend{o: Options{Name: "east", Prefix: "east/", Clock: clock}, client: client, tasks: newTasks(clock)}
 }
 
 // runs puts a task on a node, as if its pod had been seen.
-func (p *Plane) pretend(workload, node string) core.TaskID {
+func (p *Backend) pretend(workload, node string) core.TaskID {
 	id := core.TaskID{Workload: core.WorkloadID(workload)}
 	p.tasks.edit(id, true, func(t *task) {
 		t.space, t.name, t.node, t.seen.State = "ml", workload, node, core.TaskRunning

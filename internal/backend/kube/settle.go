@@ -22,7 +22,7 @@ const refusedFor = 30 * time.Second
 
 // settle gives pods of others their places, those that start together all or
 // none: one that is not there any more keeps the others back.
-func (p *Plane) settle(ctx context.Context, gang []backend.Assignment) error {
+func (p *Backend) settle(ctx context.Context, gang []backend.Assignment) error {
 	todo := gang[:0:0]
 	for _, a := range gang {
 		if t, ok := p.tasks.get(a.ID); !ok || !t.seen.State.Ended() && !t.bound {
@@ -72,7 +72,7 @@ func (p *Plane) settle(ctx context.Context, gang []backend.Assignment) error {
 
 // unseated takes back the start of pods whose claims could not all be met. What
 // was allocated already is given back when it is next looked at.
-func (p *Plane) unseated(todo []backend.Assignment, pods []*corev1.Pod, err error) error {
+func (p *Backend) unseated(todo []backend.Assignment, pods []*corev1.Pod, err error) error {
 	for _, pod := range pods {
 		p.near.untake(pod)
 	}
@@ -93,7 +93,7 @@ func (p *Plane) unseated(todo []backend.Assignment, pods []*corev1.Pod, err erro
 
 // takeAll holds the places of pods that start together, all or none; why it
 // could not: others came to be where these may not be with them.
-func (p *Plane) takeAll(todo []backend.Assignment, pods []*corev1.Pod) (bars string) {
+func (p *Backend) takeAll(todo []backend.Assignment, pods []*corev1.Pod) (bars string) {
 	nodes := p.cluster.machines()
 	for i, a := range todo {
 		if bars = p.near.take(pods[i], p.nodeName(a.Node), nodes); bars != "" {
@@ -118,7 +118,7 @@ func (x *external) pod(uid string) *corev1.Pod {
 }
 
 // expect notes what a pod of others is about to hold.
-func (p *Plane) expect(a backend.Assignment, pod *corev1.Pod) {
+func (p *Backend) expect(a backend.Assignment, pod *corev1.Pod) {
 	p.tasks.edit(a.ID, true, func(t *task) {
 		t.space, t.name, t.uid, t.there, t.claim = pod.Namespace, pod.Name, pod.UID, true, a.Claim
 		t.node, t.seen.Claim = p.nodeName(a.Node), a.Claim
@@ -127,7 +127,7 @@ func (p *Plane) expect(a backend.Assignment, pod *corev1.Pod) {
 }
 
 // fails ends a task that did not come to have its place.
-func (p *Plane) fails(a backend.Assignment, why lifecycle.Reason, message string) {
+func (p *Backend) fails(a backend.Assignment, why lifecycle.Reason, message string) {
 	p.tasks.edit(a.ID, true, func(t *task) {
 		if !t.seen.State.Ended() {
 			t.seen = backend.Observation{ID: a.ID, State: core.TaskFailed, Reason: string(why), Message: message, At: p.o.Clock(), Claim: a.Claim}
@@ -139,7 +139,7 @@ func (p *Plane) fails(a backend.Assignment, why lifecycle.Reason, message string
 
 // seat binds a pod of others. What it is to us goes onto it in the same request,
 // so that a server that begins anew knows it.
-func (p *Plane) seat(ctx context.Context, a backend.Assignment, pod *corev1.Pod) error {
+func (p *Backend) seat(ctx context.Context, a backend.Assignment, pod *corev1.Pod) error {
 	node := p.nodeName(a.Node)
 	refused := func(why string) error {
 		p.near.untake(pod)
@@ -203,7 +203,7 @@ func (x *external) refuse(uid types.UID, why string) {
 // misses says which volume of a pod a node does not reach; empty: none, or nobody
 // can tell, and then its node will. It may have been made since its place was
 // chosen.
-func (p *Plane) misses(ctx context.Context, pod *corev1.Pod, node string) string {
+func (p *Backend) misses(ctx context.Context, pod *corev1.Pod, node string) string {
 	n := p.cluster.find(node)
 	if n == nil {
 		return ""
@@ -223,7 +223,7 @@ func (p *Plane) misses(ctx context.Context, pod *corev1.Pod, node string) string
 // reserve has volumes made that wait for the place of their first pod. Until
 // that has been, which may be after the pod has its place, the pod waits on its
 // node, and says so there.
-func (p *Plane) reserve(ctx context.Context, id core.TaskID, pod *corev1.Pod, node string) {
+func (p *Backend) reserve(ctx context.Context, id core.TaskID, pod *corev1.Pod, node string) {
 	for _, name := range claimsOf(pod) {
 		err := p.choose(ctx, pod.Namespace, name, node)
 		if err == nil {
@@ -256,7 +256,7 @@ func claimsOf(pod *corev1.Pod) (out []string) {
 }
 
 // memberSeen takes over what a pod of others is like that has its place from us.
-func (p *Plane) memberSeen(id core.TaskID, pod *corev1.Pod, first bool) {
+func (p *Backend) memberSeen(id core.TaskID, pod *corev1.Pod, first bool) {
 	now := p.o.Clock()
 	o := memberStatus(id, pod)
 	if o.At = fresh(o.At, now); !first {
@@ -283,7 +283,7 @@ func (p *Plane) memberSeen(id core.TaskID, pod *corev1.Pod, first bool) {
 }
 
 // memberGone takes over that such a pod is not there any more.
-func (p *Plane) memberGone(id core.TaskID, pod *corev1.Pod) {
+func (p *Backend) memberGone(id core.TaskID, pod *corev1.Pod) {
 	now := p.o.Clock()
 	last := memberStatus(id, pod)
 	former, forgotten := false, false

@@ -23,7 +23,7 @@ import (
 // control plane gives it: it is called as the workload is and leads to those of
 // its replicas that are ready. A service of that name that is not ours stays as
 // it is, and the workload has none.
-func (p *Plane) serve(ctx context.Context, space string, a *backend.Assignment) error {
+func (p *Backend) serve(ctx context.Context, space string, a *backend.Assignment) error {
 	if a.About.Kind != lifecycle.Inference || a.Ready == nil || len(validation.IsDNS1035Label(a.About.Name)) > 0 {
 		return nil // names of services begin with a letter
 	}
@@ -65,7 +65,7 @@ const noteChosen = "volume.kubernetes.io/selected-node"
 
 // mountable sees to it that the claims of a task can be mounted: they must be
 // there, and a volume that is made for its first user is asked for.
-func (p *Plane) mountable(ctx context.Context, space string, a *backend.Assignment) error {
+func (p *Backend) mountable(ctx context.Context, space string, a *backend.Assignment) error {
 	for _, m := range a.Mounts {
 		if m.Claim == "" {
 			continue
@@ -83,7 +83,7 @@ func (p *Plane) mountable(ctx context.Context, space string, a *backend.Assignme
 
 // choose says on a claim whose volume is made for its first user for which node
 // that is, which otherwise is the scheduler's part.
-func (p *Plane) choose(ctx context.Context, space, name, node string) error {
+func (p *Backend) choose(ctx context.Context, space, name, node string) error {
 	claims := p.client.CoreV1().PersistentVolumeClaims(space)
 	c, err := claims.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -73,7 +73,7 @@ func (n *neighbours) level(pod *corev1.Pod, c *corev1.TopologySpreadConstraint, 
 		v, _ := labelOf(node, c.TopologyKey)
 		count[v] += 0
 	}
-	for uid, s := range n.spots[pod.Namespace] {
+	for uid, s := range n.placements[pod.Namespace] {
 		if nodes[s.node] == nil || uid == pod.UID || s.pod.DeletionTimestamp != nil || !selector.Matches(klabels.Set(s.pod.Labels)) {
 			continue
 		}

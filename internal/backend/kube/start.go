@@ -24,8 +24,8 @@ import (
 // atOnce is how many requests of one sort are under way at the same time.
 const atOnce = 32
 
-// Start implements plane.Plane.
-func (p *Plane) Start(ctx context.Context, all []backend.Assignment) error {
+// Start implements backend.Plane.
+func (p *Backend) Start(ctx context.Context, all []backend.Assignment) error {
 	if err := p.sync(ctx); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (p *Plane) Start(ctx context.Context, all []backend.Assignment) error {
 			if unanswered(err) {
 				return fmt.Errorf("%w: %w", backend.ErrUnreachable, err)
 			}
-			p.o.Log.Warn("what a former server may have left in the cluster could not be looked for", "plane", p.o.Name, "err", err)
+			p.o.Log.Warn("what a former server may have left in the cluster could not be looked for", "backend", p.o.Name, "err", err)
 		}
 		p.swept.Store(true)
 	}
@@ -108,7 +108,7 @@ func each[T any](all []T, limit int, f func(T) error) error {
 
 // launch brings up what starts together: first all pods, then their places. One
 // that cannot be made takes the others back, before any of them runs.
-func (p *Plane) launch(ctx context.Context, gang []backend.Assignment) error {
+func (p *Backend) launch(ctx context.Context, gang []backend.Assignment) error {
 	if gang[0].Claim != "" {
 		return p.settle(ctx, gang)
 	}
@@ -138,7 +138,7 @@ func (p *Plane) launch(ctx context.Context, gang []backend.Assignment) error {
 }
 
 // bringUp makes and binds the pods of what starts together.
-func (p *Plane) bringUp(ctx context.Context, todo []backend.Assignment) error {
+func (p *Backend) bringUp(ctx context.Context, todo []backend.Assignment) error {
 	defer p.tasks.expect(attemptOf{todo[0].ID.Workload, todo[0].ID.Attempt})()
 	err := p.prepare(ctx, &todo[0])
 	if err == nil {
@@ -159,7 +159,7 @@ func (p *Plane) bringUp(ctx context.Context, todo []backend.Assignment) error {
 // wanted reports whether a task is still to be started: one that the cluster
 // has, or had, is not. One whose former pod is on its way out starts when that
 // is gone.
-func (p *Plane) wanted(a backend.Assignment) bool {
+func (p *Backend) wanted(a backend.Assignment) bool {
 	want := true
 	p.tasks.edit(a.ID, false, func(t *task) {
 		switch {
@@ -175,7 +175,7 @@ func (p *Plane) wanted(a backend.Assignment) bool {
 }
 
 // prepare makes what the tasks of an attempt share.
-func (p *Plane) prepare(ctx context.Context, a *backend.Assignment) error {
+func (p *Backend) prepare(ctx context.Context, a *backend.Assignment) error {
 	space := p.spaces.of(a.About.Project)
 	if err := p.ready(ctx, space, a.About.Project); err != nil {
 		return sorted(err)
@@ -207,7 +207,7 @@ func (p *Plane) prepare(ctx context.Context, a *backend.Assignment) error {
 }
 
 // create makes the pod of one task. One that starts alone gets its place with it.
-func (p *Plane) create(ctx context.Context, a *backend.Assignment) error {
+func (p *Backend) create(ctx context.Context, a *backend.Assignment) error {
 	b, err := p.draw(a)
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func (p *Plane) create(ctx context.Context, a *backend.Assignment) error {
 		return sorted(err)
 	}
 	if changed := changes(b.pod, pod); changed != "" {
-		p.o.Log.Info("the cluster changed a pod when it was made", "plane", p.o.Name, "task", a.ID, "changed", changed)
+		p.o.Log.Info("the cluster changed a pod when it was made", "backend", p.o.Name, "task", a.ID, "changed", changed)
 		p.tasks.edit(a.ID, true, func(t *task) { t.changed = changed })
 	}
 	p.podSeen(pod, false)
@@ -256,7 +256,7 @@ func (p *Plane) create(ctx context.Context, a *backend.Assignment) error {
 const accountWithin = 10 * time.Second
 
 // admit creates a pod.
-func (p *Plane) admit(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+func (p *Backend) admit(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	for end := time.Now().Add(accountWithin); ; {
 		made, err := p.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "error looking up service account") || time.Now().After(end) {
@@ -271,7 +271,7 @@ func (p *Plane) admit(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error)
 }
 
 // bind gives a pod its place.
-func (p *Plane) bind(ctx context.Context, id core.TaskID, node string) error {
+func (p *Backend) bind(ctx context.Context, id core.TaskID, node string) error {
 	t, ok := p.tasks.get(id)
 	if !ok || t.bound {
 		return nil
@@ -295,11 +295,11 @@ func (p *Plane) bind(ctx context.Context, id core.TaskID, node string) error {
 }
 
 // nodeName is what the cluster calls a node.
-func (p *Plane) nodeName(id core.NodeID) string { return strings.TrimPrefix(string(id), p.o.Prefix) }
+func (p *Backend) nodeName(id core.NodeID) string { return strings.TrimPrefix(string(id), p.o.Prefix) }
 
 // takeBack undoes the start of a gang that cannot be whole. Each of its tasks
 // has failed, for the same reason.
-func (p *Plane) takeBack(gang []backend.Assignment, r *refusal) {
+func (p *Backend) takeBack(gang []backend.Assignment, r *refusal) {
 	for _, a := range gang {
 		p.tasks.edit(a.ID, true, func(t *task) {
 			if !t.seen.State.Ended() {

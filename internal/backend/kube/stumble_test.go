@@ -38,7 +38,7 @@ func podOf(a *backend.Assignment) *corev1.Pod {
 		TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: podName(a.About.Name, a.ID), Namespace: "muster-" + string(a.About.Project), UID: types.UID("uid-" + a.ID.Workload),
-			Labels: new(Plane).labels(a), Annotations: notes(a),
+			Labels: new(Backend).labels(a), Annotations: notes(a),
 		},
 		Spec: corev1.PodSpec{SchedulerName: SchedulerName, NodeName: string(a.Node), Containers: []corev1.Container{{Name: container}}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
@@ -47,13 +47,13 @@ func podOf(a *backend.Assignment) *corev1.Pod {
 	}
 }
 
-func (p *Plane) state(id core.TaskID) backend.Observation {
+func (p *Backend) state(id core.TaskID) backend.Observation {
 	x, _ := p.tasks.get(id)
 	return x.seen
 }
 
 func TestOneTaskThatTheClusterFailsAtKeepsNoOther(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	p.o.Patience = 300 * time.Millisecond
 	bad, good := taskIn("bad"), taskIn("good")
 	a.put("/api/v1/namespaces", map[string]any{"kind": "Namespace", "apiVersion": "v1"})
@@ -79,7 +79,7 @@ func TestOneTaskThatTheClusterFailsAtKeepsNoOther(t *testing.T) {
 }
 
 func TestATaskThatTheClusterFailsAtStartsOnceItDoesNot(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	p.o.Patience = time.Hour
 	bad := taskIn("bad")
 	a.put("/api/v1/namespaces", map[string]any{"kind": "Namespace", "apiVersion": "v1"})
@@ -94,7 +94,7 @@ func TestATaskThatTheClusterFailsAtStartsOnceItDoesNot(t *testing.T) {
 }
 
 func TestAClusterThatDoesNotAnswerIsAskedAgain(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	bad := taskIn("bad")
 	a.put("/api/v1/namespaces", map[string]any{"kind": "Namespace", "apiVersion": "v1"})
 	for _, code := range []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusUnauthorized} {
@@ -107,7 +107,7 @@ func TestAClusterThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 
 func TestATaskThatCannotBeEndedKeepsNoOther(t *testing.T) {
 	for _, code := range []int{http.StatusForbidden, http.StatusInternalServerError, http.StatusBadRequest} {
-		p, a := testPlane(t)
+		p, a := testBackend(t)
 		one := taskIn("p")
 		pod := podOf(&one)
 		p.podSeen(pod, true)
@@ -131,8 +131,8 @@ func TestATaskThatCannotBeEndedKeepsNoOther(t *testing.T) {
 // TestOnlyPodsThatWeDrewAreEndedByForce: in a pod of others what is done for
 // that may see the processes of its node.
 func TestOnlyPodsThatWeDrewAreEndedByForce(t *testing.T) {
-	ends := func(change func(p *Plane, id core.TaskID, pod *corev1.Pod)) bool {
-		p, a := testPlane(t)
+	ends := func(change func(p *Backend, id core.TaskID, pod *corev1.Pod)) bool {
+		p, a := testBackend(t)
 		one := taskIn("p")
 		pod := podOf(&one)
 		p.podSeen(pod, true)
@@ -144,15 +144,15 @@ func TestOnlyPodsThatWeDrewAreEndedByForce(t *testing.T) {
 		defer a.mu.Unlock()
 		return a.asked[path+"/exec"] > 0
 	}
-	if !ends(func(*Plane, core.TaskID, *corev1.Pod) {}) {
+	if !ends(func(*Backend, core.TaskID, *corev1.Pod) {}) {
 		t.Error("one of ours was not")
 	}
-	if ends(func(p *Plane, id core.TaskID, pod *corev1.Pod) {
+	if ends(func(p *Backend, id core.TaskID, pod *corev1.Pod) {
 		p.tasks.edit(id, false, func(t *task) { t.claim = string(pod.UID) })
 	}) {
 		t.Error("one of others was")
 	}
-	if ends(func(_ *Plane, _ core.TaskID, pod *corev1.Pod) { pod.Spec.HostPID = true }) {
+	if ends(func(_ *Backend, _ core.TaskID, pod *corev1.Pod) { pod.Spec.HostPID = true }) {
 		t.Error("one that sees its node was")
 	}
 }
@@ -160,7 +160,7 @@ func TestOnlyPodsThatWeDrewAreEndedByForce(t *testing.T) {
 // TestAServiceIsNotTakenFromWhoNeedsIt: what is left of an attempt is removed
 // while the next run of it begins.
 func TestAServiceIsNotTakenFromWhoNeedsIt(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	id := core.TaskID{Workload: "01p"}
 	of := attemptOf{id.Workload, id.Attempt}
 	done := p.tasks.expect(of)

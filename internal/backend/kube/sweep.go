@@ -16,7 +16,7 @@ import (
 // labels when a server begins.
 
 // serving reports whether an attempt may have a service.
-func (p *Plane) serving(id core.TaskID) bool {
+func (p *Backend) serving(id core.TaskID) bool {
 	_, ok := p.served.Load(attemptOf{id.Workload, id.Attempt})
 	return ok
 }
@@ -56,7 +56,7 @@ func (l *locks) lock(of attemptOf) (unlock func()) {
 }
 
 // unserve removes the service of an attempt none of whose tasks is known.
-func (p *Plane) unserve(ctx context.Context, space string, id core.TaskID) error {
+func (p *Backend) unserve(ctx context.Context, space string, id core.TaskID) error {
 	defer p.serviced.lock(attemptOf{id.Workload, id.Attempt})()
 	if space == "" || p.tasks.some(id.Workload, id.Attempt) {
 		return nil
@@ -79,7 +79,7 @@ func (p *Plane) unserve(ctx context.Context, space string, id core.TaskID) error
 
 // sweep removes services and secrets of tasks that the cluster does not have.
 // It must run before anything is started.
-func (p *Plane) sweep(ctx context.Context) error {
+func (p *Backend) sweep(ctx context.Context) error {
 	mine := metav1.ListOptions{LabelSelector: labelManaged + "=" + managed + "," + labelWorkload}
 	services, err := p.client.CoreV1().Services("").List(ctx, mine)
 	if err != nil {

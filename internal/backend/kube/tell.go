@@ -33,14 +33,14 @@ const tellEvery, tellBurst = 20 * time.Millisecond, 200
 
 // teller writes conditions and events of pods that others made.
 type teller struct {
-	p *Plane
+	p *Backend
 
 	mu    sync.Mutex
 	next  time.Time // when the next word may be said
 	muted bool      // the cluster does not let us
 }
 
-func newTeller(p *Plane) *teller { return &teller{p: p} }
+func newTeller(p *Backend) *teller { return &teller{p: p} }
 
 // turn waits until a word may be said; false: none may.
 func (t *teller) turn(ctx context.Context) bool {
@@ -63,10 +63,10 @@ func (t *teller) turn(ctx context.Context) bool {
 	}
 }
 
-// Explain implements plane.Claimant: a condition and an event of every pod that
+// Explain implements backend.Claimant: a condition and an event of every pod that
 // waits, where that is news. One that cannot be told keeps no other waiting; it
 // fails where the API server does not answer.
-func (p *Plane) Explain(ctx context.Context, words []backend.Word) error {
+func (p *Backend) Explain(ctx context.Context, words []backend.Word) error {
 	if !p.Drives() {
 		return nil // whoever does tells them
 	}
@@ -181,7 +181,7 @@ func (t *teller) forbidden(err error) bool {
 	defer t.mu.Unlock()
 	if !t.muted {
 		t.muted = true
-		t.p.o.Log.Warn("pods cannot be told why they wait: the server's role needs patch of pods/status and create of events", "plane", t.p.o.Name, "err", err)
+		t.p.o.Log.Warn("pods cannot be told why they wait: the server's role needs patch of pods/status and create of events", "backend", t.p.o.Name, "err", err)
 	}
 	return true
 }
@@ -238,13 +238,13 @@ func (t *teller) event(ctx context.Context, pod *corev1.Pod, kind, reason, text 
 		ReportingController: SchedulerName, ReportingInstance: SchedulerName, Source: corev1.EventSource{Component: SchedulerName},
 	}
 	if _, err := t.p.client.CoreV1().Events(pod.Namespace).Create(ctx, e, metav1.CreateOptions{}); err != nil && ctx.Err() == nil && !t.forbidden(err) {
-		t.p.o.Log.Debug("an event of a pod was not taken", "plane", t.p.o.Name, "pod", pod.Namespace+"/"+pod.Name, "err", err)
+		t.p.o.Log.Debug("an event of a pod was not taken", "backend", t.p.o.Name, "pod", pod.Namespace+"/"+pod.Name, "err", err)
 	}
 }
 
 // excuse says of a pod that is about to be ended for others' sake that it is no
 // failure of its own: a Job may then leave it out of its count.
-func (p *Plane) excuse(ctx context.Context, t *task) {
+func (p *Backend) excuse(ctx context.Context, t *task) {
 	pod := p.external.pod(t.claim)
 	if pod == nil {
 		return
@@ -253,6 +253,6 @@ func (p *Plane) excuse(ctx context.Context, t *task) {
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reasonDisrupted, Message: "muster ends it: its workload was stopped or displaced",
 	})
 	if err != nil && !apierrors.IsNotFound(err) && !p.teller.forbidden(err) && ctx.Err() == nil {
-		p.o.Log.Warn("a pod could not be excused", "plane", p.o.Name, "pod", t.space+"/"+t.name, "err", err)
+		p.o.Log.Warn("a pod could not be excused", "backend", p.o.Name, "pod", t.space+"/"+t.name, "err", err)
 	}
 }

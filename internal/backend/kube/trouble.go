@@ -65,7 +65,7 @@ func blank(pod *corev1.Pod) bool {
 }
 
 // look goes on looking at what does not get on until ctx is done.
-func (p *Plane) look(ctx context.Context) {
+func (p *Backend) look(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -103,7 +103,7 @@ func (t *tasks) late(now time.Time, most int) []core.TaskID {
 
 // lookAt takes over what events say of a task, and ends it where it has been in
 // trouble for longer than anyone should wait.
-func (p *Plane) lookAt(ctx context.Context, id core.TaskID) {
+func (p *Backend) lookAt(ctx context.Context, id core.TaskID) {
 	t, ok := p.tasks.get(id)
 	if !ok || !t.there {
 		return
@@ -189,13 +189,13 @@ func certain(message string) bool { return strings.Contains(message, "hostPath t
 
 // event is the last that is said of a pod and is about what it waits for; nil:
 // nothing is.
-func (p *Plane) event(ctx context.Context, t *task) *corev1.Event {
+func (p *Backend) event(ctx context.Context, t *task) *corev1.Event {
 	ctx, cancel := context.WithTimeout(ctx, reachWithin)
 	defer cancel()
 	all, err := p.client.CoreV1().Events(t.space).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(t.uid), Limit: 100})
 	if err != nil {
 		if apierrors.IsForbidden(err) && !p.deaf.Swap(true) {
-			p.o.Log.Warn("events may not be read: why a pod does not start may stay unknown", "plane", p.o.Name, "err", err)
+			p.o.Log.Warn("events may not be read: why a pod does not start may stay unknown", "backend", p.o.Name, "err", err)
 		}
 		return nil
 	}

@@ -26,7 +26,7 @@ type volumes struct {
 }
 
 // mount adds everything that a asks for.
-func (v *volumes) mount(p *Plane, a *backend.Assignment) error {
+func (v *volumes) mount(p *Backend, a *backend.Assignment) error {
 	if a.SHM > 0 {
 		v.add("shm", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: resource.NewQuantity(a.SHM, resource.BinarySI)}}, "/dev/shm", false)
 	}

@@ -22,7 +22,7 @@ type unwelcome struct {
 }
 
 // welcome refuses what starts together where pods of others keep some of it away.
-func (p *Plane) welcome(space string, todo []backend.Assignment) error {
+func (p *Backend) welcome(space string, todo []backend.Assignment) error {
 	for i := range todo {
 		a := &todo[i]
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Labels: p.labels(a)}}
@@ -45,7 +45,7 @@ func (p *Plane) welcome(space string, todo []backend.Assignment) error {
 }
 
 // moved lets those know for whom it matters that a pod has come, changed or gone.
-func (p *Plane) moved(m matter) {
+func (p *Backend) moved(m matter) {
 	p.external.stir(m)
 	if m != forAll {
 		return

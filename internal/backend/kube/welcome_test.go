@@ -15,7 +15,7 @@ import (
 // TestOthersKeepTasksAway: a pod of others that wants none of ours near it has
 // its way, for as long as it is there, and only with those that it means.
 func TestOthersKeepTasksAway(t *testing.T) {
-	p, a := testPlane(t)
+	p, a := testBackend(t)
 	a.put("/api/v1/namespaces", map[string]any{"kind": "Namespace", "apiVersion": "v1"})
 	for name, in := range map[string]string{"n": "b", "n2": "b", "m": "a"} {
 		p.cluster.node(zoned(name, in))

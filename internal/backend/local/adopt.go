@@ -25,9 +25,9 @@ func dirName(dir string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// noteBoot leaves the name of this run of the machine for the next keeper, and
+// noteBoot leaves the name of this run of the machine for the next supervisor, and
 // finds out whether the last one was in it.
-func (k *keeper) noteBoot() error {
+func (k *supervisor) noteBoot() error {
 	path := k.paths.bootFile()
 	last, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -39,11 +39,11 @@ func (k *keeper) noteBoot() error {
 	return os.WriteFile(path, []byte(k.boot), 0o600)
 }
 
-// recover takes over every task that a former keeper left.
-func (k *keeper) recover() error {
+// recover takes over every task that a former supervisor left.
+func (k *supervisor) recover() error {
 	dirs, err := os.ReadDir(k.paths.tasks())
 	if err != nil {
-		return fmt.Errorf("look for tasks of a former keeper: %w", err)
+		return fmt.Errorf("look for tasks of a former supervisor: %w", err)
 	}
 	for _, dir := range dirs {
 		id, err := undotted(dir.Name())
@@ -59,7 +59,7 @@ func (k *keeper) recover() error {
 }
 
 // recoverOne decides from the records how far the task had got.
-func (k *keeper) recoverOne(id core.TaskID, dir string) error {
+func (k *supervisor) recoverOne(id core.TaskID, dir string) error {
 	var rec assigned
 	known, err := readRecord(dir, assignmentRecord, &rec)
 	if err != nil {
@@ -123,14 +123,14 @@ func (k *keeper) recoverOne(id core.TaskID, dir string) error {
 
 // know puts a task into the table; others that were taken over before may be
 // ending meanwhile.
-func (k *keeper) know(t *task) {
+func (k *supervisor) know(t *task) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.tasks[t.id] = t
 }
 
 // adopt finds the process of a task that was running when the records end.
-func (k *keeper) adopt(t *task) error {
+func (k *supervisor) adopt(t *task) error {
 	var st forked
 	known, err := readRecord(t.dir, stateRecord, &st)
 	var stop stopped
@@ -150,7 +150,7 @@ func (k *keeper) adopt(t *task) error {
 			return nil
 		}
 		if !known {
-			k.lost(t, lifecycle.ReasonOutcomeUnknown, "the keeper died while it was starting the task; it is not started again, since it may have run")
+			k.lost(t, lifecycle.ReasonOutcomeUnknown, "the supervisor died while it was starting the task; it is not started again, since it may have run")
 			return nil
 		}
 		if err := writeRecord(t.dir, stateRecord, st); err != nil {
@@ -168,9 +168,9 @@ func (k *keeper) adopt(t *task) error {
 	t.cut = t.cut || t.out != nil && t.out.fresh && (err != nil || s.leaving)
 	switch {
 	case err != nil || s.start != st.Start:
-		k.lost(t, lifecycle.ReasonOutcomeUnknown, "the task ended while no keeper was running, so its exit code is not known; the end of its output may be missing")
+		k.lost(t, lifecycle.ReasonOutcomeUnknown, "the task ended while no supervisor was running, so its exit code is not known; the end of its output may be missing")
 		return nil
-	case s.parent == k.pid: // this process was a keeper before it replaced itself
+	case s.parent == k.pid: // this process was a supervisor before it replaced itself
 		t.adopted = false
 		k.mu.Lock()
 		k.pids[st.PID] = t
@@ -195,13 +195,13 @@ func (k *keeper) adopt(t *task) error {
 	return nil
 }
 
-func (k *keeper) lost(t *task, why lifecycle.Reason, message string) {
+func (k *supervisor) lost(t *task, why lifecycle.Reason, message string) {
 	k.settle(t, backend.Observation{ID: t.id, State: core.TaskLost, Reason: string(why), Message: message, At: time.Now()})
 }
 
-// findUnrecorded looks for a process that was forked just before its keeper
+// findUnrecorded looks for a process that was forked just before its supervisor
 // died: the leader of a session whose environment names the task's directory.
-func (k *keeper) findUnrecorded(t *task) (forked, bool) {
+func (k *supervisor) findUnrecorded(t *task) (forked, bool) {
 	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		for _, p := range k.census.at(time.Now()) {
 			if p.session == p.pid && p.dir == t.dir {
@@ -209,7 +209,7 @@ func (k *keeper) findUnrecorded(t *task) (forked, bool) {
 			}
 		}
 		// A child that has not come to its exec yet is in the group, but its
-		// environment is still the keeper's.
+		// environment is still the supervisor's.
 		if t.group.V2 == "" || len(t.group.processes()) == 0 || time.Since(begun) > 5*time.Second {
 			return forked{}, false
 		}
@@ -217,7 +217,7 @@ func (k *keeper) findUnrecorded(t *task) (forked, bool) {
 }
 
 // await waits for the end of a process that is not our child.
-func (k *keeper) await(t *task, fd int) {
+func (k *supervisor) await(t *task, fd int) {
 	f := os.NewFile(uintptr(fd), "pidfd "+strconv.Itoa(t.pid))
 	defer func() { _ = f.Close() }()
 	rc, err := f.SyscallConn()
@@ -237,5 +237,5 @@ func (k *keeper) await(t *task, fd int) {
 		k.ended(t, status)
 		return
 	}
-	k.lost(t, lifecycle.ReasonOutcomeUnknown, "the task ended under another keeper than had started it, and this kernel (before 6.15) does not tell the exit code of such processes")
+	k.lost(t, lifecycle.ReasonOutcomeUnknown, "the task ended under another supervisor than had started it, and this kernel (before 6.15) does not tell the exit code of such processes")
 }

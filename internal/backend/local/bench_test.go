@@ -17,7 +17,7 @@ import (
 )
 
 // BenchmarkStartToRunning measures from the call of Start until the watch says
-// that the command runs, on an idle plane.
+// that the command runs, on an idle backend.
 func BenchmarkStartToRunning(b *testing.B) {
 	p := open(b, Options{})
 	ctx, cancel := context.WithCancel(b.Context())
@@ -50,7 +50,7 @@ func BenchmarkStartToRunning(b *testing.B) {
 		await(a.ID, core.TaskState.Ended)
 		_ = p.Forget(ctx, []core.TaskID{a.ID})
 	}
-	run(0) // starts the keeper
+	run(0) // starts the supervisor
 	took = nil
 	for i := 1; b.Loop(); i++ {
 		run(i)
@@ -58,20 +58,20 @@ func BenchmarkStartToRunning(b *testing.B) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
-	b.ReportMetric(rss(b, p), "keeper-MiB")
+	b.ReportMetric(rss(b, p), "supervisor-MiB")
 }
 
 // BenchmarkTrue runs `true` to its observed end and forgets it, 8 at a time.
 func BenchmarkTrue(b *testing.B) {
 	for name, o := range map[string]Options{
 		"groups":   {},
-		"nogroups": {Exe: []string{"/proc/self/exe", KeeperArg, noGroups}},
+		"nogroups": {Exe: []string{"/proc/self/exe", SupervisorArg, noGroups}},
 	} {
 		b.Run(name, func(b *testing.B) { benchmarkTrue(b, open(b, o)) })
 	}
 }
 
-func benchmarkTrue(b *testing.B, p *Plane) {
+func benchmarkTrue(b *testing.B, p *Backend) {
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	var mu sync.Mutex
@@ -115,13 +115,13 @@ func benchmarkTrue(b *testing.B, p *Plane) {
 	}
 	wg.Wait()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
-	b.ReportMetric(rss(b, p), "keeper-MiB")
+	b.ReportMetric(rss(b, p), "supervisor-MiB")
 }
 
-// rss is the resident memory of the keeper in MiB.
-func rss(t testing.TB, p *Plane) float64 {
+// rss is the resident memory of the supervisor in MiB.
+func rss(t testing.TB, p *Backend) float64 {
 	t.Helper()
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(keeperPID(t, p)) + "/status")
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(supervisorPID(t, p)) + "/status")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,5 +178,5 @@ func BenchmarkBox(b *testing.B) {
 		b.ReportMetric(float64(all[len(all)/2].Microseconds()), name+"-p50-µs")
 		b.ReportMetric(float64(all[len(all)*99/100].Microseconds()), name+"-p99-µs")
 	}
-	b.ReportMetric(rss(b, p), "keeper-MiB")
+	b.ReportMetric(rss(b, p), "supervisor-MiB")
 }

@@ -21,9 +21,9 @@ import (
 
 // launchBox starts a container. The engine makes it and leaves; its first
 // process is then our child like any other, waits for our word before it
-// becomes the command, and is on record before it gets that word. So a keeper
+// becomes the command, and is on record before it gets that word. So a supervisor
 // that dies leaves either nothing that ever ran or a task that is known.
-func (k *keeper) launchBox(t *task, a backend.Assignment, note string) error {
+func (k *supervisor) launchBox(t *task, a backend.Assignment, note string) error {
 	dir := filepath.Join(t.dir, boxDir)
 	// 1. What it is made of.
 	in, err := k.openInputs(t)
@@ -59,7 +59,7 @@ func (k *keeper) launchBox(t *task, a backend.Assignment, note string) error {
 	now := time.Now()
 	engine, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err := writeRecord(t.dir, stateRecord, forked{PID: pid, Start: s.start, At: now, Note: note + more, Engine: engine}); err != nil {
-		return k.notCreated(t, err) // a later keeper would take it for one that never ran
+		return k.notCreated(t, err) // a later supervisor would take it for one that never ran
 	}
 	if err := k.hold(t, in.keep); err != nil {
 		return k.notCreated(t, err)
@@ -85,7 +85,7 @@ func (k *keeper) launchBox(t *task, a backend.Assignment, note string) error {
 
 // createBox has the engine make the container. note says what the user should
 // know; terminal is -1 without one.
-func (k *keeper) createBox(t *task, a backend.Assignment, dir string, in inputs) (pid, terminal int, note string, err error) {
+func (k *supervisor) createBox(t *task, a backend.Assignment, dir string, in inputs) (pid, terminal int, note string, err error) {
 	var c *console
 	extra := []string{}
 	if a.TTY {
@@ -155,7 +155,7 @@ func lowerLayers(b *box, dir string) []string {
 	return []string{filepath.Join(dir, etcDir)} // an image of nothing
 }
 
-func (k *keeper) forkEngine(t *task, argv []string, dir string, in inputs) (<-chan unix.WaitStatus, error) {
+func (k *supervisor) forkEngine(t *task, argv []string, dir string, in inputs) (<-chan unix.WaitStatus, error) {
 	out, err := unix.Open(filepath.Join(t.dir, fifoFile), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the FIFO: %w", err)
@@ -187,7 +187,7 @@ func (k *keeper) forkEngine(t *task, argv []string, dir string, in inputs) (<-ch
 
 // notCreated ends what there may be of a container that never ran its command,
 // and tells a stop from a failure.
-func (k *keeper) notCreated(t *task, err error) error {
+func (k *supervisor) notCreated(t *task, err error) error {
 	k.mu.Lock()
 	asked := !t.deadline.IsZero()
 	t.exited = true // nothing will be signalled any more
@@ -204,7 +204,7 @@ func (k *keeper) notCreated(t *task, err error) error {
 
 // unsay takes out of the log what the engine wrote for a container whose command
 // never ran.
-func (k *keeper) unsay(t *task) {
+func (k *supervisor) unsay(t *task) {
 	if t.box != nil && t.out != nil {
 		t.out.finish("")
 		t.out.discard(k.paths.log(t.id))
@@ -214,9 +214,9 @@ func (k *keeper) unsay(t *task) {
 
 // release lets a container that was created become its command: it waits in
 // the opening of a FIFO, as OCI runtimes have it. Another process reads from it:
-// a reader that died with its keeper would break the pipe and the container. An
+// a reader that died with its supervisor would break the pipe and the container. An
 // engine without that FIFO is asked to start it.
-func (k *keeper) release(t *task) error {
+func (k *supervisor) release(t *task) error {
 	dir := filepath.Join(t.dir, boxDir)
 	fifo := execFIFO(t)
 	cat, err := exec.LookPath("cat")
@@ -245,7 +245,7 @@ func (k *keeper) release(t *task) error {
 			return os.Remove(fifo)
 		case <-tick.C:
 		}
-		if !alive(t.pid, t.start) || t.isCommand() { // a former keeper's reader was first
+		if !alive(t.pid, t.start) || t.isCommand() { // a former supervisor's reader was first
 			killProcess(pid, unix.SIGKILL)
 		}
 	}
@@ -283,7 +283,7 @@ func execFIFO(t *task) string {
 	return filepath.Join(t.dir, boxDir, stateDir, boxName, "exec.fifo")
 }
 
-func (k *keeper) startByEngine(t *task, dir string) error {
+func (k *supervisor) startByEngine(t *task, dir string) error {
 	group, err := t.group.engineGroup()
 	if err != nil {
 		return err
@@ -306,10 +306,10 @@ func (k *keeper) startByEngine(t *task, dir string) error {
 	return nil
 }
 
-// adoptBox takes over a container whose keeper died before it was on record:
+// adoptBox takes over a container whose supervisor died before it was on record:
 // its command never ran, so it is as if it had never been asked for; unless
 // somebody has told it to end, or does before it is gone, who hears that it did.
-func (k *keeper) adoptBox(t *task) {
+func (k *supervisor) adoptBox(t *task) {
 	k.killTree(t)
 	k.unsay(t)
 	if !k.undo(t) {
@@ -317,9 +317,9 @@ func (k *keeper) adoptBox(t *task) {
 	}
 }
 
-// neverBegan ends what was told to end before a former keeper had begun it, or
+// neverBegan ends what was told to end before a former supervisor had begun it, or
 // had given it the word if it is a container.
-func (k *keeper) neverBegan(t *task) {
+func (k *supervisor) neverBegan(t *task) {
 	k.mu.Lock()
 	t.exited = true
 	k.mu.Unlock()
@@ -327,9 +327,9 @@ func (k *keeper) neverBegan(t *task) {
 	k.settle(t, backend.Observation{ID: t.id, State: core.TaskFailed, Reason: string(errStopped.reason), Message: errStopped.text, At: time.Now()})
 }
 
-// releaseAdopted gives a container its word where a former keeper died between
+// releaseAdopted gives a container its word where a former supervisor died between
 // the record and the word.
-func (k *keeper) releaseAdopted(t *task) {
+func (k *supervisor) releaseAdopted(t *task) {
 	if t.isCommand() || !alive(t.pid, t.start) {
 		return
 	}
@@ -340,8 +340,8 @@ func (k *keeper) releaseAdopted(t *task) {
 
 // discardBox takes away what a container has left. Its changes to the file
 // tree may be many files, and nobody shall wait for their removal: they are
-// moved aside, where a later keeper looks too.
-func (k *keeper) discardBox(t *task) {
+// moved aside, where a later supervisor looks too.
+func (k *supervisor) discardBox(t *task) {
 	if t.box == nil {
 		return
 	}
@@ -357,9 +357,9 @@ func (k *keeper) discardBox(t *task) {
 	k.emptyTrash()
 }
 
-// emptyTrash begins to remove what was moved aside; the keeper stays until that
+// emptyTrash begins to remove what was moved aside; the supervisor stays until that
 // is done.
-func (k *keeper) emptyTrash() {
+func (k *supervisor) emptyTrash() {
 	k.mu.Lock()
 	k.sweeps++
 	k.checkIdle()

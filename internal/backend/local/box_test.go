@@ -158,7 +158,7 @@ func boxed(workload string, index int, script string) backend.Assignment {
 }
 
 // ran runs a task to its end and returns that and its output.
-func ran(t *testing.T, p *Plane, a backend.Assignment) (backend.Observation, string) {
+func ran(t *testing.T, p *Backend, a backend.Assignment) (backend.Observation, string) {
 	t.Helper()
 	start(t, p, a)
 	o := end(t, p, a.ID)
@@ -168,14 +168,14 @@ func ran(t *testing.T, p *Plane, a backend.Assignment) (backend.Observation, str
 func TestContractInContainers(t *testing.T) {
 	needBoxes(t)
 	o := Options{FakeGPUs: 2, Images: newShelf(t)}
-	backendtest.Run(t, func(t *testing.T) backend.Plane { return open(t, o) }, backendtest.Options{
+	backendtest.Run(t, func(t *testing.T) backend.Backend { return open(t, o) }, backendtest.Options{
 		Assign: func(_ *testing.T, id core.TaskID, s backendtest.Script) backend.Assignment {
 			return backend.Assignment{ID: id, Image: "busybox", Argv: backendtest.Command(s)}
 		},
 		Image: "busybox", Init: true,
 		Devices: []core.Share{{Device: "fake-1", Index: 1, Milli: 1000}}, Visible: "1",
 		Memory: findGroupsForTest(o),
-		Reopen: func(t *testing.T, p backend.Plane) backend.Plane { return reopen(t, p.(*Plane)) },
+		Reopen: func(t *testing.T, p backend.Backend) backend.Backend { return reopen(t, p.(*Backend)) },
 	})
 }
 

@@ -20,8 +20,8 @@ import (
 )
 
 // wantNothingLeft expects that no trace of containers is on the machine once
-// all tasks are forgotten and the keeper is gone.
-func wantNothingLeft(t *testing.T, p *Plane) {
+// all tasks are forgotten and the supervisor is gone.
+func wantNothingLeft(t *testing.T, p *Backend) {
 	t.Helper()
 	shut(t, p)
 	name := dirName(p.dir)
@@ -93,7 +93,7 @@ func TestBoxesLeaveNothing(t *testing.T) {
 	}
 }
 
-func TestBoxOutlivesKeeper(t *testing.T) {
+func TestBoxOutlivesSupervisor(t *testing.T) {
 	needBoxes(t)
 	p := open(t, Options{Images: newShelf(t)})
 	flag := t.TempDir()
@@ -103,9 +103,9 @@ func TestBoxOutlivesKeeper(t *testing.T) {
 	for range 3 {
 		grown := len(outputOf(t, p, a.ID)) + 20_000
 		until(t, "it writes on", func() bool { return len(outputOf(t, p, a.ID)) > grown })
-		killKeeper(t, p)
+		killSupervisor(t, p)
 		if o := observe(t, p, a.ID); o.State != core.TaskRunning {
-			t.Fatalf("after the keeper was killed: %+v, want running", o)
+			t.Fatalf("after the supervisor was killed: %+v, want running", o)
 		}
 	}
 	// What was taken over can be entered.
@@ -120,10 +120,10 @@ func TestBoxOutlivesKeeper(t *testing.T) {
 	wantNothingLeft(t, p)
 }
 
-// TestKeeperKilledWhileBoxesStart kills keepers at all stages of starting
+// TestSupervisorKilledWhileBoxesStart kills supervisors at all stages of starting
 // containers. None runs twice, and none is lost: what never ran is started
 // again by who asks for it again, as control does.
-func TestKeeperKilledWhileBoxesStart(t *testing.T) {
+func TestSupervisorKilledWhileBoxesStart(t *testing.T) {
 	needBoxes(t)
 	p := open(t, Options{Images: newShelf(t)})
 	dir := t.TempDir()
@@ -141,7 +141,7 @@ func TestKeeperKilledWhileBoxesStart(t *testing.T) {
 			return recorded(p.task(tasks[r].ID), assignmentRecord)
 		})
 		time.Sleep(time.Duration(r*7) * time.Millisecond) // any moment is a test
-		killKeeper(t, p)
+		killSupervisor(t, p)
 		for _, a := range tasks {
 			until(t, a.ID.String()+" runs", func() bool {
 				start(t, p, a) // as control does with what it does not see
@@ -163,7 +163,7 @@ func TestKeeperKilledWhileBoxesStart(t *testing.T) {
 	wantNothingLeft(t, p)
 }
 
-func TestKeeperKilledWhileBoxesEnd(t *testing.T) {
+func TestSupervisorKilledWhileBoxesEnd(t *testing.T) {
 	needBoxes(t)
 	p := open(t, Options{Images: newShelf(t)})
 	const n = 10
@@ -175,7 +175,7 @@ func TestKeeperKilledWhileBoxesEnd(t *testing.T) {
 	for _, a := range tasks {
 		until(t, a.ID.String()+" has begun", func() bool { return observe(t, p, a.ID).State != core.TaskStarting })
 	}
-	killKeeper(t, p)
+	killSupervisor(t, p)
 	for _, a := range tasks {
 		o := end(t, p, a.ID)
 		if (o.ExitCode == nil || *o.ExitCode != 3) && (o.State != core.TaskLost || o.Reason != "OutcomeUnknown") {
@@ -185,7 +185,7 @@ func TestKeeperKilledWhileBoxesEnd(t *testing.T) {
 	wantNothingLeft(t, p)
 }
 
-func TestBoxStopSurvivesTheKeeper(t *testing.T) {
+func TestBoxStopSurvivesTheSupervisor(t *testing.T) {
 	needBoxes(t)
 	p := open(t, Options{Images: newShelf(t)})
 	a := boxed("stop", 0, "trap '' TERM; echo up; while :; do sleep 1000; done")
@@ -198,21 +198,21 @@ func TestBoxStopSurvivesTheKeeper(t *testing.T) {
 		code, err := p.Exec(t.Context(), b.ID, backend.ExecOptions{Argv: []string{"sh", "-c", "grep -q sleep /proc/1/cmdline"}})
 		return err == nil && code == 0
 	})
-	killKeeper(t, p)
+	killSupervisor(t, p)
 	if err := p.Stop(t.Context(), []core.TaskID{a.ID}, 500*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Stop(t.Context(), []core.TaskID{b.ID}, backendtest.Within); err != nil {
 		t.Fatal(err)
 	}
-	killKeeper(t, p)
+	killSupervisor(t, p)
 	wantForeignCode(t, end(t, p, a.ID), 137)
 	wantForeignCode(t, end(t, p, b.ID), 143) // ended by force, which stands for the polite signal
 	wantNothingLeft(t, p)
 }
 
 // terminals runs a test for a process of the machine and for a container.
-func terminals(t *testing.T, test func(t *testing.T, p *Plane, image string)) {
+func terminals(t *testing.T, test func(t *testing.T, p *Backend, image string)) {
 	t.Run("process", func(t *testing.T) { test(t, open(t, Options{}), "") })
 	t.Run("container", func(t *testing.T) {
 		needBoxes(t)
@@ -220,11 +220,11 @@ func terminals(t *testing.T, test func(t *testing.T, p *Plane, image string)) {
 	})
 }
 
-func TestTerminalSurvivesTheKeeper(t *testing.T) {
+func TestTerminalSurvivesTheSupervisor(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("this takes root: without it, whether a keeper may take descriptors from its tasks depends on the kernel's ptrace rules")
+		t.Skip("this takes root: without it, whether a supervisor may take descriptors from its tasks depends on the kernel's ptrace rules")
 	}
-	terminals(t, func(t *testing.T, p *Plane, image string) {
+	terminals(t, func(t *testing.T, p *Backend, image string) {
 		a := shellTask("tty", 0, `echo ready; while read line; do echo "got $line"; [ "$line" = end ] && exit 8; done; exit 1`)
 		a.TTY, a.Image = true, image
 		start(t, p, a)
@@ -234,9 +234,9 @@ func TestTerminalSurvivesTheKeeper(t *testing.T) {
 			until(t, "it answers", func() bool {
 				return strings.Contains(outputOf(t, p, a.ID), fmt.Sprintf("got line %d\r\n", i))
 			})
-			killKeeper(t, p)
+			killSupervisor(t, p)
 			if o := observe(t, p, a.ID); o.State != core.TaskRunning {
-				t.Fatalf("after the keeper was killed: %+v, want running", o)
+				t.Fatalf("after the supervisor was killed: %+v, want running", o)
 			}
 		}
 		typed(t, p, a.ID, "end\n")
@@ -245,7 +245,7 @@ func TestTerminalSurvivesTheKeeper(t *testing.T) {
 }
 
 // typed types text at the terminal of a task.
-func typed(t *testing.T, p *Plane, id core.TaskID, text string) {
+func typed(t *testing.T, p *Backend, id core.TaskID, text string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	in, typing := io.Pipe()
@@ -263,18 +263,18 @@ func typed(t *testing.T, p *Plane, id core.TaskID, text string) {
 	_ = typing.Close()
 }
 
-func TestInputSurvivesTheKeeper(t *testing.T) {
+func TestInputSurvivesTheSupervisor(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("this takes root: without it, whether a keeper may take descriptors from its tasks depends on the kernel's ptrace rules")
+		t.Skip("this takes root: without it, whether a supervisor may take descriptors from its tasks depends on the kernel's ptrace rules")
 	}
-	terminals(t, func(t *testing.T, p *Plane, image string) {
+	terminals(t, func(t *testing.T, p *Backend, image string) {
 		a := shellTask("input", 0, "cat; exit 6")
 		a.Stdin, a.Image = true, image
 		start(t, p, a)
 		until(t, "it runs", func() bool { return observe(t, p, a.ID).State == core.TaskRunning })
-		killKeeper(t, p)
+		killSupervisor(t, p)
 		if o := observe(t, p, a.ID); o.State != core.TaskRunning {
-			t.Fatalf("after the keeper was killed: %+v, want running: its input has not ended", o)
+			t.Fatalf("after the supervisor was killed: %+v, want running: its input has not ended", o)
 		}
 		if err := p.Attach(t.Context(), a.ID, backend.Streams{Stdin: strings.NewReader("hello\n")}); err != nil {
 			t.Errorf("Attach: %v", err)
@@ -286,21 +286,21 @@ func TestInputSurvivesTheKeeper(t *testing.T) {
 	})
 }
 
-func TestReplacedKeeperKeepsBoxes(t *testing.T) {
+func TestReplacedSupervisorKeepsBoxes(t *testing.T) {
 	needBoxes(t)
 	p := open(t, Options{Images: newShelf(t)})
 	a := boxed("replace", 0, "read line; echo got $line; exit 5")
 	a.Stdin = true
 	start(t, p, a)
 	until(t, "it runs", func() bool { return observe(t, p, a.ID).State == core.TaskRunning })
-	pid := keeperPID(t, p)
+	pid := supervisorPID(t, p)
 	c, err := p.connect(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = p.modernize(t.Context(), c)
-	if o := observe(t, p, a.ID); o.State != core.TaskRunning || keeperPID(t, p) != pid {
-		t.Fatalf("after the replacement of pid %d: %+v by pid %d", pid, o, keeperPID(t, p))
+	if o := observe(t, p, a.ID); o.State != core.TaskRunning || supervisorPID(t, p) != pid {
+		t.Fatalf("after the replacement of pid %d: %+v by pid %d", pid, o, supervisorPID(t, p))
 	}
 	if err := p.Attach(t.Context(), a.ID, backend.Streams{Stdin: strings.NewReader("on\n")}); err != nil {
 		t.Errorf("Attach: %v", err)
@@ -345,7 +345,7 @@ func TestEngineThatHangsIsStopped(t *testing.T) {
 	p := open(t, Options{Images: newShelf(t), Engine: engine})
 	a := boxed("hang", 0, "true")
 	start(t, p, a)
-	until(t, "the keeper has it", func() bool { return recorded(p.task(a.ID), assignmentRecord) })
+	until(t, "the supervisor has it", func() bool { return recorded(p.task(a.ID), assignmentRecord) })
 	if err := p.Stop(t.Context(), []core.TaskID{a.ID}, 100*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ exit $code
 }
 
 // TestStopWhileTheContainerIsMade: what was told to end before its command began
-// never begins it, also where a keeper dies in between.
+// never begins it, also where a supervisor dies in between.
 func TestStopWhileTheContainerIsMade(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("killed=%v", killed), func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestStopWhileTheContainerIsMade(t *testing.T) {
 				t.Fatal(err)
 			}
 			if killed {
-				killKeeper(t, p)
+				killSupervisor(t, p)
 			}
 			touch(t, goes)
 			o := end(t, p, a.ID)

@@ -23,7 +23,7 @@ type groups struct {
 	memory, cpu bool   // controllers of v2
 	v1Memory    string // parent for tasks with a memory limit; "": no v1
 	v1Home      string // where our own threads belong in v1's memory tree
-	v2Home      string // where the keeper came from
+	v2Home      string // where the supervisor came from
 	v2Point     string // where v2 is mounted
 	unified     bool   // there is no v1
 	name        string
@@ -46,7 +46,7 @@ type cgroupMount struct {
 }
 
 // findGroups looks for a place where name (unique to the data directory) can
-// have its own tree, and moves the keeper there: that is both the test of
+// have its own tree, and moves the supervisor there: that is both the test of
 // whether we may and what keeps a service manager that ends the server's group
 // from ending us.
 func findGroups(name string, log *slog.Logger) groups {
@@ -79,8 +79,8 @@ func findGroups(name string, log *slog.Logger) groups {
 		g.second = filepath.Join(g.v2Point, "muster-"+name)
 	}
 	if g.v2 != "" {
-		g.memory = exists(filepath.Join(g.v2, "keeper", "memory.max"))
-		g.cpu = exists(filepath.Join(g.v2, "keeper", "cpu.weight"))
+		g.memory = exists(filepath.Join(g.v2, "supervisor", "memory.max"))
+		g.cpu = exists(filepath.Join(g.v2, "supervisor", "cpu.weight"))
 	}
 	if g.memory || unix.Access(g.v1Home, unix.W_OK) != nil {
 		g.v1Memory, g.v1Home = "", ""
@@ -96,7 +96,7 @@ func findV2(m cgroupMount, own, name string) (dir, home string) {
 	}
 	for _, parent := range places {
 		dir := filepath.Join(parent, "muster", name)
-		if makeAll(filepath.Join(dir, "keeper")) != nil {
+		if makeAll(filepath.Join(dir, "supervisor")) != nil {
 			continue
 		}
 		for _, d := range []string{parent, filepath.Join(parent, "muster"), dir} {
@@ -104,17 +104,17 @@ func findV2(m cgroupMount, own, name string) (dir, home string) {
 				_ = os.WriteFile(filepath.Join(d, "cgroup.subtree_control"), []byte(c), 0)
 			}
 		}
-		if os.WriteFile(filepath.Join(dir, "keeper", "cgroup.procs"), []byte("0"), 0) == nil {
+		if os.WriteFile(filepath.Join(dir, "supervisor", "cgroup.procs"), []byte("0"), 0) == nil {
 			return dir, home
 		}
-		_ = os.Remove(filepath.Join(dir, "keeper"))
+		_ = os.Remove(filepath.Join(dir, "supervisor"))
 		_ = os.Remove(dir)
 		_ = os.Remove(filepath.Dir(dir))
 	}
 	return "", ""
 }
 
-// makeAll makes a directory and those above it, also while another keeper that
+// makeAll makes a directory and those above it, also while another supervisor that
 // leaves takes an empty one away.
 func makeAll(dir string) (err error) {
 	for range 10 {
@@ -125,17 +125,17 @@ func makeAll(dir string) (err error) {
 	return err
 }
 
-// leave removes our own directories, and the one of all keepers, if nothing is
+// leave removes our own directories, and the one of all supervisors, if nothing is
 // in them.
 func (g groups) leave() {
 	if strings.HasPrefix(g.v2Home+"/", g.v2+"/") {
-		g.v2Home = g.v2Point // a keeper before this one moved us
+		g.v2Home = g.v2Point // a supervisor before this one moved us
 	}
 	if g.v2 != "" && g.v2Home != "" {
 		if os.WriteFile(filepath.Join(g.v2Home, "cgroup.procs"), []byte("0"), 0) != nil { // a task's, say, that is over
 			_ = os.WriteFile(filepath.Join(g.v2Point, "cgroup.procs"), []byte("0"), 0)
 		}
-		_ = os.Remove(filepath.Join(g.v2, "keeper"))
+		_ = os.Remove(filepath.Join(g.v2, "supervisor"))
 		_ = os.Remove(g.v2)
 		_ = os.Remove(filepath.Dir(g.v2))
 	}
@@ -144,7 +144,7 @@ func (g groups) leave() {
 	}
 }
 
-// sweepGroups removes the directories of a keeper that was killed, where nothing is
+// sweepGroups removes the directories of a supervisor that was killed, where nothing is
 // in them; false: something is.
 func sweepGroups(name string) (gone bool) {
 	mounts, err := cgroupMounts()
@@ -165,7 +165,7 @@ func sweepGroups(name string) (gone bool) {
 			places = append(places, home)
 		}
 		for _, dir := range places {
-			for _, left := range []string{filepath.Join("muster", name, "keeper"), filepath.Join("muster", name), "muster", "muster-" + name} {
+			for _, left := range []string{filepath.Join("muster", name, "supervisor"), filepath.Join("muster", name), "muster", "muster-" + name} {
 				_ = os.Remove(filepath.Join(dir, left))
 			}
 			gone = gone && !exists(filepath.Join(dir, "muster", name))
@@ -338,7 +338,7 @@ func (g groups) make(name string, memory, cpuMilli int64) (t taskGroup, note str
 }
 
 // removeOf removes what make has made for a task, where no record tells of it:
-// the keeper died in between.
+// the supervisor died in between.
 func (g groups) removeOf(name string) {
 	var t taskGroup
 	if g.v2 != "" {

@@ -11,19 +11,19 @@ import (
 	"sync"
 )
 
-// client is one connection to a keeper. Calls may overlap.
+// client is one connection to a supervisor. Calls may overlap.
 type client struct {
 	conn net.Conn
 	sent sync.Mutex // guards enc
 	enc  *json.Encoder
 
-	mu      sync.Mutex
-	serial  uint64
-	waiting map[uint64]*asker // a watch stays
-	err     error             // why the connection ended
-	dead    chan struct{}
-	version int
-	keeper  int // its pid
+	mu         sync.Mutex
+	serial     uint64
+	waiting    map[uint64]*asker // a watch stays
+	err        error             // why the connection ended
+	dead       chan struct{}
+	version    int
+	supervisor int // its pid
 }
 
 // asker waits for the answers to one request.
@@ -33,11 +33,11 @@ type asker struct {
 }
 
 // errBroken is a connection that ended before the answer came: whether the
-// keeper did what it was told is unknown, and every operation may be repeated.
-var errBroken = errors.New("the connection to the keeper broke")
+// supervisor did what it was told is unknown, and every operation may be repeated.
+var errBroken = errors.New("the connection to the supervisor broke")
 
 func newClient(ctx context.Context, dir string) (*client, error) {
-	conn, err := dialKeeper(dir)
+	conn, err := dialSupervisor(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func newClient(ctx context.Context, dir string) (*client, error) {
 		c.close(err)
 		return nil, err
 	}
-	c.version, c.keeper = r.Version, r.PID
+	c.version, c.supervisor = r.Version, r.PID
 	return c, nil
 }
 
@@ -118,7 +118,7 @@ func (c *client) open(q request) (answers chan reply, done func(), err error) {
 	return a.answers, done, nil
 }
 
-// call sends q and waits for its answer. An error of the keeper is a *refusal.
+// call sends q and waits for its answer. An error of the supervisor is a *refusal.
 func (c *client) call(ctx context.Context, q request) (reply, error) {
 	answers, done, err := c.open(q)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *client) call(ctx context.Context, q request) (reply, error) {
 	}
 }
 
-// refusal is an error that the keeper answered.
+// refusal is an error that the supervisor answered.
 type refusal struct{ text string }
 
 func (e *refusal) Error() string { return e.text }

@@ -12,23 +12,23 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// quiet is a client of a keeper that says what it is told to say, and of nobody
+// quiet is a client of a supervisor that says what it is told to say, and of nobody
 // knows whether it answers.
 func quiet(t *testing.T) (*client, net.Conn) {
 	t.Helper()
-	ours, keepers := net.Pipe()
+	ours, supervisors := net.Pipe()
 	c := &client{conn: ours, enc: json.NewEncoder(ours), waiting: map[uint64]*asker{}, dead: make(chan struct{})}
 	go c.readLoop()
-	t.Cleanup(func() { c.close(errBroken); _ = keepers.Close() })
-	return c, keepers
+	t.Cleanup(func() { c.close(errBroken); _ = supervisors.Close() })
+	return c, supervisors
 }
 
 // Who follows and goes away, a server that ends, leaves answers behind that nobody
 // takes. What others ask for is still answered.
 func TestWhoLeavesKeepsNobodyElseWaiting(t *testing.T) {
 	t.Parallel()
-	c, keeper := quiet(t)
-	asked := json.NewDecoder(keeper)
+	c, supervisor := quiet(t)
+	asked := json.NewDecoder(supervisor)
 	told := make(chan struct{})
 	go func() {
 		var q request
@@ -36,13 +36,13 @@ func TestWhoLeavesKeepsNobodyElseWaiting(t *testing.T) {
 			return
 		}
 		for range 3 { // more than it takes before it leaves
-			if json.NewEncoder(keeper).Encode(reply{Serial: q.Serial}) != nil {
+			if json.NewEncoder(supervisor).Encode(reply{Serial: q.Serial}) != nil {
 				return
 			}
 		}
 		close(told)
 		if asked.Decode(&q) == nil {
-			_ = json.NewEncoder(keeper).Encode(reply{Serial: q.Serial, PID: 7})
+			_ = json.NewEncoder(supervisor).Encode(reply{Serial: q.Serial, PID: 7})
 		}
 	}()
 	_, done, err := c.open(request{Op: opWatch})
@@ -71,15 +71,15 @@ func TestWhoLeavesKeepsNobodyElseWaiting(t *testing.T) {
 	}
 }
 
-// A plane is closed while it tells a keeper that does not answer to end a task.
-func TestAKeeperThatDoesNotAnswerHoldsUpNoEnd(t *testing.T) {
+// A backend is closed while it tells a supervisor that does not answer to end a task.
+func TestASupervisorThatDoesNotAnswerHoldsUpNoEnd(t *testing.T) {
 	t.Parallel()
-	c, keeper := quiet(t)
-	p := &Plane{preps: newPreparations(), link: c}
+	c, supervisor := quiet(t)
+	p := &Backend{preps: newPreparations(), link: c}
 	heard := make(chan struct{})
 	go func() {
 		var q request
-		if json.NewDecoder(keeper).Decode(&q) == nil {
+		if json.NewDecoder(supervisor).Decode(&q) == nil {
 			close(heard)
 		}
 	}()

@@ -26,7 +26,7 @@ type composed struct {
 
 // composeBox decides everything about the container, with its file tree in
 // root to look into.
-func (k *keeper) composeBox(t *task, a backend.Assignment, dir string, root int) (composed, error) {
+func (k *supervisor) composeBox(t *task, a backend.Assignment, dir string, root int) (composed, error) {
 	img := t.box.Image
 	mine := func(err error) error {
 		return &cannotRun{text: fmt.Sprintf("image %s: %v", img.Ref, err)}

@@ -24,14 +24,14 @@ import (
 	"github.com/musterhq/muster/internal/testing/backendtest"
 )
 
-func start(t testing.TB, p *Plane, tasks ...backend.Assignment) {
+func start(t testing.TB, p *Backend, tasks ...backend.Assignment) {
 	t.Helper()
 	if err := p.Start(t.Context(), tasks); err != nil {
 		t.Fatalf("Start: %v", err)
 	}
 }
 
-func observe(t testing.TB, p *Plane, id core.TaskID) backend.Observation {
+func observe(t testing.TB, p *Backend, id core.TaskID) backend.Observation {
 	t.Helper()
 	seen, err := p.Observe(t.Context())
 	if err != nil {
@@ -44,7 +44,7 @@ func observe(t testing.TB, p *Plane, id core.TaskID) backend.Observation {
 	return seen[i]
 }
 
-func end(t testing.TB, p *Plane, id core.TaskID) (o backend.Observation) {
+func end(t testing.TB, p *Backend, id core.TaskID) (o backend.Observation) {
 	t.Helper()
 	until(t, id.String()+" has ended", func() bool {
 		o = observe(t, p, id)
@@ -54,7 +54,7 @@ func end(t testing.TB, p *Plane, id core.TaskID) (o backend.Observation) {
 }
 
 // letGo ends the wait of a task that waits for the file go in its directory.
-func letGo(t testing.TB, p *Plane, id core.TaskID) {
+func letGo(t testing.TB, p *Backend, id core.TaskID) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(p.task(id), "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func letGo(t testing.TB, p *Plane, id core.TaskID) {
 }
 
 // outputOf returns what a task has written so far.
-func outputOf(t testing.TB, p *Plane, id core.TaskID) string {
+func outputOf(t testing.TB, p *Backend, id core.TaskID) string {
 	t.Helper()
 	data, err := os.ReadFile(p.paths.log(id))
 	if err != nil && !os.IsNotExist(err) {
@@ -90,7 +90,7 @@ func remembers() bool {
 	return err == nil && (major > 6 || major == 6 && minor >= 15)
 }
 
-// wantForeignCode is wantCode for a task whose keeper died.
+// wantForeignCode is wantCode for a task whose supervisor died.
 func wantForeignCode(t testing.TB, o backend.Observation, code int) {
 	t.Helper()
 	if !remembers() && o.State == core.TaskLost && o.Reason == "OutcomeUnknown" {
@@ -158,10 +158,10 @@ func TestExitIsKnownAfterServerWasAway(t *testing.T) {
 // whatever happens around it.
 const counting = `i=0; while [ ! -e "$MUSTER_TASK_DIR/go" ]; do i=$((i+1)); echo $i; done; echo end $i; exit 8`
 
-func TestLogIsWholeOverDeathsOfTheKeeper(t *testing.T) {
+func TestLogIsWholeOverDeathsOfTheSupervisor(t *testing.T) {
 	for name, o := range map[string]Options{
 		"with groups":    {},
-		"without groups": {Exe: []string{"/proc/self/exe", KeeperArg, noGroups}},
+		"without groups": {Exe: []string{"/proc/self/exe", SupervisorArg, noGroups}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := open(t, o)
@@ -170,9 +170,9 @@ func TestLogIsWholeOverDeathsOfTheKeeper(t *testing.T) {
 			for range 5 {
 				grown := len(outputOf(t, p, a.ID)) + 50_000
 				until(t, "it writes on", func() bool { return len(outputOf(t, p, a.ID)) > grown })
-				killKeeper(t, p)
+				killSupervisor(t, p)
 				if o := observe(t, p, a.ID); o.State != core.TaskRunning {
-					t.Fatalf("after the keeper was killed: %+v, want running", o)
+					t.Fatalf("after the supervisor was killed: %+v, want running", o)
 				}
 			}
 			letGo(t, p, a.ID)
@@ -201,7 +201,7 @@ func wantCounting(t *testing.T, out string) {
 	t.Errorf("the log ends after line %d without the end", n)
 }
 
-func TestKeeperKilledWhileTasksEnd(t *testing.T) {
+func TestSupervisorKilledWhileTasksEnd(t *testing.T) {
 	p := open(t, Options{})
 	const n = 60
 	var tasks []backend.Assignment
@@ -210,7 +210,7 @@ func TestKeeperKilledWhileTasksEnd(t *testing.T) {
 	}
 	start(t, p, tasks...)
 	time.Sleep(150 * time.Millisecond) // any moment is a test
-	killKeeper(t, p)
+	killSupervisor(t, p)
 	known := 0
 	for _, a := range tasks {
 		o := end(t, p, a.ID)
@@ -229,9 +229,9 @@ func TestKeeperKilledWhileTasksEnd(t *testing.T) {
 	}
 }
 
-// TestKeeperKilledWhileStarting kills keepers in the middle of starting: a
+// TestSupervisorKilledWhileStarting kills supervisors in the middle of starting: a
 // task may be lost then, but never runs twice.
-func TestKeeperKilledWhileStarting(t *testing.T) {
+func TestSupervisorKilledWhileStarting(t *testing.T) {
 	p := open(t, Options{})
 	dir := t.TempDir()
 	const rounds, n = 6, 40
@@ -246,9 +246,9 @@ func TestKeeperKilledWhileStarting(t *testing.T) {
 		until(t, "the start is under way", func() bool {
 			return recorded(p.task(core.TaskID{Workload: "starting", Index: r*n + 2 + r*5}), assignmentRecord)
 		})
-		killKeeper(t, p)
+		killSupervisor(t, p)
 		if err := <-done; err != nil {
-			t.Fatalf("Start over the death of the keeper: %v", err)
+			t.Fatalf("Start over the death of the supervisor: %v", err)
 		}
 	}
 	seen, err := p.Observe(t.Context())
@@ -276,7 +276,7 @@ func TestKeeperKilledWhileStarting(t *testing.T) {
 	}
 }
 
-// TestGroupWithoutARecordIsRemoved: a keeper that dies between making a task's
+// TestGroupWithoutARecordIsRemoved: a supervisor that dies between making a task's
 // group and its record leaves a group that nothing tells of.
 func TestGroupWithoutARecordIsRemoved(t *testing.T) {
 	p := open(t, Options{})
@@ -300,9 +300,9 @@ func TestGroupWithoutARecordIsRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	killKeeper(t, p)
+	killSupervisor(t, p)
 	if o := observe(t, p, a.ID); o.State != core.TaskRunning {
-		t.Errorf("the task is %+v after the keeper's death, want running", o)
+		t.Errorf("the task is %+v after the supervisor's death, want running", o)
 	}
 	for _, dir := range append(made, p.task(half)) {
 		if exists(dir) {
@@ -312,11 +312,11 @@ func TestGroupWithoutARecordIsRemoved(t *testing.T) {
 	}
 }
 
-func TestServerAndKeeperKilled(t *testing.T) {
+func TestServerAndSupervisorKilled(t *testing.T) {
 	dir := t.TempDir()
 	killedServer(t, dir, "both", 2, `echo up; if [ "${MUSTER_TASK_ID##*/}" = 0 ]; then exec sleep 1000; fi; sleep 0.3; exit 4`)
 	p := open(t, Options{Dir: dir})
-	killKeeper(t, p)
+	killSupervisor(t, p)
 	time.Sleep(400 * time.Millisecond) // one ends meanwhile, or does a little later
 	if o := observe(t, p, core.TaskID{Workload: "both"}); o.State != core.TaskRunning {
 		t.Errorf("%+v, want running", o)
@@ -332,7 +332,7 @@ func TestServerAndKeeperKilled(t *testing.T) {
 	wantForeignCode(t, end(t, p, core.TaskID{Workload: "both"}), 143)
 }
 
-func TestStopSurvivesTheKeeper(t *testing.T) {
+func TestStopSurvivesTheSupervisor(t *testing.T) {
 	p := open(t, Options{})
 	a := shellTask("stop", 0, `trap '' TERM; echo up; while :; do sleep 1000; done`)
 	start(t, p, a)
@@ -340,14 +340,14 @@ func TestStopSurvivesTheKeeper(t *testing.T) {
 	if err := p.Stop(t.Context(), []core.TaskID{a.ID}, 500*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
-	killKeeper(t, p)
+	killSupervisor(t, p)
 	wantForeignCode(t, end(t, p, a.ID), 137)
 }
 
 func TestAdoptedTreeIsKilled(t *testing.T) {
 	for name, o := range map[string]Options{
 		"with groups":    {},
-		"without groups": {Exe: []string{"/proc/self/exe", KeeperArg, noGroups}},
+		"without groups": {Exe: []string{"/proc/self/exe", SupervisorArg, noGroups}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := open(t, o)
@@ -362,7 +362,7 @@ func TestAdoptedTreeIsKilled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			killKeeper(t, p)
+			killSupervisor(t, p)
 			if err := p.Stop(t.Context(), []core.TaskID{a.ID}, 0); err != nil {
 				t.Fatal(err)
 			}
@@ -374,8 +374,8 @@ func TestAdoptedTreeIsKilled(t *testing.T) {
 	}
 }
 
-// TestWatchSurvivesTheKeeper expects a watch to bring a new keeper by itself.
-func TestWatchSurvivesTheKeeper(t *testing.T) {
+// TestWatchSurvivesTheSupervisor expects a watch to bring a new supervisor by itself.
+func TestWatchSurvivesTheSupervisor(t *testing.T) {
 	p := open(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -403,7 +403,7 @@ func TestWatchSurvivesTheKeeper(t *testing.T) {
 	a := shellTask("watch", 0, `while [ ! -e "$MUSTER_TASK_DIR/go" ]; do sleep 0.01; done`)
 	start(t, p, a)
 	await(core.TaskRunning)
-	killKeeper(t, p)
+	killSupervisor(t, p)
 	await(core.TaskRunning)
 	letGo(t, p, a.ID)
 	if remembers() {
@@ -416,7 +416,7 @@ func TestRebootLosesTasks(t *testing.T) {
 	a, b := shellTask("boot", 0, "sleep 1000"), shellTask("boot", 1, "exit 2")
 	start(t, p, a, b)
 	end(t, p, b.ID)
-	killKeeper(t, p)
+	killSupervisor(t, p)
 	var rec assigned
 	if ok, err := readRecord(p.task(a.ID), assignmentRecord, &rec); !ok || err != nil {
 		t.Fatal(ok, err)

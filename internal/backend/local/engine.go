@@ -39,12 +39,12 @@ const (
 
 // fork makes a child whose end comes over the channel instead of being taken
 // for a task's or an orphan's.
-func (k *keeper) fork(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan unix.WaitStatus, error) {
+func (k *supervisor) fork(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan unix.WaitStatus, error) {
 	return k.forkAs(func() (int, error) { return syscall.ForkExec(path, argv, attr) })
 }
 
 // forkAs is fork with another way to do it.
-func (k *keeper) forkAs(do func() (int, error)) (int, <-chan unix.WaitStatus, error) {
+func (k *supervisor) forkAs(do func() (int, error)) (int, <-chan unix.WaitStatus, error) {
 	k.forking.RLock()
 	defer k.forking.RUnlock()
 	pid, err := do()
@@ -65,7 +65,7 @@ func engineArgs(b *box, dir, log string) []string {
 
 // engineAttr has the engine run in the task's group, so that what it makes is
 // in there from the beginning.
-func (k *keeper) engineAttr(dir, group string, files [3]int) (*syscall.ProcAttr, func(), error) {
+func (k *supervisor) engineAttr(dir, group string, files [3]int) (*syscall.ProcAttr, func(), error) {
 	fd, err := unix.Open(group, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open %s: %w", group, err)

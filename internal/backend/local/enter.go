@@ -22,16 +22,16 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-var _ backend.Enterer = (*Plane)(nil)
+var _ backend.Enterer = (*Backend)(nil)
 
 // drainExec is how long the end of a command waits for output from what it has
 // left behind.
 const drainExec = time.Second
 
-// Exec implements plane.Enterer. The command belongs to the task: what it
+// Exec implements backend.Enterer. The command belongs to the task: what it
 // leaves behind ends with the task at the latest. After it returns, one Read of
 // Stdin may still be under way.
-func (p *Plane) Exec(ctx context.Context, id core.TaskID, o backend.ExecOptions) (int, error) {
+func (p *Backend) Exec(ctx context.Context, id core.TaskID, o backend.ExecOptions) (int, error) {
 	e := &execRequest{Argv: o.Argv, Env: o.Env, TTY: o.TTY, Stdin: o.Stdin != nil, Stderr: o.Stderr != nil && !o.TTY}
 	loan, err := p.borrow(ctx, id, request{Op: opExec, IDs: []core.TaskID{id}, Exec: e})
 	if err != nil {
@@ -78,10 +78,10 @@ func (p *Plane) Exec(ctx context.Context, id core.TaskID, o backend.ExecOptions)
 	return code, nil
 }
 
-// Attach implements plane.Enterer. Output is that of the log from the beginning
+// Attach implements backend.Enterer. Output is that of the log from the beginning
 // of its unfinished line, which is where a prompt stands; it survives the death
-// of the keeper.
-func (p *Plane) Attach(ctx context.Context, id core.TaskID, s backend.Streams) error {
+// of the supervisor.
+func (p *Backend) Attach(ctx context.Context, id core.TaskID, s backend.Streams) error {
 	loan, err := p.borrow(ctx, id, request{Op: opInput, IDs: []core.TaskID{id}})
 	if err != nil {
 		return fmt.Errorf("attach to task %s: %w", id, err)
@@ -139,7 +139,7 @@ func (p *Plane) Attach(ctx context.Context, id core.TaskID, s backend.Streams) e
 
 // fromLine follows the log from the beginning of its last line until the task
 // ends.
-func (p *Plane) fromLine(ctx context.Context, id core.TaskID) (io.ReadCloser, error) {
+func (p *Backend) fromLine(ctx context.Context, id core.TaskID) (io.ReadCloser, error) {
 	offset, err := p.out().Line(id)
 	if err != nil {
 		return nil, err
@@ -147,13 +147,13 @@ func (p *Plane) fromLine(ctx context.Context, id core.TaskID) (io.ReadCloser, er
 	return p.Logs(ctx, id, backend.LogOptions{Follow: true, Tail: -1, Offset: offset})
 }
 
-// Dial implements plane.Enterer: tasks have the machine's network.
-func (p *Plane) Dial(ctx context.Context, id core.TaskID, port int) (net.Conn, error) {
+// Dial implements backend.Enterer: tasks have the machine's network.
+func (p *Backend) Dial(ctx context.Context, id core.TaskID, port int) (net.Conn, error) {
 	if port < 1 || port > 65535 {
 		return nil, fmt.Errorf("dial task %s: port %d; allowed are 1 to 65535", id, port)
 	}
 	r, err := p.call(ctx, request{Op: opObserve, IDs: []core.TaskID{id}}, false)
-	if err != nil && !errors.Is(err, errNoKeeper) {
+	if err != nil && !errors.Is(err, errNoSupervisor) {
 		return nil, err
 	}
 	if len(r.Seen) == 0 || r.Seen[0].State != core.TaskRunning {
@@ -188,7 +188,7 @@ func drain(f *os.File, w io.Writer) {
 	}
 }
 
-// loan is a connection to the keeper with what it has lent over it. The keeper
+// loan is a connection to the supervisor with what it has lent over it. The supervisor
 // takes its end for the end of the caller.
 type loan struct {
 	conn  *net.UnixConn
@@ -198,16 +198,16 @@ type loan struct {
 }
 
 // borrow asks for descriptors on a connection of its own.
-func (p *Plane) borrow(ctx context.Context, id core.TaskID, q request) (*loan, error) {
+func (p *Backend) borrow(ctx context.Context, id core.TaskID, q request) (*loan, error) {
 	if err := checkTask(id); err != nil {
 		return nil, err
 	}
-	if _, err := p.connect(ctx, false); errors.Is(err, errNoKeeper) {
+	if _, err := p.connect(ctx, false); errors.Is(err, errNoSupervisor) {
 		return nil, backend.ErrNotRunning
 	} else if err != nil {
 		return nil, err
 	}
-	conn, err := dialKeeper(p.dir)
+	conn, err := dialSupervisor(p.dir)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnreachable, err)
 	}
@@ -267,7 +267,7 @@ func (l *loan) exit(ctx context.Context) (int, error) {
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
 	case err != nil:
-		return 0, fmt.Errorf("%w: the keeper is gone, and the command with its streams: %w", backend.ErrUnreachable, err)
+		return 0, fmt.Errorf("%w: the supervisor is gone, and the command with its streams: %w", backend.ErrUnreachable, err)
 	case r.Exit == nil:
 		return 0, fmt.Errorf("%w: %s", backend.ErrUnreachable, r.Err)
 	}

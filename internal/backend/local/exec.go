@@ -23,7 +23,7 @@ import (
 )
 
 // running returns a task whose command runs; nil: there is none of that id.
-func (k *keeper) running(id core.TaskID) *task {
+func (k *supervisor) running(id core.TaskID) *task {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	t := k.tasks[id]
@@ -34,7 +34,7 @@ func (k *keeper) running(id core.TaskID) *task {
 }
 
 // lend answers a request whose answer has descriptors with it.
-func (k *keeper) lend(ctx context.Context, p *peer, q request) error {
+func (k *supervisor) lend(ctx context.Context, p *peer, q request) error {
 	if len(q.IDs) != 1 {
 		return p.send(reply{Serial: q.Serial, Err: "one task is needed"})
 	}
@@ -69,7 +69,7 @@ func (p *peer) sendWith(r reply, fds []int) error {
 }
 
 // exec runs a command beside a task for as long as the caller is there.
-func (k *keeper) exec(ctx context.Context, p *peer, q request, t *task) error {
+func (k *supervisor) exec(ctx context.Context, p *peer, q request, t *task) error {
 	fail := func(err error) error {
 		var no *cannotRun
 		return p.send(reply{Serial: q.Serial, Err: err.Error(), NotRun: errors.As(err, &no)})
@@ -129,7 +129,7 @@ type command struct {
 }
 
 // killCommand ends a command with everything that it began, and waits for it.
-func (k *keeper) killCommand(c *command) {
+func (k *supervisor) killCommand(c *command) {
 	for wait := time.Millisecond; ; wait = min(wait*2, time.Second) {
 		if c.group.V2 != "" {
 			c.group.kill()
@@ -188,7 +188,7 @@ func nowEnv(t *task, e *execRequest) ([]string, error) {
 }
 
 // execBeside runs a command of the machine as the task's would be.
-func (k *keeper) execBeside(c *command) error {
+func (k *supervisor) execBeside(c *command) error {
 	env, err := nowEnv(c.t, c.e)
 	if err != nil {
 		return err
@@ -232,7 +232,7 @@ func (k *keeper) execBeside(c *command) error {
 
 // execInBox has the engine run a command in the task's container. dir is for
 // what the engine needs meanwhile.
-func (k *keeper) execInBox(c *command, dir string) error {
+func (k *supervisor) execInBox(c *command, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -341,14 +341,14 @@ func userOf(pid int) (u container.User, err error) {
 
 // claim announces that somebody will ask for a child that is not known yet and
 // may end before it is.
-func (k *keeper) claim() {
+func (k *supervisor) claim() {
 	k.mu.Lock()
 	k.claims++
 	k.mu.Unlock()
 }
 
 // claimed ends a claim; the channel brings the end of pid, which may be over.
-func (k *keeper) claimed(pid int) <-chan unix.WaitStatus {
+func (k *supervisor) claimed(pid int) <-chan unix.WaitStatus {
 	ch := make(chan unix.WaitStatus, 1)
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -23,16 +23,16 @@ import (
 	"github.com/musterhq/muster/internal/testing/backendtest"
 )
 
-func TestTwoPlanesShareADirectory(t *testing.T) {
+func TestTwoBackendsShareADirectory(t *testing.T) {
 	dir := t.TempDir()
 	p, q := open(t, Options{Dir: dir}), open(t, Options{Dir: dir})
 	start(t, p, shellTask("p", 0, "exit 1"))
 	start(t, q, shellTask("q", 0, "exit 2"), shellTask("p", 0, "exit 3"))
-	for _, x := range []*Plane{p, q} {
+	for _, x := range []*Backend{p, q} {
 		wantCode(t, end(t, x, core.TaskID{Workload: "p"}), 1)
 		wantCode(t, end(t, x, core.TaskID{Workload: "q"}), 2)
 	}
-	_ = p.Close() // the keeper stays as long as one of them is connected
+	_ = p.Close() // the supervisor stays as long as one of them is connected
 	_ = q.Close()
 }
 
@@ -42,8 +42,8 @@ func TestLongDirectory(t *testing.T) {
 	a := shellTask("long", 0, `echo hi; while [ ! -e "$MUSTER_TASK_DIR/go" ]; do sleep 0.01; done; exit 5`)
 	start(t, p, a)
 	until(t, "it is up", func() bool { return outputOf(t, p, a.ID) == "hi\n" })
-	killKeeper(t, p)
-	observe(t, p, a.ID) // by the next keeper: what ends before it is there may miss output, and says so
+	killSupervisor(t, p)
+	observe(t, p, a.ID) // by the next supervisor: what ends before it is there may miss output, and says so
 	letGo(t, p, a.ID)
 	wantForeignCode(t, end(t, p, a.ID), 5)
 	if got := outputOf(t, p, a.ID); got != "hi\n" {
@@ -51,15 +51,15 @@ func TestLongDirectory(t *testing.T) {
 	}
 }
 
-func TestKeeperLeavesWhenIdle(t *testing.T) {
+func TestSupervisorLeavesWhenIdle(t *testing.T) {
 	p := open(t, Options{})
 	a := shellTask("idle", 0, "true")
 	start(t, p, a)
 	end(t, p, a.ID)
-	pid := keeperPID(t, p)
+	pid := supervisorPID(t, p)
 	q := reopen(t, p) // nobody is connected, but a task is not forgotten
-	if end(t, q, a.ID); keeperPID(t, q) != pid {
-		t.Errorf("the keeper left with a task that was not forgotten")
+	if end(t, q, a.ID); supervisorPID(t, q) != pid {
+		t.Errorf("the supervisor left with a task that was not forgotten")
 	}
 	if err := q.Forget(t.Context(), []core.TaskID{a.ID}); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestKeeperLeavesWhenIdle(t *testing.T) {
 	if err := q.Close(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the keeper has left", func() bool { return !locked(p.paths) })
+	until(t, "the supervisor has left", func() bool { return !locked(p.paths) })
 	if exists(p.socket()) {
 		t.Error("its socket is still there")
 	}
@@ -77,7 +77,7 @@ func TestKeeperLeavesWhenIdle(t *testing.T) {
 	}
 }
 
-func TestNoKeeperWithoutTasks(t *testing.T) {
+func TestNoSupervisorWithoutTasks(t *testing.T) {
 	p := open(t, Options{})
 	if _, err := p.Observe(t.Context()); err != nil {
 		t.Error(err)
@@ -89,11 +89,11 @@ func TestNoKeeperWithoutTasks(t *testing.T) {
 		t.Error(err)
 	}
 	if exists(p.paths.lock()) {
-		t.Error("a keeper was started for nothing")
+		t.Error("a supervisor was started for nothing")
 	}
 }
 
-func TestKeeperLeavesWithItsDirectory(t *testing.T) {
+func TestSupervisorLeavesWithItsDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	p, err := Open(Options{Dir: dir, LogDir: t.TempDir(), Linger: 10 * time.Millisecond})
 	if err != nil {
@@ -103,7 +103,7 @@ func TestKeeperLeavesWithItsDirectory(t *testing.T) {
 	a := shellTask("orphan", 0, `while [ -e "$MUSTER_TASK_DIR" ]; do sleep 0.01; done`)
 	start(t, p, a, shellTask("orphan", 1, "true"))
 	end(t, p, core.TaskID{Workload: "orphan", Index: 1})
-	pid := keeperPID(t, p)
+	pid := supervisorPID(t, p)
 	s, err := readStat(pid)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestKeeperLeavesWithItsDirectory(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the keeper has left", func() bool { return !alive(pid, s.start) })
+	until(t, "the supervisor has left", func() bool { return !alive(pid, s.start) })
 }
 
 func TestRetireWithClients(t *testing.T) {
@@ -125,17 +125,17 @@ func TestRetireWithClients(t *testing.T) {
 	if err := p.Forget(t.Context(), []core.TaskID{a.ID}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the keeper has left though we are connected", func() bool { return !locked(p.paths) })
+	until(t, "the supervisor has left though we are connected", func() bool { return !locked(p.paths) })
 	start(t, p, a) // and another one comes when needed
 	wantCode(t, end(t, p, a.ID), 0)
 }
 
-func TestKeeperReplacesItself(t *testing.T) {
+func TestSupervisorReplacesItself(t *testing.T) {
 	p := open(t, Options{})
 	a, b := shellTask("replace", 0, counting), shellTask("replace", 1, "exit 2")
 	start(t, p, a, b)
 	end(t, p, b.ID)
-	pid := keeperPID(t, p)
+	pid := supervisorPID(t, p)
 	for range 3 {
 		c, err := p.connect(t.Context(), true)
 		if err != nil {
@@ -146,8 +146,8 @@ func TestKeeperReplacesItself(t *testing.T) {
 		}
 		until(t, "the new program serves", func() bool { return observe(t, p, a.ID).State == core.TaskRunning })
 	}
-	if now := keeperPID(t, p); now != pid {
-		t.Errorf("the keeper has pid %d, want %d: it was to become another program in place", now, pid)
+	if now := supervisorPID(t, p); now != pid {
+		t.Errorf("the supervisor has pid %d, want %d: it was to become another program in place", now, pid)
 	}
 	letGo(t, p, a.ID)
 	wantCode(t, end(t, p, a.ID), 8) // on every kernel: the task is its child still
@@ -155,14 +155,14 @@ func TestKeeperReplacesItself(t *testing.T) {
 	wantCounting(t, outputOf(t, p, a.ID))
 }
 
-func TestKeeperThatCannotStart(t *testing.T) {
+func TestSupervisorThatCannotStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		exe  []string
 		says string
 	}{
 		"not there":   {[]string{"/no/such/keeper"}, "/no/such/keeper"},
 		"not one":     {[]string{"/bin/true"}, "KeeperMain"},
-		"wrong flags": {[]string{"/proc/self/exe", KeeperArg, "--nonsense"}, "nonsense"},
+		"wrong flags": {[]string{"/proc/self/exe", SupervisorArg, "--nonsense"}, "nonsense"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Open(Options{Dir: t.TempDir(), Exe: c.exe})
@@ -188,9 +188,9 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%+v: %v, want an error that names %s", o, err, name)
 		}
 	}
-	t.Setenv(keeperEnv, "1")
+	t.Setenv(supervisorEnv, "1")
 	if _, err := Open(Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "KeeperMain") {
-		t.Errorf("Open in a process that should be a keeper: %v", err)
+		t.Errorf("Open in a process that should be a supervisor: %v", err)
 	}
 }
 

@@ -17,12 +17,12 @@ import (
 )
 
 // TestWhoIsGoneStartsNothingUnseen: a server asks for tasks and dies before the
-// keeper has read that. The next one is told of each of them, or it never begins:
+// supervisor has read that. The next one is told of each of them, or it never begins:
 // else it would take it for one that never arrived, and what it was told of its
 // end would be undone.
 func TestWhoIsGoneStartsNothingUnseen(t *testing.T) {
 	p := open(t, Options{})
-	start(t, p, shellTask("first", 0, "sleep 1000")) // the keeper stays
+	start(t, p, shellTask("first", 0, "sleep 1000")) // the supervisor stays
 	dir := t.TempDir()
 	began := func(a backend.Assignment) bool { return exists(filepath.Join(dir, a.ID.String()[len("gone/0/"):])) }
 	var unseen []backend.Assignment
@@ -31,7 +31,7 @@ func TestWhoIsGoneStartsNothingUnseen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pid := keeperPID(t, p)
+		pid := supervisorPID(t, p)
 		if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
@@ -88,9 +88,9 @@ func TestWhoIsGoneStartsNothingUnseen(t *testing.T) {
 	t.Logf("%d tasks were not begun", len(unseen))
 }
 
-// TestAKilledKeeperIsSweptUp: who ends a server after its keeper was killed, and
+// TestAKilledSupervisorIsSweptUp: who ends a server after its supervisor was killed, and
 // has no task for another, leaves no control group behind.
-func TestAKilledKeeperIsSweptUp(t *testing.T) {
+func TestAKilledSupervisorIsSweptUp(t *testing.T) {
 	p, err := Open(Options{Dir: t.TempDir(), Linger: time.Hour})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestAKilledKeeperIsSweptUp(t *testing.T) {
 	if err := p.Forget(t.Context(), []core.TaskID{a.ID}); err != nil {
 		t.Fatal(err)
 	}
-	killKeeper(t, p)
+	killSupervisor(t, p)
 	if err := p.Retire(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func baseEnv(own []string) []string {
 	return env
 }
 
-// taskEnv adds to an environment what the plane alone knows; place says where
+// taskEnv adds to an environment what the backend alone knows; place says where
 // the task sees a private file. The last of equal names wins.
 func taskEnv(env []string, dir string, a backend.Assignment, place func(backend.File) string) []string {
 	env = slices.Clone(env)

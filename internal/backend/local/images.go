@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/backend/local/container"
 )
 
-// Images is where the plane has container images from.
+// Images is where the backend has container images from.
 type Images interface {
 	// Pull makes an image available, unpacked, and calls progress now and then.
 	// An error with a method Temporary() bool that returns true is tried again.

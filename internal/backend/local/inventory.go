@@ -25,9 +25,9 @@ const (
 	gpuTimeout    = 20 * time.Second
 )
 
-// Inventory implements plane.Plane: this machine is the one node. A GPU tool
+// Inventory implements backend.Plane: this machine is the one node. A GPU tool
 // that fails makes the node unready rather than make its GPUs vanish.
-func (p *Plane) Inventory(ctx context.Context) ([]core.Node, error) {
+func (p *Backend) Inventory(ctx context.Context) ([]core.Node, error) {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
 		host = "localhost"
@@ -37,7 +37,7 @@ func (p *Plane) Inventory(ctx context.Context) ([]core.Node, error) {
 		return nil, err
 	}
 	n := core.Node{
-		ID: p.node(), Plane: PlaneName, Pool: p.opts.Pool, Ready: true,
+		ID: p.node(), Backend: BackendName, Pool: p.opts.Pool, Ready: true,
 		Labels: map[string]string{"os": runtime.GOOS, "arch": runtime.GOARCH, "hostname": host},
 		CPU:    int64(float64(runtime.NumCPU()) * 1000),
 		Memory: memory - min(memory/10, reservedAtMax),

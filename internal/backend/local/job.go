@@ -5,7 +5,7 @@ import (
 	"github.com/musterhq/muster/internal/backend/local/container"
 )
 
-// job is an assignment as the keeper gets it.
+// job is an assignment as the supervisor gets it.
 type job struct {
 	backend.Assignment
 	Box *box `json:"box,omitempty"` // nil: a process of the machine

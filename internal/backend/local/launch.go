@@ -20,23 +20,23 @@ import (
 )
 
 const (
-	// startWithin bounds the start of a keeper, which first takes over all
+	// startWithin bounds the start of a supervisor, which first takes over all
 	// tasks of the former one.
 	startWithin = 60 * time.Second
-	// maxJournal is the size from which keeper.log begins anew.
+	// maxJournal is the size from which supervisor.log begins anew.
 	maxJournal = 4 << 20
 )
 
-// errNoKeeper says that none runs and that none is needed.
-var errNoKeeper = errors.New("no keeper runs, and there are no tasks")
+// errNoSupervisor says that none runs and that none is needed.
+var errNoSupervisor = errors.New("no supervisor runs, and there are no tasks")
 
-// connect returns the living connection, makes one, or starts a keeper. With
+// connect returns the living connection, makes one, or starts a supervisor. With
 // need false it does not start one only to hear that there are no tasks.
-func (p *Plane) connect(ctx context.Context, need bool) (*client, error) {
+func (p *Backend) connect(ctx context.Context, need bool) (*client, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, fmt.Errorf("local plane: closed: %w", backend.ErrUnreachable)
+		return nil, fmt.Errorf("local backend: closed: %w", backend.ErrUnreachable)
 	}
 	if p.link != nil && p.link.alive() {
 		return p.link, nil
@@ -55,19 +55,19 @@ func (p *Plane) connect(ctx context.Context, need bool) (*client, error) {
 			return nil, ctx.Err()
 		}
 		if !need && !p.hasRecords() {
-			return nil, errNoKeeper
+			return nil, errNoSupervisor
 		}
 		ready, lerr := p.launch(ctx)
 		if lerr != nil {
 			return nil, fmt.Errorf("%w: %w", backend.ErrUnreachable, lerr)
 		}
 		if time.Since(begun) > startWithin {
-			return nil, fmt.Errorf("%w: a keeper holds %s but does not answer: %w; see %s", backend.ErrUnreachable, p.paths.lock(), err, p.journal())
+			return nil, fmt.Errorf("%w: a supervisor holds %s but does not answer: %w; see %s", backend.ErrUnreachable, p.paths.lock(), err, p.journal())
 		}
 		if ready {
 			continue
 		}
-		select { // another keeper is on its way in or out
+		select { // another supervisor is on its way in or out
 		case <-time.After(wait):
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -75,15 +75,15 @@ func (p *Plane) connect(ctx context.Context, need bool) (*client, error) {
 	}
 }
 
-// hasRecords reports whether a keeper, past or present, has tasks here.
-func (p *Plane) hasRecords() bool {
+// hasRecords reports whether a supervisor, past or present, has tasks here.
+func (p *Backend) hasRecords() bool {
 	names, err := os.ReadDir(p.paths.tasks())
 	return len(names) > 0 || err != nil && !errors.Is(err, os.ErrNotExist)
 }
 
-// modernize has a keeper of another version become ours, tasks and all.
-func (p *Plane) modernize(ctx context.Context, c *client) error {
-	self := fmt.Sprintf("/proc/%d/exe", os.Getpid()) // /proc/self would be the keeper's own
+// modernize has a supervisor of another version become ours, tasks and all.
+func (p *Backend) modernize(ctx context.Context, c *client) error {
+	self := fmt.Sprintf("/proc/%d/exe", os.Getpid()) // /proc/self would be the supervisor's own
 	argv := append([]string{}, p.opts.Exe...)
 	if argv[0] == "/proc/self/exe" {
 		argv[0] = self
@@ -92,14 +92,14 @@ func (p *Plane) modernize(ctx context.Context, c *client) error {
 	c.close(errBroken)
 	var no *refusal
 	if errors.As(err, &no) {
-		return fmt.Errorf("the keeper (pid %d, protocol %d) cannot be replaced by this one's (protocol %d): %w", c.keeper, c.version, protocolVersion, err)
+		return fmt.Errorf("the supervisor (pid %d, protocol %d) cannot be replaced by this one's (protocol %d): %w", c.supervisor, c.version, protocolVersion, err)
 	}
 	return errBroken // as it should be: connect again
 }
 
-// launch starts a keeper and waits until it listens. It returns false when
+// launch starts a supervisor and waits until it listens. It returns false when
 // another one has the directory.
-func (p *Plane) launch(ctx context.Context) (ready bool, err error) {
+func (p *Backend) launch(ctx context.Context) (ready bool, err error) {
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return false, err
 	}
@@ -117,13 +117,13 @@ func (p *Plane) launch(ctx context.Context) (ready bool, err error) {
 		"--reserve", strconv.FormatInt(p.opts.LogReserve, 10), "--linger", p.opts.Linger.String())
 	cmd := exec.Command(p.opts.Exe[0], args...)
 	cmd.Dir = "/" // it must not keep a file system busy
-	cmd.Env = append(os.Environ(), keeperEnv+"=1")
+	cmd.Env = append(os.Environ(), supervisorEnv+"=1")
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = journal, journal, []*os.File{w}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
 	_ = w.Close()
 	if err != nil {
-		return false, fmt.Errorf("start a keeper: %w", err)
+		return false, fmt.Errorf("start a supervisor: %w", err)
 	}
 	go func() { _ = cmd.Wait() }() // it outlives us, or we reap it
 	_ = r.SetReadDeadline(time.Now().Add(startWithin))
@@ -134,11 +134,11 @@ func (p *Plane) launch(ctx context.Context) (ready bool, err error) {
 	case word == sayReady, word == sayBusy:
 		return word == sayReady, nil
 	case word != "":
-		return false, fmt.Errorf("the keeper could not start: %s", word)
+		return false, fmt.Errorf("the supervisor could not start: %s", word)
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	}
-	return false, fmt.Errorf("the keeper %q did not come up (%w); see %s, and that main calls KeeperMain first", p.opts.Exe, err, p.journal())
+	return false, fmt.Errorf("the supervisor %q did not come up (%w); see %s, and that main calls KeeperMain first", p.opts.Exe, err, p.journal())
 }
 
 func openJournal(path string) (*os.File, error) {

@@ -22,7 +22,7 @@ var lobbyIn = []string{"/run", "/tmp"}
 
 // privatePlace makes the directory for what a task must read itself. It is there
 // when the records tell of it, or not at all.
-func (k *keeper) privatePlace(t *task, a backend.Assignment) (string, error) {
+func (k *supervisor) privatePlace(t *task, a backend.Assignment) (string, error) {
 	c := credential(a.UID, a.GID)
 	if t.box != nil || c == nil || os.Getuid() != 0 || int(c.Uid) == 0 {
 		return t.dir, nil
@@ -48,7 +48,7 @@ func (k *keeper) privatePlace(t *task, a backend.Assignment) (string, error) {
 }
 
 // lobby makes the directory that everybody may pass through.
-func (k *keeper) lobby() (string, error) {
+func (k *supervisor) lobby() (string, error) {
 	var last error
 	for _, in := range lobbyIn {
 		dir := filepath.Join(in, "muster-"+dirName(k.dir)+"-files")

@@ -17,24 +17,24 @@ import (
 	"github.com/musterhq/muster/internal/testing/backendtest"
 )
 
-// TestMain lets the test binary be a keeper, and a server that is killed.
+// TestMain lets the test binary be a supervisor, and a server that is killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case KeeperArg:
-			os.Exit(KeeperMain(os.Args[2:]))
+		case SupervisorArg:
+			os.Exit(SupervisorMain(os.Args[2:]))
 		case serverArg:
 			os.Exit(serverMain(os.Args[2:]))
 		}
 	}
-	_ = os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0") // else every keeper of a race build takes a second to leave
+	_ = os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0") // else every supervisor of a race build takes a second to leave
 	os.Exit(m.Run())
 }
 
 const noGroups = "--no-groups"
 
-// open opens a plane and, when the test is over, ends its tasks and keeper.
-func open(t testing.TB, o Options) *Plane {
+// open opens a backend and, when the test is over, ends its tasks and supervisor.
+func open(t testing.TB, o Options) *Backend {
 	t.Helper()
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
@@ -48,7 +48,7 @@ func open(t testing.TB, o Options) *Plane {
 	return p
 }
 
-func reopen(t testing.TB, p *Plane) *Plane {
+func reopen(t testing.TB, p *Backend) *Backend {
 	t.Helper()
 	if err := p.Close(); err != nil {
 		t.Errorf("Close: %v", err)
@@ -61,9 +61,9 @@ func reopen(t testing.TB, p *Plane) *Plane {
 	return again
 }
 
-// shut ends everything below the plane's directory and waits until the keeper
+// shut ends everything below the backend's directory and waits until the supervisor
 // is gone, so that the directory can be removed.
-func shut(t testing.TB, p *Plane) {
+func shut(t testing.TB, p *Backend) {
 	t.Helper()
 	_ = p.Close()
 	q, err := Open(p.opts)
@@ -92,10 +92,10 @@ func shut(t testing.TB, p *Plane) {
 		return over
 	})
 	_ = q.Close()
-	until(t, "the keeper is gone", func() bool { return !locked(p.paths) })
+	until(t, "the supervisor is gone", func() bool { return !locked(p.paths) })
 }
 
-// locked reports whether a keeper has the directory.
+// locked reports whether a supervisor has the directory.
 func locked(p paths) bool {
 	f, err := os.Open(p.lock())
 	if err != nil {
@@ -105,7 +105,7 @@ func locked(p paths) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil
 }
 
-func keeperPID(t testing.TB, p *Plane) int {
+func supervisorPID(t testing.TB, p *Backend) int {
 	t.Helper()
 	data, err := os.ReadFile(p.lock())
 	if err != nil {
@@ -118,19 +118,19 @@ func keeperPID(t testing.TB, p *Plane) int {
 	return pid
 }
 
-// killKeeper ends the keeper as a crash would, and waits until it is dead.
-func killKeeper(t testing.TB, p *Plane) {
+// killSupervisor ends the supervisor as a crash would, and waits until it is dead.
+func killSupervisor(t testing.TB, p *Backend) {
 	t.Helper()
-	pid := keeperPID(t, p)
+	pid := supervisorPID(t, p)
 	s, err := readStat(pid)
 	if err == nil {
 		err = unix.Kill(pid, unix.SIGKILL)
 	}
 	if err != nil {
-		t.Fatalf("kill the keeper: %v", err)
+		t.Fatalf("kill the supervisor: %v", err)
 	}
-	// Not the lock: a plane that is preparing tasks brings the next keeper at once.
-	until(t, "the keeper is dead", func() bool { return !alive(pid, s.start) })
+	// Not the lock: a backend that is preparing tasks brings the next supervisor at once.
+	until(t, "the supervisor is dead", func() bool { return !alive(pid, s.start) })
 }
 
 func until(t testing.TB, what string, cond func() bool) {
@@ -150,12 +150,12 @@ func shellTask(workload string, index int, script string) backend.Assignment {
 
 func contract(t *testing.T, o Options) {
 	probe := findGroupsForTest(o)
-	backendtest.Run(t, func(t *testing.T) backend.Plane { return open(t, o) }, backendtest.Options{
+	backendtest.Run(t, func(t *testing.T) backend.Backend { return open(t, o) }, backendtest.Options{
 		Assign: func(_ *testing.T, id core.TaskID, s backendtest.Script) backend.Assignment {
 			return backend.Assignment{ID: id, Argv: backendtest.Command(s)}
 		},
 		Shell:   true,
-		Reopen:  func(t *testing.T, p backend.Plane) backend.Plane { return reopen(t, p.(*Plane)) },
+		Reopen:  func(t *testing.T, p backend.Backend) backend.Backend { return reopen(t, p.(*Backend)) },
 		Devices: []core.Share{{Device: "fake-1", Index: 1, Milli: 1000}, {Device: "GPU-uuid", Index: 3, Milli: 500}},
 		Visible: "1,GPU-uuid",
 		Memory:  probe, Unlimited: len(o.Exe) > 2 && o.Exe[2] == noGroups,
@@ -165,11 +165,11 @@ func contract(t *testing.T, o Options) {
 func TestContract(t *testing.T) { contract(t, Options{FakeGPUs: 2}) }
 
 func TestContractWithoutGroups(t *testing.T) {
-	contract(t, Options{FakeGPUs: 2, Exe: []string{"/proc/self/exe", KeeperArg, noGroups}})
+	contract(t, Options{FakeGPUs: 2, Exe: []string{"/proc/self/exe", SupervisorArg, noGroups}})
 }
 
 // findGroupsForTest reports whether memory limits can be enforced here,
-// by the file permissions alone: the keeper itself must not decide whether
+// by the file permissions alone: the supervisor itself must not decide whether
 // its own test runs.
 func findGroupsForTest(o Options) bool {
 	if len(o.Exe) > 2 && o.Exe[2] == noGroups {

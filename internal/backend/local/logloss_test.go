@@ -17,7 +17,7 @@ import (
 
 const missingEnd = "[muster] nobody read its output when the task ended; the end of it may be missing\n"
 
-// keepZombies has the orphans of keepers fall to this process, which leaves them
+// keepZombies has the orphans of supervisors fall to this process, which leaves them
 // as they are until the test is over: a machine whose first process is slow to
 // reap.
 func keepZombies(t *testing.T) {
@@ -33,7 +33,7 @@ func keepZombies(t *testing.T) {
 }
 
 // pidOf is the pid of a task that runs.
-func pidOf(t *testing.T, p *Plane, id core.TaskID) int {
+func pidOf(t *testing.T, p *Backend, id core.TaskID) int {
 	t.Helper()
 	var st forked
 	if known, err := readRecord(p.task(id), stateRecord, &st); !known {
@@ -42,12 +42,12 @@ func pidOf(t *testing.T, p *Plane, id core.TaskID) int {
 	return st.PID
 }
 
-// endUnseen has a task end, with more output, while no keeper runs. Its process
+// endUnseen has a task end, with more output, while no supervisor runs. Its process
 // stays as a zombie.
-func endUnseen(t *testing.T, p *Plane, id core.TaskID) {
+func endUnseen(t *testing.T, p *Backend, id core.TaskID) {
 	t.Helper()
 	pid := pidOf(t, p, id)
-	killKeeper(t, p)
+	killSupervisor(t, p)
 	letGo(t, p, id)
 	until(t, "its process is a zombie", func() bool { s, err := readStat(pid); return err == nil && s.state == 'Z' })
 	t.Cleanup(func() { _, _ = unix.Wait4(pid, nil, 0, nil) })
@@ -83,7 +83,7 @@ func TestLogSaysThatItsEndIsMissing(t *testing.T) {
 	}
 }
 
-// TestLogSaysThatItsEndIsMissingAfterItsRecord: a keeper that died between the
+// TestLogSaysThatItsEndIsMissingAfterItsRecord: a supervisor that died between the
 // record of the end and the last of the output.
 func TestLogSaysThatItsEndIsMissingAfterItsRecord(t *testing.T) {
 	keepZombies(t)
@@ -115,7 +115,7 @@ func TestLogIsNotSaidToMissAnything(t *testing.T) {
 		return observe(t, p, a.ID).State == core.TaskRunning && observe(t, p, b.ID).State == core.TaskRunning
 	})
 	endUnseen(t, p, a.ID)
-	observe(t, p, a.ID) // with it a keeper comes
+	observe(t, p, a.ID) // with it a supervisor comes
 	touch(t, filepath.Join(p.task(a.ID), "seen"))
 	letGo(t, p, b.ID)
 	wantCode(t, end(t, p, a.ID), 0)

@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// Logs implements plane.Plane. It needs no keeper: logs are files.
-func (p *Plane) Logs(ctx context.Context, id core.TaskID, opts backend.LogOptions) (io.ReadCloser, error) {
+// Logs implements backend.Plane. It needs no supervisor: logs are files.
+func (p *Backend) Logs(ctx context.Context, id core.TaskID, opts backend.LogOptions) (io.ReadCloser, error) {
 	return p.out().Open(ctx, id, opts, func() logfile.News {
 		// The FIFO is removed when the log is complete, so its directory tells the end.
 		wake, done := p.bell.listen(p.paths.log(id), p.task(id))
@@ -22,8 +22,8 @@ func (p *Plane) Logs(ctx context.Context, id core.TaskID, opts backend.LogOption
 	})
 }
 
-// DeleteLogs implements plane.Plane.
-func (p *Plane) DeleteLogs(_ context.Context, id core.WorkloadID) error {
+// DeleteLogs implements backend.Plane.
+func (p *Backend) DeleteLogs(_ context.Context, id core.WorkloadID) error {
 	if err := logfile.CheckWorkload(id); err != nil {
 		return err
 	}

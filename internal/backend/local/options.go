@@ -1,18 +1,18 @@
 // Package local makes this machine one node and runs tasks as its processes.
 //
-// The tasks belong to a keeper: one small helper process per data directory,
+// The tasks belong to a supervisor: one small helper process per data directory,
 // the same binary under another argument, that starts, supervises and reaps
 // them. The server only talks to it over a unix socket, so tasks outlive the
 // server; and everything needed to go on lies in files, so tasks also outlive
-// the keeper: the next one adopts them.
+// the supervisor: the next one adopts them.
 //
-//	server ── unix socket ──► keeper ── fork ──► task (own session, own cgroup)
+//	server ── unix socket ──► supervisor ── fork ──► task (own session, own cgroup)
 //	   │                        │  ◄── FIFO ── stdout and stderr
 //	   └── reads ── logs ◄──────┘
 //
-// The package decides nothing about workloads. It fails with plane.ErrUnreachable
-// when the keeper can be neither reached nor started, and on anything but Linux
-// with plane.ErrUnsupported.
+// The package decides nothing about workloads. It fails with backend.ErrUnreachable
+// when the supervisor can be neither reached nor started, and on anything but Linux
+// with backend.ErrUnsupported.
 package local
 
 import (
@@ -23,27 +23,27 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// KeeperArg is the first argument of a process that is to be a keeper. A main
-// function (or TestMain) that opens this plane begins with
+// SupervisorArg is the first argument of a process that is to be a supervisor. A main
+// function (or TestMain) that opens this backend begins with
 //
 //	if len(os.Args) > 1 && os.Args[1] == local.KeeperArg {
 //		os.Exit(local.KeeperMain(os.Args[2:]))
 //	}
-const KeeperArg = "__keeper"
+const SupervisorArg = "__keeper"
 
-// PlaneName is this plane's name in core.Node.Plane.
-const PlaneName = "local"
+// BackendName is this backend's name in core.Node.Plane.
+const BackendName = "local"
 
-// Options say where the plane keeps its things. Only Dir is needed.
+// Options say where the backend keeps its things. Only Dir is needed.
 type Options struct {
-	Dir        string        // records, lock and socket of the keeper; made if missing
+	Dir        string        // records, lock and socket of the supervisor; made if missing
 	LogDir     string        // output of tasks; default Dir/logs
 	LogReserve int64         // bytes of the file system that logs leave free; 0: 64 MiB or 2 %, whichever is less
-	Exe        []string      // how to start a keeper; default /proc/self/exe __keeper
+	Exe        []string      // how to start a supervisor; default /proc/self/exe __keeper
 	NodeName   core.NodeID   // default: the host name
 	Pool       string        // default: "default"
 	FakeGPUs   int           // pretend to have this many GPUs instead of looking for real ones
-	Linger     time.Duration // how long a keeper without tasks and clients stays; default 5 s
+	Linger     time.Duration // how long a supervisor without tasks and clients stays; default 5 s
 
 	Images      Images        // where container images come from; nil: containers are refused
 	Engine      string        // the OCI runtime; default: runc in PATH
@@ -53,27 +53,27 @@ type Options struct {
 
 func (o Options) complete() (Options, error) {
 	if o.Dir == "" {
-		return o, fmt.Errorf("local plane: Dir is empty; name the directory for the records of tasks")
+		return o, fmt.Errorf("local backend: Dir is empty; name the directory for the records of tasks")
 	}
 	if o.FakeGPUs < 0 || o.FakeGPUs > 1024 {
-		return o, fmt.Errorf("local plane: FakeGPUs is %d; allowed are 0 to 1024", o.FakeGPUs)
+		return o, fmt.Errorf("local backend: FakeGPUs is %d; allowed are 0 to 1024", o.FakeGPUs)
 	}
 	if o.LogReserve < 0 {
-		return o, fmt.Errorf("local plane: LogReserve is %d bytes; allowed are 0 (the default) and more", o.LogReserve)
+		return o, fmt.Errorf("local backend: LogReserve is %d bytes; allowed are 0 (the default) and more", o.LogReserve)
 	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
-		return o, fmt.Errorf("local plane: Dir %q: %w", o.Dir, err)
+		return o, fmt.Errorf("local backend: Dir %q: %w", o.Dir, err)
 	}
 	o.Dir = dir
 	if o.LogDir == "" {
 		o.LogDir = filepath.Join(dir, "logs")
 	}
 	if o.LogDir, err = filepath.Abs(o.LogDir); err != nil {
-		return o, fmt.Errorf("local plane: LogDir %q: %w", o.LogDir, err)
+		return o, fmt.Errorf("local backend: LogDir %q: %w", o.LogDir, err)
 	}
 	if len(o.Exe) == 0 {
-		o.Exe = []string{"/proc/self/exe", KeeperArg}
+		o.Exe = []string{"/proc/self/exe", SupervisorArg}
 	}
 	if o.Pool == "" {
 		o.Pool = "default"

@@ -39,8 +39,8 @@ type output struct {
 }
 
 // openOutput opens FIFO and log and begins to copy. The FIFO may hold what was
-// written while no keeper was there.
-func (k *keeper) openOutput(t *task) (*output, error) {
+// written while no supervisor was there.
+func (k *supervisor) openOutput(t *task) (*output, error) {
 	pipe, err := os.OpenFile(filepath.Join(t.dir, fifoFile), os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (k *keeper) openOutput(t *task) (*output, error) {
 
 // startOutput copies from pipe, or from a terminal, to the log. It closes pipe
 // at the end, and when it fails.
-func (k *keeper) startOutput(t *task, pipe *os.File) (*output, error) {
+func (k *supervisor) startOutput(t *task, pipe *os.File) (*output, error) {
 	log, err := logfile.Append(k.paths.log(t.id), k.out().Index(t.id), k.space)
 	if err != nil {
 		_ = pipe.Close()
@@ -65,7 +65,7 @@ func (k *keeper) startOutput(t *task, pipe *os.File) (*output, error) {
 	o := &output{Writer: log, pipe: pipe, begun: log.Size, copying: t.a.TTY, done: make(chan struct{})}
 	_ = rc.Control(func(fd uintptr) {
 		// A pipe goes with the last who has it open, and a new one is smaller than
-		// what every keeper makes of it.
+		// what every supervisor makes of it.
 		size, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0)
 		o.fresh = err == nil && size < pipeSize
 		_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize)
@@ -115,7 +115,7 @@ func (o *output) drained(rc syscall.RawConn) (closed bool) {
 
 // move takes one piece from the pipe. It returns 0 when the pipe is closed and
 // -1 when it is empty. In the kernel, writing the log and emptying the pipe are
-// one step: no keeper can die between them, so no byte is lost or written twice.
+// one step: no supervisor can die between them, so no byte is lost or written twice.
 func (o *output) move(pipe int) int {
 	if o.copying || !o.Room(copySize) {
 		return o.take(pipe)

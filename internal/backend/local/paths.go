@@ -14,20 +14,20 @@ import (
 
 // paths knows where everything lies.
 //
-//	dir/keeper.lock        held by the keeper; contains its pid
+//	dir/keeper.lock        held by the supervisor; contains its pid
 //	dir/keeper.sock        where it listens
-//	dir/boot               the run of the machine that the last keeper was in
+//	dir/boot               the run of the machine that the last supervisor was in
 //	dir/keeper.log         what it has to complain about
 //	dir/tasks/W.A.I/       task I of attempt A of workload W: its record and its FIFO;
 //	                       W.A.I-R of run R, where that is not the first
 //	logs/                  their output: see logfile.Dir
 type paths struct{ dir, logs string }
 
-func (p paths) lock() string     { return filepath.Join(p.dir, "keeper.lock") }
+func (p paths) lock() string     { return filepath.Join(p.dir, "supervisor.lock") }
 func (p paths) bootFile() string { return filepath.Join(p.dir, "boot") }
 func (p paths) socket() string   { return filepath.Join(p.dir, socketName) }
 func (p paths) journal() string {
-	return filepath.Join(p.dir, "keeper.log")
+	return filepath.Join(p.dir, "supervisor.log")
 }
 
 // trash is where the files of ended containers are until they are removed.

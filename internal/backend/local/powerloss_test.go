@@ -15,12 +15,12 @@ import (
 	"github.com/musterhq/muster/internal/testing/testdisk"
 )
 
-// inBoot is how a keeper is started that believes the machine to be in a run of
+// inBoot is how a supervisor is started that believes the machine to be in a run of
 // that name.
-func inBoot(name string) []string { return []string{"/proc/self/exe", KeeperArg, "--boot", name} }
+func inBoot(name string) []string { return []string{"/proc/self/exe", SupervisorArg, "--boot", name} }
 
 // restartInBoot goes on as after a restart of the machine.
-func restartInBoot(t *testing.T, p *Plane, name string) *Plane {
+func restartInBoot(t *testing.T, p *Backend, name string) *Backend {
 	t.Helper()
 	p.opts.Exe = inBoot(name)
 	return reopen(t, p)
@@ -42,7 +42,7 @@ func TestStartsAreKnownAfterAPowerLoss(t *testing.T) {
 		pids[a.ID] = pidOf(t, p, a.ID)
 	}
 	_ = p.Close()
-	killKeeper(t, p)
+	killSupervisor(t, p)
 	for _, pid := range pids {
 		killProcess(pid, unix.SIGKILL)
 	}
@@ -73,7 +73,7 @@ func TestDamagedRecords(t *testing.T) {
 				start(t, p, a)
 				pid := pidOf(t, p, a.ID)
 				_ = p.Close()
-				killKeeper(t, p)
+				killSupervisor(t, p)
 				killProcess(pid, unix.SIGKILL)
 				if err := damage(filepath.Join(p.task(a.ID), recordFile)); err != nil {
 					t.Fatal(err)

@@ -15,14 +15,14 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-// preparations are the tasks with an image that the keeper does not have yet,
+// preparations are the tasks with an image that the supervisor does not have yet,
 // or never will: their images are being pulled. They live in this process
 // alone; whoever restarts it asks for them again.
 type preparations struct {
 	mu       sync.Mutex
 	tasks    map[core.TaskID]*preparation
 	watchers map[*watcher]struct{}
-	over     bool            // the plane is closed
+	over     bool            // the backend is closed
 	open     context.Context //nolint:containedctx // done then
 	shut     context.CancelFunc
 	running  sync.WaitGroup
@@ -36,7 +36,7 @@ type preparation struct {
 	a       backend.Assignment // as it was asked for; it does not change
 	obs     backend.Observation
 	cancel  context.CancelFunc
-	handing bool           // the keeper is being told
+	handing bool           // the supervisor is being told
 	stop    *time.Duration // asked for while handing
 }
 
@@ -50,7 +50,7 @@ func newPreparations() *preparations {
 }
 
 // prepare begins what is not there yet.
-func (p *Plane) prepare(ctx context.Context, tasks []backend.Assignment) error {
+func (p *Backend) prepare(ctx context.Context, tasks []backend.Assignment) error {
 	ids := make([]core.TaskID, len(tasks))
 	for i, a := range tasks {
 		ids[i] = a.ID
@@ -58,9 +58,9 @@ func (p *Plane) prepare(ctx context.Context, tasks []backend.Assignment) error {
 			return err
 		}
 	}
-	// What the keeper has, of an earlier server perhaps, is left alone.
+	// What the supervisor has, of an earlier server perhaps, is left alone.
 	r, err := p.call(ctx, request{Op: opObserve, IDs: ids}, false)
-	if err != nil && !errors.Is(err, errNoKeeper) {
+	if err != nil && !errors.Is(err, errNoSupervisor) {
 		return err
 	}
 	there := map[core.TaskID]bool{}
@@ -75,7 +75,7 @@ func (p *Plane) prepare(ctx context.Context, tasks []backend.Assignment) error {
 	return nil
 }
 
-func (p *Plane) prepareOne(a backend.Assignment) {
+func (p *Backend) prepareOne(a backend.Assignment) {
 	q := p.preps
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -96,8 +96,8 @@ func (p *Plane) prepareOne(a backend.Assignment) {
 	})
 }
 
-// bring takes one task from its image to the keeper.
-func (p *Plane) bring(ctx context.Context, prep *preparation) {
+// bring takes one task from its image to the supervisor.
+func (p *Backend) bring(ctx context.Context, prep *preparation) {
 	// 1. A machine that cannot run it need not pull.
 	engine, err := p.engine()
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *Plane) bring(ctx context.Context, prep *preparation) {
 		return
 	}
 	for wait := 100 * time.Millisecond; ; wait = min(wait*2, 10*time.Second) {
-		// 3. The keeper's from here on.
+		// 3. The supervisor's from here on.
 		err := p.handOver(ctx, prep, box{Image: image, Engine: engine, CDI: p.opts.CDIDirs})
 		if err == nil || ctx.Err() != nil {
 			return
@@ -125,7 +125,7 @@ func (p *Plane) bring(ctx context.Context, prep *preparation) {
 }
 
 // engine finds what runs containers.
-func (p *Plane) engine() (string, error) {
+func (p *Backend) engine() (string, error) {
 	if p.opts.Images == nil {
 		return "", errors.New("this server has no container engine: it was started without a place for images; leave image out, or start it with containers")
 	}
@@ -137,7 +137,7 @@ func (p *Plane) engine() (string, error) {
 }
 
 // pullImage tries as often as the assignment says.
-func (p *Plane) pullImage(ctx context.Context, prep *preparation) (container.Image, bool) {
+func (p *Backend) pullImage(ctx context.Context, prep *preparation) (container.Image, bool) {
 	wait := p.opts.PullBackoff
 	for try := 1; ; try++ {
 		image, err := p.preps.pulls.pull(ctx, p.opts.Images, prep, func(text string, far *core.Pull) {
@@ -183,9 +183,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// handOver gives the task to the keeper. An error means that the caller may try
+// handOver gives the task to the supervisor. An error means that the caller may try
 // again.
-func (p *Plane) handOver(ctx context.Context, prep *preparation, b box) error {
+func (p *Backend) handOver(ctx context.Context, prep *preparation, b box) error {
 	q := p.preps
 	q.mu.Lock()
 	if prep.obs.State.Ended() || ctx.Err() != nil {
@@ -214,10 +214,10 @@ func (p *Plane) handOver(ctx context.Context, prep *preparation, b box) error {
 	return p.about(ctx, request{Op: opStop, IDs: []core.TaskID{a.ID}, Grace: *stop})
 }
 
-// stopPreparing ends those of the tasks that are being prepared. The keeper is
+// stopPreparing ends those of the tasks that are being prepared. The supervisor is
 // told of those that it is just being given, for as long as that takes: it may
 // not have heard of them yet.
-func (p *Plane) stopPreparing(ids []core.TaskID, grace time.Duration) {
+func (p *Backend) stopPreparing(ids []core.TaskID, grace time.Duration) {
 	for _, id := range ids {
 		p.preps.mu.Lock()
 		prep := p.preps.tasks[id]
@@ -239,15 +239,15 @@ func (p *Plane) stopPreparing(ids []core.TaskID, grace time.Duration) {
 	}
 }
 
-// stopHanding has the keeper end a task as soon as it has it: before the answer,
+// stopHanding has the supervisor end a task as soon as it has it: before the answer,
 // which comes when its command has begun.
-func (p *Plane) stopHanding(prep *preparation) {
+func (p *Backend) stopHanding(prep *preparation) {
 	for wait := time.Millisecond; ; wait = min(wait*2, 100*time.Millisecond) {
 		p.preps.mu.Lock()
 		handing, over, grace := prep.handing, p.preps.over, *prep.stop
 		p.preps.mu.Unlock()
 		if !handing || over {
-			return // who handed it over tells the keeper, or nobody any more
+			return // who handed it over tells the supervisor, or nobody any more
 		}
 		ids := []core.TaskID{prep.a.ID}
 		_ = p.about(p.preps.open, request{Op: opStop, IDs: ids, Grace: grace})
@@ -277,7 +277,7 @@ func (q *preparations) tell(prep *preparation, word, message string, far *core.P
 	q.publish(prep.obs)
 }
 
-// fail ends a task that will not come to the keeper. The first end counts.
+// fail ends a task that will not come to the supervisor. The first end counts.
 func (q *preparations) fail(prep *preparation, why lifecycle.Reason, message string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -288,28 +288,28 @@ func (q *preparations) fail(prep *preparation, why lifecycle.Reason, message str
 	q.publish(prep.obs)
 }
 
-// seen adds the preparations to what the keeper has, which knows better.
-func (q *preparations) seen(keepers []backend.Observation) []backend.Observation {
+// seen adds the preparations to what the supervisor has, which knows better.
+func (q *preparations) seen(supervisors []backend.Observation) []backend.Observation {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.add(keepers)
+	return q.add(supervisors)
 }
 
 // add is seen with mu held.
-func (q *preparations) add(keepers []backend.Observation) []backend.Observation {
+func (q *preparations) add(supervisors []backend.Observation) []backend.Observation {
 	if len(q.tasks) == 0 {
-		return keepers
+		return supervisors
 	}
-	known := make(map[core.TaskID]bool, len(keepers))
-	for _, o := range keepers {
+	known := make(map[core.TaskID]bool, len(supervisors))
+	for _, o := range supervisors {
 		known[o.ID] = true
 	}
 	for id, prep := range q.tasks {
 		if !known[id] {
-			keepers = append(keepers, prep.obs)
+			supervisors = append(supervisors, prep.obs)
 		}
 	}
-	return keepers
+	return supervisors
 }
 
 // forget drops those that have ended.
@@ -366,12 +366,12 @@ func (q *preparations) watch(ctx context.Context, seen func([]backend.Observatio
 
 // release lets go of the images of forgotten tasks. Forget leaves living tasks
 // alone, and these need their images.
-func (p *Plane) release(ctx context.Context, ids []core.TaskID) error {
+func (p *Backend) release(ctx context.Context, ids []core.TaskID) error {
 	if p.opts.Images == nil {
 		return nil
 	}
 	r, err := p.call(ctx, request{Op: opObserve, IDs: ids}, false)
-	if err != nil && !errors.Is(err, errNoKeeper) {
+	if err != nil && !errors.Is(err, errNoSupervisor) {
 		return err
 	}
 	there := map[core.TaskID]bool{}
@@ -388,7 +388,7 @@ func (p *Plane) release(ctx context.Context, ids []core.TaskID) error {
 }
 
 // sweep lets go, once, of images that a crash left held for nobody.
-func (p *Plane) sweep(keepers []backend.Observation) {
+func (p *Backend) sweep(supervisors []backend.Observation) {
 	if p.opts.Images == nil {
 		return
 	}
@@ -400,7 +400,7 @@ func (p *Plane) sweep(keepers []backend.Observation) {
 	}
 	q.swept = true
 	known := map[string]bool{}
-	for _, o := range keepers {
+	for _, o := range supervisors {
 		known[o.ID.String()] = true
 	}
 	for _, owner := range p.opts.Images.Held() {

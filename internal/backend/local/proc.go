@@ -130,7 +130,7 @@ func taskDir(pid int) (of string, whole bool) {
 	return "", true
 }
 
-// ownChildren returns the keeper's children, or false where the kernel does
+// ownChildren returns the supervisor's children, or false where the kernel does
 // not list them.
 func ownChildren() ([]int, bool) {
 	threads, err := os.ReadDir("/proc/self/task")

@@ -12,11 +12,11 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// protocolVersion grows with every change that an older keeper or client would
-// misunderstand. A client that meets another number has the keeper replace itself.
+// protocolVersion grows with every change that an older supervisor or client would
+// misunderstand. A client that meets another number has the supervisor replace itself.
 const protocolVersion = 3
 
-const socketName = "keeper.sock"
+const socketName = "supervisor.sock"
 
 // The operations of the socket: JSON values one after another, both ways.
 const (
@@ -78,7 +78,7 @@ func atDir(dir string, fn func(short string) error) error {
 	return fn("/proc/self/fd/" + strconv.Itoa(int(d.Fd())))
 }
 
-func dialKeeper(dir string) (conn net.Conn, err error) {
+func dialSupervisor(dir string) (conn net.Conn, err error) {
 	err = atDir(dir, func(short string) error {
 		conn, err = net.Dial("unix", short+"/"+socketName)
 		return err
@@ -86,7 +86,7 @@ func dialKeeper(dir string) (conn net.Conn, err error) {
 	return conn, err
 }
 
-func listenKeeper(dir string) (l *net.UnixListener, err error) {
+func listenSupervisor(dir string) (l *net.UnixListener, err error) {
 	err = atDir(dir, func(short string) error {
 		l, err = net.ListenUnix("unix", &net.UnixAddr{Name: short + "/" + socketName, Net: "unix"})
 		if err == nil {

@@ -39,7 +39,7 @@ type words struct {
 	messages map[core.TaskID][]string
 }
 
-func watchWords(t *testing.T, p *Plane) *words {
+func watchWords(t *testing.T, p *Backend) *words {
 	t.Helper()
 	w := &words{waiting: map[core.TaskID][]string{}, since: map[core.TaskID][]time.Time{}, messages: map[core.TaskID][]string{}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -224,7 +224,7 @@ func TestAbandonedPullEnds(t *testing.T) {
 	}
 }
 
-// TestRestartedServerPreparesAgain restarts the plane in the middle of a pull.
+// TestRestartedServerPreparesAgain restarts the backend in the middle of a pull.
 func TestRestartedServerPreparesAgain(t *testing.T) {
 	needBoxes(t)
 	s := newShelf(t)
@@ -248,7 +248,7 @@ func TestRestartedServerPreparesAgain(t *testing.T) {
 	start(t, q, a, b)
 	wantCode(t, end(t, q, a.ID), 4)
 	wantCode(t, end(t, q, b.ID), 0)
-	// What the keeper has is left alone, whatever became of the image.
+	// What the supervisor has is left alone, whatever became of the image.
 	s.mu.Lock()
 	s.pull = func(context.Context, int, func(PullProgress)) error { return errors.New("gone") }
 	s.mu.Unlock()

@@ -20,14 +20,14 @@ import (
 )
 
 // reapLoop reaps main processes and the orphans that fall to us.
-func (k *keeper) reapLoop(children <-chan os.Signal) {
+func (k *supervisor) reapLoop(children <-chan os.Signal) {
 	for {
 		k.reapAll()
 		<-children
 	}
 }
 
-func (k *keeper) reapAll() {
+func (k *supervisor) reapAll() {
 	for {
 		pid, status, ok := peekZombie()
 		if !ok {
@@ -60,7 +60,7 @@ func (k *keeper) reapAll() {
 
 // child says whether pid is a child that we know, and whose main process it is;
 // who waits for another one is told of its end.
-func (k *keeper) child(pid int, status unix.WaitStatus) (t *task, known bool) {
+func (k *supervisor) child(pid int, status unix.WaitStatus) (t *task, known bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if ch := k.helpers[pid]; ch != nil {
@@ -74,7 +74,7 @@ func (k *keeper) child(pid int, status unix.WaitStatus) (t *task, known bool) {
 
 // stray remembers the end of a child of nobody as long as there is one who may
 // ask for it.
-func (k *keeper) stray(pid int, status unix.WaitStatus) {
+func (k *supervisor) stray(pid int, status unix.WaitStatus) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.claims > 0 {
@@ -110,7 +110,7 @@ func peekZombie() (pid int, status unix.WaitStatus, ok bool) {
 }
 
 // ended takes note of the end of a main process and has the rest done.
-func (k *keeper) ended(t *task, status unix.WaitStatus) {
+func (k *supervisor) ended(t *task, status unix.WaitStatus) {
 	k.mu.Lock()
 	asked, mild := !t.deadline.IsZero(), t.mild
 	k.mu.Unlock()
@@ -122,7 +122,7 @@ func (k *keeper) ended(t *task, status unix.WaitStatus) {
 }
 
 // settle records the outcome and ends the task in the background.
-func (k *keeper) settle(t *task, obs backend.Observation) {
+func (k *supervisor) settle(t *task, obs backend.Observation) {
 	obs.Image = t.image()
 	if err := writeRecord(t.dir, exitRecord, obs); err != nil {
 		k.log.Error("cannot record the end", "task", t.id, "err", err)
@@ -172,7 +172,7 @@ func outcome(t *task, status unix.WaitStatus, asked bool) backend.Observation {
 
 // finish ends what the main process left, completes the log and tells.
 // Followers of the log take the end of the FIFO for the end of the output.
-func (k *keeper) finish(t *task, obs backend.Observation) {
+func (k *supervisor) finish(t *task, obs backend.Observation) {
 	k.killTree(t)
 	k.letGo(t)
 	remark := ""
@@ -202,7 +202,7 @@ func (k *keeper) finish(t *task, obs backend.Observation) {
 }
 
 // remark puts a line into the log of a task from which nothing is read.
-func (k *keeper) remark(t *task, text string) {
+func (k *supervisor) remark(t *task, text string) {
 	log, err := logfile.Append(k.paths.log(t.id), k.out().Index(t.id), nil)
 	if err != nil {
 		k.log.Warn("cannot say in the log what may be missing", "task", t.id, "err", err)

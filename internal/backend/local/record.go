@@ -43,7 +43,7 @@ const (
 	privateDir       = "files"
 )
 
-// assigned is what a later keeper needs of an assignment. The
+// assigned is what a later supervisor needs of an assignment. The
 // environment and the private files stay out: they may be secrets.
 type assigned struct {
 	Assignment backend.Assignment `json:"assignment"`

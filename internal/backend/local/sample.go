@@ -36,8 +36,8 @@ type sampler struct {
 	looked time.Time                // at the GPUs
 }
 
-// Sample implements plane.Sampler. Real GPUs are asked through nvidia-smi.
-func (p *Plane) Sample(ctx context.Context) (backend.Reading, error) {
+// Sample implements backend.Sampler. Real GPUs are asked through nvidia-smi.
+func (p *Backend) Sample(ctx context.Context) (backend.Reading, error) {
 	p.sampling.Lock()
 	defer p.sampling.Unlock()
 	var r backend.Reading
@@ -118,7 +118,7 @@ func busiest(a backend.Assignment, gpus map[string]backend.DeviceSample, shares 
 }
 
 // node is the one node's name.
-func (p *Plane) node() core.NodeID {
+func (p *Backend) node() core.NodeID {
 	if p.opts.NodeName != "" {
 		return p.opts.NodeName
 	}
@@ -130,7 +130,7 @@ func (p *Plane) node() core.NodeID {
 }
 
 // running are the tasks that have a process, with their groups.
-func (p *Plane) running(ctx context.Context) ([]running, error) {
+func (p *Backend) running(ctx context.Context) ([]running, error) {
 	seen, err := p.Observe(ctx)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ func shares(ids ...string) []core.Share {
 }
 
 // look samples, and returns what was seen by task and by device.
-func look(t *testing.T, p *Plane) (backend.Reading, map[core.TaskID]backend.Sample, map[string]backend.DeviceSample) {
+func look(t *testing.T, p *Backend) (backend.Reading, map[core.TaskID]backend.Sample, map[string]backend.DeviceSample) {
 	t.Helper()
 	r, err := p.Sample(t.Context())
 	if err != nil {

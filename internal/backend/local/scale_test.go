@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// TestThousandTasks holds a thousand tasks at once, loses its keeper, and ends
+// TestThousandTasks holds a thousand tasks at once, loses its supervisor, and ends
 // them all. The figures it logs are for reading, not for failing.
 func TestThousandTasks(t *testing.T) {
 	if testing.Short() {
@@ -43,13 +43,13 @@ func TestThousandTasks(t *testing.T) {
 	if got := count(running); got != n {
 		t.Fatalf("%d tasks run, want %d", got, n)
 	}
-	t.Logf("started %d in %s; the keeper has %.1f MiB", n, time.Since(begun), rss(t, p))
-	killKeeper(t, p)
+	t.Logf("started %d in %s; the supervisor has %.1f MiB", n, time.Since(begun), rss(t, p))
+	killSupervisor(t, p)
 	begun = time.Now()
 	if got := count(running); got != n {
-		t.Fatalf("%d tasks run under the next keeper, want %d", got, n)
+		t.Fatalf("%d tasks run under the next supervisor, want %d", got, n)
 	}
-	t.Logf("taken over in %s; the keeper has %.1f MiB", time.Since(begun), rss(t, p))
+	t.Logf("taken over in %s; the supervisor has %.1f MiB", time.Since(begun), rss(t, p))
 	begun = time.Now()
 	if err := p.Stop(t.Context(), ids, time.Minute); err != nil {
 		t.Fatal(err)

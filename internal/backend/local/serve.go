@@ -49,7 +49,7 @@ func (w *watcher) take() (seen []backend.Observation, over bool) {
 	return seen, over
 }
 
-func (k *keeper) acceptLoop() {
+func (k *supervisor) acceptLoop() {
 	for {
 		conn, err := k.listen.AcceptUnix()
 		if err != nil {
@@ -76,7 +76,7 @@ type peer struct {
 	mu   sync.Mutex
 	enc  *json.Encoder
 	conn *net.UnixConn // for descriptors
-	left bool          // guarded by keeper.mu: it was gone when another came
+	left bool          // guarded by supervisor.mu: it was gone when another came
 }
 
 // gone reports whether there is nobody at the other end any more, or nobody who
@@ -106,7 +106,7 @@ func (p *peer) gone() bool {
 // fence is called for who has just come. What others who are gone had asked for
 // last may still be in their connections: it is not begun any more, since who
 // comes is told what there is, and may act on it.
-func (k *keeper) fence(p *peer) {
+func (k *supervisor) fence(p *peer) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for other := range k.peers {
@@ -122,7 +122,7 @@ func (p *peer) send(r reply) error {
 	return p.enc.Encode(r)
 }
 
-func (k *keeper) serve(p *peer) {
+func (k *supervisor) serve(p *peer) {
 	conn := p.conn
 	defer func() { _ = conn.Close() }()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -160,7 +160,7 @@ func (k *keeper) serve(p *peer) {
 	}
 }
 
-func (k *keeper) handle(ctx context.Context, q request, entries []*entry) (r reply) {
+func (k *supervisor) handle(ctx context.Context, q request, entries []*entry) (r reply) {
 	var err error
 	switch q.Op {
 	case opHello:
@@ -189,7 +189,7 @@ func (k *keeper) handle(ctx context.Context, q request, entries []*entry) (r rep
 	case opReplace:
 		err = k.replace(ctx, q.Argv)
 	default:
-		err = fmt.Errorf("operation %q is not known to keeper version %d", q.Op, protocolVersion)
+		err = fmt.Errorf("operation %q is not known to supervisor version %d", q.Op, protocolVersion)
 	}
 	if err != nil {
 		r.Err = err.Error()
@@ -198,7 +198,7 @@ func (k *keeper) handle(ctx context.Context, q request, entries []*entry) (r rep
 }
 
 // watch streams until the connection ends.
-func (k *keeper) watch(ctx context.Context, p *peer, serial uint64) {
+func (k *supervisor) watch(ctx context.Context, p *peer, serial uint64) {
 	w := &watcher{wake: make(chan struct{}, 1)}
 	k.mu.Lock()
 	seen := k.snapshot()
@@ -229,7 +229,7 @@ func (k *keeper) watch(ctx context.Context, p *peer, serial uint64) {
 
 // startAll starts a batch, a few at a time: preparing one overlaps with
 // forking another.
-func (k *keeper) startAll(tasks []*entry) error {
+func (k *supervisor) startAll(tasks []*entry) error {
 	if len(tasks) == 1 {
 		return k.startOne(tasks[0])
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 )
 
-// serverArg makes the test binary a server that opens a plane, starts tasks
+// serverArg makes the test binary a server that opens a backend, starts tasks
 // and waits to be killed.
 const serverArg = "__server"
 

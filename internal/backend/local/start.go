@@ -22,7 +22,7 @@ import (
 
 var (
 	errGone    = os.ErrNotExist
-	errLeaving = errors.New("the keeper is on its way out; ask again")
+	errLeaving = errors.New("the supervisor is on its way out; ask again")
 	errLeft    = errors.New("who asked for it had left when another server came")
 )
 
@@ -38,7 +38,7 @@ type entry struct {
 // enter puts tasks into the table, all at once and before anything else is read
 // from whoever asked: from here on they are seen, and can be told to end. Who had
 // left when another came gets nothing any more: that one was told what there is.
-func (k *keeper) enter(jobs []job, from *peer) []*entry {
+func (k *supervisor) enter(jobs []job, from *peer) []*entry {
 	all := make([]*entry, len(jobs))
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -51,7 +51,7 @@ func (k *keeper) enter(jobs []job, from *peer) []*entry {
 }
 
 // enterOne is enter of one; mu is held.
-func (k *keeper) enterOne(e *entry) {
+func (k *supervisor) enterOne(e *entry) {
 	a := e.Assignment
 	old := k.tasks[a.ID]
 	e.late = old != nil && old.undone != nil
@@ -74,7 +74,7 @@ func (k *keeper) enterOne(e *entry) {
 
 // startOne brings one task up. An error means that nothing was started and
 // nothing is kept: the caller may ask again.
-func (k *keeper) startOne(e *entry) error {
+func (k *supervisor) startOne(e *entry) error {
 	for e.late { // to say that it is there would be wrong in a moment
 		k.mu.Lock()
 		old := k.tasks[e.Assignment.ID]
@@ -140,7 +140,7 @@ func starting(t *task, at time.Time) backend.Observation {
 }
 
 // prepare makes the task's directory, output, group and private files.
-func (k *keeper) prepare(t *task, a backend.Assignment) (note string, err error) {
+func (k *supervisor) prepare(t *task, a backend.Assignment) (note string, err error) {
 	if err := makeDir(t.dir); err != nil {
 		return "", err
 	}
@@ -223,7 +223,7 @@ func giveTo(path string, uid, gid *uint32) error {
 
 // launch forks. Between the fork and its record only the marker in the
 // environment tells of the process, and recovery looks for it.
-func (k *keeper) launch(t *task, a backend.Assignment, note string) error {
+func (k *supervisor) launch(t *task, a backend.Assignment, note string) error {
 	env := taskEnv(a.Env, t.dir, a, func(f backend.File) string { return filepath.Join(t.private, privateDir, f.Name) })
 	if err := checkWorkdir(a.Workdir); err != nil {
 		return err
@@ -284,7 +284,7 @@ func (k *keeper) launch(t *task, a backend.Assignment, note string) error {
 // attributes opens what the child inherits; release closes our side of it.
 // The descriptors are raw: package os would make the FIFO non-blocking, for
 // the child too.
-func (k *keeper) attributes(t *task, a backend.Assignment, env []string, in inputs) (*syscall.ProcAttr, func(), error) {
+func (k *supervisor) attributes(t *task, a backend.Assignment, env []string, in inputs) (*syscall.ProcAttr, func(), error) {
 	out, err := unix.Open(filepath.Join(t.dir, fifoFile), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the FIFO: %w", err)
@@ -332,7 +332,7 @@ func credential(uid, gid *uint32) *syscall.Credential {
 }
 
 // refuse makes an observation of what can never run.
-func (k *keeper) refuse(t *task, why *cannotRun) {
+func (k *supervisor) refuse(t *task, why *cannotRun) {
 	obs := backend.Observation{
 		ID: t.id, State: core.TaskFailed, Message: why.text, At: time.Now(),
 		Reason: string(cmp.Or(why.reason, lifecycle.ReasonContainerCannot)),
@@ -349,7 +349,7 @@ func (k *keeper) refuse(t *task, why *cannotRun) {
 
 // undo removes all traces of a task that was not started. It returns false where
 // somebody has told it to end, who is to see that it did.
-func (k *keeper) undo(t *task) bool {
+func (k *supervisor) undo(t *task) bool {
 	k.mu.Lock()
 	asked := !t.deadline.IsZero()
 	if !asked {

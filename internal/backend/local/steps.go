@@ -17,7 +17,7 @@ import (
 
 // The steps of a start run in the task's own shell before the prelude. What
 // they come to they write into a file, in the words that Kubernetes has for
-// init containers, and the keeper tells it.
+// init containers, and the supervisor tells it.
 const (
 	stageFile = "stage"
 	stageEnv  = "MUSTER_STAGE"
@@ -119,7 +119,7 @@ func (t *task) stage() string {
 // begun notes that the task's process runs: it counts as running, or as
 // starting while it has steps to do. The caller holds the lock, or nobody else
 // knows the task yet.
-func (k *keeper) begun(t *task, at time.Time, note string) {
+func (k *supervisor) begun(t *task, at time.Time, note string) {
 	t.obs.State, t.obs.Waiting, t.obs.At, t.obs.Message = core.TaskRunning, "", at, note
 	t.obs.Image = t.image()
 	if word := t.stage(); word != "" {
@@ -138,7 +138,7 @@ func (t *task) image() string {
 
 // followSteps tells of the steps of a start until the command runs or the task
 // has ended.
-func (k *keeper) followSteps(t *task, note string) {
+func (k *supervisor) followSteps(t *task, note string) {
 	for {
 		time.Sleep(stageEvery)
 		word := t.stage()
@@ -166,7 +166,7 @@ func (k *keeper) followSteps(t *task, note string) {
 
 // catchUp tells of what a command was too quick for: that the steps before it
 // were done, and that it ran. The caller holds the lock.
-func (k *keeper) catchUp(t *task, at time.Time) {
+func (k *supervisor) catchUp(t *task, at time.Time) {
 	if t.obs.State != core.TaskStarting {
 		return
 	}

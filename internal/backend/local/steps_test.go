@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// saying collects what a plane says of tasks, state and word.
-func saying(t *testing.T, p *Plane) func(core.TaskID) string {
+// saying collects what a backend says of tasks, state and word.
+func saying(t *testing.T, p *Backend) func(core.TaskID) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var mu sync.Mutex
@@ -49,7 +49,7 @@ func sh(script string, retries int) backend.Init {
 	return backend.Init{Argv: []string{"/bin/sh", "-c", script}, Retries: retries}
 }
 
-func testSteps(t *testing.T, p *Plane, image string) {
+func testSteps(t *testing.T, p *Backend, image string) {
 	said := saying(t, p)
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o777); err != nil {
@@ -93,12 +93,12 @@ func testSteps(t *testing.T, p *Plane, image string) {
 	start(t, p, kept)
 	// The word is said while the container is made, too.
 	until(t, "it is in its step", func() bool { return exists(mark("in")) && strings.HasSuffix(said(kept.ID), "Init:0/1") })
-	killKeeper(t, p)
-	until(t, "the next keeper knows its step", func() bool { return observe(t, p, kept.ID).Waiting == "Init:0/1" })
+	killSupervisor(t, p)
+	until(t, "the next supervisor knows its step", func() bool { return observe(t, p, kept.ID).Waiting == "Init:0/1" })
 	touch(t, mark("c"))
 	wantForeignCode(t, end(t, p, kept.ID), 0)
 	if got := outputOf(t, p, kept.ID); !strings.Contains(got, "the command runs") {
-		t.Errorf("after the death of the keeper: output %q", got)
+		t.Errorf("after the death of the supervisor: output %q", got)
 	}
 }
 

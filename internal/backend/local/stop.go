@@ -13,9 +13,9 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-// stop asks trees to end; see plane.Plane. One look at the processes does for
+// stop asks trees to end; see backend.Plane. One look at the processes does for
 // all of them.
-func (k *keeper) stop(ids []core.TaskID, grace time.Duration) error {
+func (k *supervisor) stop(ids []core.TaskID, grace time.Duration) error {
 	var errs []error
 	since := time.Now()
 	for _, id := range ids {
@@ -26,10 +26,10 @@ func (k *keeper) stop(ids []core.TaskID, grace time.Duration) error {
 	return joinFew(errs)
 }
 
-// stopOne records the wish, then acts on it: a keeper that dies between finds
+// stopOne records the wish, then acts on it: a supervisor that dies between finds
 // the record and acts again. Nobody is told yes before the record is there, also
 // where somebody else asked first.
-func (k *keeper) stopOne(id core.TaskID, grace time.Duration, since time.Time) error {
+func (k *supervisor) stopOne(id core.TaskID, grace time.Duration, since time.Time) error {
 	deadline := time.Now().Add(max(grace, 0))
 	k.mu.Lock()
 	t := k.tasks[id]
@@ -60,7 +60,7 @@ func (k *keeper) stopOne(id core.TaskID, grace time.Duration, since time.Time) e
 }
 
 // enforceStop signals the tree and sets the alarm for the end of the grace.
-func (k *keeper) enforceStop(t *task, polite bool, since time.Time) {
+func (k *supervisor) enforceStop(t *task, polite bool, since time.Time) {
 	k.mu.Lock()
 	if t.exited || t.deadline.IsZero() {
 		k.mu.Unlock()
@@ -80,7 +80,7 @@ func (k *keeper) enforceStop(t *task, polite bool, since time.Time) {
 // polite asks a tree to end, once. A container whose first process is not its
 // command yet is asked when it is: what it is until then, the engine's own, would
 // swallow the signal or die of it.
-func (k *keeper) polite(t *task, since time.Time) {
+func (k *supervisor) polite(t *task, since time.Time) {
 	k.mu.Lock()
 	if t.told || t.box != nil && t.pid == 0 { // what runs is the engine, which we let finish
 		k.mu.Unlock()
@@ -106,7 +106,7 @@ func (k *keeper) polite(t *task, since time.Time) {
 // tell sends the signal. The first process of a container is its init, for
 // which the kernel ignores a signal without a handler where any other process
 // would die of it; so we do to it what the kernel would have done.
-func (k *keeper) tell(t *task, since time.Time) {
+func (k *supervisor) tell(t *task, since time.Time) {
 	k.mu.Lock()
 	pid, deadline := t.pid, t.deadline
 	t.mild = t.mild || t.box != nil && diesOf(pid, unix.SIGTERM)
@@ -124,7 +124,7 @@ func (k *keeper) tell(t *task, since time.Time) {
 }
 
 // asked reports whether a task is to end.
-func (k *keeper) asked(t *task) bool {
+func (k *supervisor) asked(t *task) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return !t.deadline.IsZero()
@@ -136,7 +136,7 @@ var errStopped = &cannotRun{reason: lifecycle.ReasonKilled, text: "it was stoppe
 
 // force kills until the main process has ended; what else is left is the
 // business of finish.
-func (k *keeper) force(t *task) {
+func (k *supervisor) force(t *task) {
 	for wait := time.Millisecond; ; wait = min(wait*2, time.Second) {
 		k.mu.Lock()
 		over := t.exited

@@ -15,7 +15,7 @@ import (
 )
 
 // TestStopIsOnRecordBeforeItsAnswer: of two who stop a task at once, the second
-// too hears yes only once a keeper that dies would leave the wish behind. Here the
+// too hears yes only once a supervisor that dies would leave the wish behind. Here the
 // record cannot be written until somebody reads it.
 func TestStopIsOnRecordBeforeItsAnswer(t *testing.T) {
 	p := open(t, Options{})

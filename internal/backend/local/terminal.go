@@ -17,11 +17,11 @@ import (
 
 // A task's terminal, and the writing end of a standard input that waits for
 // Attach, must be held open by somebody: with the last holder gone the task
-// gets SIGHUP, or reads the end of its input. The keeper holds them, and so
+// gets SIGHUP, or reads the end of its input. The supervisor holds them, and so
 // does a process in the task's own tree that does nothing else: a sleep with
-// the descriptor as number 3. When the keeper dies the next one takes the
+// the descriptor as number 3. When the supervisor dies the next one takes the
 // descriptor from there (pidfd_getfd), so that it is as if nothing had
-// happened. Only where even that is forbidden (a keeper without root on a
+// happened. Only where even that is forbidden (a supervisor without root on a
 // machine whose ptrace_scope is not 0) the task's terminal stays, but nobody
 // can reach it any more.
 const (
@@ -30,7 +30,7 @@ const (
 	holderFD     = 3
 )
 
-// openTerminal makes a terminal: the end that the keeper holds and the task's.
+// openTerminal makes a terminal: the end that the supervisor holds and the task's.
 func openTerminal() (master, slave int, err error) {
 	master, err = unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -81,7 +81,7 @@ type inputs struct {
 
 // openInputs makes what the assignment asks for. With a box the terminal comes
 // from the engine.
-func (k *keeper) openInputs(t *task) (in inputs, err error) {
+func (k *supervisor) openInputs(t *task) (in inputs, err error) {
 	in = inputs{-1, -1, -1}
 	switch {
 	case t.a.TTY && t.box == nil:
@@ -101,7 +101,7 @@ func (k *keeper) openInputs(t *task) (in inputs, err error) {
 func (in inputs) closeTaskEnds() { closeAll([]int{in.stdin, in.slave}) }
 
 // hold keeps fd for the task's life, here and in the task's tree.
-func (k *keeper) hold(t *task, fd int) error {
+func (k *supervisor) hold(t *task, fd int) error {
 	if fd < 0 {
 		return nil
 	}
@@ -115,14 +115,14 @@ func (k *keeper) hold(t *task, fd int) error {
 	}
 	pid, err := k.forkHolder(t, fd)
 	if err != nil {
-		k.log.Warn("nobody holds the task's terminal or input beside this keeper", "task", t.id, "err", err)
+		k.log.Warn("nobody holds the task's terminal or input beside this supervisor", "task", t.id, "err", err)
 		return nil
 	}
 	s, _ := readStat(pid)
 	return writeRecord(t.dir, holderRecord, forked{PID: pid, Start: s.start})
 }
 
-func (k *keeper) forkHolder(t *task, fd int) (int, error) {
+func (k *supervisor) forkHolder(t *task, fd int) (int, error) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
 		return 0, err
@@ -145,7 +145,7 @@ func (k *keeper) forkHolder(t *task, fd int) (int, error) {
 }
 
 // readTerminal has what comes out of a terminal go to the log.
-func (k *keeper) readTerminal(t *task, fd int) error {
+func (k *supervisor) readTerminal(t *task, fd int) error {
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -164,8 +164,8 @@ func (k *keeper) readTerminal(t *task, fd int) error {
 	return nil
 }
 
-// regain takes back what a former keeper held open for the task.
-func (k *keeper) regain(t *task) error {
+// regain takes back what a former supervisor held open for the task.
+func (k *supervisor) regain(t *task) error {
 	if !t.a.TTY && !t.a.Stdin {
 		return nil
 	}
@@ -196,7 +196,7 @@ func (k *keeper) regain(t *task) error {
 
 // lendInput returns a descriptor of its own for the task's terminal, or for
 // writing to its standard input; -1: it has neither, or its input has ended.
-func (k *keeper) lendInput(t *task) (int, error) {
+func (k *supervisor) lendInput(t *task) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if t.input < 0 {
@@ -207,7 +207,7 @@ func (k *keeper) lendInput(t *task) (int, error) {
 
 // endInput lets the task read the end of its input once all who write to it
 // are gone.
-func (k *keeper) endInput(t *task) {
+func (k *supervisor) endInput(t *task) {
 	if t.a.TTY {
 		return
 	}
@@ -219,7 +219,7 @@ func (k *keeper) endInput(t *task) {
 }
 
 // letGo closes what was held for the task.
-func (k *keeper) letGo(t *task) {
+func (k *supervisor) letGo(t *task) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if t.input >= 0 {

@@ -14,7 +14,7 @@ import (
 // environment, and all descendants of these. That misses only a process which
 // left the session, lost its parent and cleaned its environment. The look at
 // the processes is not older than since.
-func (k *keeper) members(t *task, since time.Time) []int {
+func (k *supervisor) members(t *task, since time.Time) []int {
 	if t.group.V2 != "" {
 		return t.group.processes()
 	}
@@ -46,7 +46,7 @@ func (k *keeper) members(t *task, since time.Time) []int {
 
 // signalTree sends sig to every process of the task. Stopped processes are
 // woken, for they could not act on it otherwise.
-func (k *keeper) signalTree(t *task, sig unix.Signal, since time.Time) {
+func (k *supervisor) signalTree(t *task, sig unix.Signal, since time.Time) {
 	if sig == unix.SIGKILL && t.group.V2 != "" {
 		t.group.kill()
 		return
@@ -62,7 +62,7 @@ func (k *keeper) signalTree(t *task, sig unix.Signal, since time.Time) {
 // killTree ends what the main process left behind, and returns when nothing is
 // left. A process that the kernel cannot end keeps the task from ending: its
 // devices are not free.
-func (k *keeper) killTree(t *task) {
+func (k *supervisor) killTree(t *task) {
 	if k.treeGone(t) {
 		return
 	}
@@ -81,7 +81,7 @@ func (k *keeper) killTree(t *task) {
 	}
 }
 
-func (k *keeper) treeGone(t *task) bool {
+func (k *supervisor) treeGone(t *task) bool {
 	if t.group.V2 != "" {
 		return t.group.remove()
 	}
@@ -91,7 +91,7 @@ func (k *keeper) treeGone(t *task) bool {
 // noOrphans is the cheap answer for machines without v2 groups: the kernel
 // hands what a dead main process leaves to us, its subreaper. If all our
 // children are main processes, nothing was left.
-func (k *keeper) noOrphans(t *task) bool {
+func (k *supervisor) noOrphans(t *task) bool {
 	if t.adopted { // its orphans went elsewhere
 		return false
 	}

@@ -1,4 +1,4 @@
-// Package logfile is the output of tasks as planes keep it on disk: one file
+// Package logfile is the output of tasks as backends keep it on disk: one file
 // for each task, and beside it an index that says when what was written.
 //
 // A log that cannot be written, because the disk is full, says how much is

@@ -12,9 +12,9 @@ import (
 	"github.com/musterhq/muster/internal/convert"
 )
 
-var update = flag.Bool("update", false, "write docs/faces.md")
+var update = flag.Bool("update", false, "write docs/compat.md")
 
-const page = "../../../docs/faces.md"
+const page = "../../../docs/compat.md"
 
 func TestPageIsCurrent(t *testing.T) {
 	want := markdown(t)
@@ -28,7 +28,7 @@ func TestPageIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Error("docs/faces.md is not what the tables say; go test ./internal/compat/commands -update writes it")
+		t.Error("docs/compat.md is not what the tables say; go test ./internal/compat/commands -update writes it")
 	}
 }
 
@@ -40,9 +40,9 @@ Called by the name of another tool, muster behaves as that tool: scripts, habits
 and printed instructions go on working, and what they submit are workloads like
 any other.
 
-    muster faces install            # links in ~/.local/bin, or in a directory that is named
-    muster faces install bin --only mcli,slurm
-    muster faces list
+    muster compat install            # links in ~/.local/bin, or in a directory that is named
+    muster compat install bin --only mcli,slurm
+    muster compat list
     mcli get runs
     source <(mcli completion bash)  # bash, zsh and fish, for each of them
 
@@ -93,7 +93,7 @@ func markdown(t *testing.T) string {
 	values := samples(t)
 	all := All()
 	for _, name := range sortedNames(all) {
-		if name == "muster faces" {
+		if name == "muster compat" {
 			continue
 		}
 		fmt.Fprintf(&b, "\n## %s\n", name)

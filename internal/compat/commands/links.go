@@ -14,10 +14,10 @@ import (
 	"github.com/musterhq/muster/internal/compat"
 )
 
-// links is muster faces.
+// links is muster compat.
 func links() *compat.Command {
 	some := compat.Flag{Names: "only", Arg: "NAMES", Many: true, Does: "only these, with commas between: mcli, runai, slurm, or single names"}
-	return &compat.Command{Use: "faces", Short: "Other tools' command lines: install, list, remove", Sub: []*compat.Command{
+	return &compat.Command{Use: "compat", Short: "Other tools' command lines: install, list, remove", Sub: []*compat.Command{
 		{
 			Use: "install [DIR]", Short: "Make links by whose names this program is other tools", Most: 1,
 			Long: `Makes links to this program in a directory, ~/.local/bin by default, one for each
@@ -58,7 +58,7 @@ func folder(c *compat.Call) (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", cli.Wrong("there is no home directory: "+err.Error(), "name a directory: muster faces install DIR")
+		return "", cli.Wrong("there is no home directory: "+err.Error(), "name a directory: muster compat install DIR")
 	}
 	return filepath.Join(home, ".local", "bin"), nil
 }

@@ -15,7 +15,7 @@ func speakers(t *testing.T) map[string]*compat.Words {
 	t.Helper()
 	out := map[string]*compat.Words{}
 	for name, tool := range All() {
-		if name == "muster faces" { // it is muster's own
+		if name == "muster compat" { // it is muster's own
 			continue
 		}
 		if out[name] = tool.Words; tool.Words == nil {
@@ -33,7 +33,7 @@ func ofMuster(t *testing.T) []string {
 	_, said := called(t, "muster", "__complete", "")
 	var out []string
 	for line := range strings.Lines(said) {
-		if name, _, ok := strings.Cut(line, "\t"); ok && !slices.Contains([]string{"completion", "help", "jobq", "faces"}, name) {
+		if name, _, ok := strings.Cut(line, "\t"); ok && !slices.Contains([]string{"completion", "help", "jobq", "compat"}, name) {
 			out = append(out, name)
 		}
 	}

@@ -68,7 +68,7 @@ func chosen(c *compat.Call, kinds []string, limit int) ([]api.Workload, error) {
 	case len(users) == 0 && !c.Bool("all-users"):
 		o.User = c.Me()
 	}
-	keep, err := keeper(c)
+	keep, err := supervisor(c)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func between(c *compat.Call) (after, before time.Time, err error) {
 
 // named are runs by their names.
 func named(c *compat.Call, kinds []string) ([]api.Workload, error) {
-	keep, err := keeper(c)
+	keep, err := supervisor(c)
 	if err != nil {
 		return nil, err
 	}
@@ -139,8 +139,8 @@ func found(c *compat.Call, name string, kinds []string) (*api.Workload, error) {
 	return w, nil
 }
 
-// keeper applies the filters that the server does not know.
-func keeper(c *compat.Call) (func(*api.Workload) bool, error) {
+// supervisor applies the filters that the server does not know.
+func supervisor(c *compat.Call) (func(*api.Workload) bool, error) {
 	clusters, types, nums, users, statuses := c.List("cluster"), c.List("gpu-type"), c.List("gpu-num"), c.List("user"), c.List("status")
 	var place *compat.Place
 	if len(clusters)+len(types) > 0 {

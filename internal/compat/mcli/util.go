@@ -36,7 +36,7 @@ func (s *sort) free() int64 { return max(s.total-s.used, 0) }
 func instances(p *compat.Place, cluster string) []*sort {
 	var all []*sort
 	for _, n := range p.All.Nodes {
-		if n.Plane != cluster {
+		if n.Backend != cluster {
 			continue
 		}
 		product := ""

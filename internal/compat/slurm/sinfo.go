@@ -126,7 +126,7 @@ func wantedNode(c *compat.Call, n api.Node) bool {
 		return len(list) == 0 || slices.Contains(list, value)
 	}
 	s := nodeState(n)
-	return in("partition", n.Pool) && in("nodes", n.Name) && in("clusters", n.Plane) && in("cluster", n.Plane) &&
+	return in("partition", n.Pool) && in("nodes", n.Name) && in("clusters", n.Backend) && in("cluster", n.Backend) &&
 		(!c.Bool("dead") || !n.Ready) && (!c.Bool("responding") || n.Ready) &&
 		(!c.Bool("list-reasons") || s.out) &&
 		(!c.Given("states") || slices.ContainsFunc(c.List("states"), func(t string) bool {

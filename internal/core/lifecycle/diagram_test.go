@@ -286,7 +286,7 @@ func TestMermaidNames(t *testing.T) {
 	}
 }
 
-// TestCauses: an arrow has all its causes and no other. While a plane is silent
+// TestCauses: an arrow has all its causes and no other. While a backend is silent
 // its word stays whatever is done, and what a task says ends with its phase.
 func TestCauses(t *testing.T) {
 	for _, c := range []struct {
@@ -294,8 +294,8 @@ func TestCauses(t *testing.T) {
 		from, to string
 		on       []string
 	}{
-		{Mcli, "UNKNOWN", "TERMINATING", []string{"release", "plane back"}},
-		{Mcli, "RUNNING", "UNKNOWN", []string{"plane silent"}},
+		{Mcli, "UNKNOWN", "TERMINATING", []string{"release", "backend back"}},
+		{Mcli, "RUNNING", "UNKNOWN", []string{"backend silent"}},
 		{Mcli, "TERMINATING", "PENDING", []string{"release"}},
 		{Modelarts, "JOBSTAT_RUNNING", "JOBSTAT_SCALING", []string{"+Scaling"}},
 		{Modelarts, "JOBSTAT_COMPLETED", "JOBSTAT_SUBMIT_MODEL_FAILED", []string{"model_failed"}},

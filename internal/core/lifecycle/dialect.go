@@ -30,8 +30,8 @@ type View struct {
 	Culprit    *int       // index of the task that made it fail, where that is known
 	// Prior is the last state that was not Leaving; zero when nobody knows it.
 	// Some platforms keep showing the last word of what is being deleted.
-	Prior            State
-	PlaneUnreachable bool // the whole plane does not report, not only a node
+	Prior              State
+	BackendUnreachable bool // the whole backend does not report, not only a node
 }
 
 // TaskView is what a dialect looks at of one task.
@@ -39,7 +39,7 @@ type TaskView struct {
 	Role  string // task, master, launcher, worker, replica
 	Index int
 	State string // pending, starting, running, stopping, succeeded, failed, lost
-	// Waiting is the plane's word while the task starts (ContainerCreating,
+	// Waiting is the backend's word while the task starts (ContainerCreating,
 	// Init:0/1, ErrImagePull …) or waits to be restarted (Error,
 	// CrashLoopBackOff). Words that no dialect knows are passed over.
 	Waiting  string
@@ -64,14 +64,14 @@ type Word struct {
 // row says in which states a platform uses a word. The first row that matches
 // wins; what a row leaves empty matches everything.
 type row struct {
-	in    []Phase
-	to    []Phase       // targets, for Terminating
-	why   []Reason      // reasons of the state
-	with  ConditionType // holds
-	plane bool          // the whole plane is unreachable
-	again bool          // not the first attempt
-	say   string        // a status of the vocabulary, or last
-	tasks []string      // words of a task that take the place of say
+	in      []Phase
+	to      []Phase       // targets, for Terminating
+	why     []Reason      // reasons of the state
+	with    ConditionType // holds
+	backend bool          // the whole backend is unreachable
+	again   bool          // not the first attempt
+	say     string        // a status of the vocabulary, or last
+	tasks   []string      // words of a task that take the place of say
 }
 
 // last as row.say stands for the word that was true before the deletion.
@@ -140,7 +140,7 @@ func (t *tongue) match(v View) *row {
 			(r.to == nil || slices.Contains(r.to, v.State.Target)) &&
 			(r.why == nil || slices.Contains(r.why, v.State.Reason)) &&
 			(r.with == "" || slices.Contains(v.Conditions, r.with)) &&
-			(!r.plane || v.PlaneUnreachable) &&
+			(!r.backend || v.BackendUnreachable) &&
 			(!r.again || v.State.Attempt > 0) {
 			return r
 		}
@@ -163,7 +163,7 @@ func (t *tongue) word(status string) Word {
 // stopped by it.
 func (t *tongue) sayLast(v View) Word {
 	before := v
-	before.State, before.Conditions, before.PlaneUnreachable = v.Prior, nil, false
+	before.State, before.Conditions, before.BackendUnreachable = v.Prior, nil, false
 	if v.Prior.Phase == None || v.Prior.Leaving() || v.Prior.Phase.Held() || v.State.Phase == Deleted && !v.Prior.Phase.End() {
 		before.State = v.outcome()
 	}

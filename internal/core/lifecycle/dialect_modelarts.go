@@ -31,7 +31,7 @@ var neverRan = []Reason{ReasonFailedImagePull, ReasonContainerCannot, ReasonMoun
 var modelarts = tongue{
 	words: jobstatWords(),
 	rows: []row{
-		{in: held, plane: true, say: "JOBSTAT_UNKNOWN"},
+		{in: held, backend: true, say: "JOBSTAT_UNKNOWN"},
 		{in: held, with: Unreachable, say: "JOBSTAT_LOST"},
 		{in: []Phase{Submitted, Building}, why: []Reason{ReasonHandedOver}, say: "JOBSTAT_SUBMIT_TRYING"},
 		{in: []Phase{Submitted}, say: "JOBSTAT_INIT"},

@@ -40,7 +40,7 @@ var mcli = tongue{
 		{Status: "UNKNOWN"},
 	},
 	rows: []row{
-		{in: held, plane: true, say: "UNKNOWN"},
+		{in: held, backend: true, say: "UNKNOWN"},
 		{in: slices.Concat(beforeQueue, []Phase{Inadmissible, Backoff}), say: "PENDING"},
 		{in: []Phase{Queued, Reserved}, say: "QUEUED"},
 		{in: []Phase{Starting}, say: "STARTING"},

@@ -84,7 +84,7 @@ var runaiWorkload = tongue{
 		{Status: "Deleted", End: true},
 	},
 	rows: []row{
-		{in: held, plane: true, say: "Unknown"},
+		{in: held, backend: true, say: "Unknown"},
 		{in: held, with: Unreachable, say: "Degraded"},
 		{in: beforeQueue, again: true, say: "Resuming"},
 		{in: beforeQueue, say: "Creating"},

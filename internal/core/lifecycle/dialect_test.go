@@ -11,7 +11,7 @@ import (
 // TestEveryDialectSpeaks looks at everything that a workload can be, in every
 // circumstance: what is said is in the vocabulary, and Hear knows the phase.
 func TestEveryDialectSpeaks(t *testing.T) {
-	spots, _ := explore(ReasonOutOfMemory)
+	placements, _ := explore(ReasonOutOfMemory)
 	around := details()
 	type heard struct {
 		d      Dialect
@@ -19,7 +19,7 @@ func TestEveryDialectSpeaks(t *testing.T) {
 		phase  Phase
 	}
 	said := map[heard]bool{}
-	for _, at := range spots {
+	for _, at := range placements {
 		if at.now.Phase == None {
 			continue
 		}
@@ -50,13 +50,13 @@ func TestEveryDialectSpeaks(t *testing.T) {
 
 // TestAnEndStaysAnEnd: a word that a platform calls an end never turns into
 // another unless a user restarts or deletes, whatever happens and whatever is
-// learned of tasks, nodes and planes. ModelArts' COMPLETED is the exception
+// learned of tasks, nodes and backends. ModelArts' COMPLETED is the exception
 // that its own documents make.
 func TestAnEndStaysAnEnd(t *testing.T) {
-	spots, edges := explore(ReasonOutOfMemory)
+	placements, edges := explore(ReasonOutOfMemory)
 	around := details()
-	ends, all := map[spot]map[string]bool{}, map[spot]map[string]bool{}
-	for _, at := range spots {
+	ends, all := map[placement]map[string]bool{}, map[placement]map[string]bool{}
+	for _, at := range placements {
 		ends[at], all[at] = map[string]bool{}, map[string]bool{}
 		for _, v := range views(at, around) {
 			for _, d := range Dialects() {
@@ -70,7 +70,7 @@ func TestAnEndStaysAnEnd(t *testing.T) {
 		}
 	}
 	faults := 0
-	check := func(from, to spot, how string) {
+	check := func(from, to placement, how string) {
 		for end := range ends[from] {
 			d, _, _ := strings.Cut(end, " ")
 			for word := range all[to] {
@@ -114,7 +114,7 @@ func TestAnEndStaysAnEnd(t *testing.T) {
 // whatever it is said of, so that who reads the vocabulary knows when to stop
 // waiting.
 func TestEndsAgree(t *testing.T) {
-	spots, _ := explore(ReasonOutOfMemory)
+	placements, _ := explore(ReasonOutOfMemory)
 	around := details()
 	ends := map[string]bool{}
 	for _, d := range Dialects() {
@@ -123,7 +123,7 @@ func TestEndsAgree(t *testing.T) {
 		}
 	}
 	faults := map[string]bool{}
-	for _, at := range spots {
+	for _, at := range placements {
 		if at.now.Phase == None {
 			continue
 		}

@@ -27,8 +27,8 @@ type Event string
 // The events.
 const (
 	Submit         Event = "submit"
-	Hand           Event = "hand"            // it is being handed to a plane
-	Refuse         Event = "refuse"          // the plane refuses it for good
+	Hand           Event = "hand"            // it is being handed to a backend
+	Refuse         Event = "refuse"          // the backend refuses it for good
 	ReviewRequired Event = "review_required" // checks before queueing exist
 	CheckStarted   Event = "check_started"
 	Approve        Event = "approve" // all checks approved

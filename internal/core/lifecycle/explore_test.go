@@ -58,31 +58,31 @@ func inputs(reasons ...Reason) []Input {
 	return all
 }
 
-// spot is a state with what was before its deletion.
-type spot struct{ now, prior State }
+// placement is a state with what was before its deletion.
+type placement struct{ now, prior State }
 
 // edge is one legal step between spots.
 type edge struct {
-	from spot
+	from placement
 	in   Input
-	to   spot
+	to   placement
 }
 
 // explore walks everything that can happen to a workload. Attempts after the
 // second are not told apart, which is what makes the walk finite.
-func explore(reasons ...Reason) (spots []spot, edges []edge) {
+func explore(reasons ...Reason) (placements []placement, edges []edge) {
 	ins := inputs(reasons...)
-	seen := map[spot]bool{{}: true}
-	for queue := []spot{{}}; len(queue) > 0; queue = queue[1:] {
+	seen := map[placement]bool{{}: true}
+	for queue := []placement{{}}; len(queue) > 0; queue = queue[1:] {
 		from := queue[0]
-		spots = append(spots, from)
+		placements = append(placements, from)
 		for _, in := range ins {
 			n, err := Next(from.now, in)
 			if err != nil {
 				continue
 			}
 			n.Attempt = min(n.Attempt, 1)
-			to := spot{n, n}
+			to := placement{n, n}
 			if n.Leaving() {
 				to.prior = from.prior
 			}
@@ -93,7 +93,7 @@ func explore(reasons ...Reason) (spots []spot, edges []edge) {
 			}
 		}
 	}
-	return spots, edges
+	return placements, edges
 }
 
 // details returns every sort of circumstance that a dialect may look at.
@@ -119,15 +119,15 @@ func details() []View {
 		all = append(all, View{Tasks: ts})
 	}
 	for _, c := range ConditionTypes() {
-		all = append(all, View{Conditions: []ConditionType{c}}, View{Conditions: []ConditionType{c}, PlaneUnreachable: true})
+		all = append(all, View{Conditions: []ConditionType{c}}, View{Conditions: []ConditionType{c}, BackendUnreachable: true})
 	}
-	all = append(all, View{Conditions: []ConditionType{Updating, Degraded}}, View{PlaneUnreachable: true},
+	all = append(all, View{Conditions: []ConditionType{Updating, Degraded}}, View{BackendUnreachable: true},
 		View{Conditions: []ConditionType{Scaling, Unreachable}, Tasks: tasks[2]})
 	return all
 }
 
 // views returns at in every circumstance and of every kind.
-func views(at spot, details []View) []View {
+func views(at placement, details []View) []View {
 	all := make([]View, 0, len(details)*len(Kinds()))
 	for _, v := range details {
 		for _, k := range Kinds() {

@@ -93,7 +93,7 @@ func TestAccountingGrid(t *testing.T) {
 func TestEveryPhaseIsReachedAndCanEnd(t *testing.T) {
 	_, edges := explore()
 	reached := map[Phase]bool{}
-	canEnd := map[spot]bool{}
+	canEnd := map[placement]bool{}
 	exits := map[Phase]bool{}
 	for _, e := range edges {
 		reached[e.to.now.Phase] = true
@@ -114,8 +114,8 @@ func TestEveryPhaseIsReachedAndCanEnd(t *testing.T) {
 			}
 		}
 	}
-	spots, _ := explore()
-	for _, s := range spots {
+	placements, _ := explore()
+	for _, s := range placements {
 		if !canEnd[s] {
 			t.Errorf("%+v can never end", s.now)
 		}

@@ -70,12 +70,12 @@ func pageDialects(b *strings.Builder) {
 
 What each platform says when there is nothing special to say; an end in its sense is **bold**. Conditions, details of
 tasks, reasons and earlier attempts refine it. While a node does not report, runai-workload says Degraded and modelarts
-JOBSTAT_LOST of everything held there; while a whole plane does not report, they and mcli say Unknown. A word is an end
+JOBSTAT_LOST of everything held there; while a whole backend does not report, they and mcli say Unknown. A word is an end
 of whatever it is said of, or of nothing: so runai-job, whose Unknown is an end, keeps the word that it had until the
 outcome is given up on, as Kubernetes does.
 
 Degraded is what lacks something that it had or was promised: a service without all of its replicas, an array some of whose
-tasks had to leave, an elastic gang that lost tasks with their node or by their plane's fault, until it has all that it may
+tasks had to leave, an elastic gang that lost tasks with their node or by their backend's fault, until it has all that it may
 have. An elastic gang that the scheduler made smaller, or did not let grow, is not: any number from minWorkers to workers is
 as it was asked for, all of its tasks are healthy, and that it could be larger would make every gang on a full site Degraded.
 

@@ -13,7 +13,7 @@ task leads from one word to another. Its picture has what the platform's own doc
 that they name; where they name none, our events. What can happen only here, such as stopping what has not started,
 follows as a table; ` + "`GET /v1/lifecycle?dialect=…`" + ` has it in the picture too, dashed in DOT and marked
 ` + MusterOnly + ` in Mermaid. +Scaling and -Scaling are the beginning and the end of a condition; silent and back say
-whether a whole plane reports. Resources is whether a job holds them while that is said of it, where the platform's
+whether a whole backend reports. Resources is whether a job holds them while that is said of it, where the platform's
 documents have that column; what one holds at present is in gpusHeld of the API.
 `)
 	for _, d := range Dialects() {

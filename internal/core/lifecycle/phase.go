@@ -3,7 +3,7 @@
 // in which other platforms speak of the same life.
 //
 // It decides what an event makes of a state and nothing else: it never looks
-// at a clock, a store or a plane, and an event that does not fit is refused
+// at a clock, a store or a backend, and an event that does not fit is refused
 // with a typed error and changes nothing.
 package lifecycle
 

@@ -104,7 +104,7 @@ func (t *tongue) left(i int) []Phase {
 	}
 	to := targets()
 	for j := range t.rows[:i] {
-		if r := &t.rows[j]; slices.Contains(r.in, Terminating) && !r.plane && r.with == "" && !r.again && r.why == nil {
+		if r := &t.rows[j]; slices.Contains(r.in, Terminating) && !r.backend && r.with == "" && !r.again && r.why == nil {
 			to = slices.DeleteFunc(to, func(p Phase) bool { return slices.Contains(r.to, p) })
 		}
 	}
@@ -134,8 +134,8 @@ func (t *tongue) because(i int, p, target Phase) string {
 	} else if before(func(o *row) bool { return o.again && o.why == nil }) {
 		text += ", in the first attempt"
 	}
-	if r.plane {
-		text += ", while the whole plane does not report"
+	if r.backend {
+		text += ", while the whole backend does not report"
 	}
 	return text
 }

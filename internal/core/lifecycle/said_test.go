@@ -15,7 +15,7 @@ func TestSaid(t *testing.T) {
 		{Modelarts, "9", []string{"Terminating on its way to Stopped, Preempted, TimedOut or Deleting", "Deleting for any other reason"}},
 		{Modelarts, "JOBSTAT_MOUNT_FAILED", []string{"Failed because of MountFailed", "Deleted, when it had ended so or was ended so by the deletion"}},
 		{Modelarts, "scaling", []string{"Running while Scaling holds"}},
-		{Modelarts, "0", []string{"any phase that holds resources, while the whole plane does not report"}},
+		{Modelarts, "0", []string{"any phase that holds resources, while the whole backend does not report"}},
 		{Modelarts, "8", []string{
 			"Running or Restarting", "Terminating on its way to Queued, Reserved, Backoff, Publishing or Completed",
 			"Terminating on its way to Failed for any other reason",

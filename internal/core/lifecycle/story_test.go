@@ -15,7 +15,7 @@ import (
 //	= title [kind]
 //	EVENT [PHASE] [reason=R] [message=M]      PHASE: where the table leaves a choice
 //	task ROLE INDEX STATE [waiting=W] [exit=N] [reason=R] [restarts=N]
-//	+CONDITION | -CONDITION | plane silent | plane back
+//	+CONDITION | -CONDITION | backend silent | backend back
 //
 // New attempts begin without tasks. A command ends where " | " begins.
 type story struct {
@@ -93,8 +93,8 @@ func (s *story) follow() []string {
 func (s *story) do(words []string) error {
 	v := &s.view
 	switch {
-	case words[0] == "plane":
-		v.PlaneUnreachable = words[1] == "silent"
+	case words[0] == "backend":
+		v.BackendUnreachable = words[1] == "silent"
 		return nil
 	case words[0][0] == '+':
 		v.Conditions = append(v.Conditions, ConditionType(words[0][1:]))

@@ -20,7 +20,7 @@ type walker struct {
 	tasks   bool     // whether it listens to tasks
 }
 
-// fact is a condition, or the silence of the whole plane where cond is empty,
+// fact is a condition, or the silence of the whole backend where cond is empty,
 // and the phases in which it makes a difference.
 type fact struct {
 	cond ConditionType
@@ -31,9 +31,9 @@ type fact struct {
 func (f fact) name(begins bool) string {
 	switch {
 	case f.cond == "" && begins:
-		return "plane silent"
+		return "backend silent"
 	case f.cond == "":
-		return "plane back"
+		return "backend back"
 	case begins:
 		return "+" + string(f.cond)
 	default:
@@ -56,7 +56,7 @@ func newWalker(t *tongue) *walker {
 		if r.with != "" {
 			add(r.with, r.in)
 		}
-		if r.plane {
+		if r.backend {
 			add("", r.in)
 		}
 		w.reasons = append(w.reasons, r.why...)
@@ -91,7 +91,7 @@ func (w *walker) walk(see func(change)) {
 // or end of a circumstance, a task's next word.
 func (w *walker) changes(m moment) []change {
 	var all []change
-	for _, in := range offers(m.now) {
+	for _, in := range suggestions(m.now) {
 		n, err := Next(m.now, in)
 		if err != nil {
 			continue
@@ -117,8 +117,8 @@ func (w *walker) changes(m moment) []change {
 	return all
 }
 
-// offers returns every way to offer s an event that fits it.
-func offers(s State) []Input {
+// suggestions returns every way to offer s an event that fits it.
+func suggestions(s State) []Input {
 	var all []Input
 	for i := range rules {
 		r := &rules[i]
@@ -227,7 +227,7 @@ func (w *walker) word(m moment) string {
 		switch {
 		case m.facts&(1<<i) == 0:
 		case f.cond == "":
-			v.PlaneUnreachable = true
+			v.BackendUnreachable = true
 		default:
 			v.Conditions = append(v.Conditions, f.cond)
 		}

@@ -142,7 +142,7 @@ func (t Tree) Below(id, above core.ProjectID) bool {
 }
 
 // PoolOf is the pool of a node: the first, by name, whose label it has, else
-// the one that its plane names, else the default.
+// the one that its backend names, else the default.
 func PoolOf(n core.Node, pools map[string]core.Pool) string {
 	best := ""
 	for name, p := range pools {
@@ -161,7 +161,7 @@ func PoolOf(n core.Node, pools map[string]core.Pool) string {
 	}
 }
 
-// Set returns a node as its administrator wants it: s added to what its plane
+// Set returns a node as its administrator wants it: s added to what its backend
 // reports.
 func Set(n core.Node, s core.NodeSetting) core.Node {
 	n.Cordon = n.Cordon || s.Cordon || s.Drain

@@ -263,13 +263,13 @@ func TestPools(t *testing.T) {
 }
 
 func TestWhatIsSaidOfANodeComesOnTop(t *testing.T) {
-	node := core.Node{ID: "n", Labels: map[string]string{"a": "1", "b": "1"}, Taints: []core.Taint{{Key: "plane", Effect: core.NoSchedule}}}
+	node := core.Node{ID: "n", Labels: map[string]string{"a": "1", "b": "1"}, Taints: []core.Taint{{Key: "backend", Effect: core.NoSchedule}}}
 	got := org.Set(node, core.NodeSetting{Drain: true, Labels: map[string]string{"b": "2"}, Taints: []core.Taint{{Key: "k", Effect: core.NoExecute}}})
 	if !got.Cordon || !got.Drain || got.Labels["a"] != "1" || got.Labels["b"] != "2" || len(got.Taints) != 2 {
 		t.Errorf("%+v", got)
 	}
 	if node.Labels["b"] != "1" || len(node.Taints) != 1 {
-		t.Error("what the plane reports was changed")
+		t.Error("what the backend reports was changed")
 	}
 }
 

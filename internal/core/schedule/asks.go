@@ -32,7 +32,7 @@ func (st *State) sweep() {
 	}
 	st.asked = len(st.asks)
 	for _, p := range st.pools {
-		p.outlooks = nil
+		p.forecasts = nil
 		p.whole.forget()
 		for _, part := range p.parts {
 			part.forget()

@@ -264,7 +264,7 @@ func (st *State) permits(j *job, p *pool, more quota.Amounts) bool {
 			return false
 		}
 	}
-	return len(p.keepers) == 0 || st.unlent(j, p, more) == nil
+	return len(p.supervisors) == 0 || st.unlent(j, p, more) == nil
 }
 
 // allows reports whether a limit allows so much more. Of what is not asked for

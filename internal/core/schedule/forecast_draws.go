@@ -79,10 +79,10 @@ func partOf(sorted []int64, q float64) int64 {
 	return sorted[low] + int64((pos-float64(low))*float64(sorted[low+1]-sorted[low]))
 }
 
-// Outlook is when each job that waits starts, from the same courses of things as
+// StartOfAll is when each job that waits starts, from the same courses of things as
 // Through for one of them; those of whom nothing can be told are absent. It is
 // empty where there is too much to simulate.
-func (c *Copy) Outlook(draws []Draw) map[core.WorkloadID]Span {
+func (c *Copy) StartOfAll(draws []Draw) map[core.WorkloadID]Span {
 	out := map[core.WorkloadID]Span{}
 	if len(c.Jobs) > forecastJobs {
 		return out

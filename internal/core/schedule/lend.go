@@ -16,7 +16,7 @@ func (q *Quota) own() quota.Amounts {
 // keep notes what each queue of p keeps of its quota, and at least what those
 // below it keep.
 func (st *State) keep(p *pool) {
-	p.keepers = nil
+	p.supervisors = nil
 	sums := make([]quota.Amounts, len(p.q))
 	for i := len(p.q) - 1; i >= 0; i-- { // children stand behind their parents
 		a := &p.q[i]
@@ -24,13 +24,13 @@ func (st *State) keep(p *pool) {
 		if a.kept == (quota.Amounts{}) {
 			continue
 		}
-		p.keepers = append(p.keepers, int32(i))
+		p.supervisors = append(p.supervisors, int32(i))
 		if up := st.queues.list[i].parent; up >= 0 {
 			sums[up] = sums[up].Add(a.kept)
 		}
 	}
 	p.spare = nil
-	if len(p.keepers) > 0 {
+	if len(p.supervisors) > 0 {
 		p.spare = make([]quota.Amounts, len(p.q))
 	}
 }
@@ -47,7 +47,7 @@ func most(a, b quota.Amounts) quota.Amounts {
 func (st *State) kept(p *pool, leaf int32) (quota.Amounts, int32) {
 	var all quota.Amounts
 	who, share := int32(-1), int64(-1)
-	for _, i := range p.keepers {
+	for _, i := range p.supervisors {
 		p.spare[i] = quota.Amounts{}
 	}
 	mine := func(i int32) bool {
@@ -58,7 +58,7 @@ func (st *State) kept(p *pool, leaf int32) (quota.Amounts, int32) {
 		}
 		return false
 	}
-	for _, i := range p.keepers { // children first
+	for _, i := range p.supervisors { // children first
 		a := &p.q[i]
 		if !mine(i) {
 			var unused quota.Amounts

@@ -127,7 +127,7 @@ func (p *pool) reshaped() {
 	clear(p.trees)
 	p.whole.sites = p.sites
 	p.whole.forget()
-	p.outlooks = nil
+	p.forecasts = nil
 	p.split()
 }
 

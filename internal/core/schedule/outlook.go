@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// outlook is how many tasks of one ask will have room in a pool, and from when,
+// forecast is how many tasks of one ask will have room in a pool, and from when,
 // if nobody comes and all end whose end is known. It is kept between cycles: of
 // what has changed only the sites are looked at again.
-type outlook struct {
+type forecast struct {
 	ask   *ask
 	steps []step   // in order of time
 	of    [][]step // by the place of a site in the pool
@@ -33,12 +33,12 @@ func compareSteps(a, b step) int {
 	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.site, b.site), cmp.Compare(a.room, b.room))
 }
 
-// maxOutlooks bounds how many asks of a pool are remembered.
-const maxOutlooks = 64
+// maxForecasts bounds how many asks of a pool are remembered.
+const maxForecasts = 64
 
 // outdate tells the outlooks of the pool that a site is not as it was.
 func (p *pool) outdate(s *site) {
-	if len(p.outlooks) == 0 {
+	if len(p.forecasts) == 0 {
 		return
 	}
 	if p.outdated = append(p.outdated, s); len(p.outdated) > 2*len(p.sites)+1024 {
@@ -47,15 +47,15 @@ func (p *pool) outdate(s *site) {
 	}
 }
 
-// outlook is that of an ask, as of now and with what the journal has done.
-func (st *State) outlook(p *pool, a *ask) *outlook {
-	o := p.outlooks[a]
+// forecast is that of an ask, as of now and with what the journal has done.
+func (st *State) forecast(p *pool, a *ask) *forecast {
+	o := p.forecasts[a]
 	if o == nil {
-		if p.outlooks == nil || len(p.outlooks) >= maxOutlooks {
-			p.outlooks = map[*ask]*outlook{}
+		if p.forecasts == nil || len(p.forecasts) >= maxForecasts {
+			p.forecasts = map[*ask]*forecast{}
 		}
-		o = &outlook{ask: a, seen: -1}
-		p.outlooks[a] = o
+		o = &forecast{ask: a, seen: -1}
+		p.forecasts[a] = o
 	}
 	end := p.outdatedBase + len(p.outdated)
 	if o.seen < p.outdatedBase || len(o.of) != len(p.sites) {
@@ -96,7 +96,7 @@ func (st *State) outlook(p *pool, a *ask) *outlook {
 
 // doubtful reports whether an expected end has passed, and who should have ended
 // by then has not.
-func (o *outlook) doubtful(now int64) bool {
+func (o *forecast) doubtful(now int64) bool {
 	for i := 0; i < len(o.steps) && o.steps[i].at <= now; i++ {
 		if o.steps[i].room == 0 {
 			return true
@@ -106,7 +106,7 @@ func (o *outlook) doubtful(now int64) bool {
 }
 
 // anew looks at all sites.
-func (o *outlook) anew(st *State, p *pool, end int) {
+func (o *forecast) anew(st *State, p *pool, end int) {
 	o.of, o.marks, o.steps, o.trial = make([][]step, len(p.sites)), make([]uint64, len(p.sites)), o.steps[:0], o.trial[:0]
 	for _, s := range p.sites {
 		o.of[s.at] = st.stepsOf(s, o.ask, nil)
@@ -124,7 +124,7 @@ func (o *outlook) anew(st *State, p *pool, end int) {
 const few = 16
 
 // renew looks at sites again.
-func (o *outlook) renew(st *State, sites []*site) {
+func (o *forecast) renew(st *State, sites []*site) {
 	if len(sites) > few {
 		o.steps = slices.DeleteFunc(o.steps, func(x step) bool { return o.marks[x.site] == o.round })
 		for _, s := range sites {
@@ -210,7 +210,7 @@ func (st *State) stepsOf(s *site, a *ask, out []step) []step {
 
 // from is the instant from which n tasks have room, and how many of the steps it
 // takes; false: never, by what is known.
-func (o *outlook) from(n int) (at int64, steps int, ok bool) {
+func (o *forecast) from(n int) (at int64, steps int, ok bool) {
 	if o.total < n {
 		return 0, 0, false
 	}
@@ -222,9 +222,9 @@ func (o *outlook) from(n int) (at int64, steps int, ok bool) {
 	return 0, 0, false
 }
 
-// spots are where n tasks go that have room after so many steps: where there is
+// placements are where n tasks go that have room after so many steps: where there is
 // room last first, so that what is free before is left to others.
-func (o *outlook) spots(p *pool, n, steps int) []spot {
+func (o *forecast) placements(p *pool, n, steps int) []placement {
 	counts := map[int32]int{}
 	var order []int32
 	for i := steps - 1; i >= 0 && n > 0; i-- {
@@ -239,9 +239,9 @@ func (o *outlook) spots(p *pool, n, steps int) []spot {
 		counts[x.site] += k
 		n -= k
 	}
-	var out []spot
+	var out []placement
 	for _, at := range order {
-		out = append(out, spot{site: p.sites[at], ask: o.ask, count: counts[at]})
+		out = append(out, placement{site: p.sites[at], ask: o.ask, count: counts[at]})
 	}
 	return out
 }

@@ -126,7 +126,7 @@ func (st *State) whyQuota(p *pool, j *job, need quota.Amounts) []Reason {
 			}
 		}
 	}
-	if len(p.keepers) > 0 {
+	if len(p.supervisors) > 0 {
 		if r := st.unlent(j, p, whole); r != nil {
 			rs = append(rs, *r)
 		}

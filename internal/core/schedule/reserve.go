@@ -77,15 +77,15 @@ func rank0(j *job) int {
 // booking is the time from which a job that does not fit yet will, by the known
 // ends of what runs, and where.
 type booking struct {
-	j     *job
-	tries []try
-	at    int64 // unix ms
-	spots []spot
-	told  Booking
+	j          *job
+	tries      []try
+	at         int64 // unix ms
+	placements []placement
+	told       Booking
 }
 
-// spot is room for tasks of one ask on a site.
-type spot struct {
+// placement is room for tasks of one ask on a site.
+type placement struct {
 	site  *site
 	ask   *ask
 	count int
@@ -173,9 +173,9 @@ func (c *cycle) soonest(p *pool, b *booking) bool {
 		return false
 	}
 	if len(first) == 1 && c.plain(p, b.j, first[0].ask) {
-		o := st.outlook(p, first[0].ask)
+		o := st.forecast(p, first[0].ask)
 		at, steps, _ := o.from(first[0].count)
-		b.at, b.spots = at, o.spots(p, first[0].count, steps)
+		b.at, b.placements = at, o.placements(p, first[0].count, steps)
 	} else if !c.search(p, b, last) {
 		return false
 	}
@@ -187,7 +187,7 @@ func (c *cycle) soonest(p *pool, b *booking) bool {
 
 // counted is how many tasks of each ask b wants, and the instant before which
 // there is not even room in all for them; false: never, by what is known.
-func (c *cycle) counted(p *pool, b *booking) (need []spot, at int64, ok bool) {
+func (c *cycle) counted(p *pool, b *booking) (need []placement, at int64, ok bool) {
 	st := c.st
 	for _, t := range b.tries {
 		for i := range int32(t.count) {
@@ -195,10 +195,10 @@ func (c *cycle) counted(p *pool, b *booking) (need []spot, at int64, ok bool) {
 			if a == nil {
 				return nil, 0, false
 			}
-			if k := slices.IndexFunc(need, func(x spot) bool { return x.ask == a }); k >= 0 {
+			if k := slices.IndexFunc(need, func(x placement) bool { return x.ask == a }); k >= 0 {
 				need[k].count++
 			} else {
-				need = append(need, spot{ask: a, count: 1})
+				need = append(need, placement{ask: a, count: 1})
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func (c *cycle) counted(p *pool, b *booking) (need []spot, at int64, ok bool) {
 		if x.ask.social() {
 			continue
 		}
-		from, _, ok := st.outlook(p, x.ask).from(x.count)
+		from, _, ok := st.forecast(p, x.ask).from(x.count)
 		if !ok {
 			return nil, 0, false
 		}
@@ -262,14 +262,14 @@ func (c *cycle) tryAt(p *pool, b *booking, at int64) bool {
 	if (len(p.parts) > 0 || !st.attempt(p.latest(), func(sub *subset) bool { return st.place(b.j, b.tries, sub) })) && !st.placeIn(p, b.j, b.tries) {
 		return false
 	}
-	b.at, b.spots = at, nil
+	b.at, b.placements = at, nil
 	for _, h := range b.j.holds[had:] {
-		k := slices.IndexFunc(b.spots, func(x spot) bool { return x.site == h.site && x.ask == h.ask })
+		k := slices.IndexFunc(b.placements, func(x placement) bool { return x.site == h.site && x.ask == h.ask })
 		if k < 0 {
-			k = len(b.spots)
-			b.spots = append(b.spots, spot{site: h.site, ask: h.ask})
+			k = len(b.placements)
+			b.placements = append(b.placements, placement{site: h.site, ask: h.ask})
 		}
-		b.spots[k].count++
+		b.placements[k].count++
 	}
 	return true
 }
@@ -321,7 +321,7 @@ func (st *State) vacate(x *job) {
 // it. False: it cannot be had any more. To be undone.
 func (c *cycle) occupy(b *booking, leave bool) bool {
 	st := c.st
-	for _, x := range b.spots {
+	for _, x := range b.placements {
 		s := x.site
 		var gone []*hold
 		for _, holds := range [][]*hold{s.holds, c.guests[s]} {
@@ -475,7 +475,7 @@ func (c *cycle) clear(p *pool, j *job, taken []*hold) bool {
 			continue
 		}
 		for _, h := range taken {
-			if slices.ContainsFunc(b.spots, func(x spot) bool { return x.site == h.site }) {
+			if slices.ContainsFunc(b.placements, func(x placement) bool { return x.site == h.site }) {
 				return false
 			}
 		}

@@ -15,7 +15,7 @@ const dead = -1
 type site struct {
 	node *Node
 	pool *pool
-	part *subset // the sites of its plane, where the pool has several
+	part *subset // the sites of its backend, where the pool has several
 	at   int32   // place among the sites of its pool, which are sorted by name
 	fit  bool    // ready, within reach and not cordoned
 	// now is what is free at once. soon is what will be when those have left who

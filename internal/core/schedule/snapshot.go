@@ -1,6 +1,6 @@
 // Package schedule decides which waiting job goes where, and who leaves for it.
 // It is pure: Cycle is a function from what is known to a plan; it knows nothing
-// of planes, stores or clocks.
+// of backends, stores or clocks.
 //
 // The parts, from the bottom up:
 //

@@ -68,29 +68,29 @@ type State struct {
 // pool is the sites of one pool, and what each queue has there.
 type pool struct {
 	Pool
-	sites   []*site // sorted by node ID
-	total   quota.Amounts
-	free    quota.Amounts // soon, on all sites that are fit
-	memory  int64         // of the smallest device
-	moving  int           // holds that leave or are promised
-	leaving []*hold
-	q       []account // by queue index
-	keepers []int32   // queues that do not lend all of their quota, children first
-	spare   []quota.Amounts
-	whole   *subset
-	parts   []*subset // one for each plane, where there are several
-	trees   map[string]*domains
-	dirty   bool    // sites came or went
-	shape   uint64  // grows when they did, or the pool is used in another way
-	remade  bool    // what it counts for has changed
-	unfair  bool    // what its queues are due may be otherwise than it was
-	watched bool    // somebody remembers something of its sites
-	news    []*site // that have changed, the last ones
-	read    int     // how many of them somebody has seen
-	first   uint64  // how many there were before those in news
+	sites       []*site // sorted by node ID
+	total       quota.Amounts
+	free        quota.Amounts // soon, on all sites that are fit
+	memory      int64         // of the smallest device
+	moving      int           // holds that leave or are promised
+	leaving     []*hold
+	q           []account // by queue index
+	supervisors []int32   // queues that do not lend all of their quota, children first
+	spare       []quota.Amounts
+	whole       *subset
+	parts       []*subset // one for each backend, where there are several
+	trees       map[string]*domains
+	dirty       bool    // sites came or went
+	shape       uint64  // grows when they did, or the pool is used in another way
+	remade      bool    // what it counts for has changed
+	unfair      bool    // what its queues are due may be otherwise than it was
+	watched     bool    // somebody remembers something of its sites
+	news        []*site // that have changed, the last ones
+	read        int     // how many of them somebody has seen
+	first       uint64  // how many there were before those in news
 	// What bookings go by: when there will be room, and the sites that have
 	// changed since. outdatedBase is how many were dropped from the front.
-	outlooks     map[*ask]*outlook
+	forecasts    map[*ask]*forecast
 	outdated     []*site
 	outdatedBase int
 }
@@ -211,7 +211,7 @@ func (st *State) poolOf(name string) *pool {
 
 // forget makes all rankings anew.
 func (p *pool) forget() {
-	p.outlooks = nil
+	p.forecasts = nil
 	p.whole.forget()
 	for _, part := range p.parts {
 		part.forget()

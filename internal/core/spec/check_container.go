@@ -110,7 +110,7 @@ func (v *validator) place(field, path string, paths map[string]string) {
 	}
 }
 
-// maxFileName bounds the names of files: planes put words of their own before
+// maxFileName bounds the names of files: backends put words of their own before
 // them, and file systems take 255 bytes.
 const maxFileName = 200
 

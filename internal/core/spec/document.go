@@ -2,8 +2,8 @@
 // its validation and its explanation, all from one schema (the struct tags
 // below). It is pure: bytes in, a document or precise errors out.
 //
-// It never decides what a plane can do (images, GPUs that exist) or what a
-// project may have; it refuses what no plane could ever run.
+// It never decides what a backend can do (images, GPUs that exist) or what a
+// project may have; it refuses what no backend could ever run.
 package spec
 
 import (

@@ -24,7 +24,7 @@ const (
 	maxAnnotations = 256 << 10
 )
 
-// Validate returns every reason why no plane could run d as it stands; nil
+// Validate returns every reason why no backend could run d as it stands; nil
 // when there is none. Defaults need not have been filled in. Of a document that
 // names assets it finds what is wrong whatever they say; see Assemble.
 func Validate(d *Document) Errors {

@@ -116,7 +116,7 @@ func (s suite) attachOutput(t *testing.T) {
 // dialApart reaches a port in the network of the task.
 func (s suite) dialApart(t *testing.T) {
 	_, e := s.enterer(t, s.shell(id("dial", 0), "while :; do echo hello | nc -l -p 4711; done"))
-	// It may not listen yet, which some planes tell only when one reads.
+	// It may not listen yet, which some backends tell only when one reads.
 	until(t, "the port answers", func() bool {
 		conn, err := e.Dial(t.Context(), id("dial", 0), 4711)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// runEnter is the part of the contract for planes whose tasks can be entered.
+// runEnter is the part of the contract for backends whose tasks can be entered.
 func (s suite) runEnter(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -103,13 +103,13 @@ func (l *lines) await(t *testing.T, text string) {
 	}
 }
 
-// enterer starts a task that waits, and returns its plane.
-func (s suite) enterer(t *testing.T, a backend.Assignment) (backend.Plane, backend.Enterer) {
+// enterer starts a task that waits, and returns its backend.
+func (s suite) enterer(t *testing.T, a backend.Assignment) (backend.Backend, backend.Enterer) {
 	t.Helper()
 	p := s.open(t)
 	e, ok := p.(backend.Enterer)
 	if !ok {
-		t.Skip("entering tasks is optional for planes, and this one does not offer it")
+		t.Skip("entering tasks is optional for backends, and this one does not offer it")
 	}
 	if err := p.Start(t.Context(), []backend.Assignment{a}); err != nil {
 		t.Fatalf("Start: %v", err)
@@ -286,7 +286,7 @@ func (s suite) notRunning(t *testing.T) {
 	p := s.open(t)
 	e, ok := p.(backend.Enterer)
 	if !ok {
-		t.Skip("entering tasks is optional for planes, and this one does not offer it")
+		t.Skip("entering tasks is optional for backends, and this one does not offer it")
 	}
 	check := func(what string, err error) {
 		if !errors.Is(err, backend.ErrNotRunning) {

@@ -28,8 +28,8 @@ func (s suite) inventory(t *testing.T) {
 			t.Errorf("node ID %q is empty or not unique", n.ID)
 		}
 		seen[n.ID] = true
-		if n.Plane != p.Name() {
-			t.Errorf("node %s is of plane %q, want %q", n.ID, n.Plane, p.Name())
+		if n.Backend != p.Name() {
+			t.Errorf("node %s is of backend %q, want %q", n.ID, n.Backend, p.Name())
 		}
 		if n.CPU <= 0 || n.Memory <= 0 {
 			t.Errorf("node %s has CPU %d and memory %d, want more than 0", n.ID, n.CPU, n.Memory)
@@ -48,7 +48,7 @@ func (s suite) empty(t *testing.T) {
 	p := s.open(t)
 	all, err := p.Observe(t.Context())
 	if err != nil || len(all) != 0 {
-		t.Errorf("Observe on a fresh plane: %v, %v; want nothing", all, err)
+		t.Errorf("Observe on a fresh backend: %v, %v; want nothing", all, err)
 	}
 	if err := p.Start(t.Context(), nil); err != nil {
 		t.Errorf("Start of nothing: %v", err)
@@ -127,7 +127,7 @@ func (s suite) startAfterEnd(t *testing.T) {
 	}
 }
 
-func (s suite) stopNow(t *testing.T, p backend.Plane, ids ...core.TaskID) {
+func (s suite) stopNow(t *testing.T, p backend.Backend, ids ...core.TaskID) {
 	t.Helper()
 	if err := p.Stop(t.Context(), ids, 0); err != nil {
 		t.Fatalf("Stop: %v", err)
@@ -265,7 +265,7 @@ func (s suite) watch(t *testing.T) {
 
 func (s suite) reopen(t *testing.T) {
 	if s.opts.Reopen == nil {
-		t.Skip("this plane keeps nothing that could be opened again (Options.Reopen is not set)")
+		t.Skip("this backend keeps nothing that could be opened again (Options.Reopen is not set)")
 	}
 	p := s.open(t)
 	ids := s.start(t, p, "reopen", Script{Output: []string{"before"}, Run: Forever}, Script{Exit: 5})
@@ -286,7 +286,7 @@ func (s suite) reopen(t *testing.T) {
 
 func (s suite) reopenAfterEnd(t *testing.T) {
 	if s.opts.Reopen == nil {
-		t.Skip("this plane keeps nothing that could be opened again (Options.Reopen is not set)")
+		t.Skip("this backend keeps nothing that could be opened again (Options.Reopen is not set)")
 	}
 	p := s.open(t)
 	ids := s.start(t, p, "between", Script{Run: 300 * time.Millisecond, Exit: 9})
@@ -324,7 +324,7 @@ func (s suite) crowd(t *testing.T) {
 	}
 }
 
-// runs: a task that had to leave is run again under its index while the plane
+// runs: a task that had to leave is run again under its index while the backend
 // may still hold the run before.
 func (s suite) runs(t *testing.T) {
 	p := s.open(t)

@@ -13,7 +13,7 @@ import (
 )
 
 // read returns what the options choose of a task's output.
-func read(t *testing.T, p backend.Plane, id core.TaskID, opts backend.LogOptions) string {
+func read(t *testing.T, p backend.Backend, id core.TaskID, opts backend.LogOptions) string {
 	t.Helper()
 	r, err := p.Logs(t.Context(), id, opts)
 	if err != nil {
@@ -28,7 +28,7 @@ func read(t *testing.T, p backend.Plane, id core.TaskID, opts backend.LogOptions
 }
 
 // sawLine waits until a task has written line, following its output.
-func (s suite) sawLine(t *testing.T, p backend.Plane, id core.TaskID, line string) {
+func (s suite) sawLine(t *testing.T, p backend.Backend, id core.TaskID, line string) {
 	t.Helper()
 	var r io.ReadCloser
 	until(t, "the task has a log", func() (ok bool) {

@@ -47,7 +47,7 @@ func (s suite) shell(id core.TaskID, script string) backend.Assignment {
 }
 
 // run runs one assignment to its end and returns that and its output.
-func run(t *testing.T, p backend.Plane, a backend.Assignment) (backend.Observation, string) {
+func run(t *testing.T, p backend.Backend, a backend.Assignment) (backend.Observation, string) {
 	t.Helper()
 	if err := p.Start(t.Context(), []backend.Assignment{a}); err != nil {
 		t.Fatalf("Start: %v", err)
@@ -258,7 +258,7 @@ func (s suite) memory(t *testing.T) {
 		return
 	}
 	if !s.opts.Memory {
-		t.Skip("this plane has no memory limits here: no writable memory control group")
+		t.Skip("this backend has no memory limits here: no writable memory control group")
 	}
 	p := s.open(t)
 	// tail keeps what it may have to print, which never comes to an end here.

@@ -26,11 +26,11 @@ import (
 
 const fleetToken = "the token of a fleet, long enough"
 
-// fleet is a real server over a plane with as many nodes as a test wants.
+// fleet is a real server over a backend with as many nodes as a test wants.
 type fleet struct {
-	t     testing.TB
-	url   string
-	plane *fakebackend.Plane
+	t       testing.TB
+	url     string
+	backend *fakebackend.Backend
 }
 
 func newFleet(t testing.TB, nodes ...core.Node) *fleet {
@@ -42,9 +42,9 @@ func newFleet(t testing.TB, nodes ...core.Node) *fleet {
 	if one.err != nil {
 		t.Fatal(one.err)
 	}
-	f := &fleet{t: t, plane: fakebackend.New("fake", time.Now, nodes)}
+	f := &fleet{t: t, backend: fakebackend.New("fake", time.Now, nodes)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	ctl := controltest.Begin(t, control.Deps{Store: memstore.New(), Log: log, SampleEvery: 200 * time.Millisecond}, f.plane)
+	ctl := controltest.Begin(t, control.Deps{Store: memstore.New(), Log: log, SampleEvery: 200 * time.Millisecond}, f.backend)
 	s := server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Token: fleetToken, MAC: func(purpose string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte("key"+purpose))) },
 		Version: api.Version{Version: "test", Go: "go", API: "v1"}, Status: api.ServerStatus{PID: 1},
@@ -171,6 +171,6 @@ func (f *fleet) work() {
 	f.submit("Running", doc{"name": "probe-tiny", "project": "language", "resources": doc{"gpu": 0.25, "cpu": 1}, "maxDuration": "10m"})
 	f.submit("Failed", doc{"name": "finetune-lora", "project": "language", "resources": doc{"gpu": 1, "cpu": 1}, "command": []string{"fake", "run=0s", "exit=1"}})
 	f.submit("Queued", doc{"name": "sweep-large", "project": "vision", "kind": "distributed", "workers": 6, "resources": doc{"gpu": 8, "cpu": 8}})
-	f.plane.Uses(r)
+	f.backend.Uses(r)
 	f.call("POST", "/v1/nodes/gpu-a08/cordon", doc{"note": "fan to be changed"}, nil)
 }

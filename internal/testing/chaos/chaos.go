@@ -1,4 +1,4 @@
-// Package chaos lets a real server, its keeper and real tasks go through kills,
+// Package chaos lets a real server, its supervisor and real tasks go through kills,
 // freezes, restarts and power cuts, keeps a ledger outside of all of them of
 // what was answered and of what the tasks themselves saw, and compares.
 //

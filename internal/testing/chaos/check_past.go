@@ -153,7 +153,7 @@ func (c *checker) wishes() {
 	}
 }
 
-// A command may begin after the answer to a stop for as long as its keeper, which
+// A command may begin after the answer to a stop for as long as its supervisor, which
 // had been told to start it, takes to do so; then it is told to end at once.
 const (
 	moment = 5 * time.Second
@@ -194,7 +194,7 @@ func (c *checker) started() map[Run]*Entry {
 	return all
 }
 
-// frozen is for how much of a time server or keeper were held or not there.
+// frozen is for how much of a time server or supervisor were held or not there.
 func (c *checker) frozen(from, to Tick) time.Duration {
 	sum := time.Duration(0)
 	for _, d := range c.Deeds {

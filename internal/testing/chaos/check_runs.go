@@ -39,7 +39,7 @@ func (c *checker) wrongCode(run Run, p placed, e *Entry) string {
 		}
 	case "lost":
 		if !c.mayBeLost(p) {
-			return "its keeper was there all the time, or the machine was restarted and it is not tried again"
+			return "its supervisor was there all the time, or the machine was restarted and it is not tried again"
 		}
 	case "failed":
 		return c.wrongFailure(run, p, e, said, spoke)
@@ -54,7 +54,7 @@ func (c *checker) wrongCode(run Run, p placed, e *Entry) string {
 func (c *checker) wrongFailure(run Run, p placed, e *Entry, said Mark, spoke bool) string {
 	if p.task.ExitCode == nil {
 		told, _ := c.asked(p)
-		if len(c.starts[run]) == 0 || told && c.during(run, KillKeeper, KillBoth, CutPower) {
+		if len(c.starts[run]) == 0 || told && c.during(run, KillSupervisor, KillBoth, CutPower) {
 			return "" // who took over ended it while it was about to begin, and it may just have begun
 		}
 		return "its command ran, and nothing is known of its end"
@@ -118,7 +118,7 @@ func (c *checker) mayBeLost(p placed) bool {
 		if d.What == CutPower && p.task.Reason != string(lifecycle.ReasonNodeLost) && !told {
 			return false // it ended with the machine, and that is known
 		}
-		return d.keeperGone() && !d.To.Wall.Before(from) && !d.From.Wall.After(to)
+		return d.supervisorGone() && !d.To.Wall.Before(from) && !d.From.Wall.After(to)
 	})
 }
 
@@ -203,8 +203,8 @@ func (c *checker) log(run Run, e *Entry) {
 		if spoke && !p.atEnd && p.last < said.Lines-1 {
 			c.cutLogs++
 		}
-	case len(p.notices) > 0 && !c.during(run, KillKeeper, KillBoth, FillDisk, SealDisk):
-		c.say(LogLost, run.String(), "%s: %s, and nothing was done to its keeper or the disk", e.Name, p.notices[0])
+	case len(p.notices) > 0 && !c.during(run, KillSupervisor, KillBoth, FillDisk, SealDisk):
+		c.say(LogLost, run.String(), "%s: %s, and nothing was done to its supervisor or the disk", e.Name, p.notices[0])
 	case p.atEnd, !spoke:
 	case said.Code == 143 && p.last < said.Lines-1, said.Code != 143 && p.last < said.Lines:
 		c.say(LogLost, run.String(), "%s: it printed %d lines, the log ends with line %d", e.Name, said.Lines, p.last)
@@ -220,7 +220,7 @@ func (c *checker) cutAfter(run Run) bool {
 }
 
 // full says whether a full disk had no room for the notice of what it took of a
-// run's output: the run ended meanwhile, or the keeper that had counted it did.
+// run's output: the run ended meanwhile, or the supervisor that had counted it did.
 func (c *checker) full(run Run) bool {
 	end := Tick(1 << 62)
 	if m, ok := c.last[run]; ok {
@@ -230,7 +230,7 @@ func (c *checker) full(run Run) bool {
 		if f.What != FillDisk || f.From.Tick > end || f.To.Tick < c.starts[run][0].At {
 			continue
 		}
-		gone := slices.ContainsFunc(c.Deeds, func(d Deed) bool { return d.keeperGone() && d.To.Tick >= f.From.Tick && d.From.Tick <= end })
+		gone := slices.ContainsFunc(c.Deeds, func(d Deed) bool { return d.supervisorGone() && d.To.Tick >= f.From.Tick && d.From.Tick <= end })
 		if gone || end <= f.To.Tick+100 {
 			return true
 		}
@@ -239,7 +239,7 @@ func (c *checker) full(run Run) bool {
 }
 
 // during says whether one of these was done while a run was there: from its
-// placement, since a keeper may die with a process that has not come to its
+// placement, since a supervisor may die with a process that has not come to its
 // command, to the end that is known of it.
 func (c *checker) during(run Run, what ...string) bool {
 	from := c.starts[run][0].At

@@ -62,7 +62,7 @@ func (l *life) workload(name, device string, begin Tick) (*api.Workload, *Entry)
 }
 
 // truthful is a history in which all is well: of one that completes, one that is
-// stopped, one that is deleted, one whose keeper dies and whose log says so.
+// stopped, one that is deleted, one whose supervisor dies and whose log says so.
 func truthful() *History {
 	l := &life{zero: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), h: &History{Told: map[int64]api.Transition{}, Logs: map[Run]string{}, Charged: map[string]float64{}}}
 	l.h.Workloads = make([]api.Workload, 0, 9) // pointers into it stay true
@@ -97,7 +97,7 @@ func truthful() *History {
 	l.mark(w, false, 501, 0, 0)
 	l.mark(w, true, 690, 0, 3)
 	l.h.Logs[Run{Workload: w.ID}] = "1\n[muster] the end of its output may be missing\n"
-	l.h.Deeds = append(l.h.Deeds, Deed{What: KillKeeper, From: *l.instant(600), To: *l.instant(610)})
+	l.h.Deeds = append(l.h.Deeds, Deed{What: KillSupervisor, From: *l.instant(600), To: *l.instant(610)})
 	l.h.Answers = []time.Duration{time.Second}
 
 	w, e = l.workload("left", "a", 800)
@@ -182,7 +182,7 @@ var forgeries = []struct {
 		late := api.Time(time.Time(*h.Workloads[1].Attempts[0].Tasks[0].EndedAt).Add(time.Minute))
 		h.Workloads[1].Attempts[0].Tasks[0].EndedAt = &late
 	}},
-	{"it is lost though its keeper was there", WrongCode, func(h *History) { h.Workloads[0].Attempts[0].Tasks[0].State = "lost" }},
+	{"it is lost though its supervisor was there", WrongCode, func(h *History) { h.Workloads[0].Attempts[0].Tasks[0].State = "lost" }},
 	{"it is lost before it began, and was not told to leave", WrongCode, func(h *History) {
 		h.Workloads[4].Attempts[0].Former[0].Leaving = false
 	}},
@@ -293,16 +293,16 @@ func TestExcuses(t *testing.T) {
 			h.Told = nil
 			h.Workloads[0].Transitions = slices.Clone(h.Transitions[:7])
 		},
-		"a task whose keeper died is lost": func(h *History) { h.Workloads[3].Attempts[0].Tasks[0].State = "lost" },
+		"a task whose supervisor died is lost": func(h *History) { h.Workloads[3].Attempts[0].Tasks[0].State = "lost" },
 		"the last line of one that was stopped was not printed": func(h *History) {
 			h.Logs[Run{Workload: "id-stopped"}] = "1\n2\n"
 		},
 		"one begins in the moment of its stop": func(h *History) { h.Marks[2].At = h.Entries[1].Stopped.Tick + 50 },
-		"one begins while its keeper is frozen": func(h *History) {
+		"one begins while its supervisor is frozen": func(h *History) {
 			at := h.Entries[1].Stopped
 			h.Marks[2].At = at.Tick + 580
 			h.Marks[3].At = h.Marks[2].At + 1
-			h.Deeds = append(h.Deeds, Deed{What: FreezeKeeper, From: *at, To: Instant{at.Tick + 100, at.Wall.Add(time.Second)}})
+			h.Deeds = append(h.Deeds, Deed{What: FreezeSupervisor, From: *at, To: Instant{at.Tick + 100, at.Wall.Add(time.Second)}})
 		},
 		"lines are missing where a full disk is told of": func(h *History) {
 			h.Logs[done] = "1\n[muster] 2 bytes of output are missing here: no space left on device\n3\n"
@@ -326,7 +326,7 @@ func TestExcuses(t *testing.T) {
 			h.Logs[done] = "1\n"
 			h.Deeds = append(h.Deeds, Deed{What: FillDisk, From: Instant{Tick: 200}, To: Instant{Tick: 290}})
 		},
-		"a keeper dies with a process that comes to its command later": func(h *History) {
+		"a supervisor dies with a process that comes to its command later": func(h *History) {
 			h.Logs[done] = "1\n2\n[muster] the end of its output may be missing\n"
 			h.Deeds = append(h.Deeds, h.Deeds[0])
 			zero := h.Deeds[0].From.Wall.Add(-6 * time.Second)

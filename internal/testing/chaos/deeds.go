@@ -30,11 +30,11 @@ var choices = []struct {
 	do     func(*hazard, context.Context, *Deed) error
 }{
 	{KillServer, 30, false, (*hazard).killServer},
-	{KillKeeper, 22, false, (*hazard).killKeeper},
+	{KillSupervisor, 22, false, (*hazard).killSupervisor},
 	{KillBoth, 14, false, (*hazard).killBoth},
 	{KillTask, 16, false, (*hazard).killTask},
 	{FreezeServer, 5, false, (*hazard).freezeServer},
-	{FreezeKeeper, 5, false, (*hazard).freezeKeeper},
+	{FreezeSupervisor, 5, false, (*hazard).freezeSupervisor},
 	{Restart, 4, false, (*hazard).restart},
 	{FillDisk, 3, true, (*hazard).fillDisk},
 	{SealDisk, 2, true, (*hazard).sealDisk},
@@ -104,8 +104,8 @@ func (z *hazard) killServer(ctx context.Context, _ *Deed) error {
 	return z.up(ctx)
 }
 
-func (z *hazard) killKeeper(ctx context.Context, d *Deed) error {
-	if !z.w.host.killKeeper() {
+func (z *hazard) killSupervisor(ctx context.Context, d *Deed) error {
+	if !z.w.host.killSupervisor() {
 		d.What = ""
 		return nil
 	}
@@ -119,16 +119,16 @@ func (z *hazard) killKeeper(ctx context.Context, d *Deed) error {
 
 func (z *hazard) killBoth(ctx context.Context, _ *Deed) error {
 	if z.r.IntN(2) == 0 {
-		z.w.host.killKeeper()
+		z.w.host.killSupervisor()
 		z.w.host.signal(syscall.SIGKILL)
 	} else {
 		z.w.host.signal(syscall.SIGKILL)
-		z.w.host.killKeeper()
+		z.w.host.killSupervisor()
 	}
 	if err := z.w.host.gone(); err != nil {
 		return err
 	}
-	z.w.host.killKeeper() // the server may have begun another between
+	z.w.host.killSupervisor() // the server may have begun another between
 	z.wait(ctx, 800*time.Millisecond)
 	return z.up(ctx)
 }
@@ -156,8 +156,8 @@ func (z *hazard) freezeServer(ctx context.Context, _ *Deed) error {
 	return nil
 }
 
-func (z *hazard) freezeKeeper(ctx context.Context, d *Deed) error {
-	pid := z.w.host.keeper()
+func (z *hazard) freezeSupervisor(ctx context.Context, d *Deed) error {
+	pid := z.w.host.supervisor()
 	if pid == 0 || syscall.Kill(pid, syscall.SIGSTOP) != nil {
 		d.What = ""
 		return nil

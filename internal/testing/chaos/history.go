@@ -22,7 +22,7 @@ type History struct {
 	Logs        map[Run]string
 	Charged     map[string]float64 // GPU-seconds by workload, as the usage report has them
 
-	Said []string    // what server and keeper wrote to their logs
+	Said []string    // what server and supervisor wrote to their logs
 	Seen []Violation // what was found on the way
 }
 

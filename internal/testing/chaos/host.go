@@ -23,7 +23,7 @@ import (
 // speed: a machine that is very busy keeps to it.
 const within = 60 * time.Second
 
-// host is a data directory with the server and the keeper that live in it.
+// host is a data directory with the server and the supervisor that live in it.
 type host struct {
 	program string
 	data    string
@@ -119,9 +119,9 @@ func (h *host) gone() error {
 	return nil
 }
 
-// keeper is the process that was started to be the keeper of the data directory;
+// supervisor is the process that was started to be the supervisor of the data directory;
 // 0: there is none. Its lock would tell too, but not without the disk.
-func (h *host) keeper() int {
+func (h *host) supervisor() int {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return 0
@@ -150,10 +150,10 @@ func onItsWay(pid int) bool {
 	return err == nil && len(threads) == 1
 }
 
-// killKeeper ends the keeper by force and waits until it is gone; false: there
+// killSupervisor ends the supervisor by force and waits until it is gone; false: there
 // was none.
-func (h *host) killKeeper() bool {
-	pid := h.keeper()
+func (h *host) killSupervisor() bool {
+	pid := h.supervisor()
 	if pid == 0 || syscall.Kill(pid, syscall.SIGKILL) != nil {
 		return false
 	}

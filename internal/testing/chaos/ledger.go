@@ -48,26 +48,26 @@ type Deed struct {
 
 // What is done.
 const (
-	KillServer   = "kill server"
-	KillKeeper   = "kill keeper"
-	KillBoth     = "kill both"
-	KillTask     = "kill task"
-	FreezeServer = "freeze server"
-	FreezeKeeper = "freeze keeper"
-	Restart      = "restart"
-	FillDisk     = "fill disk"
-	SealDisk     = "seal disk"
-	CutPower     = "cut power"
+	KillServer       = "kill server"
+	KillSupervisor   = "kill supervisor"
+	KillBoth         = "kill both"
+	KillTask         = "kill task"
+	FreezeServer     = "freeze server"
+	FreezeSupervisor = "freeze supervisor"
+	Restart          = "restart"
+	FillDisk         = "fill disk"
+	SealDisk         = "seal disk"
+	CutPower         = "cut power"
 )
 
 // kills says whether the deed ended a program of ours by force.
 func (d Deed) kills() bool {
-	return slices.Contains([]string{KillServer, KillKeeper, KillBoth, CutPower}, d.What)
+	return slices.Contains([]string{KillServer, KillSupervisor, KillBoth, CutPower}, d.What)
 }
 
-// keeperGone says whether the keeper was ended by it.
-func (d Deed) keeperGone() bool {
-	return slices.Contains([]string{KillKeeper, KillBoth, CutPower}, d.What)
+// supervisorGone says whether the supervisor was ended by it.
+func (d Deed) supervisorGone() bool {
+	return slices.Contains([]string{KillSupervisor, KillBoth, CutPower}, d.What)
 }
 
 // Ledger is the account that is kept outside of the server. Each change is

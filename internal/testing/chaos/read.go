@@ -41,7 +41,7 @@ func (w *World) end(ctx context.Context) (*History, error) {
 			w.found(Violation{Kind: Left, Who: what, Detail: "is still there after the end of all"})
 		}
 	}
-	for _, file := range []string{w.host.log, filepath.Join(w.host.data, "local", "keeper.log")} {
+	for _, file := range []string{w.host.log, filepath.Join(w.host.data, "local", "supervisor.log")} {
 		data, err := os.ReadFile(file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -124,14 +124,14 @@ func (w *World) usage(ctx context.Context, h *History) error {
 	return nil
 }
 
-// left is what should not be there once the server and its keeper have ended.
+// left is what should not be there once the server and its supervisor have ended.
 func (w *World) left() []string {
 	var all []string
 	for _, p := range scan(w.name) {
 		all = append(all, fmt.Sprintf("process %d of %s", p.pid, p.run))
 	}
-	if pid := w.host.keeper(); pid != 0 {
-		all = append(all, fmt.Sprintf("keeper %d", pid))
+	if pid := w.host.supervisor(); pid != 0 {
+		all = append(all, fmt.Sprintf("supervisor %d", pid))
 	}
 	for _, name := range []string{"muster.sock", "tasks/muster.sock", "local/keeper.sock"} {
 		if _, err := os.Stat(filepath.Join(w.host.data, name)); err == nil {
@@ -159,7 +159,7 @@ func (w *World) left() []string {
 // groups are the control groups of the data directory, the deepest first.
 func (h *host) groups() []string {
 	sum := sha256.Sum256([]byte(filepath.Join(h.data, "local")))
-	name := hex.EncodeToString(sum[:6]) // as the keeper calls them
+	name := hex.EncodeToString(sum[:6]) // as the supervisor calls them
 	var all []string
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && strings.Contains(path, name) {

@@ -26,8 +26,8 @@ func Report(out io.Writer, h *History, found []Violation) {
 			kills++
 		}
 	}
-	row("kills of server, keeper or both", "%d", kills)
-	for _, what := range []string{KillServer, KillKeeper, KillBoth, KillTask, FreezeServer, FreezeKeeper, Restart, FillDisk, SealDisk, CutPower} {
+	row("kills of server, supervisor or both", "%d", kills)
+	for _, what := range []string{KillServer, KillSupervisor, KillBoth, KillTask, FreezeServer, FreezeSupervisor, Restart, FillDisk, SealDisk, CutPower} {
 		if deeds[what] > 0 {
 			row("  "+what, "%d", deeds[what])
 		}

@@ -23,19 +23,19 @@ func (w *World) newBoot() error {
 // that nobody hears of what it does not hold, then every process. Then the
 // machine starts again.
 //
-// Server and keeper are held before, at any point of what they do, until no call
+// Server and supervisor are held before, at any point of what they do, until no call
 // of theirs is under way: a call of fsync that the shutdown meets in its middle
 // may come back without an error though nothing was written.
 func (z *hazard) cutPower(ctx context.Context, _ *Deed) error {
 	h := z.w.host
-	if err := errors.Join(hold(h.server()), hold(h.keeper())); err != nil {
+	if err := errors.Join(hold(h.server()), hold(h.supervisor())); err != nil {
 		return err
 	}
 	if err := z.w.volume.Cut(); err != nil {
 		return err
 	}
 	h.signal(syscall.SIGKILL)
-	h.killKeeper()
+	h.killSupervisor()
 	if err := h.gone(); err != nil {
 		return err
 	}

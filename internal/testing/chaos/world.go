@@ -185,7 +185,7 @@ func (w *World) Close() error {
 	if w.host != nil && w.host.conn != nil {
 		w.host.signal(syscall.SIGKILL)
 		_ = w.host.gone()
-		w.host.killKeeper()
+		w.host.killSupervisor()
 	}
 	err := w.clear()
 	if w.volume != nil {
@@ -212,7 +212,7 @@ func (w *World) clear() error {
 			}
 			_ = os.Remove(dir)
 		}
-		if !w.host.killKeeper() && len(all)+len(groups) == 0 { // one may have been on its way in
+		if !w.host.killSupervisor() && len(all)+len(groups) == 0 { // one may have been on its way in
 			return nil
 		}
 		if time.Since(begun) > within {

@@ -146,7 +146,7 @@ func TestTheSeedChooses(t *testing.T) {
 	}
 }
 
-func TestAKeeperIsNotTakenForWhatItForked(t *testing.T) {
+func TestASupervisorIsNotTakenForWhatItForked(t *testing.T) {
 	h := &host{data: t.TempDir()}
 	own := filepath.Join(h.data, "local")
 	begin := func(argv ...string) int {
@@ -161,7 +161,7 @@ func TestAKeeperIsNotTakenForWhatItForked(t *testing.T) {
 		t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
 		return cmd.Process.Pid
 	}
-	// What a keeper has forked has its name until it runs a program of its own.
+	// What a supervisor has forked has its name until it runs a program of its own.
 	forked := begin("sh", "-c", "read x", "__keeper", "--dir", own)
 	named := func() bool {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(forked) + "/cmdline")
@@ -170,11 +170,11 @@ func TestAKeeperIsNotTakenForWhatItForked(t *testing.T) {
 	if !waitFor(within, named) {
 		t.Fatal("the shell does not begin")
 	}
-	if pid := h.keeper(); pid != 0 {
-		t.Errorf("process %d is taken for the keeper", pid)
+	if pid := h.supervisor(); pid != 0 {
+		t.Errorf("process %d is taken for the supervisor", pid)
 	}
-	keeper := begin(os.Args[0], "__keeper", "--dir", own)
-	if !waitFor(within, func() bool { return h.keeper() != 0 }) || h.keeper() != keeper {
-		t.Errorf("the keeper is process %d, found is %d", keeper, h.keeper())
+	supervisor := begin(os.Args[0], "__keeper", "--dir", own)
+	if !waitFor(within, func() bool { return h.supervisor() != 0 }) || h.supervisor() != supervisor {
+		t.Errorf("the supervisor is process %d, found is %d", supervisor, h.supervisor())
 	}
 }

@@ -16,7 +16,7 @@ import (
 // Begin runs a control plane in real time until the test ends, after whatever
 // the test has registered for its end since. Of d only Store must be set; names
 // are the same in each run.
-func Begin(t testing.TB, d control.Deps, planes ...backend.Plane) *control.Control {
+func Begin(t testing.TB, d control.Deps, backends ...backend.Backend) *control.Control {
 	t.Helper()
 	random := rand.New(rand.NewSource(1))
 	d.Holder, d.NewID, d.NewName = "test", control.NewID(random), control.NewName(random)
@@ -29,7 +29,7 @@ func Begin(t testing.TB, d control.Deps, planes ...backend.Plane) *control.Contr
 	if d.Port == nil {
 		d.Port = func() int { return 29500 }
 	}
-	c, err := control.New(context.Background(), d, planes, nil, time.Now)
+	c, err := control.New(context.Background(), d, backends, nil, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package fakebackend is a plane without machines: what a task does is written in its
-// command, and its state follows from the clock that the plane was given.
+// Package fakebackend is a backend without machines: what a task does is written in its
+// command, and its state follows from the clock that the backend was given.
 //
 //	[fake, start=2s, run=30s, exit=1, log=hello]
 //
@@ -20,7 +20,7 @@
 // KEY@INDEX=… speaks to the task of that index. A list (exit=1,1,0) tells the
 // runs of a task one after another, attempts, runs and restarts in place alike.
 //
-// Beside plane.Plane there are the faults: nodes that die, tasks that vanish,
+// Beside backend.Plane there are the faults: nodes that die, tasks that vanish,
 // calls that fail. Watch and readers that follow wait in real time.
 package fakebackend
 
@@ -38,8 +38,8 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-// Plane is a plane.Plane in memory. Make one with New.
-type Plane struct {
+// Backend is a backend.Plane in memory. Make one with New.
+type Backend struct {
 	name  string
 	clock func() time.Time
 
@@ -56,14 +56,14 @@ type Plane struct {
 	changed      chan struct{}   // closed and made anew when something was done
 }
 
-// New returns a plane of that name with nodes, whose tasks live by clock.
-func New(name string, clock func() time.Time, nodes []core.Node) *Plane {
-	p := &Plane{
+// New returns a backend of that name with nodes, whose tasks live by clock.
+func New(name string, clock func() time.Time, nodes []core.Node) *Backend {
+	p := &Backend{
 		name: name, clock: clock, nodes: slices.Clone(nodes), changed: make(chan struct{}),
 		tasks: map[core.TaskID]*task{}, runs: map[core.TaskID]int{}, logs: map[core.TaskID][]byte{}, stamps: map[core.TaskID][]stamp{},
 	}
 	for i := range p.nodes {
-		p.nodes[i].Plane, p.nodes[i].Ready = name, true
+		p.nodes[i].Backend, p.nodes[i].Ready = name, true
 	}
 	return p
 }
@@ -79,11 +79,11 @@ func Node(id core.NodeID, cpuMilli, memory int64, gpus int, product string) core
 	return n
 }
 
-// Name implements plane.Plane.
-func (p *Plane) Name() string { return p.name }
+// Name implements backend.Plane.
+func (p *Backend) Name() string { return p.name }
 
-// Inventory implements plane.Plane.
-func (p *Plane) Inventory(ctx context.Context) ([]core.Node, error) {
+// Inventory implements backend.Plane.
+func (p *Backend) Inventory(ctx context.Context) ([]core.Node, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func (p *Plane) Inventory(ctx context.Context) ([]core.Node, error) {
 	return slices.Clone(p.nodes), nil
 }
 
-// lock takes the plane and brings everything up to date.
-func (p *Plane) lock() (now time.Time, unlock func()) {
+// lock takes the backend and brings everything up to date.
+func (p *Backend) lock() (now time.Time, unlock func()) {
 	p.mu.Lock()
 	now = p.clock()
 	for _, t := range p.tasks {
@@ -102,7 +102,7 @@ func (p *Plane) lock() (now time.Time, unlock func()) {
 	return now, p.mu.Unlock
 }
 
-func (p *Plane) settle(t *task, now time.Time) {
+func (p *Backend) settle(t *task, now time.Time) {
 	if !t.settle(now) {
 		return
 	}
@@ -114,13 +114,13 @@ func (p *Plane) settle(t *task, now time.Time) {
 	p.logs[t.a.ID] = log
 }
 
-func (p *Plane) wake() {
+func (p *Backend) wake() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// Start implements plane.Plane.
-func (p *Plane) Start(ctx context.Context, tasks []backend.Assignment) error {
+// Start implements backend.Plane.
+func (p *Backend) Start(ctx context.Context, tasks []backend.Assignment) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (p *Plane) Start(ctx context.Context, tasks []backend.Assignment) error {
 	if p.failStarts > 0 && len(tasks) > 0 {
 		p.failStarts--
 		tasks = tasks[:len(tasks)/2] // nobody knows how far it came
-		failed = fmt.Errorf("start on plane %s: %w", p.name, backend.ErrUnreachable)
+		failed = fmt.Errorf("start on backend %s: %w", p.name, backend.ErrUnreachable)
 	}
 	refuses := p.refuseStarts > 0 && len(tasks) > 0
 	if refuses {
@@ -143,13 +143,13 @@ func (p *Plane) Start(ctx context.Context, tasks []backend.Assignment) error {
 		}
 		p.start(a, now)
 		if refuses {
-			p.tasks[a.ID].taken(now, "the plane has no room for it")
+			p.tasks[a.ID].taken(now, "the backend has no room for it")
 		}
 	}
 	return failed
 }
 
-func (p *Plane) start(a backend.Assignment, now time.Time) {
+func (p *Backend) start(a backend.Assignment, now time.Time) {
 	t := &task{a: a, begun: now}
 	p.tasks[a.ID] = t
 	var err error
@@ -159,7 +159,7 @@ func (p *Plane) start(a backend.Assignment, now time.Time) {
 	i := slices.IndexFunc(p.nodes, func(n core.Node) bool { return n.ID == a.Node })
 	switch {
 	case err == nil && i < 0:
-		err = fmt.Errorf("plane %s has no node %q", p.name, a.Node)
+		err = fmt.Errorf("backend %s has no node %q", p.name, a.Node)
 	case err == nil && !p.nodes[i].Ready:
 		t.lose(now)
 	}
@@ -176,8 +176,8 @@ func (t *task) lose(now time.Time) {
 	}
 }
 
-// Stop implements plane.Plane.
-func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration) error {
+// Stop implements backend.Plane.
+func (p *Backend) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -200,8 +200,8 @@ func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration
 	return nil
 }
 
-// Observe implements plane.Plane; observations are in the order of their IDs.
-func (p *Plane) Observe(ctx context.Context) ([]backend.Observation, error) {
+// Observe implements backend.Plane; observations are in the order of their IDs.
+func (p *Backend) Observe(ctx context.Context) ([]backend.Observation, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -219,8 +219,8 @@ func compare(a, b core.TaskID) int {
 	return cmp.Or(cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Index, b.Index))
 }
 
-// Watch implements plane.Plane.
-func (p *Plane) Watch(ctx context.Context, seen func([]backend.Observation)) error {
+// Watch implements backend.Plane.
+func (p *Backend) Watch(ctx context.Context, seen func([]backend.Observation)) error {
 	told := map[core.TaskID]backend.Observation{}
 	for {
 		now, unlock := p.lock()
@@ -245,7 +245,7 @@ func (p *Plane) Watch(ctx context.Context, seen func([]backend.Observation)) err
 }
 
 // wait is closed once something may have changed. It must be called locked.
-func (p *Plane) wait(now time.Time) <-chan struct{} {
+func (p *Backend) wait(now time.Time) <-chan struct{} {
 	changed := p.changed
 	at, ok := p.next(now)
 	if !ok {
@@ -264,8 +264,8 @@ func (p *Plane) wait(now time.Time) <-chan struct{} {
 	return over
 }
 
-// Forget implements plane.Plane.
-func (p *Plane) Forget(ctx context.Context, ids []core.TaskID) error {
+// Forget implements backend.Plane.
+func (p *Backend) Forget(ctx context.Context, ids []core.TaskID) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

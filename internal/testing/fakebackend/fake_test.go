@@ -15,7 +15,7 @@ import (
 
 func TestContract(t *testing.T) {
 	nodes := []core.Node{fakebackend.Node("node-1", 8000, 32<<30, 2, "fake-h100")}
-	backendtest.Run(t, func(*testing.T) backend.Plane { return fakebackend.New("fake", time.Now, nodes) }, backendtest.Options{
+	backendtest.Run(t, func(*testing.T) backend.Backend { return fakebackend.New("fake", time.Now, nodes) }, backendtest.Options{
 		Assign: func(_ *testing.T, id core.TaskID, s backendtest.Script) backend.Assignment {
 			argv := []string{"fake", fmt.Sprintf("run=%s", s.Run), fmt.Sprintf("exit=%d", s.Exit)}
 			if s.Run == backendtest.Forever {
@@ -32,20 +32,20 @@ func TestContract(t *testing.T) {
 			}
 			return backend.Assignment{ID: id, Node: "node-1", Argv: argv}
 		},
-		Reopen: func(_ *testing.T, p backend.Plane) backend.Plane { return p }, // it outlives the server
+		Reopen: func(_ *testing.T, p backend.Backend) backend.Backend { return p }, // it outlives the server
 	})
 }
 
-// world is a plane in virtual time.
+// world is a backend in virtual time.
 type world struct {
-	*fakebackend.Plane
+	*fakebackend.Backend
 	t   *testing.T
 	now time.Time
 }
 
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, now: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
-	w.Plane = fakebackend.New("fake", func() time.Time { return w.now }, []core.Node{fakebackend.Node("a", 1000, 1<<30, 1, "x"), fakebackend.Node("b", 1000, 1<<30, 0, "")})
+	w.Backend = fakebackend.New("fake", func() time.Time { return w.now }, []core.Node{fakebackend.Node("a", 1000, 1<<30, 1, "x"), fakebackend.Node("b", 1000, 1<<30, 0, "")})
 	return w
 }
 

@@ -12,14 +12,14 @@ import (
 
 // Next is the first instant after now at which something changes by itself;
 // zero: nothing does.
-func (p *Plane) Next() time.Time {
+func (p *Backend) Next() time.Time {
 	now, unlock := p.lock()
 	defer unlock()
 	at, _ := p.next(now)
 	return at
 }
 
-func (p *Plane) next(now time.Time) (first time.Time, ok bool) {
+func (p *Backend) next(now time.Time) (first time.Time, ok bool) {
 	for _, t := range p.tasks {
 		if at, changes := t.next(now); changes && (!ok || at.Before(first)) {
 			first, ok = at, true
@@ -29,7 +29,7 @@ func (p *Plane) next(now time.Time) (first time.Time, ok bool) {
 }
 
 // Kill takes a node away: its tasks are lost, and it is not ready.
-func (p *Plane) Kill(id core.NodeID) error {
+func (p *Backend) Kill(id core.NodeID) error {
 	now, unlock := p.lock()
 	defer unlock()
 	n, err := p.node(id)
@@ -47,7 +47,7 @@ func (p *Plane) Kill(id core.NodeID) error {
 }
 
 // Revive brings a node back, empty.
-func (p *Plane) Revive(id core.NodeID) error {
+func (p *Backend) Revive(id core.NodeID) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n, err := p.node(id)
@@ -59,7 +59,7 @@ func (p *Plane) Revive(id core.NodeID) error {
 }
 
 // Cordon says whether a node takes new work.
-func (p *Plane) Cordon(id core.NodeID, on bool) error {
+func (p *Backend) Cordon(id core.NodeID, on bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n, err := p.node(id)
@@ -70,16 +70,16 @@ func (p *Plane) Cordon(id core.NodeID, on bool) error {
 	return nil
 }
 
-func (p *Plane) node(id core.NodeID) (*core.Node, error) {
+func (p *Backend) node(id core.NodeID) (*core.Node, error) {
 	i := slices.IndexFunc(p.nodes, func(n core.Node) bool { return n.ID == id })
 	if i < 0 {
-		return nil, fmt.Errorf("plane %s has no node %q", p.name, id)
+		return nil, fmt.Errorf("backend %s has no node %q", p.name, id)
 	}
 	return &p.nodes[i], nil
 }
 
 // Lose makes a task vanish without a trace.
-func (p *Plane) Lose(id core.TaskID) {
+func (p *Backend) Lose(id core.TaskID) {
 	_, unlock := p.lock()
 	defer unlock()
 	delete(p.tasks, id)
@@ -88,43 +88,43 @@ func (p *Plane) Lose(id core.TaskID) {
 
 // FailStarts makes the next n calls of Start fail, each having started half of
 // what it was asked for: an error means that nobody knows.
-func (p *Plane) FailStarts(n int) {
+func (p *Backend) FailStarts(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.failStarts = n
 }
 
-// RefuseStarts makes the plane refuse all that the next n calls of Start ask for.
-func (p *Plane) RefuseStarts(n int) {
+// RefuseStarts makes the backend refuse all that the next n calls of Start ask for.
+func (p *Backend) RefuseStarts(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuseStarts = n
 }
 
 // BreakLogs makes logs that are not followed break off in their middle.
-func (p *Plane) BreakLogs() {
+func (p *Backend) BreakLogs() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.breakLogs = true
 }
 
-// Evict takes a task away that the plane holds and that has not ended.
-func (p *Plane) Evict(id core.TaskID) {
+// Evict takes a task away that the backend holds and that has not ended.
+func (p *Backend) Evict(id core.TaskID) {
 	now, unlock := p.lock()
 	defer unlock()
 	if t := p.tasks[id]; t != nil && !t.state.State.Ended() {
-		t.taken(now, "the plane needed its room")
+		t.taken(now, "the backend needed its room")
 		p.wake()
 	}
 }
 
-// taken ends a task for the plane's sake.
+// taken ends a task for the backend's sake.
 func (t *task) taken(now time.Time, message string) {
 	t.state = backend.Observation{ID: t.a.ID, State: core.TaskFailed, Reason: string(lifecycle.ReasonSystem), Message: message, At: now}
 }
 
-// Assigned returns what a task that the plane holds was started with.
-func (p *Plane) Assigned(id core.TaskID) (backend.Assignment, bool) {
+// Assigned returns what a task that the backend holds was started with.
+func (p *Backend) Assigned(id core.TaskID) (backend.Assignment, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.tasks[id]

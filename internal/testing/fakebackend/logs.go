@@ -18,8 +18,8 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("the disk does not answer") }
 
-// Logs implements plane.Plane.
-func (p *Plane) Logs(ctx context.Context, id core.TaskID, opts backend.LogOptions) (io.ReadCloser, error) {
+// Logs implements backend.Plane.
+func (p *Backend) Logs(ctx context.Context, id core.TaskID, opts backend.LogOptions) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ type stamp struct {
 }
 
 // since is where the output written from then on begins.
-func (p *Plane) since(id core.TaskID, then time.Time) int64 {
+func (p *Backend) since(id core.TaskID, then time.Time) int64 {
 	for _, s := range p.stamps[id] {
 		if !s.at.Before(then) {
 			return s.offset
@@ -64,7 +64,7 @@ func (p *Plane) since(id core.TaskID, then time.Time) int64 {
 }
 
 // writtenAt is when the byte at an offset was written.
-func (p *Plane) writtenAt(id core.TaskID, offset int64) (when time.Time) {
+func (p *Backend) writtenAt(id core.TaskID, offset int64) (when time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.stamps[id] {
@@ -86,7 +86,7 @@ func tail(log []byte, n int) int64 {
 
 // reader reads one log, and waits for more of it while its task lives.
 type reader struct {
-	p      *Plane
+	p      *Backend
 	ctx    context.Context
 	id     core.TaskID
 	at     int64
@@ -133,8 +133,8 @@ func (r *reader) Close() error {
 	return nil
 }
 
-// DeleteLogs implements plane.Plane.
-func (p *Plane) DeleteLogs(ctx context.Context, id core.WorkloadID) error {
+// DeleteLogs implements backend.Plane.
+func (p *Backend) DeleteLogs(ctx context.Context, id core.WorkloadID) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -8,14 +8,14 @@ import (
 
 // Uses says what Sample answers from now on: of tasks, only of those that are
 // here and have not ended.
-func (p *Plane) Uses(r backend.Reading) {
+func (p *Backend) Uses(r backend.Reading) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reading = r
 }
 
-// Sample implements plane.Sampler.
-func (p *Plane) Sample(ctx context.Context) (backend.Reading, error) {
+// Sample implements backend.Sampler.
+func (p *Backend) Sample(ctx context.Context) (backend.Reading, error) {
 	seen, err := p.Observe(ctx)
 	if err != nil {
 		return backend.Reading{}, err

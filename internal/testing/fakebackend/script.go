@@ -37,7 +37,7 @@ func read(argv []string, index, nth int) (script, error) {
 		return s, fmt.Errorf("its command is empty: write [fake, %s]", words)
 	}
 	if argv[0] != "fake" {
-		return s, fmt.Errorf("this plane runs no programs such as %q: write [fake, %s]", argv[0], words)
+		return s, fmt.Errorf("this backend runs no programs such as %q: write [fake, %s]", argv[0], words)
 	}
 	for _, arg := range argv[1:] {
 		if err := s.word(arg, index, nth); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-// task is one task that the plane holds. Its future follows from its script
+// task is one task that the backend holds. Its future follows from its script
 // and from what was asked of it; its present, from that and the clock.
 type task struct {
 	a     backend.Assignment

@@ -29,7 +29,7 @@ func BenchmarkBareLoad(b *testing.B) {
 	b.Run("smallest", func(b *testing.B) { bareLoad(b, func(*corev1.Pod) {}) })
 }
 
-// asOurs makes a pod say what the plane's say of a task of one GPU.
+// asOurs makes a pod say what the backend's say of a task of one GPU.
 func asOurs(p *corev1.Pod) {
 	const id = "06gzzjhew6ax2zrszn4c8hxbvm"
 	p.Labels = map[string]string{

@@ -175,7 +175,7 @@ func (o *watch) capacity() error {
 		}
 	}
 	for _, l := range o.w.links {
-		nodes, err := l.plane.Inventory(context.Background())
+		nodes, err := l.backend.Inventory(context.Background())
 		if err != nil {
 			return err
 		}

@@ -85,8 +85,8 @@ func (o *watch) inQuota(c control.Change) error {
 		if !ok {
 			return nil
 		}
-		if q := p.QuotaIn(c.Tasks[0].Plane).GPU.Quota; q != nil {
-			held, err := o.fixed(id, c.Tasks[0].Plane)
+		if q := p.QuotaIn(c.Tasks[0].Backend).GPU.Quota; q != nil {
+			held, err := o.fixed(id, c.Tasks[0].Backend)
 			if err != nil {
 				return err
 			}
@@ -118,7 +118,7 @@ func (o *watch) fixed(id core.ProjectID, pool string) (held int, err error) {
 			continue
 		}
 		for _, t := range e.Tasks {
-			if t.Plane == pool && t.State.Held() && t.State != core.TaskStopping {
+			if t.Backend == pool && t.State.Held() && t.State != core.TaskStopping {
 				for _, s := range t.Devices {
 					held += s.Milli
 				}

@@ -180,7 +180,7 @@ func (w *World) where(d *spec.Document) {
 		d.Patience = w.seconds(60)
 	}
 	if w.one(12) {
-		d.Pools = []string{[]string{"plane-a", "plane-b"}[w.chance.IntN(2)]}
+		d.Pools = []string{[]string{"backend-a", "backend-b"}[w.chance.IntN(2)]}
 	}
 }
 
@@ -250,7 +250,7 @@ func (w *World) script(d *spec.Document) []string {
 	return append(argv, w.trap(d)...)
 }
 
-// waitingWords are what planes say of a task that is being started.
+// waitingWords are what backends say of a task that is being started.
 var waitingWords = []string{"ErrImagePull", "ImagePullBackOff", "Init:0/2", "Init:1/2", "Init:Error", "Init:CrashLoopBackOff", "PodInitializing"}
 
 // trap is what keeps a task from ever running well.

@@ -46,8 +46,8 @@ func (w *World) trouble() {
 		l := w.links[w.chance.IntN(len(w.links))]
 		switch n := w.chance.IntN(20); {
 		case n >= 19:
-			w.trace.note(w.now, "starts are refused on %s", l.plane.Name())
-			l.plane.RefuseStarts(1 + w.chance.IntN(4))
+			w.trace.note(w.now, "starts are refused on %s", l.backend.Name())
+			l.backend.RefuseStarts(1 + w.chance.IntN(4))
 		case n >= 18:
 			l.evictOne()
 		case n >= 16:
@@ -57,8 +57,8 @@ func (w *World) trouble() {
 		case n >= 12:
 			l.silenceOne()
 		case n < 2:
-			w.trace.note(w.now, "starts fail on %s", l.plane.Name())
-			l.plane.FailStarts(1 + w.chance.IntN(3))
+			w.trace.note(w.now, "starts fail on %s", l.backend.Name())
+			l.backend.FailStarts(1 + w.chance.IntN(3))
 		case n < 4:
 			l.loseOne()
 		case n < 7:
@@ -79,37 +79,37 @@ func (l *link) hang() {
 	if l.world.engine == nil || l.paused {
 		return
 	}
-	l.world.trace.note(l.world.now, "calls of %s hang", l.plane.Name())
+	l.world.trace.note(l.world.now, "calls of %s hang", l.backend.Name())
 	l.paused = true
 	l.world.soon(l.world.upTo(time.Minute), func() { l.paused = false; l.carry() })
 }
 
 // loseOne makes a task vanish.
 func (l *link) loseOne() {
-	seen, err := l.plane.Observe(context.Background())
+	seen, err := l.backend.Observe(context.Background())
 	if err != nil || len(seen) == 0 {
 		return
 	}
 	id := seen[l.world.chance.IntN(len(seen))].ID
 	l.world.trace.note(l.world.now, "task %s vanishes", id)
-	l.plane.Lose(id)
+	l.backend.Lose(id)
 	l.world.watch.lost[id.Workload] = true
 }
 
 // evictOne takes a task away.
 func (l *link) evictOne() {
-	seen, err := l.plane.Observe(context.Background())
+	seen, err := l.backend.Observe(context.Background())
 	if err != nil || len(seen) == 0 {
 		return
 	}
 	id := seen[l.world.chance.IntN(len(seen))].ID
 	l.world.trace.note(l.world.now, "task %s is evicted", id)
-	l.plane.Evict(id)
+	l.backend.Evict(id)
 }
 
 // nodeGone takes a node away for a while.
 func (l *link) nodeGone() {
-	nodes, err := l.plane.Inventory(context.Background())
+	nodes, err := l.backend.Inventory(context.Background())
 	if err != nil {
 		l.world.fail("inventory: %w", err)
 		return
@@ -122,7 +122,7 @@ func (l *link) nodeGone() {
 // silenceOne makes a node fall silent for a while, now and then for longer than
 // the control plane waits.
 func (l *link) silenceOne() {
-	nodes, err := l.plane.Inventory(context.Background())
+	nodes, err := l.backend.Inventory(context.Background())
 	if err != nil {
 		l.world.fail("inventory: %w", err)
 		return
@@ -131,14 +131,14 @@ func (l *link) silenceOne() {
 }
 
 func (l *link) cordonOne() {
-	nodes, err := l.plane.Inventory(context.Background())
+	nodes, err := l.backend.Inventory(context.Background())
 	if err != nil {
 		l.world.fail("inventory: %w", err)
 		return
 	}
 	n := nodes[l.world.chance.IntN(len(nodes))]
 	l.world.trace.note(l.world.now, "cordon %s: %v", n.ID, !n.Cordon)
-	if err := l.plane.Cordon(n.ID, !n.Cordon); err != nil {
+	if err := l.backend.Cordon(n.ID, !n.Cordon); err != nil {
 		l.world.fail("cordon: %w", err)
 	}
 	l.world.soon(l.world.upTo(time.Second), func() { l.world.do(l.inventory()) })
@@ -146,12 +146,12 @@ func (l *link) cordonOne() {
 
 // Kill takes a node away: what ran there is lost.
 func (w *World) Kill(id core.NodeID) {
-	w.node(id, "dies", func(l *link) error { return l.plane.Kill(id) })
+	w.node(id, "dies", func(l *link) error { return l.backend.Kill(id) })
 }
 
 // Revive brings a node back, empty.
 func (w *World) Revive(id core.NodeID) {
-	w.node(id, "is back", func(l *link) error { return l.plane.Revive(id) })
+	w.node(id, "is back", func(l *link) error { return l.backend.Revive(id) })
 }
 
 // node changes a node, of which the engine hears a little later.
@@ -176,16 +176,16 @@ func (w *World) calmDown() {
 			l.speak(id)
 		}
 		l.reconnect()
-		l.plane.FailStarts(0)
-		nodes, err := l.plane.Inventory(context.Background())
+		l.backend.FailStarts(0)
+		nodes, err := l.backend.Inventory(context.Background())
 		if err != nil {
 			w.fail("inventory: %w", err)
 		}
 		for _, n := range nodes {
-			if err := l.plane.Revive(n.ID); err != nil {
+			if err := l.backend.Revive(n.ID); err != nil {
 				w.fail("revive: %w", err)
 			}
-			if err := l.plane.Cordon(n.ID, false); err != nil {
+			if err := l.backend.Cordon(n.ID, false); err != nil {
 				w.fail("uncordon: %w", err)
 			}
 		}

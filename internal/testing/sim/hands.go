@@ -11,36 +11,36 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// hands does what the control plane has to do outside of every plane: slowly,
+// hands does what the control plane has to do outside of every backend: slowly,
 // in any order, twice, and not always well. A server that ends drops it all.
 type hands struct {
 	w      *World
 	issued []*ticket
 	// script answers instead of chance; of stories.
-	script func(control.Chore) (result control.Command, in time.Duration, ok bool)
+	script func(control.Operation) (result control.Command, in time.Duration, ok bool)
 }
 
-// ticket is one chore that is under way.
+// ticket is one operation that is under way.
 type ticket struct {
-	chore   control.Chore
-	dropped bool
+	operation control.Operation
+	dropped   bool
 }
 
-// choreKey tells what the engine waits for.
-type choreKey struct {
+// operationKey tells what the engine waits for.
+type operationKey struct {
 	workload core.WorkloadID
 	attempt  int
-	kind     control.ChoreKind
+	kind     control.OperationKind
 	check    string
 }
 
-func keyOf(c control.Chore) choreKey {
-	return choreKey{c.Workload.ID, c.Workload.Attempt, c.Kind, c.Check.Name}
+func keyOf(c control.Operation) operationKey {
+	return operationKey{c.Workload.ID, c.Workload.Attempt, c.Kind, c.Check.Name}
 }
 
-// begin starts a chore.
-func (h *hands) begin(c control.Chore) {
-	t := &ticket{chore: c}
+// begin starts a operation.
+func (h *hands) begin(c control.Operation) {
+	t := &ticket{operation: c}
 	h.issued = append(h.issued, t)
 	result, in, ok := control.Command(nil), time.Duration(0), false
 	if h.script != nil {
@@ -73,12 +73,12 @@ func (h *hands) report(t *ticket, result control.Command) {
 	}
 }
 
-// drop ends the chores of a workload.
+// drop ends the operations of a workload.
 func (h *hands) drop(id core.WorkloadID) {
-	h.end(func(t *ticket) bool { return t.chore.Workload.ID == id })
+	h.end(func(t *ticket) bool { return t.operation.Workload.ID == id })
 }
 
-// forget ends every chore, as the end of a server does.
+// forget ends every operation, as the end of a server does.
 func (h *hands) forget() { h.end(func(*ticket) bool { return true }) }
 
 func (h *hands) end(which func(*ticket) bool) {
@@ -93,18 +93,18 @@ func (h *hands) end(which func(*ticket) bool) {
 	h.issued = left
 }
 
-// underWay reports whether a chore has been begun and not ended.
-func (h *hands) underWay(k choreKey) bool {
+// underWay reports whether a operation has been begun and not ended.
+func (h *hands) underWay(k operationKey) bool {
 	for _, t := range h.issued {
-		if keyOf(t.chore) == k {
+		if keyOf(t.operation) == k {
 			return true
 		}
 	}
 	return false
 }
 
-// result is what comes of a chore.
-func (h *hands) result(c control.Chore) control.Command {
+// result is what comes of a operation.
+func (h *hands) result(c control.Operation) control.Command {
 	w := c.Workload
 	failure := func(p float64, what string) error {
 		if h.w.chance.Float64() < p {
@@ -113,17 +113,17 @@ func (h *hands) result(c control.Chore) control.Command {
 		return nil
 	}
 	switch c.Kind {
-	case control.ChoreAsk:
+	case control.OperationAsk:
 		a, err := h.answer()
 		return control.Answered(w.ID, w.Attempt, c.Check.Name, a, err)
-	case control.ChoreBuild:
+	case control.OperationBuild:
 		return control.Built(w.ID, w.Attempt, "registry.sim/"+w.Name+"@sha256:00", failure(0.15, "pip install failed"))
-	case control.ChorePublish:
+	case control.OperationPublish:
 		return control.Published(w.ID, w.Attempt, core.Published{Ref: "registry.sim/models/" + w.Name + ":v1", Files: 1}, serves(w), failure(0.15, "the directory is empty"))
-	case control.ChoreFollow:
+	case control.OperationFollow:
 		return control.Deployed(w.ID, w.Attempt, failure(0.2, "its service does not become ready"))
 	default:
-		h.w.fail("nobody knows how to do a chore of kind %d", c.Kind)
+		h.w.fail("nobody knows how to do a operation of kind %d", c.Kind)
 		return nil
 	}
 }
@@ -167,13 +167,13 @@ func serves(w *core.Workload) *spec.Document {
 	return d
 }
 
-// asked checks that whatever waits for a chore has one under way.
+// asked checks that whatever waits for a operation has one under way.
 func (w *World) asked() {
 	if w.engine == nil || !w.up || w.err != nil {
 		return
 	}
 	for _, e := range w.live() {
-		for _, k := range needsChore(e.Workload) {
+		for _, k := range needsOperation(e.Workload) {
 			if !w.hands.underWay(k) {
 				w.fail("workload %s is %s (%s) and nobody does what it waits for: %+v", e.Workload.Name, e.Workload.Phase, e.Workload.Reason, k)
 			}
@@ -181,23 +181,23 @@ func (w *World) asked() {
 	}
 }
 
-// needsChore is what w waits for, by its record alone.
-func needsChore(w *core.Workload) []choreKey {
+// needsOperation is what w waits for, by its record alone.
+func needsOperation(w *core.Workload) []operationKey {
 	when := map[lifecycle.Phase]string{lifecycle.Reviewing: "queue", lifecycle.Reserved: "reservation"}[w.Phase]
-	var keys []choreKey
+	var keys []operationKey
 	switch w.Phase {
 	case lifecycle.Building:
-		keys = append(keys, choreKey{w.ID, w.Attempt, control.ChoreBuild, ""})
+		keys = append(keys, operationKey{w.ID, w.Attempt, control.OperationBuild, ""})
 	case lifecycle.Publishing:
-		kind := control.ChorePublish
+		kind := control.OperationPublish
 		if w.Published != nil {
-			kind = control.ChoreFollow
+			kind = control.OperationFollow
 		}
-		keys = append(keys, choreKey{w.ID, w.Attempt, kind, ""})
+		keys = append(keys, operationKey{w.ID, w.Attempt, kind, ""})
 	case lifecycle.Reviewing, lifecycle.Reserved:
 		for _, c := range w.Checks {
 			if c.When == when && c.Verdict == core.CheckAsked && c.AskAt.IsZero() {
-				keys = append(keys, choreKey{w.ID, w.Attempt, control.ChoreAsk, c.Name})
+				keys = append(keys, operationKey{w.ID, w.Attempt, control.OperationAsk, c.Name})
 			}
 		}
 	}

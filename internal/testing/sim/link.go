@@ -15,17 +15,17 @@ import (
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 )
 
-// link is what lies between the engine and one plane: actions on their way
+// link is what lies between the engine and one backend: actions on their way
 // there, observations on their way back.
 type link struct {
-	world  *World
-	plane  *fakebackend.Plane
-	queue  []control.Action
-	told   map[core.TaskID]backend.Observation // by the watch
-	paused bool                                // a failed call is waited out
-	cut    bool                                // nothing gets through, either way
-	blamed bool                                // the present server has been told so
-	silent map[core.NodeID]*silence
+	world   *World
+	backend *fakebackend.Backend
+	queue   []control.Action
+	told    map[core.TaskID]backend.Observation // by the watch
+	paused  bool                                // a failed call is waited out
+	cut     bool                                // nothing gets through, either way
+	blamed  bool                                // the present server has been told so
+	silent  map[core.NodeID]*silence
 	// started is the environment that each task was last started with.
 	started map[core.TaskID][]string
 }
@@ -37,7 +37,7 @@ func (l *link) forget() {
 
 // inventory is the command that tells the engine which nodes there are.
 func (l *link) inventory() control.Command {
-	nodes, err := l.plane.Inventory(context.Background())
+	nodes, err := l.backend.Inventory(context.Background())
 	if err != nil {
 		l.world.fail("inventory: %w", err)
 	}
@@ -47,11 +47,11 @@ func (l *link) inventory() control.Command {
 		}
 	}
 	nodes = slices.DeleteFunc(nodes, func(n core.Node) bool { return l.silent[n.ID] != nil && l.silent[n.ID].gone })
-	return control.Inventory(l.plane.Name(), nodes)
+	return control.Inventory(l.backend.Name(), nodes)
 }
 
 // introduce tells a server that has just begun what nodes there are, as soon as
-// the plane answers.
+// the backend answers.
 func (l *link) introduce() {
 	if l.cut {
 		l.world.soon(500*time.Millisecond, l.introduce)
@@ -74,23 +74,23 @@ func (w *World) dispatch() {
 		case control.ActDeleteLogs:
 			w.soon(w.upTo(time.Second), func() { w.deleteLogs(a.Workload) })
 			continue
-		case control.ActChore:
-			w.hands.begin(a.Chore)
+		case control.ActOperation:
+			w.hands.begin(a.Operation)
 			continue
-		case control.ActDropChores:
+		case control.ActDropOperations:
 			w.hands.drop(a.Workload)
 			continue
 		}
 		found := false
 		for _, l := range w.links {
-			if l.plane.Name() == a.Plane {
+			if l.backend.Name() == a.Backend {
 				l.queue = append(l.queue, a)
 				w.soon(w.upTo(2*time.Second), l.carry)
 				found = true
 			}
 		}
 		if !found {
-			w.fail("action %d of task %s is for plane %q, which does not exist", a.Kind, a.Task, a.Plane)
+			w.fail("action %d of task %s is for backend %q, which does not exist", a.Kind, a.Task, a.Backend)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (w *World) dispatch() {
 func (w *World) deleteLogs(id core.WorkloadID) {
 	var failure error
 	for _, l := range w.links {
-		if err := l.plane.DeleteLogs(context.Background(), id); err != nil {
+		if err := l.backend.DeleteLogs(context.Background(), id); err != nil {
 			failure = err
 		}
 	}
@@ -142,11 +142,11 @@ func (l *link) call(actions []control.Action) error {
 		if len(tasks) == 0 {
 			return nil
 		}
-		return l.plane.Start(ctx, tasks)
+		return l.backend.Start(ctx, tasks)
 	case control.ActForget:
-		return l.plane.Forget(ctx, ids)
+		return l.backend.Forget(ctx, ids)
 	default:
-		err := l.plane.Stop(ctx, ids, actions[0].Grace)
+		err := l.backend.Stop(ctx, ids, actions[0].Grace)
 		l.world.soon(l.world.upTo(100*time.Millisecond), l.look)
 		return err
 	}
@@ -158,7 +158,9 @@ func (l *link) opened(a control.Action, tasks []backend.Assignment) []backend.As
 	as, err := a.Open(l.world.deps.Secrets)
 	if err != nil {
 		o := backend.Observation{ID: a.Task, State: core.TaskFailed, Reason: string(lifecycle.ReasonContainerCannot), Message: err.Error(), At: l.world.clock()}
-		l.world.soon(0, func() { l.world.observe(control.Observations{Plane: l.plane.Name(), Seen: []backend.Observation{o}}) })
+		l.world.soon(0, func() {
+			l.world.observe(control.Observations{Backend: l.backend.Name(), Seen: []backend.Observation{o}})
+		})
 		return tasks
 	}
 	if n := len(as.Argv); n > 0 && as.Argv[n-1] == control.MPIAgentArg {
@@ -206,11 +208,11 @@ func (l *link) news() {
 
 func (l *link) send(o backend.Observation, most time.Duration) {
 	l.world.soon(l.world.upTo(most), func() {
-		l.world.observe(control.Observations{Plane: l.plane.Name(), Seen: []backend.Observation{o}})
+		l.world.observe(control.Observations{Backend: l.backend.Name(), Seen: []backend.Observation{o}})
 	})
 }
 
-// look asks for everything that the plane holds; as in Control it proves what is
+// look asks for everything that the backend holds; as in Control it proves what is
 // absent only up to the oldest action that has not been carried out.
 func (l *link) look() {
 	if l.cut {
@@ -222,7 +224,7 @@ func (l *link) look() {
 	}
 	seen := l.see()
 	l.world.soon(l.world.upTo(30*time.Second), func() {
-		l.world.observe(control.Observations{Plane: l.plane.Name(), Seen: seen, Full: true, Began: began})
+		l.world.observe(control.Observations{Backend: l.backend.Name(), Seen: seen, Full: true, Began: began})
 	})
 }
 
@@ -241,7 +243,7 @@ func (w *World) observe(o control.Observations) {
 		return
 	case results[0].Err != nil:
 		for _, l := range w.links {
-			if l.plane.Name() == o.Plane {
+			if l.backend.Name() == o.Backend {
 				w.soon(500*time.Millisecond, l.look)
 			}
 		}

@@ -110,11 +110,11 @@ func (w *World) nodeAct() act {
 	}
 }
 
-// nodeIDs are the nodes that planes report.
+// nodeIDs are the nodes that backends report.
 func (w *World) nodeIDs() []core.NodeID {
 	var ids []core.NodeID
 	for _, l := range w.links {
-		nodes, err := l.plane.Inventory(context.Background())
+		nodes, err := l.backend.Inventory(context.Background())
 		if err != nil {
 			w.fail("inventory: %w", err)
 		}

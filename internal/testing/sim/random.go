@@ -17,12 +17,12 @@ import (
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 )
 
-// Random is a whole run from a seed: planes, nodes, users and faults; then the
+// Random is a whole run from a seed: backends, nodes, users and faults; then the
 // faults cease, and everything must come to its end. The error is the first
 // promise that was broken.
 func Random(seed uint64) (*World, error) {
 	chance := rand.New(rand.NewPCG(seed, 3))
-	nodes := planes(chance)
+	nodes := backends(chance)
 	w, err := newWorld(seed, nodes, schedule.NewPolicy(schedule.Patience(
 		time.Duration(1+chance.IntN(10))*time.Minute, time.Duration(5+chance.IntN(20))*time.Minute, time.Duration(5+chance.IntN(100))*time.Second,
 	)))
@@ -49,10 +49,10 @@ func Random(seed uint64) (*World, error) {
 	return w, w.err
 }
 
-func planes(r *rand.Rand) map[string][]core.Node {
+func backends(r *rand.Rand) map[string][]core.Node {
 	all := map[string][]core.Node{}
 	for p := range 1 + r.IntN(3) {
-		name := fmt.Sprintf("plane-%c", 'a'+p)
+		name := fmt.Sprintf("backend-%c", 'a'+p)
 		for n := range 1 + r.IntN(4) {
 			node := fakebackend.Node(core.NodeID(fmt.Sprintf("%c%d", 'a'+p, n)), int64(2000*(1+r.IntN(8))), int64(4*(1+r.IntN(8)))<<30,
 				[]int{0, 2, 4, 8}[r.IntN(4)], []string{"fake-A100", "fake-H100"}[r.IntN(2)])
@@ -183,13 +183,13 @@ func (w *World) over() bool {
 	return true
 }
 
-// agree (I4): in calm times the engine and the planes see the same tasks in the
-// same states. A task that the engine waits for and no plane has would be
+// agree (I4): in calm times the engine and the backends see the same tasks in the
+// same states. A task that the engine waits for and no backend has would be
 // waited for for ever.
 func (w *World) agree() {
 	seen := map[core.TaskID]core.TaskState{}
 	for _, l := range w.links {
-		all, err := l.plane.Observe(context.Background())
+		all, err := l.backend.Observe(context.Background())
 		if err != nil {
 			w.fail("%w", err)
 		}
@@ -208,12 +208,12 @@ func (w *World) agree() {
 			switch want := t.State; {
 			case want.Ended() && !held, want == is, want == core.TaskStopping && held && !is.Ended():
 			default:
-				w.fail("I4: task %s of %s is %s to the engine and %q on the plane", t.ID, e.Workload.Name, want, is)
+				w.fail("I4: task %s of %s is %s to the engine and %q on the backend", t.ID, e.Workload.Name, want, is)
 			}
 		}
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(seen), func(a, b core.TaskID) int { return cmp.Compare(a.String(), b.String()) }) {
-		w.fail("I4: task %s is %s on the plane, and nobody claims it", id, seen[id])
+		w.fail("I4: task %s is %s on the backend, and nobody claims it", id, seen[id])
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // signals are what the control plane learns beside observations: which replicas
-// answer, how busy devices are, whether planes and nodes report.
+// answer, how busy devices are, whether backends and nodes report.
 type signals struct {
 	sick map[core.TaskID]time.Time     // replicas that do not answer until then
 	idle map[core.WorkloadID]time.Time // whose devices do nothing until then
@@ -95,7 +95,7 @@ func (w *World) sample() {
 // known of it stays as it was.
 type silence struct {
 	known map[core.TaskID]backend.Observation
-	gone  bool // its plane does not even name it
+	gone  bool // its backend does not even name it
 }
 
 // fallSilent makes a node stop reporting for a while.
@@ -107,7 +107,7 @@ func (l *link) fallSilent(id core.NodeID, d time.Duration) {
 	s := &silence{known: map[core.TaskID]backend.Observation{}, gone: l.world.happens(0.3)}
 	l.world.watch.hidden = l.world.watch.hidden || s.gone
 	for _, o := range l.see() {
-		if a, ok := l.plane.Assigned(o.ID); ok && a.Node == id {
+		if a, ok := l.backend.Assigned(o.ID); ok && a.Node == id {
 			s.known[o.ID] = o
 		}
 	}
@@ -127,9 +127,9 @@ func (l *link) speak(id core.NodeID) {
 	l.world.soon(l.world.upTo(3*time.Second), l.look)
 }
 
-// see is what the plane reports: of a silent node, what it had reported before.
+// see is what the backend reports: of a silent node, what it had reported before.
 func (l *link) see() []backend.Observation {
-	seen, err := l.plane.Observe(context.Background())
+	seen, err := l.backend.Observe(context.Background())
 	if err != nil {
 		l.world.fail("observe: %w", err)
 	}
@@ -137,12 +137,12 @@ func (l *link) see() []backend.Observation {
 		return seen
 	}
 	for i, o := range seen {
-		a, ok := l.plane.Assigned(o.ID)
+		a, ok := l.backend.Assigned(o.ID)
 		if !ok || l.silent[a.Node] == nil {
 			continue
 		}
 		known := l.silent[a.Node].known
-		if _, ok := known[o.ID]; !ok { // it was given to the plane, which hears nothing of it
+		if _, ok := known[o.ID]; !ok { // it was given to the backend, which hears nothing of it
 			known[o.ID] = backend.Observation{ID: o.ID, State: core.TaskStarting, At: l.world.now}
 		}
 		seen[i] = known[o.ID]
@@ -150,17 +150,17 @@ func (l *link) see() []backend.Observation {
 	return seen
 }
 
-// cutOff takes a whole plane away for a while: no call reaches it, and nothing
+// cutOff takes a whole backend away for a while: no call reaches it, and nothing
 // is heard of it.
 func (l *link) cutOff(d time.Duration) {
 	if l.cut || l.world.engine == nil {
 		return
 	}
-	l.world.trace.note(l.world.now, "plane %s is out of reach for %v", l.plane.Name(), d)
+	l.world.trace.note(l.world.now, "backend %s is out of reach for %v", l.backend.Name(), d)
 	l.cut = true
 	l.world.soon(l.world.upTo(40*time.Second), func() {
 		if l.cut {
-			l.world.do(control.Reach(l.plane.Name(), false, "no answer"))
+			l.world.do(control.Reach(l.backend.Name(), false, "no answer"))
 			l.blamed = true
 			l.told = map[core.TaskID]backend.Observation{}
 		}
@@ -168,25 +168,25 @@ func (l *link) cutOff(d time.Duration) {
 	l.world.after(d, l.reconnect)
 }
 
-// reconnect brings a plane back; a server that knows that it was gone says so.
+// reconnect brings a backend back; a server that knows that it was gone says so.
 func (l *link) reconnect() {
 	if !l.cut {
 		return
 	}
 	l.cut = false
-	l.world.trace.note(l.world.now, "plane %s is in reach", l.plane.Name())
+	l.world.trace.note(l.world.now, "backend %s is in reach", l.backend.Name())
 	if l.world.engine == nil {
 		return
 	}
 	if l.blamed {
-		l.world.do(control.Reach(l.plane.Name(), true, ""))
+		l.world.do(control.Reach(l.backend.Name(), true, ""))
 		l.blamed = false
 	}
 	l.carry()
 	l.look()
 }
 
-// step sets the server's clock by up to a minute; the planes' own stay.
+// step sets the server's clock by up to a minute; the backends' own stay.
 func (w *World) stepClock() {
 	w.skew = time.Duration(w.chance.Int64N(int64(2*time.Minute))).Truncate(time.Microsecond) - time.Minute
 	w.trace.note(w.now, "the server's clock is off by %v", w.skew)

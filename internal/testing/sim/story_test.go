@@ -22,14 +22,14 @@ import (
 // A story is a text in testdata: what users do and what goes wrong, and what
 // must be so at some instant. Lines:
 //
-//	node NAME gpus=4 cpu=16 memory=64Gi type=fake-H100 plane=p
+//	node NAME gpus=4 cpu=16 memory=64Gi type=fake-H100 backend=p
 //	submit NAME KEY=VALUE…    keys of the document, or words for package fake
 //	stop|restart|delete NAME  with "refused" where it must be
 //	save NAME                 it tells of a checkpoint
 //	project create|stop|start NAME
 //	kill|revive|cordon|uncordon NODE
 //	lose NAME                 its task 0 vanishes
-//	evict NAME N              its plane takes its task N, or 0, away
+//	evict NAME N              its backend takes its task N, or 0, away
 //	refuse PLANE N            the next N calls that start something are refused
 //	hang|unhang PLANE         actions wait, observations come
 //	crash, boot               the server is gone, and comes back
@@ -40,7 +40,7 @@ import (
 //	patience first=30s again=2m quantum=10s   how long anyone waits; before everything else
 //	rules PROJECT time.KIND=30s idle.KIND=1m
 //	secret make|drop NAME     of user u
-//	hands ask|build|publish|follow=WORD in=5s  what comes of chores from now on
+//	hands ask|build|publish|follow=WORD in=5s  what comes of operations from now on
 //	silence NODE, speak NODE  it does not report, and does again
 //	cut PLANE, join PLANE     nothing gets through, and does again
 //	idle|busy NAME            its devices
@@ -53,7 +53,7 @@ type story struct {
 	w     *World
 	nodes map[string][]core.Node
 	line  string
-	// answers are what comes of chores, by kind.
+	// answers are what comes of operations, by kind.
 	answers map[string]string
 	patient struct{ First, Again, Quantum time.Duration }
 }
@@ -138,7 +138,7 @@ func (s *story) node(name string, p map[string]string) {
 	s.must(err)
 	gpus, err := strconv.Atoi(or(p["gpus"], "0"))
 	s.must(err)
-	on := or(p["plane"], "p")
+	on := or(p["backend"], "p")
 	n := fakebackend.Node(core.NodeID(name), cpu.Milli(), memory.Units(), gpus, or(p["type"], "fake-H100"))
 	n.Pool, n.Address = on, "10.0.0.1"
 	s.nodes[on] = append(s.nodes[on], n)
@@ -156,7 +156,7 @@ func (s *story) begin() {
 	s.w, err = newWorld(1, s.nodes, schedule.NewPolicy(schedule.Patience(s.patient.First, s.patient.Again, s.patient.Quantum)))
 	s.must(err)
 	s.answers = map[string]string{"in": "1s"}
-	s.w.hands.script = s.chore
+	s.w.hands.script = s.operation
 }
 
 func (s *story) tell(words []string) {
@@ -203,11 +203,11 @@ func (s *story) fault(verb, name string, rest []string) {
 	case "revive":
 		s.w.Revive(core.NodeID(name))
 	case "cordon", "uncordon":
-		s.w.node(core.NodeID(name), verb, func(l *link) error { return l.plane.Cordon(core.NodeID(name), verb == "cordon") })
+		s.w.node(core.NodeID(name), verb, func(l *link) error { return l.backend.Cordon(core.NodeID(name), verb == "cordon") })
 	case "lose":
 		w := s.workload(name)
 		for _, l := range s.w.links {
-			l.plane.Lose(core.TaskID{Workload: w.ID, Attempt: w.Attempt})
+			l.backend.Lose(core.TaskID{Workload: w.ID, Attempt: w.Attempt})
 			s.w.soon(0, l.look)
 		}
 	case "evict":
@@ -219,20 +219,20 @@ func (s *story) fault(verb, name string, rest []string) {
 			s.must(err)
 		}
 		for _, l := range s.w.links {
-			l.plane.Evict(id)
+			l.backend.Evict(id)
 			s.w.soon(0, l.look)
 		}
 	case "refuse":
 		for _, l := range s.w.links {
-			if l.plane.Name() == name {
+			if l.backend.Name() == name {
 				n, err := strconv.Atoi(rest[0])
 				s.must(err)
-				l.plane.RefuseStarts(n)
+				l.backend.RefuseStarts(n)
 			}
 		}
 	case "hang", "unhang":
 		for _, l := range s.w.links {
-			if l.plane.Name() == name {
+			if l.backend.Name() == name {
 				l.paused = verb == "hang"
 				s.w.soon(0, l.carry)
 			}
@@ -256,7 +256,7 @@ func (s *story) command(words []string, c control.Command) {
 }
 
 // document makes a document of KEY=VALUE words; those that it does not know
-// are for the fake plane.
+// are for the fake backend.
 func (s *story) document(name string, words []string) *spec.Document {
 	var lines, argv []string
 	for _, word := range words {

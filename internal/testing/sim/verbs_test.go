@@ -83,7 +83,7 @@ func (s *story) signal(verb, name string) bool {
 		}
 	case "cut", "join":
 		for _, l := range s.w.links {
-			if l.plane.Name() != name {
+			if l.backend.Name() != name {
 				continue
 			}
 			if verb == "cut" {
@@ -106,13 +106,13 @@ func (s *story) signal(verb, name string) bool {
 	return true
 }
 
-// chore answers as the story says.
-func (s *story) chore(c control.Chore) (control.Command, time.Duration, bool) {
+// operation answers as the story says.
+func (s *story) operation(c control.Operation) (control.Command, time.Duration, bool) {
 	in, err := time.ParseDuration(s.answers["in"])
 	s.must(err)
 	w := c.Workload
-	word := s.answers[map[control.ChoreKind]string{
-		control.ChoreAsk: "ask", control.ChoreBuild: "build", control.ChorePublish: "publish", control.ChoreFollow: "follow",
+	word := s.answers[map[control.OperationKind]string{
+		control.OperationAsk: "ask", control.OperationBuild: "build", control.OperationPublish: "publish", control.OperationFollow: "follow",
 	}[c.Kind]]
 	var failure error
 	switch word {
@@ -122,7 +122,7 @@ func (s *story) chore(c control.Chore) (control.Command, time.Duration, bool) {
 		failure = errors.New("it failed")
 	}
 	switch c.Kind {
-	case control.ChoreAsk:
+	case control.OperationAsk:
 		a := control.Answer{Verdict: core.CheckApproved}
 		switch word {
 		case "reject":
@@ -131,9 +131,9 @@ func (s *story) chore(c control.Chore) (control.Command, time.Duration, bool) {
 			a = control.Answer{Verdict: core.CheckWaiting, Retry: word == "retry"}
 		}
 		return control.Answered(w.ID, w.Attempt, c.Check.Name, a, failure), in, true
-	case control.ChoreBuild:
+	case control.OperationBuild:
 		return control.Built(w.ID, w.Attempt, "registry.sim/"+w.Name, failure), in, true
-	case control.ChorePublish:
+	case control.OperationPublish:
 		return control.Published(w.ID, w.Attempt, core.Published{Ref: "registry.sim/models/" + w.Name}, serves(w), failure), in, true
 	default:
 		return control.Deployed(w.ID, w.Attempt, failure), in, true

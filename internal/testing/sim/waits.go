@@ -11,17 +11,17 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule"
 )
 
-// physical (I1): the living tasks of a plane have at most all of a device. A task that a
+// physical (I1): the living tasks of a backend have at most all of a device. A task that a
 // fault made vanish may have run twice; its workload does not count.
 func (o *watch) physical() error {
 	for _, l := range o.w.links {
-		seen, err := l.plane.Observe(context.Background())
+		seen, err := l.backend.Observe(context.Background())
 		if err != nil {
 			return err
 		}
 		by := map[string]int{}
 		for _, ob := range seen {
-			a, ok := l.plane.Assigned(ob.ID)
+			a, ok := l.backend.Assigned(ob.ID)
 			if !ok || ob.State.Ended() || o.lost[ob.ID.Workload] {
 				continue
 			}

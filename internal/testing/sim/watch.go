@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule"
 )
 
-// watch keeps its own account of what the engine publishes and asks planes
+// watch keeps its own account of what the engine publishes and asks backends
 // for, and compares.
 type watch struct {
 	w      *World
@@ -23,7 +23,7 @@ type watch struct {
 	use    map[string]int // thousandths by device, of open holds
 	news   int            // changes published since the last check
 	due    int            // commits that changed something since the last look at the engine's memory
-	hidden bool           // some node was not even named by its plane: to the scheduler nobody holds anything there
+	hidden bool           // some node was not even named by its backend: to the scheduler nobody holds anything there
 	deeds  map[string]int // what has happened, of what must happen in some world
 	total  int            // and ever
 	lost   map[core.WorkloadID]bool
@@ -131,7 +131,7 @@ func (o *watch) gangWhole(c control.Change) error {
 			return fmt.Errorf("I2: %s got its place on %q at %v, %s at %v", t.ID, t.Node, t.PlacedAt, c.Tasks[0].ID, c.Tasks[0].PlacedAt)
 		}
 		if a, b := o.w.linkOf(t.Node), o.w.linkOf(c.Tasks[0].Node); a != b {
-			return fmt.Errorf("I2: the gang spans two planes: %s and %s", t.Node, c.Tasks[0].Node)
+			return fmt.Errorf("I2: the gang spans two backends: %s and %s", t.Node, c.Tasks[0].Node)
 		}
 	}
 	if ranks > w.Spec.Size() || ranks < w.Spec.MinSize() {
@@ -186,7 +186,7 @@ func (o *watch) rests(c control.Change) error {
 	return nil
 }
 
-// actions (I3): planes are asked only for what is stored.
+// actions (I3): backends are asked only for what is stored.
 func (o *watch) actions(actions []control.Action) {
 	for _, a := range actions {
 		if err := o.action(a); err != nil {
@@ -267,7 +267,7 @@ func (o *watch) again(obs control.Observations) {
 
 func (w *World) linkOf(id core.NodeID) *link {
 	for _, l := range w.links {
-		nodes, err := l.plane.Inventory(context.Background())
+		nodes, err := l.backend.Inventory(context.Background())
 		if err != nil {
 			return nil
 		}

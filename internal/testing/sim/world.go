@@ -1,5 +1,5 @@
 // Package sim runs the real control loop in virtual time: one engine over a
-// store in memory and planes without machines, users and faults from a seed.
+// store in memory and backends without machines, users and faults from a seed.
 // After every step it checks what must always hold; once faults stop, it checks
 // that everything comes to its end.
 //
@@ -28,7 +28,7 @@ const stepsMax = 500_000
 
 // World is one simulated installation. Not safe for concurrent use.
 type World struct {
-	now    time.Time // by the clocks of planes and users
+	now    time.Time // by the clocks of backends and users
 	chance *rand.Rand
 	// skew is by how much the server's clock is off; clock is that clock.
 	skew  time.Duration
@@ -55,12 +55,12 @@ type World struct {
 	err     error // the first thing that was not as it must be
 }
 
-// New returns a world with these planes, without faults.
-func New(seed uint64, planes map[string][]core.Node) (*World, error) {
-	return newWorld(seed, planes, schedule.NewPolicy())
+// New returns a world with these backends, without faults.
+func New(seed uint64, backends map[string][]core.Node) (*World, error) {
+	return newWorld(seed, backends, schedule.NewPolicy())
 }
 
-func newWorld(seed uint64, planes map[string][]core.Node, policy schedule.Policy) (*World, error) {
+func newWorld(seed uint64, backends map[string][]core.Node, policy schedule.Policy) (*World, error) {
 	w := &World{now: Epoch, chance: rand.New(rand.NewPCG(seed, 1)), calm: true, memory: memstore.New()}
 	w.disk = &disk{Store: w.memory}
 	w.watch, w.hands = newWatch(w), hands{w: w}
@@ -75,8 +75,8 @@ func newWorld(seed uint64, planes map[string][]core.Node, policy schedule.Policy
 		Images:  true, Builds: true, Secrets: keyring{}, Self: func() []string { return []string{"muster"} }, NodeGrace: nodeGrace,
 		Policy: policy,
 	}
-	for _, name := range sortedKeys(planes) {
-		l := &link{world: w, silent: map[core.NodeID]*silence{}, started: map[core.TaskID][]string{}, plane: fakebackend.New(name, func() time.Time { return w.now }, planes[name])}
+	for _, name := range sortedKeys(backends) {
+		l := &link{world: w, silent: map[core.NodeID]*silence{}, started: map[core.TaskID][]string{}, backend: fakebackend.New(name, func() time.Time { return w.now }, backends[name])}
 		l.forget()
 		w.links = append(w.links, l)
 	}
@@ -111,7 +111,7 @@ func (w *World) open() {
 	var inventories []control.Command
 	for _, l := range w.links {
 		l.forget()
-		if l.cut || w.happens(0.2) { // the plane does not answer yet
+		if l.cut || w.happens(0.2) { // the backend does not answer yet
 			w.soon(w.upTo(20*time.Second), l.introduce)
 			continue
 		}
@@ -157,7 +157,7 @@ func (w *World) do(commands ...control.Command) []control.Result {
 		w.fail("a commit failed and the engine wants to try again at once, and again")
 	}
 	if w.happens(0.003) {
-		w.crash() // it is durable, and no plane was told
+		w.crash() // it is durable, and no backend was told
 		return nil
 	}
 	w.dispatch()
@@ -206,7 +206,7 @@ func (w *World) next() (first time.Time, ok bool) {
 		sooner(w.wakes())
 	}
 	for _, l := range w.links {
-		sooner(l.plane.Next())
+		sooner(l.backend.Next())
 	}
 	return first, ok
 }

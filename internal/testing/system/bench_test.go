@@ -88,7 +88,7 @@ func (s *server) submit(tb testing.TB, n, clients int, pattern string) {
 // workload after another; each op is one workload until it has ended.
 func BenchmarkStart(b *testing.B) {
 	s := start(b)
-	s.submit(b, 1, 1, `{"name":"warm-%d","command":["true"]}`) // brings the keeper up
+	s.submit(b, 1, 1, `{"name":"warm-%d","command":["true"]}`) // brings the supervisor up
 	s.await(b, "warm-1", "Completed")
 	var took []time.Duration
 	for i := 0; b.Loop(); i++ {
@@ -135,7 +135,7 @@ func (s *server) drained(tb testing.TB) {
 }
 
 // BenchmarkRest reports the memory of a server at rest that has run a hundred
-// workloads, and of it and its keeper together.
+// workloads, and of it and its supervisor together.
 func BenchmarkRest(b *testing.B) {
 	s := start(b)
 	s.submit(b, 100, 8, `{"name":"r-%d","command":["true"],"resources":{"cpu":"100m"}}`)

@@ -22,7 +22,7 @@ func BenchmarkKubeClaims(b *testing.B) {
 			const n = 1000
 			k := kubetest.Start(b, kubetest.Options{NoScheduler: true, NoControllers: true})
 			k.Kwok(b, 50, kubetest.NodeShape{Prefix: "node", GPUs: 32})
-			c := &cluster{start(b, "--plane", "kube", "--kubeconfig", k.Kubeconfig), k}
+			c := &cluster{start(b, "--backend", "kube", "--kubeconfig", k.Kubeconfig), k}
 			k.Kubectl(b, "create", "namespace", "ml")
 			k.Kubectl(b, "label", "namespace", "ml", "muster.dev/project=default")
 			runs := c.running(b, "ml")

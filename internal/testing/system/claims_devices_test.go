@@ -19,7 +19,7 @@ func TestWhatOthersMakeHasGPUsByClaims(t *testing.T) {
 	k := kubetest.Start(t, kubetest.Options{NoScheduler: true})
 	node := k.Node(t, "alpha", 0, "gpu.nvidia.com=3")
 	image := k.Busybox(t)
-	args := []string{"--plane", "kube", "--kubeconfig", k.Kubeconfig}
+	args := []string{"--backend", "kube", "--kubeconfig", k.Kubeconfig}
 	f := &field{&cluster{start(t, args...), k}, t}
 	f.space("ml", "default")
 	f.apply(`apiVersion: resource.k8s.io/v1

@@ -106,7 +106,7 @@ func TestWhatOthersMakeIsSharedLikeTheRest(t *testing.T) {
 		f.phase("over", "Running") // one of its pods runs, and the other waits
 		f.kill()
 		f.apply(job("meanwhile", 1, "", `sim/duration: "1s"`, 1))
-		f.server = startIn(t, f.dir, "--plane", "kube", "--kubeconfig", f.k.Kubeconfig)
+		f.server = startIn(t, f.dir, "--backend", "kube", "--kubeconfig", f.k.Kubeconfig)
 		w := f.phase("over", "Completed")
 		if len(w.Attempts) != 1 || len(w.Attempts[0].Tasks) != 2 {
 			t.Errorf("it took %+v", w.Attempts)
@@ -195,7 +195,7 @@ func TestWhatOthersMakeHasLogsAndEntrances(t *testing.T) {
 	k := kubetest.Start(t, kubetest.Options{NoScheduler: true})
 	node := k.Node(t, "alpha", 2)
 	image := k.Busybox(t)
-	f := &field{&cluster{start(t, "--plane", "kube", "--kubeconfig", k.Kubeconfig), k}, t}
+	f := &field{&cluster{start(t, "--backend", "kube", "--kubeconfig", k.Kubeconfig), k}, t}
 	f.space("ml", "default")
 	f.apply(fmt.Sprintf(`apiVersion: batch/v1
 kind: Job

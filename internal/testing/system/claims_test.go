@@ -28,7 +28,7 @@ func newField(tb testing.TB, nodes, gpus int) *field {
 	tb.Helper()
 	k := kubetest.Start(tb, kubetest.Options{NoScheduler: true})
 	k.Kwok(tb, nodes, kubetest.NodeShape{Prefix: "node", GPUs: gpus})
-	f := &field{&cluster{start(tb, "--plane", "kube", "--kubeconfig", k.Kubeconfig), k}, tb}
+	f := &field{&cluster{start(tb, "--backend", "kube", "--kubeconfig", k.Kubeconfig), k}, tb}
 	f.space("ml", "default")
 	return f
 }

@@ -206,7 +206,7 @@ func TestWorkOutlivesTheServer(t *testing.T) {
 	}
 }
 
-func TestWorkOutlivesTheKeeperToo(t *testing.T) {
+func TestWorkOutlivesTheSupervisorToo(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir)
 	s.run(t, "long", counting(150, 5))
@@ -214,7 +214,7 @@ func TestWorkOutlivesTheKeeperToo(t *testing.T) {
 	s.awaitLog(t, "long", "line 3\n")
 	s.awaitLog(t, "short", "line 3\n")
 	s.kill()
-	killKeeper(t, dir)
+	killSupervisor(t, dir)
 	time.Sleep(800 * time.Millisecond) // short ends, and nobody sees it
 
 	s = startIn(t, dir)
@@ -250,16 +250,16 @@ func (s *server) awaitEnd(t *testing.T, name string) *api.Workload {
 	}
 }
 
-// TestAKeeperThatDoesNotAnswerIsNoFaultOfTheServer: a server that is told to end
-// does so, and says that all went well, also where its keeper does not hear of it.
-func TestAKeeperThatDoesNotAnswerIsNoFaultOfTheServer(t *testing.T) {
+// TestASupervisorThatDoesNotAnswerIsNoFaultOfTheServer: a server that is told to end
+// does so, and says that all went well, also where its supervisor does not hear of it.
+func TestASupervisorThatDoesNotAnswerIsNoFaultOfTheServer(t *testing.T) {
 	s := start(t)
 	s.run(t, "stays", "echo up; sleep 1000")
 	s.awaitLog(t, "stays", "up")
-	signalKeeper(t, s.dir, syscall.SIGSTOP)
+	signalSupervisor(t, s.dir, syscall.SIGSTOP)
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	err := s.cmd.Wait()
-	signalKeeper(t, s.dir, syscall.SIGCONT)
+	signalSupervisor(t, s.dir, syscall.SIGCONT)
 	if err != nil {
 		text, _ := os.ReadFile(filepath.Join(s.dir, "server.log"))
 		t.Errorf("the server ended with %v:\n%s", err, text)
@@ -272,15 +272,15 @@ func TestAKeeperThatDoesNotAnswerIsNoFaultOfTheServer(t *testing.T) {
 	s.awaitEnd(t, "stays")
 }
 
-// killKeeper ends the keeper of a data directory by force.
-func killKeeper(t *testing.T, dir string) {
+// killSupervisor ends the supervisor of a data directory by force.
+func killSupervisor(t *testing.T, dir string) {
 	t.Helper()
-	signalKeeper(t, dir, syscall.SIGKILL)
+	signalSupervisor(t, dir, syscall.SIGKILL)
 }
 
-// signalKeeper sends a signal to the keeper of a data directory: the process whose
+// signalSupervisor sends a signal to the supervisor of a data directory: the process whose
 // command line names that directory.
-func signalKeeper(t *testing.T, dir string, sig syscall.Signal) {
+func signalSupervisor(t *testing.T, dir string, sig syscall.Signal) {
 	t.Helper()
 	procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -304,7 +304,7 @@ func signalKeeper(t *testing.T, dir string, sig syscall.Signal) {
 		}
 		return
 	}
-	t.Fatal("there is no keeper")
+	t.Fatal("there is no supervisor")
 }
 
 // TestAFullDiskHurtsNoTask fills the disk with a task's own output.

@@ -17,7 +17,7 @@ import (
 func TestPartsOfAGPUInACluster(t *testing.T) {
 	k := kubetest.Start(t, kubetest.Options{NoScheduler: true})
 	k.Kwok(t, 1, kubetest.NodeShape{Prefix: "node", GPUs: 1, Labels: map[string]string{"nvidia.com/gpu.memory": "81920", "nvidia.com/mps.capable": "true"}})
-	args := []string{"--plane", "kube", "--kubeconfig", k.Kubeconfig}
+	args := []string{"--backend", "kube", "--kubeconfig", k.Kubeconfig}
 	c := &cluster{start(t, args...), k}
 	submit := func(name string, gpu any) {
 		t.Helper()

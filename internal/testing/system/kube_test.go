@@ -31,7 +31,7 @@ func startCluster(tb testing.TB, n, gpus int) *cluster {
 	tb.Helper()
 	k := kubetest.Start(tb, kubetest.Options{NoScheduler: true})
 	k.Kwok(tb, n, kubetest.NodeShape{Prefix: "node", GPUs: gpus})
-	s := start(tb, "--plane", "kube", "--kubeconfig", k.Kubeconfig)
+	s := start(tb, "--backend", "kube", "--kubeconfig", k.Kubeconfig)
 	return &cluster{s, k}
 }
 
@@ -306,7 +306,7 @@ func BenchmarkKubeMemory(b *testing.B) {
 		_, err := k.Client.CoreV1().Pods(space).Create(ctx, p, metav1.CreateOptions{})
 		return err
 	})
-	s := start(b, "--plane", "kube", "--kubeconfig", k.Kubeconfig)
+	s := start(b, "--backend", "kube", "--kubeconfig", k.Kubeconfig)
 	await(b, "all nodes are known", func() bool {
 		c, err := s.conn.Cluster(ctx)
 		return err == nil && len(c.Nodes) == nodes

@@ -77,7 +77,7 @@ func TestWhatKubeletsReport(t *testing.T) {
 	k := &kubeStage{c: c, one: c.Node(t, "one", 1), two: c.Node(t, "two", 1), busybox: c.Busybox(t)}
 	k.stage = stage{t: t, reg: c.Registry(t), dir: t.TempDir()}
 	k.apply(policies)
-	k.s = start(t, "--plane", "kube", "--kubeconfig", c.Kubeconfig, "--node-grace", "25s")
+	k.s = start(t, "--backend", "kube", "--kubeconfig", c.Kubeconfig, "--node-grace", "25s")
 	heard := &collector{said: map[string]map[string]string{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	watched := make(chan struct{})

@@ -47,7 +47,7 @@ func newTheatre(tb testing.TB) *theatre {
 	f.Start(stop)
 	tb.Cleanup(func() { close(stop); f.Shutdown() })
 	f.WaitForCacheSync(stop)
-	t.server = start(tb, "--plane", "kube", "--kubeconfig", k.Kubeconfig, "--kube-mirror=false", "--move-rest", "0s")
+	t.server = start(tb, "--backend", "kube", "--kubeconfig", k.Kubeconfig, "--kube-mirror=false", "--move-rest", "0s")
 	return t
 }
 

@@ -91,7 +91,7 @@ func (s *server) kill() {
 	s.cmd = nil
 }
 
-// stop ends the server and waits for its keeper to leave, so that the next
+// stop ends the server and waits for its supervisor to leave, so that the next
 // benchmark has the machine for itself.
 func (s *server) stop(tb testing.TB) {
 	if s.cmd == nil {
@@ -101,7 +101,7 @@ func (s *server) stop(tb testing.TB) {
 	_ = s.cmd.Wait()
 	deadline := time.Now().Add(time.Minute)
 	for {
-		if _, err := os.Stat(filepath.Join(s.dir, "local", "keeper.sock")); err != nil || time.Now().After(deadline) {
+		if _, err := os.Stat(filepath.Join(s.dir, "local", "supervisor.sock")); err != nil || time.Now().After(deadline) {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -211,7 +211,7 @@ func TestEveryWord(t *testing.T) {
 	st.services()
 	st.removalThatFails()
 	st.waitForLongOnes()
-	st.silentPlane(c)
+	st.silentBackend(c)
 	st = st.lost()
 
 	c.history(t, st.s.conn)
@@ -368,24 +368,24 @@ func (st *stage) removalThatFails() {
 	}
 }
 
-// keeper is the pid of the local plane's helper.
-func (st *stage) keeper() int {
-	text, err := os.ReadFile(filepath.Join(st.s.dir, "local", "keeper.lock"))
+// supervisor is the pid of the local backend's helper.
+func (st *stage) supervisor() int {
+	text, err := os.ReadFile(filepath.Join(st.s.dir, "local", "supervisor.lock"))
 	if err != nil {
 		st.t.Fatal(err)
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || pid <= 1 {
-		st.t.Fatalf("keeper %q, %v", text, err)
+		st.t.Fatalf("supervisor %q, %v", text, err)
 	}
 	return pid
 }
 
-// silentPlane stops the keeper for a while.
-func (st *stage) silentPlane(c *collector) {
+// silentBackend stops the supervisor for a while.
+func (st *stage) silentBackend(c *collector) {
 	st.submit("{name: unseen, command: [sleep, '1000'], resources: {cpu: 10m}, gracePeriod: 1s}")
 	st.phase("unseen", "Running")
-	pid := st.keeper()
+	pid := st.supervisor()
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		st.t.Fatal(err)
 	}
@@ -401,20 +401,20 @@ func (st *stage) silentPlane(c *collector) {
 	st.until("unseen", "seen again", func(w *api.Workload) bool { return len(w.Conditions) == 0 && w.Phase == "Running" })
 }
 
-// lost ends server, keeper and task at once: nobody sees how the task ended.
+// lost ends server, supervisor and task at once: nobody sees how the task ended.
 func (st *stage) lost() *stage {
 	t := st.t
 	w := st.until("unseen", "there", func(*api.Workload) bool { return true })
 	task := st.pidOf(w)
-	keeper := st.keeper()
+	supervisor := st.supervisor()
 	st.s.kill()
-	for _, pid := range []int{keeper, task} {
+	for _, pid := range []int{supervisor, task} {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// Until it is buried, a dead process still has its exit code for whoever looks.
-	for begun := time.Now(); syscall.Kill(keeper, 0) == nil || syscall.Kill(task, 0) == nil; time.Sleep(5 * time.Millisecond) {
+	for begun := time.Now(); syscall.Kill(supervisor, 0) == nil || syscall.Kill(task, 0) == nil; time.Sleep(5 * time.Millisecond) {
 		if time.Since(begun) > time.Minute {
 			t.Fatal("the dead are not buried on this machine")
 		}

@@ -9,7 +9,7 @@ from typing import Any, Dict
 from muster import MCLIRunConfigValidationError, RunConfig, RunStatus, RunType, _discover
 from muster.runconfig import Machines, clean_name, document, matches
 
-MACHINES = Machines({"nodes": [{"name": "n%d" % i, "plane": "east", "devices": [{"product": "NVIDIA A100-SXM4-80GB"}] * 8} for i in range(3)]})
+MACHINES = Machines({"nodes": [{"name": "n%d" % i, "backend": "east", "devices": [{"product": "NVIDIA A100-SXM4-80GB"}] * 8} for i in range(3)]})
 
 
 def native(**fields: Any) -> Dict[str, Any]:

@@ -13,15 +13,15 @@ import (
 	"syscall"
 )
 
-// keeper runs children by name and follows orders, one JSON object a line. It
+// supervisor runs children by name and follows orders, one JSON object a line. It
 // ends, and all children with it, when the orders end: whoever gives them may
 // be killed at any moment and still leaves nothing behind. A child that ends
-// without being told to ends the keeper too.
+// without being told to ends the supervisor too.
 //
 // Only one goroutine, that of main, may start children: see init in main.go.
 type keeper struct {
 	dir    string                       // where the children's logs are
-	extra  map[string]func(order) error // what this keeper can do beside
+	extra  map[string]func(order) error // what this supervisor can do beside
 	failed chan error                   // the first child that ended by itself
 
 	mu       sync.Mutex
@@ -38,7 +38,7 @@ type child struct {
 
 // order is what a line asks for.
 type order struct {
-	Do      string   `json:"do"`                // start, kill, or one of the keeper's own
+	Do      string   `json:"do"`                // start, kill, or one of the supervisor's own
 	Name    string   `json:"name,omitempty"`    // of the child
 	Command []string `json:"command,omitempty"` // of a child that is new
 	Address string   `json:"address,omitempty"` // what it is about
@@ -62,7 +62,7 @@ func newKeeper(dir string) *keeper {
 }
 
 // reap takes leave of all that has ended, also of processes that it has not
-// started: in a node the keeper is the first process, and orphans become its.
+// started: in a node the supervisor is the first process, and orphans become its.
 func (k *keeper) reap() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -135,7 +135,7 @@ func (k *keeper) start(name string, argv ...string) error {
 	pid, err := syscall.ForkExec(c.argv[0], c.argv, &syscall.ProcAttr{
 		Env:   os.Environ(),
 		Files: []uintptr{null.Fd(), out.Fd(), out.Fd()},
-		// A group of its own: Ctrl-C on the terminal is for the keeper.
+		// A group of its own: Ctrl-C on the terminal is for the supervisor.
 		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true},
 	})
 	if err != nil {

@@ -621,29 +621,6 @@ export interface Metrics {
   to: Time
 }
 
-export interface Neighbour {
-  /** Of one that would be displaced: by which right */
-  cause?: string
-  /** In one case of ten it has ended by then */
-  early?: Time
-  /** When it is likely to end */
-  end?: Time
-  /** That it holds, be it parts; of one that holds none: that it asks for */
-  gpus: number
-  id: string
-  /** In nine cases of ten it has ended by then */
-  late?: Time
-  name: string
-  project: string
-  /** Of its phase */
-  since?: Time
-  /** When it is likely to start */
-  start?: Time
-  /** That hold something */
-  tasks?: number
-  user: string
-}
-
 export interface NewCheckpoint {
   /** As the tasks find it */
   path: string
@@ -784,6 +761,7 @@ export interface NewTemplate {
 }
 
 export interface Node {
+  backend: string
   /** It takes nothing new */
   cordoned: boolean
   /** Thousandths of cores */
@@ -804,7 +782,6 @@ export interface Node {
   name: string
   /** Why */
   note?: string
-  plane: string
   pool: string
   ready: boolean
   taints?: Taint[]
@@ -880,13 +857,12 @@ export interface NotificationTest {
   webhook?: string
 }
 
-export interface Offer {
-  displaces: Neighbour[]
-  /** Of muster run */
-  flags: string
-  /** At once; else once those have left whom it displaces */
-  now: boolean
-  pool?: string
+export interface Overview {
+  cluster: Cluster
+  /** Live workloads by phase */
+  phases: Record<string, number>
+  /** Of those that wait the first of every queue, then the newest, at most 1000 */
+  waits: Wait[]
 }
 
 export interface Pending {
@@ -977,37 +953,42 @@ export interface Phase {
   quota: boolean
 }
 
+export interface Placement {
+  devices?: string[]
+  node: string
+}
+
 export interface Plan {
   /** The first few that go before it */
-  ahead: Neighbour[]
+  ahead: RelatedWorkload[]
   /** What was looked at and is fine */
   checked: Checked[]
   /** What must be approved first */
   checks: string[]
   deadline?: DeadlineState
-  displaces: Neighbour[]
+  displaces: RelatedWorkload[]
   /** When it is expected to start */
   estimate?: Estimate
   evaluatedAt: Time
   /** It could start now, be it once others have left */
   fits: boolean
   /** Those whose ends are expected to make its room */
-  frees: Neighbour[]
+  frees: RelatedWorkload[]
   /** Those who hold what the gravest reason is short of; of a limit those that count against it */
-  holders: Neighbour[]
+  holders: RelatedWorkload[]
   /** At once */
   now: boolean
-  /** Changes with which it would start now; each has been tried */
-  offers: Offer[]
   /** Where its tasks would be then, one for each; absent: nobody can tell */
-  places?: Spot[]
+  places?: Placement[]
   pool?: string
   /** In its queue, from 1 */
   position?: number
   /** Every blocker, most severe first */
   reasons: PendingReason[]
+  /** Changes with which it would start now; each has been tried */
+  suggestions: Suggestion[]
   /** Where its tasks would be */
-  tasks: Spot[]
+  tasks: Placement[]
   /** How many wait in its queue */
   waiting?: number
 }
@@ -1015,7 +996,7 @@ export interface Plan {
 export interface Pool {
   /** Thousandths of cores */
   cpu: Amount
-  /** Absent of default, and of pools that a plane names */
+  /** Absent of default, and of pools that a backend names */
   createdAt?: Time
   /** Thousandths of devices */
   gpu: Amount
@@ -1212,15 +1193,15 @@ export interface Prospect {
   /** What would be another */
   items: AppliedItem[]
   /** Who would have to make room with the changes, and not without */
-  leaves: Neighbour[]
+  leaves: RelatedWorkload[]
   /** How everybody would stand, as far as that would be another */
   standing: StandingShift[]
   /** Who would start with the changes, and does not without */
-  starts: Neighbour[]
+  starts: RelatedWorkload[]
   /** Who is about to make room, and would not with the changes */
-  stays: Neighbour[]
+  stays: RelatedWorkload[]
   /** Who is about to start, and would not with the changes */
-  waits: Neighbour[]
+  waits: RelatedWorkload[]
 }
 
 export interface Published {
@@ -1244,6 +1225,29 @@ export interface Pull {
 
 export interface Redelivery {
   id: string
+}
+
+export interface RelatedWorkload {
+  /** Of one that would be displaced: by which right */
+  cause?: string
+  /** In one case of ten it has ended by then */
+  early?: Time
+  /** When it is likely to end */
+  end?: Time
+  /** That it holds, be it parts; of one that holds none: that it asks for */
+  gpus: number
+  id: string
+  /** In nine cases of ten it has ended by then */
+  late?: Time
+  name: string
+  project: string
+  /** Of its phase */
+  since?: Time
+  /** When it is likely to start */
+  start?: Time
+  /** That hold something */
+  tasks?: number
+  user: string
 }
 
 export interface Replicas {
@@ -1445,14 +1449,6 @@ export interface ScaleOptions {
   replicas: number
 }
 
-export interface Scene {
-  cluster: Cluster
-  /** Live workloads by phase */
-  phases: Record<string, number>
-  /** Of those that wait the first of every queue, then the newest, at most 1000 */
-  waits: Wait[]
-}
-
 export interface Secret {
   createdAt: Time
   everywhere?: boolean
@@ -1496,11 +1492,6 @@ export interface Slowest {
   role: string
   task: number
   value: number
-}
-
-export interface Spot {
-  devices?: string[]
-  node: string
 }
 
 export interface Stage {
@@ -1559,6 +1550,15 @@ export interface StopOptions {
   message?: string
   /** Only these tasks of an array; the others go on */
   tasks?: number[]
+}
+
+export interface Suggestion {
+  displaces: RelatedWorkload[]
+  /** Of muster run */
+  flags: string
+  /** At once; else once those have left whom it displaces */
+  now: boolean
+  pool?: string
 }
 
 export interface Taint {
@@ -1669,7 +1669,7 @@ export interface TemplateVersion {
 export type Time = string
 
 export interface Transition {
-  /** user:NAME, scheduler, plane:NODE or control */
+  /** user:NAME, scheduler, backend:NODE or control */
   actor: string
   at: Time
   attempt: number
@@ -1778,7 +1778,7 @@ export interface Wait {
 
 export interface Why {
   /** The first few that go before it */
-  ahead: Neighbour[]
+  ahead: RelatedWorkload[]
   /** What was looked at and is fine */
   checked: Checked[]
   /** Of one that has one and has not ended */
@@ -1787,17 +1787,15 @@ export interface Why {
   estimate?: Estimate
   evaluatedAt: Time
   /** Those whose ends are expected to make its room */
-  frees: Neighbour[]
+  frees: RelatedWorkload[]
   /** Those who hold what the gravest reason is short of; of a limit those that count against it */
-  holders: Neighbour[]
+  holders: RelatedWorkload[]
   id: string
   message?: string
   name: string
-  /** Changes with which it would start now; each has been tried */
-  offers: Offer[]
   phase: string
   /** Where its tasks would be then, one for each; absent: nobody can tell */
-  places?: Spot[]
+  places?: Placement[]
   /** In its queue, from 1 */
   position?: number
   project: string
@@ -1807,6 +1805,8 @@ export interface Why {
   /** Of its tasks that run while others of it wait; absent: it waits as a whole */
   running?: number
   since: Time
+  /** Changes with which it would start now; each has been tried */
+  suggestions: Suggestion[]
   /** How many wait in its queue */
   waiting?: number
   /** Something keeps it, or some of its tasks, from running */

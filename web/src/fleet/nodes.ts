@@ -61,13 +61,13 @@ const last = (label: string): string => label.slice(label.lastIndexOf('/') + 1)
 /** Nodes by pool, and within it by the domains of its network. */
 export function racks(c: Cluster, nodes: Node[]): Rack[] {
   const topology = new Map(c.pools.map((p) => [p.name, p.topology ?? []]))
-  const many = { pools: c.pools.length > 1, planes: new Set(c.nodes.map((n) => n.plane)).size > 1 }
+  const many = { pools: c.pools.length > 1, backends: new Set(c.nodes.map((n) => n.backend)).size > 1 }
   const out = new Map<string, Rack>()
   for (const n of nodes) {
     let levels = topology.get(n.pool) ?? []
     if (levels.length === 0) levels = Object.keys(n.labels ?? {}).filter((l) => last(l) === 'rack')
     const domain = levels.filter((l) => n.labels?.[l]).map((l) => `${last(l)} ${n.labels![l]}`)
-    const title = [many.planes && n.plane, (many.pools || domain.length === 0) && `pool ${n.pool}`, ...domain].filter(Boolean).join(' · ')
+    const title = [many.backends && n.backend, (many.pools || domain.length === 0) && `pool ${n.pool}`, ...domain].filter(Boolean).join(' · ')
     const rack = out.get(title) ?? { title, nodes: [] }
     out.set(title, rack)
     rack.nodes.push(n)

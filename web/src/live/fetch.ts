@@ -1,4 +1,4 @@
-// What is read of the API beside the rows and the scene: once, and anew when the
+// What is read of the API beside the rows and the overview: once, and anew when the
 // stream says that something has happened, or beats. No timer asks, and no
 // reading is given up because another one is due.
 import { computed, effect, untracked } from '@preact/signals'

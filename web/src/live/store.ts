@@ -2,7 +2,7 @@
 // put in at once and shown together: at most one drawing for each flushEvery.
 import { batch, computed, signal } from '@preact/signals'
 import { asError, get, params, type ApiError } from '../api/client'
-import type { Cluster, Greeting, Row, RowList, Scene, Session, Wait } from '../api/types'
+import type { Cluster, Greeting, Row, RowList, Overview, Session, Wait } from '../api/types'
 import { present, skew } from '../lib/clock'
 import { ms } from '../lib/format'
 import { follow } from './stream'
@@ -168,8 +168,8 @@ function event(name: string, data: unknown): void {
     if (!session.peek()) who()
   } else if (name === 'rows') put(data as Row[])
   else if (name === 'session') who()
-  else if (name === 'scene') {
-    const s = data as Scene
+  else if (name === 'overview') {
+    const s = data as Overview
     batch(() => {
       cluster.value = s.cluster
       phases.value = s.phases
@@ -185,7 +185,7 @@ let headsAsked = -Infinity
 function heads(): void {
   if (loading.peek() !== 'done' || performance.now() - headsAsked < 5000 || [...waits.peek().keys()].every((id) => byID.has(id))) return
   headsAsked = performance.now()
-  get<RowList>('v1/projects/-/rows' + params({ explained: true })).then((page) => put(page.items)).catch(() => {}) // with the next scene, then
+  get<RowList>('v1/projects/-/rows' + params({ explained: true })).then((page) => put(page.items)).catch(() => {}) // with the next overview, then
 }
 
 /** Begins to follow the server. */

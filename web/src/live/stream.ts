@@ -54,7 +54,7 @@ export function follow(handlers: Handlers): void {
   const sleepers = new Set<() => void>()
   let watchdog: ReturnType<typeof setTimeout> | undefined
   let hiding: ReturnType<typeof setTimeout> | undefined
-  let scene: unknown = null // the last one, and how far the server's clock was ahead, for tabs that come later
+  let overview: unknown = null // the last one, and how far the server's clock was ahead, for tabs that come later
   let greeting: { data: Greeting; ahead: number } | null = null
 
   const say = (s: StreamState): void => {
@@ -122,7 +122,7 @@ export function follow(handlers: Handlers): void {
   function answer(to: string): void {
     if (!leads) return
     if (greeting) tell('greeting', { ...greeting.data, at: new Date(Date.now() + greeting.ahead).toISOString() }, { after: last, to })
-    if (scene) tell('scene', scene, { to })
+    if (overview) tell('overview', overview, { to })
     tell('state', streamState.peek(), { to })
   }
 
@@ -138,7 +138,7 @@ export function follow(handlers: Handlers): void {
       await read(r.body!, async (id, name, data) => {
         heard()
         if (name === 'greeting') greeting = { data: data as Greeting, ahead: ms((data as Greeting).at) - Date.now() }
-        if (name === 'scene') scene = data
+        if (name === 'overview') overview = data
         const n = { name, data, id, after: last }
         channel?.postMessage(n)
         streamState.value = 'live'
@@ -152,7 +152,7 @@ export function follow(handlers: Handlers): void {
   /** Has the stream until it is taken from this tab. */
   async function lead(end: AbortSignal): Promise<void> {
     leads = true
-    greeting = scene = null
+    greeting = overview = null
     for (let tries = 0; !end.aborted; tries++) {
       const before = lastHeard.peek()
       try {

@@ -3,7 +3,7 @@
 import './why.css'
 import type { ComponentChildren } from 'preact'
 import { workloadURL } from '../api/client'
-import type { Estimate, Neighbour, Offer, PendingReason, Why } from '../api/types'
+import type { Estimate, RelatedWorkload, Suggestion, PendingReason, Why } from '../api/types'
 import { now } from '../lib/clock'
 import { bytes, gpus, moment, ms, plural, span } from '../lib/format'
 import { workloadPath } from '../lib/router'
@@ -103,7 +103,7 @@ export function Expected({ e }: { e: Estimate }) {
   )
 }
 
-function People({ title, of, more = 0, head, cell }: { title: string; of: Neighbour[]; more?: number; head: string; cell: (n: Neighbour) => ComponentChildren }) {
+function People({ title, of, more = 0, head, cell }: { title: string; of: RelatedWorkload[]; more?: number; head: string; cell: (n: RelatedWorkload) => ComponentChildren }) {
   if (of.length === 0) return null
   return (
     <section>
@@ -119,7 +119,7 @@ function People({ title, of, more = 0, head, cell }: { title: string; of: Neighb
   )
 }
 
-function OfferLine({ o, of }: { o: Offer; of: { project: string; name: string } }) {
+function SuggestionLine({ o, of }: { o: Suggestion; of: { project: string; name: string } }) {
   return (
     <li class="offer">
       <div>
@@ -136,17 +136,17 @@ function OfferLine({ o, of }: { o: Offer; of: { project: string; name: string } 
 
 /** Changes with which it would start, each to be taken. */
 export function Offers({ y }: { y: Why }) {
-  if (y.offers.length === 0) return null
+  if (y.suggestions.length === 0) return null
   return (
     <section>
-      <h3>It would start {y.offers.every((o) => o.now) ? 'now' : 'sooner'} with</h3>
-      <ul class="offers">{y.offers.map((o) => <OfferLine key={o.flags} o={o} of={y} />)}</ul>
+      <h3>It would start {y.suggestions.every((o) => o.now) ? 'now' : 'sooner'} with</h3>
+      <ul class="suggestions">{y.suggestions.map((o) => <SuggestionLine key={o.flags} o={o} of={y} />)}</ul>
     </section>
   )
 }
 
 /** The range of an end. */
-const ending = (n: Neighbour): string => moment(n.end, now.value, false) + (n.early && n.late && ms(n.late) - ms(n.early) >= 120_000 ? ` ±${span((ms(n.late) - ms(n.early)) / 2).split(' ')[0]}` : '')
+const ending = (n: RelatedWorkload): string => moment(n.end, now.value, false) + (n.early && n.late && ms(n.late) - ms(n.early) >= 120_000 ? ` ±${span((ms(n.late) - ms(n.early)) / 2).split(' ')[0]}` : '')
 
 /** All of it, read anew whenever something changes. */
 export function WhyPanel({ project, name, close }: { project: string; name: string; close?: () => void }) {

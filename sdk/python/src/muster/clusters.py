@@ -130,7 +130,7 @@ def details(client: Client, utilization: bool, timeout: Optional[float]) -> List
         runs = [Run(w) for w in client.workloads(live=True, limit=1000, timeout=timeout).all()]
     out = []
     for info in infos:
-        groups = _instances([n for n in nodes if n.get("plane") == info["name"]])
+        groups = _instances([n for n in nodes if n.get("backend") == info["name"]])
         use: Optional[ClusterUtilization] = None
         if utilization:
             use = ClusterUtilization(
@@ -157,5 +157,5 @@ def _holds(w: Workload) -> bool:
 
 
 def _on(w: Workload, cluster: str, nodes: List[Mapping[str, Any]]) -> bool:
-    plane = {n["name"]: n.get("plane") for n in nodes}
-    return any(plane.get(t.get("node")) == cluster for t in w.tasks)
+    backend = {n["name"]: n.get("backend") for n in nodes}
+    return any(backend.get(t.get("node")) == cluster for t in w.tasks)

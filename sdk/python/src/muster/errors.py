@@ -69,7 +69,7 @@ class UnschedulableError(MusterError):
 
 
 class UnsupportedError(MusterError):
-    """No plane of this server can do it."""
+    """No backend of this server can do it."""
 
     default_code = "unsupported"
 

@@ -29,7 +29,7 @@ class Places:
     def cluster(self, spec: Mapping[str, Any], tasks: Iterable[Mapping[str, Any]]) -> str:
         """Where tasks are, or the only one where they could be; "" where it is open."""
         for _, node in self.of(tasks):
-            return str(node["plane"])
+            return str(node["backend"])
         named = spec.get("clusters") or self.clusters
         return str(named[0]) if len(named) == 1 else ""
 

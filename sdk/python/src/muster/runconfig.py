@@ -46,7 +46,7 @@ class RunConfig:
     """A run to be submitted. ``gpus`` in ``compute`` is the total over all nodes.
 
     Without an image the command runs as a process of the machine, which only
-    servers with a local plane offer.
+    servers with a local backend offer.
     """
 
     name: Optional[str] = None
@@ -215,7 +215,7 @@ class Machines:
         """Most GPUs of that type on one node; 8 where there is none."""
         most = 0
         for n in self.nodes:
-            if cluster and n.get("plane") != cluster:
+            if cluster and n.get("backend") != cluster:
                 continue
             most = max(most, sum(1 for d in n.get("devices") or [] if matches(gpu_type, d.get("product", ""))))
         return most or 8

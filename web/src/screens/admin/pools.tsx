@@ -51,7 +51,7 @@ export function Pools() {
 }
 
 function Row({ p, edit }: { p: Pool; edit: () => void }) {
-  const no = p.name === 'default' ? 'Every node that no other pool gathers is in default' : !p.createdAt ? 'A plane names it; it is there as long as that does' : undefined
+  const no = p.name === 'default' ? 'Every node that no other pool gathers is in default' : !p.createdAt ? 'A backend names it; it is there as long as that does' : undefined
   const remove = async (): Promise<void> => {
     if (!(await ask(`Delete pool ${p.name}?`, <p>Its nodes go back to default. It cannot be deleted while something needs it.</p>, 'Delete'))) return
     try {

@@ -24,7 +24,7 @@ function Clusters() {
 }
 
 function One({ of: x }: { of: ClusterInfo }) {
-  const held = (cluster.value?.nodes ?? []).filter((n) => n.plane === x.name).reduce((sum, n) => sum + n.gpu.used, 0)
+  const held = (cluster.value?.nodes ?? []).filter((n) => n.backend === x.name).reduce((sum, n) => sum + n.gpu.used, 0)
   return (
     <section class="card" data-tone={x.reachable ? undefined : 'bad'} aria-label={x.name}>
       <header class="card-head">

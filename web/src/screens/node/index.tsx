@@ -122,7 +122,7 @@ function General({ n }: { n: Node }) {
         ['Memory', <Used used={n.memory.used} total={n.memory.total} text={`${bytes(n.memory.used)} of ${bytes(n.memory.total)} held`} />],
         ...Object.entries(n.extended ?? {}).sort().map(([name, x]): [string, string] => [name, `${x.used} of ${x.total} held`]),
         ['Tasks', plural(n.tasks, 'task')],
-        ['Cluster', n.plane && <Link to="clusters">{n.plane}</Link>],
+        ['Cluster', n.backend && <Link to="clusters">{n.backend}</Link>],
         ['Note', n.note],
         ['Message', n.message],
         ['Taints', n.taints?.length ? n.taints.map((t) => <span class="label" key={t.key + t.effect}>{t.key}{t.value && '=' + t.value}:{t.effect}</span>) : null],

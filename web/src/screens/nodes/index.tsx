@@ -22,7 +22,7 @@ function one(t: Term, v: string): Test {
   switch (t.field) {
     case 'status': return (n) => like(stateOf(n), v)
     case 'pool': return (n) => like(n.pool, v)
-    case 'cluster': return (n) => like(n.plane, v)
+    case 'cluster': return (n) => like(n.backend, v)
     case 'gpu': return (n) => n.devices.some((d) => d.product.toLowerCase().includes(v.toLowerCase()))
     case 'gpus': return (n) => compares(n.devices.length, t.op, Number(v))
     case 'free': return (n) => compares(freeOf(n), t.op === ':' ? '>=' : t.op, Number(v))
@@ -51,7 +51,7 @@ const distinct = (f: (n: Node) => string[]) => (): string[] => [...new Set((clus
 const fields: Field[] = [
   { name: 'status', about: 'Ready, Cordoned, Draining, Drained, NotReady, CutOff', values: () => ['Ready', 'Cordoned', 'Draining', 'Drained', 'NotReady', 'CutOff'] },
   { name: 'pool', about: 'Its pool', values: distinct((n) => [n.pool]) },
-  { name: 'cluster', about: 'Its cluster', values: distinct((n) => [n.plane]) },
+  { name: 'cluster', about: 'Its cluster', values: distinct((n) => [n.backend]) },
   { name: 'gpu', about: 'Type of its GPUs', values: distinct((n) => n.devices.map((d) => d.product)) },
   { name: 'free', about: 'At least so many free GPUs' },
   { name: 'is', about: 'free, idle, trouble', values: () => ['free', 'idle', 'trouble'] },
@@ -65,7 +65,7 @@ const columns = (many: boolean): Column<Node>[] => [
   { id: 'name', title: 'Name', width: 130, grow: 2, rank: 1, sort: byName, text: (n) => n.name, cell: (n) => <NodeLink name={n.name} /> },
   { id: 'status', title: 'Status', width: 116, rank: 2, sort: text(stateOf), text: stateOf, cell: (n) => <NodeStatus of={n} plain /> },
   { id: 'pool', title: 'Pool', width: 100, grow: 0.6, rank: 6, sort: text((n) => n.pool), text: (n) => n.pool, cell: (n) => <span class="clip">{n.pool}</span> },
-  ...(many ? [{ id: 'cluster', title: 'Cluster', width: 100, grow: 0.6, rank: 5, sort: text((n) => n.plane), text: (n: Node) => n.plane, cell: (n: Node) => <span class="clip">{n.plane}</span> }] : []),
+  ...(many ? [{ id: 'cluster', title: 'Cluster', width: 100, grow: 0.6, rank: 5, sort: text((n) => n.backend), text: (n: Node) => n.backend, cell: (n: Node) => <span class="clip">{n.backend}</span> }] : []),
   { id: 'type', title: 'GPUs', width: 130, grow: 1.2, rank: 7, sort: text(kindsOf), text: kindsOf, cell: (n) => n.devices.length ? <span class="clip" title={kindsOf(n)}>{kindsOf(n)}</span> : <span class="none">–</span> },
   { id: 'held', title: 'Held', width: 150, rank: 4, sort: number((n) => n.gpu.used), text: (n) => milli(n.gpu.used), cell: (n) => <Held of={n} /> },
   { id: 'free', title: 'Free', width: 62, align: 'end', rank: 3, sort: number(freeOf), text: (n) => gpus(freeOf(n)), cell: (n) => n.devices.length ? <b class={freeOf(n) > 0 ? 'some' : 'none'}>{gpus(freeOf(n))}</b> : <span class="none">–</span> },
@@ -87,7 +87,7 @@ function Nodes({ query }: ScreenProps) {
   const filter = query.get('q') ?? ''
   const s = query.get('sort')
   const sort: Sort | null = s ? { by: s.replace(/^-/, ''), down: s.startsWith('-') } : null
-  const many = new Set(c?.nodes.map((n) => n.plane)).size > 1
+  const many = new Set(c?.nodes.map((n) => n.backend)).size > 1
   const cols = useMemo(() => columns(many), [many])
   const rows = useMemo(() => {
     const by = (sort && cols.find((x) => x.id === sort.by)?.sort) ?? byName
@@ -109,7 +109,7 @@ function Nodes({ query }: ScreenProps) {
       {!c ? loadError.value ? <Failure error={loadError.value} /> : <Loading what="Loading nodes" rows={8} /> : (
         <Table label="Nodes" columns={cols} rows={rows} keyOf={(n) => n.name} open={(n) => go(nodePath(n.name))} sort={sort} onSort={(x) => setQuery({ sort: (x.down ? '-' : '') + x.by })}
           empty={filter ? <Empty icon="search" title="No node fits the filter"><Button onClick={() => set('')}>Clear the filter</Button></Empty>
-            : <Empty icon="node" title="There are no nodes"><p>They are found by the planes of the server:</p><pre class="code"><code>muster server --plane local</code></pre></Empty>} />
+            : <Empty icon="node" title="There are no nodes"><p>They are found by the backends of the server:</p><pre class="code"><code>muster server --backend local</code></pre></Empty>} />
       )}
     </Page>
   )

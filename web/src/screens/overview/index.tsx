@@ -232,7 +232,7 @@ function Trouble({ c }: { c: Cluster }) {
   const all = c.nodes.map((n) => ({ n, t: troubles(n) })).filter((x) => x.t.length > 0)
   return (
     <Card title="Nodes with trouble" aside={all.length > 6 ? <Link to="nodes?q=is:trouble">All {all.length}</Link> : undefined}>
-      {c.nodes.length === 0 ? <Empty icon="node" title="There are no nodes"><p>Start a server with <code>--plane local</code> or a cluster.</p></Empty>
+      {c.nodes.length === 0 ? <Empty icon="node" title="There are no nodes"><p>Start a server with <code>--backend local</code> or a cluster.</p></Empty>
         : all.length === 0 ? <Nothing icon="tick" text={c.nodes.length === 1 ? 'The node takes work' : `All ${c.nodes.length} nodes take work`} /> : (
           <ul class="lines">{all.slice(0, 6).map(({ n, t }) => (
             <li key={n.name} class="trouble"><NodeLink name={n.name} /><NodeStatus of={n} plain /><span class="line-why">{t.join('; ')}</span></li>

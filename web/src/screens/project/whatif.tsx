@@ -2,7 +2,7 @@
 // doing it.
 import { useRef, useState } from 'preact/hooks'
 import { asError, send, type ApiError } from '../../api/client'
-import type { Neighbour, PoolQuota, Project, Prospect, Standing, StandingShift } from '../../api/types'
+import type { RelatedWorkload, PoolQuota, Project, Prospect, Standing, StandingShift } from '../../api/types'
 import { plural, shell } from '../../lib/format'
 import { workloadPath } from '../../lib/router'
 import { Button, Card, Failure, Link } from '../../ui/basics'
@@ -166,7 +166,7 @@ function Answer({ p, s, old }: { p: Project; s: Prospect; old: boolean }) {
 
 const rights: Record<string, string> = { reclaim: 'its GPUs are owed to others', preempt: 'of lower priority', consolidation: 'moved', relieve: 'has run for long' }
 
-function Who({ title, tone, of }: { title: string; tone: string; of: Neighbour[] }) {
+function Who({ title, tone, of }: { title: string; tone: string; of: RelatedWorkload[] }) {
   if (of.length === 0) return null
   return (
     <section data-tone={tone}>

@@ -1,4 +1,4 @@
-import type { Estimate, Neighbour, Plan as Planned } from '../../api/types'
+import type { Estimate, RelatedWorkload, Plan as Planned } from '../../api/types'
 import { now } from '../../lib/clock'
 import { gpus, moment, plural } from '../../lib/format'
 import { workloadPath } from '../../lib/router'
@@ -65,17 +65,17 @@ function Outlook({ p }: { p: Planned }) {
         !p.now && p.frees.length > 0 && ['Makes room', <Others of={p.frees} ends />],
         !p.fits && !!p.estimate && ['Starts', expected(p.estimate)],
       ]} />
-      {!p.now && p.offers.length > 0 && (
-        <div class="plan-offers">
+      {!p.now && p.suggestions.length > 0 && (
+        <div class="plan-suggestions">
           <h3>It would start now with</h3>
-          <ul>{p.offers.map((o, i) => <li key={i}><code>{o.flags}</code>{o.displaces.length > 0 && <span class="muted"> displacing {o.displaces.map((n) => n.name).join(', ')}</span>}</li>)}</ul>
+          <ul>{p.suggestions.map((o, i) => <li key={i}><code>{o.flags}</code>{o.displaces.length > 0 && <span class="muted"> displacing {o.displaces.map((n) => n.name).join(', ')}</span>}</li>)}</ul>
         </div>
       )}
     </>
   )
 }
 
-function Others({ of, ends = false }: { of: Neighbour[]; ends?: boolean }) {
+function Others({ of, ends = false }: { of: RelatedWorkload[]; ends?: boolean }) {
   return (
     <ul class="plan-others">
       {of.slice(0, 5).map((n) => (

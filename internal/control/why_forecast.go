@@ -34,8 +34,8 @@ func (s *score) lastWord(id core.WorkloadID, since int64) (schedule.Span, bool) 
 	return t.span, ok && t.at >= since
 }
 
-// outlooks works out the starts of all that wait at once, for lists.
-type outlooks struct {
+// forecasts works out the starts of all that wait at once, for lists.
+type forecasts struct {
 	mu   sync.Mutex
 	cost time.Duration // of the last
 	busy bool
@@ -49,11 +49,11 @@ const (
 	// take longer they are worked out beside it and told the next time.
 	quick = 200 * time.Millisecond
 	// rests is how many times as long as an outlook took none is made.
-	outlookRests = 20
+	forecastRests = 20
 )
 
-// Outlook asks when all that wait start; the value is a *Study.
-func Outlook() Command {
+// Forecast asks when all that wait start; the value is a *Study.
+func Forecast() Command {
 	return func(tx *tx) (any, error) {
 		s := &Study{now: tx.now, w: &core.Workload{}, in: tx.e.insight}
 		tx.sync()
@@ -80,7 +80,7 @@ func (s *Study) Foresee() {
 // and to be compared with what comes; not so for what is not submitted.
 func (s *Study) foresee(spans map[core.WorkloadID]schedule.Span) map[core.WorkloadID]schedule.Span {
 	now := s.now.UnixMilli()
-	out := s.copy.Outlook(s.draws(now, spans))
+	out := s.copy.StartOfAll(s.draws(now, spans))
 	for id, j := range s.jobs {
 		w, raw := s.live[id], out[id]
 		if w == nil || len(j.Held) > 0 {
@@ -117,7 +117,7 @@ func (s *Study) agree(f *schedule.Forecast, all map[core.WorkloadID]schedule.Spa
 func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]Pending) {
 	now := c.clock()
 	fill := func() (missing bool) {
-		hold := max(wordHolds, outlookRests*c.outlooks.took())
+		hold := max(wordHolds, forecastRests*c.forecasts.took())
 		for id, p := range all {
 			if p.Position == 0 {
 				continue
@@ -132,12 +132,12 @@ func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]Pending) {
 		}
 		return missing
 	}
-	if !fill() || !c.outlooks.begin() {
+	if !fill() || !c.forecasts.begin() {
 		return
 	}
-	v, err := c.Do(ctx, Outlook())
+	v, err := c.Do(ctx, Forecast())
 	if err != nil {
-		c.outlooks.end(0)
+		c.forecasts.end(0)
 		return
 	}
 	ready := make(chan struct{})
@@ -145,7 +145,7 @@ func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]Pending) {
 		defer close(ready)
 		begun := time.Now()
 		v.(*Study).Foresee()
-		c.outlooks.end(time.Since(begun))
+		c.forecasts.end(time.Since(begun))
 	}()
 	select {
 	case <-ready:
@@ -155,14 +155,14 @@ func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]Pending) {
 	}
 }
 
-func (o *outlooks) took() time.Duration {
+func (o *forecasts) took() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.cost
 }
 
 // begin reports whether the caller may work one out: one at a time.
-func (o *outlooks) begin() bool {
+func (o *forecasts) begin() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.busy {
@@ -172,7 +172,7 @@ func (o *outlooks) begin() bool {
 	return true
 }
 
-func (o *outlooks) end(took time.Duration) {
+func (o *forecasts) end(took time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.busy = false

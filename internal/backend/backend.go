@@ -1,9 +1,9 @@
 // Package backend defines what the control plane asks of a place where work
 // runs: this machine's processes, containers, a Kubernetes cluster, a simulation.
 //
-// A Plane is level-triggered: it is told what should be there and asked what is
+// A Backend is level-triggered: it is told what should be there and asked what is
 // there. A restart of either side needs no recovery path: the next Observe is
-// the recovery. A plane knows tasks, never queues or phases of workloads.
+// the recovery. A backend knows tasks, never queues or phases of workloads.
 package backend
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// Plane runs tasks. Implementations must pass planetest.
+// Backend runs tasks. Implementations must pass planetest.
 //
 // Every method may be called at any time, concurrently, more than once and
 // after a crash of the caller.
-type Plane interface {
-	// Name is the plane's name, as it stands in core.Node.Plane.
+type Backend interface {
+	// Name is the backend's name, as it stands in core.Node.Plane.
 	Name() string
 
 	// Inventory reports the nodes and devices that exist and whether they are fit.
@@ -38,15 +38,15 @@ type Plane interface {
 	// shorter grace shortens it. It returns at once; Observe tells the end.
 	Stop(ctx context.Context, ids []core.TaskID, grace time.Duration) error
 
-	// Observe reports every task that the plane still holds, whoever started it.
+	// Observe reports every task that the backend still holds, whoever started it.
 	Observe(ctx context.Context) ([]Observation, error)
 
 	// Watch calls seen with observations as they happen, until ctx is done or
-	// the connection to the plane breaks. Observations may repeat and may be
+	// the connection to the backend breaks. Observations may repeat and may be
 	// missed; Observe is the truth. seen must not block for long.
 	Watch(ctx context.Context, seen func([]Observation)) error
 
-	// Forget lets the plane drop what it keeps of ended tasks. Logs stay.
+	// Forget lets the backend drop what it keeps of ended tasks. Logs stay.
 	// Unknown tasks are a success; tasks that have not ended are kept.
 	Forget(ctx context.Context, ids []core.TaskID) error
 
@@ -58,7 +58,7 @@ type Plane interface {
 	DeleteLogs(ctx context.Context, id core.WorkloadID) error
 }
 
-// Assignment is a task with everything that the plane needs to run it.
+// Assignment is a task with everything that the backend needs to run it.
 type Assignment struct {
 	ID      core.TaskID  `json:"id"`
 	Node    core.NodeID  `json:"node"`
@@ -100,7 +100,7 @@ type Assignment struct {
 	CPU     int64    `json:"cpuMilli,omitempty"`    // share of the machine, not a cap; 0: the machine's default
 	Memory  int64    `json:"memoryBytes,omitempty"` // hard limit; 0: none
 	SHM     int64    `json:"shmBytes,omitempty"`    // size of a container's /dev/shm; 0: 64 MiB
-	UID     *uint32  `json:"uid,omitempty"`         // run as; nil: as the image says, or the plane itself
+	UID     *uint32  `json:"uid,omitempty"`         // run as; nil: as the image says, or the backend itself
 	GID     *uint32  `json:"gid,omitempty"`
 	TTY     bool     `json:"tty,omitempty"`   // its standard streams are a terminal, to which Attach connects
 	Stdin   bool     `json:"stdin,omitempty"` // its standard input waits for Attach; else it is empty
@@ -120,12 +120,12 @@ type Assignment struct {
 	// given its place. Only Node, Devices and Gang mean anything beside.
 	Claim string `json:"claim,omitempty"`
 	// Ready is when it takes requests, of a replica of a service; nil: it is none.
-	// Who asks is the control plane; a plane that offers the service too asks itself.
+	// Who asks is the control plane; a backend that offers the service too asks itself.
 	Ready *Probe `json:"ready,omitempty"`
 	About About  `json:"about,omitzero"`
 }
 
-// About is what a task belongs to, for planes that show it beside the task.
+// About is what a task belongs to, for backends that show it beside the task.
 type About struct {
 	Project     core.ProjectID    `json:"project,omitempty"`
 	Name        string            `json:"name,omitempty"` // of the workload
@@ -174,7 +174,7 @@ type Mount struct {
 	// Claim names a volume that the cluster keeps, instead of Source.
 	Claim string `json:"claim,omitempty"`
 	// Program says that what is mounted is the program of this server, at
-	// Source where the plane is this machine.
+	// Source where the backend is this machine.
 	Program bool  `json:"program,omitempty"`
 	Size    int64 `json:"sizeBytes,omitempty"` // of a Temporary one; 0: half of the memory
 }
@@ -196,7 +196,7 @@ type Credential struct {
 	Password string `json:"password"`
 }
 
-// Observation is what the plane sees of one task.
+// Observation is what the backend sees of one task.
 type Observation struct {
 	ID       core.TaskID    `json:"id"`
 	State    core.TaskState `json:"state"` // starting, running, succeeded, failed or lost
@@ -205,13 +205,13 @@ type Observation struct {
 	Signal   int            `json:"signal,omitempty"`
 	Reason   string         `json:"reason,omitempty"` // a lifecycle.Reason: Error, OutOfMemory, ContainerCannotRun, FailedImagePull, OutcomeUnknown …
 	Message  string         `json:"message,omitempty"`
-	At       time.Time      `json:"at"`              // when it came to be so, by the plane's clock
+	At       time.Time      `json:"at"`              // when it came to be so, by the backend's clock
 	Image    string         `json:"image,omitempty"` // digest of the image that it runs in, once that is known
 	Pull     *core.Pull     `json:"pull,omitempty"`  // how far its image is, while that is pulled
 	Claim    string         `json:"claim,omitempty"` // key of the member of a claim that it is
 }
 
-// Sampler is a plane that knows what its tasks, devices and nodes use.
+// Sampler is a backend that knows what its tasks, devices and nodes use.
 type Sampler interface {
 	// Sample looks once at everything that can be looked at. An error means
 	// that nothing could; what a part lacks stands in Missing.
@@ -258,7 +258,7 @@ type NodeSample struct {
 	Memory float64     `json:"memoryBytes"` // that cannot be had for more, or Unknown
 }
 
-// Announcer is a plane whose nodes change while nobody asks.
+// Announcer is a backend whose nodes change while nobody asks.
 type Announcer interface {
 	// Nodes calls seen with nodes that are not as they were, and with the names
 	// of those that are gone, until ctx is done. Inventory is the truth; seen
@@ -266,19 +266,19 @@ type Announcer interface {
 	Nodes(ctx context.Context, seen func(changed []core.Node, gone []core.NodeID)) error
 }
 
-// Locator is a plane on which each task has an address of its own, known before
+// Locator is a backend on which each task has an address of its own, known before
 // it runs, at which the other tasks of its attempt reach it.
 type Locator interface {
 	Address(id core.TaskID) string
 }
 
-// Describer is a plane that says what it is.
+// Describer is a backend that says what it is.
 type Describer interface {
 	// Describe answers at once, with what is known.
 	Describe() Description
 }
 
-// Description is what a plane is.
+// Description is what a backend is.
 type Description struct {
 	Kind    string // local, kubernetes
 	Version string // of the cluster's server; empty: it has none, or has not been heard of yet
@@ -292,7 +292,7 @@ type LogOptions struct {
 	Follow bool      // go on until the task has ended
 	Tail   int       // only the last lines; negative: all
 	Offset int64     // start at this byte (with Tail < 0)
-	Since  time.Time // only what was written from then on, as exactly as the plane knows; zero: all
+	Since  time.Time // only what was written from then on, as exactly as the backend knows; zero: all
 	// Times puts the time at which it was written before each line, and before
 	// what the reader begins with, in the form of TimeLayout.
 	Times bool

@@ -1,9 +1,9 @@
-// Package operations does what the control plane has done outside of every plane:
+// Package operations does what the control plane has done outside of every backend:
 // it asks admission checks, builds images, publishes models, and follows the
 // service that a model is deployed to.
 //
 // It decides nothing about workloads: each result goes back to the control
-// plane, which knows what follows. Every chore may be begun again after a crash
+// backend, which knows what follows. Every operation may be begun again after a crash
 // and gives the same then.
 package operations
 
@@ -24,7 +24,7 @@ import (
 	"github.com/musterhq/muster/internal/store"
 )
 
-// Config is what chores need.
+// Config is what operations need.
 type Config struct {
 	Store store.Store
 	Log   *slog.Logger
@@ -57,7 +57,7 @@ type Installer interface {
 	Install(ctx context.Context, img *oci.Image, script string, env []string, log io.Writer) (upper string, done func(), err error)
 }
 
-// Hands is the doer of chores.
+// Hands is the doer of operations.
 type Hands struct{ Config }
 
 var _ control.Hands = (*Hands)(nil)

@@ -29,7 +29,7 @@ func Below(t *cli.Tool) []*cobra.Command {
 
 // All are the tables of every tool, by name.
 func All() map[string]*compat.Command {
-	out := map[string]*compat.Command{"muster jobq": jobq.Command(), "muster faces": links()}
+	out := map[string]*compat.Command{"muster jobq": jobq.Command(), "muster compat": links()}
 	for name, tool := range tools {
 		out[name] = tool()
 	}

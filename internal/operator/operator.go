@@ -52,15 +52,15 @@ type Config struct {
 // come at once.
 const perSecond = 50
 
-// Face is the custom resource of one cluster.
-type Face struct {
+// Operator is the custom resource of one cluster.
+type Operator struct {
 	c       Config
 	cluster dynamic.Interface
 	core    kubernetes.Interface
 }
 
 // New returns a face of a cluster, which need not be in reach yet.
-func New(c Config) (*Face, error) {
+func New(c Config) (*Operator, error) {
 	if c.Keep == 0 {
 		c.Keep = 24 * time.Hour
 	}
@@ -71,7 +71,7 @@ func New(c Config) (*Face, error) {
 	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(perSecond, 2*perSecond) // one for both clients
 	config.UserAgent = manager
 	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
-	f := &Face{c: c}
+	f := &Operator{c: c}
 	var err error
 	if f.cluster, err = dynamic.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("the custom resource: %w", err)
@@ -91,7 +91,7 @@ const (
 
 // Run shows and takes workloads until ctx is done. Where the cluster has no
 // such resource it waits for it to come.
-func (f *Face) Run(ctx context.Context) {
+func (f *Operator) Run(ctx context.Context) {
 	said := ""
 	for ctx.Err() == nil {
 		uid, err := f.definition(ctx)
@@ -120,7 +120,7 @@ func (f *Face) Run(ctx context.Context) {
 var errNone = errors.New("the resource is not defined")
 
 // definition is the identity of the resource's definition.
-func (f *Face) definition(ctx context.Context) (types.UID, error) {
+func (f *Operator) definition(ctx context.Context) (types.UID, error) {
 	d, err := f.cluster.Resource(definitions).Get(ctx, crdName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), err == nil && d.GetDeletionTimestamp() != nil:
@@ -133,7 +133,7 @@ func (f *Face) definition(ctx context.Context) (types.UID, error) {
 
 // warnOld says where the definition in force is of an older version: the cluster
 // drops what it does not know of an object before anybody sees it.
-func (f *Face) warnOld(ctx context.Context) {
+func (f *Operator) warnOld(ctx context.Context) {
 	d, err := f.cluster.Resource(definitions).Get(ctx, crdName, metav1.GetOptions{})
 	if err != nil {
 		return // whoever asks next says so

@@ -26,28 +26,28 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// meetWithin is how long a new keeper waits for who started it, however short
+// meetWithin is how long a new supervisor waits for who started it, however short
 // it is to linger: on a busy machine the caller may come late.
 const meetWithin = 10 * time.Second
 
-// keeperEnv marks a process that was started to be a keeper.
-const keeperEnv = "MUSTER_KEEPER"
+// supervisorEnv marks a process that was started to be a supervisor.
+const supervisorEnv = "MUSTER_KEEPER"
 
-// Words that a keeper says to who started it.
+// Words that a supervisor says to who started it.
 const (
 	sayReady = "ready"
 	sayBusy  = "busy" // another one has the lock
 )
 
-// keeper starts, supervises and reaps all tasks of one data directory.
-type keeper struct {
+// supervisor starts, supervises and reaps all tasks of one data directory.
+type supervisor struct {
 	paths
 	reserve int64
 	linger  time.Duration
 	log     *slog.Logger
 	pid     int
 	boot    string // name of this run of the machine
-	reboot  bool   // the last keeper was in another one, or nobody knows
+	reboot  bool   // the last supervisor was in another one, or nobody knows
 	groups  groups
 	noGroup bool // do without control groups even where there are some
 	space   *logfile.Space
@@ -81,7 +81,7 @@ type keeper struct {
 	starts   sync.WaitGroup // tasks that are being started; Add under mu and not while leaving
 }
 
-// task is one task as the keeper knows it. What changes is guarded by keeper.mu.
+// task is one task as the supervisor knows it. What changes is guarded by supervisor.mu.
 type task struct {
 	id      core.TaskID
 	dir     string
@@ -111,20 +111,20 @@ type task struct {
 }
 
 // markerEnv holds the task's private directory; it tells its processes from
-// all others, also after the keeper that started them is gone.
+// all others, also after the supervisor that started them is gone.
 const markerEnv = "MUSTER_TASK_DIR"
 
-// KeeperMain is the main function of a keeper; args are the arguments after
-// KeeperArg, written by Plane. It returns the exit status. It does not return
+// SupervisorMain is the main function of a supervisor; args are the arguments after
+// KeeperArg, written by Backend. It returns the exit status. It does not return
 // while there are tasks that nobody has told it to forget.
-func KeeperMain(args []string) int {
-	_ = os.Unsetenv(keeperEnv)
+func SupervisorMain(args []string) int {
+	_ = os.Unsetenv(supervisorEnv)
 	// Small and quiet: it may be there for months with nothing to do.
 	debug.SetGCPercent(50)
 	debug.SetMemoryLimit(256 << 20)
 	ready := readyPipe()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("pid", os.Getpid())
-	k, err := newKeeper(args, log)
+	k, err := newSupervisor(args, log)
 	if err != nil {
 		word := err.Error()
 		if errors.Is(err, errBusy) {
@@ -162,14 +162,14 @@ func say(ready *os.File, word string) {
 	}
 }
 
-var errBusy = errors.New("another keeper has this directory")
+var errBusy = errors.New("another supervisor has this directory")
 
-func newKeeper(args []string, log *slog.Logger) (*keeper, error) {
-	k := &keeper{
+func newSupervisor(args []string, log *slog.Logger) (*supervisor, error) {
+	k := &supervisor{
 		log: log, pid: os.Getpid(), exit: make(chan struct{}), args: args,
 		tasks: map[core.TaskID]*task{}, pids: map[int]*task{}, helpers: map[int]chan unix.WaitStatus{}, strays: map[int]unix.WaitStatus{}, watchers: map[*watcher]struct{}{}, peers: map[*peer]struct{}{},
 	}
-	fs := flag.NewFlagSet("keeper", flag.ContinueOnError)
+	fs := flag.NewFlagSet("supervisor", flag.ContinueOnError)
 	fs.StringVar(&k.dir, "dir", "", "directory of the records")
 	fs.StringVar(&k.logs, "logs", "", "directory of the output")
 	fs.Int64Var(&k.reserve, "reserve", 0, "bytes that logs leave free")
@@ -196,7 +196,7 @@ func newKeeper(args []string, log *slog.Logger) (*keeper, error) {
 }
 
 // lockEnv hands the lock over exec: its descriptor. Between letting go and
-// taking it again another keeper could come in.
+// taking it again another supervisor could come in.
 const lockEnv = "MUSTER_KEEPER_LOCK"
 
 func takeLock(path string) (*os.File, error) {
@@ -217,8 +217,8 @@ func takeLock(path string) (*os.File, error) {
 	return lock, nil
 }
 
-// open makes the process fit, takes over what a former keeper left, and listens.
-func (k *keeper) open() error {
+// open makes the process fit, takes over what a former supervisor left, and listens.
+func (k *supervisor) open() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		k.log.Warn("not a subreaper: daemons of tasks may escape", "err", err)
 	}
@@ -243,14 +243,14 @@ func (k *keeper) open() error {
 	}
 	go k.reapLoop(children)
 	_ = os.Remove(k.socket())
-	if k.listen, err = listenKeeper(k.dir); err != nil {
+	if k.listen, err = listenSupervisor(k.dir); err != nil {
 		return fmt.Errorf("listen on %s: %w", k.socket(), err)
 	}
 	return os.Chmod(k.socket(), 0o600)
 }
 
 // run serves until there has been nothing to do for a while.
-func (k *keeper) run() {
+func (k *supervisor) run() {
 	k.emptyTrash()
 	go k.acceptLoop()
 	go k.guard()
@@ -261,7 +261,7 @@ func (k *keeper) run() {
 }
 
 // checkIdle arms or disarms the end; call it with mu held.
-func (k *keeper) checkIdle() {
+func (k *supervisor) checkIdle() {
 	if k.busy() {
 		if k.idle != nil {
 			k.idle.Stop()
@@ -292,7 +292,7 @@ func (k *keeper) checkIdle() {
 }
 
 // busy reports whether there is a reason to stay; call it with mu held.
-func (k *keeper) busy() bool {
+func (k *supervisor) busy() bool {
 	if k.orphaned { // for running tasks only: nobody will ever ask about the others
 		for _, t := range k.tasks {
 			if !t.ended {
@@ -305,7 +305,7 @@ func (k *keeper) busy() bool {
 }
 
 // guard notices that somebody deleted our directory.
-func (k *keeper) guard() {
+func (k *supervisor) guard() {
 	w, err := fsnotify.NewWatcher()
 	if err == nil {
 		err = w.Add(k.paths.lock())
@@ -328,14 +328,14 @@ func (k *keeper) guard() {
 
 // publish tells all watchers; call it with mu held, so that what one task goes
 // through is told in order.
-func (k *keeper) publish(o backend.Observation) {
+func (k *supervisor) publish(o backend.Observation) {
 	for w := range k.watchers {
 		w.add(o)
 	}
 }
 
 // snapshot returns an observation of every task, or of some.
-func (k *keeper) snapshot(ids ...core.TaskID) []backend.Observation {
+func (k *supervisor) snapshot(ids ...core.TaskID) []backend.Observation {
 	if len(ids) > 0 {
 		var some []backend.Observation
 		for _, id := range ids {
@@ -352,7 +352,7 @@ func (k *keeper) snapshot(ids ...core.TaskID) []backend.Observation {
 	return all
 }
 
-func (k *keeper) forget(ids []core.TaskID) error {
+func (k *supervisor) forget(ids []core.TaskID) error {
 	var errs []error
 	for _, id := range ids {
 		k.mu.Lock()
@@ -379,7 +379,7 @@ func (k *keeper) forget(ids []core.TaskID) error {
 
 // replace turns this process into another program without losing a child:
 // the children stay ours over exec, the records tell the new program of them.
-func (k *keeper) replace(_ context.Context, argv []string) error {
+func (k *supervisor) replace(_ context.Context, argv []string) error {
 	if len(argv) == 0 || !filepath.IsAbs(argv[0]) {
 		return fmt.Errorf("replace: %q is not an absolute path of a program", argv)
 	}
@@ -393,14 +393,14 @@ func (k *keeper) replace(_ context.Context, argv []string) error {
 	k.starts.Wait()
 	k.forking.Lock() // the reaper holds it no more, and no child is in between
 	defer k.forking.Unlock()
-	k.log.Info("replacing this keeper", "argv", argv)
+	k.log.Info("replacing this supervisor", "argv", argv)
 	lock := k.lock.Fd()
 	_, _ = unix.FcntlInt(lock, unix.F_SETFD, 0)
-	env := append(os.Environ(), keeperEnv+"=1", lockEnv+"="+strconv.Itoa(int(lock)))
+	env := append(os.Environ(), supervisorEnv+"=1", lockEnv+"="+strconv.Itoa(int(lock)))
 	err := unix.Exec(argv[0], append(slices.Clone(argv), k.args...), env)
 	unix.CloseOnExec(int(lock))
 	k.mu.Lock()
 	k.leaving = false
 	k.mu.Unlock()
-	return fmt.Errorf("replace this keeper by %s: %w", argv[0], err)
+	return fmt.Errorf("replace this supervisor by %s: %w", argv[0], err)
 }

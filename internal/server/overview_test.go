@@ -82,8 +82,8 @@ func TestAStreamTellsWhatChanges(t *testing.T) {
 	w := newWorld(t)
 	f := w.follow("")
 	f.next("greeting", always)
-	f.next("scene", func(data string) bool {
-		var s api.Scene
+	f.next("overview", func(data string) bool {
+		var s api.Overview
 		if err := json.Unmarshal([]byte(data), &s); err != nil {
 			t.Fatal(err)
 		}
@@ -92,8 +92,8 @@ func TestAStreamTellsWhatChanges(t *testing.T) {
 	w.submit(`{"name":"a","command":["fake","run=forever"],"resources":{"gpu":2}}`)
 	f.next("rows", rows(t, "a", "Running"))
 	w.submit(`{"name":"b","command":["fake","run=forever"],"resources":{"gpu":2}}`)
-	f.next("scene", func(data string) bool {
-		var s api.Scene
+	f.next("overview", func(data string) bool {
+		var s api.Overview
 		if err := json.Unmarshal([]byte(data), &s); err != nil {
 			t.Fatal(err)
 		}
@@ -185,8 +185,8 @@ func TestTheHeadOfALongQueueIsExplained(t *testing.T) {
 	var r api.BulkResult
 	w.call("POST", "/v1/workloads:bulk", "["+strings.Join(docs, ",")+"]", &r)
 	f := w.follow("")
-	f.next("scene", func(data string) bool {
-		var s api.Scene
+	f.next("overview", func(data string) bool {
+		var s api.Overview
 		if err := json.Unmarshal([]byte(data), &s); err != nil {
 			t.Fatal(err)
 		}

@@ -14,21 +14,21 @@ import (
 	"github.com/musterhq/muster/internal/testing/kubetest"
 )
 
-// placed is a plane all of whose tasks go to one node, which the suite does not
+// placed is a backend all of whose tasks go to one node, which the suite does not
 // choose.
 type placed struct {
-	*Plane
+	*Backend
 	node core.NodeID
 }
 
-// Start implements plane.Plane.
+// Start implements backend.Plane.
 func (p placed) Start(ctx context.Context, tasks []backend.Assignment) error {
 	all := make([]backend.Assignment, len(tasks))
 	for i, a := range tasks {
 		a.Node, a.About.Project, a.About.Name = p.node, "suite", string(a.ID.Workload)
 		all[i] = a
 	}
-	return p.Plane.Start(ctx, all)
+	return p.Backend.Start(ctx, all)
 }
 
 func openOn(t *testing.T, c *kubetest.Cluster, node, logs string) placed {
@@ -41,7 +41,7 @@ func openOn(t *testing.T, c *kubetest.Cluster, node, logs string) placed {
 	return placed{p, core.NodeID(node)}
 }
 
-// sweep removes all that a plane has made, so that the next finds nothing.
+// sweep removes all that a backend has made, so that the next finds nothing.
 func sweep(t *testing.T, c *kubetest.Cluster) {
 	ctx, now := context.Background(), int64(0)
 	mine := metav1.ListOptions{LabelSelector: labelManaged + "=" + managed}
@@ -62,18 +62,18 @@ func sweep(t *testing.T, c *kubetest.Cluster) {
 	})
 }
 
-// TestPlane is the contract on a real kubelet.
-func TestPlane(t *testing.T) {
+// TestBackend is the contract on a real kubelet.
+func TestBackend(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{NoControllers: true, NoScheduler: true})
 	node := c.Node(t, "real", 2)
 	image := c.Busybox(t)
-	dirs := map[*Plane]string{}
-	open := func(t *testing.T, dir string) backend.Plane {
+	dirs := map[*Backend]string{}
+	open := func(t *testing.T, dir string) backend.Backend {
 		p := openOn(t, c, node.Name, dir)
-		dirs[p.Plane] = dir
+		dirs[p.Backend] = dir
 		return p
 	}
-	backendtest.Run(t, func(t *testing.T) backend.Plane {
+	backendtest.Run(t, func(t *testing.T) backend.Backend {
 		dir := t.TempDir()
 		t.Cleanup(func() { sweep(t, c) })
 		return open(t, dir)
@@ -85,8 +85,8 @@ func TestPlane(t *testing.T) {
 			return backend.Assignment{ID: id, Image: image, Argv: backendtest.Command(s)}
 		},
 		Image: image, Init: true, Memory: true, Blind: true, Apart: true, TwoWays: true, Lossy: true,
-		Reopen: func(t *testing.T, p backend.Plane) backend.Plane {
-			was := p.(placed).Plane
+		Reopen: func(t *testing.T, p backend.Backend) backend.Backend {
+			was := p.(placed).Backend
 			if err := was.Close(); err != nil {
 				t.Fatal(err)
 			}

@@ -13,28 +13,28 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// ChoreKind says what the control plane has to do for a workload outside of
-// every plane.
-type ChoreKind int
+// OperationKind says what the control plane has to do for a workload outside of
+// every backend.
+type OperationKind int
 
-// The kinds of chores.
+// The kinds of operations.
 const (
-	ChoreAsk     ChoreKind = iota // a question to a check
-	ChoreBuild                    // its image
-	ChorePublish                  // its results
-	ChoreFollow                   // the service of its published model, until it runs
+	OperationAsk     OperationKind = iota // a question to a check
+	OperationBuild                        // its image
+	OperationPublish                      // its results
+	OperationFollow                       // the service of its published model, until it runs
 )
 
-// Chore is one such thing. It is begun at least once, begun again after a
+// Operation is one such thing. It is begun at least once, begun again after a
 // restart, and its result comes back as a command that fits only the attempt
 // that asked.
-type Chore struct {
-	Kind     ChoreKind
+type Operation struct {
+	Kind     OperationKind
 	Workload *core.Workload
 	Check    core.CheckState // of ChoreAsk
 }
 
-// Hands does chores. Every method may take long and ends with ctx.
+// Hands does operations. Every method may take long and ends with ctx.
 type Hands interface {
 	// Ask puts the question of a check.
 	Ask(ctx context.Context, w *core.Workload, c core.CheckState) (Answer, error)
@@ -50,39 +50,39 @@ type Hands interface {
 	Clean(ctx context.Context, id core.WorkloadID) error
 }
 
-func (tx *tx) chore(c Chore) {
-	tx.actions = append(tx.actions, Action{Kind: ActChore, Chore: c})
+func (tx *tx) operation(c Operation) {
+	tx.actions = append(tx.actions, Action{Kind: ActOperation, Operation: c})
 }
 
-// busyPhase reports whether chores are under way in p.
+// busyPhase reports whether operations are under way in p.
 func busyPhase(p lifecycle.Phase) bool {
 	return p == lifecycle.Reviewing || p == lifecycle.Building || p == lifecycle.Reserved || p == lifecycle.Publishing
 }
 
-// resumeChores asks again for what a server before may not have finished.
-func (tx *tx) resumeChores(w *core.Workload) {
+// resumeOperations asks again for what a server before may not have finished.
+func (tx *tx) resumeOperations(w *core.Workload) {
 	switch w.Phase {
 	case lifecycle.Deleting:
 		tx.actions = append(tx.actions, Action{Kind: ActDeleteLogs, Workload: w.ID})
 	case lifecycle.Building:
-		tx.chore(Chore{Kind: ChoreBuild, Workload: w})
+		tx.operation(Operation{Kind: OperationBuild, Workload: w})
 	case lifecycle.Publishing:
-		kind := ChorePublish
+		kind := OperationPublish
 		if w.Published != nil {
-			kind = ChoreFollow
+			kind = OperationFollow
 		}
-		tx.chore(Chore{Kind: kind, Workload: w})
+		tx.operation(Operation{Kind: kind, Workload: w})
 	case lifecycle.Reviewing, lifecycle.Reserved:
 		for _, c := range w.Checks {
 			if c.Verdict == core.CheckAsked && c.AskAt.IsZero() {
-				tx.chore(Chore{Kind: ChoreAsk, Workload: w, Check: c})
+				tx.operation(Operation{Kind: OperationAsk, Workload: w, Check: c})
 			}
 		}
 	}
 }
 
-// chores runs what the engine has asked for, each in a goroutine of its own.
-type chores struct {
+// operations runs what the engine has asked for, each in a goroutine of its own.
+type operations struct {
 	hands Hands
 	log   *slog.Logger
 	do    func(context.Context, Command) (any, error)
@@ -93,8 +93,8 @@ type chores struct {
 	cancels map[core.WorkloadID][]context.CancelFunc
 }
 
-// begin starts a chore.
-func (c *chores) begin(ch Chore) {
+// begin starts a operation.
+func (c *operations) begin(ch Operation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ctx == nil || c.ctx.Err() != nil {
@@ -113,7 +113,7 @@ func (c *chores) begin(ch Chore) {
 
 // report hands a result to the engine, which keeps what it cannot store for the
 // next try.
-func (c *chores) report(result Command) {
+func (c *operations) report(result Command) {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
 		if _, err := c.do(c.ctx, result); err == nil || c.ctx.Err() != nil {
 			return
@@ -126,8 +126,8 @@ func (c *chores) report(result Command) {
 	}
 }
 
-// drop ends the chores of a workload; nothing of them is reported.
-func (c *chores) drop(id core.WorkloadID) {
+// drop ends the operations of a workload; nothing of them is reported.
+func (c *operations) drop(id core.WorkloadID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, cancel := range c.cancels[id] {
@@ -136,10 +136,10 @@ func (c *chores) drop(id core.WorkloadID) {
 	delete(c.cancels, id)
 }
 
-func (c *chores) result(ctx context.Context, ch Chore) Command {
+func (c *operations) result(ctx context.Context, ch Operation) Command {
 	w := ch.Workload
 	switch ch.Kind {
-	case ChoreAsk:
+	case OperationAsk:
 		var a Answer
 		err := guarded(c.log, func() (err error) {
 			within, cancel := context.WithTimeout(ctx, ch.Check.Timeout)
@@ -148,28 +148,28 @@ func (c *chores) result(ctx context.Context, ch Chore) Command {
 			return err
 		})
 		return Answered(w.ID, w.Attempt, ch.Check.Name, a, err)
-	case ChoreBuild:
+	case OperationBuild:
 		var image string
 		err := guarded(c.log, func() (err error) { image, err = c.hands.Build(ctx, w); return err })
 		return Built(w.ID, w.Attempt, image, err)
-	case ChorePublish:
+	case OperationPublish:
 		var p core.Published
 		var serve *spec.Document
 		err := guarded(c.log, func() (err error) { p, serve, err = c.hands.Publish(ctx, w); return err })
 		return Published(w.ID, w.Attempt, p, serve, err)
-	case ChoreFollow:
+	case OperationFollow:
 		return Deployed(w.ID, w.Attempt, guarded(c.log, func() error { return c.hands.Follow(ctx, w) }))
 	default:
 		return nil
 	}
 }
 
-// guarded makes a failure of a chore's panic: one workload's chore must not
+// guarded makes a failure of a operation's panic: one workload's operation must not
 // take the server with it.
 func guarded(log *slog.Logger, fn func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			log.Error("a chore panicked", "panic", p, "stack", string(debug.Stack()))
+			log.Error("a operation panicked", "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("the server failed at it (%v); its log says more", p)
 		}
 	}()

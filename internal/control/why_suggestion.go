@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// offer is a change of a document that might let it start.
-type offer struct {
+// suggestion is a change of a document that might let it start.
+type suggestion struct {
 	flags string // of muster run
 	job   schedule.Job
 	// fewer and halves search for a number: of tasks, of GPUs each.
@@ -26,16 +26,16 @@ type offer struct {
 	enough bool
 }
 
-// Offer is a change with which a workload would start now.
-type Offer struct {
+// Suggestion is a change with which a workload would start now.
+type Suggestion struct {
 	Flags   string // to be typed
 	Now     bool   // at once; else once those have left whom it displaces
 	Pool    string
-	Victims []Neighbour
+	Victims []RelatedWorkload
 }
 
-// Neighbour is another workload that matters to one that waits.
-type Neighbour struct {
+// RelatedWorkload is another workload that matters to one that waits.
+type RelatedWorkload struct {
 	ID      core.WorkloadID
 	Name    string
 	Project core.ProjectID
@@ -53,15 +53,15 @@ type Neighbour struct {
 
 // Bounds of what is tried and shown.
 const (
-	offersShown   = 5
-	projectsTried = 8
-	poolsTried    = 8
-	typesTried    = 4
+	suggestionsShown = 5
+	projectsTried    = 8
+	poolsTried       = 8
+	typesTried       = 4
 )
 
-// offers are the changes that are worth a try, the mildest first.
-func (tx *tx) offers(w *core.Workload, tasks map[int]*core.Task, base schedule.Job) []offer {
-	var out []offer
+// suggestions are the changes that are worth a try, the mildest first.
+func (tx *tx) suggestions(w *core.Workload, tasks map[int]*core.Task, base schedule.Job) []suggestion {
+	var out []suggestion
 	add := func(flags string, change func(*spec.Document)) {
 		doc, c := *w.Spec, *w
 		change(&doc)
@@ -70,7 +70,7 @@ func (tx *tx) offers(w *core.Workload, tasks map[int]*core.Task, base schedule.J
 			if p := core.ProjectID(doc.Project); p != w.Project {
 				j.Queue, j.Pools = p, tx.poolsIn(&doc, p)
 			}
-			out = append(out, offer{flags: flags, job: j})
+			out = append(out, suggestion{flags: flags, job: j})
 		}
 	}
 	if w.Kind == lifecycle.External {
@@ -78,7 +78,7 @@ func (tx *tx) offers(w *core.Workload, tasks map[int]*core.Task, base schedule.J
 	}
 	s := w.Spec
 	if w.Kind == lifecycle.Distributed && s.Workers > 1 {
-		out = append(out, offer{flags: "--workers", job: base, fewer: true, beside: beside(s)})
+		out = append(out, suggestion{flags: "--workers", job: base, fewer: true, beside: beside(s)})
 	}
 	if s.Topology.Required != "" {
 		add("--set topology.required=", func(d *spec.Document) { d.Topology.Required = "" })
@@ -86,7 +86,7 @@ func (tx *tx) offers(w *core.Workload, tasks map[int]*core.Task, base schedule.J
 	if s.Topology.Segment.Required != "" {
 		add("--set 'topology.segment={}'", func(d *spec.Document) { d.Topology.Segment = spec.Segment{} })
 	}
-	tx.offerTypes(s, add)
+	tx.suggestionTypes(s, add)
 	for _, pool := range tx.otherPools(base.Pools) {
 		add("--set 'pools=["+pool+"]'", func(d *spec.Document) { d.Pools = []string{pool} })
 	}
@@ -104,10 +104,10 @@ func (tx *tx) offers(w *core.Workload, tasks map[int]*core.Task, base schedule.J
 		add("--project "+string(p), func(d *spec.Document) { d.Project = string(p) })
 	}
 	if g := s.Resources.GPU; g.Kind() == spec.WholeGPU && g.Count > 1 {
-		out = append(out, offer{flags: "--gpus", job: base, halves: true})
+		out = append(out, suggestion{flags: "--gpus", job: base, halves: true})
 	}
 	if g := s.Resources.GPU; g.Kind() != spec.WholeGPU && base.Part() > 0 {
-		out = append(out, offer{flags: "--gpus", job: base, part: true})
+		out = append(out, suggestion{flags: "--gpus", job: base, part: true})
 	}
 	if base.Patient > tx.now.UnixMilli() {
 		add("--patience 0s", func(d *spec.Document) { d.Patience = 0 })
@@ -145,8 +145,8 @@ func freed(s *spec.Document) string {
 	return strings.Join(out, " ")
 }
 
-// offerTypes offers the GPUs of other products that there are.
-func (tx *tx) offerTypes(s *spec.Document, add func(string, func(*spec.Document))) {
+// suggestionTypes offers the GPUs of other products that there are.
+func (tx *tx) suggestionTypes(s *spec.Document, add func(string, func(*spec.Document))) {
 	want := s.Resources.GPU.Type
 	if want == "" {
 		return
@@ -207,7 +207,7 @@ func (tx *tx) poolsIn(doc *spec.Document, id core.ProjectID) []string {
 }
 
 // try asks a state of its own for what becomes of the offer.
-func (o *offer) try(st *schedule.State, now int64) (string, schedule.Trial) {
+func (o *suggestion) try(st *schedule.State, now int64) (string, schedule.Trial) {
 	switch {
 	case o.fewer:
 		n, t := st.Fewer(now, o.job)

@@ -20,10 +20,10 @@ import (
 	"github.com/musterhq/muster/internal/store"
 )
 
-// planes are where work runs.
-type planes struct {
-	all    []backend.Plane
-	local  *local.Plane // nil: this machine is none
+// backends are where work runs.
+type backends struct {
+	all    []backend.Backend
+	local  *local.Backend // nil: this machine is none
 	kubes  []cluster
 	images bool // one of them runs container images
 	// installation drives clusters; seasoned: it did so before it had a name.
@@ -34,13 +34,13 @@ type planes struct {
 
 // cluster is a Kubernetes one, and how it is reached.
 type cluster struct {
-	*kube.Plane
+	*kube.Backend
 	config *rest.Config
 }
 
-// openPlanes opens the planes that the options name.
-func openPlanes(ctx context.Context, o cli.ServerOptions, st store.Store, images *images, log *slog.Logger) (*planes, error) {
-	p := &planes{}
+// openBackends opens the backends that the options name.
+func openBackends(ctx context.Context, o cli.ServerOptions, st store.Store, images *images, log *slog.Logger) (*backends, error) {
+	p := &backends{}
 	var err error
 	if p.installation, err = st.Installation(ctx); err != nil {
 		return nil, err
@@ -56,20 +56,20 @@ func openPlanes(ctx context.Context, o cli.ServerOptions, st store.Store, images
 	return p, nil
 }
 
-func (p *planes) open(o cli.ServerOptions, images *images, log *slog.Logger) error {
+func (p *backends) open(o cli.ServerOptions, images *images, log *slog.Logger) error {
 	logs := filepath.Join(o.DataDir, "logs")
-	if slices.Contains(o.Planes, "local") {
-		l, err := local.Open(local.Options{Dir: filepath.Join(o.DataDir, "local"), LogDir: logs, FakeGPUs: o.FakeGPUs, Images: images.plane()})
+	if slices.Contains(o.Backends, "local") {
+		l, err := local.Open(local.Options{Dir: filepath.Join(o.DataDir, "local"), LogDir: logs, FakeGPUs: o.FakeGPUs, Images: images.backend()})
 		if err != nil {
 			return err
 		}
 		p.local, p.images = l, images.store != nil
 		p.all = append(p.all, l)
 	}
-	if slices.Contains(o.Planes, "kube") {
+	if slices.Contains(o.Backends, "kube") {
 		config, latest, err := clusterConfig(o.Kubeconfig, o.KubeContext, log)
 		if err != nil {
-			return precondition(fmt.Sprintf("the cluster of --plane kube cannot be found: %v", err), "name its file with --kubeconfig")
+			return precondition(fmt.Sprintf("the cluster of --backend kube cannot be found: %v", err), "name its file with --kubeconfig")
 		}
 		if err := p.add(o, "kube", "", config, latest, logs, log); err != nil {
 			return err
@@ -88,7 +88,7 @@ func (p *planes) open(o cli.ServerOptions, images *images, log *slog.Logger) err
 	return nil
 }
 
-func (p *planes) add(o cli.ServerOptions, name, prefix string, config *rest.Config, latest func() *rest.Config, logs string, log *slog.Logger) error {
+func (p *backends) add(o cli.ServerOptions, name, prefix string, config *rest.Config, latest func() *rest.Config, logs string, log *slog.Logger) error {
 	k, err := kube.Open(kube.Options{
 		Name: name, Prefix: prefix, Config: config, Latest: latest, Namespaces: o.KubeNamespaces, Program: o.KubeProgram,
 		RuntimeClass: o.KubeRuntime, ReservationImage: o.KubeReservation, LogDir: filepath.Join(logs, name), Log: log,
@@ -101,9 +101,9 @@ func (p *planes) add(o cli.ServerOptions, name, prefix string, config *rest.Conf
 	return nil
 }
 
-// face shows workloads as objects of the first cluster, where that knows the
+// operator shows workloads as objects of the first cluster, where that knows the
 // resource and it is wanted.
-func (p *planes) face(o cli.ServerOptions, address string, log *slog.Logger) (func(context.Context), error) {
+func (p *backends) operator(o cli.ServerOptions, address string, log *slog.Logger) (func(context.Context), error) {
 	if len(p.kubes) == 0 || !o.KubeMirror {
 		return func(context.Context) {}, nil
 	}
@@ -111,7 +111,7 @@ func (p *planes) face(o cli.ServerOptions, address string, log *slog.Logger) (fu
 	if err != nil {
 		return nil, err
 	}
-	f, err := operator.New(operator.Config{Cluster: p.kubes[0].config, Spaces: p.kubes[0].Plane, Muster: c, Log: log})
+	f, err := operator.New(operator.Config{Cluster: p.kubes[0].config, Spaces: p.kubes[0].Backend, Muster: c, Log: log})
 	if err != nil {
 		return nil, err
 	}
@@ -122,14 +122,14 @@ func (p *planes) face(o cli.ServerOptions, address string, log *slog.Logger) (fu
 }
 
 // retire ends helpers that have no reason to stay.
-func (p *planes) retire(ctx context.Context) error {
+func (p *backends) retire(ctx context.Context) error {
 	if p.local == nil {
 		return nil
 	}
 	return p.local.Retire(ctx)
 }
 
-func (p *planes) close() error {
+func (p *backends) close() error {
 	var err error
 	for _, k := range p.kubes {
 		err = errors.Join(err, k.Close())

@@ -1,33 +1,33 @@
 package schedule
 
-// A pool may have nodes of several planes. A gang never spans two: its tasks
+// A pool may have nodes of several backends. A gang never spans two: its tasks
 // could not reach one another, and nobody could start them together.
 
-// split makes the parts of a pool, one for each plane, if there are several.
+// split makes the parts of a pool, one for each backend, if there are several.
 func (p *pool) split() {
 	p.parts = nil
-	byPlane := map[string]*subset{}
+	byBackend := map[string]*subset{}
 	for _, s := range p.sites {
-		part := byPlane[s.node.Plane]
+		part := byBackend[s.node.Backend]
 		if part == nil {
 			part = &subset{pool: p, ranks: map[*ask]*ranking{}}
-			byPlane[s.node.Plane] = part
+			byBackend[s.node.Backend] = part
 		}
 		part.sites = append(part.sites, s)
 		s.part = part
 	}
-	if len(byPlane) < 2 {
+	if len(byBackend) < 2 {
 		for _, s := range p.sites {
 			s.part = nil
 		}
 		return
 	}
-	for _, name := range sortedKeys(byPlane) {
-		p.parts = append(p.parts, byPlane[name])
+	for _, name := range sortedKeys(byBackend) {
+		p.parts = append(p.parts, byBackend[name])
 	}
 }
 
-// placeIn places the tries of j on one plane of p, beside what it holds there.
+// placeIn places the tries of j on one backend of p, beside what it holds there.
 func (st *State) placeIn(p *pool, j *job, tries []try) bool {
 	mark := len(st.log)
 	for _, part := range p.partsFor(j) {

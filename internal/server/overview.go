@@ -26,25 +26,25 @@ const (
 	// gatherFor is how long changes are collected before they are sent: an eye
 	// does not see the difference, and a gang is one event instead of a hundred.
 	gatherFor = 40 * time.Millisecond
-	// sceneEvery is how often the scene is looked at while something changes, and
+	// overviewEvery is how often the overview is looked at while something changes, and
 	// sceneShare which part of the time may go into that.
-	sceneEvery = time.Second
-	sceneShare = 20
-	// sceneWaits is how many waiting workloads a scene explains, of which sceneOthers
+	overviewEvery = time.Second
+	overviewShare = 20
+	// overviewWaits is how many waiting workloads an overview explains, of which sceneOthers
 	// are not first in a queue, and explainAtOnce how many at a time: others must get
 	// to the engine in between.
-	sceneWaits    = 1000
-	sceneOthers   = 200
-	explainAtOnce = 100
+	overviewWaits  = 1000
+	overviewOthers = 200
+	explainAtOnce  = 100
 	// farBehind is from how many changed workloads on a stream is not resumed:
 	// listing anew costs less.
 	farBehind = 5000
 )
 
-func (s *Server) sceneRoutes() {
+func (s *Server) overviewRoutes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "stream", Method: http.MethodGet, Path: "/v1/stream", Summary: "Everything that a page follows, as server-sent events, resumable", Tags: []string{"workloads"},
-		Description: "First 'greeting' (a Greeting), whose id is the present revision where nothing was missed; then 'rows' (a list of Row), with the revision as id, and 'scene' (a Scene), whenever something has changed. With Last-Event-ID or after, the rows that changed since come first. 410: too much has changed, or the revision is of another database; list anew and begin without it.",
+		Description: "First 'greeting' (a Greeting), whose id is the present revision where nothing was missed; then 'rows' (a list of Row), with the revision as id, and 'overview' (an Overview), whenever something has changed. With Last-Event-ID or after, the rows that changed since come first. 410: too much has changed, or the revision is of another database; list anew and begin without it.",
 	}, s.stream)
 }
 
@@ -79,13 +79,13 @@ func (s *Server) stream(ctx context.Context, in *streamInput) (*huma.StreamRespo
 
 // pageStream is one browser's stream.
 type pageStream struct {
-	s      *Server
-	sub    *control.Subscription
-	w      http.ResponseWriter
-	flush  *http.ResponseController
-	missed []*core.Workload
-	rev    core.Revision // up to which everything was sent
-	scene  int64         // that was sent last
+	s        *Server
+	sub      *control.Subscription
+	w        http.ResponseWriter
+	flush    *http.ResponseController
+	missed   []*core.Workload
+	rev      core.Revision // up to which everything was sent
+	overview int64         // that was sent last
 }
 
 // begin finds what was missed since a revision.
@@ -134,7 +134,7 @@ func (p *pageStream) run(ctx context.Context) error {
 	if err := p.catchUp(ctx); err != nil {
 		return err
 	}
-	beat, look := time.NewTicker(heartbeat), time.NewTicker(sceneEvery)
+	beat, look := time.NewTicker(heartbeat), time.NewTicker(overviewEvery)
 	defer beat.Stop()
 	defer look.Stop()
 	if err := p.look(ctx); err != nil {
@@ -222,18 +222,18 @@ func (p *pageStream) changes(first []control.Change) error {
 	for i := range rows {
 		p.rev = max(p.rev, core.Revision(rows[i].Revision))
 	}
-	p.s.scenes.stale()
+	p.s.overviews.stale()
 	return p.send("rows", p.rev, rows)
 }
 
-// look sends the scene if it is another than the one sent last.
+// look sends the overview if it is another than the one sent last.
 func (p *pageStream) look(ctx context.Context) error {
-	number, text := p.s.scenes.latest(ctx, p.s)
-	if number == p.scene {
+	number, text := p.s.overviews.latest(ctx, p.s)
+	if number == p.overview {
 		return nil
 	}
-	p.scene = number
-	return p.write("scene", 0, text)
+	p.overview = number
+	return p.write("overview", 0, text)
 }
 
 func (p *pageStream) send(event string, rev core.Revision, v any) error {
@@ -256,8 +256,8 @@ func (p *pageStream) write(event string, rev core.Revision, text []byte) error {
 	return p.flush.Flush()
 }
 
-// scenes is the latest scene, which all streams share.
-type scenes struct {
+// overviews is the latest overview, which all streams share.
+type overviews struct {
 	mu     sync.Mutex
 	number int64
 	text   []byte
@@ -269,43 +269,43 @@ type scenes struct {
 }
 
 // stale says that something has changed.
-func (c *scenes) stale() {
+func (c *overviews) stale() {
 	c.mu.Lock()
 	c.old = true
 	c.mu.Unlock()
 }
 
-// sceneAtLeast is how often the scene is looked at even if no workload changes:
+// overviewAtLeast is how often the overview is looked at even if no workload changes:
 // nodes come and go without any.
-const sceneAtLeast = 5 * time.Second
+const overviewAtLeast = 5 * time.Second
 
 // waitsFor is for how long it is believed why workloads wait while nothing is
 // committed: time alone changes little of it.
 const waitsFor = 30 * time.Second
 
-// latest is the scene and its number, which another scene never has. It is made
+// latest is the overview and its number, which another overview never has. It is made
 // anew only when that is due, so that many browsers cost no more than one.
-func (c *scenes) latest(ctx context.Context, s *Server) (int64, []byte) {
+func (c *overviews) latest(ctx context.Context, s *Server) (int64, []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	if now.Before(c.next) || !c.old && now.Sub(c.begun) < sceneAtLeast {
+	if now.Before(c.next) || !c.old && now.Sub(c.begun) < overviewAtLeast {
 		return c.number, c.text
 	}
 	stale := c.old || now.Sub(c.asked) > waitsFor
 	c.begun, c.old = now, false
-	sc, err := s.scene(ctx)
+	sc, err := s.overview(ctx)
 	if err == nil && stale {
 		c.waits, err = s.waits(ctx)
 		c.asked = now
 	}
-	c.next = now.Add(max(sceneEvery-sceneEvery/10, sceneShare*time.Since(now)))
+	c.next = now.Add(max(overviewEvery-overviewEvery/10, overviewShare*time.Since(now)))
 	if err != nil {
 		c.old = true
 		return c.number, c.text
 	}
 	sc.Waits = c.waits
-	sc.Cluster.At = api.Time{} // a scene is another only if more than its time is
+	sc.Cluster.At = api.Time{} // an overview is another only if more than its time is
 	same, err := json.Marshal(sc)
 	if err != nil || bytes.Equal(same, c.text) {
 		return c.number, c.text
@@ -315,14 +315,14 @@ func (c *scenes) latest(ctx context.Context, s *Server) (int64, []byte) {
 	return c.number, c.text
 }
 
-// scene is what is beside the workloads at present.
-func (s *Server) scene(ctx context.Context) (*api.Scene, error) {
+// overview is what is beside the workloads at present.
+func (s *Server) overview(ctx context.Context) (*api.Overview, error) {
 	v, err := s.control.Do(ctx, control.Cluster())
 	if err != nil {
 		return nil, err
 	}
 	st := v.(*control.ClusterState)
-	out := &api.Scene{Cluster: s.cluster(st), Phases: map[string]int{}}
+	out := &api.Overview{Cluster: s.cluster(st), Phases: map[string]int{}}
 	for phase, n := range st.Phases {
 		out.Phases[string(phase)] = n
 	}
@@ -333,7 +333,7 @@ func (s *Server) scene(ctx context.Context) (*api.Scene, error) {
 // that what is said of a queue is said of its head however long it is; then the
 // newest of the others, who are held, back off, or are behind.
 func (s *Server) waiting(ctx context.Context) ([]core.WorkloadID, error) {
-	ids, err := s.control.Foremost(ctx, sceneWaits-sceneOthers)
+	ids, err := s.control.Foremost(ctx, overviewWaits-overviewOthers)
 	if err != nil {
 		return nil, err
 	}
@@ -343,12 +343,12 @@ func (s *Server) waiting(ctx context.Context) ([]core.WorkloadID, error) {
 	}
 	// Those that do not queue have their part, whatever else there is.
 	for _, phases := range [][]lifecycle.Phase{{lifecycle.Inadmissible, lifecycle.Backoff}, {lifecycle.Queued}} {
-		page, err := s.store.List(ctx, store.Query{Phases: phases, Limit: sceneWaits})
+		page, err := s.store.List(ctx, store.Query{Phases: phases, Limit: overviewWaits})
 		if err != nil {
 			return nil, err
 		}
 		for _, w := range page.Items {
-			if len(ids) < sceneWaits && !have[w.ID] {
+			if len(ids) < overviewWaits && !have[w.ID] {
 				ids, have[w.ID] = append(ids, w.ID), true
 			}
 		}

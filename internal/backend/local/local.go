@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// Plane is the server's side: it talks to the keeper and reads logs.
-type Plane struct {
+// Backend is the server's side: it talks to the supervisor and reads logs.
+type Backend struct {
 	paths
 	opts  Options
 	bell  *bell
@@ -30,31 +30,31 @@ type Plane struct {
 }
 
 var (
-	_ backend.Plane   = (*Plane)(nil)
-	_ backend.Sampler = (*Plane)(nil)
-	_ backend.Enterer = (*Plane)(nil)
+	_ backend.Backend = (*Backend)(nil)
+	_ backend.Sampler = (*Backend)(nil)
+	_ backend.Enterer = (*Backend)(nil)
 )
 
-// Open makes a plane of a directory. It starts no process: a keeper comes with
-// the first task, or with the first look at the tasks of a former keeper.
-// Several planes, in several processes too, may have the same directory.
-func Open(o Options) (*Plane, error) {
+// Open makes a backend of a directory. It starts no process: a supervisor comes with
+// the first task, or with the first look at the tasks of a former supervisor.
+// Several backends, in several processes too, may have the same directory.
+func Open(o Options) (*Backend, error) {
 	o, err := o.complete()
 	if err != nil {
 		return nil, err
 	}
-	if os.Getenv(keeperEnv) != "" {
+	if os.Getenv(supervisorEnv) != "" {
 		// Without this check a program that forgot would start itself for ever.
-		return nil, errors.New("local plane: this process was started to be a keeper; call local.KeeperMain first in main")
+		return nil, errors.New("local backend: this process was started to be a supervisor; call local.KeeperMain first in main")
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("local plane: %w", err)
+		return nil, fmt.Errorf("local backend: %w", err)
 	}
-	return &Plane{paths: paths{dir: o.Dir, logs: o.LogDir}, opts: o, bell: newBell(), preps: newPreparations()}, nil
+	return &Backend{paths: paths{dir: o.Dir, logs: o.LogDir}, opts: o, bell: newBell(), preps: newPreparations()}, nil
 }
 
-// Close ends the connection. The keeper and its tasks go on.
-func (p *Plane) Close() error {
+// Close ends the connection. The supervisor and its tasks go on.
+func (p *Backend) Close() error {
 	p.preps.close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,11 +65,11 @@ func (p *Plane) Close() error {
 	return p.bell.close()
 }
 
-// Name is the plane's name.
-func (p *Plane) Name() string { return PlaneName }
+// Name is the backend's name.
+func (p *Backend) Name() string { return BackendName }
 
-// Describe implements plane.Describer.
-func (p *Plane) Describe() backend.Description {
+// Describe implements backend.Describer.
+func (p *Backend) Describe() backend.Description {
 	d := backend.Description{Kind: "local"}
 	if p.opts.Images == nil {
 		d.Runs = core.RunsProcesses
@@ -77,9 +77,9 @@ func (p *Plane) Describe() backend.Description {
 	return d
 }
 
-// call asks the keeper, and asks again when it died meanwhile: every operation
+// call asks the supervisor, and asks again when it died meanwhile: every operation
 // may be repeated.
-func (p *Plane) call(ctx context.Context, q request, need bool) (reply, error) {
+func (p *Backend) call(ctx context.Context, q request, need bool) (reply, error) {
 	var last error
 	for wait := time.Millisecond; wait < time.Second; wait *= 2 {
 		c, err := p.connect(ctx, need)
@@ -101,8 +101,8 @@ func (p *Plane) call(ctx context.Context, q request, need bool) (reply, error) {
 	return reply{}, fmt.Errorf("%w: %w; see %s", backend.ErrUnreachable, last, p.journal())
 }
 
-// Start implements plane.Plane.
-func (p *Plane) Start(ctx context.Context, tasks []backend.Assignment) error {
+// Start implements backend.Plane.
+func (p *Backend) Start(ctx context.Context, tasks []backend.Assignment) error {
 	if len(tasks) == 0 {
 		return nil
 	}
@@ -128,14 +128,14 @@ func (p *Plane) Start(ctx context.Context, tasks []backend.Assignment) error {
 	return errors.Join(errs...)
 }
 
-// Stop implements plane.Plane.
-func (p *Plane) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration) error {
+// Stop implements backend.Plane.
+func (p *Backend) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration) error {
 	p.stopPreparing(ids, grace)
 	return p.about(ctx, request{Op: opStop, IDs: ids, Grace: grace})
 }
 
-// Forget implements plane.Plane.
-func (p *Plane) Forget(ctx context.Context, ids []core.TaskID) error {
+// Forget implements backend.Plane.
+func (p *Backend) Forget(ctx context.Context, ids []core.TaskID) error {
 	p.preps.forget(ids)
 	if err := p.about(ctx, request{Op: opForget, IDs: ids}); err != nil {
 		return err
@@ -143,22 +143,22 @@ func (p *Plane) Forget(ctx context.Context, ids []core.TaskID) error {
 	return p.release(ctx, ids)
 }
 
-func (p *Plane) about(ctx context.Context, q request) error {
+func (p *Backend) about(ctx context.Context, q request) error {
 	if len(q.IDs) == 0 {
 		return nil
 	}
 	_, err := p.call(ctx, q, false)
-	if errors.Is(err, errNoKeeper) {
-		return nil // no keeper and no records: all are unknown
+	if errors.Is(err, errNoSupervisor) {
+		return nil // no supervisor and no records: all are unknown
 	}
 	return err
 }
 
-// Retire lets the keeper go as soon as it has no tasks, whoever is connected. Of
+// Retire lets the supervisor go as soon as it has no tasks, whoever is connected. Of
 // one that was killed, and that nobody has followed, it takes away what is left.
-func (p *Plane) Retire(ctx context.Context) error {
+func (p *Backend) Retire(ctx context.Context) error {
 	_, err := p.call(ctx, request{Op: opRetire}, false)
-	if errors.Is(err, errNoKeeper) {
+	if errors.Is(err, errNoSupervisor) {
 		for wait := time.Millisecond; wait < 4*time.Second && ctx.Err() == nil; wait *= 2 {
 			if sweepGroups(dirName(p.dir)) {
 				break
@@ -170,20 +170,20 @@ func (p *Plane) Retire(ctx context.Context) error {
 	return err
 }
 
-// Observe implements plane.Plane.
-func (p *Plane) Observe(ctx context.Context) ([]backend.Observation, error) {
+// Observe implements backend.Plane.
+func (p *Backend) Observe(ctx context.Context) ([]backend.Observation, error) {
 	r, err := p.call(ctx, request{Op: opObserve}, false)
-	if err != nil && !errors.Is(err, errNoKeeper) {
+	if err != nil && !errors.Is(err, errNoSupervisor) {
 		return nil, err
 	}
 	p.sweep(r.Seen)
 	return p.preps.seen(r.Seen), nil
 }
 
-// Watch implements plane.Plane. It begins with everything there is, survives
-// the death of the keeper by starting another, and returns only with ctx or
-// when no keeper can be had.
-func (p *Plane) Watch(ctx context.Context, seen func([]backend.Observation)) error {
+// Watch implements backend.Plane. It begins with everything there is, survives
+// the death of the supervisor by starting another, and returns only with ctx or
+// when no supervisor can be had.
+func (p *Backend) Watch(ctx context.Context, seen func([]backend.Observation)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var one sync.Mutex
 	told := func(all []backend.Observation) {
@@ -195,11 +195,11 @@ func (p *Plane) Watch(ctx context.Context, seen func([]backend.Observation)) err
 	second.Go(func() { p.preps.watch(ctx, told) })
 	defer second.Wait()
 	defer cancel()
-	return p.watchKeeper(ctx, told)
+	return p.watchSupervisor(ctx, told)
 }
 
-func (p *Plane) watchKeeper(ctx context.Context, seen func([]backend.Observation)) error {
-	// Without a keeper, the next one's socket is the event to wait for.
+func (p *Backend) watchSupervisor(ctx context.Context, seen func([]backend.Observation)) error {
+	// Without a supervisor, the next one's socket is the event to wait for.
 	wake, done := p.bell.listen(p.dir)
 	defer done()
 	for {
@@ -210,7 +210,7 @@ func (p *Plane) watchKeeper(ctx context.Context, seen func([]backend.Observation
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, errNoKeeper):
+		case errors.Is(err, errNoSupervisor):
 			select {
 			case <-wake:
 			case <-ctx.Done():
@@ -222,7 +222,7 @@ func (p *Plane) watchKeeper(ctx context.Context, seen func([]backend.Observation
 	}
 }
 
-func (p *Plane) follow(ctx context.Context, c *client, seen func([]backend.Observation)) error {
+func (p *Backend) follow(ctx context.Context, c *client, seen func([]backend.Observation)) error {
 	answers, done, err := c.open(request{Op: opWatch})
 	if err != nil {
 		return err

@@ -1,9 +1,9 @@
-// Package backendtest is the contract of plane.Plane as tests. Every plane, the
+// Package backendtest is the contract of backend.Plane as tests. Every backend, the
 // fake one too, runs them from its own tests:
 //
-//	planetest.Run(t, func(t *testing.T) plane.Plane { … }, planetest.Options{Assign: …})
+//	planetest.Run(t, func(t *testing.T) backend.Plane { … }, planetest.Options{Assign: …})
 //
-// A plane says in Options how it is told what a task shall do, and what it
+// A backend says in Options how it is told what a task shall do, and what it
 // cannot do; everything else is the same for all.
 package backendtest
 
@@ -34,22 +34,22 @@ type Script struct {
 	Deaf   bool // it ignores the polite signal
 }
 
-// Options adapt the suite to one kind of plane.
+// Options adapt the suite to one kind of backend.
 type Options struct {
 	// Assign makes the assignment of a task that does s.
 	Assign func(t *testing.T, id core.TaskID, s Script) backend.Assignment
 	// Shell says that Argv really runs on a machine with a POSIX shell that
 	// shares its file system and processes with the test.
 	Shell bool
-	// Image is one with busybox or the like, for planes that run containers: the
+	// Image is one with busybox or the like, for backends that run containers: the
 	// tests with real commands run in it.
 	Image string
 	// Init says that a task is the first process of its own process namespace: a
 	// signal that it sends itself without handling it does nothing.
 	Init bool
 	// Reopen closes p and opens the same place again, as a restarted server
-	// does. Nil: the plane cannot.
-	Reopen func(t *testing.T, p backend.Plane) backend.Plane
+	// does. Nil: the backend cannot.
+	Reopen func(t *testing.T, p backend.Backend) backend.Backend
 	// Blind says that it cannot tell a signal from an exit code above 128.
 	Blind bool
 	// TwoWays says that standard output and error come by ways of their own, so
@@ -62,16 +62,16 @@ type Options struct {
 	Lossy bool
 	// Apart says that a task has a network of its own.
 	Apart bool
-	// Devices are some that the plane's node has, for assignments.
+	// Devices are some that the backend's node has, for assignments.
 	Devices []core.Share
 	// Visible is the CUDA_VISIBLE_DEVICES that they make.
 	Visible string
 	// Memory says that hard memory limits are in force. Unlimited leaves their
-	// test out: the plane is tested without them on purpose.
+	// test out: the backend is tested without them on purpose.
 	Memory, Unlimited bool
 }
 
-// Command is a shell command that does s, for planes that run commands.
+// Command is a shell command that does s, for backends that run commands.
 func Command(s Script) []string {
 	var b strings.Builder
 	if s.Deaf {
@@ -99,21 +99,21 @@ func Command(s Script) []string {
 	return []string{"/bin/sh", "-c", b.String()}
 }
 
-// suite is the contract applied to one kind of plane.
+// suite is the contract applied to one kind of backend.
 type suite struct {
-	open func(t *testing.T) backend.Plane
+	open func(t *testing.T) backend.Backend
 	opts Options
 }
 
-// Run runs the contract against fresh planes that open makes. What open makes
+// Run runs the contract against fresh backends that open makes. What open makes
 // it also cleans up, with t.Cleanup.
-func Run(t *testing.T, open func(t *testing.T) backend.Plane, opts Options) {
+func Run(t *testing.T, open func(t *testing.T) backend.Backend, opts Options) {
 	s := suite{open, opts}
 	for _, c := range []struct {
 		name string
 		test func(suite, *testing.T)
 	}{
-		{"inventory names nodes of the plane", suite.inventory},
+		{"inventory names nodes of the backend", suite.inventory},
 		{"a task runs and its exit code is told", suite.exitCodes},
 		{"a batch starts whole", suite.batch},
 		{"start is idempotent", suite.startTwice},
@@ -133,7 +133,7 @@ func Run(t *testing.T, open func(t *testing.T) backend.Plane, opts Options) {
 		{"closing ends a waiting reader", suite.followClosed},
 		{"no logs before the start", suite.noLogs},
 		{"deleted logs are gone", suite.deleteLogs},
-		{"a reopened plane knows its tasks", suite.reopen},
+		{"a reopened backend knows its tasks", suite.reopen},
 		{"a task that ended between is known", suite.reopenAfterEnd},
 		{"many tasks of many callers", suite.crowd},
 	} {
@@ -151,7 +151,7 @@ func id(workload string, index int) core.TaskID {
 }
 
 // start starts scripts as tasks 0, 1, … of workload.
-func (s suite) start(t *testing.T, p backend.Plane, workload string, scripts ...Script) []core.TaskID {
+func (s suite) start(t *testing.T, p backend.Backend, workload string, scripts ...Script) []core.TaskID {
 	t.Helper()
 	var ids []core.TaskID
 	var tasks []backend.Assignment
@@ -165,8 +165,8 @@ func (s suite) start(t *testing.T, p backend.Plane, workload string, scripts ...
 	return ids
 }
 
-// find returns what the plane says of a task now.
-func find(t *testing.T, p backend.Plane, id core.TaskID) (backend.Observation, bool) {
+// find returns what the backend says of a task now.
+func find(t *testing.T, p backend.Backend, id core.TaskID) (backend.Observation, bool) {
 	t.Helper()
 	all, err := p.Observe(t.Context())
 	if err != nil {
@@ -190,7 +190,7 @@ func until(t *testing.T, what string, cond func() bool) {
 }
 
 // ended waits for the end of a task.
-func ended(t *testing.T, p backend.Plane, id core.TaskID) backend.Observation {
+func ended(t *testing.T, p backend.Backend, id core.TaskID) backend.Observation {
 	t.Helper()
 	var last backend.Observation
 	until(t, id.String()+" has ended", func() bool {
@@ -200,7 +200,7 @@ func ended(t *testing.T, p backend.Plane, id core.TaskID) backend.Observation {
 	return last
 }
 
-func running(t *testing.T, p backend.Plane, id core.TaskID) {
+func running(t *testing.T, p backend.Backend, id core.TaskID) {
 	t.Helper()
 	until(t, id.String()+" runs", func() bool {
 		o, _ := find(t, p, id)
