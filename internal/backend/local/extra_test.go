@@ -160,8 +160,8 @@ func TestSupervisorThatCannotStart(t *testing.T) {
 		exe  []string
 		says string
 	}{
-		"not there":   {[]string{"/no/such/keeper"}, "/no/such/keeper"},
-		"not one":     {[]string{"/bin/true"}, "KeeperMain"},
+		"not there":   {[]string{"/no/such/supervisor"}, "/no/such/supervisor"},
+		"not one":     {[]string{"/bin/true"}, "SupervisorMain"},
 		"wrong flags": {[]string{"/proc/self/exe", SupervisorArg, "--nonsense"}, "nonsense"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	t.Setenv(supervisorEnv, "1")
-	if _, err := Open(Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "KeeperMain") {
+	if _, err := Open(Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "SupervisorMain") {
 		t.Errorf("Open in a process that should be a supervisor: %v", err)
 	}
 }

@@ -138,7 +138,7 @@ func (p *Backend) launch(ctx context.Context) (ready bool, err error) {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	}
-	return false, fmt.Errorf("the supervisor %q did not come up (%w); see %s, and that main calls KeeperMain first", p.opts.Exe, err, p.journal())
+	return false, fmt.Errorf("the supervisor %q did not come up (%w); see %s, and that main calls SupervisorMain first", p.opts.Exe, err, p.journal())
 }
 
 func openJournal(path string) (*os.File, error) {

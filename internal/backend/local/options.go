@@ -26,10 +26,10 @@ import (
 // SupervisorArg is the first argument of a process that is to be a supervisor. A main
 // function (or TestMain) that opens this backend begins with
 //
-//	if len(os.Args) > 1 && os.Args[1] == local.KeeperArg {
-//		os.Exit(local.KeeperMain(os.Args[2:]))
+//	if len(os.Args) > 1 && os.Args[1] == local.SupervisorArg {
+//		os.Exit(local.SupervisorMain(os.Args[2:]))
 //	}
-const SupervisorArg = "__keeper"
+const SupervisorArg = "__supervisor"
 
 // BackendName is this backend's name in core.Node.Plane.
 const BackendName = "local"
@@ -39,7 +39,7 @@ type Options struct {
 	Dir        string        // records, lock and socket of the supervisor; made if missing
 	LogDir     string        // output of tasks; default Dir/logs
 	LogReserve int64         // bytes of the file system that logs leave free; 0: 64 MiB or 2 %, whichever is less
-	Exe        []string      // how to start a supervisor; default /proc/self/exe __keeper
+	Exe        []string      // how to start a supervisor; default /proc/self/exe __supervisor
 	NodeName   core.NodeID   // default: the host name
 	Pool       string        // default: "default"
 	FakeGPUs   int           // pretend to have this many GPUs instead of looking for real ones

@@ -14,10 +14,10 @@ import (
 
 // paths knows where everything lies.
 //
-//	dir/keeper.lock        held by the supervisor; contains its pid
-//	dir/keeper.sock        where it listens
+//	dir/supervisor.lock        held by the supervisor; contains its pid
+//	dir/supervisor.sock        where it listens
 //	dir/boot               the run of the machine that the last supervisor was in
-//	dir/keeper.log         what it has to complain about
+//	dir/supervisor.log         what it has to complain about
 //	dir/tasks/W.A.I/       task I of attempt A of workload W: its record and its FIFO;
 //	                       W.A.I-R of run R, where that is not the first
 //	logs/                  their output: see logfile.Dir

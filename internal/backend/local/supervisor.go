@@ -31,7 +31,7 @@ import (
 const meetWithin = 10 * time.Second
 
 // supervisorEnv marks a process that was started to be a supervisor.
-const supervisorEnv = "MUSTER_KEEPER"
+const supervisorEnv = "MUSTER_SUPERVISOR"
 
 // Words that a supervisor says to who started it.
 const (
@@ -115,7 +115,7 @@ type task struct {
 const markerEnv = "MUSTER_TASK_DIR"
 
 // SupervisorMain is the main function of a supervisor; args are the arguments after
-// KeeperArg, written by Backend. It returns the exit status. It does not return
+// SupervisorArg, written by Backend. It returns the exit status. It does not return
 // while there are tasks that nobody has told it to forget.
 func SupervisorMain(args []string) int {
 	_ = os.Unsetenv(supervisorEnv)
@@ -197,7 +197,7 @@ func newSupervisor(args []string, log *slog.Logger) (*supervisor, error) {
 
 // lockEnv hands the lock over exec: its descriptor. Between letting go and
 // taking it again another supervisor could come in.
-const lockEnv = "MUSTER_KEEPER_LOCK"
+const lockEnv = "MUSTER_SUPERVISOR_LOCK"
 
 func takeLock(path string) (*os.File, error) {
 	inherited, err := strconv.Atoi(os.Getenv(lockEnv))

@@ -30,7 +30,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if slices.Contains(os.Args, "__keeper") { // in name, see TestAKeeperIsNotTakenForWhatItForked
+	if slices.Contains(os.Args, "__supervisor") { // in name, see TestASupervisorIsNotTakenForWhatItForked
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return
 	}
@@ -106,7 +106,7 @@ func keepFiles(t *testing.T, dir string) {
 		t.Error(err)
 		return
 	}
-	for _, name := range []string{"ledger.jsonl", "server.log", "evidence/marks", "found.json", "data/local/keeper.log", "volume/data/local/keeper.log"} {
+	for _, name := range []string{"ledger.jsonl", "server.log", "evidence/marks", "found.json", "data/local/supervisor.log", "volume/data/local/supervisor.log"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if errors.Is(err, os.ErrNotExist) {
 			continue

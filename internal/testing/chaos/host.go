@@ -136,7 +136,7 @@ func (h *host) supervisor() int {
 		}
 		text, err := os.ReadFile("/proc/" + name + "/cmdline")
 		argv := strings.Split(string(text), "\x00")
-		if err == nil && slices.Contains(argv, "__keeper") && slices.Contains(argv, own) && !ended(pid) && !onItsWay(pid) {
+		if err == nil && slices.Contains(argv, "__supervisor") && slices.Contains(argv, own) && !ended(pid) && !onItsWay(pid) {
 			return pid
 		}
 	}

@@ -133,7 +133,7 @@ func (w *World) left() []string {
 	if pid := w.host.supervisor(); pid != 0 {
 		all = append(all, fmt.Sprintf("supervisor %d", pid))
 	}
-	for _, name := range []string{"muster.sock", "tasks/muster.sock", "local/keeper.sock"} {
+	for _, name := range []string{"muster.sock", "tasks/muster.sock", "local/supervisor.sock"} {
 		if _, err := os.Stat(filepath.Join(w.host.data, name)); err == nil {
 			all = append(all, "socket "+name)
 		}

@@ -162,7 +162,7 @@ func TestASupervisorIsNotTakenForWhatItForked(t *testing.T) {
 		return cmd.Process.Pid
 	}
 	// What a supervisor has forked has its name until it runs a program of its own.
-	forked := begin("sh", "-c", "read x", "__keeper", "--dir", own)
+	forked := begin("sh", "-c", "read x", "__supervisor", "--dir", own)
 	named := func() bool {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(forked) + "/cmdline")
 		return err == nil && strings.Contains(string(text), "read x")
@@ -173,7 +173,7 @@ func TestASupervisorIsNotTakenForWhatItForked(t *testing.T) {
 	if pid := h.supervisor(); pid != 0 {
 		t.Errorf("process %d is taken for the supervisor", pid)
 	}
-	supervisor := begin(os.Args[0], "__keeper", "--dir", own)
+	supervisor := begin(os.Args[0], "__supervisor", "--dir", own)
 	if !waitFor(within, func() bool { return h.supervisor() != 0 }) || h.supervisor() != supervisor {
 		t.Errorf("the supervisor is process %d, found is %d", supervisor, h.supervisor())
 	}

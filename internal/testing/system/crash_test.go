@@ -292,7 +292,7 @@ func signalSupervisor(t *testing.T, dir string, sig syscall.Signal) {
 			continue // it has ended
 		}
 		args := strings.Split(string(text), "\x00")
-		if !slices.Contains(args, "__keeper") || !slices.Contains(args, filepath.Join(dir, "local")) {
+		if !slices.Contains(args, "__supervisor") || !slices.Contains(args, filepath.Join(dir, "local")) {
 			continue
 		}
 		pid, err := strconv.Atoi(strings.Split(p, "/")[2])
