@@ -498,16 +498,16 @@ func TestWhatItsMakerHasReplacedIsHistory(t *testing.T) {
 
 func TestAFailedCommitForgetsNoClaim(t *testing.T) {
 	d := newDock(t, 1)
-	full := &fullStore{Store: d.st, full: make(chan struct{})}
+	full := &memstore.Full{Store: d.st, Room: make(chan struct{})}
 	d.st = full
-	close(full.full)
+	close(full.Room)
 	d.open()
-	full.full = make(chan struct{})
+	full.Room = make(chan struct{})
 	if _, err := d.try(control.Claimed("p", backend.Claims{Changed: []backend.Claim{batch("train", d.pods(1, "a"))}})); err == nil {
 		t.Fatal("a full disk took it")
 	}
 	d.expect()
-	close(full.full)
+	close(full.Room)
 	d.e.Do(context.Background(), d.e.NextWake(), nil)
 	d.take()
 	d.expect("start a")

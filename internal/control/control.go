@@ -294,23 +294,3 @@ func (c *Control) Backends() []backend.Backend {
 
 // Subscribe returns a subscription to every change committed from now on.
 func (c *Control) Subscribe() *Subscription { return c.hub.subscribe() }
-
-// Foremost is the command of that name.
-func (c *Control) Foremost(ctx context.Context, n int) ([]core.WorkloadID, error) {
-	v, err := c.Do(ctx, Foremost(n))
-	if err != nil {
-		return nil, err
-	}
-	return v.([]core.WorkloadID), nil
-}
-
-// Explain says why each of the ids waits; those that do not wait are absent.
-func (c *Control) Explain(ctx context.Context, ids []core.WorkloadID) (map[core.WorkloadID]Pending, error) {
-	v, err := c.Do(ctx, Explain(ids))
-	if err != nil {
-		return nil, err
-	}
-	out := v.(map[core.WorkloadID]Pending)
-	c.expect(ctx, out)
-	return out, nil
-}

@@ -83,21 +83,6 @@ func TestADeposedWriterEndsAndAnswersNobodyFalsely(t *testing.T) {
 	}
 }
 
-// fullStore refuses commits while it is full.
-type fullStore struct {
-	store.Store
-	full chan struct{} // closed: there is room again
-}
-
-func (f *fullStore) Commit(ctx context.Context, term store.Term, b *store.Batch) (core.Revision, error) {
-	select {
-	case <-f.full:
-		return f.Store.Commit(ctx, term, b)
-	default:
-		return 0, store.ErrFull
-	}
-}
-
 // scarceStore has no room for more records while it is scarce.
 type scarceStore struct {
 	store.Store
@@ -135,14 +120,14 @@ func TestWithoutRoomNothingNewIsTaken(t *testing.T) {
 }
 
 func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
-	st := &fullStore{Store: memstore.New(), full: make(chan struct{})}
+	st := &memstore.Full{Store: memstore.New(), Room: make(chan struct{})}
 	c, _ := begin(t, st)
 	_, err := submit(t, c, `{"name":"a","command":["fake"]}`)
 	var refused *control.Error
 	if !errors.As(err, &refused) || refused.Code != control.CodeFull {
 		t.Fatalf("a full disk answered %v", err)
 	}
-	close(st.full)
+	close(st.Room)
 	w, err := submit(t, c, `{"name":"a","command":["fake","run=10ms"]}`)
 	if err != nil {
 		t.Fatalf("the name of what was refused is taken: %v", err)

@@ -9,30 +9,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
-
-// OperationKind says what the control plane has to do for a workload outside of
-// every backend.
-type OperationKind int
-
-// The kinds of operations.
-const (
-	OperationAsk     OperationKind = iota // a question to a check
-	OperationBuild                        // its image
-	OperationPublish                      // its results
-	OperationFollow                       // the service of its published model, until it runs
-)
-
-// Operation is one such thing. It is begun at least once, begun again after a
-// restart, and its result comes back as a command that fits only the attempt
-// that asked.
-type Operation struct {
-	Kind     OperationKind
-	Workload *core.Workload
-	Check    core.CheckState // of ChoreAsk
-}
 
 // Hands does operations. Every method may take long and ends with ctx.
 type Hands interface {
@@ -48,37 +26,6 @@ type Hands interface {
 	// Clean removes what was made for a workload on this machine: the log of its
 	// build, and the model that it wrote. What is published stays.
 	Clean(ctx context.Context, id core.WorkloadID) error
-}
-
-func (tx *tx) operation(c Operation) {
-	tx.actions = append(tx.actions, Action{Kind: ActOperation, Operation: c})
-}
-
-// busyPhase reports whether operations are under way in p.
-func busyPhase(p lifecycle.Phase) bool {
-	return p == lifecycle.Reviewing || p == lifecycle.Building || p == lifecycle.Reserved || p == lifecycle.Publishing
-}
-
-// resumeOperations asks again for what a server before may not have finished.
-func (tx *tx) resumeOperations(w *core.Workload) {
-	switch w.Phase {
-	case lifecycle.Deleting:
-		tx.actions = append(tx.actions, Action{Kind: ActDeleteLogs, Workload: w.ID})
-	case lifecycle.Building:
-		tx.operation(Operation{Kind: OperationBuild, Workload: w})
-	case lifecycle.Publishing:
-		kind := OperationPublish
-		if w.Published != nil {
-			kind = OperationFollow
-		}
-		tx.operation(Operation{Kind: kind, Workload: w})
-	case lifecycle.Reviewing, lifecycle.Reserved:
-		for _, c := range w.Checks {
-			if c.Verdict == core.CheckAsked && c.AskAt.IsZero() {
-				tx.operation(Operation{Kind: OperationAsk, Workload: w, Check: c})
-			}
-		}
-	}
 }
 
 // operations runs what the engine has asked for, each in a goroutine of its own.

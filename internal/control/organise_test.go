@@ -263,7 +263,7 @@ func TestWhatIsNeededIsNotDropped(t *testing.T) {
 }
 
 func TestAFailedCommitTakesTheOrganisationBack(t *testing.T) {
-	st := &fullStore{Store: memstore.New(), full: make(chan struct{})}
+	st := &memstore.Full{Store: memstore.New(), Room: make(chan struct{})}
 	o := newOffice(t, st)
 	o.refused(control.CodeFull, control.CordonNode("n1", true, ""))
 	o.refused(control.CodeFull, control.Organise([]control.Edit{{What: control.RecordDepartment, Name: "lab", Project: nothing}}, false))
@@ -273,7 +273,7 @@ func TestAFailedCommitTakesTheOrganisationBack(t *testing.T) {
 	if _, ok := o.project("lab"); ok {
 		t.Error("the department is there, and nothing was stored")
 	}
-	close(st.full)
+	close(st.Room)
 	o.do(control.CordonNode("n1", true, ""))
 	if n := o.node("n1"); !n.Cordon {
 		t.Error("the node is not cordoned")

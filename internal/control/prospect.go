@@ -1,7 +1,6 @@
 package control
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -121,26 +120,4 @@ func (s *prospectStudy) answer() *Prospect {
 		}
 	}
 	return out
-}
-
-// Prospect answers what edits of projects and departments would change, and
-// changes nothing.
-func (c *Control) Prospect(ctx context.Context, edits []Edit) (*Prospect, error) {
-	select {
-	case c.studies <- struct{}{}:
-		defer func() { <-c.studies }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	v, err := c.Do(ctx, prospect(edits))
-	if err != nil {
-		return nil, err
-	}
-	s := v.(*prospectStudy)
-	var out *Prospect
-	if f := s.before.Safely("", func() { out = s.answer() }); f != nil {
-		s.failed(f)
-		return nil, &Error{Code: CodeUnavailable, Message: "the scheduler failed while it worked out what this would change", Hint: "it can be applied all the same; tell the administrator: the server's log names the file with which the failure can be repeated"}
-	}
-	return out, nil
 }

@@ -2,7 +2,6 @@ package control
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -332,32 +331,3 @@ func (s *Study) victims(t *schedule.Trial) []RelatedWorkload {
 	}
 	return out
 }
-
-// studiesAtOnce bounds how many answers are worked out at a time: the rest of
-// the machine is for work.
-const studiesAtOnce = 2
-
-// Why answers why a workload waits, and when it will start.
-func (c *Control) Why(ctx context.Context, r Ref) (*Why, error) { return c.answer(ctx, StudyOf(r)) }
-
-// WhatIf answers what would become of a submission.
-func (c *Control) WhatIf(ctx context.Context, s Submission) (*Why, error) {
-	return c.answer(ctx, StudyRun(s))
-}
-
-func (c *Control) answer(ctx context.Context, ask Command) (*Why, error) {
-	select {
-	case c.studies <- struct{}{}:
-		defer func() { <-c.studies }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	v, err := c.Do(ctx, ask)
-	if err != nil {
-		return nil, err
-	}
-	return v.(*Study).Answer(), nil
-}
-
-// Estimates is how good the estimates of starts were since the server began.
-func (c *Control) Estimates() Score { return c.engine.insight.score.read() }

@@ -1,8 +1,6 @@
 package control
 
 import (
-	"context"
-	"sync"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -34,22 +32,10 @@ func (s *score) lastWord(id core.WorkloadID, since int64) (schedule.Span, bool) 
 	return t.span, ok && t.at >= since
 }
 
-// forecasts works out the starts of all that wait at once, for lists.
-type forecasts struct {
-	mu   sync.Mutex
-	cost time.Duration // of the last
-	busy bool
-}
-
 const (
 	// wordHolds is for how long an estimate is told again in lists; costs of an
 	// outlook make it longer.
 	wordHolds = 10 * time.Second
-	// quick is how long an answer with a list may wait for estimates; where they
-	// take longer they are worked out beside it and told the next time.
-	quick = 200 * time.Millisecond
-	// rests is how many times as long as an outlook took none is made.
-	forecastRests = 20
 )
 
 // Forecast asks when all that wait start; the value is a *Study.
@@ -109,74 +95,5 @@ func (s *Study) agree(f *schedule.Forecast, all map[core.WorkloadID]schedule.Spa
 		if span.Likely > 0 {
 			f.Starts[id] = span.Likely
 		}
-	}
-}
-
-// expect puts expected starts into explanations of a list: the same that an
-// answer of one of them has.
-func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]Pending) {
-	now := c.clock()
-	fill := func() (missing bool) {
-		hold := max(wordHolds, forecastRests*c.forecasts.took())
-		for id, p := range all {
-			if p.Position == 0 {
-				continue
-			}
-			span, ok := c.engine.insight.score.lastWord(id, now.Add(-hold).UnixMilli())
-			if !ok {
-				missing = true
-				span, _ = c.engine.insight.score.lastWord(id, 0)
-			}
-			p.EarliestStart = span.Likely // 0: nobody can tell, or not yet
-			all[id] = p
-		}
-		return missing
-	}
-	if !fill() || !c.forecasts.begin() {
-		return
-	}
-	v, err := c.Do(ctx, Forecast())
-	if err != nil {
-		c.forecasts.end(0)
-		return
-	}
-	ready := make(chan struct{})
-	go func() {
-		defer close(ready)
-		begun := time.Now()
-		v.(*Study).Foresee()
-		c.forecasts.end(time.Since(begun))
-	}()
-	select {
-	case <-ready:
-		fill()
-	case <-time.After(quick):
-	case <-ctx.Done():
-	}
-}
-
-func (o *forecasts) took() time.Duration {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.cost
-}
-
-// begin reports whether the caller may work one out: one at a time.
-func (o *forecasts) begin() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.busy {
-		return false
-	}
-	o.busy = true
-	return true
-}
-
-func (o *forecasts) end(took time.Duration) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.busy = false
-	if took > 0 {
-		o.cost = took
 	}
 }

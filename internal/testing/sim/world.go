@@ -101,12 +101,12 @@ func (w *World) open() {
 	w.clock = control.Steady(func() time.Time { return w.now.Add(w.skew) })
 	w.hands.forget()
 	w.up = false
-	engine, err := control.Open(context.Background(), w.deps, w.watch.published)
+	opened, err := control.Open(context.Background(), w.deps, w.watch.published)
 	if err != nil {
 		w.fail("open: %w", err)
 		return
 	}
-	w.engine = engine
+	w.engine = opened
 	life := w.life
 	var inventories []control.Command
 	for _, l := range w.links {

@@ -1,0 +1,164 @@
+package control
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+)
+
+// Foremost is the command of that name.
+func (c *Control) Foremost(ctx context.Context, n int) ([]core.WorkloadID, error) {
+	v, err := c.Do(ctx, Foremost(n))
+	if err != nil {
+		return nil, err
+	}
+	return v.([]core.WorkloadID), nil
+}
+
+// Explain says why each of the ids waits; those that do not wait are absent.
+func (c *Control) Explain(ctx context.Context, ids []core.WorkloadID) (map[core.WorkloadID]Pending, error) {
+	v, err := c.Do(ctx, Explain(ids))
+	if err != nil {
+		return nil, err
+	}
+	out := v.(map[core.WorkloadID]Pending)
+	c.expect(ctx, out)
+	return out, nil
+}
+
+// Prospect answers what edits of projects and departments would change, and
+// changes nothing.
+func (c *Control) Prospect(ctx context.Context, edits []Edit) (*Prospect, error) {
+	select {
+	case c.studies <- struct{}{}:
+		defer func() { <-c.studies }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	v, err := c.Do(ctx, prospect(edits))
+	if err != nil {
+		return nil, err
+	}
+	s := v.(*prospectStudy)
+	var out *Prospect
+	if f := s.before.Safely("", func() { out = s.answer() }); f != nil {
+		s.failed(f)
+		return nil, &Error{Code: CodeUnavailable, Message: "the scheduler failed while it worked out what this would change", Hint: "it can be applied all the same; tell the administrator: the server's log names the file with which the failure can be repeated"}
+	}
+	return out, nil
+}
+
+// Why answers why a workload waits, and when it will start.
+func (c *Control) Why(ctx context.Context, r Ref) (*Why, error) { return c.answer(ctx, StudyOf(r)) }
+
+// WhatIf answers what would become of a submission.
+func (c *Control) WhatIf(ctx context.Context, s Submission) (*Why, error) {
+	return c.answer(ctx, StudyRun(s))
+}
+
+func (c *Control) answer(ctx context.Context, ask Command) (*Why, error) {
+	select {
+	case c.studies <- struct{}{}:
+		defer func() { <-c.studies }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	v, err := c.Do(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	return v.(*Study).Answer(), nil
+}
+
+// Estimates is how good the estimates of starts were since the server began.
+func (c *Control) Estimates() Score { return c.engine.insight.score.read() }
+
+// forecasts works out the starts of all that wait at once, for lists.
+type forecasts struct {
+	mu   sync.Mutex
+	cost time.Duration // of the last
+	busy bool
+}
+
+// expect puts expected starts into explanations of a list: the same that an
+// answer of one of them has.
+func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]Pending) {
+	now := c.clock()
+	fill := func() (missing bool) {
+		hold := max(wordHolds, forecastRests*c.forecasts.took())
+		for id, p := range all {
+			if p.Position == 0 {
+				continue
+			}
+			span, ok := c.engine.insight.score.lastWord(id, now.Add(-hold).UnixMilli())
+			if !ok {
+				missing = true
+				span, _ = c.engine.insight.score.lastWord(id, 0)
+			}
+			p.EarliestStart = span.Likely // 0: nobody can tell, or not yet
+			all[id] = p
+		}
+		return missing
+	}
+	if !fill() || !c.forecasts.begin() {
+		return
+	}
+	v, err := c.Do(ctx, Forecast())
+	if err != nil {
+		c.forecasts.end(0)
+		return
+	}
+	ready := make(chan struct{})
+	go func() {
+		defer close(ready)
+		begun := time.Now()
+		v.(*Study).Foresee()
+		c.forecasts.end(time.Since(begun))
+	}()
+	select {
+	case <-ready:
+		fill()
+	case <-time.After(quick):
+	case <-ctx.Done():
+	}
+}
+
+// studiesAtOnce bounds how many answers are worked out at a time: the rest of
+// the machine is for work.
+const studiesAtOnce = 2
+
+func (o *forecasts) took() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.cost
+}
+
+// begin reports whether the caller may work one out: one at a time.
+func (o *forecasts) begin() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.busy {
+		return false
+	}
+	o.busy = true
+	return true
+}
+
+func (o *forecasts) end(took time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.busy = false
+	if took > 0 {
+		o.cost = took
+	}
+}
+
+const (
+	// quick is how long an answer with a list may wait for estimates; where they
+	// take longer they are worked out beside it and told the next time.
+	quick = 200 * time.Millisecond
+	// forecastRests is how many times as long as a forecast took none is made.
+	forecastRests = 20
+)
