@@ -16,7 +16,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/cli"
-	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // socketMax is the longest path that a unix socket can have on Linux, less one.
@@ -145,16 +145,16 @@ func closeTasks(dataDir string, l net.Listener, path string) {
 
 // wayOf is how the tasks of each backend reach this server: those of this machine
 // by the socket, others at the address that the operator has given, if any.
-func wayOf(where *backends, socket, advertised string) func(string, bool) control.Way {
+func wayOf(where *backends, socket, advertised string) func(string, bool) engine.Way {
 	const inside = "/.muster/tasks"
-	return func(name string, image bool) control.Way {
+	return func(name string, image bool) engine.Way {
 		switch {
 		case where.local == nil || name != where.local.Name():
-			return control.Way{URL: advertised}
+			return engine.Way{URL: advertised}
 		case !image:
-			return control.Way{URL: "unix://" + socket}
+			return engine.Way{URL: "unix://" + socket}
 		default:
-			return control.Way{URL: "unix://" + inside + "/" + filepath.Base(socket), Mount: &backend.Mount{Source: filepath.Dir(socket), Target: inside, ReadOnly: true}}
+			return engine.Way{URL: "unix://" + inside + "/" + filepath.Base(socket), Mount: &backend.Mount{Source: filepath.Dir(socket), Target: inside, ReadOnly: true}}
 		}
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/operations"
 	"github.com/musterhq/muster/internal/packed"
 	"github.com/musterhq/muster/internal/program"
@@ -117,15 +118,15 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	})
 	tracer, taskEnv := openTracer(o, log)
 	seen, meter := openMeasured(o, log), telemetry.NewMeter()
-	ctl, err := control.New(ctx, control.Deps{
+	ctl, err := control.New(ctx, control.Options{Deps: engine.Deps{
 		Store: st, Holder: holder(), Log: log, Elapsed: func() time.Duration { return time.Since(started) },
-		NewID: control.NewID(rand.Reader), NewName: control.NewName(rand.Reader), Port: freePort(),
+		NewID: engine.NewID(rand.Reader), NewName: engine.NewName(rand.Reader), Port: freePort(),
 		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: forTheirUse(o.DataDir), Models: models,
-		Policy: schedule.NewPolicy(schedule.PastWeight(o.PastWeight), schedule.MoveRest(o.MoveRest)), Past: control.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
+		Policy: schedule.NewPolicy(schedule.PastWeight(o.PastWeight), schedule.MoveRest(o.MoveRest)), Past: engine.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
 		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise), Mail: mail.Server != "", Deliver: post.ring,
 		Failed: newFaults(filepath.Join(o.DataDir, "faults"), time.Now, log).keep,
-		Series: seen.Store, SampleEvery: o.Monitor.SampleEvery, Meter: meter, TaskEnv: taskEnv,
-	}, where.all, hands, time.Now)
+		Meter:  meter, TaskEnv: taskEnv,
+	}, Series: seen.Store, SampleEvery: o.Monitor.SampleEvery}, where.all, hands, time.Now)
 	if err != nil {
 		return err
 	}

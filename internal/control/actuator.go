@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 const (
@@ -76,13 +77,13 @@ func (a *actuator) mark(nodes []core.Node) {
 // may not be dropped, and the writer may not wait for a backend.
 type actionQueue struct {
 	mu    sync.Mutex
-	items []Action
-	doing []Action // taken, and not carried out yet
+	items []engine.Action
+	doing []engine.Action // taken, and not carried out yet
 	aside map[attemptKey]*aside
 	wake  chan struct{}
 }
 
-func (q *actionQueue) push(all []Action) {
+func (q *actionQueue) push(all []engine.Action) {
 	q.mu.Lock()
 	q.items = append(q.items, all...)
 	q.mu.Unlock()
@@ -93,7 +94,7 @@ func (q *actionQueue) push(all []Action) {
 }
 
 // back puts items at the head again.
-func (q *actionQueue) back(items []Action) {
+func (q *actionQueue) back(items []engine.Action) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.items, q.doing = append(items, q.items...), nil
@@ -113,7 +114,7 @@ func (q *actionQueue) carried(n int) {
 func (q *actionQueue) oldest() (at time.Time, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, all := range [][]Action{q.doing, q.items} {
+	for _, all := range [][]engine.Action{q.doing, q.items} {
 		for i := range all {
 			if !ok || all[i].At.Before(at) {
 				at, ok = all[i].At, true
@@ -123,7 +124,7 @@ func (q *actionQueue) oldest() (at time.Time, ok bool) {
 	return at, ok
 }
 
-func (q *actionQueue) take() []Action {
+func (q *actionQueue) take() []engine.Action {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	items := q.items
@@ -169,7 +170,7 @@ func (a *actuator) run(ctx context.Context) {
 // carryOut carries out items of one kind, for as long as the backend cannot be
 // reached again and again: every action is harmless to repeat. What the backend
 // itself fails is set aside. It reports whether it got so far before ctx was done.
-func (a *actuator) carryOut(ctx context.Context, items []Action) bool {
+func (a *actuator) carryOut(ctx context.Context, items []engine.Action) bool {
 	for len(items) > 0 && ctx.Err() == nil {
 		err := a.carry(ctx, items)
 		if errors.Is(err, backend.ErrUnreachable) {
@@ -196,7 +197,7 @@ func (a *actuator) retry() <-chan time.Time {
 
 // sameKind is how many actions at the head are of one kind (and grace), and so
 // can go in one call.
-func sameKind(items []Action) int {
+func sameKind(items []engine.Action) int {
 	n := 1
 	for n < len(items) && items[n].Kind == items[0].Kind && items[n].Grace == items[0].Grace {
 		n++
@@ -204,13 +205,13 @@ func sameKind(items []Action) int {
 	return n
 }
 
-func (a *actuator) carry(ctx context.Context, items []Action) error {
+func (a *actuator) carry(ctx context.Context, items []engine.Action) error {
 	ids := make([]core.TaskID, len(items))
 	for i := range items {
 		ids[i] = items[i].Task
 	}
 	switch items[0].Kind {
-	case ActStart:
+	case engine.ActStart:
 		tasks := make([]backend.Assignment, 0, len(items))
 		var closed []backend.Observation
 		for i := range items {
@@ -222,20 +223,20 @@ func (a *actuator) carry(ctx context.Context, items []Action) error {
 			tasks = append(tasks, as)
 		}
 		if len(closed) > 0 {
-			a.report(ctx, Observations{Seen: closed})
+			a.report(ctx, engine.Observations{Seen: closed})
 		}
 		if len(tasks) == 0 {
 			return nil
 		}
 		return a.backend.Start(ctx, tasks)
-	case ActForget:
+	case engine.ActForget:
 		return a.backend.Forget(ctx, ids)
-	case ActDisown:
+	case engine.ActDisown:
 		if p, ok := a.backend.(backend.Claimant); ok {
 			return p.Disown(ctx, ids)
 		}
 		return nil
-	case ActStop:
+	case engine.ActStop:
 		err := a.backend.Stop(ctx, ids, items[0].Grace)
 		if err == nil {
 			a.lookAgain() // a task that never arrived there will not be heard of
@@ -276,7 +277,7 @@ func (a *actuator) watch(ctx context.Context) {
 				}
 				continue
 			}
-			a.ctl.Do(ctx, Inventory(a.backend.Name(), nodes)) //nolint:errcheck // asked again after the next break
+			a.ctl.Do(ctx, engine.Inventory(a.backend.Name(), nodes)) //nolint:errcheck // asked again after the next break
 			a.lost = false
 		}
 		wctx, cancel := context.WithCancel(ctx)
@@ -288,7 +289,7 @@ func (a *actuator) watch(ctx context.Context) {
 			defer close(told)
 			for wctx.Err() == nil {
 				if seen := fresh.next(wctx); len(seen) > 0 {
-					a.report(ctx, Observations{Seen: seen})
+					a.report(ctx, engine.Observations{Seen: seen})
 				}
 			}
 		}()
@@ -302,7 +303,7 @@ func (a *actuator) watch(ctx context.Context) {
 		a.pause(ctx)
 		// What was lost sight of may have come back with other nodes.
 		if nodes, err := a.inventory(ctx); err == nil {
-			a.ctl.Do(ctx, Inventory(a.backend.Name(), nodes))
+			a.ctl.Do(ctx, engine.Inventory(a.backend.Name(), nodes))
 		}
 	}
 }
@@ -332,7 +333,7 @@ func (a *actuator) observe(ctx context.Context, broken <-chan error) error {
 		if err == nil {
 			a.looking.over()
 			a.answers(ctx)
-			a.report(ctx, Observations{Seen: append(a.queue.absent(seen), seen...), Full: true, Began: began})
+			a.report(ctx, engine.Observations{Seen: append(a.queue.absent(seen), seen...), Full: true, Began: began})
 		} else if ctx.Err() == nil {
 			a.fails(ctx, err)
 			a.looking.failed(ctx, a.log, "the backend could not be observed; asking again", err, nil)
@@ -358,7 +359,7 @@ func (a *actuator) survey(ctx context.Context) {
 	if err != nil || reflect.DeepEqual(nodes, a.nodes) {
 		return
 	}
-	if _, err := a.ctl.Do(ctx, Inventory(a.backend.Name(), nodes)); err == nil {
+	if _, err := a.ctl.Do(ctx, engine.Inventory(a.backend.Name(), nodes)); err == nil {
 		a.nodes = nodes
 	}
 }
@@ -368,7 +369,7 @@ func (a *actuator) announce(ctx context.Context, p backend.Announcer) {
 	for ctx.Err() == nil {
 		err := p.Nodes(ctx, func(changed []core.Node, gone []core.NodeID) {
 			a.mark(changed)
-			a.ctl.Do(ctx, NodesChanged(changed, gone)) //nolint:errcheck // the survey tells again
+			a.ctl.Do(ctx, engine.NodesChanged(changed, gone)) //nolint:errcheck // the survey tells again
 		})
 		if err != nil && ctx.Err() == nil {
 			a.log.Warn("the backend does not tell of its nodes any more; asking again", "err", err)
@@ -381,7 +382,7 @@ func (a *actuator) announce(ctx context.Context, p backend.Announcer) {
 func (a *actuator) claims(ctx context.Context, p backend.Claimant) {
 	for ctx.Err() == nil {
 		err := p.Claims(ctx, func(news backend.Claims) error {
-			_, err := a.ctl.Do(ctx, Claimed(a.backend.Name(), news))
+			_, err := a.ctl.Do(ctx, engine.Claimed(a.backend.Name(), news))
 			a.speakAgain()
 			return err
 		})
@@ -394,9 +395,9 @@ func (a *actuator) claims(ctx context.Context, p backend.Claimant) {
 
 // report hands observations to the engine; what could not be stored is seen
 // again in the next full look.
-func (a *actuator) report(ctx context.Context, o Observations) {
+func (a *actuator) report(ctx context.Context, o engine.Observations) {
 	o.Backend = a.backend.Name()
-	_, err := a.ctl.Do(ctx, Observe(o))
+	_, err := a.ctl.Do(ctx, engine.Observe(o))
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrStopped) {
 		a.log.Warn("observations could not be stored; looking again", "err", err)
 		a.pause(ctx)
@@ -411,7 +412,7 @@ func (a *actuator) fails(ctx context.Context, err error) {
 		a.since = now
 	}
 	if !a.told && now.Sub(a.since) >= silentAfter {
-		_, failed := a.ctl.Do(ctx, Reach(a.backend.Name(), false, err.Error()))
+		_, failed := a.ctl.Do(ctx, engine.Reach(a.backend.Name(), false, err.Error()))
 		a.told = failed == nil
 	}
 }
@@ -426,7 +427,7 @@ func (a *actuator) answers(ctx context.Context) {
 		}
 	}
 	if a.told {
-		_, failed := a.ctl.Do(ctx, Reach(a.backend.Name(), true, ""))
+		_, failed := a.ctl.Do(ctx, engine.Reach(a.backend.Name(), true, ""))
 		a.told = failed != nil
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // Foremost is the command of that name.
 func (c *Control) Foremost(ctx context.Context, n int) ([]core.WorkloadID, error) {
-	v, err := c.Do(ctx, Foremost(n))
+	v, err := c.Do(ctx, engine.Foremost(n))
 	if err != nil {
 		return nil, err
 	}
@@ -18,47 +19,49 @@ func (c *Control) Foremost(ctx context.Context, n int) ([]core.WorkloadID, error
 }
 
 // Explain says why each of the ids waits; those that do not wait are absent.
-func (c *Control) Explain(ctx context.Context, ids []core.WorkloadID) (map[core.WorkloadID]Pending, error) {
-	v, err := c.Do(ctx, Explain(ids))
+func (c *Control) Explain(ctx context.Context, ids []core.WorkloadID) (map[core.WorkloadID]engine.Pending, error) {
+	v, err := c.Do(ctx, engine.Explain(ids))
 	if err != nil {
 		return nil, err
 	}
-	out := v.(map[core.WorkloadID]Pending)
+	out := v.(map[core.WorkloadID]engine.Pending)
 	c.expect(ctx, out)
 	return out, nil
 }
 
 // Prospect answers what edits of projects and departments would change, and
 // changes nothing.
-func (c *Control) Prospect(ctx context.Context, edits []Edit) (*Prospect, error) {
+func (c *Control) Prospect(ctx context.Context, edits []engine.Edit) (*engine.Prospect, error) {
 	select {
 	case c.studies <- struct{}{}:
 		defer func() { <-c.studies }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	v, err := c.Do(ctx, prospect(edits))
+	v, err := c.Do(ctx, engine.ProspectOf(edits))
 	if err != nil {
 		return nil, err
 	}
-	s := v.(*prospectStudy)
-	var out *Prospect
-	if f := s.before.Safely("", func() { out = s.answer() }); f != nil {
-		s.failed(f)
-		return nil, &Error{Code: CodeUnavailable, Message: "the scheduler failed while it worked out what this would change", Hint: "it can be applied all the same; tell the administrator: the server's log names the file with which the failure can be repeated"}
+	s := v.(*engine.ProspectStudy)
+	var out *engine.Prospect
+	if f := s.Before.Safely("", func() { out = s.Answer() }); f != nil {
+		s.Failed(f)
+		return nil, &engine.Error{Code: engine.CodeUnavailable, Message: "the scheduler failed while it worked out what this would change", Hint: "it can be applied all the same; tell the administrator: the server's log names the file with which the failure can be repeated"}
 	}
 	return out, nil
 }
 
 // Why answers why a workload waits, and when it will start.
-func (c *Control) Why(ctx context.Context, r Ref) (*Why, error) { return c.answer(ctx, StudyOf(r)) }
-
-// WhatIf answers what would become of a submission.
-func (c *Control) WhatIf(ctx context.Context, s Submission) (*Why, error) {
-	return c.answer(ctx, StudyRun(s))
+func (c *Control) Why(ctx context.Context, r engine.Ref) (*engine.Why, error) {
+	return c.answer(ctx, engine.StudyOf(r))
 }
 
-func (c *Control) answer(ctx context.Context, ask Command) (*Why, error) {
+// WhatIf answers what would become of a submission.
+func (c *Control) WhatIf(ctx context.Context, s engine.Submission) (*engine.Why, error) {
+	return c.answer(ctx, engine.StudyRun(s))
+}
+
+func (c *Control) answer(ctx context.Context, ask engine.Command) (*engine.Why, error) {
 	select {
 	case c.studies <- struct{}{}:
 		defer func() { <-c.studies }()
@@ -69,11 +72,11 @@ func (c *Control) answer(ctx context.Context, ask Command) (*Why, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.(*Study).Answer(), nil
+	return v.(*engine.Study).Answer(), nil
 }
 
 // Estimates is how good the estimates of starts were since the server began.
-func (c *Control) Estimates() Score { return c.engine.insight.score.read() }
+func (c *Control) Estimates() engine.Score { return c.engine.Insight.Score.Read() }
 
 // forecasts works out the starts of all that wait at once, for lists.
 type forecasts struct {
@@ -84,18 +87,18 @@ type forecasts struct {
 
 // expect puts expected starts into explanations of a list: the same that an
 // answer of one of them has.
-func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]Pending) {
+func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]engine.Pending) {
 	now := c.clock()
 	fill := func() (missing bool) {
-		hold := max(wordHolds, forecastRests*c.forecasts.took())
+		hold := max(engine.WordHolds, forecastRests*c.forecasts.took())
 		for id, p := range all {
 			if p.Position == 0 {
 				continue
 			}
-			span, ok := c.engine.insight.score.lastWord(id, now.Add(-hold).UnixMilli())
+			span, ok := c.engine.Insight.Score.LastWord(id, now.Add(-hold).UnixMilli())
 			if !ok {
 				missing = true
-				span, _ = c.engine.insight.score.lastWord(id, 0)
+				span, _ = c.engine.Insight.Score.LastWord(id, 0)
 			}
 			p.EarliestStart = span.Likely // 0: nobody can tell, or not yet
 			all[id] = p
@@ -105,7 +108,7 @@ func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]Pending) {
 	if !fill() || !c.forecasts.begin() {
 		return
 	}
-	v, err := c.Do(ctx, Forecast())
+	v, err := c.Do(ctx, engine.Forecast())
 	if err != nil {
 		c.forecasts.end(0)
 		return
@@ -114,7 +117,7 @@ func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]Pending) {
 	go func() {
 		defer close(ready)
 		begun := time.Now()
-		v.(*Study).Foresee()
+		v.(*engine.Study).Foresee()
 		c.forecasts.end(time.Since(begun))
 	}()
 	select {

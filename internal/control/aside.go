@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // A backend that fails one workload's action while it answers the others is no
@@ -31,12 +32,12 @@ type attemptKey struct {
 	attempt  int
 }
 
-func (x *Action) key() attemptKey { return attemptKey{x.Task.Workload, x.Task.Attempt} }
+func key(x *engine.Action) attemptKey { return attemptKey{x.Task.Workload, x.Task.Attempt} }
 
 // aside is what a backend has failed of one attempt, in the order in which it was
 // decided.
 type aside struct {
-	items []Action
+	items []engine.Action
 	err   error
 	since time.Time // of the first failure
 	next  time.Time // of the next try
@@ -47,21 +48,23 @@ type aside struct {
 // admit takes those out of items that must wait behind what is set aside of
 // their attempt. A stop never waits: it takes the place of the starts of its
 // task, which nobody wants any more.
-func (q *actionQueue) admit(items []Action) []Action {
+func (q *actionQueue) admit(items []engine.Action) []engine.Action {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.aside) == 0 {
 		return items
 	}
-	return slices.DeleteFunc(items, func(x Action) bool {
-		g := q.aside[x.key()]
+	return slices.DeleteFunc(items, func(x engine.Action) bool {
+		g := q.aside[key(&x)]
 		switch {
 		case g == nil || x.Task == (core.TaskID{}):
 			return false
-		case x.Kind == ActStop:
-			q.drop(x.key(), func(y Action) bool { return y.Task == x.Task && (y.Kind == ActStart || y.Kind == ActStop) })
+		case x.Kind == engine.ActStop:
+			q.drop(key(&x), func(y engine.Action) bool {
+				return y.Task == x.Task && (y.Kind == engine.ActStart || y.Kind == engine.ActStop)
+			})
 			return false
-		case slices.ContainsFunc(g.items, func(y Action) bool { return y.Task == x.Task }):
+		case slices.ContainsFunc(g.items, func(y engine.Action) bool { return y.Task == x.Task }):
 			g.items = append(g.items, x)
 			return true
 		default:
@@ -71,7 +74,7 @@ func (q *actionQueue) admit(items []Action) []Action {
 }
 
 // drop takes actions off what is set aside. The caller holds the lock.
-func (q *actionQueue) drop(key attemptKey, which func(Action) bool) {
+func (q *actionQueue) drop(key attemptKey, which func(engine.Action) bool) {
 	g := q.aside[key]
 	if g.items = slices.DeleteFunc(g.items, which); len(g.items) == 0 {
 		delete(q.aside, key)
@@ -79,16 +82,16 @@ func (q *actionQueue) drop(key attemptKey, which func(Action) bool) {
 }
 
 // setAside notes that the backend has failed items, all of one attempt.
-func (q *actionQueue) setAside(items []Action, err error, now time.Time) {
+func (q *actionQueue) setAside(items []engine.Action, err error, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.aside == nil {
 		q.aside = map[attemptKey]*aside{}
 	}
-	g := q.aside[items[0].key()]
+	g := q.aside[key(&items[0])]
 	if g == nil {
 		g = &aside{since: now}
-		q.aside[items[0].key()] = g
+		q.aside[key(&items[0])] = g
 	}
 	g.items = append(g.items, items...)
 	g.failed(err, now)
@@ -139,7 +142,7 @@ func (q *actionQueue) waiting() []backend.Observation {
 	var out []backend.Observation
 	for _, g := range q.aside {
 		for _, x := range g.items {
-			if x.Kind == ActStart {
+			if x.Kind == engine.ActStart {
 				out = append(out, backend.Observation{ID: x.Task, State: core.TaskStarting, Waiting: waitingStart, Message: g.err.Error(), Claim: x.Assignment.Claim})
 			}
 		}
@@ -165,14 +168,14 @@ const waitingStart = "StartError"
 
 // apart carries items of one kind, which the backend has failed together, for each
 // attempt by itself, and sets aside what fails again.
-func (a *actuator) apart(ctx context.Context, items []Action, err error) {
+func (a *actuator) apart(ctx context.Context, items []engine.Action, err error) {
 	var keys []attemptKey
-	groups := map[attemptKey][]Action{}
+	groups := map[attemptKey][]engine.Action{}
 	for _, x := range items {
-		if groups[x.key()] == nil {
-			keys = append(keys, x.key())
+		if groups[key(&x)] == nil {
+			keys = append(keys, key(&x))
 		}
-		groups[x.key()] = append(groups[x.key()], x)
+		groups[key(&x)] = append(groups[key(&x)], x)
 	}
 	for _, key := range keys {
 		if len(keys) > 1 {
@@ -189,7 +192,7 @@ func (a *actuator) apart(ctx context.Context, items []Action, err error) {
 // tell reports what waits because the backend has failed its start.
 func (a *actuator) tell(ctx context.Context) {
 	if seen := a.queue.waiting(); len(seen) > 0 {
-		a.report(ctx, Observations{Seen: seen})
+		a.report(ctx, engine.Observations{Seen: seen})
 	}
 }
 
@@ -242,12 +245,12 @@ func (q *actionQueue) tried(key attemptKey, done int, err error, now time.Time) 
 // after it was told to end it has not started, and counts as failed.
 func (a *actuator) giveUp(ctx context.Context, key attemptKey) {
 	g, ok := a.queue.of(key)
-	if !ok || g.items[0].Kind != ActStart || g.tries < startTries || a.ctl.clock().Sub(g.since) < startWithin {
+	if !ok || g.items[0].Kind != engine.ActStart || g.tries < startTries || a.ctl.clock().Sub(g.since) < startWithin {
 		return
 	}
 	var ids []core.TaskID
 	for _, x := range g.items {
-		if x.Kind == ActStart {
+		if x.Kind == engine.ActStart {
 			ids = append(ids, x.Task)
 		}
 	}
@@ -267,7 +270,7 @@ func (a *actuator) giveUp(ctx context.Context, key attemptKey) {
 		}
 	}
 	a.queue.mu.Lock()
-	a.queue.drop(key, func(x Action) bool { return x.Kind == ActStart && slices.Contains(ids, x.Task) })
+	a.queue.drop(key, func(x engine.Action) bool { return x.Kind == engine.ActStart && slices.Contains(ids, x.Task) })
 	a.queue.mu.Unlock()
-	a.report(ctx, Observations{Seen: append(seen, held...)})
+	a.report(ctx, engine.Observations{Seen: append(seen, held...)})
 }

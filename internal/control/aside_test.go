@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 	"github.com/musterhq/muster/internal/testing/memstore"
@@ -63,10 +64,10 @@ func onPicky(t *testing.T, f func(t *testing.T, c *control.Control, p *picky, st
 		st := memstore.New()
 		random := rand.New(rand.NewSource(1))
 		p := &picky{Backend: fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 64000, 64<<30, 0, "")}), started: map[string]bool{}}
-		c, err := control.New(context.Background(), control.Deps{
+		c, err := control.New(context.Background(), control.Options{Deps: engine.Deps{
 			Store: st, Holder: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
-			NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 },
-		}, []backend.Backend{p}, nil, time.Now)
+			NewID: engine.NewID(random), NewName: engine.NewName(random), Port: func() int { return 29500 },
+		}}, []backend.Backend{p}, nil, time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,7 @@ func phase(t *testing.T, st store.Store, w *core.Workload) lifecycle.Phase {
 
 func stopIt(t *testing.T, c *control.Control, w *core.Workload) {
 	t.Helper()
-	if _, err := c.Do(context.Background(), control.Stop(control.StopRequest{Ref: control.Ref{ID: w.ID}, Actor: "user:u"})); err != nil {
+	if _, err := c.Do(context.Background(), engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: w.ID}, Actor: "user:u"})); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,3 +1,6 @@
+// Package control runs the engine in real time: it gathers what callers and
+// backends bring, hands the engine's actions to the backends and to what builds
+// and publishes, and answers those who ask why something waits.
 package control
 
 import (
@@ -10,7 +13,9 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/store"
+	"github.com/musterhq/muster/internal/timeseries"
 )
 
 // batchMax is how many commands one commit takes at most; it bounds how long a
@@ -21,7 +26,7 @@ const batchMax = 512
 // bring, lets the engine commit it in groups, and hands the engine's actions
 // to the backends.
 type Control struct {
-	engine     *Engine
+	engine     *engine.Engine
 	store      store.Store
 	backends   map[string]*actuator
 	hub        *hub
@@ -29,7 +34,7 @@ type Control struct {
 	// studies has a place for each answer that may be worked out at once.
 	studies chan struct{}
 	// keyring opens secrets on their way to a backend.
-	keyring Keyring
+	keyring engine.Keyring
 	clock   func() time.Time
 	samples *samples
 
@@ -46,15 +51,24 @@ type Control struct {
 }
 
 type request struct {
-	run   Command
-	reply chan Result
+	run   engine.Command
+	reply chan engine.Result
 }
 
 // ErrStopped says that the control loop has ended.
-var ErrStopped = &Error{Code: CodeUnavailable, Message: "the server is shutting down", Hint: "try again"}
+var ErrStopped = &engine.Error{Code: engine.CodeUnavailable, Message: "the server is shutting down", Hint: "try again"}
+
+// Options are what the engine needs, and what control needs beside.
+type Options struct {
+	engine.Deps
+	// Series keeps what is measured; nil: a store of its own, of the usual size.
+	// SampleEvery is how often that is done; 0: every 10 s.
+	Series      *timeseries.Store
+	SampleEvery time.Duration
+}
 
 // New loads the state and readies the backends; Run starts the work.
-func New(ctx context.Context, d Deps, backends []backend.Backend, hands Hands, clock func() time.Time) (*Control, error) {
+func New(ctx context.Context, d Options, backends []backend.Backend, hands Hands, clock func() time.Time) (*Control, error) {
 	c := &Control{
 		keyring: d.Secrets, samples: newSamples(d),
 		store: d.Store, backends: map[string]*actuator{}, hub: newHub(), clock: Steady(clock),
@@ -64,12 +78,12 @@ func New(ctx context.Context, d Deps, backends []backend.Backend, hands Hands, c
 	for _, p := range backends {
 		c.backends[p.Name()] = newActuator(p, c, d.Log)
 	}
-	d.Clusters = sortedKeys(c.backends)
+	d.Clusters = engine.SortedKeys(c.backends)
 	if d.Address == nil {
 		d.Address = c.address
 	}
 	var err error
-	if c.engine, err = Open(ctx, d, c.hub.publish); err != nil {
+	if c.engine, err = engine.Open(ctx, d.Deps, c.hub.publish); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -125,27 +139,27 @@ func (c *Control) Run(ctx context.Context) error {
 // inventories asks all backends what they have, for a while: one that is silent
 // keeps nobody from the others. All are taken over at once, as a timer that is
 // due may need a node of any.
-func (c *Control) inventories(ctx context.Context) []Command {
+func (c *Control) inventories(ctx context.Context) []engine.Command {
 	within := firstWithin
 	if len(c.backends) == 1 { // there is nobody to be kept
 		within = answerWithin
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	names := sortedKeys(c.backends)
-	out := make([]Command, len(names))
+	names := engine.SortedKeys(c.backends)
+	out := make([]engine.Command, len(names))
 	var wg sync.WaitGroup
 	for i, name := range names {
 		a := c.backends[name]
 		wg.Go(func() {
 			nodes, err := a.inventory(ctx)
 			if err == nil {
-				out[i] = Inventory(name, nodes)
+				out[i] = engine.Inventory(name, nodes)
 				return
 			}
 			a.log.Warn("the backend does not say what nodes it has; asking again", "err", err)
 			a.lost, a.told, a.since, a.looking.warned = true, true, c.clock(), time.Now()
-			out[i] = Reach(name, false, err.Error())
+			out[i] = engine.Reach(name, false, err.Error())
 		})
 	}
 	wg.Wait()
@@ -167,16 +181,16 @@ func (c *Control) round(ctx context.Context, first *request) {
 		}
 		break
 	}
-	commands := make([]Command, len(reqs))
+	commands := make([]engine.Command, len(reqs))
 	for i, r := range reqs {
 		commands[i] = r.run
 	}
 	now := c.clock()
 	c.deciding.Store(now.UnixNano())
-	planned := c.engine.planned
+	planned := c.engine.Planned
 	results := c.engine.Do(ctx, now, commands)
 	c.dispatch()
-	if c.engine.planned != planned {
+	if c.engine.Planned != planned {
 		c.replanned()
 	}
 	c.deciding.Store(0)
@@ -187,7 +201,7 @@ func (c *Control) round(ctx context.Context, first *request) {
 
 // replanned has those told who wait.
 func (c *Control) replanned() {
-	if len(c.engine.claims.of) == 0 {
+	if len(c.engine.Claims.Of) == 0 {
 		return
 	}
 	for _, a := range c.backends {
@@ -198,16 +212,16 @@ func (c *Control) replanned() {
 // dispatch hands the engine's actions to the backends.
 func (c *Control) dispatch() {
 	// What was decided together arrives together: a backend must see a gang whole.
-	todo := map[string][]Action{}
+	todo := map[string][]engine.Action{}
 	for _, a := range c.engine.TakeActions() {
 		switch a.Kind {
-		case ActDeleteLogs:
+		case engine.ActDeleteLogs:
 			c.deleteLogs(a)
 			continue
-		case ActOperation:
+		case engine.ActOperation:
 			c.operations.begin(a.Operation)
 			continue
-		case ActDropOperations:
+		case engine.ActDropOperations:
 			c.operations.drop(a.Workload)
 			continue
 		}
@@ -221,7 +235,7 @@ func (c *Control) dispatch() {
 }
 
 // deleteLogs removes the logs of a workload on every backend and reports it.
-func (c *Control) deleteLogs(a Action) {
+func (c *Control) deleteLogs(a engine.Action) {
 	c.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -232,7 +246,7 @@ func (c *Control) deleteLogs(a Action) {
 		if c.operations.hands != nil {
 			failure = errors.Join(failure, c.operations.hands.Clean(ctx, a.Workload))
 		}
-		c.Do(ctx, Removed(a.Workload, failure)) //nolint:errcheck // a shutdown: Resume asks again
+		c.Do(ctx, engine.Removed(a.Workload, failure)) //nolint:errcheck // a shutdown: Resume asks again
 	})
 }
 
@@ -245,8 +259,8 @@ func (c *Control) arm(t *time.Timer) {
 }
 
 // Do runs a command and returns once it is durable, or refused.
-func (c *Control) Do(ctx context.Context, run Command) (any, error) {
-	r := request{run: run, reply: make(chan Result, 1)}
+func (c *Control) Do(ctx context.Context, run engine.Command) (any, error) {
+	r := request{run: run, reply: make(chan engine.Result, 1)}
 	select {
 	case c.inbox <- r:
 	case <-ctx.Done():

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 	"github.com/musterhq/muster/internal/testing/memstore"
@@ -25,10 +26,10 @@ import (
 func begin(t *testing.T, st store.Store) (*control.Control, <-chan error) {
 	t.Helper()
 	random := rand.New(rand.NewSource(1))
-	c, err := control.New(context.Background(), control.Deps{
+	c, err := control.New(context.Background(), control.Options{Deps: engine.Deps{
 		Store: st, Holder: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
-		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 },
-	}, []backend.Backend{fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 4000, 8<<30, 0, "")})}, nil, time.Now)
+		NewID: engine.NewID(random), NewName: engine.NewName(random), Port: func() int { return 29500 },
+	}}, []backend.Backend{fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 4000, 8<<30, 0, "")})}, nil, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +47,11 @@ func submit(t *testing.T, c *control.Control, doc string) (*core.Workload, error
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := c.Do(context.Background(), control.Submit(control.Submission{Doc: d, User: "u", Actor: "user:u"}))
+	v, err := c.Do(context.Background(), engine.Submit(engine.Submission{Doc: d, User: "u", Actor: "user:u"}))
 	if err != nil {
 		return nil, err
 	}
-	return v.(*control.Submitted).Workload, nil
+	return v.(*engine.Submitted).Workload, nil
 }
 
 func TestADeposedWriterEndsAndAnswersNobodyFalsely(t *testing.T) {
@@ -63,8 +64,8 @@ func TestADeposedWriterEndsAndAnswersNobodyFalsely(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := submit(t, c, `{"name":"b","command":["fake"]}`)
-	var refused *control.Error
-	if !errors.As(err, &refused) || refused.Code != control.CodeUnavailable {
+	var refused *engine.Error
+	if !errors.As(err, &refused) || refused.Code != engine.CodeUnavailable {
 		t.Errorf("a deposed writer answered %v", err)
 	}
 	select {
@@ -102,15 +103,15 @@ func TestWithoutRoomNothingNewIsTaken(t *testing.T) {
 	}
 	st.scarce.Store(true)
 	_, err = submit(t, c, `{"name":"b","command":["fake"]}`)
-	var refused *control.Error
-	if !errors.As(err, &refused) || refused.Code != control.CodeFull {
+	var refused *engine.Error
+	if !errors.As(err, &refused) || refused.Code != engine.CodeFull {
 		t.Errorf("a submission without room answered %v", err)
 	}
-	_, err = c.Do(t.Context(), control.CreateSecret(core.Secret{User: "u", Name: "s"}))
-	if !errors.As(err, &refused) || refused.Code != control.CodeFull {
+	_, err = c.Do(t.Context(), engine.CreateSecret(core.Secret{User: "u", Name: "s"}))
+	if !errors.As(err, &refused) || refused.Code != engine.CodeFull {
 		t.Errorf("a secret without room answered %v", err)
 	}
-	if _, err := c.Do(t.Context(), control.Stop(control.StopRequest{Ref: control.Ref{ID: w.ID}, Actor: "user:u"})); err != nil {
+	if _, err := c.Do(t.Context(), engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: w.ID}, Actor: "user:u"})); err != nil {
 		t.Errorf("a stop without room answered %v", err)
 	}
 	st.scarce.Store(false)
@@ -123,8 +124,8 @@ func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
 	st := &memstore.Full{Store: memstore.New(), Room: make(chan struct{})}
 	c, _ := begin(t, st)
 	_, err := submit(t, c, `{"name":"a","command":["fake"]}`)
-	var refused *control.Error
-	if !errors.As(err, &refused) || refused.Code != control.CodeFull {
+	var refused *engine.Error
+	if !errors.As(err, &refused) || refused.Code != engine.CodeFull {
 		t.Fatalf("a full disk answered %v", err)
 	}
 	close(st.Room)
@@ -145,12 +146,12 @@ func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
 
 func TestAStopsOwnGraceCountsAlsoAfterARestart(t *testing.T) {
 	st, ctx := memstore.New(), context.Background()
-	deps := control.Deps{
+	deps := engine.Deps{
 		Store: st, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
-		NewID: control.NewID(rand.New(rand.NewSource(1))), NewName: func(string) string { return "a" },
+		NewID: engine.NewID(rand.New(rand.NewSource(1))), NewName: func(string) string { return "a" },
 	}
-	node := control.Inventory("p", []core.Node{{ID: "n", Backend: "p", Pool: "default", Ready: true, CPU: 4000}})
-	e, err := control.Open(ctx, deps, nil)
+	node := engine.Inventory("p", []core.Node{{ID: "n", Backend: "p", Pool: "default", Ready: true, CPU: 4000}})
+	e, err := engine.Open(ctx, deps, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,8 +161,8 @@ func TestAStopsOwnGraceCountsAlsoAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := 5 * time.Minute
-	stop := control.Stop(control.StopRequest{Ref: control.Ref{Project: core.DefaultProject, Name: "a"}, Actor: "user:u", Grace: &long})
-	for _, r := range append(e.Do(ctx, now, []control.Command{node, control.Submit(control.Submission{Doc: doc, User: "u", Actor: "user:u"})}), e.Do(ctx, now, []control.Command{stop})...) {
+	stop := engine.Stop(engine.StopRequest{Ref: engine.Ref{Project: core.DefaultProject, Name: "a"}, Actor: "user:u", Grace: &long})
+	for _, r := range append(e.Do(ctx, now, []engine.Command{node, engine.Submit(engine.Submission{Doc: doc, User: "u", Actor: "user:u"})}), e.Do(ctx, now, []engine.Command{stop})...) {
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}
@@ -169,14 +170,14 @@ func TestAStopsOwnGraceCountsAlsoAfterARestart(t *testing.T) {
 	if wake := e.NextWake(); wake.Before(now.Add(long)) {
 		t.Errorf("it would be ended by force at +%s, within the grace of %s", wake.Sub(now), long)
 	}
-	again, err := control.Open(ctx, deps, nil)
+	again, err := engine.Open(ctx, deps, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again.Do(ctx, now, []control.Command{node})
+	again.Do(ctx, now, []engine.Command{node})
 	again.Resume()
 	actions := again.TakeActions()
-	if len(actions) != 1 || actions[0].Kind != control.ActStop || actions[0].Grace != long {
+	if len(actions) != 1 || actions[0].Kind != engine.ActStop || actions[0].Grace != long {
 		t.Errorf("after a restart the backend is asked for %+v", actions)
 	}
 }

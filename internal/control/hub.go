@@ -1,6 +1,10 @@
 package control
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/musterhq/muster/internal/engine"
+)
 
 // subscriptionMax is how many changes a subscriber may fall behind before it
 // is dropped; it then resumes from the store.
@@ -17,13 +21,13 @@ type Subscription struct {
 	hub *hub
 	// C carries the changes of one commit at a time. It is closed when the
 	// subscriber was too slow, or by Close.
-	C chan []Change
+	C chan []engine.Change
 }
 
 func newHub() *hub { return &hub{subs: map[*Subscription]struct{}{}} }
 
 func (h *hub) subscribe() *Subscription {
-	s := &Subscription{hub: h, C: make(chan []Change, subscriptionMax)}
+	s := &Subscription{hub: h, C: make(chan []engine.Change, subscriptionMax)}
 	h.mu.Lock()
 	h.subs[s] = struct{}{}
 	h.mu.Unlock()
@@ -44,7 +48,7 @@ func (s *Subscription) drop() {
 	}
 }
 
-func (h *hub) publish(changes []Change) {
+func (h *hub) publish(changes []engine.Change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for s := range h.subs {

@@ -10,12 +10,13 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // Hands does operations. Every method may take long and ends with ctx.
 type Hands interface {
 	// Ask puts the question of a check.
-	Ask(ctx context.Context, w *core.Workload, c core.CheckState) (Answer, error)
+	Ask(ctx context.Context, w *core.Workload, c core.CheckState) (engine.Answer, error)
 	// Build makes the image of w.Spec.Build and returns its name, by digest.
 	Build(ctx context.Context, w *core.Workload) (string, error)
 	// Publish makes an artifact of w's results and, where it is to be served,
@@ -32,7 +33,7 @@ type Hands interface {
 type operations struct {
 	hands Hands
 	log   *slog.Logger
-	do    func(context.Context, Command) (any, error)
+	do    func(context.Context, engine.Command) (any, error)
 
 	ctx     context.Context // of Run, which sets it before anything begins
 	mu      sync.Mutex
@@ -41,7 +42,7 @@ type operations struct {
 }
 
 // begin starts a operation.
-func (c *operations) begin(ch Operation) {
+func (c *operations) begin(ch engine.Operation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ctx == nil || c.ctx.Err() != nil {
@@ -60,7 +61,7 @@ func (c *operations) begin(ch Operation) {
 
 // report hands a result to the engine, which keeps what it cannot store for the
 // next try.
-func (c *operations) report(result Command) {
+func (c *operations) report(result engine.Command) {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
 		if _, err := c.do(c.ctx, result); err == nil || c.ctx.Err() != nil {
 			return
@@ -83,29 +84,29 @@ func (c *operations) drop(id core.WorkloadID) {
 	delete(c.cancels, id)
 }
 
-func (c *operations) result(ctx context.Context, ch Operation) Command {
+func (c *operations) result(ctx context.Context, ch engine.Operation) engine.Command {
 	w := ch.Workload
 	switch ch.Kind {
-	case OperationAsk:
-		var a Answer
+	case engine.OperationAsk:
+		var a engine.Answer
 		err := guarded(c.log, func() (err error) {
 			within, cancel := context.WithTimeout(ctx, ch.Check.Timeout)
 			defer cancel()
 			a, err = c.hands.Ask(within, w, ch.Check)
 			return err
 		})
-		return Answered(w.ID, w.Attempt, ch.Check.Name, a, err)
-	case OperationBuild:
+		return engine.Answered(w.ID, w.Attempt, ch.Check.Name, a, err)
+	case engine.OperationBuild:
 		var image string
 		err := guarded(c.log, func() (err error) { image, err = c.hands.Build(ctx, w); return err })
-		return Built(w.ID, w.Attempt, image, err)
-	case OperationPublish:
+		return engine.Built(w.ID, w.Attempt, image, err)
+	case engine.OperationPublish:
 		var p core.Published
 		var serve *spec.Document
 		err := guarded(c.log, func() (err error) { p, serve, err = c.hands.Publish(ctx, w); return err })
-		return Published(w.ID, w.Attempt, p, serve, err)
-	case OperationFollow:
-		return Deployed(w.ID, w.Attempt, guarded(c.log, func() error { return c.hands.Follow(ctx, w) }))
+		return engine.Published(w.ID, w.Attempt, p, serve, err)
+	case engine.OperationFollow:
+		return engine.Deployed(w.ID, w.Attempt, guarded(c.log, func() error { return c.hands.Follow(ctx, w) }))
 	default:
 		return nil
 	}

@@ -3,6 +3,8 @@ package control
 import (
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // TestTheOldestActionIsFound: a look at a backend proves nothing of what was decided
@@ -13,7 +15,7 @@ func TestTheOldestActionIsFound(t *testing.T) {
 		t.Error("an empty queue has an oldest action")
 	}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	q.push([]Action{{At: now}, {}, {At: now.Add(-time.Second)}}) // the second is one that a former server left
+	q.push([]engine.Action{{At: now}, {}, {At: now.Add(-time.Second)}}) // the second is one that a former server left
 	want := func(at time.Time) {
 		t.Helper()
 		if got, ok := q.oldest(); !ok || !got.Equal(at) {

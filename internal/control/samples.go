@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/timeseries"
 )
 
@@ -58,10 +59,10 @@ type samples struct {
 	mu     sync.Mutex
 	// missing is what a backend says that it cannot look at, by backend.
 	missing map[string][]string
-	census  *Census // of the last beat
+	census  *engine.Census // of the last beat
 }
 
-func newSamples(d Deps) *samples {
+func newSamples(d Options) *samples {
 	s := &samples{every: d.SampleEvery, series: d.Series, missing: map[string][]string{}}
 	if s.every <= 0 {
 		s.every = sampleEvery
@@ -91,7 +92,7 @@ func (c *Control) Missing() []string {
 }
 
 // Census is what was counted at the last beat; nil: nothing yet.
-func (c *Control) Census() *Census {
+func (c *Control) Census() *engine.Census {
 	c.samples.mu.Lock()
 	defer c.samples.mu.Unlock()
 	return c.samples.census
@@ -123,7 +124,7 @@ func (a *actuator) sample(ctx context.Context, s backend.Sampler) {
 		}
 		a.ctl.samples.take(a.backend.Name(), a.ctl.clock(), r)
 		if slices.ContainsFunc(r.Tasks, func(t backend.Sample) bool { return t.Busy >= 0 }) {
-			a.ctl.Do(ctx, Activity(r.Tasks)) //nolint:errcheck // the next sample tells again
+			a.ctl.Do(ctx, engine.Activity(r.Tasks)) //nolint:errcheck // the next sample tells again
 		}
 	}
 }
@@ -167,10 +168,10 @@ func (c *Control) beat(ctx context.Context) {
 	defer tick.Stop()
 	var last time.Time
 	for {
-		if v, err := c.Do(ctx, TakeCensus()); err == nil {
-			n := v.(*Census)
+		if v, err := c.Do(ctx, engine.TakeCensus()); err == nil {
+			n := v.(*engine.Census)
 			c.samples.count(n)
-			if m := c.engine.d.Meter; m != nil && !last.IsZero() {
+			if m := c.engine.D.Meter; m != nil && !last.IsZero() {
 				m.Counted(n, min(max(n.At.Sub(last), 0), spanMost*c.samples.every)) // this process may have stood still
 			}
 			last = n.At
@@ -184,7 +185,7 @@ func (c *Control) beat(ctx context.Context) {
 }
 
 // count keeps a census, and says what its devices do.
-func (s *samples) count(n *Census) {
+func (s *samples) count(n *engine.Census) {
 	fresh := n.At.Add(-3 * s.every)
 	busy, idle, allocated := 0.0, 0.0, 0.0
 	held := map[core.ProjectID]float64{}
@@ -196,12 +197,12 @@ func (s *samples) count(n *Census) {
 		v, ok := s.series.Last(timeseries.Key{Of: SeriesOfDevice(h.Node, h.Device), Metric: GPUBusy}, fresh)
 		switch {
 		case !ok:
-			h.Use = UseUnknown
+			h.Use = engine.UseUnknown
 		case v > 0:
-			h.Use = UseBusy
+			h.Use = engine.UseBusy
 			busy += part
 		default:
-			h.Use = UseIdle
+			h.Use = engine.UseIdle
 			idle += part
 		}
 	}

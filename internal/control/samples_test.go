@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/testing/controltest"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 	"github.com/musterhq/muster/internal/testing/memstore"
@@ -25,12 +26,12 @@ type counted struct {
 	mu        sync.Mutex
 	beats     int
 	span      time.Duration
-	changes   []control.Change
+	changes   []engine.Change
 	plans     int
 	estimates []time.Duration
 }
 
-func (c *counted) Committed(all []control.Change) {
+func (c *counted) Committed(all []engine.Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changes = append(c.changes, all...)
@@ -41,7 +42,7 @@ func (c *counted) Planned(time.Duration) {
 	c.plans++
 }
 func (c *counted) Displaced(string) {}
-func (c *counted) Counted(n *control.Census, span time.Duration) {
+func (c *counted) Counted(n *engine.Census, span time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.beats, c.span = c.beats+1, span
@@ -51,7 +52,7 @@ func (c *counted) Estimated(off time.Duration) { c.estimates = append(c.estimate
 func TestWhatIsUsedIsMeasured(t *testing.T) {
 	p := fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 4000, 8<<30, 2, "A100")})
 	m := &counted{}
-	c := controltest.Begin(t, control.Deps{Store: memstore.New(), SampleEvery: 20 * time.Millisecond, Meter: m}, p)
+	c := controltest.Begin(t, control.Options{Deps: engine.Deps{Store: memstore.New(), Meter: m}, SampleEvery: 20 * time.Millisecond}, p)
 	w, err := submit(t, c, `{"name":"a","command":["fake","run=forever"],"resources":{"gpu":2}}`)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +114,7 @@ func TestWhatIsUsedIsMeasured(t *testing.T) {
 	m.mu.Unlock()
 	n := c.Census()
 	if n == nil || len(n.Holdings) != 2 || n.Projects[0].States[lifecycle.Running] != 1 || n.Projects[0].Waiting != 2 || len(n.Nodes) != 1 ||
-		!slices.Equal(n.Unadmitted, []control.Unadmitted{{Project: "default", Reason: "WaitingForCapacity", Count: 2}}) {
+		!slices.Equal(n.Unadmitted, []engine.Unadmitted{{Project: "default", Reason: "WaitingForCapacity", Count: 2}}) {
 		t.Errorf("census %+v", n)
 	}
 }
@@ -121,9 +122,9 @@ func TestWhatIsUsedIsMeasured(t *testing.T) {
 // BenchmarkCensus is what a beat costs the writer with 10,000 workloads waiting.
 func BenchmarkCensus(b *testing.B) {
 	random := rand.New(rand.NewSource(1))
-	e, err := control.Open(b.Context(), control.Deps{
+	e, err := engine.Open(b.Context(), engine.Deps{
 		Store: memstore.New(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
-		NewID: control.NewID(random), NewName: control.NewName(random), Port: func() int { return 29500 },
+		NewID: engine.NewID(random), NewName: engine.NewName(random), Port: func() int { return 29500 },
 	}, nil)
 	if err != nil {
 		b.Fatal(err)
@@ -134,15 +135,15 @@ func BenchmarkCensus(b *testing.B) {
 		nodes[i].Backend, nodes[i].Ready = "p", true
 	}
 	now := time.Now()
-	e.Do(b.Context(), now, []control.Command{control.Inventory("p", nodes)})
-	var all []control.Command
+	e.Do(b.Context(), now, []engine.Command{engine.Inventory("p", nodes)})
+	var all []engine.Command
 	for range 10000 {
-		all = append(all, control.Submit(control.Submission{Doc: loaded(b, `{"command":["fake","run=forever"],"resources":{"gpu":4}}`), User: "u", Actor: "user:u"}))
+		all = append(all, engine.Submit(engine.Submission{Doc: loaded(b, `{"command":["fake","run=forever"],"resources":{"gpu":4}}`), User: "u", Actor: "user:u"}))
 	}
 	e.Do(b.Context(), now, all)
 	for b.Loop() {
 		now = now.Add(10 * time.Second)
-		if r := e.Do(b.Context(), now, []control.Command{control.TakeCensus()}); r[0].Err != nil {
+		if r := e.Do(b.Context(), now, []engine.Command{engine.TakeCensus()}); r[0].Err != nil {
 			b.Fatal(r[0].Err)
 		}
 	}

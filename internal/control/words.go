@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // What is told of a claim changes with every start and end of others: it is told
@@ -65,7 +66,7 @@ func (a *actuator) speak(ctx context.Context, p backend.Claimant) {
 // tell tells what is due and returns when something is again; 0: when something
 // changes.
 func (s *speaker) tell(ctx context.Context) (time.Duration, error) {
-	v, err := s.a.ctl.Do(ctx, ClaimsWaiting(s.a.backend.Name()))
+	v, err := s.a.ctl.Do(ctx, engine.ClaimsWaiting(s.a.backend.Name()))
 	if err != nil {
 		return 0, err
 	}
@@ -87,7 +88,7 @@ func (s *speaker) tell(ctx context.Context) (time.Duration, error) {
 	s.said = there
 	slices.SortStableFunc(due, func(a, b string) int { return cmp.Compare(there[a].UnixNano(), there[b].UnixNano()) })
 	for chunk := range slices.Chunk(due, wordsChunk) {
-		v, err := s.a.ctl.Do(ctx, WordsOf(s.a.backend.Name(), chunk))
+		v, err := s.a.ctl.Do(ctx, engine.WordsOf(s.a.backend.Name(), chunk))
 		if err != nil {
 			return 0, err
 		}

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/oci"
 	"github.com/musterhq/muster/internal/store"
 )
@@ -34,7 +34,7 @@ func (h *Hands) publish(ctx context.Context, w *core.Workload) (core.Published, 
 			return core.Published{}, nil, err
 		}
 	}
-	dir := control.ModelDir(w, h.Models)
+	dir := engine.ModelDir(w, h.Models)
 	switch st, err := os.Stat(dir); {
 	case errors.Is(err, os.ErrNotExist):
 		return core.Published{}, nil, fmt.Errorf("publish.model: the workload has written nothing to %s", pub.Model)

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat/commands"
-	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/mpi"
 	"github.com/musterhq/muster/internal/slurmtools"
 )
@@ -31,13 +31,13 @@ func Run(server Server) int {
 		switch os.Args[1] {
 		case backend.CopyArg:
 			return copySelf(os.Args[2:])
-		case control.MPIAgentArg:
+		case engine.MPIAgentArg:
 			return mpi.AgentMain()
-		case control.MPIShellArg:
+		case engine.MPIShellArg:
 			return mpi.ShellMain(os.Args[2:])
-		case control.MPIWaitArg:
+		case engine.MPIWaitArg:
 			return mpi.WaitMain()
-		case control.SlurmBatchArg:
+		case engine.SlurmBatchArg:
 			return slurmtools.BatchMain(os.Args[2:])
 		case slurmtools.SrunArg:
 			return slurmtools.SrunMain(os.Args[2:])

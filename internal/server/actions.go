@@ -13,8 +13,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 type actionInput struct {
@@ -95,7 +95,7 @@ func options[T any](body []byte) (T, error) {
 }
 
 func (s *Server) restart(ctx context.Context, name *Named, _ []byte) (*workloadOutput, error) {
-	return s.act(ctx, name, func(r control.Ref) control.Command { return control.Restart(r, s.actor(ctx)) })
+	return s.act(ctx, name, func(r engine.Ref) engine.Command { return engine.Restart(r, s.actor(ctx)) })
 }
 
 func (s *Server) approve(ctx context.Context, name *Named, body []byte) (*workloadOutput, error) {
@@ -111,8 +111,8 @@ func (s *Server) decide(ctx context.Context, name *Named, body []byte, approve b
 	if err != nil {
 		return nil, err
 	}
-	return s.act(ctx, name, func(r control.Ref) control.Command {
-		return control.Decide(control.Decision{Ref: r, Check: o.Check, Approve: approve, User: s.user(ctx), Actor: s.actor(ctx), Message: o.Message})
+	return s.act(ctx, name, func(r engine.Ref) engine.Command {
+		return engine.Decide(engine.Decision{Ref: r, Check: o.Check, Approve: approve, User: s.user(ctx), Actor: s.actor(ctx), Message: o.Message})
 	})
 }
 
@@ -129,26 +129,26 @@ func (s *Server) evict(ctx context.Context, name *Named, body []byte, move bool)
 	if err != nil {
 		return nil, err
 	}
-	return s.act(ctx, name, func(r control.Ref) control.Command {
-		return control.Preempt(control.PreemptRequest{Ref: r, Actor: s.actor(ctx), Message: o.Message, Move: move})
+	return s.act(ctx, name, func(r engine.Ref) engine.Command {
+		return engine.Preempt(engine.PreemptRequest{Ref: r, Actor: s.actor(ctx), Message: o.Message, Move: move})
 	})
 }
 
 func (s *Server) hold(ctx context.Context, name *Named, body []byte) (*workloadOutput, error) {
-	return s.held(ctx, name, body, control.Hold)
+	return s.held(ctx, name, body, engine.Hold)
 }
 
 func (s *Server) release(ctx context.Context, name *Named, body []byte) (*workloadOutput, error) {
-	return s.held(ctx, name, body, control.Release)
+	return s.held(ctx, name, body, engine.Release)
 }
 
-func (s *Server) held(ctx context.Context, name *Named, body []byte, do func(control.HoldRequest) control.Command) (*workloadOutput, error) {
+func (s *Server) held(ctx context.Context, name *Named, body []byte, do func(engine.HoldRequest) engine.Command) (*workloadOutput, error) {
 	o, err := options[api.HoldOptions](body)
 	if err != nil {
 		return nil, err
 	}
-	return s.act(ctx, name, func(r control.Ref) control.Command {
-		return do(control.HoldRequest{Ref: r, Actor: s.actor(ctx), Message: o.Message})
+	return s.act(ctx, name, func(r engine.Ref) engine.Command {
+		return do(engine.HoldRequest{Ref: r, Actor: s.actor(ctx), Message: o.Message})
 	})
 }
 
@@ -160,8 +160,8 @@ func (s *Server) scale(ctx context.Context, name *Named, body []byte) (*workload
 	if err != nil {
 		return nil, err
 	}
-	return s.act(ctx, name, func(r control.Ref) control.Command {
-		return control.Scale(control.ScaleRequest{Ref: r, Replicas: o.Replicas, Actor: s.actor(ctx), Message: o.Message})
+	return s.act(ctx, name, func(r engine.Ref) engine.Command {
+		return engine.Scale(engine.ScaleRequest{Ref: r, Replicas: o.Replicas, Actor: s.actor(ctx), Message: o.Message})
 	})
 }
 
@@ -170,8 +170,8 @@ func (s *Server) update(ctx context.Context, name *Named, body []byte) (*workloa
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	return s.act(ctx, name, func(r control.Ref) control.Command {
-		return control.Update(control.UpdateRequest{Ref: r, Doc: doc, Actor: s.actor(ctx)})
+	return s.act(ctx, name, func(r engine.Ref) engine.Command {
+		return engine.Update(engine.UpdateRequest{Ref: r, Doc: doc, Actor: s.actor(ctx)})
 	})
 }
 
@@ -184,8 +184,8 @@ func (s *Server) revised(ctx context.Context, name *Named, body []byte, dry bool
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	return s.act(ctx, name, func(r control.Ref) control.Command {
-		return control.Revise(control.Revision{Ref: r, Doc: doc, Actor: s.actor(ctx), DryRun: dry})
+	return s.act(ctx, name, func(r engine.Ref) engine.Command {
+		return engine.Revise(engine.Revision{Ref: r, Doc: doc, Actor: s.actor(ctx), DryRun: dry})
 	})
 }
 
@@ -203,11 +203,11 @@ func (s *Server) stop(ctx context.Context, name *Named, body []byte) (*workloadO
 		std := d.Std()
 		grace = &std
 	}
-	return s.act(ctx, name, func(r control.Ref) control.Command {
+	return s.act(ctx, name, func(r engine.Ref) engine.Command {
 		if o.Tasks != nil {
-			return control.StopTasks(control.StopTasksRequest{Ref: r, Tasks: o.Tasks, Actor: s.actor(ctx), Message: o.Message, Grace: grace})
+			return engine.StopTasks(engine.StopTasksRequest{Ref: r, Tasks: o.Tasks, Actor: s.actor(ctx), Message: o.Message, Grace: grace})
 		}
-		return control.Stop(control.StopRequest{Ref: r, Actor: s.actor(ctx), Message: o.Message, Grace: grace})
+		return engine.Stop(engine.StopRequest{Ref: r, Actor: s.actor(ctx), Message: o.Message, Grace: grace})
 	})
 }
 

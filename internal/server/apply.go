@@ -15,8 +15,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 type applyOutput struct{ Body api.Applied }
@@ -41,12 +41,12 @@ func (s *Server) organisationRoutes() {
 		Project string `query:"project" doc:"Only this project or department"`
 		Pool    string `query:"pool" doc:"Only this pool"`
 	}) (*standingsOutput, error) {
-		v, err := s.control.Do(ctx, control.Standings())
+		v, err := s.control.Do(ctx, engine.Standings())
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
 		out := &standingsOutput{Body: api.StandingList{Items: []api.Standing{}, At: api.Time(s.clock())}}
-		for _, st := range v.([]control.Standing) {
+		for _, st := range v.([]engine.Standing) {
 			if (in.Project == "" || in.Project == string(st.Project.ID)) && (in.Pool == "" || in.Pool == st.Pool) {
 				out.Body.Items = append(out.Body.Items, standing(st))
 			}
@@ -55,7 +55,7 @@ func (s *Server) organisationRoutes() {
 	})
 }
 
-func standing(s control.Standing) api.Standing {
+func standing(s engine.Standing) api.Standing {
 	use := func(r core.Resource) api.Use {
 		q := s.Quota.Of(r)
 		u := api.Use{Guaranteed: q.Quota, Used: s.Used[r], Reserved: s.Reserved[r], Fixed: s.Fixed[r], Limit: q.Limit, LendingLimit: q.LendingLimit, Weight: q.WeightOf(), FairShare: s.Fair[r]}
@@ -77,8 +77,8 @@ func standing(s control.Standing) api.Standing {
 }
 
 // kinds are what a manifest may hold.
-var kinds = map[string]control.Record{
-	"Project": control.RecordProject, "Department": control.RecordDepartment, "Pool": control.RecordPool, "License": control.RecordLicense, "Node": control.RecordNode, "Reservation": control.RecordReservation,
+var kinds = map[string]engine.Record{
+	"Project": engine.RecordProject, "Department": engine.RecordDepartment, "Pool": engine.RecordPool, "License": engine.RecordLicense, "Node": engine.RecordNode, "Reservation": engine.RecordReservation,
 }
 
 // nodeSpec is what a manifest decides about a node.
@@ -90,7 +90,7 @@ type nodeSpec struct {
 }
 
 func (s *Server) apply(ctx context.Context, items []map[string]any, dry bool) (*applyOutput, error) {
-	edits := make([]control.Edit, len(items))
+	edits := make([]engine.Edit, len(items))
 	seen := map[string]int{}
 	var wrong []api.FieldProblem
 	for i, item := range items {
@@ -114,12 +114,12 @@ func (s *Server) apply(ctx context.Context, items []map[string]any, dry bool) (*
 		p.Errors = wrong
 		return nil, p
 	}
-	v, err := s.control.Do(ctx, control.Organise(edits, dry))
+	v, err := s.control.Do(ctx, engine.Organise(edits, dry))
 	if err != nil {
 		return nil, s.placed(edits, err)
 	}
 	out := &applyOutput{Body: api.Applied{Items: []api.AppliedItem{}, DryRun: dry}}
-	for i, done := range v.([]control.Edited) {
+	for i, done := range v.([]engine.Edited) {
 		a := api.AppliedItem{Kind: items[i]["kind"].(string), Name: done.Name, Action: "updated", Warnings: done.Warnings}
 		if a.Changes, err = changesOf(done); err != nil {
 			return nil, err
@@ -150,11 +150,11 @@ func within(i int, err error) []api.FieldProblem {
 
 // placed gives a refusal of the control plane the place of the item that it is
 // about.
-func (s *Server) placed(edits []control.Edit, err error) error {
-	var refused *control.Refused
+func (s *Server) placed(edits []engine.Edit, err error) error {
+	var refused *engine.Refused
 	p := problem(s.log, err)
 	if !errors.As(err, &refused) && len(edits) == 1 {
-		refused = &control.Refused{}
+		refused = &engine.Refused{}
 	}
 	if refused != nil {
 		if len(p.Errors) == 0 {
@@ -166,10 +166,10 @@ func (s *Server) placed(edits []control.Edit, err error) error {
 }
 
 // editOf reads one record of a manifest.
-func editOf(item map[string]any) (control.Edit, error) {
+func editOf(item map[string]any) (engine.Edit, error) {
 	kind, _ := item["kind"].(string)
 	name, _ := item["name"].(string)
-	e := control.Edit{What: kinds[kind], Name: name}
+	e := engine.Edit{What: kinds[kind], Name: name}
 	if e.What == "" {
 		return e, badRequest("kind", fmt.Sprintf("%q is not a kind of record", kind), "one of "+strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	}
@@ -180,22 +180,22 @@ func editOf(item map[string]any) (control.Edit, error) {
 	delete(fields, "kind")
 	delete(fields, "name")
 	switch e.What {
-	case control.RecordPool:
+	case engine.RecordPool:
 		var in api.PoolSpec
 		e.Pool = func(p *core.Pool) error { return decidePool(in, p) }
 		return e, cmp.Or(strictly(fields, "", &in), decidePool(in, new(core.Pool)))
-	case control.RecordLicense:
+	case engine.RecordLicense:
 		var in api.LicenseSpec
 		if err := strictly(fields, "", &in); err != nil {
 			return e, err
 		}
 		e.License = deciding(in)
 		return e, nil
-	case control.RecordReservation:
+	case engine.RecordReservation:
 		var in api.ReservationSpec
 		e.Reservation = func(r *core.Reservation) error { return decideReservation(in, r) }
 		return e, cmp.Or(strictly(fields, "", &in), decideReservation(in, new(core.Reservation)))
-	case control.RecordNode:
+	case engine.RecordNode:
 		var in nodeSpec
 		e.Node = func(n *core.NodeSetting, reported core.Node) error {
 			if !says(fields, "cordon") { // it is the day's, and not the file's
@@ -228,10 +228,10 @@ func says(fields map[string]any, name string) bool { _, ok := fields[name]; retu
 func (in nodeSpec) decide(n *core.NodeSetting, reported core.Node) error {
 	n.Cordon, n.Note, n.Labels, n.Taints = in.Cordon, in.Note, nil, nil
 	n.Drain = n.Drain && in.Cordon
-	if err := control.Label(n, reported, in.Labels, nil); err != nil {
+	if err := engine.Label(n, reported, in.Labels, nil); err != nil {
 		return err
 	}
-	r := control.Tainting{}
+	r := engine.Tainting{}
 	for _, t := range in.Taints {
 		r.Set = append(r.Set, core.Taint{Key: t.Key, Value: t.Value, Effect: core.TaintEffect(t.Effect)})
 	}
@@ -239,7 +239,7 @@ func (in nodeSpec) decide(n *core.NodeSetting, reported core.Node) error {
 }
 
 // changesOf are the fields in which a record differs from what it was.
-func changesOf(done control.Edited) ([]api.FieldChange, error) {
+func changesOf(done engine.Edited) ([]api.FieldChange, error) {
 	was, err := fieldsOfRecord(done.Before)
 	if err != nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 type bulkInput struct {
@@ -35,7 +35,7 @@ func (s *Server) bulk(ctx context.Context, in *bulkInput) (*bulkOutput, error) {
 		return nil, badRequest("together", "dry_run and Idempotency-Key are for documents that are submitted together", "add together=true")
 	}
 	out := &bulkOutput{Body: api.BulkResult{Items: make([]api.BulkItem, len(docs))}}
-	subs := make([]control.Submission, 0, len(docs))
+	subs := make([]engine.Submission, 0, len(docs))
 	index := make([]int, 0, len(docs))
 	for i, raw := range docs {
 		sub, err := s.submission(ctx, allProjects, "", raw, spec.Assets{})
@@ -46,16 +46,16 @@ func (s *Server) bulk(ctx context.Context, in *bulkInput) (*bulkOutput, error) {
 		subs, index = append(subs, sub), append(index, i)
 	}
 	for chunk := range slices.Chunk(index, bulkChunk) {
-		v, err := s.control.Do(ctx, control.SubmitMany(subs[:len(chunk)]))
+		v, err := s.control.Do(ctx, engine.SubmitMany(subs[:len(chunk)]))
 		subs = subs[len(chunk):]
 		for k, i := range chunk {
 			switch {
 			case err != nil:
 				out.Body.Items[i].Problem = problem(s.log, err)
-			case v.([]control.Result)[k].Err != nil:
-				out.Body.Items[i].Problem = problem(s.log, v.([]control.Result)[k].Err)
+			case v.([]engine.Result)[k].Err != nil:
+				out.Body.Items[i].Problem = problem(s.log, v.([]engine.Result)[k].Err)
 			default:
-				r := v.([]control.Result)[k].Value.(*control.Submitted)
+				r := v.([]engine.Result)[k].Value.(*engine.Submitted)
 				w := s.workload(parts{w: r.Workload, tasks: r.Tasks(), transitions: r.Transitions()}, viewSummary)
 				out.Body.Items[i].Workload = &w
 			}
@@ -77,7 +77,7 @@ func (s *Server) together(ctx context.Context, in *bulkInput) (*bulkOutput, erro
 	if n := len(in.Body); n == 0 || n > bulkChunk {
 		return nil, badRequest("body", fmt.Sprintf("there are %d documents", n), fmt.Sprintf("1 to %d are submitted together", bulkChunk))
 	}
-	subs := make([]control.Submission, len(in.Body))
+	subs := make([]engine.Submission, len(in.Body))
 	sum := sha256.New()
 	for i, raw := range in.Body {
 		var err error
@@ -94,13 +94,13 @@ func (s *Server) together(ctx context.Context, in *bulkInput) (*bulkOutput, erro
 	if in.DryRun {
 		return s.planTogether(ctx, subs)
 	}
-	v, err := s.control.Do(ctx, control.SubmitTogether(subs))
+	v, err := s.control.Do(ctx, engine.SubmitTogether(subs))
 	if err != nil {
-		i, err := control.Blame(err)
+		i, err := engine.Blame(err)
 		return nil, s.ofItem(i, subs, err)
 	}
 	out := &bulkOutput{}
-	for _, r := range v.([]*control.Submitted) {
+	for _, r := range v.([]*engine.Submitted) {
 		w, err := s.submitted(ctx, r)
 		if err != nil {
 			return nil, err
@@ -111,14 +111,14 @@ func (s *Server) together(ctx context.Context, in *bulkInput) (*bulkOutput, erro
 }
 
 // planTogether says of each what would become of it, were it alone.
-func (s *Server) planTogether(ctx context.Context, subs []control.Submission) (*bulkOutput, error) {
+func (s *Server) planTogether(ctx context.Context, subs []engine.Submission) (*bulkOutput, error) {
 	out := &bulkOutput{}
 	var before []*spec.Document
 	for i, sub := range subs {
 		sub.Before, sub.Key = before, ""
 		w, err := s.dryRun(ctx, sub)
 		if err == nil && slices.ContainsFunc(before, func(d *spec.Document) bool { return d.Project == w.Body.Project && d.Name == w.Body.Name }) {
-			err = &control.Error{Code: control.CodeConflict, Field: "name", Message: fmt.Sprintf("two of them are named %q", w.Body.Name), Hint: "give each a name of its own"}
+			err = &engine.Error{Code: engine.CodeConflict, Field: "name", Message: fmt.Sprintf("two of them are named %q", w.Body.Name), Hint: "give each a name of its own"}
 		}
 		if err != nil {
 			return nil, s.ofItem(i, subs, err)
@@ -133,7 +133,7 @@ func (s *Server) planTogether(ctx context.Context, subs []control.Submission) (*
 
 // ofItem is a problem of document i among several; with a negative one, of all
 // of them.
-func (s *Server) ofItem(i int, subs []control.Submission, err error) *api.Problem {
+func (s *Server) ofItem(i int, subs []engine.Submission, err error) *api.Problem {
 	p := *problem(s.log, err)
 	if i < 0 || len(subs) == 1 {
 		return &p

@@ -8,7 +8,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/backend"
-	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 type clusterInfoOutput struct{ Body api.ClusterInfo }
@@ -36,7 +36,7 @@ func (s *Server) clusterRoutes() {
 }
 
 func (s *Server) clusters(ctx context.Context) ([]api.ClusterInfo, error) {
-	v, err := s.control.Do(ctx, control.Clusters())
+	v, err := s.control.Do(ctx, engine.Clusters())
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (s *Server) clusters(ctx context.Context) ([]api.ClusterInfo, error) {
 		}
 	}
 	out := []api.ClusterInfo{}
-	for _, c := range v.([]control.ClusterInfo) {
+	for _, c := range v.([]engine.ClusterInfo) {
 		d := what[c.Name]
 		info := api.ClusterInfo{
 			Name: c.Name, Kind: d.Kind, Version: d.Version, Server: d.Server, Reachable: c.Silence == nil,

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // parts is a workload with the records that belong to it.
@@ -19,7 +19,7 @@ type parts struct {
 	w           *core.Workload
 	tasks       []core.Task // of any attempts
 	transitions []core.Transition
-	pending     *control.Pending
+	pending     *engine.Pending
 	cut         *cut // not all tasks are there
 }
 
@@ -222,7 +222,7 @@ func (s *Server) gpuSeconds(p parts, now time.Time) float64 {
 	if p.cut != nil {
 		sum = p.w.GPUSeconds + p.cut.charged
 	} else {
-		sum = control.GPUSeconds(p.w, p.tasks, now)
+		sum = engine.GPUSeconds(p.w, p.tasks, now)
 	}
 	if p.cut == nil && p.tasks == nil && p.w.Phase.Held() && len(p.w.Attempts) > 0 {
 		a := p.w.Attempts[len(p.w.Attempts)-1]
@@ -375,11 +375,11 @@ func allowed(w *core.Workload) []string {
 		switch {
 		case w.Again != "" && !slices.Contains(out, "stop"):
 			out = append(out, "stop")
-		case w.Again == "" && control.Restartable(w):
+		case w.Again == "" && engine.Restartable(w):
 			out = append(out, "restart")
 		}
 	}
-	if control.Amendable(w) {
+	if engine.Amendable(w) {
 		out = append(out, "change")
 		if w.Kind == lifecycle.Inference {
 			out = append(out, "update")
@@ -393,14 +393,14 @@ func allowed(w *core.Workload) []string {
 	switch {
 	case w.Hold != nil:
 		out = append(out, "release")
-	case control.Holdable(w.Phase):
+	case engine.Holdable(w.Phase):
 		out = append(out, "hold")
 	}
 	return out
 }
 
 func statuses(p parts) map[string]api.Status {
-	v := control.View(p.w, p.tasks, p.transitions)
+	v := engine.View(p.w, p.tasks, p.transitions)
 	out := make(map[string]api.Status, len(lifecycle.Dialects()))
 	for _, d := range lifecycle.Dialects() {
 		word := lifecycle.Say(d, v)
@@ -409,7 +409,7 @@ func statuses(p parts) map[string]api.Status {
 	return out
 }
 
-func pending(p *control.Pending, now time.Time) *api.Pending {
+func pending(p *engine.Pending, now time.Time) *api.Pending {
 	out := &api.Pending{Reasons: []api.PendingReason{}, Position: p.Position, Waiting: p.Waiting, Ahead: p.AheadNames, EvaluatedAt: api.Time(now)}
 	if out.Ahead == nil {
 		out.Ahead = []string{}

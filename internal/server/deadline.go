@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // deadline is how a workload stands to its deadline; nil: it has none.
-func deadline(y *control.Why) *api.DeadlineState {
+func deadline(y *engine.Why) *api.DeadlineState {
 	d := y.Deadline
 	if d == nil {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/timeseries"
 )
 
@@ -22,15 +23,15 @@ func (s *Server) holdingsRoute() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "holdings", Method: http.MethodGet, Path: "/v1/holdings", Summary: "Who holds each GPU, until when, and how busy it is", Tags: []string{"cluster"},
 	}, func(ctx context.Context, _ *struct{}) (*holdingsOutput, error) {
-		v, err := s.control.Do(ctx, control.WhoHolds())
+		v, err := s.control.Do(ctx, engine.WhoHolds())
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
-		st, err := s.control.Do(ctx, control.Cluster())
+		st, err := s.control.Do(ctx, engine.Cluster())
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
-		return &holdingsOutput{Body: s.holdings(v.(*control.Holders), st.(*control.ClusterState).Nodes)}, nil
+		return &holdingsOutput{Body: s.holdings(v.(*engine.Holders), st.(*engine.ClusterState).Nodes)}, nil
 	})
 }
 
@@ -39,7 +40,7 @@ type deviceKey struct {
 	device string
 }
 
-func (s *Server) holdings(h *control.Holders, nodes []control.NodeState) api.Holdings {
+func (s *Server) holdings(h *engine.Holders, nodes []engine.NodeState) api.Holdings {
 	out := api.Holdings{At: api.Time(h.At), Workloads: make([]api.Holder, len(h.Holders)), Nodes: []api.NodeHoldings{}}
 	place := make(map[core.WorkloadID]int, len(h.Holders))
 	for i, x := range h.Holders {

@@ -7,8 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 type licenseOutput struct {
@@ -37,7 +37,7 @@ func (s *Server) licenseRoutes() {
 		DryRunning
 		Body api.NewLicense
 	}) (*licenseOutput, error) {
-		return s.editLicense(ctx, in.DryRun, http.StatusCreated, control.Edit{What: control.RecordLicense, Name: in.Body.Name, Must: control.MustBeNew, License: deciding(in.Body.LicenseSpec)})
+		return s.editLicense(ctx, in.DryRun, http.StatusCreated, engine.Edit{What: engine.RecordLicense, Name: in.Body.Name, Must: engine.MustBeNew, License: deciding(in.Body.LicenseSpec)})
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "replace-license", Method: http.MethodPut, Path: "/v1/licenses/{name}", Summary: "Decide everything about a license anew, making it where it is not there", Tags: tags,
@@ -46,7 +46,7 @@ func (s *Server) licenseRoutes() {
 		DryRunning
 		Body api.LicenseSpec
 	}) (*licenseOutput, error) {
-		return s.editLicense(ctx, in.DryRun, http.StatusOK, control.Edit{What: control.RecordLicense, Name: in.Name, License: deciding(in.Body)})
+		return s.editLicense(ctx, in.DryRun, http.StatusOK, engine.Edit{What: engine.RecordLicense, Name: in.Name, License: deciding(in.Body)})
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "change-license", Method: http.MethodPatch, Path: "/v1/licenses/{name}", Summary: "Change some fields of a license: a JSON merge patch, in which null takes a field away", Tags: tags,
@@ -55,25 +55,25 @@ func (s *Server) licenseRoutes() {
 		DryRunning
 		Body map[string]any `contentType:"application/merge-patch+json"`
 	}) (*licenseOutput, error) {
-		return s.editLicense(ctx, in.DryRun, http.StatusOK, control.Edit{What: control.RecordLicense, Name: in.Name, Must: control.MustExist, License: func(l *core.License) error {
+		return s.editLicense(ctx, in.DryRun, http.StatusOK, engine.Edit{What: engine.RecordLicense, Name: in.Name, Must: engine.MustExist, License: func(l *core.License) error {
 			return changed(licenseSpec(*l), in.Body, func(n api.LicenseSpec) error { return deciding(n)(l) })
 		}})
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "delete-license", Method: http.MethodDelete, Path: "/v1/licenses/{name}", Summary: "Forget a license that no workload asks for any more", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *RecordName) (*struct{}, error) {
-		_, err := s.control.Do(ctx, control.Organise([]control.Edit{{What: control.RecordLicense, Name: in.Name, Drop: true}}, false))
+		_, err := s.control.Do(ctx, engine.Organise([]engine.Edit{{What: engine.RecordLicense, Name: in.Name, Drop: true}}, false))
 		return nil, s.refusal(err)
 	})
 }
 
 func (s *Server) licenses(ctx context.Context) ([]api.License, error) {
-	v, err := s.control.Do(ctx, control.Licenses())
+	v, err := s.control.Do(ctx, engine.Licenses())
 	if err != nil {
 		return nil, err
 	}
 	out := []api.License{}
-	for _, l := range v.([]control.LicenseState) {
+	for _, l := range v.([]engine.LicenseState) {
 		out = append(out, license(l))
 	}
 	return out, nil
@@ -88,13 +88,13 @@ func (s *Server) oneLicense(ctx context.Context, name string, status int) (*lice
 	return &licenseOutput{Status: status, Body: l}, err
 }
 
-func (s *Server) editLicense(ctx context.Context, dry bool, status int, e control.Edit) (*licenseOutput, error) {
-	v, err := s.control.Do(ctx, control.Organise([]control.Edit{e}, dry))
+func (s *Server) editLicense(ctx context.Context, dry bool, status int, e engine.Edit) (*licenseOutput, error) {
+	v, err := s.control.Do(ctx, engine.Organise([]engine.Edit{e}, dry))
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	done := v.([]control.Edited)[0]
-	out := &licenseOutput{Status: status, Body: license(control.LicenseState{License: *done.After.(*core.License)})}
+	done := v.([]engine.Edited)[0]
+	out := &licenseOutput{Status: status, Body: license(engine.LicenseState{License: *done.After.(*core.License)})}
 	if !dry {
 		if out, err = s.oneLicense(ctx, e.Name, status); err != nil {
 			return nil, err
@@ -104,7 +104,7 @@ func (s *Server) editLicense(ctx context.Context, dry bool, status int, e contro
 	return out, nil
 }
 
-func license(l control.LicenseState) api.License {
+func license(l engine.LicenseState) api.License {
 	out := api.License{Name: l.Name, CreatedAt: at(l.CreatedAt), LicenseSpec: licenseSpec(l.License), Used: l.Used, Waiting: l.Waiting, Holders: []api.Licensee{}}
 	for _, h := range l.Holders {
 		out.Holders = append(out.Holders, api.Licensee{ID: string(h.Workload.ID), Name: h.Workload.Name, Project: string(h.Workload.Project), User: h.Workload.User, Count: h.Count})

@@ -11,8 +11,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // The tag of a workload is its version: every change that is stored makes
@@ -38,7 +38,7 @@ func matching(r *http.Request) (*http.Request, *api.Problem) {
 		return r, nil
 	}
 	if !tagged().MatchString(r.URL.Path) || r.Method == http.MethodPut {
-		p := newProblem(http.StatusPreconditionFailed, string(control.CodeStale), "If-Match: what is asked for here has no tag", "leave If-Match out; workloads have tags, in ETag")
+		p := newProblem(http.StatusPreconditionFailed, string(engine.CodeStale), "If-Match: what is asked for here has no tag", "leave If-Match out; workloads have tags, in ETag")
 		return nil, p
 	}
 	return r.WithContext(context.WithValue(r.Context(), matchKey{}, tags(values))), nil
@@ -57,7 +57,7 @@ func tags(values []string) []string {
 
 // unchanged is a command that is refused where the workload is not as the request
 // says it must be.
-func unchanged(ctx context.Context, ref control.Ref, command control.Command) control.Command {
+func unchanged(ctx context.Context, ref engine.Ref, command engine.Command) engine.Command {
 	all, ok := ctx.Value(matchKey{}).([]string)
 	if !ok {
 		return command
@@ -73,7 +73,7 @@ func unchanged(ctx context.Context, ref control.Ref, command control.Command) co
 			versions = append(versions, v)
 		}
 	}
-	return control.Unchanged(ref, all, versions, command)
+	return engine.Unchanged(ref, all, versions, command)
 }
 
 // known reports whether whoever asks has this answer already. What is measured or

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/timeseries"
 )
@@ -304,11 +305,11 @@ func (c *chart) busy(tasks []core.Task) []float64 {
 }
 
 func (s *Server) nodeMetrics(ctx context.Context, name string, at Stretch) (*measuredOutput, error) {
-	v, err := s.control.Do(ctx, control.Cluster())
+	v, err := s.control.Do(ctx, engine.Cluster())
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	n, err := named("node", name, v.(*control.ClusterState).Nodes, func(n control.NodeState) string { return string(n.ID) })
+	n, err := named("node", name, v.(*engine.ClusterState).Nodes, func(n engine.NodeState) string { return string(n.ID) })
 	if err != nil {
 		return nil, err
 	}

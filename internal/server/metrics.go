@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // metrics is what Prometheus scrapes. Gauges are read from the control plane
@@ -55,11 +55,11 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	v, err := m.server.control.Do(ctx, control.Cluster())
+	v, err := m.server.control.Do(ctx, engine.Cluster())
 	if err != nil {
 		return
 	}
-	st := v.(*control.ClusterState)
+	st := v.(*engine.ClusterState)
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 type nodeOutput struct{ Body api.Node }
@@ -59,19 +59,19 @@ func (s *Server) nodeRoutes() {
 		Body *api.NodeOptions
 	}) (*drainOutput, error) {
 		o := given(in.Body)
-		return s.drain(ctx, control.DrainRequest{Node: core.NodeID(in.Name), Force: o.Force, Note: o.Note, DryRun: in.DryRun, Actor: s.actor(ctx)})
+		return s.drain(ctx, engine.DrainRequest{Node: core.NodeID(in.Name), Force: o.Force, Note: o.Note, DryRun: in.DryRun, Actor: s.actor(ctx)})
 	})
 }
 
 // nodeCommand is the use case of a verb.
-func nodeCommand(verb string, id core.NodeID, o api.NodeOptions) (control.Command, error) {
+func nodeCommand(verb string, id core.NodeID, o api.NodeOptions) (engine.Command, error) {
 	switch verb {
 	case "cordon", "uncordon":
-		return control.CordonNode(id, verb == "cordon", o.Note), nil
+		return engine.CordonNode(id, verb == "cordon", o.Note), nil
 	case "label":
-		return control.LabelNode(id, o.Set, o.Drop), nil
+		return engine.LabelNode(id, o.Set, o.Drop), nil
 	}
-	r := control.Tainting{Node: id}
+	r := engine.Tainting{Node: id}
 	for _, t := range o.Taints {
 		r.Set = append(r.Set, core.Taint{Key: t.Key, Value: t.Value, Effect: core.TaintEffect(t.Effect)})
 	}
@@ -82,16 +82,16 @@ func nodeCommand(verb string, id core.NodeID, o api.NodeOptions) (control.Comman
 		}
 		r.Drop = append(r.Drop, core.Taint{Key: key, Effect: core.TaintEffect(effect)})
 	}
-	return control.TaintNode(r), nil
+	return engine.TaintNode(r), nil
 }
 
 func (s *Server) nodes(ctx context.Context) ([]api.Node, error) {
-	v, err := s.control.Do(ctx, control.Cluster())
+	v, err := s.control.Do(ctx, engine.Cluster())
 	if err != nil {
 		return nil, err
 	}
 	out := []api.Node{}
-	for _, n := range v.(*control.ClusterState).Nodes {
+	for _, n := range v.(*engine.ClusterState).Nodes {
 		out = append(out, node(n))
 	}
 	return out, nil
@@ -124,8 +124,8 @@ func named[T any](kind, name string, all []T, nameOf func(T) string) (one T, err
 	return one, newProblem(http.StatusNotFound, "not_found", kind+" "+strconv.Quote(name)+" does not exist", "muster "+kind+" list shows all")
 }
 
-func (s *Server) drain(ctx context.Context, r control.DrainRequest) (*drainOutput, error) {
-	v, err := s.control.Do(ctx, control.Drain(r))
+func (s *Server) drain(ctx context.Context, r engine.DrainRequest) (*drainOutput, error) {
+	v, err := s.control.Do(ctx, engine.Drain(r))
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
@@ -134,7 +134,7 @@ func (s *Server) drain(ctx context.Context, r control.DrainRequest) (*drainOutpu
 		return nil, err
 	}
 	out := &drainOutput{Body: api.Drain{Node: n.Body, Items: []api.DrainStep{}}}
-	for _, d := range v.(*control.Drained).Steps {
+	for _, d := range v.(*engine.Drained).Steps {
 		w := d.Workload
 		step := api.DrainStep{
 			Project: string(w.Project), Workload: w.Name, ID: string(w.ID), Kind: string(w.Kind), User: w.User,
@@ -148,7 +148,7 @@ func (s *Server) drain(ctx context.Context, r control.DrainRequest) (*drainOutpu
 	return out, nil
 }
 
-func node(n control.NodeState) api.Node {
+func node(n engine.NodeState) api.Node {
 	out := api.Node{
 		Name: string(n.ID), Backend: n.Backend, Pool: n.Pool, Labels: n.Labels, Ready: n.Ready, Message: n.Message, Tasks: n.Tasks,
 		Cordoned: n.Cordon, Draining: n.Drain, CutOff: n.CutOff, Note: n.Note,

@@ -8,9 +8,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -46,7 +46,7 @@ func (s *Server) notificationRoutes() {
 	}, func(ctx context.Context, in *struct{ Body api.NewNotification }) (*notificationOutput, error) {
 		n := in.Body
 		x := core.Subscription{User: s.user(ctx), Name: n.Name, Notification: receiver(n.Receiver, n.On), Project: core.ProjectID(n.Project), Labels: n.Labels, Everyone: n.Everyone}
-		v, err := s.control.Do(ctx, control.AddSubscription(x))
+		v, err := s.control.Do(ctx, engine.AddSubscription(x))
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
@@ -57,7 +57,7 @@ func (s *Server) notificationRoutes() {
 	}, func(ctx context.Context, in *struct {
 		Name string `path:"name"`
 	}) (*struct{}, error) {
-		if _, err := s.control.Do(ctx, control.DropSubscription(core.SubscriptionID{User: s.user(ctx), Name: in.Name})); err != nil {
+		if _, err := s.control.Do(ctx, engine.DropSubscription(core.SubscriptionID{User: s.user(ctx), Name: in.Name})); err != nil {
 			return nil, problem(s.log, err)
 		}
 		return nil, nil
@@ -85,7 +85,7 @@ func (s *Server) deliveryRoutes(tags []string) {
 	send := func(id, path, summary string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: http.MethodPost, Path: path, Summary: summary, Tags: tags, DefaultStatus: http.StatusAccepted}
 	}
-	answer := func(ctx context.Context, c control.Command) (*deliveryOutput, error) {
+	answer := func(ctx context.Context, c engine.Command) (*deliveryOutput, error) {
 		v, err := s.control.Do(ctx, c)
 		if err != nil {
 			return nil, problem(s.log, err)
@@ -94,11 +94,11 @@ func (s *Server) deliveryRoutes(tags []string) {
 	}
 	huma.Register(s.api, send("redeliver", "/v1/notifications/redeliver", "Try a delivery again, whatever became of it"),
 		func(ctx context.Context, in *struct{ Body api.Redelivery }) (*deliveryOutput, error) {
-			return answer(ctx, control.Redeliver(s.user(ctx), in.Body.ID))
+			return answer(ctx, engine.Redeliver(s.user(ctx), in.Body.ID))
 		})
 	huma.Register(s.api, send("test-notification", "/v1/notifications/test", "Send a test; the list of deliveries tells what became of it"),
 		func(ctx context.Context, in *struct{ Body api.NotificationTest }) (*deliveryOutput, error) {
-			return answer(ctx, control.TestDelivery(s.user(ctx), in.Body.Name, receiver(in.Body.Receiver, nil)))
+			return answer(ctx, engine.TestDelivery(s.user(ctx), in.Body.Name, receiver(in.Body.Receiver, nil)))
 		})
 }
 

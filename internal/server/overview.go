@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -183,10 +184,10 @@ func (p *pageStream) catchUp(ctx context.Context) error {
 }
 
 // changes collects for a moment and sends each workload once, as it is then.
-func (p *pageStream) changes(first []control.Change) error {
+func (p *pageStream) changes(first []engine.Change) error {
 	last := map[core.WorkloadID]int{}
 	var rows []api.Row
-	take := func(all []control.Change) {
+	take := func(all []engine.Change) {
 		for _, c := range all {
 			if c.Workload.Rev <= p.rev {
 				continue
@@ -317,11 +318,11 @@ func (c *overviews) latest(ctx context.Context, s *Server) (int64, []byte) {
 
 // overview is what is beside the workloads at present.
 func (s *Server) overview(ctx context.Context) (*api.Overview, error) {
-	v, err := s.control.Do(ctx, control.Cluster())
+	v, err := s.control.Do(ctx, engine.Cluster())
 	if err != nil {
 		return nil, err
 	}
-	st := v.(*control.ClusterState)
+	st := v.(*engine.ClusterState)
 	out := &api.Overview{Cluster: s.cluster(st), Phases: map[string]int{}}
 	for phase, n := range st.Phases {
 		out.Phases[string(phase)] = n
@@ -377,7 +378,7 @@ func (s *Server) waits(ctx context.Context) ([]api.Wait, error) {
 	return out, nil
 }
 
-func wait(id core.WorkloadID, p control.Pending) api.Wait {
+func wait(id core.WorkloadID, p engine.Pending) api.Wait {
 	out := api.Wait{ID: string(id), Position: p.Position, Start: instant(p.EarliestStart)}
 	if len(p.Reasons) > 0 {
 		out.Token, out.Message, out.Act = string(p.Reasons[0].Token), p.Reasons[0].String(), string(p.Reasons[0].Act())

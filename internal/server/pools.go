@@ -9,9 +9,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 type poolOutput struct {
@@ -40,7 +40,7 @@ func (s *Server) poolRoutes() {
 		DryRunning
 		Body api.NewPool
 	}) (*poolOutput, error) {
-		return s.editPool(ctx, in.DryRun, http.StatusCreated, control.Edit{What: control.RecordPool, Name: in.Body.Name, Must: control.MustBeNew, Pool: func(p *core.Pool) error {
+		return s.editPool(ctx, in.DryRun, http.StatusCreated, engine.Edit{What: engine.RecordPool, Name: in.Body.Name, Must: engine.MustBeNew, Pool: func(p *core.Pool) error {
 			return decidePool(in.Body.PoolSpec, p)
 		}})
 	})
@@ -51,7 +51,7 @@ func (s *Server) poolRoutes() {
 		DryRunning
 		Body api.PoolSpec
 	}) (*poolOutput, error) {
-		return s.editPool(ctx, in.DryRun, http.StatusOK, control.Edit{What: control.RecordPool, Name: in.Name, Pool: func(p *core.Pool) error {
+		return s.editPool(ctx, in.DryRun, http.StatusOK, engine.Edit{What: engine.RecordPool, Name: in.Name, Pool: func(p *core.Pool) error {
 			return decidePool(in.Body, p)
 		}})
 	})
@@ -62,27 +62,27 @@ func (s *Server) poolRoutes() {
 		DryRunning
 		Body map[string]any `contentType:"application/merge-patch+json"`
 	}) (*poolOutput, error) {
-		return s.editPool(ctx, in.DryRun, http.StatusOK, control.Edit{What: control.RecordPool, Name: in.Name, Must: control.MustExist, Pool: func(p *core.Pool) error {
+		return s.editPool(ctx, in.DryRun, http.StatusOK, engine.Edit{What: engine.RecordPool, Name: in.Name, Must: engine.MustExist, Pool: func(p *core.Pool) error {
 			return changed(poolSpec(*p), in.Body, func(n api.PoolSpec) error { return decidePool(n, p) })
 		}})
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "delete-pool", Method: http.MethodDelete, Path: "/v1/pools/{name}", Summary: "Delete a pool that nothing needs any more", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *RecordName) (*struct{}, error) {
-		_, err := s.control.Do(ctx, control.Organise([]control.Edit{{What: control.RecordPool, Name: in.Name, Drop: true}}, false))
+		_, err := s.control.Do(ctx, engine.Organise([]engine.Edit{{What: engine.RecordPool, Name: in.Name, Drop: true}}, false))
 		return nil, s.refusal(err)
 	})
 }
 
 func (s *Server) pools(ctx context.Context) ([]api.Pool, error) {
-	v, err := s.control.Do(ctx, control.Cluster())
+	v, err := s.control.Do(ctx, engine.Cluster())
 	if err != nil {
 		return nil, err
 	}
-	return poolsOf(v.(*control.ClusterState)), nil
+	return poolsOf(v.(*engine.ClusterState)), nil
 }
 
-func poolsOf(st *control.ClusterState) []api.Pool {
+func poolsOf(st *engine.ClusterState) []api.Pool {
 	out := make([]api.Pool, 0, len(st.Pools))
 	for _, p := range st.Pools {
 		out = append(out, pool(p))
@@ -99,13 +99,13 @@ func (s *Server) onePool(ctx context.Context, name string, status int) (*poolOut
 	return &poolOutput{Status: status, Body: p}, err
 }
 
-func (s *Server) editPool(ctx context.Context, dry bool, status int, e control.Edit) (*poolOutput, error) {
-	v, err := s.control.Do(ctx, control.Organise([]control.Edit{e}, dry))
+func (s *Server) editPool(ctx context.Context, dry bool, status int, e engine.Edit) (*poolOutput, error) {
+	v, err := s.control.Do(ctx, engine.Organise([]engine.Edit{e}, dry))
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	done := v.([]control.Edited)[0]
-	out := &poolOutput{Status: status, Body: pool(control.PoolState{Pool: *done.After.(*core.Pool)})}
+	done := v.([]engine.Edited)[0]
+	out := &poolOutput{Status: status, Body: pool(engine.PoolState{Pool: *done.After.(*core.Pool)})}
 	if !dry {
 		if out, err = s.onePool(ctx, e.Name, status); err != nil {
 			return nil, err
@@ -115,7 +115,7 @@ func (s *Server) editPool(ctx context.Context, dry bool, status int, e control.E
 	return out, nil
 }
 
-func pool(p control.PoolState) api.Pool {
+func pool(p engine.PoolState) api.Pool {
 	amount := func(r core.Resource, scale float64) api.Amount {
 		return api.Amount{Total: int64(p.Total[r] * scale), Used: int64(p.Used[r] * scale)}
 	}

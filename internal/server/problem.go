@@ -10,31 +10,31 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/backend"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/store"
 )
 
 // statusOf is which HTTP status each code of the control plane becomes.
-var statusOf = map[control.Code]int{
-	control.CodeInvalid:       http.StatusUnprocessableEntity,
-	control.CodeNotFound:      http.StatusNotFound,
-	control.CodeConflict:      http.StatusConflict,
-	control.CodeIllegal:       http.StatusConflict,
-	control.CodeUnschedulable: http.StatusUnprocessableEntity,
-	control.CodeUnsupported:   http.StatusUnprocessableEntity,
-	control.CodeUnavailable:   http.StatusServiceUnavailable,
-	control.CodeForbidden:     http.StatusForbidden,
-	control.CodeTooOften:      http.StatusTooManyRequests,
-	control.CodeFull:          http.StatusInsufficientStorage,
-	control.CodeStale:         http.StatusPreconditionFailed,
+var statusOf = map[engine.Code]int{
+	engine.CodeInvalid:       http.StatusUnprocessableEntity,
+	engine.CodeNotFound:      http.StatusNotFound,
+	engine.CodeConflict:      http.StatusConflict,
+	engine.CodeIllegal:       http.StatusConflict,
+	engine.CodeUnschedulable: http.StatusUnprocessableEntity,
+	engine.CodeUnsupported:   http.StatusUnprocessableEntity,
+	engine.CodeUnavailable:   http.StatusServiceUnavailable,
+	engine.CodeForbidden:     http.StatusForbidden,
+	engine.CodeTooOften:      http.StatusTooManyRequests,
+	engine.CodeFull:          http.StatusInsufficientStorage,
+	engine.CodeStale:         http.StatusPreconditionFailed,
 }
 
 // problem turns any error into the problem that the client sees. What is not
 // known here is a 500 whose text stays in the log.
 func problem(log *slog.Logger, err error) *api.Problem {
 	var p *api.Problem
-	var ce *control.Error
+	var ce *engine.Error
 	var fields spec.Errors
 	switch {
 	case errors.As(err, &p):

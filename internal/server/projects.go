@@ -14,10 +14,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 type projectOutput struct {
@@ -30,11 +30,11 @@ type projectsOutput struct{ Body api.ProjectList }
 // projectRoutes serves projects and departments, which differ in what they are
 // called and in that departments take no workloads.
 func (s *Server) projectRoutes() {
-	s.projectRoutesOf(control.RecordProject, "/v1/projects")
-	s.projectRoutesOf(control.RecordDepartment, "/v1/departments")
+	s.projectRoutesOf(engine.RecordProject, "/v1/projects")
+	s.projectRoutesOf(engine.RecordDepartment, "/v1/departments")
 }
 
-func (s *Server) projectRoutesOf(what control.Record, path string) {
+func (s *Server) projectRoutesOf(what engine.Record, path string) {
 	kind, tags := string(what), []string{string(what) + "s"}
 	huma.Register(s.api, huma.Operation{
 		OperationID: "list-" + kind + "s", Method: http.MethodGet, Path: path, Summary: "Every " + kind, Tags: tags,
@@ -50,7 +50,7 @@ func (s *Server) projectRoutesOf(what control.Record, path string) {
 		DryRunning
 		Body api.NewProject
 	}) (*projectOutput, error) {
-		return s.editProject(ctx, in.DryRun, http.StatusCreated, control.Edit{What: what, Name: in.Body.Name, Must: control.MustBeNew, Project: func(p *core.Project) error {
+		return s.editProject(ctx, in.DryRun, http.StatusCreated, engine.Edit{What: what, Name: in.Body.Name, Must: engine.MustBeNew, Project: func(p *core.Project) error {
 			return decide(in.Body.ProjectSpec, p)
 		}})
 	})
@@ -61,7 +61,7 @@ func (s *Server) projectRoutesOf(what control.Record, path string) {
 		DryRunning
 		Body api.ProjectSpec
 	}) (*projectOutput, error) {
-		return s.editProject(ctx, in.DryRun, http.StatusOK, control.Edit{What: what, Name: in.Name, Project: func(p *core.Project) error {
+		return s.editProject(ctx, in.DryRun, http.StatusOK, engine.Edit{What: what, Name: in.Name, Project: func(p *core.Project) error {
 			return decide(in.Body, p)
 		}})
 	})
@@ -72,7 +72,7 @@ func (s *Server) projectRoutesOf(what control.Record, path string) {
 		DryRunning
 		Body map[string]any `contentType:"application/merge-patch+json"`
 	}) (*projectOutput, error) {
-		return s.editProject(ctx, in.DryRun, http.StatusOK, control.Edit{What: what, Name: in.Name, Must: control.MustExist, Project: func(p *core.Project) error {
+		return s.editProject(ctx, in.DryRun, http.StatusOK, engine.Edit{What: what, Name: in.Name, Must: engine.MustExist, Project: func(p *core.Project) error {
 			return changed(projectSpec(*p), in.Body, func(n api.ProjectSpec) error { return decide(n, p) })
 		}})
 	})
@@ -86,7 +86,7 @@ func (s *Server) projectRoutesOf(what control.Record, path string) {
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
-		return s.editProject(ctx, false, http.StatusOK, control.Edit{What: what, Name: in.Name, Must: control.MustExist, Project: func(p *core.Project) error {
+		return s.editProject(ctx, false, http.StatusOK, engine.Edit{What: what, Name: in.Name, Must: engine.MustExist, Project: func(p *core.Project) error {
 			p.Rules = r
 			return nil
 		}})
@@ -94,7 +94,7 @@ func (s *Server) projectRoutesOf(what control.Record, path string) {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "delete-" + kind, Method: http.MethodDelete, Path: path + "/{name}", Summary: "Delete a " + kind + " that nothing needs any more", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *RecordName) (*struct{}, error) {
-		_, err := s.control.Do(ctx, control.Organise([]control.Edit{{What: what, Name: in.Name, Drop: true}}, false))
+		_, err := s.control.Do(ctx, engine.Organise([]engine.Edit{{What: what, Name: in.Name, Drop: true}}, false))
 		return nil, s.refusal(err)
 	})
 	s.projectActions(what, path)
@@ -111,7 +111,7 @@ type DryRunning struct {
 	DryRun bool `query:"dry_run" doc:"Check and answer as if it were done"`
 }
 
-func (s *Server) projectActions(what control.Record, path string) {
+func (s *Server) projectActions(what engine.Record, path string) {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "act-on-" + string(what), Method: http.MethodPost, Path: path + "/{target}", Hidden: true,
 	}, func(ctx context.Context, in *struct {
@@ -139,30 +139,30 @@ func (s *Server) projectActions(what control.Record, path string) {
 		default:
 			return nil, newProblem(http.StatusNotFound, "not_found", "there is no action "+strconv.Quote(verb), "POST …/NAME:stop, :suspend or :start")
 		}
-		return s.editProject(ctx, in.DryRun, http.StatusOK, control.Edit{What: what, Name: name, Must: control.MustExist, Project: func(p *core.Project) error {
+		return s.editProject(ctx, in.DryRun, http.StatusOK, engine.Edit{What: what, Name: name, Must: engine.MustExist, Project: func(p *core.Project) error {
 			p.StopMode, p.Note = mode, note
 			return nil
 		}})
 	})
 }
 
-func (s *Server) listProjects(ctx context.Context, what control.Record) (*projectsOutput, error) {
-	v, err := s.control.Do(ctx, control.Cluster())
+func (s *Server) listProjects(ctx context.Context, what engine.Record) (*projectsOutput, error) {
+	v, err := s.control.Do(ctx, engine.Cluster())
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	all := v.(*control.ClusterState).Projects
+	all := v.(*engine.ClusterState).Projects
 	tree := treeOf(all)
 	out := &projectsOutput{Body: api.ProjectList{Items: []api.Project{}}}
 	for _, p := range all {
-		if p.Department == (what == control.RecordDepartment) {
+		if p.Department == (what == engine.RecordDepartment) {
 			out.Body.Items = append(out.Body.Items, project(p, tree))
 		}
 	}
 	return out, nil
 }
 
-func (s *Server) oneProject(ctx context.Context, what control.Record, name string) (*projectOutput, error) {
+func (s *Server) oneProject(ctx context.Context, what engine.Record, name string) (*projectOutput, error) {
 	list, err := s.listProjects(ctx, what)
 	if err != nil {
 		return nil, err
@@ -172,18 +172,18 @@ func (s *Server) oneProject(ctx context.Context, what control.Record, name strin
 }
 
 // editProject makes one edit and answers with what it has come to.
-func (s *Server) editProject(ctx context.Context, dry bool, status int, e control.Edit) (*projectOutput, error) {
-	v, err := s.control.Do(ctx, control.Organise([]control.Edit{e}, dry))
+func (s *Server) editProject(ctx context.Context, dry bool, status int, e engine.Edit) (*projectOutput, error) {
+	v, err := s.control.Do(ctx, engine.Organise([]engine.Edit{e}, dry))
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	done := v.([]control.Edited)[0]
+	done := v.([]engine.Edited)[0]
 	p := *done.After.(*core.Project)
-	c, err := s.control.Do(ctx, control.Cluster())
+	c, err := s.control.Do(ctx, engine.Cluster())
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	body := project(p, treeOf(append(c.(*control.ClusterState).Projects, p))) // of a dry run it is not there
+	body := project(p, treeOf(append(c.(*engine.ClusterState).Projects, p))) // of a dry run it is not there
 	body.Warnings = done.Warnings
 	return &projectOutput{Status: status, Body: body}, nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 func (s *Server) prospectRoute() {
@@ -32,21 +32,21 @@ func (s *Server) prospect(ctx context.Context, in api.Changes) (*api.Prospect, e
 	if len(in.Projects) == 0 {
 		return nil, badRequest("projects", "names nobody", `like {"projects":{"vision":{"pools":{"*":{"gpu":{"quota":4}}}}}}`)
 	}
-	v, err := s.control.Do(ctx, control.Cluster())
+	v, err := s.control.Do(ctx, engine.Cluster())
 	if err != nil {
 		return nil, err
 	}
 	departments := map[string]bool{}
-	for _, p := range v.(*control.ClusterState).Projects {
+	for _, p := range v.(*engine.ClusterState).Projects {
 		departments[string(p.ID)] = p.Department
 	}
-	var edits []control.Edit
+	var edits []engine.Edit
 	for _, name := range slices.Sorted(maps.Keys(in.Projects)) {
-		what, patch := control.RecordProject, in.Projects[name]
+		what, patch := engine.RecordProject, in.Projects[name]
 		if departments[name] {
-			what = control.RecordDepartment
+			what = engine.RecordDepartment
 		}
-		edits = append(edits, control.Edit{What: what, Name: name, Must: control.MustExist, Project: func(p *core.Project) error {
+		edits = append(edits, engine.Edit{What: what, Name: name, Must: engine.MustExist, Project: func(p *core.Project) error {
 			return changed(projectSpec(*p), patch, func(n api.ProjectSpec) error { return decide(n, p) })
 		}})
 	}
@@ -60,7 +60,7 @@ func (s *Server) prospect(ctx context.Context, in api.Changes) (*api.Prospect, e
 	}
 	for _, e := range p.Edited {
 		item := api.AppliedItem{Kind: "Project", Name: e.Name, Action: "unchanged", Warnings: e.Warnings}
-		if e.What == control.RecordDepartment {
+		if e.What == engine.RecordDepartment {
 			item.Kind = "Department"
 		}
 		if item.Changes, err = changesOf(e); err != nil {
@@ -76,7 +76,7 @@ func (s *Server) prospect(ctx context.Context, in api.Changes) (*api.Prospect, e
 
 // shifts are those standings that differ. Everybody is in both lists, though
 // perhaps in a pool of which only one of them says something.
-func shifts(before, after []control.Standing) []api.StandingShift {
+func shifts(before, after []engine.Standing) []api.StandingShift {
 	key := func(s api.Standing) string { return s.Project + "/" + s.Pool }
 	was, is := map[string]api.Standing{}, map[string]api.Standing{}
 	for _, s := range before {

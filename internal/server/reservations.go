@@ -10,9 +10,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 type reservationOutput struct {
@@ -41,7 +41,7 @@ func (s *Server) reservationRoutes() {
 		DryRunning
 		Body api.NewReservation
 	}) (*reservationOutput, error) {
-		return s.editReservation(ctx, in.DryRun, http.StatusCreated, control.Edit{What: control.RecordReservation, Name: in.Body.Name, Must: control.MustBeNew, Reservation: func(r *core.Reservation) error {
+		return s.editReservation(ctx, in.DryRun, http.StatusCreated, engine.Edit{What: engine.RecordReservation, Name: in.Body.Name, Must: engine.MustBeNew, Reservation: func(r *core.Reservation) error {
 			return decideReservation(in.Body.ReservationSpec, r)
 		}})
 	})
@@ -52,7 +52,7 @@ func (s *Server) reservationRoutes() {
 		DryRunning
 		Body api.ReservationSpec
 	}) (*reservationOutput, error) {
-		return s.editReservation(ctx, in.DryRun, http.StatusOK, control.Edit{What: control.RecordReservation, Name: in.Name, Reservation: func(r *core.Reservation) error {
+		return s.editReservation(ctx, in.DryRun, http.StatusOK, engine.Edit{What: engine.RecordReservation, Name: in.Name, Reservation: func(r *core.Reservation) error {
 			return decideReservation(in.Body, r)
 		}})
 	})
@@ -63,24 +63,24 @@ func (s *Server) reservationRoutes() {
 		DryRunning
 		Body map[string]any `contentType:"application/merge-patch+json"`
 	}) (*reservationOutput, error) {
-		return s.editReservation(ctx, in.DryRun, http.StatusOK, control.Edit{What: control.RecordReservation, Name: in.Name, Must: control.MustExist, Reservation: func(r *core.Reservation) error {
+		return s.editReservation(ctx, in.DryRun, http.StatusOK, engine.Edit{What: engine.RecordReservation, Name: in.Name, Must: engine.MustExist, Reservation: func(r *core.Reservation) error {
 			return changed(reservationSpec(*r), in.Body, func(n api.ReservationSpec) error { return decideReservation(n, r) })
 		}})
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "delete-reservation", Method: http.MethodDelete, Path: "/v1/reservations/{name}", Summary: "Delete a reservation that nobody waits for", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *RecordName) (*struct{}, error) {
-		_, err := s.control.Do(ctx, control.Organise([]control.Edit{{What: control.RecordReservation, Name: in.Name, Drop: true}}, false))
+		_, err := s.control.Do(ctx, engine.Organise([]engine.Edit{{What: engine.RecordReservation, Name: in.Name, Drop: true}}, false))
 		return nil, s.refusal(err)
 	})
 }
 
 func (s *Server) reservations(ctx context.Context) ([]api.Reservation, error) {
-	v, err := s.control.Do(ctx, control.Reservations())
+	v, err := s.control.Do(ctx, engine.Reservations())
 	if err != nil {
 		return nil, err
 	}
-	all := v.([]control.ReservationState)
+	all := v.([]engine.ReservationState)
 	out := make([]api.Reservation, 0, len(all))
 	for _, r := range all {
 		out = append(out, reservation(r))
@@ -97,19 +97,19 @@ func (s *Server) oneReservation(ctx context.Context, name string, status int) (*
 	return &reservationOutput{Status: status, Body: r}, err
 }
 
-func (s *Server) editReservation(ctx context.Context, dry bool, status int, e control.Edit) (*reservationOutput, error) {
-	v, err := s.control.Do(ctx, control.Organise([]control.Edit{e}, dry))
+func (s *Server) editReservation(ctx context.Context, dry bool, status int, e engine.Edit) (*reservationOutput, error) {
+	v, err := s.control.Do(ctx, engine.Organise([]engine.Edit{e}, dry))
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	done := v.([]control.Edited)[0]
+	done := v.([]engine.Edited)[0]
 	out := &reservationOutput{Status: status}
 	if dry {
-		v, err := s.control.Do(ctx, control.ReservationAs(*done.After.(*core.Reservation)))
+		v, err := s.control.Do(ctx, engine.ReservationAs(*done.After.(*core.Reservation)))
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
-		out.Body = reservation(v.(control.ReservationState))
+		out.Body = reservation(v.(engine.ReservationState))
 	} else if out, err = s.oneReservation(ctx, e.Name, status); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (s *Server) editReservation(ctx context.Context, dry bool, status int, e co
 	return out, nil
 }
 
-func reservation(r control.ReservationState) api.Reservation {
+func reservation(r engine.ReservationState) api.Reservation {
 	out := api.Reservation{
 		Name: r.Name, CreatedAt: at(r.CreatedAt), ReservationSpec: reservationSpec(r.Reservation), From: api.Time(r.From), Until: api.Time(r.To),
 		State: "planned", Keeps: texts(r.Keeps), GPU: int64(r.Milli), Using: r.Using,

@@ -10,9 +10,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -160,7 +160,7 @@ func words(p parts) (said, why map[string]string) {
 		// The code of whoever failed first stands for tasks that were not read.
 		p.tasks = []core.Task{{State: core.TaskFailed, ExitCode: p.w.Attempts[n-1].ExitCode}}
 	}
-	v := control.View(p.w, p.tasks, p.transitions)
+	v := engine.View(p.w, p.tasks, p.transitions)
 	said = make(map[string]string, len(lifecycle.Dialects()))
 	for _, d := range lifecycle.Dialects() {
 		w := lifecycle.Say(d, v)
@@ -176,7 +176,7 @@ func words(p parts) (said, why map[string]string) {
 
 // rowOfChange is a row as a change left it. Where the change carries only some of
 // the tasks it does not say where they are.
-func rowOfChange(c control.Change) api.Row {
+func rowOfChange(c engine.Change) api.Row {
 	p := parts{w: c.Workload, transitions: c.Transitions}
 	for _, t := range slices.Concat(c.Former, c.Tasks) {
 		p.tasks = append(p.tasks, *t)

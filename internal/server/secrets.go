@@ -7,8 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // Sealer makes secrets of what users send.
@@ -49,7 +49,7 @@ func (s *Server) secretRoutes() {
 			return nil, problem(s.log, err)
 		}
 		x.Everywhere = in.Body.Everywhere
-		v, err := s.control.Do(ctx, control.CreateSecret(x))
+		v, err := s.control.Do(ctx, engine.CreateSecret(x))
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
@@ -61,7 +61,7 @@ func (s *Server) secretRoutes() {
 	}, func(ctx context.Context, in *struct {
 		Name string `path:"name"`
 	}) (*struct{}, error) {
-		if _, err := s.control.Do(ctx, control.DeleteSecret(core.SecretID{User: s.user(ctx), Name: in.Name})); err != nil {
+		if _, err := s.control.Do(ctx, engine.DeleteSecret(core.SecretID{User: s.user(ctx), Name: in.Name})); err != nil {
 			return nil, problem(s.log, err)
 		}
 		return nil, nil

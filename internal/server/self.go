@@ -11,10 +11,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -34,11 +34,11 @@ type callerKey struct{}
 // another sort of token.
 func (s *Server) taskOf(r *http.Request) (*caller, *api.Problem) {
 	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	id, attempt, ok := control.TokenOf(given)
+	id, attempt, ok := engine.TokenOf(given)
 	if !ok {
 		return nil, nil
 	}
-	if s.mac == nil || id == "" || subtle.ConstantTimeCompare([]byte(given), []byte(control.TaskToken(id, attempt, s.mac))) != 1 {
+	if s.mac == nil || id == "" || subtle.ConstantTimeCompare([]byte(given), []byte(engine.TaskToken(id, attempt, s.mac))) != 1 {
 		return nil, newProblem(http.StatusUnauthorized, "unauthenticated", "the token is none of a task of this server", "send the content of the file that MUSTER_TASK_TOKEN_FILE names")
 	}
 	if r.URL.Path != selfPath && !strings.HasPrefix(r.URL.Path, selfPath+"/") {
@@ -69,19 +69,19 @@ func (s *Server) selfRoutes() {
 		OperationID: "report", Method: http.MethodPost, Path: selfPath + "/report", Summary: "Say how far the workload of the task that asks has come", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *struct{ Body api.Report }) (*struct{}, error) {
 		r := in.Body
-		return s.tell(ctx, control.Told{Progress: &core.Progress{Step: r.Step, Total: r.Total, Metrics: r.Metrics, Message: r.Message, Task: r.Task}})
+		return s.tell(ctx, engine.Told{Progress: &core.Progress{Step: r.Step, Total: r.Total, Metrics: r.Metrics, Message: r.Message, Task: r.Task}})
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "report-checkpoint", Method: http.MethodPost, Path: selfPath + "/checkpoint", Summary: "Say from where the workload of the task that asks can go on", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *struct{ Body api.NewCheckpoint }) (*struct{}, error) {
-		return s.tell(ctx, control.Told{Checkpoint: &core.Checkpoint{Path: in.Body.Path, Step: in.Body.Step}})
+		return s.tell(ctx, engine.Told{Checkpoint: &core.Checkpoint{Path: in.Body.Path, Step: in.Body.Step}})
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "change-own-metadata", Method: http.MethodPatch, Path: selfPath + "/metadata", Summary: "Merge into the metadata of the workload of the task that asks; null takes a key away", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *struct {
 		Body map[string]json.RawMessage `contentType:"application/merge-patch+json"`
 	}) (*struct{}, error) {
-		return s.tell(ctx, control.Told{Metadata: in.Body})
+		return s.tell(ctx, engine.Told{Metadata: in.Body})
 	})
 	huma.Register(s.api, matched(huma.Operation{
 		OperationID: "change-metadata", Method: http.MethodPatch, Path: "/v1/projects/{project}/workloads/{name}/metadata", Tags: []string{"workloads"},
@@ -90,8 +90,8 @@ func (s *Server) selfRoutes() {
 		Named
 		Body map[string]json.RawMessage `contentType:"application/merge-patch+json"`
 	}) (*workloadOutput, error) {
-		return s.act(ctx, &in.Named, func(r control.Ref) control.Command {
-			return control.Tell(control.Told{Ref: r, Attempt: -1, Metadata: in.Body})
+		return s.act(ctx, &in.Named, func(r engine.Ref) engine.Command {
+			return engine.Tell(engine.Told{Ref: r, Attempt: -1, Metadata: in.Body})
 		})
 	})
 	huma.Register(s.api, matched(huma.Operation{
@@ -101,8 +101,8 @@ func (s *Server) selfRoutes() {
 		Named
 		Body map[string]any `contentType:"application/merge-patch+json"`
 	}) (*workloadOutput, error) {
-		return s.act(ctx, &in.Named, func(r control.Ref) control.Command {
-			return control.Amend(control.Amendment{Ref: r, Change: func(d *spec.Document) (*spec.Document, error) { return amended(d, in.Body) }})
+		return s.act(ctx, &in.Named, func(r engine.Ref) engine.Command {
+			return engine.Amend(engine.Amendment{Ref: r, Change: func(d *spec.Document) (*spec.Document, error) { return amended(d, in.Body) }})
 		})
 	})
 }
@@ -117,13 +117,13 @@ func (s *Server) itself(ctx context.Context) (*caller, *core.Workload, error) {
 	return c, w, err
 }
 
-func (s *Server) tell(ctx context.Context, t control.Told) (*struct{}, error) {
+func (s *Server) tell(ctx context.Context, t engine.Told) (*struct{}, error) {
 	c, _, err := s.itself(ctx)
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	t.Ref, t.Attempt = control.Ref{ID: c.id}, c.attempt
-	if _, err := s.control.Do(ctx, control.Tell(t)); err != nil {
+	t.Ref, t.Attempt = engine.Ref{ID: c.id}, c.attempt
+	if _, err := s.control.Do(ctx, engine.Tell(t)); err != nil {
 		return nil, problem(s.log, err)
 	}
 	return nil, nil

@@ -17,9 +17,9 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/backend"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 const (
@@ -216,7 +216,7 @@ func (st *stream) run(ctx context.Context, after core.Revision) error {
 	}
 }
 
-func (st *stream) changes(changes []control.Change, sent core.Revision) error {
+func (st *stream) changes(changes []engine.Change, sent core.Revision) error {
 	for _, c := range changes {
 		if c.Workload.Rev <= sent {
 			continue

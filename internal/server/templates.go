@@ -13,9 +13,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 type templateOutput struct {
@@ -64,8 +64,8 @@ func (s *Server) templateRoutesOf(kind core.TemplateKind) {
 		}
 		return s.oneTemplate(t, v, http.StatusOK)
 	})
-	edit := func(ctx context.Context, project string, n api.NewTemplate, must control.Existence, status int) (*templateOutput, error) {
-		e := control.TemplateEdit{Must: must, Template: core.Template{
+	edit := func(ctx context.Context, project string, n api.NewTemplate, must engine.Existence, status int) (*templateOutput, error) {
+		e := engine.TemplateEdit{Must: must, Template: core.Template{
 			Project: core.ProjectID(project), Kind: kind, Name: n.Name, Description: n.Description, Environment: n.Environment, SharedWith: projectIDs(n.SharedWith), Editors: n.Editors, User: s.user(ctx),
 		}}
 		data, err := json.Marshal(n.Document)
@@ -75,7 +75,7 @@ func (s *Server) templateRoutesOf(kind core.TemplateKind) {
 		if err != nil {
 			return nil, problem(s.log, below("document", err))
 		}
-		v, err := s.control.Do(ctx, control.EditTemplate(e))
+		v, err := s.control.Do(ctx, engine.EditTemplate(e))
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
@@ -88,7 +88,7 @@ func (s *Server) templateRoutesOf(kind core.TemplateKind) {
 		Project string `path:"project"`
 		Body    api.NewTemplate
 	}) (*templateOutput, error) {
-		return edit(ctx, in.Project, in.Body, control.MustBeNew, http.StatusCreated)
+		return edit(ctx, in.Project, in.Body, engine.MustBeNew, http.StatusCreated)
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "replace-" + id, Method: http.MethodPut, Path: path + "/{name}", Summary: "Give a " + word + " another description and document; another document is another version", Tags: tags, MaxBodyBytes: bodyMax + 1,
@@ -99,13 +99,13 @@ func (s *Server) templateRoutesOf(kind core.TemplateKind) {
 		if in.Body.Name != in.Name {
 			return nil, badRequest("name", strconv.Quote(in.Body.Name)+" is not that of the path, "+strconv.Quote(in.Name), "make them the same; a "+word+" keeps its name")
 		}
-		return edit(ctx, in.Project, in.Body, control.MustExist, http.StatusOK)
+		return edit(ctx, in.Project, in.Body, engine.MustExist, http.StatusOK)
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "delete-" + id, Method: http.MethodDelete, Path: path + "/{name}", Summary: "Forget a " + word + "; workloads that were made of it stay", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *TemplateName) (*struct{}, error) {
 		id := core.TemplateID{Project: core.ProjectID(in.Project), Kind: kind, Name: in.Name}
-		if _, err := s.control.Do(ctx, control.DeleteTemplate(id, s.user(ctx))); err != nil {
+		if _, err := s.control.Do(ctx, engine.DeleteTemplate(id, s.user(ctx))); err != nil {
 			return nil, problem(s.log, err)
 		}
 		return nil, nil
@@ -130,7 +130,7 @@ func (s *Server) listTemplates(ctx context.Context, kind core.TemplateKind, proj
 	if project == allProjects {
 		of = ""
 	}
-	v, err := s.control.Do(ctx, control.Templates(kind, of))
+	v, err := s.control.Do(ctx, engine.Templates(kind, of))
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
@@ -146,12 +146,12 @@ func (s *Server) listTemplates(ctx context.Context, kind core.TemplateKind, proj
 
 // findTemplate is the asset of that name that a project uses.
 func (s *Server) findTemplate(ctx context.Context, kind core.TemplateKind, project, name string, version int) (*core.Template, core.TemplateVersion, error) {
-	found, err := s.control.Do(ctx, control.FindTemplate(core.TemplateID{Project: core.ProjectID(project), Kind: kind, Name: name}))
+	found, err := s.control.Do(ctx, engine.FindTemplate(core.TemplateID{Project: core.ProjectID(project), Kind: kind, Name: name}))
 	if err != nil {
 		return nil, core.TemplateVersion{}, err
 	}
 	t := found.(core.Template)
-	v, err := control.VersionOf(&t, version)
+	v, err := engine.VersionOf(&t, version)
 	return &t, v, err
 }
 
@@ -186,7 +186,7 @@ func (s *Server) taker(ctx context.Context, project string) func(*spec.Document)
 			project = cmp.Or(doc.Project, string(core.DefaultProject))
 		}
 		return func(kind, ref string) (spec.Piece, error) {
-			v, err := s.control.Do(ctx, control.TakeAsset(core.ProjectID(project), kind, ref))
+			v, err := s.control.Do(ctx, engine.TakeAsset(core.ProjectID(project), kind, ref))
 			if err != nil {
 				return spec.Piece{}, err
 			}

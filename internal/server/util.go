@@ -9,8 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 type clusterOutput struct{ Body api.Cluster }
@@ -19,11 +19,11 @@ func (s *Server) utilRoutes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "cluster", Method: http.MethodGet, Path: "/v1/cluster", Summary: "Nodes, devices and what is held of them", Tags: []string{"cluster"},
 	}, func(ctx context.Context, _ *struct{}) (*clusterOutput, error) {
-		v, err := s.control.Do(ctx, control.Cluster())
+		v, err := s.control.Do(ctx, engine.Cluster())
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
-		return &clusterOutput{Body: s.cluster(v.(*control.ClusterState))}, nil
+		return &clusterOutput{Body: s.cluster(v.(*engine.ClusterState))}, nil
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "lifecycle", Method: http.MethodGet, Path: "/v1/lifecycle", Summary: "The machine: phases and transitions", Tags: []string{"cluster"},
@@ -38,7 +38,7 @@ func (s *Server) utilRoutes() {
 	})
 }
 
-func (s *Server) cluster(st *control.ClusterState) api.Cluster {
+func (s *Server) cluster(st *engine.ClusterState) api.Cluster {
 	out := api.Cluster{Nodes: []api.Node{}, Pools: poolsOf(st), Projects: []api.Project{}, Running: st.Holding, Waiting: st.Waiting, At: api.Time(s.clock())}
 	for _, n := range st.Nodes {
 		out.Nodes = append(out.Nodes, node(n))

@@ -8,8 +8,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 type whyOutput struct{ Body api.Why }
@@ -23,7 +23,7 @@ func (s *Server) whyRoutes() {
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
-		y, err := s.control.Why(ctx, control.Ref{ID: w.ID})
+		y, err := s.control.Why(ctx, engine.Ref{ID: w.ID})
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
@@ -31,7 +31,7 @@ func (s *Server) whyRoutes() {
 	})
 }
 
-func why(y *control.Why) api.Why {
+func why(y *engine.Why) api.Why {
 	w := y.Workload
 	return api.Why{
 		ID: string(w.ID), Name: w.Name, Project: string(w.Project), Phase: string(w.Phase), Reason: string(w.Reason), Message: w.Message,
@@ -39,7 +39,7 @@ func why(y *control.Why) api.Why {
 	}
 }
 
-func forecast(y *control.Why) api.Forecast {
+func forecast(y *engine.Why) api.Forecast {
 	out := api.Forecast{
 		Reasons: []api.PendingReason{}, Checked: []api.Checked{}, Position: y.Position, Waiting: y.Waiting,
 		Ahead: []api.RelatedWorkload{}, Frees: []api.RelatedWorkload{}, Holders: neighbours(y.Holders), Suggestions: []api.Suggestion{}, Estimate: estimate(y),
@@ -78,7 +78,7 @@ func placement(x schedule.Placed) api.Placement {
 }
 
 // estimate is when it is expected to start; nil: it makes no sense to say.
-func estimate(y *control.Why) *api.Estimate {
+func estimate(y *engine.Why) *api.Estimate {
 	f := y.Forecast
 	if !y.Waits || len(y.Reasons) > 0 && y.Reasons[0].Token == schedule.NeverFits {
 		return nil
@@ -107,11 +107,11 @@ func instant(ms int64) *api.Time {
 	return at(time.UnixMilli(ms))
 }
 
-func neighbour(n control.RelatedWorkload) api.RelatedWorkload {
+func neighbour(n engine.RelatedWorkload) api.RelatedWorkload {
 	return api.RelatedWorkload{ID: string(n.ID), Name: n.Name, Project: string(n.Project), User: n.User, GPUs: float64(n.Milli) / 1000, Tasks: n.Tasks, Since: at(n.Since), Cause: string(n.Cause)}
 }
 
-func neighbours(all []control.RelatedWorkload) []api.RelatedWorkload {
+func neighbours(all []engine.RelatedWorkload) []api.RelatedWorkload {
 	out := make([]api.RelatedWorkload, 0, len(all))
 	for _, n := range all {
 		out = append(out, neighbour(n))
@@ -120,7 +120,7 @@ func neighbours(all []control.RelatedWorkload) []api.RelatedWorkload {
 }
 
 // plan is what would become of a submission.
-func plan(y *control.Why) *api.Plan {
+func plan(y *engine.Why) *api.Plan {
 	out := &api.Plan{Tasks: []api.Placement{}, Displaces: neighbours(y.Victims), Checks: []string{}, Deadline: deadline(y), Forecast: forecast(y), EvaluatedAt: api.Time(y.At)}
 	for _, c := range y.Checks {
 		out.Checks = append(out.Checks, c.Name)

@@ -18,10 +18,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -73,7 +73,7 @@ func (s *Server) workloadRoutes() {
 		OperationID: "delete-workload", Method: http.MethodDelete, Path: "/v1/projects/{project}/workloads/{name}",
 		Summary: "End a workload and remove it with its logs", Tags: []string{"workloads"},
 	}), func(ctx context.Context, in *Named) (*workloadOutput, error) {
-		return s.act(ctx, in, func(r control.Ref) control.Command { return control.Delete(r, s.actor(ctx)) })
+		return s.act(ctx, in, func(r engine.Ref) engine.Command { return engine.Delete(r, s.actor(ctx)) })
 	})
 }
 
@@ -92,12 +92,12 @@ func (s *Server) answerWith(ctx context.Context, w *core.Workload, status, most 
 }
 
 // act runs a use case on the workload that the path names.
-func (s *Server) act(ctx context.Context, in *Named, command func(control.Ref) control.Command) (*workloadOutput, error) {
+func (s *Server) act(ctx context.Context, in *Named, command func(engine.Ref) engine.Command) (*workloadOutput, error) {
 	w, err := s.find(ctx, in.Project, in.Name)
 	if err != nil {
 		return nil, problem(s.log, err)
 	}
-	ref := control.Ref{ID: w.ID}
+	ref := engine.Ref{ID: w.ID}
 	v, err := s.control.Do(ctx, unchanged(ctx, ref, command(ref)))
 	if err != nil {
 		return nil, problem(s.log, err)
@@ -151,11 +151,11 @@ func (s *Server) create() {
 		if in.DryRun {
 			return s.dryRun(ctx, sub)
 		}
-		v, err := s.control.Do(ctx, control.Submit(sub))
+		v, err := s.control.Do(ctx, engine.Submit(sub))
 		if err != nil {
 			return nil, problem(s.log, err)
 		}
-		return s.submitted(ctx, v.(*control.Submitted))
+		return s.submitted(ctx, v.(*engine.Submitted))
 	})
 	answers := s.api.OpenAPI().Paths["/v1/projects/{project}/workloads"].Post.Responses
 	tried := *answers["201"]
@@ -168,7 +168,7 @@ func (s *Server) create() {
 }
 
 // submitted answers a submission, reading nothing back: this is the hot path.
-func (s *Server) submitted(ctx context.Context, r *control.Submitted) (*workloadOutput, error) {
+func (s *Server) submitted(ctx context.Context, r *engine.Submitted) (*workloadOutput, error) {
 	if r.Repeated {
 		return s.answer(ctx, r.Workload, http.StatusOK)
 	}
@@ -177,7 +177,7 @@ func (s *Server) submitted(ctx context.Context, r *control.Submitted) (*workload
 }
 
 // dryRun answers with a workload that only would be, and what would become of it.
-func (s *Server) dryRun(ctx context.Context, sub control.Submission) (*workloadOutput, error) {
+func (s *Server) dryRun(ctx context.Context, sub engine.Submission) (*workloadOutput, error) {
 	y, err := s.control.WhatIf(ctx, sub)
 	if err != nil {
 		return nil, problem(s.log, err)
@@ -191,24 +191,24 @@ func (s *Server) dryRun(ctx context.Context, sub control.Submission) (*workloadO
 
 // submission checks a document, which is laid over assets that it need not name
 // itself, and says who sends it.
-func (s *Server) submission(ctx context.Context, project, key string, body []byte, beside spec.Assets) (control.Submission, error) {
+func (s *Server) submission(ctx context.Context, project, key string, body []byte, beside spec.Assets) (engine.Submission, error) {
 	if beside != (spec.Assets{}) && len(bytes.TrimSpace(body)) == 0 {
 		body = []byte("{}")
 	}
 	doc, err := spec.LoadWith(body, beside, s.taker(ctx, project))
 	if err != nil {
-		return control.Submission{}, err
+		return engine.Submission{}, err
 	}
 	if project != allProjects && doc.Project != project {
 		if doc.Project != string(core.DefaultProject) {
-			return control.Submission{}, badRequest("project", "the document says "+strconv.Quote(doc.Project)+", the path "+strconv.Quote(project), "make them the same, or post to /v1/projects/-/workloads")
+			return engine.Submission{}, badRequest("project", "the document says "+strconv.Quote(doc.Project)+", the path "+strconv.Quote(project), "make them the same, or post to /v1/projects/-/workloads")
 		}
 		doc.Project = project
 		if errs := spec.Validate(doc); errs != nil {
-			return control.Submission{}, errs
+			return engine.Submission{}, errs
 		}
 	}
-	sub := control.Submission{Doc: doc, User: s.user(ctx), Actor: s.actor(ctx), Key: key}
+	sub := engine.Submission{Doc: doc, User: s.user(ctx), Actor: s.actor(ctx), Key: key}
 	if key != "" {
 		if beside != (spec.Assets{}) { // which are a part of what is asked for
 			body = fmt.Appendf(bytes.Clone(body), "\n%+v", beside)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 const (
@@ -32,8 +32,8 @@ func (b *route) autoscale() {
 				continue
 			}
 			if n := w.want(now, a, wanted, load); n != wanted {
-				b.s.tell(b.ctx, control.Scale(control.ScaleRequest{
-					Ref: control.Ref{ID: b.id}, Replicas: n, Actor: "autoscaler", Auto: true,
+				b.s.tell(b.ctx, engine.Scale(engine.ScaleRequest{
+					Ref: engine.Ref{ID: b.id}, Replicas: n, Actor: "autoscaler", Auto: true,
 					Message: fmt.Sprintf("%d requests at once, %d for each replica", load, a.Concurrency),
 				}))
 			}

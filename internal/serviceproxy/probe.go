@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // The defaults of a probe, as its fields document them. A replica that is not
@@ -55,7 +55,7 @@ func (b *route) probe(ctx context.Context, r *replica) {
 			b.mu.Unlock()
 		}
 		if now != task.Ready {
-			b.s.tell(ctx, control.Probed(map[core.TaskID]bool{task.ID: now}))
+			b.s.tell(ctx, engine.Probed(map[core.TaskID]bool{task.ID: now}))
 		}
 		wait := cmp.Or(time.Duration(p.Period), probePeriod)
 		if !now {

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // route is the service of one workload.
@@ -122,7 +122,7 @@ func (b *route) serve(port int) {
 		return
 	}
 	if got := l.Addr().(*net.TCPAddr).Port; got != port {
-		b.s.tell(b.ctx, control.Served(b.id, got))
+		b.s.tell(b.ctx, engine.Served(b.id, got))
 	}
 	srv := &http.Server{Handler: b.handler(), ReadHeaderTimeout: 30 * time.Second}
 	stop := context.AfterFunc(b.ctx, func() { _ = srv.Close() })

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -157,7 +158,7 @@ func (s *Services) enterer(name string) backend.Enterer {
 }
 
 // tell runs a command until it is stored.
-func (s *Services) tell(ctx context.Context, c control.Command) {
+func (s *Services) tell(ctx context.Context, c engine.Command) {
 	for wait := 50 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 5*time.Second) {
 		if _, err := s.control.Do(ctx, c); err == nil || !retryable(err) {
 			return
@@ -170,6 +171,6 @@ func (s *Services) tell(ctx context.Context, c control.Command) {
 }
 
 func retryable(err error) bool {
-	var e *control.Error
-	return !errors.As(err, &e) || e.Code == control.CodeUnavailable || e.Code == control.CodeFull
+	var e *engine.Error
+	return !errors.As(err, &e) || e.Code == engine.CodeUnavailable || e.Code == engine.CodeFull
 }

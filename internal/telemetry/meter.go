@@ -7,10 +7,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // Meter counts what happens; it is a control.Meter and a prometheus.Collector.
@@ -27,7 +27,7 @@ type Meter struct {
 }
 
 var (
-	_ control.Meter        = (*Meter)(nil)
+	_ engine.Meter         = (*Meter)(nil)
 	_ prometheus.Collector = (*Meter)(nil)
 )
 
@@ -106,7 +106,7 @@ func (n names) of(name string) string {
 const asked = "asked"
 
 // Committed implements control.Meter.
-func (m *Meter) Committed(changes []control.Change) {
+func (m *Meter) Committed(changes []engine.Change) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range changes {
@@ -123,7 +123,7 @@ func (m *Meter) Committed(changes []control.Change) {
 }
 
 // step counts one transition.
-func (m *Meter) step(ch *control.Change, t *core.Transition) {
+func (m *Meter) step(ch *engine.Change, t *core.Transition) {
 	w := ch.Workload
 	project := m.projects.of(string(w.Project))
 	if t.From == lifecycle.None && t.Event == lifecycle.Submit {
@@ -134,7 +134,7 @@ func (m *Meter) step(ch *control.Change, t *core.Transition) {
 			m.queueWait.Observe(max(t.At.Sub(a.QueuedAt).Seconds(), 0))
 		}
 	}
-	if (t.Event == lifecycle.Preempt || t.Event == lifecycle.Move) && t.To == lifecycle.Terminating && t.Actor != control.ActorScheduler {
+	if (t.Event == lifecycle.Preempt || t.Event == lifecycle.Move) && t.To == lifecycle.Terminating && t.Actor != engine.ActorScheduler {
 		m.preemptions.WithLabelValues(asked).Inc()
 	}
 	reason := m.reasons.of(string(t.Reason))
@@ -151,7 +151,7 @@ func (m *Meter) step(ch *control.Change, t *core.Transition) {
 
 // lost is the GPU time that has to be spent again of the attempt that a transition
 // has ended, in seconds.
-func lost(ch *control.Change, t *core.Transition) float64 {
+func lost(ch *engine.Change, t *core.Transition) float64 {
 	attempt := t.Attempt
 	if t.To == lifecycle.Queued || t.To == lifecycle.Backoff { // the next attempt has begun with it
 		attempt = attemptBefore(ch, t)
@@ -171,7 +171,7 @@ func lost(ch *control.Change, t *core.Transition) float64 {
 }
 
 // attemptBefore is the attempt that a transition has ended.
-func attemptBefore(ch *control.Change, t *core.Transition) int {
+func attemptBefore(ch *engine.Change, t *core.Transition) int {
 	for _, k := range ch.Former {
 		if k.ID.Attempt < t.Attempt {
 			return t.Attempt - 1
@@ -190,13 +190,13 @@ func (m *Meter) Planned(took time.Duration) { m.cycle.Observe(took.Seconds()) }
 func (m *Meter) Estimated(off time.Duration) { m.estimate.Observe(off.Seconds()) }
 
 // Counted implements control.Meter.
-func (m *Meter) Counted(n *control.Census, span time.Duration) {
+func (m *Meter) Counted(n *engine.Census, span time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range n.Holdings {
 		h := &n.Holdings[i]
 		kind := "productive"
-		if h.Use == control.UseIdle {
+		if h.Use == engine.UseIdle {
 			kind = "idle"
 		}
 		m.gpuSeconds.WithLabelValues(m.projects.of(string(h.Project)), kind).Add(span.Seconds() * float64(h.Milli) / 1000)

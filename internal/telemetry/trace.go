@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // TraceOptions say where traces go.
@@ -143,8 +144,8 @@ func (t *Tracer) Run(ctx context.Context, c *control.Control) {
 }
 
 // drained yields what is in a channel already.
-func drained(c <-chan []control.Change) func(func([]control.Change) bool) {
-	return func(yield func([]control.Change) bool) {
+func drained(c <-chan []engine.Change) func(func([]engine.Change) bool) {
+	return func(yield func([]engine.Change) bool) {
 		for {
 			select {
 			case x, ok := <-c:
@@ -159,7 +160,7 @@ func drained(c <-chan []control.Change) func(func([]control.Change) bool) {
 }
 
 // take makes spans of what has ended.
-func (t *Tracer) take(changes []control.Change) {
+func (t *Tracer) take(changes []engine.Change) {
 	for i := range changes {
 		ch := &changes[i]
 		for _, s := range t.walker.walk(ch) {

@@ -20,9 +20,9 @@ import (
 	trace "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/telemetry"
 )
 
@@ -168,7 +168,7 @@ func TestWhatIsRunAgainIsToldOnce(t *testing.T) {
 		return all
 	}
 	x.await("the first root has come", func() bool { return len(roots()) == 1 })
-	if _, err := x.ctl.Do(t.Context(), control.Restart(control.Ref{ID: w.ID}, "user:u")); err != nil {
+	if _, err := x.ctl.Do(t.Context(), engine.Restart(engine.Ref{ID: w.ID}, "user:u")); err != nil {
 		t.Fatal(err)
 	}
 	x.await("the second root has come", func() bool { return len(roots()) == 2 })

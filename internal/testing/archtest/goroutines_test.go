@@ -14,7 +14,7 @@ import (
 // calm are the packages that compute and start no goroutine: scripts/test runs
 // their tests without the race detector.
 var calm = []string{
-	"internal/core", "internal/simulate/scenario", "internal/simulate/trace", "internal/simulate/replay",
+	"internal/core", "internal/engine", "internal/simulate/scenario", "internal/simulate/trace", "internal/simulate/replay",
 	"internal/convert", "internal/compat", "internal/testing/sim",
 }
 

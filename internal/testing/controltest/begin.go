@@ -11,15 +11,16 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // Begin runs a control plane in real time until the test ends, after whatever
 // the test has registered for its end since. Of d only Store must be set; names
 // are the same in each run.
-func Begin(t testing.TB, d control.Deps, backends ...backend.Backend) *control.Control {
+func Begin(t testing.TB, d control.Options, backends ...backend.Backend) *control.Control {
 	t.Helper()
 	random := rand.New(rand.NewSource(1))
-	d.Holder, d.NewID, d.NewName = "test", control.NewID(random), control.NewName(random)
+	d.Holder, d.NewID, d.NewName = "test", engine.NewID(random), engine.NewName(random)
 	if d.Log == nil {
 		d.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}

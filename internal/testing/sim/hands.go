@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // hands does what the control plane has to do outside of every backend: slowly,
@@ -17,12 +17,12 @@ type hands struct {
 	w      *World
 	issued []*ticket
 	// script answers instead of chance; of stories.
-	script func(control.Operation) (result control.Command, in time.Duration, ok bool)
+	script func(engine.Operation) (result engine.Command, in time.Duration, ok bool)
 }
 
 // ticket is one operation that is under way.
 type ticket struct {
-	operation control.Operation
+	operation engine.Operation
 	dropped   bool
 }
 
@@ -30,19 +30,19 @@ type ticket struct {
 type operationKey struct {
 	workload core.WorkloadID
 	attempt  int
-	kind     control.OperationKind
+	kind     engine.OperationKind
 	check    string
 }
 
-func keyOf(c control.Operation) operationKey {
+func keyOf(c engine.Operation) operationKey {
 	return operationKey{c.Workload.ID, c.Workload.Attempt, c.Kind, c.Check.Name}
 }
 
 // begin starts a operation.
-func (h *hands) begin(c control.Operation) {
+func (h *hands) begin(c engine.Operation) {
 	t := &ticket{operation: c}
 	h.issued = append(h.issued, t)
-	result, in, ok := control.Command(nil), time.Duration(0), false
+	result, in, ok := engine.Command(nil), time.Duration(0), false
 	if h.script != nil {
 		result, in, ok = h.script(c)
 	}
@@ -59,7 +59,7 @@ func (h *hands) begin(c control.Operation) {
 }
 
 // report brings a result in. One that was dropped may have been on its way.
-func (h *hands) report(t *ticket, result control.Command) {
+func (h *hands) report(t *ticket, result engine.Command) {
 	if t.dropped && !h.w.happens(0.3) {
 		return
 	}
@@ -104,7 +104,7 @@ func (h *hands) underWay(k operationKey) bool {
 }
 
 // result is what comes of a operation.
-func (h *hands) result(c control.Operation) control.Command {
+func (h *hands) result(c engine.Operation) engine.Command {
 	w := c.Workload
 	failure := func(p float64, what string) error {
 		if h.w.chance.Float64() < p {
@@ -113,15 +113,15 @@ func (h *hands) result(c control.Operation) control.Command {
 		return nil
 	}
 	switch c.Kind {
-	case control.OperationAsk:
+	case engine.OperationAsk:
 		a, err := h.answer()
-		return control.Answered(w.ID, w.Attempt, c.Check.Name, a, err)
-	case control.OperationBuild:
-		return control.Built(w.ID, w.Attempt, "registry.sim/"+w.Name+"@sha256:00", failure(0.15, "pip install failed"))
-	case control.OperationPublish:
-		return control.Published(w.ID, w.Attempt, core.Published{Ref: "registry.sim/models/" + w.Name + ":v1", Files: 1}, serves(w), failure(0.15, "the directory is empty"))
-	case control.OperationFollow:
-		return control.Deployed(w.ID, w.Attempt, failure(0.2, "its service does not become ready"))
+		return engine.Answered(w.ID, w.Attempt, c.Check.Name, a, err)
+	case engine.OperationBuild:
+		return engine.Built(w.ID, w.Attempt, "registry.sim/"+w.Name+"@sha256:00", failure(0.15, "pip install failed"))
+	case engine.OperationPublish:
+		return engine.Published(w.ID, w.Attempt, core.Published{Ref: "registry.sim/models/" + w.Name + ":v1", Files: 1}, serves(w), failure(0.15, "the directory is empty"))
+	case engine.OperationFollow:
+		return engine.Deployed(w.ID, w.Attempt, failure(0.2, "its service does not become ready"))
 	default:
 		h.w.fail("nobody knows how to do a operation of kind %d", c.Kind)
 		return nil
@@ -129,22 +129,22 @@ func (h *hands) result(c control.Operation) control.Command {
 }
 
 // answer is what a webhook or a budget says.
-func (h *hands) answer() (control.Answer, error) {
+func (h *hands) answer() (engine.Answer, error) {
 	n := h.w.chance.IntN(20)
 	if h.w.calm && n >= 14 {
 		n = 0 // sooner or later it decides
 	}
 	switch {
 	case n < 11:
-		return control.Answer{Verdict: core.CheckApproved, Message: "fine"}, nil
+		return engine.Answer{Verdict: core.CheckApproved, Message: "fine"}, nil
 	case n < 13:
-		return control.Answer{Verdict: core.CheckRejected, Message: "too dear"}, nil
+		return engine.Answer{Verdict: core.CheckRejected, Message: "too dear"}, nil
 	case n < 16:
-		return control.Answer{Verdict: core.CheckWaiting, Message: "not yet"}, nil
+		return engine.Answer{Verdict: core.CheckWaiting, Message: "not yet"}, nil
 	case n < 18:
-		return control.Answer{Verdict: core.CheckWaiting, Retry: true, Message: "later"}, nil
+		return engine.Answer{Verdict: core.CheckWaiting, Retry: true, Message: "later"}, nil
 	default:
-		return control.Answer{}, errors.New("connection refused")
+		return engine.Answer{}, errors.New("connection refused")
 	}
 }
 
@@ -187,17 +187,17 @@ func needsOperation(w *core.Workload) []operationKey {
 	var keys []operationKey
 	switch w.Phase {
 	case lifecycle.Building:
-		keys = append(keys, operationKey{w.ID, w.Attempt, control.OperationBuild, ""})
+		keys = append(keys, operationKey{w.ID, w.Attempt, engine.OperationBuild, ""})
 	case lifecycle.Publishing:
-		kind := control.OperationPublish
+		kind := engine.OperationPublish
 		if w.Published != nil {
-			kind = control.OperationFollow
+			kind = engine.OperationFollow
 		}
 		keys = append(keys, operationKey{w.ID, w.Attempt, kind, ""})
 	case lifecycle.Reviewing, lifecycle.Reserved:
 		for _, c := range w.Checks {
 			if c.When == when && c.Verdict == core.CheckAsked && c.AskAt.IsZero() {
-				keys = append(keys, operationKey{w.ID, w.Attempt, control.OperationAsk, c.Name})
+				keys = append(keys, operationKey{w.ID, w.Attempt, engine.OperationAsk, c.Name})
 			}
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/backend"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 )
 
@@ -20,7 +20,7 @@ import (
 type link struct {
 	world   *World
 	backend *fakebackend.Backend
-	queue   []control.Action
+	queue   []engine.Action
 	told    map[core.TaskID]backend.Observation // by the watch
 	paused  bool                                // a failed call is waited out
 	cut     bool                                // nothing gets through, either way
@@ -36,7 +36,7 @@ func (l *link) forget() {
 }
 
 // inventory is the command that tells the engine which nodes there are.
-func (l *link) inventory() control.Command {
+func (l *link) inventory() engine.Command {
 	nodes, err := l.backend.Inventory(context.Background())
 	if err != nil {
 		l.world.fail("inventory: %w", err)
@@ -47,7 +47,7 @@ func (l *link) inventory() control.Command {
 		}
 	}
 	nodes = slices.DeleteFunc(nodes, func(n core.Node) bool { return l.silent[n.ID] != nil && l.silent[n.ID].gone })
-	return control.Inventory(l.backend.Name(), nodes)
+	return engine.Inventory(l.backend.Name(), nodes)
 }
 
 // introduce tells a server that has just begun what nodes there are, as soon as
@@ -71,13 +71,13 @@ func (w *World) dispatch() {
 	w.watch.actions(actions)
 	for _, a := range actions {
 		switch a.Kind {
-		case control.ActDeleteLogs:
+		case engine.ActDeleteLogs:
 			w.soon(w.upTo(time.Second), func() { w.deleteLogs(a.Workload) })
 			continue
-		case control.ActOperation:
+		case engine.ActOperation:
 			w.hands.begin(a.Operation)
 			continue
-		case control.ActDropOperations:
+		case engine.ActDropOperations:
 			w.hands.drop(a.Workload)
 			continue
 		}
@@ -105,7 +105,7 @@ func (w *World) deleteLogs(id core.WorkloadID) {
 	if w.happens(0.1) {
 		failure = backend.ErrUnreachable
 	}
-	w.do(control.Removed(id, failure))
+	w.do(engine.Removed(id, failure))
 }
 
 // carry carries out what is queued, in order, until something fails.
@@ -127,23 +127,23 @@ func (l *link) carry() {
 	}
 }
 
-func (l *link) call(actions []control.Action) error {
+func (l *link) call(actions []engine.Action) error {
 	ctx := context.Background()
 	var ids []core.TaskID
 	var tasks []backend.Assignment
 	for _, a := range actions {
 		ids = append(ids, a.Task)
-		if a.Kind == control.ActStart {
+		if a.Kind == engine.ActStart {
 			tasks = l.opened(a, tasks)
 		}
 	}
 	switch actions[0].Kind {
-	case control.ActStart:
+	case engine.ActStart:
 		if len(tasks) == 0 {
 			return nil
 		}
 		return l.backend.Start(ctx, tasks)
-	case control.ActForget:
+	case engine.ActForget:
 		return l.backend.Forget(ctx, ids)
 	default:
 		err := l.backend.Stop(ctx, ids, actions[0].Grace)
@@ -154,16 +154,16 @@ func (l *link) call(actions []control.Action) error {
 
 // opened adds the assignment of a start with its secrets to tasks; one whose
 // secrets are gone is reported as failed instead.
-func (l *link) opened(a control.Action, tasks []backend.Assignment) []backend.Assignment {
+func (l *link) opened(a engine.Action, tasks []backend.Assignment) []backend.Assignment {
 	as, err := a.Open(l.world.deps.Secrets)
 	if err != nil {
 		o := backend.Observation{ID: a.Task, State: core.TaskFailed, Reason: string(lifecycle.ReasonContainerCannot), Message: err.Error(), At: l.world.clock()}
 		l.world.soon(0, func() {
-			l.world.observe(control.Observations{Backend: l.backend.Name(), Seen: []backend.Observation{o}})
+			l.world.observe(engine.Observations{Backend: l.backend.Name(), Seen: []backend.Observation{o}})
 		})
 		return tasks
 	}
-	if n := len(as.Argv); n > 0 && as.Argv[n-1] == control.MPIAgentArg {
+	if n := len(as.Argv); n > 0 && as.Argv[n-1] == engine.MPIAgentArg {
 		as.Argv = []string{"fake", "run=forever"} // the agent waits for its launcher
 	}
 	l.started[a.Task] = as.Env
@@ -208,7 +208,7 @@ func (l *link) news() {
 
 func (l *link) send(o backend.Observation, most time.Duration) {
 	l.world.soon(l.world.upTo(most), func() {
-		l.world.observe(control.Observations{Backend: l.backend.Name(), Seen: []backend.Observation{o}})
+		l.world.observe(engine.Observations{Backend: l.backend.Name(), Seen: []backend.Observation{o}})
 	})
 }
 
@@ -224,7 +224,7 @@ func (l *link) look() {
 	}
 	seen := l.see()
 	l.world.soon(l.world.upTo(30*time.Second), func() {
-		l.world.observe(control.Observations{Backend: l.backend.Name(), Seen: seen, Full: true, Began: began})
+		l.world.observe(engine.Observations{Backend: l.backend.Name(), Seen: seen, Full: true, Began: began})
 	})
 }
 
@@ -236,8 +236,8 @@ func (l *link) lookNowAndThen() {
 }
 
 // observe delivers observations; what was not stored is looked at again.
-func (w *World) observe(o control.Observations) {
-	results := w.do(control.Observe(o))
+func (w *World) observe(o engine.Observations) {
+	results := w.do(engine.Observe(o))
 	switch {
 	case results == nil:
 		return

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 )
 
@@ -71,19 +71,19 @@ func backends(r *rand.Rand) map[string][]core.Node {
 // not, each workload reaches an end.
 func (w *World) finish() {
 	for _, p := range []core.ProjectID{core.DefaultProject, "a", "b", "ghost"} {
-		w.do(control.CreateProject(p)) // refused where it exists
-		w.do(control.SetProject(control.RecordProject, p, core.StopNone, ""))
-		w.do(control.SetRules(p, core.Rules{}))
-		w.do(control.Organise([]control.Edit{{What: control.RecordProject, Name: string(p), Project: func(p *core.Project) error {
+		w.do(engine.CreateProject(p)) // refused where it exists
+		w.do(engine.SetProject(engine.RecordProject, p, core.StopNone, ""))
+		w.do(engine.SetRules(p, core.Rules{}))
+		w.do(engine.Organise([]engine.Edit{{What: engine.RecordProject, Name: string(p), Project: func(p *core.Project) error {
 			p.Pools, p.MaxRunning = nil, 0
 			return nil
 		}}}, false))
 	}
 	for _, id := range w.nodeIDs() {
-		w.do(control.CordonNode(id, false, ""), control.TaintNode(control.Tainting{Node: id, Drop: []core.Taint{{Key: "sim"}}}))
+		w.do(engine.CordonNode(id, false, ""), engine.TaintNode(engine.Tainting{Node: id, Drop: []core.Taint{{Key: "sim"}}}))
 	}
-	w.do(control.SetProject(control.RecordDepartment, department, core.StopNone, "")) // refused where it does not
-	w.do(control.Organise([]control.Edit{{What: control.RecordDepartment, Name: string(department), Project: func(p *core.Project) error {
+	w.do(engine.SetProject(engine.RecordDepartment, department, core.StopNone, "")) // refused where it does not
+	w.do(engine.Organise([]engine.Edit{{What: engine.RecordDepartment, Name: string(department), Project: func(p *core.Project) error {
 		p.Pools = nil
 		return nil
 	}}}, false))
@@ -143,7 +143,7 @@ func (w *World) approveAll() {
 			if len(c.Users) > 0 {
 				user = c.Users[0]
 			}
-			w.do(control.Decide(control.Decision{Ref: control.Ref{ID: e.Workload.ID}, Check: c.Name, Approve: true, User: user, Actor: "user:" + user}))
+			w.do(engine.Decide(engine.Decision{Ref: engine.Ref{ID: e.Workload.ID}, Check: c.Name, Approve: true, User: user, Actor: "user:" + user}))
 		}
 	}
 }
@@ -219,8 +219,8 @@ func (w *World) agree() {
 
 // why is what the engine says of someone who waits.
 func (w *World) why(id core.WorkloadID) []schedule.Reason {
-	r := w.engine.Do(context.Background(), w.clock(), []control.Command{control.Explain([]core.WorkloadID{id})})[0]
-	all, _ := r.Value.(map[core.WorkloadID]control.Pending)
+	r := w.engine.Do(context.Background(), w.clock(), []engine.Command{engine.Explain([]core.WorkloadID{id})})[0]
+	all, _ := r.Value.(map[core.WorkloadID]engine.Pending)
 	return all[id].Reasons
 }
 
@@ -233,13 +233,13 @@ func (w *World) stopEndless() {
 	}
 	for _, e := range entries {
 		if e.Workload.Phase == lifecycle.Queued && slices.ContainsFunc(w.why(e.Workload.ID), func(r schedule.Reason) bool { return r.Token == schedule.NeverFits }) {
-			w.do(control.Stop(control.StopRequest{Ref: control.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
+			w.do(engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
 		}
 		if e.Workload.Phase == lifecycle.Reviewing && slices.ContainsFunc(e.Workload.Checks, func(c core.CheckState) bool { return c.Workload != "" && c.Verdict == core.CheckWaiting }) {
-			w.do(control.Stop(control.StopRequest{Ref: control.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
+			w.do(engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
 		}
 		if e.Workload.Phase.Held() && e.Workload.Phase != lifecycle.Terminating && w.now.Sub(e.Workload.Attempts[e.Workload.Attempt].StartedAt) > 5*time.Minute {
-			w.do(control.Stop(control.StopRequest{Ref: control.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
+			w.do(engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
 		}
 	}
 }

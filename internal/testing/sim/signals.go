@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/backend"
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -63,7 +63,7 @@ func (w *World) probe() {
 
 func (w *World) probed(ready map[core.TaskID]bool) {
 	maps.Copy(w.signals.well, ready)
-	w.do(control.Probed(ready))
+	w.do(engine.Probed(ready))
 }
 
 // sample tells now and then how busy devices are.
@@ -85,7 +85,7 @@ func (w *World) sample() {
 			}
 		}
 		if len(samples) > 0 {
-			w.do(control.Activity(samples))
+			w.do(engine.Activity(samples))
 		}
 		w.sample()
 	})
@@ -160,7 +160,7 @@ func (l *link) cutOff(d time.Duration) {
 	l.cut = true
 	l.world.soon(l.world.upTo(40*time.Second), func() {
 		if l.cut {
-			l.world.do(control.Reach(l.backend.Name(), false, "no answer"))
+			l.world.do(engine.Reach(l.backend.Name(), false, "no answer"))
 			l.blamed = true
 			l.told = map[core.TaskID]backend.Observation{}
 		}
@@ -179,7 +179,7 @@ func (l *link) reconnect() {
 		return
 	}
 	if l.blamed {
-		l.world.do(control.Reach(l.backend.Name(), true, ""))
+		l.world.do(engine.Reach(l.backend.Name(), true, ""))
 		l.blamed = false
 	}
 	l.carry()

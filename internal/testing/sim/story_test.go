@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 )
@@ -164,7 +164,7 @@ func (s *story) tell(words []string) {
 	if len(words) > 1 {
 		name = words[1]
 	}
-	ref := control.Ref{Project: core.DefaultProject, Name: name}
+	ref := engine.Ref{Project: core.DefaultProject, Name: name}
 	rest := words[min(2, len(words)):]
 	switch words[0] {
 	case "at":
@@ -172,15 +172,15 @@ func (s *story) tell(words []string) {
 		s.must(err)
 		s.must(s.w.RunUntil(Epoch.Add(d)))
 	case "submit":
-		s.command(words, control.Submit(control.Submission{Doc: s.document(name, rest), User: "u", Actor: "user:u"}))
+		s.command(words, engine.Submit(engine.Submission{Doc: s.document(name, rest), User: "u", Actor: "user:u"}))
 	case "stop":
-		s.command(words, control.Stop(control.StopRequest{Ref: ref, Actor: "user:u"}))
+		s.command(words, engine.Stop(engine.StopRequest{Ref: ref, Actor: "user:u"}))
 	case "save": // it tells of a checkpoint
-		s.command(words, control.Tell(control.Told{Ref: ref, Attempt: -1, Checkpoint: &core.Checkpoint{Path: "/c"}}))
+		s.command(words, engine.Tell(engine.Told{Ref: ref, Attempt: -1, Checkpoint: &core.Checkpoint{Path: "/c"}}))
 	case "restart":
-		s.command(words, control.Restart(ref, "user:u"))
+		s.command(words, engine.Restart(ref, "user:u"))
 	case "delete":
-		s.command(words, control.Delete(ref, "user:u"))
+		s.command(words, engine.Delete(ref, "user:u"))
 	case "project":
 		s.project(words)
 	case "expect":
@@ -247,7 +247,7 @@ func (s *story) fault(verb, name string, rest []string) {
 	}
 }
 
-func (s *story) command(words []string, c control.Command) {
+func (s *story) command(words []string, c engine.Command) {
 	r := s.w.do(c)[0]
 	refused := words[len(words)-1] == "refused"
 	if (r.Err != nil) != refused {
@@ -338,7 +338,7 @@ func (s *story) fact(w *core.Workload, key string) string {
 	case "failures":
 		return strconv.Itoa(w.Failures)
 	case "gpu-seconds":
-		return strconv.FormatFloat(control.GPUSeconds(w, tasks, s.w.now), 'f', -1, 64)
+		return strconv.FormatFloat(engine.GPUSeconds(w, tasks, s.w.now), 'f', -1, 64)
 	case "exit":
 		if a.ExitCode == nil {
 			return "none"
@@ -377,9 +377,9 @@ func (s *story) fact(w *core.Workload, key string) string {
 
 // pending is what can be expected of the explanation why it waits.
 func (s *story) pending(w *core.Workload, key string) string {
-	r := s.w.engine.Do(context.Background(), s.w.now, []control.Command{control.Explain([]core.WorkloadID{w.ID})})[0]
+	r := s.w.engine.Do(context.Background(), s.w.now, []engine.Command{engine.Explain([]core.WorkloadID{w.ID})})[0]
 	s.must(r.Err)
-	p, ok := r.Value.(map[core.WorkloadID]control.Pending)[w.ID]
+	p, ok := r.Value.(map[core.WorkloadID]engine.Pending)[w.ID]
 	switch {
 	case !ok:
 		return "nothing"

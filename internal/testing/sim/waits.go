@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // physical (I1): the living tasks of a backend have at most all of a device. A task that a
@@ -79,14 +79,14 @@ func (o *watch) explained() error {
 	if len(waiting) == 0 {
 		return nil
 	}
-	r := o.w.engine.Do(context.Background(), o.w.clock(), []control.Command{control.Explain(waiting)})[0]
+	r := o.w.engine.Do(context.Background(), o.w.clock(), []engine.Command{engine.Explain(waiting)})[0]
 	if o.w.disk.failed {
 		return nil // it was tried again, in vain
 	}
 	if r.Err != nil {
 		return fmt.Errorf("I8: %w", r.Err)
 	}
-	all := r.Value.(map[core.WorkloadID]control.Pending)
+	all := r.Value.(map[core.WorkloadID]engine.Pending)
 	for _, id := range waiting {
 		p, ok := all[id]
 		if !ok || len(p.Reasons) == 0 {

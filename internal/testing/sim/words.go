@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine"
 )
 
 // words are what the dialects have said of everything that was committed.
@@ -40,7 +40,7 @@ func noted(all map[lifecycle.Dialect]map[string]bool, d lifecycle.Dialect, w lif
 
 // heard notes what every dialect says of a change. A word that a platform calls
 // an end stays, unless a user restarts or deletes.
-func (o *watch) heard(c control.Change) error {
+func (o *watch) heard(c engine.Change) error {
 	w := c.Workload
 	var history []core.Transition
 	if w.State.Leaving() {
@@ -61,7 +61,7 @@ func (o *watch) heard(c control.Change) error {
 			noted(o.words.steps, d, lifecycle.Say(d, v))
 		}
 	}
-	v := control.View(w, tasks, history)
+	v := engine.View(w, tasks, history)
 	if o.words.last[w.ID] == nil || excused {
 		o.words.last[w.ID] = map[lifecycle.Dialect]lifecycle.Word{}
 	}

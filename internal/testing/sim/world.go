@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
@@ -38,13 +39,13 @@ type World struct {
 
 	memory *memstore.Store
 	disk   *disk
-	engine *control.Engine
+	engine *engine.Engine
 	// life counts the engines; what one had under way ends with it.
 	life   int
 	up     bool // the present one has asked again for what one before had under way
 	links  []*link
 	events events
-	deps   control.Deps
+	deps   engine.Deps
 
 	steps   int
 	watch   watch
@@ -67,9 +68,9 @@ func newWorld(seed uint64, backends map[string][]core.Node, policy schedule.Poli
 	w.signals = signals{sick: map[core.TaskID]time.Time{}, idle: map[core.WorkloadID]time.Time{}, well: map[core.TaskID]bool{}}
 	names := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), byte(seed >> 24), 1})
 	ports := rand.New(rand.NewPCG(seed, 2))
-	w.deps = control.Deps{
+	w.deps = engine.Deps{
 		Store: w.disk, Holder: "sim", Log: slog.New(&errorLog{w}),
-		NewID: control.NewID(names), NewName: control.NewName(names),
+		NewID: engine.NewID(names), NewName: engine.NewName(names),
 		Port:    func() int { return 20000 + ports.IntN(50) }, // so few that some are proposed twice
 		Elapsed: func() time.Duration { return 0 },
 		Images:  true, Builds: true, Secrets: keyring{}, Self: func() []string { return []string{"muster"} }, NodeGrace: nodeGrace,
@@ -101,14 +102,14 @@ func (w *World) open() {
 	w.clock = control.Steady(func() time.Time { return w.now.Add(w.skew) })
 	w.hands.forget()
 	w.up = false
-	opened, err := control.Open(context.Background(), w.deps, w.watch.published)
+	opened, err := engine.Open(context.Background(), w.deps, w.watch.published)
 	if err != nil {
 		w.fail("open: %w", err)
 		return
 	}
 	w.engine = opened
 	life := w.life
-	var inventories []control.Command
+	var inventories []engine.Command
 	for _, l := range w.links {
 		l.forget()
 		if l.cut || w.happens(0.2) { // the backend does not answer yet
@@ -146,7 +147,7 @@ func (w *World) crash() {
 
 // do takes commands through one commit and hands on what follows from it. It
 // returns nil while the server is down or went down before it could answer.
-func (w *World) do(commands ...control.Command) []control.Result {
+func (w *World) do(commands ...engine.Command) []engine.Result {
 	if w.engine == nil || w.err != nil {
 		return nil
 	}

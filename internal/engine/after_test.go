@@ -1,0 +1,231 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/store"
+	"github.com/musterhq/muster/internal/testing/memstore"
+)
+
+func (o *office) made(doc string) *core.Workload {
+	o.t.Helper()
+	return o.do(o.submit(doc)).(*engine.Submitted).Workload
+}
+
+// is checks a workload's phase, and returns it.
+func (o *office) is(id core.WorkloadID, want lifecycle.Phase) *core.Workload {
+	o.t.Helper()
+	w, err := o.st.Workload(o.t.Context(), id)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	if w.Phase != want {
+		o.t.Errorf("%s is %s (%s), want %s", w.Name, w.Phase, w.Message, want)
+	}
+	return w
+}
+
+func (o *office) why(id core.WorkloadID) schedule.Reason {
+	o.t.Helper()
+	p, ok := o.do(engine.Explain([]core.WorkloadID{id})).(map[core.WorkloadID]engine.Pending)[id]
+	if !ok || len(p.Reasons) == 0 {
+		o.t.Fatalf("nobody knows why %s waits", id)
+	}
+	return p.Reasons[0]
+}
+
+func TestAWorkloadWaitsForOthers(t *testing.T) {
+	for _, c := range []struct {
+		when string
+		ends core.TaskState // of the first
+		goes bool           // the second, once the first runs, and ends
+		then bool
+	}{
+		{"succeeded", core.TaskSucceeded, false, true},
+		{"succeeded", core.TaskFailed, false, false},
+		{"failed", core.TaskFailed, false, true},
+		{"failed", core.TaskSucceeded, false, false},
+		{"ended", core.TaskFailed, false, true},
+		{"ended", core.TaskSucceeded, false, true},
+		{"started", core.TaskSucceeded, true, true},
+	} {
+		t.Run(c.when+" "+string(c.ends), func(t *testing.T) {
+			o := newOffice(t, memstore.New())
+			first := o.made(`{"name":"first","command":["fake"]}`)
+			second := o.made(`{"name":"second","command":["fake"],"after":[{"workload":"first","when":"` + c.when + `"}]}`)
+			third := o.made(`{"name":"third","command":["fake"],"after":["second"]}`)
+			o.is(second.ID, lifecycle.Reviewing)
+			if r := o.why(second.ID); r.Token != schedule.Dependency || !strings.Contains(r.String(), "waits for first to ") {
+				t.Errorf("it waits because of %s: %s", r.Token, r)
+			}
+			next := func(goes bool) {
+				t.Helper()
+				want := lifecycle.Reviewing
+				if goes {
+					want = lifecycle.Starting
+				}
+				o.is(second.ID, want)
+			}
+			o.seen(opens, first.ID, 0, core.TaskRunning)
+			next(c.goes)
+			o.begin() // what it waits for is known after a restart
+			o.open()
+			o.seen(opens.Add(time.Second), first.ID, 0, c.ends)
+			next(c.then)
+			if !c.then {
+				if r := o.why(second.ID); !strings.Contains(r.String(), "goes on if that is restarted") {
+					t.Errorf("it waits because of %s", r)
+				}
+				o.is(third.ID, lifecycle.Reviewing)
+				return
+			}
+			o.seen(opens.Add(2*time.Second), second.ID, 0, core.TaskRunning)
+			o.seen(opens.Add(3*time.Second), second.ID, 0, core.TaskSucceeded)
+			o.is(third.ID, lifecycle.Starting)
+		})
+	}
+}
+
+func TestWhatWaitsForAFailureGoesOnAfterARestart(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	first := o.made(`{"name":"first","command":["fake"],"retry":{"limit":0}}`)
+	second := o.made(`{"name":"second","command":["fake"],"after":["first"]}`)
+	o.seen(opens, first.ID, 0, core.TaskFailed)
+	o.is(first.ID, lifecycle.Failed)
+	o.is(second.ID, lifecycle.Reviewing)
+	o.do(engine.Restart(engine.Ref{ID: first.ID}, "user:u"))
+	o.seen(opens.Add(time.Second), first.ID, 1, core.TaskSucceeded)
+	o.is(second.ID, lifecycle.Starting)
+}
+
+func TestWhatIsWaitedForMayBeDeleted(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	first := o.made(`{"name":"first","command":["fake"]}`)
+	well := o.made(`{"name":"well","command":["fake"],"after":["first"]}`)
+	any := o.made(`{"name":"any","command":["fake"],"after":[{"workload":"` + string(first.ID) + `","when":"ended"}]}`)
+	chain := o.made(`{"name":"chain","command":["fake"],"after":[{"workload":"well","when":"failed"}]}`)
+	o.do(engine.Delete(engine.Ref{ID: first.ID}, "user:u"))
+	o.seen(opens, first.ID, 0, core.TaskFailed)
+	o.at(opens, engine.Removed(first.ID, nil))
+	if w := o.is(well.ID, lifecycle.Failed); w.Reason != lifecycle.ReasonReviewRejected || !strings.Contains(w.Message, "first was deleted") {
+		t.Errorf("%s: %s", w.Reason, w.Message)
+	}
+	o.is(any.ID, lifecycle.Starting)
+	o.is(chain.ID, lifecycle.Starting)
+}
+
+func TestWhatIsNotThereIsNotWaitedFor(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	if got := o.refused(engine.CodeInvalid, o.submit(`{"command":["fake"],"after":["nobody"]}`)); !strings.Contains(got, `after[0].workload`) || !strings.Contains(got, `"nobody"`) {
+		t.Error(got)
+	}
+	done := o.made(`{"name":"done","command":["fake"]}`)
+	o.seen(opens, done.ID, 0, core.TaskSucceeded)
+	o.is(done.ID, lifecycle.Completed)
+	for _, ref := range []string{"done", string(done.ID), fmt.Sprint(done.Seq)} {
+		o.is(o.made(`{"command":["fake"],"after":["`+ref+`"],"resources":{"cpu":"100m"}}`).ID, lifecycle.Starting)
+	}
+}
+
+// What waited for something once is run again when that is long gone.
+func TestWhatWasWaitedForMayBeGoneWhenItIsRunAgain(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	first := o.made(`{"name":"first","command":["fake"]}`)
+	second := o.made(`{"name":"second","command":["fake"],"after":["first"]}`)
+	o.seen(opens, first.ID, 0, core.TaskSucceeded)
+	o.seen(opens, second.ID, 0, core.TaskSucceeded)
+	o.is(second.ID, lifecycle.Completed)
+	o.do(engine.Delete(engine.Ref{ID: first.ID}, "user:u"))
+	o.do(engine.Removed(first.ID, nil))
+	o.do(engine.Restart(engine.Ref{ID: second.ID}, "user:u"))
+	o.is(second.ID, lifecycle.Starting)
+	o.seen(opens.Add(time.Second), second.ID, 1, core.TaskSucceeded)
+	revise := func(after string) engine.Command {
+		doc, err := spec.Load([]byte(`{"command":["fake"],"after":["` + after + `"]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return engine.Revise(engine.Revision{Ref: engine.Ref{ID: second.ID}, Doc: doc, Actor: "user:u"})
+	}
+	for after, want := range map[string]string{"second": "cannot wait for itself", string(second.ID): "cannot wait for itself", "nobody": `no workload "nobody"`} {
+		if got := o.refused(engine.CodeInvalid, revise(after)); !strings.Contains(got, want) {
+			t.Errorf("after %s: %s", after, got)
+		}
+	}
+	o.do(revise("first"))
+	o.is(second.ID, lifecycle.Starting)
+}
+
+// broken is a store in which a workload cannot be read.
+type broken struct {
+	store.Store
+	id   core.WorkloadID // empty: all can
+	name string
+}
+
+var errBroken = errors.New("disk error")
+
+func (b *broken) Workload(ctx context.Context, id core.WorkloadID) (*core.Workload, error) {
+	if b.id == id {
+		return nil, errBroken
+	}
+	return b.Store.Workload(ctx, id)
+}
+
+func (b *broken) ByName(ctx context.Context, p core.ProjectID, name string) (*core.Workload, error) {
+	if b.id != "" && b.name == name {
+		return nil, errBroken
+	}
+	return b.Store.ByName(ctx, p, name)
+}
+
+// That a workload cannot be read does not mean that it was deleted.
+func TestWhatCannotBeReadIsWaitedFor(t *testing.T) {
+	st := &broken{Store: memstore.New()}
+	o := newOffice(t, st)
+	first := o.made(`{"name":"first","command":["fake"]}`)
+	second := o.made(`{"name":"second","command":["fake"],"after":["first"]}`)
+	o.seen(opens, first.ID, 0, core.TaskSucceeded)
+	o.seen(opens, second.ID, 0, core.TaskSucceeded)
+	for i, name := range []string{"first", ""} { // by its name, and by its id only
+		now := opens.Add(time.Duration(i) * time.Hour)
+		if st.id, st.name = first.ID, name; name != "" {
+			o.refused(engine.CodeUnavailable, o.submit(`{"command":["fake"],"after":["first"]}`))
+		}
+		o.at(now, engine.Restart(engine.Ref{ID: second.ID}, "user:u"))
+		if w := o.is(second.ID, lifecycle.Reviewing); !strings.Contains(o.why(w.ID).String(), "first cannot be read at present") {
+			t.Errorf("%q: %s", name, o.why(w.ID))
+		}
+		o.at(now.Add(time.Minute), engine.Cluster())
+		o.is(second.ID, lifecycle.Reviewing)
+		st.id = ""
+		o.at(now.Add(2*time.Minute), engine.Cluster())
+		w := o.is(second.ID, lifecycle.Starting)
+		o.seen(now.Add(3*time.Minute), w.ID, w.Attempt, core.TaskSucceeded)
+	}
+}
+
+func TestAWorkloadWaitsForItsTime(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	at := opens.Add(time.Hour)
+	w := o.made(`{"command":["fake"],"notBefore":"` + at.Format(time.RFC3339) + `"}`)
+	o.is(w.ID, lifecycle.Reviewing)
+	if r := o.why(w.ID); r.Token != schedule.BeginTime || r.Until != at.UnixMilli() {
+		t.Errorf("%+v", r)
+	}
+	o.at(at.Add(-time.Second), engine.Cluster())
+	o.is(w.ID, lifecycle.Reviewing)
+	o.at(at, engine.Cluster())
+	o.is(w.ID, lifecycle.Starting)
+	o.is(o.made(`{"command":["fake"],"notBefore":"2001-01-01T00:00:00Z"}`).ID, lifecycle.Starting)
+}

@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/schedule"
+)
+
+// evict carries out what the plan takes from running workloads.
+func (tx *tx) evict(ev schedule.Eviction) error {
+	d, ok := tx.open(ev.ID)
+	if !ok {
+		return nil
+	}
+	tx.causes = append(tx.causes, string(ev.Cause))
+	if !ev.Whole && sheds(d, len(ev.Tasks)) {
+		return tx.change(d, func() error { return tx.shed(d, ev) })
+	}
+	if d.w.Phase == lifecycle.Reserved {
+		return tx.change(d, func() error { return tx.unreserve(d, ev) })
+	}
+	in := lifecycle.Input{On: lifecycle.Preempt, Target: preempted(d.w), Message: tx.whyEvicted(ev)}
+	if ev.Moves && (d.w.Kind != lifecycle.External || !d.w.Spec.TerminateAfterPreemption) { // what has to go whole, since too little would be left meanwhile, moves whole
+		in = lifecycle.Input{On: lifecycle.Move, Message: tx.whyEvicted(ev)}
+	}
+	return tx.change(d, func() error { return tx.end(d, in, actorScheduler) })
+}
+
+// whyEvicted says who gets the room, and by which right.
+func (tx *tx) whyEvicted(ev schedule.Eviction) string {
+	who := "others"
+	if w, _, ok := tx.view(ev.For); ok {
+		who = w.Name + " of project " + string(w.Project)
+	}
+	switch ev.Cause {
+	case schedule.Reclaim:
+		return "its project holds more than its due; " + who + " claims its own"
+	case schedule.Preempt:
+		return who + " has a higher priority"
+	case schedule.Consolidate:
+		return "moves so that " + who + " fits"
+	case schedule.Relieve:
+		if w, _, ok := tx.view(ev.For); ok {
+			if b := bookingOf(w); b.At > 0 && b.At <= tx.now.UnixMilli() {
+				return who + " was told that it starts now, and this began after that was told"
+			}
+		}
+		return who + " has waited for longer than its patience, and this has had the most"
+	case schedule.Reserve:
+		return tx.vacatedFor(ev.Window)
+	case schedule.StaleGang:
+		return "too few of its tasks were left for too long"
+	default:
+		return "its room is needed by " + who
+	}
+}
+
+// displaced reports whether an attempt ended for others' sake.
+func displaced(r lifecycle.Reason) bool {
+	return r == lifecycle.ReasonPreempted || r == lifecycle.ReasonMoved
+}

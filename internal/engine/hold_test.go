@@ -1,0 +1,117 @@
+package engine_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/testing/memstore"
+)
+
+func hold(w *core.Workload) engine.Command {
+	return engine.Hold(engine.HoldRequest{Ref: engine.Ref{ID: w.ID}, Actor: "user:ada", Message: "later"})
+}
+
+func release(w *core.Workload) engine.Command {
+	return engine.Release(engine.HoldRequest{Ref: engine.Ref{ID: w.ID}, Actor: "user:bob"})
+}
+
+func stopProject(o *office, mode core.StopMode) {
+	o.t.Helper()
+	o.do(engine.Organise([]engine.Edit{{What: engine.RecordProject, Name: "default", Project: func(p *core.Project) error {
+		p.StopMode = mode
+		return nil
+	}}}, false))
+}
+
+func TestWhatIsHeldWaitsUntilItIsReleased(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	first := o.made(`{"name":"first","command":["fake"],"resources":{"gpu":1}}`)
+	second := o.made(`{"name":"second","command":["fake"],"resources":{"gpu":1}}`)
+	o.is(second.ID, lifecycle.Queued)
+	o.do(hold(second))
+	w := o.is(second.ID, lifecycle.Inadmissible)
+	if w.Reason != lifecycle.ReasonHeld || !strings.HasPrefix(w.Message, "held by user:ada since ") || !strings.HasSuffix(w.Message, ": later") {
+		t.Errorf("reason %s, %q", w.Reason, w.Message)
+	}
+	if r := o.why(second.ID); r.Token != schedule.HeldBack || !strings.HasPrefix(r.String(), "is held by user:ada") {
+		t.Errorf("it waits because of %s: %s", r.Token, r)
+	}
+	o.refused(engine.CodeConflict, hold(second))
+	o.refused(engine.CodeIllegal, hold(first))
+	o.refused(engine.CodeConflict, release(first))
+	o.seen(opens, first.ID, 0, core.TaskRunning)
+	o.seen(opens, first.ID, 0, core.TaskSucceeded) // there is room, and it is not for what is held
+	o.begin()
+	o.open() // also after a restart
+	o.is(second.ID, lifecycle.Inadmissible)
+	o.do(release(second))
+	o.is(second.ID, lifecycle.Starting)
+	o.refused(engine.CodeIllegal, hold(first)) // it has ended
+}
+
+func TestAHoldOutlastsWhatElseClosesAQueue(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	w := o.made(`{"name":"a","command":["fake"],"hold":true,"notifications":[{"webhook":"http://h/x","on":["Queued"]}]}`)
+	if got := o.is(w.ID, lifecycle.Inadmissible); got.Reason != lifecycle.ReasonHeld || got.Hold == nil || got.Hold.By != "user:u" {
+		t.Errorf("%s, %+v", got.Reason, got.Hold)
+	}
+	stopProject(o, core.StopHold)
+	p := o.do(engine.Explain([]core.WorkloadID{w.ID})).(map[core.WorkloadID]engine.Pending)[w.ID]
+	var tokens []schedule.Token
+	for _, r := range p.Reasons {
+		tokens = append(tokens, r.Token)
+	}
+	if !slices.Equal(tokens, []schedule.Token{schedule.HeldBack, schedule.QueueStopped}) {
+		t.Errorf("it waits because of %v", tokens)
+	}
+	if got := o.is(w.ID, lifecycle.Inadmissible); got.Reason != lifecycle.ReasonQueueStopped {
+		t.Errorf("the reason is %s", got.Reason)
+	}
+	stopProject(o, core.StopNone)
+	if got := o.is(w.ID, lifecycle.Inadmissible); got.Reason != lifecycle.ReasonHeld {
+		t.Errorf("the reason is %s", got.Reason)
+	}
+	stopProject(o, core.StopHold)
+	o.do(release(w))
+	if got := o.is(w.ID, lifecycle.Inadmissible); got.Reason != lifecycle.ReasonQueueStopped || got.Hold != nil {
+		t.Errorf("%s, %+v", got.Reason, got.Hold)
+	}
+	o.sends() // it was never queued
+	stopProject(o, core.StopNone)
+	o.is(w.ID, lifecycle.Starting)
+}
+
+func TestWhatIsOnItsWayStopsBeforeItsQueue(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	w := o.made(`{"name":"a","command":["fake"],"checks":[{"name":"ok","type":"approval"}]}`)
+	o.is(w.ID, lifecycle.Reviewing)
+	o.do(hold(w))
+	if r := o.why(w.ID); r.Token != schedule.HeldBack {
+		t.Errorf("it waits because of %s first", r.Token)
+	}
+	o.do(engine.Decide(engine.Decision{Ref: engine.Ref{ID: w.ID}, Approve: true, User: "ada", Actor: "user:ada"}))
+	o.is(w.ID, lifecycle.Inadmissible)
+	o.do(release(w))
+	o.is(w.ID, lifecycle.Starting)
+
+	again := o.made(`{"name":"b","command":["fake"],"retry":{"limit":1,"backoff":"10s"}}`)
+	o.seen(opens, again.ID, 0, core.TaskRunning)
+	o.seen(opens, again.ID, 0, core.TaskFailed)
+	got := o.is(again.ID, lifecycle.Backoff)
+	o.do(hold(again))
+	o.at(got.WakeAt, release(w2(o))) // time passes
+	o.is(again.ID, lifecycle.Inadmissible)
+	o.at(got.WakeAt, release(again))
+	o.is(again.ID, lifecycle.Starting)
+}
+
+// w2 is something that can be released.
+func w2(o *office) *core.Workload {
+	o.t.Helper()
+	return o.made(`{"name":"other","command":["fake"],"hold":true}`)
+}

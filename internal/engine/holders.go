@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+)
+
+// Holders is who holds which devices.
+type Holders struct {
+	At       time.Time
+	Holders  []Holder
+	Holdings []Holding
+}
+
+// Holder is a workload that holds devices. Ends is when it is expected to let go
+// of them, in instants; zero: nobody knows.
+type Holder struct {
+	Workload *core.Workload
+	Ends     schedule.Span
+}
+
+// WhoHolds reads who holds which devices, and until when; the value is a
+// *Holders.
+func WhoHolds() Command {
+	return func(tx *tx) (any, error) {
+		out := &Holders{At: tx.now}
+		for _, id := range SortedKeys(tx.e.held) {
+			w, tasks, ok := tx.view(id)
+			if !ok {
+				continue
+			}
+			n := len(out.Holdings)
+			if out.Holdings = appendHoldings(out.Holdings, w, tasks); len(out.Holdings) > n {
+				out.Holders = append(out.Holders, Holder{Workload: w, Ends: tx.endsOf(w, tasks)})
+			}
+		}
+		return out, nil
+	}
+}
+
+// endsOf is when a workload that holds resources is expected to end.
+func (tx *tx) endsOf(w *core.Workload, tasks map[int]*core.Task) schedule.Span {
+	job, ok := tx.e.job(w, tasks)
+	if !ok {
+		return schedule.Span{}
+	}
+	if end, ok := tx.firstEnd(w); ok {
+		job.EndsBy = end.at.UnixMilli()
+	}
+	return tx.e.Insight.span(w, &job, tx.now.UnixMilli(), &basis{})
+}

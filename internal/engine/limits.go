@@ -1,0 +1,254 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// end is when and why a limit ends a workload.
+type end struct {
+	at      time.Time
+	length  time.Duration // of the whole limit
+	reason  lifecycle.Reason
+	message string
+}
+
+// firstEnd is the limit that ends w first, as things stand; false: none does.
+func (tx *tx) firstEnd(w *core.Workload) (end, bool) {
+	a := w.Attempts[len(w.Attempts)-1]
+	if a.RunningAt.IsZero() {
+		return end{}, false
+	}
+	rules := tx.tree().Rules(w.Project)
+	var first end
+	limit := func(from time.Time, d time.Duration, reason lifecycle.Reason, message string) {
+		if d <= 0 || from.IsZero() {
+			return
+		}
+		if at := from.Add(d); first.at.IsZero() || at.Before(first.at) {
+			first = end{at, d, reason, message}
+		}
+	}
+	limit(a.RunningAt, time.Duration(w.Spec.MaxDuration), lifecycle.ReasonMaxDuration, "it ran for its maxDuration of "+w.Spec.MaxDuration.String())
+	limit(a.RunningAt, rules.TimeLimit[w.Kind], lifecycle.ReasonProjectTimeLimit,
+		fmt.Sprintf("project %s lets a %s run for %v", w.Project, w.Kind, rules.TimeLimit[w.Kind]))
+	limit(w.IdleSince, time.Duration(w.Spec.IdleLimit), lifecycle.ReasonIdleLimit, "its GPUs did nothing for its idleLimit of "+w.Spec.IdleLimit.String())
+	limit(w.IdleSince, rules.IdleLimit[w.Kind], lifecycle.ReasonIdleLimit,
+		fmt.Sprintf("project %s lets the GPUs of a %s idle for %v", w.Project, w.Kind, rules.IdleLimit[w.Kind]))
+	return first, !first.at.IsZero()
+}
+
+// warning is how long before its end a workload is told: a tenth of its limit,
+// at most ten minutes.
+func (e end) warning() time.Duration { return min(e.length/10, 10*time.Minute) }
+
+// limited ends a running workload whose limit has come, or warns of it. It must
+// run inside change.
+func (tx *tx) limited(d *draft) (bool, error) {
+	end, ok := tx.firstEnd(d.w)
+	if !ok {
+		return false, nil
+	}
+	if !end.at.After(tx.now) {
+		return true, tx.end(d, lifecycle.Input{On: lifecycle.Deadline, Reason: end.reason, Message: end.message}, actorControl)
+	}
+	if near := end.at.Add(-end.warning()); !near.After(tx.now) && !d.w.Warned.Equal(end.at) {
+		d.w.Warned, d.near = end.at, &end
+		d.condition(core.Condition{Type: lifecycle.DeadlineNear, Since: tx.now}, false)
+		d.fact(lifecycle.DeadlineNear, true, tx.now, string(end.reason), fmt.Sprintf("it will be ended at %s", end.at.UTC().Format(time.RFC3339)))
+	}
+	return false, nil
+}
+
+// unwarn forgets the warning of an end that may not come any more; where it
+// does, it is given again.
+func (d *draft) unwarn() {
+	d.condition(core.Condition{Type: lifecycle.DeadlineNear}, false)
+	d.w.Warned = time.Time{}
+}
+
+// Activity takes over how busy the devices of running tasks are. A workload
+// all of whose devices are at rest is Idle.
+func Activity(samples []backend.Sample) Command {
+	return func(tx *tx) (any, error) {
+		busy, seen := map[core.WorkloadID]bool{}, map[core.WorkloadID]int{}
+		for _, s := range samples {
+			w, tasks, ok := tx.view(s.Task.Workload)
+			if t := tasks[s.Task.Index]; !ok || t == nil || t.ID != s.Task || len(t.Devices) == 0 || s.Busy < 0 {
+				continue
+			}
+			seen[w.ID]++
+			busy[w.ID] = busy[w.ID] || s.Busy > 0
+		}
+		for _, id := range SortedKeys(seen) {
+			w, tasks, _ := tx.view(id)
+			idle := w.Phase == lifecycle.Running && !busy[id] && seen[id] == withDevices(tasks)
+			if idle != w.IdleSince.IsZero() {
+				continue
+			}
+			d, _ := tx.open(id)
+			err := tx.change(d, func() error {
+				d.w.IdleSince = time.Time{}
+				if idle {
+					d.w.IdleSince = tx.now
+				} else if c := d.holding(lifecycle.DeadlineNear); c != nil && c.Reason == string(lifecycle.ReasonIdleLimit) {
+					d.unwarn() // it has woken up in time
+				}
+				d.fact(lifecycle.Idle, idle, tx.now, "", "none of its GPUs does anything")
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	}
+}
+
+// withDevices is how many running tasks hold devices.
+func withDevices(tasks map[int]*core.Task) int {
+	n := 0
+	for _, t := range tasks {
+		if len(t.Devices) > 0 && t.State == core.TaskRunning {
+			n++
+		}
+	}
+	return n
+}
+
+// holding returns a condition that holds, or nil.
+func (d *draft) holding(t lifecycle.ConditionType) *core.Condition {
+	for i := range d.w.Conditions {
+		if d.w.Conditions[i].Type == t {
+			return &d.w.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// ReasonBackendUnreachable and ReasonNodeUnreachable are the reasons of the
+// condition Unreachable.
+const (
+	ReasonBackendUnreachable = "PlaneUnreachable"
+	ReasonNodeUnreachable    = "NodeUnreachable"
+)
+
+// nodeGrace is for how long a node may be silent.
+func (e *Engine) nodeGrace() time.Duration {
+	if e.D.NodeGrace > 0 {
+		return e.D.NodeGrace
+	}
+	return 5 * time.Minute
+}
+
+// Reach says whether a backend reports; what runs on one that does not is
+// Unreachable until it does again, and nothing new goes there.
+func Reach(backendName string, ok bool, message string) Command {
+	return func(tx *tx) (any, error) {
+		if err := tx.reached(backendName, ok, message); err != nil {
+			return nil, err
+		}
+		return nil, tx.unreachable(func(t *core.Task) bool { return t.Backend == backendName }, !ok, ReasonBackendUnreachable, message)
+	}
+}
+
+// unreachable sets or clears Unreachable on what has tasks there. It is not
+// cleared while other tasks are on a backend that is silent, or was when a server
+// before this one ended.
+func (tx *tx) unreachable(there func(*core.Task) bool, on bool, reason, message string) error {
+	for _, id := range SortedKeys(tx.e.held) {
+		w, tasks, ok := tx.view(id)
+		if !ok {
+			continue
+		}
+		has, up, elsewhere := false, false, false
+		for _, t := range tasks {
+			up = up || t.State.Held()
+			has = has || t.State.Held() && there(t)
+			elsewhere = elsewhere || t.State.Held() && !there(t) && !tx.e.heard[t.Backend]
+		}
+		has = has || !on && !up // of one that has nothing up anywhere it is not true any more
+		d := &draft{w: w}
+		c := d.holding(lifecycle.Unreachable)
+		set := c != nil && c.Reason == reason
+		if !has || on == set || on && c != nil || !on && elsewhere {
+			continue
+		}
+		d, _ = tx.open(id)
+		err := tx.change(d, func() error {
+			d.fact(lifecycle.Unreachable, on, tx.now, reason, message)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// silent marks what runs on nodes that are not ready, and clears what runs on
+// those that are again.
+func (tx *tx) silent() error {
+	down := func(t *core.Task) bool { n, ok := tx.e.nodes[t.Node]; return ok && !n.Ready }
+	for _, n := range tx.e.nodes {
+		if n.Ready {
+			continue
+		}
+		there := func(t *core.Task) bool { return t.Node == n.ID }
+		if err := tx.unreachable(there, true, ReasonNodeUnreachable, fmt.Sprintf("node %s is not ready: %s", n.ID, n.Message)); err != nil {
+			return err
+		}
+	}
+	for _, id := range SortedKeys(tx.e.held) {
+		w, tasks, ok := tx.view(id)
+		if !ok {
+			continue
+		}
+		still := false
+		for _, t := range tasks {
+			still = still || t.State.Held() && down(t)
+		}
+		c := (&draft{w: w}).holding(lifecycle.Unreachable)
+		if still || c == nil || c.Reason != ReasonNodeUnreachable {
+			continue
+		}
+		d, _ := tx.open(id)
+		if err := tx.change(d, func() error { d.fact(lifecycle.Unreachable, false, tx.now, "", ""); return nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nodesLost gives up tasks on nodes that have been silent for too long. It must
+// run inside change.
+func (tx *tx) nodesLost(d *draft) error {
+	cut := ""
+	for _, t := range sortedTasks(d.tasks) {
+		n, ok := tx.e.nodes[t.Node]
+		if !t.State.Held() || ok && n.Ready {
+			continue
+		}
+		if s, silent := tx.e.cut[t.Backend]; silent {
+			cut = s.Message
+			if cut == "" {
+				cut = "its backend does not answer"
+			}
+			continue // nobody knows how it is
+		}
+		c := *t
+		c.State, c.EndedAt, c.Ready = core.TaskLost, tx.now, false
+		c.Reason, c.Message = string(lifecycle.ReasonNodeLost), fmt.Sprintf("node %s has not reported for %v", t.Node, tx.e.nodeGrace())
+		d.setTask(c)
+		tx.e.dirty = true // others of its workload may go on elsewhere
+	}
+	d.fact(lifecycle.Unreachable, false, tx.now, "", "")
+	if cut != "" {
+		d.fact(lifecycle.Unreachable, true, tx.now, ReasonBackendUnreachable, cut)
+	}
+	return tx.conclude(d)
+}

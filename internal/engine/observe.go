@@ -1,0 +1,242 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// Observations are what a backend saw. Full ones hold everything that it has: a
+// task that is missing from them is not there.
+type Observations struct {
+	Backend string
+	Seen    []backend.Observation
+	Full    bool
+	// Began is when a full observation was asked for, or earlier: when the
+	// oldest action was decided that the backend had not been told yet. It proves
+	// the absence only of what was begun before.
+	Began time.Time
+}
+
+// Observe takes observations over: what a backend reports twice, late or out of
+// order changes a task at most once.
+func Observe(o Observations) Command {
+	return func(tx *tx) (any, error) {
+		byWorkload := map[core.WorkloadID][]backend.Observation{}
+		for _, ob := range o.Seen {
+			byWorkload[ob.ID.Workload] = append(byWorkload[ob.ID.Workload], ob)
+		}
+		if o.Full {
+			if err := tx.reached(o.Backend, true, ""); err != nil {
+				return nil, err
+			}
+			// A server before may have found the backend silent.
+			if err := tx.unreachable(func(t *core.Task) bool { return t.Backend == o.Backend }, false, ReasonBackendUnreachable, ""); err != nil {
+				return nil, err
+			}
+			tx.missing(o, byWorkload)
+		}
+		for _, id := range slices.Sorted(maps.Keys(byWorkload)) {
+			tx.observed(o, id, byWorkload[id])
+		}
+		return nil, nil
+	}
+}
+
+// observed applies what was seen of one workload and draws the conclusion.
+func (tx *tx) observed(o Observations, id core.WorkloadID, seen []backend.Observation) {
+	w, tasks, live := tx.view(id)
+	var news []backend.Observation
+	for _, ob := range seen {
+		t := tasks[ob.ID.Index]
+		if !live || t == nil || ob.ID != t.ID || t.State.Ended() || t.Claim != ob.Claim {
+			tx.stray(o.Backend, ob)
+			continue
+		}
+		if o.Full && t.RestartedAt.Before(o.Began) && before(t, ob) && ob.State.Ended() {
+			// The run before is still there: what was to replace it never arrived.
+			tx.forget(o.Backend, ob.ID)
+			if t.State == core.TaskStarting {
+				tx.start(w, t)
+			}
+			continue
+		}
+		if en := tx.e.live[id]; en != nil {
+			en.seen[ob.ID.Index] = tx.now
+		}
+		if differs(t, ob) {
+			news = append(news, ob)
+		}
+	}
+	if len(news) == 0 {
+		return
+	}
+	d, _ := tx.open(id)
+	err := tx.change(d, func() error {
+		for _, ob := range news {
+			if t := d.tasks[ob.ID.Index]; differs(t, ob) {
+				next := after(*t, ob, tx.now)
+				if t.State == core.TaskStopping && succeeds(d.w) {
+					next = dismissed(next)
+				}
+				d.setTask(next)
+				if t = d.tasks[ob.ID.Index]; ob.State.Ended() {
+					tx.spared(d, t)
+					tx.forget(o.Backend, ob.ID)
+					tx.e.dirty = true // of an array its place is free now, whatever the others do
+				}
+			}
+		}
+		return tx.conclude(d)
+	})
+	if err != nil {
+		tx.e.D.Log.Error("observation does not fit the state", "workload", id, "phase", d.w.Phase, "err", err)
+	}
+}
+
+// stray deals with a task that nobody wants any more: it is ended, then forgotten.
+func (tx *tx) stray(backendName string, ob backend.Observation) {
+	if ob.State.Ended() {
+		delete(tx.e.strays, ob.ID)
+		tx.forget(backendName, ob.ID)
+		return
+	}
+	if ob.Claim != "" { // it is another's, and goes on
+		tx.actions = append(tx.actions, Action{Kind: ActDisown, Backend: backendName, Task: ob.ID})
+		return
+	}
+	if told, ok := tx.e.strays[ob.ID]; ok && !told.at.After(tx.now) && tx.now.Sub(told.at) < strayGrace {
+		return // each stop is looked after at once; asking again then would never rest
+	}
+	tx.e.strays[ob.ID] = stray{backendName, tx.now}
+	tx.actions = append(tx.actions, Action{Kind: ActStop, Backend: backendName, Task: ob.ID, Grace: strayGrace})
+}
+
+// strayGrace is what a task gets to end that no workload claims.
+const strayGrace = 10 * time.Second
+
+// stray is a task of a backend that was told to end because nobody claims it.
+type stray struct {
+	backend string
+	at      time.Time
+}
+
+// missing looks for tasks of the backend that a full observation does not hold.
+func (tx *tx) missing(o Observations, byWorkload map[core.WorkloadID][]backend.Observation) {
+	present := map[core.TaskID]bool{}
+	for _, ob := range o.Seen {
+		present[ob.ID] = true
+	}
+	maps.DeleteFunc(tx.e.strays, func(id core.TaskID, s stray) bool { return s.backend == o.Backend && !present[id] })
+	for _, id := range slices.Sorted(maps.Keys(tx.e.held)) {
+		w, tasks, ok := tx.view(id)
+		if !ok {
+			continue
+		}
+		for _, t := range sortedTasks(tasks) {
+			if !t.State.Held() || present[t.ID] || tx.backendOf(t) != o.Backend || !t.PlacedAt.Before(o.Began) || !t.RestartedAt.Before(o.Began) {
+				continue
+			}
+			if en := tx.e.live[id]; en != nil && !en.seen[t.ID.Index].Before(o.Began) {
+				continue // it was reported after this observation began
+			}
+			switch t.State {
+			case core.TaskStarting:
+				if w.Phase != lifecycle.Restarting {
+					tx.start(w, t) // never arrived there; starting twice is harmless
+				}
+			case core.TaskStopping:
+				byWorkload[id] = append(byWorkload[id], backend.Observation{
+					ID: t.ID, State: core.TaskLost, // no time: the backend has said nothing
+					Reason: string(lifecycle.ReasonKilled), Message: "it was told to end and is gone",
+				})
+			default:
+				byWorkload[id] = append(byWorkload[id], backend.Observation{
+					ID: t.ID, State: core.TaskLost, // no time: the backend has said nothing
+					Reason: string(lifecycle.ReasonOutcomeUnknown), Message: "the backend does not know it any more, and nobody saw how it ended",
+				})
+			}
+		}
+	}
+}
+
+// before reports whether an observation is of the run before t was restarted
+// in place, by the backend's clock alone: it may not be ours.
+func before(t *core.Task, ob backend.Observation) bool {
+	return !t.RestartedAt.IsZero() && !ob.At.IsZero() && !ob.At.Truncate(time.Microsecond).After(t.FormerAt)
+}
+
+// differs reports whether an observation is news about a task.
+func differs(t *core.Task, ob backend.Observation) bool {
+	if t.State.Ended() || before(t, ob) {
+		return false
+	}
+	switch ob.State {
+	case core.TaskStarting:
+		return t.State == core.TaskStarting && (ob.Waiting != t.Waiting || ob.Message != t.Message)
+	case core.TaskRunning:
+		return t.State == core.TaskStarting || t.State == core.TaskStopping && ob.Message != t.Message
+	default:
+		return ob.State.Ended()
+	}
+}
+
+// after is a task after an observation that differs from it.
+func after(t core.Task, ob backend.Observation, now time.Time) core.Task {
+	at := ob.At
+	if at.IsZero() || at.After(now) {
+		at = now
+	}
+	at = at.Truncate(time.Microsecond)
+	if !ob.At.IsZero() {
+		t.SeenAt = ob.At.UTC().Truncate(time.Microsecond)
+	}
+	t.Pull = ob.Pull
+	if ob.Image != "" {
+		t.Image = ob.Image
+	}
+	switch ob.State {
+	case core.TaskStarting:
+		if ob.Waiting != t.Waiting {
+			t.Stages = staged(t.Stages, ob.Waiting, ob.Message, at.UTC())
+		}
+		t.Waiting, t.Message = ob.Waiting, ob.Message
+	case core.TaskRunning:
+		if t.Message = ob.Message; t.State == core.TaskStopping {
+			break // why it has not ended yet
+		}
+		t.State, t.Waiting, t.Message, t.StartedAt = core.TaskRunning, "", ob.Message, at
+	default:
+		told := t.State == core.TaskStopping
+		t.State, t.Waiting, t.EndedAt, t.Ready = ob.State, "", at, false
+		if at.Before(t.PlacedAt) {
+			t.EndedAt = t.PlacedAt
+		}
+		t.ExitCode, t.Signal, t.Reason, t.Message = ob.ExitCode, ob.Signal, ob.Reason, ob.Message
+		if told && t.Reason == string(lifecycle.ReasonSystem) { // its backend may not know any more by whom it was told
+			t.Reason = string(lifecycle.ReasonKilled)
+		}
+	}
+	return t
+}
+
+// succeeds reports whether a workload is being ended because its work is done.
+func succeeds(w *core.Workload) bool {
+	return w.Phase == lifecycle.Terminating && (w.Target == lifecycle.Completed || w.Target == lifecycle.Publishing)
+}
+
+// dismissed is a task that was told to end because the launcher or master had
+// succeeded: it has done its part, however its process took that.
+func dismissed(t core.Task) core.Task {
+	if t.State == core.TaskFailed {
+		t.State, t.Reason, t.Message = core.TaskSucceeded, "", "ended, as the work was done"
+		t.ExitCode, t.Signal = nil, 0
+	}
+	return t
+}
+
+func actorBackend(node core.NodeID) string { return "backend:" + string(node) }

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// Revision gives a workload that has ended another document, and runs it again.
+type Revision struct {
+	Ref   Ref
+	Doc   *spec.Document // with defaults, validated
+	Actor string
+	// DryRun only says whether the document can be carried out, also while the
+	// workload has not ended.
+	DryRun bool
+}
+
+// Revise replaces the document of a workload that has ended and runs it again
+// with that, as a new attempt. What it is stays: its name, project and kind.
+// The value is the workload.
+func Revise(r Revision) Command {
+	return func(tx *tx) (any, error) {
+		d, err := tx.find(r.Ref)
+		if err != nil {
+			return nil, err
+		}
+		w := d.w
+		if w.Kind == lifecycle.External {
+			return nil, &Error{Code: CodeUnsupported, Message: w.Name + " was made by someone else, who decides about it", Hint: "change it where it was made"}
+		}
+		doc, err := anew(w, r.Doc)
+		if err != nil {
+			return nil, err
+		}
+		if err := tx.followsAnew(w, doc); err != nil {
+			return nil, err
+		}
+		if err := tx.feasible(doc, w.User); err != nil || r.DryRun {
+			return w, err
+		}
+		in := lifecycle.Input{On: lifecycle.Restart, Reason: lifecycle.ReasonRestartedByUser, Message: "with another document"}
+		if _, err := lifecycle.Next(w.State, in); err != nil {
+			return nil, illegal(w.Name, err)
+		}
+		if d, err = tx.reopen(d); err != nil {
+			return nil, err
+		}
+		err = tx.change(d, func() error {
+			if slices.ContainsFunc(spec.Changes(w.Spec, doc), builtFrom) {
+				d.w.Image = "" // it is of what was built before
+			}
+			d.revise(doc)
+			return tx.again(d, in, r.Actor)
+		})
+		return d.w, err
+	}
+}
+
+// anew is another document for w, which stays what it is: its name, project and
+// kind.
+func anew(w *core.Workload, doc *spec.Document) (*spec.Document, error) {
+	if doc.Kind != w.Kind {
+		return nil, &Error{Code: CodeInvalid, Field: "kind", Message: fmt.Sprintf("the new document is of kind %s, %s of kind %s", doc.Kind, w.Name, w.Kind), Hint: "submit a new workload"}
+	}
+	next := *doc
+	next.Name, next.NamePrefix, next.Project = w.Name, "", string(w.Project)
+	return &next, nil
+}
+
+// builtFrom reports whether a change is of what an image is built from.
+func builtFrom(c spec.Change) bool { return c.Path == "image" || strings.HasPrefix(c.Path, "build.") }

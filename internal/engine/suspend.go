@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"strconv"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// suspending says whom an edit makes leave that drains a project or department:
+// who goes back to its queue, to go on when it is opened again, and who ends for
+// good, as workspaces do.
+func (tx *tx) suspending(p *core.Project) []string {
+	if was, there := tx.e.projects[p.ID]; p.StopMode != core.StopHoldAndDrain || there && was.StopMode == core.StopHoldAndDrain {
+		return nil
+	}
+	var back, end []string
+	for id := range tx.workloads() {
+		w, _, ok := tx.view(id)
+		if !ok || w.Project != p.ID && !tx.tree().Below(w.Project, p.ID) || !drained(w.Phase) {
+			continue
+		}
+		if name := string(w.Project) + "/" + w.Name; preempted(w) == lifecycle.Preempted {
+			end = append(end, name)
+		} else {
+			back = append(back, name)
+		}
+	}
+	var out []string
+	if len(back) > 0 {
+		out = append(out, howMany(len(back), "goes", "go")+" back to the queue, to run again when it is opened: "+few(back))
+	}
+	if len(end) > 0 {
+		out = append(out, howMany(len(end), "ends", "end")+" for good, as Preempted: "+few(end))
+	}
+	return out
+}
+
+// drained reports whether draining a queue takes the resources of what is in
+// that phase.
+func drained(p lifecycle.Phase) bool {
+	return p == lifecycle.Starting || p == lifecycle.Running || p == lifecycle.Restarting
+}
+
+func howMany(n int, one, more string) string {
+	if n == 1 {
+		return "1 workload " + one
+	}
+	return strconv.Itoa(n) + " workloads " + more
+}

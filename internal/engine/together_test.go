@@ -1,0 +1,83 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/store"
+	"github.com/musterhq/muster/internal/testing/memstore"
+)
+
+// several are submissions of documents, with a key where one is given.
+func several(t *testing.T, key string, docs ...string) []engine.Submission {
+	t.Helper()
+	var out []engine.Submission
+	for i, text := range docs {
+		doc, err := spec.Load([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := engine.Submission{Doc: doc, User: "ada", Actor: "user:ada"}
+		if key != "" {
+			s.Key, s.Hash = key+string(rune('0'+i)), "h"
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func TestWhatIsSubmittedTogetherMayWaitForOthersOfIt(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	docs := []string{`{"name":"a","command":["fake"]}`, `{"namePrefix":"b","command":["fake"],"after":["a"]}`, `{"namePrefix":"b","command":["fake"],"after":["a"]}`}
+	all := o.do(engine.SubmitTogether(several(t, "k", docs...))).([]*engine.Submitted)
+	if len(all) != 3 || all[1].Workload.Name == all[2].Workload.Name || all[0].Workload.Seq >= all[1].Workload.Seq {
+		t.Fatalf("%+v", all)
+	}
+	o.is(all[0].Workload.ID, lifecycle.Starting)
+	for _, s := range all[1:] {
+		if w := o.is(s.Workload.ID, lifecycle.Reviewing); w.Checks[0].Workload != all[0].Workload.ID {
+			t.Errorf("%s waits for %+v", w.Name, w.Checks)
+		}
+	}
+	again := o.do(engine.SubmitTogether(several(t, "k", docs...))).([]*engine.Submitted)
+	for i := range again {
+		if !again[i].Repeated || again[i].Workload.ID != all[i].Workload.ID {
+			t.Errorf("repeated: %+v", again[i])
+		}
+	}
+}
+
+func TestOneThatIsRefusedRefusesAll(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	o.made(`{"name":"there","command":["fake"]}`)
+	for _, c := range []struct {
+		at   int
+		why  string
+		docs []string
+	}{
+		{1, `there is no workload "nobody"`, []string{`{"name":"a","command":["fake"]}`, `{"name":"b","command":["fake"],"after":["nobody"]}`}},
+		{0, `there is no workload "b"`, []string{`{"name":"a","command":["fake"],"after":["b"]}`, `{"name":"b","command":["fake"]}`}},
+		{2, `two of them are named "a"`, []string{`{"name":"a","command":["fake"]}`, `{"name":"b","command":["fake"]}`, `{"name":"a","command":["fake"]}`}},
+		{1, `"there" exists`, []string{`{"name":"a","command":["fake"]}`, `{"name":"there","command":["fake"]}`}},
+		{1, "gpu", []string{`{"name":"a","command":["fake"]}`, `{"name":"b","command":["fake"],"resources":{"gpu":400}}`}},
+	} {
+		res := o.e.Do(t.Context(), opens, []engine.Command{engine.SubmitTogether(several(t, "", c.docs...)), engine.SubmitTogether(several(t, "", `{"name":"a","command":["fake"]}`, `{"name":"b","command":["fake"],"after":["there","nobody"]}`))})
+		if at, err := engine.Blame(res[0].Err); err == nil || at != c.at || !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%v: document %d: %v, want %d: %s", c.docs, at, err, c.at, c.why)
+		}
+		if at, err := engine.Blame(res[1].Err); at != 1 || err == nil { // and the names are free in the same round
+			t.Errorf("document %d: %v", at, err)
+		}
+		page, err := o.st.List(t.Context(), store.Query{Limit: 10})
+		if err != nil || len(page.Items) != 1 {
+			t.Errorf("%v: there are %d workloads, %v", c.docs, len(page.Items), err)
+		}
+	}
+	if w := o.made(`{"name":"a","command":["fake"]}`); w.Project != core.DefaultProject {
+		t.Errorf("%+v", w)
+	}
+}

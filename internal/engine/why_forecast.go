@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+)
+
+// told is the last word on when a workload starts.
+type told struct {
+	at   int64 // unix ms
+	span schedule.Span
+}
+
+// tell remembers the last word, so that whoever asks next, be it for a list, is
+// told the same.
+func (s *score) tell(id core.WorkloadID, now int64, span schedule.Span) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if was := s.told[id]; span == (schedule.Span{}) && was.at > now-WordHolds.Milliseconds() {
+		return // one who was asked for alone knows more
+	}
+	s.told[id] = told{now, span}
+}
+
+// LastWord is what was told of a workload, if that is new enough.
+func (s *score) LastWord(id core.WorkloadID, since int64) (schedule.Span, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, ok := s.told[id]
+	return t.span, ok && t.at >= since
+}
+
+const (
+	// WordHolds is for how long an estimate is told again in lists; costs of an
+	// outlook make it longer.
+	WordHolds = 10 * time.Second
+)
+
+// Forecast asks when all that wait start; the value is a *Study.
+func Forecast() Command {
+	return func(tx *tx) (any, error) {
+		s := &Study{now: tx.now, w: &core.Workload{}, in: tx.e.Insight}
+		tx.sync()
+		tx.ends()
+		s.copyOf(tx)
+		return s, nil
+	}
+}
+
+// Foresee works an outlook out. It changes nothing but what has been told. Where
+// the scheduler fails at it nothing is told.
+func (s *Study) Foresee() {
+	f := s.copy.Safely("", func() {
+		spans, _ := s.spans()
+		s.foresee(spans)
+	})
+	if f != nil {
+		s.failed(f)
+	}
+}
+
+// foresee is when all that wait start, corrected by past misses. Every place that
+// tells of a start has it from here. What is told is remembered, to be told again
+// and to be compared with what comes; not so for what is not submitted.
+func (s *Study) foresee(spans map[core.WorkloadID]schedule.Span) map[core.WorkloadID]schedule.Span {
+	now := s.now.UnixMilli()
+	out := s.copy.StartOfAll(s.draws(now, spans))
+	for id, j := range s.jobs {
+		w, raw := s.live[id], out[id]
+		if w == nil || len(j.Held) > 0 {
+			continue
+		}
+		classes := likenesses(w, j.Promised)
+		span := s.in.Score.correct(classes, now, raw)
+		if out[id] = span; s.dry {
+			continue
+		}
+		s.in.Score.said(id, said{now, raw, span, classes})
+		s.in.Score.tell(id, now, span)
+	}
+	return out
+}
+
+// agree makes a forecast of one say what the outlook for all does.
+func (s *Study) agree(f *schedule.Forecast, all map[core.WorkloadID]schedule.Span) {
+	if f.Simple || f.Relieved {
+		return // by another way than by known ends
+	}
+	if mine := all[s.w.ID]; mine.Likely > 0 {
+		f.Span = mine
+	}
+	for id, span := range all {
+		if span.Likely > 0 {
+			f.Starts[id] = span.Likely
+		}
+	}
+}

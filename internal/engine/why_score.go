@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/schedule"
+)
+
+// Score is how good the estimates of starts were since the server began.
+type Score struct {
+	Inside int // it started within the range
+	Early  int // before it
+	Late   int // after it
+	// Width is the median of the last ranges from end to end, and Wait that of how
+	// long it was until the starts.
+	Width, Wait time.Duration
+}
+
+// Of is how many estimates have been scored.
+func (s Score) Of() int { return s.Inside + s.Early + s.Late }
+
+// ScoreLeast is how many estimates must have been scored for a rate to mean
+// anything.
+const ScoreLeast = 10
+
+// score compares what was said with what came. The first word counts: whoever
+// asks again just before the start is told nothing that is hard to tell.
+type score struct {
+	mu     sync.Mutex
+	open   map[core.WorkloadID]said
+	total  Score
+	past   misses
+	widths []time.Duration // of the last ranges
+	waits  []time.Duration
+	told   map[core.WorkloadID]told
+	off    func(time.Duration) // is told how far off each was; nil: nobody is
+}
+
+func newScore() score {
+	return score{open: map[core.WorkloadID]said{}, past: misses{}, told: map[core.WorkloadID]told{}}
+}
+
+// Bounds of what is remembered: estimates that are open, and ranges for their
+// median.
+const (
+	openMost   = 10_000
+	widthsKept = 200
+)
+
+// correct is the range to tell of a raw one.
+func (s *score) correct(classes []likeness, now int64, raw schedule.Span) schedule.Span {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.past.correct(classes, s.overdue(now), now, raw)
+}
+
+// overdue are the misses of who has not started yet, as far as they are large
+// already: without them only those would count who were lucky. The caller holds
+// mu.
+func (s *score) overdue(now int64) misses {
+	out := misses{}
+	for _, e := range s.open {
+		if e.raw.Likely == 0 {
+			continue
+		}
+		if x := scaleOf(e.at, e.raw).miss(e.at, now); x > .8 {
+			out.add(e.classes, x)
+		}
+	}
+	return out
+}
+
+// said remembers what was told of a workload that waits.
+func (s *score) said(id core.WorkloadID, e said) {
+	if e.told.Early == 0 || e.told.Late == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, before := s.open[id]; !before && len(s.open) < openMost {
+		s.open[id] = e
+	}
+}
+
+// saw scores an estimate when its workload starts, and forgets it when it leaves
+// its queue otherwise.
+func (s *score) saw(t *core.Transition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.To != lifecycle.Queued {
+		delete(s.told, t.Workload)
+	}
+	e, ok := s.open[t.Workload]
+	if !ok || t.To == lifecycle.Queued || t.To == lifecycle.Reserved {
+		return
+	}
+	delete(s.open, t.Workload)
+	if t.To != lifecycle.Starting {
+		return
+	}
+	at := t.At.UnixMilli()
+	if s.off != nil {
+		s.off(time.Duration(at-(e.told.Early+(e.told.Late-e.told.Early)/2)) * time.Millisecond)
+	}
+	switch slack := marginOf.Milliseconds(); {
+	case at < e.told.Early-slack:
+		s.total.Early++
+	case at > e.told.Late+slack:
+		s.total.Late++
+	default:
+		s.total.Inside++
+	}
+	if e.raw.Likely > 0 {
+		s.past.add(e.classes, scaleOf(e.at, e.raw).miss(e.at, at))
+	}
+	keep := func(all []time.Duration, ms int64) []time.Duration {
+		all = append(all, time.Duration(ms)*time.Millisecond)
+		return all[max(0, len(all)-widthsKept):]
+	}
+	s.widths, s.waits = keep(s.widths, e.told.Late-e.told.Early), keep(s.waits, at-e.at)
+}
+
+func (s *score) Read() Score {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.total
+	out.Width, out.Wait = median(s.widths), median(s.waits)
+	return out
+}
+
+func median(all []time.Duration) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(all))[len(all)/2]
+}
