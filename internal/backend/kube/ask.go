@@ -11,12 +11,11 @@ import (
 	klabels "k8s.io/apimachinery/pkg/labels"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
 )
-
-// labelNode is a label that every node has for us: its name in the cluster.
-const labelNode = "muster.dev/node"
 
 // fractionMarks ask for a part of a GPU (KAI, Run:ai).
 var fractionMarks = []string{"gpu-fraction", "gpu-memory", "gpu-fraction-limit"}
@@ -24,18 +23,18 @@ var fractionMarks = []string{"gpu-fraction", "gpu-memory", "gpu-fraction-limit"}
 // asks is what a pod that others made needs, and where it may go; bars is why we
 // cannot place it, empty where we can.
 func asks(pod *corev1.Pod) (n backend.Needs, w backend.Where, bars string) {
-	u := usageOf(pod)
-	n = backend.Needs{CPU: u.cpu, Memory: u.memory}
-	for name, k := range u.extra {
+	u := resources.UsageOf(pod)
+	n = backend.Needs{CPU: u.Cpu, Memory: u.Memory}
+	for name, k := range u.Extra {
 		if n.Counted == nil {
 			n.Counted = map[string]int{}
 		}
 		n.Counted[name] = int(k)
 	}
 	switch {
-	case len(u.mig) > 0:
+	case len(u.Mig) > 0:
 		var parts []string
-		for profile, k := range u.mig {
+		for profile, k := range u.Mig {
 			parts = append(parts, profile+"="+strconv.Itoa(k))
 		}
 		slices.Sort(parts)
@@ -43,13 +42,13 @@ func asks(pod *corev1.Pod) (n backend.Needs, w backend.Where, bars string) {
 		if err != nil {
 			return n, w, err.Error()
 		}
-		if n.GPU.MIG = mig; u.gpus > 0 {
+		if n.GPU.MIG = mig; u.Gpus > 0 {
 			return n, w, "it asks for whole GPUs and for parts of them at once"
 		}
-	case strings.Contains(u.vendor, " "):
-		return n, w, "it asks for GPUs of " + u.vendor + ": no node has both"
-	case u.gpus > 0:
-		n.GPU.Count = u.gpus
+	case strings.Contains(u.Vendor, " "):
+		return n, w, "it asks for GPUs of " + u.Vendor + ": no node has both"
+	case u.Gpus > 0:
+		n.GPU.Count = u.Gpus
 	}
 	for _, mark := range fractionMarks {
 		if v := said(pod, nil, mark); v != "" {
@@ -57,8 +56,8 @@ func asks(pod *corev1.Pod) (n backend.Needs, w backend.Where, bars string) {
 		}
 	}
 	w, bars = whereOf(pod)
-	if u.gpus > 0 {
-		w.Terms = append(w.Terms, spec.NodeTerm{Key: labelVendor, Op: "In", Values: []string{u.vendor}})
+	if u.Gpus > 0 {
+		w.Terms = append(w.Terms, spec.NodeTerm{Key: naming.LabelVendor, Op: "In", Values: []string{u.Vendor}})
 	}
 	return n, w, bars
 }
@@ -112,7 +111,7 @@ func nodeTerms(t corev1.NodeSelectorTerm) []spec.NodeTerm {
 		out = append(out, spec.NodeTerm{Key: e.Key, Op: string(e.Operator), Values: e.Values})
 	}
 	for _, e := range t.MatchFields { // metadata.name is the only one there is
-		out = append(out, spec.NodeTerm{Key: labelNode, Op: string(e.Operator), Values: e.Values})
+		out = append(out, spec.NodeTerm{Key: naming.LabelNode, Op: string(e.Operator), Values: e.Values})
 	}
 	return out
 }
@@ -166,49 +165,6 @@ func ownKind(pod *corev1.Pod, t corev1.PodAffinityTerm) (string, bool) {
 		return "", false
 	}
 	return selector.String(), true
-}
-
-// counted is what of a resource a pod asks for, or a node has, beside what we
-// know by name: in MiB where it is counted in bytes. False: it is none such.
-func counted(name corev1.ResourceName, n int64, ceil bool) (int64, bool) {
-	switch {
-	case name == corev1.ResourceCPU, name == corev1.ResourceMemory, name == corev1.ResourcePods, name == corev1.ResourceStorage,
-		strings.HasPrefix(string(name), migPrefix), slices.Contains(gpuResources, name):
-		return 0, false
-	case name == corev1.ResourceEphemeralStorage, strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
-		if ceil {
-			n += 1<<20 - 1
-		}
-		n >>= 20
-	}
-	return min(max(n, 0), 1<<30), true
-}
-
-// extended reports whether a resource is one that device plugins offer, beside
-// GPUs: what every node tells of unasked, since our own tasks name it too.
-func extended(name string) bool {
-	return strings.Contains(name, "/") && spec.ExtendedName(name) == nil
-}
-
-// portName is how a port of the node itself is counted, of which there is one.
-func portName(p corev1.ContainerPort) string {
-	protocol := p.Protocol
-	if protocol == "" {
-		protocol = corev1.ProtocolTCP
-	}
-	return portPrefix + string(protocol) + "/" + strconv.Itoa(int(p.HostPort))
-}
-
-const portPrefix = "host-port/"
-
-// suggestions is how much a node has of what is counted by name.
-func suggestions(k *corev1.Node, name string) int {
-	if strings.HasPrefix(name, portPrefix) && !extended(name) {
-		return 1
-	}
-	q := k.Status.Allocatable[corev1.ResourceName(name)]
-	n, _ := counted(corev1.ResourceName(name), q.Value(), false)
-	return int(n)
 }
 
 // member is a pod as the control plane knows it.

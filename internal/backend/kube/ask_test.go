@@ -10,6 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -51,7 +54,7 @@ func TestWhatAPodAsksFor(t *testing.T) {
 func TestANodeTellsWhatIsAskedOfIt(t *testing.T) {
 	c := newCluster("", nil)
 	c.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Allocatable: amounts("cpu", "4", "rdma/hca", "2", "example.org/fpga", "1", "ephemeral-storage", "10Gi", "hugepages-2Mi", "4Mi", "pods", "110", "nvidia.com/gpu", "2", "nvidia.com/mig-1g.10gb", "2")}})
-	if n := c.nodes()[0]; fmt.Sprint(n.Extra) != "map[example.org/fpga:1 rdma/hca:2]" || n.Labels[labelNode] != "n" {
+	if n := c.nodes()[0]; fmt.Sprint(n.Extra) != "map[example.org/fpga:1 rdma/hca:2]" || n.Labels[naming.LabelNode] != "n" {
 		t.Errorf("unasked it says %v, %v", n.Extra, n.Labels)
 	}
 	c.ask(map[string]int{"rdma/hca": 1, "host-port/TCP/80": 1, "ephemeral-storage": 5})
@@ -92,12 +95,12 @@ func TestGPUsOfEveryMakerAreAskedForByName(t *testing.T) {
 			t.Errorf("%s: it asks for %+v at %+v, %q", vendor, n, w, bars)
 		}
 		a := backend.Assignment{Devices: []core.Share{{Index: 0, Milli: 1000}, {Index: 1, Milli: 1000}}}
-		if got := resources(&a, c.gpuResource(vendor)).Limits; len(got) != 1 || count(got, corev1.ResourceName(name)) != 2 {
+		if got := requirements(&a, c.gpuResource(vendor)).Limits; len(got) != 1 || resources.Count(got, corev1.ResourceName(name)) != 2 {
 			t.Errorf("%s: a task of ours asks for %v", vendor, got)
 		}
 	}
 	for _, n := range c.nodes() {
-		if len(n.Devices) != 4 || n.Labels[labelVendor] != string(n.ID) || n.Whole != (n.ID != "nvidia") {
+		if len(n.Devices) != 4 || n.Labels[naming.LabelVendor] != string(n.ID) || n.Whole != (n.ID != "nvidia") {
 			t.Errorf("%s has %d devices and says %v, whole %v", n.ID, len(n.Devices), n.Labels, n.Whole)
 		}
 	}
@@ -139,7 +142,7 @@ func TestWhereAPodMayGo(t *testing.T) {
 		"gated":            {corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/admission"}}}, "", "scheduling gate kueue.x-k8s.io/admission"},
 	} {
 		pod := outsiderPod("a", nil)
-		pod.Labels, c.spec.SchedulerName = map[string]string{"app": "a"}, SchedulerName
+		pod.Labels, c.spec.SchedulerName = map[string]string{"app": "a"}, naming.SchedulerName
 		pod.Spec = c.spec
 		slimmed, err := slim(pod)
 		if err != nil {
@@ -182,7 +185,7 @@ func TestWhatBecomesOfAMember(t *testing.T) {
 	} {
 		pod := outsiderPod("a", nil)
 		pod.Status = c.status
-		o := memberStatus(id, pod)
+		o := podstatus.OfForeign(id, pod)
 		code := -1
 		if o.ExitCode != nil {
 			code = *o.ExitCode

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/backendtest"
 	"github.com/musterhq/muster/internal/testing/kubetest"
@@ -44,7 +45,7 @@ func openOn(t *testing.T, c *kubetest.Cluster, node, logs string) placed {
 // sweep removes all that a backend has made, so that the next finds nothing.
 func sweep(t *testing.T, c *kubetest.Cluster) {
 	ctx, now := context.Background(), int64(0)
-	mine := metav1.ListOptions{LabelSelector: labelManaged + "=" + managed}
+	mine := metav1.ListOptions{LabelSelector: naming.LabelManaged + "=" + naming.Managed}
 	kubetest.Eventually(t, "what it made is gone", func() error {
 		spaces, err := c.Client.CoreV1().Namespaces().List(ctx, mine)
 		if err != nil {

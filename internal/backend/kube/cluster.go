@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -36,10 +37,10 @@ type cluster struct {
 // site is a node. It may be known by its pods only.
 type site struct {
 	node   *corev1.Node
-	others map[types.UID]usage
+	others map[types.UID]resources.Usage
 	ours   map[core.TaskID][]core.Share
-	excess map[core.TaskID]usage // what tasks of ours take that they were not placed with
-	beside map[types.UID]bool    // pods of ours that are no tasks
+	excess map[core.TaskID]resources.Usage // what tasks of ours take that they were not placed with
+	beside map[types.UID]bool              // pods of ours that are no tasks
 }
 
 func newCluster(prefix string, mine func(map[string]string) bool) *cluster {
@@ -53,7 +54,7 @@ func newCluster(prefix string, mine func(map[string]string) bool) *cluster {
 func (c *cluster) site(name string) *site {
 	s := c.sites[name]
 	if s == nil {
-		s = &site{others: map[types.UID]usage{}, ours: map[core.TaskID][]core.Share{}, excess: map[core.TaskID]usage{}, beside: map[types.UID]bool{}}
+		s = &site{others: map[types.UID]resources.Usage{}, ours: map[core.TaskID][]core.Share{}, excess: map[core.TaskID]resources.Usage{}, beside: map[types.UID]bool{}}
 		c.sites[name] = s
 	}
 	return s
@@ -107,9 +108,9 @@ func (c *cluster) foreign(pod *corev1.Pod) {
 	if name == "" {
 		return
 	}
-	u := usageOf(pod)
+	u := resources.UsageOf(pod)
 	s := c.site(name)
-	if was, ok := s.others[pod.UID]; ok && was.equal(u) {
+	if was, ok := s.others[pod.UID]; ok && was.Equal(u) {
 		return
 	}
 	s.others[pod.UID], c.on[pod.UID] = u, name
@@ -169,11 +170,11 @@ func (c *cluster) hold(name string, id core.TaskID, devices []core.Share) {
 }
 
 // exceed notes what a task of ours takes beyond what it was placed with.
-func (c *cluster) exceed(name string, id core.TaskID, u usage) {
+func (c *cluster) exceed(name string, id core.TaskID, u resources.Usage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.site(name)
-	if was := s.excess[id]; was.equal(u) {
+	if was := s.excess[id]; was.Equal(u) {
 		return
 	}
 	s.excess[id] = u
@@ -199,9 +200,9 @@ func (c *cluster) gpuResource(name string) corev1.ResourceName {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.sites[name]; s != nil && s.node != nil {
-		return cmp.Or(gpuResourceOf(s.node), gpuResources[0])
+		return cmp.Or(resources.GPUResource(s.node), resources.GpuResources[0])
 	}
-	return gpuResources[0]
+	return resources.GpuResources[0]
 }
 
 // machines are the nodes as the cluster has them; the map is never changed.

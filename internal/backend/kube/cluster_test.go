@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -17,7 +19,7 @@ func TestNodesThatAreGoneAreForgotten(t *testing.T) {
 	id := core.TaskID{Workload: "01a"}
 	c.node(n)
 	c.hold("n", id, nil)
-	c.exceed("n", id, usage{cpu: 1})
+	c.exceed("n", id, resources.Usage{Cpu: 1})
 	c.news()
 	c.nodeGone("n")
 	if _, gone := c.news(); len(gone) != 1 || len(c.sites) != 1 {
@@ -102,7 +104,7 @@ func TestALateWordOfAFormerMemberReleasesNothing(t *testing.T) {
 	id := core.TaskID{Workload: "01a"}
 	member := outsiderPod("a", nil)
 	member.UID, member.Spec.NodeName = "new", "n"
-	member.Annotations = map[string]string{noteTask: id.String(), noteDevices: "0"}
+	member.Annotations = map[string]string{naming.NoteTask: id.String(), naming.NoteDevices: "0"}
 	p.podSeen(member, false)
 	former := member.DeepCopy()
 	former.UID = "old"
@@ -132,7 +134,7 @@ func TestNodesThatAreNoLinuxTakeOnlyWhoAsksForThem(t *testing.T) {
 func TestTheTasksOfAProjectStayWhereTheyAre(t *testing.T) {
 	n := newNamespaces("muster-")
 	see := func(name string, notes map[string]string) {
-		n.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelProject: "vision"}, Annotations: notes}})
+		n.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{naming.LabelProject: "vision"}, Annotations: notes}})
 	}
 	is := func(want string) {
 		t.Helper()
@@ -147,7 +149,7 @@ func TestTheTasksOfAProjectStayWhereTheyAre(t *testing.T) {
 	is("muster-vision")
 	see("a-further-one", nil)
 	is("muster-vision")
-	see("ml", map[string]string{noteHome: "yes"})
+	see("ml", map[string]string{naming.NoteHome: "yes"})
 	is("ml")
 	see("ml", nil)
 	is("muster-vision")
@@ -160,7 +162,7 @@ func TestWhoseANamespaceIsHasOneAnswer(t *testing.T) {
 	space := func(name, project string) *corev1.Namespace {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if project != "" {
-			ns.Labels = map[string]string{labelProject: project}
+			ns.Labels = map[string]string{naming.LabelProject: project}
 		}
 		return ns
 	}

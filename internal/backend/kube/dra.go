@@ -9,6 +9,8 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -77,13 +79,13 @@ func sliceOf(o *resourcev1.ResourceSlice) *slice {
 			continue
 		}
 		memory := d.Capacity["memory"]
-		g := offered{parts: partitionsOf(d, o.Spec.Devices), name: deviceName{s.pool, d.Name}, product: cmp.Or(text(d, "productName"), "nvidia"), memory: amount(&memory.Value, false), healthy: true}
+		g := offered{parts: partitionsOf(d, o.Spec.Devices), name: deviceName{s.pool, d.Name}, product: cmp.Or(text(d, "productName"), "nvidia"), memory: resources.Amount(&memory.Value, false), healthy: true}
 		for _, t := range d.Taints {
 			if t.Effect == resourcev1.DeviceTaintEffectNoSchedule || t.Effect == resourcev1.DeviceTaintEffectNoExecute {
 				g.healthy = false
 			}
 		}
-		if s.gpus = append(s.gpus, g); len(s.gpus) == mostDevices {
+		if s.gpus = append(s.gpus, g); len(s.gpus) == resources.MostDevices {
 			break
 		}
 	}
@@ -164,7 +166,7 @@ func (c *cluster) dropSlice(name string) {
 // claimSeen takes over what a claim of others has. Ours are counted as tasks.
 func (c *cluster) claimSeen(o *resourcev1.ResourceClaim) {
 	var has []deviceName
-	if o.Status.Allocation != nil && (o.Labels[labelManaged] != managed || !c.mine(o.Labels)) {
+	if o.Status.Allocation != nil && (o.Labels[naming.LabelManaged] != naming.Managed || !c.mine(o.Labels)) {
 		for _, r := range o.Status.Allocation.Devices.Results {
 			if r.Driver == claimDriver && (r.AdminAccess == nil || !*r.AdminAccess) {
 				has = append(has, deviceName{pool{r.Driver, r.Pool}, r.Device})
@@ -245,14 +247,14 @@ func numbered(all []offered) []offered {
 		return nil
 	}
 	last := numberIn(all[len(all)-1].name.device)
-	if numberIn(all[0].name.device) < 0 || last >= mostDevices {
-		return all[:min(len(all), mostDevices)]
+	if numberIn(all[0].name.device) < 0 || last >= resources.MostDevices {
+		return all[:min(len(all), resources.MostDevices)]
 	}
 	out := make([]offered, last+1)
 	for _, o := range all {
 		n := numberIn(o.name.device)
 		if out[n].product != "" {
-			return all[:min(len(all), mostDevices)] // two of a number: it says nothing
+			return all[:min(len(all), resources.MostDevices)] // two of a number: it says nothing
 		}
 		out[n] = o
 	}
@@ -278,10 +280,10 @@ func (s *site) claimed(n *core.Node, c *claims) {
 		return
 	}
 	n.Whole = true // no reservation can hold one that is shared
-	n.Labels[labelDriver] = claimDriver
+	n.Labels[naming.LabelDriver] = claimDriver
 	own := s.owned()
 	for i, g := range gpus {
-		n.Devices = append(n.Devices, core.Device{ID: deviceID(i), Index: i, Product: g.product, Memory: g.memory, Fake: s.node.Annotations[noteKwok] != "", Healthy: g.healthy})
+		n.Devices = append(n.Devices, core.Device{ID: naming.DeviceID(i), Index: i, Product: g.product, Memory: g.memory, Fake: s.node.Annotations[resources.NoteKwok] != "", Healthy: g.healthy})
 		if c.takenOn(&g) && !own[i] { // where it is a task's that is a pod of others it is counted as that
 			if n.Others.Milli == nil {
 				n.Others.Milli = make([]int, len(gpus))

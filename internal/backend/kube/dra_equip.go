@@ -14,6 +14,9 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -25,14 +28,14 @@ import (
 func (p *Backend) equip(ctx context.Context, a *backend.Assignment, pod *corev1.Pod) error {
 	refs, bars := claimRefs(pod)
 	if bars != "" {
-		return refuse(reasonSystem, "%s", bars)
+		return refuse(podstatus.ReasonSystem, "%s", bars)
 	}
 	node := p.nodeName(a.Node)
 	var left []deviceName
 	if len(refs) > 0 && p.cluster.byClaims(node) {
 		ok := false
 		if left, ok = p.cluster.claimable(node, a.Devices); !ok {
-			return refuse(reasonSystem, "node %s does not offer all of the GPUs %s any more that it was placed on", node, devicesNote(a.Devices))
+			return refuse(podstatus.ReasonSystem, "node %s does not offer all of the GPUs %s any more that it was placed on", node, naming.DevicesNote(a.Devices))
 		}
 	}
 	for _, r := range refs {
@@ -47,7 +50,7 @@ func (p *Backend) equip(ctx context.Context, a *backend.Assignment, pod *corev1.
 		left = left[used:]
 	}
 	if len(left) > 0 {
-		return refuse(reasonSystem, "its resource claims ask for fewer GPUs than when it was placed")
+		return refuse(podstatus.ReasonSystem, "its resource claims ask for fewer GPUs than when it was placed")
 	}
 	return nil
 }
@@ -71,9 +74,9 @@ func (p *Backend) fill(ctx context.Context, pod *corev1.Pod, r claimRef, node st
 	user := resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID}
 	switch on := p.cluster.find(node); {
 	case bars != "":
-		return 0, refuse(reasonSystem, "%s", bars)
+		return 0, refuse(podstatus.ReasonSystem, "%s", bars)
 	case n == 0 && len(at) > 0 && (on == nil || !at[0].holds(on)):
-		return 0, refuse(reasonSystem, "the devices of its resource claim %s/%s are for nodes with %s, and %s is none of them", c.Namespace, c.Name, at[0], node)
+		return 0, refuse(podstatus.ReasonSystem, "the devices of its resource claim %s/%s are for nodes with %s, and %s is none of them", c.Namespace, c.Name, at[0], node)
 	case n == 0 && reservedFor(c, pod):
 		return 0, nil
 	case n == 0:
@@ -81,10 +84,10 @@ func (p *Backend) fill(ctx context.Context, pod *corev1.Pod, r claimRef, node st
 		_, err = claims.UpdateStatus(ctx, c, metav1.UpdateOptions{})
 		return 0, err
 	case is == nil:
-		return 0, refuse(reasonSystem, "its resource claim %s/%s asks for %d GPUs, more than when it was placed", c.Namespace, c.Name, n)
+		return 0, refuse(podstatus.ReasonSystem, "its resource claim %s/%s asks for %d GPUs, more than when it was placed", c.Namespace, c.Name, n)
 	}
 	if d := p.cluster.rival(left[:n], c.UID); d != "" {
-		return 0, refuse(reasonSystem, "device %s of node %s was given to another resource claim meanwhile", d, node)
+		return 0, refuse(podstatus.ReasonSystem, "device %s of node %s was given to another resource claim meanwhile", d, node)
 	}
 	if was := c.Status.Allocation; was != nil {
 		if reservedFor(c, pod) && equality.Semantic.DeepEqual(was.Devices.Results, is.Devices.Results) {
@@ -95,7 +98,7 @@ func (p *Backend) fill(ctx context.Context, pod *corev1.Pod, r claimRef, node st
 		}
 	}
 	if c.Annotations[noteAllocated] != string(pod.UID) || !slices.Contains(c.Finalizers, resourcev1.Finalizer) {
-		put(&c.Annotations, noteAllocated, string(pod.UID))
+		resources.Set(&c.Annotations, noteAllocated, string(pod.UID))
 		if !slices.Contains(c.Finalizers, resourcev1.Finalizer) {
 			c.Finalizers = append(c.Finalizers, resourcev1.Finalizer)
 		}

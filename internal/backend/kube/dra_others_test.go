@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/kubetest"
 )
@@ -36,7 +37,7 @@ func newLender(t *testing.T) *lender {
 	k.Kwok(t, 1, kubetest.NodeShape{Prefix: "other"})
 	l := &lender{drivers: drivers{k, k.Namespace(t)}, t: t}
 	l.suggestion(t, lends, 1, 0, 1, 2, 3)
-	k.Kubectl(t, "label", "namespace", l.space, labelProject+"=lent")
+	k.Kubectl(t, "label", "namespace", l.space, naming.LabelProject+"=lent")
 	class := gpuClass()
 	class.Spec.Config = []resourcev1.DeviceClassConfiguration{{DeviceConfiguration: opaque(`{"class":1}`)}}
 	if _, err := k.Client.ResourceV1().DeviceClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
@@ -120,7 +121,7 @@ func (l *lender) pod(name string, gpus int64) *corev1.Pod {
 func (l *lender) user(name, claim string) *corev1.Pod {
 	l.t.Helper()
 	pod := kubetest.Pod(name, "sim:1", 0)
-	pod.Spec.SchedulerName = SchedulerName
+	pod.Spec.SchedulerName = naming.SchedulerName
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim}}
 	pod.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
 	return l.Run(l.t, l.space, pod)
@@ -200,8 +201,8 @@ func TestClaimsOfOthersAreMet(t *testing.T) {
 	if m := l.wants("two", 2); fmt.Sprint(m.Where.Terms) != "[{muster.dev/gpu-driver In [gpu.nvidia.com]}]" {
 		t.Errorf("it may go to %v", m.Where.Terms)
 	}
-	nodeIs(t, p, lends, func(n core.Node) bool { return n.Labels[labelDriver] == claimDriver && n.Others.None() })
-	nodeIs(t, p, "other-0", func(n core.Node) bool { return n.Labels[labelDriver] == "" })
+	nodeIs(t, p, lends, func(n core.Node) bool { return n.Labels[naming.LabelDriver] == claimDriver && n.Others.None() })
+	nodeIs(t, p, "other-0", func(n core.Node) bool { return n.Labels[naming.LabelDriver] == "" })
 	a := seatOf(pod, lends, 1, 3)
 	l.starts(p, a)
 	l.AwaitPhase(t, pod, corev1.PodRunning)

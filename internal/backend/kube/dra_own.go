@@ -10,6 +10,9 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -26,7 +29,7 @@ func (c *cluster) byClaims(node string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.sites[node]
-	return s != nil && s.node != nil && len(devicesOn(s.node)) == 0 && len(c.claims.nodes[node]) > 0
+	return s != nil && s.node != nil && len(resources.Devices(s.node)) == 0 && len(c.claims.nodes[node]) > 0
 }
 
 // claimable are the drivers' names of devices of a node; false: it does not
@@ -47,10 +50,10 @@ func (c *cluster) claimable(node string, devices []core.Share) ([]deviceName, bo
 
 // claim lets a pod have its GPUs by a claim where its node has them so.
 func (v *volumes) claim(p *Backend, a *backend.Assignment, pod *corev1.Pod) {
-	if whole(a) == 0 || !p.cluster.byClaims(p.nodeName(a.Node)) {
+	if naming.WholeDevices(a) == 0 || !p.cluster.byClaims(p.nodeName(a.Node)) {
 		return
 	}
-	delete(v.main.Resources.Limits, gpuResources[0])
+	delete(v.main.Resources.Limits, resources.GpuResources[0])
 	v.main.Resources.Claims = []corev1.ResourceClaim{{Name: claimName}}
 	name := pod.Name
 	v.spec.ResourceClaims = []corev1.PodResourceClaim{{Name: claimName, ResourceClaimName: &name}}
@@ -61,12 +64,12 @@ func (p *Backend) allocate(ctx context.Context, a *backend.Assignment, pod *core
 	node := p.nodeName(a.Node)
 	devices, ok := p.cluster.claimable(node, a.Devices)
 	if !ok {
-		return refuse(reasonSystem, "node %s does not offer all of the GPUs %s any more that it was placed on", node, devicesNote(a.Devices))
+		return refuse(podstatus.ReasonSystem, "node %s does not offer all of the GPUs %s any more that it was placed on", node, naming.DevicesNote(a.Devices))
 	}
 	claims := p.client.ResourceV1().ResourceClaims(pod.Namespace)
 	want := &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: pod.Name, Namespace: pod.Namespace, Labels: p.labels(a), Annotations: map[string]string{noteTask: a.ID.String()},
+			Name: pod.Name, Namespace: pod.Namespace, Labels: p.labels(a), Annotations: map[string]string{naming.NoteTask: a.ID.String()},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}},
 		},
 		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{

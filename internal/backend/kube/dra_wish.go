@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -25,10 +27,6 @@ import (
 
 // noteAllocated says on a claim for which pod, by UID, we have allocated it.
 const noteAllocated = "muster.dev/allocated-for"
-
-// labelDriver is a label that nodes have for us whose GPUs are had by claims
-// only: the driver that gives them.
-const labelDriver = "muster.dev/gpu-driver"
 
 // wishes are the claims that pods of others name.
 type wishes struct {
@@ -212,7 +210,7 @@ func (w *wishes) want(pod *corev1.Pod, n *backend.Needs, at *backend.Where) (bar
 		return "it asks for GPUs by resource claims and as resources of a device plugin at once: no node gives both"
 	}
 	n.GPU.Count = gpus
-	at.Terms = append(at.Terms, spec.NodeTerm{Key: labelDriver, Op: "In", Values: []string{claimDriver}})
+	at.Terms = append(at.Terms, spec.NodeTerm{Key: naming.LabelDriver, Op: "In", Values: []string{claimDriver}})
 	return ""
 }
 
@@ -308,7 +306,7 @@ func (w *wishes) asks(c *resourcev1.ResourceClaim) (n int, bars string) {
 		if bars := w.class(x.DeviceClassName, at, x.Selectors); bars != "" {
 			return 0, bars
 		}
-		n += int(min(max(x.Count, 1), mostDevices))
+		n += int(min(max(x.Count, 1), resources.MostDevices))
 	}
 	if n > resourcev1.AllocationResultsMaxSize {
 		return 0, fmt.Sprintf("its requests are for %d devices together; a claim has room for %d", n, resourcev1.AllocationResultsMaxSize)

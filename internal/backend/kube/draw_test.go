@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -74,7 +75,7 @@ func TestPodsAreDrawnAsTheirTasksAsk(t *testing.T) {
 			Gang: 4, Grace: 90 * time.Second, Ports: []int{8000},
 			About: backend.About{
 				Project: "vision", Name: "llama", Kind: lifecycle.Distributed, Role: "worker", User: "ana@example.com",
-				Labels: map[string]string{"team": "x", "muster.dev/workload": "forged", "no label": "y"}, Annotations: map[string]string{"note": "free text", noteTask: "forged"},
+				Labels: map[string]string{"team": "x", "muster.dev/workload": "forged", "no label": "y"}, Annotations: map[string]string{"note": "free text", naming.NoteTask: "forged"},
 				Tolerations: []spec.Toleration{{Key: "dedicated", Value: "x", Effect: "NoSchedule"}, {Key: "any"}},
 			},
 		},

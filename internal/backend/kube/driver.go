@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 )
 
 // A cluster is driven by one installation, whose ID a lease there holds: another
@@ -27,8 +28,7 @@ import (
 const Lease = "muster-installation"
 
 const (
-	labelInstallation = "muster.dev/installation" // on what one made; on pods of others that it placed an annotation
-	noteServer        = "muster.dev/server"       // of the lease: the host that wrote it
+	noteServer = "muster.dev/server" // of the lease: the host that wrote it
 	// noteUnmarked says on the lease that what bears no ID, since it was made by a
 	// server that knew of none, is the holder's.
 	noteUnmarked = "muster.dev/unmarked"
@@ -88,7 +88,7 @@ const believed = 5 * time.Second
 
 // mine reports whether what has these marks was made by this installation.
 func (p *Backend) mine(marks map[string]string) bool {
-	id := marks[labelInstallation]
+	id := marks[naming.LabelInstallation]
 	if id != "" || p.o.Installation == "" {
 		return id == p.o.Installation
 	}
@@ -100,7 +100,7 @@ func (p *Backend) mine(marks map[string]string) bool {
 // marked adds the ID of the installation to marks.
 func (p *Backend) marked(marks map[string]string) map[string]string {
 	if p.o.Installation != "" {
-		marks[labelInstallation] = p.o.Installation
+		marks[naming.LabelInstallation] = p.o.Installation
 	}
 	return marks
 }
@@ -187,7 +187,7 @@ func (p *Backend) askDriver(ctx context.Context) (adopts bool, err error) {
 	if p.o.Installation == "" {
 		return true, nil
 	}
-	l, err := p.client.CoordinationV1().Leases(Reservations).Get(ctx, Lease, metav1.GetOptions{})
+	l, err := p.client.CoordinationV1().Leases(naming.Reservations).Get(ctx, Lease, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		l, err = p.record(ctx)
 	}
@@ -203,7 +203,7 @@ func (p *Backend) askDriver(ctx context.Context) (adopts bool, err error) {
 			since = l.Spec.AcquireTime.Time
 		}
 		return false, fmt.Errorf("it is driven by another server (installation %s, of host %s, since %s), whose work it would end: if that is gone for good, begin with muster server --take-over %s, or delete lease %s/%s",
-			id, cmp.Or(l.Annotations[noteServer], "unknown"), since.UTC().Format(time.RFC3339), p.o.Name, Reservations, Lease)
+			id, cmp.Or(l.Annotations[noteServer], "unknown"), since.UTC().Format(time.RFC3339), p.o.Name, naming.Reservations, Lease)
 	}
 	d.taken = true // from now on whoever takes it over means it
 	return l.Annotations[noteUnmarked] != "", nil
@@ -218,15 +218,15 @@ func holderOf(l *coordinationv1.Lease) string {
 
 // record makes this installation the one that drives the cluster.
 func (p *Backend) record(ctx context.Context) (*coordinationv1.Lease, error) {
-	leases := p.client.CoordinationV1().Leases(Reservations)
-	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: Lease, Namespace: Reservations, Labels: map[string]string{labelManaged: managed}}}
+	leases := p.client.CoordinationV1().Leases(naming.Reservations)
+	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: Lease, Namespace: naming.Reservations, Labels: map[string]string{naming.LabelManaged: naming.Managed}}}
 	p.claimLease(l)
 	if p.o.Seasoned {
 		l.Annotations[noteUnmarked] = "ours"
 	}
 	made, err := leases.Create(ctx, l, metav1.CreateOptions{})
 	if apierrors.IsNotFound(err) {
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Reservations, Labels: map[string]string{labelManaged: managed}}}
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: naming.Reservations, Labels: map[string]string{naming.LabelManaged: naming.Managed}}}
 		if _, err := p.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return nil, err
 		}
@@ -244,7 +244,7 @@ func (p *Backend) takeOver(ctx context.Context, l *coordinationv1.Lease) (*coord
 	from := holderOf(l)
 	p.claimLease(l)
 	delete(l.Annotations, noteUnmarked)
-	l, err := p.client.CoordinationV1().Leases(Reservations).Update(ctx, l, metav1.UpdateOptions{}) // fails where it has changed since
+	l, err := p.client.CoordinationV1().Leases(naming.Reservations).Update(ctx, l, metav1.UpdateOptions{}) // fails where it has changed since
 	if err == nil {
 		p.o.Log.Warn("the cluster was taken over from another server; the pods of that go on and are only counted", "backend", p.o.Name, "from", from)
 	}

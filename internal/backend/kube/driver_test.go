@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/kube"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/kubetest"
 )
@@ -113,7 +114,7 @@ func severalServers(t *testing.T, h *harsh) {
 
 	// Deleted, the record is whose comes first.
 	_ = third.Close()
-	if err := h.c.Client.CoordinationV1().Leases(kube.Reservations).Delete(t.Context(), kube.Lease, metav1.DeleteOptions{}); err != nil {
+	if err := h.c.Client.CoordinationV1().Leases(naming.Reservations).Delete(t.Context(), kube.Lease, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	h.runs(first, b.ID)

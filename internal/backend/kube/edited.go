@@ -10,10 +10,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -24,8 +26,8 @@ import (
 // marks are the labels and annotations by which a pod of ours is found.
 func (p *Backend) marks(id core.TaskID) (labels, notes map[string]string) {
 	return p.marked(map[string]string{
-		labelManaged: managed, labelWorkload: string(id.Workload), labelAttempt: strconv.Itoa(id.Attempt), labelIndex: strconv.Itoa(id.Index),
-	}), map[string]string{noteTask: id.String()}
+		naming.LabelManaged: naming.Managed, naming.LabelWorkload: string(id.Workload), naming.LabelAttempt: strconv.Itoa(id.Attempt), naming.LabelIndex: strconv.Itoa(id.Index),
+	}), map[string]string{naming.NoteTask: id.String()}
 }
 
 // edited reports whether someone has changed what a pod of ours is found by, or it
@@ -37,7 +39,7 @@ func (p *Backend) edited(pod *corev1.Pod, id core.TaskID) bool {
 			return true
 		}
 	}
-	return pod.Annotations[noteTask] != notes[noteTask]
+	return pod.Annotations[naming.NoteTask] != notes[naming.NoteTask]
 }
 
 // restoreMost is how often what others do to one pod is undone: with a program
@@ -59,7 +61,7 @@ func (p *Backend) restore(pod *corev1.Pod, id core.TaskID) {
 	if err != nil {
 		return
 	}
-	if pod.Labels[labelInstallation] != "" || p.o.Installation == "" {
+	if pod.Labels[naming.LabelInstallation] != "" || p.o.Installation == "" {
 		p.o.Log.Warn("someone changed the labels of a pod by which it is found; they are put back", "backend", p.o.Name, "task", id, "pod", pod.Namespace+"/"+pod.Name)
 	}
 	p.wg.Go(func() {
@@ -67,7 +69,7 @@ func (p *Backend) restore(pod *corev1.Pod, id core.TaskID) {
 			return
 		}
 		defer p.calm.end()
-		_, err := p.client.CoreV1().Pods(pod.Namespace).Patch(p.ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: managed})
+		_, err := p.client.CoreV1().Pods(pod.Namespace).Patch(p.ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: naming.Managed})
 		if err != nil && p.ctx.Err() == nil {
 			p.o.Log.Warn("the labels of a pod could not be put back: a server that begins anew will not find it", "backend", p.o.Name, "task", id, "err", err)
 		}
@@ -97,7 +99,7 @@ func changes(want, got *corev1.Pod) string {
 	}
 	say("image", a.Image, b.Image)
 	say("command", strings.Join(append(slices.Clone(a.Command), a.Args...), " "), strings.Join(append(slices.Clone(b.Command), b.Args...), " "))
-	was, is := asked(a), asked(b)
+	was, is := resources.Requests(a), resources.Requests(b)
 	var names []string
 	for name := range was {
 		names = append(names, string(name))
@@ -119,39 +121,16 @@ func changes(want, got *corev1.Pod) string {
 
 func containerOf(all []corev1.Container) *corev1.Container {
 	for i := range all {
-		if all[i].Name == container {
+		if all[i].Name == naming.Container {
 			return &all[i]
 		}
 	}
 	return nil
 }
 
-// excess is what a pod of ours takes beyond what it was placed with: the node has
-// that much less for others. What it was placed with stands in an annotation.
-func excess(pod *corev1.Pod) usage {
-	var u usage
-	cpu, memory, ok := strings.Cut(pod.Annotations[noteAsked], "/")
-	if !ok {
-		return u
-	}
-	c, err1 := resource.ParseQuantity(cpu)
-	m, err2 := resource.ParseQuantity(memory)
-	if err1 != nil || err2 != nil {
-		return u
-	}
-	is := usageOf(pod)
-	u.cpu, u.memory = max(is.cpu-amount(&c, true), 0), max(is.memory-amount(&m, false), 0)
-	return u
-}
-
-// describeAsked writes what a task was placed with.
-func describeAsked(cpu, memory int64) string {
-	return resource.NewMilliQuantity(cpu, resource.DecimalSI).String() + "/" + resource.NewQuantity(memory, resource.BinarySI).String()
-}
-
 // clash refuses a task one of whose objects has the name of another's.
 func clash(kind string, m *metav1.ObjectMeta) error {
-	return refuse(reasonSystem, "a %s that is not ours has the name of its own, %s/%s: delete it, or give the workload another name", kind, m.Namespace, m.Name)
+	return refuse(podstatus.ReasonSystem, "a %s that is not ours has the name of its own, %s/%s: delete it, or give the workload another name", kind, m.Namespace, m.Name)
 }
 
 // keep makes the secret beside a pod, unless it was made before.
@@ -159,7 +138,7 @@ func (p *Backend) keep(ctx context.Context, id core.TaskID, s *corev1.Secret) er
 	secrets := p.client.CoreV1().Secrets(s.Namespace)
 	made, err := secrets.Create(ctx, s, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		if made, err = secrets.Get(ctx, s.Name, metav1.GetOptions{}); err == nil && made.Annotations[noteTask] != id.String() {
+		if made, err = secrets.Get(ctx, s.Name, metav1.GetOptions{}); err == nil && made.Annotations[naming.NoteTask] != id.String() {
 			return clash("secret", &made.ObjectMeta)
 		}
 	}

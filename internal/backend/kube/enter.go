@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/util/exec"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -82,7 +83,7 @@ func (p *Backend) runs(ctx context.Context, t task) bool {
 		case apierrors.IsNotFound(err), err == nil && (pod.UID != t.uid || pod.DeletionTimestamp != nil):
 			return false
 		case err == nil:
-			if s := statusOf(pod.Status.ContainerStatuses, t.runs()); s != nil && s.State.Running == nil {
+			if s := podstatus.ContainerStatus(pod.Status.ContainerStatuses, t.runs()); s != nil && s.State.Running == nil {
 				return false
 			}
 		}

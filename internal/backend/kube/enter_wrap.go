@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 )
 
 // notFound is what a shell says of a program that is not there.
@@ -103,7 +105,7 @@ func (w wrapping) mark() []byte { return []byte("\036" + w.token + ":") }
 // have changed its environment and directory.
 func hasPrelude(pod *corev1.Pod) bool {
 	for i := range pod.Spec.Containers {
-		if c := &pod.Spec.Containers[i]; c.Name == container {
+		if c := &pod.Spec.Containers[i]; c.Name == naming.Container {
 			return slices.Contains(c.Command, ours+"/private/prelude")
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -58,7 +60,7 @@ type outsider struct {
 
 // live reports whether a pod holds something or wants to.
 func (o *outsider) live() bool {
-	return !finished(o.pod) && (o.pod.Spec.NodeName == "" && o.pod.DeletionTimestamp == nil || o.task != (core.TaskID{}))
+	return !podstatus.Finished(o.pod) && (o.pod.Spec.NodeName == "" && o.pod.DeletionTimestamp == nil || o.task != (core.TaskID{}))
 }
 
 // group is all pods that stand for one claim.
@@ -83,15 +85,10 @@ func newExternal(p *Backend) *external {
 	}
 }
 
-// outside reports whether others made a pod and leave its place to us.
-func outside(pod *corev1.Pod) bool {
-	return pod.Spec.SchedulerName == SchedulerName && pod.Labels[labelManaged] != managed
-}
-
 // outside reports the same of a pod that may have been ours: it stays so,
 // whatever others make of its labels.
 func (p *Backend) outside(pod *corev1.Pod) bool {
-	if !outside(pod) {
+	if !naming.Foreign(pod) {
 		return false
 	}
 	id, had := p.tasks.owner(pod.UID)
@@ -108,7 +105,7 @@ func (x *external) memberOf(pod *corev1.Pod) (core.TaskID, bool) {
 	x.mu.Lock()
 	disowned := x.disowned[pod.UID]
 	x.mu.Unlock()
-	id, err := core.ParseTaskID(pod.Annotations[noteTask])
+	id, err := core.ParseTaskID(pod.Annotations[naming.NoteTask])
 	if t, known := x.p.tasks.get(id); known && t.there && t.uid != pod.UID {
 		return id, false // a copy of one that is
 	}
@@ -125,7 +122,7 @@ func (x *external) seen(pod *corev1.Pod, first bool) {
 	default:
 		x.p.cluster.foreign(pod)
 	}
-	x.claimsMoved(x.wishes.names(pod, finished(pod) || pod.DeletionTimestamp != nil && pod.Spec.NodeName == ""))
+	x.claimsMoved(x.wishes.names(pod, podstatus.Finished(pod) || pod.DeletionTimestamp != nil && pod.Spec.NodeName == ""))
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	o := x.pods[pod.UID]
@@ -150,9 +147,9 @@ func (x *external) seen(pod *corev1.Pod, first bool) {
 func sameWords(a, b *corev1.Pod) bool {
 	others := func(m map[string]string) map[string]string {
 		m = maps.Clone(m)
-		delete(m, noteTask)
-		delete(m, noteDevices)
-		delete(m, labelInstallation)
+		delete(m, naming.NoteTask)
+		delete(m, naming.NoteDevices)
+		delete(m, naming.LabelInstallation)
 		return m
 	}
 	same := func(a, b metav1.OwnerReference) bool { return a.UID == b.UID }
@@ -333,7 +330,7 @@ func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
 	}
 	g := x.groups[key]
 	if g == nil {
-		if finished(o.pod) && o.task == (core.TaskID{}) {
+		if podstatus.Finished(o.pod) && o.task == (core.TaskID{}) {
 			return nil // it has ended before we knew of it
 		}
 		g = &group{key: key, pods: map[types.UID]bool{}}

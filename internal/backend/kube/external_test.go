@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -182,20 +183,20 @@ func TestGroupsOfOthersAreUnderstood(t *testing.T) {
 
 func TestWhoMayUseWhichProject(t *testing.T) {
 	n := newNamespaces("muster-")
-	n.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{labelProject: "vision"}, Annotations: map[string]string{noteProjects: "audio, video"}}})
+	n.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}, Annotations: map[string]string{noteProjects: "audio, video"}}})
 	n.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "open", Annotations: map[string]string{noteProjects: "*"}}})
 	for _, c := range []struct {
 		space, key, value, project, bars string
 	}{
 		{"ml", "", "", "vision", ""},
-		{"ml", labelProject, "audio", "audio", ""},
-		{"ml", labelProject, "other", "vision", "may not use"},
+		{"ml", naming.LabelProject, "audio", "audio", ""},
+		{"ml", naming.LabelProject, "other", "vision", "may not use"},
 		{"ml", "kueue.x-k8s.io/queue-name", "video", "video", ""},
 		{"ml", "kueue.x-k8s.io/queue-name", "user-queue", "vision", ""},
 		{"ml", "kai.scheduler/queue", "audio", "audio", ""},
 		{"ml", "runai/queue", "audio", "audio", ""},
 		{"muster-nlp", "", "", "nlp", ""},
-		{"open", labelProject, "any", "any", ""},
+		{"open", naming.LabelProject, "any", "any", ""},
 		{"open", "", "", "", "is no project's"},
 		{"kube-system", "", "", "", "is no project's"},
 	} {

@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/backend/logfile"
 	"github.com/musterhq/muster/internal/core"
 )
@@ -87,7 +89,7 @@ func podAt(index int, stage string) *corev1.Pod {
 	name := fmt.Sprintf("p-%d", index)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: types.UID(name), CreationTimestamp: metav1.Time{Time: dawn}},
-		Spec:       corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: container}}},
+		Spec:       corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: naming.Container}}},
 	}
 	state := corev1.ContainerState{}
 	began := metav1.Time{Time: dawn.Truncate(time.Second)}
@@ -98,14 +100,14 @@ func podAt(index int, stage string) *corev1.Pod {
 		state.Terminated = &corev1.ContainerStateTerminated{StartedAt: began}
 		pod.Status.Phase = corev1.PodSucceeded
 	}
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: container, State: state}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: naming.Container, State: state}}
 	return pod
 }
 
 func (p *Backend) tell(id core.TaskID, pod *corev1.Pod) {
 	p.tasks.edit(id, true, func(t *task) {
 		t.space, t.name, t.uid, t.there = pod.Namespace, pod.Name, pod.UID, true
-		t.seen = status(id, pod, known{})
+		t.seen = podstatus.Of(id, pod, podstatus.Context{})
 	})
 	p.logs.seen(id, pod)
 }

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 )
 
 // podState is what the output of a pod depends on.
@@ -23,20 +25,20 @@ type part struct {
 // after another, then the command. What others have put beside them, and what
 // runs along, is not output of the task.
 func stateOf(pod *corev1.Pod) podState {
-	s := podState{over: finished(pod)}
+	s := podState{over: podstatus.Finished(pod)}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
 		if c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways {
 			s.parts = append(s.parts, partOf(c.Name, pod.Status.InitContainerStatuses))
 		}
 	}
-	s.parts = append(s.parts, partOf(mainOf(pod), pod.Status.ContainerStatuses))
+	s.parts = append(s.parts, partOf(podstatus.MainContainer(pod), pod.Status.ContainerStatuses))
 	return s
 }
 
 func partOf(name string, all []corev1.ContainerStatus) part {
 	p := part{name: name}
-	status := statusOf(all, name)
+	status := podstatus.ContainerStatus(all, name)
 	if status == nil {
 		return p
 	}

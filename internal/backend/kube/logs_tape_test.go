@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/logfile"
 	"github.com/musterhq/muster/internal/core"
 )
@@ -210,11 +211,11 @@ func TestOutputIsThatOfOurContainers(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	pod := &corev1.Pod{Spec: corev1.PodSpec{
 		InitContainers: []corev1.Container{{Name: "init-0"}, {Name: "proxy", RestartPolicy: &always}, {Name: "init-1"}},
-		Containers:     []corev1.Container{{Name: "istio"}, {Name: container}},
+		Containers:     []corev1.Container{{Name: "istio"}, {Name: naming.Container}},
 	}}
 	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init-0", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 	s := stateOf(pod)
-	if len(s.parts) != 3 || s.parts[0].name != "init-0" || s.parts[1].name != "init-1" || s.parts[2].name != container {
+	if len(s.parts) != 3 || s.parts[0].name != "init-0" || s.parts[1].name != "init-1" || s.parts[2].name != naming.Container {
 		t.Fatalf("the parts are %+v", s.parts)
 	}
 	if s.parts[0].started.IsZero() || s.parts[0].ended || !s.parts[1].started.IsZero() {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 )
 
 // news is what the control plane is told after another look.
@@ -66,7 +67,7 @@ func TestWhatChangesWhileNewsIsGatheredIsLookedAt(t *testing.T) {
 // TestAPodThatChangesItsProjectLeavesNothing: its maker is there still.
 func TestAPodThatChangesItsProjectLeavesNothing(t *testing.T) {
 	p, a := testBackend(t)
-	p.spaces.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{labelProject: "vision"}, Annotations: map[string]string{noteProjects: "*"}}})
+	p.spaces.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}, Annotations: map[string]string{noteProjects: "*"}}})
 	a.put("/apis/batch/v1/namespaces/ml/jobs/train", object("train", nil, nil))
 	pod := outsiderPod("train-0", refTo("batch/v1", "Job", "train"))
 	p.podSeen(pod, false)
@@ -74,7 +75,7 @@ func TestAPodThatChangesItsProjectLeavesNothing(t *testing.T) {
 		t.Fatalf("first there is %+v", got)
 	}
 	moved := pod.DeepCopy()
-	moved.Labels = map[string]string{labelProject: "speech"}
+	moved.Labels = map[string]string{naming.LabelProject: "speech"}
 	p.podSeen(moved, false)
 	got := p.news()
 	if len(got.Changed) != 2 || got.Changed[0].Project != "speech" || len(got.Changed[0].Members) != 1 || got.Changed[1].Project != "vision" || got.Changed[1].Over != backend.OutcomeGone {

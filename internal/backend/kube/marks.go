@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -74,7 +75,7 @@ type treatment struct {
 // treat reads how a pod wants to be treated. Without a project it is none of
 // ours to place, for the reason given.
 func (n *namespaces) treat(pod *corev1.Pod, chain []*owner) treatment {
-	t := treatment{user: said(pod, chain, labelUser)}
+	t := treatment{user: said(pod, chain, naming.LabelUser)}
 	if t.user == "" {
 		account := pod.Spec.ServiceAccountName
 		if account == "" {
@@ -164,7 +165,7 @@ func (n *namespaces) projectOf(pod *corev1.Pod, chain []*owner) (core.ProjectID,
 	may := func(p string) bool {
 		return p == string(own) || slices.Contains(more, p) || slices.Contains(more, "*")
 	}
-	if p := said(pod, chain, labelProject); p != "" {
+	if p := said(pod, chain, naming.LabelProject); p != "" {
 		if !may(p) {
 			return own, fmt.Sprintf("it names project %s, which namespace %s may not use: kubectl annotate namespace %s %s=%s allows it", p, pod.Namespace, pod.Namespace, noteProjects, p)
 		}
@@ -176,7 +177,7 @@ func (n *namespaces) projectOf(pod *corev1.Pod, chain []*owner) (core.ProjectID,
 		}
 	}
 	if own == "" {
-		return "", fmt.Sprintf("namespace %s is no project's: kubectl label namespace %s %s=PROJECT makes it one's", pod.Namespace, pod.Namespace, labelProject)
+		return "", fmt.Sprintf("namespace %s is no project's: kubectl label namespace %s %s=PROJECT makes it one's", pod.Namespace, pod.Namespace, naming.LabelProject)
 	}
 	return own, ""
 }

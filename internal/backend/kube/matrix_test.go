@@ -18,6 +18,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/kube"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/testing/kubetest"
@@ -230,7 +231,7 @@ func (s *stage) byHand(t *testing.T, id core.TaskID, change func(*corev1.Pod)) s
 	p := kubetest.Pod("m-"+tail[max(0, len(tail)-6):]+"-0-0", s.image, 0, "true")
 	p.Labels = map[string]string{"app.kubernetes.io/managed-by": "muster", "muster.dev/workload": string(id.Workload), "muster.dev/attempt": "0", "muster.dev/task": "0"}
 	p.Annotations = map[string]string{"muster.dev/task-id": id.String()}
-	p.Spec.SchedulerName, p.Spec.NodeName = kube.SchedulerName, s.node
+	p.Spec.SchedulerName, p.Spec.NodeName = naming.SchedulerName, s.node
 	change(p)
 	return s.c.Run(t, space, p).Name
 }

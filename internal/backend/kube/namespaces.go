@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	klabels "k8s.io/apimachinery/pkg/labels"
 
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -67,10 +69,10 @@ func (n *namespaces) seen(ns *corev1.Namespace) []string {
 			n.further[ns.Name] = append(n.further[ns.Name], p)
 		}
 	}
-	project := core.ProjectID(ns.Labels[labelProject])
+	project := core.ProjectID(ns.Labels[naming.LabelProject])
 	if project != "" {
 		n.project[ns.Name] = project
-		if ns.Annotations[noteHome] != "" {
+		if ns.Annotations[naming.NoteHome] != "" {
 			n.home[ns.Name] = true
 		}
 		if was, ok := n.own[project]; !ok || n.before(ns.Name, was) {
@@ -145,13 +147,13 @@ func (p *Backend) ready(ctx context.Context, name string, project core.ProjectID
 	p.spaces.mu.Unlock()
 	switch {
 	case known && !alive:
-		return refuse(reasonSystem, "namespace %s is being deleted; once it is gone it is made again", name)
+		return refuse(podstatus.ReasonSystem, "namespace %s is being deleted; once it is gone it is made again", name)
 	case marked && whose != project:
-		return refuse(reasonSystem, "namespace %s, in which the pods of project %s would be, is that of project %s by its label %s: give %s another namespace with that label", name, project, whose, labelProject, project)
+		return refuse(podstatus.ReasonSystem, "namespace %s, in which the pods of project %s would be, is that of project %s by its label %s: give %s another namespace with that label", name, project, whose, naming.LabelProject, project)
 	case known:
 		return nil
 	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelManaged: managed, labelProject: string(project)}}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{naming.LabelManaged: naming.Managed, naming.LabelProject: string(project)}}}
 	made, err := p.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
 	switch {
 	case err == nil:

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -56,7 +58,7 @@ func (n *neighbours) seen(pod *corev1.Pod) matter {
 	defer n.mu.Unlock()
 	was := n.placements[pod.Namespace][pod.UID]
 	switch {
-	case finished(pod):
+	case podstatus.Finished(pod):
 		return n.drop(pod)
 	case pod.Spec.NodeName == "":
 		return forNobody
@@ -274,7 +276,7 @@ func labelOf(node *corev1.Node, key string) (string, bool) {
 	if node == nil {
 		return "", false
 	}
-	if key == labelNode {
+	if key == naming.LabelNode {
 		return node.Name, true
 	}
 	v, ok := node.Labels[key]

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	klabels "k8s.io/apimachinery/pkg/labels"
 
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -195,7 +196,7 @@ func spreadOneByOne(t *testing.T, gpus string) {
 	}
 	told := func() (out string) {
 		for _, m := range p.claims(t)["web"].Members {
-			terms := slices.DeleteFunc(m.Where.Terms, func(t spec.NodeTerm) bool { return t.Key == labelVendor })
+			terms := slices.DeleteFunc(m.Where.Terms, func(t spec.NodeTerm) bool { return t.Key == naming.LabelVendor })
 			out += fmt.Sprintf("%s %v %v\n", m.Name, terms, m.Barred)
 		}
 		return out

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 )
 
 // apiserver answers for objects by path, and counts what it is asked.
@@ -70,13 +71,13 @@ func testBackend(t testing.TB) (*Backend, *apiserver) {
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	t.Cleanup(func() { p.stop(); p.wg.Wait() })
 	p.logs, p.external, p.teller, p.reaches = newLogs(p), newExternal(p), newTeller(p), &reaches{p: p}
-	p.spaces.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{labelProject: "vision"}}})
+	p.spaces.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}}})
 	return p, a
 }
 
 func outsiderPod(name string, owner *metav1.OwnerReference) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ml", UID: types.UID("uid-" + name)}, Spec: corev1.PodSpec{
-		SchedulerName: SchedulerName, Containers: []corev1.Container{{Name: "c"}},
+		SchedulerName: naming.SchedulerName, Containers: []corev1.Container{{Name: "c"}},
 	}}
 	if owner != nil {
 		pod.OwnerReferences = []metav1.OwnerReference{*owner}

@@ -9,6 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -149,10 +152,10 @@ func (s *parts) nodeGone(node string) {
 
 // taskSeen takes over which devices the pod of a task shares.
 func (s *parts) taskSeen(id core.TaskID, pod *corev1.Pod) {
-	if pod.Annotations[noteGPUs] == "" {
+	if pod.Annotations[naming.NoteFractionDevices] == "" {
 		return
 	}
-	if finished(pod) {
+	if podstatus.Finished(pod) {
 		s.leave(id, pod.UID)
 		return
 	}
@@ -276,5 +279,5 @@ func (c *cluster) find(name string) *corev1.Node {
 // which device a pod has.
 func (c *cluster) fake(name string) bool {
 	n := c.find(name)
-	return n != nil && n.Annotations[noteKwok] != ""
+	return n != nil && n.Annotations[resources.NoteKwok] != ""
 }

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/testing/kubetest"
@@ -21,7 +23,7 @@ import (
 
 // reserved are the reservations of a node that are not on their way out.
 func reserved(k *kubetest.Cluster, node string) ([]string, error) {
-	list, err := k.Client.CoreV1().Pods(Reservations).List(context.Background(), metav1.ListOptions{})
+	list, err := k.Client.CoreV1().Pods(naming.Reservations).List(context.Background(), metav1.ListOptions{})
 	var out []string
 	if err == nil {
 		for _, p := range list.Items {
@@ -63,7 +65,7 @@ type fakes struct {
 func (f *fakes) task(name, node string, milli, gang, index int) backend.Assignment {
 	return backend.Assignment{
 		ID: core.TaskID{Workload: core.WorkloadID(name), Index: index}, Node: core.NodeID(node), Image: "sim:1", Argv: []string{"sleep"}, Gang: gang,
-		Devices: []core.Share{{Device: deviceID(0), Milli: milli}}, About: backend.About{Project: "parts", Name: name},
+		Devices: []core.Share{{Device: naming.DeviceID(0), Milli: milli}}, About: backend.About{Project: "parts", Name: name},
 	}
 }
 
@@ -98,12 +100,12 @@ func TestReservationsThatNobodyNeedsGo(t *testing.T) {
 // orphan: what a server that crashed has left goes when the next begins.
 func (f *fakes) orphan(t *testing.T, node string) {
 	t.Helper()
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Reservations, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: naming.Reservations, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
 	if _, err := f.k.Client.CoreV1().Namespaces().Create(t.Context(), space, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	orphan := (&Backend{o: Options{ReservationImage: "sim:1"}}).reservationPod(slot{node, 1}, 0)
-	f.k.Run(t, Reservations, orphan)
+	f.k.Run(t, naming.Reservations, orphan)
 	p, err := Open(Options{Config: f.k.Config, LogDir: t.TempDir(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +145,7 @@ func (f *fakes) refusedGang(t *testing.T, node string) {
 	}
 	awaitHeld(t, f.k, node, 0)
 
-	f.k.Kwok(t, 1, kubetest.NodeShape{Prefix: "sliced", GPUs: 2, Labels: map[string]string{labelReplicas: "2"}})
+	f.k.Kwok(t, 1, kubetest.NodeShape{Prefix: "sliced", GPUs: 2, Labels: map[string]string{resources.LabelReplicas: "2"}})
 	nodeIs(t, f.Backend, "sliced-0", func(n core.Node) bool { return n.Ready })
 	sliced := f.task("sliced", "sliced-0", 500, 0, 0)
 	f.begin(t, sliced)
@@ -157,7 +159,7 @@ func (f *fakes) refusedGang(t *testing.T, node string) {
 func (f *fakes) endedWaiting(t *testing.T) {
 	t.Helper()
 	dumb := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "dumb"}} // nobody is there who would start anything
-	dumb.Status.Capacity = corev1.ResourceList{gpuResources[0]: resource.MustParse("1"), corev1.ResourcePods: resource.MustParse("10")}
+	dumb.Status.Capacity = corev1.ResourceList{resources.GpuResources[0]: resource.MustParse("1"), corev1.ResourcePods: resource.MustParse("10")}
 	dumb.Status.Allocatable = dumb.Status.Capacity
 	if _, err := f.k.Client.CoreV1().Nodes().Create(t.Context(), dumb, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -180,7 +182,7 @@ func (f *fakes) endedWaiting(t *testing.T) {
 	f.begin(t, whole)
 	awaitSeen(t, f.Backend, whole.ID, "waits", func(o backend.Observation) bool { return strings.Contains(o.Message, "is on its way out") })
 	now := int64(0)
-	if err := f.k.Client.CoreV1().Pods(Reservations).Delete(t.Context(), "dumb-gpu-0", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+	if err := f.k.Client.CoreV1().Pods(naming.Reservations).Delete(t.Context(), "dumb-gpu-0", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 		t.Fatal(err)
 	}
 	kubetest.Eventually(t, "the whole device is asked for", func() error {

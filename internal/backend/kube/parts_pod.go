@@ -11,10 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	applycore "k8s.io/client-go/applyconfigurations/core/v1"
-)
 
-// Reservations is the namespace of the pods that hold shared devices.
-const Reservations = "muster-reservations"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
+)
 
 // ReservationImage is what they run unless Options name another.
 const ReservationImage = "docker.io/library/busybox:1.37"
@@ -23,10 +24,7 @@ const (
 	labelHolds  = "muster.dev/holds" // of a reservation: gpu
 	labelDevice = "muster.dev/device"
 	labelNumber = "muster.dev/number"
-	noteGPU     = "muster.dev/gpu"   // of a reservation: the device that its node gave it
-	noteGPUs    = "muster.dev/gpus"  // of a task with parts: the devices, in the order of noteDevices
-	notePlace   = "muster.dev/node"  // of a task with parts: where it is to be
-	noteShare   = "muster.dev/share" // what its owner should know of its part
+	noteGPU     = "muster.dev/gpu" // of a reservation: the device that its node gave it
 	learner     = "which"
 )
 
@@ -45,7 +43,7 @@ const stay = `trap 'exit 0' TERM INT; while :; do sleep 86400 & wait; done`
 
 // slotOf is the slot of a reservation.
 func (p *Backend) slotOf(pod *corev1.Pod) (slot, bool) {
-	if pod.Labels[labelManaged] != managed || !p.mine(pod.Labels) || pod.Labels[labelHolds] != "gpu" || pod.Namespace != Reservations || pod.Spec.NodeName == "" {
+	if pod.Labels[naming.LabelManaged] != naming.Managed || !p.mine(pod.Labels) || pod.Labels[labelHolds] != "gpu" || pod.Namespace != naming.Reservations || pod.Spec.NodeName == "" {
 		return slot{}, false
 	}
 	i, err := strconv.Atoi(pod.Labels[labelDevice])
@@ -73,7 +71,7 @@ func (p *Backend) reservationName(at slot, number int) string {
 // that a full node takes it; what then may befall it befalls no task.
 func (p *Backend) reservationPod(at slot, number int) *corev1.Pod {
 	no, yes, grace, nobody := false, true, int64(1), int64(65534)
-	one := corev1.ResourceList{gpuResources[0]: *resource.NewQuantity(1, resource.DecimalSI)}
+	one := corev1.ResourceList{resources.GpuResources[0]: *resource.NewQuantity(1, resource.DecimalSI)}
 	c := corev1.Container{
 		Name: "hold", Image: p.o.ReservationImage, ImagePullPolicy: corev1.PullIfNotPresent,
 		Command:   []string{"/bin/sh", "-c", escape([]string{stay})[0]},
@@ -89,10 +87,10 @@ func (p *Backend) reservationPod(at slot, number int) *corev1.Pod {
 	first := c
 	first.Name, first.Command = learner, []string{"/bin/sh", "-c", escape([]string{which})[0]}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: p.reservationName(at, number), Namespace: Reservations,
-		Labels: p.marked(map[string]string{labelManaged: managed, labelHolds: "gpu", labelDevice: strconv.Itoa(at.index), labelNumber: strconv.Itoa(number)}),
+		Name: p.reservationName(at, number), Namespace: naming.Reservations,
+		Labels: p.marked(map[string]string{naming.LabelManaged: naming.Managed, labelHolds: "gpu", labelDevice: strconv.Itoa(at.index), labelNumber: strconv.Itoa(number)}),
 	}, Spec: corev1.PodSpec{
-		SchedulerName: SchedulerName, NodeName: at.node, RestartPolicy: corev1.RestartPolicyAlways, TerminationGracePeriodSeconds: &grace,
+		SchedulerName: naming.SchedulerName, NodeName: at.node, RestartPolicy: corev1.RestartPolicyAlways, TerminationGracePeriodSeconds: &grace,
 		AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
 		SecurityContext: &corev1.PodSecurityContext{
 			RunAsNonRoot: &yes, RunAsUser: &nobody, RunAsGroup: &nobody, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -114,12 +112,12 @@ func reservationOf(pod *corev1.Pod, at slot, fake bool) reservation {
 	r := reservation{name: pod.Name, uid: pod.UID, gpu: pod.Annotations[noteGPU]}
 	r.number, _ = strconv.Atoi(pod.Labels[labelNumber])
 	r.noted = r.gpu != ""
-	named := "reservation pod " + Reservations + "/" + pod.Name
-	word, message := waiting(pod)
+	named := "reservation pod " + naming.Reservations + "/" + pod.Name
+	word, message := podstatus.Waiting(pod)
 	switch said := told(pod); {
 	case pod.DeletionTimestamp != nil:
 		r.state, r.why = leaving, named+" is on its way out"
-	case finished(pod):
+	case podstatus.Finished(pod):
 		r.state, r.why = broken, sentence(named+" was refused or ended by its node", pod.Status.Reason, pod.Status.Message)
 	case r.noted:
 		r.state = holding
@@ -139,7 +137,7 @@ func reservationOf(pod *corev1.Pod, at slot, fake bool) reservation {
 
 // told is what the first container of a reservation has said; nil: nothing yet.
 func told(pod *corev1.Pod) *string {
-	s := statusOf(pod.Status.InitContainerStatuses, learner)
+	s := podstatus.ContainerStatus(pod.Status.InitContainerStatuses, learner)
 	if s == nil || s.State.Terminated == nil || s.State.Terminated.ExitCode != 0 {
 		return nil
 	}
@@ -148,7 +146,7 @@ func told(pod *corev1.Pod) *string {
 
 // imageIn is the image of a reservation, which caches do not keep elsewhere.
 func imageIn(pod *corev1.Pod) string {
-	if s := statusOf(pod.Status.InitContainerStatuses, learner); s != nil && s.Image != "" {
+	if s := podstatus.ContainerStatus(pod.Status.InitContainerStatuses, learner); s != nil && s.Image != "" {
 		return s.Image
 	}
 	return "of the reservation"
@@ -166,18 +164,18 @@ func sentence(what string, more ...string) string {
 // note writes down on a reservation what it holds: its first container, and
 // with it what that said, may be tidied away by the node.
 func (p *Backend) note(ctx context.Context, r *reservation) error {
-	a := applycore.Pod(r.name, Reservations).WithUID(r.uid).WithAnnotations(map[string]string{noteGPU: r.gpu})
-	_, err := p.client.CoreV1().Pods(Reservations).Apply(ctx, a, metav1.ApplyOptions{FieldManager: managed, Force: true})
+	a := applycore.Pod(r.name, naming.Reservations).WithUID(r.uid).WithAnnotations(map[string]string{noteGPU: r.gpu})
+	_, err := p.client.CoreV1().Pods(naming.Reservations).Apply(ctx, a, metav1.ApplyOptions{FieldManager: naming.Managed, Force: true})
 	return err
 }
 
 // partsOf are the devices that the pod of a task was told, by slot.
 func partsOf(pod *corev1.Pod) map[slot]string {
-	gpus := strings.Split(pod.Annotations[noteGPUs], ",")
+	gpus := strings.Split(pod.Annotations[naming.NoteFractionDevices], ",")
 	out := map[slot]string{}
-	for i, d := range devicesOf(pod.Annotations[noteDevices]) {
+	for i, d := range naming.DevicesOf(pod.Annotations[naming.NoteDevices]) {
 		if i < len(gpus) && d.Milli < 1000 {
-			out[slot{pod.Annotations[notePlace], d.Index}] = gpus[i]
+			out[slot{pod.Annotations[naming.NoteFractionNode], d.Index}] = gpus[i]
 		}
 	}
 	return out

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/kubetest"
 )
@@ -50,7 +51,7 @@ func (s *sharing) assign(t *testing.T, name string, milli int, devices ...int) b
 		About: backend.About{Project: "parts", Name: name},
 	}
 	for _, i := range devices {
-		a.Devices = append(a.Devices, core.Share{Device: deviceID(i), Index: i, Milli: milli})
+		a.Devices = append(a.Devices, core.Share{Device: naming.DeviceID(i), Index: i, Milli: milli})
 	}
 	return a
 }
@@ -78,7 +79,7 @@ func (s *sharing) gpus(t *testing.T, id core.TaskID) string {
 	x, _ := s.tasks.get(id)
 	out := ""
 	kubetest.Eventually(t, id.String()+" says what it has", func() error {
-		raw, err := s.c.Client.CoreV1().Pods(x.space).GetLogs(x.name, &corev1.PodLogOptions{Container: container}).DoRaw(context.Background())
+		raw, err := s.c.Client.CoreV1().Pods(x.space).GetLogs(x.name, &corev1.PodLogOptions{Container: naming.Container}).DoRaw(context.Background())
 		if out = strings.TrimSpace(string(raw)); err == nil && out == "" {
 			err = fmt.Errorf("nothing yet")
 		}
@@ -107,7 +108,7 @@ func (s *sharing) reservations(t *testing.T, n int) []corev1.Pod {
 	t.Helper()
 	var all []corev1.Pod
 	kubetest.Eventually(t, fmt.Sprintf("%d reservations", n), func() error {
-		list, err := s.c.Client.CoreV1().Pods(Reservations).List(context.Background(), metav1.ListOptions{})
+		list, err := s.c.Client.CoreV1().Pods(naming.Reservations).List(context.Background(), metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -187,7 +188,7 @@ func (s *sharing) refused(t *testing.T) {
 func (s *sharing) deleted(t *testing.T, one core.TaskID, shared string) {
 	t.Helper()
 	all, now := s.reservations(t, 1), int64(0)
-	if err := s.c.Client.CoreV1().Pods(Reservations).Delete(t.Context(), all[0].Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+	if err := s.c.Client.CoreV1().Pods(naming.Reservations).Delete(t.Context(), all[0].Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 		t.Fatal(err)
 	}
 	kubetest.Eventually(t, "another reservation", func() error {

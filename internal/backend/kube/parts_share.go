@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -29,7 +31,7 @@ const (
 // parts tells a task which devices it shares, and holds it to its part of them
 // where the node can.
 func (v *volumes) parts(p *Backend, a *backend.Assignment, pod *corev1.Pod) {
-	if len(a.Devices) == 0 || whole(a) > 0 {
+	if len(a.Devices) == 0 || naming.WholeDevices(a) > 0 {
 		return
 	}
 	gpus := make([]string, len(a.Devices))
@@ -39,27 +41,27 @@ func (v *volumes) parts(p *Backend, a *backend.Assignment, pod *corev1.Pod) {
 	}
 	all := strings.Join(gpus, ",")
 	node := p.nodeName(a.Node)
-	pod.Annotations[noteGPUs], pod.Annotations[notePlace] = all, node
+	pod.Annotations[naming.NoteFractionDevices], pod.Annotations[naming.NoteFractionNode] = all, node
 	v.set("NVIDIA_VISIBLE_DEVICES", all)
 	v.set("CUDA_VISIBLE_DEVICES", all)
 	switch n := p.cluster.find(node); {
 	case n != nil && n.Labels[labelMPS] == "true":
 		v.mps(a, share)
 	case p.cluster.fake(node):
-		pod.Annotations[noteShare] = "share not enforced: the GPU is fake"
+		pod.Annotations[naming.NoteFraction] = "share not enforced: the GPU is fake"
 	default:
-		pod.Annotations[noteShare] = fmt.Sprintf("share not enforced: node %s does not run MPS, or has no label %s=true that says so", node, labelMPS)
+		pod.Annotations[naming.NoteFraction] = fmt.Sprintf("share not enforced: node %s does not run MPS, or has no label %s=true that says so", node, labelMPS)
 	}
 }
 
 // mps connects a container with the node's daemon.
 func (v *volumes) mps(a *backend.Assignment, share int) {
-	pipes := podMPS + "/" + string(gpuResources[0]) + "/pipe"
+	pipes := podMPS + "/" + string(resources.GpuResources[0]) + "/pipe"
 	directory := func(path string) corev1.VolumeSource {
 		sort := corev1.HostPathDirectory
 		return corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path, Type: &sort}}
 	}
-	v.add("mps-pipe", directory(hostMPS+"/"+string(gpuResources[0])+"/pipe"), pipes, false)
+	v.add("mps-pipe", directory(hostMPS+"/"+string(resources.GpuResources[0])+"/pipe"), pipes, false)
 	// Clients and daemon meet in its shared memory, so that there is no other.
 	v.main.VolumeMounts = slices.DeleteFunc(v.main.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/dev/shm" })
 	v.spec.Volumes = slices.DeleteFunc(v.spec.Volumes, func(w corev1.Volume) bool { return w.Name == "shm" })
@@ -85,7 +87,7 @@ func (v *volumes) set(name, value string) {
 // shareNote is what the owner of a running task should know of its part.
 func shareNote(o *backend.Observation, pod *corev1.Pod) {
 	if o.State == core.TaskRunning && o.Message == "" {
-		o.Message = pod.Annotations[noteShare]
+		o.Message = pod.Annotations[naming.NoteFraction]
 	}
 }
 

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -85,7 +88,7 @@ func (p *Backend) insistent(ctx context.Context, gang []backend.Assignment) {
 		case failing.IsZero():
 			failing = now
 		case now.Sub(failing) >= p.o.Patience:
-			err = refuse(reasonSystem, "%v, and did so for %v", err, p.o.Patience)
+			err = refuse(podstatus.ReasonSystem, "%v, and did so for %v", err, p.o.Patience)
 		}
 		if refusalOf(err) != nil {
 			break
@@ -199,7 +202,7 @@ func (s *parts) device(ctx context.Context, at slot, id core.TaskID, part bool, 
 		}
 		for _, r := range h.all() {
 			if why = r.why; why == "" {
-				why = "what was shared of its GPU is still held by reservation pod " + Reservations + "/" + r.name
+				why = "what was shared of its GPU is still held by reservation pod " + naming.Reservations + "/" + r.name
 			}
 		}
 		s.mu.Unlock()
@@ -207,7 +210,7 @@ func (s *parts) device(ctx context.Context, at slot, id core.TaskID, part bool, 
 		case part && gpu != "":
 			return gpu, nil
 		case part && err != nil:
-			return "", refuse(reasonSystem, "no GPU of node %s can be shared: %v", at.node, err)
+			return "", refuse(podstatus.ReasonSystem, "no GPU of node %s can be shared: %v", at.node, err)
 		}
 		say(why)
 		select {
@@ -220,16 +223,16 @@ func (s *parts) device(ctx context.Context, at slot, id core.TaskID, part bool, 
 
 // shareable says what keeps a task from sharing devices.
 func (p *Backend) shareable(a *backend.Assignment) error {
-	if parts := len(a.Devices) - whole(a); parts > 0 {
+	if parts := len(a.Devices) - naming.WholeDevices(a); parts > 0 {
 		name := p.nodeName(a.Node)
 		n := p.cluster.find(name)
 		switch {
 		case n == nil:
-			return refuse(reasonSystem, "node %s is not in the cluster", name)
+			return refuse(podstatus.ReasonSystem, "node %s is not in the cluster", name)
 		case parts < len(a.Devices):
 			return refuse(lifecycle.ReasonContainerCannot, "it has whole GPUs and parts of GPUs: in a cluster a task has either")
-		case unshareable(n) != "":
-			return refuse(reasonSystem, "no GPU of node %s can be shared: %s", name, unshareable(n))
+		case resources.Unshareable(n) != "":
+			return refuse(podstatus.ReasonSystem, "no GPU of node %s can be shared: %s", name, resources.Unshareable(n))
 		}
 	}
 	return nil
@@ -253,9 +256,9 @@ func (p *Backend) erase(ctx context.Context, a *backend.Assignment) error {
 	if t, ok := p.tasks.get(a.ID); ok && t.there {
 		return nil
 	}
-	x := task{space: p.spaces.of(a.About.Project), name: podName(a.About.Name, a.ID)}
+	x := task{space: p.spaces.of(a.About.Project), name: naming.PodName(a.About.Name, a.ID)}
 	pod, err := p.pod(ctx, x.space, x.name)
-	if err != nil || pod == nil || pod.Annotations[noteTask] != a.ID.String() {
+	if err != nil || pod == nil || pod.Annotations[naming.NoteTask] != a.ID.String() {
 		return err
 	}
 	x.uid = pod.UID

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -130,15 +132,15 @@ func TestAPodIsToldItsPartOfGPUs(t *testing.T) {
 		if e["NVIDIA_VISIBLE_DEVICES"] != "GPU-a,GPU-b" || e["CUDA_VISIBLE_DEVICES"] != "GPU-a,GPU-b" || e["MINE"] != "1" {
 			t.Errorf("the environment is %v", e)
 		}
-		if _, asks := pod.Spec.Containers[0].Resources.Limits[gpuResources[0]]; asks {
+		if _, asks := pod.Spec.Containers[0].Resources.Limits[resources.GpuResources[0]]; asks {
 			t.Error("a pod with a part asks its node for a GPU")
 		}
-		if got := partsOf(pod); len(got) != 2 || got[slot{pod.Annotations[notePlace], 1}] != "GPU-b" {
+		if got := partsOf(pod); len(got) != 2 || got[slot{pod.Annotations[naming.NoteFractionNode], 1}] != "GPU-b" {
 			t.Errorf("its parts are %v", got)
 		}
 	}
-	if plain.Annotations[noteShare] == "" || mps.Annotations[noteShare] != "" {
-		t.Errorf("notes: %q without MPS, %q with", plain.Annotations[noteShare], mps.Annotations[noteShare])
+	if plain.Annotations[naming.NoteFraction] == "" || mps.Annotations[naming.NoteFraction] != "" {
+		t.Errorf("notes: %q without MPS, %q with", plain.Annotations[naming.NoteFraction], mps.Annotations[naming.NoteFraction])
 	}
 	e := env(mps)
 	if e["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] != "60" || e["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] != "0=3072M,1=3072M" || e["CUDA_MPS_PIPE_DIRECTORY"] != "/mps/nvidia.com/gpu/pipe" {

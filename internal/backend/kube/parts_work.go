@@ -11,6 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 )
 
 // kick has a slot looked at. The lock is held.
@@ -87,7 +90,7 @@ func (s *parts) next(at slot) (next step, vain int, more bool) {
 	h := s.slot(at)
 	most := 1
 	if node != nil {
-		most = len(devicesOn(node))
+		most = len(resources.Devices(node))
 	}
 	next = decide(len(h.users) > 0 && node != nil, h.wanted(), h.all(), most)
 	if node == nil && len(h.users) > 0 {
@@ -147,19 +150,19 @@ func (s *parts) carry(ctx context.Context, at slot, next step) error {
 	}
 	err := s.create(ctx, at, next.make)
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
-		s.fail(at, fmt.Errorf("the cluster refuses reservation pod %s/%s: %w", Reservations, s.p.reservationName(at, next.make), err))
+		s.fail(at, fmt.Errorf("the cluster refuses reservation pod %s/%s: %w", naming.Reservations, s.p.reservationName(at, next.make), err))
 	}
 	return err
 }
 
 // create makes a reservation, and their namespace where it is missing.
 func (s *parts) create(ctx context.Context, at slot, number int) error {
-	pods := s.p.client.CoreV1().Pods(Reservations)
+	pods := s.p.client.CoreV1().Pods(naming.Reservations)
 	want := s.p.reservationPod(at, number)
 	pod, err := pods.Create(ctx, want, metav1.CreateOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Reservations, Labels: map[string]string{labelManaged: managed}}}
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: naming.Reservations, Labels: map[string]string{naming.LabelManaged: naming.Managed}}}
 		if _, err := s.p.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
@@ -169,7 +172,7 @@ func (s *parts) create(ctx context.Context, at slot, number int) error {
 			return err
 		}
 		if is, ok := s.p.slotOf(pod); !ok || is != at {
-			err = fmt.Errorf("a pod that is not ours has the name of reservation pod %s/%s: delete it", Reservations, want.Name)
+			err = fmt.Errorf("a pod that is not ours has the name of reservation pod %s/%s: delete it", naming.Reservations, want.Name)
 			s.fail(at, err)
 			return err
 		}
@@ -190,7 +193,7 @@ func (s *parts) drop(ctx context.Context, at slot, r reservation) error {
 		now := int64(0)
 		o.GracePeriodSeconds = &now
 	}
-	err := s.p.client.CoreV1().Pods(Reservations).Delete(ctx, r.name, o)
+	err := s.p.client.CoreV1().Pods(naming.Reservations).Delete(ctx, r.name, o)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || err == nil && o.GracePeriodSeconds != nil {
 		s.lose(r.uid)
 		return nil

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/kubetest"
 )
@@ -38,11 +39,11 @@ func TestOnlyThoseWhoAreLookedForHaveNames(t *testing.T) {
 		if err := p.Start(t.Context(), gang); err != nil {
 			t.Fatal(err)
 		}
-		s, err := k.Client.CoreV1().Services(p.spaces.of("peers")).Get(t.Context(), serviceName(gang[0].ID), metav1.GetOptions{})
+		s, err := k.Client.CoreV1().Services(p.spaces.of("peers")).Get(t.Context(), naming.ServiceName(gang[0].ID), metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if index, first := s.Spec.Selector[labelIndex]; first != c.first || first && index != "0" {
+		if index, first := s.Spec.Selector[naming.LabelIndex]; first != c.first || first && index != "0" {
 			t.Errorf("%s: its service leads to %v", name, s.Spec.Selector)
 		}
 	}

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -44,12 +46,12 @@ func (p *Backend) draw(a *backend.Assignment) (*blueprint, error) {
 		return nil, refuse(lifecycle.ReasonContainerCannot, "image is not set: in a cluster tasks run in containers; set image, or choose a node of another backend")
 	}
 	space := p.spaces.of(a.About.Project)
-	meta := metav1.ObjectMeta{Name: podName(a.About.Name, a.ID), Namespace: space, Labels: p.labels(a), Annotations: notes(a)}
+	meta := metav1.ObjectMeta{Name: naming.PodName(a.About.Name, a.ID), Namespace: space, Labels: p.labels(a), Annotations: notes(a)}
 	b := &blueprint{pod: &corev1.Pod{ObjectMeta: meta}}
 	keep := secretOf(meta)
 	main := corev1.Container{
-		Name: container, Image: a.Image, ImagePullPolicy: pullPolicy(a.Pull), WorkingDir: a.Workdir,
-		Env: environment(a, keep), Resources: resources(a, p.cluster.gpuResource(p.nodeName(a.Node))), TTY: a.TTY, Stdin: a.TTY || a.Stdin, StdinOnce: a.Stdin && !a.TTY,
+		Name: naming.Container, Image: a.Image, ImagePullPolicy: pullPolicy(a.Pull), WorkingDir: a.Workdir,
+		Env: environment(a, keep), Resources: requirements(a, p.cluster.gpuResource(p.nodeName(a.Node))), TTY: a.TTY, Stdin: a.TTY || a.Stdin, StdinOnce: a.Stdin && !a.TTY,
 		TerminationMessagePolicy: corev1.TerminationMessageReadFile,
 	}
 	for _, port := range a.Ports {
@@ -63,13 +65,13 @@ func (p *Backend) draw(a *backend.Assignment) (*blueprint, error) {
 	}
 	spec := &b.pod.Spec
 	*spec = corev1.PodSpec{
-		SchedulerName: SchedulerName, RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &grace,
-		Hostname: hostName(a.ID), AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
+		SchedulerName: naming.SchedulerName, RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &grace,
+		Hostname: naming.HostName(a.ID), AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
 		ShareProcessNamespace: &yes, // the first process of a namespace is deaf to SIGTERM unless it asks for it
 		Tolerations:           tolerations(a), SecurityContext: security(a),
 	}
 	if a.Gang > 1 || len(a.Ports) > 0 {
-		spec.Subdomain = serviceName(a.ID)
+		spec.Subdomain = naming.ServiceName(a.ID)
 	}
 	if p.o.RuntimeClass != "" && len(a.Devices) > 0 {
 		spec.RuntimeClassName = &p.o.RuntimeClass
@@ -95,7 +97,7 @@ func (p *Backend) draw(a *backend.Assignment) (*blueprint, error) {
 	if len(keep.Data) > 0 {
 		keep.Immutable = &yes
 		b.secret = keep
-		meta.Annotations[noteSecret] = "yes"
+		meta.Annotations[naming.NoteSecret] = "yes"
 	}
 	return b, nil
 }
@@ -127,8 +129,8 @@ func (p *Backend) labels(a *backend.Assignment) map[string]string {
 		}
 	}
 	for k, v := range map[string]string{
-		labelManaged: managed, labelWorkload: string(a.ID.Workload), labelAttempt: strconv.Itoa(a.ID.Attempt), labelIndex: strconv.Itoa(a.ID.Index),
-		labelProject: string(a.About.Project), labelName: a.About.Name, labelKind: string(a.About.Kind), labelRole: a.About.Role,
+		naming.LabelManaged: naming.Managed, naming.LabelWorkload: string(a.ID.Workload), naming.LabelAttempt: strconv.Itoa(a.ID.Attempt), naming.LabelIndex: strconv.Itoa(a.ID.Index),
+		naming.LabelProject: string(a.About.Project), naming.LabelName: a.About.Name, naming.LabelKind: string(a.About.Kind), naming.LabelRole: a.About.Role,
 	} {
 		if len(validation.IsValidLabelValue(v)) == 0 {
 			m[k] = v
@@ -144,12 +146,12 @@ func notes(a *backend.Assignment) map[string]string {
 			m[k] = v
 		}
 	}
-	m[noteTask], m[noteUser], m[noteAsked] = a.ID.String(), a.About.User, describeAsked(a.CPU, a.Memory)
+	m[naming.NoteTask], m[naming.NoteUser], m[naming.NoteAsked] = a.ID.String(), a.About.User, resources.DescribeAsked(a.CPU, a.Memory)
 	if len(a.Devices) > 0 {
-		m[noteDevices] = devicesNote(a.Devices)
+		m[naming.NoteDevices] = naming.DevicesNote(a.Devices)
 	}
 	if a.PullRetries != 0 {
-		m[notePulls] = strconv.Itoa(a.PullRetries)
+		m[naming.NotePulls] = strconv.Itoa(a.PullRetries)
 	}
 	return m
 }
@@ -165,9 +167,9 @@ func pullPolicy(p backend.PullPolicy) corev1.PullPolicy {
 	}
 }
 
-// resources are what the kubelet counts and limits. CPU is a share and no cap,
+// requirements are what the kubelet counts and limits. CPU is a share and no cap,
 // as on every backend; memory is both. gpus is what its node has GPUs as.
-func resources(a *backend.Assignment, gpus corev1.ResourceName) corev1.ResourceRequirements {
+func requirements(a *backend.Assignment, gpus corev1.ResourceName) corev1.ResourceRequirements {
 	r := corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}
 	if a.CPU > 0 {
 		r.Requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(a.CPU, resource.DecimalSI)
@@ -176,11 +178,11 @@ func resources(a *backend.Assignment, gpus corev1.ResourceName) corev1.ResourceR
 		q := *resource.NewQuantity(a.Memory, resource.BinarySI)
 		r.Requests[corev1.ResourceMemory], r.Limits[corev1.ResourceMemory] = q, q
 	}
-	if n := whole(a); n > 0 {
+	if n := naming.WholeDevices(a); n > 0 {
 		r.Limits[gpus] = *resource.NewQuantity(int64(n), resource.DecimalSI)
 	}
 	for profile, n := range a.MIG.All() {
-		r.Limits[corev1.ResourceName(migPrefix+profile)] = *resource.NewQuantity(int64(n), resource.DecimalSI)
+		r.Limits[corev1.ResourceName(resources.MigPrefix+profile)] = *resource.NewQuantity(int64(n), resource.DecimalSI)
 	}
 	for name, n := range a.Extended {
 		r.Limits[corev1.ResourceName(name)] = *resource.NewQuantity(int64(n), resource.DecimalSI)
@@ -269,7 +271,7 @@ func digest(s string) string {
 
 // secretOf is what of a task nobody may read in its pod, so far empty.
 func secretOf(pod metav1.ObjectMeta) *corev1.Secret {
-	m := metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, Labels: pod.Labels, Annotations: map[string]string{noteTask: pod.Annotations[noteTask]}}
+	m := metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, Labels: pod.Labels, Annotations: map[string]string{naming.NoteTask: pod.Annotations[naming.NoteTask]}}
 	return &corev1.Secret{ObjectMeta: m, Type: corev1.SecretTypeOpaque, Data: map[string][]byte{}}
 }
 

@@ -12,6 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
+	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -19,11 +22,11 @@ import (
 // taskOf is the task of a pod that we made. A copy of one has another name: it
 // is not ours, whatever is written on it.
 func (p *Backend) taskOf(pod *corev1.Pod) (core.TaskID, bool) {
-	if pod.Labels[labelManaged] != managed || !p.mine(pod.Labels) {
+	if pod.Labels[naming.LabelManaged] != naming.Managed || !p.mine(pod.Labels) {
 		return core.TaskID{}, false
 	}
-	id, err := core.ParseTaskID(pod.Annotations[noteTask])
-	return id, err == nil && strings.HasSuffix(pod.Name, podName("", id)[1:])
+	id, err := core.ParseTaskID(pod.Annotations[naming.NoteTask])
+	return id, err == nil && strings.HasSuffix(pod.Name, naming.PodName("", id)[1:])
 }
 
 // idOf is the task of a pod: a pod that was ours stays so, whatever others make
@@ -65,35 +68,35 @@ func (p *Backend) podSeen(pod *corev1.Pod, first bool) {
 			t.by, t.word = nil, "" // they were of a pod before
 		}
 		t.space, t.name, t.uid, t.there = pod.Namespace, pod.Name, pod.UID, true
-		t.secret = t.secret || pod.Annotations[noteSecret] != ""
+		t.secret = t.secret || pod.Annotations[naming.NoteSecret] != ""
 		t.node, t.bound = pod.Spec.NodeName, pod.Spec.NodeName != ""
 		if t.seen.State.Ended() {
 			return
 		}
-		if by := disrupted(pod); by != nil {
+		if by := podstatus.DisruptionCondition(pod); by != nil {
 			t.by = by // others may write over the pod's conditions before it ends
 		}
-		o := status(id, pod, known{stopping: t.stopping, dying: dying, by: t.by})
+		o := podstatus.Of(id, pod, podstatus.Context{Stopping: t.stopping, Dying: dying, DisruptedBy: t.by})
 		shareNote(&o, pod)
-		if o.At = fresh(o.At, now); !first {
+		if o.At = podstatus.Precise(o.At, now); !first {
 			o.At = now
 		}
 		t.pulls(&o, pod)
-		t.waits(&o, blank(pod), now)
+		t.waits(&o, podstatus.NothingStarted(pod), now)
 		t.explain(&o)
-		if !alike(t.seen, o) {
+		if !podstatus.Same(t.seen, o) {
 			t.seen = o
 		}
 		// What has run is kept with its outcome until it is forgotten; what never
 		// will would be tried for ever.
-		over = o.State.Ended() && !finished(pod) && endOf(statusOf(pod.Status.ContainerStatuses, container)) == nil
+		over = o.State.Ended() && !podstatus.Finished(pod) && podstatus.EndOf(podstatus.ContainerStatus(pod.Status.ContainerStatuses, naming.Container)) == nil
 	})
 	if pod.Spec.Subdomain != "" {
 		p.served.Store(attemptOf{id.Workload, id.Attempt}, true)
 	}
 	if pod.Spec.NodeName != "" {
-		p.cluster.hold(pod.Spec.NodeName, id, devicesOf(pod.Annotations[noteDevices]))
-		p.cluster.exceed(pod.Spec.NodeName, id, excess(pod))
+		p.cluster.hold(pod.Spec.NodeName, id, naming.DevicesOf(pod.Annotations[naming.NoteDevices]))
+		p.cluster.exceed(pod.Spec.NodeName, id, resources.Excess(pod))
 	}
 	p.parts.taskSeen(id, pod)
 	p.logs.seen(id, pod)
@@ -107,13 +110,13 @@ func (p *Backend) podSeen(pod *corev1.Pod, first bool) {
 
 // pulls counts the tries to pull an image, and ends them where they are enough.
 func (t *task) pulls(o *backend.Observation, pod *corev1.Pod) {
-	if o.State != core.TaskStarting || !pullFails(o.Waiting) {
+	if o.State != core.TaskStarting || !podstatus.PullFails(o.Waiting) {
 		return
 	}
-	if !pullFails(t.seen.Waiting) || isTry(o.Waiting) && !isTry(t.seen.Waiting) {
+	if !podstatus.PullFails(t.seen.Waiting) || podstatus.IsPullAttempt(o.Waiting) && !podstatus.IsPullAttempt(t.seen.Waiting) {
 		t.tries++
 	}
-	most, err := strconv.Atoi(pod.Annotations[notePulls])
+	most, err := strconv.Atoi(pod.Annotations[naming.NotePulls])
 	if err != nil {
 		most = 0
 	}
@@ -128,19 +131,9 @@ func (t *task) explain(o *backend.Observation) {
 	switch {
 	case o.State == core.TaskRunning && t.stuck != "":
 		o.Message = t.stuck
-	case o.Reason == string(reasonSystem) && t.changed != "":
+	case o.Reason == string(podstatus.ReasonSystem) && t.changed != "":
 		o.Message += "; the cluster had changed its pod when it was made: " + t.changed
 	}
-}
-
-// alike reports whether b says nothing that a did not.
-func alike(a, b backend.Observation) bool {
-	return a.State == b.State && a.Waiting == b.Waiting && a.Reason == b.Reason && a.Message == b.Message
-}
-
-// finished reports whether nothing of a pod runs any more.
-func finished(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // podGone takes over that a pod is not there any more. unseen: it went while
@@ -172,7 +165,7 @@ func (p *Backend) podGone(pod *corev1.Pod, unseen bool) {
 		if t.seen.State.Ended() {
 			return
 		}
-		last := status(id, pod, known{stopping: t.stopping, dying: dying, by: t.by})
+		last := podstatus.Of(id, pod, podstatus.Context{Stopping: t.stopping, Dying: dying, DisruptedBy: t.by})
 		if last.At = now; !last.State.Ended() {
 			last = backend.Observation{ID: id, State: core.TaskLost, At: now}
 			switch {
@@ -181,9 +174,9 @@ func (p *Backend) podGone(pod *corev1.Pod, unseen bool) {
 			case unseen:
 				last.Reason, last.Message = string(lifecycle.ReasonOutcomeUnknown), "its pod was deleted while the cluster could not be watched, and nobody saw how it ended"
 			case t.by != nil:
-				last.Reason, last.Message = string(t.by.reason), t.by.message
+				last.Reason, last.Message = string(t.by.Reason), t.by.Message
 			default:
-				last.Reason, last.Message = string(reasonSystem), deletedMessage(pod, dying)
+				last.Reason, last.Message = string(podstatus.ReasonSystem), podstatus.DeletedMessage(pod, dying)
 			}
 		}
 		t.seen = last
@@ -192,7 +185,7 @@ func (p *Backend) podGone(pod *corev1.Pod, unseen bool) {
 		return // another pod is the task's by now
 	}
 	p.cluster.release(pod.Spec.NodeName, id)
-	if pod.Annotations[noteGPUs] != "" {
+	if pod.Annotations[naming.NoteFractionDevices] != "" {
 		p.parts.leave(id, pod.UID)
 	}
 	p.logs.gone(id)
@@ -372,19 +365,3 @@ func (p *Backend) remove(ctx context.Context, id core.TaskID) error {
 	}
 	return nil
 }
-
-// pullFails reports whether a kubelet's word is about an image that it could
-// not get.
-func pullFails(word string) bool { return isTry(word) || trimInit(word) == "ImagePullBackOff" }
-
-// isTry reports whether a kubelet has just tried; after it, it waits.
-func isTry(word string) bool {
-	switch trimInit(word) {
-	case "ErrImagePull", "RegistryUnavailable", "SignatureValidationFailed", "ImageInspectError":
-		return true
-	default:
-		return false
-	}
-}
-
-func trimInit(word string) string { return strings.TrimPrefix(word, "Init:") }

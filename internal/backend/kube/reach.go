@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -162,7 +163,7 @@ func (p *Backend) reachable(ctx context.Context, space string, todo []backend.As
 		p.cluster.restrict(core.VolumeLabel(todo[0].About.Project, m.Claim), r)
 		for _, a := range todo {
 			if n := p.cluster.find(p.nodeName(a.Node)); n != nil && !r.holds(n) {
-				return refuse(reasonSystem, "the volume of its claim %s can be used on nodes with %s only, and %s is none of them", m.Claim, r, n.Name)
+				return refuse(podstatus.ReasonSystem, "the volume of its claim %s can be used on nodes with %s only, and %s is none of them", m.Claim, r, n.Name)
 			}
 		}
 	}

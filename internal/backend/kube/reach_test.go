@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -73,7 +74,7 @@ func TestPodsGoWhereTheirVolumesAre(t *testing.T) {
 	if w := got["one"]; fmt.Sprint(w.Terms, w.Any) != "[{"+zone+" In [a]}] []" {
 		t.Errorf("one volume in a zone: %+v", w)
 	}
-	if w := got["several"]; len(w.Any) != 4 || fmt.Sprint(w.Any[1]) != "[{"+zone+" In [a b]} {"+labelNode+" In [x]}]" || len(w.Terms) != 1 {
+	if w := got["several"]; len(w.Any) != 4 || fmt.Sprint(w.Any[1]) != "[{"+zone+" In [a b]} {"+naming.LabelNode+" In [x]}]" || len(w.Terms) != 1 {
 		t.Errorf("several volumes: %+v", w)
 	}
 	if w := got["waits"]; len(w.Terms)+len(w.Any) > 0 {

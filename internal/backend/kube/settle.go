@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -42,14 +44,14 @@ func (p *Backend) settle(ctx context.Context, gang []backend.Assignment) error {
 			if pods[i] == nil {
 				p.fails(a, lifecycle.ReasonKilled, "it was taken away before it had its place")
 			} else {
-				p.fails(a, reasonSystem, "it starts with others, and "+missing)
+				p.fails(a, podstatus.ReasonSystem, "it starts with others, and "+missing)
 			}
 		}
 		return nil
 	}
 	if bars := p.takeAll(todo, pods); bars != "" {
 		for i, a := range todo {
-			p.fails(a, reasonSystem, bars)
+			p.fails(a, podstatus.ReasonSystem, bars)
 			p.external.refuse(pods[i].UID, bars)
 		}
 		return nil
@@ -85,7 +87,7 @@ func (p *Backend) unseated(todo []backend.Assignment, pods []*corev1.Pod, err er
 		why = r.message
 	}
 	for i, a := range todo {
-		p.fails(a, reasonSystem, why)
+		p.fails(a, podstatus.ReasonSystem, why)
 		p.external.refuse(pods[i].UID, why)
 	}
 	return nil
@@ -111,7 +113,7 @@ func (x *external) pod(uid string) *corev1.Pod {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	o := x.pods[types.UID(uid)]
-	if o == nil || finished(o.pod) || o.pod.DeletionTimestamp != nil {
+	if o == nil || podstatus.Finished(o.pod) || o.pod.DeletionTimestamp != nil {
 		return nil
 	}
 	return o.pod
@@ -143,7 +145,7 @@ func (p *Backend) seat(ctx context.Context, a backend.Assignment, pod *corev1.Po
 	node := p.nodeName(a.Node)
 	refused := func(why string) error {
 		p.near.untake(pod)
-		p.fails(a, reasonSystem, why)
+		p.fails(a, podstatus.ReasonSystem, why)
 		p.external.refuse(pod.UID, why)
 		return nil
 	}
@@ -152,7 +154,7 @@ func (p *Backend) seat(ctx context.Context, a backend.Assignment, pod *corev1.Po
 	}
 	p.reserve(ctx, a.ID, pod, node)
 	b := &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, Annotations: p.marked(map[string]string{noteTask: a.ID.String(), noteDevices: devicesNote(a.Devices)})},
+		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, Annotations: p.marked(map[string]string{naming.NoteTask: a.ID.String(), naming.NoteDevices: naming.DevicesNote(a.Devices)})},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}
 	err := p.client.CoreV1().Pods(pod.Namespace).Bind(ctx, b, metav1.CreateOptions{})
@@ -160,10 +162,10 @@ func (p *Backend) seat(ctx context.Context, a backend.Assignment, pod *corev1.Po
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || fails {
 		now, getErr := p.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		switch {
-		case getErr == nil && now.UID == pod.UID && now.Annotations[noteTask] == a.ID.String() && now.Spec.NodeName == node:
+		case getErr == nil && now.UID == pod.UID && now.Annotations[naming.NoteTask] == a.ID.String() && now.Spec.NodeName == node:
 			err = nil // an earlier try had come through
 		case getErr == nil && now.UID == pod.UID && now.Spec.NodeName == "" && fails:
-			err = refuse(reasonSystem, "%v", sorted(err)) // others need not wait until it can be
+			err = refuse(podstatus.ReasonSystem, "%v", sorted(err)) // others need not wait until it can be
 		case getErr == nil || apierrors.IsNotFound(getErr):
 			p.near.untake(pod)
 			p.fails(a, lifecycle.ReasonKilled, fmt.Sprintf("it was changed or deleted by someone else before it had its place: %v", err))
@@ -258,8 +260,8 @@ func claimsOf(pod *corev1.Pod) (out []string) {
 // memberSeen takes over what a pod of others is like that has its place from us.
 func (p *Backend) memberSeen(id core.TaskID, pod *corev1.Pod, first bool) {
 	now := p.o.Clock()
-	o := memberStatus(id, pod)
-	if o.At = fresh(o.At, now); !first {
+	o := podstatus.OfForeign(id, pod)
+	if o.At = podstatus.Precise(o.At, now); !first {
 		o.At = now
 	}
 	p.tasks.edit(id, true, func(t *task) {
@@ -267,16 +269,16 @@ func (p *Backend) memberSeen(id core.TaskID, pod *corev1.Pod, first bool) {
 			return
 		}
 		t.space, t.name, t.uid, t.there, t.claim = pod.Namespace, pod.Name, pod.UID, true, string(pod.UID)
-		t.main = mainOf(pod)
+		t.main = podstatus.MainContainer(pod)
 		t.node, t.bound = pod.Spec.NodeName, true
 		t.explain(&o)
-		if !t.seen.State.Ended() && !alike(t.seen, o) {
+		if !t.seen.State.Ended() && !podstatus.Same(t.seen, o) {
 			t.seen = o
 		}
 		t.seen.Claim = t.claim
 	})
-	p.cluster.hold(pod.Spec.NodeName, id, devicesOf(pod.Annotations[noteDevices]))
-	if finished(pod) {
+	p.cluster.hold(pod.Spec.NodeName, id, naming.DevicesOf(pod.Annotations[naming.NoteDevices]))
+	if podstatus.Finished(pod) {
 		p.cluster.release(pod.Spec.NodeName, id)
 	}
 	p.logs.seen(id, pod)
@@ -285,7 +287,7 @@ func (p *Backend) memberSeen(id core.TaskID, pod *corev1.Pod, first bool) {
 // memberGone takes over that such a pod is not there any more.
 func (p *Backend) memberGone(id core.TaskID, pod *corev1.Pod) {
 	now := p.o.Clock()
-	last := memberStatus(id, pod)
+	last := podstatus.OfForeign(id, pod)
 	former, forgotten := false, false
 	p.tasks.disown(pod.UID)
 	p.tasks.edit(id, false, func(t *task) {
@@ -312,78 +314,4 @@ func (p *Backend) memberGone(id core.TaskID, pod *corev1.Pod) {
 	if forgotten {
 		p.drop(pod.Namespace, id)
 	}
-}
-
-// mainOf is the container of a pod whose output and entrance are those of its
-// task: the one that kubectl takes, else the first.
-func mainOf(pod *corev1.Pod) string {
-	if !outside(pod) {
-		return container
-	}
-	const usual = "kubectl.kubernetes.io/default-container"
-	for i := range pod.Spec.Containers {
-		if name := pod.Spec.Containers[i].Name; name == pod.Annotations[usual] {
-			return name
-		}
-	}
-	if len(pod.Spec.Containers) > 0 {
-		return pod.Spec.Containers[0].Name
-	}
-	return container
-}
-
-// memberStatus is what a pod of others says of its task. What becomes of a
-// container that ends is its maker's matter: the pod says when it is over.
-func memberStatus(id core.TaskID, pod *corev1.Pod) backend.Observation {
-	o := backend.Observation{ID: id, State: core.TaskStarting, Message: pod.Status.Message, Claim: string(pod.UID)}
-	switch pod.Status.Phase {
-	case corev1.PodSucceeded:
-		zero := 0
-		o.State, o.ExitCode, o.At = core.TaskSucceeded, &zero, lastEnd(pod)
-	case corev1.PodFailed:
-		by, bad := taken(pod, known{}), firstBad(pod)
-		switch {
-		case pod.DeletionTimestamp != nil:
-			o.State, o.Reason, o.Message = core.TaskFailed, string(lifecycle.ReasonKilled), "its pod was deleted"
-		case by != nil:
-			o.State, o.Reason, o.Message = core.TaskFailed, string(by.reason), by.message
-		case bad != nil:
-			ended(&o, pod, bad, false)
-		default:
-			failed(&o, pod)
-		}
-		if o.State == core.TaskSucceeded {
-			o.State, o.Reason = core.TaskFailed, string(lifecycle.ReasonError)
-		}
-	case corev1.PodRunning:
-		o.State, o.Message = core.TaskRunning, ""
-		if s := pod.Status.StartTime; s != nil {
-			o.At = s.Time
-		}
-	default:
-		o.Waiting, o.Message = waiting(pod)
-	}
-	return o
-}
-
-// firstBad is the end of the container that failed first; nil: none did.
-func firstBad(pod *corev1.Pod) *corev1.ContainerStateTerminated {
-	var bad *corev1.ContainerStateTerminated
-	for i := range pod.Status.ContainerStatuses {
-		if t := pod.Status.ContainerStatuses[i].State.Terminated; t != nil && t.ExitCode != 0 && (bad == nil || t.FinishedAt.Before(&bad.FinishedAt)) {
-			bad = t
-		}
-	}
-	return bad
-}
-
-// lastEnd is when the last container ended; zero: nobody says.
-func lastEnd(pod *corev1.Pod) time.Time {
-	var at time.Time
-	for i := range pod.Status.ContainerStatuses {
-		if t := pod.Status.ContainerStatuses[i].State.Terminated; t != nil && t.FinishedAt.After(at) {
-			at = t.FinishedAt.Time
-		}
-	}
-	return at
 }

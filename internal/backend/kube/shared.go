@@ -16,6 +16,7 @@ import (
 	applycore "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -30,15 +31,15 @@ func (p *Backend) serve(ctx context.Context, space string, a *backend.Assignment
 	services := p.client.CoreV1().Services(space)
 	there, err := services.Get(ctx, a.About.Name, metav1.GetOptions{})
 	switch {
-	case err == nil && there.Labels[labelWorkload] != string(a.ID.Workload):
+	case err == nil && there.Labels[naming.LabelWorkload] != string(a.ID.Workload):
 		p.calm.warn("a service that is not ours has the name of a workload, which so has none in its cluster", "service", space+"/"+a.About.Name, "workload", a.ID.Workload)
 		return nil
 	case err != nil && !apierrors.IsNotFound(err):
 		return err
 	}
-	ours := map[string]string{labelManaged: managed, labelWorkload: string(a.ID.Workload), labelAttempt: strconv.Itoa(a.ID.Attempt)}
+	ours := map[string]string{naming.LabelManaged: naming.Managed, naming.LabelWorkload: string(a.ID.Workload), naming.LabelAttempt: strconv.Itoa(a.ID.Attempt)}
 	selects := maps.Clone(ours)
-	delete(selects, labelManaged)
+	delete(selects, naming.LabelManaged)
 	p.marked(ours)
 	s := applycore.ServiceSpec().WithType(corev1.ServiceTypeClusterIP).WithSelector(selects)
 	main := int32(a.Ready.Port)
@@ -55,7 +56,7 @@ func (p *Backend) serve(ctx context.Context, space string, a *backend.Assignment
 	if len(a.Ports) == 0 {
 		s.WithPorts(applycore.ServicePort().WithPort(main).WithTargetPort(intstr.FromInt32(main)))
 	}
-	_, err = services.Apply(ctx, applycore.Service(a.About.Name, space).WithLabels(ours).WithSpec(s), metav1.ApplyOptions{FieldManager: managed, Force: true})
+	_, err = services.Apply(ctx, applycore.Service(a.About.Name, space).WithLabels(ours).WithSpec(s), metav1.ApplyOptions{FieldManager: naming.Managed, Force: true})
 	return err
 }
 
@@ -103,6 +104,6 @@ func (p *Backend) choose(ctx context.Context, space, name, node string) error {
 	if err != nil {
 		return err
 	}
-	_, err = claims.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: managed})
+	_, err = claims.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: naming.Managed})
 	return err
 }

@@ -3,6 +3,8 @@ package kube
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 )
 
 // The cluster may have many more objects than we have tasks: of each only what
@@ -21,7 +23,7 @@ func slim(o any) (any, error) {
 		NodeSelector: s.NodeSelector, Affinity: s.Affinity, Tolerations: s.Tolerations, SchedulingGates: s.SchedulingGates,
 		Priority: s.Priority, PriorityClassName: s.PriorityClassName, TerminationGracePeriodSeconds: s.TerminationGracePeriodSeconds,
 	}
-	if s.SchedulerName != SchedulerName { // it is only counted
+	if s.SchedulerName != naming.SchedulerName { // it is only counted
 		p.Spec.Affinity, p.Spec.Tolerations, p.Spec.NodeSelector = nil, nil, nil
 		return p, nil
 	}

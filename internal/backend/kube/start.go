@@ -17,6 +17,8 @@ import (
 	applycore "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -189,18 +191,18 @@ func (p *Backend) prepare(ctx context.Context, a *backend.Assignment) error {
 	of := attemptOf{a.ID.Workload, a.ID.Attempt}
 	defer p.serviced.lock(of)()
 	p.served.Store(of, true)
-	selects := map[string]string{labelWorkload: string(a.ID.Workload), labelAttempt: strconv.Itoa(a.ID.Attempt)}
+	selects := map[string]string{naming.LabelWorkload: string(a.ID.Workload), naming.LabelAttempt: strconv.Itoa(a.ID.Attempt)}
 	if a.Gang > 1 && !a.Peers && len(a.Ports) == 0 {
 		// With each pod that comes the cluster would write down all of them anew,
 		// which for a large gang costs as much as to start it; nobody looks for
 		// any but the first.
-		selects[labelIndex] = "0"
+		selects[naming.LabelIndex] = "0"
 	}
-	s := applycore.Service(serviceName(a.ID), space).WithLabels(p.marked(map[string]string{
-		labelManaged: managed, labelWorkload: string(a.ID.Workload), labelAttempt: strconv.Itoa(a.ID.Attempt),
+	s := applycore.Service(naming.ServiceName(a.ID), space).WithLabels(p.marked(map[string]string{
+		naming.LabelManaged: naming.Managed, naming.LabelWorkload: string(a.ID.Workload), naming.LabelAttempt: strconv.Itoa(a.ID.Attempt),
 	})).WithSpec(applycore.ServiceSpec().WithClusterIP(corev1.ClusterIPNone).WithPublishNotReadyAddresses(true).
 		WithSelector(selects))
-	if _, err := p.client.CoreV1().Services(space).Apply(ctx, s, metav1.ApplyOptions{FieldManager: managed, Force: true}); err != nil {
+	if _, err := p.client.CoreV1().Services(space).Apply(ctx, s, metav1.ApplyOptions{FieldManager: naming.Managed, Force: true}); err != nil {
 		return sorted(err)
 	}
 	return sorted(p.serve(ctx, space, a))
@@ -230,7 +232,7 @@ func (p *Backend) create(ctx context.Context, a *backend.Assignment) error {
 	}
 	if apierrors.IsAlreadyExists(err) {
 		pod, err = p.client.CoreV1().Pods(b.pod.Namespace).Get(ctx, b.pod.Name, metav1.GetOptions{})
-		if err == nil && pod.Annotations[noteTask] != a.ID.String() {
+		if err == nil && pod.Annotations[naming.NoteTask] != a.ID.String() {
 			return clash("pod", &pod.ObjectMeta)
 		}
 	}
@@ -286,7 +288,7 @@ func (p *Backend) bind(ctx context.Context, id core.TaskID, node string) error {
 		if getErr == nil && pod.UID == t.uid && pod.Spec.NodeName == b.Target.Name {
 			return nil
 		}
-		return refuse(reasonSystem, "pod %s/%s was changed or deleted by someone else before it had its place: %v", t.space, t.name, err)
+		return refuse(podstatus.ReasonSystem, "pod %s/%s was changed or deleted by someone else before it had its place: %v", t.space, t.name, err)
 	}
 	if err == nil {
 		p.tasks.edit(id, false, func(t *task) { t.bound = true })
@@ -331,15 +333,15 @@ func sorted(err error) error {
 	case err == nil, refusalOf(err) != nil:
 		return err
 	case denied(err):
-		return refuse(reasonSystem, "a policy of the cluster refuses it: %v", err)
+		return refuse(podstatus.ReasonSystem, "a policy of the cluster refuses it: %v", err)
 	case apierrors.IsForbidden(err):
-		return refuse(reasonSystem, "the cluster does not allow it: %v", err)
+		return refuse(podstatus.ReasonSystem, "the cluster does not allow it: %v", err)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
 		return refuse(lifecycle.ReasonContainerCannot, "the cluster refuses it: %v", err)
 	case apierrors.IsNotFound(err), apierrors.IsGone(err):
-		return refuse(reasonSystem, "what it needs in the cluster is gone: %v", err)
+		return refuse(podstatus.ReasonSystem, "what it needs in the cluster is gone: %v", err)
 	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook"):
-		return refuse(reasonSystem, "a webhook that the cluster asks does not answer: %v", err)
+		return refuse(podstatus.ReasonSystem, "a webhook that the cluster asks does not answer: %v", err)
 	case answers(err):
 		return &stumble{err}
 	default:

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -18,7 +20,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // seen makes a pod on node n1 of namespace ns.
 func seen(change ...func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}, Spec: corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{Name: container}}}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}, Spec: corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{Name: naming.Container}}}}
 	for _, c := range change {
 		c(p)
 	}
@@ -45,7 +47,7 @@ func running() corev1.ContainerState {
 
 func mainIs(s corev1.ContainerState) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: container, State: s}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: naming.Container, State: s}}
 	}
 }
 
@@ -60,7 +62,7 @@ func steps(all ...corev1.ContainerState) func(*corev1.Pod) {
 			p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: name})
 			p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, corev1.ContainerStatus{Name: name, State: s})
 		}
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: container, State: waits("PodInitializing", "")}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: naming.Container, State: waits("PodInitializing", "")}}
 	}
 }
 
@@ -124,7 +126,7 @@ func is(t *testing.T, name string, got backend.Observation, want outcome) {
 
 // aboutToFail is a pod whose kubelet says that it has failed and not yet why.
 func aboutToFail(p *corev1.Pod) {
-	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionFalse, Reason: podFailed})
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionFalse, Reason: podstatus.PodFailed})
 }
 
 func TestPodsThatStart(t *testing.T) {
@@ -148,7 +150,7 @@ func TestPodsThatStart(t *testing.T) {
 		"step failed":     {seen(steps(ends(1, "Error", "no data"))), start("Init:Error", "no data")},
 		"step with code":  {seen(steps(ends(3, "", ""))), start("Init:ExitCode:3", "")},
 		"step again":      {seen(steps(waits("CrashLoopBackOff", "back-off")), restarted(0, 2, ends(1, "Error", ""))), start("Init:CrashLoopBackOff", "back-off")},
-		"step for good":   {seen(steps(waits("CrashLoopBackOff", "back-off")), restarted(0, stepRestarts, ends(7, "Error", "no data"))), outcome{core.TaskFailed, "", lifecycle.ReasonError, 7, 0, "step 1 of its start failed with exit code 7. no data"}},
+		"step for good":   {seen(steps(waits("CrashLoopBackOff", "back-off")), restarted(0, podstatus.StepRestarts, ends(7, "Error", "no data"))), outcome{core.TaskFailed, "", lifecycle.ReasonError, 7, 0, "step 1 of its start failed with exit code 7. no data"}},
 		"proxy comes":     {seen(steps(running()), proxied(false)), start("Init:0/2", "")},
 		"proxy is there":  {seen(steps(running()), proxied(true)), start("Init:1/2", "")},
 		"step's image":    {seen(steps(waits("ErrImagePull", "not found"))), start("Init:ErrImagePull", "not found")},
@@ -162,14 +164,14 @@ func TestPodsThatStart(t *testing.T) {
 		"no command":      {seen(mainIs(waits("CreateContainerError", "no command specified"))), cannot("no command")},
 		"busy engine":     {seen(mainIs(waits("CreateContainerError", "context deadline exceeded"))), start("CreateContainerError", "deadline")},
 		"no program":      {seen(mainIs(waits("RunContainerError", "no such file"))), cannot("no such file")},
-		"mute":            {seen(mainIs(waits("RunContainerError", ""))), outcome{core.TaskFailed, "", reasonSystem, -1, 0, "n1 did not start it, and does not say why"}},
+		"mute":            {seen(mainIs(waits("RunContainerError", ""))), outcome{core.TaskFailed, "", podstatus.ReasonSystem, -1, 0, "n1 did not start it, and does not say why"}},
 		"runs":            {seen(mainIs(running()), phased(corev1.PodRunning, "", "")), outcome{core.TaskRunning, "", "", -1, 0, ""}},
 		"ends, says why":  {seen(mainIs(ends(137, "Error", "")), phased(corev1.PodRunning, "", ""), aboutToFail), outcome{core.TaskRunning, "", "", -1, 0, ""}},
 		"ends politely":   {seen(mainIs(ends(0, "Completed", "")), phased(corev1.PodRunning, "", ""), aboutToFail), outcome{core.TaskRunning, "", "", -1, 0, ""}},
 		"runs, evicted":   {seen(mainIs(running()), phased(corev1.PodRunning, "", ""), deleted(noon)), outcome{core.TaskRunning, "", "", -1, 0, ""}},
 		"starts, deleted": {seen(mainIs(waits("ContainerCreating", "")), deleted(noon)), start("ContainerCreating", "")},
 	} {
-		is(t, name, status(core.TaskID{}, tc.pod, known{}), tc.want)
+		is(t, name, podstatus.Of(core.TaskID{}, tc.pod, podstatus.Context{}), tc.want)
 	}
 }
 
@@ -194,22 +196,22 @@ func TestPodsThatEndByThemselves(t *testing.T) {
 		"killed":               {seen(mainIs(ends(137, "Error", "")), failed), failure(lifecycle.ReasonKilled, 137, 9, "")},
 		"killed, by a program": {seen(mainIs(ends(137, "Error", "I gave up")), limited("32Mi"), failed), failure(lifecycle.ReasonKilled, 137, 9, "I gave up")},
 		"no program":           {seen(mainIs(ends(128, "StartError", "no such file")), failed), failure(lifecycle.ReasonContainerCannot, -1, 0, "no such file")},
-		"not started, mute":    {seen(mainIs(ends(128, "StartError", "")), failed), failure(reasonSystem, -1, 0, "n1 did not start it, and does not say why")},
-		"step not started":     {seen(steps(ends(128, "StartError", "")), failed), failure(reasonSystem, -1, 0, "n1 did not start it, and does not say why")},
+		"not started, mute":    {seen(mainIs(ends(128, "StartError", "")), failed), failure(podstatus.ReasonSystem, -1, 0, "n1 did not start it, and does not say why")},
+		"step not started":     {seen(steps(ends(128, "StartError", "")), failed), failure(podstatus.ReasonSystem, -1, 0, "n1 did not start it, and does not say why")},
 		"cannot run":           {seen(mainIs(ends(127, "ContainerCannotRun", "no such file")), failed), failure(lifecycle.ReasonContainerCannot, -1, 0, "no such file")},
 		"started by others":    {seen(mainIs(waits("CrashLoopBackOff", "back-off")), mainWas(ends(4, "Error", ""))), failure(lifecycle.ReasonError, 4, 0, "")},
 		"step":                 {seen(steps(ends(0, "Completed", ""), ends(5, "Error", "no data")), failed), failure(lifecycle.ReasonError, 5, 0, "step 2 of its start failed with exit code 5. no data")},
 		"step's program":       {seen(steps(ends(128, "StartError", "no such file")), failed), failure(lifecycle.ReasonContainerCannot, -1, 0, "step 1 of its start could not run: no such file")},
 		"step's memory":        {seen(steps(ends(137, "OOMKilled", "")), failed), failure(lifecycle.ReasonOutOfMemory, 137, 9, "step 1")},
-		"proxy's end":          {seen(steps(), proxied(true), failed, func(p *corev1.Pod) { p.Status.InitContainerStatuses[0].State = ends(1, "Error", "") }), failure(reasonSystem, -1, 0, "before its command ran")},
+		"proxy's end":          {seen(steps(), proxied(true), failed, func(p *corev1.Pod) { p.Status.InitContainerStatuses[0].State = ends(1, "Error", "") }), failure(podstatus.ReasonSystem, -1, 0, "before its command ran")},
 		"nobody knows":         {seen(mainIs(ends(137, "ContainerStatusUnknown", "could not be located")), failed), outcome{core.TaskLost, "", lifecycle.ReasonOutcomeUnknown, -1, 0, "n1"}},
-		"machine restarted":    {seen(mainIs(ends(255, "Unknown", "")), failed), failure(reasonSystem, -1, 0, "n1")},
+		"machine restarted":    {seen(mainIs(ends(255, "Unknown", "")), failed), failure(podstatus.ReasonSystem, -1, 0, "n1")},
 		"deadline of others":   {seen(mainIs(ends(143, "Error", "")), phased(corev1.PodFailed, "DeadlineExceeded", "Pod was active")), failure(lifecycle.ReasonMaxDuration, 143, 15, "activeDeadlineSeconds")},
 		"deadline at start":    {seen(steps(ends(143, "Error", "")), phased(corev1.PodFailed, "DeadlineExceeded", "Pod was active")), failure(lifecycle.ReasonMaxDuration, -1, 0, "activeDeadlineSeconds")},
 		"its own disk":         {seen(mainIs(ends(137, "Error", "")), phased(corev1.PodFailed, "Evicted", "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. ")), failure(lifecycle.ReasonError, 137, 9, "exceeds the total limit")},
 		"its own volume":       {seen(phased(corev1.PodFailed, "Evicted", `Usage of EmptyDir volume "shm" exceeds the limit "64Mi". `)), failure(lifecycle.ReasonError, -1, 0, "exceeds the limit")},
 	} {
-		is(t, name, status(core.TaskID{}, tc.pod, known{}), tc.want)
+		is(t, name, podstatus.Of(core.TaskID{}, tc.pod, podstatus.Context{}), tc.want)
 	}
 }
 
@@ -218,36 +220,36 @@ func TestPodsThatAreTakenAway(t *testing.T) {
 	term := mainIs(ends(143, "Error", ""))
 	for name, tc := range map[string]struct {
 		pod     *corev1.Pod
-		known   known
+		known   podstatus.Context
 		reason  lifecycle.Reason
 		message string
 	}{
-		"node pressure":      {seen(mainIs(ends(137, "Error", "")), phased(corev1.PodFailed, "Evicted", "The node was low on resource: memory. ")), known{}, reasonSystem, "the kubelet of node n1 evicted it: The node was low"},
-		"pressure, politely": {seen(mainIs(ends(0, "Completed", "")), phased(corev1.PodFailed, "Evicted", "The node was low on resource: memory.")), known{}, reasonSystem, "evicted"},
-		"pressure at start":  {seen(phased(corev1.PodFailed, "Evicted", "The node had condition: [DiskPressure]. ")), known{}, reasonSystem, "DiskPressure"},
-		"critical pod":       {seen(phased(corev1.PodFailed, "Preempting", "Preempted in order to admit critical pod")), known{}, reasonSystem, "critical pod"},
-		"shutdown":           {seen(term, phased(corev1.PodFailed, "Terminated", "Pod was terminated in response to imminent node shutdown.")), known{}, reasonSystem, "node n1 is being shut down"},
-		"during shutdown":    {seen(phased(corev1.PodFailed, "NodeShutdown", "Pod was rejected as the node is shutting down.")), known{}, reasonSystem, "shut down"},
-		"old controller":     {seen(phased(corev1.PodFailed, "NodeLost", "")), known{}, lifecycle.ReasonNodeLost, "node n1 is lost"},
-		"no cpu":             {seen(phased(corev1.PodFailed, "OutOfcpu", "Node didn't have enough resource: cpu, requested: 4000, used: 100, capacity: 2000")), known{}, reasonSystem, "the kubelet of node n1 did not take it: OutOfcpu: Node didn't have enough"},
-		"no adapter":         {seen(phased(corev1.PodFailed, "OutOfrdma/hca", "Node didn't have enough resource: rdma/hca, requested: 1, used: 2, capacity: 2")), known{}, reasonSystem, "OutOfrdma/hca: Node didn't have enough"},
-		"no GPU":             {seen(phased(corev1.PodFailed, "UnexpectedAdmissionError", "Allocate failed")), known{}, reasonSystem, "UnexpectedAdmissionError: Allocate failed"},
-		"no place for pods":  {seen(phased(corev1.PodFailed, "OutOfpods", "")), known{}, reasonSystem, "did not take it: OutOfpods"},
-		"label of the node":  {seen(phased(corev1.PodFailed, "NodeAffinity", "Predicate NodeAffinity failed")), known{}, reasonSystem, "NodeAffinity"},
-		"drain":              {seen(term, failed, deleted(noon), disruption("EvictionByEvictionAPI", "Eviction API: evicting", noon)), known{}, reasonSystem, "kubectl drain"},
-		"taint":              {seen(term, failed, deleted(noon), disruption("DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint", noon)), known{}, reasonSystem, "a taint of node n1"},
-		"other scheduler":    {seen(term, failed, deleted(noon), disruption(corev1.PodReasonPreemptionByScheduler, "preempting to accommodate a higher priority pod", noon)), known{}, reasonSystem, "higher priority pod"},
-		"node removed":       {seen(mainIs(running()), failed, disruption("DeletionByPodGC", "PodGC: node no longer exists", noon)), known{}, lifecycle.ReasonNodeLost, "node n1 is gone"},
-		"kubelet":            {seen(term, phased(corev1.PodRunning, "", ""), disruption(corev1.PodReasonTerminationByKubelet, "The node was low on resource: memory", noon)), known{}, reasonSystem, "kubelet of node n1 ended it"},
-		"deleted":            {seen(term, failed, deleted(noon)), known{}, reasonSystem, "its pod ns/p was deleted by someone else"},
-		"deleted, politely":  {seen(mainIs(ends(0, "Completed", "")), phased(corev1.PodSucceeded, "", ""), deleted(noon)), known{}, reasonSystem, "deleted by someone else"},
-		"namespace":          {seen(term, failed, deleted(noon)), known{dying: true}, reasonSystem, "namespace ns was deleted"},
-		"step of a deleted":  {seen(steps(ends(143, "Error", "")), failed, deleted(noon)), known{}, reasonSystem, "deleted by someone else"},
+		"node pressure":      {seen(mainIs(ends(137, "Error", "")), phased(corev1.PodFailed, "Evicted", "The node was low on resource: memory. ")), podstatus.Context{}, podstatus.ReasonSystem, "the kubelet of node n1 evicted it: The node was low"},
+		"pressure, politely": {seen(mainIs(ends(0, "Completed", "")), phased(corev1.PodFailed, "Evicted", "The node was low on resource: memory.")), podstatus.Context{}, podstatus.ReasonSystem, "evicted"},
+		"pressure at start":  {seen(phased(corev1.PodFailed, "Evicted", "The node had condition: [DiskPressure]. ")), podstatus.Context{}, podstatus.ReasonSystem, "DiskPressure"},
+		"critical pod":       {seen(phased(corev1.PodFailed, "Preempting", "Preempted in order to admit critical pod")), podstatus.Context{}, podstatus.ReasonSystem, "critical pod"},
+		"shutdown":           {seen(term, phased(corev1.PodFailed, "Terminated", "Pod was terminated in response to imminent node shutdown.")), podstatus.Context{}, podstatus.ReasonSystem, "node n1 is being shut down"},
+		"during shutdown":    {seen(phased(corev1.PodFailed, "NodeShutdown", "Pod was rejected as the node is shutting down.")), podstatus.Context{}, podstatus.ReasonSystem, "shut down"},
+		"old controller":     {seen(phased(corev1.PodFailed, "NodeLost", "")), podstatus.Context{}, lifecycle.ReasonNodeLost, "node n1 is lost"},
+		"no cpu":             {seen(phased(corev1.PodFailed, "OutOfcpu", "Node didn't have enough resource: cpu, requested: 4000, used: 100, capacity: 2000")), podstatus.Context{}, podstatus.ReasonSystem, "the kubelet of node n1 did not take it: OutOfcpu: Node didn't have enough"},
+		"no adapter":         {seen(phased(corev1.PodFailed, "OutOfrdma/hca", "Node didn't have enough resource: rdma/hca, requested: 1, used: 2, capacity: 2")), podstatus.Context{}, podstatus.ReasonSystem, "OutOfrdma/hca: Node didn't have enough"},
+		"no GPU":             {seen(phased(corev1.PodFailed, "UnexpectedAdmissionError", "Allocate failed")), podstatus.Context{}, podstatus.ReasonSystem, "UnexpectedAdmissionError: Allocate failed"},
+		"no place for pods":  {seen(phased(corev1.PodFailed, "OutOfpods", "")), podstatus.Context{}, podstatus.ReasonSystem, "did not take it: OutOfpods"},
+		"label of the node":  {seen(phased(corev1.PodFailed, "NodeAffinity", "Predicate NodeAffinity failed")), podstatus.Context{}, podstatus.ReasonSystem, "NodeAffinity"},
+		"drain":              {seen(term, failed, deleted(noon), disruption("EvictionByEvictionAPI", "Eviction API: evicting", noon)), podstatus.Context{}, podstatus.ReasonSystem, "kubectl drain"},
+		"taint":              {seen(term, failed, deleted(noon), disruption("DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint", noon)), podstatus.Context{}, podstatus.ReasonSystem, "a taint of node n1"},
+		"other scheduler":    {seen(term, failed, deleted(noon), disruption(corev1.PodReasonPreemptionByScheduler, "preempting to accommodate a higher priority pod", noon)), podstatus.Context{}, podstatus.ReasonSystem, "higher priority pod"},
+		"node removed":       {seen(mainIs(running()), failed, disruption("DeletionByPodGC", "PodGC: node no longer exists", noon)), podstatus.Context{}, lifecycle.ReasonNodeLost, "node n1 is gone"},
+		"kubelet":            {seen(term, phased(corev1.PodRunning, "", ""), disruption(corev1.PodReasonTerminationByKubelet, "The node was low on resource: memory", noon)), podstatus.Context{}, podstatus.ReasonSystem, "kubelet of node n1 ended it"},
+		"deleted":            {seen(term, failed, deleted(noon)), podstatus.Context{}, podstatus.ReasonSystem, "its pod ns/p was deleted by someone else"},
+		"deleted, politely":  {seen(mainIs(ends(0, "Completed", "")), phased(corev1.PodSucceeded, "", ""), deleted(noon)), podstatus.Context{}, podstatus.ReasonSystem, "deleted by someone else"},
+		"namespace":          {seen(term, failed, deleted(noon)), podstatus.Context{Dying: true}, podstatus.ReasonSystem, "namespace ns was deleted"},
+		"step of a deleted":  {seen(steps(ends(143, "Error", "")), failed, deleted(noon)), podstatus.Context{}, podstatus.ReasonSystem, "deleted by someone else"},
 	} {
-		got := status(core.TaskID{}, tc.pod, tc.known)
+		got := podstatus.Of(core.TaskID{}, tc.pod, tc.known)
 		is(t, name, got, outcome{core.TaskFailed, "", tc.reason, -1, 0, tc.message})
-		if tc.known.stopping = true; tc.pod.DeletionTimestamp != nil {
-			if got = status(core.TaskID{}, tc.pod, tc.known); got.Reason == string(reasonSystem) && strings.Contains(got.Message, "someone else") {
+		if tc.known.Stopping = true; tc.pod.DeletionTimestamp != nil {
+			if got = podstatus.Of(core.TaskID{}, tc.pod, tc.known); got.Reason == string(podstatus.ReasonSystem) && strings.Contains(got.Message, "someone else") {
 				t.Errorf("%s: we asked for it, and it says %q", name, got.Message)
 			}
 		}
@@ -260,18 +262,18 @@ func TestWhatEndedBeforeItWasTakenAwayHasEnded(t *testing.T) {
 		"deleted": seen(mainIs(ends(0, "Completed", "")), phased(corev1.PodSucceeded, "", ""), deleted(later)),
 		"drained": seen(mainIs(ends(0, "Completed", "")), deleted(later), disruption("EvictionByEvictionAPI", "", later)),
 	} {
-		is(t, name, status(core.TaskID{}, pod, known{}), outcome{core.TaskSucceeded, "", "", 0, 0, ""})
+		is(t, name, podstatus.Of(core.TaskID{}, pod, podstatus.Context{}), outcome{core.TaskSucceeded, "", "", 0, 0, ""})
 	}
 }
 
 // TestTriesToPull: a try is counted when the kubelet says so anew, and the last
 // one that is granted ends the task.
 func TestTriesToPull(t *testing.T) {
-	pod := seen(func(p *corev1.Pod) { p.Annotations = map[string]string{notePulls: "2"} })
+	pod := seen(func(p *corev1.Pod) { p.Annotations = map[string]string{naming.NotePulls: "2"} })
 	x := &task{seen: backend.Observation{State: core.TaskStarting}}
 	see := func(word string) backend.Observation {
 		mainIs(waits(word, "no such image"))(pod)
-		o := status(core.TaskID{}, pod, known{})
+		o := podstatus.Of(core.TaskID{}, pod, podstatus.Context{})
 		x.pulls(&o, pod)
 		x.seen = o
 		return o
@@ -283,7 +285,7 @@ func TestTriesToPull(t *testing.T) {
 	}
 	is(t, "the third try", see("ErrImagePull"), outcome{core.TaskFailed, "", lifecycle.ReasonFailedImagePull, -1, 0, "no such image"})
 
-	pod.Annotations[notePulls] = "-1"
+	pod.Annotations[naming.NotePulls] = "-1"
 	*x = task{seen: backend.Observation{State: core.TaskStarting}}
 	for range 10 {
 		see("ErrImagePull")

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -37,12 +38,12 @@ func podOf(a *backend.Assignment) *corev1.Pod {
 	return &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: podName(a.About.Name, a.ID), Namespace: "muster-" + string(a.About.Project), UID: types.UID("uid-" + a.ID.Workload),
+			Name: naming.PodName(a.About.Name, a.ID), Namespace: "muster-" + string(a.About.Project), UID: types.UID("uid-" + a.ID.Workload),
 			Labels: new(Backend).labels(a), Annotations: notes(a),
 		},
-		Spec: corev1.PodSpec{SchedulerName: SchedulerName, NodeName: string(a.Node), Containers: []corev1.Container{{Name: container}}},
+		Spec: corev1.PodSpec{SchedulerName: naming.SchedulerName, NodeName: string(a.Node), Containers: []corev1.Container{{Name: naming.Container}}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
-			Name: container, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+			Name: naming.Container, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 		}}},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -62,7 +63,7 @@ func (p *Backend) unserve(ctx context.Context, space string, id core.TaskID) err
 		return nil
 	}
 	services := p.client.CoreV1().Services(space)
-	mine, err := services.List(ctx, metav1.ListOptions{LabelSelector: labelManaged + "=" + managed + "," + labelWorkload + "=" + string(id.Workload) + "," + labelAttempt + "=" + strconv.Itoa(id.Attempt)})
+	mine, err := services.List(ctx, metav1.ListOptions{LabelSelector: naming.LabelManaged + "=" + naming.Managed + "," + naming.LabelWorkload + "=" + string(id.Workload) + "," + naming.LabelAttempt + "=" + strconv.Itoa(id.Attempt)})
 	if err != nil {
 		return err
 	}
@@ -80,17 +81,17 @@ func (p *Backend) unserve(ctx context.Context, space string, id core.TaskID) err
 // sweep removes services and secrets of tasks that the cluster does not have.
 // It must run before anything is started.
 func (p *Backend) sweep(ctx context.Context) error {
-	mine := metav1.ListOptions{LabelSelector: labelManaged + "=" + managed + "," + labelWorkload}
+	mine := metav1.ListOptions{LabelSelector: naming.LabelManaged + "=" + naming.Managed + "," + naming.LabelWorkload}
 	services, err := p.client.CoreV1().Services("").List(ctx, mine)
 	if err != nil {
 		return err
 	}
 	for _, s := range services.Items {
-		attempt, err := strconv.Atoi(s.Labels[labelAttempt])
+		attempt, err := strconv.Atoi(s.Labels[naming.LabelAttempt])
 		if err != nil || !p.mine(s.Labels) {
 			continue
 		}
-		if err := p.unserve(ctx, s.Namespace, core.TaskID{Workload: core.WorkloadID(s.Labels[labelWorkload]), Attempt: attempt}); err != nil {
+		if err := p.unserve(ctx, s.Namespace, core.TaskID{Workload: core.WorkloadID(s.Labels[naming.LabelWorkload]), Attempt: attempt}); err != nil {
 			return err
 		}
 	}
@@ -99,7 +100,7 @@ func (p *Backend) sweep(ctx context.Context) error {
 		return err
 	}
 	for _, s := range secrets.Items {
-		id, err := core.ParseTaskID(s.Annotations[noteTask])
+		id, err := core.ParseTaskID(s.Annotations[naming.NoteTask])
 		if err != nil || !p.mine(s.Labels) {
 			continue
 		}

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -31,27 +33,27 @@ type task struct {
 	uid         types.UID
 	node        string
 	seen        backend.Observation
-	there       bool                // its pod is
-	secret      bool                // it has one beside its pod
-	claim       string              // UID of its pod, which someone else made; empty: we did
-	main        string              // the container of the command; empty: that of our pods
-	bound       bool                // to its node
-	stopping    bool                // we asked for its end
-	forgotten   bool                // the rest of it goes when its output is complete
-	until       time.Time           // what it was given to end, where it was told to; zero: it was not
-	tries       int                 // to pull its image
-	endless     bool                // these are never enough
-	secretUID   types.UID           // of that one, where it is known
-	word        string              // for which it waits
-	blank       bool                // nothing of its pod has started
-	since       time.Time           // since when word and blank are so
-	asked       time.Time           // when the cluster was last asked why it does not get on
-	trouble     time.Time           // since when something is said to keep it from getting on
-	changed     string              // what others made of its pod when it was created
-	by          *cause              // what was said to take its pod away; nil: nothing
-	stuck       string              // why it cannot be ended
-	restored    int                 // how often what others did to its labels was undone
-	next        *backend.Assignment // what starts once its pod is gone
+	there       bool                  // its pod is
+	secret      bool                  // it has one beside its pod
+	claim       string                // UID of its pod, which someone else made; empty: we did
+	main        string                // the container of the command; empty: that of our pods
+	bound       bool                  // to its node
+	stopping    bool                  // we asked for its end
+	forgotten   bool                  // the rest of it goes when its output is complete
+	until       time.Time             // what it was given to end, where it was told to; zero: it was not
+	tries       int                   // to pull its image
+	endless     bool                  // these are never enough
+	secretUID   types.UID             // of that one, where it is known
+	word        string                // for which it waits
+	blank       bool                  // nothing of its pod has started
+	since       time.Time             // since when word and blank are so
+	asked       time.Time             // when the cluster was last asked why it does not get on
+	trouble     time.Time             // since when something is said to keep it from getting on
+	changed     string                // what others made of its pod when it was created
+	by          *podstatus.Disruption // what was said to take its pod away; nil: nothing
+	stuck       string                // why it cannot be ended
+	restored    int                   // how often what others did to its labels was undone
+	next        *backend.Assignment   // what starts once its pod is gone
 }
 
 // watcher is one caller of Watch.
@@ -115,7 +117,7 @@ func (t *tasks) edit(id core.TaskID, make bool, change func(*task)) {
 }
 
 // runs is the name of the container of the command.
-func (t *task) runs() string { return cmp.Or(t.main, container) }
+func (t *task) runs() string { return cmp.Or(t.main, naming.Container) }
 
 // owner is the task whose pod has, or had, a UID.
 func (t *tasks) owner(uid types.UID) (core.TaskID, bool) {
@@ -215,4 +217,11 @@ func (t *tasks) watch(ctx context.Context, seen func([]backend.Observation)) err
 			seen(news)
 		}
 	}
+}
+
+// Address implements backend.Locator: the pod's name in the cluster's DNS, which
+// is known before the pod is there. The resolver of each pod completes it with
+// the namespace.
+func (p *Backend) Address(id core.TaskID) string {
+	return naming.HostName(id) + "." + naming.ServiceName(id)
 }

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 )
 
 // Words that the cluster's own scheduler uses, so that whoever reads pods (people,
@@ -155,7 +157,7 @@ func (x *external) strays(marked map[string]bool) {
 
 // waits says on a pod why it waits.
 func (t *teller) waits(ctx context.Context, pod *corev1.Pod, reason, text string) error {
-	c := conditionOf(pod, corev1.PodScheduled)
+	c := podstatus.Condition(pod, corev1.PodScheduled)
 	if c != nil && c.Status == corev1.ConditionFalse && c.Message == text {
 		return nil // a server before us has said so
 	}
@@ -186,19 +188,10 @@ func (t *teller) forbidden(err error) bool {
 	return true
 }
 
-func conditionOf(pod *corev1.Pod, of corev1.PodConditionType) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == of {
-			return &pod.Status.Conditions[i]
-		}
-	}
-	return nil
-}
-
 // condition sets one of a pod.
 func (t *teller) condition(ctx context.Context, pod *corev1.Pod, c corev1.PodCondition) error {
 	now := metav1.NewTime(t.p.o.Clock())
-	if was := conditionOf(pod, c.Type); was == nil || was.Status != c.Status {
+	if was := podstatus.Condition(pod, c.Type); was == nil || was.Status != c.Status {
 		c.LastTransitionTime = now
 	} else {
 		c.LastTransitionTime = was.LastTransitionTime
@@ -210,7 +203,7 @@ func (t *teller) condition(ctx context.Context, pod *corev1.Pod, c corev1.PodCon
 	if err != nil {
 		return err
 	}
-	_, err = t.p.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: managed}, "status")
+	_, err = t.p.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: naming.Managed}, "status")
 	return err
 }
 
@@ -235,7 +228,7 @@ func (t *teller) event(ctx context.Context, pod *corev1.Pod, kind, reason, text 
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion},
 		Type:           kind, Reason: reason, Message: text, Action: actionBinding, Count: 1,
 		FirstTimestamp: metav1.NewTime(at), LastTimestamp: metav1.NewTime(at),
-		ReportingController: SchedulerName, ReportingInstance: SchedulerName, Source: corev1.EventSource{Component: SchedulerName},
+		ReportingController: naming.SchedulerName, ReportingInstance: naming.SchedulerName, Source: corev1.EventSource{Component: naming.SchedulerName},
 	}
 	if _, err := t.p.client.CoreV1().Events(pod.Namespace).Create(ctx, e, metav1.CreateOptions{}); err != nil && ctx.Err() == nil && !t.forbidden(err) {
 		t.p.o.Log.Debug("an event of a pod was not taken", "backend", t.p.o.Name, "pod", pod.Namespace+"/"+pod.Name, "err", err)

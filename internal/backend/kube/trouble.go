@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -45,23 +46,9 @@ func (t *task) waits(o *backend.Observation, blank bool, now time.Time) {
 	switch {
 	case o.Message == "" && t.blank:
 		o.Message = t.seen.Message // what events have said
-	case hopeless(trimInit(o.Waiting)) && t.trouble.IsZero():
+	case podstatus.CannotBeCreated(podstatus.TrimInit(o.Waiting)) && t.trouble.IsZero():
 		t.trouble = now // or refused would have ended it
 	}
-}
-
-// blank reports whether nothing of a pod has started on its node.
-func blank(pod *corev1.Pod) bool {
-	started := func(all []corev1.ContainerStatus) bool {
-		for i := range all {
-			if s := &all[i]; s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil ||
-				s.State.Waiting != nil && s.State.Waiting.Reason != "ContainerCreating" && s.State.Waiting.Reason != "PodInitializing" {
-				return true
-			}
-		}
-		return false
-	}
-	return pod.Spec.NodeName != "" && !started(pod.Status.InitContainerStatuses) && !started(pod.Status.ContainerStatuses)
 }
 
 // look goes on looking at what does not get on until ctx is done.
@@ -90,7 +77,7 @@ func (t *tasks) late(now time.Time, most int) []core.TaskID {
 		if len(out) == most {
 			break
 		}
-		if !x.there || x.seen.State != core.TaskStarting || !x.blank && x.trouble.IsZero() && !pullFails(x.word) {
+		if !x.there || x.seen.State != core.TaskStarting || !x.blank && x.trouble.IsZero() && !podstatus.PullFails(x.word) {
 			continue
 		}
 		if pause := max(lookAfter, min(x.asked.Sub(x.since)/2, time.Minute)); now.Sub(x.asked) >= pause {
@@ -125,7 +112,7 @@ func (p *Backend) lookAt(ctx context.Context, id core.TaskID) {
 		if reason == lifecycle.ReasonFailedImagePull && x.endless {
 			return // it is tried for as long as it takes
 		}
-		if reason == lifecycle.ReasonNone || now.Sub(x.trouble) < patience && !certain(x.seen.Message) {
+		if reason == lifecycle.ReasonNone || now.Sub(x.trouble) < patience && !podstatus.CannotPass(x.seen.Message) {
 			return
 		}
 		over = true
@@ -140,7 +127,7 @@ func (p *Backend) lookAt(ctx context.Context, id core.TaskID) {
 // fails for when it stays so.
 func (t *task) troubled(said *corev1.Event, now time.Time) lifecycle.Reason {
 	switch {
-	case !t.blank && pullFails(t.word): // a kubelet that does not even try again
+	case !t.blank && podstatus.PullFails(t.word): // a kubelet that does not even try again
 		if t.trouble.IsZero() {
 			t.trouble = t.since
 		}
@@ -155,7 +142,7 @@ func (t *task) troubled(said *corev1.Event, now time.Time) lifecycle.Reason {
 	if len(words) > longestWord {
 		words = strings.ToValidUTF8(words[:longestWord], "")
 	}
-	reason := troubleOf(said.Reason)
+	reason := podstatus.ReasonOfEvent(said.Reason)
 	switch {
 	case said.Reason == "Pulling":
 		t.seen.Message, t.trouble = "pulling "+strings.Trim(strings.TrimPrefix(words, "Pulling image "), `"`), time.Time{}
@@ -169,23 +156,6 @@ func (t *task) troubled(said *corev1.Event, now time.Time) lifecycle.Reason {
 	}
 	return reason
 }
-
-// troubleOf is the reason that a pod fails for which stays in the trouble that an
-// event of that reason is about; empty: it is none.
-func troubleOf(event string) lifecycle.Reason {
-	switch event {
-	case "FailedMount", "FailedAttachVolume", "FailedMapVolume":
-		return lifecycle.ReasonMountFailed
-	case "FailedCreatePodSandBox", "FailedPodSandBoxStatus", "NetworkNotReady", "FailedCreatePodContainer":
-		return reasonSystem
-	default:
-		return lifecycle.ReasonNone
-	}
-}
-
-// certain reports whether a trouble cannot pass by itself: a path of the machine
-// is not there, or is something else.
-func certain(message string) bool { return strings.Contains(message, "hostPath type check failed") }
 
 // event is the last that is said of a pod and is about what it waits for; nil:
 // nothing is.
@@ -202,20 +172,9 @@ func (p *Backend) event(ctx context.Context, t *task) *corev1.Event {
 	var last *corev1.Event
 	for i := range all.Items {
 		e := &all.Items[i]
-		if (e.Reason == "Pulling" || e.Reason == "Pulled" || troubleOf(e.Reason) != lifecycle.ReasonNone) && (last == nil || !eventTime(e).Before(eventTime(last))) {
+		if (e.Reason == "Pulling" || e.Reason == "Pulled" || podstatus.ReasonOfEvent(e.Reason) != lifecycle.ReasonNone) && (last == nil || !podstatus.EventTime(e).Before(podstatus.EventTime(last))) {
 			last = e
 		}
 	}
 	return last
-}
-
-func eventTime(e *corev1.Event) time.Time {
-	switch {
-	case e.Series != nil:
-		return e.Series.LastObservedTime.Time
-	case !e.LastTimestamp.IsZero():
-		return e.LastTimestamp.Time
-	default:
-		return e.EventTime.Time
-	}
 }

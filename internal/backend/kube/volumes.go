@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -76,7 +77,7 @@ func (v *volumes) program(image, name, target string, a *backend.Assignment) {
 	v.spec.InitContainers = append(v.spec.InitContainers, corev1.Container{
 		Name: "program", Image: image, Command: []string{"/muster", backend.CopyArg, target},
 		VolumeMounts: []corev1.VolumeMount{{Name: name, MountPath: dir}},
-		Resources:    resources(&backend.Assignment{CPU: a.CPU, Memory: a.Memory}, ""), // quotas may want that all ask for something
+		Resources:    requirements(&backend.Assignment{CPU: a.CPU, Memory: a.Memory}, ""), // quotas may want that all ask for something
 	})
 }
 
@@ -108,12 +109,9 @@ func (v *volumes) file(i int, f *backend.File, a *backend.Assignment) {
 	}
 }
 
-// preludeFailed is what the kubelet finds of a task that ended in its prelude.
-const preludeFailed = "what runs before the command failed"
-
 // preludeScript runs a prelude and becomes the command. A prelude may end the
 // shell, so what there is to say of its failure is written before.
-const preludeScript = `echo "` + preludeFailed + `" >/dev/termination-log; . "$0" || exit; : >/dev/termination-log; exec "$@"`
+const preludeScript = `echo "` + podstatus.PreludeFailed + `" >/dev/termination-log; . "$0" || exit; : >/dev/termination-log; exec "$@"`
 
 // command sets what runs.
 func (v *volumes) command(a *backend.Assignment) error {

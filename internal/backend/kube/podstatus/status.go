@@ -1,4 +1,7 @@
-package kube
+// Package podstatus tells from a pod, and from the events about it, how its task
+// fares. It is given objects of the Kubernetes API and gives observations; it asks
+// nobody and remembers nothing.
+package podstatus
 
 import (
 	"fmt"
@@ -10,40 +13,43 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-const reasonSystem = lifecycle.ReasonSystem
+// ReasonSystem is the reason of a task that the cluster ended, or could not run,
+// through no fault of its work.
+const ReasonSystem = lifecycle.ReasonSystem
 
-// known is what is known of a pod beside what it says itself.
-type known struct {
-	stopping bool   // we asked for its end
-	dying    bool   // its namespace is being deleted
-	by       *cause // what was once said to take it away; nil: nothing
+// Context is what is known of a pod beside what it says itself.
+type Context struct {
+	Stopping    bool        // we asked for its end
+	Dying       bool        // its namespace is being deleted
+	DisruptedBy *Disruption // what was once said to take it away; nil: nothing
 }
 
-// status is what a pod says of its task. At is the pod's own time, to the
+// Of is what a pod says of its task. At is the pod's own time, to the
 // second, or zero where it tells none.
-func status(id core.TaskID, pod *corev1.Pod, k known) backend.Observation {
+func Of(id core.TaskID, pod *corev1.Pod, k Context) backend.Observation {
 	o := backend.Observation{ID: id, State: core.TaskStarting, Message: pod.Status.Message}
-	main := statusOf(pod.Status.ContainerStatuses, container)
+	main := ContainerStatus(pod.Status.ContainerStatuses, naming.Container)
 	o.Image = digestOf(main)
-	end := endOf(main)
-	var by *cause
-	if !k.stopping {
-		by = taken(pod, k)
+	end := EndOf(main)
+	var by *Disruption
+	if !k.Stopping {
+		by = disruptionOf(pod, k)
 	}
 	switch {
-	case by != nil && (end == nil || !by.after(end)) && (end != nil || finished(pod)):
-		o.State, o.Reason, o.Message = core.TaskFailed, string(by.reason), by.message
+	case by != nil && (end == nil || !by.after(end)) && (end != nil || Finished(pod)):
+		o.State, o.Reason, o.Message = core.TaskFailed, string(by.Reason), by.Message
 		if end != nil {
 			o.At = end.FinishedAt.Time
 		}
-	case end != nil && !k.stopping && unexplained(pod, end):
+	case end != nil && !k.Stopping && unexplained(pod, end):
 		o.State, o.At, o.Message = core.TaskRunning, end.StartedAt.Time, ""
 	case end != nil:
-		ended(&o, pod, end, k.stopping)
+		ended(&o, pod, end, k.Stopping)
 	case pod.Status.Phase == corev1.PodFailed:
 		failed(&o, pod)
 	case pod.Status.Phase == corev1.PodSucceeded:
@@ -52,7 +58,7 @@ func status(id core.TaskID, pod *corev1.Pod, k known) backend.Observation {
 	case main != nil && main.State.Running != nil:
 		o.State, o.At, o.Message = core.TaskRunning, main.State.Running.StartedAt.Time, ""
 	default:
-		o.Waiting, o.Message = waiting(pod)
+		o.Waiting, o.Message = Waiting(pod)
 		refused(&o, pod)
 	}
 	return o
@@ -70,9 +76,9 @@ func digestOf(main *corev1.ContainerStatus) string {
 	return ""
 }
 
-// endOf is how the command ended. Where someone else has told the kubelet to
+// EndOf is how the command ended. Where someone else has told the kubelet to
 // start it again, it is how it ended the first time: a task runs once.
-func endOf(main *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+func EndOf(main *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	switch {
 	case main == nil:
 		return nil
@@ -90,23 +96,23 @@ func endOf(main *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 // evicted or rejected their pod. That the pod has failed shows in a condition by
 // then (k8s.io/kubernetes/pkg/kubelet/status: mergePodStatus).
 func unexplained(pod *corev1.Pod, end *corev1.ContainerStateTerminated) bool {
-	if finished(pod) || end.Reason == "OOMKilled" || cannotRun(end.Reason) {
+	if Finished(pod) || end.Reason == "OOMKilled" || cannotRun(end.Reason) {
 		return false
 	}
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.ContainersReady && c.Status == corev1.ConditionFalse && c.Reason == podFailed
+		return c.Type == corev1.ContainersReady && c.Status == corev1.ConditionFalse && c.Reason == PodFailed
 	})
 }
 
-// podFailed is the reason of a pod's conditions once it has failed.
-const podFailed = "PodFailed"
+// PodFailed is the reason of a pod's conditions once it has failed.
+const PodFailed = "PodFailed"
 
 // ended is the end of the container of the command; asked: by us.
 func ended(o *backend.Observation, pod *corev1.Pod, t *corev1.ContainerStateTerminated, asked bool) {
 	code := int(t.ExitCode)
 	o.ExitCode, o.At, o.Message = &code, t.FinishedAt.Time, strings.TrimSpace(t.Message)
-	if o.Message == preludeFailed {
-		o.Message = fmt.Sprintf("%s with code %d", preludeFailed, code)
+	if o.Message == PreludeFailed {
+		o.Message = fmt.Sprintf("%s with code %d", PreludeFailed, code)
 	}
 	evicted := pod.Status.Reason == "Evicted" || pod.Status.Reason == "DeadlineExceeded"
 	if code == 0 && !evicted {
@@ -118,14 +124,14 @@ func ended(o *backend.Observation, pod *corev1.Pod, t *corev1.ContainerStateTerm
 		o.Signal = code - 128
 	}
 	switch {
-	case pod.Status.Reason == "Evicted": // for what it did itself, or taken would have spoken
+	case pod.Status.Reason == "Evicted": // for what it did itself, or disruptionOf would have spoken
 		o.Reason, o.Message = string(lifecycle.ReasonError), "the kubelet ended it: "+strings.TrimSpace(pod.Status.Message)
 	case pod.Status.Reason == "DeadlineExceeded":
 		o.Reason, o.Message = string(lifecycle.ReasonMaxDuration), "someone set an activeDeadlineSeconds on its pod, and it is over"
 	case t.Reason == "OOMKilled":
 		o.Reason, o.Signal = string(lifecycle.ReasonOutOfMemory), 9
 	case cannotRun(t.Reason) && o.Message == "":
-		o.Reason, o.ExitCode, o.Signal, o.Message = string(reasonSystem), nil, 0, notStarted(pod)
+		o.Reason, o.ExitCode, o.Signal, o.Message = string(ReasonSystem), nil, 0, notStarted(pod)
 	case cannotRun(t.Reason):
 		o.Reason, o.ExitCode, o.Signal = string(lifecycle.ReasonContainerCannot), nil, 0
 	case t.Reason == "ContainerStatusUnknown":
@@ -133,7 +139,7 @@ func ended(o *backend.Observation, pod *corev1.Pod, t *corev1.ContainerStateTerm
 		o.Reason, o.Message = string(lifecycle.ReasonOutcomeUnknown), "node "+pod.Spec.NodeName+" does not know how it ended"
 	case t.Reason == "Unknown" && code == 255: // what containerd says of those that it finds dead when it starts
 		o.ExitCode = nil
-		o.Reason, o.Message = string(reasonSystem), "node "+pod.Spec.NodeName+" lost sight of it, as when a machine restarts"
+		o.Reason, o.Message = string(ReasonSystem), "node "+pod.Spec.NodeName+" lost sight of it, as when a machine restarts"
 	case asked:
 		o.Reason = string(lifecycle.ReasonError)
 	case o.Signal == 9:
@@ -162,7 +168,7 @@ func killed(o *backend.Observation, pod *corev1.Pod) {
 	}
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		if limit, ok := c.Resources.Limits[corev1.ResourceMemory]; ok && c.Name == container {
+		if limit, ok := c.Resources.Limits[corev1.ResourceMemory]; ok && c.Name == naming.Container {
 			o.Reason = string(lifecycle.ReasonOutOfMemory)
 			o.Message = "it was killed by signal 9; its node does not say why, but its memory is limited to " + limit.String()
 		}
@@ -189,13 +195,13 @@ func failed(o *backend.Observation, pod *corev1.Pod) {
 		o.Reason, o.Message = string(lifecycle.ReasonError), "the kubelet ended it: "+strings.TrimSpace(pod.Status.Message)
 	case s != nil:
 		if stepFailed(o, step, s); cannotRun(s.Reason) && strings.TrimSpace(s.Message) == "" {
-			o.Reason, o.Message = string(reasonSystem), notStarted(pod)
+			o.Reason, o.Message = string(ReasonSystem), notStarted(pod)
 		}
 	case pod.Status.Reason != "":
-		o.Reason = string(reasonSystem)
+		o.Reason = string(ReasonSystem)
 		o.Message = strings.TrimSuffix("the kubelet of node "+pod.Spec.NodeName+" did not take it: "+pod.Status.Reason+": "+strings.TrimSpace(pod.Status.Message), ": ")
 	default:
-		o.Reason = string(reasonSystem)
+		o.Reason = string(ReasonSystem)
 		o.Message = strings.TrimSuffix("its pod failed before its command ran: "+strings.TrimSpace(pod.Status.Message), ": ")
 	}
 }
@@ -255,10 +261,10 @@ func beside(pod *corev1.Pod, name string) bool {
 	return false
 }
 
-// waiting is the word that kubectl shows for a pod whose command does not run
+// Waiting is the word that kubectl shows for a pod whose command does not run
 // yet (k8s.io/kubernetes/pkg/printers/internalversion: printPod), and what is
 // said about it.
-func waiting(pod *corev1.Pod) (word, message string) {
+func Waiting(pod *corev1.Pod) (word, message string) {
 	for i := range pod.Status.InitContainerStatuses {
 		s := &pod.Status.InitContainerStatuses[i]
 		switch t, w := s.State.Terminated, s.State.Waiting; {
@@ -276,7 +282,7 @@ func waiting(pod *corev1.Pod) (word, message string) {
 			return fmt.Sprintf("Init:%d/%d", i, len(pod.Status.InitContainerStatuses)), ""
 		}
 	}
-	if main := statusOf(pod.Status.ContainerStatuses, mainOf(pod)); main != nil && main.State.Waiting != nil && main.State.Waiting.Reason != "" {
+	if main := ContainerStatus(pod.Status.ContainerStatuses, MainContainer(pod)); main != nil && main.State.Waiting != nil && main.State.Waiting.Reason != "" {
 		return main.State.Waiting.Reason, main.State.Waiting.Message
 	}
 	if pod.Spec.NodeName != "" {
@@ -285,23 +291,23 @@ func waiting(pod *corev1.Pod) (word, message string) {
 	return "", ""
 }
 
-// stepRestarts is how often a kubelet, told so by someone else, may start a step
+// StepRestarts is how often a kubelet, told so by someone else, may start a step
 // of the start again: its own tries are over each time (see retried).
-const stepRestarts = 5
+const StepRestarts = 5
 
 // refused makes a failure of what a kubelet will try for ever but what cannot
 // come to be.
 func refused(o *backend.Observation, pod *corev1.Pod) {
-	switch word := trimInit(o.Waiting); {
+	switch word := TrimInit(o.Waiting); {
 	case word == "InvalidImageName", word == "ErrImageNeverPull":
 		o.State, o.Reason = core.TaskFailed, string(lifecycle.ReasonFailedImagePull)
-	case hopeless(word) && strings.TrimSpace(o.Message) == "":
-		o.State, o.Reason, o.Message = core.TaskFailed, string(reasonSystem), notStarted(pod)
-	case hopeless(word) && !passing(o.Message):
+	case CannotBeCreated(word) && strings.TrimSpace(o.Message) == "":
+		o.State, o.Reason, o.Message = core.TaskFailed, string(ReasonSystem), notStarted(pod)
+	case CannotBeCreated(word) && !passing(o.Message):
 		o.State, o.Reason = core.TaskFailed, string(lifecycle.ReasonContainerCannot)
 	case word != o.Waiting:
 		for i := range pod.Status.InitContainerStatuses {
-			if c := &pod.Status.InitContainerStatuses[i]; c.RestartCount >= stepRestarts && !beside(pod, c.Name) {
+			if c := &pod.Status.InitContainerStatuses[i]; c.RestartCount >= StepRestarts && !beside(pod, c.Name) {
 				if step, s := initFailure(pod); s != nil {
 					stepFailed(o, step, s)
 				}
@@ -313,9 +319,9 @@ func refused(o *backend.Observation, pod *corev1.Pod) {
 	}
 }
 
-// hopeless reports whether a kubelet's word is about a container that cannot be
+// CannotBeCreated reports whether a kubelet's word is about a container that cannot be
 // made as it is written.
-func hopeless(word string) bool {
+func CannotBeCreated(word string) bool {
 	switch word {
 	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreCreateHookError", "PreStartHookError", "PostStartHookError":
 		return true
@@ -335,7 +341,8 @@ func passing(message string) bool {
 	return false
 }
 
-func statusOf(all []corev1.ContainerStatus, name string) *corev1.ContainerStatus {
+// ContainerStatus is the status of the container of a name; nil: there is none.
+func ContainerStatus(all []corev1.ContainerStatus, name string) *corev1.ContainerStatus {
 	for i := range all {
 		if all[i].Name == name {
 			return &all[i]
@@ -344,9 +351,9 @@ func statusOf(all []corev1.ContainerStatus, name string) *corev1.ContainerStatus
 	return nil
 }
 
-// fresh is a time of the cluster, which counts in seconds, as one that is not
+// Precise is a time of the cluster, which counts in seconds, as one that is not
 // before what happened in that second.
-func fresh(at, now time.Time) time.Time {
+func Precise(at, now time.Time) time.Time {
 	if at.IsZero() {
 		return now
 	}
@@ -355,3 +362,40 @@ func fresh(at, now time.Time) time.Time {
 	}
 	return now
 }
+
+// Finished reports whether nothing of a pod runs any more.
+func Finished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// NothingStarted reports whether nothing of a pod has started on its node.
+func NothingStarted(pod *corev1.Pod) bool {
+	started := func(all []corev1.ContainerStatus) bool {
+		for i := range all {
+			if s := &all[i]; s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil ||
+				s.State.Waiting != nil && s.State.Waiting.Reason != "ContainerCreating" && s.State.Waiting.Reason != "PodInitializing" {
+				return true
+			}
+		}
+		return false
+	}
+	return pod.Spec.NodeName != "" && !started(pod.Status.InitContainerStatuses) && !started(pod.Status.ContainerStatuses)
+}
+
+// Condition is the condition of a type; nil: the pod has none.
+func Condition(pod *corev1.Pod, of corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == of {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// Same reports whether b says nothing that a did not.
+func Same(a, b backend.Observation) bool {
+	return a.State == b.State && a.Waiting == b.Waiting && a.Reason == b.Reason && a.Message == b.Message
+}
+
+// PreludeFailed is what the kubelet finds of a task that ended in its prelude.
+const PreludeFailed = "what runs before the command failed"
