@@ -3,8 +3,6 @@
 package local
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -15,15 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
-
-// dirName is a short name of a data directory, unique on the machine.
-func dirName(dir string) string {
-	sum := sha256.Sum256([]byte(dir))
-	return hex.EncodeToString(sum[:6])
-}
 
 // noteBoot leaves the name of this run of the machine for the next supervisor, and
 // finds out whether the last one was in it.
@@ -81,12 +74,12 @@ func (k *supervisor) recoverOne(id core.TaskID, dir string) error {
 	}
 	switch {
 	case !known && !ended && k.reboot: // a machine that went down may have kept less than it was told to
-		k.groups.removeOf(dotted(id))
+		k.groups.RemoveUnrecorded(dotted(id))
 		k.know(t)
 		k.lost(t, lifecycle.ReasonNodeLost, "the machine was restarted, and what it had on record of the task is gone")
 		return nil
 	case !known && !ended: // it was never forked and never acknowledged
-		k.groups.removeOf(dotted(id))
+		k.groups.RemoveUnrecorded(dotted(id))
 		return removeTaskDir(dir)
 	case ended && !exists(filepath.Join(dir, fifoFile)):
 		t.exited, t.ended, t.obs = true, true, end
@@ -143,7 +136,7 @@ func (k *supervisor) adopt(t *task) error {
 	}
 	if err != nil || !known {
 		st, known = k.findUnrecorded(t)
-		if !known && t.group.neverUsed() {
+		if !known && t.group.NeverUsed() {
 			if !k.undo(t) { // else the same as if it had never been asked for
 				go k.neverBegan(t)
 			}
@@ -163,14 +156,14 @@ func (k *supervisor) adopt(t *task) error {
 		return nil
 	}
 	k.begun(t, st.At, st.Note)
-	s, err := readStat(st.PID)
+	s, err := proc.ReadStat(st.PID)
 	// One that has the FIFO open keeps what is in it.
-	t.cut = t.cut || t.out != nil && t.out.fresh && (err != nil || s.leaving)
+	t.cut = t.cut || t.out != nil && t.out.fresh && (err != nil || s.Leaving)
 	switch {
-	case err != nil || s.start != st.Start:
+	case err != nil || s.Start != st.Start:
 		k.lost(t, lifecycle.ReasonOutcomeUnknown, "the task ended while no supervisor was running, so its exit code is not known; the end of its output may be missing")
 		return nil
-	case s.parent == k.pid: // this process was a supervisor before it replaced itself
+	case s.Parent == k.pid: // this process was a supervisor before it replaced itself
 		t.adopted = false
 		k.mu.Lock()
 		k.pids[st.PID] = t
@@ -203,14 +196,14 @@ func (k *supervisor) lost(t *task, why lifecycle.Reason, message string) {
 // died: the leader of a session whose environment names the task's directory.
 func (k *supervisor) findUnrecorded(t *task) (forked, bool) {
 	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		for _, p := range k.census.at(time.Now()) {
-			if p.session == p.pid && p.dir == t.dir {
-				return forked{PID: p.pid, Start: p.start, At: time.Now()}, true
+		for _, p := range k.processes.At(time.Now()) {
+			if p.Session == p.PID && p.Dir == t.dir {
+				return forked{PID: p.PID, Start: p.Start, At: time.Now()}, true
 			}
 		}
 		// A child that has not come to its exec yet is in the group, but its
 		// environment is still the supervisor's.
-		if t.group.V2 == "" || len(t.group.processes()) == 0 || time.Since(begun) > 5*time.Second {
+		if t.group.V2 == "" || len(t.group.Processes()) == 0 || time.Since(begun) > 5*time.Second {
 			return forked{}, false
 		}
 	}
@@ -229,11 +222,11 @@ func (k *supervisor) await(t *task, fd int) {
 	}
 	if err != nil {
 		k.log.Warn("cannot wait for a process by event", "task", t.id, "err", err)
-		for alive(t.pid, t.start) {
+		for proc.Alive(t.pid, t.start) {
 			time.Sleep(100 * time.Millisecond)
 		}
 	}
-	if status, ok := foreignStatus(rcControl(rc), t.pid, t.start); ok {
+	if status, ok := proc.ExitStatus(proc.Control(rc), t.pid, t.start); ok {
 		k.ended(t, status)
 		return
 	}

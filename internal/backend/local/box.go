@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -49,16 +50,16 @@ func (k *supervisor) launchBox(t *task, a backend.Assignment, note string) error
 		more = "; " + more
 	}
 	// 3. On record, and ours.
-	s, err := readStat(pid)
+	s, err := proc.ReadStat(pid)
 	if err != nil {
 		return k.notCreated(t, fmt.Errorf("the container's first process is gone: %w", err))
 	}
-	if err := k.groups.keep(t.group, pid); err != nil {
+	if err := k.groups.Adopt(t.group, pid); err != nil {
 		return k.notCreated(t, fmt.Errorf("the container is in no control group of the task: %w", err))
 	}
 	now := time.Now()
 	engine, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	if err := writeRecord(t.dir, stateRecord, forked{PID: pid, Start: s.start, At: now, Note: note + more, Engine: engine}); err != nil {
+	if err := writeRecord(t.dir, stateRecord, forked{PID: pid, Start: s.Start, At: now, Note: note + more, Engine: engine}); err != nil {
 		return k.notCreated(t, err) // a later supervisor would take it for one that never ran
 	}
 	if err := k.hold(t, in.keep); err != nil {
@@ -69,7 +70,7 @@ func (k *supervisor) launchBox(t *task, a backend.Assignment, note string) error
 		k.mu.Unlock()
 		return k.notCreated(t, errStopped)
 	}
-	t.pid, t.start, t.engine = pid, s.start, engine
+	t.pid, t.start, t.engine = pid, s.Start, engine
 	k.begun(t, now, note+more)
 	k.pids[pid] = t
 	if !t.exited { // told before the word is given, or a short command would never have been seen to run
@@ -119,7 +120,7 @@ func (k *supervisor) createBox(t *task, a backend.Assignment, dir string, in inp
 	}
 	if status := <-ended; status != 0 {
 		failure := engineFailure("the container engine", log, status)
-		if status.Signaled() && status.Signal() == unix.SIGKILL && !(t.limited && t.group.oomKilled()) {
+		if status.Signaled() && status.Signal() == unix.SIGKILL && !(t.limited && t.group.OOMKilled()) {
 			return 0, -1, "", fmt.Errorf("image %s: %w", t.box.Image.Ref, failure) // by somebody; that says nothing of the next try
 		}
 		return 0, -1, "", &cannotRun{text: fmt.Sprintf("image %s: %v", t.box.Image.Ref, failure)}
@@ -169,7 +170,7 @@ func (k *supervisor) forkEngine(t *task, argv []string, dir string, in inputs) (
 	if t.a.TTY {
 		files = [3]int{stdin, int(k.null.Fd()), int(k.null.Fd())}
 	}
-	group, err := t.group.engineGroup()
+	group, err := t.group.EngineDir()
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +224,7 @@ func (k *supervisor) release(t *task) error {
 	if !exists(fifo) || err != nil {
 		return k.startByEngine(t, dir)
 	}
-	group, err := t.group.engineGroup()
+	group, err := t.group.EngineDir()
 	if err != nil {
 		return err
 	}
@@ -245,8 +246,8 @@ func (k *supervisor) release(t *task) error {
 			return os.Remove(fifo)
 		case <-tick.C:
 		}
-		if !alive(t.pid, t.start) || t.isCommand() { // a former supervisor's reader was first
-			killProcess(pid, unix.SIGKILL)
+		if !proc.Alive(t.pid, t.start) || t.isCommand() { // a former supervisor's reader was first
+			proc.Kill(pid, unix.SIGKILL)
 		}
 	}
 }
@@ -255,7 +256,7 @@ func (k *supervisor) release(t *task) error {
 // has the task's environment, until it becomes another program with one of its
 // own, which is not the engine's either.
 func (t *task) isCommand() bool {
-	switch dir, whole := taskDir(t.pid); {
+	switch dir, whole := proc.TaskDir(t.pid); {
 	case dir == t.dir:
 		return true
 	case !whole: // it is becoming it
@@ -274,8 +275,8 @@ func (t *task) waitsForWord() bool {
 	if t.isCommand() {
 		return false
 	}
-	s, err := readStat(t.pid)
-	return err == nil && s.start == t.start && !s.leaving
+	s, err := proc.ReadStat(t.pid)
+	return err == nil && s.Start == t.start && !s.Leaving
 }
 
 // execFIFO is where a container that was created waits for the word.
@@ -284,7 +285,7 @@ func execFIFO(t *task) string {
 }
 
 func (k *supervisor) startByEngine(t *task, dir string) error {
-	group, err := t.group.engineGroup()
+	group, err := t.group.EngineDir()
 	if err != nil {
 		return err
 	}
@@ -330,7 +331,7 @@ func (k *supervisor) neverBegan(t *task) {
 // releaseAdopted gives a container its word where a former supervisor died between
 // the record and the word.
 func (k *supervisor) releaseAdopted(t *task) {
-	if t.isCommand() || !alive(t.pid, t.start) {
+	if t.isCommand() || !proc.Alive(t.pid, t.start) {
 		return
 	}
 	if err := k.release(t); err != nil {
@@ -345,8 +346,8 @@ func (k *supervisor) discardBox(t *task) {
 	if t.box == nil {
 		return
 	}
-	aside := filepath.Join(k.trash(), filepath.Base(t.dir)+"."+strconv.FormatInt(time.Now().UnixNano(), 36))
-	err := makeDir(k.trash())
+	aside := filepath.Join(k.paths.trash(), filepath.Base(t.dir)+"."+strconv.FormatInt(time.Now().UnixNano(), 36))
+	err := makeDir(k.paths.trash())
 	if err == nil {
 		err = os.Rename(filepath.Join(t.dir, boxDir), aside)
 	}
@@ -366,7 +367,7 @@ func (k *supervisor) emptyTrash() {
 	k.mu.Unlock()
 	go func() {
 		k.sweeping.Lock()
-		err := removeIn(k.trash())
+		err := removeIn(k.paths.trash())
 		k.sweeping.Unlock()
 		if err != nil {
 			k.log.Error("cannot remove the files of ended containers", "err", err)

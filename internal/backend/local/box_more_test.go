@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -225,12 +226,12 @@ func TestSecretsOfBoxesAreNotKept(t *testing.T) {
 	a.Prelude = []byte(": hidden-prelude\n")
 	start(t, p, a)
 	until(t, "it is up", func() bool { return outputOf(t, p, a.ID) == "up\n" })
-	err := filepath.Walk(p.dir, func(path string, st os.FileInfo, err error) error {
+	err := filepath.Walk(p.paths.dir, func(path string, st os.FileInfo, err error) error {
 		if err != nil || !st.Mode().IsRegular() {
 			return nil
 		}
 		data, _ := os.ReadFile(path)
-		if strings.Contains(string(data), "hidden-") && path != filepath.Join(p.task(a.ID), privateDir, "f") {
+		if strings.Contains(string(data), "hidden-") && path != filepath.Join(p.paths.task(a.ID), privateDir, "f") {
 			return fmt.Errorf("%s has a secret in it", path)
 		}
 		return nil
@@ -238,11 +239,11 @@ func TestSecretsOfBoxesAreNotKept(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	for _, x := range allProcesses() {
-		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", x.pid))
-		args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", x.pid))
+	for _, x := range proc.All() {
+		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", x.PID))
+		args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", x.PID))
 		if strings.Contains(string(env)+string(args), "hidden-password") {
-			t.Errorf("pid %d shows the password", x.pid)
+			t.Errorf("pid %d shows the password", x.PID)
 		}
 	}
 }

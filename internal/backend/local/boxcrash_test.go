@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/cgroup"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/backendtest"
 )
@@ -24,38 +26,38 @@ import (
 func wantNothingLeft(t *testing.T, p *Backend) {
 	t.Helper()
 	shut(t, p)
-	name := dirName(p.dir)
+	name := dirName(p.paths.dir)
 	left := func() (traces []string) {
 		mounts, err := os.ReadFile("/proc/self/mountinfo")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(mounts)) {
-			if strings.Contains(line, p.dir) {
+			if strings.Contains(line, p.paths.dir) {
 				traces = append(traces, "mount "+line)
 			}
 		}
-		points, err := cgroupMounts()
+		points, err := cgroup.Mounts()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range points {
-			_ = filepath.WalkDir(m.point, func(path string, d fs.DirEntry, err error) error {
+			_ = filepath.WalkDir(m.Point, func(path string, d fs.DirEntry, err error) error {
 				if err == nil && d.IsDir() && strings.Contains(d.Name(), name) {
 					traces = append(traces, "group "+path)
 				}
 				return nil
 			})
 		}
-		for _, dir := range []string{p.paths.tasks(), p.trash()} {
+		for _, dir := range []string{p.paths.tasks(), p.paths.trash()} {
 			all, _ := os.ReadDir(dir)
 			for _, d := range all {
 				traces = append(traces, "directory "+filepath.Join(dir, d.Name()))
 			}
 		}
-		for _, x := range allProcesses() {
-			if strings.HasPrefix(x.dir, p.dir) {
-				traces = append(traces, fmt.Sprintf("process %d", x.pid))
+		for _, x := range proc.All() {
+			if strings.HasPrefix(x.Dir, p.paths.dir) {
+				traces = append(traces, fmt.Sprintf("process %d", x.PID))
 			}
 		}
 		return traces
@@ -138,7 +140,7 @@ func TestSupervisorKilledWhileBoxesStart(t *testing.T) {
 		start(t, p, boxed("warm", r, "true"))
 		start(t, p, tasks...)
 		until(t, "the start is under way", func() bool {
-			return recorded(p.task(tasks[r].ID), assignmentRecord)
+			return recorded(p.paths.task(tasks[r].ID), assignmentRecord)
 		})
 		time.Sleep(time.Duration(r*7) * time.Millisecond) // any moment is a test
 		killSupervisor(t, p)
@@ -345,7 +347,7 @@ func TestEngineThatHangsIsStopped(t *testing.T) {
 	p := open(t, Options{Images: newShelf(t), Engine: engine})
 	a := boxed("hang", 0, "true")
 	start(t, p, a)
-	until(t, "the supervisor has it", func() bool { return recorded(p.task(a.ID), assignmentRecord) })
+	until(t, "the supervisor has it", func() bool { return recorded(p.paths.task(a.ID), assignmentRecord) })
 	if err := p.Stop(t.Context(), []core.TaskID{a.ID}, 100*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/backendtest"
 )
@@ -84,7 +85,7 @@ func TestStopFindsTheCommand(t *testing.T) {
 	a := boxed("word", 0, "while :; do sleep 0.05; done")
 	start(t, p, a)
 	until(t, "the container is made", func() bool { return exists(created) })
-	pid, err := readPID(filepath.Join(p.task(a.ID), boxDir, pidFile))
+	pid, err := readPID(filepath.Join(p.paths.task(a.ID), boxDir, pidFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,9 +142,9 @@ func TestWhatIsEndingDoesNotWait(t *testing.T) {
 	defer func() { _ = cmd.Wait() }()
 	x := &task{dir: t.TempDir(), pid: cmd.Process.Pid, engine: "/an/engine"}
 	until(t, "it has ended and nobody has asked for its code", func() bool {
-		s, err := readStat(x.pid)
-		x.start = s.start
-		return err == nil && s.leaving
+		s, err := proc.ReadStat(x.pid)
+		x.start = s.Start
+		return err == nil && s.Leaving
 	})
 	if x.waitsForWord() {
 		t.Error("it is said to wait for its word")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/container"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -37,8 +38,8 @@ func (k *supervisor) composeBox(t *task, a backend.Assignment, dir string, root 
 	}
 	in := container.Input{
 		Root: filepath.Join(dir, rootDir), Arch: runtime.GOARCH, User: user, Terminal: a.TTY,
-		CgroupsPath: k.groups.boxPath(dotted(t.id)), Unified: k.groups.unified, CPU: a.CPU, SHM: a.SHM,
-		Capabilities: ownCapabilities(), OpenFiles: openFilesLimit(),
+		CgroupsPath: k.groups.ContainerPath(dotted(t.id)), Unified: k.groups.Unified, CPU: a.CPU, SHM: a.SHM,
+		Capabilities: proc.Capabilities(), OpenFiles: proc.OpenFilesLimit(),
 	}
 	in.Hostname, _ = os.Hostname()
 	if in.Dir, err = img.Config.Dir(a.Workdir); err != nil {

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/backendtest"
 )
@@ -56,7 +57,7 @@ func end(t testing.TB, p *Backend, id core.TaskID) (o backend.Observation) {
 // letGo ends the wait of a task that waits for the file go in its directory.
 func letGo(t testing.TB, p *Backend, id core.TaskID) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(p.task(id), "go"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(p.paths.task(id), "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -220,7 +221,7 @@ func TestSupervisorKilledWhileTasksEnd(t *testing.T) {
 		case o.State != core.TaskLost || o.Reason != "OutcomeUnknown":
 			t.Errorf("%+v, want exit code 3 or lost, OutcomeUnknown", o)
 		}
-		if runs, _ := os.ReadFile(filepath.Join(p.task(a.ID), "runs")); string(runs) != "x\n" {
+		if runs, _ := os.ReadFile(filepath.Join(p.paths.task(a.ID), "runs")); string(runs) != "x\n" {
 			t.Errorf("%s ran %d times", a.ID, bytes.Count(runs, []byte("\n")))
 		}
 	}
@@ -244,7 +245,7 @@ func TestSupervisorKilledWhileStarting(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- p.Start(t.Context(), tasks) }()
 		until(t, "the start is under way", func() bool {
-			return recorded(p.task(core.TaskID{Workload: "starting", Index: r*n + 2 + r*5}), assignmentRecord)
+			return recorded(p.paths.task(core.TaskID{Workload: "starting", Index: r*n + 2 + r*5}), assignmentRecord)
 		})
 		killSupervisor(t, p)
 		if err := <-done; err != nil {
@@ -284,7 +285,7 @@ func TestGroupWithoutARecordIsRemoved(t *testing.T) {
 	a.Memory = 64 << 20
 	start(t, p, a)
 	var rec assigned
-	if known, err := readRecord(p.task(a.ID), assignmentRecord, &rec); err != nil || !known {
+	if known, err := readRecord(p.paths.task(a.ID), assignmentRecord, &rec); err != nil || !known {
 		t.Fatalf("the record of a task: %v, %v", known, err)
 	}
 	made := slices.DeleteFunc([]string{rec.Group.V2, rec.Group.Memory}, func(dir string) bool { return dir == "" })
@@ -295,7 +296,7 @@ func TestGroupWithoutARecordIsRemoved(t *testing.T) {
 	for i, dir := range made {
 		made[i] = filepath.Join(filepath.Dir(dir), dotted(half))
 	}
-	for _, dir := range append(slices.Clone(made), p.task(half)) {
+	for _, dir := range append(slices.Clone(made), p.paths.task(half)) {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +305,7 @@ func TestGroupWithoutARecordIsRemoved(t *testing.T) {
 	if o := observe(t, p, a.ID); o.State != core.TaskRunning {
 		t.Errorf("the task is %+v after the supervisor's death, want running", o)
 	}
-	for _, dir := range append(made, p.task(half)) {
+	for _, dir := range append(made, p.paths.task(half)) {
 		if exists(dir) {
 			_ = os.Remove(dir)
 			t.Errorf("%s is still there", dir)
@@ -358,7 +359,7 @@ func TestAdoptedTreeIsKilled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := readStat(child)
+			s, err := proc.ReadStat(child)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -367,7 +368,7 @@ func TestAdoptedTreeIsKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			end(t, p, a.ID)
-			if alive(child, s.start) {
+			if proc.Alive(child, s.Start) {
 				t.Errorf("pid %d outlived the task it belongs to", child)
 			}
 		})
@@ -418,11 +419,11 @@ func TestRebootLosesTasks(t *testing.T) {
 	end(t, p, b.ID)
 	killSupervisor(t, p)
 	var rec assigned
-	if ok, err := readRecord(p.task(a.ID), assignmentRecord, &rec); !ok || err != nil {
+	if ok, err := readRecord(p.paths.task(a.ID), assignmentRecord, &rec); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	rec.Boot = "another boot"
-	if err := writeRecord(p.task(a.ID), assignmentRecord, rec); err != nil {
+	if err := writeRecord(p.paths.task(a.ID), assignmentRecord, rec); err != nil {
 		t.Fatal(err)
 	}
 	if o := end(t, p, a.ID); o.State != core.TaskLost || o.Reason != "NodeLost" {

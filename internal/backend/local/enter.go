@@ -140,7 +140,7 @@ func (p *Backend) Attach(ctx context.Context, id core.TaskID, s backend.Streams)
 // fromLine follows the log from the beginning of its last line until the task
 // ends.
 func (p *Backend) fromLine(ctx context.Context, id core.TaskID) (io.ReadCloser, error) {
-	offset, err := p.out().Line(id)
+	offset, err := p.paths.out().Line(id)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (p *Backend) borrow(ctx context.Context, id core.TaskID, q request) (*loan,
 	} else if err != nil {
 		return nil, err
 	}
-	conn, err := dialSupervisor(p.dir)
+	conn, err := dialSupervisor(p.paths.dir)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnreachable, err)
 	}
@@ -219,7 +219,7 @@ func (p *Backend) borrow(ctx context.Context, id core.TaskID, q request) (*loan,
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	case err != nil:
-		err = fmt.Errorf("%w: %w; see %s", backend.ErrUnreachable, err, filepath.Base(p.journal()))
+		err = fmt.Errorf("%w: %w; see %s", backend.ErrUnreachable, err, filepath.Base(p.paths.journal()))
 	case r.Gone:
 		err = backend.ErrNotRunning
 	case r.NotRun:

@@ -18,7 +18,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/musterhq/muster/internal/backend/local/cgroup"
 	"github.com/musterhq/muster/internal/backend/local/container"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -84,7 +86,7 @@ func (k *supervisor) exec(ctx context.Context, p *peer, q request, t *task) erro
 		if err := os.Mkdir(c.group.V2, 0o755); err != nil {
 			return p.send(reply{Serial: q.Serial, Gone: true, Err: "it does not run any more"})
 		}
-		defer c.group.remove()
+		defer c.group.Remove()
 	}
 	var err error
 	if t.box != nil {
@@ -122,7 +124,7 @@ func (k *supervisor) exec(ctx context.Context, p *peer, q request, t *task) erro
 type command struct {
 	t     *task
 	e     *execRequest
-	group taskGroup
+	group cgroup.Group
 	pid   int
 	done  <-chan unix.WaitStatus
 	ours  []int
@@ -132,10 +134,10 @@ type command struct {
 func (k *supervisor) killCommand(c *command) {
 	for wait := time.Millisecond; ; wait = min(wait*2, time.Second) {
 		if c.group.V2 != "" {
-			c.group.kill()
+			c.group.Kill()
 		}
-		for _, pid := range descendants(k.census.at(time.Now()), c.pid) {
-			killProcess(pid, unix.SIGKILL)
+		for _, pid := range descendants(k.processes.At(time.Now()), c.pid) {
+			proc.Kill(pid, unix.SIGKILL)
 		}
 		select {
 		case <-c.done:
@@ -146,13 +148,13 @@ func (k *supervisor) killCommand(c *command) {
 }
 
 // descendants are a process, its session and all their children.
-func descendants(procs []process, pid int) []int {
+func descendants(procs []proc.Process, pid int) []int {
 	in := map[int]bool{pid: true}
 	for grew := true; grew; {
 		grew = false
 		for _, p := range procs {
-			if !in[p.pid] && (in[p.parent] || p.session == pid) {
-				in[p.pid], grew = true, true
+			if !in[p.PID] && (in[p.Parent] || p.Session == pid) {
+				in[p.PID], grew = true, true
 			}
 		}
 	}
@@ -173,14 +175,14 @@ func nowEnv(t *task, e *execRequest) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the environment of the task cannot be read: %w", err)
 		}
-		if bytes.Contains(data, []byte(markerEnv+"="+t.dir+"\x00")) || time.Since(begun) > 2*time.Second {
+		if bytes.Contains(data, []byte(proc.TaskDirEnv+"="+t.dir+"\x00")) || time.Since(begun) > 2*time.Second {
 			for entry := range bytes.SplitSeq(data, []byte{0}) {
 				env = append(env, string(entry))
 			}
 			break
 		}
 	}
-	env = append(env, markerEnv+"="+t.dir)
+	env = append(env, proc.TaskDirEnv+"="+t.dir)
 	if e.TTY {
 		env = append(env, "TERM=xterm")
 	}
@@ -220,7 +222,7 @@ func (k *supervisor) execBeside(c *command) error {
 		sys.UseCgroupFD, sys.CgroupFD = true, fd
 	}
 	attr := &syscall.ProcAttr{Dir: dir, Env: env, Sys: sys, Files: []uintptr{uintptr(s.child[0]), uintptr(s.child[1]), uintptr(s.child[2])}}
-	c.pid, c.done, err = k.forkAs(func() (int, error) { return forkIn(c.t.group.Memory, k.groups.v1Home, path, c.e.Argv, attr) })
+	c.pid, c.done, err = k.forkAs(func() (int, error) { return forkIn(c.t.group.Memory, k.groups.V1Home, path, c.e.Argv, attr) })
 	closeAll(s.child[:])
 	if err != nil {
 		closeAll(s.ours)
@@ -299,7 +301,7 @@ func writeProcess(c *command, path string) error {
 	if err != nil {
 		return err
 	}
-	in := container.Input{Argv: c.e.Argv, Env: env, Terminal: c.e.TTY, Capabilities: ownCapabilities(), OpenFiles: openFilesLimit()}
+	in := container.Input{Argv: c.e.Argv, Env: env, Terminal: c.e.TTY, Capabilities: proc.Capabilities(), OpenFiles: proc.OpenFilesLimit()}
 	if in.User, err = userOf(c.t.pid); err != nil {
 		return err
 	}

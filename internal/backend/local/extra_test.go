@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/backend/logfile"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -68,7 +69,7 @@ func TestSupervisorLeavesWhenIdle(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the supervisor has left", func() bool { return !locked(p.paths) })
-	if exists(p.socket()) {
+	if exists(p.paths.socket()) {
 		t.Error("its socket is still there")
 	}
 	left, err := os.ReadDir(p.paths.tasks())
@@ -104,14 +105,14 @@ func TestSupervisorLeavesWithItsDirectory(t *testing.T) {
 	start(t, p, a, shellTask("orphan", 1, "true"))
 	end(t, p, core.TaskID{Workload: "orphan", Index: 1})
 	pid := supervisorPID(t, p)
-	s, err := readStat(pid)
+	s, err := proc.ReadStat(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the supervisor has left", func() bool { return !alive(pid, s.start) })
+	until(t, "the supervisor has left", func() bool { return !proc.Alive(pid, s.Start) })
 }
 
 func TestRetireWithClients(t *testing.T) {
@@ -277,7 +278,7 @@ func TestOutputIndex(t *testing.T) {
 	time.Sleep(450 * time.Millisecond)
 	letGo(t, p, a.ID)
 	end(t, p, a.ID)
-	data, err := os.ReadFile(p.out().Index(a.ID))
+	data, err := os.ReadFile(p.paths.out().Index(a.ID))
 	if err != nil || len(data) != 2*logfile.IndexRecord {
 		t.Fatalf("the index has %d bytes (%v), want two records", len(data), err)
 	}
@@ -297,7 +298,7 @@ func TestOutsiderWithThePipe(t *testing.T) {
 	p := open(t, Options{})
 	a := shellTask("outsider", 0, `while [ ! -e "$MUSTER_TASK_DIR/go" ]; do sleep 0.01; done; echo done`)
 	start(t, p, a)
-	f, err := os.OpenFile(filepath.Join(p.task(a.ID), fifoFile), os.O_WRONLY|unix.O_NONBLOCK, 0)
+	f, err := os.OpenFile(filepath.Join(p.paths.task(a.ID), fifoFile), os.O_WRONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func TestWhoIsGoneStartsNothingUnseen(t *testing.T) {
 	began := func(a backend.Assignment) bool { return exists(filepath.Join(dir, a.ID.String()[len("gone/0/"):])) }
 	var unseen []backend.Assignment
 	for r := range 10 {
-		old, err := newClient(t.Context(), p.dir)
+		old, err := newClient(t.Context(), p.paths.dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestWhoIsGoneStartsNothingUnseen(t *testing.T) {
 		old.close(errBroken)
 		came := make(chan *client, 1)
 		go func() {
-			c, err := newClient(t.Context(), p.dir)
+			c, err := newClient(t.Context(), p.paths.dir)
 			if err != nil {
 				t.Error(err)
 			}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 )
 
 // forkIn forks and executes path. A child of v1 groups begins in the groups of
@@ -85,7 +86,7 @@ func taskEnv(env []string, dir string, a backend.Assignment, place func(backend.
 			env = append(env, f.EnvVar+"="+place(f))
 		}
 	}
-	env = append(env, "CUDA_VISIBLE_DEVICES="+visibleDevices(a), "MUSTER_TASK_ID="+a.ID.String(), markerEnv+"="+dir)
+	env = append(env, "CUDA_VISIBLE_DEVICES="+visibleDevices(a), "MUSTER_TASK_ID="+a.ID.String(), proc.TaskDirEnv+"="+dir)
 	return lastOf(env)
 }
 

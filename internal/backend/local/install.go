@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend/local/container"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/oci"
 )
 
@@ -67,7 +68,7 @@ func (i Installer) run(ctx context.Context, img *oci.Image, dir string, root int
 	in := container.Input{
 		Root: filepath.Join(dir, rootDir), Arch: runtime.GOARCH, User: user, Hostname: name, Dir: "/",
 		Argv: []string{"/bin/sh", "-c", script}, Env: config.Environment([]string{"HOME=" + user.Home}, env),
-		CgroupsPath: "/muster-" + name, Capabilities: ownCapabilities(), OpenFiles: openFilesLimit(),
+		CgroupsPath: "/muster-" + name, Capabilities: proc.Capabilities(), OpenFiles: proc.OpenFilesLimit(),
 	}
 	for _, f := range []string{"hosts", "resolv.conf"} {
 		data, _ := os.ReadFile("/etc/" + f) // a copy: root in the container may write to it

@@ -7,7 +7,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"runtime"
@@ -15,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend/local/cgroup"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -32,7 +33,7 @@ func (p *Backend) Inventory(ctx context.Context) ([]core.Node, error) {
 	if err != nil || host == "" {
 		host = "localhost"
 	}
-	memory, err := machineMemory("/proc/meminfo", "MemTotal")
+	memory, err := proc.Memory("/proc/meminfo", "MemTotal")
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func (p *Backend) Inventory(ctx context.Context) ([]core.Node, error) {
 		CPU:    int64(float64(runtime.NumCPU()) * 1000),
 		Memory: memory - min(memory/10, reservedAtMax),
 	}
-	if quota, ok := cpuQuota(); ok {
+	if quota, ok := cgroup.CPUQuota(); ok {
 		n.CPU = min(n.CPU, quota)
 	}
 	if p.opts.FakeGPUs > 0 {
@@ -72,58 +73,6 @@ func nodeName(host string) string {
 		return "localhost"
 	}
 	return name
-}
-
-// machineMemory is one figure of a meminfo file, in bytes.
-func machineMemory(file, key string) (int64, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, key+":"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("%s: %s %q: %w", file, key, rest, err)
-			}
-			return kib << 10, nil
-		}
-	}
-	return 0, fmt.Errorf("%s has no %s", file, key)
-}
-
-// cpuQuota is the limit of our own v2 group in thousandths of cores, where
-// there is one: a container with two cores of a machine with 64.
-func cpuQuota() (int64, bool) {
-	mounts, err := cgroupMounts()
-	if err != nil {
-		return 0, false
-	}
-	for _, m := range mounts {
-		dir, ok := below(m, ownGroups()[""])
-		if m.v1 != "" || !ok {
-			continue
-		}
-		data, err := os.ReadFile(dir + "/cpu.max")
-		if err != nil {
-			return 0, false
-		}
-		return parseQuota(string(data))
-	}
-	return 0, false
-}
-
-func parseQuota(text string) (milli int64, ok bool) {
-	f := strings.Fields(text)
-	if len(f) != 2 || f[0] == "max" {
-		return 0, false
-	}
-	quota, err1 := strconv.ParseInt(f[0], 10, 64)
-	period, err2 := strconv.ParseInt(f[1], 10, 64)
-	if err1 != nil || err2 != nil || quota <= 0 || period <= 0 || quota > math.MaxInt64/1000 {
-		return 0, false
-	}
-	return max(quota*1000/period, 1), true
 }
 
 func fakeDevices(n int) []core.Device {

@@ -43,7 +43,7 @@ func (p *Backend) connect(ctx context.Context, need bool) (*client, error) {
 	}
 	begun := time.Now()
 	for wait := time.Millisecond; ; wait = min(wait*2, 100*time.Millisecond) {
-		c, err := newClient(ctx, p.dir)
+		c, err := newClient(ctx, p.paths.dir)
 		if err == nil && c.version != protocolVersion {
 			err = p.modernize(ctx, c)
 		}
@@ -62,7 +62,7 @@ func (p *Backend) connect(ctx context.Context, need bool) (*client, error) {
 			return nil, fmt.Errorf("%w: %w", backend.ErrUnreachable, lerr)
 		}
 		if time.Since(begun) > startWithin {
-			return nil, fmt.Errorf("%w: a supervisor holds %s but does not answer: %w; see %s", backend.ErrUnreachable, p.paths.lock(), err, p.journal())
+			return nil, fmt.Errorf("%w: a supervisor holds %s but does not answer: %w; see %s", backend.ErrUnreachable, p.paths.lock(), err, p.paths.journal())
 		}
 		if ready {
 			continue
@@ -100,10 +100,10 @@ func (p *Backend) modernize(ctx context.Context, c *client) error {
 // launch starts a supervisor and waits until it listens. It returns false when
 // another one has the directory.
 func (p *Backend) launch(ctx context.Context) (ready bool, err error) {
-	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+	if err := os.MkdirAll(p.paths.dir, 0o700); err != nil {
 		return false, err
 	}
-	journal, err := openJournal(p.journal())
+	journal, err := openJournal(p.paths.journal())
 	if err != nil {
 		return false, err
 	}
@@ -113,7 +113,7 @@ func (p *Backend) launch(ctx context.Context) (ready bool, err error) {
 		return false, err
 	}
 	defer func() { _ = r.Close() }()
-	args := append(p.opts.Exe[1:len(p.opts.Exe):len(p.opts.Exe)], "--dir", p.dir, "--logs", p.logs,
+	args := append(p.opts.Exe[1:len(p.opts.Exe):len(p.opts.Exe)], "--dir", p.paths.dir, "--logs", p.paths.logs,
 		"--reserve", strconv.FormatInt(p.opts.LogReserve, 10), "--linger", p.opts.Linger.String())
 	cmd := exec.Command(p.opts.Exe[0], args...)
 	cmd.Dir = "/" // it must not keep a file system busy
@@ -138,7 +138,7 @@ func (p *Backend) launch(ctx context.Context) (ready bool, err error) {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	}
-	return false, fmt.Errorf("the supervisor %q did not come up (%w); see %s, and that main calls SupervisorMain first", p.opts.Exe, err, p.journal())
+	return false, fmt.Errorf("the supervisor %q did not come up (%w); see %s, and that main calls SupervisorMain first", p.opts.Exe, err, p.paths.journal())
 }
 
 func openJournal(path string) (*os.File, error) {

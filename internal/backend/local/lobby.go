@@ -51,7 +51,7 @@ func (k *supervisor) privatePlace(t *task, a backend.Assignment) (string, error)
 func (k *supervisor) lobby() (string, error) {
 	var last error
 	for _, in := range lobbyIn {
-		dir := filepath.Join(in, "muster-"+dirName(k.dir)+"-files")
+		dir := filepath.Join(in, "muster-"+dirName(k.paths.dir)+"-files")
 		if err := os.Mkdir(dir, 0o711); err != nil && !os.IsExist(err) {
 			last = err
 			continue

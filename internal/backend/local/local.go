@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/cgroup"
 	"github.com/musterhq/muster/internal/core"
 )
 
 // Backend is the server's side: it talks to the supervisor and reads logs.
 type Backend struct {
-	paths
+	paths paths
 	opts  Options
 	bell  *bell
 	preps *preparations
@@ -98,7 +99,7 @@ func (p *Backend) call(ctx context.Context, q request, need bool) (reply, error)
 			return reply{}, ctx.Err()
 		}
 	}
-	return reply{}, fmt.Errorf("%w: %w; see %s", backend.ErrUnreachable, last, p.journal())
+	return reply{}, fmt.Errorf("%w: %w; see %s", backend.ErrUnreachable, last, p.paths.journal())
 }
 
 // Start implements backend.Plane.
@@ -160,7 +161,7 @@ func (p *Backend) Retire(ctx context.Context) error {
 	_, err := p.call(ctx, request{Op: opRetire}, false)
 	if errors.Is(err, errNoSupervisor) {
 		for wait := time.Millisecond; wait < 4*time.Second && ctx.Err() == nil; wait *= 2 {
-			if sweepGroups(dirName(p.dir)) {
+			if cgroup.Sweep(dirName(p.paths.dir)) {
 				break
 			}
 			time.Sleep(wait) // what was killed may take a moment to be gone
@@ -200,7 +201,7 @@ func (p *Backend) Watch(ctx context.Context, seen func([]backend.Observation)) e
 
 func (p *Backend) watchSupervisor(ctx context.Context, seen func([]backend.Observation)) error {
 	// Without a supervisor, the next one's socket is the event to wait for.
-	wake, done := p.bell.listen(p.dir)
+	wake, done := p.bell.listen(p.paths.dir)
 	defer done()
 	for {
 		c, err := p.connect(ctx, false)

@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/cgroup"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/backendtest"
 )
@@ -107,7 +109,7 @@ func locked(p paths) bool {
 
 func supervisorPID(t testing.TB, p *Backend) int {
 	t.Helper()
-	data, err := os.ReadFile(p.lock())
+	data, err := os.ReadFile(p.paths.lock())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +124,7 @@ func supervisorPID(t testing.TB, p *Backend) int {
 func killSupervisor(t testing.TB, p *Backend) {
 	t.Helper()
 	pid := supervisorPID(t, p)
-	s, err := readStat(pid)
+	s, err := proc.ReadStat(pid)
 	if err == nil {
 		err = unix.Kill(pid, unix.SIGKILL)
 	}
@@ -130,7 +132,7 @@ func killSupervisor(t testing.TB, p *Backend) {
 		t.Fatalf("kill the supervisor: %v", err)
 	}
 	// Not the lock: a backend that is preparing tasks brings the next supervisor at once.
-	until(t, "the supervisor is dead", func() bool { return !alive(pid, s.start) })
+	until(t, "the supervisor is dead", func() bool { return !proc.Alive(pid, s.Start) })
 }
 
 func until(t testing.TB, what string, cond func() bool) {
@@ -175,17 +177,17 @@ func findGroupsForTest(o Options) bool {
 	if len(o.Exe) > 2 && o.Exe[2] == noGroups {
 		return false
 	}
-	mounts, err := cgroupMounts()
+	mounts, err := cgroup.Mounts()
 	if err != nil {
 		return false
 	}
 	for _, m := range mounts {
-		home, ok := below(m, ownGroups()["memory"])
-		if strings.Contains(","+m.v1+",", ",memory,") && ok && unix.Access(home, unix.W_OK) == nil {
+		home, ok := cgroup.Below(m, cgroup.Own()["memory"])
+		if strings.Contains(","+m.V1+",", ",memory,") && ok && unix.Access(home, unix.W_OK) == nil {
 			return true
 		}
-		data, err := os.ReadFile(m.point + "/cgroup.subtree_control")
-		if m.v1 == "" && err == nil && strings.Contains(string(data), "memory") && unix.Access(m.point, unix.W_OK) == nil {
+		data, err := os.ReadFile(m.Point + "/cgroup.subtree_control")
+		if m.V1 == "" && err == nil && strings.Contains(string(data), "memory") && unix.Access(m.Point, unix.W_OK) == nil {
 			return true
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -36,7 +37,7 @@ func keepZombies(t *testing.T) {
 func pidOf(t *testing.T, p *Backend, id core.TaskID) int {
 	t.Helper()
 	var st forked
-	if known, err := readRecord(p.task(id), stateRecord, &st); !known {
+	if known, err := readRecord(p.paths.task(id), stateRecord, &st); !known {
 		t.Fatal("no process is on record", err)
 	}
 	return st.PID
@@ -49,7 +50,7 @@ func endUnseen(t *testing.T, p *Backend, id core.TaskID) {
 	pid := pidOf(t, p, id)
 	killSupervisor(t, p)
 	letGo(t, p, id)
-	until(t, "its process is a zombie", func() bool { s, err := readStat(pid); return err == nil && s.state == 'Z' })
+	until(t, "its process is a zombie", func() bool { s, err := proc.ReadStat(pid); return err == nil && s.State == 'Z' })
 	t.Cleanup(func() { _, _ = unix.Wait4(pid, nil, 0, nil) })
 }
 
@@ -66,10 +67,10 @@ func TestLogSaysThatItsEndIsMissing(t *testing.T) {
 			until(t, "its first line is there", func() bool { return strings.HasPrefix(outputOf(t, p, a.ID), "first") })
 			if tty { // who holds the terminal would keep what is in it
 				var h forked
-				if known, err := readRecord(p.task(a.ID), holderRecord, &h); !known {
+				if known, err := readRecord(p.paths.task(a.ID), holderRecord, &h); !known {
 					t.Fatal("nobody holds the terminal", err)
 				}
-				killProcess(h.PID, unix.SIGKILL)
+				proc.Kill(h.PID, unix.SIGKILL)
 			}
 			endUnseen(t, p, a.ID)
 			o := end(t, p, a.ID)
@@ -93,7 +94,7 @@ func TestLogSaysThatItsEndIsMissingAfterItsRecord(t *testing.T) {
 	until(t, "it runs", func() bool { return observe(t, p, a.ID).State == core.TaskRunning })
 	endUnseen(t, p, a.ID)
 	code := 0
-	if err := writeRecord(p.task(a.ID), exitRecord, backend.Observation{ID: a.ID, State: core.TaskSucceeded, ExitCode: &code, At: time.Now()}); err != nil {
+	if err := writeRecord(p.paths.task(a.ID), exitRecord, backend.Observation{ID: a.ID, State: core.TaskSucceeded, ExitCode: &code, At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, end(t, p, a.ID), 0)
@@ -116,7 +117,7 @@ func TestLogIsNotSaidToMissAnything(t *testing.T) {
 	})
 	endUnseen(t, p, a.ID)
 	observe(t, p, a.ID) // with it a supervisor comes
-	touch(t, filepath.Join(p.task(a.ID), "seen"))
+	touch(t, filepath.Join(p.paths.task(a.ID), "seen"))
 	letGo(t, p, b.ID)
 	wantCode(t, end(t, p, a.ID), 0)
 	wantForeignCode(t, end(t, p, b.ID), 0)

@@ -51,7 +51,7 @@ func (k *supervisor) openOutput(t *task) (*output, error) {
 // startOutput copies from pipe, or from a terminal, to the log. It closes pipe
 // at the end, and when it fails.
 func (k *supervisor) startOutput(t *task, pipe *os.File) (*output, error) {
-	log, err := logfile.Append(k.paths.log(t.id), k.out().Index(t.id), k.space)
+	log, err := logfile.Append(k.paths.log(t.id), k.paths.out().Index(t.id), k.space)
 	if err != nil {
 		_ = pipe.Close()
 		return nil, err

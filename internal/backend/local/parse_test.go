@@ -73,16 +73,6 @@ func TestFakeGPUsAreNamedSo(t *testing.T) {
 	}
 }
 
-func TestParseQuota(t *testing.T) {
-	for text, want := range map[string]int64{
-		"max 100000\n": 0, "150000 100000\n": 1500, "50000 100000": 500, "1 1000000": 1, "": 0, "x y": 0, "-1 100000": 0,
-	} {
-		if got, ok := parseQuota(text); got != want || ok != (want > 0) {
-			t.Errorf("parseQuota(%q) = %d, %v; want %d", text, got, ok, want)
-		}
-	}
-}
-
 func TestNodeName(t *testing.T) {
 	for in, want := range map[string]string{
 		"gpu-01.example.org": "gpu-01.example.org", "Big_Iron": "big-iron", "-x-": "x", "ü": "localhost", "": "localhost",
@@ -103,28 +93,5 @@ func TestTaskEnvKeepsTheLast(t *testing.T) {
 	want := []string{"PATH=/opt", "A=2", "CUDA_VISIBLE_DEVICES=", "F=/d/files/f", "MUSTER_TASK_ID=w/1/2", "MUSTER_TASK_DIR=/d"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestReadStatOfStrangeNames(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "a) Z 1 (b")
-	data, err := os.ReadFile("/bin/sleep")
-	if err != nil {
-		t.Skipf("this takes a program that can be copied: %v", err)
-	}
-	if err := os.WriteFile(name, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	cmd, err := os.StartProcess(name, []string{"sleep", "1000"}, &os.ProcAttr{})
-	if err != nil {
-		t.Skipf("this takes a temporary folder from which programs may be run: %v", err)
-	}
-	defer func() { _ = cmd.Kill(); _, _ = cmd.Wait() }()
-	s, err := readStat(cmd.Pid)
-	if err != nil || s.parent != os.Getpid() || s.state == 'Z' || s.start == 0 {
-		t.Errorf("%+v, %v; want our child, alive", s, err)
-	}
-	if !alive(cmd.Pid, s.start) || alive(cmd.Pid, s.start+1) {
-		t.Error("alive does not tell a process from a later one with its pid")
 	}
 }

@@ -3,6 +3,8 @@
 package local
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -72,3 +74,9 @@ func makeDir(path string) error {
 }
 
 func checkTask(id core.TaskID) error { return logfile.CheckTask(id) }
+
+// dirName is a short name of a data directory, unique on the machine.
+func dirName(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return hex.EncodeToString(sum[:6])
+}

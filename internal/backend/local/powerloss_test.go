@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/testdisk"
 )
@@ -44,7 +45,7 @@ func TestStartsAreKnownAfterAPowerLoss(t *testing.T) {
 	_ = p.Close()
 	killSupervisor(t, p)
 	for _, pid := range pids {
-		killProcess(pid, unix.SIGKILL)
+		proc.Kill(pid, unix.SIGKILL)
 	}
 	if err := errors.Join(disk.Cut(), disk.Unmount(), disk.Mount()); err != nil {
 		t.Fatal(err)
@@ -74,8 +75,8 @@ func TestDamagedRecords(t *testing.T) {
 				pid := pidOf(t, p, a.ID)
 				_ = p.Close()
 				killSupervisor(t, p)
-				killProcess(pid, unix.SIGKILL)
-				if err := damage(filepath.Join(p.task(a.ID), recordFile)); err != nil {
+				proc.Kill(pid, unix.SIGKILL)
+				if err := damage(filepath.Join(p.paths.task(a.ID), recordFile)); err != nil {
 					t.Fatal(err)
 				}
 				q := restartInBoot(t, p, boot)

@@ -163,7 +163,7 @@ func outcome(t *task, status unix.WaitStatus, asked bool) backend.Observation {
 		obs.Message = preludeMessage(code)
 	}
 	switch {
-	case t.limited && code != 0 && t.group.oomKilled():
+	case t.limited && code != 0 && t.group.OOMKilled():
 		obs.Reason = string(lifecycle.ReasonOutOfMemory)
 		obs.Message = "the memory limit was reached; raise memory, or let the program use less"
 	}
@@ -203,7 +203,7 @@ func (k *supervisor) finish(t *task, obs backend.Observation) {
 
 // remark puts a line into the log of a task from which nothing is read.
 func (k *supervisor) remark(t *task, text string) {
-	log, err := logfile.Append(k.paths.log(t.id), k.out().Index(t.id), nil)
+	log, err := logfile.Append(k.paths.log(t.id), k.paths.out().Index(t.id), nil)
 	if err != nil {
 		k.log.Warn("cannot say in the log what may be missing", "task", t.id, "err", err)
 		return

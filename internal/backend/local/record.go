@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/cgroup"
 )
 
 // A task directory holds its FIFO, its private files and one record file to
@@ -49,7 +50,7 @@ type assigned struct {
 	Assignment backend.Assignment `json:"assignment"`
 	Box        *box               `json:"box,omitempty"`
 	Boot       string             `json:"boot"`
-	Group      taskGroup          `json:"group"`
+	Group      cgroup.Group       `json:"group"`
 	Private    string             `json:"private,omitempty"` // where what it must read itself lies, if not here
 	At         time.Time          `json:"at"`
 	Log        int64              `json:"log,omitempty"` // bytes that the log had before

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/cgroup"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -47,21 +48,21 @@ func (p *Backend) Sample(ctx context.Context) (backend.Reading, error) {
 	}
 	s := &p.sampler
 	now := time.Now()
-	uses := usesOf(running, p.task)
+	uses := usesOf(running, p.paths.task)
 	before := s.tasks
 	s.tasks = make(map[string]usedAt, len(running))
 	shares := map[core.TaskID]float64{} // of cores, since the sample before
 	for _, a := range running {
-		dir, t := p.task(a.ID), backend.Sample{Task: a.ID, Busy: backend.Unknown, CPU: backend.Unknown, Memory: backend.Unknown}
+		dir, t := p.paths.task(a.ID), backend.Sample{Task: a.ID, Busy: backend.Unknown, CPU: backend.Unknown, Memory: backend.Unknown}
 		u := uses[a.ID]
-		if u.memory > 0 {
-			t.Memory = float64(u.memory)
+		if u.Memory > 0 {
+			t.Memory = float64(u.Memory)
 		}
 		if last, seen := before[dir]; seen {
-			shares[a.ID] = rate(last, usedAt{now, u.cpu})
+			shares[a.ID] = rate(last, usedAt{now, u.CPU})
 			t.CPU = max(shares[a.ID], 0)
 		}
-		s.tasks[dir] = usedAt{now, u.cpu}
+		s.tasks[dir] = usedAt{now, u.CPU}
 		r.Tasks = append(r.Tasks, t)
 	}
 	r.Nodes = []backend.NodeSample{s.machine(p.node(), now)}
@@ -144,7 +145,7 @@ func (p *Backend) running(ctx context.Context) ([]running, error) {
 		}
 		a, ok := known[o.ID]
 		if !ok {
-			if ok, err := readRecord(p.task(o.ID), assignmentRecord, &a); err != nil && !errors.Is(err, os.ErrNotExist) || !ok {
+			if ok, err := readRecord(p.paths.task(o.ID), assignmentRecord, &a); err != nil && !errors.Is(err, os.ErrNotExist) || !ok {
 				continue // it is being made or removed
 			}
 			// The rest is of no use here, and there may be thousands.
@@ -159,7 +160,7 @@ func (p *Backend) running(ctx context.Context) ([]running, error) {
 // running is a task that has a process.
 type running struct {
 	backend.Assignment
-	group taskGroup
+	group cgroup.Group
 }
 
 // gpus asks the real GPUs, by UUID. It asks seldom while no task has any.

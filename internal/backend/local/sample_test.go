@@ -132,28 +132,3 @@ func TestParseGPUs(t *testing.T) {
 		t.Error("a line without numbers was taken")
 	}
 }
-
-func TestGroupsAreRead(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"cpu.stat": "usage_usec 2500000\nuser_usec 1\n", "memory.current": "1000000\n", "memory.stat": "anon 5\ninactive_file 400000\n",
-		"memory.usage_in_bytes": "900000\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	both := taskGroup{V2: dir, Second: t.TempDir()}
-	if cpu, ok := both.cpu(); !ok || cpu != 2500*time.Millisecond {
-		t.Errorf("cpu %v, %v", cpu, ok)
-	}
-	if m, ok := both.memory(); !ok || m != 600000 {
-		t.Errorf("memory %v, %v", m, ok)
-	}
-	if m, ok := (taskGroup{V2: t.TempDir(), V1: []string{t.TempDir(), dir}}).memory(); !ok || m != 900000 {
-		t.Errorf("memory of version 1: %v, %v", m, ok)
-	}
-	if _, ok := (taskGroup{}).cpu(); ok {
-		t.Error("no group counts")
-	}
-}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 )
 
 // maxBacklog is how many observations a slow watcher may be behind before it
@@ -97,8 +98,8 @@ func (p *peer) gone() bool {
 		if err != nil || who.Pid == 0 {
 			return // of another namespace
 		}
-		s, err := readStat(int(who.Pid))
-		gone = err != nil || s.leaving
+		s, err := proc.ReadStat(int(who.Pid))
+		gone = err != nil || s.Leaving
 	})
 	return gone || err != nil
 }

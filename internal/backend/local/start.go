@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/cgroup"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -64,7 +66,7 @@ func (k *supervisor) enterOne(e *entry) {
 	case k.leaving:
 		e.err = errLeaving
 	case old == nil:
-		t := &task{id: a.ID, dir: k.task(a.ID), a: public(a), box: e.Box, input: -1, limited: a.Memory > 0}
+		t := &task{id: a.ID, dir: k.paths.task(a.ID), a: public(a), box: e.Box, input: -1, limited: a.Memory > 0}
 		t.private = t.dir
 		t.obs = starting(t, time.Now())
 		k.tasks[a.ID], e.task = t, t
@@ -147,12 +149,16 @@ func (k *supervisor) prepare(t *task, a backend.Assignment) (note string, err er
 	if err := makeDir(k.paths.logsOf(t.id.Workload)); err != nil {
 		return "", err
 	}
-	if t.group, note, err = k.groups.make(dotted(t.id), a.Memory, a.CPU); err != nil {
+	if t.group, note, err = k.groups.Make(dotted(t.id), a.Memory, a.CPU); err != nil {
 		return "", err
 	}
 	owner := a
 	if t.box != nil {
-		if err := k.groups.forBox(&t.group, dotted(t.id)); err != nil {
+		err := k.groups.PrepareContainer(&t.group, dotted(t.id))
+		if errors.Is(err, cgroup.ErrNoV2) {
+			err = &cannotRun{text: err.Error()}
+		}
+		if err != nil {
 			return "", err
 		}
 		owner.UID, owner.GID = nil, nil // the image says who that is
@@ -256,17 +262,17 @@ func (k *supervisor) launch(t *task, a backend.Assignment, note string) error {
 	}
 	k.forking.RLock()
 	defer k.forking.RUnlock()
-	pid, err := forkIn(t.group.Memory, k.groups.v1Home, path, argv, attr)
+	pid, err := forkIn(t.group.Memory, k.groups.V1Home, path, argv, attr)
 	if err != nil {
 		closeAll([]int{in.keep})
 		return explainExec(err, path, a)
 	}
-	s, err := readStat(pid) // a zombie at worst: it is not reaped before we let go of forking
+	s, err := proc.ReadStat(pid) // a zombie at worst: it is not reaped before we let go of forking
 	if err != nil {
 		k.log.Warn("cannot read the start time", "task", t.id, "pid", pid, "err", err)
 	}
 	now := time.Now()
-	if err := writeRecord(t.dir, stateRecord, forked{PID: pid, Start: s.start, At: now, Note: note}); err != nil {
+	if err := writeRecord(t.dir, stateRecord, forked{PID: pid, Start: s.Start, At: now, Note: note}); err != nil {
 		k.log.Warn("cannot record the process", "task", t.id, "pid", pid, "err", err)
 	}
 	if err := k.hold(t, in.keep); err != nil { // before its end can be noticed
@@ -274,7 +280,7 @@ func (k *supervisor) launch(t *task, a backend.Assignment, note string) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	t.pid, t.start = pid, s.start
+	t.pid, t.start = pid, s.Start
 	k.begun(t, now, note)
 	k.pids[pid] = t
 	k.publish(t.obs)
@@ -362,7 +368,7 @@ func (k *supervisor) undo(t *task) bool {
 	if t.out != nil {
 		t.out.finish("")
 	}
-	t.group.remove()
+	t.group.Remove()
 	t.clearPrivate()
 	removeEmpty(k.paths.log(t.id))
 	if err := removeTaskDir(t.dir); err != nil {

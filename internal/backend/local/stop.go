@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -94,7 +95,7 @@ func (k *supervisor) polite(t *task, since time.Time) {
 	}
 	go func() {
 		for wait := time.Millisecond; !t.isCommand(); wait = min(wait*2, 50*time.Millisecond) {
-			if !alive(t.pid, t.start) {
+			if !proc.Alive(t.pid, t.start) {
 				return
 			}
 			time.Sleep(wait)
@@ -109,7 +110,7 @@ func (k *supervisor) polite(t *task, since time.Time) {
 func (k *supervisor) tell(t *task, since time.Time) {
 	k.mu.Lock()
 	pid, deadline := t.pid, t.deadline
-	t.mild = t.mild || t.box != nil && diesOf(pid, unix.SIGTERM)
+	t.mild = t.mild || t.box != nil && proc.DiesOf(pid, unix.SIGTERM)
 	mild := t.mild
 	k.mu.Unlock()
 	if mild {
@@ -119,7 +120,7 @@ func (k *supervisor) tell(t *task, since time.Time) {
 	}
 	k.signalTree(t, unix.SIGTERM, since)
 	if mild {
-		killProcess(pid, unix.SIGKILL)
+		proc.Kill(pid, unix.SIGKILL)
 	}
 }
 

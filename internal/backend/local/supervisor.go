@@ -22,6 +22,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/cgroup"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/backend/logfile"
 	"github.com/musterhq/muster/internal/core"
 )
@@ -41,22 +43,22 @@ const (
 
 // supervisor starts, supervises and reaps all tasks of one data directory.
 type supervisor struct {
-	paths
-	reserve int64
-	linger  time.Duration
-	log     *slog.Logger
-	pid     int
-	boot    string // name of this run of the machine
-	reboot  bool   // the last supervisor was in another one, or nobody knows
-	groups  groups
-	noGroup bool // do without control groups even where there are some
-	space   *logfile.Space
-	census  census
-	null    *os.File
-	lock    *os.File
-	listen  *net.UnixListener
-	exit    chan struct{} // closed when it is time to go
-	args    []string
+	paths     paths
+	reserve   int64
+	linger    time.Duration
+	log       *slog.Logger
+	pid       int
+	boot      string // name of this run of the machine
+	reboot    bool   // the last supervisor was in another one, or nobody knows
+	groups    cgroup.Tree
+	noGroup   bool // do without control groups even where there are some
+	space     *logfile.Space
+	processes proc.Table
+	null      *os.File
+	lock      *os.File
+	listen    *net.UnixListener
+	exit      chan struct{} // closed when it is time to go
+	args      []string
 
 	// forking is held for reading from the fork of a child until it stands in
 	// pids, so that the reaper, holding it for writing, knows every child.
@@ -88,7 +90,7 @@ type task struct {
 	private string             // where what it must read itself lies
 	a       backend.Assignment // without secrets
 	box     *box               // nil: a process of the machine
-	group   taskGroup
+	group   cgroup.Group
 	limited bool // has a memory limit in force
 	adopted bool // not our child
 	cut     bool // the end of its output may be missing
@@ -109,10 +111,6 @@ type task struct {
 	deadline time.Time     // when it is ended by force; zero: nobody asked
 	alarm    *time.Timer
 }
-
-// markerEnv holds the task's private directory; it tells its processes from
-// all others, also after the supervisor that started them is gone.
-const markerEnv = "MUSTER_TASK_DIR"
 
 // SupervisorMain is the main function of a supervisor; args are the arguments after
 // SupervisorArg, written by Backend. It returns the exit status. It does not return
@@ -170,17 +168,17 @@ func newSupervisor(args []string, log *slog.Logger) (*supervisor, error) {
 		tasks: map[core.TaskID]*task{}, pids: map[int]*task{}, helpers: map[int]chan unix.WaitStatus{}, strays: map[int]unix.WaitStatus{}, watchers: map[*watcher]struct{}{}, peers: map[*peer]struct{}{},
 	}
 	fs := flag.NewFlagSet("supervisor", flag.ContinueOnError)
-	fs.StringVar(&k.dir, "dir", "", "directory of the records")
-	fs.StringVar(&k.logs, "logs", "", "directory of the output")
+	fs.StringVar(&k.paths.dir, "dir", "", "directory of the records")
+	fs.StringVar(&k.paths.logs, "logs", "", "directory of the output")
 	fs.Int64Var(&k.reserve, "reserve", 0, "bytes that logs leave free")
 	fs.DurationVar(&k.linger, "linger", 5*time.Second, "how long to stay without work")
-	fs.StringVar(&k.boot, "boot", bootID(), "name of this run of the machine")
+	fs.StringVar(&k.boot, "boot", proc.BootID(), "name of this run of the machine")
 	fs.BoolVar(&k.noGroup, "no-groups", false, "do without control groups")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
-	if !filepath.IsAbs(k.dir) || !filepath.IsAbs(k.logs) || fs.NArg() > 0 {
-		return nil, fmt.Errorf("--dir %q and --logs %q must be absolute paths, and nothing else follow", k.dir, k.logs)
+	if !filepath.IsAbs(k.paths.dir) || !filepath.IsAbs(k.paths.logs) || fs.NArg() > 0 {
+		return nil, fmt.Errorf("--dir %q and --logs %q must be absolute paths, and nothing else follow", k.paths.dir, k.paths.logs)
 	}
 	if err := os.MkdirAll(k.paths.tasks(), 0o700); err != nil {
 		return nil, err
@@ -222,16 +220,16 @@ func (k *supervisor) open() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		k.log.Warn("not a subreaper: daemons of tasks may escape", "err", err)
 	}
-	if err := os.MkdirAll(k.logs, 0o700); err != nil {
+	if err := os.MkdirAll(k.paths.logs, 0o700); err != nil {
 		return err
 	}
 	var err error
 	if k.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
 		return err
 	}
-	k.space = logfile.NewSpace(k.logs, k.reserve)
+	k.space = logfile.NewSpace(k.paths.logs, k.reserve)
 	if !k.noGroup {
-		k.groups = findGroups(dirName(k.dir), k.log)
+		k.groups = cgroup.Find(dirName(k.paths.dir), k.log)
 	}
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, unix.SIGCHLD)
@@ -242,11 +240,11 @@ func (k *supervisor) open() error {
 		return err
 	}
 	go k.reapLoop(children)
-	_ = os.Remove(k.socket())
-	if k.listen, err = listenSupervisor(k.dir); err != nil {
-		return fmt.Errorf("listen on %s: %w", k.socket(), err)
+	_ = os.Remove(k.paths.socket())
+	if k.listen, err = listenSupervisor(k.paths.dir); err != nil {
+		return fmt.Errorf("listen on %s: %w", k.paths.socket(), err)
 	}
-	return os.Chmod(k.socket(), 0o600)
+	return os.Chmod(k.paths.socket(), 0o600)
 }
 
 // run serves until there has been nothing to do for a while.
@@ -256,8 +254,8 @@ func (k *supervisor) run() {
 	go k.guard()
 	<-k.exit
 	_ = k.listen.Close()
-	_ = os.Remove(k.socket())
-	k.groups.leave()
+	_ = os.Remove(k.paths.socket())
+	k.groups.Leave()
 }
 
 // checkIdle arms or disarms the end; call it with mu held.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/proc"
 )
 
 // A task's terminal, and the writing end of a standard input that waits for
@@ -118,8 +119,8 @@ func (k *supervisor) hold(t *task, fd int) error {
 		k.log.Warn("nobody holds the task's terminal or input beside this supervisor", "task", t.id, "err", err)
 		return nil
 	}
-	s, _ := readStat(pid)
-	return writeRecord(t.dir, holderRecord, forked{PID: pid, Start: s.start})
+	s, _ := proc.ReadStat(pid)
+	return writeRecord(t.dir, holderRecord, forked{PID: pid, Start: s.Start})
 }
 
 func (k *supervisor) forkHolder(t *task, fd int) (int, error) {
@@ -129,7 +130,7 @@ func (k *supervisor) forkHolder(t *task, fd int) (int, error) {
 	}
 	null := k.null.Fd()
 	attr := &syscall.ProcAttr{
-		Dir: "/", Env: []string{markerEnv + "=" + t.dir}, Files: []uintptr{null, null, null, uintptr(fd)},
+		Dir: "/", Env: []string{proc.TaskDirEnv + "=" + t.dir}, Files: []uintptr{null, null, null, uintptr(fd)},
 		Sys: &syscall.SysProcAttr{Setpgid: true},
 	}
 	if t.group.V2 != "" {
@@ -173,7 +174,7 @@ func (k *supervisor) regain(t *task) error {
 	if known, err := readRecord(t.dir, holderRecord, &h); !known {
 		return err
 	}
-	if !alive(h.PID, h.Start) {
+	if !proc.Alive(h.PID, h.Start) {
 		return errors.New("the process that held the task's terminal or input is gone")
 	}
 	fd, err := unix.PidfdOpen(h.PID, 0)
@@ -213,8 +214,8 @@ func (k *supervisor) endInput(t *task) {
 	}
 	k.letGo(t)
 	var h forked
-	if known, _ := readRecord(t.dir, holderRecord, &h); known && alive(h.PID, h.Start) {
-		killProcess(h.PID, unix.SIGKILL)
+	if known, _ := readRecord(t.dir, holderRecord, &h); known && proc.Alive(h.PID, h.Start) {
+		proc.Kill(h.PID, unix.SIGKILL)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/backend/local/proc"
 )
 
 // members lists the processes of a task: what its v2 group holds; without one
@@ -16,23 +18,23 @@ import (
 // the processes is not older than since.
 func (k *supervisor) members(t *task, since time.Time) []int {
 	if t.group.V2 != "" {
-		return t.group.processes()
+		return t.group.Processes()
 	}
-	procs := k.census.at(since)
+	procs := k.processes.At(since)
 	in := map[int]bool{}
 	// A pid is not given out again while it names a session. If it was, the
 	// session is gone and the newcomer is none of ours.
-	reused := slices.ContainsFunc(procs, func(p process) bool { return p.pid == t.pid && p.start != t.start })
+	reused := slices.ContainsFunc(procs, func(p proc.Process) bool { return p.PID == t.pid && p.Start != t.start })
 	for _, p := range procs {
-		if t.pid > 0 && p.session == t.pid && !reused || p.dir == t.dir {
-			in[p.pid] = true
+		if t.pid > 0 && p.Session == t.pid && !reused || p.Dir == t.dir {
+			in[p.PID] = true
 		}
 	}
 	for grew := len(in) > 0; grew; {
 		grew = false
 		for _, p := range procs {
-			if in[p.parent] && !in[p.pid] {
-				in[p.pid], grew = true, true
+			if in[p.Parent] && !in[p.PID] {
+				in[p.PID], grew = true, true
 			}
 		}
 	}
@@ -48,13 +50,13 @@ func (k *supervisor) members(t *task, since time.Time) []int {
 // woken, for they could not act on it otherwise.
 func (k *supervisor) signalTree(t *task, sig unix.Signal, since time.Time) {
 	if sig == unix.SIGKILL && t.group.V2 != "" {
-		t.group.kill()
+		t.group.Kill()
 		return
 	}
 	for _, pid := range k.members(t, since) {
-		killProcess(pid, sig)
+		proc.Kill(pid, sig)
 		if sig != unix.SIGKILL {
-			killProcess(pid, unix.SIGCONT)
+			proc.Kill(pid, unix.SIGCONT)
 		}
 	}
 }
@@ -83,9 +85,9 @@ func (k *supervisor) killTree(t *task) {
 
 func (k *supervisor) treeGone(t *task) bool {
 	if t.group.V2 != "" {
-		return t.group.remove()
+		return t.group.Remove()
 	}
-	return (k.noOrphans(t) || len(k.members(t, time.Now())) == 0) && t.group.remove()
+	return (k.noOrphans(t) || len(k.members(t, time.Now())) == 0) && t.group.Remove()
 }
 
 // noOrphans is the cheap answer for machines without v2 groups: the kernel
@@ -95,7 +97,7 @@ func (k *supervisor) noOrphans(t *task) bool {
 	if t.adopted { // its orphans went elsewhere
 		return false
 	}
-	children, ok := ownChildren()
+	children, ok := proc.Children()
 	if !ok {
 		return false
 	}

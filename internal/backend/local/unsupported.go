@@ -30,7 +30,7 @@ func SupervisorMain([]string) int {
 }
 
 // Name is the backend's name.
-func (*Backend) Name() string { return PlaneName }
+func (*Backend) Name() string { return BackendName }
 
 // Close does nothing.
 func (*Backend) Close() error { return nil }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package proc
 
 import (
 	"syscall"
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rcControl calls fn with the descriptor, if there still is one.
-func rcControl(rc syscall.RawConn) func(fn func(fd int)) {
+// Control calls fn with the descriptor, if there still is one.
+func Control(rc syscall.RawConn) func(fn func(fd int)) {
 	return func(fn func(fd int)) {
 		if rc != nil {
 			_ = rc.Control(func(fd uintptr) { fn(int(fd)) })
@@ -18,10 +18,10 @@ func rcControl(rc syscall.RawConn) func(fn func(fd int)) {
 	}
 }
 
-// foreignStatus learns how a process ended that someone else reaps: from its
+// ExitStatus learns how a process ended that someone else reaps: from its
 // zombie while there is one, from the kernel's memory of it afterwards (Linux
 // 6.15 and later tell that of a pidfd opened before the end).
-func foreignStatus(control func(func(int)), pid int, start uint64) (unix.WaitStatus, bool) {
+func ExitStatus(control func(func(int)), pid int, start uint64) (unix.WaitStatus, bool) {
 	for begun := time.Now(); time.Since(begun) < 5*time.Second; time.Sleep(time.Millisecond) {
 		var info unix.PidfdInfo
 		info.Mask = unix.PIDFD_INFO_EXIT
@@ -34,14 +34,14 @@ func foreignStatus(control func(func(int)), pid int, start uint64) (unix.WaitSta
 		if known {
 			return unix.WaitStatus(uint32(info.Exit_code)), true
 		}
-		s, statErr := readStat(pid)
-		if statErr != nil || s.start != start {
+		s, statErr := ReadStat(pid)
+		if statErr != nil || s.Start != start {
 			if err != nil {
 				return 0, false // reaped, and the kernel does not remember
 			}
 			continue
 		}
-		if s.state == 'Z' || s.state == 'X' {
+		if s.State == 'Z' || s.State == 'X' {
 			return unix.WaitStatus(uint32(s.exit)), true
 		}
 	}

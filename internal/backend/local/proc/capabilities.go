@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package proc
 
 import (
 	"fmt"
@@ -19,9 +19,9 @@ var capabilityNames = map[int]string{
 	unix.CAP_SETGID: "CAP_SETGID", unix.CAP_SETPCAP: "CAP_SETPCAP", unix.CAP_SETUID: "CAP_SETUID", unix.CAP_SYS_CHROOT: "CAP_SYS_CHROOT",
 }
 
-// ownCapabilities are those of capabilityNames that this process has itself:
+// Capabilities are those of capabilityNames that this process has itself:
 // an engine asked for more would fail.
-func ownCapabilities() []string {
+func Capabilities() []string {
 	data, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return nil
@@ -51,9 +51,9 @@ func maskOf(status, key string) uint64 {
 	return 0
 }
 
-// openFilesLimit is the hard limit of open files of this process: even root
+// OpenFilesLimit is the hard limit of open files of this process: even root
 // cannot raise it without CAP_SYS_RESOURCE.
-func openFilesLimit() uint64 {
+func OpenFilesLimit() uint64 {
 	var r unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &r) != nil {
 		return 1024
@@ -61,9 +61,9 @@ func openFilesLimit() uint64 {
 	return min(r.Max, 1<<20)
 }
 
-// diesOf reports whether sig would end pid by its default action, as it would
+// DiesOf reports whether sig would end pid by its default action, as it would
 // any process that neither handles, ignores nor blocks it.
-func diesOf(pid int, sig unix.Signal) bool {
+func DiesOf(pid int, sig unix.Signal) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return false

@@ -1,6 +1,12 @@
 //go:build linux
 
-package local
+// Package cgroup gives each task a control group of its own, in whatever
+// hierarchies this machine has.
+//
+// It is given names of tasks and their limits, and gives directories: what is in
+// force in them, which processes they hold, and what these use. It knows nothing
+// of what a task is.
+package cgroup
 
 import (
 	"bufio"
@@ -13,26 +19,28 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/internal/backend/local/proc"
 )
 
-// groups is what this machine's control groups allow us. A v2 tree gives each
+// Tree is what this machine's control groups allow us. A v2 tree gives each
 // task a directory that holds its whole process tree, whatever it does to hide;
 // limits come from v2 controllers where they are there, else from v1.
-type groups struct {
+type Tree struct {
 	v2          string // the tasks' directories are made here; "": no v2
 	memory, cpu bool   // controllers of v2
 	v1Memory    string // parent for tasks with a memory limit; "": no v1
-	v1Home      string // where our own threads belong in v1's memory tree
+	V1Home      string // where our own threads belong in v1's memory tree
 	v2Home      string // where the supervisor came from
 	v2Point     string // where v2 is mounted
-	unified     bool   // there is no v1
+	Unified     bool   // there is no v1
 	name        string
 	second      string   // our directory in v2 that runc uses beside v1: it takes a path to be from the top there
 	v1          []string // our directory in each v1 hierarchy, where engines put containers
 }
 
-// taskGroup names the directories of one task. Empty: none.
-type taskGroup struct {
+// Group names the directories of one task. Empty: none.
+type Group struct {
 	V2     string   `json:"v2,omitempty"`
 	Memory string   `json:"v1Memory,omitempty"`
 	Engine string   `json:"engine,omitempty"` // where an engine runs, if not in V2 itself
@@ -40,58 +48,59 @@ type taskGroup struct {
 	V1     []string `json:"v1,omitempty"`     // a container's in other hierarchies
 }
 
-type cgroupMount struct {
-	point, root string
-	v1          string // controllers of a v1 hierarchy, comma-separated
+// Mount is a place where a hierarchy of control groups is mounted.
+type Mount struct {
+	Point, root string
+	V1          string // controllers of a v1 hierarchy, comma-separated
 }
 
-// findGroups looks for a place where name (unique to the data directory) can
+// Find looks for a place where name (unique to the data directory) can
 // have its own tree, and moves the supervisor there: that is both the test of
 // whether we may and what keeps a service manager that ends the server's group
 // from ending us.
-func findGroups(name string, log *slog.Logger) groups {
-	g := groups{name: name}
-	mounts, err := cgroupMounts()
+func Find(name string, log *slog.Logger) Tree {
+	g := Tree{name: name}
+	mounts, err := Mounts()
 	if err != nil {
 		log.Warn("no control groups", "err", err)
 		return g
 	}
-	own := ownGroups()
+	own := Own()
 	for _, m := range mounts {
-		if m.v1 == "" {
+		if m.V1 == "" {
 			if path, ok := own[""]; ok && g.v2 == "" {
 				g.v2, g.v2Home = findV2(m, path, name)
-				g.v2Point = m.point
+				g.v2Point = m.Point
 			}
 			continue
 		}
 		if dir, ok := ownIn(m, own); ok {
 			g.v1 = append(g.v1, filepath.Join(dir, "muster-"+name))
 		}
-		if strings.Contains(","+m.v1+",", ",memory,") {
-			if home, ok := below(m, own["memory"]); ok {
-				g.v1Memory, g.v1Home = filepath.Join(home, "muster-"+name), home
+		if strings.Contains(","+m.V1+",", ",memory,") {
+			if home, ok := Below(m, own["memory"]); ok {
+				g.v1Memory, g.V1Home = filepath.Join(home, "muster-"+name), home
 			}
 		}
 	}
-	g.unified = len(g.v1) == 0
-	if !g.unified && g.v2 != "" {
+	g.Unified = len(g.v1) == 0
+	if !g.Unified && g.v2 != "" {
 		g.second = filepath.Join(g.v2Point, "muster-"+name)
 	}
 	if g.v2 != "" {
-		g.memory = exists(filepath.Join(g.v2, "supervisor", "memory.max"))
-		g.cpu = exists(filepath.Join(g.v2, "supervisor", "cpu.weight"))
+		g.memory = isThere(filepath.Join(g.v2, "supervisor", "memory.max"))
+		g.cpu = isThere(filepath.Join(g.v2, "supervisor", "cpu.weight"))
 	}
-	if g.memory || unix.Access(g.v1Home, unix.W_OK) != nil {
-		g.v1Memory, g.v1Home = "", ""
+	if g.memory || unix.Access(g.V1Home, unix.W_OK) != nil {
+		g.v1Memory, g.V1Home = "", ""
 	}
 	return g
 }
 
-func findV2(m cgroupMount, own, name string) (dir, home string) {
-	home, ok := below(m, own)
-	places := []string{m.point} // the top first: no limit of the server's own group applies there
-	if ok && home != m.point {
+func findV2(m Mount, own, name string) (dir, home string) {
+	home, ok := Below(m, own)
+	places := []string{m.Point} // the top first: no limit of the server's own group applies there
+	if ok && home != m.Point {
 		places = append(places, home)
 	}
 	for _, parent := range places {
@@ -125,9 +134,9 @@ func makeAll(dir string) (err error) {
 	return err
 }
 
-// leave removes our own directories, and the one of all supervisors, if nothing is
+// Leave removes our own directories, and the one of all supervisors, if nothing is
 // in them.
-func (g groups) leave() {
+func (g Tree) Leave() {
 	if strings.HasPrefix(g.v2Home+"/", g.v2+"/") {
 		g.v2Home = g.v2Point // a supervisor before this one moved us
 	}
@@ -144,52 +153,52 @@ func (g groups) leave() {
 	}
 }
 
-// sweepGroups removes the directories of a supervisor that was killed, where nothing is
+// Sweep removes the directories of a supervisor that was killed, where nothing is
 // in them; false: something is.
-func sweepGroups(name string) (gone bool) {
-	mounts, err := cgroupMounts()
+func Sweep(name string) (gone bool) {
+	mounts, err := Mounts()
 	if err != nil {
 		return true
 	}
 	gone = true
-	own := ownGroups()
+	own := Own()
 	for _, m := range mounts {
-		if m.v1 != "" {
+		if m.V1 != "" {
 			if dir, ok := ownIn(m, own); ok {
 				_ = os.Remove(filepath.Join(dir, "muster-"+name))
 			}
 			continue
 		}
-		places := []string{m.point}
-		if home, ok := below(m, own[""]); ok {
+		places := []string{m.Point}
+		if home, ok := Below(m, own[""]); ok {
 			places = append(places, home)
 		}
 		for _, dir := range places {
 			for _, left := range []string{filepath.Join("muster", name, "supervisor"), filepath.Join("muster", name), "muster", "muster-" + name} {
 				_ = os.Remove(filepath.Join(dir, left))
 			}
-			gone = gone && !exists(filepath.Join(dir, "muster", name))
+			gone = gone && !isThere(filepath.Join(dir, "muster", name))
 		}
 	}
 	return gone
 }
 
 // ownIn is our own directory in a v1 hierarchy.
-func ownIn(m cgroupMount, own map[string]string) (string, bool) {
+func ownIn(m Mount, own map[string]string) (string, bool) {
 	for controller, path := range own {
-		if controller != "" && strings.Contains(","+m.v1+",", ","+controller+",") {
-			return below(m, path)
+		if controller != "" && strings.Contains(","+m.V1+",", ","+controller+",") {
+			return Below(m, path)
 		}
 	}
 	return "", false
 }
 
-// boxPath is where the engine shall put a container's groups: beside the limits
+// ContainerPath is where the engine shall put a container's groups: beside the limits
 // that the task has already, so that they are the same. Engines take a relative
 // path from their own group in each v1 hierarchy, and with v2 alone an absolute
 // one from the top.
-func (g groups) boxPath(task string) string {
-	if !g.unified {
+func (g Tree) ContainerPath(task string) string {
+	if !g.Unified {
 		return filepath.Join("muster-"+g.name, task)
 	}
 	rel, err := filepath.Rel(g.v2Point, filepath.Join(g.v2, task, "box"))
@@ -199,17 +208,20 @@ func (g groups) boxPath(task string) string {
 	return "/" + rel
 }
 
-// forBox prepares the group of a task for a container. An engine that runs in
+// ErrNoV2 says why a container cannot be made.
+var ErrNoV2 = errors.New("containers need control groups of version 2, and this server can make none; mount cgroup2 and run the server as root")
+
+// PrepareContainer prepares the group of a task for a container. An engine that runs in
 // it takes the container along, except with v2 alone, where processes may be in
 // the leaves only.
-func (g groups) forBox(t *taskGroup, task string) error {
+func (g Tree) PrepareContainer(t *Group, task string) error {
 	if t.V2 == "" {
-		return &cannotRun{text: "containers need control groups of version 2, and this server can make none; mount cgroup2 and run the server as root"}
+		return ErrNoV2
 	}
 	for _, dir := range g.v1 {
 		t.V1 = append(t.V1, filepath.Join(dir, task))
 	}
-	if !g.unified {
+	if !g.Unified {
 		t.Second = filepath.Join(g.second, task)
 		return nil
 	}
@@ -220,9 +232,9 @@ func (g groups) forBox(t *taskGroup, task string) error {
 	return nil
 }
 
-// keep sees to it that a container is where it will be looked for, whatever
+// Adopt sees to it that a container is where it will be looked for, whatever
 // its engine thinks.
-func (g groups) keep(t taskGroup, pid int) error {
+func (g Tree) Adopt(t Group, pid int) error {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
 		return err
@@ -240,8 +252,8 @@ func (g groups) keep(t taskGroup, pid int) error {
 	return writeGroup(t.V2, "cgroup.procs", int64(pid))
 }
 
-// engineGroup is the directory that an engine is to run in.
-func (t taskGroup) engineGroup() (string, error) {
+// EngineDir is the directory that an engine is to run in.
+func (t Group) EngineDir() (string, error) {
 	if t.Engine != "" {
 		return t.Engine, nil
 	}
@@ -251,22 +263,23 @@ func (t taskGroup) engineGroup() (string, error) {
 	return t.V2, nil
 }
 
-// below turns a path of /proc/self/cgroup into a directory under m.
-func below(m cgroupMount, path string) (string, bool) {
+// Below turns a path of /proc/self/cgroup into a directory under m.
+func Below(m Mount, path string) (string, bool) {
 	rel, err := filepath.Rel(m.root, path)
 	if path == "" || err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
 		return "", false
 	}
-	return filepath.Join(m.point, rel), true
+	return filepath.Join(m.Point, rel), true
 }
 
-func cgroupMounts() ([]cgroupMount, error) {
+// Mounts lists where control groups are mounted.
+func Mounts() ([]Mount, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	var all []cgroupMount
+	var all []Mount
 	for sc := bufio.NewScanner(f); sc.Scan(); {
 		left, right, ok := strings.Cut(sc.Text(), " - ")
 		l, r := strings.Fields(left), strings.Fields(right)
@@ -275,16 +288,16 @@ func cgroupMounts() ([]cgroupMount, error) {
 		}
 		switch r[0] {
 		case "cgroup2":
-			all = append(all, cgroupMount{point: l[4], root: l[3]})
+			all = append(all, Mount{Point: l[4], root: l[3]})
 		case "cgroup":
-			all = append(all, cgroupMount{point: l[4], root: l[3], v1: r[2]})
+			all = append(all, Mount{Point: l[4], root: l[3], V1: r[2]})
 		}
 	}
 	return all, nil
 }
 
-// ownGroups maps each v1 controller, and "" for v2, to our path in it.
-func ownGroups() map[string]string {
+// Own maps each v1 controller, and "" for v2, to our path in it.
+func Own() map[string]string {
 	own := map[string]string{}
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -301,13 +314,13 @@ func ownGroups() map[string]string {
 	return own
 }
 
-// make creates the directories of a task, with limits in force before the
+// Make creates the directories of a task, with limits in force before the
 // first process enters. note says what was asked for and cannot be had.
-func (g groups) make(name string, memory, cpuMilli int64) (t taskGroup, note string, err error) {
+func (g Tree) Make(name string, memory, cpuMilli int64) (t Group, note string, err error) {
 	if g.v2 != "" {
 		t.V2 = filepath.Join(g.v2, name)
 		if err := os.Mkdir(t.V2, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-			return taskGroup{}, "", err
+			return Group{}, "", err
 		}
 	}
 	if cpuMilli > 0 && g.cpu {
@@ -331,49 +344,49 @@ func (g groups) make(name string, memory, cpuMilli int64) (t taskGroup, note str
 		return t, "the memory limit is not enforced: no writable memory control group on this machine", nil
 	}
 	if err != nil {
-		t.remove()
-		return taskGroup{}, "", fmt.Errorf("memory limit of %d bytes: %w", memory, err)
+		t.Remove()
+		return Group{}, "", fmt.Errorf("memory limit of %d bytes: %w", memory, err)
 	}
 	return t, "", nil
 }
 
-// removeOf removes what make has made for a task, where no record tells of it:
+// RemoveUnrecorded removes what make has made for a task, where no record tells of it:
 // the supervisor died in between.
-func (g groups) removeOf(name string) {
-	var t taskGroup
+func (g Tree) RemoveUnrecorded(name string) {
+	var t Group
 	if g.v2 != "" {
 		t.V2 = filepath.Join(g.v2, name)
 	}
 	if g.v1Memory != "" {
 		t.Memory = filepath.Join(g.v1Memory, name)
 	}
-	t.remove()
+	t.Remove()
 }
 
 func writeGroup(dir, file string, v int64) error {
 	return os.WriteFile(filepath.Join(dir, file), strconv.AppendInt(nil, v, 10), 0)
 }
 
-// oomKilled reports whether the kernel ended a process of the task because of
+// OOMKilled reports whether the kernel ended a process of the task because of
 // its memory limit.
-func (t taskGroup) oomKilled() bool {
+func (t Group) OOMKilled() bool {
 	n, _ := keyed(t.V2, "memory.events", "oom_kill")
 	old, _ := keyed(t.Memory, "memory.oom_control", "oom_kill")
 	return n > 0 || old > 0
 }
 
-// neverUsed reports whether there certainly was no process in the v2 group:
+// NeverUsed reports whether there certainly was no process in the v2 group:
 // its clock has counted nothing.
-func (t taskGroup) neverUsed() bool {
-	if t.V2 == "" || len(t.processes()) > 0 {
+func (t Group) NeverUsed() bool {
+	if t.V2 == "" || len(t.Processes()) > 0 {
 		return false
 	}
 	data, err := os.ReadFile(filepath.Join(t.V2, "cpu.stat"))
 	return err == nil && strings.HasPrefix(string(data), "usage_usec 0\n")
 }
 
-// processes lists everything in the task's v2 directory and below.
-func (t taskGroup) processes() []int {
+// Processes lists everything in the task's v2 directory and below.
+func (t Group) Processes() []int {
 	pids := processesIn(t.V2)
 	if t.Second != "" {
 		pids = append(pids, processesIn(t.Second)...)
@@ -398,23 +411,23 @@ func processesIn(dir string) []int {
 	return pids
 }
 
-// kill ends everything in the v2 directory, forks in flight included.
-func (t taskGroup) kill() {
+// Kill ends everything in the v2 directory, forks in flight included.
+func (t Group) Kill() {
 	err := os.WriteFile(filepath.Join(t.V2, "cgroup.kill"), []byte("1"), 0)
-	if t.Second != "" && exists(t.Second) {
+	if t.Second != "" && isThere(t.Second) {
 		err = errors.Join(err, os.WriteFile(filepath.Join(t.Second, "cgroup.kill"), []byte("1"), 0))
 	}
 	if err == nil {
 		return
 	}
-	for _, pid := range t.processes() { // before Linux 5.14
-		killProcess(pid, unix.SIGKILL)
+	for _, pid := range t.Processes() { // before Linux 5.14
+		proc.Kill(pid, unix.SIGKILL)
 	}
 }
 
-// remove removes the directories; false while a process is in them. To try is
+// Remove removes the directories; false while a process is in them. To try is
 // the cheapest way to ask.
-func (t taskGroup) remove() bool {
+func (t Group) Remove() bool {
 	if t.V2 != "" && !removeGroup(t.V2) {
 		return false
 	}
@@ -442,4 +455,9 @@ func removeGroup(dir string) bool {
 		}
 	}
 	return removed && unix.Rmdir(dir) == nil
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
