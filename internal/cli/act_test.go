@@ -43,7 +43,7 @@ func TestDeleteAsks(t *testing.T) {
 func TestEveryCommandHasAnExample(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	for _, c := range newRoot(w.s, nil).Commands() {
+	for _, c := range newRoot(w.s, Hooks{}, nil).Commands() {
 		if c.Short == "" || c.Example == "" && !c.HasSubCommands() {
 			t.Errorf("%s: short %q, example %q", c.Name(), c.Short, c.Example)
 		}

@@ -20,7 +20,7 @@ func (s *session) called(text string) string {
 	if s.words != nil {
 		text = s.words(text)
 	}
-	return callIt(text, s.hooks.Name)
+	return callIt(text, s.program.Name)
 }
 
 // worded is a problem in these words. What a tool says itself is in them already.

@@ -66,7 +66,7 @@ func newWorld(t *testing.T, h http.Handler) *world {
 	}
 	w.s = &session{
 		io: Streams{In: strings.NewReader(""), Out: &w.out, Err: &w.err}, env: func(k string) string { return w.env[k] },
-		now: func() time.Time { return noon }, hooks: Hooks{Version: api.Version{Version: "v1", Go: "go1"}},
+		now: func() time.Time { return noon }, program: Program{Version: api.Version{Version: "v1", Go: "go1"}},
 	}
 	return w
 }
@@ -75,7 +75,7 @@ func (w *world) terminal() {
 	w.s.io.OutTerminal, w.s.io.ErrTerminal, w.s.io.InTerminal = true, true, true
 }
 
-func (w *world) run(args ...string) int { return execute(context.Background(), w.s, args) }
+func (w *world) run(args ...string) int { return execute(context.Background(), w.s, Hooks{}, args) }
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()

@@ -133,16 +133,3 @@ func (s *session) nodesOf(ctx context.Context, c *client.Client, cluster string)
 	}
 	return slices.DeleteFunc(list.Items, func(n api.Node) bool { return n.Backend != cluster }), nil
 }
-
-func (s *session) completeClusters(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
-		all, err := c.Clusters(ctx)
-		if err != nil {
-			return nil
-		}
-		for _, x := range all.Items {
-			names = append(names, x.Name)
-		}
-		return names
-	})
-}

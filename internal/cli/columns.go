@@ -2,12 +2,10 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -211,35 +209,4 @@ func size(n int64) string {
 		return strconv.FormatFloat(f, 'f', 1, 64) + units[i:i+1] + "i"
 	}
 	return strconv.FormatFloat(f, 'f', 0, 64) + units[i:i+1] + "i"
-}
-
-// transitionColumns are the columns of `muster events`, with a dialect's word
-// where one was asked for.
-func transitionColumns(m moments, names bool, dialect string) []column[event] {
-	cols := []column[event]{
-		{title: "AT", cell: func(e event) string { return m.ago(time.Time(e.At)) }},
-		{title: "WORKLOAD", cell: func(e event) string { return orDash(e.workload) }},
-		{title: "EVENT", cell: func(e event) string { return e.Event }},
-		{title: "FROM", cell: func(e event) string { return orDash(e.From) }},
-		{title: "TO", cell: func(e event) string { return toOf(e.Transition) }, tone: func(e event) tone { return toneOf(e.To) }},
-		{title: "TRY", cell: func(e event) string { return strconv.Itoa(e.Attempt) }},
-		{title: "ACTOR", cell: func(e event) string { return e.Actor }},
-		{title: "REASON", cell: func(e event) string { return orDash(e.Reason) }},
-		{title: "MESSAGE", cell: func(e event) string { return orDash(e.Message) }},
-	}
-	if dialect != "" && dialect != nativeDialect {
-		cols = slices.Insert(cols, 5, column[event]{title: "WORD", cell: func(e event) string { return orDash(e.Word) }})
-	}
-	if !names {
-		cols = append(cols[:1], cols[2:]...)
-	}
-	return cols
-}
-
-// toOf is where a transition leads, with the target where it is not the end.
-func toOf(t api.Transition) string {
-	if t.Target != "" && t.To == string(lifecycle.Terminating) {
-		return t.To + "→" + t.Target
-	}
-	return t.To
 }

@@ -16,7 +16,7 @@ type command struct {
 }
 
 // commands are all of them, in the order in which they are listed.
-func commands() []command {
+func commands(hooks Hooks) []command {
 	return []command{
 		{"submit", "run submit", newRun},
 		{"submit", "stop cancel", newStop},
@@ -69,7 +69,7 @@ func commands() []command {
 		{"run", "datavolume datavolumes data-volume", func(s *session) *cobra.Command { return newTemplates(s, client.KindDataVolume) }},
 		{"run", "notifications notification", newNotifications},
 		{"run", "simulate sim", newSimulate},
-		{"run", "server", newServer},
+		{"run", "server", func(s *session) *cobra.Command { return newServer(s, hooks) }},
 		{"run", "config", newConfig},
 		{"run", "version", newVersion},
 	}
@@ -93,7 +93,7 @@ func commandOf(args []string) string {
 			if name, _, has := strings.Cut(word, "="); !has || !slices.Contains(valued, name) {
 				return ""
 			}
-		case slices.ContainsFunc(commands(), func(c command) bool { return slices.Contains(strings.Fields(c.names), word) }):
+		case slices.ContainsFunc(commands(Hooks{}), func(c command) bool { return slices.Contains(strings.Fields(c.names), word) }):
 			return word
 		default:
 			return ""

@@ -13,12 +13,12 @@ import (
 func TestCommandsAreFoundByTheirNames(t *testing.T) {
 	t.Parallel()
 	s := newWorld(t, nil).s
-	for _, c := range commands() {
+	for _, c := range commands(Hooks{}) {
 		made := c.make(s)
 		if names := strings.Join(append([]string{made.Name()}, made.Aliases...), " "); names != c.names {
 			t.Errorf("the table says %q of %q", c.names, names)
 		}
-		if !slices.ContainsFunc(newRoot(s, nil).Groups(), func(g *cobra.Group) bool { return g.ID == c.group }) {
+		if !slices.ContainsFunc(newRoot(s, Hooks{}, nil).Groups(), func(g *cobra.Group) bool { return g.ID == c.group }) {
 			t.Errorf("%s: there is no group %s", c.names, c.group)
 		}
 	}
@@ -28,7 +28,7 @@ func TestCommandsAreFoundByTheirNames(t *testing.T) {
 // for which everything has to be there.
 func TestOnlyWhatIsMeantIsMade(t *testing.T) {
 	t.Parallel()
-	all := len(commands())
+	all := len(commands(Hooks{}))
 	for line, want := range map[string]int{
 		"get":                                 1,
 		"ls -a":                               1,
@@ -50,7 +50,7 @@ func TestOnlyWhatIsMeantIsMade(t *testing.T) {
 		"--server":                            all,
 	} {
 		s := newWorld(t, nil).s
-		if got := len(newRoot(s, strings.Fields(line)).Commands()); got != want {
+		if got := len(newRoot(s, Hooks{}, strings.Fields(line)).Commands()); got != want {
 			t.Errorf("muster %s: %d commands are made, want %d", line, got, want)
 		}
 	}

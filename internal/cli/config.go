@@ -91,8 +91,3 @@ func (s *session) configure() {
 		}
 	}
 }
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
-}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -90,25 +89,6 @@ func (s *session) importFile(file string, from convert.Format, explain, allow bo
 	return s.documents(r.Documents)
 }
 
-// lossless refuses what loses meaning, unless that is allowed.
-func (s *session) lossless(file string, r *convert.Result, allow bool) error {
-	lossy := r.Lossy()
-	if len(lossy) == 0 {
-		return nil
-	}
-	if allow {
-		for _, n := range lossy {
-			s.say("%s%s", place(file, n.Line), strings.TrimPrefix(n.String(), fmt.Sprintf("line %d: ", n.Line)))
-		}
-		return nil
-	}
-	p := &api.Problem{Title: "Meaning would be lost", Status: 422, Code: "lossy", Detail: fmt.Sprintf("%s says %d things that a workload document cannot say as they are", file, len(lossy)), Hint: "add --allow-lossy to do without them"}
-	for _, n := range lossy {
-		p.Errors = append(p.Errors, api.FieldProblem{Path: n.Field, Value: n.Value, Line: n.Line, Problem: string(n.Fate) + ": " + n.Reason, Hint: "change it, or add --allow-lossy to do without it"})
-	}
-	return &failure{code: exitLossy, problem: p, file: file}
-}
-
 // documents prints workload documents.
 func (s *session) documents(docs []*spec.Document) error {
 	var b bytes.Buffer
@@ -139,97 +119,6 @@ func (s *session) documents(docs []*spec.Document) error {
 	}
 	_, err := s.io.Out.Write(b.Bytes())
 	return err
-}
-
-// notes prints what became of each field of a file.
-func (s *session) notes(r *convert.Result) error {
-	if f := s.format(); f == "json" || f == "jsonl" || f == "yaml" {
-		return s.document(api.Converted{Format: string(r.Format), Notes: apiNotes(r.Notes)})
-	}
-	for _, n := range r.Notes {
-		line := fmt.Sprint(n.Line)
-		if n.Line == 0 {
-			line = "-"
-		} else if n.Last > n.Line {
-			line = fmt.Sprintf("%d-%d", n.Line, n.Last)
-		}
-		what := n.Field
-		if n.Value != "" {
-			what += "=" + n.Value
-		}
-		if n.To != "" {
-			what += " → " + n.To
-		}
-		if n.Reason != "" {
-			what += " (" + n.Reason + ")"
-		}
-		if _, err := fmt.Fprintf(s.io.Out, "%-8s%-14s%s\n", line, n.Fate, what); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func apiNotes(notes []convert.Note) []api.ConvertNote {
-	all := make([]api.ConvertNote, len(notes))
-	for i, n := range notes {
-		all[i] = api.ConvertNote{Line: n.Line, Last: n.Last, Field: n.Field, Value: n.Value, Fate: string(n.Fate), To: n.To, Reason: n.Reason, Lossy: n.Lossy}
-	}
-	return all
-}
-
-// piece is a document with where it stands.
-type piece struct {
-	doc *spec.Document
-	src source
-}
-
-// readDocuments reads the file of a run: documents, or what was written for
-// another system.
-func (s *session) readDocuments(src source, allow bool) ([]piece, error) {
-	format, err := convert.Detect(src.data)
-	if err != nil || format == convert.Native {
-		return readNative(src, err)
-	}
-	src.foreign = true
-	r, err := convert.ImportAs(format, src.data)
-	if err != nil {
-		return nil, src.refuse(err)
-	}
-	if err := s.lossless(src.file, r, allow); err != nil {
-		return nil, err
-	}
-	all := make([]piece, len(r.Documents))
-	for i, doc := range r.Documents {
-		all[i] = piece{doc, src}
-	}
-	return all, nil
-}
-
-// readNative reads our own documents; unlike is that they look like several
-// formats, which is only wrong where they are no documents either.
-func readNative(src source, unlike error) ([]piece, error) {
-	var all []piece
-	for _, p := range convert.Parts(src.data) {
-		own := source{file: src.file, data: p.Text, before: p.Before}
-		doc, err := spec.Parse(own.data)
-		if err != nil && unlike != nil {
-			return nil, src.refuse(unlike)
-		}
-		if err != nil {
-			return nil, own.refuse(err)
-		}
-		all = append(all, piece{doc, own})
-	}
-	return all, nil
-}
-
-// only is the document of a file that is to hold one.
-func only(all []piece) (piece, error) {
-	if len(all) != 1 {
-		return piece{}, usage(fmt.Sprintf("%s holds %d workloads", all[0].src.file, len(all)), "put the one that is meant into a file of its own; muster run -f takes them all")
-	}
-	return all[0], nil
 }
 
 func newExport(s *session) *cobra.Command {

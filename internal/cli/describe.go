@@ -47,14 +47,6 @@ func newDescribe(s *session) *cobra.Command {
 	return cmd
 }
 
-// dropNoun lets people say `describe run NAME` and `stop job NAME`.
-func dropNoun(args []string) []string {
-	if len(args) > 1 && kindsOfThings[strings.ToLower(args[0])] == "workloads" {
-		return args[1:]
-	}
-	return args
-}
-
 func (s *session) describe(ctx context.Context, o *describeOptions, name string) error {
 	c, err := s.connect(ctx)
 	if err != nil {
@@ -146,13 +138,6 @@ func (s *session) facts(w *api.Workload, m moments, dialect string) error {
 // madeBy is an annotation of workloads that others made: by what.
 const madeBy = "muster.dev/made-by"
 
-func sinceWord(m moments) string {
-	if m.absolute {
-		return ""
-	}
-	return " ago"
-}
-
 func reasonLine(w *api.Workload, m moments) string {
 	if w.Pending != nil {
 		_, text, _ := strings.Cut(situation(w, m), ": ")
@@ -215,15 +200,6 @@ func oneLine(text string) string {
 		return lines[0]
 	}
 	return fmt.Sprintf("%s … (%d lines)", lines[0], len(lines))
-}
-
-func pairs(m map[string]string) string {
-	var out []string
-	for k, v := range m {
-		out = append(out, k+"="+v)
-	}
-	slices.Sort(out)
-	return strings.Join(out, " ")
 }
 
 // elsewhere is the status in the words of all other platforms.

@@ -98,7 +98,7 @@ func (s *session) dial(ctx context.Context, start bool) (*client.Client, error) 
 		return nil, err
 	}
 	if !answers(address(dir)) {
-		if !start || s.hooks.StartServer == nil {
+		if !start || s.program.StartServer == nil {
 			return nil, &failure{code: exitUnreachable, problem: &api.Problem{
 				Title: "No server", Code: client.CodeUnreachable, Detail: "no server runs on " + dir,
 				Hint: "start one with muster server, leave out --no-autostart, or name one with --server",
@@ -115,7 +115,7 @@ func (s *session) dial(ctx context.Context, start bool) (*client.Client, error) 
 func (s *session) client(address string) (*client.Client, error) { return s.clientTrying(address, 0) }
 
 func (s *session) clientTrying(address string, retries int) (*client.Client, error) {
-	return client.New(client.Options{Address: address, Token: s.env("MUSTER_TOKEN"), UserAgent: "muster/" + s.hooks.Version.Version, Retries: retries})
+	return client.New(client.Options{Address: address, Token: s.env("MUSTER_TOKEN"), UserAgent: "muster/" + s.program.Version.Version, Retries: retries})
 }
 
 // answers reports whether anyone listens at a local address. One that is not
@@ -138,7 +138,7 @@ func (s *session) autostart(ctx context.Context, dir string) error {
 	defer cancel()
 	died := make(chan error, 1)
 	go func() {
-		if err := s.hooks.StartServer(ctx, dir); err != nil {
+		if err := s.program.StartServer(ctx, dir); err != nil {
 			died <- err
 		}
 	}()

@@ -43,7 +43,7 @@ func TestAutostart(t *testing.T) {
 	w := newWorld(t, nil)
 	w.env["MUSTER_NO_AUTOSTART"], w.env["MUSTER_DATA_DIR"] = "", dir
 	started := 0
-	w.s.hooks.StartServer = func(_ context.Context, dataDir string, _ ...string) error {
+	w.s.program.StartServer = func(_ context.Context, dataDir string, _ ...string) error {
 		started++
 		if dataDir != dir {
 			t.Errorf("on %s, want %s", dataDir, dir)
@@ -69,7 +69,7 @@ func TestAutostartForbidden(t *testing.T) {
 		w := newWorld(t, nil)
 		w.env["MUSTER_DATA_DIR"] = shortDir(t)
 		w.env["MUSTER_NO_AUTOSTART"] = "0"
-		w.s.hooks.StartServer = func(context.Context, string, ...string) error { t.Error("a server was started"); return nil }
+		w.s.program.StartServer = func(context.Context, string, ...string) error { t.Error("a server was started"); return nil }
 		if code := w.run(args...); code != exitUnreachable {
 			t.Errorf("%v: exit code %d: %s", args, code, w.err.String())
 		}
@@ -84,7 +84,7 @@ func TestAServerThatDiesIsReported(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, logName), []byte("begun\nthe database is damaged\n\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.s.hooks.StartServer = func(context.Context, string, ...string) error { return errors.New("exit status 1") }
+	w.s.program.StartServer = func(context.Context, string, ...string) error { return errors.New("exit status 1") }
 	if code := w.run("get"); code != exitUnreachable {
 		t.Errorf("exit code %d", code)
 	}

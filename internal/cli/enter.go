@@ -92,7 +92,7 @@ func (s *session) exec(ctx context.Context, o *execOptions, name string, argv []
 		}
 	}
 	if o.tty && o.stdin {
-		raw, err := s.raw()
+		raw, err := s.io.raw()
 		if err != nil {
 			return err
 		}
@@ -104,24 +104,6 @@ func (s *session) exec(ctx context.Context, o *execOptions, name string, argv []
 		return err
 	}
 	return silent(code)
-}
-
-// guarded gives the terminal back before a panic of its goroutine ends the
-// program.
-type guarded struct {
-	io.Reader
-	raw *rawTerminal
-}
-
-// Read implements io.Reader.
-func (g guarded) Read(p []byte) (int, error) {
-	defer func() {
-		if r := recover(); r != nil {
-			g.raw.restore()
-			panic(r)
-		}
-	}()
-	return g.Reader.Read(p)
 }
 
 type attachOptions struct {
@@ -187,7 +169,7 @@ func (s *session) join(ctx context.Context, c *client.Client, w *api.Workload, t
 	switch {
 	case noStdin || !d.TTY && !d.Stdin:
 	case d.TTY:
-		raw, err := s.raw()
+		raw, err := s.io.raw()
 		if err != nil {
 			return err
 		}
@@ -204,11 +186,6 @@ func (s *session) join(ctx context.Context, c *client.Client, w *api.Workload, t
 		return context.Cause(ctx)
 	}
 	return err
-}
-
-// sayRaw is say on a terminal in raw mode.
-func (s *session) sayRaw(format string, args ...any) {
-	fmt.Fprintf(s.io.Err, format+"\r\n", args...)
 }
 
 // left is what the end of an attachment by the user comes to.

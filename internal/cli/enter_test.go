@@ -173,7 +173,7 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 		}))
 		w.terminal()
 		w.s.io.In = screen
-		code := execute(ctx, w.s, []string{"exec", "it"})
+		code := execute(ctx, w.s, Hooks{}, []string{"exec", "it"})
 		<-began
 		close(done)
 		want := map[string]int{"after a signal": exitInterrupted, "when the server goes": exitUnreachable, "after a problem": exitConflict}[name]
@@ -195,7 +195,7 @@ func TestAPanicGivesTheTerminalBack(t *testing.T) {
 		w := newWorld(t, nil)
 		w.terminal()
 		w.s.io.In = screen
-		raw, err := w.s.raw()
+		raw, err := w.s.io.raw()
 		if err != nil || raw == nil || !isRaw(t, screen) {
 			t.Fatalf("%v", err)
 		}
@@ -300,7 +300,9 @@ func TestPortForward(t *testing.T) {
 		w.env["MUSTER_SERVER"] = srv.URL
 		ctx, interrupt := context.WithCancel(t.Context())
 		code := make(chan int, 1)
-		go func() { code <- execute(ctx, w.s, append([]string{"port-forward", "it"}, strings.Fields(args)...)) }()
+		go func() {
+			code <- execute(ctx, w.s, Hooks{}, append([]string{"port-forward", "it"}, strings.Fields(args)...))
+		}()
 		until(t, &w.out, " -> "+ports[len(ports)-1]+"\n")
 		for i, line := range strings.Split(strings.TrimSpace(w.out.String()), "\n") {
 			address, _, _ := strings.Cut(line, " ")

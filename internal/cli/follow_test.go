@@ -231,7 +231,7 @@ func TestCtrlCDetaches(t *testing.T) {
 	w := newWorld(t, st.mux)
 	ctx, interrupt := context.WithCancel(t.Context())
 	code := make(chan int, 1)
-	go func() { code <- execute(ctx, w.s, []string{"run", "--follow", "--", "true"}) }()
+	go func() { code <- execute(ctx, w.s, Hooks{}, []string{"run", "--follow", "--", "true"}) }()
 	until(t, &w.err, "submitted it")
 	interrupt()
 	if got := <-code; got != exitInterrupted {
@@ -249,7 +249,9 @@ func TestCtrlCStopsWhenAsked(t *testing.T) {
 	w := newWorld(t, st.mux)
 	ctx, interrupt := context.WithCancel(t.Context())
 	code := make(chan int, 1)
-	go func() { code <- execute(ctx, w.s, []string{"run", "--follow", "--on-interrupt", "stop", "--", "true"}) }()
+	go func() {
+		code <- execute(ctx, w.s, Hooks{}, []string{"run", "--follow", "--on-interrupt", "stop", "--", "true"})
+	}()
 	until(t, &w.err, "submitted it")
 	interrupt()
 	if got := <-code; got != exitStopped {

@@ -14,16 +14,6 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-// nativeDialect is our own words.
-const nativeDialect = "native"
-
-// kindsOfThings are the first words of `muster get`; everything else is a name.
-var kindsOfThings = map[string]string{
-	"workload": "workloads", "workloads": "workloads", "run": "workloads", "runs": "workloads", "job": "workloads", "jobs": "workloads",
-	"wl": "workloads", "node": "nodes", "nodes": "nodes", "project": "projects", "projects": "projects", "queue": "projects", "queues": "projects",
-	"department": "departments", "departments": "departments", "pool": "pools", "pools": "pools", "license": "licenses", "licenses": "licenses",
-}
-
 type getOptions struct {
 	table   tableFlags
 	scope   scope
@@ -85,11 +75,11 @@ func (s *session) get(ctx context.Context, o *getOptions, args []string) error {
 	}
 	switch what {
 	case "nodes":
-		return s.getNodes(ctx, c, o, args)
+		return s.getNodes(ctx, c, o.table, args)
 	case "projects":
-		return s.getProjects(ctx, c, projectWord, o, args)
+		return s.getProjects(ctx, c, projectWord, o.table, args)
 	case "departments":
-		return s.getProjects(ctx, c, departmentWord, o, args)
+		return s.getProjects(ctx, c, departmentWord, o.table, args)
 	case "pools":
 		return s.getPools(ctx, c, o.table, args)
 	case "licenses":
@@ -165,45 +155,6 @@ func departed(ctx context.Context, c *client.Client, sc scope, names []string) (
 		}
 	}
 	return gone, others, nil
-}
-
-func (s *session) getNodes(ctx context.Context, c *client.Client, o *getOptions, names []string) error {
-	cluster, err := c.Cluster(ctx)
-	if err != nil {
-		return err
-	}
-	nodes := cluster.Nodes
-	if len(names) > 0 {
-		nodes = slices.DeleteFunc(nodes, func(n api.Node) bool { return !slices.Contains(names, n.Name) })
-		if len(nodes) < len(names) {
-			return missing(fmt.Sprintf("of %s only %d are nodes here", strings.Join(names, ", "), len(nodes)), "muster get nodes lists all")
-		}
-	}
-	var body any = map[string]any{"items": nodes}
-	if len(names) == 1 {
-		body = nodes[0]
-	}
-	return print(s, o.table, table[api.Node]{columns: nodeColumns(), items: nodes, name: func(n api.Node) string { return n.Name }, body: body})
-}
-
-func (s *session) getProjects(ctx context.Context, c *client.Client, n projectNoun, o *getOptions, names []string) error {
-	list, err := c.ProjectsOf(ctx, n.records)
-	if err != nil {
-		return err
-	}
-	var body any = list
-	if len(names) > 0 {
-		list.Items = slices.DeleteFunc(list.Items, func(p api.Project) bool { return !slices.Contains(names, p.Name) })
-		if len(list.Items) < len(names) {
-			return missing(fmt.Sprintf("of %s only %d are %ss", strings.Join(names, ", "), len(list.Items), n.word), "muster get "+n.word+"s lists all")
-		}
-		if len(names) == 1 {
-			body = list.Items[0]
-		}
-	}
-	return print(s, o.table, table[api.Project]{
-		columns: projectColumns(s.moments(o.table)), items: list.Items, name: func(p api.Project) string { return p.Name }, body: body,
-	})
 }
 
 // listing is a list of workloads that may be loaded again.

@@ -10,8 +10,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -21,40 +19,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	"golang.org/x/term"
-
-	"github.com/musterhq/muster/api"
 )
-
-// Streams are what a command reads and writes.
-type Streams struct {
-	In  io.Reader
-	Out io.Writer
-	Err io.Writer
-	// Which of them are terminals.
-	InTerminal, OutTerminal, ErrTerminal bool
-	// Width of the terminal in columns; 0: 80.
-	Width int
-	// Height of the terminal in lines; 0: nobody knows.
-	Height int
-
-	colorAnyway bool // CLICOLOR_FORCE
-}
-
-// Terminal returns the streams of this process.
-func Terminal() Streams {
-	s := Streams{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		InTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
-		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
-		ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
-	}
-	if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-		s.Width, s.Height = w, h
-	}
-	return s
-}
 
 // ServerOptions say how a server is to run.
 type ServerOptions struct {
@@ -86,7 +51,7 @@ type ServerOptions struct {
 	LeaderElect               bool
 	LeaseName, LeaseNamespace string
 	TokenFile                 string   // what whoever comes over TCP must show; empty: one of the server's own
-	Advertise                 string   // URL at which tasks wordsElsewhere reach this server to report; empty: they do not
+	Advertise                 string   // URL at which tasks elsewhere reach this server to report; empty: they do not
 	Hosts                     []string // names by which browsers may call this server
 	Probes                    string   // HOST:PORT of health and metrics, for anyone; empty: none
 	// SMTPServer is the HOST:PORT that takes mail for notifications, from
@@ -95,7 +60,7 @@ type ServerOptions struct {
 	SMTPUser, SMTPPasswordFile string
 	SMTPPlain                  bool
 	// NodeGrace is for how long a node may be silent before its work is run again
-	// wordsElsewhere.
+	// elsewhere.
 	NodeGrace time.Duration
 	// MoveRest is for how long work that has started is not moved so that other
 	// work fits: each move costs what it did since its last checkpoint.
@@ -105,23 +70,14 @@ type ServerOptions struct {
 
 // Hooks are what the command line needs of the program around it.
 type Hooks struct {
-	// StartServer starts a server on dataDir as a process of its own that
-	// outlives this one, with args after `muster server --data-dir DIR`. It may
-	// return as soon as the process is there; an error says that no server will
-	// come of it. It may also stay until ctx is done and report a process that
-	// ended before: whoever calls it asks /readyz meanwhile.
-	StartServer func(ctx context.Context, dataDir string, args ...string) error
+	Program
 	// RunServer runs a server in this process until ctx is done or it fails.
 	RunServer func(ctx context.Context, o ServerOptions) error
 	// Salvage finds what of the database in dataDir cannot be read and, with
 	// take, takes it out.
 	Salvage func(ctx context.Context, dataDir string, take bool) (Salvaged, error)
-	// Version of this program.
-	Version api.Version
 	// Commands are further commands, which work with what Tool offers.
 	Commands func(*Tool) []*cobra.Command
-	// Name is what people write to run this program; empty: muster.
-	Name string
 }
 
 // Main runs one command line (without the program's name) and returns its exit
@@ -129,15 +85,15 @@ type Hooks struct {
 func Main(args []string, streams Streams, hooks Hooks) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return execute(ctx, &session{io: streams, hooks: hooks, env: os.Getenv, environ: os.Environ, now: time.Now}, args)
+	return execute(ctx, newSession(streams, hooks.Program), hooks, args)
 }
 
-func execute(ctx context.Context, s *session, args []string) int {
+func execute(ctx context.Context, s *session, hooks Hooks, args []string) int {
 	if s.io.Width <= 0 {
 		s.io.Width = 80
 	}
 	s.io = s.io.wary()
-	root := newRoot(s, args)
+	root := newRoot(s, hooks, args)
 	root.SetArgs(args)
 	root.SetIn(s.io.In)
 	root.SetOut(s.io.Out)
@@ -156,7 +112,7 @@ func execute(ctx context.Context, s *session, args []string) int {
 // newRoot makes the tree of commands for a command line: of those below it only the
 // one that is meant, as all of them together take longer to make than most take to
 // do what they are for. Where none is meant for certain, all of them are there.
-func newRoot(s *session, args []string) *cobra.Command {
+func newRoot(s *session, hooks Hooks, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "muster",
 		Short: "Run AI workloads on one machine or many",
@@ -188,17 +144,17 @@ it when there is none.`,
 	f.StringVarP(&s.output, "output", "o", "", "format: "+strings.Join(formats, "|"))
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddGroup(groupsOfCommands...)
-	defer named(root, s.hooks.Name)
+	defer named(root, s.program.Name)
 	word := commandOf(args)
-	for _, c := range commands() {
+	for _, c := range commands(hooks) {
 		if word == "" || slices.Contains(strings.Fields(c.names), word) {
 			made := c.make(s)
 			made.GroupID = c.group
 			root.AddCommand(made)
 		}
 	}
-	if s.hooks.Commands != nil && word == "" {
-		for _, c := range s.hooks.Commands(&Tool{s: s}) {
+	if hooks.Commands != nil && word == "" {
+		for _, c := range hooks.Commands(&Tool{s: s, hooks: hooks}) {
 			c.GroupID = "run"
 			root.AddCommand(c)
 		}
@@ -213,83 +169,4 @@ var groupsOfCommands = []*cobra.Group{
 	{ID: "enter", Title: "Reach into what runs:"},
 	{ID: "decide", Title: "Decide about others' work:"},
 	{ID: "run", Title: "Run the place:"},
-}
-
-// noun is a command that only has others below it.
-func noun(word, short string, aliases ...string) *cobra.Command {
-	return &cobra.Command{
-		Use: word, Aliases: aliases, Short: short,
-		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-}
-
-// wordsElsewhere are commands of other tools, and what does the same here.
-var wordsElsewhere = map[string]string{
-	"interactive": "muster run -it --kind workspace bash", "clone": "muster run --like WORKLOAD", "kill": "muster stop WORKLOAD",
-	"login": "the environment: MUSTER_SERVER=http://HOST:PORT and MUSTER_TOKEN", "init": "nothing: a server on this machine begins with the first command",
-}
-
-// also gives a flag another name, which other tools have for it.
-func also(f *pflag.FlagSet, name, other string) {
-	before := f.GetNormalizeFunc()
-	f.SetNormalizeFunc(func(f *pflag.FlagSet, given string) pflag.NormalizedName {
-		if given == other {
-			given = name
-		}
-		return before(f, given)
-	})
-}
-
-// noArgs refuses words that no command takes, with a suggestion.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	e := usage(fmt.Sprintf("%q is not a command of %s", args[0], cmd.CommandPath()), cmd.CommandPath()+" --help lists the commands")
-	var names, harmful []string
-	for _, c := range cmd.Commands() {
-		of := &names
-		if slices.Contains(destroying, c.Name()) {
-			of = &harmful
-		}
-		*of = append(append(*of, c.Name()), c.Aliases...)
-	}
-	near := nearest(args[0], names)
-	if len(near) == 0 && len(args[0]) > 2 { // two letters mean too many things
-		near = nearest(args[0], harmful)
-	}
-	if ours := wordsElsewhere[args[0]]; ours != "" {
-		e.problem.Hint = "here that is " + ours
-	} else if len(near) > 0 {
-		e.problem.Hint = fmt.Sprintf("did you mean %s %s?", cmd.CommandPath(), near[0])
-	}
-	return e
-}
-
-// destroying are commands that nobody is sent to who may have meant another one.
-var destroying = []string{"delete", "remove", "stop", "preempt", "drain", "reject"}
-
-// unknownFlag refuses a flag that a command does not have, with a suggestion. It
-// is the command that is wrong where there is no such command.
-func unknownFlag(cmd *cobra.Command, err error) error {
-	if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
-		if wrong := noArgs(cmd, words); wrong != nil {
-			return wrong
-		}
-	}
-	e := usage(err.Error(), fmt.Sprintf("%s --help lists the flags", cmd.CommandPath()))
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
-		return e
-	}
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
-			names = append(names, f.Name)
-		}
-	})
-	if near := nearest(unknown.GetSpecifiedName(), names); len(near) > 0 {
-		e.problem.Hint = "did you mean --" + strings.Join(near, " or --") + "?"
-	}
-	return e
 }

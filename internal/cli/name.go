@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -140,82 +139,4 @@ func isNotFound(err error) bool {
 // looksLikeID reports whether name has the form of an id.
 func looksLikeID(name string) bool {
 	return len(name) == 26 && strings.Trim(name, "0123456789abcdefghjkmnpqrstvwxyz") == ""
-}
-
-// completionLimit bounds what a press of the tab key may take.
-const completionLimit = 300 * time.Millisecond
-
-// completeNames offers the names of workloads.
-func (s *session) completeNames(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
-		list, err := c.Workloads(ctx, client.ListOptions{Prefix: typed, Limit: 100, Bare: true})
-		if err != nil {
-			return nil
-		}
-		for _, w := range list.Items {
-			names = append(names, w.Name+"\t"+w.Phase)
-		}
-		return names
-	})
-}
-
-func (s *session) completeProjects(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.completeRecords(projectWord)(cmd, args, typed)
-}
-
-// completeRecords completes the names of projects or departments.
-func (s *session) completeRecords(n projectNoun) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return s.complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
-			list, err := c.ProjectsOf(ctx, n.records)
-			if err != nil {
-				return nil
-			}
-			for _, p := range list.Items {
-				names = append(names, p.Name)
-			}
-			return names
-		})
-	}
-}
-
-// complete offers those of the names asked for that begin with what is typed.
-func (s *session) complete(cmd *cobra.Command, typed string, ask func(context.Context, *client.Client) []string) ([]string, cobra.ShellCompDirective) {
-	ctx := cmd.Context()
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	ctx, cancel := context.WithTimeout(ctx, completionLimit)
-	defer cancel()
-	s.chooseServer()
-	c, err := s.connectOnly(ctx)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return slices.DeleteFunc(ask(ctx, c), func(name string) bool { return !strings.HasPrefix(name, typed) }), cobra.ShellCompDirectiveNoFileComp
-}
-
-// one asks for a single name of such a thing.
-func one(thing string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usage(fmt.Sprintf("%s takes one %s, not %d", cmd.CommandPath(), thing, len(args)), cmd.UseLine())
-		}
-		return nil
-	}
-}
-
-// atMostOne refuses a second name.
-func atMostOne(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return usage(fmt.Sprintf("%s takes one workload, not %d", cmd.CommandPath(), len(args)), cmd.UseLine())
-	}
-	return nil
-}
-
-func first(args []string) string {
-	if len(args) == 0 {
-		return ""
-	}
-	return args[0]
 }

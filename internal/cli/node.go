@@ -16,7 +16,7 @@ import (
 
 func newNode(s *session) *cobra.Command {
 	cmd := noun("node", "Nodes: list, describe, cordon, uncordon, drain, label, taint", "nodes")
-	o := &getOptions{}
+	var t tableFlags
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls", "get"}, Short: "List nodes", Example: "  muster node list",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -24,10 +24,10 @@ func newNode(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.getNodes(cmd.Context(), c, o, args)
+			return s.getNodes(cmd.Context(), c, t, args)
 		},
 	}
-	o.table.register(list)
+	t.register(list)
 	var note string
 	cordon := s.nodeVerb("cordon NODE", "Keep new work from a node; what runs goes on", "muster node cordon gpu-a03 --note 'fan to be changed'", 1,
 		func(ctx context.Context, c *client.Client, name string, _ []string) (*api.Node, error) {
@@ -152,22 +152,6 @@ func taintsOf(words []string) (api.NodeOptions, error) {
 	return o, nil
 }
 
-func (s *session) completeNodes(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return s.complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
-		list, err := c.Nodes(ctx)
-		if err != nil {
-			return nil
-		}
-		for _, n := range list.Items {
-			names = append(names, n.Name)
-		}
-		return names
-	})
-}
-
 func newNodeDescribe(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "describe NODE", Aliases: []string{"show"}, Short: "Show a node", Example: "  muster node describe gpu-a03",
@@ -224,4 +208,23 @@ func (s *session) describeNode(n *api.Node) error {
 		line(fmt.Sprintf("GPU %d", d.Index), state)
 	}
 	return s.grid(g)
+}
+
+func (s *session) getNodes(ctx context.Context, c *client.Client, t tableFlags, names []string) error {
+	cluster, err := c.Cluster(ctx)
+	if err != nil {
+		return err
+	}
+	nodes := cluster.Nodes
+	if len(names) > 0 {
+		nodes = slices.DeleteFunc(nodes, func(n api.Node) bool { return !slices.Contains(names, n.Name) })
+		if len(nodes) < len(names) {
+			return missing(fmt.Sprintf("of %s only %d are nodes here", strings.Join(names, ", "), len(nodes)), "muster get nodes lists all")
+		}
+	}
+	var body any = map[string]any{"items": nodes}
+	if len(names) == 1 {
+		body = nodes[0]
+	}
+	return print(s, t, table[api.Node]{columns: nodeColumns(), items: nodes, name: func(n api.Node) string { return n.Name }, body: body})
 }

@@ -51,17 +51,6 @@ func bare(w io.Writer) io.Writer {
 	return w
 }
 
-// wary makes terminals take words only.
-func (s Streams) wary() Streams {
-	if s.OutTerminal {
-		s.Out = &shown{w: bare(s.Out)}
-	}
-	if s.ErrTerminal {
-		s.Err = &shown{w: bare(s.Err)}
-	}
-	return s
-}
-
 var colours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^\x1b\\[[0-9;]*m") })
 
 // Write implements io.Writer.

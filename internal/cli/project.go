@@ -15,23 +15,9 @@ import (
 	"github.com/musterhq/muster/client"
 )
 
-// projectNoun is what projects and departments differ in.
-type projectNoun struct {
-	word    string
-	arg     string // in usage lines
-	aliases []string
-	records client.Records
-	about   string
-}
-
-var (
-	projectWord    = projectNoun{"project", "PROJECT", []string{"projects", "queue"}, client.Projects, "Projects, which are queues of workloads"}
-	departmentWord = projectNoun{"department", "DEPARTMENT", []string{"departments"}, client.Departments, "Departments, which hold projects and departments"}
-)
-
 func newProjects(s *session, n projectNoun) *cobra.Command {
 	cmd := noun(n.word, n.about+": list, describe, create, update, set, stop, suspend, resume, delete", n.aliases...)
-	o := &getOptions{}
+	var t tableFlags
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls", "get"}, Short: "List " + n.word + "s", Example: "  muster " + n.word + " list",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,10 +25,10 @@ func newProjects(s *session, n projectNoun) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.getProjects(cmd.Context(), c, n, o, args)
+			return s.getProjects(cmd.Context(), c, n, t, args)
 		},
 	}
-	o.table.register(list)
+	t.register(list)
 	cmd.AddCommand(list, newProjectDescribe(s, n), newProjectCreate(s, n), newProjectUpdate(s, n), newProjectSet(s, n),
 		newProjectStop(s, n), newProjectSuspend(s, n), newProjectStart(s, n), newProjectDelete(s, n))
 	return cmd
@@ -108,27 +94,6 @@ func newProjectDelete(s *session, n projectNoun) *cobra.Command {
 	return cmd
 }
 
-// drop deletes a record, unless a person thinks better of it.
-func (s *session) drop(ctx context.Context, what, name string, yes bool, drop func(context.Context, *client.Client) error) error {
-	if !yes {
-		if !s.io.InTerminal {
-			return needsFlag("muster "+what+" delete", "--yes")
-		}
-		if ok, err := s.ask(fmt.Sprintf("About to delete %s %s", what, name)); !ok {
-			return err
-		}
-	}
-	c, err := s.connect(ctx)
-	if err != nil {
-		return err
-	}
-	if err := drop(ctx, c); err != nil {
-		return err
-	}
-	s.say("%s %s is deleted", what, name)
-	return nil
-}
-
 func (s *session) projectVerb(n projectNoun, verb, short, example string, run func(context.Context, *client.Client, string) (*api.Project, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: verb + " " + n.arg, Short: short, Example: "  " + example,
@@ -159,13 +124,6 @@ func (s *session) projectDone(n projectNoun, p *api.Project) error {
 	}
 	s.say("%s %s: %s", n.word, p.Name, projectStatus(*p))
 	return nil
-}
-
-// warn says what is allowed and perhaps not meant.
-func (s *session) warn(warnings []string) {
-	for _, w := range warnings {
-		s.say("%s %s", s.paint(s.io.ErrTerminal, toneWait, "warning:"), w)
-	}
 }
 
 func projectColumns(m moments) []column[api.Project] {
@@ -357,4 +315,24 @@ func quotaText(q api.PoolQuota) string {
 		add("memory", r.Quota, r.LendingLimit, r.Limit, r.Weight)
 	}
 	return cmp.Or(strings.Join(out, "; "), "no bound")
+}
+
+func (s *session) getProjects(ctx context.Context, c *client.Client, n projectNoun, t tableFlags, names []string) error {
+	list, err := c.ProjectsOf(ctx, n.records)
+	if err != nil {
+		return err
+	}
+	var body any = list
+	if len(names) > 0 {
+		list.Items = slices.DeleteFunc(list.Items, func(p api.Project) bool { return !slices.Contains(names, p.Name) })
+		if len(list.Items) < len(names) {
+			return missing(fmt.Sprintf("of %s only %d are %ss", strings.Join(names, ", "), len(list.Items), n.word), "muster get "+n.word+"s lists all")
+		}
+		if len(names) == 1 {
+			body = list.Items[0]
+		}
+	}
+	return print(s, t, table[api.Project]{
+		columns: projectColumns(s.moments(t)), items: list.Items, name: func(p api.Project) string { return p.Name }, body: body,
+	})
 }

@@ -23,9 +23,9 @@ type rawTerminal struct {
 
 // raw puts the terminal into raw mode. Where standard input is none it returns
 // nil, whose methods do nothing.
-func (s *session) raw() (*rawTerminal, error) {
-	f, ok := s.io.In.(*os.File)
-	if !ok || !s.io.InTerminal || !term.IsTerminal(int(f.Fd())) {
+func (s Streams) raw() (*rawTerminal, error) {
+	f, ok := s.In.(*os.File)
+	if !ok || !s.InTerminal || !term.IsTerminal(int(f.Fd())) {
 		return nil, nil
 	}
 	before, err := term.MakeRaw(int(f.Fd()))
@@ -131,4 +131,22 @@ func (k *keys) Read(p []byte) (int, error) {
 			return len(out), err
 		}
 	}
+}
+
+// guarded gives the terminal back before a panic of its goroutine ends the
+// program.
+type guarded struct {
+	io.Reader
+	raw *rawTerminal
+}
+
+// Read implements io.Reader.
+func (g guarded) Read(p []byte) (int, error) {
+	defer func() {
+		if r := recover(); r != nil {
+			g.raw.restore()
+			panic(r)
+		}
+	}()
+	return g.Reader.Read(p)
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -101,19 +100,6 @@ func (o *runOptions) check() error {
 	return oneOf("on-interrupt", o.onInterrupt, "detach", "stop")
 }
 
-func oneOf(flag, value string, allowed ...string) error {
-	for _, a := range allowed {
-		if a == value {
-			return nil
-		}
-	}
-	hint := "allowed:"
-	for _, a := range allowed {
-		hint += " " + a
-	}
-	return usage(fmt.Sprintf("--%s: %q is not known", flag, value), hint)
-}
-
 func (s *session) run(ctx context.Context, o *runOptions, argv []string) error {
 	if err := o.check(); err != nil {
 		return err
@@ -207,30 +193,10 @@ func (s *session) place(ctx context.Context, c *client.Client, w *api.Workload) 
 	return w
 }
 
-// problem gives a refusal of the server the place in the file. The lines that
-// the server saw are of what was sent, which no one has written.
-func (src source) problem(err error) error {
-	var p *api.Problem
-	if !errors.As(err, &p) {
-		return err
-	}
-	for i := range p.Errors {
-		p.Errors[i].Line = 0
-	}
-	return &failure{code: codeOf(p), problem: p, file: src.file}
-}
-
 // submitted says what became of a submission and what can be done next.
 func (s *session) submitted(w *api.Workload, next bool) {
 	s.say("%s to project %s: %s", s.paint(s.io.ErrTerminal, toneGood, "submitted "+w.Name), w.Project, situation(w, s.moments(tableFlags{})))
 	if next {
 		s.say("  muster logs -f %s · muster why %s · muster stop %s", w.Name, w.Name, w.Name)
 	}
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -19,7 +19,7 @@ type SalvagedRecord struct {
 	Why  string `json:"why"`
 }
 
-func newSalvage(s *session) *cobra.Command {
+func newSalvage(s *session, find func(context.Context, string, bool) (Salvaged, error)) *cobra.Command {
 	yes := false
 	cmd := &cobra.Command{
 		Use: "salvage", Short: "Find records that cannot be read, and take them out",
@@ -33,21 +33,21 @@ A project goes with its quotas, and its work goes on without them.`,
 		Example: `  muster server salvage
   muster server salvage --yes`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.salvage(cmd.Context(), yes) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.salvage(cmd.Context(), find, yes) },
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "take them out")
 	return cmd
 }
 
-func (s *session) salvage(ctx context.Context, take bool) error {
-	if s.hooks.Salvage == nil {
+func (s *session) salvage(ctx context.Context, find func(context.Context, string, bool) (Salvaged, error), take bool) error {
+	if find == nil {
 		return usage("this program has no database", "use the muster binary")
 	}
 	dir, err := s.dir()
 	if err != nil {
 		return err
 	}
-	found, err := s.hooks.Salvage(ctx, dir, take)
+	found, err := find(ctx, dir, take)
 	if err != nil {
 		return err
 	}

@@ -276,16 +276,3 @@ func (s *session) deleteSecrets(ctx context.Context, names []string, yes bool) e
 		return nil
 	})
 }
-
-func (s *session) completeSecrets(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
-		list, err := c.Secrets(ctx)
-		if err != nil {
-			return nil
-		}
-		for _, x := range list.Items {
-			names = append(names, x.Name+"\t"+x.Type)
-		}
-		return names
-	})
-}

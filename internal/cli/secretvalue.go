@@ -1,15 +1,11 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-
-	"golang.org/x/term"
 
 	"github.com/musterhq/muster/api"
 )
@@ -78,60 +74,4 @@ func (s *session) mainValue(ctx context.Context, o *secretOptions, t secretType,
 	}
 	in.Values[t.main] = data
 	return err
-}
-
-// askHidden asks a question whose answer the terminal does not show, from the
-// moment on at which the question is there.
-func (s *session) askHidden(ctx context.Context, question string) ([]byte, error) {
-	raw, err := s.raw()
-	if err != nil {
-		return nil, err
-	}
-	if raw == nil {
-		return nil, needsFlag("the value", "--from-file FILE")
-	}
-	defer raw.restore()
-	ctx, stop := deadly(ctx)
-	defer stop()
-	type answer struct {
-		text string
-		err  error
-	}
-	done := make(chan answer, 1)
-	go func() {
-		t := term.NewTerminal(struct {
-			io.Reader
-			io.Writer
-		}{guarded{s.io.In, raw}, s.io.Err}, "")
-		text, err := t.ReadPassword(question)
-		done <- answer{text, err}
-	}()
-	select {
-	case a := <-done:
-		if errors.Is(a.err, io.EOF) { // Ctrl-C or Ctrl-D: no signal comes of them now
-			s.sayRaw("")
-			return nil, silent(exitInterrupted)
-		}
-		return []byte(a.text), a.err
-	case <-ctx.Done():
-		s.sayRaw("")
-		return nil, silent(exitInterrupted)
-	}
-}
-
-// ask shows what is about to be done and asks whether to go on.
-func (s *session) ask(about string) (bool, error) {
-	s.say("%s", about)
-	fmt.Fprint(s.io.Err, "Go on? [y/N] ")
-	line, err := bufio.NewReader(s.io.In).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false, err
-	}
-	switch string(bytes.ToLower(bytes.TrimSpace([]byte(line)))) {
-	case "y", "yes":
-		return true, nil
-	default:
-		s.say("Nothing was done")
-		return false, silent(exitInternal)
-	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-func newServer(s *session) *cobra.Command {
+func newServer(s *session, hooks Hooks) *cobra.Command {
 	o := ServerOptions{}
 	level, cache, window, half, silence, rest := "", "", "", "", "", ""
 	monitor := monitorFlags{}
@@ -58,7 +58,7 @@ What it started goes on without it; the next server takes it over.`,
 			if err := monitor.read(&o.Monitor); err != nil {
 				return err
 			}
-			return s.serve(cmd.Context(), o)
+			return s.serve(cmd.Context(), hooks.RunServer, o)
 		},
 	}
 	f := cmd.Flags()
@@ -103,12 +103,12 @@ What it started goes on without it; the next server takes it over.`,
 		Use: "stop", Short: "End the local server; what it runs goes on", Args: noArgs, Example: "  muster server stop",
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.serverStop(cmd.Context()) },
 	}
-	cmd.AddCommand(status, stop, newSalvage(s))
+	cmd.AddCommand(status, stop, newSalvage(s, hooks.Salvage))
 	return cmd
 }
 
-func (s *session) serve(ctx context.Context, o ServerOptions) error {
-	if s.hooks.RunServer == nil {
+func (s *session) serve(ctx context.Context, run func(context.Context, ServerOptions) error, o ServerOptions) error {
+	if run == nil {
 		return usage("this program cannot be a server", "use the muster binary")
 	}
 	if o.FakeGPUs < 0 || o.FakeGPUs > 1024 {
@@ -124,7 +124,7 @@ func (s *session) serve(ctx context.Context, o ServerOptions) error {
 	if o.DataDir, err = s.dir(); err != nil {
 		return err
 	}
-	return s.hooks.RunServer(ctx, o)
+	return run(ctx, o)
 }
 
 // checkBackends refuses backends that there are not, and makes this machine one
@@ -260,7 +260,7 @@ type versions struct {
 }
 
 func (s *session) version(ctx context.Context, only bool) error {
-	v := versions{Client: s.hooks.Version}
+	v := versions{Client: s.program.Version}
 	if !only {
 		if c, err := s.connectOnly(ctx); err == nil {
 			v.Server, _ = c.Version(ctx) // none runs: then there is nothing to tell

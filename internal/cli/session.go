@@ -11,15 +11,30 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
 )
+
+// Program is what a session knows of the program that it is part of.
+type Program struct {
+	// Name is what people write to run this program; empty: muster.
+	Name string
+	// Version of this program.
+	Version api.Version
+	// StartServer starts a server on dataDir as a process of its own that
+	// outlives this one, with args after `muster server --data-dir DIR`. It may
+	// return as soon as the process is there; an error says that no server will
+	// come of it. It may also stay until ctx is done and report a process that
+	// ended before: whoever calls it asks /readyz meanwhile.
+	StartServer func(ctx context.Context, dataDir string, args ...string) error
+}
 
 // session is one command line while it is carried out: its streams, its global
 // flags and its connection.
 type session struct {
-	io    Streams
-	hooks Hooks
-	env   func(string) string
+	io      Streams
+	program Program
+	env     func(string) string
 	// environ is all of env; nil: nothing is given to batch scripts.
 	environ func() []string
 	now     func() time.Time
@@ -37,6 +52,11 @@ type session struct {
 
 	config    map[string]string // of the configuration file; nil: not read yet
 	badConfig error
+}
+
+// newSession is a session of this process.
+func newSession(streams Streams, program Program) *session {
+	return &session{io: streams, program: program, env: os.Getenv, environ: os.Environ, now: time.Now}
 }
 
 // begin checks the global flags before any command runs.

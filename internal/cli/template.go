@@ -1,11 +1,7 @@
 package cli
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -136,13 +132,6 @@ func newTemplateList(s *session, kind string) *cobra.Command {
 	return cmd
 }
 
-func templateProject(project string) string {
-	if project == "" {
-		return defaultProject
-	}
-	return project
-}
-
 func (s *session) printTemplates(f tableFlags, list *api.TemplateList) error {
 	m := s.moments(f)
 	return print(s, f, table[api.Template]{
@@ -187,47 +176,6 @@ func newTemplateDescribe(s *session, kind string) *cobra.Command {
 	cmd.ValidArgsFunction = s.completeTemplates(kind)
 	sc.register(s, cmd)
 	return cmd
-}
-
-// template is the one that NAME or NAME@VERSION means in a project.
-func (s *session) template(ctx context.Context, c *client.Client, project, kind, ref string) (*api.Template, error) {
-	name, digits, at := strings.Cut(ref, "@")
-	version := 0
-	if at {
-		n, err := strconv.Atoi(digits)
-		if err != nil || n < 1 {
-			return nil, usage(fmt.Sprintf("%s: %q is not a version", ref, digits), "write NAME, or NAME@3 for version 3")
-		}
-		version = n
-	}
-	if name == "" {
-		return nil, usage("the name of the "+spec.AssetWord(kind)+" is missing", "muster "+kind+" list shows what there is")
-	}
-	t, err := c.Template(ctx, templateProject(project), kind, name, version)
-	if !isNotFound(err) {
-		return t, err
-	}
-	if list, lerr := c.Templates(ctx, templateProject(project), kind); lerr == nil {
-		var names []string
-		for _, t := range list.Items {
-			names = append(names, t.Name)
-		}
-		var p *api.Problem
-		if near := nearest(name, names); len(near) > 0 && errors.As(err, &p) {
-			p.Hint = "did you mean " + near[0] + "?"
-		}
-	}
-	return nil, err
-}
-
-// partOf is the document of a template.
-func partOf(t *api.Template) (*spec.Document, error) {
-	data, err := json.Marshal(t.Document)
-	if err != nil {
-		return nil, err
-	}
-	doc := new(spec.Document)
-	return doc, doc.UnmarshalJSON(data)
 }
 
 func (s *session) describeTemplate(t *api.Template) error {
@@ -304,21 +252,4 @@ func newTemplateDelete(s *session, kind string) *cobra.Command {
 	sc.register(s, cmd)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
-}
-
-func (s *session) completeTemplates(kinds ...string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return s.complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
-			list, err := c.Assets(ctx, "")
-			if err != nil {
-				return nil
-			}
-			for _, t := range list.Items {
-				if slices.Contains(kinds, t.Kind) {
-					names = append(names, t.Name+"\t"+t.Description)
-				}
-			}
-			return names
-		})
-	}
 }

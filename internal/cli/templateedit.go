@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -170,87 +168,4 @@ func fieldsOfPart(doc *spec.Document) (map[string]json.RawMessage, error) {
 	}
 	out := map[string]json.RawMessage{}
 	return out, json.Unmarshal(data, &out)
-}
-
-// takeAssets makes the assets that are named, or that the file names, what a file
-// and flags are laid over. Data is taken by the server, since it lies beside what
-// a document says.
-func (s *session) takeAssets(ctx context.Context, d *documentFlags, named spec.Assets) error {
-	if d.file == "" {
-		if named == (spec.Assets{}) {
-			return nil
-		}
-		take, err := s.taker(ctx, d.project)
-		if err == nil {
-			d.base, err = spec.Compose(named, take)
-		}
-		return source{}.refuse(err)
-	}
-	if _, err := s.pieces(d); err != nil {
-		return err
-	}
-	for i, p := range d.read {
-		over := named.Or(p.doc.Assets())
-		if over == (spec.Assets{}) {
-			continue
-		}
-		take, err := s.taker(ctx, cmp.Or(d.project, p.doc.Project))
-		if err != nil {
-			return err
-		}
-		base, err := spec.Compose(over, take)
-		if err == nil {
-			d.read[i].doc, err = spec.Overlay(base, p.doc.WithoutAssets())
-		}
-		if err != nil {
-			return p.src.refuse(err)
-		}
-	}
-	return nil
-}
-
-// taker finds the assets that a project uses.
-func (s *session) taker(ctx context.Context, project string) (spec.Take, error) {
-	c, err := s.connect(ctx)
-	return func(kind, ref string) (spec.Piece, error) {
-		t, err := s.template(ctx, c, project, kind, ref)
-		if err != nil {
-			return spec.Piece{}, err
-		}
-		doc, err := partOf(t)
-		return spec.Piece{Kind: kind, Name: t.Name, Version: t.Version, Environment: t.Environment, Document: doc}, err
-	}, err
-}
-
-// whole is the document that doc stands for: itself, where it names no assets.
-func (s *session) whole(ctx context.Context, c *client.Client, doc *spec.Document) (*spec.Document, error) {
-	if !doc.NamesAssets() {
-		return doc, nil
-	}
-	data, err := encode(doc)
-	if err != nil {
-		return nil, err
-	}
-	if data, err = c.Assembled(ctx, data); err != nil {
-		return nil, err
-	}
-	out := new(spec.Document)
-	return out, out.UnmarshalJSON(data)
-}
-
-// sayAssets says of what a document was made.
-func (s *session) sayAssets(doc *spec.Document) {
-	for _, made := range assetsOf(doc) {
-		s.say("%s", made)
-	}
-}
-
-// assetsOf are the assets that a document was made of, each with its kind.
-func assetsOf(doc *spec.Document) (out []string) {
-	for _, kind := range spec.MadeOfKinds() {
-		if made := doc.Annotations[spec.MadeOf+kind]; made != "" {
-			out = append(out, kind+" "+strings.ReplaceAll(made, ",", ", "))
-		}
-	}
-	return out
 }

@@ -144,3 +144,10 @@ func fromNow(text string, now time.Time) string {
 }
 
 func timeOf(t api.Time) time.Time { return time.Time(t) }
+
+func sinceWord(m moments) string {
+	if m.absolute {
+		return ""
+	}
+	return " ago"
+}

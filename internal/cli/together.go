@@ -3,10 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
@@ -53,19 +50,6 @@ func (s *session) runTogether(ctx context.Context, o *runOptions, all []piece) e
 	return nil
 }
 
-// ofOne refuses what only one workload can have or be asked for.
-func (d *documentFlags) ofOne(n int, argv []string) error {
-	for _, flag := range []string{"name", "prefix", "stdin"} {
-		if d.cmd.Flags().Changed(flag) {
-			return usage(fmt.Sprintf("--%s is of one workload, and %s holds %d", flag, d.file, n), "leave it out, and say it in the file")
-		}
-	}
-	if len(argv) > 0 {
-		return usage(fmt.Sprintf("the words %q would be arguments of each of the %d workloads that %s holds", strings.Join(argv, " "), n, d.file), "say them in the file")
-	}
-	return nil
-}
-
 // plannedAll shows workloads that were only checked.
 func (s *session) plannedAll(ws []api.Workload) error {
 	if s.format() == "yaml" {
@@ -87,41 +71,4 @@ func (s *session) plannedAll(ws []api.Workload) error {
 		}
 	}
 	return nil
-}
-
-// problemAmong gives a refusal of the server the line where the document that it
-// is about begins, and says which that is.
-func (s *session) problemAmong(all []piece, err error) error {
-	var p *api.Problem
-	if !errors.As(err, &p) {
-		return err
-	}
-	which := ""
-	for i := range p.Errors {
-		e := &p.Errors[i]
-		e.Line = 0 // of what was sent, which no one has written
-		rest, ok := strings.CutPrefix(e.Path, "items[")
-		number, path, _ := strings.Cut(rest, "]")
-		if at, nerr := strconv.Atoi(number); ok && nerr == nil && at < len(all) {
-			e.Path = strings.TrimPrefix(path, ".")
-			which = fmt.Sprintf(", because of workload %d %s", at+1, all[at].doc.Name)
-			if src := all[at].src; !src.foreign {
-				e.Line = src.before + src.firstLine()
-			}
-		}
-	}
-	s.say("none of the %d workloads is submitted%s", len(all), strings.TrimRight(which, " "))
-	return &failure{code: codeOf(p), problem: p, file: all[0].src.file}
-}
-
-// firstLine is the line of data on which something stands.
-func (src source) firstLine() int {
-	n := 0
-	for line := range strings.Lines(string(src.data)) {
-		n++
-		if text := strings.TrimSpace(line); text != "" && text[0] != '#' {
-			break
-		}
-	}
-	return n
 }

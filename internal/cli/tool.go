@@ -28,7 +28,10 @@ import (
 // Tool is what a command line other than muster's own works with: the server
 // that muster would find (or start), its streams, tables and texts. Such a
 // command line translates words and decides nothing.
-type Tool struct{ s *session }
+type Tool struct {
+	s     *session
+	hooks Hooks
+}
 
 // ToolMain runs the command line of another tool and returns its exit code.
 // Errors end it with 1, as they end the tools that there are; what Exit says
@@ -36,11 +39,11 @@ type Tool struct{ s *session }
 func ToolMain(streams Streams, hooks Hooks, build func(*Tool) *cobra.Command) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	s := &session{io: streams.wary(), hooks: hooks, env: os.Getenv, environ: os.Environ, now: time.Now}
+	s := newSession(streams.wary(), hooks.Program)
 	if s.io.Width <= 0 {
 		s.io.Width = 80
 	}
-	root := build(&Tool{s: s})
+	root := build(&Tool{s: s, hooks: hooks})
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.SetIn(s.io.In)
 	root.SetOut(s.io.Out)
@@ -112,7 +115,7 @@ func (t *Tool) Own(ctx context.Context) (string, error) {
 }
 
 // Version is that of this program.
-func (t *Tool) Version() api.Version { return t.s.hooks.Version }
+func (t *Tool) Version() api.Version { return t.s.program.Version }
 
 // Say writes a line for people, in the tool's own words.
 func (t *Tool) Say(format string, args ...any) { fmt.Fprintf(t.s.io.Err, format+"\n", args...) }
@@ -142,7 +145,7 @@ func (t *Tool) Find(ctx context.Context, project, name string) (*api.Workload, e
 func (t *Tool) Muster(ctx context.Context, args ...string) error {
 	s := t.s
 	server, dir, start, color, output := s.server, s.dataDir, s.noAutostart, s.noColor, s.output
-	root := newRoot(s, args)
+	root := newRoot(s, t.hooks, args)
 	// Registering flags has put their defaults there.
 	s.server, s.dataDir, s.noAutostart, s.noColor = server, dir, start, color
 	defer func() { s.output = output }()

@@ -66,7 +66,7 @@ type topScreen struct {
 }
 
 func (t *topScreen) open() error {
-	raw, err := t.s.raw()
+	raw, err := t.s.io.raw()
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (p *patient) Read(b []byte) (int, error) {
 
 // shell runs a shell beside a workload, on the terminal that top has left.
 func (t *topScreen) shell(ctx context.Context, c *client.Client, w *api.Workload) error {
-	raw, err := t.s.raw()
+	raw, err := t.s.io.raw()
 	if err != nil {
 		return err
 	}

@@ -142,7 +142,7 @@ func watch(t *testing.T, h http.Handler, rows, columns uint16) *watched {
 	w := newWorld(t, h)
 	w.s.io = Streams{In: screen, Out: screen, Err: screen, InTerminal: true, OutTerminal: true, ErrTerminal: true, Width: int(columns)}
 	w.env["TERM"] = "xterm"
-	go func() { x.code <- execute(t.Context(), w.s, []string{"top", "--every", "200ms"}) }()
+	go func() { x.code <- execute(t.Context(), w.s, Hooks{}, []string{"top", "--every", "200ms"}) }()
 	return x
 }
 

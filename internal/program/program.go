@@ -50,7 +50,10 @@ func Run(server Server) int {
 		}
 	}
 	args, name := os.Args[1:], "muster"
-	hooks := cli.Hooks{Name: name, Version: Version(), RunServer: server.Run, Salvage: server.Salvage, StartServer: spawn, Commands: commands.Below}
+	hooks := cli.Hooks{
+		Program:   cli.Program{Name: name, Version: Version(), StartServer: spawn},
+		RunServer: server.Run, Salvage: server.Salvage, Commands: commands.Below,
+	}
 	if code, ok := commands.Main(filepath.Base(os.Args[0]), args, cli.Terminal(), hooks); ok {
 		return code
 	}

@@ -1,0 +1,4 @@
+package cli
+
+// nativeDialect is our own words.
+const nativeDialect = "native"
