@@ -1,4 +1,4 @@
-package convert
+package convert_test
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -97,7 +98,7 @@ func TestBadInputIsRefusedWithItsLine(t *testing.T) {
 		"dstack nodes of service": {"type: service\nport: 1\nimage: a\nnodes: 2\n", "is for tasks", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := Import([]byte(c.in))
+			r, err := convert.Import([]byte(c.in))
 			var errs spec.Errors
 			if !errors.As(err, &errs) || len(errs) == 0 {
 				t.Fatalf("it is taken: %v", err)
@@ -153,7 +154,7 @@ func TestUnitsAreThoseOfTheSource(t *testing.T) {
 		"runai submit-dist pytorch a -i b --workers 2 -g 4\n":                                                  {gpus: 12, size: 3},
 		strings.Replace(pod, "NAME", "a", 1) + "    resources: {limits: {memory: 8Gi, nvidia.com/gpu: '2'}}\n": {memory: "8Gi", gpus: 2},
 	} {
-		r, err := Import([]byte(in))
+		r, err := convert.Import([]byte(in))
 		if err != nil {
 			t.Errorf("%s: %v", in, err)
 			continue
@@ -217,13 +218,13 @@ func TestEditsOfAnExportCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range []Format{Kubernetes, Mcli, Sbatch} {
-		text, _, err := Export(doc, f)
+	for _, f := range []convert.Format{convert.Kubernetes, convert.Mcli, convert.Sbatch} {
+		text, _, err := convert.Export(doc, f)
 		if err != nil {
 			t.Fatal(err)
 		}
 		edited := strings.ReplaceAll(string(text), "old.py", "new.py")
-		r, err := ImportAs(f, []byte(edited))
+		r, err := convert.ImportAs(f, []byte(edited))
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", f, err, edited)
 		}
@@ -241,7 +242,7 @@ func TestEditsOfAnExportCount(t *testing.T) {
 // the file itself does not.
 func TestOverlaysAskForNoMore(t *testing.T) {
 	over := `[{"path":["resources","gpu"],"value":64,"was":""}]`
-	_, err := Import([]byte("name: a\nimage: b\ncommand: c\ncompute: {gpus: 0}\nmetadata: {muster.dev/workload: '" + over + "'}\n"))
+	_, err := convert.Import([]byte("name: a\nimage: b\ncommand: c\ncompute: {gpus: 0}\nmetadata: {muster.dev/workload: '" + over + "'}\n"))
 	if err == nil || !strings.Contains(err.Error(), "other GPUs") {
 		t.Errorf("it is taken: %v", err)
 	}
@@ -251,13 +252,13 @@ func TestHostnames(t *testing.T) {
 	for in, want := range map[string]string{
 		"a": "a", "a,b": "a b", "n[1-3]": "n1 n2 n3", "n[08-10,12]x": "n08x n09x n10x n12x", "r[1-2]n[1-2],z": "r1n1 r1n2 r2n1 r2n2 z",
 	} {
-		got, err := Hostnames(in)
+		got, err := convert.Hostnames(in)
 		if err != nil || strings.Join(got, " ") != want {
 			t.Errorf("%s: %v, %v; want %s", in, got, err, want)
 		}
 	}
 	for _, in := range []string{"n[1", "n[a]", "n[3-1]", "n[1-999999999]", "n]", ",a"} {
-		if got, err := Hostnames(in); err == nil {
+		if got, err := convert.Hostnames(in); err == nil {
 			t.Errorf("%s: %v", in, got)
 		}
 	}

@@ -1,10 +1,11 @@
-package convert
+package convert_test
 
 import (
 	"bytes"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -22,7 +24,7 @@ var update = flag.Bool("update", false, "write the goldens of the corpus")
 func corpus(t testing.TB) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
-	for _, f := range Formats() {
+	for _, f := range convert.Formats() {
 		paths, err := filepath.Glob(filepath.Join("testdata", "corpus", string(f), "*"))
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +41,7 @@ func corpus(t testing.TB) map[string][]byte {
 			files[string(f)+"/"+filepath.Base(p)] = data
 			n++
 		}
-		if f != Native && n < 8 {
+		if f != convert.Native && n < 8 {
 			t.Fatalf("%s has %d files in the corpus, want 8", f, n)
 		}
 	}
@@ -49,14 +51,14 @@ func corpus(t testing.TB) map[string][]byte {
 func each(t *testing.T, fn func(t *testing.T, name string, data []byte)) {
 	t.Helper()
 	files := corpus(t)
-	for _, name := range sortedKeys(files) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		t.Run(name, func(t *testing.T) { fn(t, name, files[name]) })
 	}
 }
 
-func imported(t *testing.T, data []byte) *Result {
+func imported(t *testing.T, data []byte) *convert.Result {
 	t.Helper()
-	r, err := Import(data)
+	r, err := convert.Import(data)
 	if err != nil {
 		t.Fatalf("import: %v", err)
 	}
@@ -64,7 +66,7 @@ func imported(t *testing.T, data []byte) *Result {
 }
 
 // report is a result as goldens have it.
-func report(r *Result) []byte {
+func report(r *convert.Result) []byte {
 	var b bytes.Buffer
 	for _, n := range r.Notes {
 		lossy := ""
@@ -113,7 +115,7 @@ func TestEveryLineIsAccountedFor(t *testing.T) {
 				covered[l] = true
 			}
 		}
-		if r.Format == Runai {
+		if r.Format == convert.Runai {
 			return // a line is one command; goldens show its flags
 		}
 		for _, line := range valueLines(t, r.Format, data) {
@@ -125,9 +127,9 @@ func TestEveryLineIsAccountedFor(t *testing.T) {
 }
 
 // valueLines are the lines of a source on which something is said.
-func valueLines(t *testing.T, f Format, data []byte) (lines []int) {
+func valueLines(t *testing.T, f convert.Format, data []byte) (lines []int) {
 	t.Helper()
-	if f == Sbatch {
+	if f == convert.Sbatch {
 		for i, l := range strings.Split(strings.TrimSpace(string(data)), "\n") {
 			if l = strings.TrimSpace(l); l != "" && (!strings.HasPrefix(l, "#") || strings.HasPrefix(l, "#SBATCH") || i == 0) {
 				lines = append(lines, i+1)
@@ -158,12 +160,12 @@ func valueLines(t *testing.T, f Format, data []byte) (lines []int) {
 // TestExportIsAFixedPoint: what was imported is exported and imported again as
 // the same workload, in every format that can say it.
 func TestExportIsAFixedPoint(t *testing.T) {
-	written := map[Format]int{}
+	written := map[convert.Format]int{}
 	each(t, func(t *testing.T, _ string, data []byte) {
 		r := imported(t, data)
 		for _, d := range r.Documents {
-			for _, f := range []Format{Kubernetes, Sbatch, Mcli} {
-				text, notes, err := Export(d, f)
+			for _, f := range []convert.Format{convert.Kubernetes, convert.Sbatch, convert.Mcli} {
+				text, notes, err := convert.Export(d, f)
 				var errs spec.Errors
 				if errors.As(err, &errs) && f != r.Format {
 					continue // it says which field the format cannot have
@@ -173,7 +175,7 @@ func TestExportIsAFixedPoint(t *testing.T) {
 					continue
 				}
 				written[f]++
-				again, err := ImportAs(f, text)
+				again, err := convert.ImportAs(f, text)
 				if err != nil {
 					t.Errorf("%s: what was exported cannot be read: %v\n%s", f, err, text)
 					continue
@@ -194,7 +196,7 @@ func TestExportIsAFixedPoint(t *testing.T) {
 			}
 		}
 	})
-	for _, f := range []Format{Kubernetes, Sbatch, Mcli} {
+	for _, f := range []convert.Format{convert.Kubernetes, convert.Sbatch, convert.Mcli} {
 		if written[f] < 5 {
 			t.Errorf("%s was written %d times", f, written[f])
 		}

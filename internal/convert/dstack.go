@@ -80,7 +80,7 @@ func (d *dstackRun) general() {
 		v.kept("image")
 	}
 	if v := o.take("entrypoint"); v != nil && doc.Image != "" && !o.has("commands") {
-		words, err := shellWords(v.text())
+		words, err := ShellWords(v.text())
 		if err != nil {
 			v.refuse(err.Error(), "close it")
 		}
@@ -126,11 +126,11 @@ func (d *dstackRun) volume(i int, item *value) {
 		if o == nil {
 			return
 		}
-		source := o.take("name")
-		if source == nil {
-			source = o.take("instance_path")
+		origin := o.take("name")
+		if origin == nil {
+			origin = o.take("instance_path")
 		}
-		text = source.text() + ":" + o.take("path").text()
+		text = origin.text() + ":" + o.take("path").text()
 		o.done(nil, nothing{"optional": "what a document names must be there"}, true)
 	}
 	from, at, ok := strings.Cut(text, ":")

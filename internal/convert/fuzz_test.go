@@ -1,18 +1,19 @@
-package convert
+package convert_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // read is what holds for every source: it is refused with line and reason, or
 // becomes valid documents, each note of a fate that is known.
-func read(t *testing.T, f Format, data []byte) {
+func read(t *testing.T, f convert.Format, data []byte) {
 	t.Helper()
-	r, err := ImportAs(f, data)
+	r, err := convert.ImportAs(f, data)
 	var errs spec.Errors
 	switch {
 	case err == nil && len(r.Documents) == 0:
@@ -24,12 +25,12 @@ func read(t *testing.T, f Format, data []byte) {
 		if strings.TrimSpace(e.Problem) == "" {
 			t.Fatalf("a refusal without a reason: %+v", e)
 		}
-		if e.Line == 0 && f != Native && len(data) <= 1<<20 {
+		if e.Line == 0 && f != convert.Native && len(data) <= 1<<20 {
 			t.Fatalf("a refusal without a line: %+v", e)
 		}
 	}
 	for _, n := range r.Notes {
-		if n.Fate == Approximated && (!n.Lossy || n.Reason == "") || n.Fate == Refused && err == nil {
+		if n.Fate == convert.Approximated && (!n.Lossy || n.Reason == "") || n.Fate == convert.Refused && err == nil {
 			t.Fatalf("a note that contradicts itself: %+v", n)
 		}
 	}
@@ -43,7 +44,7 @@ func read(t *testing.T, f Format, data []byte) {
 	}
 }
 
-func fuzz(f *testing.F, format Format) {
+func fuzz(f *testing.F, format convert.Format) {
 	for name, data := range corpus(f) {
 		if strings.HasPrefix(name, string(format)+"/") {
 			f.Add(data)
@@ -52,12 +53,12 @@ func fuzz(f *testing.F, format Format) {
 	f.Fuzz(func(t *testing.T, data []byte) { read(t, format, data) })
 }
 
-func FuzzKubernetes(f *testing.F) { fuzz(f, Kubernetes) }
-func FuzzSbatch(f *testing.F)     { fuzz(f, Sbatch) }
-func FuzzMcli(f *testing.F)       { fuzz(f, Mcli) }
-func FuzzRunai(f *testing.F)      { fuzz(f, Runai) }
-func FuzzSkyPilot(f *testing.F)   { fuzz(f, SkyPilot) }
-func FuzzDstack(f *testing.F)     { fuzz(f, Dstack) }
+func FuzzKubernetes(f *testing.F) { fuzz(f, convert.Kubernetes) }
+func FuzzSbatch(f *testing.F)     { fuzz(f, convert.Sbatch) }
+func FuzzMcli(f *testing.F)       { fuzz(f, convert.Mcli) }
+func FuzzRunai(f *testing.F)      { fuzz(f, convert.Runai) }
+func FuzzSkyPilot(f *testing.F)   { fuzz(f, convert.SkyPilot) }
+func FuzzDstack(f *testing.F)     { fuzz(f, convert.Dstack) }
 
 // FuzzExport: whatever was imported and can be exported comes back as it was.
 func FuzzExport(f *testing.F) {
@@ -65,17 +66,17 @@ func FuzzExport(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := Import(data)
+		r, err := convert.Import(data)
 		if err != nil {
 			return
 		}
 		for _, d := range r.Documents {
-			for _, format := range []Format{Kubernetes, Sbatch, Mcli} {
-				text, _, err := Export(d, format)
+			for _, format := range []convert.Format{convert.Kubernetes, convert.Sbatch, convert.Mcli} {
+				text, _, err := convert.Export(d, format)
 				if err != nil {
 					continue
 				}
-				again, err := ImportAs(format, text)
+				again, err := convert.ImportAs(format, text)
 				if err != nil {
 					t.Fatalf("%s: what was exported cannot be read: %v\n%s", format, err, text)
 				}

@@ -302,14 +302,6 @@ func (k *k8sReader) annotation(doc *spec.Document, name string, v *value) {
 	}
 }
 
-func put(m map[string]string, key, v string) map[string]string {
-	if m == nil {
-		m = map[string]string{}
-	}
-	m[key] = v
-	return m
-}
-
 // priority reads the name of a priority class.
 func (k *k8sReader) priority(doc *spec.Document, v *value) {
 	name := v.text()
@@ -328,29 +320,6 @@ func (k *k8sReader) priority(doc *spec.Document, v *value) {
 		}
 	}
 }
-
-// priorityNamed knows the priorities that names of classes tell without doubt.
-func priorityNamed(name string) (spec.Priority, bool) {
-	short := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(name), "-priority"), "-class")
-	if short == "normal" || short == "default" {
-		return 0, true // what its kind has
-	}
-	if p, err := spec.ParsePriority(short); err == nil && (short[0] < '0' || short[0] > '9') {
-		return p, true
-	}
-	return 0, false
-}
-
-// name is a workload's name; one that is too long or has other letters is
-// refused, since others may refer to it.
-func (v *value) name(to string) string {
-	name := v.text()
-	v.kept(to)
-	return name
-}
-
-// seconds is a limit of so many seconds.
-func seconds(n int) spec.Duration { return spec.Duration(n) * 1e9 }
 
 // shorter is the shorter of two limits, of which 0 is none.
 func shorter(a, b spec.Duration) spec.Duration {

@@ -71,8 +71,6 @@ func (k *k8sReader) container(o *object, doc *spec.Document, volumes map[string]
 	o.done(containerHarmless, containerLossy, false)
 }
 
-var pullPolicies = map[string]string{"Always": "always", "IfNotPresent": "missing", "Never": "never"}
-
 // pullPolicy is what Kubernetes does: without one, images without a tag and
 // latest are looked for each time.
 func (k *k8sReader) pullPolicy(v *value, o *object, doc *spec.Document) {

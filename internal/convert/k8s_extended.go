@@ -6,9 +6,6 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// mostExtended is how many resources.extended takes of one name.
-const mostExtended = 1_000_000_000
-
 // extended reads what else nodes offer by name, of which limits and requests
 // must say the same.
 func (k *k8sReader) extended(requests, limits *object, r *spec.Resources) {
@@ -37,12 +34,4 @@ func (k *k8sReader) extended(requests, limits *object, r *spec.Resources) {
 			}
 		}
 	}
-}
-
-func counting(m map[string]int, name string, n int) map[string]int {
-	if m == nil {
-		m = map[string]int{}
-	}
-	m[name] = n
-	return m
 }

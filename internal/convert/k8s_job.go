@@ -222,9 +222,6 @@ func (k *k8sReader) gangEnv(doc *spec.Document) {
 	}
 }
 
-// maxRetries is what retry.limit takes.
-const maxRetries = 1000
-
 // podBackoff is how long Kubernetes waits before it makes the pod of a Job again;
 // it doubles that up to 6 minutes, as retry does.
 const podBackoff = spec.Duration(10 * time.Second)

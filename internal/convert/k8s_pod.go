@@ -165,16 +165,6 @@ func (k *k8sReader) containers(o *object, doc *spec.Document, volumes map[string
 	k.initContainers(o.take("initContainers"), doc)
 }
 
-// entry is the entry of that name, untaken.
-func entry(t *spec.Tree, name string) *spec.Tree {
-	for i, n := range t.Names {
-		if n == name {
-			return &t.Items[i]
-		}
-	}
-	return nil
-}
-
 func entryText(t *spec.Tree, name string) string {
 	if e := entry(t, name); e != nil {
 		return e.Text

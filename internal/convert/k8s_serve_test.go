@@ -1,8 +1,10 @@
-package convert
+package convert_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/convert"
 )
 
 // Of what no document can be made, what does work is said; in a cluster, that
@@ -11,7 +13,7 @@ func TestARefusedKindSaysWhatWorks(t *testing.T) {
 	for kind, want := range map[string]string{
 		"CronJob": "write spec.jobTemplate as a Job and let cron run muster run -f", "SeldonDeployment": "write the predictor's container as a Deployment", "ScheduledWorkflow": "let cron submit them", "Gadget": "kinds that are read: Deployment, Job, JobSet",
 	} {
-		_, err := Import([]byte("apiVersion: example.com/v1\nkind: " + kind + "\nmetadata: {name: a}\n"))
+		_, err := convert.Import([]byte("apiVersion: example.com/v1\nkind: " + kind + "\nmetadata: {name: a}\n"))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "schedulerName: muster") {
 			t.Errorf("%s: %v", kind, err)
 		}

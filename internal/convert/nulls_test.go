@@ -1,9 +1,10 @@
-package convert
+package convert_test
 
 import (
 	"slices"
 	"testing"
 
+	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -11,9 +12,11 @@ import (
 // of every value of the corpus: each is taken or refused, and none trips over
 // it.
 func TestNoPlaceExpectsAKind(t *testing.T) {
-	others := []spec.Tree{{Kind: spec.TreeNull}, spec.Text("00"), list(spec.Text("x")), of("x", "y"), list(), spec.Map(), numberTree(-1)}
+	pair := spec.Map() // of one entry
+	pair.Put("x", spec.Text("y"))
+	others := []spec.Tree{{Kind: spec.TreeNull}, spec.Text("00"), {Kind: spec.TreeList, Items: []spec.Tree{spec.Text("x")}}, pair, {Kind: spec.TreeList}, spec.Map(), {Kind: spec.TreeNumber, Text: "-1"}}
 	each(t, func(t *testing.T, _ string, data []byte) {
-		format, trees, err := detect(data)
+		format, trees, err := convert.DetectTrees(data)
 		if err != nil || len(trees) == 0 {
 			return
 		}
@@ -24,9 +27,7 @@ func TestNoPlaceExpectsAKind(t *testing.T) {
 				*at = o
 				at.Line = max(was.Line, 1)
 				at.Lines = slices.Repeat([]int{at.Line}, len(at.Names))
-				r := &reader{format: format}
-				r.documents(trees)
-				res, err := r.result()
+				res, err := convert.ImportTrees(format, trees)
 				if err == nil && len(res.Documents) == 0 {
 					t.Error("neither a document nor a refusal")
 				}

@@ -90,13 +90,13 @@ func (r *reader) runaiText(text string) {
 
 // open reports whether a quote goes on in the next line.
 func open(text string) bool {
-	_, err := shellWords(text)
+	_, err := ShellWords(text)
 	return err != nil
 }
 
 func (r *reader) runaiCommand(text string, line int) {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "$ ")
-	words, err := shellWords(text)
+	words, err := ShellWords(text)
 	if err != nil {
 		r.refuse(line, "", text, err.Error(), "close it")
 		return

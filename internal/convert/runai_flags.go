@@ -375,7 +375,7 @@ func (g *given) command() {
 		g.s.entrypoint = true
 		g.translated("command", "what stands after -- replaces the image's own")
 	default:
-		words, err := shellWords(g.value)
+		words, err := ShellWords(g.value)
 		if err != nil || len(words) == 0 {
 			g.refuse("is not a command", "close its quotes")
 			return
@@ -386,7 +386,7 @@ func (g *given) command() {
 }
 
 func (g *given) args() {
-	words, err := shellWords(g.value)
+	words, err := ShellWords(g.value)
 	if err != nil {
 		g.refuse(err.Error(), "close it")
 		return

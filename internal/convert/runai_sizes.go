@@ -146,7 +146,7 @@ func (g *given) requestType() {
 }
 
 func (g *given) masterArgs() {
-	words, err := shellWords(g.value)
+	words, err := ShellWords(g.value)
 	if err != nil {
 		g.refuse(err.Error(), "close it")
 		return
@@ -156,7 +156,7 @@ func (g *given) masterArgs() {
 }
 
 func (g *given) masterCommand() {
-	words, err := shellWords(g.value)
+	words, err := ShellWords(g.value)
 	if err != nil || len(words) == 0 {
 		g.refuse("is not a command", "close its quotes")
 		return

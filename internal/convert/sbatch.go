@@ -43,10 +43,9 @@ type Submission struct {
 // does.
 func ImportSbatch(data []byte, sub Submission) (*Result, error) {
 	r := &reader{format: Sbatch}
-	if at := invalid(data); at >= 0 {
-		return ImportAs(Sbatch, data) // which says where
+	if r.utf8(data) {
+		r.sbatchWith(string(data), sub)
 	}
-	r.sbatchWith(string(data), sub)
 	return r.result()
 }
 
@@ -115,7 +114,7 @@ func (s *script) scan(body string) {
 		rest, is := strings.CutPrefix(l, "#SBATCH")
 		switch {
 		case is && commands == 0:
-			words, err := shellWords(rest)
+			words, err := ShellWords(rest)
 			if err != nil {
 				s.r.refuse(line, "#SBATCH", trimmed, err.Error(), "close it")
 				continue
@@ -323,21 +322,4 @@ func (s *script) general() {
 		}
 	}
 	s.exports()
-}
-
-// asName makes a name of what may be none.
-func asName(text string, most int) string {
-	var b strings.Builder
-	for _, c := range strings.ToLower(text) {
-		switch {
-		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
-			b.WriteRune(c)
-		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
-			b.WriteByte('-')
-		}
-		if b.Len() >= most {
-			break
-		}
-	}
-	return strings.Trim(b.String(), "-")
 }

@@ -1,9 +1,11 @@
-package convert
+package convert_test
 
 import (
 	"maps"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/convert"
 )
 
 func TestLicensesOfScripts(t *testing.T) {
@@ -18,7 +20,7 @@ func TestLicensesOfScripts(t *testing.T) {
 			t.Errorf("%s: %v, want %v", options, got, want)
 		}
 	}
-	if _, err := Import([]byte("#!/bin/bash\n#SBATCH --licenses=matlab:many\ntrue\n")); err == nil || !strings.Contains(err.Error(), "matlab:many") {
+	if _, err := convert.Import([]byte("#!/bin/bash\n#SBATCH --licenses=matlab:many\ntrue\n")); err == nil || !strings.Contains(err.Error(), "matlab:many") {
 		t.Errorf("a number that is none: %v", err)
 	}
 }

@@ -1,8 +1,10 @@
-package convert
+package convert_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/convert"
 )
 
 func TestMailOfScripts(t *testing.T) {
@@ -23,7 +25,7 @@ func TestMailOfScripts(t *testing.T) {
 			t.Errorf("%s: %q, want %q", options, got, want)
 		}
 	}
-	if _, err := Import([]byte("#!/bin/bash\n#SBATCH --mail-type=SOMETIMES --mail-user=a@b.c\ntrue\n")); err == nil || !strings.Contains(err.Error(), "SOMETIMES") {
+	if _, err := convert.Import([]byte("#!/bin/bash\n#SBATCH --mail-type=SOMETIMES --mail-user=a@b.c\ntrue\n")); err == nil || !strings.Contains(err.Error(), "SOMETIMES") {
 		t.Errorf("an unknown word: %v", err)
 	}
 }

@@ -1,17 +1,7 @@
 package convert
 
 import (
-	"slices"
 	"strings"
-)
-
-// takes says whether an option of sbatch has a value.
-type takes uint8
-
-const (
-	takesNone takes = iota
-	takesOne
-	takesMaybe // only after =
 )
 
 // sbatchShort are the options of one letter (man sbatch).
@@ -128,15 +118,6 @@ func suffix(a, b string) (n int) {
 		n++
 	}
 	return n
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, strings.Compare)
-	return keys
 }
 
 // rest accounts for the options that mean nothing here.

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// shellWords splits a line as a shell does that expands nothing: quotes and
+// ShellWords splits a line as a shell does that expands nothing: quotes and
 // backslashes are understood, and a # at the beginning of a word ends it. It
 // fails on a quote that is not closed, and on what only a shell could expand.
-func shellWords(line string) (words []string, err error) {
+func ShellWords(line string) (words []string, err error) {
 	var b strings.Builder
 	in := false
 	flush := func() {
@@ -71,6 +71,3 @@ func doubleQuoted(b *strings.Builder, s string) (end int, err error) {
 	}
 	return 0, fmt.Errorf("a \" is not closed")
 }
-
-// ShellWords splits a line as a shell does that expands nothing.
-func ShellWords(line string) ([]string, error) { return shellWords(line) }

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +13,17 @@ import (
 const skyPrelude = `export SKYPILOT_NODE_RANK="${NODE_RANK:-0}" SKYPILOT_TASK_ID="$MUSTER_WORKLOAD_ID"
 export SKYPILOT_NODE_IPS="$(printf '%s\n' ${MUSTER_TASK_ADDRESSES:-127.0.0.1})"
 `
+
+// skypilot reads a task, or a pipeline of several.
+func (r *reader) skypilot(trees []spec.Tree) {
+	pipeline, trees := r.pipeline(trees)
+	for i := range trees {
+		if o := r.object(&trees[i], ""); o != nil {
+			r.add(r.sky(o))
+		}
+	}
+	r.chain(pipeline)
+}
 
 // pipeline takes the tasks of a pipeline apart from the first document, which
 // has its name only.
@@ -141,10 +151,6 @@ func (t *skyTask) workdir(v *value) {
 		t.doc.Workdir = v.text()
 		v.translated("workdir", "it is not copied: tasks work in the directory itself")
 	}
-}
-
-func isHexCommit(s string) bool {
-	return len(s) >= 7 && len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // fileMount reads a path of the machine that a task sees.
@@ -329,39 +335,8 @@ func (t *skyTask) accelerators(v *value) {
 	v.translated("resources.gpu", "on each node")
 }
 
-// gpuModel is the part of an accelerator's name that names of products hold:
-// A100-80GB becomes a100.
-func gpuModel(name string) string {
-	model, _, _ := strings.Cut(strings.ToLower(name), "-")
-	return model
-}
-
 // atLeast reads a number that may have a + behind it.
 func atLeast(text string) (spec.Quantity, bool) {
 	q, err := spec.ParseQuantity(strings.TrimSuffix(text, "+"))
 	return q, err == nil && !strings.ContainsAny(text, "kKMGTPi")
-}
-
-// skyMemory is an amount of memory: in GB, which are powers of 1024, where it
-// has no unit.
-func skyMemory(text string) (spec.Quantity, bool) {
-	text = strings.TrimSuffix(text, "+")
-	for _, unit := range []string{"KB", "MB", "GB", "TB"} {
-		if body, ok := strings.CutSuffix(strings.ToUpper(text), unit); ok {
-			q, err := spec.ParseQuantity(strings.TrimSpace(body) + unit[:1] + "i")
-			return q, err == nil
-		}
-	}
-	if slices.Contains([]byte("0123456789."), lastByte(text)) {
-		text += "Gi"
-	}
-	q, err := spec.ParseQuantity(text)
-	return q, err == nil
-}
-
-func lastByte(s string) byte {
-	if s == "" {
-		return 0
-	}
-	return s[len(s)-1]
 }

@@ -1,4 +1,4 @@
-package convert
+package convert_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/musterhq/muster/internal/convert"
 )
 
 // total is what a source asks for, read by small readers that know nothing of
@@ -245,33 +246,33 @@ func skyTotal(o fields) total {
 func TestNothingAsksForMoreThanItsSource(t *testing.T) {
 	each(t, func(t *testing.T, name string, data []byte) {
 		var want []total
-		switch dir := filepath.Dir(name); Format(dir) {
-		case Kubernetes:
+		switch dir := filepath.Dir(name); convert.Format(dir) {
+		case convert.Kubernetes:
 			for _, o := range docsOf(t, data) {
 				if x, is := kubernetesTotal(o); is {
 					want = append(want, x)
 				}
 			}
-		case Sbatch:
+		case convert.Sbatch:
 			want = append(want, sbatchTotal(string(data)))
-		case Runai:
+		case convert.Runai:
 			text := regexp.MustCompile(`\\\n\s*`).ReplaceAllString(string(data), "")
 			for line := range strings.Lines(text) {
 				if strings.Contains(line, "runai ") {
 					want = append(want, runaiTotal(strings.TrimSpace(line)))
 				}
 			}
-		case Mcli:
+		case convert.Mcli:
 			o := docsOf(t, data)[0]
 			gpus := num(dig(o, "compute", "gpus"), num(o["gpu_num"], 0))
 			want = append(want, total{gpus: gpus, tasks: int(num(dig(o, "compute", "nodes"), math.Max(1, gpus/8))), limit: time.Duration(num(dig(o, "scheduling", "max_duration"), 0) * float64(time.Hour))})
-		case SkyPilot:
+		case convert.SkyPilot:
 			for _, o := range docsOf(t, data) {
 				if o["run"] != nil || o["resources"] != nil { // else the name of a pipeline
 					want = append(want, skyTotal(o))
 				}
 			}
-		case Dstack:
+		case convert.Dstack:
 			o := docsOf(t, data)[0]
 			nodes, gpus := num(o["nodes"], 1), 0.0
 			switch g := dig(o, "resources", "gpu").(type) {
@@ -317,7 +318,7 @@ func BenchmarkImport(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
-		if _, err := Import(all[n%len(all)]); err != nil {
+		if _, err := convert.Import(all[n%len(all)]); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -3,21 +3,11 @@ package convert
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core/spec"
 )
-
-// object is a map of a source of which each entry is asked for once. What
-// nobody asked for is accounted for by done.
-type object struct {
-	r     *reader
-	t     *spec.Tree
-	path  string
-	taken []bool
-}
 
 // value is one value of a source, with where it stands.
 type value struct {
@@ -25,63 +15,6 @@ type value struct {
 	t    *spec.Tree
 	path string
 	line int
-}
-
-// object is t as a map; nil, and refused, where it is none or says something
-// twice.
-func (r *reader) object(t *spec.Tree, path string) *object {
-	if t.Kind != spec.TreeMap {
-		r.refuse(t.Line, path, t.Text, t.Found()+", expected a map", "write fields, as name: value")
-		return nil
-	}
-	o := &object{r: r, t: t, path: path, taken: make([]bool, len(t.Names))}
-	seen := make(map[string]int, len(t.Names))
-	for i, name := range t.Names {
-		if first, twice := seen[name]; twice {
-			o.taken[i] = true
-			r.refuse(t.Lines[i], below(path, name), "", fmt.Sprintf("stands twice, first in line %d", first), "keep one of them")
-			continue
-		}
-		seen[name] = t.Lines[i]
-	}
-	return o
-}
-
-func below(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
-
-// take is the entry of that name; nil where there is none, or nothing in it.
-func (o *object) take(name string) *value {
-	if o == nil {
-		return nil
-	}
-	i := slices.Index(o.t.Names, name)
-	if i < 0 || o.taken[i] {
-		return nil
-	}
-	o.taken[i] = true
-	v := &value{r: o.r, t: &o.t.Items[i], path: below(o.path, name), line: o.t.Lines[i]}
-	if v.t.Kind == spec.TreeNull {
-		v.harmless("it is empty")
-		return nil
-	}
-	return v
-}
-
-// has reports whether there is an entry of that name.
-func (o *object) has(name string) bool { return o != nil && slices.Contains(o.t.Names, name) }
-
-// object is the entry of that name as a map.
-func (o *object) object(name string) *object {
-	v := o.take(name)
-	if v == nil {
-		return nil
-	}
-	return v.object()
 }
 
 func (v *value) object() *object {
@@ -105,44 +38,6 @@ func (v *value) list() []*value {
 		items[i] = &value{r: v.r, t: &v.t.Items[i], path: v.path + "[" + strconv.Itoa(i) + "]", line: v.t.Items[i].Line}
 	}
 	return items
-}
-
-// nothing says why an entry that is known means nothing here.
-type nothing map[string]string
-
-// done accounts for what was not asked for: harmless is what loses no meaning,
-// lossy what does. All else is not known, and refused where strict.
-func (o *object) done(harmless, lossy nothing, strict bool) {
-	if o == nil {
-		return
-	}
-	for i, name := range o.t.Names {
-		if o.taken[i] {
-			continue
-		}
-		o.taken[i] = true
-		v := &value{r: o.r, t: &o.t.Items[i], path: below(o.path, name), line: o.t.Lines[i]}
-		if why, known := harmless[name]; known {
-			v.harmless(why)
-		} else if why, known := lossy[name]; known {
-			v.lost(why)
-		} else if strict {
-			v.refuse("is not known"+suggest(name, harmless, lossy), "remove it, or correct its name")
-		} else {
-			v.lost("it is not known" + suggest(name, harmless, lossy))
-		}
-	}
-}
-
-func suggest(name string, known ...nothing) string {
-	for _, m := range known {
-		for other := range m {
-			if strings.EqualFold(other, name) {
-				return "; did you mean " + other + "?"
-			}
-		}
-	}
-	return ""
 }
 
 func (v *value) say(fate Fate, lossy bool, to, reason string) {
@@ -176,11 +71,15 @@ func lastLine(t *spec.Tree) int {
 	return line
 }
 
-func (v *value) kept(to string)                 { v.say(Kept, false, to, "") }
-func (v *value) translated(to, reason string)   { v.say(Translated, false, to, reason) }
+func (v *value) kept(to string) { v.say(Kept, false, to, "") }
+
+func (v *value) translated(to, reason string) { v.say(Translated, false, to, reason) }
+
 func (v *value) approximated(to, reason string) { v.say(Approximated, true, to, reason) }
-func (v *value) lost(reason string)             { v.say(Ignored, true, "", reason) }
-func (v *value) harmless(reason string)         { v.say(Ignored, false, "", reason) }
+
+func (v *value) lost(reason string) { v.say(Ignored, true, "", reason) }
+
+func (v *value) harmless(reason string) { v.say(Ignored, false, "", reason) }
 
 // refuse is nothing where there is no value: what holds it is refused then.
 func (v *value) refuse(reason, hint string) {
@@ -283,20 +182,6 @@ func kubernetesUnits(s string) string {
 	return s
 }
 
-func problemOf(err error) string {
-	if e, ok := err.(spec.FieldError); ok {
-		return e.Problem
-	}
-	return err.Error()
-}
-
-func hintOf(err error) string {
-	if e, ok := err.(spec.FieldError); ok {
-		return e.Hint
-	}
-	return ""
-}
-
 // pairs is a map of texts, in the order of the source.
 func (v *value) pairs() (names []string, values []*value) {
 	if v == nil {
@@ -311,4 +196,12 @@ func (v *value) pairs() (names []string, values []*value) {
 		values = append(values, &value{r: v.r, t: &o.t.Items[i], path: below(v.path, name), line: o.t.Lines[i]})
 	}
 	return names, values
+}
+
+// name is a workload's name; one that is too long or has other letters is
+// refused, since others may refer to it.
+func (v *value) name(to string) string {
+	name := v.text()
+	v.kept(to)
+	return name
 }

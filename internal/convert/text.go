@@ -1,0 +1,74 @@
+package convert
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// shorten keeps messages readable whatever was written.
+func shorten(s string) string {
+	const most = 80
+	if i := strings.IndexByte(s, '\n'); i >= 0 {
+		s = s[:i] + "…"
+	}
+	runes := 0
+	for i := range s {
+		if runes++; runes > most {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// asName makes a name of what may be none.
+func asName(text string, most int) string {
+	var b strings.Builder
+	for _, c := range strings.ToLower(text) {
+		switch {
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+			b.WriteRune(c)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+		if b.Len() >= most {
+			break
+		}
+	}
+	return strings.Trim(b.String(), "-")
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, strings.Compare)
+	return keys
+}
+
+func problemOf(err error) string {
+	if e, ok := err.(spec.FieldError); ok {
+		return e.Problem
+	}
+	return err.Error()
+}
+
+func hintOf(err error) string {
+	if e, ok := err.(spec.FieldError); ok {
+		return e.Hint
+	}
+	return ""
+}
+
+func suggest(name string, known ...nothing) string {
+	for _, m := range known {
+		for other := range m {
+			if strings.EqualFold(other, name) {
+				return "; did you mean " + other + "?"
+			}
+		}
+	}
+	return ""
+}
