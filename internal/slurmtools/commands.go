@@ -18,7 +18,7 @@ func shims(dir, self string) error {
 			return err
 		}
 	}
-	for _, name := range []string{"sbatch", "squeue", "scancel", "sinfo"} {
+	for _, name := range []string{"sbatch", "squeue", "scancel", "sinfo", "sacct"} {
 		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
 			return err
 		}

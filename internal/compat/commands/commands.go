@@ -20,6 +20,7 @@ import (
 var tools = map[string]func() *compat.Command{
 	"mcli": mcli.Tool, "runai": runai.Tool,
 	"sbatch": slurm.Sbatch, "srun": slurm.Srun, "squeue": slurm.Squeue, "scancel": slurm.Scancel, "sinfo": slurm.Sinfo, "scontrol": slurm.Scontrol,
+	"sacct": slurm.Sacct,
 }
 
 // Below are the commands that muster itself has of other tools.

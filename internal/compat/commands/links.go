@@ -31,6 +31,11 @@ is no link to this program stays as it is, unless --force is given.`,
 	}}
 }
 
+// slurmNames are the commands of Slurm, in order.
+func slurmNames() []string {
+	return slices.DeleteFunc(Names(), func(name string) bool { return name == "mcli" || name == "runai" })
+}
+
 // chosen are the names of --only.
 func chosen(c *compat.Call) ([]string, error) {
 	words := c.List("only")
@@ -41,7 +46,7 @@ func chosen(c *compat.Call) ([]string, error) {
 	for _, w := range words {
 		switch {
 		case w == "slurm":
-			out = append(out, "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
+			out = append(out, slurmNames()...)
 		case slices.Contains(Names(), w):
 			out = append(out, w)
 		default:

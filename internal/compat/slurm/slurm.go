@@ -86,9 +86,15 @@ func job(c *compat.Call, text string) (*api.Workload, error) {
 	return &list[0], nil
 }
 
-// taskJob is the array that the job of a number is a task of, and which one:
-// each has a number of its own, those below the array's.
+// taskJob is the array that has not ended of which the job of a number is a
+// task, and which one.
 func taskJob(c *compat.Call, text string) (w *api.Workload, index int, ok bool) {
+	return arrayOf(c, text, true)
+}
+
+// arrayOf is the array that the job of a number is a task of, and which one:
+// each has a number of its own, those below the array's.
+func arrayOf(c *compat.Call, text string, live bool) (w *api.Workload, index int, ok bool) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
 		return nil, 0, false
@@ -96,7 +102,7 @@ func taskJob(c *compat.Call, text string) (w *api.Workload, index int, ok bool) 
 	in := func(w *api.Workload) bool {
 		return w.Number >= n && w.Number-cli.Document(w).SlurmJobs() < n
 	}
-	list, err := c.Pages(c.Context, client.ListOptions{Live: true}, 1, in)
+	list, err := c.Pages(c.Context, client.ListOptions{Live: live, Deleted: !live}, 1, in)
 	if err != nil || len(list) == 0 {
 		return nil, 0, false
 	}
