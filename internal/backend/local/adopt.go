@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -21,7 +22,7 @@ import (
 // noteBoot leaves the name of this run of the machine for the next supervisor, and
 // finds out whether the last one was in it.
 func (k *supervisor) noteBoot() error {
-	path := k.paths.bootFile()
+	path := k.paths.BootFile()
 	last, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -34,17 +35,17 @@ func (k *supervisor) noteBoot() error {
 
 // recover takes over every task that a former supervisor left.
 func (k *supervisor) recover() error {
-	dirs, err := os.ReadDir(k.paths.tasks())
+	dirs, err := os.ReadDir(k.paths.Tasks())
 	if err != nil {
 		return fmt.Errorf("look for tasks of a former supervisor: %w", err)
 	}
 	for _, dir := range dirs {
-		id, err := undotted(dir.Name())
+		id, err := taskdir.Parse(dir.Name())
 		if err != nil {
 			k.log.Warn("not a task directory", "name", dir.Name())
 			continue
 		}
-		if err := k.recoverOne(id, k.paths.task(id)); err != nil {
+		if err := k.recoverOne(id, k.paths.Task(id)); err != nil {
 			return fmt.Errorf("take over task %s: %w", id, err)
 		}
 	}
@@ -53,8 +54,8 @@ func (k *supervisor) recover() error {
 
 // recoverOne decides from the records how far the task had got.
 func (k *supervisor) recoverOne(id core.TaskID, dir string) error {
-	var rec assigned
-	known, err := readRecord(dir, assignmentRecord, &rec)
+	var rec taskdir.Assigned
+	known, err := taskdir.Read(dir, taskdir.AssignmentRecord, &rec)
 	if err != nil {
 		known = false // half a record: the process comes after it, so there is none
 	}
@@ -67,21 +68,21 @@ func (k *supervisor) recoverOne(id core.TaskID, dir string) error {
 	}
 	t.obs = starting(t, rec.At)
 	var end backend.Observation
-	ended, err := readRecord(dir, exitRecord, &end)
+	ended, err := taskdir.Read(dir, taskdir.ExitRecord, &end)
 	if err != nil {
 		k.log.Error("the record of an end is damaged", "err", err)
 		ended = false
 	}
 	switch {
 	case !known && !ended && k.reboot: // a machine that went down may have kept less than it was told to
-		k.groups.RemoveUnrecorded(dotted(id))
+		k.groups.RemoveUnrecorded(taskdir.Name(id))
 		k.know(t)
 		k.lost(t, lifecycle.ReasonNodeLost, "the machine was restarted, and what it had on record of the task is gone")
 		return nil
 	case !known && !ended: // it was never forked and never acknowledged
-		k.groups.RemoveUnrecorded(dotted(id))
-		return removeTaskDir(dir)
-	case ended && !exists(filepath.Join(dir, fifoFile)):
+		k.groups.RemoveUnrecorded(taskdir.Name(id))
+		return taskdir.Remove(dir)
+	case ended && !taskdir.Exists(filepath.Join(dir, taskdir.FifoFile)):
 		t.exited, t.ended, t.obs = true, true, end
 		k.know(t)
 		return nil
@@ -124,10 +125,10 @@ func (k *supervisor) know(t *task) {
 
 // adopt finds the process of a task that was running when the records end.
 func (k *supervisor) adopt(t *task) error {
-	var st forked
-	known, err := readRecord(t.dir, stateRecord, &st)
-	var stop stopped
-	if asked, _ := readRecord(t.dir, stopRecord, &stop); asked {
+	var st taskdir.Forked
+	known, err := taskdir.Read(t.dir, taskdir.StateRecord, &st)
+	var stop taskdir.Stopped
+	if asked, _ := taskdir.Read(t.dir, taskdir.StopRecord, &stop); asked {
 		t.deadline, t.mild = stop.Deadline, stop.Mild
 	}
 	if t.box != nil && !known {
@@ -146,7 +147,7 @@ func (k *supervisor) adopt(t *task) error {
 			k.lost(t, lifecycle.ReasonOutcomeUnknown, "the supervisor died while it was starting the task; it is not started again, since it may have run")
 			return nil
 		}
-		if err := writeRecord(t.dir, stateRecord, st); err != nil {
+		if err := taskdir.Write(t.dir, taskdir.StateRecord, st); err != nil {
 			k.log.Warn("cannot record the process", "task", t.id, "pid", st.PID, "err", err)
 		}
 	}
@@ -194,17 +195,17 @@ func (k *supervisor) lost(t *task, why lifecycle.Reason, message string) {
 
 // findUnrecorded looks for a process that was forked just before its supervisor
 // died: the leader of a session whose environment names the task's directory.
-func (k *supervisor) findUnrecorded(t *task) (forked, bool) {
+func (k *supervisor) findUnrecorded(t *task) (taskdir.Forked, bool) {
 	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		for _, p := range k.processes.At(time.Now()) {
 			if p.Session == p.PID && p.Dir == t.dir {
-				return forked{PID: p.PID, Start: p.Start, At: time.Now()}, true
+				return taskdir.Forked{PID: p.PID, Start: p.Start, At: time.Now()}, true
 			}
 		}
 		// A child that has not come to its exec yet is in the group, but its
 		// environment is still the supervisor's.
 		if t.group.V2 == "" || len(t.group.Processes()) == 0 || time.Since(begun) > 5*time.Second {
-			return forked{}, false
+			return taskdir.Forked{}, false
 		}
 	}
 }

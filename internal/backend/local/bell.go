@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 )
 
 // bell wakes those who wait for a change of a file or in a directory. One
@@ -42,7 +44,7 @@ func (b *bell) listen(paths ...string) (wake <-chan struct{}, done func()) {
 		}
 		if b.waiting[p] == nil {
 			if err := b.watcher.Add(p); err != nil {
-				failed = failed || exists(p)
+				failed = failed || taskdir.Exists(p)
 				continue
 			}
 		}

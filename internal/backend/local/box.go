@@ -17,6 +17,9 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/protocol"
+	"github.com/musterhq/muster/internal/backend/local/rootfs"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -32,7 +35,7 @@ func (k *supervisor) launchBox(t *task, a backend.Assignment, note string) error
 		return err
 	}
 	defer in.closeTaskEnds()
-	for _, d := range []string{rootDir, upperDir, workDir, etcDir, stateDir} {
+	for _, d := range []string{rootfs.RootDir, rootfs.UpperDir, rootfs.WorkDir, rootfs.EtcDir, rootfs.StateDir} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return err
 		}
@@ -59,7 +62,7 @@ func (k *supervisor) launchBox(t *task, a backend.Assignment, note string) error
 	}
 	now := time.Now()
 	engine, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	if err := writeRecord(t.dir, stateRecord, forked{PID: pid, Start: s.Start, At: now, Note: note + more, Engine: engine}); err != nil {
+	if err := taskdir.Write(t.dir, taskdir.StateRecord, taskdir.Forked{PID: pid, Start: s.Start, At: now, Note: note + more, Engine: engine}); err != nil {
 		return k.notCreated(t, err) // a later supervisor would take it for one that never ran
 	}
 	if err := k.hold(t, in.keep); err != nil {
@@ -98,7 +101,7 @@ func (k *supervisor) createBox(t *task, a backend.Assignment, dir string, in inp
 	}
 	var ended <-chan unix.WaitStatus
 	log := filepath.Join(dir, engineLog)
-	err = inOwnTree(lowerLayers(t.box, dir), dir, func(root int) error {
+	err = rootfs.Mounted(lowerLayers(t.box, dir), dir, func(root int) error {
 		made, err := k.composeBox(t, a, dir, root)
 		if err != nil {
 			return err
@@ -149,15 +152,15 @@ func lasting(ref string, err error) error {
 }
 
 // lowerLayers is never empty: an overlay needs one.
-func lowerLayers(b *box, dir string) []string {
+func lowerLayers(b *protocol.Container, dir string) []string {
 	if len(b.Image.Layers) > 0 {
 		return b.Image.Layers
 	}
-	return []string{filepath.Join(dir, etcDir)} // an image of nothing
+	return []string{filepath.Join(dir, rootfs.EtcDir)} // an image of nothing
 }
 
 func (k *supervisor) forkEngine(t *task, argv []string, dir string, in inputs) (<-chan unix.WaitStatus, error) {
-	out, err := unix.Open(filepath.Join(t.dir, fifoFile), unix.O_RDWR|unix.O_CLOEXEC, 0)
+	out, err := unix.Open(filepath.Join(t.dir, taskdir.FifoFile), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the FIFO: %w", err)
 	}
@@ -208,7 +211,7 @@ func (k *supervisor) notCreated(t *task, err error) error {
 func (k *supervisor) unsay(t *task) {
 	if t.box != nil && t.out != nil {
 		t.out.finish("")
-		t.out.discard(k.paths.log(t.id))
+		t.out.discard(k.paths.Log(t.id))
 		t.out = nil
 	}
 }
@@ -221,7 +224,7 @@ func (k *supervisor) release(t *task) error {
 	dir := filepath.Join(t.dir, boxDir)
 	fifo := execFIFO(t)
 	cat, err := exec.LookPath("cat")
-	if !exists(fifo) || err != nil {
+	if !taskdir.Exists(fifo) || err != nil {
 		return k.startByEngine(t, dir)
 	}
 	group, err := t.group.EngineDir()
@@ -262,7 +265,7 @@ func (t *task) isCommand() bool {
 	case !whole: // it is becoming it
 		return false
 	case t.engine == "": // a former version did not say
-		return !exists(execFIFO(t))
+		return !taskdir.Exists(execFIFO(t))
 	}
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", t.pid))
 	return err == nil && exe != t.engine
@@ -281,7 +284,7 @@ func (t *task) waitsForWord() bool {
 
 // execFIFO is where a container that was created waits for the word.
 func execFIFO(t *task) string {
-	return filepath.Join(t.dir, boxDir, stateDir, boxName, "exec.fifo")
+	return filepath.Join(t.dir, boxDir, rootfs.StateDir, boxName, "exec.fifo")
 }
 
 func (k *supervisor) startByEngine(t *task, dir string) error {
@@ -346,8 +349,8 @@ func (k *supervisor) discardBox(t *task) {
 	if t.box == nil {
 		return
 	}
-	aside := filepath.Join(k.paths.trash(), filepath.Base(t.dir)+"."+strconv.FormatInt(time.Now().UnixNano(), 36))
-	err := makeDir(k.paths.trash())
+	aside := filepath.Join(k.paths.Trash(), filepath.Base(t.dir)+"."+strconv.FormatInt(time.Now().UnixNano(), 36))
+	err := taskdir.MakeDir(k.paths.Trash())
 	if err == nil {
 		err = os.Rename(filepath.Join(t.dir, boxDir), aside)
 	}
@@ -367,7 +370,7 @@ func (k *supervisor) emptyTrash() {
 	k.mu.Unlock()
 	go func() {
 		k.sweeping.Lock()
-		err := removeIn(k.paths.trash())
+		err := removeIn(k.paths.Trash())
 		k.sweeping.Unlock()
 		if err != nil {
 			k.log.Error("cannot remove the files of ended containers", "err", err)

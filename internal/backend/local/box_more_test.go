@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -226,12 +227,12 @@ func TestSecretsOfBoxesAreNotKept(t *testing.T) {
 	a.Prelude = []byte(": hidden-prelude\n")
 	start(t, p, a)
 	until(t, "it is up", func() bool { return outputOf(t, p, a.ID) == "up\n" })
-	err := filepath.Walk(p.paths.dir, func(path string, st os.FileInfo, err error) error {
+	err := filepath.Walk(p.paths.Dir, func(path string, st os.FileInfo, err error) error {
 		if err != nil || !st.Mode().IsRegular() {
 			return nil
 		}
 		data, _ := os.ReadFile(path)
-		if strings.Contains(string(data), "hidden-") && path != filepath.Join(p.paths.task(a.ID), privateDir, "f") {
+		if strings.Contains(string(data), "hidden-") && path != filepath.Join(p.paths.Task(a.ID), taskdir.FilesDir, "f") {
 			return fmt.Errorf("%s has a secret in it", path)
 		}
 		return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/cgroup"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/backendtest"
 )
@@ -26,14 +27,14 @@ import (
 func wantNothingLeft(t *testing.T, p *Backend) {
 	t.Helper()
 	shut(t, p)
-	name := dirName(p.paths.dir)
+	name := taskdir.ShortName(p.paths.Dir)
 	left := func() (traces []string) {
 		mounts, err := os.ReadFile("/proc/self/mountinfo")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(mounts)) {
-			if strings.Contains(line, p.paths.dir) {
+			if strings.Contains(line, p.paths.Dir) {
 				traces = append(traces, "mount "+line)
 			}
 		}
@@ -49,14 +50,14 @@ func wantNothingLeft(t *testing.T, p *Backend) {
 				return nil
 			})
 		}
-		for _, dir := range []string{p.paths.tasks(), p.paths.trash()} {
+		for _, dir := range []string{p.paths.Tasks(), p.paths.Trash()} {
 			all, _ := os.ReadDir(dir)
 			for _, d := range all {
 				traces = append(traces, "directory "+filepath.Join(dir, d.Name()))
 			}
 		}
 		for _, x := range proc.All() {
-			if strings.HasPrefix(x.Dir, p.paths.dir) {
+			if strings.HasPrefix(x.Dir, p.paths.Dir) {
 				traces = append(traces, fmt.Sprintf("process %d", x.PID))
 			}
 		}
@@ -140,7 +141,7 @@ func TestSupervisorKilledWhileBoxesStart(t *testing.T) {
 		start(t, p, boxed("warm", r, "true"))
 		start(t, p, tasks...)
 		until(t, "the start is under way", func() bool {
-			return recorded(p.paths.task(tasks[r].ID), assignmentRecord)
+			return recorded(p.paths.Task(tasks[r].ID), taskdir.AssignmentRecord)
 		})
 		time.Sleep(time.Duration(r*7) * time.Millisecond) // any moment is a test
 		killSupervisor(t, p)
@@ -332,7 +333,7 @@ func TestEngineThatIsKilledIsTriedAgain(t *testing.T) {
 	a := boxed("again", 0, "exit 6")
 	start(t, p, a)
 	wantCode(t, end(t, p, a.ID), 6)
-	if !exists(once) {
+	if !taskdir.Exists(once) {
 		t.Error("the engine was never killed")
 	}
 	wantNothingLeft(t, p)
@@ -347,7 +348,7 @@ func TestEngineThatHangsIsStopped(t *testing.T) {
 	p := open(t, Options{Images: newShelf(t), Engine: engine})
 	a := boxed("hang", 0, "true")
 	start(t, p, a)
-	until(t, "the supervisor has it", func() bool { return recorded(p.paths.task(a.ID), assignmentRecord) })
+	until(t, "the supervisor has it", func() bool { return recorded(p.paths.Task(a.ID), taskdir.AssignmentRecord) })
 	if err := p.Stop(t.Context(), []core.TaskID{a.ID}, 100*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}

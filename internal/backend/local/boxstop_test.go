@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/backendtest"
 )
@@ -54,7 +55,7 @@ func TestStopWhileTheContainerIsMade(t *testing.T) {
 			p := open(t, Options{Images: newShelf(t), Engine: engine})
 			a := boxed("made", 0, "echo it ran")
 			start(t, p, a)
-			until(t, "the container is made", func() bool { return exists(created) })
+			until(t, "the container is made", func() bool { return taskdir.Exists(created) })
 			if err := p.Stop(t.Context(), []core.TaskID{a.ID}, backendtest.Within); err != nil {
 				t.Fatal(err)
 			}
@@ -84,8 +85,8 @@ func TestStopFindsTheCommand(t *testing.T) {
 	// the signal; one that minds the signal gets it.
 	a := boxed("word", 0, "while :; do sleep 0.05; done")
 	start(t, p, a)
-	until(t, "the container is made", func() bool { return exists(created) })
-	pid, err := readPID(filepath.Join(p.paths.task(a.ID), boxDir, pidFile))
+	until(t, "the container is made", func() bool { return taskdir.Exists(created) })
+	pid, err := readPID(filepath.Join(p.paths.Task(a.ID), boxDir, pidFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net"
 	"sync"
+
+	"github.com/musterhq/muster/internal/backend/local/protocol"
 )
 
 // client is one connection to a supervisor. Calls may overlap.
@@ -28,7 +30,7 @@ type client struct {
 
 // asker waits for the answers to one request.
 type asker struct {
-	answers chan reply
+	answers chan protocol.Reply
 	gone    chan struct{} // closed when it wants no more
 }
 
@@ -37,13 +39,13 @@ type asker struct {
 var errBroken = errors.New("the connection to the supervisor broke")
 
 func newClient(ctx context.Context, dir string) (*client, error) {
-	conn, err := dialSupervisor(dir)
+	conn, err := protocol.Dial(dir)
 	if err != nil {
 		return nil, err
 	}
 	c := &client{conn: conn, enc: json.NewEncoder(conn), waiting: map[uint64]*asker{}, dead: make(chan struct{})}
 	go c.readLoop()
-	r, err := c.call(ctx, request{Op: opHello, Version: protocolVersion})
+	r, err := c.call(ctx, protocol.Request{Op: protocol.OpHello, Version: protocol.Version})
 	if err != nil {
 		c.close(err)
 		return nil, err
@@ -55,7 +57,7 @@ func newClient(ctx context.Context, dir string) (*client, error) {
 func (c *client) readLoop() {
 	dec := json.NewDecoder(c.conn)
 	for {
-		var r reply
+		var r protocol.Reply
 		if err := dec.Decode(&r); err != nil {
 			c.close(fmt.Errorf("%w: %w", errBroken, err))
 			return
@@ -94,8 +96,8 @@ func (c *client) alive() bool {
 }
 
 // open sends q; answers arrive on the channel until done is called, once.
-func (c *client) open(q request) (answers chan reply, done func(), err error) {
-	a := &asker{answers: make(chan reply, 1), gone: make(chan struct{})}
+func (c *client) open(q protocol.Request) (answers chan protocol.Reply, done func(), err error) {
+	a := &asker{answers: make(chan protocol.Reply, 1), gone: make(chan struct{})}
 	c.mu.Lock()
 	c.serial++
 	q.Serial = c.serial
@@ -119,10 +121,10 @@ func (c *client) open(q request) (answers chan reply, done func(), err error) {
 }
 
 // call sends q and waits for its answer. An error of the supervisor is a *refusal.
-func (c *client) call(ctx context.Context, q request) (reply, error) {
+func (c *client) call(ctx context.Context, q protocol.Request) (protocol.Reply, error) {
 	answers, done, err := c.open(q)
 	if err != nil {
-		return reply{}, err
+		return protocol.Reply{}, err
 	}
 	defer done()
 	select {
@@ -132,9 +134,9 @@ func (c *client) call(ctx context.Context, q request) (reply, error) {
 		}
 		return r, nil
 	case <-c.dead:
-		return reply{}, c.err
+		return protocol.Reply{}, c.err
 	case <-ctx.Done():
-		return reply{}, ctx.Err()
+		return protocol.Reply{}, ctx.Err()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend/local/protocol"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -31,21 +32,21 @@ func TestWhoLeavesKeepsNobodyElseWaiting(t *testing.T) {
 	asked := json.NewDecoder(supervisor)
 	told := make(chan struct{})
 	go func() {
-		var q request
+		var q protocol.Request
 		if asked.Decode(&q) != nil {
 			return
 		}
 		for range 3 { // more than it takes before it leaves
-			if json.NewEncoder(supervisor).Encode(reply{Serial: q.Serial}) != nil {
+			if json.NewEncoder(supervisor).Encode(protocol.Reply{Serial: q.Serial}) != nil {
 				return
 			}
 		}
 		close(told)
 		if asked.Decode(&q) == nil {
-			_ = json.NewEncoder(supervisor).Encode(reply{Serial: q.Serial, PID: 7})
+			_ = json.NewEncoder(supervisor).Encode(protocol.Reply{Serial: q.Serial, PID: 7})
 		}
 	}()
-	_, done, err := c.open(request{Op: opWatch})
+	_, done, err := c.open(protocol.Request{Op: protocol.OpWatch})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestWhoLeavesKeepsNobodyElseWaiting(t *testing.T) {
 		case <-time.After(200 * time.Millisecond): // it waits to be heard
 		}
 		done()
-		r, _ := c.call(ctx, request{Op: opObserve})
+		r, _ := c.call(ctx, protocol.Request{Op: protocol.OpObserve})
 		answer <- r.PID
 	}()
 	select {
@@ -78,7 +79,7 @@ func TestASupervisorThatDoesNotAnswerHoldsUpNoEnd(t *testing.T) {
 	p := &Backend{preps: newPreparations(), link: c}
 	heard := make(chan struct{})
 	go func() {
-		var q request
+		var q protocol.Request
 		if json.NewDecoder(supervisor).Decode(&q) == nil {
 			close(heard)
 		}

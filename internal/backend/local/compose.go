@@ -15,7 +15,10 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/container"
+	"github.com/musterhq/muster/internal/backend/local/gpu"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/rootfs"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -32,13 +35,13 @@ func (k *supervisor) composeBox(t *task, a backend.Assignment, dir string, root 
 	mine := func(err error) error {
 		return &cannotRun{text: fmt.Sprintf("image %s: %v", img.Ref, err)}
 	}
-	user, err := container.FindUser(img.Config.User, a.UID, a.GID, readIn(root, "etc/passwd", 1<<20), readIn(root, "etc/group", 1<<20))
+	user, err := container.FindUser(img.Config.User, a.UID, a.GID, rootfs.Read(root, "etc/passwd", 1<<20), rootfs.Read(root, "etc/group", 1<<20))
 	if err != nil {
 		return composed{}, mine(err)
 	}
 	in := container.Input{
-		Root: filepath.Join(dir, rootDir), Arch: runtime.GOARCH, User: user, Terminal: a.TTY,
-		CgroupsPath: k.groups.ContainerPath(dotted(t.id)), Unified: k.groups.Unified, CPU: a.CPU, SHM: a.SHM,
+		Root: filepath.Join(dir, rootfs.RootDir), Arch: runtime.GOARCH, User: user, Terminal: a.TTY,
+		CgroupsPath: k.groups.ContainerPath(taskdir.Name(t.id)), Unified: k.groups.Unified, CPU: a.CPU, SHM: a.SHM,
 		Capabilities: proc.Capabilities(), OpenFiles: proc.OpenFilesLimit(),
 	}
 	in.Hostname, _ = os.Hostname()
@@ -61,16 +64,16 @@ func (k *supervisor) composeBox(t *task, a backend.Assignment, dir string, root 
 		return composed{}, err
 	}
 	if !mounted(in, in.Dir) {
-		if err := makeDirIn(root, in.Dir, user.UID, user.GID); err != nil {
+		if err := rootfs.MakeDir(root, in.Dir, user.UID, user.GID); err != nil {
 			return composed{}, mine(fmt.Errorf("workdir %s cannot be made: %w", in.Dir, err))
 		}
 	}
 	note := ""
 	var byName []string
-	byName, in.Devices, note = gpuDevices(a, t.box.CDI)
+	byName, in.Devices, note = gpu.ForContainer(a, t.box.CDI)
 	spec := container.Spec(in)
 	if len(byName) > 0 {
-		if err := injectDevices(spec, t.box.CDI, byName); err != nil {
+		if err := gpu.Inject(spec, t.box.CDI, byName); err != nil {
 			return composed{}, &cannotRun{text: fmt.Sprintf("the GPUs %s cannot be given to the container: %v; look at the CDI descriptions in %s", strings.Join(byName, ", "), err, strings.Join(t.box.CDI, " and "))}
 		}
 	}
@@ -123,7 +126,7 @@ func boxMounts(a backend.Assignment, user container.User) (binds []container.Bin
 // ownFiles are the files that we put into the container: names of hosts,
 // private files, the prelude.
 func ownFiles(t *task, a backend.Assignment, dir, host string, user container.User) ([]container.Bind, error) {
-	etc := filepath.Join(dir, etcDir)
+	etc := filepath.Join(dir, rootfs.EtcDir)
 	hosts, _ := os.ReadFile("/etc/hosts")
 	resolv, _ := os.ReadFile("/etc/resolv.conf")
 	if len(hosts) == 0 {
@@ -138,7 +141,7 @@ func ownFiles(t *task, a backend.Assignment, dir, host string, user container.Us
 		binds = append(binds, container.Bind{Source: filepath.Join(etc, name), Target: "/etc/" + name})
 	}
 	give := func(path string) error { return os.Chown(path, int(user.UID), int(user.GID)) }
-	private, loose := filepath.Join(t.dir, privateDir), false
+	private, loose := filepath.Join(t.dir, taskdir.FilesDir), false
 	for _, f := range a.Files {
 		path := filepath.Join(private, f.Name)
 		if err := give(path); err != nil {
@@ -217,7 +220,7 @@ func findIn(root int, name, ref string, in container.Input) error {
 		}
 	}
 	if strings.Contains(name, "/") {
-		if fd, err := openIn(root, places[0], unix.O_PATH); err == nil {
+		if fd, err := rootfs.Open(root, places[0], unix.O_PATH); err == nil {
 			_ = unix.Close(fd)
 			return &cannotRun{text: fmt.Sprintf("cannot run %s of image %s: permission denied; make it executable (chmod +x)", places[0], ref)}
 		}
@@ -227,7 +230,7 @@ func findIn(root int, name, ref string, in container.Input) error {
 }
 
 func isProgram(root int, path string) bool {
-	fd, err := openIn(root, path, unix.O_PATH)
+	fd, err := rootfs.Open(root, path, unix.O_PATH)
 	if err != nil {
 		return false
 	}
@@ -238,7 +241,7 @@ func isProgram(root int, path string) bool {
 
 // checkProgram finds programs that the kernel would refuse.
 func checkProgram(root int, path, ref string, in container.Input) error {
-	head := readIn(root, path, 256)
+	head := rootfs.Read(root, path, 256)
 	switch {
 	case strings.HasPrefix(head, "#!"):
 		line, _, _ := strings.Cut(head[2:], "\n")

@@ -21,6 +21,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/backendtest"
 )
@@ -57,7 +58,7 @@ func end(t testing.TB, p *Backend, id core.TaskID) (o backend.Observation) {
 // letGo ends the wait of a task that waits for the file go in its directory.
 func letGo(t testing.TB, p *Backend, id core.TaskID) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(p.paths.task(id), "go"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(p.paths.Task(id), "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -65,7 +66,7 @@ func letGo(t testing.TB, p *Backend, id core.TaskID) {
 // outputOf returns what a task has written so far.
 func outputOf(t testing.TB, p *Backend, id core.TaskID) string {
 	t.Helper()
-	data, err := os.ReadFile(p.paths.log(id))
+	data, err := os.ReadFile(p.paths.Log(id))
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
@@ -144,10 +145,10 @@ func TestTasksOutliveTheServer(t *testing.T) {
 func TestExitIsKnownAfterServerWasAway(t *testing.T) {
 	dir := t.TempDir()
 	killedServer(t, dir, "away", 4, `sleep 0.2; echo bye; exit 6`)
-	p := paths{dir: dir}
+	p := taskdir.Paths{Dir: dir}
 	for i := range 4 { // while nobody looks
 		id := core.TaskID{Workload: "away", Index: i}
-		until(t, "the end is on record", func() bool { return recorded(p.task(id), exitRecord) })
+		until(t, "the end is on record", func() bool { return recorded(p.Task(id), taskdir.ExitRecord) })
 	}
 	q := open(t, Options{Dir: dir})
 	for i := range 4 {
@@ -221,7 +222,7 @@ func TestSupervisorKilledWhileTasksEnd(t *testing.T) {
 		case o.State != core.TaskLost || o.Reason != "OutcomeUnknown":
 			t.Errorf("%+v, want exit code 3 or lost, OutcomeUnknown", o)
 		}
-		if runs, _ := os.ReadFile(filepath.Join(p.paths.task(a.ID), "runs")); string(runs) != "x\n" {
+		if runs, _ := os.ReadFile(filepath.Join(p.paths.Task(a.ID), "runs")); string(runs) != "x\n" {
 			t.Errorf("%s ran %d times", a.ID, bytes.Count(runs, []byte("\n")))
 		}
 	}
@@ -245,7 +246,7 @@ func TestSupervisorKilledWhileStarting(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- p.Start(t.Context(), tasks) }()
 		until(t, "the start is under way", func() bool {
-			return recorded(p.paths.task(core.TaskID{Workload: "starting", Index: r*n + 2 + r*5}), assignmentRecord)
+			return recorded(p.paths.Task(core.TaskID{Workload: "starting", Index: r*n + 2 + r*5}), taskdir.AssignmentRecord)
 		})
 		killSupervisor(t, p)
 		if err := <-done; err != nil {
@@ -269,7 +270,7 @@ func TestSupervisorKilledWhileStarting(t *testing.T) {
 	for i := range rounds * n {
 		id := core.TaskID{Workload: "starting", Index: i}
 		if observe(t, p, id).State == core.TaskRunning {
-			until(t, id.String()+" has begun", func() bool { return exists(filepath.Join(dir, strconv.Itoa(i))) })
+			until(t, id.String()+" has begun", func() bool { return taskdir.Exists(filepath.Join(dir, strconv.Itoa(i))) })
 		}
 		if ran, err := os.ReadFile(filepath.Join(dir, strconv.Itoa(i))); err == nil && string(ran) != "x\n" {
 			t.Errorf("%s ran %d times", id, len(ran)/2)
@@ -284,8 +285,8 @@ func TestGroupWithoutARecordIsRemoved(t *testing.T) {
 	a := shellTask("known", 0, "sleep 1000")
 	a.Memory = 64 << 20
 	start(t, p, a)
-	var rec assigned
-	if known, err := readRecord(p.paths.task(a.ID), assignmentRecord, &rec); err != nil || !known {
+	var rec taskdir.Assigned
+	if known, err := taskdir.Read(p.paths.Task(a.ID), taskdir.AssignmentRecord, &rec); err != nil || !known {
 		t.Fatalf("the record of a task: %v, %v", known, err)
 	}
 	made := slices.DeleteFunc([]string{rec.Group.V2, rec.Group.Memory}, func(dir string) bool { return dir == "" })
@@ -294,9 +295,9 @@ func TestGroupWithoutARecordIsRemoved(t *testing.T) {
 	}
 	half := core.TaskID{Workload: "half"}
 	for i, dir := range made {
-		made[i] = filepath.Join(filepath.Dir(dir), dotted(half))
+		made[i] = filepath.Join(filepath.Dir(dir), taskdir.Name(half))
 	}
-	for _, dir := range append(slices.Clone(made), p.paths.task(half)) {
+	for _, dir := range append(slices.Clone(made), p.paths.Task(half)) {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -305,8 +306,8 @@ func TestGroupWithoutARecordIsRemoved(t *testing.T) {
 	if o := observe(t, p, a.ID); o.State != core.TaskRunning {
 		t.Errorf("the task is %+v after the supervisor's death, want running", o)
 	}
-	for _, dir := range append(made, p.paths.task(half)) {
-		if exists(dir) {
+	for _, dir := range append(made, p.paths.Task(half)) {
+		if taskdir.Exists(dir) {
 			_ = os.Remove(dir)
 			t.Errorf("%s is still there", dir)
 		}
@@ -418,12 +419,12 @@ func TestRebootLosesTasks(t *testing.T) {
 	start(t, p, a, b)
 	end(t, p, b.ID)
 	killSupervisor(t, p)
-	var rec assigned
-	if ok, err := readRecord(p.paths.task(a.ID), assignmentRecord, &rec); !ok || err != nil {
+	var rec taskdir.Assigned
+	if ok, err := taskdir.Read(p.paths.Task(a.ID), taskdir.AssignmentRecord, &rec); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	rec.Boot = "another boot"
-	if err := writeRecord(p.paths.task(a.ID), assignmentRecord, rec); err != nil {
+	if err := taskdir.Write(p.paths.Task(a.ID), taskdir.AssignmentRecord, rec); err != nil {
 		t.Fatal(err)
 	}
 	if o := end(t, p, a.ID); o.State != core.TaskLost || o.Reason != "NodeLost" {
@@ -438,6 +439,6 @@ func TestRebootLosesTasks(t *testing.T) {
 // recorded reports whether a task has got as far as that record.
 func recorded(dir, name string) bool {
 	var any json.RawMessage
-	ok, err := readRecord(dir, name, &any)
+	ok, err := taskdir.Read(dir, name, &any)
 	return ok && err == nil
 }

@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend/local/container"
+	"github.com/musterhq/muster/internal/backend/local/protocol"
+	"github.com/musterhq/muster/internal/backend/local/rootfs"
 )
 
 // The parts of a container in its task's directory:
@@ -26,11 +28,6 @@ import (
 //	box/state        the engine's own record
 const (
 	boxDir     = "box"
-	rootDir    = "root"
-	upperDir   = "upper"
-	workDir    = "work"
-	etcDir     = "etc"
-	stateDir   = "state"
 	engineLog  = "engine.log"
 	pidFile    = "pid"
 	boxName    = "task" // each container has an engine state of its own, so that one name does
@@ -59,8 +56,8 @@ func (k *supervisor) forkAs(do func() (int, error)) (int, <-chan unix.WaitStatus
 }
 
 // engineArgs are the arguments that every call of the engine begins with.
-func engineArgs(b *box, dir, log string) []string {
-	return []string{b.Engine, "--root", filepath.Join(dir, stateDir), "--log", log, "--log-format", "json"}
+func engineArgs(b *protocol.Container, dir, log string) []string {
+	return []string{b.Engine, "--root", filepath.Join(dir, rootfs.StateDir), "--log", log, "--log-format", "json"}
 }
 
 // engineAttr has the engine run in the task's group, so that what it makes is
@@ -71,7 +68,7 @@ func (k *supervisor) engineAttr(dir, group string, files [3]int) (*syscall.ProcA
 		return nil, nil, fmt.Errorf("open %s: %w", group, err)
 	}
 	attr := &syscall.ProcAttr{
-		Dir: dir, Env: []string{defaultSearch},
+		Dir: dir, Env: []string{protocol.DefaultPath},
 		Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(files[2])},
 		Sys:   &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: fd, Setpgid: true},
 	}
@@ -102,6 +99,9 @@ func readPID(path string) (int, error) {
 	}
 	return pid, nil
 }
+
+// handOverWithin bounds the wait for the terminal that an engine has made.
+const handOverWithin = 60 * time.Second
 
 // console is where an engine hands over the terminal that it made.
 type console struct {
@@ -135,46 +135,19 @@ func openConsole(dir string) (*console, error) {
 
 // take returns the terminal that the engine has sent.
 func (c *console) take() (int, error) {
-	_ = c.listen.SetDeadline(time.Now().Add(startWithin))
+	_ = c.listen.SetDeadline(time.Now().Add(handOverWithin))
 	conn, err := c.listen.AcceptUnix()
 	if err != nil {
 		return -1, fmt.Errorf("the container engine hands over no terminal: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	fds, _, err := receive(conn, make([]byte, 4096))
+	fds, _, err := protocol.Receive(conn, make([]byte, 4096))
 	if err != nil {
 		return -1, fmt.Errorf("the container engine hands over no terminal: %w", err)
 	}
 	if len(fds) != 1 {
-		closeAll(fds)
+		protocol.CloseAll(fds)
 		return -1, fmt.Errorf("the container engine hands over %d descriptors instead of a terminal", len(fds))
 	}
 	return fds[0], nil
-}
-
-// receive reads one message with its descriptors; n is its length.
-func receive(conn *net.UnixConn, b []byte) (fds []int, n int, err error) {
-	oob := make([]byte, unix.CmsgSpace(8*4))
-	n, oobn, _, _, err := conn.ReadMsgUnix(b, oob)
-	if err != nil {
-		return nil, 0, err
-	}
-	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
-	if err != nil {
-		return nil, n, err
-	}
-	for _, m := range messages {
-		if got, err := unix.ParseUnixRights(&m); err == nil {
-			fds = append(fds, got...)
-		}
-	}
-	return fds, n, nil
-}
-
-func closeAll(fds []int) {
-	for _, fd := range fds {
-		if fd >= 0 {
-			_ = unix.Close(fd)
-		}
-	}
 }

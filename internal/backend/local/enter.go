@@ -19,6 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/protocol"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -32,8 +34,8 @@ const drainExec = time.Second
 // leaves behind ends with the task at the latest. After it returns, one Read of
 // Stdin may still be under way.
 func (p *Backend) Exec(ctx context.Context, id core.TaskID, o backend.ExecOptions) (int, error) {
-	e := &execRequest{Argv: o.Argv, Env: o.Env, TTY: o.TTY, Stdin: o.Stdin != nil, Stderr: o.Stderr != nil && !o.TTY}
-	loan, err := p.borrow(ctx, id, request{Op: opExec, IDs: []core.TaskID{id}, Exec: e})
+	e := &protocol.Exec{Argv: o.Argv, Env: o.Env, TTY: o.TTY, Stdin: o.Stdin != nil, Stderr: o.Stderr != nil && !o.TTY}
+	loan, err := p.borrow(ctx, id, protocol.Request{Op: protocol.OpExec, IDs: []core.TaskID{id}, Exec: e})
 	if err != nil {
 		return 0, fmt.Errorf("exec in task %s: %w", id, err)
 	}
@@ -82,7 +84,7 @@ func (p *Backend) Exec(ctx context.Context, id core.TaskID, o backend.ExecOption
 // of its unfinished line, which is where a prompt stands; it survives the death
 // of the supervisor.
 func (p *Backend) Attach(ctx context.Context, id core.TaskID, s backend.Streams) error {
-	loan, err := p.borrow(ctx, id, request{Op: opInput, IDs: []core.TaskID{id}})
+	loan, err := p.borrow(ctx, id, protocol.Request{Op: protocol.OpInput, IDs: []core.TaskID{id}})
 	if err != nil {
 		return fmt.Errorf("attach to task %s: %w", id, err)
 	}
@@ -106,7 +108,7 @@ func (p *Backend) Attach(ctx context.Context, id core.TaskID, s backend.Streams)
 			feed(loan.files[0], s.Stdin)
 			if s.Stdin != nil && !loan.tty && ctx.Err() == nil {
 				_ = loan.files[0].Close()
-				_ = p.about(ctx, request{Op: opEOF, IDs: []core.TaskID{id}})
+				_ = p.about(ctx, protocol.Request{Op: protocol.OpEOF, IDs: []core.TaskID{id}})
 				close(fed)
 			}
 		}()
@@ -140,7 +142,7 @@ func (p *Backend) Attach(ctx context.Context, id core.TaskID, s backend.Streams)
 // fromLine follows the log from the beginning of its last line until the task
 // ends.
 func (p *Backend) fromLine(ctx context.Context, id core.TaskID) (io.ReadCloser, error) {
-	offset, err := p.paths.out().Line(id)
+	offset, err := p.paths.Out().Line(id)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +154,7 @@ func (p *Backend) Dial(ctx context.Context, id core.TaskID, port int) (net.Conn,
 	if port < 1 || port > 65535 {
 		return nil, fmt.Errorf("dial task %s: port %d; allowed are 1 to 65535", id, port)
 	}
-	r, err := p.call(ctx, request{Op: opObserve, IDs: []core.TaskID{id}}, false)
+	r, err := p.call(ctx, protocol.Request{Op: protocol.OpObserve, IDs: []core.TaskID{id}}, false)
 	if err != nil && !errors.Is(err, errNoSupervisor) {
 		return nil, err
 	}
@@ -198,8 +200,8 @@ type loan struct {
 }
 
 // borrow asks for descriptors on a connection of its own.
-func (p *Backend) borrow(ctx context.Context, id core.TaskID, q request) (*loan, error) {
-	if err := checkTask(id); err != nil {
+func (p *Backend) borrow(ctx context.Context, id core.TaskID, q protocol.Request) (*loan, error) {
+	if err := taskdir.CheckTask(id); err != nil {
 		return nil, err
 	}
 	if _, err := p.connect(ctx, false); errors.Is(err, errNoSupervisor) {
@@ -207,7 +209,7 @@ func (p *Backend) borrow(ctx context.Context, id core.TaskID, q request) (*loan,
 	} else if err != nil {
 		return nil, err
 	}
-	conn, err := dialSupervisor(p.paths.dir)
+	conn, err := protocol.Dial(p.paths.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnreachable, err)
 	}
@@ -219,7 +221,7 @@ func (p *Backend) borrow(ctx context.Context, id core.TaskID, q request) (*loan,
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	case err != nil:
-		err = fmt.Errorf("%w: %w; see %s", backend.ErrUnreachable, err, filepath.Base(p.paths.journal()))
+		err = fmt.Errorf("%w: %w; see %s", backend.ErrUnreachable, err, filepath.Base(p.paths.Journal()))
 	case r.Gone:
 		err = backend.ErrNotRunning
 	case r.NotRun:
@@ -236,15 +238,15 @@ func (p *Backend) borrow(ctx context.Context, id core.TaskID, q request) (*loan,
 }
 
 // ask sends q and takes the answer with its descriptors.
-func (l *loan) ask(q request) (r reply, err error) {
+func (l *loan) ask(q protocol.Request) (r protocol.Reply, err error) {
 	if err := json.NewEncoder(l.conn).Encode(q); err != nil {
 		return r, err
 	}
 	b := make([]byte, 64<<10)
-	fds, n, err := receive(l.conn, b)
+	fds, n, err := protocol.Receive(l.conn, b)
 	for i, fd := range fds {
 		if unix.SetNonblock(fd, true) != nil { // so that a Read can be ended
-			closeAll(fds[i:])
+			protocol.CloseAll(fds[i:])
 			return r, fmt.Errorf("descriptor %d cannot be used", fd)
 		}
 		l.files = append(l.files, os.NewFile(uintptr(fd), "stream of a task"))
@@ -261,7 +263,7 @@ func (l *loan) ask(q request) (r reply, err error) {
 func (l *loan) exit(ctx context.Context) (int, error) {
 	stop := context.AfterFunc(ctx, func() { _ = l.conn.Close() })
 	defer stop()
-	var r reply
+	var r protocol.Reply
 	err := l.dec.Decode(&r)
 	switch {
 	case ctx.Err() != nil:
@@ -297,7 +299,7 @@ func resizeAll(f *os.File, sizes <-chan backend.Size, stop <-chan struct{}) {
 			}
 			rc, err := f.SyscallConn()
 			if err == nil {
-				err = rc.Control(func(fd uintptr) { resize(int(fd), s) })
+				err = rc.Control(func(fd uintptr) { protocol.Resize(int(fd), s) })
 			}
 			if err != nil {
 				return

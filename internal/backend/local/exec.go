@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/backend/local/cgroup"
 	"github.com/musterhq/muster/internal/backend/local/container"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/protocol"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -36,30 +37,30 @@ func (k *supervisor) running(id core.TaskID) *task {
 }
 
 // lend answers a request whose answer has descriptors with it.
-func (k *supervisor) lend(ctx context.Context, p *peer, q request) error {
+func (k *supervisor) lend(ctx context.Context, p *peer, q protocol.Request) error {
 	if len(q.IDs) != 1 {
-		return p.send(reply{Serial: q.Serial, Err: "one task is needed"})
+		return p.send(protocol.Reply{Serial: q.Serial, Err: "one task is needed"})
 	}
 	t := k.running(q.IDs[0])
 	if t == nil {
-		return p.send(reply{Serial: q.Serial, Gone: true, Err: "it does not run"})
+		return p.send(protocol.Reply{Serial: q.Serial, Gone: true, Err: "it does not run"})
 	}
-	if q.Op == opExec && q.Exec != nil {
+	if q.Op == protocol.OpExec && q.Exec != nil {
 		return k.exec(ctx, p, q, t)
 	}
 	fd, err := k.lendInput(t)
 	if err != nil {
-		return p.send(reply{Serial: q.Serial, Err: err.Error()})
+		return p.send(protocol.Reply{Serial: q.Serial, Err: err.Error()})
 	}
 	if fd < 0 {
-		return p.send(reply{Serial: q.Serial})
+		return p.send(protocol.Reply{Serial: q.Serial})
 	}
-	defer closeAll([]int{fd})
-	return p.sendWith(reply{Serial: q.Serial, TTY: t.a.TTY}, []int{fd})
+	defer protocol.CloseAll([]int{fd})
+	return p.sendWith(protocol.Reply{Serial: q.Serial, TTY: t.a.TTY}, []int{fd})
 }
 
 // sendWith sends a reply and descriptors, which stay open here.
-func (p *peer) sendWith(r reply, fds []int) error {
+func (p *peer) sendWith(r protocol.Reply, fds []int) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -71,10 +72,10 @@ func (p *peer) sendWith(r reply, fds []int) error {
 }
 
 // exec runs a command beside a task for as long as the caller is there.
-func (k *supervisor) exec(ctx context.Context, p *peer, q request, t *task) error {
+func (k *supervisor) exec(ctx context.Context, p *peer, q protocol.Request, t *task) error {
 	fail := func(err error) error {
 		var no *cannotRun
-		return p.send(reply{Serial: q.Serial, Err: err.Error(), NotRun: errors.As(err, &no)})
+		return p.send(protocol.Reply{Serial: q.Serial, Err: err.Error(), NotRun: errors.As(err, &no)})
 	}
 	k.mu.Lock()
 	t.execs++
@@ -84,7 +85,7 @@ func (k *supervisor) exec(ctx context.Context, p *peer, q request, t *task) erro
 	if t.group.V2 != "" {
 		c.group.V2 = filepath.Join(t.group.V2, name)
 		if err := os.Mkdir(c.group.V2, 0o755); err != nil {
-			return p.send(reply{Serial: q.Serial, Gone: true, Err: "it does not run any more"})
+			return p.send(protocol.Reply{Serial: q.Serial, Gone: true, Err: "it does not run any more"})
 		}
 		defer c.group.Remove()
 	}
@@ -98,10 +99,10 @@ func (k *supervisor) exec(ctx context.Context, p *peer, q request, t *task) erro
 		return fail(err)
 	}
 	if q.Exec.Size != nil && q.Exec.TTY {
-		resize(c.ours[0], *q.Exec.Size)
+		protocol.Resize(c.ours[0], *q.Exec.Size)
 	}
-	err = p.sendWith(reply{Serial: q.Serial}, c.ours)
-	closeAll(c.ours)
+	err = p.sendWith(protocol.Reply{Serial: q.Serial}, c.ours)
+	protocol.CloseAll(c.ours)
 	if err != nil {
 		k.killCommand(c)
 		return err
@@ -117,13 +118,13 @@ func (k *supervisor) exec(ctx context.Context, p *peer, q request, t *task) erro
 	if status.Signaled() {
 		code = 128 + int(status.Signal())
 	}
-	return p.send(reply{Serial: q.Serial, Exit: &code})
+	return p.send(protocol.Reply{Serial: q.Serial, Exit: &code})
 }
 
 // command is one that runs beside a task.
 type command struct {
 	t     *task
-	e     *execRequest
+	e     *protocol.Exec
 	group cgroup.Group
 	pid   int
 	done  <-chan unix.WaitStatus
@@ -168,8 +169,8 @@ func descendants(procs []proc.Process, pid int) []int {
 // nowEnv is the environment that the task's command was started with, after
 // any prelude, with more on top. In the middle of becoming another program a
 // process has none, or the engine's; some programs write over theirs.
-func nowEnv(t *task, e *execRequest) ([]string, error) {
-	env := []string{defaultSearch}
+func nowEnv(t *task, e *protocol.Exec) ([]string, error) {
+	env := []string{protocol.DefaultPath}
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", t.pid))
 		if err != nil {
@@ -223,9 +224,9 @@ func (k *supervisor) execBeside(c *command) error {
 	}
 	attr := &syscall.ProcAttr{Dir: dir, Env: env, Sys: sys, Files: []uintptr{uintptr(s.child[0]), uintptr(s.child[1]), uintptr(s.child[2])}}
 	c.pid, c.done, err = k.forkAs(func() (int, error) { return forkIn(c.t.group.Memory, k.groups.V1Home, path, c.e.Argv, attr) })
-	closeAll(s.child[:])
+	protocol.CloseAll(s.child[:])
 	if err != nil {
-		closeAll(s.ours)
+		protocol.CloseAll(s.ours)
 		return explainExec(err, path, a)
 	}
 	c.ours = s.ours
@@ -269,7 +270,7 @@ func (k *supervisor) execInBox(c *command, dir string) error {
 	defer release()
 	k.claim()
 	_, ended, err := k.fork(argv[0], append(argv, boxName), attr)
-	closeAll(s.child[:])
+	protocol.CloseAll(s.child[:])
 	if err == nil {
 		if status := <-ended; status != 0 {
 			if err = engineFailure("the command", log, status); k.running(c.t.id) != nil { // the container is there, so it is the command
@@ -288,7 +289,7 @@ func (k *supervisor) execInBox(c *command, dir string) error {
 	}
 	c.done = k.claimed(c.pid)
 	if err != nil {
-		closeAll(s.ours)
+		protocol.CloseAll(s.ours)
 		return err
 	}
 	c.ours = s.ours

@@ -18,6 +18,8 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/protocol"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/backend/logfile"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -69,10 +71,10 @@ func TestSupervisorLeavesWhenIdle(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the supervisor has left", func() bool { return !locked(p.paths) })
-	if exists(p.paths.socket()) {
+	if taskdir.Exists(p.paths.Socket()) {
 		t.Error("its socket is still there")
 	}
-	left, err := os.ReadDir(p.paths.tasks())
+	left, err := os.ReadDir(p.paths.Tasks())
 	if err != nil || len(left) > 0 {
 		t.Errorf("records of a forgotten task: %v, %v", left, err)
 	}
@@ -89,7 +91,7 @@ func TestNoSupervisorWithoutTasks(t *testing.T) {
 	if err := p.Forget(t.Context(), []core.TaskID{{Workload: "w"}}); err != nil {
 		t.Error(err)
 	}
-	if exists(p.paths.lock()) {
+	if taskdir.Exists(p.paths.Lock()) {
 		t.Error("a supervisor was started for nothing")
 	}
 }
@@ -189,7 +191,7 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%+v: %v, want an error that names %s", o, err, name)
 		}
 	}
-	t.Setenv(supervisorEnv, "1")
+	t.Setenv(protocol.SupervisorEnv, "1")
 	if _, err := Open(Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "SupervisorMain") {
 		t.Errorf("Open in a process that should be a supervisor: %v", err)
 	}
@@ -278,7 +280,7 @@ func TestOutputIndex(t *testing.T) {
 	time.Sleep(450 * time.Millisecond)
 	letGo(t, p, a.ID)
 	end(t, p, a.ID)
-	data, err := os.ReadFile(p.paths.out().Index(a.ID))
+	data, err := os.ReadFile(p.paths.Out().Index(a.ID))
 	if err != nil || len(data) != 2*logfile.IndexRecord {
 		t.Fatalf("the index has %d bytes (%v), want two records", len(data), err)
 	}
@@ -298,7 +300,7 @@ func TestOutsiderWithThePipe(t *testing.T) {
 	p := open(t, Options{})
 	a := shellTask("outsider", 0, `while [ ! -e "$MUSTER_TASK_DIR/go" ]; do sleep 0.01; done; echo done`)
 	start(t, p, a)
-	f, err := os.OpenFile(filepath.Join(p.paths.task(a.ID), fifoFile), os.O_WRONLY|unix.O_NONBLOCK, 0)
+	f, err := os.OpenFile(filepath.Join(p.paths.Task(a.ID), taskdir.FifoFile), os.O_WRONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

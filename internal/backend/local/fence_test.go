@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/protocol"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/backendtest"
 )
@@ -24,10 +26,12 @@ func TestWhoIsGoneStartsNothingUnseen(t *testing.T) {
 	p := open(t, Options{})
 	start(t, p, shellTask("first", 0, "sleep 1000")) // the supervisor stays
 	dir := t.TempDir()
-	began := func(a backend.Assignment) bool { return exists(filepath.Join(dir, a.ID.String()[len("gone/0/"):])) }
+	began := func(a backend.Assignment) bool {
+		return taskdir.Exists(filepath.Join(dir, a.ID.String()[len("gone/0/"):]))
+	}
 	var unseen []backend.Assignment
 	for r := range 10 {
-		old, err := newClient(t.Context(), p.paths.dir)
+		old, err := newClient(t.Context(), p.paths.Dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,19 +40,19 @@ func TestWhoIsGoneStartsNothingUnseen(t *testing.T) {
 			t.Fatal(err)
 		}
 		var tasks []backend.Assignment
-		var jobs []job
+		var jobs []protocol.Job
 		var ids []core.TaskID
 		for i := range 30 {
 			a := shellTask("gone", r*30+i, fmt.Sprintf(": >%s/%d; sleep 1000", dir, r*30+i))
-			tasks, jobs, ids = append(tasks, a), append(jobs, job{Assignment: a}), append(ids, a.ID)
+			tasks, jobs, ids = append(tasks, a), append(jobs, protocol.Job{Assignment: a}), append(ids, a.ID)
 		}
-		if _, _, err := old.open(request{Op: opStart, Tasks: jobs}); err != nil {
+		if _, _, err := old.open(protocol.Request{Op: protocol.OpStart, Tasks: jobs}); err != nil {
 			t.Fatal(err)
 		}
 		old.close(errBroken)
 		came := make(chan *client, 1)
 		go func() {
-			c, err := newClient(t.Context(), p.paths.dir)
+			c, err := newClient(t.Context(), p.paths.Dir)
 			if err != nil {
 				t.Error(err)
 			}
@@ -61,11 +65,11 @@ func TestWhoIsGoneStartsNothingUnseen(t *testing.T) {
 		if c == nil {
 			return
 		}
-		seen, err := c.call(t.Context(), request{Op: opObserve})
+		seen, err := c.call(t.Context(), protocol.Request{Op: protocol.OpObserve})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.call(t.Context(), request{Op: opStop, IDs: ids, Grace: backendtest.Within}); err != nil {
+		if _, err := c.call(t.Context(), protocol.Request{Op: protocol.OpStop, IDs: ids, Grace: backendtest.Within}); err != nil {
 			t.Fatal(err)
 		}
 		for _, a := range tasks {

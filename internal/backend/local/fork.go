@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/gpu"
 	"github.com/musterhq/muster/internal/backend/local/proc"
 )
 
@@ -55,28 +56,6 @@ func makeFIFO(path string, uid, gid *uint32) error {
 	return giveTo(path, uid, gid) // so that /dev/stdout can be opened again
 }
 
-// inherited are the variables that a task gets from the machine, if the server
-// has them: where things are and how to reach the world, no more. A server's
-// own secrets stay its own.
-var inherited = []string{
-	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH",
-	"GOFLAGS", "GOPROXY", "GOCACHE", "GOMODCACHE", "GOPATH",
-	"http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR",
-}
-
-const defaultSearch = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-// baseEnv is what the machine gives; own is the server's environment.
-func baseEnv(own []string) []string {
-	env := []string{defaultSearch, "TERM=dumb"}
-	for _, e := range own {
-		if name, _, _ := strings.Cut(e, "="); slices.Contains(inherited, name) {
-			env = append(env, e)
-		}
-	}
-	return env
-}
-
 // taskEnv adds to an environment what the backend alone knows; place says where
 // the task sees a private file. The last of equal names wins.
 func taskEnv(env []string, dir string, a backend.Assignment, place func(backend.File) string) []string {
@@ -86,7 +65,7 @@ func taskEnv(env []string, dir string, a backend.Assignment, place func(backend.
 			env = append(env, f.EnvVar+"="+place(f))
 		}
 	}
-	env = append(env, "CUDA_VISIBLE_DEVICES="+visibleDevices(a), "MUSTER_TASK_ID="+a.ID.String(), proc.TaskDirEnv+"="+dir)
+	env = append(env, "CUDA_VISIBLE_DEVICES="+gpu.Visible(a), "MUSTER_TASK_ID="+a.ID.String(), proc.TaskDirEnv+"="+dir)
 	return lastOf(env)
 }
 
@@ -107,17 +86,4 @@ func lastOf(env []string) []string {
 		out = append(out, e)
 	}
 	return out
-}
-
-// visibleDevices names real devices by UUID, which stays right whatever order
-// the driver counts in, and fake ones by index. None: empty, which hides all.
-func visibleDevices(a backend.Assignment) string {
-	names := make([]string, len(a.Devices))
-	for i, d := range a.Devices {
-		names[i] = d.Device
-		if d.Device == "" || strings.HasPrefix(d.Device, fakePrefix) {
-			names[i] = strconv.Itoa(d.Index)
-		}
-	}
-	return strings.Join(names, ",")
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/testing/testdisk"
 )
 
@@ -34,11 +35,11 @@ func TestFullDisk(t *testing.T) {
 	a := shellTask("full", 0, `seq 1000000; `+wait("room")+`seq 1000; echo between; `+wait("full")+`seq 1000000; exit 11`)
 	reach := func(name string) {
 		t.Helper()
-		until(t, name+" is reached", func() bool { return exists(filepath.Join(p.paths.task(a.ID), name+"-reached")) })
+		until(t, name+" is reached", func() bool { return taskdir.Exists(filepath.Join(p.paths.Task(a.ID), name+"-reached")) })
 	}
 	pass := func(name string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(p.paths.task(a.ID), name), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(p.paths.Task(a.ID), name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

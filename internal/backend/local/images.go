@@ -33,9 +33,8 @@ type PullProgress struct {
 	Bytes, Total int64 // compressed
 }
 
-// The words that tasks wait with.
+// The words that tasks wait with while an image is not there.
 const (
-	waitCreating = "ContainerCreating"
-	waitErrPull  = "ErrImagePull"
-	waitBackoff  = "ImagePullBackOff"
+	waitErrPull = "ErrImagePull"
+	waitBackoff = "ImagePullBackOff"
 )

@@ -17,6 +17,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend/local/container"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/rootfs"
 	"github.com/musterhq/muster/internal/oci"
 )
 
@@ -44,35 +45,35 @@ func (i Installer) Install(ctx context.Context, img *oci.Image, script string, e
 			remove()
 		}
 	}()
-	for _, name := range []string{rootDir, upperDir, workDir, etcDir, stateDir} {
+	for _, name := range []string{rootfs.RootDir, rootfs.UpperDir, rootfs.WorkDir, rootfs.EtcDir, rootfs.StateDir} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			return "", nil, err
 		}
 	}
-	err = inOwnTree(img.Layers, dir, func(root int) error { return i.run(ctx, img, dir, root, script, env, log) })
+	err = rootfs.Mounted(img.Layers, dir, func(root int) error { return i.run(ctx, img, dir, root, script, env, log) })
 	if err != nil {
 		return "", nil, err
 	}
-	upper = filepath.Join(dir, upperDir)
+	upper = filepath.Join(dir, rootfs.UpperDir)
 	return upper, remove, dropMountPoints(upper)
 }
 
 // run runs the script in the tree that is mounted for this thread only.
 func (i Installer) run(ctx context.Context, img *oci.Image, dir string, root int, script string, env []string, log io.Writer) error {
-	user, err := container.FindUser("0", nil, nil, readIn(root, "etc/passwd", 1<<20), readIn(root, "etc/group", 1<<20))
+	user, err := container.FindUser("0", nil, nil, rootfs.Read(root, "etc/passwd", 1<<20), rootfs.Read(root, "etc/group", 1<<20))
 	if err != nil {
 		return err
 	}
 	name := filepath.Base(dir)
 	config := container.Config{Env: img.Config.Env}
 	in := container.Input{
-		Root: filepath.Join(dir, rootDir), Arch: runtime.GOARCH, User: user, Hostname: name, Dir: "/",
+		Root: filepath.Join(dir, rootfs.RootDir), Arch: runtime.GOARCH, User: user, Hostname: name, Dir: "/",
 		Argv: []string{"/bin/sh", "-c", script}, Env: config.Environment([]string{"HOME=" + user.Home}, env),
 		CgroupsPath: "/muster-" + name, Capabilities: proc.Capabilities(), OpenFiles: proc.OpenFilesLimit(),
 	}
 	for _, f := range []string{"hosts", "resolv.conf"} {
 		data, _ := os.ReadFile("/etc/" + f) // a copy: root in the container may write to it
-		path := filepath.Join(dir, etcDir, f)
+		path := filepath.Join(dir, rootfs.EtcDir, f)
 		if err := os.WriteFile(path, data, 0o644); err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ func (i Installer) run(ctx context.Context, img *oci.Image, dir string, root int
 		engine = "runc"
 	}
 	engineLog := filepath.Join(dir, "engine.log")
-	base := []string{"--root", filepath.Join(dir, stateDir), "--log", engineLog, "--log-format", "json"}
+	base := []string{"--root", filepath.Join(dir, rootfs.StateDir), "--log", engineLog, "--log-format", "json"}
 	cmd := exec.Command(engine, append(base, "run", "--bundle", dir, name)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {

@@ -4,27 +4,18 @@ package local
 
 import (
 	"context"
-	"encoding/csv"
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/musterhq/muster/internal/backend/local/cgroup"
+	"github.com/musterhq/muster/internal/backend/local/gpu"
 	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/core"
 )
 
-const (
-	fakePrefix    = "fake-"
-	fakeMemory    = 80 << 30
-	reservedAtMax = 1 << 30 // of the machine's memory, for everything but tasks
-	gpuTimeout    = 20 * time.Second
-)
+// reservedAtMax is kept of the machine's memory for everything but tasks.
+const reservedAtMax = 1 << 30
 
 // Inventory implements backend.Plane: this machine is the one node. A GPU tool
 // that fails makes the node unready rather than make its GPUs vanish.
@@ -47,14 +38,14 @@ func (p *Backend) Inventory(ctx context.Context) ([]core.Node, error) {
 		n.CPU = min(n.CPU, quota)
 	}
 	if p.opts.FakeGPUs > 0 {
-		n.Devices = fakeDevices(p.opts.FakeGPUs)
+		n.Devices = gpu.Fake(p.opts.FakeGPUs)
 		return []core.Node{n}, nil
 	}
-	n.Devices, err = realDevices(ctx)
+	n.Devices, err = gpu.List(ctx)
 	if err != nil {
 		n.Ready, n.Message = false, err.Error()
 	}
-	n.Links = deviceLinks(ctx, n.Devices)
+	n.Links = gpu.Links(ctx, n.Devices)
 	return []core.Node{n}, nil
 }
 
@@ -73,79 +64,4 @@ func nodeName(host string) string {
 		return "localhost"
 	}
 	return name
-}
-
-func fakeDevices(n int) []core.Device {
-	all := make([]core.Device, n)
-	for i := range all {
-		all[i] = core.Device{
-			ID: fakePrefix + strconv.Itoa(i), Index: i, Product: "Fake GPU", Memory: fakeMemory, Fake: true, Healthy: true,
-		}
-	}
-	return all
-}
-
-// realDevices asks the driver's own tool; a machine without it has no GPUs.
-func realDevices(ctx context.Context) ([]core.Device, error) {
-	out, err := queryGPUs(ctx, "index,uuid,name,memory.total")
-	if err != nil {
-		return nil, fmt.Errorf("the GPUs cannot be listed: %w", err)
-	}
-	if out == "" {
-		return nil, nil
-	}
-	return parseDevices(out)
-}
-
-// queryGPUs is what the driver's own tool says of fields of each GPU, in lines
-// of CSV; empty: this machine does not have it.
-func queryGPUs(ctx context.Context, fields string) (string, error) {
-	return smi(ctx, "--query-gpu="+fields, "--format=csv,noheader,nounits")
-}
-
-// smi is what the driver's own tool says; empty: this machine does not have it.
-func smi(ctx context.Context, args ...string) (string, error) {
-	tool, err := exec.LookPath("nvidia-smi")
-	if err != nil {
-		return "", nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, gpuTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, tool, args...)
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	if err != nil {
-		said := strings.TrimSpace(string(out))
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			said = strings.TrimSpace(said + " " + string(exit.Stderr))
-		}
-		return "", fmt.Errorf("%s: %w: %.300s", tool, err, said)
-	}
-	return string(out), nil
-}
-
-func parseDevices(text string) ([]core.Device, error) {
-	r := csv.NewReader(strings.NewReader(text))
-	r.TrimLeadingSpace = true
-	r.FieldsPerRecord = 4
-	rows, err := r.ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("nvidia-smi: lines are not index, uuid, name, memory: %w", err)
-	}
-	all := make([]core.Device, 0, len(rows))
-	for _, row := range rows {
-		index, err := strconv.Atoi(strings.TrimSpace(row[0]))
-		if err != nil {
-			return nil, fmt.Errorf("nvidia-smi: GPU index %q is not a number", row[0])
-		}
-		mib, err := strconv.ParseInt(strings.TrimSpace(row[3]), 10, 64)
-		if err != nil {
-			mib = 0 // machines with one memory for CPU and GPU say [N/A]
-		}
-		all = append(all, core.Device{
-			ID: strings.TrimSpace(row[1]), Index: index, Product: strings.TrimSpace(row[2]), Memory: mib << 20, Healthy: true,
-		})
-	}
-	return all, nil
 }

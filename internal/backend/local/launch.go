@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/protocol"
 )
 
 const (
@@ -43,8 +44,8 @@ func (p *Backend) connect(ctx context.Context, need bool) (*client, error) {
 	}
 	begun := time.Now()
 	for wait := time.Millisecond; ; wait = min(wait*2, 100*time.Millisecond) {
-		c, err := newClient(ctx, p.paths.dir)
-		if err == nil && c.version != protocolVersion {
+		c, err := newClient(ctx, p.paths.Dir)
+		if err == nil && c.version != protocol.Version {
 			err = p.modernize(ctx, c)
 		}
 		if err == nil {
@@ -62,7 +63,7 @@ func (p *Backend) connect(ctx context.Context, need bool) (*client, error) {
 			return nil, fmt.Errorf("%w: %w", backend.ErrUnreachable, lerr)
 		}
 		if time.Since(begun) > startWithin {
-			return nil, fmt.Errorf("%w: a supervisor holds %s but does not answer: %w; see %s", backend.ErrUnreachable, p.paths.lock(), err, p.paths.journal())
+			return nil, fmt.Errorf("%w: a supervisor holds %s but does not answer: %w; see %s", backend.ErrUnreachable, p.paths.Lock(), err, p.paths.Journal())
 		}
 		if ready {
 			continue
@@ -77,7 +78,7 @@ func (p *Backend) connect(ctx context.Context, need bool) (*client, error) {
 
 // hasRecords reports whether a supervisor, past or present, has tasks here.
 func (p *Backend) hasRecords() bool {
-	names, err := os.ReadDir(p.paths.tasks())
+	names, err := os.ReadDir(p.paths.Tasks())
 	return len(names) > 0 || err != nil && !errors.Is(err, os.ErrNotExist)
 }
 
@@ -88,11 +89,11 @@ func (p *Backend) modernize(ctx context.Context, c *client) error {
 	if argv[0] == "/proc/self/exe" {
 		argv[0] = self
 	}
-	_, err := c.call(ctx, request{Op: opReplace, Argv: argv})
+	_, err := c.call(ctx, protocol.Request{Op: protocol.OpReplace, Argv: argv})
 	c.close(errBroken)
 	var no *refusal
 	if errors.As(err, &no) {
-		return fmt.Errorf("the supervisor (pid %d, protocol %d) cannot be replaced by this one's (protocol %d): %w", c.supervisor, c.version, protocolVersion, err)
+		return fmt.Errorf("the supervisor (pid %d, protocol %d) cannot be replaced by this one's (protocol %d): %w", c.supervisor, c.version, protocol.Version, err)
 	}
 	return errBroken // as it should be: connect again
 }
@@ -100,10 +101,10 @@ func (p *Backend) modernize(ctx context.Context, c *client) error {
 // launch starts a supervisor and waits until it listens. It returns false when
 // another one has the directory.
 func (p *Backend) launch(ctx context.Context) (ready bool, err error) {
-	if err := os.MkdirAll(p.paths.dir, 0o700); err != nil {
+	if err := os.MkdirAll(p.paths.Dir, 0o700); err != nil {
 		return false, err
 	}
-	journal, err := openJournal(p.paths.journal())
+	journal, err := openJournal(p.paths.Journal())
 	if err != nil {
 		return false, err
 	}
@@ -113,11 +114,11 @@ func (p *Backend) launch(ctx context.Context) (ready bool, err error) {
 		return false, err
 	}
 	defer func() { _ = r.Close() }()
-	args := append(p.opts.Exe[1:len(p.opts.Exe):len(p.opts.Exe)], "--dir", p.paths.dir, "--logs", p.paths.logs,
+	args := append(p.opts.Exe[1:len(p.opts.Exe):len(p.opts.Exe)], "--dir", p.paths.Dir, "--logs", p.paths.Logs,
 		"--reserve", strconv.FormatInt(p.opts.LogReserve, 10), "--linger", p.opts.Linger.String())
 	cmd := exec.Command(p.opts.Exe[0], args...)
 	cmd.Dir = "/" // it must not keep a file system busy
-	cmd.Env = append(os.Environ(), supervisorEnv+"=1")
+	cmd.Env = append(os.Environ(), protocol.SupervisorEnv+"=1")
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = journal, journal, []*os.File{w}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
@@ -131,14 +132,14 @@ func (p *Backend) launch(ctx context.Context) (ready bool, err error) {
 	defer stop()
 	word, err := bufio.NewReader(r).ReadString('\n')
 	switch word = strings.TrimSpace(word); {
-	case word == sayReady, word == sayBusy:
-		return word == sayReady, nil
+	case word == protocol.Ready, word == protocol.Busy:
+		return word == protocol.Ready, nil
 	case word != "":
 		return false, fmt.Errorf("the supervisor could not start: %s", word)
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	}
-	return false, fmt.Errorf("the supervisor %q did not come up (%w); see %s, and that main calls SupervisorMain first", p.opts.Exe, err, p.paths.journal())
+	return false, fmt.Errorf("the supervisor %q did not come up (%w); see %s, and that main calls SupervisorMain first", p.opts.Exe, err, p.paths.Journal())
 }
 
 func openJournal(path string) (*os.File, error) {

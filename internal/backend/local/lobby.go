@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 )
 
 // What a task must read itself (private files, the script before its command) lies
@@ -51,7 +52,7 @@ func (k *supervisor) privatePlace(t *task, a backend.Assignment) (string, error)
 func (k *supervisor) lobby() (string, error) {
 	var last error
 	for _, in := range lobbyIn {
-		dir := filepath.Join(in, "muster-"+dirName(k.paths.dir)+"-files")
+		dir := filepath.Join(in, "muster-"+taskdir.ShortName(k.paths.Dir)+"-files")
 		if err := os.Mkdir(dir, 0o711); err != nil && !os.IsExist(err) {
 			last = err
 			continue
@@ -73,7 +74,7 @@ func (k *supervisor) lobby() (string, error) {
 
 // clearPrivate removes what a task was given to read; it may hold secrets.
 func (t *task) clearPrivate() {
-	for _, name := range []string{privateDir, preludeFile, stageFile} {
+	for _, name := range []string{taskdir.FilesDir, preludeFile, stageFile} {
 		_ = os.RemoveAll(filepath.Join(t.private, name))
 	}
 	if t.private != t.dir {

@@ -12,12 +12,14 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/cgroup"
+	"github.com/musterhq/muster/internal/backend/local/protocol"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 )
 
 // Backend is the server's side: it talks to the supervisor and reads logs.
 type Backend struct {
-	paths paths
+	paths taskdir.Paths
 	opts  Options
 	bell  *bell
 	preps *preparations
@@ -44,14 +46,14 @@ func Open(o Options) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	if os.Getenv(supervisorEnv) != "" {
+	if os.Getenv(protocol.SupervisorEnv) != "" {
 		// Without this check a program that forgot would start itself for ever.
 		return nil, errors.New("local backend: this process was started to be a supervisor; call local.SupervisorMain first in main")
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("local backend: %w", err)
 	}
-	return &Backend{paths: paths{dir: o.Dir, logs: o.LogDir}, opts: o, bell: newBell(), preps: newPreparations()}, nil
+	return &Backend{paths: taskdir.Paths{Dir: o.Dir, Logs: o.LogDir}, opts: o, bell: newBell(), preps: newPreparations()}, nil
 }
 
 // Close ends the connection. The supervisor and its tasks go on.
@@ -80,15 +82,15 @@ func (p *Backend) Describe() backend.Description {
 
 // call asks the supervisor, and asks again when it died meanwhile: every operation
 // may be repeated.
-func (p *Backend) call(ctx context.Context, q request, need bool) (reply, error) {
+func (p *Backend) call(ctx context.Context, q protocol.Request, need bool) (protocol.Reply, error) {
 	var last error
 	for wait := time.Millisecond; wait < time.Second; wait *= 2 {
 		c, err := p.connect(ctx, need)
 		if err != nil {
-			return reply{}, err
+			return protocol.Reply{}, err
 		}
 		r, err := c.call(ctx, q)
-		if !errors.Is(err, errBroken) && (err == nil || err.Error() != errLeaving.Error()) {
+		if !errors.Is(err, errBroken) && (err == nil || err.Error() != protocol.ErrLeaving.Error()) {
 			return r, err
 		}
 		c.close(errBroken)
@@ -96,10 +98,10 @@ func (p *Backend) call(ctx context.Context, q request, need bool) (reply, error)
 		select { // it may be on its way out
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return reply{}, ctx.Err()
+			return protocol.Reply{}, ctx.Err()
 		}
 	}
-	return reply{}, fmt.Errorf("%w: %w; see %s", backend.ErrUnreachable, last, p.paths.journal())
+	return protocol.Reply{}, fmt.Errorf("%w: %w; see %s", backend.ErrUnreachable, last, p.paths.Journal())
 }
 
 // Start implements backend.Plane.
@@ -108,7 +110,7 @@ func (p *Backend) Start(ctx context.Context, tasks []backend.Assignment) error {
 		return nil
 	}
 	base := baseEnv(os.Environ())
-	var jobs []job
+	var jobs []protocol.Job
 	var boxed []backend.Assignment
 	for _, a := range tasks {
 		if a.Image != "" {
@@ -116,14 +118,14 @@ func (p *Backend) Start(ctx context.Context, tasks []backend.Assignment) error {
 			continue
 		}
 		a.Env = append(base[:len(base):len(base)], a.Env...)
-		jobs = append(jobs, job{Assignment: a})
+		jobs = append(jobs, protocol.Job{Assignment: a})
 	}
 	var errs []error
 	if len(boxed) > 0 {
 		errs = append(errs, p.prepare(ctx, boxed))
 	}
 	if len(jobs) > 0 {
-		_, err := p.call(ctx, request{Op: opStart, Tasks: jobs}, true)
+		_, err := p.call(ctx, protocol.Request{Op: protocol.OpStart, Tasks: jobs}, true)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -132,19 +134,19 @@ func (p *Backend) Start(ctx context.Context, tasks []backend.Assignment) error {
 // Stop implements backend.Plane.
 func (p *Backend) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration) error {
 	p.stopPreparing(ids, grace)
-	return p.about(ctx, request{Op: opStop, IDs: ids, Grace: grace})
+	return p.about(ctx, protocol.Request{Op: protocol.OpStop, IDs: ids, Grace: grace})
 }
 
 // Forget implements backend.Plane.
 func (p *Backend) Forget(ctx context.Context, ids []core.TaskID) error {
 	p.preps.forget(ids)
-	if err := p.about(ctx, request{Op: opForget, IDs: ids}); err != nil {
+	if err := p.about(ctx, protocol.Request{Op: protocol.OpForget, IDs: ids}); err != nil {
 		return err
 	}
 	return p.release(ctx, ids)
 }
 
-func (p *Backend) about(ctx context.Context, q request) error {
+func (p *Backend) about(ctx context.Context, q protocol.Request) error {
 	if len(q.IDs) == 0 {
 		return nil
 	}
@@ -158,10 +160,10 @@ func (p *Backend) about(ctx context.Context, q request) error {
 // Retire lets the supervisor go as soon as it has no tasks, whoever is connected. Of
 // one that was killed, and that nobody has followed, it takes away what is left.
 func (p *Backend) Retire(ctx context.Context) error {
-	_, err := p.call(ctx, request{Op: opRetire}, false)
+	_, err := p.call(ctx, protocol.Request{Op: protocol.OpRetire}, false)
 	if errors.Is(err, errNoSupervisor) {
 		for wait := time.Millisecond; wait < 4*time.Second && ctx.Err() == nil; wait *= 2 {
-			if cgroup.Sweep(dirName(p.paths.dir)) {
+			if cgroup.Sweep(taskdir.ShortName(p.paths.Dir)) {
 				break
 			}
 			time.Sleep(wait) // what was killed may take a moment to be gone
@@ -173,7 +175,7 @@ func (p *Backend) Retire(ctx context.Context) error {
 
 // Observe implements backend.Plane.
 func (p *Backend) Observe(ctx context.Context) ([]backend.Observation, error) {
-	r, err := p.call(ctx, request{Op: opObserve}, false)
+	r, err := p.call(ctx, protocol.Request{Op: protocol.OpObserve}, false)
 	if err != nil && !errors.Is(err, errNoSupervisor) {
 		return nil, err
 	}
@@ -201,7 +203,7 @@ func (p *Backend) Watch(ctx context.Context, seen func([]backend.Observation)) e
 
 func (p *Backend) watchSupervisor(ctx context.Context, seen func([]backend.Observation)) error {
 	// Without a supervisor, the next one's socket is the event to wait for.
-	wake, done := p.bell.listen(p.paths.dir)
+	wake, done := p.bell.listen(p.paths.Dir)
 	defer done()
 	for {
 		c, err := p.connect(ctx, false)
@@ -224,7 +226,7 @@ func (p *Backend) watchSupervisor(ctx context.Context, seen func([]backend.Obser
 }
 
 func (p *Backend) follow(ctx context.Context, c *client, seen func([]backend.Observation)) error {
-	answers, done, err := c.open(request{Op: opWatch})
+	answers, done, err := c.open(protocol.Request{Op: protocol.OpWatch})
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/cgroup"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/backendtest"
 )
@@ -98,8 +99,8 @@ func shut(t testing.TB, p *Backend) {
 }
 
 // locked reports whether a supervisor has the directory.
-func locked(p paths) bool {
-	f, err := os.Open(p.lock())
+func locked(p taskdir.Paths) bool {
+	f, err := os.Open(p.Lock())
 	if err != nil {
 		return false
 	}
@@ -109,7 +110,7 @@ func locked(p paths) bool {
 
 func supervisorPID(t testing.TB, p *Backend) int {
 	t.Helper()
-	data, err := os.ReadFile(p.paths.lock())
+	data, err := os.ReadFile(p.paths.Lock())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -36,8 +37,8 @@ func keepZombies(t *testing.T) {
 // pidOf is the pid of a task that runs.
 func pidOf(t *testing.T, p *Backend, id core.TaskID) int {
 	t.Helper()
-	var st forked
-	if known, err := readRecord(p.paths.task(id), stateRecord, &st); !known {
+	var st taskdir.Forked
+	if known, err := taskdir.Read(p.paths.Task(id), taskdir.StateRecord, &st); !known {
 		t.Fatal("no process is on record", err)
 	}
 	return st.PID
@@ -66,8 +67,8 @@ func TestLogSaysThatItsEndIsMissing(t *testing.T) {
 			start(t, p, a)
 			until(t, "its first line is there", func() bool { return strings.HasPrefix(outputOf(t, p, a.ID), "first") })
 			if tty { // who holds the terminal would keep what is in it
-				var h forked
-				if known, err := readRecord(p.paths.task(a.ID), holderRecord, &h); !known {
+				var h taskdir.Forked
+				if known, err := taskdir.Read(p.paths.Task(a.ID), holderRecord, &h); !known {
 					t.Fatal("nobody holds the terminal", err)
 				}
 				proc.Kill(h.PID, unix.SIGKILL)
@@ -94,7 +95,7 @@ func TestLogSaysThatItsEndIsMissingAfterItsRecord(t *testing.T) {
 	until(t, "it runs", func() bool { return observe(t, p, a.ID).State == core.TaskRunning })
 	endUnseen(t, p, a.ID)
 	code := 0
-	if err := writeRecord(p.paths.task(a.ID), exitRecord, backend.Observation{ID: a.ID, State: core.TaskSucceeded, ExitCode: &code, At: time.Now()}); err != nil {
+	if err := taskdir.Write(p.paths.Task(a.ID), taskdir.ExitRecord, backend.Observation{ID: a.ID, State: core.TaskSucceeded, ExitCode: &code, At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, end(t, p, a.ID), 0)
@@ -117,7 +118,7 @@ func TestLogIsNotSaidToMissAnything(t *testing.T) {
 	})
 	endUnseen(t, p, a.ID)
 	observe(t, p, a.ID) // with it a supervisor comes
-	touch(t, filepath.Join(p.paths.task(a.ID), "seen"))
+	touch(t, filepath.Join(p.paths.Task(a.ID), "seen"))
 	letGo(t, p, b.ID)
 	wantCode(t, end(t, p, a.ID), 0)
 	wantForeignCode(t, end(t, p, b.ID), 0)

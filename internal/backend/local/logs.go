@@ -9,16 +9,17 @@ import (
 	"path/filepath"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/backend/logfile"
 	"github.com/musterhq/muster/internal/core"
 )
 
 // Logs implements backend.Plane. It needs no supervisor: logs are files.
 func (p *Backend) Logs(ctx context.Context, id core.TaskID, opts backend.LogOptions) (io.ReadCloser, error) {
-	return p.paths.out().Open(ctx, id, opts, func() logfile.News {
+	return p.paths.Out().Open(ctx, id, opts, func() logfile.News {
 		// The FIFO is removed when the log is complete, so its directory tells the end.
-		wake, done := p.bell.listen(p.paths.log(id), p.paths.task(id))
-		return logfile.News{Complete: func() bool { return !exists(filepath.Join(p.paths.task(id), fifoFile)) }, Wake: wake, Done: done}
+		wake, done := p.bell.listen(p.paths.Log(id), p.paths.Task(id))
+		return logfile.News{Complete: func() bool { return !taskdir.Exists(filepath.Join(p.paths.Task(id), taskdir.FifoFile)) }, Wake: wake, Done: done}
 	})
 }
 
@@ -27,5 +28,5 @@ func (p *Backend) DeleteLogs(_ context.Context, id core.WorkloadID) error {
 	if err := logfile.CheckWorkload(id); err != nil {
 		return err
 	}
-	return os.RemoveAll(p.paths.logsOf(id))
+	return os.RemoveAll(p.paths.LogsOf(id))
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/backend/logfile"
 )
 
@@ -41,7 +42,7 @@ type output struct {
 // openOutput opens FIFO and log and begins to copy. The FIFO may hold what was
 // written while no supervisor was there.
 func (k *supervisor) openOutput(t *task) (*output, error) {
-	pipe, err := os.OpenFile(filepath.Join(t.dir, fifoFile), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	pipe, err := os.OpenFile(filepath.Join(t.dir, taskdir.FifoFile), os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (k *supervisor) openOutput(t *task) (*output, error) {
 // startOutput copies from pipe, or from a terminal, to the log. It closes pipe
 // at the end, and when it fails.
 func (k *supervisor) startOutput(t *task, pipe *os.File) (*output, error) {
-	log, err := logfile.Append(k.paths.log(t.id), k.paths.out().Index(t.id), k.space)
+	log, err := logfile.Append(k.paths.Log(t.id), k.paths.Out().Index(t.id), k.space)
 	if err != nil {
 		_ = pipe.Close()
 		return nil, err

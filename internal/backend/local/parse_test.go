@@ -10,27 +10,9 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 )
-
-func TestParseDevices(t *testing.T) {
-	got, err := parseDevices("0, GPU-aa, NVIDIA H100 80GB HBM3, 81559\n1, GPU-bb, NVIDIA GB10, [N/A]\n")
-	want := []core.Device{
-		{ID: "GPU-aa", Index: 0, Product: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20, Healthy: true},
-		{ID: "GPU-bb", Index: 1, Product: "NVIDIA GB10", Healthy: true},
-	}
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %+v, %v; want %+v", got, err, want)
-	}
-	if got, err := parseDevices(""); err != nil || len(got) != 0 {
-		t.Errorf("no GPUs: %v, %v", got, err)
-	}
-	for _, bad := range []string{"No devices were found\n", "x, GPU-aa, A, 1\n"} {
-		if _, err := parseDevices(bad); err == nil {
-			t.Errorf("%q was understood", bad)
-		}
-	}
-}
 
 // TestBrokenDriver: GPUs that cannot be asked must not look like no GPUs.
 func TestBrokenDriver(t *testing.T) {
@@ -89,7 +71,7 @@ func TestTaskEnvKeepsTheLast(t *testing.T) {
 		Env:   []string{"PATH=/bin", "A=1", "broken", "=x", "A=2", "CUDA_VISIBLE_DEVICES=7", "PATH=/opt"},
 		Files: []backend.File{{Name: "f", EnvVar: "F"}, {Name: "g"}},
 	}
-	got := taskEnv(a.Env, "/d", a, func(f backend.File) string { return filepath.Join("/d", privateDir, f.Name) })
+	got := taskEnv(a.Env, "/d", a, func(f backend.File) string { return filepath.Join("/d", taskdir.FilesDir, f.Name) })
 	want := []string{"PATH=/opt", "A=2", "CUDA_VISIBLE_DEVICES=", "F=/d/files/f", "MUSTER_TASK_ID=w/1/2", "MUSTER_TASK_DIR=/d"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/testdisk"
 )
@@ -76,7 +77,7 @@ func TestDamagedRecords(t *testing.T) {
 				_ = p.Close()
 				killSupervisor(t, p)
 				proc.Kill(pid, unix.SIGKILL)
-				if err := damage(filepath.Join(p.paths.task(a.ID), recordFile)); err != nil {
+				if err := damage(filepath.Join(p.paths.Task(a.ID), taskdir.RecordFile)); err != nil {
 					t.Fatal(err)
 				}
 				q := restartInBoot(t, p, boot)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/container"
+	"github.com/musterhq/muster/internal/backend/local/protocol"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -21,7 +23,7 @@ import (
 type preparations struct {
 	mu       sync.Mutex
 	tasks    map[core.TaskID]*preparation
-	watchers map[*watcher]struct{}
+	watchers map[*protocol.Backlog]struct{}
 	over     bool            // the backend is closed
 	open     context.Context //nolint:containedctx // done then
 	shut     context.CancelFunc
@@ -44,7 +46,7 @@ func newPreparations() *preparations {
 	open, shut := context.WithCancel(context.Background())
 	return &preparations{
 		open: open, shut: shut,
-		tasks: map[core.TaskID]*preparation{}, begun: map[core.TaskID]bool{}, watchers: map[*watcher]struct{}{},
+		tasks: map[core.TaskID]*preparation{}, begun: map[core.TaskID]bool{}, watchers: map[*protocol.Backlog]struct{}{},
 		pulls: pulls{flights: map[string]*flight{}},
 	}
 }
@@ -54,12 +56,12 @@ func (p *Backend) prepare(ctx context.Context, tasks []backend.Assignment) error
 	ids := make([]core.TaskID, len(tasks))
 	for i, a := range tasks {
 		ids[i] = a.ID
-		if err := checkTask(a.ID); err != nil {
+		if err := taskdir.CheckTask(a.ID); err != nil {
 			return err
 		}
 	}
 	// What the supervisor has, of an earlier server perhaps, is left alone.
-	r, err := p.call(ctx, request{Op: opObserve, IDs: ids}, false)
+	r, err := p.call(ctx, protocol.Request{Op: protocol.OpObserve, IDs: ids}, false)
 	if err != nil && !errors.Is(err, errNoSupervisor) {
 		return err
 	}
@@ -84,7 +86,7 @@ func (p *Backend) prepareOne(a backend.Assignment) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	prep := &preparation{a: a, cancel: cancel}
-	prep.obs = backend.Observation{ID: a.ID, State: core.TaskStarting, Waiting: creating(&a), At: time.Now()}
+	prep.obs = backend.Observation{ID: a.ID, State: core.TaskStarting, Waiting: protocol.Creating(&a), At: time.Now()}
 	q.tasks[a.ID] = prep
 	if !q.swept {
 		q.begun[a.ID] = true
@@ -111,11 +113,11 @@ func (p *Backend) bring(ctx context.Context, prep *preparation) {
 	}
 	for wait := 100 * time.Millisecond; ; wait = min(wait*2, 10*time.Second) {
 		// 3. The supervisor's from here on.
-		err := p.handOver(ctx, prep, box{Image: image, Engine: engine, CDI: p.opts.CDIDirs})
+		err := p.handOver(ctx, prep, protocol.Container{Image: image, Engine: engine, CDI: p.opts.CDIDirs})
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		p.preps.tell(prep, creating(&prep.a), err.Error(), nil)
+		p.preps.tell(prep, protocol.Creating(&prep.a), err.Error(), nil)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -141,7 +143,7 @@ func (p *Backend) pullImage(ctx context.Context, prep *preparation) (container.I
 	wait := p.opts.PullBackoff
 	for try := 1; ; try++ {
 		image, err := p.preps.pulls.pull(ctx, p.opts.Images, prep, func(text string, far *core.Pull) {
-			p.preps.tell(prep, creating(&prep.a), text, far)
+			p.preps.tell(prep, protocol.Creating(&prep.a), text, far)
 		})
 		if err == nil {
 			// It is here now; this holds it, or brings again what was evicted meanwhile.
@@ -185,7 +187,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // handOver gives the task to the supervisor. An error means that the caller may try
 // again.
-func (p *Backend) handOver(ctx context.Context, prep *preparation, b box) error {
+func (p *Backend) handOver(ctx context.Context, prep *preparation, b protocol.Container) error {
 	q := p.preps
 	q.mu.Lock()
 	if prep.obs.State.Ended() || ctx.Err() != nil {
@@ -196,7 +198,7 @@ func (p *Backend) handOver(ctx context.Context, prep *preparation, b box) error 
 	q.mu.Unlock()
 	a := prep.a
 	a.Credentials = nil
-	_, err := p.call(ctx, request{Op: opStart, Tasks: []job{{Assignment: a, Box: &b}}}, true)
+	_, err := p.call(ctx, protocol.Request{Op: protocol.OpStart, Tasks: []protocol.Job{{Assignment: a, Box: &b}}}, true)
 	q.mu.Lock()
 	prep.handing = false
 	stop := prep.stop
@@ -211,7 +213,7 @@ func (p *Backend) handOver(ctx context.Context, prep *preparation, b box) error 
 		q.fail(prep, lifecycle.ReasonKilled, "it was stopped before its container began")
 		return nil
 	}
-	return p.about(ctx, request{Op: opStop, IDs: []core.TaskID{a.ID}, Grace: *stop})
+	return p.about(ctx, protocol.Request{Op: protocol.OpStop, IDs: []core.TaskID{a.ID}, Grace: *stop})
 }
 
 // stopPreparing ends those of the tasks that are being prepared. The supervisor is
@@ -250,7 +252,7 @@ func (p *Backend) stopHanding(prep *preparation) {
 			return // who handed it over tells the supervisor, or nobody any more
 		}
 		ids := []core.TaskID{prep.a.ID}
-		_ = p.about(p.preps.open, request{Op: opStop, IDs: ids, Grace: grace})
+		_ = p.about(p.preps.open, protocol.Request{Op: protocol.OpStop, IDs: ids, Grace: grace})
 		time.Sleep(wait)
 	}
 }
@@ -258,7 +260,7 @@ func (p *Backend) stopHanding(prep *preparation) {
 // publish tells all watchers; call it with mu held.
 func (q *preparations) publish(o backend.Observation) {
 	for w := range q.watchers {
-		w.add(o)
+		w.Add(o)
 	}
 }
 
@@ -338,7 +340,7 @@ func (q *preparations) close() {
 
 // watch tells of preparations until ctx is done.
 func (q *preparations) watch(ctx context.Context, seen func([]backend.Observation)) {
-	w := &watcher{wake: make(chan struct{}, 1)}
+	w := &protocol.Backlog{Wake: make(chan struct{}, 1)}
 	q.mu.Lock()
 	q.watchers[w] = struct{}{}
 	news := q.add(nil) // with the lock held: no event is told before what it follows
@@ -355,10 +357,10 @@ func (q *preparations) watch(ctx context.Context, seen func([]backend.Observatio
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.wake:
+		case <-w.Wake:
 		}
 		var over bool
-		if news, over = w.take(); over {
+		if news, over = w.Take(); over {
 			news = q.seen(nil)
 		}
 	}
@@ -370,7 +372,7 @@ func (p *Backend) release(ctx context.Context, ids []core.TaskID) error {
 	if p.opts.Images == nil {
 		return nil
 	}
-	r, err := p.call(ctx, request{Op: opObserve, IDs: ids}, false)
+	r, err := p.call(ctx, protocol.Request{Op: protocol.OpObserve, IDs: ids}, false)
 	if err != nil && !errors.Is(err, errNoSupervisor) {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/backend/logfile"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -124,7 +125,7 @@ func (k *supervisor) ended(t *task, status unix.WaitStatus) {
 // settle records the outcome and ends the task in the background.
 func (k *supervisor) settle(t *task, obs backend.Observation) {
 	obs.Image = t.image()
-	if err := writeRecord(t.dir, exitRecord, obs); err != nil {
+	if err := taskdir.Write(t.dir, taskdir.ExitRecord, obs); err != nil {
 		k.log.Error("cannot record the end", "task", t.id, "err", err)
 	}
 	done := t.stage() == ""
@@ -189,7 +190,7 @@ func (k *supervisor) finish(t *task, obs backend.Observation) {
 	}
 	t.clearPrivate()
 	k.discardBox(t)
-	if err := os.Remove(filepath.Join(t.dir, fifoFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(filepath.Join(t.dir, taskdir.FifoFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		k.log.Error("cannot remove the FIFO", "task", t.id, "err", err)
 	}
 	k.mu.Lock()
@@ -203,7 +204,7 @@ func (k *supervisor) finish(t *task, obs backend.Observation) {
 
 // remark puts a line into the log of a task from which nothing is read.
 func (k *supervisor) remark(t *task, text string) {
-	log, err := logfile.Append(k.paths.log(t.id), k.paths.out().Index(t.id), nil)
+	log, err := logfile.Append(k.paths.Log(t.id), k.paths.Out().Index(t.id), nil)
 	if err != nil {
 		k.log.Warn("cannot say in the log what may be missing", "task", t.id, "err", err)
 		return

@@ -12,6 +12,8 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/cgroup"
+	"github.com/musterhq/muster/internal/backend/local/gpu"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -33,8 +35,8 @@ type usedAt struct {
 type sampler struct {
 	tasks  map[string]usedAt // by task directory
 	node   usedAt
-	known  map[core.TaskID]assigned // read once: what stands there never changes
-	looked time.Time                // at the GPUs
+	known  map[core.TaskID]taskdir.Assigned // read once: what stands there never changes
+	looked time.Time                        // at the GPUs
 }
 
 // Sample implements backend.Sampler. Real GPUs are asked through nvidia-smi.
@@ -48,12 +50,12 @@ func (p *Backend) Sample(ctx context.Context) (backend.Reading, error) {
 	}
 	s := &p.sampler
 	now := time.Now()
-	uses := usesOf(running, p.paths.task)
+	uses := usesOf(running, p.paths.Task)
 	before := s.tasks
 	s.tasks = make(map[string]usedAt, len(running))
 	shares := map[core.TaskID]float64{} // of cores, since the sample before
 	for _, a := range running {
-		dir, t := p.paths.task(a.ID), backend.Sample{Task: a.ID, Busy: backend.Unknown, CPU: backend.Unknown, Memory: backend.Unknown}
+		dir, t := p.paths.Task(a.ID), backend.Sample{Task: a.ID, Busy: backend.Unknown, CPU: backend.Unknown, Memory: backend.Unknown}
 		u := uses[a.ID]
 		if u.Memory > 0 {
 			t.Memory = float64(u.Memory)
@@ -94,7 +96,7 @@ func rate(from, to usedAt) float64 {
 func busiest(a backend.Assignment, gpus map[string]backend.DeviceSample, shares map[core.TaskID]float64, fakes map[string]float64) float64 {
 	most := float64(backend.Unknown)
 	for _, d := range a.Devices {
-		if !strings.HasPrefix(d.Device, fakePrefix) {
+		if !strings.HasPrefix(d.Device, gpu.FakePrefix) {
 			g, asked := gpus[d.Device]
 			switch {
 			case asked && g.Busy >= 0:
@@ -137,7 +139,7 @@ func (p *Backend) running(ctx context.Context) ([]running, error) {
 		return nil, err
 	}
 	known := p.sampler.known
-	p.sampler.known = make(map[core.TaskID]assigned, len(known))
+	p.sampler.known = make(map[core.TaskID]taskdir.Assigned, len(known))
 	var out []running
 	for _, o := range seen {
 		if o.State.Ended() {
@@ -145,7 +147,7 @@ func (p *Backend) running(ctx context.Context) ([]running, error) {
 		}
 		a, ok := known[o.ID]
 		if !ok {
-			if ok, err := readRecord(p.paths.task(o.ID), assignmentRecord, &a); err != nil && !errors.Is(err, os.ErrNotExist) || !ok {
+			if ok, err := taskdir.Read(p.paths.Task(o.ID), taskdir.AssignmentRecord, &a); err != nil && !errors.Is(err, os.ErrNotExist) || !ok {
 				continue // it is being made or removed
 			}
 			// The rest is of no use here, and there may be thousands.
@@ -168,14 +170,14 @@ func (s *sampler) gpus(ctx context.Context, node core.NodeID, tasks []running, n
 	real := false
 	for _, a := range tasks {
 		for _, d := range a.Devices {
-			real = real || !strings.HasPrefix(d.Device, fakePrefix)
+			real = real || !strings.HasPrefix(d.Device, gpu.FakePrefix)
 		}
 	}
 	if !real && now.Sub(s.looked) < restLook {
 		return nil, nil
 	}
 	s.looked = now
-	all, err := askGPUs(ctx, node)
+	all, err := gpu.Usage(ctx, node)
 	if err != nil {
 		return nil, fmt.Errorf("the GPUs of node %s cannot be sampled: %w", node, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/gpu"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -41,7 +42,7 @@ func look(t *testing.T, p *Backend) (backend.Reading, map[core.TaskID]backend.Sa
 func TestSampleTellsBusyFromIdle(t *testing.T) {
 	p := open(t, Options{FakeGPUs: 2})
 	busy, idle, none := shellTask("busy", 0, "while :; do :; done"), shellTask("idle", 0, "exec sleep 100000"), shellTask("none", 0, "exec sleep 100000")
-	busy.Devices, idle.Devices = shares(fakePrefix+"0"), shares(fakePrefix+"1")
+	busy.Devices, idle.Devices = shares(gpu.FakePrefix+"0"), shares(gpu.FakePrefix+"1")
 	start(t, p, busy, idle, none)
 	_, first, _ := look(t, p)
 	for id, s := range first {
@@ -54,7 +55,7 @@ func TestSampleTellsBusyFromIdle(t *testing.T) {
 		_, m, d := look(t, p)
 		rest, known := m[idle.ID]
 		return m[busy.ID].Busy > 0 && m[busy.ID].CPU > 0.01 && known && rest.Busy == 0 && m[none.ID].Busy == backend.Unknown && len(m) == 3 &&
-			d[fakePrefix+"0"].Busy > 0 && d[fakePrefix+"1"].Busy == 0 && d[fakePrefix+"0"].Power == backend.Unknown
+			d[gpu.FakePrefix+"0"].Busy > 0 && d[gpu.FakePrefix+"1"].Busy == 0 && d[gpu.FakePrefix+"0"].Power == backend.Unknown
 	})
 }
 
@@ -116,19 +117,5 @@ func TestSampleAsksRealGPUs(t *testing.T) {
 	}
 	if after, _ := os.ReadFile(asked); len(after) > len(before) {
 		t.Error("GPUs that nobody holds are asked at every look")
-	}
-}
-
-func TestParseGPUs(t *testing.T) {
-	got, err := parseGPUs("GPU-a, 37, 10, 100, 250.5, 61\nGPU-c, [N/A], [N/A], [N/A], [Not Supported], 40\n", "n")
-	a, c := got["GPU-a"], got["GPU-c"]
-	if err != nil || a.Busy != 0.37 || a.MemoryUsed != 10<<20 || a.MemoryTotal != 100<<20 || a.Power != 250.5 || a.Temperature != 61 {
-		t.Errorf("%+v, %v", a, err)
-	}
-	if c.Busy != backend.Unknown || c.MemoryUsed != backend.Unknown || c.Power != backend.Unknown || c.Temperature != 40 {
-		t.Errorf("what is not said: %+v", c)
-	}
-	if _, err := parseGPUs("GPU-a\n", "n"); err == nil {
-		t.Error("a line without numbers was taken")
 	}
 }

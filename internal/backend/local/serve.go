@@ -12,43 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/protocol"
 )
-
-// maxBacklog is how many observations a slow watcher may be behind before it
-// gets a fresh picture instead.
-const maxBacklog = 1 << 16
-
-// watcher collects what one connection has not been told yet.
-type watcher struct {
-	mu      sync.Mutex
-	pending []backend.Observation
-	over    bool
-	wake    chan struct{}
-}
-
-func (w *watcher) add(o backend.Observation) {
-	w.mu.Lock()
-	if len(w.pending) < maxBacklog {
-		w.pending = append(w.pending, o)
-	} else {
-		w.over = true
-	}
-	w.mu.Unlock()
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (w *watcher) take() (seen []backend.Observation, over bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	seen, over = w.pending, w.over
-	w.pending, w.over = nil, false
-	return seen, over
-}
 
 func (k *supervisor) acceptLoop() {
 	for {
@@ -117,7 +83,7 @@ func (k *supervisor) fence(p *peer) {
 	}
 }
 
-func (p *peer) send(r reply) error {
+func (p *peer) send(r protocol.Reply) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.enc.Encode(r)
@@ -130,20 +96,20 @@ func (k *supervisor) serve(p *peer) {
 	defer cancel()
 	dec := json.NewDecoder(conn)
 	for {
-		var q request
+		var q protocol.Request
 		if err := dec.Decode(&q); err != nil {
 			return // the client is gone, or is none
 		}
 		var entries []*entry
 		switch q.Op {
-		case opHello:
+		case protocol.OpHello:
 			k.fence(p)
-		case opStart:
+		case protocol.OpStart:
 			entries = k.enter(q.Tasks, p)
-		case opWatch:
+		case protocol.OpWatch:
 			go k.watch(ctx, p, q.Serial)
 			continue
-		case opExec, opInput:
+		case protocol.OpExec, protocol.OpInput:
 			go func() {
 				if k.lend(ctx, p, q) != nil {
 					_ = conn.Close()
@@ -161,36 +127,36 @@ func (k *supervisor) serve(p *peer) {
 	}
 }
 
-func (k *supervisor) handle(ctx context.Context, q request, entries []*entry) (r reply) {
+func (k *supervisor) handle(ctx context.Context, q protocol.Request, entries []*entry) (r protocol.Reply) {
 	var err error
 	switch q.Op {
-	case opHello:
-		r.Version, r.PID = protocolVersion, k.pid
-	case opStart:
+	case protocol.OpHello:
+		r.Version, r.PID = protocol.Version, k.pid
+	case protocol.OpStart:
 		err = k.startAll(entries)
-	case opStop:
+	case protocol.OpStop:
 		err = k.stop(q.IDs, q.Grace)
-	case opObserve:
+	case protocol.OpObserve:
 		k.mu.Lock()
 		r.Seen = k.snapshot(q.IDs...)
 		k.mu.Unlock()
-	case opEOF:
+	case protocol.OpEOF:
 		for _, id := range q.IDs {
 			if t := k.running(id); t != nil {
 				k.endInput(t)
 			}
 		}
-	case opForget:
+	case protocol.OpForget:
 		err = k.forget(q.IDs)
-	case opRetire:
+	case protocol.OpRetire:
 		k.mu.Lock()
 		k.retiring = true
 		k.checkIdle()
 		k.mu.Unlock()
-	case opReplace:
+	case protocol.OpReplace:
 		err = k.replace(ctx, q.Argv)
 	default:
-		err = fmt.Errorf("operation %q is not known to supervisor version %d", q.Op, protocolVersion)
+		err = fmt.Errorf("operation %q is not known to supervisor version %d", q.Op, protocol.Version)
 	}
 	if err != nil {
 		r.Err = err.Error()
@@ -200,7 +166,7 @@ func (k *supervisor) handle(ctx context.Context, q request, entries []*entry) (r
 
 // watch streams until the connection ends.
 func (k *supervisor) watch(ctx context.Context, p *peer, serial uint64) {
-	w := &watcher{wake: make(chan struct{}, 1)}
+	w := &protocol.Backlog{Wake: make(chan struct{}, 1)}
 	k.mu.Lock()
 	seen := k.snapshot()
 	k.watchers[w] = struct{}{}
@@ -211,16 +177,16 @@ func (k *supervisor) watch(ctx context.Context, p *peer, serial uint64) {
 		k.mu.Unlock()
 	}()
 	for {
-		if p.send(reply{Serial: serial, Seen: seen}) != nil {
+		if p.send(protocol.Reply{Serial: serial, Seen: seen}) != nil {
 			return
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.wake:
+		case <-w.Wake:
 		}
 		var over bool
-		if seen, over = w.take(); over {
+		if seen, over = w.Take(); over {
 			k.mu.Lock()
 			seen = k.snapshot()
 			k.mu.Unlock()

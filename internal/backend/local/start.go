@@ -17,20 +17,22 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/cgroup"
+	"github.com/musterhq/muster/internal/backend/local/gpu"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/protocol"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
 var (
-	errGone    = os.ErrNotExist
-	errLeaving = errors.New("the supervisor is on its way out; ask again")
-	errLeft    = errors.New("who asked for it had left when another server came")
+	errGone = os.ErrNotExist
+	errLeft = errors.New("who asked for it had left when another server came")
 )
 
 // entry is a task that was asked for, on its way into the table.
 type entry struct {
-	job
+	protocol.Job
 	task *task // nil: it is there already, or is not in the table yet
 	from *peer // who asked
 	err  error
@@ -40,12 +42,12 @@ type entry struct {
 // enter puts tasks into the table, all at once and before anything else is read
 // from whoever asked: from here on they are seen, and can be told to end. Who had
 // left when another came gets nothing any more: that one was told what there is.
-func (k *supervisor) enter(jobs []job, from *peer) []*entry {
+func (k *supervisor) enter(jobs []protocol.Job, from *peer) []*entry {
 	all := make([]*entry, len(jobs))
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for i, j := range jobs {
-		all[i] = &entry{job: j, from: from}
+		all[i] = &entry{Job: j, from: from}
 		k.enterOne(all[i])
 	}
 	k.checkIdle()
@@ -57,16 +59,16 @@ func (k *supervisor) enterOne(e *entry) {
 	a := e.Assignment
 	old := k.tasks[a.ID]
 	e.late = old != nil && old.undone != nil
-	if e.err = checkTask(a.ID); e.err != nil || e.late {
+	if e.err = taskdir.CheckTask(a.ID); e.err != nil || e.late {
 		return
 	}
 	switch {
 	case e.from.left:
 		e.err = errLeft
 	case k.leaving:
-		e.err = errLeaving
+		e.err = protocol.ErrLeaving
 	case old == nil:
-		t := &task{id: a.ID, dir: k.paths.task(a.ID), a: public(a), box: e.Box, input: -1, limited: a.Memory > 0}
+		t := &task{id: a.ID, dir: k.paths.Task(a.ID), a: public(a), box: e.Box, input: -1, limited: a.Memory > 0}
 		t.private = t.dir
 		t.obs = starting(t, time.Now())
 		k.tasks[a.ID], e.task = t, t
@@ -95,7 +97,7 @@ func (k *supervisor) startOne(e *entry) error {
 	t, a := e.task, e.Assignment
 
 	// 1. Everything that the process needs, and the record that it may exist.
-	a, part := share(a)
+	a, part := gpu.Limit(a)
 	private, err := k.privatePlace(t, a)
 	note := ""
 	if err == nil {
@@ -136,25 +138,25 @@ func (k *supervisor) startOne(e *entry) error {
 func starting(t *task, at time.Time) backend.Observation {
 	o := backend.Observation{ID: t.id, State: core.TaskStarting, At: at}
 	if t.box != nil {
-		o.Waiting = creating(&t.a)
+		o.Waiting = protocol.Creating(&t.a)
 	}
 	return o
 }
 
 // prepare makes the task's directory, output, group and private files.
 func (k *supervisor) prepare(t *task, a backend.Assignment) (note string, err error) {
-	if err := makeDir(t.dir); err != nil {
+	if err := taskdir.MakeDir(t.dir); err != nil {
 		return "", err
 	}
-	if err := makeDir(k.paths.logsOf(t.id.Workload)); err != nil {
+	if err := taskdir.MakeDir(k.paths.LogsOf(t.id.Workload)); err != nil {
 		return "", err
 	}
-	if t.group, note, err = k.groups.Make(dotted(t.id), a.Memory, a.CPU); err != nil {
+	if t.group, note, err = k.groups.Make(taskdir.Name(t.id), a.Memory, a.CPU); err != nil {
 		return "", err
 	}
 	owner := a
 	if t.box != nil {
-		err := k.groups.PrepareContainer(&t.group, dotted(t.id))
+		err := k.groups.PrepareContainer(&t.group, taskdir.Name(t.id))
 		if errors.Is(err, cgroup.ErrNoV2) {
 			err = &cannotRun{text: err.Error()}
 		}
@@ -172,7 +174,7 @@ func (k *supervisor) prepare(t *task, a backend.Assignment) (note string, err er
 	if err := writeStage(t.private, owner); err != nil {
 		return "", err
 	}
-	if err := makeFIFO(filepath.Join(t.dir, fifoFile), a.UID, a.GID); err != nil {
+	if err := makeFIFO(filepath.Join(t.dir, taskdir.FifoFile), a.UID, a.GID); err != nil {
 		return "", err
 	}
 	if !a.TTY { // a terminal has its own way to the log
@@ -180,18 +182,18 @@ func (k *supervisor) prepare(t *task, a backend.Assignment) (note string, err er
 			return "", err
 		}
 	}
-	rec := assigned{Assignment: t.a, Box: t.box, Boot: k.boot, Group: t.group, Private: t.elsewhere(), At: t.obs.At}
+	rec := taskdir.Assigned{Assignment: t.a, Box: t.box, Boot: k.boot, Group: t.group, Private: t.elsewhere(), At: t.obs.At}
 	if t.out != nil {
 		rec.Log = t.out.begun
 	}
-	return note, writeSynced(t.dir, assignmentRecord, rec)
+	return note, taskdir.WriteSynced(t.dir, taskdir.AssignmentRecord, rec)
 }
 
 func makeFiles(dir string, a backend.Assignment) error {
 	if len(a.Files) == 0 {
 		return nil
 	}
-	private := filepath.Join(dir, privateDir)
+	private := filepath.Join(dir, taskdir.FilesDir)
 	if err := os.MkdirAll(private, 0o700); err != nil {
 		return err
 	}
@@ -230,7 +232,7 @@ func giveTo(path string, uid, gid *uint32) error {
 // launch forks. Between the fork and its record only the marker in the
 // environment tells of the process, and recovery looks for it.
 func (k *supervisor) launch(t *task, a backend.Assignment, note string) error {
-	env := taskEnv(a.Env, t.dir, a, func(f backend.File) string { return filepath.Join(t.private, privateDir, f.Name) })
+	env := taskEnv(a.Env, t.dir, a, func(f backend.File) string { return filepath.Join(t.private, taskdir.FilesDir, f.Name) })
 	if err := checkWorkdir(a.Workdir); err != nil {
 		return err
 	}
@@ -252,19 +254,19 @@ func (k *supervisor) launch(t *task, a backend.Assignment, note string) error {
 	defer in.closeTaskEnds()
 	attr, release, err := k.attributes(t, a, env, in)
 	if err != nil {
-		closeAll([]int{in.keep})
+		protocol.CloseAll([]int{in.keep})
 		return err
 	}
 	defer release()
 	if k.asked(t) {
-		closeAll([]int{in.keep})
+		protocol.CloseAll([]int{in.keep})
 		return errStopped
 	}
 	k.forking.RLock()
 	defer k.forking.RUnlock()
 	pid, err := forkIn(t.group.Memory, k.groups.V1Home, path, argv, attr)
 	if err != nil {
-		closeAll([]int{in.keep})
+		protocol.CloseAll([]int{in.keep})
 		return explainExec(err, path, a)
 	}
 	s, err := proc.ReadStat(pid) // a zombie at worst: it is not reaped before we let go of forking
@@ -272,7 +274,7 @@ func (k *supervisor) launch(t *task, a backend.Assignment, note string) error {
 		k.log.Warn("cannot read the start time", "task", t.id, "pid", pid, "err", err)
 	}
 	now := time.Now()
-	if err := writeRecord(t.dir, stateRecord, forked{PID: pid, Start: s.Start, At: now, Note: note}); err != nil {
+	if err := taskdir.Write(t.dir, taskdir.StateRecord, taskdir.Forked{PID: pid, Start: s.Start, At: now, Note: note}); err != nil {
 		k.log.Warn("cannot record the process", "task", t.id, "pid", pid, "err", err)
 	}
 	if err := k.hold(t, in.keep); err != nil { // before its end can be noticed
@@ -291,7 +293,7 @@ func (k *supervisor) launch(t *task, a backend.Assignment, note string) error {
 // The descriptors are raw: package os would make the FIFO non-blocking, for
 // the child too.
 func (k *supervisor) attributes(t *task, a backend.Assignment, env []string, in inputs) (*syscall.ProcAttr, func(), error) {
-	out, err := unix.Open(filepath.Join(t.dir, fifoFile), unix.O_RDWR|unix.O_CLOEXEC, 0)
+	out, err := unix.Open(filepath.Join(t.dir, taskdir.FifoFile), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the FIFO: %w", err)
 	}
@@ -343,14 +345,14 @@ func (k *supervisor) refuse(t *task, why *cannotRun) {
 		ID: t.id, State: core.TaskFailed, Message: why.text, At: time.Now(),
 		Reason: string(cmp.Or(why.reason, lifecycle.ReasonContainerCannot)),
 	}
-	if err := writeRecord(t.dir, exitRecord, obs); err != nil {
+	if err := taskdir.Write(t.dir, taskdir.ExitRecord, obs); err != nil {
 		k.log.Error("cannot record the end", "task", t.id, "err", err)
 	}
 	k.mu.Lock()
 	t.exited = true
 	k.mu.Unlock()
 	k.finish(t, obs)
-	removeEmpty(k.paths.log(t.id)) // it never began to write
+	removeEmpty(k.paths.Log(t.id)) // it never began to write
 }
 
 // undo removes all traces of a task that was not started. It returns false where
@@ -370,8 +372,8 @@ func (k *supervisor) undo(t *task) bool {
 	}
 	t.group.Remove()
 	t.clearPrivate()
-	removeEmpty(k.paths.log(t.id))
-	if err := removeTaskDir(t.dir); err != nil {
+	removeEmpty(k.paths.Log(t.id))
+	if err := taskdir.Remove(t.dir); err != nil {
 		k.log.Error("cannot remove the records of a task that was not started", "task", t.id, "err", err)
 	}
 	k.mu.Lock()
@@ -386,4 +388,10 @@ func removeEmpty(path string) {
 	if st, err := os.Stat(path); err == nil && st.Size() == 0 {
 		_ = os.Remove(path)
 	}
+}
+
+// public is what may be kept of an assignment: the rest may be secrets.
+func public(a backend.Assignment) backend.Assignment {
+	a.Env, a.Files, a.Prelude, a.Credentials = nil, nil, nil, nil
+	return a
 }

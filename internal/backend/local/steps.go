@@ -75,16 +75,6 @@ func stagePath(t *task) string {
 	return filepath.Join(t.private, stageFile)
 }
 
-// creating is the word of a container that does not run yet: of one with steps
-// to do, that none of them is done, as Kubernetes says while it pulls for the
-// first of them.
-func creating(a *backend.Assignment) string {
-	if len(a.Init) > 0 {
-		return fmt.Sprintf("Init:0/%d", len(a.Init))
-	}
-	return waitCreating
-}
-
 // writeStage makes the stage file, which the task may write.
 func writeStage(dir string, a backend.Assignment) error {
 	if len(a.Init) == 0 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -92,7 +93,7 @@ func testSteps(t *testing.T, p *Backend, image string) {
 	kept := task("kept", sh("touch "+mark("in")+"; "+wait("c"), 0))
 	start(t, p, kept)
 	// The word is said while the container is made, too.
-	until(t, "it is in its step", func() bool { return exists(mark("in")) && strings.HasSuffix(said(kept.ID), "Init:0/1") })
+	until(t, "it is in its step", func() bool { return taskdir.Exists(mark("in")) && strings.HasSuffix(said(kept.ID), "Init:0/1") })
 	killSupervisor(t, p)
 	until(t, "the next supervisor knows its step", func() bool { return observe(t, p, kept.ID).Waiting == "Init:0/1" })
 	touch(t, mark("c"))

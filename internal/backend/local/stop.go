@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -50,7 +51,7 @@ func (k *supervisor) stopOne(id core.TaskID, grace time.Duration, since time.Tim
 	mild := t.mild
 	forked := t.pid != 0 || t.box != nil // an engine that hangs is ended by force
 	k.mu.Unlock()
-	err := writeRecord(t.dir, stopRecord, stopped{Deadline: deadline, Mild: mild})
+	err := taskdir.Write(t.dir, taskdir.StopRecord, taskdir.Stopped{Deadline: deadline, Mild: mild})
 	if forked { // else start looks at the deadline once it has
 		k.enforceStop(t, first, since)
 	}
@@ -114,7 +115,7 @@ func (k *supervisor) tell(t *task, since time.Time) {
 	mild := t.mild
 	k.mu.Unlock()
 	if mild {
-		if err := writeRecord(t.dir, stopRecord, stopped{Deadline: deadline, Mild: true}); err != nil {
+		if err := taskdir.Write(t.dir, taskdir.StopRecord, taskdir.Stopped{Deadline: deadline, Mild: true}); err != nil {
 			k.log.Warn("cannot record that a stop is polite", "task", t.id, "err", err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/backendtest"
 )
@@ -22,7 +23,7 @@ func TestStopIsOnRecordBeforeItsAnswer(t *testing.T) {
 	a := shellTask("stopped", 0, "trap '' TERM; while :; do sleep 1000; done")
 	start(t, p, a)
 	until(t, "it runs", func() bool { return observe(t, p, a.ID).State == core.TaskRunning })
-	record := filepath.Join(p.paths.task(a.ID), recordFile)
+	record := filepath.Join(p.paths.Task(a.ID), taskdir.RecordFile)
 	if err := os.Rename(record, record+".kept"); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/protocol"
 )
 
 // streams are both ends of what a command is connected to.
@@ -17,13 +17,13 @@ type streams struct {
 }
 
 func (s *streams) close() {
-	closeAll(s.child[:])
-	closeAll(s.ours)
+	protocol.CloseAll(s.child[:])
+	protocol.CloseAll(s.ours)
 }
 
 // openStreams makes them. The descriptors of child are all different, so that
 // each can be closed.
-func openStreams(e *execRequest) (s streams, err error) {
+func openStreams(e *protocol.Exec) (s streams, err error) {
 	s.child = [3]int{-1, -1, -1}
 	defer func() {
 		if err != nil {
@@ -65,8 +65,4 @@ func openStreams(e *execRequest) (s streams, err error) {
 		s.child[2], err = unix.FcntlInt(uintptr(s.child[1]), unix.F_DUPFD_CLOEXEC, 0)
 	}
 	return s, err
-}
-
-func resize(fd int, s backend.Size) {
-	_ = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: s.Rows, Col: s.Columns})
 }

@@ -24,6 +24,8 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/cgroup"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/protocol"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/backend/logfile"
 	"github.com/musterhq/muster/internal/core"
 )
@@ -32,18 +34,9 @@ import (
 // it is to linger: on a busy machine the caller may come late.
 const meetWithin = 10 * time.Second
 
-// supervisorEnv marks a process that was started to be a supervisor.
-const supervisorEnv = "MUSTER_SUPERVISOR"
-
-// Words that a supervisor says to who started it.
-const (
-	sayReady = "ready"
-	sayBusy  = "busy" // another one has the lock
-)
-
 // supervisor starts, supervises and reaps all tasks of one data directory.
 type supervisor struct {
-	paths     paths
+	paths     taskdir.Paths
 	reserve   int64
 	linger    time.Duration
 	log       *slog.Logger
@@ -73,7 +66,7 @@ type supervisor struct {
 	helpers  map[int]chan unix.WaitStatus // other children whose end somebody waits for
 	claims   int                          // how many wait to learn the pid of a child that may have ended already
 	strays   map[int]unix.WaitStatus      // children of nobody that ended while claims was not 0
-	watchers map[*watcher]struct{}
+	watchers map[*protocol.Backlog]struct{}
 	peers    map[*peer]struct{} // connections
 	met      bool               // there was a client
 	orphaned bool               // our directory was deleted: nobody can reach us
@@ -87,9 +80,9 @@ type supervisor struct {
 type task struct {
 	id      core.TaskID
 	dir     string
-	private string             // where what it must read itself lies
-	a       backend.Assignment // without secrets
-	box     *box               // nil: a process of the machine
+	private string              // where what it must read itself lies
+	a       backend.Assignment  // without secrets
+	box     *protocol.Container // nil: a process of the machine
 	group   cgroup.Group
 	limited bool // has a memory limit in force
 	adopted bool // not our child
@@ -116,7 +109,7 @@ type task struct {
 // SupervisorArg, written by Backend. It returns the exit status. It does not return
 // while there are tasks that nobody has told it to forget.
 func SupervisorMain(args []string) int {
-	_ = os.Unsetenv(supervisorEnv)
+	_ = os.Unsetenv(protocol.SupervisorEnv)
 	// Small and quiet: it may be there for months with nothing to do.
 	debug.SetGCPercent(50)
 	debug.SetMemoryLimit(256 << 20)
@@ -126,7 +119,7 @@ func SupervisorMain(args []string) int {
 	if err != nil {
 		word := err.Error()
 		if errors.Is(err, errBusy) {
-			word = sayBusy
+			word = protocol.Busy
 		} else {
 			log.Error("cannot start", "err", err)
 		}
@@ -138,7 +131,7 @@ func SupervisorMain(args []string) int {
 		say(ready, err.Error())
 		return 1
 	}
-	say(ready, sayReady)
+	say(ready, protocol.Ready)
 	k.run()
 	return 0
 }
@@ -165,11 +158,11 @@ var errBusy = errors.New("another supervisor has this directory")
 func newSupervisor(args []string, log *slog.Logger) (*supervisor, error) {
 	k := &supervisor{
 		log: log, pid: os.Getpid(), exit: make(chan struct{}), args: args,
-		tasks: map[core.TaskID]*task{}, pids: map[int]*task{}, helpers: map[int]chan unix.WaitStatus{}, strays: map[int]unix.WaitStatus{}, watchers: map[*watcher]struct{}{}, peers: map[*peer]struct{}{},
+		tasks: map[core.TaskID]*task{}, pids: map[int]*task{}, helpers: map[int]chan unix.WaitStatus{}, strays: map[int]unix.WaitStatus{}, watchers: map[*protocol.Backlog]struct{}{}, peers: map[*peer]struct{}{},
 	}
 	fs := flag.NewFlagSet("supervisor", flag.ContinueOnError)
-	fs.StringVar(&k.paths.dir, "dir", "", "directory of the records")
-	fs.StringVar(&k.paths.logs, "logs", "", "directory of the output")
+	fs.StringVar(&k.paths.Dir, "dir", "", "directory of the records")
+	fs.StringVar(&k.paths.Logs, "logs", "", "directory of the output")
 	fs.Int64Var(&k.reserve, "reserve", 0, "bytes that logs leave free")
 	fs.DurationVar(&k.linger, "linger", 5*time.Second, "how long to stay without work")
 	fs.StringVar(&k.boot, "boot", proc.BootID(), "name of this run of the machine")
@@ -177,13 +170,13 @@ func newSupervisor(args []string, log *slog.Logger) (*supervisor, error) {
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
-	if !filepath.IsAbs(k.paths.dir) || !filepath.IsAbs(k.paths.logs) || fs.NArg() > 0 {
-		return nil, fmt.Errorf("--dir %q and --logs %q must be absolute paths, and nothing else follow", k.paths.dir, k.paths.logs)
+	if !filepath.IsAbs(k.paths.Dir) || !filepath.IsAbs(k.paths.Logs) || fs.NArg() > 0 {
+		return nil, fmt.Errorf("--dir %q and --logs %q must be absolute paths, and nothing else follow", k.paths.Dir, k.paths.Logs)
 	}
-	if err := os.MkdirAll(k.paths.tasks(), 0o700); err != nil {
+	if err := os.MkdirAll(k.paths.Tasks(), 0o700); err != nil {
 		return nil, err
 	}
-	lock, err := takeLock(k.paths.lock())
+	lock, err := takeLock(k.paths.Lock())
 	if err != nil {
 		return nil, err
 	}
@@ -220,16 +213,16 @@ func (k *supervisor) open() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		k.log.Warn("not a subreaper: daemons of tasks may escape", "err", err)
 	}
-	if err := os.MkdirAll(k.paths.logs, 0o700); err != nil {
+	if err := os.MkdirAll(k.paths.Logs, 0o700); err != nil {
 		return err
 	}
 	var err error
 	if k.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
 		return err
 	}
-	k.space = logfile.NewSpace(k.paths.logs, k.reserve)
+	k.space = logfile.NewSpace(k.paths.Logs, k.reserve)
 	if !k.noGroup {
-		k.groups = cgroup.Find(dirName(k.paths.dir), k.log)
+		k.groups = cgroup.Find(taskdir.ShortName(k.paths.Dir), k.log)
 	}
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, unix.SIGCHLD)
@@ -240,11 +233,11 @@ func (k *supervisor) open() error {
 		return err
 	}
 	go k.reapLoop(children)
-	_ = os.Remove(k.paths.socket())
-	if k.listen, err = listenSupervisor(k.paths.dir); err != nil {
-		return fmt.Errorf("listen on %s: %w", k.paths.socket(), err)
+	_ = os.Remove(k.paths.Socket())
+	if k.listen, err = protocol.Listen(k.paths.Dir); err != nil {
+		return fmt.Errorf("listen on %s: %w", k.paths.Socket(), err)
 	}
-	return os.Chmod(k.paths.socket(), 0o600)
+	return os.Chmod(k.paths.Socket(), 0o600)
 }
 
 // run serves until there has been nothing to do for a while.
@@ -254,7 +247,7 @@ func (k *supervisor) run() {
 	go k.guard()
 	<-k.exit
 	_ = k.listen.Close()
-	_ = os.Remove(k.paths.socket())
+	_ = os.Remove(k.paths.Socket())
 	k.groups.Leave()
 }
 
@@ -306,7 +299,7 @@ func (k *supervisor) busy() bool {
 func (k *supervisor) guard() {
 	w, err := fsnotify.NewWatcher()
 	if err == nil {
-		err = w.Add(k.paths.lock())
+		err = w.Add(k.paths.Lock())
 	}
 	if err != nil {
 		k.log.Warn("cannot watch the lock: a deleted directory goes unnoticed", "err", err)
@@ -314,7 +307,7 @@ func (k *supervisor) guard() {
 	}
 	for e := range w.Events {
 		// Removal is told as a change of attributes while we hold the file open.
-		if e.Has(fsnotify.Write) || exists(k.paths.lock()) {
+		if e.Has(fsnotify.Write) || taskdir.Exists(k.paths.Lock()) {
 			continue
 		}
 		k.mu.Lock()
@@ -328,7 +321,7 @@ func (k *supervisor) guard() {
 // through is told in order.
 func (k *supervisor) publish(o backend.Observation) {
 	for w := range k.watchers {
-		w.add(o)
+		w.Add(o)
 	}
 }
 
@@ -363,7 +356,7 @@ func (k *supervisor) forget(ids []core.TaskID) error {
 			continue
 		}
 		// The records go first: a task must not be forgotten and come back.
-		if err := removeTaskDir(t.dir); err != nil {
+		if err := taskdir.Remove(t.dir); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -384,7 +377,7 @@ func (k *supervisor) replace(_ context.Context, argv []string) error {
 	k.mu.Lock()
 	if k.leaving {
 		k.mu.Unlock()
-		return errLeaving
+		return protocol.ErrLeaving
 	}
 	k.leaving = true
 	k.mu.Unlock()
@@ -394,7 +387,7 @@ func (k *supervisor) replace(_ context.Context, argv []string) error {
 	k.log.Info("replacing this supervisor", "argv", argv)
 	lock := k.lock.Fd()
 	_, _ = unix.FcntlInt(lock, unix.F_SETFD, 0)
-	env := append(os.Environ(), supervisorEnv+"=1", lockEnv+"="+strconv.Itoa(int(lock)))
+	env := append(os.Environ(), protocol.SupervisorEnv+"=1", lockEnv+"="+strconv.Itoa(int(lock)))
 	err := unix.Exec(argv[0], append(slices.Clone(argv), k.args...), env)
 	unix.CloseOnExec(int(lock))
 	k.mu.Lock()

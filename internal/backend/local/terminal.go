@@ -14,6 +14,8 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/protocol"
+	"github.com/musterhq/muster/internal/backend/local/taskdir"
 )
 
 // A task's terminal, and the writing end of a standard input that waits for
@@ -99,7 +101,7 @@ func (k *supervisor) openInputs(t *task) (in inputs, err error) {
 	return in, err
 }
 
-func (in inputs) closeTaskEnds() { closeAll([]int{in.stdin, in.slave}) }
+func (in inputs) closeTaskEnds() { protocol.CloseAll([]int{in.stdin, in.slave}) }
 
 // hold keeps fd for the task's life, here and in the task's tree.
 func (k *supervisor) hold(t *task, fd int) error {
@@ -120,7 +122,7 @@ func (k *supervisor) hold(t *task, fd int) error {
 		return nil
 	}
 	s, _ := proc.ReadStat(pid)
-	return writeRecord(t.dir, holderRecord, forked{PID: pid, Start: s.Start})
+	return taskdir.Write(t.dir, holderRecord, taskdir.Forked{PID: pid, Start: s.Start})
 }
 
 func (k *supervisor) forkHolder(t *task, fd int) (int, error) {
@@ -170,8 +172,8 @@ func (k *supervisor) regain(t *task) error {
 	if !t.a.TTY && !t.a.Stdin {
 		return nil
 	}
-	var h forked
-	if known, err := readRecord(t.dir, holderRecord, &h); !known {
+	var h taskdir.Forked
+	if known, err := taskdir.Read(t.dir, holderRecord, &h); !known {
 		return err
 	}
 	if !proc.Alive(h.PID, h.Start) {
@@ -213,8 +215,8 @@ func (k *supervisor) endInput(t *task) {
 		return
 	}
 	k.letGo(t)
-	var h forked
-	if known, _ := readRecord(t.dir, holderRecord, &h); known && proc.Alive(h.PID, h.Start) {
+	var h taskdir.Forked
+	if known, _ := taskdir.Read(t.dir, holderRecord, &h); known && proc.Alive(h.PID, h.Start) {
 		proc.Kill(h.PID, unix.SIGKILL)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package gpu
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 // gpuFields are asked of every GPU, in this order.
 const gpuFields = "uuid,utilization.gpu,memory.used,memory.total,power.draw,temperature.gpu"
 
-// askGPUs asks the driver's own tool how each GPU fares; a machine without it
+// Usage asks the driver's own tool how each GPU fares; a machine without it
 // has none.
-func askGPUs(ctx context.Context, node core.NodeID) (map[string]backend.DeviceSample, error) {
+func Usage(ctx context.Context, node core.NodeID) (map[string]backend.DeviceSample, error) {
 	out, err := queryGPUs(ctx, gpuFields)
 	if err != nil || out == "" {
 		return nil, err

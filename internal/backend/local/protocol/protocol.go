@@ -1,6 +1,11 @@
 //go:build linux
 
-package local
+// Package protocol is what the server and the supervisor of a data directory say
+// to one another over a unix socket: requests, replies, and the descriptors that
+// travel with them.
+//
+// Both sides import it, and it imports neither.
+package protocol
 
 import (
 	"net"
@@ -12,41 +17,43 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// protocolVersion grows with every change that an older supervisor or client would
+// Version grows with every change that an older supervisor or client would
 // misunderstand. A client that meets another number has the supervisor replace itself.
-const protocolVersion = 3
+const Version = 3
 
-const socketName = "supervisor.sock"
+// SocketName is the name of the socket in the data directory.
+const SocketName = "supervisor.sock"
 
 // The operations of the socket: JSON values one after another, both ways.
 const (
-	opHello   = "hello"   // the first request of every connection
-	opStart   = "start"   // Tasks
-	opStop    = "stop"    // IDs, Grace
-	opObserve = "observe" // answers with Seen, of IDs only where there are some
-	opWatch   = "watch"   // answers with Seen again and again, first with everything
-	opForget  = "forget"  // IDs
-	opRetire  = "retire"  // exit as soon as there is no task
-	opReplace = "replace" // become Argv in place, keeping all tasks
-	opExec    = "exec"    // Exec beside IDs[0]; answers once with the descriptors of its streams, then with Exit
-	opInput   = "input"   // answers with the descriptor of the terminal or standard input of IDs[0]
-	opEOF     = "eof"     // the standard input of IDs[0] ends
+	OpHello   = "hello"   // the first request of every connection
+	OpStart   = "start"   // Tasks
+	OpStop    = "stop"    // IDs, Grace
+	OpObserve = "observe" // answers with Seen, of IDs only where there are some
+	OpWatch   = "watch"   // answers with Seen again and again, first with everything
+	OpForget  = "forget"  // IDs
+	OpRetire  = "retire"  // exit as soon as there is no task
+	OpReplace = "replace" // become Argv in place, keeping all tasks
+	OpExec    = "exec"    // Exec beside IDs[0]; answers once with the descriptors of its streams, then with Exit
+	OpInput   = "input"   // answers with the descriptor of the terminal or standard input of IDs[0]
+	OpEOF     = "eof"     // the standard input of IDs[0] ends
 )
 
-type request struct {
+// Request is what the server asks. Each operation says which fields it reads.
+type Request struct {
 	Serial  uint64        `json:"n"`
 	Op      string        `json:"op"`
 	Version int           `json:"version,omitempty"`
-	Tasks   []job         `json:"tasks,omitempty"`
+	Tasks   []Job         `json:"tasks,omitempty"`
 	IDs     []core.TaskID `json:"ids,omitempty"`
 	Grace   time.Duration `json:"grace,omitempty"`
 	Argv    []string      `json:"argv,omitempty"`
-	Exec    *execRequest  `json:"exec,omitempty"`
+	Exec    *Exec         `json:"exec,omitempty"`
 }
 
-// execRequest is a command to be run beside a task. The connection that asks is
+// Exec is a command to be run beside a task. The connection that asks is
 // its life: the command is ended when it breaks.
-type execRequest struct {
+type Exec struct {
 	Argv   []string      `json:"argv"`
 	Env    []string      `json:"env,omitempty"`
 	TTY    bool          `json:"tty,omitempty"`
@@ -55,7 +62,8 @@ type execRequest struct {
 	Size   *backend.Size `json:"size,omitempty"`
 }
 
-type reply struct {
+// Reply answers the request with the same serial number.
+type Reply struct {
 	Serial  uint64                `json:"n"`
 	Err     string                `json:"err,omitempty"`
 	Version int                   `json:"version,omitempty"`
@@ -78,17 +86,19 @@ func atDir(dir string, fn func(short string) error) error {
 	return fn("/proc/self/fd/" + strconv.Itoa(int(d.Fd())))
 }
 
-func dialSupervisor(dir string) (conn net.Conn, err error) {
+// Dial connects to the supervisor of a data directory.
+func Dial(dir string) (conn net.Conn, err error) {
 	err = atDir(dir, func(short string) error {
-		conn, err = net.Dial("unix", short+"/"+socketName)
+		conn, err = net.Dial("unix", short+"/"+SocketName)
 		return err
 	})
 	return conn, err
 }
 
-func listenSupervisor(dir string) (l *net.UnixListener, err error) {
+// Listen makes the socket of a data directory.
+func Listen(dir string) (l *net.UnixListener, err error) {
 	err = atDir(dir, func(short string) error {
-		l, err = net.ListenUnix("unix", &net.UnixAddr{Name: short + "/" + socketName, Net: "unix"})
+		l, err = net.ListenUnix("unix", &net.UnixAddr{Name: short + "/" + SocketName, Net: "unix"})
 		if err == nil {
 			l.SetUnlinkOnClose(false) // the short name means another file by then
 		}
@@ -96,3 +106,12 @@ func listenSupervisor(dir string) (l *net.UnixListener, err error) {
 	})
 	return l, err
 }
+
+// SupervisorEnv marks a process that was started to be a supervisor.
+const SupervisorEnv = "MUSTER_SUPERVISOR"
+
+// Words that a supervisor says to who started it.
+const (
+	Ready = "ready"
+	Busy  = "busy" // another one has the lock
+)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package taskdir
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/cgroup"
+	"github.com/musterhq/muster/internal/backend/local/protocol"
 )
 
 // A task directory holds its FIFO, its private files and one record file to
@@ -35,28 +36,29 @@ import (
 // name, or nobody would know what became of it: the assignment is on the disk
 // before anything is forked.
 const (
-	recordFile       = "record"
-	assignmentRecord = "assignment"
-	stateRecord      = "state"
-	stopRecord       = "stop"
-	exitRecord       = "exit"
-	fifoFile         = "out"
-	privateDir       = "files"
+	RecordFile       = "record"
+	AssignmentRecord = "assignment"
+	StateRecord      = "state"
+	StopRecord       = "stop"
+	ExitRecord       = "exit"
+	FifoFile         = "out"
+	FilesDir         = "files"
 )
 
-// assigned is what a later supervisor needs of an assignment. The
+// Assigned is what a later supervisor needs of an assignment. The
 // environment and the private files stay out: they may be secrets.
-type assigned struct {
-	Assignment backend.Assignment `json:"assignment"`
-	Box        *box               `json:"box,omitempty"`
-	Boot       string             `json:"boot"`
-	Group      cgroup.Group       `json:"group"`
-	Private    string             `json:"private,omitempty"` // where what it must read itself lies, if not here
-	At         time.Time          `json:"at"`
-	Log        int64              `json:"log,omitempty"` // bytes that the log had before
+type Assigned struct {
+	Assignment backend.Assignment  `json:"assignment"`
+	Box        *protocol.Container `json:"box,omitempty"`
+	Boot       string              `json:"boot"`
+	Group      cgroup.Group        `json:"group"`
+	Private    string              `json:"private,omitempty"` // where what it must read itself lies, if not here
+	At         time.Time           `json:"at"`
+	Log        int64               `json:"log,omitempty"` // bytes that the log had before
 }
 
-type forked struct {
+// Forked says which process a task became.
+type Forked struct {
 	PID   int       `json:"pid"`
 	Start uint64    `json:"start"` // clock ticks after boot, as in /proc/PID/stat
 	At    time.Time `json:"at"`
@@ -65,14 +67,15 @@ type forked struct {
 	Engine string `json:"engine,omitempty"`
 }
 
-type stopped struct {
+// Stopped says that a task was told to end.
+type Stopped struct {
 	Deadline time.Time `json:"deadline"`
 	Mild     bool      `json:"mild,omitempty"` // see tell
 }
 
-// writeRecord appends a record in one write; the last of a name counts. It
+// Write appends a record in one write; the last of a name counts. It
 // begins a line of its own even behind one that a full disk cut short.
-func writeRecord(dir, name string, v any) error {
+func Write(dir, name string, v any) error {
 	f, err := appendRecord(dir, name, v)
 	if err != nil {
 		return err
@@ -83,9 +86,9 @@ func writeRecord(dir, name string, v any) error {
 // recordRoom is kept for the records that follow the first.
 const recordRoom = 8 << 10
 
-// writeSynced is writeRecord, with the record and the names by which it is found
+// WriteSynced is Write, with the record and the names by which it is found
 // on the disk when it returns.
-func writeSynced(dir, name string, v any) error {
+func WriteSynced(dir, name string, v any) error {
 	f, err := appendRecord(dir, name, v)
 	if err != nil {
 		return err
@@ -115,7 +118,7 @@ func appendRecord(dir, name string, v any) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, recordFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, RecordFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -127,10 +130,10 @@ func appendRecord(dir, name string, v any) (*os.File, error) {
 	return f, nil
 }
 
-// readRecord reads the last record of a name into v and reports whether there
+// Read reads the last record of a name into v and reports whether there
 // is one. A line that was cut short counts as none.
-func readRecord(dir, name string, v any) (bool, error) {
-	path := filepath.Join(dir, recordFile)
+func Read(dir, name string, v any) (bool, error) {
+	path := filepath.Join(dir, RecordFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
@@ -153,17 +156,18 @@ func readRecord(dir, name string, v any) (bool, error) {
 	return true, nil
 }
 
-// removeTaskDir removes the records of a task.
-func removeTaskDir(dir string) error {
+// Remove removes the records of a task.
+func Remove(dir string) error {
 	// The usual case first: looking into the directory costs more.
-	_ = os.Remove(filepath.Join(dir, recordFile))
+	_ = os.Remove(filepath.Join(dir, RecordFile))
 	if os.Remove(dir) == nil {
 		return nil
 	}
 	return os.RemoveAll(dir)
 }
 
-func exists(path string) bool {
+// Exists reports whether there is anything at path.
+func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package gpu
 
 import (
 	"cmp"
@@ -58,7 +58,7 @@ func partly(a backend.Assignment, find func() (string, bool)) (env []string, not
 	if share >= 1000 || share <= 0 {
 		return nil, ""
 	}
-	if strings.HasPrefix(a.Devices[0].Device, fakePrefix) {
+	if strings.HasPrefix(a.Devices[0].Device, FakePrefix) {
 		return nil, "share not enforced: the GPU is fake"
 	}
 	dir, ok := find()
@@ -80,8 +80,8 @@ func partly(a backend.Assignment, find func() (string, bool)) (env []string, not
 	return env, ""
 }
 
-// share gives a task its part of GPUs.
-func share(a backend.Assignment) (backend.Assignment, string) {
+// Limit gives a task its part of GPUs.
+func Limit(a backend.Assignment) (backend.Assignment, string) {
 	env, note := partly(a, func() (string, bool) { return findMPS(os.Getenv(mpsPipes), "/proc") })
 	a.Env = append(slices.Clip(a.Env), env...)
 	return a, note

@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package taskdir
 
 import (
 	"testing"
@@ -15,12 +15,12 @@ func TestNamesOfTasksAreReadBack(t *testing.T) {
 		{Workload: "w"}, {Workload: "w", Index: 1}, {Workload: "w", Attempt: 1}, {Workload: "w", Run: 1}, {Workload: "w", Index: 1, Run: 12},
 		{Workload: "with.dots.0.1", Attempt: 2, Index: 3, Run: 4}, {Workload: "with-dashes-3", Attempt: 2, Index: 3}, {Workload: "with-dashes", Index: 3, Run: 3},
 	} {
-		name := dotted(id)
+		name := Name(id)
 		if other, twice := seen[name]; twice {
 			t.Errorf("%s and %s are both named %q", id, other, name)
 		}
 		seen[name] = id
-		if got, err := undotted(name); err != nil || got != id {
+		if got, err := Parse(name); err != nil || got != id {
 			t.Errorf("%q is read as %v, %v; want %v", name, got, err, id)
 		}
 		if got, err := core.ParseTaskID(id.String()); err != nil || got != id {
@@ -28,7 +28,7 @@ func TestNamesOfTasksAreReadBack(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "w", "w.1", "w.1.2-0", "w.1.2-", "w.1.2-3-4", "w.1.-2", "w.1.2--3", ".1.2"} {
-		if id, err := undotted(name); err == nil {
+		if id, err := Parse(name); err == nil {
 			t.Errorf("%q is read as %v", name, id)
 		}
 	}

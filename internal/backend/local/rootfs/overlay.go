@@ -1,6 +1,12 @@
 //go:build linux
 
-package local
+// Package rootfs makes the file tree of a container: the layers of an image under
+// a directory for what changes.
+//
+// It is given directories and gives a mounted tree for as long as a function runs,
+// and ways to read in it and to make directories without leaving it. It knows
+// neither images nor tasks.
+package rootfs
 
 import (
 	"errors"
@@ -14,12 +20,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inOwnTree calls fn with a file tree that only it can see: the layers, lowest
+// Mounted calls fn with a file tree that only it can see: the layers, lowest
 // first, under an upper directory in dir, mounted at dir/root. fn runs on a
 // thread with a mount namespace of its own. What it forks lives in that
 // namespace and is all that keeps it alive: there is no mount to be cleaned
 // up, whoever dies.
-func inOwnTree(layers []string, dir string, fn func(root int) error) error {
+func Mounted(layers []string, dir string, fn func(root int) error) error {
 	done := make(chan error)
 	go onOtherThread(done, func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
@@ -29,8 +35,8 @@ func inOwnTree(layers []string, dir string, fn func(root int) error) error {
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 			return fmt.Errorf("make the mount namespace private: %w", err)
 		}
-		target := filepath.Join(dir, rootDir)
-		if err := mountOverlay(layers, filepath.Join(dir, upperDir), filepath.Join(dir, workDir), target); err != nil {
+		target := filepath.Join(dir, RootDir)
+		if err := mountOverlay(layers, filepath.Join(dir, UpperDir), filepath.Join(dir, WorkDir), target); err != nil {
 			return fmt.Errorf("mount the image: %w", err)
 		}
 		root, err := unix.Open(target, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -116,18 +122,18 @@ func overlayOptions(layers []string, upper, work string) string {
 	return "lowerdir=" + strings.Join(lower, ":") + ",upperdir=" + escape(upper) + ",workdir=" + escape(work)
 }
 
-// openIn opens a file of an image as a process in it would find it: no link
+// Open opens a file of an image as a process in it would find it: no link
 // leads out of root.
-func openIn(root int, path string, flags int) (int, error) {
+func Open(root int, path string, flags int) (int, error) {
 	return unix.Openat2(root, filepath.Join(".", path), &unix.OpenHow{
 		Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
 	})
 }
 
-// readIn reads the beginning of a file of an image; empty where it is missing
+// Read reads the beginning of a file of an image; empty where it is missing
 // or no plain file.
-func readIn(root int, path string, limit int64) string {
-	fd, err := openIn(root, path, unix.O_RDONLY|unix.O_NONBLOCK)
+func Read(root int, path string, limit int64) string {
+	fd, err := Open(root, path, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return ""
 	}
@@ -140,14 +146,14 @@ func readIn(root int, path string, limit int64) string {
 	return string(data)
 }
 
-// makeDirIn makes a directory of an image, with its parents, for a user.
-func makeDirIn(root int, path string, uid, gid uint32) error {
+// MakeDir makes a directory of an image, with its parents, for a user.
+func MakeDir(root int, path string, uid, gid uint32) error {
 	at := "."
 	for name := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
 		if name == "" {
 			break // the root itself
 		}
-		parent, err := openIn(root, at, unix.O_PATH|unix.O_DIRECTORY)
+		parent, err := Open(root, at, unix.O_PATH|unix.O_DIRECTORY)
 		if err != nil {
 			return err
 		}
@@ -161,9 +167,18 @@ func makeDirIn(root int, path string, uid, gid uint32) error {
 			return err
 		}
 	}
-	dir, err := openIn(root, at, unix.O_PATH|unix.O_DIRECTORY)
+	dir, err := Open(root, at, unix.O_PATH|unix.O_DIRECTORY)
 	if err == nil {
 		_ = unix.Close(dir)
 	}
 	return err
 }
+
+// The parts of the directory that a container is made in.
+const (
+	RootDir  = "root"  // where its file tree is mounted
+	UpperDir = "upper" // what it changes in it
+	WorkDir  = "work"  // the kernel's, for that
+	EtcDir   = "etc"   // files about hosts that are its own
+	StateDir = "state" // the engine's own record
+)

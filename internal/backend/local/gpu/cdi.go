@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package gpu
 
 import (
 	"fmt"
@@ -20,14 +20,14 @@ import (
 // gpuKind is how CDI descriptions name GPUs.
 const gpuKind = "nvidia.com/gpu="
 
-// gpuDevices decides how the assignment's real GPUs come into the container:
+// ForContainer decides how the assignment's real GPUs come into the container:
 // by their CDI names, which bring the driver's libraries too, or else as mere
 // device nodes.
-func gpuDevices(a backend.Assignment, dirs []string) (byName []string, nodes []container.Device, note string) {
+func ForContainer(a backend.Assignment, dirs []string) (byName []string, nodes []container.Device, note string) {
 	known := describedDevices(dirs)
 	var missing []string
 	for _, d := range a.Devices {
-		if d.Device == "" || strings.HasPrefix(d.Device, fakePrefix) {
+		if d.Device == "" || strings.HasPrefix(d.Device, FakePrefix) {
 			continue // known by CUDA_VISIBLE_DEVICES alone
 		}
 		names := []string{gpuKind + d.Device, gpuKind + strconv.Itoa(d.Index)}
@@ -75,7 +75,8 @@ func describedDevices(dirs []string) []string {
 	return cache.ListDevices()
 }
 
-func injectDevices(spec *specs.Spec, dirs, names []string) error {
+// Inject adds devices to a container by their CDI names.
+func Inject(spec *specs.Spec, dirs, names []string) error {
 	cache, err := cdiCache(dirs)
 	if err != nil {
 		return err

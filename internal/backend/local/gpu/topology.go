@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package gpu
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// deviceLinks is how close the driver says the GPUs are to one another. That is
+// Links is how close the driver says the GPUs are to one another. That is
 // for better places only: where it cannot be had, nothing is known.
-func deviceLinks(ctx context.Context, devices []core.Device) core.Links {
+func Links(ctx context.Context, devices []core.Device) core.Links {
 	if len(devices) < 2 {
 		return ""
 	}
