@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/musterhq/muster/internal/backend/local"
+	"github.com/musterhq/muster/internal/backend/local/supervisor"
 	"github.com/musterhq/muster/internal/program"
 )
 
@@ -14,7 +15,7 @@ func main() { os.Exit(run()) }
 // same binary.
 func run() int {
 	if len(os.Args) > 1 && os.Args[1] == local.SupervisorArg {
-		return local.SupervisorMain(os.Args[2:])
+		return supervisor.Main(os.Args[2:])
 	}
 	return program.Run(program.Server{Run: serve, Salvage: salvage})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/rootfs"
 	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 )
@@ -124,7 +125,7 @@ func TestBoxWithAProgramThatCannotRunThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loader := loaderOf(sh)
+	loader := rootfs.Loader(sh)
 	if loader == "" {
 		t.Skip("/bin/sh is linked against nothing here")
 	}

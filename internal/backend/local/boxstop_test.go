@@ -7,13 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/backendtest"
@@ -86,7 +86,11 @@ func TestStopFindsTheCommand(t *testing.T) {
 	a := boxed("word", 0, "while :; do sleep 0.05; done")
 	start(t, p, a)
 	until(t, "the container is made", func() bool { return taskdir.Exists(created) })
-	pid, err := readPID(filepath.Join(p.paths.Task(a.ID), boxDir, pidFile))
+	text, err := os.ReadFile(filepath.Join(p.paths.Task(a.ID), "box", "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,23 +135,4 @@ func TestStopAtAnyMoment(t *testing.T) {
 		}
 	}
 	t.Logf("ends: %v", ends)
-}
-
-// TestWhatIsEndingDoesNotWait: a command that is ending has no environment any
-// more, and is not taken for a container that never began.
-func TestWhatIsEndingDoesNotWait(t *testing.T) {
-	cmd := exec.Command("true")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = cmd.Wait() }()
-	x := &task{dir: t.TempDir(), pid: cmd.Process.Pid, engine: "/an/engine"}
-	until(t, "it has ended and nobody has asked for its code", func() bool {
-		s, err := proc.ReadStat(x.pid)
-		x.start = s.Start
-		return err == nil && s.Leaving
-	})
-	if x.waitsForWord() {
-		t.Error("it is said to wait for its word")
-	}
 }

@@ -164,7 +164,7 @@ func TestSupervisorThatCannotStart(t *testing.T) {
 		says string
 	}{
 		"not there":   {[]string{"/no/such/supervisor"}, "/no/such/supervisor"},
-		"not one":     {[]string{"/bin/true"}, "SupervisorMain"},
+		"not one":     {[]string{"/bin/true"}, "supervisor.Main"},
 		"wrong flags": {[]string{"/proc/self/exe", SupervisorArg, "--nonsense"}, "nonsense"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	t.Setenv(protocol.SupervisorEnv, "1")
-	if _, err := Open(Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "SupervisorMain") {
+	if _, err := Open(Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "supervisor.Main") {
 		t.Errorf("Open in a process that should be a supervisor: %v", err)
 	}
 }

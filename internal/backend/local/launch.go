@@ -139,7 +139,7 @@ func (p *Backend) launch(ctx context.Context) (ready bool, err error) {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	}
-	return false, fmt.Errorf("the supervisor %q did not come up (%w); see %s, and that main calls SupervisorMain first", p.opts.Exe, err, p.paths.Journal())
+	return false, fmt.Errorf("the supervisor %q did not come up (%w); see %s, and that main calls supervisor.Main first", p.opts.Exe, err, p.paths.Journal())
 }
 
 func openJournal(path string) (*os.File, error) {

@@ -48,7 +48,7 @@ func Open(o Options) (*Backend, error) {
 	}
 	if os.Getenv(protocol.SupervisorEnv) != "" {
 		// Without this check a program that forgot would start itself for ever.
-		return nil, errors.New("local backend: this process was started to be a supervisor; call local.SupervisorMain first in main")
+		return nil, errors.New("local backend: this process was started to be a supervisor; call supervisor.Main first in main")
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("local backend: %w", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/cgroup"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/supervisor"
 	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/backendtest"
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case SupervisorArg:
-			os.Exit(SupervisorMain(os.Args[2:]))
+			os.Exit(supervisor.Main(os.Args[2:]))
 		case serverArg:
 			os.Exit(serverMain(os.Args[2:]))
 		}

@@ -68,7 +68,7 @@ func TestLogSaysThatItsEndIsMissing(t *testing.T) {
 			until(t, "its first line is there", func() bool { return strings.HasPrefix(outputOf(t, p, a.ID), "first") })
 			if tty { // who holds the terminal would keep what is in it
 				var h taskdir.Forked
-				if known, err := taskdir.Read(p.paths.Task(a.ID), holderRecord, &h); !known {
+				if known, err := taskdir.Read(p.paths.Task(a.ID), taskdir.HolderRecord, &h); !known {
 					t.Fatal("nobody holds the terminal", err)
 				}
 				proc.Kill(h.PID, unix.SIGKILL)

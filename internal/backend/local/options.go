@@ -27,7 +27,7 @@ import (
 // function (or TestMain) that opens this backend begins with
 //
 //	if len(os.Args) > 1 && os.Args[1] == local.SupervisorArg {
-//		os.Exit(local.SupervisorMain(os.Args[2:]))
+//		os.Exit(supervisor.Main(os.Args[2:]))
 //	}
 const SupervisorArg = "__supervisor"
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"runtime"
 	"time"
 
@@ -22,12 +21,6 @@ var errSystem = fmt.Errorf("local processes on %s: %w; use Linux, or another bac
 
 // Open fails with backend.ErrUnsupported.
 func Open(Options) (*Backend, error) { return nil, errSystem }
-
-// SupervisorMain says that there are no supervisors on this system and returns 1.
-func SupervisorMain([]string) int {
-	fmt.Fprintln(os.Stderr, errSystem)
-	return 1
-}
 
 // Name is the backend's name.
 func (*Backend) Name() string { return BackendName }

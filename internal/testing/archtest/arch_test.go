@@ -46,6 +46,10 @@ var rules = []rule{
 	{pkg: "internal/backend/local/gpu", may: []string{"internal/backend", "internal/core", "internal/backend/local/container"}, why: "GPUs are asked of the driver; who has which is in an assignment"},
 	{pkg: "internal/backend/local/rootfs", may: nil, why: "a file tree is made of directories; it knows neither images nor tasks"},
 	{pkg: "internal/backend/local/protocol", may: []string{"internal/backend", "internal/core", "internal/backend/local/container"}, why: "both processes speak it, so it knows neither"},
+	{pkg: "internal/backend/local/supervisor", may: []string{
+		"internal/backend", "internal/backend/logfile", "internal/core", "internal/backend/local/cgroup", "internal/backend/local/container", "internal/backend/local/gpu",
+		"internal/backend/local/proc", "internal/backend/local/protocol", "internal/backend/local/rootfs", "internal/backend/local/taskdir",
+	}, why: "the supervisor is another process than the server: it pulls no images"},
 	{pkg: "internal/backend/local/taskdir", may: []string{"internal/backend", "internal/backend/logfile", "internal/core", "internal/backend/local/cgroup", "internal/backend/local/protocol"}, why: "records are read by both processes, so they know neither"},
 	{pkg: "internal/backend/local/proc", may: nil, why: "what the kernel says of processes is the same whoever started them"},
 	{pkg: "internal/backend/local/container", may: nil, std: append([]string{"io/fs"}, pure...), libs: []string{"github.com/opencontainers/runtime-spec"}, why: "what a container is follows from values alone"},

@@ -11,7 +11,7 @@ import (
 // Job is an assignment as the supervisor gets it.
 type Job struct {
 	backend.Assignment
-	Box *Container `json:"box,omitempty"` // nil: a process of the machine
+	Container *Container `json:"box,omitempty"` // nil: a process of the machine
 }
 
 // Container is what the server has prepared for a task that runs in a container.

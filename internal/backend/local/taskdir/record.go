@@ -41,6 +41,7 @@ const (
 	StateRecord      = "state"
 	StopRecord       = "stop"
 	ExitRecord       = "exit"
+	HolderRecord     = "holder" // a process that holds its terminal or input open
 	FifoFile         = "out"
 	FilesDir         = "files"
 )
@@ -49,7 +50,7 @@ const (
 // environment and the private files stay out: they may be secrets.
 type Assigned struct {
 	Assignment backend.Assignment  `json:"assignment"`
-	Box        *protocol.Container `json:"box,omitempty"`
+	Container  *protocol.Container `json:"box,omitempty"`
 	Boot       string              `json:"boot"`
 	Group      cgroup.Group        `json:"group"`
 	Private    string              `json:"private,omitempty"` // where what it must read itself lies, if not here

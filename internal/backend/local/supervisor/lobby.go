@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package supervisor
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ var lobbyIn = []string{"/run", "/tmp"}
 // when the records tell of it, or not at all.
 func (k *supervisor) privatePlace(t *task, a backend.Assignment) (string, error) {
 	c := credential(a.UID, a.GID)
-	if t.box != nil || c == nil || os.Getuid() != 0 || int(c.Uid) == 0 {
+	if t.container != nil || c == nil || os.Getuid() != 0 || int(c.Uid) == 0 {
 		return t.dir, nil
 	}
 	for try := 0; ; try++ {

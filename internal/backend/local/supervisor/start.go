@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package supervisor
 
 import (
 	"cmp"
@@ -68,7 +68,7 @@ func (k *supervisor) enterOne(e *entry) {
 	case k.leaving:
 		e.err = protocol.ErrLeaving
 	case old == nil:
-		t := &task{id: a.ID, dir: k.paths.Task(a.ID), a: public(a), box: e.Box, input: -1, limited: a.Memory > 0}
+		t := &task{id: a.ID, dir: k.paths.Task(a.ID), a: public(a), container: e.Container, input: -1, limited: a.Memory > 0}
 		t.private = t.dir
 		t.obs = starting(t, time.Now())
 		k.tasks[a.ID], e.task = t, t
@@ -112,8 +112,8 @@ func (k *supervisor) startOne(e *entry) error {
 	// 2. The process, and the record that it does.
 	switch {
 	case err != nil:
-	case t.box != nil:
-		err = k.launchBox(t, a, note)
+	case t.container != nil:
+		err = k.launchContainer(t, a, note)
 	default:
 		err = k.launch(t, a, note)
 	}
@@ -137,7 +137,7 @@ func (k *supervisor) startOne(e *entry) error {
 // starting is what is seen of a task that does not run yet.
 func starting(t *task, at time.Time) backend.Observation {
 	o := backend.Observation{ID: t.id, State: core.TaskStarting, At: at}
-	if t.box != nil {
+	if t.container != nil {
 		o.Waiting = protocol.Creating(&t.a)
 	}
 	return o
@@ -155,7 +155,7 @@ func (k *supervisor) prepare(t *task, a backend.Assignment) (note string, err er
 		return "", err
 	}
 	owner := a
-	if t.box != nil {
+	if t.container != nil {
 		err := k.groups.PrepareContainer(&t.group, taskdir.Name(t.id))
 		if errors.Is(err, cgroup.ErrNoV2) {
 			err = &cannotRun{text: err.Error()}
@@ -182,7 +182,7 @@ func (k *supervisor) prepare(t *task, a backend.Assignment) (note string, err er
 			return "", err
 		}
 	}
-	rec := taskdir.Assigned{Assignment: t.a, Box: t.box, Boot: k.boot, Group: t.group, Private: t.elsewhere(), At: t.obs.At}
+	rec := taskdir.Assigned{Assignment: t.a, Container: t.container, Boot: k.boot, Group: t.group, Private: t.elsewhere(), At: t.obs.At}
 	if t.out != nil {
 		rec.Log = t.out.begun
 	}

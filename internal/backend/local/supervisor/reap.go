@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package supervisor
 
 import (
 	"encoding/binary"
@@ -189,7 +189,7 @@ func (k *supervisor) finish(t *task, obs backend.Observation) {
 		k.remark(t, remark)
 	}
 	t.clearPrivate()
-	k.discardBox(t)
+	k.discardContainer(t)
 	if err := os.Remove(filepath.Join(t.dir, taskdir.FifoFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		k.log.Error("cannot remove the FIFO", "task", t.id, "err", err)
 	}

@@ -1,6 +1,13 @@
 //go:build linux
 
-package local
+// Package supervisor starts the tasks of one data directory, keeps them and reaps
+// them: as processes of the machine or in containers.
+//
+// It is a process of its own, so that tasks outlive the server. It is given jobs
+// over the socket of package protocol, and gives observations; what it must know
+// after its own death lies in the records of package taskdir, from which the next
+// supervisor takes the tasks over. It pulls no images and knows no workloads.
+package supervisor
 
 import (
 	"context"
@@ -78,16 +85,16 @@ type supervisor struct {
 
 // task is one task as the supervisor knows it. What changes is guarded by supervisor.mu.
 type task struct {
-	id      core.TaskID
-	dir     string
-	private string              // where what it must read itself lies
-	a       backend.Assignment  // without secrets
-	box     *protocol.Container // nil: a process of the machine
-	group   cgroup.Group
-	limited bool // has a memory limit in force
-	adopted bool // not our child
-	cut     bool // the end of its output may be missing
-	out     *output
+	id        core.TaskID
+	dir       string
+	private   string              // where what it must read itself lies
+	a         backend.Assignment  // without secrets
+	container *protocol.Container // nil: a process of the machine
+	group     cgroup.Group
+	limited   bool // has a memory limit in force
+	adopted   bool // not our child
+	cut       bool // the end of its output may be missing
+	out       *output
 
 	input    int  // its terminal, or where its standard input comes from; -1: neither
 	told     bool // it was asked to end, or is as soon as it is its command
@@ -105,10 +112,10 @@ type task struct {
 	alarm    *time.Timer
 }
 
-// SupervisorMain is the main function of a supervisor; args are the arguments after
+// Main is the main function of a supervisor; args are the arguments after
 // SupervisorArg, written by Backend. It returns the exit status. It does not return
 // while there are tasks that nobody has told it to forget.
-func SupervisorMain(args []string) int {
+func Main(args []string) int {
 	_ = os.Unsetenv(protocol.SupervisorEnv)
 	// Small and quiet: it may be there for months with nothing to do.
 	debug.SetGCPercent(50)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package supervisor
 
 import (
 	"encoding/json"
@@ -23,12 +23,12 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// launchBox starts a container. The engine makes it and leaves; its first
+// launchContainer starts a container. The engine makes it and leaves; its first
 // process is then our child like any other, waits for our word before it
 // becomes the command, and is on record before it gets that word. So a supervisor
 // that dies leaves either nothing that ever ran or a task that is known.
-func (k *supervisor) launchBox(t *task, a backend.Assignment, note string) error {
-	dir := filepath.Join(t.dir, boxDir)
+func (k *supervisor) launchContainer(t *task, a backend.Assignment, note string) error {
+	dir := filepath.Join(t.dir, containerDir)
 	// 1. What it is made of.
 	in, err := k.openInputs(t)
 	if err != nil {
@@ -41,7 +41,7 @@ func (k *supervisor) launchBox(t *task, a backend.Assignment, note string) error
 		}
 	}
 	// 2. The engine makes it, in a file tree that only it sees.
-	pid, terminal, more, err := k.createBox(t, a, dir, in)
+	pid, terminal, more, err := k.createContainer(t, a, dir, in)
 	_ = os.Remove(filepath.Join(dir, "config.json")) // it has the environment in it
 	if err != nil {
 		return k.notCreated(t, err)
@@ -87,9 +87,9 @@ func (k *supervisor) launchBox(t *task, a backend.Assignment, note string) error
 	return nil
 }
 
-// createBox has the engine make the container. note says what the user should
+// createContainer has the engine make the container. note says what the user should
 // know; terminal is -1 without one.
-func (k *supervisor) createBox(t *task, a backend.Assignment, dir string, in inputs) (pid, terminal int, note string, err error) {
+func (k *supervisor) createContainer(t *task, a backend.Assignment, dir string, in inputs) (pid, terminal int, note string, err error) {
 	var c *console
 	extra := []string{}
 	if a.TTY {
@@ -101,8 +101,8 @@ func (k *supervisor) createBox(t *task, a backend.Assignment, dir string, in inp
 	}
 	var ended <-chan unix.WaitStatus
 	log := filepath.Join(dir, engineLog)
-	err = rootfs.Mounted(lowerLayers(t.box, dir), dir, func(root int) error {
-		made, err := k.composeBox(t, a, dir, root)
+	err = rootfs.Mounted(lowerLayers(t.container, dir), dir, func(root int) error {
+		made, err := k.compose(t, a, dir, root)
 		if err != nil {
 			return err
 		}
@@ -114,19 +114,19 @@ func (k *supervisor) createBox(t *task, a backend.Assignment, dir string, in inp
 		if err := os.WriteFile(filepath.Join(dir, "config.json"), data, 0o600); err != nil {
 			return err
 		}
-		argv := append(engineArgs(t.box, dir, log), "create", "--bundle", dir, "--pid-file", filepath.Join(dir, pidFile))
-		ended, err = k.forkEngine(t, append(append(argv, extra...), boxName), dir, in)
+		argv := append(engineArgs(t.container, dir, log), "create", "--bundle", dir, "--pid-file", filepath.Join(dir, pidFile))
+		ended, err = k.forkEngine(t, append(append(argv, extra...), containerName), dir, in)
 		return err
 	})
 	if err != nil {
-		return 0, -1, "", lasting(t.box.Image.Ref, err)
+		return 0, -1, "", lasting(t.container.Image.Ref, err)
 	}
 	if status := <-ended; status != 0 {
 		failure := engineFailure("the container engine", log, status)
 		if status.Signaled() && status.Signal() == unix.SIGKILL && !(t.limited && t.group.OOMKilled()) {
-			return 0, -1, "", fmt.Errorf("image %s: %w", t.box.Image.Ref, failure) // by somebody; that says nothing of the next try
+			return 0, -1, "", fmt.Errorf("image %s: %w", t.container.Image.Ref, failure) // by somebody; that says nothing of the next try
 		}
-		return 0, -1, "", &cannotRun{text: fmt.Sprintf("image %s: %v", t.box.Image.Ref, failure)}
+		return 0, -1, "", &cannotRun{text: fmt.Sprintf("image %s: %v", t.container.Image.Ref, failure)}
 	}
 	terminal = -1
 	if c != nil {
@@ -199,7 +199,7 @@ func (k *supervisor) notCreated(t *task, err error) error {
 	k.killTree(t)
 	k.letGo(t)
 	k.unsay(t) // it is in the message
-	_ = os.RemoveAll(filepath.Join(t.dir, boxDir))
+	_ = os.RemoveAll(filepath.Join(t.dir, containerDir))
 	if asked {
 		return errStopped
 	}
@@ -209,7 +209,7 @@ func (k *supervisor) notCreated(t *task, err error) error {
 // unsay takes out of the log what the engine wrote for a container whose command
 // never ran.
 func (k *supervisor) unsay(t *task) {
-	if t.box != nil && t.out != nil {
+	if t.container != nil && t.out != nil {
 		t.out.finish("")
 		t.out.discard(k.paths.Log(t.id))
 		t.out = nil
@@ -221,7 +221,7 @@ func (k *supervisor) unsay(t *task) {
 // a reader that died with its supervisor would break the pipe and the container. An
 // engine without that FIFO is asked to start it.
 func (k *supervisor) release(t *task) error {
-	dir := filepath.Join(t.dir, boxDir)
+	dir := filepath.Join(t.dir, containerDir)
 	fifo := execFIFO(t)
 	cat, err := exec.LookPath("cat")
 	if !taskdir.Exists(fifo) || err != nil {
@@ -284,7 +284,7 @@ func (t *task) waitsForWord() bool {
 
 // execFIFO is where a container that was created waits for the word.
 func execFIFO(t *task) string {
-	return filepath.Join(t.dir, boxDir, rootfs.StateDir, boxName, "exec.fifo")
+	return filepath.Join(t.dir, containerDir, rootfs.StateDir, containerName, "exec.fifo")
 }
 
 func (k *supervisor) startByEngine(t *task, dir string) error {
@@ -299,7 +299,7 @@ func (k *supervisor) startByEngine(t *task, dir string) error {
 	}
 	defer release()
 	log := filepath.Join(dir, engineLog)
-	argv := append(engineArgs(t.box, dir, log), "start", boxName)
+	argv := append(engineArgs(t.container, dir, log), "start", containerName)
 	_, ended, err := k.fork(argv[0], argv, attr)
 	if err != nil {
 		return err
@@ -310,10 +310,10 @@ func (k *supervisor) startByEngine(t *task, dir string) error {
 	return nil
 }
 
-// adoptBox takes over a container whose supervisor died before it was on record:
+// adoptContainer takes over a container whose supervisor died before it was on record:
 // its command never ran, so it is as if it had never been asked for; unless
 // somebody has told it to end, or does before it is gone, who hears that it did.
-func (k *supervisor) adoptBox(t *task) {
+func (k *supervisor) adoptContainer(t *task) {
 	k.killTree(t)
 	k.unsay(t)
 	if !k.undo(t) {
@@ -342,17 +342,17 @@ func (k *supervisor) releaseAdopted(t *task) {
 	}
 }
 
-// discardBox takes away what a container has left. Its changes to the file
+// discardContainer takes away what a container has left. Its changes to the file
 // tree may be many files, and nobody shall wait for their removal: they are
 // moved aside, where a later supervisor looks too.
-func (k *supervisor) discardBox(t *task) {
-	if t.box == nil {
+func (k *supervisor) discardContainer(t *task) {
+	if t.container == nil {
 		return
 	}
 	aside := filepath.Join(k.paths.Trash(), filepath.Base(t.dir)+"."+strconv.FormatInt(time.Now().UnixNano(), 36))
 	err := taskdir.MakeDir(k.paths.Trash())
 	if err == nil {
-		err = os.Rename(filepath.Join(t.dir, boxDir), aside)
+		err = os.Rename(filepath.Join(t.dir, containerDir), aside)
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		k.log.Error("cannot take a container's files away", "task", t.id, "err", err)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package supervisor
 
 import (
 	"fmt"
@@ -69,7 +69,7 @@ func withSteps(a backend.Assignment, where string) backend.Assignment {
 
 // stagePath is the stage file as the task sees it.
 func stagePath(t *task) string {
-	if t.box != nil {
+	if t.container != nil {
 		return container.StagePath
 	}
 	return filepath.Join(t.private, stageFile)
@@ -120,10 +120,10 @@ func (k *supervisor) begun(t *task, at time.Time, note string) {
 
 // image is the digest of the image that the task runs in; empty: none.
 func (t *task) image() string {
-	if t.box == nil {
+	if t.container == nil {
 		return ""
 	}
-	return t.box.Image.Digest
+	return t.container.Image.Digest
 }
 
 // followSteps tells of the steps of a start until the command runs or the task

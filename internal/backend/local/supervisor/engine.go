@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package supervisor
 
 import (
 	"errors"
@@ -27,11 +27,11 @@ import (
 //	box/etc          resolv.conf, hosts and hostname of its own
 //	box/state        the engine's own record
 const (
-	boxDir     = "box"
-	engineLog  = "engine.log"
-	pidFile    = "pid"
-	boxName    = "task" // each container has an engine state of its own, so that one name does
-	consoleDir = "console"
+	containerDir  = "box"
+	engineLog     = "engine.log"
+	pidFile       = "pid"
+	containerName = "task" // each container has an engine state of its own, so that one name does
+	consoleDir    = "console"
 )
 
 // fork makes a child whose end comes over the channel instead of being taken

@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package supervisor
 
 import (
 	"fmt"
@@ -28,10 +28,10 @@ type composed struct {
 	note string // what the user should know
 }
 
-// composeBox decides everything about the container, with its file tree in
+// compose decides everything about the container, with its file tree in
 // root to look into.
-func (k *supervisor) composeBox(t *task, a backend.Assignment, dir string, root int) (composed, error) {
-	img := t.box.Image
+func (k *supervisor) compose(t *task, a backend.Assignment, dir string, root int) (composed, error) {
+	img := t.container.Image
 	mine := func(err error) error {
 		return &cannotRun{text: fmt.Sprintf("image %s: %v", img.Ref, err)}
 	}
@@ -48,7 +48,7 @@ func (k *supervisor) composeBox(t *task, a backend.Assignment, dir string, root 
 	if in.Dir, err = img.Config.Dir(a.Workdir); err != nil {
 		return composed{}, mine(err)
 	}
-	if in.Binds, in.Memory, err = boxMounts(a, user); err != nil {
+	if in.Binds, in.Memory, err = containerMounts(a, user); err != nil {
 		return composed{}, err
 	}
 	if err := checkOwn(root, a, img.Ref, in); err != nil {
@@ -59,8 +59,8 @@ func (k *supervisor) composeBox(t *task, a backend.Assignment, dir string, root 
 		return composed{}, err
 	}
 	in.Binds = append(in.Binds, own...)
-	in.Env = boxEnv(img.Config, in, t.dir, a)
-	if in.Argv, err = boxCommand(root, a, img, in); err != nil {
+	in.Env = containerEnv(img.Config, in, t.dir, a)
+	if in.Argv, err = containerCommand(root, a, img, in); err != nil {
 		return composed{}, err
 	}
 	if !mounted(in, in.Dir) {
@@ -70,18 +70,18 @@ func (k *supervisor) composeBox(t *task, a backend.Assignment, dir string, root 
 	}
 	note := ""
 	var byName []string
-	byName, in.Devices, note = gpu.ForContainer(a, t.box.CDI)
+	byName, in.Devices, note = gpu.ForContainer(a, t.container.CDI)
 	spec := container.Spec(in)
 	if len(byName) > 0 {
-		if err := gpu.Inject(spec, t.box.CDI, byName); err != nil {
-			return composed{}, &cannotRun{text: fmt.Sprintf("the GPUs %s cannot be given to the container: %v; look at the CDI descriptions in %s", strings.Join(byName, ", "), err, strings.Join(t.box.CDI, " and "))}
+		if err := gpu.Inject(spec, t.container.CDI, byName); err != nil {
+			return composed{}, &cannotRun{text: fmt.Sprintf("the GPUs %s cannot be given to the container: %v; look at the CDI descriptions in %s", strings.Join(byName, ", "), err, strings.Join(t.container.CDI, " and "))}
 		}
 	}
 	return composed{spec, note}, nil
 }
 
-// boxEnv is the image's environment, ours, and the assignment's.
-func boxEnv(c container.Config, in container.Input, dir string, a backend.Assignment) []string {
+// containerEnv is the image's environment, ours, and the assignment's.
+func containerEnv(c container.Config, in container.Input, dir string, a backend.Assignment) []string {
 	machine := []string{"HOSTNAME=" + in.Hostname}
 	if !slices.ContainsFunc(c.Env, func(e string) bool { return strings.HasPrefix(e, "HOME=") }) {
 		machine = append(machine, "HOME="+in.User.Home)
@@ -100,9 +100,9 @@ func placeOf(f backend.File) string {
 	return container.FilesDir + "/" + f.Name
 }
 
-// boxMounts checks what the assignment wants mounted and makes what is to be
+// containerMounts checks what the assignment wants mounted and makes what is to be
 // made.
-func boxMounts(a backend.Assignment, user container.User) (binds []container.Bind, memory []container.Memory, err error) {
+func containerMounts(a backend.Assignment, user container.User) (binds []container.Bind, memory []container.Memory, err error) {
 	for _, m := range a.Mounts {
 		if err := container.CheckTarget(m.Target); err != nil {
 			return nil, nil, &cannotRun{reason: lifecycle.ReasonMountFailed, text: err.Error()}
@@ -179,8 +179,8 @@ func ownFiles(t *task, a backend.Assignment, dir, host string, user container.Us
 	return binds, nil
 }
 
-// boxCommand decides what runs, and finds out beforehand what could only fail.
-func boxCommand(root int, a backend.Assignment, img container.Image, in container.Input) ([]string, error) {
+// containerCommand decides what runs, and finds out beforehand what could only fail.
+func containerCommand(root int, a backend.Assignment, img container.Image, in container.Input) ([]string, error) {
 	argv := img.Config.Command(a.Argv, a.Args)
 	if len(argv) == 0 || argv[0] == "" {
 		return nil, &cannotRun{text: fmt.Sprintf("image %s has no command of its own; name a program in command", img.Ref)}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package supervisor
 
 import (
 	"bytes"
@@ -90,8 +90,8 @@ func (k *supervisor) exec(ctx context.Context, p *peer, q protocol.Request, t *t
 		defer c.group.Remove()
 	}
 	var err error
-	if t.box != nil {
-		err = k.execInBox(c, filepath.Join(t.dir, boxDir, name))
+	if t.container != nil {
+		err = k.execInContainer(c, filepath.Join(t.dir, containerDir, name))
 	} else {
 		err = k.execBeside(c)
 	}
@@ -233,9 +233,9 @@ func (k *supervisor) execBeside(c *command) error {
 	return nil
 }
 
-// execInBox has the engine run a command in the task's container. dir is for
+// execInContainer has the engine run a command in the task's container. dir is for
 // what the engine needs meanwhile.
-func (k *supervisor) execInBox(c *command, dir string) error {
+func (k *supervisor) execInContainer(c *command, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (k *supervisor) execInBox(c *command, dir string) error {
 		return err
 	}
 	log := filepath.Join(dir, engineLog)
-	argv := append(engineArgs(c.t.box, filepath.Join(c.t.dir, boxDir), log), "exec", "--detach",
+	argv := append(engineArgs(c.t.container, filepath.Join(c.t.dir, containerDir), log), "exec", "--detach",
 		"--process", filepath.Join(dir, "process.json"), "--pid-file", filepath.Join(dir, pidFile))
 	var s streams
 	files := [3]int{int(k.null.Fd()), int(k.null.Fd()), int(k.null.Fd())}
@@ -269,7 +269,7 @@ func (k *supervisor) execInBox(c *command, dir string) error {
 	}
 	defer release()
 	k.claim()
-	_, ended, err := k.fork(argv[0], append(argv, boxName), attr)
+	_, ended, err := k.fork(argv[0], append(argv, containerName), attr)
 	protocol.CloseAll(s.child[:])
 	if err == nil {
 		if status := <-ended; status != 0 {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package supervisor
 
 import (
 	"errors"
@@ -28,9 +28,8 @@ import (
 // machine whose ptrace_scope is not 0) the task's terminal stays, but nobody
 // can reach it any more.
 const (
-	holderRecord = "holder"
-	inputFile    = "in"
-	holderFD     = 3
+	inputFile = "in"
+	holderFD  = 3
 )
 
 // openTerminal makes a terminal: the end that the supervisor holds and the task's.
@@ -87,7 +86,7 @@ type inputs struct {
 func (k *supervisor) openInputs(t *task) (in inputs, err error) {
 	in = inputs{-1, -1, -1}
 	switch {
-	case t.a.TTY && t.box == nil:
+	case t.a.TTY && t.container == nil:
 		if in.keep, in.slave, err = openTerminal(); err != nil {
 			return in, err
 		}
@@ -122,7 +121,7 @@ func (k *supervisor) hold(t *task, fd int) error {
 		return nil
 	}
 	s, _ := proc.ReadStat(pid)
-	return taskdir.Write(t.dir, holderRecord, taskdir.Forked{PID: pid, Start: s.Start})
+	return taskdir.Write(t.dir, taskdir.HolderRecord, taskdir.Forked{PID: pid, Start: s.Start})
 }
 
 func (k *supervisor) forkHolder(t *task, fd int) (int, error) {
@@ -173,7 +172,7 @@ func (k *supervisor) regain(t *task) error {
 		return nil
 	}
 	var h taskdir.Forked
-	if known, err := taskdir.Read(t.dir, holderRecord, &h); !known {
+	if known, err := taskdir.Read(t.dir, taskdir.HolderRecord, &h); !known {
 		return err
 	}
 	if !proc.Alive(h.PID, h.Start) {
@@ -216,7 +215,7 @@ func (k *supervisor) endInput(t *task) {
 	}
 	k.letGo(t)
 	var h taskdir.Forked
-	if known, _ := taskdir.Read(t.dir, holderRecord, &h); known && proc.Alive(h.PID, h.Start) {
+	if known, _ := taskdir.Read(t.dir, taskdir.HolderRecord, &h); known && proc.Alive(h.PID, h.Start) {
 		proc.Kill(h.PID, unix.SIGKILL)
 	}
 }

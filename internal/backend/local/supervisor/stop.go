@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package supervisor
 
 import (
 	"errors"
@@ -49,7 +49,7 @@ func (k *supervisor) stopOne(id core.TaskID, grace time.Duration, since time.Tim
 	first := t.deadline.IsZero()
 	t.deadline = deadline
 	mild := t.mild
-	forked := t.pid != 0 || t.box != nil // an engine that hangs is ended by force
+	forked := t.pid != 0 || t.container != nil // an engine that hangs is ended by force
 	k.mu.Unlock()
 	err := taskdir.Write(t.dir, taskdir.StopRecord, taskdir.Stopped{Deadline: deadline, Mild: mild})
 	if forked { // else start looks at the deadline once it has
@@ -84,13 +84,13 @@ func (k *supervisor) enforceStop(t *task, polite bool, since time.Time) {
 // swallow the signal or die of it.
 func (k *supervisor) polite(t *task, since time.Time) {
 	k.mu.Lock()
-	if t.told || t.box != nil && t.pid == 0 { // what runs is the engine, which we let finish
+	if t.told || t.container != nil && t.pid == 0 { // what runs is the engine, which we let finish
 		k.mu.Unlock()
 		return
 	}
 	t.told = true
 	k.mu.Unlock()
-	if t.box == nil || t.isCommand() {
+	if t.container == nil || t.isCommand() {
 		k.tell(t, since)
 		return
 	}
@@ -111,7 +111,7 @@ func (k *supervisor) polite(t *task, since time.Time) {
 func (k *supervisor) tell(t *task, since time.Time) {
 	k.mu.Lock()
 	pid, deadline := t.pid, t.deadline
-	t.mild = t.mild || t.box != nil && proc.DiesOf(pid, unix.SIGTERM)
+	t.mild = t.mild || t.container != nil && proc.DiesOf(pid, unix.SIGTERM)
 	mild := t.mild
 	k.mu.Unlock()
 	if mild {

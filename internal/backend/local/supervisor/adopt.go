@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package supervisor
 
 import (
 	"errors"
@@ -60,7 +60,7 @@ func (k *supervisor) recoverOne(id core.TaskID, dir string) error {
 		known = false // half a record: the process comes after it, so there is none
 	}
 	t := &task{
-		id: id, dir: dir, a: rec.Assignment, box: rec.Box, input: -1,
+		id: id, dir: dir, a: rec.Assignment, container: rec.Container, input: -1,
 		group: rec.Group, limited: rec.Assignment.Memory > 0, adopted: true,
 	}
 	if t.private = rec.Private; t.private == "" {
@@ -131,8 +131,8 @@ func (k *supervisor) adopt(t *task) error {
 	if asked, _ := taskdir.Read(t.dir, taskdir.StopRecord, &stop); asked {
 		t.deadline, t.mild = stop.Deadline, stop.Mild
 	}
-	if t.box != nil && !known {
-		go k.adoptBox(t)
+	if t.container != nil && !known {
+		go k.adoptContainer(t)
 		return nil
 	}
 	if err != nil || !known {
@@ -152,7 +152,7 @@ func (k *supervisor) adopt(t *task) error {
 		}
 	}
 	t.pid, t.start, t.engine = st.PID, st.Start, st.Engine
-	if t.box != nil && !t.deadline.IsZero() && t.waitsForWord() {
+	if t.container != nil && !t.deadline.IsZero() && t.waitsForWord() {
 		go k.neverBegan(t)
 		return nil
 	}
@@ -180,7 +180,7 @@ func (k *supervisor) adopt(t *task) error {
 		}
 		go k.await(t, fd)
 	}
-	if t.box != nil {
+	if t.container != nil {
 		go k.releaseAdopted(t)
 	}
 	if !t.deadline.IsZero() {
