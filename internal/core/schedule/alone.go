@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"fmt"
 	"maps"
 )
 
@@ -65,43 +64,4 @@ func (s *site) foreign() bool {
 		}
 	}
 	return false
-}
-
-// whyAlone says that a wants nodes to itself, and how many have nothing on them.
-func (p *pool) whyAlone(st *State, a *ask, n int) []Reason {
-	if a.alone() == "" {
-		return nil
-	}
-	r := Reason{Token: WaitingForCapacity, Resource: "nodes", Requested: 1, Needed: int64(n), Tasks: int64(n), Note: "it wants them to itself"}
-	if a.alone() != AloneEach {
-		r.Needed = 1
-	}
-	for _, s := range p.sites {
-		if !st.allowed(s, a) {
-			r.exclude(s, a)
-			continue
-		}
-		r.OfNodes++
-		if r.Total++; s.now.guests.admits(a.alone()) && s.soon.guests.admits(a.alone()) && !s.foreign() {
-			r.Free++
-		} else {
-			r.Nodes++
-		}
-	}
-	if r.Free >= r.Needed {
-		return nil
-	}
-	return []Reason{r}
-}
-
-// taken says how many nodes are taken by work that wants them to itself.
-func (r Reason) taken() string {
-	switch r.Taken {
-	case 0:
-		return ""
-	case 1:
-		return "; 1 node is taken by work that wants it to itself"
-	default:
-		return fmt.Sprintf("; %d nodes are taken by work that wants them to itself", r.Taken)
-	}
 }

@@ -1,5 +1,7 @@
 package schedule
 
+import "slices"
+
 // sweep forgets asks that nobody has any more, once they may be many.
 func (st *State) sweep() {
 	if len(st.asks) < 2*st.asked+1024 {
@@ -38,4 +40,38 @@ func (st *State) sweep() {
 			part.forget()
 		}
 	}
+}
+
+func total(tries []try) int {
+	n := 0
+	for _, t := range tries {
+		n += t.count
+	}
+	return n
+}
+
+// wanted is a number of tasks of one ask.
+type wanted struct {
+	ask   *ask
+	count int
+}
+
+// wanted is how many tasks of each ask are to be placed.
+func (st *State) wanted(j *job, tries []try) []wanted {
+	var out []wanted
+	for _, t := range tries {
+		for i := range int32(t.count) {
+			a := st.nextRun(j, t.group, j.placed[t.group]+i)
+			if a == nil {
+				continue
+			}
+			k := slices.IndexFunc(out, func(w wanted) bool { return w.ask == a })
+			if k < 0 {
+				k = len(out)
+				out = append(out, wanted{ask: a})
+			}
+			out[k].count++
+		}
+	}
+	return out
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/core/quota"
 )
 
 // cycle is one pass over all actions.
@@ -247,35 +246,6 @@ func (c *cycle) advance(cur *cursor) bool {
 		cur.lane.past, cur.lane.walk = cur.next, c.st.walks
 	}
 	return cur.next < len(jobs)
-}
-
-// permits reports whether the queues and the user of j may have so much more in p.
-func (st *State) permits(j *job, p *pool, more quota.Amounts) bool {
-	rest := j.beyond(p, more)
-	if j.leaf >= 0 && st.overUser(j, rest) != nil {
-		return false
-	}
-	if st.cfg.NoQuota {
-		return true
-	}
-	for q := j.leaf; q >= 0; q = st.queues.list[q].parent {
-		a := &p.q[q]
-		if !allows(a.Limit, a.alloc, rest) || !j.Preemptible && !allows(a.Quota.Quota, a.fixed, rest) {
-			return false
-		}
-	}
-	return len(p.supervisors) == 0 || st.unlent(j, p, more) == nil
-}
-
-// allows reports whether a limit allows so much more. Of what is not asked for
-// it does not matter how much is held.
-func allows(limit, held, more quota.Amounts) bool {
-	for r, n := range more {
-		if n > 0 && limit[r] >= 0 && held[r]+n > limit[r] {
-			return false
-		}
-	}
-	return true
 }
 
 // allocate places what fits without disturbing anyone.

@@ -344,3 +344,13 @@ func (st *State) takeOn(j *job, group int, a *ask, s *site, devs []int32) *hold 
 	}
 	return st.seat(h)
 }
+
+// bound reports whether the job's tasks must be near one another.
+func (j *job) bound() bool {
+	for _, s := range j.Shape.Sets {
+		if s.Topology != nil && s.Topology.Required != "" {
+			return true
+		}
+	}
+	return slices.ContainsFunc(j.Shape.Groups, func(g Group) bool { return g.Topology != nil && g.Topology.Required != "" })
+}

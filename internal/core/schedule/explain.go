@@ -178,6 +178,16 @@ func (st *State) foremost(ahead []part) []core.WorkloadID {
 	return ids
 }
 
+// EarliestStart is what Explanation.EarliestStart says of a job that waits; 0 of
+// any other.
+func (st *State) EarliestStart(id core.WorkloadID) int64 {
+	st.prepare()
+	if j := st.jobs[id]; j != nil && j.lane != nil {
+		return st.earliest(j)
+	}
+	return 0
+}
+
 // earliest finds the first known end of what runs after which j has room. What
 // fits goes on to fit as more ends, so not every end is tried.
 func (st *State) earliest(j *job) int64 {

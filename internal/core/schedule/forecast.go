@@ -1,61 +1,10 @@
 package schedule
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/core/schedule/fragmentation"
 )
-
-// Copy is a state as values that nobody changes any more. It can be asked
-// elsewhere while the state goes on.
-type Copy struct {
-	Snapshot
-	cfg  Config
-	work []fragmentation.Shape
-}
-
-// Copy returns the state as it is, with the work that SetWork was last told of.
-func (st *State) Copy(now int64, work []fragmentation.Shape) *Copy {
-	c := &Copy{Snapshot: Snapshot{Now: now, Licenses: st.Licenses()}, cfg: st.cfg, work: work}
-	for _, p := range st.pools {
-		c.Pools = append(c.Pools, p.Pool)
-	}
-	for i := range st.queues.list {
-		q := st.queues.list[i].Queue
-		q.Shares = make(map[string]Quota, len(st.pools))
-		for name, p := range st.pools {
-			q.Shares[name] = p.q[i].Quota // with what it has used of late
-		}
-		c.Queues = append(c.Queues, q)
-	}
-	c.Windows = slices.Clone(st.win.list)
-	c.Nodes = make([]Node, 0, len(st.sites))
-	for _, s := range st.sites {
-		c.Nodes = append(c.Nodes, *s.node)
-	}
-	c.Jobs = make([]Job, 0, len(st.jobs))
-	for _, j := range st.jobs {
-		c.Jobs = append(c.Jobs, j.Job)
-	}
-	return c
-}
-
-// State returns a state of its own for whoever asks.
-func (c *Copy) State() *State {
-	s := c.Snapshot
-	s.Nodes, s.Jobs, s.Pools = slices.Clone(c.Nodes), slices.Clone(c.Jobs), slices.Clone(c.Pools)
-	slices.SortFunc(s.Nodes, func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
-	slices.SortFunc(s.Jobs, func(a, b Job) int { return cmp.Compare(a.ID, b.ID) })
-	slices.SortFunc(s.Pools, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
-	st := Load(&s, c.cfg)
-	st.now = c.Now
-	if c.work != nil {
-		st.SetWork(c.work)
-	}
-	return st
-}
 
 // Span is when something ends: in one case of ten it is over by Early, in half
 // of them by Likely, in nine of ten by Late. Of a job that runs they are
@@ -117,13 +66,7 @@ const leaveTime = 30_000
 // from one known end to the next.
 func (c *Copy) Forecast(id core.WorkloadID, spans map[core.WorkloadID]Span) Forecast {
 	if len(c.Jobs) > forecastJobs {
-		st := c.State()
-		out := Forecast{Simple: true}
-		st.prepare()
-		if j := st.jobs[id]; j != nil && j.lane != nil {
-			out.Likely = st.earliest(j)
-		}
-		return out
+		return Forecast{Span: Span{Likely: c.State().EarliestStart(id)}, Simple: true}
 	}
 	var out Forecast
 	var starts [3]int64

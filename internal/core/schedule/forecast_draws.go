@@ -74,7 +74,10 @@ func partOf(sorted []int64, q float64) int64 {
 	pos := q * float64(len(sorted)-1)
 	low := int(pos)
 	if low+1 >= len(sorted) || sorted[low+1] == math.MaxInt64 {
-		return sorted[min(low+bit(pos > float64(low)), len(sorted)-1)]
+		if pos > float64(low) {
+			low++
+		}
+		return sorted[min(low, len(sorted)-1)]
 	}
 	return sorted[low] + int64((pos-float64(low))*float64(sorted[low+1]-sorted[low]))
 }

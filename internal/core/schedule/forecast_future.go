@@ -8,9 +8,13 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
+// windowEdges is how many times of one window a forecast knows.
+const windowEdges = 16
+
 // future is a simulation in which plans take effect at once.
 type future struct {
 	st     *State
+	cfg    Config
 	id     core.WorkloadID
 	start  int64
 	now    int64
@@ -38,13 +42,15 @@ type future struct {
 
 func newFuture(c *Copy, id core.WorkloadID, spans map[core.WorkloadID]Span, pick func(Span) int64) *future {
 	f := &future{
-		st: c.State(), id: id, start: c.Now, now: c.Now, spans: spans, pick: pick, task: 1 << 30,
+		st: c.State(), cfg: c.Config, id: id, start: c.Now, now: c.Now, spans: spans, pick: pick, task: 1 << 30,
 		jobs: make(map[core.WorkloadID]*Job, len(c.Jobs)), gone: map[core.NodeID][]Freed{}, starts: map[core.WorkloadID]int64{},
 		length: map[core.WorkloadID]int64{}, keep: map[core.WorkloadID]int{},
 	}
 	for _, j := range c.Jobs {
 		f.jobs[j.ID] = &j
-		f.waiting += bit(len(j.Held) == 0)
+		if len(j.Held) == 0 {
+			f.waiting++
+		}
 		if at := pick(spans[j.ID]); len(j.Held) == 0 {
 			f.length[j.ID] = at
 		} else if at > 0 && j.Started > 0 {
@@ -67,7 +73,7 @@ func newFuture(c *Copy, id core.WorkloadID, spans map[core.WorkloadID]Span, pick
 		}
 	}
 	for i := range c.Windows {
-		for _, at := range c.Windows[i].edges(f.now, forecastEdges) {
+		for _, at := range c.Windows[i].Edges(f.now, windowEdges) {
 			f.ends = append(f.ends, Freed{At: at})
 		}
 	}
@@ -79,14 +85,13 @@ func sooner(a, b Freed) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare
 
 // run returns when the job starts; 0: not within what is known.
 func (f *future) run() int64 {
-	whole := f.st.cfg
 	for step := range forecastEvents {
-		f.st.cfg = whole
+		cfg := f.cfg
 		if step >= fullSteps && step%fullEvery > 0 {
-			f.st.cfg.Actions, f.st.cfg.Quantum = []Action{Allocate}, 0
+			cfg.Actions, cfg.Quantum = []Action{Allocate}, 0
 		}
-		f.st.changes() // what another configuration found is no answer
-		if f.settle() {
+		f.st.Configure(cfg)
+		if f.settle(len(cfg.Actions) != 1) {
 			return f.now
 		}
 		if len(f.ends) == 0 {
@@ -102,12 +107,14 @@ func (f *future) run() int64 {
 }
 
 // settle plans until nothing more happens at this instant, and reports whether
-// the job has started.
-func (f *future) settle() bool {
+// the job has started. displaces is that somebody
+// may be displaced, which costs more.
+func (f *future) settle(displaces bool) bool {
 	for range settleRounds {
-		f.looks += len(f.st.lanes) + 1
-		if len(f.st.cfg.Actions) != 1 {
-			f.looks += wholeLooks * len(f.st.lanes)
+		classes := f.st.Classes()
+		f.looks += classes + 1
+		if displaces {
+			f.looks += wholeLooks * classes
 		}
 		p := f.st.Cycle(f.now)
 		if len(p.Placements)+len(p.Evictions) == 0 {

@@ -1,10 +1,8 @@
 package schedule
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/quota"
 )
 
 // Need is what one task needs. Zero fields need nothing.
@@ -182,11 +180,10 @@ func (g *Group) wants() int {
 	return n
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, cmp.Compare[string])
-	return keys
+// Earmark is quota that is reserved for a job which holds nothing yet: it counts
+// against quotas, limits and shares as if its tasks had their places, and no place
+// is kept for them.
+type Earmark struct {
+	Pool    string // empty: nothing is reserved
+	Amounts quota.Amounts
 }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"strings"
@@ -319,3 +320,29 @@ func (st *State) cost(j *job, p *pool, tries []try) quota.Amounts {
 	}
 	return sum
 }
+
+// memo is what a lane knows of a hunt in its own queue that came to nothing: on
+// which sites of a pool there would be room, and for how many tasks, if all left
+// who may be made to. While that is too little nobody has to be told to go in
+// order to find it out again, and only a site on which something has changed has
+// to be looked at again.
+type memo struct {
+	pool  *pool
+	shape uint64 // of the pool when it was worked out
+	seq   uint64 // how much of the pool's news it has seen
+	cycle uint64 // in which it was looked at last
+	log   int    // how much of that cycle's journal it has seen
+	until int64  // when somebody may be made to leave who may not now
+	asks  []tallied
+}
+
+// tallied is a tally that is kept.
+type tallied struct {
+	ask        *ask
+	need, have int
+	sites      []*site // that have room
+	room       []int
+}
+
+// longerDue orders those whose patience ends, the first to end first.
+func longerDue(a, b *job) int { return cmp.Or(cmp.Compare(a.Due, b.Due), older(a, b)) }

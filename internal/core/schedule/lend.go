@@ -90,3 +90,5 @@ func (st *State) unlent(j *job, p *pool, more quota.Amounts) *Reason {
 	}
 	return nil
 }
+
+var resourceNames = [quota.Resources]string{quota.GPU: "gpu", quota.CPU: "cpu", quota.Memory: "memory"}

@@ -2,25 +2,9 @@ package schedule
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
-
-	"github.com/musterhq/muster/internal/core"
 )
-
-// License is something that is counted for the whole site, wherever its users
-// run: seats of a program, slots of a file server.
-type License struct {
-	Name  string
-	Total int64
-}
-
-// Count is how many of a license a job holds from its placement to its end.
-type Count struct {
-	Name string
-	N    int64
-}
 
 // licenses are what there is of each, and what is held of it.
 type licenses map[string]*license
@@ -111,12 +95,6 @@ func countOf(all []Count, name string) int64 {
 	return 0
 }
 
-// Holder is who holds some of a license.
-type Holder struct {
-	ID core.WorkloadID `json:"id"`
-	N  int64           `json:"count"`
-}
-
 // holdersShown is how many holders a reason names.
 const holdersShown = 5
 
@@ -142,15 +120,4 @@ func licensesKey(all []Count) string {
 		k = append(strconv.AppendInt(append(append(k, c.Name...), '='), c.N, 10), ',')
 	}
 	return string(k)
-}
-
-// license says what is short of one.
-func (r Reason) license() string {
-	switch {
-	case r.Total == 0 && r.Allocated == 0:
-		return fmt.Sprintf("waits for license %s: needs %d, and there is none", r.Resource, r.Requested)
-	case r.Requested > r.Total:
-		return fmt.Sprintf("waits for license %s: needs %d, and there are %d in all", r.Resource, r.Requested, r.Total)
-	}
-	return fmt.Sprintf("waits for license %s: needs %d, free %d of %d", r.Resource, r.Requested, r.Free, r.Total) + suffix(r.Note)
 }

@@ -1,50 +1,8 @@
 package schedule
 
 import (
-	"math"
 	"slices"
 )
-
-// memo is what a lane knows of a hunt in its own queue that came to nothing: on
-// which sites of a pool there would be room, and for how many tasks, if all left
-// who may be made to. While that is too little nobody has to be told to go in
-// order to find it out again, and only a site on which something has changed has
-// to be looked at again.
-type memo struct {
-	pool  *pool
-	shape uint64 // of the pool when it was worked out
-	seq   uint64 // how much of the pool's news it has seen
-	cycle uint64 // in which it was looked at last
-	log   int    // how much of that cycle's journal it has seen
-	until int64  // when somebody may be made to leave who may not now
-	asks  []tallied
-}
-
-// tallied is a tally that is kept.
-type tallied struct {
-	ask        *ask
-	need, have int
-	sites      []*site // that have room
-	room       []int
-}
-
-// mostNews is how many changes of sites a pool remembers at least.
-const mostNews = 1024
-
-// note tells those who remember something of s that it has changed.
-func (p *pool) note(s *site) {
-	if !p.watched {
-		return
-	}
-	if n := len(p.news); n > p.read && p.news[n-1] == s {
-		return
-	}
-	if gone := len(p.news) - mostNews; gone == 3*mostNews {
-		p.first += uint64(gone)
-		p.news, p.read = append(p.news[:0], p.news[gone:]...), max(p.read-gone, 0)
-	}
-	p.news = append(p.news, s)
-}
 
 // futile reports whether a hunt in the job's own queue must come to nothing: if
 // all left who may be made to, there would not be enough room. It fails only
@@ -210,30 +168,6 @@ func (t *tallied) set(s *site, k int) {
 	}
 }
 
-// never is after all that is known.
-const never = int64(math.MaxInt64)
-
-// leave takes a hold off the list of those on its site.
-func (s *site) leave(h *hold) {
-	if i := slices.Index(s.holds, h); i >= 0 {
-		last := len(s.holds) - 1
-		s.holds[i] = s.holds[last]
-		s.holds[last] = nil
-		s.holds = s.holds[:last]
-	}
-}
-
-// vain is a consolidation of somebody of a class that came to nothing because
-// not even with all gone who may be moved there was enough room. Who is moved,
-// and in which order, is the same for all of the class, so that it holds for the
-// others until somebody gets a place.
-type vain struct {
-	pool   *pool
-	cycle  uint64
-	log    int // of that cycle
-	booked int // how many had a time to start by then
-}
-
 // inVain reports whether another of its class has tried the same in vain.
 func (h *hunt) inVain() bool {
 	k := h.alike()
@@ -254,12 +188,6 @@ func (h *hunt) alike() *class {
 		return nil
 	}
 	return l.class
-}
-
-// room is that of a pool in one cycle.
-type room struct {
-	pool  *pool
-	cycle uint64
 }
 
 // keepsOut reports whether j has room in p, and keeps out of it for the sake of

@@ -245,3 +245,23 @@ func (o *forecast) placements(p *pool, n, steps int) []placement {
 	}
 	return out
 }
+
+// placement is room for tasks of one ask on a site.
+type placement struct {
+	site  *site
+	ask   *ask
+	count int
+}
+
+// end is when j is expected to end: when such jobs usually have, at the latest
+// when it must, be that past; 0: unknown.
+func (j *job) end(now int64) int64 {
+	by := j.EndsBy
+	if by == 0 && j.MaxRun > 0 && j.Started > 0 { // it is not up yet
+		by = j.Started + j.MaxRun
+	}
+	if j.Likely > now && (by == 0 || j.Likely < by) {
+		return j.Likely
+	}
+	return by
+}

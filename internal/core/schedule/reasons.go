@@ -144,8 +144,6 @@ func (st *State) reserved(j *job, p *pool, q int32, r quota.Resource) int64 {
 	return max(n, 0)
 }
 
-var resourceNames = [quota.Resources]string{quota.GPU: "gpu", quota.CPU: "cpu", quota.Memory: "memory"}
-
 // whyShare says that j's queue has its due already, so that it can take nothing
 // from others.
 func (st *State) whyShare(p *pool, j *job, need quota.Amounts) []Reason {
@@ -194,40 +192,6 @@ func (st *State) whyRoom(p *pool, j *job, tries []try) []Reason {
 		return slices.Index(resourceNames[:], a.Resource) - slices.Index(resourceNames[:], b.Resource)
 	})
 	return rs
-}
-
-func total(tries []try) int {
-	n := 0
-	for _, t := range tries {
-		n += t.count
-	}
-	return n
-}
-
-// wanted is a number of tasks of one ask.
-type wanted struct {
-	ask   *ask
-	count int
-}
-
-// wanted is how many tasks of each ask are to be placed.
-func (st *State) wanted(j *job, tries []try) []wanted {
-	var out []wanted
-	for _, t := range tries {
-		for i := range int32(t.count) {
-			a := st.nextRun(j, t.group, j.placed[t.group]+i)
-			if a == nil {
-				continue
-			}
-			k := slices.IndexFunc(out, func(w wanted) bool { return w.ask == a })
-			if k < 0 {
-				k = len(out)
-				out = append(out, wanted{ask: a})
-			}
-			out[k].count++
-		}
-	}
-	return out
 }
 
 // short reports whether all sites together have less of a resource free than n

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"fmt"
 	"slices"
 )
 
@@ -99,29 +98,4 @@ func (st *State) countSegments(p *pool, j *job, segments []try) (int64, bool) {
 		most = max(most, st.segmentsIn(sub, t.Levels, level, a, first.count, alikes))
 	}
 	return int64(min(most, len(segments)-1)), true
-}
-
-// segments says how many segments have room.
-func (r Reason) segments(when string) string {
-	of := fmt.Sprintf("segment of %d tasks", r.Segment)
-	if r.Fitting == 0 {
-		best := "none has room for any of its tasks"
-		if len(r.Blocks) > 0 {
-			best = fmt.Sprintf("the best has room for %d", r.Blocks[0].Fitting)
-		}
-		return fmt.Sprintf("no %s has room for a %s %s: %s", r.Domain, of, when, best)
-	}
-	where := "each in one " + r.Domain
-	if r.Note != "" && r.Note != r.Domain {
-		where += ", all in one " + r.Note
-	}
-	return fmt.Sprintf("its %d segments of %d tasks, %s, have no room: %d of them would fit %s", r.Tasks, r.Segment, where, r.Fitting, when)
-}
-
-// smallerSegments is how large a segment could be.
-func (r Reason) smallerSegments() string {
-	if r.Fitting > 0 || len(r.Blocks) == 0 || r.Blocks[0].Fitting < 2 {
-		return ""
-	}
-	return fmt.Sprintf(": %d tasks of one fit in one %s", r.Blocks[0].Fitting, r.Domain)
 }

@@ -9,13 +9,6 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// Resources of reasons that are not about an amount.
-const (
-	resourceNodes = "nodes" // conditions on the labels and taints of nodes
-	resourceApart = "apart" // tasks that must be apart, or near one another
-	resourceNear  = "near"
-)
-
 // ours begins the labels that the server gives nodes, which nobody asks for by
 // hand.
 const ours = "muster.dev/"
@@ -227,12 +220,4 @@ func values(pools []*pool, key string) int {
 // stranger is a job that no queue knows, for questions about room alone.
 func (st *State) stranger(data Job) *job {
 	return &job{Job: data, leaf: -1, active: make([]int32, len(data.Shape.Groups)), placed: make([]int32, len(data.Shape.Groups))}
-}
-
-// domains says how many places there are for tasks that must be apart.
-func (r Reason) domains() string {
-	if r.Free == 1 {
-		return fmt.Sprintf("all nodes together have 1 such place: at most %d of them fit", r.Fitting)
-	}
-	return fmt.Sprintf("all nodes together have %d such places: at most %d of them fit", r.Free, r.Fitting)
 }

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"math"
-	"slices"
 
 	"github.com/musterhq/muster/internal/core/quota"
 )
@@ -74,16 +73,6 @@ func (h *hunt) mayReturn(u *unit) bool {
 		}
 	}
 	return true
-}
-
-// bound reports whether the job's tasks must be near one another.
-func (j *job) bound() bool {
-	for _, s := range j.Shape.Sets {
-		if s.Topology != nil && s.Topology.Required != "" {
-			return true
-		}
-	}
-	return slices.ContainsFunc(j.Shape.Groups, func(g Group) bool { return g.Topology != nil && g.Topology.Required != "" })
 }
 
 // fair reports whether all of left may be made to leave for a queue's due: each

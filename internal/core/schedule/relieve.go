@@ -74,9 +74,6 @@ func (l *lane) longestDue(now int64) []*job {
 	return l.dues[:n]
 }
 
-// longerDue orders those whose patience ends, the first to end first.
-func longerDue(a, b *job) int { return cmp.Or(cmp.Compare(a.Due, b.Due), older(a, b)) }
-
 // served are those who could be asked to leave, who has had the most first.
 func (st *State) served(p *pool) []*job {
 	var all []*job

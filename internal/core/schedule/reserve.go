@@ -84,13 +84,6 @@ type booking struct {
 	told       Booking
 }
 
-// placement is room for tasks of one ask on a site.
-type placement struct {
-	site  *site
-	ask   *ask
-	count int
-}
-
 // soonWithin is by how much, in ms, a start may be later than was told before
 // that is worth telling: a task that starts is not up at once, and ends later by
 // as much.
@@ -291,19 +284,6 @@ func (c *cycle) ending(p *pool) []*job {
 	}
 	c.ends[p] = ends
 	return ends
-}
-
-// end is when j is expected to end: when such jobs usually have, at the latest
-// when it must, be that past; 0: unknown.
-func (j *job) end(now int64) int64 {
-	by := j.EndsBy
-	if by == 0 && j.MaxRun > 0 && j.Started > 0 { // it is not up yet
-		by = j.Started + j.MaxRun
-	}
-	if j.Likely > now && (by == 0 || j.Likely < by) {
-		return j.Likely
-	}
-	return by
 }
 
 // vacate looks ahead to when x has ended: what it holds is free then, and not

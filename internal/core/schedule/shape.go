@@ -41,7 +41,7 @@ func (k *key) shape(sets []Set, groups []Group) {
 }
 
 func (k *key) need(n *Need) {
-	for _, x := range [...]int64{int64(n.Devices), int64(n.Milli), n.Share, n.CPU, n.Memory, int64(bit(n.Never))} {
+	for _, x := range [...]int64{int64(n.Devices), int64(n.Milli), n.Share, n.CPU, n.Memory, digit(n.Never)} {
 		k.number(x)
 	}
 	k.text(n.Type)
@@ -78,7 +78,7 @@ func (k *key) rule(r *Rule) {
 	k.text(r.Away)
 	k.text(r.Tags)
 	k.text(r.Alone)
-	k.number(int64(bit(r.PlaceNever)))
+	k.number(digit(r.PlaceNever))
 }
 
 func (k *key) terms(all []Term) {
@@ -88,4 +88,12 @@ func (k *key) terms(all []Term) {
 		k.text(all[i].Op)
 		k.texts(all[i].Values)
 	}
+}
+
+// digit is 1 where b holds.
+func digit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
 }

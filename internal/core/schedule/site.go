@@ -356,3 +356,31 @@ func (h *hold) place() Place {
 	}
 	return p
 }
+
+// mostNews is how many changes of sites a pool remembers at least.
+const mostNews = 1024
+
+// note tells those who remember something of s that it has changed.
+func (p *pool) note(s *site) {
+	if !p.watched {
+		return
+	}
+	if n := len(p.news); n > p.read && p.news[n-1] == s {
+		return
+	}
+	if gone := len(p.news) - mostNews; gone == 3*mostNews {
+		p.first += uint64(gone)
+		p.news, p.read = append(p.news[:0], p.news[gone:]...), max(p.read-gone, 0)
+	}
+	p.news = append(p.news, s)
+}
+
+// leave takes a hold off the list of those on its site.
+func (s *site) leave(h *hold) {
+	if i := slices.Index(s.holds, h); i >= 0 {
+		last := len(s.holds) - 1
+		s.holds[i] = s.holds[last]
+		s.holds[last] = nil
+		s.holds = s.holds[:last]
+	}
+}

@@ -1,6 +1,9 @@
 package schedule
 
 import (
+	"cmp"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core"
@@ -161,6 +164,16 @@ func NewState(cfg Config) *State {
 	}
 }
 
+// Configure has the next cycles go by another configuration. What the one before
+// found is no answer for it.
+func (st *State) Configure(cfg Config) {
+	st.cfg = cfg
+	st.changes()
+}
+
+// Classes is how many classes of interchangeable jobs wait.
+func (st *State) Classes() int { return len(st.lanes) }
+
 // Load returns the state of a snapshot.
 func Load(s *Snapshot, cfg Config) *State {
 	st := NewState(cfg)
@@ -259,4 +272,16 @@ func (p *pool) amount(a *ask) quota.Amounts {
 		milli = max(n.Share*1000/p.memory, 1)
 	}
 	return quota.Amounts{quota.GPU: int64(n.Devices)*milli + a.slices, quota.CPU: n.CPU, quota.Memory: n.Memory}
+}
+
+// never is after all that is known.
+const never = int64(math.MaxInt64)
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, cmp.Compare[string])
+	return keys
 }

@@ -8,59 +8,6 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// Window is a time for which nodes are kept for some, or for nobody: what a
-// reservation comes to. It begins at Start and lasts for Length; with Every it
-// comes again and again.
-//
-// While it lasts, only its own work starts on its nodes, and what may be
-// displaced and is not its own leaves them. Before it begins nothing starts
-// there that would run into it and may not be displaced: what has no known end,
-// or one that is too late.
-type Window struct {
-	Name   string
-	Start  int64         // unix ms, of the first time
-	Length int64         // ms; more than 0
-	Every  int64         // ms from one beginning to the next, at least Length; 0: only once
-	Nodes  []core.NodeID // kept, sorted
-	Closed bool          // for nobody: the nodes are worked on
-	// Queues and Users are whose work it is for: of these queues, or below them,
-	// and of these users. An empty list is no condition.
-	Queues []core.ProjectID
-	Users  []string
-	Open   bool // its own work need not name it
-	Leave  bool // what runs when it begins is left to its end
-}
-
-// At is the window's time that has not ended at now: the present one or the
-// next. It is false when the last is over.
-func (w *Window) At(now int64) (start, end int64, ok bool) {
-	start = w.Start
-	if w.Every > 0 && now >= start+w.Length {
-		start += (now - start - w.Length + w.Every) / w.Every * w.Every
-	}
-	return start, start + w.Length, now < start+w.Length
-}
-
-// forecastEdges is how many times of one window a forecast knows.
-const forecastEdges = 16
-
-// edges are the beginnings and ends of a window's next times, at most n of them.
-func (w *Window) edges(now int64, n int) []int64 {
-	var out []int64
-	for range n {
-		start, end, ok := w.At(now)
-		if !ok {
-			break
-		}
-		out = append(out, max(start, now), end)
-		if w.Every == 0 {
-			break
-		}
-		now = end
-	}
-	return out
-}
-
 // pass is which windows keep a job off their nodes, and which one it has to be
 // in. Jobs with equal passes may go to the same sites.
 type pass struct {
@@ -253,64 +200,6 @@ func (st *State) awaits(j *job) *Reason {
 	}
 	return r
 }
-
-// vacate tells those to leave who are on the nodes of a window that has begun
-// and is not for them, and may be displaced. Of a gang all leave if too few
-// would be left.
-func (c *cycle) vacate() {
-	st := c.st
-	if len(st.win.list) == 0 {
-		return
-	}
-	for i := range st.win.list {
-		w := &st.win.list[i]
-		if start, _, ok := w.At(st.now); !ok || st.now < start || w.Leave {
-			continue
-		}
-		for _, id := range w.Nodes {
-			s := st.sites[id]
-			if s == nil {
-				continue
-			}
-			for _, owner := range sortedIDs(st.tenants[id]) {
-				if j := st.jobs[owner]; j.Preemptible && j.leaf >= 0 && !st.uses(&j.Job, w) {
-					c.leave(j, s, w.Name)
-				}
-			}
-		}
-	}
-}
-
-// leave has j leave a site, or as a whole.
-func (c *cycle) leave(j *job, s *site, window string) {
-	st, told := c.st, false
-	for _, h := range slices.Clone(j.holds) {
-		if h.site == s && !h.leaving {
-			st.evict(h)
-			told = true
-		}
-	}
-	if !told {
-		return
-	}
-	c.cause[j] = verdictOf{cause: Reserve}
-	if c.windows == nil {
-		c.windows = map[*job]string{}
-	}
-	c.windows[j] = window
-	if len(st.deficits(j, 0, 1)) == 0 {
-		return
-	}
-	for _, h := range slices.Clone(j.holds) {
-		if !h.leaving {
-			st.evict(h)
-		}
-	}
-}
-
-// Reserve is the cause of those who leave because a window begins that is not
-// for them.
-const Reserve Action = "reservation"
 
 // keptAway is the window that keeps j off the most nodes of p, if it would have
 // room without windows.
