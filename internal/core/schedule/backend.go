@@ -27,18 +27,6 @@ func (p *pool) split() {
 	}
 }
 
-// placeIn places the tries of j on one backend of p, beside what it holds there.
-func (st *State) placeIn(p *pool, j *job, tries []try) bool {
-	mark := len(st.log)
-	for _, part := range p.partsFor(j) {
-		if st.place(j, tries, part) {
-			return true
-		}
-		st.undo(mark)
-	}
-	return false
-}
-
 // partsFor are the parts of p that j may use.
 func (p *pool) partsFor(j *job) []*subset {
 	if len(p.parts) == 0 {

@@ -69,16 +69,6 @@ func (st *State) placeSet(j *job, set int, tries []try, sub *subset) bool {
 	})
 }
 
-// inSet reports whether group g belongs to set, or to one below it.
-func (j *job) inSet(g, set int) bool {
-	for s := j.Shape.Groups[g].Set; s >= 0; s = j.Shape.Sets[s].Parent {
-		if s == set {
-			return true
-		}
-	}
-	return false
-}
-
 func (st *State) placeGroup(j *job, t try, sub *subset) bool {
 	for range t.count {
 		a := st.nextRun(j, t.group, j.placed[t.group])
@@ -130,15 +120,6 @@ func (st *State) roomFor(sub *subset, a *ask, n int) int {
 		}
 	}
 	return have
-}
-
-// domains is the tree of a pool's sites by ordered labels.
-type domains struct {
-	levels []string
-	of     []map[*site]string // per level, the path to the site's domain
-	sites  []map[string][]*site
-	paths  [][]string // per level, the domains
-	at     [][]int32  // per level and site (by its place in the pool), its domain's place in paths; negative: none
 }
 
 func (p *pool) domainsOf(levels []string) *domains {
@@ -344,4 +325,16 @@ func (st *State) attempt(sub *subset, fn func(*subset) bool) bool {
 		st.undo(mark)
 	}
 	return ok
+}
+
+// placeIn places the tries of j on one backend of p, beside what it holds there.
+func (st *State) placeIn(p *pool, j *job, tries []try) bool {
+	mark := len(st.log)
+	for _, part := range p.partsFor(j) {
+		if st.place(j, tries, part) {
+			return true
+		}
+		st.undo(mark)
+	}
+	return false
 }

@@ -133,3 +133,13 @@ func (st *State) shrink(j *job, set int) (groups []int, all bool) {
 	}
 	return nil, false
 }
+
+// inSet reports whether group g belongs to set, or to one below it.
+func (j *job) inSet(g, set int) bool {
+	for s := j.Shape.Groups[g].Set; s >= 0; s = j.Shape.Sets[s].Parent {
+		if s == set {
+			return true
+		}
+	}
+	return false
+}

@@ -285,3 +285,12 @@ func sortedKeys[V any](m map[string]V) []string {
 	slices.SortFunc(keys, cmp.Compare[string])
 	return keys
 }
+
+// domains is the tree of a pool's sites by ordered labels.
+type domains struct {
+	levels []string
+	of     []map[*site]string // per level, the path to the site's domain
+	sites  []map[string][]*site
+	paths  [][]string // per level, the domains
+	at     [][]int32  // per level and site (by its place in the pool), its domain's place in paths; negative: none
+}
