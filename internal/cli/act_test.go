@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/cli/session"
 )
 
 func TestDeleteAsks(t *testing.T) {
@@ -20,7 +22,7 @@ func TestDeleteAsks(t *testing.T) {
 		{true, "\n", nil, 1, false},
 		{true, "", nil, 1, false},
 		{true, "", []string{"--yes"}, 0, true},
-		{false, "y\n", nil, exitUsage, false},
+		{false, "y\n", nil, session.ExitUsage, false},
 		{false, "", []string{"--yes"}, 0, true},
 	} {
 		st, deleted := newStage(queuedWorkload(1)), false
@@ -32,7 +34,7 @@ func TestDeleteAsks(t *testing.T) {
 		if c.terminal {
 			w.terminal()
 		}
-		w.s.io.In = strings.NewReader(c.input)
+		w.s.IO.In = strings.NewReader(c.input)
 		if code := w.run(append([]string{"delete", "it"}, c.args...)...); code != c.code || deleted != c.deleted {
 			t.Errorf("%+v: exit code %d, deleted %v: %s", c, code, deleted, w.err.String())
 		}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/cli/terminal"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -51,7 +53,7 @@ func (b *buffer) String() string {
 
 // world is a command line with an API that answers from a few workloads.
 type world struct {
-	s        *session
+	s        *session.Session
 	out, err buffer
 	env      map[string]string
 }
@@ -64,15 +66,15 @@ func newWorld(t *testing.T, h http.Handler) *world {
 		t.Cleanup(srv.Close)
 		w.env["MUSTER_SERVER"] = srv.URL
 	}
-	w.s = &session{
-		io: Streams{In: strings.NewReader(""), Out: &w.out, Err: &w.err}, env: func(k string) string { return w.env[k] },
-		now: func() time.Time { return noon }, program: Program{Version: api.Version{Version: "v1", Go: "go1"}},
+	w.s = &session.Session{
+		IO: terminal.Streams{In: strings.NewReader(""), Out: &w.out, Err: &w.err}, Env: func(k string) string { return w.env[k] },
+		Now: func() time.Time { return noon }, Program: session.Program{Version: api.Version{Version: "v1", Go: "go1"}},
 	}
 	return w
 }
 
 func (w *world) terminal() {
-	w.s.io.OutTerminal, w.s.io.ErrTerminal, w.s.io.InTerminal = true, true, true
+	w.s.IO.OutTerminal, w.s.IO.ErrTerminal, w.s.IO.InTerminal = true, true, true
 }
 
 func (w *world) run(args ...string) int { return execute(context.Background(), w.s, Hooks{}, args) }

@@ -7,70 +7,78 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/cli/admin"
+	"github.com/musterhq/muster/internal/cli/enter"
+	"github.com/musterhq/muster/internal/cli/inspect"
+	"github.com/musterhq/muster/internal/cli/logs"
+	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/cli/simulate"
+	"github.com/musterhq/muster/internal/cli/submit"
+	"github.com/musterhq/muster/internal/cli/top"
 )
 
 // command is one below muster: its name, then its other names.
 type command struct {
 	group, names string
-	make         func(*session) *cobra.Command
+	make         func(*session.Session) *cobra.Command
 }
 
 // commands are all of them, in the order in which they are listed.
 func commands(hooks Hooks) []command {
 	return []command{
-		{"submit", "run submit", newRun},
-		{"submit", "stop cancel", newStop},
-		{"submit", "restart rerun", newRestart},
-		{"submit", "delete rm", newDelete},
-		{"submit", "scale", newScale},
-		{"submit", "update", newUpdate},
-		{"submit", "import", newImport},
-		{"submit", "export", newExport},
-		{"look", "get list ls ps", newGet},
-		{"look", "describe show status", newDescribe},
-		{"look", "logs log", newLogs},
-		{"look", "diff", newDiff},
-		{"look", "metrics", newMetrics},
-		{"look", "top", newTop},
-		{"look", "why", newWhy},
+		{"submit", "run submit", submit.NewRun},
+		{"submit", "stop cancel", submit.NewStop},
+		{"submit", "restart rerun", submit.NewRestart},
+		{"submit", "delete rm", submit.NewDelete},
+		{"submit", "scale", submit.NewScale},
+		{"submit", "update", submit.NewUpdate},
+		{"submit", "import", submit.NewImport},
+		{"submit", "export", submit.NewExport},
+		{"look", "get list ls ps", inspect.NewGet},
+		{"look", "describe show status", inspect.NewDescribe},
+		{"look", "logs log", logs.NewLogs},
+		{"look", "diff", inspect.NewDiff},
+		{"look", "metrics", inspect.NewMetrics},
+		{"look", "top", top.NewTop},
+		{"look", "why", inspect.NewWhy},
 		{"look", "ui", newUI},
-		{"look", "wait", newWait},
-		{"look", "events history transitions", newEvents},
-		{"look", "lifecycle", newLifecycle},
-		{"look", "explain", newExplain},
-		{"enter", "exec connect", newExec},
-		{"enter", "attach", newAttach},
-		{"enter", "port-forward forward", newPortForward},
-		{"enter", "cp", newCp},
-		{"enter", "ssh-config", newSSHConfig},
-		{"enter", "ssh-proxy", newSSHProxy},
-		{"decide", "approve", newApprove},
-		{"decide", "reject", newReject},
-		{"decide", "preempt", newPreempt},
-		{"decide", "move", newMove},
-		{"decide", "hold", newHold},
-		{"decide", "release", newRelease},
-		{"run", "util utilization", newUtil},
-		{"run", "quota quotas", newQuota},
-		{"run", "usage", newUsage},
-		{"run", "apply", newApply},
-		{"run", "project projects queue", func(s *session) *cobra.Command { return newProjects(s, projectWord) }},
-		{"run", "department departments", func(s *session) *cobra.Command { return newProjects(s, departmentWord) }},
-		{"run", "pool pools", newPool},
-		{"run", "reservation reservations resv", newReservation},
-		{"run", "license licenses licence licences", newLicense},
-		{"run", "node nodes", newNode},
-		{"run", "cluster clusters", newCluster},
-		{"run", "secret secrets", newSecret},
-		{"run", "template templates", func(s *session) *cobra.Command { return newTemplates(s, client.KindTemplate) }},
-		{"run", "environment environments", func(s *session) *cobra.Command { return newTemplates(s, client.KindEnvironment) }},
-		{"run", "compute computes compute-resource", func(s *session) *cobra.Command { return newTemplates(s, client.KindCompute) }},
-		{"run", "datasource datasources data-source", func(s *session) *cobra.Command { return newTemplates(s, client.KindDataSource) }},
-		{"run", "datavolume datavolumes data-volume", func(s *session) *cobra.Command { return newTemplates(s, client.KindDataVolume) }},
-		{"run", "notifications notification", newNotifications},
-		{"run", "simulate sim", newSimulate},
-		{"run", "server", func(s *session) *cobra.Command { return newServer(s, hooks) }},
-		{"run", "config", newConfig},
+		{"look", "wait", inspect.NewWait},
+		{"look", "events history transitions", inspect.NewEvents},
+		{"look", "lifecycle", inspect.NewLifecycle},
+		{"look", "explain", inspect.NewExplain},
+		{"enter", "exec connect", enter.NewExec},
+		{"enter", "attach", enter.NewAttach},
+		{"enter", "port-forward forward", enter.NewPortForward},
+		{"enter", "cp", enter.NewCp},
+		{"enter", "ssh-config", enter.NewSSHConfig},
+		{"enter", "ssh-proxy", enter.NewSSHProxy},
+		{"decide", "approve", submit.NewApprove},
+		{"decide", "reject", submit.NewReject},
+		{"decide", "preempt", submit.NewPreempt},
+		{"decide", "move", submit.NewMove},
+		{"decide", "hold", submit.NewHold},
+		{"decide", "release", submit.NewRelease},
+		{"run", "util utilization", admin.NewUtil},
+		{"run", "quota quotas", admin.NewQuota},
+		{"run", "usage", admin.NewUsage},
+		{"run", "apply", submit.NewApply},
+		{"run", "project projects queue", func(s *session.Session) *cobra.Command { return admin.NewProjects(s, session.ProjectWord) }},
+		{"run", "department departments", func(s *session.Session) *cobra.Command { return admin.NewProjects(s, session.DepartmentWord) }},
+		{"run", "pool pools", admin.NewPool},
+		{"run", "reservation reservations resv", admin.NewReservation},
+		{"run", "license licenses licence licences", admin.NewLicense},
+		{"run", "node nodes", admin.NewNode},
+		{"run", "cluster clusters", admin.NewCluster},
+		{"run", "secret secrets", admin.NewSecret},
+		{"run", "template templates", func(s *session.Session) *cobra.Command { return admin.NewTemplates(s, client.KindTemplate) }},
+		{"run", "environment environments", func(s *session.Session) *cobra.Command { return admin.NewTemplates(s, client.KindEnvironment) }},
+		{"run", "compute computes compute-resource", func(s *session.Session) *cobra.Command { return admin.NewTemplates(s, client.KindCompute) }},
+		{"run", "datasource datasources data-source", func(s *session.Session) *cobra.Command { return admin.NewTemplates(s, client.KindDataSource) }},
+		{"run", "datavolume datavolumes data-volume", func(s *session.Session) *cobra.Command { return admin.NewTemplates(s, client.KindDataVolume) }},
+		{"run", "notifications notification", admin.NewNotifications},
+		{"run", "simulate sim", simulate.NewSimulate},
+		{"run", "server", func(s *session.Session) *cobra.Command { return newServer(s, hooks) }},
+		{"run", "config", admin.NewConfig},
 		{"run", "version", newVersion},
 	}
 }

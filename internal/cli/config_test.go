@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/cli/session"
 )
 
 // TestConfigurationFile: it says what the environment does not.
@@ -57,13 +59,13 @@ func TestWrongConfigurationFiles(t *testing.T) {
 		}
 		w := newWorld(t, sampleAPI())
 		w.env["MUSTER_CONFIG"] = path
-		if code := w.run("get"); code != exitUsage || !strings.Contains(w.err.String(), says) {
+		if code := w.run("get"); code != session.ExitUsage || !strings.Contains(w.err.String(), says) {
 			t.Errorf("%q: exit code %d: %s; want %q", text, code, w.err.String(), says)
 		}
 	}
 	w := newWorld(t, sampleAPI())
 	w.env["MUSTER_CONFIG"] = path + ".not"
-	if code := w.run("get"); code != exitUsage {
+	if code := w.run("get"); code != session.ExitUsage {
 		t.Errorf("a file that was named and is not there: exit code %d", code)
 	}
 }
@@ -78,7 +80,7 @@ func TestConfigView(t *testing.T) {
 	w := newWorld(t, sampleAPI())
 	w.env["MUSTER_CONFIG"], w.env["MUSTER_PROJECT"], w.env["MUSTER_TOKEN"] = path, "speech", "do-not-show"
 	w.env["MUSTER_SERVER"] = ""
-	if code := w.run("config", "view", "--no-autostart"); code != exitOK {
+	if code := w.run("config", "view", "--no-autostart"); code != session.ExitOK {
 		t.Fatalf("exit code %d: %s", code, w.err.String())
 	}
 	for _, want := range []string{"server\thttp://example.org:1\tfile " + path, "project\tspeech\tenvironment MUSTER_PROJECT", "dialect\tmcli\tfile " + path, "noAutostart\ttrue\tflag --no-autostart", "token\tset\tenvironment MUSTER_TOKEN"} {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli/inspect"
+	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -107,7 +109,7 @@ func TestVerbsAsk(t *testing.T) {
 	for _, args := range []string{"approve", "reject", "preempt", "move", "scale chat", "scale chat x", "scale chat -1", "scale chat 1001", "update", "update chat", "update chat --name x", "update a b --set env.A=1", "update chat --set replicas=x"} {
 		var asked []string
 		w := newWorld(t, courseAPI(t, &asked))
-		if code := w.run(strings.Fields(args)...); code != exitUsage || len(asked) > 0 {
+		if code := w.run(strings.Fields(args)...); code != session.ExitUsage || len(asked) > 0 {
 			t.Errorf("%s: exit code %d, asked %q: %s", args, code, asked, w.err.String())
 		}
 	}
@@ -129,7 +131,7 @@ func TestUsageAsks(t *testing.T) {
 	}
 	for _, args := range []string{"--by gpu", "--from x", "--since 1d --from 1d", "--every soon", "--every 0s"} {
 		w := newWorld(t, http.NotFoundHandler())
-		if code := w.run(append([]string{"usage"}, strings.Fields(args)...)...); code != exitUsage {
+		if code := w.run(append([]string{"usage"}, strings.Fields(args)...)...); code != session.ExitUsage {
 			t.Errorf("%s: exit code %d", args, code)
 		}
 	}
@@ -139,7 +141,7 @@ func TestUsageAsks(t *testing.T) {
 // a line of its own, whole.
 func TestEveryWordIsExplained(t *testing.T) {
 	t.Parallel()
-	for _, d := range dialects[1:] {
+	for _, d := range inspect.Dialects[1:] {
 		w := newWorld(t, nil)
 		w.terminal()
 		if code := w.run("lifecycle", "--dialect", d, "--no-color"); code != 0 {
@@ -147,7 +149,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 		}
 		lines := strings.Split(strings.TrimSpace(w.out.String()), "\n")[1:]
 		want := 0
-		for _, word := range wordsOf(lifecycle.Dialect(d)) {
+		for _, word := range inspect.WordsOf(lifecycle.Dialect(d)) {
 			want += max(len(word.How), 1)
 			for _, how := range word.How {
 				if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasSuffix(l, "  "+how) }) {

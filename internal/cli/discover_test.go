@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/cli/session"
 )
 
 // localServer serves the samples on the socket of a data directory.
@@ -43,13 +45,13 @@ func TestAutostart(t *testing.T) {
 	w := newWorld(t, nil)
 	w.env["MUSTER_NO_AUTOSTART"], w.env["MUSTER_DATA_DIR"] = "", dir
 	started := 0
-	w.s.program.StartServer = func(_ context.Context, dataDir string, _ ...string) error {
+	w.s.Program.StartServer = func(_ context.Context, dataDir string, _ ...string) error {
 		started++
 		if dataDir != dir {
 			t.Errorf("on %s, want %s", dataDir, dir)
 		}
 		localServer(t, filepath.Join(dir, "elsewhere"))
-		return os.WriteFile(filepath.Join(dir, addressName), []byte("unix://"+filepath.Join(dir, "elsewhere")+"\n"), 0o600)
+		return os.WriteFile(filepath.Join(dir, session.AddressName), []byte("unix://"+filepath.Join(dir, "elsewhere")+"\n"), 0o600)
 	}
 	if code := w.run("get", "-A", "-o", "name"); code != 0 || !strings.Contains(w.out.String(), "sweep\n") {
 		t.Errorf("exit code %d: %s", code, w.err.String())
@@ -57,7 +59,7 @@ func TestAutostart(t *testing.T) {
 	if !strings.Contains(w.err.String(), "muster: started a local server (data in "+dir+"; muster server stop ends it)\n") {
 		t.Errorf("%q", w.err.String())
 	}
-	w.s.conn = nil
+	w.s.Conn = nil
 	if code := w.run("get", "-A", "-o", "name"); code != 0 || started != 1 {
 		t.Errorf("exit code %d, started %d times: a server that runs is used", code, started)
 	}
@@ -69,8 +71,8 @@ func TestAutostartForbidden(t *testing.T) {
 		w := newWorld(t, nil)
 		w.env["MUSTER_DATA_DIR"] = shortDir(t)
 		w.env["MUSTER_NO_AUTOSTART"] = "0"
-		w.s.program.StartServer = func(context.Context, string, ...string) error { t.Error("a server was started"); return nil }
-		if code := w.run(args...); code != exitUnreachable {
+		w.s.Program.StartServer = func(context.Context, string, ...string) error { t.Error("a server was started"); return nil }
+		if code := w.run(args...); code != session.ExitUnreachable {
 			t.Errorf("%v: exit code %d: %s", args, code, w.err.String())
 		}
 	}
@@ -81,11 +83,11 @@ func TestAServerThatDiesIsReported(t *testing.T) {
 	dir := shortDir(t)
 	w := newWorld(t, nil)
 	w.env["MUSTER_NO_AUTOSTART"], w.env["MUSTER_DATA_DIR"] = "", dir
-	if err := os.WriteFile(filepath.Join(dir, logName), []byte("begun\nthe database is damaged\n\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, session.LogName), []byte("begun\nthe database is damaged\n\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.s.program.StartServer = func(context.Context, string, ...string) error { return errors.New("exit status 1") }
-	if code := w.run("get"); code != exitUnreachable {
+	w.s.Program.StartServer = func(context.Context, string, ...string) error { return errors.New("exit status 1") }
+	if code := w.run("get"); code != session.ExitUnreachable {
 		t.Errorf("exit code %d", code)
 	}
 	for _, want := range []string{"did not start: exit status 1", "its log ends: the database is damaged", "fix: muster server --data-dir " + dir} {
@@ -107,8 +109,8 @@ func TestDataDirectory(t *testing.T) {
 		{"", map[string]string{"XDG_DATA_HOME": "/x"}, "/x/muster"},
 	} {
 		w := newWorld(t, nil)
-		w.env, w.s.dataDir = c.env, c.flag
-		if got, err := w.s.dir(); err != nil || got != c.want {
+		w.env, w.s.DataDir = c.env, c.flag
+		if got, err := w.s.Dir(); err != nil || got != c.want {
 			t.Errorf("%+v: %s %v", c, got, err)
 		}
 	}

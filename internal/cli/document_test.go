@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli/document"
+	"github.com/musterhq/muster/internal/cli/printers"
+	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -17,10 +20,10 @@ import (
 func built(t *testing.T, text string, args ...string) (*spec.Document, error) {
 	t.Helper()
 	w := newWorld(t, nil)
-	w.s.io.In = strings.NewReader(text)
-	d := &documentFlags{}
+	w.s.IO.In = strings.NewReader(text)
+	d := &document.DocumentFlags{}
 	cmd := &cobra.Command{Use: "run"}
-	d.register(w.s, cmd)
+	d.Register(w.s, cmd)
 	cmd.Flags().SetInterspersed(false)
 	if text != "" {
 		args = append([]string{"-f", "-"}, args...)
@@ -28,7 +31,7 @@ func built(t *testing.T, text string, args ...string) (*spec.Document, error) {
 	if err := cmd.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
-	doc, _, err := w.s.build(d, cmd.Flags().Args(), true)
+	doc, _, err := document.Build(w.s, d, cmd.Flags().Args(), true)
 	return doc, err
 }
 
@@ -119,7 +122,7 @@ func TestWorkdir(t *testing.T) {
 		}
 	}
 	remote := &spec.Document{}
-	if err := settleWorkdir(remote, false); err != nil || remote.Workdir != "" {
+	if err := document.SettleWorkdir(remote, false); err != nil || remote.Workdir != "" {
 		t.Errorf("a directory of this machine for another: %q", remote.Workdir)
 	}
 }
@@ -137,12 +140,12 @@ func TestWrongDocumentsSayWhere(t *testing.T) {
 		{"command: ls\n", "--kind trainin", "kind", "", 0},
 	} {
 		_, err := built(t, c.text, strings.Fields(c.args)...)
-		var f *failure
-		if !errors.As(err, &f) || f.code != exitUsage || len(f.problem.Errors) == 0 {
+		var f *session.Failure
+		if !errors.As(err, &f) || f.Code != session.ExitUsage || len(f.Problem.Errors) == 0 {
 			t.Errorf("%q %s: %v", c.text, c.args, err)
 			continue
 		}
-		e := f.problem.Errors[0]
+		e := f.Problem.Errors[0]
 		if e.Path != c.path || e.Line != c.line || c.hint != "" && e.Hint != c.hint {
 			t.Errorf("%q %s: %+v", c.text, c.args, e)
 		}
@@ -165,15 +168,15 @@ func FuzzSet(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := parseSet(text)
+		c, err := document.ParseSet(text)
 		if err != nil {
 			return
 		}
-		doc, err := edit(base, []change{c})
+		doc, err := document.Edit(base, []document.Change{c})
 		if err != nil {
 			return
 		}
-		data, err := encode(doc)
+		data, err := document.Encode(doc)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,23 +193,23 @@ func TestExitCodes(t *testing.T) {
 		"invalid": 2, "not_found": 3, "no_logs": 3, "unauthenticated": 4, "conflict": 5, "illegal_phase": 5, "unsupported": 5,
 		"unschedulable": 6, "unavailable": 7, "unreachable": 7, "disk_full": 1, "internal": 1,
 	} {
-		if got := codeOf(&api.Problem{Code: code}); got != want {
+		if got := session.CodeOf(&api.Problem{Code: code}); got != want {
 			t.Errorf("%s: %d, want %d", code, got, want)
 		}
 	}
 	for phase, want := range map[string]int{"Completed": 0, "Failed": 10, "Lost": 10, "Stopped": 11, "Canceled": 11, "Deleted": 11, "Preempted": 12, "TimedOut": 13} {
 		w := &api.Workload{Phase: phase, Attempts: []api.Attempt{{ExitCode: ptr(3)}}}
-		if got := exitOf(w, "workload"); got != want {
+		if got := printers.ExitOf(w, "workload"); got != want {
 			t.Errorf("%s: %d, want %d", phase, got, want)
 		}
 		if phase == "Failed" {
 			want = 3
 		}
-		if got := exitOf(w, "task"); got != want {
+		if got := printers.ExitOf(w, "task"); got != want {
 			t.Errorf("%s with --exit-status=task: %d, want %d", phase, got, want)
 		}
 	}
-	if got := exitOf(&api.Workload{Phase: "Failed", Attempts: []api.Attempt{{ExitCode: ptr(137)}}}, "task"); got != exitFailed {
+	if got := printers.ExitOf(&api.Workload{Phase: "Failed", Attempts: []api.Attempt{{ExitCode: ptr(137)}}}, "task"); got != session.ExitFailed {
 		t.Errorf("a signal is not forwarded as a code: %d", got)
 	}
 }

@@ -20,10 +20,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/cli/terminal"
 )
 
-// terminal is a terminal of which the test holds the other end.
-func terminal(t *testing.T) (keyboard, screen *os.File) {
+// pseudoTerminal is a terminal of which the test holds the other end.
+func pseudoTerminal(t *testing.T) (keyboard, screen *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -100,7 +102,7 @@ func send(ctx context.Context, ws *websocket.Conn, channel byte, data string) er
 // too, and the terminal is given back as it was.
 func TestExecOnATerminal(t *testing.T) {
 	t.Parallel()
-	keyboard, screen := terminal(t)
+	keyboard, screen := pseudoTerminal(t)
 	if err := unix.IoctlSetWinsize(int(keyboard.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 33, Col: 77}); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,7 @@ func TestExecOnATerminal(t *testing.T) {
 		_ = send(ctx, ws, api.ChannelEnd, `{"exitCode":42}`)
 	}))
 	w.terminal()
-	w.s.io.In = screen
+	w.s.IO.In = screen
 	code := make(chan int, 1)
 	go func() { code <- w.run("exec", "it", "--", "bash") }()
 	if got := <-sized; got != `{"columns":77,"rows":33}` {
@@ -163,7 +165,7 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 			_ = send(ctx, ws, api.ChannelEnd, `{"exitCode":0,"problem":{"title":"t","status":422,"code":"unsupported","detail":"no"}}`)
 		},
 	} {
-		_, screen := terminal(t)
+		_, screen := pseudoTerminal(t)
 		ctx, interrupt := context.WithCancel(t.Context())
 		began, done := make(chan struct{}), make(chan struct{})
 		w := newWorld(t, socketAPI(t, runningWorkload(), func(r *http.Request, ws *websocket.Conn) {
@@ -172,11 +174,11 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 			<-done
 		}))
 		w.terminal()
-		w.s.io.In = screen
+		w.s.IO.In = screen
 		code := execute(ctx, w.s, Hooks{}, []string{"exec", "it"})
 		<-began
 		close(done)
-		want := map[string]int{"after a signal": exitInterrupted, "when the server goes": exitUnreachable, "after a problem": exitConflict}[name]
+		want := map[string]int{"after a signal": session.ExitInterrupted, "when the server goes": session.ExitUnreachable, "after a problem": session.ExitConflict}[name]
 		if code != want || isRaw(t, screen) {
 			t.Errorf("%s: exit code %d, want %d; raw %v: %s", name, code, want, isRaw(t, screen), w.err.String())
 		}
@@ -187,15 +189,15 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 // TestAPanicGivesTheTerminalBack, also one in the goroutine that reads keys.
 func TestAPanicGivesTheTerminalBack(t *testing.T) {
 	t.Parallel()
-	for name, reader := range map[string]func(raw *rawTerminal) io.Reader{
-		"keys":    func(raw *rawTerminal) io.Reader { return &keys{from: panicking{}, raw: raw} },
-		"guarded": func(raw *rawTerminal) io.Reader { return guarded{panicking{}, raw} },
+	for name, reader := range map[string]func(raw *terminal.Raw) io.Reader{
+		"keys":    func(raw *terminal.Raw) io.Reader { return &terminal.Keys{From: panicking{}, Raw: raw} },
+		"guarded": func(raw *terminal.Raw) io.Reader { return terminal.Guarded{Reader: panicking{}, Raw: raw} },
 	} {
-		_, screen := terminal(t)
+		_, screen := pseudoTerminal(t)
 		w := newWorld(t, nil)
 		w.terminal()
-		w.s.io.In = screen
-		raw, err := w.s.io.raw()
+		w.s.IO.In = screen
+		raw, err := w.s.IO.Raw()
 		if err != nil || raw == nil || !isRaw(t, screen) {
 			t.Fatalf("%v", err)
 		}
@@ -219,7 +221,7 @@ func (panicking) Read([]byte) (int, error) { panic("broken") }
 
 func TestDetaching(t *testing.T) {
 	t.Parallel()
-	keyboard, screen := terminal(t)
+	keyboard, screen := pseudoTerminal(t)
 	began := make(chan struct{})
 	w := newWorld(t, socketAPI(t, runningWorkload(), func(r *http.Request, ws *websocket.Conn) {
 		close(began)
@@ -230,14 +232,14 @@ func TestDetaching(t *testing.T) {
 		}
 	}))
 	w.terminal()
-	w.s.io.In = screen
+	w.s.IO.In = screen
 	code := make(chan int, 1)
 	go func() { code <- w.run("attach", "it") }()
 	<-began
 	if _, err := keyboard.WriteString("ls\r\x10\x11"); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-code; got != exitOK || isRaw(t, screen) || !strings.Contains(w.err.String(), "Detached — still running. muster attach it") {
+	if got := <-code; got != session.ExitOK || isRaw(t, screen) || !strings.Contains(w.err.String(), "Detached — still running. muster attach it") {
 		t.Errorf("exit code %d, raw %v: %s", got, isRaw(t, screen), w.err.String())
 	}
 }
@@ -260,11 +262,11 @@ func TestExecWithoutATerminal(t *testing.T) {
 		_ = send(r.Context(), ws, api.ChannelStderr, "warned")
 		_ = send(r.Context(), ws, api.ChannelEnd, `{"exitCode":3}`)
 	}))
-	w.s.io.In = strings.NewReader("input")
+	w.s.IO.In = strings.NewReader("input")
 	if code := w.run("exec", "it", "--task", "0", "-i", "--", "cat", "-"); code != 3 || w.out.String() != "input" || w.err.String() != "warned" {
 		t.Errorf("exit code %d, %q, %q", code, w.out.String(), w.err.String())
 	}
-	if code := w.run("exec", "it"); code != exitUsage {
+	if code := w.run("exec", "it"); code != session.ExitUsage {
 		t.Errorf("without a command: exit code %d", code)
 	}
 }
@@ -320,7 +322,7 @@ func TestPortForward(t *testing.T) {
 			conn.Close()
 		}
 		interrupt()
-		if got := <-code; got != exitInterrupted {
+		if got := <-code; got != session.ExitInterrupted {
 			t.Errorf("exit code %d: %s", got, w.err.String())
 		}
 		srv.CloseClientConnections()
@@ -328,7 +330,7 @@ func TestPortForward(t *testing.T) {
 	}
 	for _, args := range []string{"x", "0:0", "70000", "1:2:3"} {
 		w := newWorld(t, mux)
-		if code := w.run("port-forward", "it", args); code != exitUsage {
+		if code := w.run("port-forward", "it", args); code != session.ExitUsage {
 			t.Errorf("%s: exit code %d", args, code)
 		}
 	}

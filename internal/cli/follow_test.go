@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli/session"
 )
 
 // stage is an API with one workload whose life the test directs.
@@ -182,7 +183,7 @@ func TestFollowing(t *testing.T) {
 		w.Attempts[1].Tasks[0].State, w.Attempts[1].ExitCode = "failed", ptr(5)
 		w.Reason, w.Message = "Error", "its task exited with code 5"
 	})
-	if got := <-code; got != exitFailed {
+	if got := <-code; got != session.ExitFailed {
 		t.Errorf("exit code %d", got)
 	}
 	if got := w.out.String(); got != "one\ntwo\nthreefour\n" {
@@ -211,7 +212,7 @@ func TestFollowingAGang(t *testing.T) {
 	st.step("Completed", "", func(w *api.Workload) {
 		w.Attempts[0].Tasks[0].State, w.Attempts[0].Tasks[1].State = "succeeded", "succeeded"
 	})
-	if got := <-code; got != exitOK {
+	if got := <-code; got != session.ExitOK {
 		t.Errorf("exit code %d: %s", got, w.err.String())
 	}
 	got := strings.Split(strings.TrimSuffix(w.out.String(), "\n"), "\n")
@@ -234,7 +235,7 @@ func TestCtrlCDetaches(t *testing.T) {
 	go func() { code <- execute(ctx, w.s, Hooks{}, []string{"run", "--follow", "--", "true"}) }()
 	until(t, &w.err, "submitted it")
 	interrupt()
-	if got := <-code; got != exitInterrupted {
+	if got := <-code; got != session.ExitInterrupted {
 		t.Errorf("exit code %d", got)
 	}
 	if want := "Detached — still running. muster logs -f it · muster stop it\n"; !strings.HasSuffix(w.err.String(), want) {
@@ -254,7 +255,7 @@ func TestCtrlCStopsWhenAsked(t *testing.T) {
 	}()
 	until(t, &w.err, "submitted it")
 	interrupt()
-	if got := <-code; got != exitStopped {
+	if got := <-code; got != session.ExitStopped {
 		t.Errorf("exit code %d: %s", got, w.err.String())
 	}
 }
@@ -264,12 +265,12 @@ func TestTheSpinnerLeavesNoTrace(t *testing.T) {
 	st := newStage(queuedWorkload(1))
 	w := newWorld(t, st.mux)
 	w.terminal()
-	w.s.io.OutTerminal = false
+	w.s.IO.OutTerminal = false
 	code := make(chan int, 1)
 	go func() { code <- w.run("run", "--follow", "--no-color", "--", "true") }()
 	until(t, &w.err, "\r\x1b[K⠙ it Queued")
 	st.step("Completed", "", nil)
-	if got := <-code; got != exitOK {
+	if got := <-code; got != session.ExitOK {
 		t.Errorf("exit code %d", got)
 	}
 	_, after, _ := strings.Cut(w.err.String(), "submitted")

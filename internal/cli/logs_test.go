@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli/session"
 )
 
 // gangLogs is an API with one workload of several ranks. Each line of a log is
@@ -101,21 +102,21 @@ func TestWrongLogs(t *testing.T) {
 		code int
 		says string
 	}{
-		"--rank 3":               {exitNotFound, "has no task 3; it has 3 tasks, from 0"},
-		"--rank 0,x":             {exitUsage, "0,2-3"},
-		"--rank 2-1":             {exitUsage, "is not understood"},
-		"--rank -1":              {exitUsage, "is not understood"},
-		"--attempt 1":            {exitNotFound, "no attempt 1"},
-		"--attempt x":            {exitUsage, "is not a number"},
-		"--rank 1 --failed":      {exitUsage, "contradict"},
-		"--first-error -f":       {exitUsage, "contradicts"},
-		"--build --rank 1":       {exitUsage, "contradicts"},
-		"--build":                {exitNotFound, "has built no image"},
-		"--since yesterday":      {exitUsage, "neither an age nor an instant"},
-		"--rank 2":               {exitNotFound, "no output of that task"},
-		"--attempt all --rank 2": {exitNotFound, "no output of that task"},
-		"--first-error --rank 0": {exitNotFound, "no error was found in 1 line of 1 task of attempt 0; looked for Python exception, CUDA out of memory"},
-		"--first-error --rank 2": {exitNotFound, "in 0 lines of 0 tasks of attempt 0"},
+		"--rank 3":               {session.ExitNotFound, "has no task 3; it has 3 tasks, from 0"},
+		"--rank 0,x":             {session.ExitUsage, "0,2-3"},
+		"--rank 2-1":             {session.ExitUsage, "is not understood"},
+		"--rank -1":              {session.ExitUsage, "is not understood"},
+		"--attempt 1":            {session.ExitNotFound, "no attempt 1"},
+		"--attempt x":            {session.ExitUsage, "is not a number"},
+		"--rank 1 --failed":      {session.ExitUsage, "contradict"},
+		"--first-error -f":       {session.ExitUsage, "contradicts"},
+		"--build --rank 1":       {session.ExitUsage, "contradicts"},
+		"--build":                {session.ExitNotFound, "has built no image"},
+		"--since yesterday":      {session.ExitUsage, "neither an age nor an instant"},
+		"--rank 2":               {session.ExitNotFound, "no output of that task"},
+		"--attempt all --rank 2": {session.ExitNotFound, "no output of that task"},
+		"--first-error --rank 0": {session.ExitNotFound, "no error was found in 1 line of 1 task of attempt 0; looked for Python exception, CUDA out of memory"},
+		"--first-error --rank 2": {session.ExitNotFound, "in 0 lines of 0 tasks of attempt 0"},
 	} {
 		w := newWorld(t, gangLogs(gang(3, "Running", nil), map[string]string{"0/0": "1 a\n", "0/1": "2 b\n"}))
 		if code := w.run(append([]string{"logs", "gang"}, strings.Fields(args)...)...); code != c.code || !strings.Contains(w.err.String(), c.says) {
@@ -214,7 +215,7 @@ func TestFollowingShowsThePastInOrder(t *testing.T) {
 	st.step("Completed", "", func(w *api.Workload) {
 		w.Attempts[0].Tasks[0].State, w.Attempts[0].Tasks[1].State = "succeeded", "succeeded"
 	})
-	if got := <-code; got != exitOK {
+	if got := <-code; got != session.ExitOK {
 		t.Errorf("exit code %d: %s", got, w.err.String())
 	}
 	past, rest, _ := strings.Cut(w.out.String(), "[master 0] b\n")

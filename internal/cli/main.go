@@ -1,5 +1,7 @@
 // Package cli is the command line: it turns words into calls of the REST API
-// and answers into tables, documents and exit codes.
+// and answers into tables, documents and exit codes. The commands lie in the
+// packages below it, by what a person does; here is the tree that they make up,
+// the command that runs a server, and what command lines of other tools use.
 //
 // Standard output carries data, standard error everything else. On anything
 // but a terminal there is no colour, no truncation, no spinner and no prompt.
@@ -19,6 +21,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/cli/terminal"
 )
 
 // ServerOptions say how a server is to run.
@@ -70,7 +75,7 @@ type ServerOptions struct {
 
 // Hooks are what the command line needs of the program around it.
 type Hooks struct {
-	Program
+	session.Program
 	// RunServer runs a server in this process until ctx is done or it fails.
 	RunServer func(ctx context.Context, o ServerOptions) error
 	// Salvage finds what of the database in dataDir cannot be read and, with
@@ -82,37 +87,37 @@ type Hooks struct {
 
 // Main runs one command line (without the program's name) and returns its exit
 // code.
-func Main(args []string, streams Streams, hooks Hooks) int {
+func Main(args []string, streams terminal.Streams, hooks Hooks) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return execute(ctx, newSession(streams, hooks.Program), hooks, args)
+	return execute(ctx, session.NewSession(streams, hooks.Program), hooks, args)
 }
 
-func execute(ctx context.Context, s *session, hooks Hooks, args []string) int {
-	if s.io.Width <= 0 {
-		s.io.Width = 80
+func execute(ctx context.Context, s *session.Session, hooks Hooks, args []string) int {
+	if s.IO.Width <= 0 {
+		s.IO.Width = 80
 	}
-	s.io = s.io.wary()
+	s.IO = s.IO.Wary()
 	root := newRoot(s, hooks, args)
 	root.SetArgs(args)
-	root.SetIn(s.io.In)
-	root.SetOut(s.io.Out)
-	root.SetErr(s.io.Err)
+	root.SetIn(s.IO.In)
+	root.SetOut(s.IO.Out)
+	root.SetErr(s.IO.Err)
 	err := root.ExecuteContext(ctx)
-	s.close()
+	s.Close()
 	if err == nil {
-		return exitOK
+		return session.ExitOK
 	}
 	if errors.Is(err, syscall.EPIPE) {
-		return exitOK // whoever read us has read enough
+		return session.ExitOK // whoever read us has read enough
 	}
-	return s.report(ctx, err)
+	return s.Report(ctx, err)
 }
 
 // newRoot makes the tree of commands for a command line: of those below it only the
 // one that is meant, as all of them together take longer to make than most take to
 // do what they are for. Where none is meant for certain, all of them are there.
-func newRoot(s *session, hooks Hooks, args []string) *cobra.Command {
+func newRoot(s *session.Session, hooks Hooks, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "muster",
 		Short: "Run AI workloads on one machine or many",
@@ -127,24 +132,24 @@ func newRoot(s *session, hooks Hooks, args []string) *cobra.Command {
 Without a server configured it uses the one of this machine's user, and starts
 it when there is none.`,
 		SilenceUsage: true, SilenceErrors: true,
-		Args: noArgs,
+		Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return s.begin(cmd)
+			return s.Begin(cmd)
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return unknownFlag(cmd, err)
+		return session.UnknownFlag(cmd, err)
 	})
 	f := root.PersistentFlags()
-	f.StringVar(&s.server, "server", "", "address of the server: unix:///path, http://host:port (MUSTER_SERVER)")
-	f.StringVar(&s.dataDir, "data-dir", "", "where the local server keeps its state (MUSTER_DATA_DIR)")
-	f.BoolVar(&s.noAutostart, "no-autostart", false, "do not start a local server (MUSTER_NO_AUTOSTART)")
-	f.BoolVar(&s.noColor, "no-color", false, "no colours (NO_COLOR)")
-	f.StringVarP(&s.output, "output", "o", "", "format: "+strings.Join(formats, "|"))
+	f.StringVar(&s.Server, "server", "", "address of the server: unix:///path, http://host:port (MUSTER_SERVER)")
+	f.StringVar(&s.DataDir, "data-dir", "", "where the local server keeps its state (MUSTER_DATA_DIR)")
+	f.BoolVar(&s.NoAutostart, "no-autostart", false, "do not start a local server (MUSTER_NO_AUTOSTART)")
+	f.BoolVar(&s.NoColor, "no-color", false, "no colours (NO_COLOR)")
+	f.StringVarP(&s.Output, "output", "o", "", "format: "+strings.Join(session.Formats, "|"))
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddGroup(groupsOfCommands...)
-	defer named(root, s.program.Name)
+	defer session.Named(root, s.Program.Name)
 	word := commandOf(args)
 	for _, c := range commands(hooks) {
 		if word == "" || slices.Contains(strings.Fields(c.names), word) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/cli/terminal"
 )
 
 func metricsAPI() http.Handler {
@@ -53,7 +55,7 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, metricsAPI())
 	w.terminal()
-	w.s.io.Width = 100
+	w.s.IO.Width = 100
 	if code := w.run("metrics", "it", "--since", "30m", "--rank", "0,1"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, w.err.String())
 	}
@@ -138,7 +140,7 @@ func TestMetricsInAPipe(t *testing.T) {
 		t.Errorf("exit code %d: %s %s", code, c.out.String(), c.err.String())
 	}
 	for _, args := range [][]string{{"metrics", "it", "--cluster"}, {"metrics", "--every", "1ms"}, {"metrics", "--node", "n", "--cluster"}, {"top", "--every", "never"}} {
-		if code := newWorld(t, metricsAPI()).run(args...); code != exitUsage {
+		if code := newWorld(t, metricsAPI()).run(args...); code != session.ExitUsage {
 			t.Errorf("%v: exit code %d", args, code)
 		}
 	}
@@ -161,7 +163,7 @@ func TestSpark(t *testing.T) {
 		{[]*float64{one(7)}, 1, 0, "▁"},
 		{[]*float64{one(9)}, 1, 1, "█"},
 	} {
-		if got := spark(c.values, c.width, c.most); got != c.want {
+		if got := terminal.Spark(c.values, c.width, c.most); got != c.want {
 			t.Errorf("%v: %q, want %q", c.values, got, c.want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -37,18 +38,18 @@ func (m *monitorFlags) flags(f *pflag.FlagSet) {
 func (m *monitorFlags) read(o *MonitorOptions) error {
 	d, err := spec.ParseDuration(m.every)
 	if err != nil || d.Std() < time.Second || d.Std() > time.Minute {
-		return usage(fmt.Sprintf("--sample-every: %q is not a length of time from 1s to 1m", m.every), "10s is usual")
+		return session.UsageError(fmt.Sprintf("--sample-every: %q is not a length of time from 1s to 1m", m.every), "10s is usual")
 	}
 	size, err := spec.ParseQuantity(m.memory)
 	if err != nil || size.Units() < 1<<20 || size.Units() > 64<<30 {
-		return usage(fmt.Sprintf("--series-memory: %q is not a size from 1Mi to 64Gi", m.memory), "64Mi is enough for about 1000 GPUs and 2000 tasks")
+		return session.UsageError(fmt.Sprintf("--series-memory: %q is not a size from 1Mi to 64Gi", m.memory), "64Mi is enough for about 1000 GPUs and 2000 tasks")
 	}
 	if u, err := url.Parse(m.otlp); m.otlp != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return usage(fmt.Sprintf("--otlp-endpoint: %q is not a URL", m.otlp), "like http://otel:4318; /v1/traces is added to it")
+		return session.UsageError(fmt.Sprintf("--otlp-endpoint: %q is not a URL", m.otlp), "like http://otel:4318; /v1/traces is added to it")
 	}
 	for _, h := range m.headers {
 		if name, _, ok := strings.Cut(h, "="); !ok || name == "" || strings.ContainsAny(h, "\r\n") || strings.ContainsAny(name, " :") {
-			return usage(fmt.Sprintf("--otlp-header: %q is not NAME=VALUE", h), "like Authorization=Bearer …")
+			return session.UsageError(fmt.Sprintf("--otlp-header: %q is not NAME=VALUE", h), "like Authorization=Bearer …")
 		}
 	}
 	*o = MonitorOptions{SampleEvery: d.Std(), SeriesMemory: size.Units(), OTLP: m.otlp, OTLPHeaders: m.headers}

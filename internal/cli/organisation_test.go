@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/cli/submit"
 )
 
 // organisationAPI answers what is asked about projects, pools and nodes, and
@@ -113,7 +115,7 @@ func TestOrganisersAsk(t *testing.T) {
 	} {
 		var asked []string
 		w := newWorld(t, organisationAPI(&asked))
-		if code := w.run(strings.Fields(args)...); code != exitUsage || len(asked) > 0 {
+		if code := w.run(strings.Fields(args)...); code != session.ExitUsage || len(asked) > 0 {
 			t.Errorf("%s: exit code %d, asked %q: %s", args, code, asked, w.err.String())
 		}
 	}
@@ -122,24 +124,24 @@ func TestOrganisersAsk(t *testing.T) {
 func TestLinesOfFields(t *testing.T) {
 	t.Parallel()
 	const text = "kind: Node\nname: n\nlabels:\n  example.com/rack: r1\n  a: b\ntaints:\n  - key: k\n    effect: Never\n  - {key: x, effect: NoSchedule}\n---\n# nothing\n---\nkind: Pool\n"
-	m := &manifest{}
-	err := m.read("f", []byte(text))
-	items, nodes := m.records.Items, m.places
+	m := &submit.Manifest{}
+	err := m.Read("f", []byte(text))
+	items, nodes := m.Records.Items, m.Places
 	if err != nil || len(items) != 2 || items[0]["name"] != "n" || items[1]["kind"] != "Pool" {
 		t.Fatalf("%v, %v", items, err)
 	}
 	for path, want := range map[string]int{
 		"": 1, "name": 2, "labels": 3, "labels.example.com/rack": 4, "labels.a": 5, "labels.gone": 4, "taints[0].effect": 8, "taints[1].key": 9, "gone": 1,
 	} {
-		if got := nodes[0].line(path); got != want {
+		if got := nodes[0].Line(path); got != want {
 			t.Errorf("%q is in line %d, want %d", path, got, want)
 		}
 	}
-	if got := nodes[1].line("name"); got != 13 {
+	if got := nodes[1].Line("name"); got != 13 {
 		t.Errorf("of the last document: line %d", got)
 	}
 	for _, text := range []string{"a: [", "- a", "text", "a: 1\na: 2", "{1: 2"} {
-		if err := new(manifest).read("f", []byte(text)); err == nil {
+		if err := new(submit.Manifest).Read("f", []byte(text)); err == nil {
 			t.Errorf("%q was taken", text)
 		}
 	}

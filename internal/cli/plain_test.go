@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli/terminal"
 )
 
 // evil renames the terminal, clears it, writes over the line, and turns what
@@ -42,7 +43,7 @@ func TestWordsOfTasksAreText(t *testing.T) {
 	for _, args := range []string{"get -A", "get -A -o wide", "describe sweep", "why sweep", "events sweep", "lifecycle sweep", "logs sweep --first-error", "diff sweep@0 sweep@0 --all", "wait sweep"} {
 		c := newWorld(t, mux)
 		c.terminal()
-		c.s.io.Width = 400
+		c.s.IO.Width = 400
 		c.run(strings.Fields(args)...)
 		got := c.out.String() + c.err.String()
 		if !strings.Contains(got, "sweep") && !strings.Contains(got, "lost") {
@@ -65,7 +66,7 @@ func TestWordsOfTasksAreText(t *testing.T) {
 func TestWordsInPieces(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	s := &shown{w: &b}
+	s := &terminal.Shown{W: &b}
 	for _, c := range []byte("größer\r\n■\x1b[32m") {
 		if n, err := s.Write([]byte{c}); n != 1 || err != nil {
 			t.Fatal(n, err)

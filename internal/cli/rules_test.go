@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli/session"
 )
 
 func TestProjectRulesAreChanged(t *testing.T) {
@@ -56,17 +57,17 @@ func TestWrongProjectRules(t *testing.T) {
 		code int
 		says string
 	}{
-		"vision":                            {exitUsage, "nothing to change"},
-		"vision --time-limit 12h":           {exitUsage, "KIND=DURATION"},
-		"vision --time-limit training=soon": {exitUsage, "not a length of time"},
-		"vision --budget 100h":              {exitUsage, "HOURS/PERIOD"},
-		"vision --budget -1/1d":             {exitUsage, "HOURS/PERIOD"},
-		"vision --budget NaN/1d":            {exitUsage, "HOURS/PERIOD"},
-		"vision --check legal":              {exitUsage, "is not understood"},
-		"vision --check type=approval":      {exitUsage, "has no name"},
-		"vision --check name=a,name=b":      {exitUsage, "twice"},
-		"vision --check none=":              {exitNotFound, "has no check"},
-		"visoin --clear":                    {exitNotFound, "did you mean vision?"},
+		"vision":                            {session.ExitUsage, "nothing to change"},
+		"vision --time-limit 12h":           {session.ExitUsage, "KIND=DURATION"},
+		"vision --time-limit training=soon": {session.ExitUsage, "not a length of time"},
+		"vision --budget 100h":              {session.ExitUsage, "HOURS/PERIOD"},
+		"vision --budget -1/1d":             {session.ExitUsage, "HOURS/PERIOD"},
+		"vision --budget NaN/1d":            {session.ExitUsage, "HOURS/PERIOD"},
+		"vision --check legal":              {session.ExitUsage, "is not understood"},
+		"vision --check type=approval":      {session.ExitUsage, "has no name"},
+		"vision --check name=a,name=b":      {session.ExitUsage, "twice"},
+		"vision --check none=":              {session.ExitNotFound, "has no check"},
+		"visoin --clear":                    {session.ExitNotFound, "did you mean vision?"},
 	} {
 		w := newWorld(t, h)
 		if code := w.run(append([]string{"project", "set"}, strings.Fields(args)...)...); code != c.code || !strings.Contains(w.err.String(), c.says) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/internal/cli/session"
 )
 
 // Salvaged is what of a database cannot be read.
@@ -19,7 +21,7 @@ type SalvagedRecord struct {
 	Why  string `json:"why"`
 }
 
-func newSalvage(s *session, find func(context.Context, string, bool) (Salvaged, error)) *cobra.Command {
+func newSalvage(s *session.Session, find func(context.Context, string, bool) (Salvaged, error)) *cobra.Command {
 	yes := false
 	cmd := &cobra.Command{
 		Use: "salvage", Short: "Find records that cannot be read, and take them out",
@@ -32,18 +34,18 @@ A workload goes with its tasks: what of it still runs is ended by the next serve
 A project goes with its quotas, and its work goes on without them.`,
 		Example: `  muster server salvage
   muster server salvage --yes`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.salvage(cmd.Context(), find, yes) },
+		Args: session.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return salvage(s, cmd.Context(), find, yes) },
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "take them out")
 	return cmd
 }
 
-func (s *session) salvage(ctx context.Context, find func(context.Context, string, bool) (Salvaged, error), take bool) error {
+func salvage(s *session.Session, ctx context.Context, find func(context.Context, string, bool) (Salvaged, error), take bool) error {
 	if find == nil {
-		return usage("this program has no database", "use the muster binary")
+		return session.UsageError("this program has no database", "use the muster binary")
 	}
-	dir, err := s.dir()
+	dir, err := s.Dir()
 	if err != nil {
 		return err
 	}
@@ -52,16 +54,16 @@ func (s *session) salvage(ctx context.Context, find func(context.Context, string
 		return err
 	}
 	if len(found.Records) == 0 {
-		fmt.Fprintln(s.io.Out, "every record can be read")
+		fmt.Fprintln(s.IO.Out, "every record can be read")
 		return nil
 	}
 	for _, r := range found.Records {
-		fmt.Fprintf(s.io.Out, "%s cannot be read: %s\n", r.What, r.Why)
+		fmt.Fprintf(s.IO.Out, "%s cannot be read: %s\n", r.What, r.Why)
 	}
 	if found.File != "" {
-		fmt.Fprintf(s.io.Err, "taken out of the database; kept in %s\n", found.File)
+		fmt.Fprintf(s.IO.Err, "taken out of the database; kept in %s\n", found.File)
 	} else {
-		fmt.Fprintln(s.io.Err, "nothing was changed; muster server salvage --yes takes out what is listed")
+		fmt.Fprintln(s.IO.Err, "nothing was changed; muster server salvage --yes takes out what is listed")
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli/session"
 )
 
 // TestSecretsAreSent looks at what each way to give a secret becomes, and that
@@ -52,7 +53,7 @@ func TestSecretsAreSent(t *testing.T) {
 			rw.WriteHeader(201)
 			json.NewEncoder(rw).Encode(api.Secret{Name: sent.Name, Type: sent.Type, Everywhere: sent.Everywhere}) //nolint:errcheck // a test's own server
 		}))
-		w.s.io.In = strings.NewReader(c.input)
+		w.s.IO.In = strings.NewReader(c.input)
 		args := strings.NewReplacer(" F", " "+filepath.Join(dir, "f"), " G", " "+filepath.Join(dir, "g")).Replace(c.args)
 		if code := w.run(append([]string{"secret", "create"}, strings.Fields(args)...)...); code != 0 {
 			t.Errorf("%s: exit code %d: %s", c.args, code, w.err.String())
@@ -91,7 +92,7 @@ func TestWrongSecrets(t *testing.T) {
 		"dockr d":                          "did you mean docker?",
 	} {
 		w := newWorld(t, http.NotFoundHandler())
-		if code := w.run(append([]string{"secret", "create"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(w.err.String(), says) {
+		if code := w.run(append([]string{"secret", "create"}, strings.Fields(args)...)...); code != session.ExitUsage || !strings.Contains(w.err.String(), says) {
 			t.Errorf("%s: exit code %d: %s; want %q", args, code, w.err.String(), says)
 		}
 	}

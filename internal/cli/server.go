@@ -15,10 +15,11 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-func newServer(s *session, hooks Hooks) *cobra.Command {
+func newServer(s *session.Session, hooks Hooks) *cobra.Command {
 	o := ServerOptions{}
 	level, cache, window, half, silence, rest := "", "", "", "", "", ""
 	monitor := monitorFlags{}
@@ -31,34 +32,34 @@ What it started goes on without it; the next server takes it over.`,
   muster server --listen 127.0.0.1:8080
   muster server status -o json
   muster server stop`,
-		Args: noArgs,
+		Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.LogLevel.UnmarshalText([]byte(level)); err != nil {
-				return usage(fmt.Sprintf("--log-level: %q is not a level", level), "one of debug, info, warn, error")
+				return session.UsageError(fmt.Sprintf("--log-level: %q is not a level", level), "one of debug, info, warn, error")
 			}
 			size, err := spec.ParseQuantity(cache)
 			if err != nil || size < 0 {
-				return usage(fmt.Sprintf("--image-cache: %q is not a size", cache), "like 50Gi; 0 is without a limit")
+				return session.UsageError(fmt.Sprintf("--image-cache: %q is not a size", cache), "like 50Gi; 0 is without a limit")
 			}
 			o.Cache = size.Units()
 			if o.PastWeight < 0 {
-				return usage(fmt.Sprintf("--past-weight: %v is less than 0", o.PastWeight), "0 is off, 1 counts past use as much as weights")
+				return session.UsageError(fmt.Sprintf("--past-weight: %v is less than 0", o.PastWeight), "0 is off, 1 counts past use as much as weights")
 			}
 			for flag, d := range map[string]*time.Duration{"past-window": &o.PastWindow, "past-half-life": &o.PastHalfLife, "node-grace": &o.NodeGrace, "move-rest": &o.MoveRest} {
 				text := map[string]string{"past-window": window, "past-half-life": half, "node-grace": silence, "move-rest": rest}[flag]
 				parsed, err := spec.ParseDuration(text)
 				if err != nil {
-					return usage(fmt.Sprintf("--%s: %v", flag, err), "like 7d or 12h")
+					return session.UsageError(fmt.Sprintf("--%s: %v", flag, err), "like 7d or 12h")
 				}
 				*d = time.Duration(parsed)
 			}
 			if o.NodeGrace < time.Second {
-				return usage(fmt.Sprintf("--node-grace: %v is less than 1s", o.NodeGrace), "5m is usual; what a node runs is run again elsewhere after it")
+				return session.UsageError(fmt.Sprintf("--node-grace: %v is less than 1s", o.NodeGrace), "5m is usual; what a node runs is run again elsewhere after it")
 			}
 			if err := monitor.read(&o.Monitor); err != nil {
 				return err
 			}
-			return s.serve(cmd.Context(), hooks.RunServer, o)
+			return serve(s, cmd.Context(), hooks.RunServer, o)
 		},
 	}
 	f := cmd.Flags()
@@ -96,32 +97,32 @@ What it started goes on without it; the next server takes it over.`,
 	f.StringVar(&half, "past-half-life", "0s", "use that is older by this counts half; 0s: whole until past-window")
 	f.StringVar(&level, "log-level", strings.ToLower(slog.LevelInfo.String()), "debug, info, warn or error")
 	status := &cobra.Command{
-		Use: "status", Short: "Process, address and data directory of the server", Args: noArgs, Example: "  muster server status -o json",
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.serverStatus(cmd.Context()) },
+		Use: "status", Short: "Process, address and data directory of the server", Args: session.NoArgs, Example: "  muster server status -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error { return serverStatus(s, cmd.Context()) },
 	}
 	stop := &cobra.Command{
-		Use: "stop", Short: "End the local server; what it runs goes on", Args: noArgs, Example: "  muster server stop",
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.serverStop(cmd.Context()) },
+		Use: "stop", Short: "End the local server; what it runs goes on", Args: session.NoArgs, Example: "  muster server stop",
+		RunE: func(cmd *cobra.Command, _ []string) error { return serverStop(s, cmd.Context()) },
 	}
 	cmd.AddCommand(status, stop, newSalvage(s, hooks.Salvage))
 	return cmd
 }
 
-func (s *session) serve(ctx context.Context, run func(context.Context, ServerOptions) error, o ServerOptions) error {
+func serve(s *session.Session, ctx context.Context, run func(context.Context, ServerOptions) error, o ServerOptions) error {
 	if run == nil {
-		return usage("this program cannot be a server", "use the muster binary")
+		return session.UsageError("this program cannot be a server", "use the muster binary")
 	}
 	if o.FakeGPUs < 0 || o.FakeGPUs > 1024 {
-		return usage(fmt.Sprintf("--fake-gpus: %d is outside 0 to 1024", o.FakeGPUs), "0 looks for real ones")
+		return session.UsageError(fmt.Sprintf("--fake-gpus: %d is outside 0 to 1024", o.FakeGPUs), "0 looks for real ones")
 	}
 	if err := checkBackends(&o); err != nil {
 		return err
 	}
 	if u, err := url.Parse(o.Advertise); o.Advertise != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return usage(fmt.Sprintf("--advertise: %q is not a URL", o.Advertise), "like http://muster.example:8080")
+		return session.UsageError(fmt.Sprintf("--advertise: %q is not a URL", o.Advertise), "like http://muster.example:8080")
 	}
 	var err error
-	if o.DataDir, err = s.dir(); err != nil {
+	if o.DataDir, err = s.Dir(); err != nil {
 		return err
 	}
 	return run(ctx, o)
@@ -135,36 +136,36 @@ func checkBackends(o *ServerOptions) error {
 	}
 	for _, p := range o.Backends {
 		if p != "local" && p != "kube" {
-			return usage(fmt.Sprintf("--backend: %q is not a backend", p), "local, kube, or local,kube; further clusters with --cluster NAME=KUBECONFIG")
+			return session.UsageError(fmt.Sprintf("--backend: %q is not a backend", p), "local, kube, or local,kube; further clusters with --cluster NAME=KUBECONFIG")
 		}
 	}
 	if o.Kubeconfig != "" && !slices.Contains(o.Backends, "kube") {
-		return usage("--kubeconfig is given without --backend kube", "add --backend kube, or name the cluster with --cluster NAME=KUBECONFIG")
+		return session.UsageError("--kubeconfig is given without --backend kube", "add --backend kube, or name the cluster with --cluster NAME=KUBECONFIG")
 	}
 	if o.KubeContext != "" && !slices.Contains(o.Backends, "kube") {
-		return usage("--kube-context is given without --backend kube", "add --backend kube; a file of --cluster NAME=KUBECONFIG is used with its current context")
+		return session.UsageError("--kube-context is given without --backend kube", "add --backend kube; a file of --cluster NAME=KUBECONFIG is used with its current context")
 	}
 	if o.FakeGPUs > 0 && !slices.Contains(o.Backends, "local") {
-		return usage("--fake-gpus is about this machine, which is none of the backends", "leave it out, or add --backend local")
+		return session.UsageError("--fake-gpus is about this machine, which is none of the backends", "leave it out, or add --backend local")
 	}
 	names := map[string]bool{"local": true, "kube": true}
 	for _, c := range o.Clusters {
 		name, file, ok := strings.Cut(c, "=")
 		if !ok || file == "" || !spec.Named(name) || names[name] {
-			return usage(fmt.Sprintf("--cluster: %q is not NAME=KUBECONFIG with a name of its own", c), "NAME is of lower-case letters, digits and '-', and neither local nor kube")
+			return session.UsageError(fmt.Sprintf("--cluster: %q is not NAME=KUBECONFIG with a name of its own", c), "NAME is of lower-case letters, digits and '-', and neither local nor kube")
 		}
 		names[name] = true
 	}
 	for _, name := range o.TakeOver {
 		if name == "local" || !names[name] || name == "kube" && !slices.Contains(o.Backends, "kube") {
-			return usage(fmt.Sprintf("--take-over: %q is no cluster of this server", name), "kube for that of --backend kube, or a NAME of --cluster")
+			return session.UsageError(fmt.Sprintf("--take-over: %q is no cluster of this server", name), "kube for that of --backend kube, or a NAME of --cluster")
 		}
 	}
 	return nil
 }
 
-func (s *session) serverStatus(ctx context.Context) error {
-	c, err := s.connectOnly(ctx)
+func serverStatus(s *session.Session, ctx context.Context) error {
+	c, err := s.ConnectOnly(ctx)
 	if err != nil {
 		return err
 	}
@@ -172,20 +173,20 @@ func (s *session) serverStatus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.machine() {
-		return s.document(st)
+	if s.Machine() {
+		return s.Document(st)
 	}
-	g := grid{rows: [][]cell{
-		{{text: "Process", tone: toneTitle}, {text: fmt.Sprint(st.PID)}},
-		{{text: "Address", tone: toneTitle}, {text: st.Address}},
-		{{text: "Data", tone: toneTitle}, {text: st.DataDir}},
-		{{text: "Version", tone: toneTitle}, {text: st.Version}},
-		{{text: "Up", tone: toneTitle}, {text: age(s.clock().Sub(timeOf(st.StartedAt)))}},
+	g := session.Grid{Rows: [][]session.Cell{
+		{{Text: "Process", Tone: session.ToneTitle}, {Text: fmt.Sprint(st.PID)}},
+		{{Text: "Address", Tone: session.ToneTitle}, {Text: st.Address}},
+		{{Text: "Data", Tone: session.ToneTitle}, {Text: st.DataDir}},
+		{{Text: "Version", Tone: session.ToneTitle}, {Text: st.Version}},
+		{{Text: "Up", Tone: session.ToneTitle}, {Text: session.Age(s.Clock().Sub(session.TimeOf(st.StartedAt)))}},
 	}}
 	if st.FakeGPUs > 0 {
-		g.rows = append(g.rows, []cell{{"Fake GPUs", toneTitle}, {fmt.Sprint(st.FakeGPUs), toneWait}})
+		g.Rows = append(g.Rows, []session.Cell{{Text: "Fake GPUs", Tone: session.ToneTitle}, {Text: fmt.Sprint(st.FakeGPUs), Tone: session.ToneWait}})
 	}
-	return s.grid(g)
+	return s.Grid(g)
 }
 
 // stopLimit is how long a server may take to end.
@@ -193,13 +194,13 @@ const stopLimit = 60 * time.Second
 
 // serverStop ends the server of this machine and waits until it is gone. It
 // asks the server itself for its process: a number in a file may be anyone's.
-func (s *session) serverStop(ctx context.Context) error {
-	c, err := s.connectOnly(ctx)
+func serverStop(s *session.Session, ctx context.Context) error {
+	c, err := s.ConnectOnly(ctx)
 	if err != nil {
 		return err
 	}
 	if _, local := client.SocketPath(c.Address()); !local {
-		return usage("only a server of this machine can be stopped from here, not "+c.Address(), "stop it where it runs")
+		return session.UsageError("only a server of this machine can be stopped from here, not "+c.Address(), "stop it where it runs")
 	}
 	st, err := c.Server(ctx)
 	if err != nil {
@@ -210,7 +211,7 @@ func (s *session) serverStop(ctx context.Context) error {
 		err = p.Signal(syscall.SIGTERM)
 	}
 	if err != nil {
-		return &failure{code: exitAuth, problem: &api.Problem{
+		return &session.Failure{Code: session.ExitAuth, Problem: &api.Problem{
 			Title: "Not stopped", Code: "forbidden", Detail: fmt.Sprintf("the server (process %d) cannot be told to end: %v", st.PID, err), Hint: "stop it as the user that runs it",
 		}}
 	}
@@ -220,13 +221,13 @@ func (s *session) serverStop(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-limit:
-			return &failure{code: exitUnreachable, problem: &api.Problem{
-				Title: "Still running", Code: "unavailable", Detail: fmt.Sprintf("the server (process %d) has not ended after %s", st.PID, stopLimit), Hint: "see " + st.DataDir + "/" + logName,
+			return &session.Failure{Code: session.ExitUnreachable, Problem: &api.Problem{
+				Title: "Still running", Code: "unavailable", Detail: fmt.Sprintf("the server (process %d) has not ended after %s", st.PID, stopLimit), Hint: "see " + st.DataDir + "/" + session.LogName,
 			}}
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	s.say("muster: the server on %s has ended; its workloads go on", st.DataDir)
+	s.Say("muster: the server on %s has ended; its workloads go on", st.DataDir)
 	return nil
 }
 
@@ -243,11 +244,11 @@ func gone(pid int) bool {
 	return strings.HasPrefix(after, "Z") || strings.HasPrefix(after, "X")
 }
 
-func newVersion(s *session) *cobra.Command {
+func newVersion(s *session.Session) *cobra.Command {
 	var only bool
 	cmd := &cobra.Command{
-		Use: "version", Short: "Versions of this program and of the server", Args: noArgs, Example: "  muster version -o json",
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.version(cmd.Context(), only) },
+		Use: "version", Short: "Versions of this program and of the server", Args: session.NoArgs, Example: "  muster version -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error { return version(s, cmd.Context(), only) },
 	}
 	cmd.Flags().BoolVar(&only, "client", false, "do not ask the server")
 	return cmd
@@ -259,15 +260,15 @@ type versions struct {
 	Server *api.Version `json:"server,omitempty"`
 }
 
-func (s *session) version(ctx context.Context, only bool) error {
-	v := versions{Client: s.program.Version}
+func version(s *session.Session, ctx context.Context, only bool) error {
+	v := versions{Client: s.Program.Version}
 	if !only {
-		if c, err := s.connectOnly(ctx); err == nil {
+		if c, err := s.ConnectOnly(ctx); err == nil {
 			v.Server, _ = c.Version(ctx) // none runs: then there is nothing to tell
 		}
 	}
-	if s.machine() {
-		return s.document(v)
+	if s.Machine() {
+		return s.Document(v)
 	}
 	line := func(who string, v api.Version) string {
 		out := who + " " + v.Version
@@ -280,6 +281,6 @@ func (s *session) version(ctx context.Context, only bool) error {
 	if v.Server != nil {
 		out += line("server", *v.Server)
 	}
-	_, err := fmt.Fprint(s.io.Out, out)
+	_, err := fmt.Fprint(s.IO.Out, out)
 	return err
 }

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli/logs"
+	"github.com/musterhq/muster/internal/cli/printers"
+	"github.com/musterhq/muster/internal/cli/session"
 )
 
 func starting(tasks ...api.Task) *api.Workload {
@@ -33,16 +36,16 @@ func TestHowFarAStartIs(t *testing.T) {
 		"steps":             {starting(api.Task{State: "starting", Waiting: "Init:1/3"}), "steps of its start: 1/3", "Init:1/3"},
 		"another word":      {starting(api.Task{State: "starting", Waiting: "Weird"}), "Weird", "Weird"},
 	} {
-		st, ok := startOf(c.w)
-		if got := st.line(true); !ok || got != c.line || st.stage != c.stage {
-			t.Errorf("%s: %q, stage %q, %v", name, got, st.stage, ok)
+		st, ok := printers.StartOf(c.w)
+		if got := st.Line(true); !ok || got != c.line || st.Stage != c.stage {
+			t.Errorf("%s: %q, stage %q, %v", name, got, st.Stage, ok)
 		}
-		if plain := st.line(false); strings.ContainsAny(plain, "■□") {
+		if plain := st.Line(false); strings.ContainsAny(plain, "■□") {
 			t.Errorf("%s: a bar in a pipe: %q", name, plain)
 		}
 	}
 	for name, w := range map[string]*api.Workload{"nothing": {Phase: "Starting"}, "no tasks": starting(), "it runs": {Phase: "Running", Attempts: []api.Attempt{{Tasks: []api.Task{{State: "starting", Pull: pull(1, 2)}}}}}} {
-		if st, ok := startOf(w); ok {
+		if st, ok := printers.StartOf(w); ok {
 			t.Errorf("%s: %+v", name, st)
 		}
 	}
@@ -52,12 +55,12 @@ func TestAStartIsToldInLinesWhereNothingSpins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	s := w.s
-	f := newFollower(s, nil, starting())
-	f.screen = newScreen(s)
+	f := logs.NewFollower(s, nil, starting())
+	f.Screen = session.NewScreen(s)
 	for _, done := range []int64{0, 10, 30, 40, 60, 99} {
-		f.starting(starting(api.Task{State: "starting", Pull: &api.Pull{Layers: 2, Bytes: done, Total: 100}}))
+		f.Starting(starting(api.Task{State: "starting", Pull: &api.Pull{Layers: 2, Bytes: done, Total: 100}}))
 	}
-	f.screen.close()
+	f.Screen.Close()
 	if got, want := w.err.String(), "pulling the image, 0 of 2 layers, 0B of 100B\npulling the image, 0 of 2 layers, 30B of 100B\npulling the image, 0 of 2 layers, 60B of 100B\npulling the image, 0 of 2 layers, 99B of 100B\n"; got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}

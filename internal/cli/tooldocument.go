@@ -8,21 +8,23 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli/document"
+	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // Edit returns a document with fields set, each written FIELD=value as for
 // muster run --set.
 func Edit(doc *spec.Document, sets []string) (*spec.Document, error) {
-	var changes []change
+	var changes []document.Change
 	for _, text := range sets {
-		c, err := parseSet(text)
+		c, err := document.ParseSet(text)
 		if err != nil {
 			return nil, err
 		}
 		changes = append(changes, c)
 	}
-	return edit(doc, changes)
+	return document.Edit(doc, changes)
 }
 
 // BadDocument is a file, or a command line where there is none, that cannot be
@@ -34,14 +36,14 @@ func BadDocument(file string, errs spec.Errors) error {
 			errs[i].Line = 0
 		}
 	}
-	return badDocument(file, errs)
+	return session.BadDocument(file, errs)
 }
 
 // Overlay returns base with what over says in its place.
 func Overlay(base, over *spec.Document) (*spec.Document, error) {
 	var trees [2]map[string]any
 	for i, d := range []*spec.Document{base, over} {
-		data, err := encode(d)
+		data, err := document.Encode(d)
 		if err != nil {
 			return nil, err
 		}
@@ -74,13 +76,13 @@ func laid(under, over map[string]any) {
 // Change gives a workload another document.
 func (t *Tool) Change(ctx context.Context, w *api.Workload, doc *spec.Document) error {
 	if errs := spec.Validate(spec.WithDefaults(doc)); len(errs) > 0 {
-		return badDocument("", errs)
+		return session.BadDocument("", errs)
 	}
-	data, err := encode(doc)
+	data, err := document.Encode(doc)
 	if err != nil {
 		return err
 	}
-	c, err := t.s.connect(ctx)
+	c, err := t.s.Connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,7 +97,7 @@ func (t *Tool) Amend(ctx context.Context, w *api.Workload, sets []string) (*api.
 	if err != nil {
 		return nil, err
 	}
-	data, err := encode(doc)
+	data, err := document.Encode(doc)
 	if err != nil {
 		return nil, err
 	}
@@ -106,17 +108,17 @@ func (t *Tool) Amend(ctx context.Context, w *api.Workload, sets []string) (*api.
 		return nil, err
 	}
 	for _, text := range sets {
-		set, err := parseSet(text)
+		set, err := document.ParseSet(text)
 		if err != nil {
 			return nil, err
 		}
-		path := strings.Split(set.path, ".")
-		if set.key != "" { // which may have dots
-			path = append(path, set.key)
+		path := strings.Split(set.Path, ".")
+		if set.Key != "" { // which may have dots
+			path = append(path, set.Key)
 		}
 		emptied(patch, path)
 	}
-	c, err := t.s.connect(ctx)
+	c, err := t.s.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}

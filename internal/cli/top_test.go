@@ -19,6 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli/terminal"
+	"github.com/musterhq/muster/internal/cli/top"
 )
 
 // glass is what a terminal shows, as far as top uses one.
@@ -126,7 +128,7 @@ type watched struct {
 
 func watch(t *testing.T, h http.Handler, rows, columns uint16) *watched {
 	t.Helper()
-	keyboard, screen := terminal(t)
+	keyboard, screen := pseudoTerminal(t)
 	x := &watched{t: t, keyboard: keyboard, screen: screen, glass: &glass{}, code: make(chan int, 1)}
 	x.size(rows, columns)
 	go func() {
@@ -140,7 +142,7 @@ func watch(t *testing.T, h http.Handler, rows, columns uint16) *watched {
 		}
 	}()
 	w := newWorld(t, h)
-	w.s.io = Streams{In: screen, Out: screen, Err: screen, InTerminal: true, OutTerminal: true, ErrTerminal: true, Width: int(columns)}
+	w.s.IO = terminal.Streams{In: screen, Out: screen, Err: screen, InTerminal: true, OutTerminal: true, ErrTerminal: true, Width: int(columns)}
 	w.env["TERM"] = "xterm"
 	go func() { x.code <- execute(t.Context(), w.s, Hooks{}, []string{"top", "--every", "200ms"}) }()
 	return x
@@ -392,11 +394,11 @@ func TestTopInAPipe(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	got := keysOf([]byte("a\x1b[A\x1b[5~ü\x1bOB\r\x7f\x1b"))
+	got := top.KeysOf([]byte("a\x1b[A\x1b[5~ü\x1bOB\r\x7f\x1b"))
 	if want := []string{"a", "up", "pageup", "ü", "down", "enter", "backspace", "esc"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := keysOf([]byte("\xff\x1b[999")); len(got) > 0 {
+	if got := top.KeysOf([]byte("\xff\x1b[999")); len(got) > 0 {
 		t.Errorf("%q", got)
 	}
 }

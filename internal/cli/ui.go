@@ -7,9 +7,11 @@ import (
 	"runtime"
 
 	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/internal/cli/session"
 )
 
-func newUI(s *session) *cobra.Command {
+func newUI(s *session.Session) *cobra.Command {
 	var stay bool
 	cmd := &cobra.Command{
 		Use:   "ui",
@@ -20,17 +22,17 @@ visit. A server that has only its socket opens a port on 127.0.0.1 for it.
 
 From another machine: ssh -L PORT:127.0.0.1:PORT HOST, then open the link here.`,
 		Example: "  muster ui\n  muster ui --no-browser",
-		Args:    noArgs,
+		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return s.ui(cmd.Context(), !stay)
+			return ui(s, cmd.Context(), !stay)
 		},
 	}
 	cmd.Flags().BoolVar(&stay, "no-browser", false, "print the link only")
 	return cmd
 }
 
-func (s *session) ui(ctx context.Context, open bool) error {
-	c, err := s.connect(ctx)
+func ui(s *session.Session, ctx context.Context, open bool) error {
+	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -39,26 +41,26 @@ func (s *session) ui(ctx context.Context, open bool) error {
 		return err
 	}
 	url := c.Page(code)
-	if s.machine() {
-		return s.document(map[string]any{"url": url, "expiresAt": code.ExpiresAt})
+	if s.Machine() {
+		return s.Document(map[string]any{"url": url, "expiresAt": code.ExpiresAt})
 	}
-	if _, err := fmt.Fprintln(s.io.Out, url); err != nil {
+	if _, err := fmt.Fprintln(s.IO.Out, url); err != nil {
 		return err
 	}
-	if open && s.io.OutTerminal && s.desktop() && s.browse(url) {
-		s.say("Opened in your browser. The link is good once, for two minutes")
+	if open && s.IO.OutTerminal && desktop(s) && browse(s, url) {
+		s.Say("Opened in your browser. The link is good once, for two minutes")
 		return nil
 	}
-	s.say("Open it in a browser. It is good once, for two minutes")
+	s.Say("Open it in a browser. It is good once, for two minutes")
 	return nil
 }
 
 // desktop reports whether a browser would have a screen to be on.
-func (s *session) desktop() bool {
-	return runtime.GOOS == "darwin" || s.env("DISPLAY") != "" || s.env("WAYLAND_DISPLAY") != ""
+func desktop(s *session.Session) bool {
+	return runtime.GOOS == "darwin" || s.Env("DISPLAY") != "" || s.Env("WAYLAND_DISPLAY") != ""
 }
 
-func (s *session) browse(url string) bool {
+func browse(s *session.Session, url string) bool {
 	program := "xdg-open"
 	if runtime.GOOS == "darwin" {
 		program = "open"

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli/inspect"
+	"github.com/musterhq/muster/internal/cli/session"
 )
 
 // whyOf is the answer of the sample server.
@@ -36,7 +38,7 @@ func whyOf(w api.Workload) api.Why {
 
 func TestEstimatesSayWhatIsKnown(t *testing.T) {
 	t.Parallel()
-	m := moments{now: noon}
+	m := session.Moments{Now: noon}
 	in := func(d time.Duration) *api.Time { return ptr(before(-d)) }
 	for want, e := range map[string]api.Estimate{
 		"12:30 (likely 12:10–13:40)":                   {Early: in(10 * time.Minute), Likely: in(30 * time.Minute), Late: in(100 * time.Minute)},
@@ -47,17 +49,17 @@ func TestEstimatesSayWhatIsKnown(t *testing.T) {
 		"by 14:00 at the latest: by then it has waited for so long that others have to give way": {Late: in(2 * time.Hour)},
 		"nobody can tell": {Unknown: 3},
 	} {
-		if got := when(&e, m); got != want {
+		if got := inspect.When(&e, m); got != want {
 			t.Errorf("%+v: %q, want %q", e, got, want)
 		}
 	}
-	if got, want := record(&api.Estimate{Inside: 2, Scored: 3}), "too few past estimates to say how good they are (n=3)"; got != want {
+	if got, want := inspect.Record(&api.Estimate{Inside: 2, Scored: 3}), "too few past estimates to say how good they are (n=3)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := record(&api.Estimate{Inside: 88, Scored: 100, Width: 2400, Wait: 3000}), "88 % of past estimates were inside the range (n=100), typically 40m wide where the wait was 50m"; got != want {
+	if got, want := inspect.Record(&api.Estimate{Inside: 88, Scored: 100, Width: 2400, Wait: 3000}), "88 % of past estimates were inside the range (n=100), typically 40m wide where the wait was 50m"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := record(&api.Estimate{Inside: 17, Scored: 25}), "68 % of past estimates were inside the range (n=25)"; got != want {
+	if got, want := inspect.Record(&api.Estimate{Inside: 17, Scored: 25}), "68 % of past estimates were inside the range (n=25)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -83,7 +85,7 @@ func TestWhatADryRunSays(t *testing.T) {
 		},
 	} {
 		var b strings.Builder
-		s.plan(&b, &c.plan)
+		inspect.Plan(s, &b, &c.plan)
 		for _, want := range c.want {
 			if !strings.Contains(b.String(), want) {
 				t.Errorf("%s: %q does not say %q", name, b.String(), want)
@@ -95,7 +97,7 @@ func TestWhatADryRunSays(t *testing.T) {
 func TestOrdinals(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 102: "102nd", 111: "111th"} {
-		if got := ordinal(n); got != want {
+		if got := inspect.Ordinal(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/cli/terminal"
 )
 
 // Flag is one flag of a command.
@@ -68,7 +69,7 @@ func (c *Command) Name() string { name, _, _ := strings.Cut(c.Use, " "); return 
 const All = -1
 
 // Main runs a command line and returns its exit code.
-func Main(root *Command, args []string, streams cli.Streams, hooks cli.Hooks) int {
+func Main(root *Command, args []string, streams terminal.Streams, hooks cli.Hooks) int {
 	return cli.ToolMain(streams, hooks, func(t *cli.Tool) *cobra.Command {
 		root.speak(t)
 		cmd := build(root, root, t, nil, args)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/cli/terminal"
 	"github.com/musterhq/muster/internal/compat/commands"
 	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/mpi"
@@ -51,10 +53,10 @@ func Run(server Server) int {
 	}
 	args, name := os.Args[1:], "muster"
 	hooks := cli.Hooks{
-		Program:   cli.Program{Name: name, Version: Version(), StartServer: spawn},
+		Program:   session.Program{Name: name, Version: Version(), StartServer: spawn},
 		RunServer: server.Run, Salvage: server.Salvage, Commands: commands.Below,
 	}
-	if code, ok := commands.Main(filepath.Base(os.Args[0]), args, cli.Terminal(), hooks); ok {
+	if code, ok := commands.Main(filepath.Base(os.Args[0]), args, terminal.Terminal(), hooks); ok {
 		return code
 	}
 	switch filepath.Base(os.Args[0]) {
@@ -64,5 +66,5 @@ func Run(server Server) int {
 		args = append([]string{"__complete"}, args...)
 	}
 	hooks.Name = name
-	return cli.Main(args, cli.Terminal(), hooks)
+	return cli.Main(args, terminal.Terminal(), hooks)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/cli/terminal"
 )
 
 // world is a server that notes what is asked of it and does nothing.
@@ -115,7 +116,7 @@ func (f *world) call(t *testing.T, words ...string) (code int, acts []string, sa
 	t.Helper()
 	f.acts, f.pages = nil, nil
 	var out bytes.Buffer
-	code, ok := Main(words[0], words[1:], cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}, cli.Hooks{})
+	code, ok := Main(words[0], words[1:], terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &out}, cli.Hooks{})
 	if !ok {
 		t.Fatalf("there is no %s", words[0])
 	}

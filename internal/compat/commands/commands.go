@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/cli/terminal"
 	"github.com/musterhq/muster/internal/compat"
 	"github.com/musterhq/muster/internal/compat/jobq"
 	"github.com/musterhq/muster/internal/compat/mcli"
@@ -49,7 +50,7 @@ func Names() []string {
 
 // Main runs the command line of the tool of that name; ok is false where there
 // is no such tool.
-func Main(name string, args []string, streams cli.Streams, hooks cli.Hooks) (code int, ok bool) {
+func Main(name string, args []string, streams terminal.Streams, hooks cli.Hooks) (code int, ok bool) {
 	tool, ok := tools[name]
 	if !ok {
 		return 0, false

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/cli/terminal"
 	"github.com/musterhq/muster/internal/compat"
 	"github.com/musterhq/muster/internal/convert"
 )
@@ -158,7 +159,7 @@ func TestEveryFlagIsDoneOrAnswered(t *testing.T) {
 func called(t *testing.T, tool string, args ...string) (code int, said string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	streams := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &err}
+	streams := terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &err}
 	name, rest, _ := strings.Cut(tool, " ")
 	if name == "muster" {
 		return cli.Main(append(strings.Fields(rest), args...), streams, cli.Hooks{Commands: Below}), out.String() + err.String()

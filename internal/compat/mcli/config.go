@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/compat"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -26,7 +27,7 @@ func configurationOf(text []byte) configuration {
 
 // keptConfiguration is that of a run; nil where it was submitted otherwise.
 func keptConfiguration(w *api.Workload) configuration {
-	return configurationOf([]byte(cli.Document(w).Annotations[cli.KeptConfig]))
+	return configurationOf([]byte(cli.Document(w).Annotations[document.KeptConfig]))
 }
 
 // said are the flags that say something of a configuration, and where it stands
@@ -72,7 +73,7 @@ func (config configuration) keep(c *compat.Call, doc *spec.Document) error {
 	if doc.Annotations == nil {
 		doc.Annotations = map[string]string{}
 	}
-	doc.Annotations[cli.KeptConfig] = string(text)
+	doc.Annotations[document.KeptConfig] = string(text)
 	return nil
 }
 

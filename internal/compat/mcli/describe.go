@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/compat"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -41,7 +42,7 @@ func describe(c *compat.Call, kinds []string) error {
 	if f := c.Text("output"); f == "json" || f == "yaml" {
 		return c.Body(f, w)
 	}
-	d := cli.WithoutKept(cli.Document(w))
+	d := document.WithoutKept(cli.Document(w))
 	config, err := cli.YAML(d)
 	if kept := keptConfiguration(w); len(kept) > 0 { // as it was written
 		config, err = yaml.MarshalWithOptions(yaml.MapSlice(kept), yaml.IndentSequence(true), yaml.UseLiteralStyleIfMultiline(true))
@@ -125,7 +126,7 @@ func details(w *api.Workload, d *spec.Document, p *compat.Place) [][]string {
 // parent_name of a file, are annotations.
 func parent(w *api.Workload) string {
 	d := cli.Document(w)
-	return cmp.Or(d.Annotations[cli.KeptParent], d.Annotations["parent-name"], d.Labels["parent"])
+	return cmp.Or(d.Annotations[document.KeptParent], d.Annotations["parent-name"], d.Labels["parent"])
 }
 
 // watched reports whether failures are tried again as the watchdog does.

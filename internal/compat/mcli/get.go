@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/cli/terminal"
 	"github.com/musterhq/muster/internal/compat"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -212,7 +213,7 @@ func status(w *api.Workload) string {
 	word := withReason(compat.Upper(st.Status), st.Reason)
 	if p := w.Progress; p != nil && p.Total > 0 && w.Phase == string(lifecycle.Running) {
 		part := min(max(float64(p.Step)/float64(p.Total), 0), 1)
-		word += fmt.Sprintf(" %s (%d%%)", cli.Bar(part, 4), int(part*100))
+		word += fmt.Sprintf(" %s (%d%%)", terminal.Bar(part, 4), int(part*100))
 	}
 	return word
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/compat"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -44,7 +45,7 @@ func diff() *compat.Command {
 					return err
 				}
 				sides[i] = map[string]string{}
-				flatten("", submitted(cli.WithoutKept(cli.Document(w))), sides[i])
+				flatten("", submitted(document.WithoutKept(cli.Document(w))), sides[i])
 			}
 			var keys []string
 			for _, side := range sides {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/compat"
 	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -95,8 +96,8 @@ func source(c *compat.Call) (*spec.Document, configuration, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	delete(doc.Annotations, cli.KeptConfig) // flags change it, and keep it again
-	if !c.Given("name") {                   // of a copy of name-ab12cd the name is name
+	delete(doc.Annotations, document.KeptConfig) // flags change it, and keep it again
+	if !c.Given("name") {                        // of a copy of name-ab12cd the name is name
 		if base, suffix, ok := cutLast(doc.Name); ok && len(suffix) == 6 {
 			doc.Name = base
 		}

@@ -1,4 +1,0 @@
-package cli
-
-// nativeDialect is our own words.
-const nativeDialect = "native"

@@ -1,0 +1,186 @@
+package document
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// Piece is a document with where it stands.
+type Piece struct {
+	Doc *spec.Document
+	Src Source
+}
+
+// ReadDocuments reads the file of a run: documents, or what was written for
+// another system.
+func ReadDocuments(s *session.Session, src Source, allow bool) ([]Piece, error) {
+	format, err := convert.Detect(src.Data)
+	if err != nil || format == convert.Native {
+		return readNative(src, err)
+	}
+	src.Foreign = true
+	r, err := convert.ImportAs(format, src.Data)
+	if err != nil {
+		return nil, src.Refuse(err)
+	}
+	if err := Lossless(s, src.File, r, allow); err != nil {
+		return nil, err
+	}
+	all := make([]Piece, len(r.Documents))
+	for i, doc := range r.Documents {
+		all[i] = Piece{doc, src}
+	}
+	return all, nil
+}
+
+// readNative reads our own documents; unlike is that they look like several
+// formats, which is only wrong where they are no documents either.
+func readNative(src Source, unlike error) ([]Piece, error) {
+	var all []Piece
+	for _, p := range convert.Parts(src.Data) {
+		own := Source{File: src.File, Data: p.Text, before: p.Before}
+		doc, err := spec.Parse(own.Data)
+		if err != nil && unlike != nil {
+			return nil, src.Refuse(unlike)
+		}
+		if err != nil {
+			return nil, own.Refuse(err)
+		}
+		all = append(all, Piece{doc, own})
+	}
+	return all, nil
+}
+
+// Only is the document of a file that is to hold one.
+func Only(all []Piece) (Piece, error) {
+	if len(all) != 1 {
+		return Piece{}, session.UsageError(fmt.Sprintf("%s holds %d workloads", all[0].Src.File, len(all)), "put the one that is meant into a file of its own; muster run -f takes them all")
+	}
+	return all[0], nil
+}
+
+// Lossless refuses what loses meaning, unless that is allowed.
+func Lossless(s *session.Session, file string, r *convert.Result, allow bool) error {
+	lossy := r.Lossy()
+	if len(lossy) == 0 {
+		return nil
+	}
+	if allow {
+		for _, n := range lossy {
+			s.Say("%s%s", session.Place(file, n.Line), strings.TrimPrefix(n.String(), fmt.Sprintf("line %d: ", n.Line)))
+		}
+		return nil
+	}
+	p := &api.Problem{Title: "Meaning would be lost", Status: 422, Code: "lossy", Detail: fmt.Sprintf("%s says %d things that a workload document cannot say as they are", file, len(lossy)), Hint: "add --allow-lossy to do without them"}
+	for _, n := range lossy {
+		p.Errors = append(p.Errors, api.FieldProblem{Path: n.Field, Value: n.Value, Line: n.Line, Problem: string(n.Fate) + ": " + n.Reason, Hint: "change it, or add --allow-lossy to do without it"})
+	}
+	return &session.Failure{Code: session.ExitLossy, Problem: p, File: file}
+}
+
+// Notes prints what became of each field of a file.
+func Notes(s *session.Session, r *convert.Result) error {
+	if f := s.Format(); f == "json" || f == "jsonl" || f == "yaml" {
+		return s.Document(api.Converted{Format: string(r.Format), Notes: apiNotes(r.Notes)})
+	}
+	for _, n := range r.Notes {
+		line := fmt.Sprint(n.Line)
+		if n.Line == 0 {
+			line = "-"
+		} else if n.Last > n.Line {
+			line = fmt.Sprintf("%d-%d", n.Line, n.Last)
+		}
+		what := n.Field
+		if n.Value != "" {
+			what += "=" + n.Value
+		}
+		if n.To != "" {
+			what += " → " + n.To
+		}
+		if n.Reason != "" {
+			what += " (" + n.Reason + ")"
+		}
+		if _, err := fmt.Fprintf(s.IO.Out, "%-8s%-14s%s\n", line, n.Fate, what); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Problem gives a refusal of the server the place in the file. The lines that
+// the server saw are of what was sent, which no one has written.
+func (src Source) Problem(err error) error {
+	var p *api.Problem
+	if !errors.As(err, &p) {
+		return err
+	}
+	for i := range p.Errors {
+		p.Errors[i].Line = 0
+	}
+	return &session.Failure{Code: session.CodeOf(p), Problem: p, File: src.File}
+}
+
+// firstLine is the line of data on which something stands.
+func (src Source) firstLine() int {
+	n := 0
+	for line := range strings.Lines(string(src.Data)) {
+		n++
+		if text := strings.TrimSpace(line); text != "" && text[0] != '#' {
+			break
+		}
+	}
+	return n
+}
+
+// ofOne refuses what only one workload can have or be asked for.
+func (d *DocumentFlags) ofOne(n int, argv []string) error {
+	for _, flag := range []string{"name", "prefix", "stdin"} {
+		if d.Cmd.Flags().Changed(flag) {
+			return session.UsageError(fmt.Sprintf("--%s is of one workload, and %s holds %d", flag, d.File, n), "leave it out, and say it in the file")
+		}
+	}
+	if len(argv) > 0 {
+		return session.UsageError(fmt.Sprintf("the words %q would be arguments of each of the %d workloads that %s holds", strings.Join(argv, " "), n, d.File), "say them in the file")
+	}
+	return nil
+}
+
+// ProblemAmong gives a refusal of the server the line where the document that it
+// is about begins, and says which that is.
+func ProblemAmong(s *session.Session, all []Piece, err error) error {
+	var p *api.Problem
+	if !errors.As(err, &p) {
+		return err
+	}
+	which := ""
+	for i := range p.Errors {
+		e := &p.Errors[i]
+		e.Line = 0 // of what was sent, which no one has written
+		rest, ok := strings.CutPrefix(e.Path, "items[")
+		number, path, _ := strings.Cut(rest, "]")
+		if at, nerr := strconv.Atoi(number); ok && nerr == nil && at < len(all) {
+			e.Path = strings.TrimPrefix(path, ".")
+			which = fmt.Sprintf(", because of workload %d %s", at+1, all[at].Doc.Name)
+			if src := all[at].Src; !src.Foreign {
+				e.Line = src.before + src.firstLine()
+			}
+		}
+	}
+	s.Say("none of the %d workloads is submitted%s", len(all), strings.TrimRight(which, " "))
+	return &session.Failure{Code: session.CodeOf(p), Problem: p, File: all[0].Src.File}
+}
+
+func apiNotes(notes []convert.Note) []api.ConvertNote {
+	all := make([]api.ConvertNote, len(notes))
+	for i, n := range notes {
+		all[i] = api.ConvertNote{Line: n.Line, Last: n.Last, Field: n.Field, Value: n.Value, Fate: string(n.Fate), To: n.To, Reason: n.Reason, Lossy: n.Lossy}
+	}
+	return all
+}

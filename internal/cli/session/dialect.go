@@ -1,0 +1,4 @@
+package session
+
+// NativeDialect is our own words.
+const NativeDialect = "native"

@@ -1,0 +1,204 @@
+package submit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/internal/cli/document"
+	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+func NewImport(s *session.Session) *cobra.Command {
+	var from string
+	var explain, allow bool
+	cmd := &cobra.Command{
+		Use: "import FILE|- [flags]", Short: "Make a workload document of a file for another system",
+		Long: `Reads what was written for another system and prints the workload document that
+says the same. By its content it knows manifests of Kubernetes (Job, PyTorchJob,
+MPIJob, JobSet, TrainJob, RayJob, TFJob, XGBoostJob, Deployment, Pod), scripts for
+sbatch, YAML of mcli, SkyPilot and dstack, and command lines of runai.
+
+With --explain it says of every field whether it is kept, translated, approximated,
+ignored or refused, and why. A file of which meaning would be lost makes no document
+(exit code 9) unless --allow-lossy is given. muster run -f takes the same files.`,
+		Example: "  muster import job.yaml --explain\n  muster import train.sbatch > train.yaml\n  helm template . | muster import - --allow-lossy\n  muster run -f train.sbatch --follow",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return session.UsageError("muster import takes one file", "muster import FILE; - is standard input")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			return importFile(s, args[0], convert.Format(from), explain, allow)
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "format of the file, where its content does not tell: "+formatWords(convert.Formats()))
+	cmd.Flags().BoolVar(&explain, "explain", false, "say what became of every field, instead of the document")
+	cmd.Flags().BoolVar(&allow, "allow-lossy", false, "make a document though meaning is lost")
+	return cmd
+}
+
+func formatWords(formats []convert.Format) string {
+	words := make([]string, len(formats))
+	for i, f := range formats {
+		words[i] = string(f)
+	}
+	return strings.Join(words, ", ")
+}
+
+// converted is what a file of any format says.
+func converted(data []byte, from convert.Format) (*convert.Result, error) {
+	if from != "" {
+		return convert.ImportAs(from, data)
+	}
+	return convert.Import(data)
+}
+
+func importFile(s *session.Session, file string, from convert.Format, explain, allow bool) error {
+	data, err := document.Read(s, file)
+	if err != nil {
+		return err
+	}
+	if file == "-" {
+		file = "standard input"
+	}
+	r, err := converted(data, from)
+	if explain {
+		if perr := document.Notes(s, r); perr != nil {
+			return perr
+		}
+	}
+	var errs spec.Errors
+	switch {
+	case errors.As(err, &errs):
+		return session.BadDocument(file, errs)
+	case err != nil:
+		return err
+	case explain:
+		return nil
+	}
+	if err := document.Lossless(s, file, r, allow); err != nil {
+		return err
+	}
+	return documents(s, r.Documents)
+}
+
+// documents prints workload documents.
+func documents(s *session.Session, docs []*spec.Document) error {
+	var b bytes.Buffer
+	switch s.Format() {
+	case "json":
+		for _, d := range docs {
+			data, err := json.MarshalIndent(d, "", "  ")
+			if err != nil {
+				return err
+			}
+			b.Write(append(data, '\n'))
+		}
+	case "jsonl":
+		for _, d := range docs {
+			data, err := json.Marshal(d)
+			if err != nil {
+				return err
+			}
+			b.Write(append(data, '\n'))
+		}
+	default:
+		for i, d := range docs {
+			if i > 0 {
+				b.WriteString("---\n")
+			}
+			b.Write(spec.YAML(d))
+		}
+	}
+	_, err := s.IO.Out.Write(b.Bytes())
+	return err
+}
+
+func NewExport(s *session.Session) *cobra.Command {
+	var format, file, project string
+	var allow bool
+	cmd := &cobra.Command{
+		Use: "export [WORKLOAD] --format kubernetes|sbatch|mcli [flags]", Short: "Write a workload as a file for another system",
+		Long: `Writes a workload of the server, or with -f a document or any file that muster import
+takes, as a manifest of Kubernetes, a script for sbatch or YAML of mcli. What the
+format has no words for is kept where only muster import sees it, and said on
+standard error; importing the file again makes the same workload.`,
+		Example: "  muster export train-7 --format kubernetes > job.yaml\n  muster export -f train.yaml --format sbatch",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 || (len(args) == 1) == (file != "") {
+				return session.UsageError("muster export takes one workload, or a file with -f", "muster export NAME --format kubernetes, or muster export -f FILE --format kubernetes")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := session.OneOf("format", format, string(convert.Kubernetes), string(convert.Sbatch), string(convert.Mcli)); err != nil {
+				return err
+			}
+			doc, err := exported(s, cmd.Context(), args, file, project, allow)
+			if err != nil {
+				return err
+			}
+			data, notes, err := convert.Export(doc, convert.Format(format))
+			var errs spec.Errors
+			if errors.As(err, &errs) {
+				return session.BadDocument(file, errs)
+			}
+			if err != nil {
+				return err
+			}
+			for _, n := range notes {
+				s.Say("%s: %s", n.Field, n.Reason)
+			}
+			_, err = s.IO.Out.Write(data)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&format, "format", "kubernetes", "kubernetes, sbatch or mcli")
+	f.StringVarP(&file, "file", "f", "", "a file instead of a workload of the server; - is standard input")
+	f.StringVarP(&project, "project", "p", s.Setting("MUSTER_PROJECT"), "project of the workload (MUSTER_PROJECT)")
+	f.BoolVar(&allow, "allow-lossy", false, "with -f: though meaning of the file is lost")
+	return cmd
+}
+
+// exported is the document that is to be written.
+func exported(s *session.Session, ctx context.Context, args []string, file, project string, allow bool) (*spec.Document, error) {
+	if file != "" {
+		src := document.Source{File: file}
+		var err error
+		if src.Data, err = document.Read(s, file); err != nil {
+			return nil, err
+		}
+		if file == "-" {
+			src.File = "standard input"
+		}
+		all, err := document.ReadDocuments(s, src, allow)
+		if err != nil {
+			return nil, err
+		}
+		p, err := document.Only(all)
+		return p.Doc, err
+	}
+	c, err := s.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.Resolve(ctx, c, session.Scope{Project: project}, args[0])
+	if err != nil {
+		return nil, err
+	}
+	var doc spec.Document
+	if err := json.Unmarshal(w.Spec, &doc); err != nil {
+		return nil, fmt.Errorf("the document of %s: %w", w.Name, err)
+	}
+	return &doc, nil
+}
