@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 )
 
+// NewCluster makes the command cluster.
 func NewCluster(s *session.Session) *cobra.Command {
 	cmd := session.Group("cluster", "Clusters, which are where nodes are: list, describe", "clusters")
 	var t session.TableFlags

@@ -17,6 +17,7 @@ type settingView struct {
 	Variable string `json:"variable"`
 }
 
+// NewConfig makes the command config.
 func NewConfig(s *session.Session) *cobra.Command {
 	cmd := session.Group("config", "The configuration of this command line: view")
 	var t session.TableFlags

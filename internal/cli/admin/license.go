@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 )
 
+// NewLicense makes the command license.
 func NewLicense(s *session.Session) *cobra.Command {
 	cmd := session.Group("license", "Licenses, which are counted for the whole site: list, set, delete", "licenses", "licence", "licences")
 	var t session.TableFlags
@@ -114,6 +115,7 @@ func completeLicenses(s *session.Session, cmd *cobra.Command, _ []string, typed 
 	})
 }
 
+// GetLicenses prints the licenses of these names; without names, all.
 func GetLicenses(s *session.Session, ctx context.Context, c *client.Client, t session.TableFlags, names []string) error {
 	list, err := c.Licenses(ctx)
 	if err != nil {

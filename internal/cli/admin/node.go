@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 )
 
+// NewNode makes the command node.
 func NewNode(s *session.Session) *cobra.Command {
 	cmd := session.Group("node", "Nodes: list, describe, cordon, uncordon, drain, label, taint", "nodes")
 	var t session.TableFlags
@@ -212,6 +213,7 @@ func describeNode(s *session.Session, n *api.Node) error {
 	return s.Grid(g)
 }
 
+// GetNodes prints the nodes of these names; without names, all.
 func GetNodes(s *session.Session, ctx context.Context, c *client.Client, t session.TableFlags, names []string) error {
 	cluster, err := c.Cluster(ctx)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 )
 
+// NewNotifications makes the command notifications.
 func NewNotifications(s *session.Session) *cobra.Command {
 	cmd := session.Group("notifications", "Be told of your workloads, by webhook, Slack or mail: add, list, remove, test, deliveries, redeliver", "notification")
 	cmd.AddCommand(newNotificationAdd(s), newNotificationList(s), newNotificationRemove(s), newNotificationTest(s), newDeliveries(s), newRedeliver(s))

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 )
 
+// NewPool makes the command pool.
 func NewPool(s *session.Session) *cobra.Command {
 	cmd := session.Group("pool", "Pools, which are sets of nodes: list, create, update, delete", "pools")
 	var t session.TableFlags
@@ -129,6 +130,7 @@ func completePools(s *session.Session, cmd *cobra.Command, _ []string, typed str
 	})
 }
 
+// GetPools prints the pools of these names; without names, all.
 func GetPools(s *session.Session, ctx context.Context, c *client.Client, t session.TableFlags, names []string) error {
 	list, err := c.Pools(ctx)
 	if err != nil {

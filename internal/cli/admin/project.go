@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 )
 
+// NewProjects makes the command project, or department, as n says.
 func NewProjects(s *session.Session, n session.ProjectNoun) *cobra.Command {
 	cmd := session.Group(n.Word, n.About+": list, describe, create, update, set, stop, suspend, resume, delete", n.Aliases...)
 	var t session.TableFlags
@@ -321,6 +322,7 @@ func quotaText(q api.PoolQuota) string {
 	return cmp.Or(strings.Join(out, "; "), "no bound")
 }
 
+// GetProjects prints the projects, or departments, of these names; without names, all.
 func GetProjects(s *session.Session, ctx context.Context, c *client.Client, n session.ProjectNoun, t session.TableFlags, names []string) error {
 	list, err := c.ProjectsOf(ctx, n.Records)
 	if err != nil {

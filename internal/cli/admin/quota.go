@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 )
 
+// NewQuota makes the command quota.
 func NewQuota(s *session.Session) *cobra.Command {
 	var t session.TableFlags
 	var project, pool, resource string

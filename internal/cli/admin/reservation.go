@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
+// NewReservation makes the command reservation.
 func NewReservation(s *session.Session) *cobra.Command {
 	cmd := session.Group("reservation", "Reservations, which keep nodes for a time: list, describe, create, update, delete", "reservations", "resv")
 	cmd.Long = `A reservation keeps nodes for work of some projects and users, or, with

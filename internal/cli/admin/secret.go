@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 )
 
+// NewSecret makes the command secret.
 func NewSecret(s *session.Session) *cobra.Command {
 	cmd := session.Group("secret", "Secrets that tasks are given: create, list, delete", "secrets")
 	cmd.AddCommand(newSecretCreate(s), newSecretList(s), newSecretDelete(s))

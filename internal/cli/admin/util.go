@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
+// NewUtil makes the command util.
 func NewUtil(s *session.Session) *cobra.Command {
 	var t session.TableFlags
 	var noUsers bool
@@ -48,6 +49,7 @@ var (
 	QueuedPhases = []string{"Queued", "Reserved", "Inadmissible", "Backoff"}
 )
 
+// Util prints how much of each cluster is used and what waits for it.
 func Util(s *session.Session, ctx context.Context, t session.TableFlags, noUsers bool) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
@@ -251,6 +253,7 @@ func activeColumns(m session.Moments, noUsers bool) []session.Column[api.Workloa
 	})
 }
 
+// QueuedColumns are the columns of what waits.
 func QueuedColumns(m session.Moments, noUsers bool) []session.Column[api.Workload] {
 	return withoutUsers(noUsers, []session.Column[api.Workload]{
 		{Title: "POS", Cell: func(w api.Workload) string {

@@ -139,6 +139,8 @@ func PartOf(t *api.Template) (*spec.Document, error) {
 	return doc, doc.UnmarshalJSON(data)
 }
 
+// TemplateProject is the project in which an asset is looked for: the default one
+// where none is named.
 func TemplateProject(project string) string {
 	if project == "" {
 		return session.DefaultProject

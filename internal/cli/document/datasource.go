@@ -17,6 +17,7 @@ type SourceFlags struct {
 	nfs, s3              string
 }
 
+// Register gives f the flags of a kind of data source.
 func (o *SourceFlags) Register(f *pflag.FlagSet, kind string) {
 	f.StringArrayVar(&o.claims, "claim", nil, "a PersistentVolumeClaim: NAME:PATH[:ro]; repeat for several")
 	if kind == client.KindDataSource {

@@ -47,6 +47,7 @@ type DocumentFlags struct {
 	read     []Piece        // what the file holds, once it was read; nil: it was not
 }
 
+// Register gives cmd the flags that say a document.
 func (d *DocumentFlags) Register(s *session.Session, cmd *cobra.Command) {
 	d.Cmd = cmd
 	f := cmd.Flags()

@@ -24,6 +24,7 @@ type cpOptions struct {
 	quiet bool
 }
 
+// NewCp makes the command cp.
 func NewCp(s *session.Session) *cobra.Command {
 	o := &cpOptions{}
 	cmd := &cobra.Command{

@@ -32,6 +32,7 @@ type execOptions struct {
 	stdin, tty bool
 }
 
+// NewExec makes the command exec.
 func NewExec(s *session.Session) *cobra.Command {
 	o := &execOptions{}
 	cmd := &cobra.Command{
@@ -118,6 +119,7 @@ type attachOptions struct {
 	noStdin bool
 }
 
+// NewAttach makes the command attach.
 func NewAttach(s *session.Session) *cobra.Command {
 	o := &attachOptions{}
 	cmd := &cobra.Command{

@@ -23,6 +23,7 @@ type forwardOptions struct {
 	task  int
 }
 
+// NewPortForward makes the command port-forward.
 func NewPortForward(s *session.Session) *cobra.Command {
 	o := &forwardOptions{}
 	cmd := &cobra.Command{

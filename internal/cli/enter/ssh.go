@@ -32,6 +32,7 @@ type sshConfigOptions struct {
 	yes     bool
 }
 
+// NewSSHConfig makes the command ssh-config.
 func NewSSHConfig(s *session.Session) *cobra.Command {
 	o := &sshConfigOptions{}
 	cmd := &cobra.Command{
@@ -60,6 +61,7 @@ are made for this user, and lie with the state of muster.`,
 	return cmd
 }
 
+// NewSSHProxy makes the command ssh-proxy.
 func NewSSHProxy(s *session.Session) *cobra.Command {
 	sc := session.Scope{}
 	cmd := &cobra.Command{

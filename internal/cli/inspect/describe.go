@@ -24,6 +24,7 @@ type describeOptions struct {
 	dialect string
 }
 
+// NewDescribe makes the command describe.
 func NewDescribe(s *session.Session) *cobra.Command {
 	o := &describeOptions{}
 	cmd := &cobra.Command{
@@ -248,6 +249,7 @@ func attempts(s *session.Session, w *api.Workload, m session.Moments) error {
 	return s.Grid(g)
 }
 
+// ExitText is the exit code of a task, or a dash where it has none.
 func ExitText(code *int) string {
 	if code == nil {
 		return "-"

@@ -28,6 +28,7 @@ type diffOptions struct {
 	all   bool
 }
 
+// NewDiff makes the command diff.
 func NewDiff(s *session.Session) *cobra.Command {
 	o := &diffOptions{}
 	cmd := &cobra.Command{
@@ -159,6 +160,8 @@ func SplitAttempt(text string) (name string, attempt int, err error) {
 	return text[:at], n, nil
 }
 
+// SideOf is the attempt of this number, the latest where it is negative, as a side of
+// a comparison.
 func SideOf(w *api.Workload, number int) (*attemptOf, error) {
 	if number < 0 {
 		number = len(w.Attempts) - 1

@@ -31,6 +31,7 @@ type eventsOptions struct {
 	limit   int
 }
 
+// NewEvents makes the command events.
 func NewEvents(s *session.Session) *cobra.Command {
 	o := &eventsOptions{}
 	cmd := &cobra.Command{

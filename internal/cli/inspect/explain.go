@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
+// NewExplain makes the command explain.
 func NewExplain(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [FIELD]",

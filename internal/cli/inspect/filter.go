@@ -62,6 +62,7 @@ type query struct {
 	limit   int
 }
 
+// Query is what the flags ask the server for.
 func (f *FilterFlags) Query(s *session.Session, sc session.Scope) (query, error) {
 	now := s.Clock()
 	q := query{limit: f.limit, Options: client.ListOptions{Project: sc.Project, Prefix: f.prefix, Kinds: f.kinds, Deleted: f.deleted, User: f.user, Filter: f.filter}}

@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
+// GetOptions are the flags of get.
 type GetOptions struct {
 	table   session.TableFlags
 	scope   session.Scope
@@ -28,6 +29,7 @@ type GetOptions struct {
 	watch   bool
 }
 
+// NewGet makes the command get.
 func NewGet(s *session.Session) *cobra.Command {
 	o := &GetOptions{}
 	cmd := &cobra.Command{

@@ -26,6 +26,7 @@ type lifecycleOptions struct {
 // diagrams are the values of --diagram.
 var diagrams = []string{"mermaid", "dot"}
 
+// NewLifecycle makes the command lifecycle.
 func NewLifecycle(s *session.Session) *cobra.Command {
 	o := &lifecycleOptions{}
 	cmd := &cobra.Command{

@@ -30,6 +30,7 @@ type metricsOptions struct {
 	options  client.MetricsOptions
 }
 
+// NewMetrics makes the command metrics.
 func NewMetrics(s *session.Session) *cobra.Command {
 	o := &metricsOptions{}
 	cmd := &cobra.Command{

@@ -27,6 +27,7 @@ type waitOptions struct {
 // untilEnded is the value of --for that means any end.
 const untilEnded = "end"
 
+// NewWait makes the command wait.
 func NewWait(s *session.Session) *cobra.Command {
 	o := &waitOptions{}
 	cmd := &cobra.Command{

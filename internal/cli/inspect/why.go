@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 )
 
+// NewWhy makes the command why.
 func NewWhy(s *session.Session) *cobra.Command {
 	var sc session.Scope
 	cmd := &cobra.Command{

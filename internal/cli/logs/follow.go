@@ -44,6 +44,7 @@ type follower struct {
 	stage   string            // of the start, as it was told last
 }
 
+// NewFollower makes what follows a workload and its output.
 func NewFollower(s *session.Session, c *client.Client, w *api.Workload) *follower {
 	return &follower{s: s, c: c, w: w, Status: "workload", OnInterrupt: "detach", History: true, phases: true}
 }

@@ -37,6 +37,7 @@ type logsOptions struct {
 	flags      func(string) bool // whether a flag was given
 }
 
+// NewLogs makes the command logs.
 func NewLogs(s *session.Session) *cobra.Command {
 	o := &logsOptions{}
 	cmd := &cobra.Command{
@@ -267,6 +268,7 @@ func CopyLogs(s *session.Session, ctx context.Context, c *client.Client, w *api.
 	return err
 }
 
+// IsNoLogs reports whether the server says that a task has no output yet.
 func IsNoLogs(err error) bool {
 	p := session.ProblemOf(err)
 	return p != nil && p.Code == "no_logs"

@@ -53,6 +53,7 @@ func DocOf(w *api.Workload) *spec.Document {
 	return d
 }
 
+// OrDash is s, or a dash for an empty text.
 func OrDash(s string) string {
 	if s == "" {
 		return "-"
@@ -113,6 +114,7 @@ func TimeOrETA(w *api.Workload, m session.Moments) string {
 	return "-"
 }
 
+// TaskSum is how many tasks run or have succeeded, of how many, and how many failed.
 func TaskSum(n api.TaskCounts) string {
 	if n.Total <= 1 {
 		return "1"
@@ -124,6 +126,7 @@ func TaskSum(n api.TaskCounts) string {
 	return out
 }
 
+// NodeColumns are the columns of a table of nodes.
 func NodeColumns() []session.Column[api.Node] {
 	return []session.Column[api.Node]{
 		{Title: "NAME", Cell: func(n api.Node) string { return n.Name }},
@@ -139,6 +142,7 @@ func NodeColumns() []session.Column[api.Node] {
 	}
 }
 
+// NodeStatus is the state of a node in a word or two.
 func NodeStatus(n api.Node) string {
 	switch {
 	case n.CutOff:
@@ -156,6 +160,7 @@ func NodeStatus(n api.Node) string {
 	}
 }
 
+// NodeTone is the colour of that state.
 func NodeTone(n api.Node) session.Tone {
 	switch {
 	case !n.Ready, n.CutOff:

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
+// ConditionLine is a condition of a workload as one line.
 func ConditionLine(c api.Condition, m session.Moments) string {
 	out := c.Type
 	for _, part := range []string{c.Reason, c.Message} {
@@ -57,6 +58,7 @@ func CheckLine(c api.Check, m session.Moments) string {
 	return out
 }
 
+// CheckTone is the colour of a check.
 func CheckTone(c api.Check) session.Tone {
 	switch c.Verdict {
 	case "approved":
@@ -68,6 +70,7 @@ func CheckTone(c api.Check) session.Tone {
 	}
 }
 
+// ReplicasLine says how many replicas a service has and shall have.
 func ReplicasLine(w *api.Workload) string {
 	r := w.Replicas
 	if r == nil {
@@ -92,6 +95,7 @@ func ImageLine(w *api.Workload, d *spec.Document) string {
 	}
 }
 
+// SecretsLine names the secrets of a document.
 func SecretsLine(d *spec.Document) string {
 	var out []string
 	for _, x := range d.Secrets {
@@ -104,6 +108,7 @@ func SecretsLine(d *spec.Document) string {
 	return strings.Join(out, ", ")
 }
 
+// PublishedLine says where a model was published.
 func PublishedLine(w *api.Workload) string {
 	p := w.Published
 	if p == nil {

@@ -26,6 +26,7 @@ func ToneOf(phase string) session.Tone {
 	}
 }
 
+// Ended reports whether a workload is over.
 func Ended(w *api.Workload) bool { return lifecycle.Phase(w.Phase).End() }
 
 // PhaseWord is the phase with what qualifies it.
@@ -90,6 +91,7 @@ func Situation(w *api.Workload, m session.Moments) string {
 	return out
 }
 
+// LastAttempt is the latest attempt of a workload; nil: it has had none.
 func LastAttempt(w *api.Workload) *api.Attempt {
 	if len(w.Attempts) == 0 {
 		return nil
@@ -105,6 +107,7 @@ func where(w *api.Workload) string {
 	return Fold(NodesOf(LastAttempt(w)))
 }
 
+// NodesOf are the nodes of the tasks of an attempt.
 func NodesOf(a *api.Attempt) []string {
 	if a == nil {
 		return nil
@@ -174,6 +177,7 @@ func Result(w *api.Workload, now time.Time) string {
 	return line
 }
 
+// Number is f without zeros that say nothing.
 func Number(f float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", f), ".0")
 }

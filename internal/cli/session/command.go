@@ -107,6 +107,7 @@ func AtMostOne(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// FirstName is the first of the words; "" where there is none.
 func FirstName(args []string) string {
 	if len(args) == 0 {
 		return ""
@@ -122,6 +123,7 @@ func DropNoun(args []string) []string {
 	return args
 }
 
+// OneOf refuses a value of a flag that is not among those allowed.
 func OneOf(flag, value string, allowed ...string) error {
 	for _, a := range allowed {
 		if a == value {

@@ -27,6 +27,7 @@ func (s *Session) CompleteNames(cmd *cobra.Command, _ []string, typed string) ([
 	})
 }
 
+// CompleteProjects offers the names of projects.
 func (s *Session) CompleteProjects(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.CompleteRecords(ProjectWord)(cmd, args, typed)
 }
@@ -63,6 +64,7 @@ func (s *Session) Complete(cmd *cobra.Command, typed string, ask func(context.Co
 	return slices.DeleteFunc(ask(ctx, c), func(name string) bool { return !strings.HasPrefix(name, typed) }), cobra.ShellCompDirectiveNoFileComp
 }
 
+// CompleteClusters offers the names of clusters.
 func (s *Session) CompleteClusters(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.Complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
 		all, err := c.Clusters(ctx)
@@ -76,6 +78,7 @@ func (s *Session) CompleteClusters(cmd *cobra.Command, _ []string, typed string)
 	})
 }
 
+// CompleteSecrets offers the names of secrets.
 func (s *Session) CompleteSecrets(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.Complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
 		list, err := c.Secrets(ctx)
@@ -89,6 +92,7 @@ func (s *Session) CompleteSecrets(cmd *cobra.Command, _ []string, typed string) 
 	})
 }
 
+// CompleteTemplates offers the names of assets of these kinds.
 func (s *Session) CompleteTemplates(kinds ...string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return s.Complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
@@ -106,6 +110,7 @@ func (s *Session) CompleteTemplates(kinds ...string) func(*cobra.Command, []stri
 	}
 }
 
+// CompleteNodes offers the names of nodes.
 func (s *Session) CompleteNodes(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

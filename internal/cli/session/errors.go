@@ -40,6 +40,7 @@ type Failure struct {
 	Worded  bool   // it is in the words of the tool that this program is called as
 }
 
+// Error implements error.
 func (f *Failure) Error() string {
 	if f.Problem == nil {
 		return fmt.Sprintf("exit code %d", f.Code)
@@ -76,6 +77,7 @@ func NeedsFlagError(question, flag string) *Failure {
 	return UsageError(question+" needs an answer, and there is no terminal to ask on", "add "+flag)
 }
 
+// NotFoundError is something that does not exist.
 func NotFoundError(detail, hint string) *Failure {
 	return &Failure{Code: ExitNotFound, Problem: &api.Problem{Title: "Not found", Status: 404, Code: "not_found", Detail: detail, Hint: hint}}
 }
@@ -161,6 +163,7 @@ func (s *Session) explain(f *Failure) {
 	}
 }
 
+// Place is where in a file something stands, as what begins a line of an error.
 func Place(file string, line int) string {
 	switch {
 	case file != "" && line > 0:

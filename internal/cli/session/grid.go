@@ -30,6 +30,7 @@ func (s *Session) Paint(terminal bool, t Tone, text string) string {
 	return "\x1b[" + string(t) + "m" + text + "\x1b[0m"
 }
 
+// Cell is a text of a table, with its colour.
 type Cell struct {
 	Text string
 	Tone Tone
@@ -107,6 +108,7 @@ func (s *Session) tabbed(g Grid) error {
 	return err
 }
 
+// Aligned prints g in columns, cut to the width of the terminal.
 func (s *Session) Aligned(g Grid) error {
 	var rows [][]Cell
 	if g.Titles != nil {

@@ -19,6 +19,7 @@ type Scope struct {
 	Project string // "": the default one first, then all
 }
 
+// Register gives cmd the flag that names the project.
 func (sc *Scope) Register(s *Session, cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&sc.Project, "project", "p", s.Setting("MUSTER_PROJECT"), "project (MUSTER_PROJECT)")
 	_ = cmd.RegisterFlagCompletionFunc("project", s.CompleteProjects) // fails for unknown flags only
@@ -131,6 +132,7 @@ func (s *Session) unknown(ctx context.Context, c *client.Client, sc Scope, name 
 	return NotFoundError(fmt.Sprintf("workload %q does not exist%s", name, where), hint)
 }
 
+// IsNotFound reports whether the server says that something does not exist.
 func IsNotFound(err error) bool {
 	var p *api.Problem
 	return errors.As(err, &p) && p.Status == 404

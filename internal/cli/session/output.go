@@ -67,6 +67,7 @@ func (s *Session) fill(data []byte) error {
 // Templated reports whether --output is a template.
 func (s *Session) Templated() bool { return strings.HasPrefix(s.Format(), templatePrefix) }
 
+// Format is that of --output, or of a table where none is given.
 func (s *Session) Format() string {
 	if s.Output == "" {
 		return "table"
@@ -141,6 +142,7 @@ type TableFlags struct {
 	Utc       bool
 }
 
+// Register gives cmd the flags of a table.
 func (t *TableFlags) Register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&t.Columns, "columns", nil, "only these columns, in this order")
@@ -166,6 +168,7 @@ type Table[T any] struct {
 	Whole   bool // nothing is cut on a terminal
 }
 
+// Print writes a table in the format of --output.
 func Print[T any](s *Session, f TableFlags, t Table[T]) error {
 	format := s.Format()
 	if s.Templated() {
@@ -210,6 +213,7 @@ func Print[T any](s *Session, f TableFlags, t Table[T]) error {
 	return s.Grid(g)
 }
 
+// Choose are the columns of these names; without names, those that are not only for -o wide.
 func Choose[T any](all []Column[T], names []string, wide bool) ([]Column[T], error) {
 	var chosen []Column[T]
 	if len(names) == 0 {

@@ -31,6 +31,7 @@ var frames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "�
 // SpinDelay keeps what is over in a moment from flashing.
 const SpinDelay = 200 * time.Millisecond
 
+// NewScreen makes a screen on the streams of s.
 func NewScreen(s *Session) *Screen {
 	p := &Screen{s: s, stop: make(chan struct{})}
 	if s.IO.ErrTerminal {
@@ -39,6 +40,7 @@ func NewScreen(s *Session) *Screen {
 	return p
 }
 
+// Close takes the spinning line off and ends what draws it.
 func (p *Screen) Close() {
 	p.Wait("")
 	close(p.stop)

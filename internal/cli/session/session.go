@@ -110,6 +110,7 @@ func (s *Session) on(name string) bool {
 	}
 }
 
+// Close ends the connection to the server, if there is one.
 func (s *Session) Close() {
 	if s.Conn != nil {
 		s.Conn.Close()

@@ -6,6 +6,7 @@ import (
 	"strings"
 )
 
+// Plural is a number of things: 1 node, 2 nodes.
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -13,6 +14,7 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Pairs are KEY=VALUE in the order of the keys.
 func Pairs(m map[string]string) string {
 	var out []string
 	for k, v := range m {

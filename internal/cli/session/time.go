@@ -17,6 +17,7 @@ type Moments struct {
 	utc      bool
 }
 
+// Moments is how instants are written in one table: of one present, as the flags say.
 func (s *Session) Moments(f TableFlags) Moments {
 	return Moments{Now: s.Clock(), Absolute: f.absolute || f.Utc, utc: f.Utc}
 }
@@ -32,6 +33,7 @@ func (m Moments) Ago(t time.Time) string {
 	return Age(m.Now.Sub(t))
 }
 
+// Instant is t itself, with its date.
 func (m Moments) Instant(t time.Time) string {
 	if m.utc {
 		t = t.UTC()
@@ -91,6 +93,7 @@ func Length(d time.Duration) string {
 	}
 }
 
+// At is an instant of the API; the zero time where there is none.
 func At(t *api.Time) time.Time {
 	if t == nil {
 		return time.Time{}
@@ -111,6 +114,7 @@ func Between(a, b *api.Time, now time.Time) (time.Duration, bool) {
 	return end.Sub(At(a)), true
 }
 
+// LengthOr is the time from a to b, or to now, as text; none where it has not begun.
 func LengthOr(a, b *api.Time, now time.Time, none string) string {
 	d, ok := Between(a, b, now)
 	if !ok {
@@ -143,8 +147,10 @@ func FromNow(text string, now time.Time) string {
 	return now.Add(d.Std()).UTC().Format(time.RFC3339Nano)
 }
 
+// TimeOf is an instant of the API as the standard library has it.
 func TimeOf(t api.Time) time.Time { return time.Time(t) }
 
+// SinceWord follows what Ago gives: an age is so long ago, an instant is none.
 func SinceWord(m Moments) string {
 	if m.Absolute {
 		return ""

@@ -88,12 +88,12 @@ func (o *replayOptions) register(cmd *cobra.Command) {
 	f.StringSliceVar(&o.quota, "quota", nil, "GPUs that a project is entitled to, as PROJECT=GPUS; may be repeated")
 	f.IntVar(&o.load, "load", 100, "percent of the recorded durations")
 	f.StringSliceVar(&o.policies, "policy", []string{coreName}, "who decides; several by comma: "+strings.Join(replayPolicies(), ", "))
-	f.StringVar(&o.patience, "patience", Worded(usual.First), "default: how long work waits before it displaces what has had the most")
-	f.StringVar(&o.again, "again", Worded(usual.Again), "default: the same for work that was displaced")
-	f.StringVar(&o.quantum, "quantum", Worded(time.Duration(usual.Quantum)*time.Millisecond), "default: how long everyone runs at least before that; 0: nobody is displaced for others' patience")
-	f.StringVar(&o.minRuntime, "min-runtime", Worded(usual.MinRuntime), "default: how long nobody is displaced after a start, whoever asks")
+	f.StringVar(&o.patience, "patience", durationText(usual.First), "default: how long work waits before it displaces what has had the most")
+	f.StringVar(&o.again, "again", durationText(usual.Again), "default: the same for work that was displaced")
+	f.StringVar(&o.quantum, "quantum", durationText(time.Duration(usual.Quantum)*time.Millisecond), "default: how long everyone runs at least before that; 0: nobody is displaced for others' patience")
+	f.StringVar(&o.minRuntime, "min-runtime", durationText(usual.MinRuntime), "default: how long nobody is displaced after a start, whoever asks")
 	f.IntVar(&o.moves, "moves", usual.MaxMoves, "default: how many running tasks may be moved at once for one that then fits")
-	f.StringVar(&o.checkpoint, "checkpoint", Worded(time.Duration(own.Checkpoint)*time.Second), "default: how much work is lost at most by who is displaced; none: all of it")
+	f.StringVar(&o.checkpoint, "checkpoint", durationText(time.Duration(own.Checkpoint)*time.Second), "default: how much work is lost at most by who is displaced; none: all of it")
 	f.BoolVar(&o.reclaim, "reclaim", true, "default: projects take back what others have beyond their due")
 	f.StringVar(&o.placement, "placement", placements[own.Placement], "default: fill, binpack or spread")
 	f.Uint64Var(&o.seed, "seed", 42, "easy-user: draws the users' estimates")
@@ -107,8 +107,8 @@ func (o *replayOptions) register(cmd *cobra.Command) {
 // the published runs of the Philly trace.
 const usualNodes, usualGPUs = 64, 8
 
-// Worded writes a default as the flag is written.
-func Worded(d time.Duration) string { return spec.Duration(d).String() }
+// durationText writes a default as the flag is written.
+func durationText(d time.Duration) string { return spec.Duration(d).String() }
 
 // replayed is what is replayed, after all that the flags change.
 type replayed struct {

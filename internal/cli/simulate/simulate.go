@@ -22,6 +22,7 @@ import (
 // pageFormat is a format that only reports have: a page for a browser.
 const pageFormat = "html"
 
+// NewSimulate makes the command simulate.
 func NewSimulate(s *session.Session) *cobra.Command {
 	o := &replayOptions{} // with a trace, simulate alone is simulate replay
 	cmd := &cobra.Command{
@@ -105,16 +106,16 @@ func (o *outFlag) write(s *session.Session, body any, text, page func(io.Writer)
 		_, err := out.Write(b.Bytes())
 		return err
 	}
-	if err := Appear(o.file, b.Bytes()); err != nil {
+	if err := writeWhole(o.file, b.Bytes()); err != nil {
 		return session.UsageError(fmt.Sprintf("--out: %v", err), "name a file in a folder that exists and that you may write to")
 	}
 	s.Say("Wrote %s", o.file)
 	return nil
 }
 
-// Appear writes a file beside its place and puts it there once it is whole. What
+// writeWhole writes a file beside its place and puts it there once it is whole. What
 // is no plain file, such as /dev/stdout, is written to.
-func Appear(file string, content []byte) error {
+func writeWhole(file string, content []byte) error {
 	if i, err := os.Lstat(file); err == nil && !i.Mode().IsRegular() {
 		return os.WriteFile(file, content, 0o644)
 	}

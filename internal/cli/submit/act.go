@@ -27,6 +27,7 @@ type actOptions struct {
 	grace   string
 }
 
+// NewStop makes the command stop.
 func NewStop(s *session.Session) *cobra.Command {
 	o := &actOptions{}
 	var tasks []int
@@ -51,6 +52,7 @@ func NewStop(s *session.Session) *cobra.Command {
 	return cmd
 }
 
+// NewRestart makes the command restart.
 func NewRestart(s *session.Session) *cobra.Command {
 	o := &actOptions{}
 	cmd := &cobra.Command{
@@ -74,6 +76,7 @@ var again = verb{name: "restart", done: "restarted", run: func(ctx context.Conte
 	return c.Restart(ctx, w.Project, w.ID)
 }}
 
+// NewDelete makes the command delete.
 func NewDelete(s *session.Session) *cobra.Command {
 	o, prefix := &actOptions{}, false
 	cmd := &cobra.Command{

@@ -25,6 +25,7 @@ type applyOptions struct {
 	dry, yes bool
 }
 
+// NewApply makes the command apply.
 func NewApply(s *session.Session) *cobra.Command {
 	o := &applyOptions{}
 	cmd := &cobra.Command{

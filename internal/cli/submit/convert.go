@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
+// NewImport makes the command import.
 func NewImport(s *session.Session) *cobra.Command {
 	var from string
 	var explain, allow bool
@@ -123,6 +124,7 @@ func documents(s *session.Session, docs []*spec.Document) error {
 	return err
 }
 
+// NewExport makes the command export.
 func NewExport(s *session.Session) *cobra.Command {
 	var format, file, project string
 	var allow bool

@@ -13,10 +13,12 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 )
 
+// NewApprove makes the command approve.
 func NewApprove(s *session.Session) *cobra.Command {
 	return decision(s, "approve", "approved", "Approve an admission check of workloads", (*client.Client).Approve)
 }
 
+// NewReject makes the command reject.
 func NewReject(s *session.Session) *cobra.Command {
 	return decision(s, "reject", "rejected", "Reject an admission check of workloads, which ends them", (*client.Client).Reject)
 }
@@ -55,6 +57,7 @@ func someNames(cmd *cobra.Command, args []string) ([]string, error) {
 	return args, nil
 }
 
+// NewPreempt makes the command preempt.
 func NewPreempt(s *session.Session) *cobra.Command {
 	return withMessage(s, "preempt", "preempting", "Take the resources of workloads back; they are queued again",
 		"Ends the present attempt of preemptible workloads as a more important workload would.\nThey go back to their queue and start again when it is their turn.", "node maintenance",
@@ -63,6 +66,7 @@ func NewPreempt(s *session.Session) *cobra.Command {
 		})
 }
 
+// NewMove makes the command move.
 func NewMove(s *session.Session) *cobra.Command {
 	return withMessage(s, "move", "moving", "Start workloads again elsewhere; they keep their reservation",
 		"Ends the present attempt of workloads and starts another, on other nodes where there are\nsome. They do not go back to their queue.", "node maintenance",
@@ -71,6 +75,7 @@ func NewMove(s *session.Session) *cobra.Command {
 		})
 }
 
+// NewHold makes the command hold.
 func NewHold(s *session.Session) *cobra.Command {
 	return withMessage(s, "hold", "held", "Keep workloads that wait from being queued",
 		"Keeps workloads that wait from being queued until muster release lets them go. What\nruns cannot be held: muster preempt takes its resources back.", "after the demonstration",
@@ -79,6 +84,7 @@ func NewHold(s *session.Session) *cobra.Command {
 		})
 }
 
+// NewRelease makes the command release.
 func NewRelease(s *session.Session) *cobra.Command {
 	return withMessage(s, "release", "released", "Let workloads go that are held",
 		"Lets workloads go that muster hold, --hold or hold of their document keeps from\nbeing queued.", "after the demonstration",
@@ -107,6 +113,7 @@ func withMessage(s *session.Session, name, done, short, long, because string, do
 	return cmd
 }
 
+// NewScale makes the command scale.
 func NewScale(s *session.Session) *cobra.Command {
 	o := &actOptions{}
 	cmd := &cobra.Command{

@@ -34,6 +34,7 @@ type runOptions struct {
 	assets      spec.Assets
 }
 
+// NewRun makes the command run.
 func NewRun(s *session.Session) *cobra.Command {
 	o := &runOptions{}
 	cmd := &cobra.Command{

@@ -22,6 +22,7 @@ type updateOptions struct {
 	dry      bool
 }
 
+// NewUpdate makes the command update.
 func NewUpdate(s *session.Session) *cobra.Command {
 	o := &updateOptions{}
 	cmd := &cobra.Command{

@@ -25,6 +25,7 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
+// NewTop makes the command top.
 func NewTop(s *session.Session) *cobra.Command {
 	var t session.TableFlags
 	every := "2s"

@@ -1,19 +1,16 @@
-package cli
+package simulate
 
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/musterhq/muster/internal/cli/simulate"
 )
 
 func TestDefaultsAreWrittenAsTheyAre(t *testing.T) {
 	t.Parallel()
 	for seconds, want := range map[int64]string{0: "0s", 60: "1m", 1800: "30m", 43200: "12h", 5400: "1h30m"} {
-		if got := simulate.Worded(time.Duration(seconds) * time.Second); got != want {
+		if got := durationText(time.Duration(seconds) * time.Second); got != want {
 			t.Errorf("%d seconds are written %s, want %s", seconds, got, want)
 		}
 	}
@@ -26,20 +23,20 @@ func TestAReportAppearsWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "report.txt")
 	for _, text := range []string{"first, which is longer", "second"} {
-		if err := simulate.Appear(file, []byte(text)); err != nil {
+		if err := writeWhole(file, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(file); err != nil || string(got) != text {
 			t.Errorf("it says %q, %v", got, err)
 		}
 	}
-	if err := simulate.Appear(filepath.Join(dir, "missing", "report.txt"), nil); err == nil {
+	if err := writeWhole(filepath.Join(dir, "missing", "report.txt"), nil); err == nil {
 		t.Error("it was written to a folder that does not exist")
 	}
 	if err := os.Symlink(file, filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if err := simulate.Appear(filepath.Join(dir, "link"), []byte("through")); err != nil {
+	if err := writeWhole(filepath.Join(dir, "link"), []byte("through")); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(file); string(got) != "through" {
@@ -48,16 +45,5 @@ func TestAReportAppearsWholeOrNotAtAll(t *testing.T) {
 	all, err := os.ReadDir(dir)
 	if err != nil || len(all) != 2 {
 		t.Errorf("left are %v, %v", all, err)
-	}
-}
-
-func TestAContextIsOfABackend(t *testing.T) {
-	t.Parallel()
-	err := checkBackends(&ServerOptions{KubeContext: "east", Clusters: []string{"west=file"}})
-	if err == nil || !strings.Contains(err.Error(), "--kube-context") {
-		t.Errorf("a context of no cluster: %v", err)
-	}
-	if err := checkBackends(&ServerOptions{KubeContext: "east", Backends: []string{"kube"}}); err != nil {
-		t.Error(err)
 	}
 }
