@@ -18,7 +18,7 @@ func shims(dir, self string) error {
 			return err
 		}
 	}
-	for _, name := range []string{"sbatch", "squeue", "scancel", "sinfo", "sacct"} {
+	for _, name := range []string{"sbatch", "squeue", "scancel", "sinfo", "salloc", "sacct", "sacctmgr", "seff", "sprio", "sshare", "sstat"} {
 		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ import (
 var tools = map[string]func() *compat.Command{
 	"mcli": mcli.Tool, "runai": runai.Tool,
 	"sbatch": slurm.Sbatch, "srun": slurm.Srun, "squeue": slurm.Squeue, "scancel": slurm.Scancel, "sinfo": slurm.Sinfo, "scontrol": slurm.Scontrol,
-	"sacct": slurm.Sacct,
+	"sacct": slurm.Sacct, "sacctmgr": slurm.Sacctmgr, "salloc": slurm.Salloc, "seff": slurm.Seff, "sprio": slurm.Sprio, "sshare": slurm.Sshare, "sstat": slurm.Sstat,
 }
 
 // Below are the commands that muster itself has of other tools.

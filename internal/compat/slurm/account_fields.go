@@ -10,164 +10,172 @@ import (
 
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/compat/slurm/table"
 )
 
 // accountFields are those of sacct, in its order and as wide as there
 // (slurm.schedmd.com/sacct.html, job accounting fields). What nobody records is
 // empty, as in Slurm where it is not gathered.
-var accountFields = []column{
-	{"Account", 10, func(e *entry) string { return e.w.Project }},
-	{"AdminComment", 15, unknown},
-	{"AllocCPUS", 10, allocated},
-	{"AllocNodes", 10, func(e *entry) string {
+var accountFields = []table.Column[*entry]{
+	{Name: "Account", Width: 10, Value: func(e *entry) string { return e.w.Project }},
+	{Name: "AdminComment", Width: 15, Value: unknown},
+	{Name: "AllocCPUS", Width: 10, Value: allocated},
+	{Name: "AllocNodes", Width: 10, Value: func(e *entry) string {
 		if e.start.IsZero() {
 			return "0"
 		}
 		return strconv.FormatInt(e.nodeCount(), 10)
 	}},
-	{"AllocTRES", 10, func(e *entry) string {
+	{Name: "AllocTRES", Width: 10, Value: func(e *entry) string {
 		if e.start.IsZero() {
 			return ""
 		}
 		return e.tres()
 	}},
-	{"AssocID", 7, unknown},
-	{"AveCPU", 10, func(e *entry) string { return e.sampled(func(u *usage) string { return clockSpan(u.cpuMean()) }) }},
-	{"AveCPUFreq", 10, unknown},
-	{"AveDiskRead", 14, unknown},
-	{"AveDiskWrite", 14, unknown},
-	{"AvePages", 10, unknown},
-	{"AveRSS", 10, func(e *entry) string { return e.sampled(func(u *usage) string { return e.size(u.memoryMean()) }) }},
-	{"AveVMSize", 10, unknown},
-	{"BlockID", 16, unknown},
-	{"Cluster", 10, func(e *entry) string { return e.p.Cluster(e.w) }},
-	{"Comment", 14, ofJob(func(e *entry) string { return e.d.Annotations["comment"] })},
-	{"Constraints", 19, unknown},
-	{"ConsumedEnergy", 14, unknown},
-	{"ConsumedEnergyRaw", 17, unknown},
-	{"Container", 19, ofJob(func(e *entry) string { return e.d.Image })},
-	{"CPUTime", 10, func(e *entry) string { return clockSpan(time.Duration(e.seconds()*e.cpus()) * time.Second) }},
-	{"CPUTimeRAW", 10, func(e *entry) string { return strconv.FormatInt(e.seconds()*e.cpus(), 10) }},
-	{"DBIndex", -10, func(e *entry) string { return e.raw }},
-	{"DerivedExitCode", 15, ofJob(func(*entry) string { return "0:0" })},
-	{"Elapsed", 10, func(e *entry) string { return clockSpan(time.Duration(e.seconds()) * time.Second) }},
-	{"ElapsedRaw", 10, func(e *entry) string { return strconv.FormatInt(e.seconds(), 10) }},
-	{"Eligible", 19, func(e *entry) string { return e.instant(e.submit) }},
-	{"End", 19, func(e *entry) string { return e.instant(e.end) }},
-	{"ExitCode", 8, func(e *entry) string { code, signal := e.exit(); return fmt.Sprintf("%d:%d", code, signal) }},
-	{"Flags", 19, unknown},
-	{"GID", 6, ofJob(func(e *entry) string { return e.account().Gid })},
-	{"Group", 9, ofJob(func(e *entry) string {
+	{Name: "AssocID", Width: 7, Value: unknown},
+	{Name: "AveCPU", Width: 10, Value: func(e *entry) string {
+		return e.sampled(func(u *usage) string {
+			if !u.cpuKnown {
+				return ""
+			}
+			return clockSpan(u.cpuMean())
+		})
+	}},
+	{Name: "AveCPUFreq", Width: 10, Value: unknown},
+	{Name: "AveDiskRead", Width: 14, Value: unknown},
+	{Name: "AveDiskWrite", Width: 14, Value: unknown},
+	{Name: "AvePages", Width: 10, Value: unknown},
+	{Name: "AveRSS", Width: 10, Value: func(e *entry) string { return e.sampled(func(u *usage) string { return e.size(u.memoryMean()) }) }},
+	{Name: "AveVMSize", Width: 10, Value: unknown},
+	{Name: "BlockID", Width: 16, Value: unknown},
+	{Name: "Cluster", Width: 10, Value: func(e *entry) string { return e.p.Cluster(e.w) }},
+	{Name: "Comment", Width: 14, Value: ofJob(func(e *entry) string { return e.d.Annotations["comment"] })},
+	{Name: "Constraints", Width: 19, Value: unknown},
+	{Name: "ConsumedEnergy", Width: 14, Value: unknown},
+	{Name: "ConsumedEnergyRaw", Width: 17, Value: unknown},
+	{Name: "Container", Width: 19, Value: ofJob(func(e *entry) string { return e.d.Image })},
+	{Name: "CPUTime", Width: 10, Value: func(e *entry) string { return clockSpan(time.Duration(e.seconds()*e.cpus()) * time.Second) }},
+	{Name: "CPUTimeRAW", Width: 10, Value: func(e *entry) string { return strconv.FormatInt(e.seconds()*e.cpus(), 10) }},
+	{Name: "DBIndex", Width: -10, Value: func(e *entry) string { return e.raw }},
+	{Name: "DerivedExitCode", Width: 15, Value: ofJob(func(*entry) string { return "0:0" })},
+	{Name: "Elapsed", Width: 10, Value: func(e *entry) string { return clockSpan(time.Duration(e.seconds()) * time.Second) }},
+	{Name: "ElapsedRaw", Width: 10, Value: func(e *entry) string { return strconv.FormatInt(e.seconds(), 10) }},
+	{Name: "Eligible", Width: 19, Value: func(e *entry) string { return e.instant(e.submit) }},
+	{Name: "End", Width: 19, Value: func(e *entry) string { return e.instant(e.end) }},
+	{Name: "ExitCode", Width: 8, Value: func(e *entry) string { code, signal := e.exit(); return fmt.Sprintf("%d:%d", code, signal) }},
+	{Name: "Flags", Width: 19, Value: unknown},
+	{Name: "GID", Width: 6, Value: ofJob(func(e *entry) string { return e.account().Gid })},
+	{Name: "Group", Width: 9, Value: ofJob(func(e *entry) string {
 		if g, err := user.LookupGroupId(e.account().Gid); err == nil {
 			return g.Name
 		}
 		return ""
 	})},
-	{"JobID", -12, (*entry).id},
-	{"JobIDRaw", -12, (*entry).rawID},
-	{"JobName", 10, func(e *entry) string { return cmp.Or(e.step, name(e.w)) }},
-	{"Layout", 9, unknown},
-	{"MaxDiskRead", 12, unknown},
-	{"MaxDiskReadNode", 15, unknown},
-	{"MaxDiskReadTask", 15, unknown},
-	{"MaxDiskWrite", 12, unknown},
-	{"MaxDiskWriteNode", 16, unknown},
-	{"MaxDiskWriteTask", 16, unknown},
-	{"MaxPages", 8, unknown},
-	{"MaxPagesNode", 12, unknown},
-	{"MaxPagesTask", 14, unknown},
-	{"MaxRSS", 10, func(e *entry) string { return e.sampled(func(u *usage) string { return e.size(u.memoryMost()) }) }},
-	{"MaxRSSNode", 10, func(e *entry) string { return e.sampled(func(u *usage) string { return u.node }) }},
-	{"MaxRSSTask", 10, func(e *entry) string { return e.sampled(func(u *usage) string { return strconv.Itoa(u.task) }) }},
-	{"MaxVMSize", 10, unknown},
-	{"MaxVMSizeNode", 14, unknown},
-	{"MaxVMSizeTask", 14, unknown},
-	{"McsLabel", 12, unknown},
-	{"MinCPU", 10, unknown},
-	{"MinCPUNode", 10, unknown},
-	{"MinCPUTask", 10, unknown},
-	{"NCPUS", 10, allocated},
-	{"NNodes", 8, func(e *entry) string { return strconv.FormatInt(e.nodeCount(), 10) }},
-	{"NodeList", 15, func(e *entry) string { return cmp.Or(hosts(e.nodes()), "None assigned") }},
-	{"NTasks", 8, func(e *entry) string {
+	{Name: "JobID", Width: -12, Value: (*entry).id},
+	{Name: "JobIDRaw", Width: -12, Value: (*entry).rawID},
+	{Name: "JobName", Width: 10, Value: func(e *entry) string { return cmp.Or(e.step, name(e.w)) }},
+	{Name: "Layout", Width: 9, Value: unknown},
+	{Name: "MaxDiskRead", Width: 12, Value: unknown},
+	{Name: "MaxDiskReadNode", Width: 15, Value: unknown},
+	{Name: "MaxDiskReadTask", Width: 15, Value: unknown},
+	{Name: "MaxDiskWrite", Width: 12, Value: unknown},
+	{Name: "MaxDiskWriteNode", Width: 16, Value: unknown},
+	{Name: "MaxDiskWriteTask", Width: 16, Value: unknown},
+	{Name: "MaxPages", Width: 8, Value: unknown},
+	{Name: "MaxPagesNode", Width: 12, Value: unknown},
+	{Name: "MaxPagesTask", Width: 14, Value: unknown},
+	{Name: "MaxRSS", Width: 10, Value: func(e *entry) string { return e.sampled(func(u *usage) string { return e.size(u.memoryMost()) }) }},
+	{Name: "MaxRSSNode", Width: 10, Value: func(e *entry) string { return e.sampled(func(u *usage) string { return u.node }) }},
+	{Name: "MaxRSSTask", Width: 10, Value: func(e *entry) string { return e.sampled(func(u *usage) string { return strconv.Itoa(u.task) }) }},
+	{Name: "MaxVMSize", Width: 10, Value: unknown},
+	{Name: "MaxVMSizeNode", Width: 14, Value: unknown},
+	{Name: "MaxVMSizeTask", Width: 14, Value: unknown},
+	{Name: "McsLabel", Width: 12, Value: unknown},
+	{Name: "MinCPU", Width: 10, Value: unknown},
+	{Name: "MinCPUNode", Width: 10, Value: unknown},
+	{Name: "MinCPUTask", Width: 10, Value: unknown},
+	{Name: "NCPUS", Width: 10, Value: allocated},
+	{Name: "NNodes", Width: 8, Value: func(e *entry) string { return strconv.FormatInt(e.nodeCount(), 10) }},
+	{Name: "NodeList", Width: 15, Value: func(e *entry) string { return cmp.Or(hosts(e.nodes()), "None assigned") }},
+	{Name: "NTasks", Width: 8, Value: func(e *entry) string {
 		if e.step == "" {
 			return ""
 		}
 		return "1"
 	}},
-	{"Partition", 10, ofJob(func(e *entry) string { return partition(e.p, e.w) })},
-	{"Priority", 10, ofJob(func(e *entry) string { return strconv.Itoa(e.w.Priority) })},
-	{"QOS", 10, ofJob(func(e *entry) string { return qos(e.w) })},
-	{"QOSRAW", 6, unknown},
-	{"Reason", 22, ofJob(func(e *entry) string { return reason(e.w) })},
-	{"ReqCPUFreq", 10, unknown},
-	{"ReqCPUFreqGov", 13, unknown},
-	{"ReqCPUFreqMax", 13, unknown},
-	{"ReqCPUFreqMin", 13, unknown},
-	{"ReqCPUS", 8, allocated},
-	{"ReqMem", 10, ofJob(func(e *entry) string { return e.size(e.memory()) })},
-	{"ReqNodes", 8, func(e *entry) string { return strconv.FormatInt(e.nodeCount(), 10) }},
-	{"ReqTRES", 10, ofJob((*entry).tres)},
-	{"Reservation", 20, ofJob(func(e *entry) string { return e.d.Reservation })},
-	{"ReservationId", 8, unknown},
-	{"Reserved", 10, ofJob(func(e *entry) string { return clockSpan(e.waited()) })},
-	{"ResvCPU", 10, ofJob(func(e *entry) string { return clockSpan(e.waited() * time.Duration(e.cpus())) })},
-	{"ResvCPURAW", 10, ofJob(func(e *entry) string { return strconv.FormatInt(int64(e.waited().Seconds())*e.cpus(), 10) })},
-	{"Start", 19, func(e *entry) string { return e.instant(e.start) }},
-	{"State", 10, (*entry).word},
-	{"Submit", 19, func(e *entry) string { return e.instant(e.submit) }},
-	{"SubmitLine", 20, unknown},
-	{"Suspended", 10, func(*entry) string { return "00:00:00" }},
-	{"SystemComment", 15, unknown},
-	{"SystemCPU", 10, unknown},
-	{"Timelimit", 10, ofJob(func(e *entry) string {
+	{Name: "Partition", Width: 10, Value: ofJob(func(e *entry) string { return partition(e.p, e.w) })},
+	{Name: "Priority", Width: 10, Value: ofJob(func(e *entry) string { return strconv.Itoa(e.w.Priority) })},
+	{Name: "QOS", Width: 10, Value: ofJob(func(e *entry) string { return qos(e.w) })},
+	{Name: "QOSRAW", Width: 6, Value: unknown},
+	{Name: "Reason", Width: 22, Value: ofJob(func(e *entry) string { return reason(e.w) })},
+	{Name: "ReqCPUFreq", Width: 10, Value: unknown},
+	{Name: "ReqCPUFreqGov", Width: 13, Value: unknown},
+	{Name: "ReqCPUFreqMax", Width: 13, Value: unknown},
+	{Name: "ReqCPUFreqMin", Width: 13, Value: unknown},
+	{Name: "ReqCPUS", Width: 8, Value: allocated},
+	{Name: "ReqMem", Width: 10, Value: ofJob(func(e *entry) string { return e.size(e.memory()) })},
+	{Name: "ReqNodes", Width: 8, Value: func(e *entry) string { return strconv.FormatInt(e.nodeCount(), 10) }},
+	{Name: "ReqTRES", Width: 10, Value: ofJob((*entry).tres)},
+	{Name: "Reservation", Width: 20, Value: ofJob(func(e *entry) string { return e.d.Reservation })},
+	{Name: "ReservationId", Width: 8, Value: unknown},
+	{Name: "Reserved", Width: 10, Value: ofJob(func(e *entry) string { return clockSpan(e.waited()) })},
+	{Name: "ResvCPU", Width: 10, Value: ofJob(func(e *entry) string { return clockSpan(e.waited() * time.Duration(e.cpus())) })},
+	{Name: "ResvCPURAW", Width: 10, Value: ofJob(func(e *entry) string { return strconv.FormatInt(int64(e.waited().Seconds())*e.cpus(), 10) })},
+	{Name: "Start", Width: 19, Value: func(e *entry) string { return e.instant(e.start) }},
+	{Name: "State", Width: 10, Value: (*entry).word},
+	{Name: "Submit", Width: 19, Value: func(e *entry) string { return e.instant(e.submit) }},
+	{Name: "SubmitLine", Width: 20, Value: unknown},
+	{Name: "Suspended", Width: 10, Value: func(*entry) string { return "00:00:00" }},
+	{Name: "SystemComment", Width: 15, Value: unknown},
+	{Name: "SystemCPU", Width: 10, Value: unknown},
+	{Name: "Timelimit", Width: 10, Value: ofJob(func(e *entry) string {
 		if d := e.d.MaxDuration.Std(); d > 0 {
 			return clockSpan(d)
 		}
 		return "UNLIMITED"
 	})},
-	{"TimelimitRaw", 10, ofJob(func(e *entry) string {
+	{Name: "TimelimitRaw", Width: 10, Value: ofJob(func(e *entry) string {
 		if d := e.d.MaxDuration.Std(); d > 0 {
 			return strconv.FormatInt(int64((d+time.Minute-1)/time.Minute), 10)
 		}
 		return "UNLIMITED"
 	})},
-	{"TotalCPU", 10, func(e *entry) string {
+	{Name: "TotalCPU", Width: 10, Value: func(e *entry) string {
 		if u := e.usage(); u != nil && u.cpuKnown {
 			return clockSpan(u.cpu())
 		}
 		return "00:00:00"
 	}},
-	{"TRESUsageInAve", 14, unknown},
-	{"TRESUsageInMax", 14, func(e *entry) string {
+	{Name: "TRESUsageInAve", Width: 14, Value: unknown},
+	{Name: "TRESUsageInMax", Width: 14, Value: func(e *entry) string {
 		return e.sampled(func(u *usage) string { return "mem=" + e.size(u.memoryMost()) })
 	}},
-	{"TRESUsageInMaxNode", 18, unknown},
-	{"TRESUsageInMaxTask", 18, unknown},
-	{"TRESUsageInMin", 14, unknown},
-	{"TRESUsageInMinNode", 18, unknown},
-	{"TRESUsageInMinTask", 18, unknown},
-	{"TRESUsageInTot", 14, unknown},
-	{"TRESUsageOutAve", 15, unknown},
-	{"TRESUsageOutMax", 15, unknown},
-	{"TRESUsageOutMaxNode", 19, unknown},
-	{"TRESUsageOutMaxTask", 19, unknown},
-	{"TRESUsageOutMin", 15, unknown},
-	{"TRESUsageOutMinNode", 19, unknown},
-	{"TRESUsageOutMinTask", 19, unknown},
-	{"TRESUsageOutTot", 15, unknown},
-	{"UID", 6, ofJob(func(e *entry) string { return e.account().Uid })},
-	{"User", 9, ofJob(func(e *entry) string { return e.w.User })},
-	{"UserCPU", 10, unknown},
-	{"WCKey", 10, unknown},
-	{"WCKeyID", 10, unknown},
-	{"WorkDir", 20, ofJob(func(e *entry) string { return e.d.Workdir })},
+	{Name: "TRESUsageInMaxNode", Width: 18, Value: unknown},
+	{Name: "TRESUsageInMaxTask", Width: 18, Value: unknown},
+	{Name: "TRESUsageInMin", Width: 14, Value: unknown},
+	{Name: "TRESUsageInMinNode", Width: 18, Value: unknown},
+	{Name: "TRESUsageInMinTask", Width: 18, Value: unknown},
+	{Name: "TRESUsageInTot", Width: 14, Value: unknown},
+	{Name: "TRESUsageOutAve", Width: 15, Value: unknown},
+	{Name: "TRESUsageOutMax", Width: 15, Value: unknown},
+	{Name: "TRESUsageOutMaxNode", Width: 19, Value: unknown},
+	{Name: "TRESUsageOutMaxTask", Width: 19, Value: unknown},
+	{Name: "TRESUsageOutMin", Width: 15, Value: unknown},
+	{Name: "TRESUsageOutMinNode", Width: 19, Value: unknown},
+	{Name: "TRESUsageOutMinTask", Width: 19, Value: unknown},
+	{Name: "TRESUsageOutTot", Width: 15, Value: unknown},
+	{Name: "UID", Width: 6, Value: ofJob(func(e *entry) string { return e.account().Uid })},
+	{Name: "User", Width: 9, Value: ofJob(func(e *entry) string { return e.w.User })},
+	{Name: "UserCPU", Width: 10, Value: unknown},
+	{Name: "WCKey", Width: 10, Value: unknown},
+	{Name: "WCKeyID", Width: 10, Value: unknown},
+	{Name: "WorkDir", Width: 20, Value: ofJob(func(e *entry) string { return e.d.Workdir })},
 	// Of later versions than 22.05, whose names of these are others.
-	{"Planned", 10, ofJob(func(e *entry) string { return clockSpan(e.waited()) })},
-	{"PlannedCPU", 10, ofJob(func(e *entry) string { return clockSpan(e.waited() * time.Duration(e.cpus())) })},
-	{"PlannedCPURAW", 13, ofJob(func(e *entry) string { return strconv.FormatInt(int64(e.waited().Seconds())*e.cpus(), 10) })},
-	{"Restarts", 8, ofJob(func(e *entry) string { return strconv.Itoa(e.attempt) })},
-	{"Licenses", 15, ofJob(func(e *entry) string {
+	{Name: "Planned", Width: 10, Value: ofJob(func(e *entry) string { return clockSpan(e.waited()) })},
+	{Name: "PlannedCPU", Width: 10, Value: ofJob(func(e *entry) string { return clockSpan(e.waited() * time.Duration(e.cpus())) })},
+	{Name: "PlannedCPURAW", Width: 13, Value: ofJob(func(e *entry) string { return strconv.FormatInt(int64(e.waited().Seconds())*e.cpus(), 10) })},
+	{Name: "Restarts", Width: 8, Value: ofJob(func(e *entry) string { return strconv.Itoa(e.attempt) })},
+	{Name: "Licenses", Width: 15, Value: ofJob(func(e *entry) string {
 		if len(e.d.Licenses) == 0 {
 			return ""
 		}

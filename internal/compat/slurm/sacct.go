@@ -1,7 +1,6 @@
 package slurm
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/compat/slurm/table"
 	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -97,9 +97,9 @@ func sacct(c *compat.Call) error {
 		return err
 	}
 	if c.Bool("helpformat") {
-		return helpFormat(c, accountFields)
+		return table.Help(c, accountFields)
 	}
-	columns, err := columnsOf(accountFields, accountFormat(c))
+	columns, err := table.Choose(accountFields, accountFormat(c))
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func sacct(c *compat.Call) error {
 		_, err := structured(c, accountsJSON(c, entries))
 		return err
 	}
-	return tabulate(c, columns, entries)
+	return table.Print(c, columns, entries)
 }
 
 func accountFormat(c *compat.Call) string {
@@ -168,12 +168,12 @@ func windowOf(c *compat.Call) (window, error) {
 	case byState:
 		w.from = now
 	default:
-		w.from = midnight(now)
+		w.from = table.Midnight(now)
 	}
 	w.to = now
 	var ok bool
 	if c.Given("starttime") {
-		if w.from, ok = pastInstant(c.Text("starttime"), now); !ok {
+		if w.from, ok = table.PastInstant(c.Text("starttime"), now); !ok {
 			return w, noInstant("starttime", c.Text("starttime"))
 		}
 		if byState {
@@ -181,7 +181,7 @@ func windowOf(c *compat.Call) (window, error) {
 		}
 	}
 	if c.Given("endtime") {
-		if w.to, ok = pastInstant(c.Text("endtime"), now); !ok {
+		if w.to, ok = table.PastInstant(c.Text("endtime"), now); !ok {
 			return w, noInstant("endtime", c.Text("endtime"))
 		}
 	}
@@ -434,44 +434,4 @@ func limitFilter(c *compat.Call) (func(*api.Workload) bool, error) {
 		}
 		return d >= bounds[0] && d <= bounds[1]
 	}, nil
-}
-
-// tabulate prints lines in columns, or with something between their fields.
-func tabulate(c *compat.Call, columns []column, entries []*entry) error {
-	out := bufio.NewWriter(c.Out()) // a line at a time is slow where there are thousands
-	line := func(text func(column) string) {
-		for i, col := range columns {
-			delimiter := "|"
-			if c.Given("delimiter") {
-				delimiter = c.Text("delimiter")
-			}
-			switch {
-			case c.Bool("parsable2"):
-				if i > 0 {
-					_, _ = out.WriteString(delimiter)
-				}
-				_, _ = out.WriteString(text(col))
-			case c.Bool("parsable"):
-				_, _ = out.WriteString(text(col) + delimiter)
-			default:
-				_, _ = out.WriteString(col.fit(text(col)) + " ")
-			}
-		}
-		_ = out.WriteByte('\n')
-	}
-	if !c.Bool("noheader") {
-		line(func(col column) string {
-			if n := col.span(); len(col.Name) > n && !c.Bool("parsable") && !c.Bool("parsable2") {
-				return col.Name[:n]
-			}
-			return col.Name
-		})
-		if !c.Bool("parsable") && !c.Bool("parsable2") {
-			line(func(col column) string { return strings.Repeat("-", col.span()) })
-		}
-	}
-	for _, e := range entries {
-		line(func(col column) string { return col.Value(e) })
-	}
-	return out.Flush()
 }

@@ -75,7 +75,7 @@ func (e *entry) usage() *usage {
 }
 
 func (e *entry) known() *usage {
-	if e.used == nil || e.used.tasks == 0 && !e.used.cpuKnown {
+	if e.used == nil || e.used.tasks == 0 { // CPU time is known later than memory
 		return nil
 	}
 	return e.used

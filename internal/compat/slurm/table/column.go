@@ -1,6 +1,9 @@
-package slurm
+// Package table reads lists of fields as sacct takes them, and prints lines in
+// their columns.
+package table
 
 import (
+	"bufio"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,15 +13,15 @@ import (
 	"github.com/musterhq/muster/internal/compat"
 )
 
-// column is a field of the tools that take fields by name: sacct, sstat,
+// Column is a field of the tools that take fields by name: sacct, sstat,
 // sacctmgr. Width is how wide it is printed; negative: from the left.
-type column struct {
+type Column[T any] struct {
 	Name  string
 	Width int
-	Value func(*entry) string
+	Value func(T) string
 }
 
-func (col column) span() int {
+func (col Column[T]) span() int {
 	if col.Width < 0 {
 		return -col.Width
 	}
@@ -26,7 +29,7 @@ func (col column) span() int {
 }
 
 // fit is a text in the column's width; what is too long ends with a plus.
-func (col column) fit(text string) string {
+func (col Column[T]) fit(text string) string {
 	n := utf8.RuneCountInString(text)
 	switch pad := strings.Repeat(" ", max(col.span()-n, 0)); {
 	case n > col.span():
@@ -38,10 +41,10 @@ func (col column) fit(text string) string {
 	}
 }
 
-// columnsOf reads a list of fields, NAME[%[-]WIDTH]. Case does not count, and
+// Choose reads a list of fields, NAME[%[-]WIDTH]. Case does not count, and
 // what is cut short is the first that begins so.
-func columnsOf(known []column, list string) ([]column, error) {
-	var out []column
+func Choose[T any](known []Column[T], list string) ([]Column[T], error) {
+	var out []Column[T]
 	for word := range strings.SplitSeq(list, ",") {
 		word = strings.TrimSpace(word)
 		if word == "" {
@@ -82,8 +85,8 @@ func columnsOf(known []column, list string) ([]column, error) {
 	return out, nil
 }
 
-// helpFormat lists fields, four in a line.
-func helpFormat(c *compat.Call, known []column) error {
+// Help lists fields, four in a line.
+func Help[T any](c *compat.Call, known []Column[T]) error {
 	for i, col := range known {
 		end := " "
 		if i%4 == 3 || i == len(known)-1 {
@@ -94,4 +97,44 @@ func helpFormat(c *compat.Call, known []column) error {
 		}
 	}
 	return nil
+}
+
+// Print prints lines in columns, or with something between their fields.
+func Print[T any](c *compat.Call, columns []Column[T], rows []T) error {
+	out := bufio.NewWriter(c.Out()) // a line at a time is slow where there are thousands
+	line := func(text func(Column[T]) string) {
+		for i, col := range columns {
+			delimiter := "|"
+			if c.Given("delimiter") {
+				delimiter = c.Text("delimiter")
+			}
+			switch {
+			case c.Bool("parsable2"):
+				if i > 0 {
+					_, _ = out.WriteString(delimiter)
+				}
+				_, _ = out.WriteString(text(col))
+			case c.Bool("parsable"):
+				_, _ = out.WriteString(text(col) + delimiter)
+			default:
+				_, _ = out.WriteString(col.fit(text(col)) + " ")
+			}
+		}
+		_ = out.WriteByte('\n')
+	}
+	if !c.Bool("noheader") {
+		line(func(col Column[T]) string {
+			if n := col.span(); len(col.Name) > n && !c.Bool("parsable") && !c.Bool("parsable2") {
+				return col.Name[:n]
+			}
+			return col.Name
+		})
+		if !c.Bool("parsable") && !c.Bool("parsable2") {
+			line(func(col Column[T]) string { return strings.Repeat("-", col.span()) })
+		}
+	}
+	for _, e := range rows {
+		line(func(col Column[T]) string { return col.Value(e) })
+	}
+	return out.Flush()
 }

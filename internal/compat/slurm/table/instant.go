@@ -1,4 +1,4 @@
-package slurm
+package table
 
 import (
 	"strconv"
@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-func midnight(now time.Time) time.Time {
+// Midnight is when the day began.
+func Midnight(now time.Time) time.Time {
 	y, m, d := now.Local().Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, time.Local)
 }
 
-// pastInstant reads a time as sacct takes it (slurm.schedmd.com/sacct.html,
+// PastInstant reads a time as sacct takes it (slurm.schedmd.com/sacct.html,
 // --starttime): what has no date is of today.
-func pastInstant(text string, now time.Time) (time.Time, bool) {
+func PastInstant(text string, now time.Time) (time.Time, bool) {
 	text = strings.TrimSpace(text)
-	today := midnight(now)
+	today := Midnight(now)
 	word := strings.ToLower(text)
 	if at, ok := map[string]time.Duration{"today": 0, "midnight": 0, "noon": 12 * time.Hour, "fika": 15 * time.Hour, "teatime": 16 * time.Hour}[word]; ok {
 		return today.Add(at), true
