@@ -22,6 +22,10 @@ var (
 		"minmemory": 'm', "name": 'j', "nodelist": 'N', "numcpus": 'C', "numnodes": 'D', "partition": 'P', "priority": 'p', "prioritylong": 'Q',
 		"qos": 'q', "reason": 'r', "reasonlist": 'R', "schednodes": 'Y', "starttime": 'S', "state": 'T', "statecompact": 't', "submittime": 'V',
 		"timeleft": 'L', "timelimit": 'l', "timeused": 'M', "tres-per-node": 'b', "username": 'u', "workdir": 'Z',
+		"arraytaskid": 'K', "batchflag": batchLetter, "batchhost": 'B', "cluster": clusterLetter, "contiguous": 'O', "cores": 'I', "corespec": 'X', "cpus-per-task": perTaskLetter,
+		"dependency": 'E', "eligibletime": 'V', "exit_code": exitLetter, "feature": 'f', "groupid": 'G', "groupname": 'g', "licenses": 'W', "mincpus": 'c', "mintmpdisk": 'd', "nice": 'y',
+		"numtasks": tasksLetter, "oversubscribe": 'h', "pendingtime": waitedLetter, "reqnodes": 'n', "reservation": 'v', "restartcnt": restartsLetter, "sct": 'z', "stderr": stderrLetter,
+		"stdout": stdoutLetter, "threads": 'J', "tres-alloc": tresLetter, "tres": tresLetter, "userid": 'U', "wckey": 'w',
 	}
 	longNodeFields = map[string]byte{
 		"available": 'a', "cores": 'Y', "cpus": 'c', "cpusload": 'O', "cpusstate": 'C', "disk": 'd', "features": 'f', "features_act": 'b',
@@ -47,6 +51,9 @@ func parseLong(list string, known map[string]byte) (fields []field, err error) {
 	for word := range strings.SplitSeq(list, ",") {
 		name, size, sized := strings.Cut(strings.TrimSpace(word), ":")
 		letter, ok := known[strings.ToLower(name)]
+		if i := slices.Index(restJobs, strings.ToLower(name)); i >= 0 && known["jobid"] != 0 {
+			letter, ok = byte(firstRest+i), true
+		}
 		if !ok {
 			return nil, cli.Wrong(fmt.Sprintf("--Format: there is no field %q", name), "they are "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}

@@ -120,9 +120,20 @@ var titles = map[byte]string{
 	'L': "TIME_LEFT", 'D': "NODES", 'C': "CPUS", 'b': "TRES_PER_NODE", 'm': "MIN_MEMORY", 'N': "NODELIST", 'R': "NODELIST(REASON)",
 	'r': "REASON", 'S': "START_TIME", 'e': "END_TIME", 'V': "SUBMIT_TIME", 'p': "PRIORITY", 'Q': "PRIORITY", 'a': "ACCOUNT", 'q': "QOS",
 	'k': "COMMENT", 'o': "COMMAND", 'Z': "WORK_DIR", 'Y': "SCHEDNODES",
+	'B': "EXEC_HOST", 'c': "MIN_CPUS", 'd': "MIN_TMP_DISK", 'E': "DEPENDENCY", 'f': "FEATURES", 'g': "GROUP", 'G': "GROUP", 'h': "OVER_SUBSCRIBE", 'H': "SOCKETS_PER_NODE",
+	'I': "CORES_PER_SOCKET", 'J': "THREADS_PER_CORE", 'K': "ARRAY_TASK_ID", 'n': "REQ_NODES", 'O': "CONTIGUOUS", 's': "", 'U': "UID", 'v': "RESERVATION", 'w': "WCKEY",
+	'W': "LICENSES", 'x': "EXC_NODES", 'X': "CORE_SPEC", 'y': "NICE", 'z': "S:C:T",
+	tasksLetter: "TASKS", tresLetter: "TRES_ALLOC", perTaskLetter: "CPUS_PER_TASK", waitedLetter: "PENDING_TIME", restartsLetter: "RESTART_COUNT", exitLetter: "EXIT_CODE",
+	stdoutLetter: "STDOUT", stderrLetter: "STDERR", clusterLetter: "CLUSTER", batchLetter: "BATCH_FLAG",
 }
 
-func title(letter byte) (string, bool) { t, ok := titles[letter]; return t, ok }
+func title(letter byte) (string, bool) {
+	if t, ok := restOf(letter); ok {
+		return t, true
+	}
+	t, ok := titles[letter]
+	return t, ok
+}
 
 // qos is the name of a job's priority.
 func qos(w *api.Workload) string { return cli.Document(w).Priority.String() }
@@ -175,7 +186,13 @@ func (r *row) value(letter byte) (string, bool) {
 	case 'p', 'Q':
 		return strconv.Itoa(w.Priority), true
 	}
-	return r.more(letter)
+	if _, ok := restOf(letter); ok {
+		return "N/A", true
+	}
+	if text, ok := r.more(letter); ok {
+		return text, true
+	}
+	return r.rare(letter)
 }
 
 // nodeCount is how many nodes a gang has; anything else is on one.

@@ -193,7 +193,12 @@ func showJobs(c *compat.Call, name string) error {
 	} else if ws, err = c.Pages(c.Context, client.ListOptions{Live: true}, 0, nil); err != nil {
 		return err
 	}
-	if done, err := structured(c, api.WorkloadList{Items: ws}); done {
+	if c.Bool("json") || c.Bool("yaml") {
+		var rows []row
+		for i := range ws {
+			rows = append(rows, rowsOf(c, p, &ws[i], nil)...)
+		}
+		_, err := structured(c, jobsJSON(c, rows))
 		return err
 	}
 	if len(ws) == 0 {
@@ -285,7 +290,7 @@ func showNodes(c *compat.Call, name string) error {
 	if name != "" && len(nodes) < len(wanted) {
 		return cli.Missing("Node "+name+" not found", "sinfo -N lists them")
 	}
-	if done, err := structured(c, api.NodeList{Items: nodes}); done {
+	if done, err := structured(c, nodesJSON(c, nodes)); done {
 		return err
 	}
 	for _, n := range nodes {

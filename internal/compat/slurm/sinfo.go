@@ -104,7 +104,7 @@ func sinfo(c *compat.Call) error {
 		return err
 	}
 	nodes := slices.DeleteFunc(list.Items, func(n api.Node) bool { return !wantedNode(c, n) })
-	if done, err := structured(c, api.NodeList{Items: nodes}); done {
+	if done, err := structured(c, nodesJSON(c, nodes)); done {
 		return err
 	}
 	if !c.Bool("noheader") {
@@ -256,12 +256,7 @@ func (g nodeGroup) more(letter byte) (string, bool) {
 	case 'E':
 		return cmp.Or(n.Note, n.Message, "none"), true
 	case 'f', 'b':
-		var words []string
-		for k, v := range n.Labels {
-			words = append(words, k+"="+v)
-		}
-		slices.Sort(words)
-		return cmp.Or(strings.Join(words, ","), "(null)"), true
+		return cmp.Or(g.labels(), "(null)"), true
 	case 'O', 'H':
 		return "N/A", true
 	case 'z':

@@ -99,12 +99,6 @@ func squeue(c *compat.Call) error {
 	if err != nil {
 		return err
 	}
-	if ws == nil {
-		ws = []api.Workload{}
-	}
-	if done, err := structured(c, api.WorkloadList{Items: ws}); done {
-		return err
-	}
 	var rows []row
 	for i := range ws {
 		rows = append(rows, rowsOf(c, p, &ws[i], tasks[ws[i].ID])...)
@@ -113,6 +107,10 @@ func squeue(c *compat.Call) error {
 		rows = slices.DeleteFunc(rows, func(r row) bool { return !slices.Contains(wanted, r.state.long) })
 	}
 	if err := sorted(c, rows); err != nil {
+		return err
+	}
+	if c.Bool("json") || c.Bool("yaml") {
+		_, err := structured(c, jobsJSON(c, rows))
 		return err
 	}
 	if c.Bool("long") {

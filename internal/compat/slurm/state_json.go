@@ -1,0 +1,122 @@
+package slurm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/compat"
+)
+
+// plugin is whose form the JSON of squeue, sinfo and scontrol has.
+const plugin = "v0.0.38"
+
+// jobsJSON is squeue --json, and what scontrol shows of jobs.
+func jobsJSON(c *compat.Call, rows []row) object {
+	var jobs []object
+	for i := range rows {
+		jobs = append(jobs, rows[i].object())
+	}
+	return answered(c, plugin, "jobs", jobs)
+}
+
+func (r *row) text(letter byte) string { text, _ := r.value(letter); return text }
+
+// number is a field as a number; nil where it is none.
+func (r *row) number(letter byte) any {
+	n, err := strconv.ParseInt(r.text(letter), 10, 64)
+	if err != nil {
+		return nil
+	}
+	return n
+}
+
+// known is a field; "" where it is unknown.
+func (r *row) known(letter byte) string {
+	text := r.text(letter)
+	if text == "N/A" || text == "(null)" || text == "n/a" {
+		return ""
+	}
+	return text
+}
+
+func (r *row) object() object {
+	w, d := r.w, cli.Document(r.w)
+	var limit, memory, arrayTask any
+	if m := d.MaxDuration.Std(); m > 0 {
+		limit = int64((m + time.Minute - 1) / time.Minute)
+	}
+	if m := d.Resources.Memory.Units(); m > 0 {
+		memory = m >> 20
+	}
+	array, waiting, most := int64(0), "", 0
+	if d.Array != nil {
+		array, most = w.Number, d.Array.Parallelism
+		if r.task >= 0 && r.state != pending || r.task >= 0 && r.count == 1 {
+			arrayTask = numberIn(arrayNumbers(w), r.task)
+		} else if _, text, is := strings.Cut(r.id, "_"); is {
+			waiting = strings.Trim(text, "[]")
+		}
+	}
+	code := 0
+	if a := compat.Last(w); a != nil && a.ExitCode != nil && cli.Ended(w) {
+		code = *a.ExitCode << 8 // as wait() has it
+	}
+	held := ""
+	if r.state != pending {
+		held = r.text(tresLetter)
+	}
+	return object{
+		"account": w.Project, "array_job_id": array, "array_task_id": arrayTask, "array_max_tasks": most, "array_task_string": waiting, "batch_flag": true,
+		"batch_host": r.known('B'), "cluster": r.p.Cluster(w), "command": firstLine(d.Command.String()), "comment": d.Annotations["comment"], "container": d.Image,
+		"cpus": r.number('C'), "cpus_per_task": r.number(perTaskLetter), "current_working_directory": d.Workdir, "dependency": r.known('E'),
+		"eligible_time": time.Time(w.CreatedAt).Unix(), "end_time": unix(end(w)), "excluded_nodes": "", "exit_code": code, "derived_exit_code": 0, "features": r.known('f'),
+		"group_id": r.number('G'), "group_name": r.known('g'), "job_id": r.number('A'), "job_state": r.state.long, "licenses": r.known('W'),
+		"memory_per_node": memory, "name": name(w), "node_count": r.nodeCount(), "nodes": hosts(r.nodes()), "nice": 0, "partition": partition(r.p, w),
+		"priority": w.Priority, "qos": qos(w), "requeue": d.Retry.System == nil || *d.Retry.System > 0, "required_nodes": "", "restart_cnt": w.Attempt, "resv_name": d.Reservation,
+		"standard_error": r.known(stderrLetter), "standard_input": "/dev/null", "standard_output": r.known(stdoutLetter), "start_time": unix(start(w)),
+		"state_description": w.Message, "state_reason": reason(w), "submit_time": time.Time(w.CreatedAt).Unix(), "suspend_time": 0, "tasks": r.count, "time_limit": limit,
+		"tres_per_node": r.known('b'), "tres_req_str": r.text(tresLetter), "tres_alloc_str": held, "user_id": r.number('U'), "user_name": w.User, "wckey": "",
+	}
+}
+
+// nodesJSON is sinfo --json, and what scontrol shows of nodes.
+func nodesJSON(c *compat.Call, nodes []api.Node) object {
+	var out []object
+	for _, n := range nodes {
+		s, cpus := nodeState(n), n.CPU.Total/1000
+		used := min((n.CPU.Used+999)/1000, cpus)
+		state, flags := s.long, []string{}
+		switch s.long {
+		case "draining":
+			state, flags = "mixed", []string{"DRAIN"}
+		case "drained":
+			state, flags = "idle", []string{"DRAIN"}
+		}
+		features := nodeGroup{n}.labels()
+		out = append(out, object{
+			"active_features": features, "address": n.Name, "alloc_cpus": used, "alloc_memory": n.Memory.Used >> 20, "architecture": "", "boards": 1, "comment": "", "cores": cpus, "cpus": cpus,
+			"features": features, "free_memory": (n.Memory.Total - n.Memory.Used) >> 20, "gres": strings.Trim(gres(n), "()"), "gres_used": strings.Trim(nodeGroup{n}.used(), "()"), "hostname": n.Name,
+			"idle_cpus": cpus - used, "name": n.Name, "partitions": []string{n.Pool}, "real_memory": n.Memory.Total >> 20, "reason": cmp.Or(n.Note, n.Message), "sockets": 1, "state": state,
+			"state_flags": flags, "temporary_disk": 0, "threads": 1, "weight": 1,
+			"tres":      fmt.Sprintf("cpu=%d,mem=%dM,gres/gpu=%s", cpus, n.Memory.Total>>20, compat.Devices(n.GPU.Total)),
+			"tres_used": fmt.Sprintf("cpu=%d,mem=%dM,gres/gpu=%s", used, n.Memory.Used>>20, compat.Devices(n.GPU.Used)),
+		})
+	}
+	return answered(c, plugin, "nodes", out)
+}
+
+// labels are the labels of a node, as features; "" where it has none.
+func (g nodeGroup) labels() string {
+	var words []string
+	for k, v := range g[0].Labels {
+		words = append(words, k+"="+v)
+	}
+	slices.Sort(words)
+	return strings.Join(words, ",")
+}
