@@ -174,7 +174,7 @@ func (p *Backend) Disown(_ context.Context, ids []core.TaskID) error {
 		p.tasks.drop(id)
 		p.tasks.disown(types.UID(t.claim))
 		p.cluster.release(t.node, id)
-		p.logs.gone(id) // nobody here reads on
+		p.logs.PodGone(id) // nobody here reads on
 		if o != nil {
 			x.seen(o.pod, false)
 		}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/backend/kube/resources"
@@ -28,14 +29,14 @@ import (
 func (p *Backend) equip(ctx context.Context, a *backend.Assignment, pod *corev1.Pod) error {
 	refs, bars := claimRefs(pod)
 	if bars != "" {
-		return refuse(podstatus.ReasonSystem, "%s", bars)
+		return apicall.Refuse(podstatus.ReasonSystem, "%s", bars)
 	}
 	node := p.nodeName(a.Node)
 	var left []deviceName
 	if len(refs) > 0 && p.cluster.byClaims(node) {
 		ok := false
 		if left, ok = p.cluster.claimable(node, a.Devices); !ok {
-			return refuse(podstatus.ReasonSystem, "node %s does not offer all of the GPUs %s any more that it was placed on", node, naming.DevicesNote(a.Devices))
+			return apicall.Refuse(podstatus.ReasonSystem, "node %s does not offer all of the GPUs %s any more that it was placed on", node, naming.DevicesNote(a.Devices))
 		}
 	}
 	for _, r := range refs {
@@ -45,12 +46,12 @@ func (p *Backend) equip(ctx context.Context, a *backend.Assignment, pod *corev1.
 			return err
 		})
 		if err != nil {
-			return sorted(err)
+			return apicall.Classify(err)
 		}
 		left = left[used:]
 	}
 	if len(left) > 0 {
-		return refuse(podstatus.ReasonSystem, "its resource claims ask for fewer GPUs than when it was placed")
+		return apicall.Refuse(podstatus.ReasonSystem, "its resource claims ask for fewer GPUs than when it was placed")
 	}
 	return nil
 }
@@ -74,9 +75,9 @@ func (p *Backend) fill(ctx context.Context, pod *corev1.Pod, r claimRef, node st
 	user := resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID}
 	switch on := p.cluster.find(node); {
 	case bars != "":
-		return 0, refuse(podstatus.ReasonSystem, "%s", bars)
+		return 0, apicall.Refuse(podstatus.ReasonSystem, "%s", bars)
 	case n == 0 && len(at) > 0 && (on == nil || !at[0].holds(on)):
-		return 0, refuse(podstatus.ReasonSystem, "the devices of its resource claim %s/%s are for nodes with %s, and %s is none of them", c.Namespace, c.Name, at[0], node)
+		return 0, apicall.Refuse(podstatus.ReasonSystem, "the devices of its resource claim %s/%s are for nodes with %s, and %s is none of them", c.Namespace, c.Name, at[0], node)
 	case n == 0 && reservedFor(c, pod):
 		return 0, nil
 	case n == 0:
@@ -84,10 +85,10 @@ func (p *Backend) fill(ctx context.Context, pod *corev1.Pod, r claimRef, node st
 		_, err = claims.UpdateStatus(ctx, c, metav1.UpdateOptions{})
 		return 0, err
 	case is == nil:
-		return 0, refuse(podstatus.ReasonSystem, "its resource claim %s/%s asks for %d GPUs, more than when it was placed", c.Namespace, c.Name, n)
+		return 0, apicall.Refuse(podstatus.ReasonSystem, "its resource claim %s/%s asks for %d GPUs, more than when it was placed", c.Namespace, c.Name, n)
 	}
 	if d := p.cluster.rival(left[:n], c.UID); d != "" {
-		return 0, refuse(podstatus.ReasonSystem, "device %s of node %s was given to another resource claim meanwhile", d, node)
+		return 0, apicall.Refuse(podstatus.ReasonSystem, "device %s of node %s was given to another resource claim meanwhile", d, node)
 	}
 	if was := c.Status.Allocation; was != nil {
 		if reservedFor(c, pod) && equality.Semantic.DeepEqual(was.Devices.Results, is.Devices.Results) {
@@ -209,7 +210,7 @@ func (x *external) abandoned(marked map[string]bool) (out []*corev1.Pod) {
 func (p *Backend) reclaim(pods []*corev1.Pod) {
 	for _, pod := range pods {
 		p.wg.Go(func() {
-			p.insist(p.ctx, "the GPUs of a pod that did not get its place could not be given back", core.TaskID{}, func() error { return p.giveBack(p.ctx, pod) })
+			p.calm.Retry(p.ctx, "the GPUs of a pod that did not get its place could not be given back", core.TaskID{}, func() error { return p.giveBack(p.ctx, pod) })
 			x := p.external
 			x.after(recheckFirst, func() { // what was written is seen by then
 				x.wishes.mu.Lock()
@@ -225,7 +226,7 @@ func (p *Backend) reclaim(pods []*corev1.Pod) {
 func (p *Backend) giveBack(ctx context.Context, pod *corev1.Pod) error {
 	p.equipping.Lock() // nobody allocates, or binds, meanwhile
 	defer p.equipping.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	ctx, cancel := context.WithTimeout(ctx, apicall.Timeout)
 	defer cancel()
 	if p.starting(pod.UID) || !p.Drives() {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/backend/kube/resources"
@@ -64,7 +65,7 @@ func (p *Backend) allocate(ctx context.Context, a *backend.Assignment, pod *core
 	node := p.nodeName(a.Node)
 	devices, ok := p.cluster.claimable(node, a.Devices)
 	if !ok {
-		return refuse(podstatus.ReasonSystem, "node %s does not offer all of the GPUs %s any more that it was placed on", node, naming.DevicesNote(a.Devices))
+		return apicall.Refuse(podstatus.ReasonSystem, "node %s does not offer all of the GPUs %s any more that it was placed on", node, naming.DevicesNote(a.Devices))
 	}
 	claims := p.client.ResourceV1().ResourceClaims(pod.Namespace)
 	want := &resourcev1.ResourceClaim{
@@ -77,9 +78,9 @@ func (p *Backend) allocate(ctx context.Context, a *backend.Assignment, pod *core
 		}}}},
 	}
 	if _, err := claims.Create(ctx, want, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return sorted(err)
+		return apicall.Classify(err)
 	}
-	return sorted(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return apicall.Classify(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		c, err := claims.Get(ctx, pod.Name, metav1.GetOptions{})
 		if err != nil {
 			return err

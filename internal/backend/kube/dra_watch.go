@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 )
 
 // watchClaims follows claims where the cluster has them and lets us see them.
@@ -18,7 +20,7 @@ func (p *Backend) watchClaims() (follow func()) {
 		return f != nil && (*f)()
 	}})
 	return func() {
-		for wait := firstPause; p.ctx.Err() == nil; wait = min(2*wait, mostPause) {
+		for wait := apicall.FirstPause; p.ctx.Err() == nil; wait = min(2*wait, apicall.LongestPause) {
 			err := p.followClaims(p.ctx)
 			if err == nil {
 				return

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 )
 
@@ -152,7 +153,7 @@ func (p *Backend) drives(ctx context.Context, maxAge time.Duration) error {
 	if known {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	ctx, cancel := context.WithTimeout(ctx, apicall.Timeout)
 	defer cancel()
 	adopts, err := p.askDriver(ctx)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/backend/kube/resources"
@@ -65,10 +66,10 @@ func (p *Backend) restore(pod *corev1.Pod, id core.TaskID) {
 		p.o.Log.Warn("someone changed the labels of a pod by which it is found; they are put back", "backend", p.o.Name, "task", id, "pod", pod.Namespace+"/"+pod.Name)
 	}
 	p.wg.Go(func() {
-		if !p.calm.begin(p.ctx) { // after an upgrade all pods may lack one
+		if !p.calm.Acquire(p.ctx) { // after an upgrade all pods may lack one
 			return
 		}
-		defer p.calm.end()
+		defer p.calm.Release()
 		_, err := p.client.CoreV1().Pods(pod.Namespace).Patch(p.ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: naming.Managed})
 		if err != nil && p.ctx.Err() == nil {
 			p.o.Log.Warn("the labels of a pod could not be put back: a server that begins anew will not find it", "backend", p.o.Name, "task", id, "err", err)
@@ -130,7 +131,7 @@ func containerOf(all []corev1.Container) *corev1.Container {
 
 // clash refuses a task one of whose objects has the name of another's.
 func clash(kind string, m *metav1.ObjectMeta) error {
-	return refuse(podstatus.ReasonSystem, "a %s that is not ours has the name of its own, %s/%s: delete it, or give the workload another name", kind, m.Namespace, m.Name)
+	return apicall.Refuse(podstatus.ReasonSystem, "a %s that is not ours has the name of its own, %s/%s: delete it, or give the workload another name", kind, m.Namespace, m.Name)
 }
 
 // keep makes the secret beside a pod, unless it was made before.
@@ -143,7 +144,7 @@ func (p *Backend) keep(ctx context.Context, id core.TaskID, s *corev1.Secret) er
 		}
 	}
 	if err != nil {
-		return sorted(err)
+		return apicall.Classify(err)
 	}
 	p.tasks.edit(id, true, func(t *task) {
 		t.space, t.name, t.secret, t.secretUID = s.Namespace, s.Name, true, made.UID

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
@@ -266,7 +267,7 @@ func (x *external) look(ctx context.Context) {
 		}
 	}
 	x.mu.Unlock()
-	each(idle, asksAtOnce, func(g *group) error { x.assess(ctx, g); return nil }) //nolint:errcheck // there is none
+	apicall.Each(idle, asksAtOnce, func(g *group) error { x.assess(ctx, g); return nil }) //nolint:errcheck // there is none
 	x.strays(marked)
 	x.p.reclaim(x.abandoned(marked))
 }
@@ -286,12 +287,12 @@ func (x *external) place(ctx context.Context, fresh []*corev1.Pod) {
 		return nil
 	}
 	// What makers are called is asked once for each, the first time.
-	each(firsts(fresh), asksAtOnce, assign)                //nolint:errcheck // there is none
-	each(others(fresh, firsts(fresh)), asksAtOnce, assign) //nolint:errcheck // likewise
+	apicall.Each(firsts(fresh), asksAtOnce, assign)                //nolint:errcheck // there is none
+	apicall.Each(others(fresh, firsts(fresh)), asksAtOnce, assign) //nolint:errcheck // likewise
 	if len(pending) == 0 || ctx.Err() != nil {
 		return
 	}
-	x.p.calm.warn("who made pods could not be learnt; asking again", "pods", len(pending), "err", last)
+	x.p.calm.Warn("who made pods could not be learnt; asking again", "pods", len(pending), "err", last)
 	x.after(recheckFirst, func() {
 		for uid := range pending {
 			x.fresh[uid] = true
@@ -363,4 +364,12 @@ func groupKey(pod *corev1.Pod, chain []*owner, with company, project core.Projec
 		id = pod.Namespace
 	}
 	return strings.TrimSuffix(string(project)+"/"+id+"/"+with.part, "/")
+}
+
+// ring lets whoever listens know that there is something.
+func ring(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
 }

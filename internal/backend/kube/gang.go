@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 )
 
 // Labels and annotations by which others say which pods belong together.
@@ -93,7 +95,7 @@ const mostMembers = 100_000
 
 // podGroup is the company that an object of that name describes.
 func (o *owners) podGroup(ctx context.Context, space, root, name string) (company, error) {
-	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	ctx, cancel := context.WithTimeout(ctx, apicall.Timeout)
 	defer cancel()
 	raw, err := o.client.Discovery().RESTClient().Get().AbsPath(root, "namespaces", space, "podgroups", name).SetHeader("Accept", "application/json").DoRaw(ctx)
 	c := company{part: name}

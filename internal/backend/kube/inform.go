@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 )
 
 // source is what the cluster tells of one sort of object.
@@ -77,7 +78,7 @@ func handle[T any](p *Backend, s *source, i cache.SharedIndexInformer, keep cach
 		s.err, s.at = err, p.o.Clock()
 		s.mu.Unlock()
 		if !errors.Is(err, io.EOF) && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && p.ctx.Err() == nil { // watches end, and are begun anew
-			p.calm.warn("lost sight of the cluster; looking again", "what", s.name, "err", err)
+			p.calm.Warn("lost sight of the cluster; looking again", "what", s.name, "err", err)
 		}
 	})
 	if err != nil {
@@ -123,7 +124,7 @@ func (p *Backend) hears(ctx context.Context) error {
 			continue
 		}
 		if !apierrors.IsForbidden(err) || p.o.Clock().Sub(at) > watchedAgain {
-			within, cancel := context.WithTimeout(ctx, reachWithin)
+			within, cancel := context.WithTimeout(ctx, apicall.Timeout)
 			err = s.probe(within, metav1.ListOptions{Limit: 1})
 			cancel()
 		}

@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
+	"github.com/musterhq/muster/internal/backend/kube/podlog"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -83,7 +85,7 @@ type Backend struct {
 	cluster *cluster
 	tasks   *tasks
 	parts   *parts
-	logs    *logs
+	logs    *podlog.Logs
 	// unwelcome are tasks that pods of others keep away.
 	unwelcome unwelcome
 	// external are pods that others made and leave to us to place.
@@ -96,7 +98,7 @@ type Backend struct {
 	// equipping is held by those that write what claims of others have until they
 	// have bound their pods, and alone by who takes it back.
 	equipping sync.RWMutex
-	starts    starts
+	starts    apicall.Starting
 	served    sync.Map                    // attempts that have a service
 	serviced  locks                       // held while the service of an attempt is made or removed
 	claimed   atomic.Pointer[func() bool] // resource claims have been seen; nil: nobody knows yet whether there are such
@@ -104,7 +106,7 @@ type Backend struct {
 	deaf      atomic.Bool                 // events may not be read
 
 	version atomic.Pointer[string] // of the API server, as last heard
-	calm    *calm
+	calm    *apicall.Limiter
 	sampler sampler
 }
 
@@ -138,14 +140,14 @@ func Open(o Options) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
 	}
-	p := &Backend{o: o, client: client, calm: newCalm(o.Log.With("backend", o.Name))}
+	p := &Backend{o: o, client: client, calm: apicall.NewLimiter(o.Log.With("backend", o.Name))}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.factory = informers.NewSharedInformerFactory(client, 0)
 	p.spaces = newNamespaces(o.Namespaces)
 	p.tasks = newTasks(o.Clock)
 	p.cluster, p.near = newCluster(o.Prefix, p.mine), newNeighbours(p.spaces.labelled)
 	p.parts = newParts(p)
-	p.logs = newLogs(p)
+	p.logs = newTaskLogs(p)
 	p.external, p.teller, p.reaches = newExternal(p), newTeller(p), &reaches{p: p}
 	if err := p.inform(); err != nil {
 		p.stop()
@@ -265,12 +267,9 @@ func (p *Backend) whole(ctx context.Context) error {
 	}
 }
 
-// reachWithin bounds the question whether the API server is there.
-const reachWithin = 10 * time.Second
-
 // reach asks the API server for a sign of life.
 func (p *Backend) reach(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	ctx, cancel := context.WithTimeout(ctx, apicall.Timeout)
 	defer cancel()
 	data, err := p.client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
 	if err != nil {

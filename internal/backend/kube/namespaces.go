@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	klabels "k8s.io/apimachinery/pkg/labels"
 
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
@@ -147,9 +148,9 @@ func (p *Backend) ready(ctx context.Context, name string, project core.ProjectID
 	p.spaces.mu.Unlock()
 	switch {
 	case known && !alive:
-		return refuse(podstatus.ReasonSystem, "namespace %s is being deleted; once it is gone it is made again", name)
+		return apicall.Refuse(podstatus.ReasonSystem, "namespace %s is being deleted; once it is gone it is made again", name)
 	case marked && whose != project:
-		return refuse(podstatus.ReasonSystem, "namespace %s, in which the pods of project %s would be, is that of project %s by its label %s: give %s another namespace with that label", name, project, whose, naming.LabelProject, project)
+		return apicall.Refuse(podstatus.ReasonSystem, "namespace %s, in which the pods of project %s would be, is that of project %s by its label %s: give %s another namespace with that label", name, project, whose, naming.LabelProject, project)
 	case known:
 		return nil
 	}

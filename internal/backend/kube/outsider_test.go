@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 )
 
@@ -65,12 +66,12 @@ func testBackend(t testing.TB) (*Backend, *apiserver) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Backend{o: Options{Name: "k", Config: config, LogDir: t.TempDir(), Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, client: client, spaces: newNamespaces("muster-"), tasks: newTasks(time.Now), cluster: newCluster("", nil), calm: newCalm(slog.New(slog.DiscardHandler))}
+	p := &Backend{o: Options{Name: "k", Config: config, LogDir: t.TempDir(), Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, client: client, spaces: newNamespaces("muster-"), tasks: newTasks(time.Now), cluster: newCluster("", nil), calm: apicall.NewLimiter(slog.New(slog.DiscardHandler))}
 	p.driver.begun = true
 	p.parts, p.near = newParts(p), newNeighbours(p.spaces.labelled)
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	t.Cleanup(func() { p.stop(); p.wg.Wait() })
-	p.logs, p.external, p.teller, p.reaches = newLogs(p), newExternal(p), newTeller(p), &reaches{p: p}
+	p.logs, p.external, p.teller, p.reaches = newTaskLogs(p), newExternal(p), newTeller(p), &reaches{p: p}
 	p.spaces.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}}})
 	return p, a
 }

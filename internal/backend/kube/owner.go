@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 )
 
 // owner is an object that made pods, or what made them.
@@ -147,7 +149,7 @@ func (o *owners) fill(ctx context.Context, x *owner) error {
 	if plain && x.kind != "Job" { // a Job says how it ended
 		accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	}
-	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	ctx, cancel := context.WithTimeout(ctx, apicall.Timeout)
 	defer cancel()
 	raw, err := o.client.Discovery().RESTClient().Get().AbsPath(root, "namespaces", x.space, resource, x.name).SetHeader("Accept", accept).DoRaw(ctx)
 	if err != nil {

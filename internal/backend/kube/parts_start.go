@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/backend/kube/resources"
@@ -71,30 +72,30 @@ func (p *Backend) delay(gang []backend.Assignment, why string) {
 func (p *Backend) insistent(ctx context.Context, gang []backend.Assignment) {
 	ready, err := p.parts.await(ctx, gang)
 	var failing time.Time // since when the cluster fails at it; zero: it does not
-	for wait := firstPause; err == nil; wait = min(2*wait, mostPause) {
-		if !p.calm.begin(ctx) {
+	for wait := apicall.FirstPause; err == nil; wait = min(2*wait, apicall.LongestPause) {
+		if !p.calm.Acquire(ctx) {
 			err = ctx.Err()
 			break
 		}
 		err = p.bringUp(p.ctx, ready)
-		p.calm.end()
-		if err == nil || refusalOf(err) != nil || ctx.Err() != nil {
+		p.calm.Release()
+		if err == nil || apicall.RefusalOf(err) != nil || ctx.Err() != nil {
 			break
 		}
 		now := p.o.Clock()
 		switch {
-		case !stumbles(err):
+		case !apicall.IsServerError(err):
 			failing = time.Time{}
 		case failing.IsZero():
 			failing = now
 		case now.Sub(failing) >= p.o.Patience:
-			err = refuse(podstatus.ReasonSystem, "%v, and did so for %v", err, p.o.Patience)
+			err = apicall.Refuse(podstatus.ReasonSystem, "%v, and did so for %v", err, p.o.Patience)
 		}
-		if refusalOf(err) != nil {
+		if apicall.RefusalOf(err) != nil {
 			break
 		}
 		p.say(gang, err.Error())
-		p.calm.warn("tasks could not be started; trying again", "task", gang[0].ID, "err", err)
+		p.calm.Warn("tasks could not be started; trying again", "task", gang[0].ID, "err", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
@@ -104,14 +105,14 @@ func (p *Backend) insistent(ctx context.Context, gang []backend.Assignment) {
 	if p.ctx.Err() != nil {
 		return // whoever comes after us is asked again
 	}
-	r := refusalOf(err)
+	r := apicall.RefusalOf(err)
 	if r == nil && err != nil {
-		r = &refusal{reason: lifecycle.ReasonKilled, message: "it was ended"}
+		r = &apicall.Refusal{Reason: lifecycle.ReasonKilled, Message: "it was ended"}
 	}
 	if r != nil {
 		p.takeBack(gang, r)
 		for _, a := range gang { // what was asked of a cluster that gave no answer
-			p.insist(p.ctx, "what may be left of a task could not be removed", a.ID, func() error { return p.erase(p.ctx, &a) })
+			p.calm.Retry(p.ctx, "what may be left of a task could not be removed", a.ID, func() error { return p.erase(p.ctx, &a) })
 		}
 	}
 	p.parts.settled(gang, r != nil)
@@ -124,7 +125,7 @@ func (p *Backend) insistent(ctx context.Context, gang []backend.Assignment) {
 func (p *Backend) endLate(gang []backend.Assignment) {
 	least := int64(1)
 	for _, a := range gang {
-		p.insist(p.ctx, "a task could not be ended", a.ID, func() error {
+		p.calm.Retry(p.ctx, "a task could not be ended", a.ID, func() error {
 			t, ok := p.tasks.get(a.ID)
 			if !ok || !t.there || !t.stopping || t.seen.State.Ended() {
 				return nil
@@ -210,7 +211,7 @@ func (s *parts) device(ctx context.Context, at slot, id core.TaskID, part bool, 
 		case part && gpu != "":
 			return gpu, nil
 		case part && err != nil:
-			return "", refuse(podstatus.ReasonSystem, "no GPU of node %s can be shared: %v", at.node, err)
+			return "", apicall.Refuse(podstatus.ReasonSystem, "no GPU of node %s can be shared: %v", at.node, err)
 		}
 		say(why)
 		select {
@@ -228,11 +229,11 @@ func (p *Backend) shareable(a *backend.Assignment) error {
 		n := p.cluster.find(name)
 		switch {
 		case n == nil:
-			return refuse(podstatus.ReasonSystem, "node %s is not in the cluster", name)
+			return apicall.Refuse(podstatus.ReasonSystem, "node %s is not in the cluster", name)
 		case parts < len(a.Devices):
-			return refuse(lifecycle.ReasonContainerCannot, "it has whole GPUs and parts of GPUs: in a cluster a task has either")
+			return apicall.Refuse(lifecycle.ReasonContainerCannot, "it has whole GPUs and parts of GPUs: in a cluster a task has either")
 		case resources.Unshareable(n) != "":
-			return refuse(podstatus.ReasonSystem, "no GPU of node %s can be shared: %s", name, resources.Unshareable(n))
+			return apicall.Refuse(podstatus.ReasonSystem, "no GPU of node %s can be shared: %s", name, resources.Unshareable(n))
 		}
 	}
 	return nil

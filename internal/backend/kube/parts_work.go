@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/resources"
 )
@@ -29,12 +30,6 @@ func (s *parts) kick(at slot) {
 	}
 }
 
-// Pauses before something about a slot that failed is tried again.
-const (
-	firstPause = 200 * time.Millisecond
-	mostPause  = time.Minute
-)
-
 // work does what a slot needs until it needs nothing. One at a time for each
 // slot.
 func (s *parts) work(ctx context.Context, at slot) {
@@ -51,10 +46,10 @@ func (s *parts) work(ctx context.Context, at slot) {
 		if tries++; err == nil {
 			tries = 0
 		} else {
-			s.p.calm.warn("a GPU could not be reserved, or given back; trying again", "node", at.node, "device", at.index, "err", err)
+			s.p.calm.Warn("a GPU could not be reserved, or given back; trying again", "node", at.node, "device", at.index, "err", err)
 		}
 		if n := max(tries, vain); n > 0 {
-			s.idle(ctx, at, min(firstPause<<min(n-1, 16), mostPause))
+			s.idle(ctx, at, min(apicall.FirstPause<<min(n-1, 16), apicall.LongestPause))
 		}
 	}
 }
@@ -68,7 +63,7 @@ func (s *parts) idle(ctx context.Context, at slot, pause time.Duration) {
 		wake, unused := h.wake, len(h.users) == 0
 		s.mu.Unlock()
 		if unused {
-			over = time.After(min(pause, firstPause))
+			over = time.After(min(pause, apicall.FirstPause))
 			wake = nil
 		}
 		select {

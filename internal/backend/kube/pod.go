@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -28,22 +28,10 @@ type blueprint struct {
 	secret *corev1.Secret // what nobody may read in the pod; nil: nothing
 }
 
-// refusal is why a task cannot come to be in this cluster.
-type refusal struct {
-	reason  lifecycle.Reason
-	message string
-}
-
-func (r *refusal) Error() string { return r.message }
-
-func refuse(reason lifecycle.Reason, format string, args ...any) error {
-	return &refusal{reason: reason, message: fmt.Sprintf(format, args...)}
-}
-
 // draw makes the pod of a task. It is bound by whoever creates it.
 func (p *Backend) draw(a *backend.Assignment) (*blueprint, error) {
 	if a.Image == "" {
-		return nil, refuse(lifecycle.ReasonContainerCannot, "image is not set: in a cluster tasks run in containers; set image, or choose a node of another backend")
+		return nil, apicall.Refuse(lifecycle.ReasonContainerCannot, "image is not set: in a cluster tasks run in containers; set image, or choose a node of another backend")
 	}
 	space := p.spaces.of(a.About.Project)
 	meta := metav1.ObjectMeta{Name: naming.PodName(a.About.Name, a.ID), Namespace: space, Labels: p.labels(a), Annotations: notes(a)}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/backend/kube/resources"
@@ -99,7 +100,7 @@ func (p *Backend) podSeen(pod *corev1.Pod, first bool) {
 		p.cluster.exceed(pod.Spec.NodeName, id, resources.Excess(pod))
 	}
 	p.parts.taskSeen(id, pod)
-	p.logs.seen(id, pod)
+	p.logs.PodSeen(id, pod)
 	if p.edited(pod, id) {
 		p.restore(pod, id)
 	}
@@ -188,7 +189,7 @@ func (p *Backend) podGone(pod *corev1.Pod, unseen bool) {
 	if pod.Annotations[naming.NoteFractionDevices] != "" {
 		p.parts.leave(id, pod.UID)
 	}
-	p.logs.gone(id)
+	p.logs.PodGone(id)
 	if forgotten {
 		p.drop(pod.Namespace, id)
 	}
@@ -198,33 +199,14 @@ func (p *Backend) podGone(pod *corev1.Pod, unseen bool) {
 func (p *Backend) drop(space string, id core.TaskID) {
 	if next := p.tasks.drop(id); next != nil {
 		p.wg.Go(func() {
-			p.insist(p.ctx, "a task could not be started again", id, func() error { return p.launch(p.ctx, []backend.Assignment{*next}) })
+			p.calm.Retry(p.ctx, "a task could not be started again", id, func() error { return p.launch(p.ctx, []backend.Assignment{*next}) })
 		})
 		return
 	}
 	if p.serving(id) {
 		p.wg.Go(func() {
-			p.insist(p.ctx, "the service of an attempt could not be removed", id, func() error { return p.unserve(p.ctx, space, id) })
+			p.calm.Retry(p.ctx, "the service of an attempt could not be removed", id, func() error { return p.unserve(p.ctx, space, id) })
 		})
-	}
-}
-
-// insist does f until it succeeds, with pauses that grow.
-func (p *Backend) insist(ctx context.Context, what string, id core.TaskID, f func() error) {
-	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 20*time.Second) {
-		if !p.calm.begin(ctx) {
-			return
-		}
-		err := f()
-		p.calm.end()
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		p.calm.warn(what+"; trying again", "task", id, "err", err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
 	}
 }
 
@@ -234,7 +216,7 @@ func (p *Backend) Stop(ctx context.Context, ids []core.TaskID, grace time.Durati
 		return err
 	}
 	after := seconds(grace)
-	return each(ids, atOnce, func(id core.TaskID) error {
+	return apicall.Each(ids, apicall.MaxConcurrent, func(id core.TaskID) error {
 		var t task
 		until, sooner := p.o.Clock().Add(time.Duration(after)*time.Second), false
 		p.tasks.edit(id, false, func(x *task) {
@@ -263,7 +245,7 @@ func (p *Backend) Stop(ctx context.Context, ids []core.TaskID, grace time.Durati
 		if err == nil && sooner && t.claim == "" {
 			p.wg.Go(func() { p.hasten(id, until) })
 		}
-		if err = sorted(err); refusalOf(err) != nil || stumbles(err) {
+		if err = apicall.Classify(err); apicall.RefusalOf(err) != nil || apicall.IsServerError(err) {
 			p.mayNotEnd(id, err, after)
 			return nil // asking again at once does not help, and others would have to wait
 		}
@@ -289,7 +271,7 @@ func (p *Backend) mayNotEnd(id core.TaskID, err error, grace int64) {
 		return
 	}
 	p.wg.Go(func() {
-		p.insist(p.ctx, "a task may not be ended", id, func() error {
+		p.calm.Retry(p.ctx, "a task may not be ended", id, func() error {
 			t, ok := p.tasks.get(id)
 			if !ok || !t.there || t.seen.State.Ended() {
 				return nil
@@ -326,7 +308,7 @@ func (p *Backend) Forget(ctx context.Context, ids []core.TaskID) error {
 		})
 		if t, ok := p.tasks.get(id); ok && t.forgotten {
 			p.wg.Go(func() {
-				p.logs.whole(p.ctx, id)
+				p.logs.AwaitComplete(p.ctx, id)
 				p.discard(p.ctx, id)
 			})
 		}
@@ -336,7 +318,7 @@ func (p *Backend) Forget(ctx context.Context, ids []core.TaskID) error {
 
 // discard removes what the cluster has of a task that has ended.
 func (p *Backend) discard(ctx context.Context, id core.TaskID) {
-	p.insist(ctx, "what is left of a task could not be removed", id, func() error { return p.remove(ctx, id) })
+	p.calm.Retry(ctx, "what is left of a task could not be removed", id, func() error { return p.remove(ctx, id) })
 }
 
 func (p *Backend) remove(ctx context.Context, id core.TaskID) error {

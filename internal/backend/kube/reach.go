@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -131,7 +132,7 @@ func (s *reaches) of(ctx context.Context, space, claim string) (r reach, bound b
 	}
 	switch {
 	case apierrors.IsForbidden(err):
-		s.p.calm.warn("where volumes can be used may not be read: what needs them may be placed where they are not", "err", err)
+		s.p.calm.Warn("where volumes can be used may not be read: what needs them may be placed where they are not", "err", err)
 	case apierrors.IsNotFound(err):
 		return nil, false, nil
 	case err != nil:
@@ -163,7 +164,7 @@ func (p *Backend) reachable(ctx context.Context, space string, todo []backend.As
 		p.cluster.restrict(core.VolumeLabel(todo[0].About.Project, m.Claim), r)
 		for _, a := range todo {
 			if n := p.cluster.find(p.nodeName(a.Node)); n != nil && !r.holds(n) {
-				return refuse(podstatus.ReasonSystem, "the volume of its claim %s can be used on nodes with %s only, and %s is none of them", m.Claim, r, n.Name)
+				return apicall.Refuse(podstatus.ReasonSystem, "the volume of its claim %s can be used on nodes with %s only, and %s is none of them", m.Claim, r, n.Name)
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func realDial(t *testing.T, c *kubetest.Cluster, node *kubetest.Node) {
 			return err
 		}
 		defer func() { _ = conn.Close() }()
-		_ = conn.SetDeadline(time.Now().Add(within))
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		if _, err := io.WriteString(conn, strings.Repeat("ping", 50_000)); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func realOutages(t *testing.T, c *kubetest.Cluster, node *kubetest.Node) {
 		t.Helper()
 		was := -1
 		kubetest.Eventually(t, "more output comes", func() error {
-			now := len(readLog(t, p.Backend, a.ID, backend.LogOptions{Tail: -1}))
+			now := len(readOutput(t, p.Backend, a.ID, backend.LogOptions{Tail: -1}))
 			if was >= 0 && now > was {
 				return nil
 			}
@@ -145,7 +145,7 @@ func realOutages(t *testing.T, c *kubetest.Cluster, node *kubetest.Node) {
 		_, err := p.Exec(context.Background(), a.ID, backend.ExecOptions{Argv: []string{"touch", "/tmp/enough"}})
 		return err
 	})
-	got := strings.Split(readLog(t, p.Backend, a.ID, backend.LogOptions{Tail: -1, Follow: true}), "\n")
+	got := strings.Split(readOutput(t, p.Backend, a.ID, backend.LogOptions{Tail: -1, Follow: true}), "\n")
 	for i, line := range got[:max(len(got)-2, 0)] {
 		if line != strconv.Itoa(i+1) {
 			t.Fatalf("line %d of %d is %q, after %q", i+1, len(got), line, got[max(i-1, 0)])
@@ -154,4 +154,18 @@ func realOutages(t *testing.T, c *kubetest.Cluster, node *kubetest.Node) {
 	if end := got[max(len(got)-2, 0):]; len(got) < 3 || end[0] != "end" || end[1] != "" {
 		t.Errorf("the log ends with %q", end)
 	}
+}
+
+func readOutput(t *testing.T, p *Backend, id core.TaskID, o backend.LogOptions) string {
+	t.Helper()
+	r, err := p.Logs(t.Context(), id, o)
+	if err != nil {
+		t.Fatalf("Logs: %v", err)
+	}
+	defer func() { _ = r.Close() }()
+	data, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatalf("read logs: %v", err)
+	}
+	return string(data)
 }

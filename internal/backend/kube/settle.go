@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
@@ -64,12 +65,12 @@ func (p *Backend) settle(ctx context.Context, gang []backend.Assignment) error {
 	if slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 }) {
 		p.equipping.RLock() // what is allocated is not given back before it is bound
 		defer p.equipping.RUnlock()
-		err := each(todo, atOnce, func(a backend.Assignment) error { return p.equip(ctx, &a, at[a.ID]) })
+		err := apicall.Each(todo, apicall.MaxConcurrent, func(a backend.Assignment) error { return p.equip(ctx, &a, at[a.ID]) })
 		if err != nil {
 			return p.unseated(todo, pods, err)
 		}
 	}
-	return each(todo, atOnce, func(a backend.Assignment) error { return p.seat(ctx, a, at[a.ID]) })
+	return apicall.Each(todo, apicall.MaxConcurrent, func(a backend.Assignment) error { return p.seat(ctx, a, at[a.ID]) })
 }
 
 // unseated takes back the start of pods whose claims could not all be met. What
@@ -78,13 +79,13 @@ func (p *Backend) unseated(todo []backend.Assignment, pods []*corev1.Pod, err er
 	for _, pod := range pods {
 		p.near.untake(pod)
 	}
-	r := refusalOf(err)
-	if r == nil && !stumbles(err) {
+	r := apicall.RefusalOf(err)
+	if r == nil && !apicall.IsServerError(err) {
 		return err
 	}
 	why := err.Error()
 	if r != nil {
-		why = r.message
+		why = r.Message
 	}
 	for i, a := range todo {
 		p.fails(a, podstatus.ReasonSystem, why)
@@ -158,26 +159,26 @@ func (p *Backend) seat(ctx context.Context, a backend.Assignment, pod *corev1.Po
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}
 	err := p.client.CoreV1().Pods(pod.Namespace).Bind(ctx, b, metav1.CreateOptions{})
-	fails := stumbles(sorted(err)) && !apierrors.IsConflict(err)
+	fails := apicall.IsServerError(apicall.Classify(err)) && !apierrors.IsConflict(err)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || fails {
 		now, getErr := p.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		switch {
 		case getErr == nil && now.UID == pod.UID && now.Annotations[naming.NoteTask] == a.ID.String() && now.Spec.NodeName == node:
 			err = nil // an earlier try had come through
 		case getErr == nil && now.UID == pod.UID && now.Spec.NodeName == "" && fails:
-			err = refuse(podstatus.ReasonSystem, "%v", sorted(err)) // others need not wait until it can be
+			err = apicall.Refuse(podstatus.ReasonSystem, "%v", apicall.Classify(err)) // others need not wait until it can be
 		case getErr == nil || apierrors.IsNotFound(getErr):
 			p.near.untake(pod)
 			p.fails(a, lifecycle.ReasonKilled, fmt.Sprintf("it was changed or deleted by someone else before it had its place: %v", err))
 			return nil
 		}
 	}
-	if refusal := refusalOf(sorted(err)); refusal != nil {
-		return refused(refusal.message)
+	if refusal := apicall.RefusalOf(apicall.Classify(err)); refusal != nil {
+		return refused(refusal.Message)
 	}
 	if err != nil {
 		p.near.untake(pod) // it is held again by the next try
-		return sorted(err)
+		return apicall.Classify(err)
 	}
 	p.tasks.edit(a.ID, false, func(t *task) { t.bound = true })
 	p.teller.placed(pod, node)
@@ -212,7 +213,7 @@ func (p *Backend) misses(ctx context.Context, pod *corev1.Pod, node string) stri
 	}
 	all, _, err := p.reaches.volumesOf(ctx, pod)
 	if err != nil {
-		p.calm.warn("where the volumes of a pod can be used could not be learnt", "pod", pod.Namespace+"/"+pod.Name, "err", err)
+		p.calm.Warn("where the volumes of a pod can be used could not be learnt", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 	}
 	for _, r := range all {
 		if !r.holds(n) {
@@ -231,9 +232,9 @@ func (p *Backend) reserve(ctx context.Context, id core.TaskID, pod *corev1.Pod, 
 		if err == nil {
 			continue
 		}
-		p.calm.warn("a volume could not be asked for; trying again", "claim", pod.Namespace+"/"+name, "err", err)
+		p.calm.Warn("a volume could not be asked for; trying again", "claim", pod.Namespace+"/"+name, "err", err)
 		p.wg.Go(func() {
-			p.insist(p.ctx, "a volume could not be asked for", id, func() error {
+			p.calm.Retry(p.ctx, "a volume could not be asked for", id, func() error {
 				if t, ok := p.tasks.get(id); !ok || t.seen.State.Ended() || t.node != node {
 					return nil // nobody needs it any more, or not there
 				}
@@ -281,7 +282,7 @@ func (p *Backend) memberSeen(id core.TaskID, pod *corev1.Pod, first bool) {
 	if podstatus.Finished(pod) {
 		p.cluster.release(pod.Spec.NodeName, id)
 	}
-	p.logs.seen(id, pod)
+	p.logs.PodSeen(id, pod)
 }
 
 // memberGone takes over that such a pod is not there any more.
@@ -310,7 +311,7 @@ func (p *Backend) memberGone(id core.TaskID, pod *corev1.Pod) {
 		return // another pod is the task's by now
 	}
 	p.cluster.release(pod.Spec.NodeName, id)
-	p.logs.gone(id)
+	p.logs.PodGone(id)
 	if forgotten {
 		p.drop(pod.Namespace, id)
 	}

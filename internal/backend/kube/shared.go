@@ -16,6 +16,7 @@ import (
 	applycore "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -32,7 +33,7 @@ func (p *Backend) serve(ctx context.Context, space string, a *backend.Assignment
 	there, err := services.Get(ctx, a.About.Name, metav1.GetOptions{})
 	switch {
 	case err == nil && there.Labels[naming.LabelWorkload] != string(a.ID.Workload):
-		p.calm.warn("a service that is not ours has the name of a workload, which so has none in its cluster", "service", space+"/"+a.About.Name, "workload", a.ID.Workload)
+		p.calm.Warn("a service that is not ours has the name of a workload, which so has none in its cluster", "service", space+"/"+a.About.Name, "workload", a.ID.Workload)
 		return nil
 	case err != nil && !apierrors.IsNotFound(err):
 		return err
@@ -73,7 +74,7 @@ func (p *Backend) mountable(ctx context.Context, space string, a *backend.Assign
 		}
 		err := p.choose(ctx, space, m.Claim, p.nodeName(a.Node))
 		if apierrors.IsNotFound(err) {
-			return refuse(lifecycle.ReasonMountFailed, "there is no PersistentVolumeClaim %s in namespace %s of cluster %s: make it there, or choose another cluster", m.Claim, space, p.o.Name)
+			return apicall.Refuse(lifecycle.ReasonMountFailed, "there is no PersistentVolumeClaim %s in namespace %s of cluster %s: make it there, or choose another cluster", m.Claim, space, p.o.Name)
 		}
 		if err != nil {
 			return err

@@ -2,13 +2,9 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,14 +13,11 @@ import (
 	applycore "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/core/lifecycle"
 )
-
-// atOnce is how many requests of one sort are under way at the same time.
-const atOnce = 32
 
 // Start implements backend.Plane.
 func (p *Backend) Start(ctx context.Context, all []backend.Assignment) error {
@@ -33,15 +26,15 @@ func (p *Backend) Start(ctx context.Context, all []backend.Assignment) error {
 	}
 	if !p.swept.Load() {
 		if err := p.sweep(ctx); err != nil {
-			if unanswered(err) {
+			if apicall.IsUnanswered(err) {
 				return fmt.Errorf("%w: %w", backend.ErrUnreachable, err)
 			}
 			p.o.Log.Warn("what a former server may have left in the cluster could not be looked for", "backend", p.o.Name, "err", err)
 		}
 		p.swept.Store(true)
 	}
-	defer p.starts.begin()()
-	return each(gangs(all), atOnce, func(gang []backend.Assignment) error { return p.launch(ctx, gang) })
+	defer p.starts.Begin()()
+	return apicall.Each(gangs(all), apicall.MaxConcurrent, func(gang []backend.Assignment) error { return p.launch(ctx, gang) })
 }
 
 // gangs are the assignments that start together or not at all.
@@ -69,45 +62,6 @@ func gangs(all []backend.Assignment) [][]backend.Assignment {
 	return out
 }
 
-// each does f to all, so many at once, and joins what goes wrong. Once the API
-// server does not answer at all the rest is not tried.
-func each[T any](all []T, limit int, f func(T) error) error {
-	if len(all) == 1 {
-		return f(all[0])
-	}
-	var (
-		wg   sync.WaitGroup
-		mu   sync.Mutex
-		errs []error
-		cut  atomic.Bool
-	)
-	next := make(chan T)
-	for range min(limit, len(all)) {
-		wg.Go(func() {
-			for x := range next {
-				if cut.Load() {
-					continue
-				}
-				err := f(x)
-				if err == nil {
-					continue
-				}
-				mu.Lock()
-				if away := unanswered(err); !away || !cut.Swap(true) {
-					errs = append(errs, err)
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for _, x := range all {
-		next <- x
-	}
-	close(next)
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
 // launch brings up what starts together: first all pods, then their places. One
 // that cannot be made takes the others back, before any of them runs.
 func (p *Backend) launch(ctx context.Context, gang []backend.Assignment) error {
@@ -128,10 +82,10 @@ func (p *Backend) launch(ctx context.Context, gang []backend.Assignment) error {
 		return nil
 	}
 	err := p.bringUp(ctx, todo)
-	switch r := refusalOf(err); {
+	switch r := apicall.RefusalOf(err); {
 	case r != nil:
 		p.takeBack(todo, r)
-	case stumbles(err):
+	case apicall.IsServerError(err):
 		p.delay(todo, err.Error()) // others need not wait for it
 	default:
 		return err
@@ -144,16 +98,16 @@ func (p *Backend) bringUp(ctx context.Context, todo []backend.Assignment) error 
 	defer p.tasks.expect(attemptOf{todo[0].ID.Workload, todo[0].ID.Attempt})()
 	err := p.prepare(ctx, &todo[0])
 	if err == nil {
-		err = sorted(p.reachable(ctx, p.spaces.of(todo[0].About.Project), todo))
+		err = apicall.Classify(p.reachable(ctx, p.spaces.of(todo[0].About.Project), todo))
 	}
 	if err == nil {
 		err = p.welcome(p.spaces.of(todo[0].About.Project), todo)
 	}
 	if err == nil {
-		err = each(todo, atOnce, func(a backend.Assignment) error { return p.create(ctx, &a) })
+		err = apicall.Each(todo, apicall.MaxConcurrent, func(a backend.Assignment) error { return p.create(ctx, &a) })
 	}
 	if err == nil && todo[0].Gang > 1 {
-		err = each(todo, atOnce, func(a backend.Assignment) error { return p.bind(ctx, a.ID, string(a.Node)) })
+		err = apicall.Each(todo, apicall.MaxConcurrent, func(a backend.Assignment) error { return p.bind(ctx, a.ID, string(a.Node)) })
 	}
 	return err
 }
@@ -180,10 +134,10 @@ func (p *Backend) wanted(a backend.Assignment) bool {
 func (p *Backend) prepare(ctx context.Context, a *backend.Assignment) error {
 	space := p.spaces.of(a.About.Project)
 	if err := p.ready(ctx, space, a.About.Project); err != nil {
-		return sorted(err)
+		return apicall.Classify(err)
 	}
 	if err := p.mountable(ctx, space, a); err != nil {
-		return sorted(err)
+		return apicall.Classify(err)
 	}
 	if a.Gang < 2 && len(a.Ports) == 0 && a.Ready == nil {
 		return nil
@@ -203,9 +157,9 @@ func (p *Backend) prepare(ctx context.Context, a *backend.Assignment) error {
 	})).WithSpec(applycore.ServiceSpec().WithClusterIP(corev1.ClusterIPNone).WithPublishNotReadyAddresses(true).
 		WithSelector(selects))
 	if _, err := p.client.CoreV1().Services(space).Apply(ctx, s, metav1.ApplyOptions{FieldManager: naming.Managed, Force: true}); err != nil {
-		return sorted(err)
+		return apicall.Classify(err)
 	}
-	return sorted(p.serve(ctx, space, a))
+	return apicall.Classify(p.serve(ctx, space, a))
 }
 
 // create makes the pod of one task. One that starts alone gets its place with it.
@@ -237,7 +191,7 @@ func (p *Backend) create(ctx context.Context, a *backend.Assignment) error {
 		}
 	}
 	if err != nil {
-		return sorted(err)
+		return apicall.Classify(err)
 	}
 	if changed := changes(b.pod, pod); changed != "" {
 		p.o.Log.Info("the cluster changed a pod when it was made", "backend", p.o.Name, "task", a.ID, "changed", changed)
@@ -288,12 +242,12 @@ func (p *Backend) bind(ctx context.Context, id core.TaskID, node string) error {
 		if getErr == nil && pod.UID == t.uid && pod.Spec.NodeName == b.Target.Name {
 			return nil
 		}
-		return refuse(podstatus.ReasonSystem, "pod %s/%s was changed or deleted by someone else before it had its place: %v", t.space, t.name, err)
+		return apicall.Refuse(podstatus.ReasonSystem, "pod %s/%s was changed or deleted by someone else before it had its place: %v", t.space, t.name, err)
 	}
 	if err == nil {
 		p.tasks.edit(id, false, func(t *task) { t.bound = true })
 	}
-	return sorted(err)
+	return apicall.Classify(err)
 }
 
 // nodeName is what the cluster calls a node.
@@ -301,11 +255,11 @@ func (p *Backend) nodeName(id core.NodeID) string { return strings.TrimPrefix(st
 
 // takeBack undoes the start of a gang that cannot be whole. Each of its tasks
 // has failed, for the same reason.
-func (p *Backend) takeBack(gang []backend.Assignment, r *refusal) {
+func (p *Backend) takeBack(gang []backend.Assignment, r *apicall.Refusal) {
 	for _, a := range gang {
 		p.tasks.edit(a.ID, true, func(t *task) {
 			if !t.seen.State.Ended() {
-				t.seen = backend.Observation{ID: a.ID, State: core.TaskFailed, Reason: string(r.reason), Message: r.message, At: p.o.Clock()}
+				t.seen = backend.Observation{ID: a.ID, State: core.TaskFailed, Reason: string(r.Reason), Message: r.Message, At: p.o.Clock()}
 			}
 		})
 		p.cluster.release(p.nodeName(a.Node), a.ID)
@@ -313,79 +267,4 @@ func (p *Backend) takeBack(gang []backend.Assignment, r *refusal) {
 	for _, a := range gang {
 		p.wg.Go(func() { p.discard(p.ctx, a.ID) })
 	}
-}
-
-// refusalOf is the refusal among errors; nil when the cluster merely did not
-// answer, so that asking again may help.
-func refusalOf(err error) *refusal {
-	var r *refusal
-	if errors.As(err, &r) {
-		return r
-	}
-	return nil
-}
-
-// sorted tells refusals from what asking again may mend. What the cluster, or
-// others in it, refuse at present is tried again later, from the queue; what is
-// no proper pod fails.
-func sorted(err error) error {
-	switch {
-	case err == nil, refusalOf(err) != nil:
-		return err
-	case denied(err):
-		return refuse(podstatus.ReasonSystem, "a policy of the cluster refuses it: %v", err)
-	case apierrors.IsForbidden(err):
-		return refuse(podstatus.ReasonSystem, "the cluster does not allow it: %v", err)
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
-		return refuse(lifecycle.ReasonContainerCannot, "the cluster refuses it: %v", err)
-	case apierrors.IsNotFound(err), apierrors.IsGone(err):
-		return refuse(podstatus.ReasonSystem, "what it needs in the cluster is gone: %v", err)
-	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook"):
-		return refuse(podstatus.ReasonSystem, "a webhook that the cluster asks does not answer: %v", err)
-	case answers(err):
-		return &stumble{err}
-	default:
-		return fmt.Errorf("%w: %w", backend.ErrUnreachable, err)
-	}
-}
-
-// stumble is an error of the API server itself, or of what it asks, about one
-// thing that it was asked to do: asking again may help, and of all else it says
-// nothing.
-type stumble struct{ err error }
-
-func (s *stumble) Error() string { return "the cluster fails at it: " + s.err.Error() }
-func (s *stumble) Unwrap() error { return s.err }
-
-// stumbles reports whether the API server answered, if with an error of its own.
-func stumbles(err error) bool {
-	var s *stumble
-	return errors.As(err, &s) && !errors.Is(err, backend.ErrUnreachable)
-}
-
-// answers reports whether an error is about what was asked, rather than about us
-// or all that is asked at this time.
-func answers(err error) bool {
-	var status apierrors.APIStatus
-	if unanswered(err) || !errors.As(err, &status) {
-		return false
-	}
-	switch status.Status().Code {
-	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests:
-		return false
-	default:
-		return true
-	}
-}
-
-// denied reports whether admission said no, in whatever code: webhooks and
-// policies choose their own (kubernetes.io, "Dynamic Admission Control"). Only
-// their words are common to them.
-func denied(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	said := status.Status().Message
-	return strings.Contains(said, "denied the request") || strings.Contains(said, "denied request")
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 )
@@ -78,11 +79,11 @@ func (p *Backend) Explain(ctx context.Context, words []backend.Word) error {
 				return ctx.Err()
 			}
 			err := p.teller.waits(ctx, pod, w.Reason, w.Text)
-			if err != nil && !answers(err) {
+			if err != nil && !apicall.IsAnswered(err) {
 				return err
 			}
 			if err != nil { // the next word may come through
-				p.calm.warn("a pod could not be told why it waits", "pod", pod.Namespace+"/"+pod.Name, "err", err)
+				p.calm.Warn("a pod could not be told why it waits", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 			}
 			p.external.aware(pod.UID, w.Text)
 		}
@@ -146,7 +147,7 @@ func (x *external) strays(marked map[string]bool) {
 		if err == nil || x.p.ctx.Err() != nil {
 			return
 		}
-		x.p.calm.warn("pods of no project could not be told so; trying again", "err", err)
+		x.p.calm.Warn("pods of no project could not be told so; trying again", "err", err)
 		x.after(recheckFirst, func() {
 			for _, w := range words { // those that know are passed over
 				x.marked[w.Claim] = true

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -160,7 +161,7 @@ func (t *task) troubled(said *corev1.Event, now time.Time) lifecycle.Reason {
 // event is the last that is said of a pod and is about what it waits for; nil:
 // nothing is.
 func (p *Backend) event(ctx context.Context, t *task) *corev1.Event {
-	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	ctx, cancel := context.WithTimeout(ctx, apicall.Timeout)
 	defer cancel()
 	all, err := p.client.CoreV1().Events(t.space).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(t.uid), Limit: 100})
 	if err != nil {

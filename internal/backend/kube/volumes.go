@@ -11,12 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
-
-// ours is where we put what belongs to a task in its container.
-const ours = "/.muster"
 
 // volumes gathers what is mounted into a pod.
 type volumes struct {
@@ -36,7 +35,7 @@ func (v *volumes) mount(p *Backend, a *backend.Assignment) error {
 		switch {
 		case m.Program:
 			if p.o.Program == "" {
-				return refuse(lifecycle.ReasonContainerCannot, "mpi workloads need this program in their containers, and cluster %s has no image to take it from: start the server with --kube-program-image IMAGE, which has it at /muster", p.o.Name)
+				return apicall.Refuse(lifecycle.ReasonContainerCannot, "mpi workloads need this program in their containers, and cluster %s has no image to take it from: start the server with --kube-program-image IMAGE, which has it at /muster", p.o.Name)
 			}
 			v.program(p.o.Program, name, m.Target, a)
 		case m.Claim != "":
@@ -57,7 +56,7 @@ func (v *volumes) mount(p *Backend, a *backend.Assignment) error {
 	}
 	for i, f := range a.Files {
 		if f.Name == "" || f.Name != path.Base(f.Name) || f.Name == ".." || f.Name == "." {
-			return refuse(lifecycle.ReasonContainerCannot, "file %q: its name must be one part of a path", f.Name)
+			return apicall.Refuse(lifecycle.ReasonContainerCannot, "file %q: its name must be one part of a path", f.Name)
 		}
 		v.file(i, &f, a)
 	}
@@ -91,7 +90,7 @@ func (v *volumes) private(a *backend.Assignment) {
 	if a.UID != nil && *a.UID != 0 {
 		mode = 0o444 // it is root's, whoever runs
 	}
-	v.add("private", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: v.secret.Name, DefaultMode: &mode}}, ours+"/private", true)
+	v.add("private", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: v.secret.Name, DefaultMode: &mode}}, naming.TaskDirectory+"/private", true)
 }
 
 // file puts a file into the container, where it wants to be or beside the others.
@@ -99,7 +98,7 @@ func (v *volumes) file(i int, f *backend.File, a *backend.Assignment) {
 	key := fmt.Sprintf("file-%d", i)
 	v.secret.Data[key] = f.Data
 	v.private(a)
-	at := ours + "/files/" + f.Name
+	at := naming.TaskDirectory + "/files/" + f.Name
 	if f.Path != "" {
 		at = f.Path
 	}
@@ -120,11 +119,11 @@ func (v *volumes) command(a *backend.Assignment) error {
 		return nil
 	}
 	if len(a.Argv) == 0 {
-		return refuse(lifecycle.ReasonContainerCannot, "command is not set: what integrations do comes before it, and in a cluster the image's own command is not known; set command")
+		return apicall.Refuse(lifecycle.ReasonContainerCannot, "command is not set: what integrations do comes before it, and in a cluster the image's own command is not known; set command")
 	}
 	v.secret.Data["prelude"] = a.Prelude
 	v.private(a)
-	v.main.Command = append([]string{"/bin/sh", "-c", escape([]string{preludeScript})[0], ours + "/private/prelude"}, escape(a.Argv)...)
+	v.main.Command = append([]string{"/bin/sh", "-c", escape([]string{preludeScript})[0], naming.Prelude}, escape(a.Argv)...)
 	return nil
 }
 

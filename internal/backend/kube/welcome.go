@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
 )
@@ -40,7 +41,7 @@ func (p *Backend) welcome(space string, todo []backend.Assignment) error {
 		p.unwelcome.pods[label] = pod
 		p.unwelcome.mu.Unlock()
 		p.cluster.restrict(label, reach{terms})
-		return refuse(podstatus.ReasonSystem, "pods of others keep it off node %s (podAntiAffinity over %s): it goes elsewhere", n.Name, terms[0].Key)
+		return apicall.Refuse(podstatus.ReasonSystem, "pods of others keep it off node %s (podAntiAffinity over %s): it goes elsewhere", n.Name, terms[0].Key)
 	}
 	return nil
 }

@@ -47,6 +47,12 @@ const (
 // Container is the name of the one that the command of a task runs in.
 const Container = "main"
 
+// TaskDirectory is where a container has what Muster gives its task.
+const TaskDirectory = "/.muster"
+
+// Prelude is the file of commands that run before the command of a task.
+const Prelude = TaskDirectory + "/private/prelude"
+
 // PodName is what the pod of a task is called: readable first, unique by the
 // end of the workload's ID.
 func PodName(name string, id core.TaskID) string {

@@ -1,10 +1,14 @@
-package kube
+// Package podlog brings the output of pods home while they run, and keeps it in
+// files. It is told what becomes of pods and opens logs for readers; of the cluster
+// it knows the API of pod logs only.
+package podlog
 
 import (
 	"context"
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -12,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/logfile"
@@ -34,10 +39,10 @@ var patient = patience{
 	yield: 5 * time.Second,
 }
 
-// logs brings the output of pods home while they run: a cluster keeps it only
+// Logs brings the output of pods home while they run: a cluster keeps it only
 // as long as the pod, and of that only the last part. Each pod has a feed.
-type logs struct {
-	p     *Backend
+type Logs struct {
+	src   Source
 	dir   logfile.Dir
 	space *logfile.Space
 	wait  patience
@@ -47,15 +52,37 @@ type logs struct {
 	feeds map[core.TaskID]*feed
 }
 
-func newLogs(p *Backend) *logs {
-	l := &logs{p: p, dir: logfile.Dir(p.o.LogDir), wait: patient, feeds: map[core.TaskID]*feed{}}
-	l.space = logfile.NewSpace(p.o.LogDir, 0)
+// Source is the cluster whose output is brought home.
+type Source struct {
+	API     kubernetes.Interface
+	Context context.Context //nolint:containedctx // of everything that goes on between calls
+	Go      func(func())    // starts what goes on beside its caller
+	Log     *slog.Logger
+	// Seen reports whether everything in the cluster has been seen once, and
+	// AwaitSeen waits for it.
+	Seen      func() bool
+	AwaitSeen func(ctx context.Context) error
+	Reach     func(ctx context.Context) error // asks the API server for a sign of life
+	Starting  func() bool                     // pods are being started
+	Task      func(id core.TaskID) (s TaskState, known bool)
+}
+
+// TaskState is what is known of a task.
+type TaskState struct {
+	State core.TaskState
+	Pod   bool // its pod is there
+}
+
+// New keeps logs in a directory.
+func New(dir string, src Source) *Logs {
+	l := &Logs{src: src, dir: logfile.Dir(dir), wait: patient, feeds: map[core.TaskID]*feed{}}
+	l.space = logfile.NewSpace(dir, 0)
 	l.gates = newGates(l)
 	return l
 }
 
-// seen is told whenever something of a pod of ours is news. It must not block.
-func (l *logs) seen(id core.TaskID, pod *corev1.Pod) {
+// PodSeen is told whenever something of a pod of ours is news. It must not block.
+func (l *Logs) PodSeen(id core.TaskID, pod *corev1.Pod) {
 	if logfile.CheckTask(id) != nil {
 		return // not a task that we started
 	}
@@ -73,8 +100,8 @@ func (l *logs) seen(id core.TaskID, pod *corev1.Pod) {
 	f.learn(s, pod.Spec.NodeName)
 }
 
-// gone is told when a pod of ours is not there any more.
-func (l *logs) gone(id core.TaskID) {
+// PodGone is told when a pod of ours is not there any more.
+func (l *Logs) PodGone(id core.TaskID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if f := l.feeds[id]; f != nil && !f.leave() {
@@ -82,14 +109,14 @@ func (l *logs) gone(id core.TaskID) {
 	}
 }
 
-func (l *logs) feed(id core.TaskID) *feed {
+func (l *Logs) feed(id core.TaskID) *feed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.feeds[id]
 }
 
 // done forgets a feed that nothing comes of any more.
-func (l *logs) done(f *feed) {
+func (l *Logs) done(f *feed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.feeds[f.id] == f && f.left() {
@@ -97,9 +124,9 @@ func (l *logs) done(f *feed) {
 	}
 }
 
-// whole waits until what a task wrote, that has ended, is here, or cannot be
+// AwaitComplete waits until what a task wrote, that has ended, is here, or cannot be
 // had any more.
-func (l *logs) whole(ctx context.Context, id core.TaskID) {
+func (l *Logs) AwaitComplete(ctx context.Context, id core.TaskID) {
 	f := l.feed(id)
 	if f == nil || !f.began() {
 		return
@@ -110,19 +137,21 @@ func (l *logs) whole(ctx context.Context, id core.TaskID) {
 	}
 }
 
-// Logs implements backend.Plane. The log of a task that has ended is whole, unless
-// its node does not answer.
-func (p *Backend) Logs(ctx context.Context, id core.TaskID, o backend.LogOptions) (io.ReadCloser, error) {
-	p.logs.arrive(ctx, id, o.Follow)
-	return p.logs.dir.Open(ctx, id, o, func() logfile.News { return p.logs.follow(id) })
+// Open opens the log of a task. That of a task that has ended is whole, unless its
+// node does not answer.
+func (l *Logs) Open(ctx context.Context, id core.TaskID, o backend.LogOptions) (io.ReadCloser, error) {
+	l.arrive(ctx, id, o.Follow)
+	return l.dir.Open(ctx, id, o, func() logfile.News { return l.follow(id) })
 }
 
-// DeleteLogs implements backend.Plane.
-func (p *Backend) DeleteLogs(ctx context.Context, w core.WorkloadID) error {
+// Line is where the unfinished line of a log begins.
+func (l *Logs) Line(id core.TaskID) (int64, error) { return l.dir.Line(id) }
+
+// Delete deletes the logs of a workload.
+func (l *Logs) Delete(ctx context.Context, w core.WorkloadID) error {
 	if err := logfile.CheckWorkload(w); err != nil {
 		return err
 	}
-	l := p.logs
 	l.mu.Lock()
 	var all []*feed
 	for id, f := range l.feeds {
@@ -150,14 +179,14 @@ const syncWithin = 5 * time.Second
 
 // arrive waits until the log of a task is there, where it comes to be at this
 // moment, and for the rest of one that has ended, unless it is followed.
-func (l *logs) arrive(ctx context.Context, id core.TaskID, follow bool) {
-	if !l.p.seen() {
+func (l *Logs) arrive(ctx context.Context, id core.TaskID, follow bool) {
+	if !l.src.Seen() {
 		ctx, cancel := context.WithTimeout(ctx, syncWithin)
-		_ = l.p.whole(ctx)
+		_ = l.src.AwaitSeen(ctx)
 		cancel()
 	}
-	t, known := l.p.tasks.get(id)
-	if !known || t.seen.State == core.TaskStarting {
+	t, known := l.src.Task(id)
+	if !known || t.State == core.TaskStarting {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.wait.settle)
@@ -172,7 +201,7 @@ func (l *logs) arrive(ctx context.Context, id core.TaskID, follow bool) {
 	case <-f.complete:
 	case <-ctx.Done():
 	}
-	if follow || !t.seen.State.Ended() {
+	if follow || !t.State.Ended() {
 		return
 	}
 	for {
@@ -192,12 +221,12 @@ func (l *logs) arrive(ctx context.Context, id core.TaskID, follow bool) {
 
 // caughtUp returns the feed of a task, where it has one that runs. What is known
 // of tasks is so a moment before their logs hear of it.
-func (l *logs) caughtUp(ctx context.Context, id core.TaskID, t task) *feed {
+func (l *Logs) caughtUp(ctx context.Context, id core.TaskID, t TaskState) *feed {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	for {
 		f := l.feed(id)
-		if !t.there || f != nil && (!t.seen.State.Ended() && f.began() || f.over()) {
+		if !t.Pod || f != nil && (!t.State.Ended() && f.began() || f.over()) {
 			if f == nil || !f.began() {
 				return nil
 			}
@@ -215,18 +244,18 @@ func (l *logs) caughtUp(ctx context.Context, id core.TaskID, t task) *feed {
 }
 
 // follow is how a reader learns that there is more of a task's output.
-func (l *logs) follow(id core.TaskID) logfile.News {
+func (l *Logs) follow(id core.TaskID) logfile.News {
 	wake := make(chan struct{}, 1)
-	ctx, cancel := context.WithCancel(l.p.ctx)
+	ctx, cancel := context.WithCancel(l.src.Context)
 	f := l.feed(id)
-	if f == nil && !l.p.seen() {
-		l.p.wg.Go(func() { // the pod, if there is one, is not known yet
-			if l.p.whole(ctx) == nil {
+	if f == nil && !l.src.Seen() {
+		l.src.Go(func() { // the pod, if there is one, is not known yet
+			if l.src.AwaitSeen(ctx) == nil {
 				if f := l.feed(id); f != nil {
 					f.listen(wake)
 					defer f.unlisten(wake)
 				}
-				ring(wake)
+				wakeUp(wake)
 				<-ctx.Done()
 			}
 		})
@@ -238,9 +267,9 @@ func (l *logs) follow(id core.TaskID) logfile.News {
 		Wake: wake,
 		Complete: func() bool {
 			if f := l.feed(id); f != nil {
-				return f.isComplete() && l.p.ctx.Err() == nil
+				return f.isComplete() && l.src.Context.Err() == nil
 			}
-			return l.p.seen() && l.p.ctx.Err() == nil
+			return l.src.Seen() && l.src.Context.Err() == nil
 		},
 		Done: func() {
 			cancel()
@@ -251,8 +280,8 @@ func (l *logs) follow(id core.TaskID) logfile.News {
 	}
 }
 
-// ring lets whoever listens know that there is something.
-func ring(wake chan struct{}) {
+// wakeUp lets a reader know that there is something.
+func wakeUp(wake chan struct{}) {
 	select {
 	case wake <- struct{}{}:
 	default:
@@ -263,7 +292,7 @@ func ring(wake chan struct{}) {
 // beside it which pod's output it gets. It reports whether that was noted before:
 // what the log has is then this pod's. The times of lines do not tell: a container
 // may print before the second in which it is said to have started.
-func (l *logs) claim(id core.TaskID, uid types.UID) (before bool, err error) {
+func (l *Logs) claim(id core.TaskID, uid types.UID) (before bool, err error) {
 	if err := l.touch(id); err != nil {
 		return false, err
 	}
@@ -274,7 +303,7 @@ func (l *logs) claim(id core.TaskID, uid types.UID) (before bool, err error) {
 	return false, os.WriteFile(note, []byte(uid), 0o600)
 }
 
-func (l *logs) touch(id core.TaskID) error {
+func (l *Logs) touch(id core.TaskID) error {
 	f, err := os.OpenFile(l.dir.Log(id), os.O_WRONLY|os.O_CREATE, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(l.dir.Workload(id.Workload), 0o700); err == nil {

@@ -1,4 +1,4 @@
-package kube
+package podlog
 
 import (
 	"errors"
@@ -31,13 +31,13 @@ func (s *streak) admitted(x look) (may, ok bool) {
 		case g.open:
 			continue
 		case g.probe && node == "":
-			if err := s.f.l.p.reach(s.f.l.p.ctx); err != nil {
+			if err := s.f.l.src.Reach(s.f.l.src.Context); err != nil {
 				s.f.l.gates.fail(node, err)
 			} else {
 				s.f.l.gates.pass(node)
 			}
 		case g.probe:
-			err := s.f.probe(s.f.l.p.ctx, s.name)
+			err := s.f.probe(s.f.l.src.Context, s.name)
 			switch {
 			case err != nil && blameFor(err) == ofNode:
 				s.f.l.gates.fail(node, err)

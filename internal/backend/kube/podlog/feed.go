@@ -1,4 +1,4 @@
-package kube
+package podlog
 
 import (
 	"context"
@@ -10,12 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/core"
 )
 
 // feed brings the output of one pod home, container by container.
 type feed struct {
-	l          *logs
+	l          *Logs
 	id         core.TaskID
 	space, pod string
 	uid        types.UID
@@ -41,12 +42,12 @@ type feed struct {
 	readers  map[chan struct{}]struct{}
 }
 
-func newFeed(l *logs, id core.TaskID, pod *corev1.Pod) *feed {
+func newFeed(l *Logs, id core.TaskID, pod *corev1.Pod) *feed {
 	f := &feed{
 		l: l, id: id, space: pod.Namespace, pod: pod.Name, uid: pod.UID, made: pod.CreationTimestamp.Time, node: pod.Spec.NodeName,
 		there: make(chan struct{}), complete: make(chan struct{}), changed: make(chan struct{}), readers: map[chan struct{}]struct{}{},
 	}
-	f.ctx, f.end = context.WithCancel(l.p.ctx)
+	f.ctx, f.end = context.WithCancel(l.src.Context)
 	f.wanted = make(chan struct{})
 	f.want = sync.OnceFunc(func() { close(f.wanted) })
 	for _, p := range stateOf(pod).parts {
@@ -86,7 +87,7 @@ func (f *feed) learn(s podState, node string) {
 	f.note()
 	if begun && !f.running && f.ctx.Err() == nil {
 		f.running = true
-		f.l.p.wg.Go(f.run)
+		f.l.src.Go(f.run)
 	}
 }
 
@@ -195,7 +196,7 @@ func (f *feed) wake() {
 	defer f.mu.Unlock()
 	f.heard = time.Now()
 	for wake := range f.readers {
-		ring(wake)
+		wakeUp(wake)
 	}
 }
 
@@ -241,8 +242,8 @@ func (f *feed) run() {
 // coming a little later. It waits for no more than a moment, and for nothing
 // where somebody wants the log.
 func (f *feed) giveWay() {
-	for end := time.Now().Add(f.l.wait.yield); time.Now().Before(end) && f.l.p.starts.lately(); {
-		if isClosed(f.wanted) || !f.pause(startsPass/2, f.wanted) {
+	for end := time.Now().Add(f.l.wait.yield); time.Now().Before(end) && f.l.src.Starting(); {
+		if isClosed(f.wanted) || !f.pause(apicall.StartingPasses/2, f.wanted) {
 			return
 		}
 	}
@@ -266,7 +267,7 @@ func (f *feed) copyAll(t *tape) (remark string) {
 		if before, err = f.l.claim(f.id, f.uid); err == nil {
 			break
 		}
-		f.l.p.o.Log.Warn("the log of a task cannot be made; trying again", "task", f.id, "err", err)
+		f.l.src.Log.Warn("the log of a task cannot be made; trying again", "task", f.id, "err", err)
 		if !f.pause(wait, nil) {
 			return ""
 		}
@@ -370,7 +371,7 @@ func (f *feed) stream(t *tape, name string) error {
 	if since := t.resume(); !since.IsZero() {
 		o.SinceTime = &metav1.Time{Time: since}
 	}
-	body, err := f.l.p.client.CoreV1().Pods(f.space).GetLogs(f.pod, o).MaxRetries(0).Stream(ctx)
+	body, err := f.l.src.API.CoreV1().Pods(f.space).GetLogs(f.pod, o).MaxRetries(0).Stream(ctx)
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", errBroke, err) // cut by us: it says nothing of the node
 	}

@@ -1,4 +1,7 @@
-package kube
+// Package podexec runs commands in the containers of pods, attaches to them and
+// dials their ports, through the API server. It is given a container and streams,
+// and gives exit codes and connections; it knows nothing of tasks but their IDs.
+package podexec
 
 import (
 	"context"
@@ -6,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"sync/atomic"
@@ -15,7 +19,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
@@ -26,64 +32,59 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-var _ backend.Enterer = (*Backend)(nil)
-
-// Exec implements backend.Enterer. The command belongs to the container: what it
-// leaves behind ends with the task at the latest. An image that has no /bin/sh
-// runs it too, but there it outlives ctx, and a variable cannot be set.
-func (p *Backend) Exec(ctx context.Context, id core.TaskID, o backend.ExecOptions) (int, error) {
-	t, err := p.enter(ctx, id)
-	if err != nil {
-		return 0, fmt.Errorf("exec in task %s: %w", id, err)
-	}
-	if len(o.Argv) == 0 {
-		return 0, fmt.Errorf("exec in task %s: command is empty; give a program", id)
-	}
-	x := &execution{p: p, t: t, o: o, token: rand.Text()}
-	code, err := x.run(ctx)
-	if ctx.Err() != nil {
-		p.wg.Go(x.kill)
-		return 0, fmt.Errorf("exec in task %s: %w", id, ctx.Err())
-	}
-	if err != nil && !p.runs(ctx, t) {
-		return 137, nil // it ended with the task, and nobody was left to tell how
-	}
-	if err != nil {
-		return 0, fmt.Errorf("exec in task %s: %w", id, err)
-	}
-	return code, nil
+// Client reaches the containers of tasks through the API server.
+type Client struct {
+	API kubernetes.Interface
+	// Config is how connections that leave HTTP are made, with the credentials
+	// that are in force.
+	Config  func() *rest.Config
+	Context context.Context //nolint:containedctx // of everything that goes on between calls
+	Go      func(func())    // starts what goes on beside its caller
+	Log     *slog.Logger
 }
 
-// enter is the task, if it runs.
-func (p *Backend) enter(ctx context.Context, id core.TaskID) (task, error) {
-	if err := p.sync(ctx); err != nil {
-		return task{}, err
+// Target is the container that the command of a task runs in.
+type Target struct {
+	Namespace, Pod string
+	UID            types.UID // of the pod
+	Container      string
+	Task           core.TaskID
+}
+
+// Exec runs a command in a container. The command belongs to the container: what
+// it leaves behind ends with the task at the latest. An image that has no /bin/sh
+// runs it too, but there it outlives ctx, and a variable cannot be set.
+func (c *Client) Exec(ctx context.Context, t Target, o backend.ExecOptions) (int, error) {
+	x := &execution{c: c, t: t, o: o, token: rand.Text()}
+	code, err := x.run(ctx)
+	if ctx.Err() != nil {
+		c.Go(x.kill)
+		return 0, ctx.Err()
 	}
-	t, ok := p.tasks.get(id)
-	if !ok || t.seen.State != core.TaskRunning || !t.there {
-		return task{}, backend.ErrNotRunning
+	if err != nil && !c.Runs(ctx, t) {
+		return 137, nil // it ended with the task, and nobody was left to tell how
 	}
-	return t, nil
+	return code, err
 }
 
 // noticeWithin is how long the end of a task may take to be known when
 // something that ran in it has broken.
 const noticeWithin = 5 * time.Second
 
-// runs asks the cluster whether a task still runs, a moment after something in
+// Runs asks the cluster whether a task still runs, a moment after something in
 // it has broken: that may be the first sign of its end.
-func (p *Backend) runs(ctx context.Context, t task) bool {
+func (c *Client) Runs(ctx context.Context, t Target) bool {
 	ctx, cancel := context.WithTimeout(ctx, noticeWithin)
 	defer cancel()
 	for {
-		pod, err := p.client.CoreV1().Pods(t.space).Get(ctx, t.name, metav1.GetOptions{})
+		pod, err := c.API.CoreV1().Pods(t.Namespace).Get(ctx, t.Pod, metav1.GetOptions{})
 		switch {
 		case ctx.Err() != nil:
 			return true
-		case apierrors.IsNotFound(err), err == nil && (pod.UID != t.uid || pod.DeletionTimestamp != nil):
+		case apierrors.IsNotFound(err), err == nil && (pod.UID != t.UID || pod.DeletionTimestamp != nil):
 			return false
 		case err == nil:
-			if s := podstatus.ContainerStatus(pod.Status.ContainerStatuses, t.runs()); s != nil && s.State.Running == nil {
+			if s := podstatus.ContainerStatus(pod.Status.ContainerStatuses, t.Container); s != nil && s.State.Running == nil {
 				return false
 			}
 		}
@@ -97,14 +98,14 @@ func (p *Backend) runs(ctx context.Context, t task) bool {
 
 // execution is one command in a container.
 type execution struct {
-	p     *Backend
-	t     task
+	c     *Client
+	t     Target
 	o     backend.ExecOptions
 	token string // finds it and what it has started
 }
 
 func (x *execution) run(ctx context.Context) (int, error) {
-	pod, err := x.p.client.CoreV1().Pods(x.t.space).Get(ctx, x.t.name, metav1.GetOptions{})
+	pod, err := x.c.API.CoreV1().Pods(x.t.Namespace).Get(ctx, x.t.Pod, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return 0, backend.ErrNotRunning
 	}
@@ -115,7 +116,7 @@ func (x *execution) run(ctx context.Context) (int, error) {
 	code, err := x.told(ctx, w)
 	switch {
 	case err != nil && lacksShell(err) && len(x.o.Env) == 0:
-		return x.p.command(ctx, x.t, x.o.Argv, x.o.TTY, x.o.Streams)
+		return x.c.command(ctx, x.t, x.o.Argv, x.o.TTY, x.o.Streams)
 	case err == nil && code == notFound && !x.found(ctx, w):
 		return 0, fmt.Errorf("%s: no such program in the container, or it cannot be run: %w", x.o.Argv[0], backend.ErrCannotRun)
 	}
@@ -131,7 +132,7 @@ const drainExec = time.Second
 // end of its input it is told that all of it has come.
 func (x *execution) told(ctx context.Context, w wrapping) (int, error) {
 	if x.o.TTY {
-		return x.p.command(ctx, x.t, w.words(x.o.Argv), true, x.o.Streams)
+		return x.c.command(ctx, x.t, w.words(x.o.Argv), true, x.o.Streams)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -155,7 +156,7 @@ func (x *execution) told(ctx context.Context, w wrapping) (int, error) {
 	}
 	out := &verdict{w: x.o.Stdout, mark: w.mark(), told: one}
 	errs := &verdict{w: x.o.Stderr, mark: w.mark(), told: one}
-	code, err := x.p.command(ctx, x.t, w.words(x.o.Argv), false, backend.Streams{Stdin: in, Stdout: out, Stderr: errs})
+	code, err := x.c.command(ctx, x.t, w.words(x.o.Argv), false, backend.Streams{Stdin: in, Stdout: out, Stderr: errs})
 	out.close()
 	errs.close()
 	if said, ok := out.code(); ok {
@@ -168,7 +169,7 @@ func (x *execution) told(ctx context.Context, w wrapping) (int, error) {
 // for reasons of its own.
 func (x *execution) found(ctx context.Context, w wrapping) bool {
 	w.tty = true
-	code, err := x.p.command(ctx, x.t, w.words([]string{"/bin/sh", "-c", `command -v "$1" >/dev/null 2>&1`, "muster", x.o.Argv[0]}), false, backend.Streams{})
+	code, err := x.c.command(ctx, x.t, w.words([]string{"/bin/sh", "-c", `command -v "$1" >/dev/null 2>&1`, "muster", x.o.Argv[0]}), false, backend.Streams{})
 	return err != nil || code == 0
 }
 
@@ -180,21 +181,21 @@ const killWithin = 20 * time.Second
 func (x *execution) kill() {
 	ctx, cancel := context.WithTimeout(context.Background(), killWithin)
 	defer cancel()
-	_, err := x.p.command(ctx, x.t, []string{"/bin/sh", "-c", killScript, x.token}, false, backend.Streams{})
-	if err != nil && !lacksShell(err) && x.p.ctx.Err() == nil && x.p.runs(ctx, x.t) {
-		x.p.o.Log.Warn("a command in a task could not be ended; it goes on until the task ends", "task", x.t.seen.ID, "err", err)
+	_, err := x.c.command(ctx, x.t, []string{"/bin/sh", "-c", killScript, x.token}, false, backend.Streams{})
+	if err != nil && !lacksShell(err) && x.c.Context.Err() == nil && x.c.Runs(ctx, x.t) {
+		x.c.Log.Warn("a command in a task could not be ended; it goes on until the task ends", "task", x.t.Task, "err", err)
 	}
 }
 
 // command runs words in a task's container until they end or ctx is done.
-func (p *Backend) command(ctx context.Context, t task, argv []string, tty bool, s backend.Streams) (int, error) {
+func (c *Client) command(ctx context.Context, t Target, argv []string, tty bool, s backend.Streams) (int, error) {
 	if s.Stdout == nil {
 		s.Stdout = io.Discard
 	}
 	o := &corev1.PodExecOptions{
-		Container: t.runs(), Command: argv, TTY: tty, Stdin: s.Stdin != nil, Stdout: true, Stderr: s.Stderr != nil && !tty,
+		Container: t.Container, Command: argv, TTY: tty, Stdin: s.Stdin != nil, Stdout: true, Stderr: s.Stderr != nil && !tty,
 	}
-	err := p.converse(ctx, t, "exec", o, tty, s)
+	err := c.converse(ctx, t, "exec", o, tty, s)
 	var exit exec.CodeExitError
 	if errors.As(err, &exit) {
 		return exit.Code, nil
@@ -203,10 +204,10 @@ func (p *Backend) command(ctx context.Context, t task, argv []string, tty bool, 
 }
 
 // converse connects streams to a container.
-func (p *Backend) converse(ctx context.Context, t task, how string, o runtime.Object, tty bool, s backend.Streams) error {
-	at := p.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(t.space).Name(t.name).SubResource(how).
+func (c *Client) converse(ctx context.Context, t Target, how string, o runtime.Object, tty bool, s backend.Streams) error {
+	at := c.API.CoreV1().RESTClient().Post().Resource("pods").Namespace(t.Namespace).Name(t.Pod).SubResource(how).
 		VersionedParams(o, scheme.ParameterCodec).URL()
-	e, err := p.executor(at)
+	e, err := c.executor(at)
 	if err != nil {
 		return err
 	}
@@ -225,18 +226,10 @@ func (p *Backend) converse(ctx context.Context, t task, how string, o runtime.Ob
 	return e.StreamWithContext(ctx, stream)
 }
 
-// latest is how the API server is reached, with the credentials that are in force.
-func (p *Backend) latest() *rest.Config {
-	if p.o.Latest == nil {
-		return p.o.Config
-	}
-	return p.o.Latest()
-}
-
 // executor speaks WebSocket, or SPDY where the API server or something before it
 // does not know that.
-func (p *Backend) executor(at *url.URL) (remotecommand.Executor, error) {
-	config := p.latest()
+func (c *Client) executor(at *url.URL) (remotecommand.Executor, error) {
+	config := c.Config()
 	modern, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, at.String())
 	if err != nil {
 		return nil, err

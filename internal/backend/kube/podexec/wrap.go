@@ -1,4 +1,4 @@
-package kube
+package podexec
 
 import (
 	"bytes"
@@ -106,7 +106,7 @@ func (w wrapping) mark() []byte { return []byte("\036" + w.token + ":") }
 func hasPrelude(pod *corev1.Pod) bool {
 	for i := range pod.Spec.Containers {
 		if c := &pod.Spec.Containers[i]; c.Name == naming.Container {
-			return slices.Contains(c.Command, ours+"/private/prelude")
+			return slices.Contains(c.Command, naming.Prelude)
 		}
 	}
 	return false

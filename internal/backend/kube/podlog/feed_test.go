@@ -1,4 +1,4 @@
-package kube
+package podlog
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/backend/logfile"
@@ -68,16 +69,39 @@ func unreachable(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"dial tcp 10.0.0.1:10250: connect: connection refused","reason":"InternalError","code":500}`)
 }
 
-// feeder is a backend that has nothing but logs.
-func feeder(t *testing.T, s *server, dir string) *Backend {
+// bench has nothing but logs.
+type bench struct {
+	logs   *Logs
+	starts apicall.Starting
+	stop   context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu    sync.Mutex
+	known map[core.TaskID]TaskState
+}
+
+func feeder(t *testing.T, s *server, dir string) *bench {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: s.URL, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Backend{o: Options{LogDir: dir, Log: slog.New(slog.DiscardHandler), Clock: time.Now}, client: client, tasks: newTasks(time.Now), near: newNeighbours(newNamespaces("").labelled)}
-	p.ctx, p.stop = context.WithCancel(context.Background())
-	p.logs = newLogs(p)
+	p := &bench{known: map[core.TaskID]TaskState{}}
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	p.logs = New(dir, Source{
+		API: client, Context: ctx, Go: p.wg.Go, Log: slog.New(slog.DiscardHandler), Starting: p.starts.Lately,
+		Seen: func() bool { return true }, AwaitSeen: func(context.Context) error { return nil },
+		Reach: func(ctx context.Context) error {
+			return client.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+		},
+		Task: func(id core.TaskID) (TaskState, bool) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			x, ok := p.known[id]
+			return x, ok
+		},
+	})
 	p.logs.wait = patience{silent: 300 * time.Millisecond, gone: time.Second, first: 10 * time.Millisecond, most: 100 * time.Millisecond, urgent: 50 * time.Millisecond, settle: within}
 	p.logs.gates.wait = p.logs.wait
 	t.Cleanup(func() { p.stop(); p.wg.Wait() })
@@ -104,26 +128,25 @@ func podAt(index int, stage string) *corev1.Pod {
 	return pod
 }
 
-func (p *Backend) tell(id core.TaskID, pod *corev1.Pod) {
-	p.tasks.edit(id, true, func(t *task) {
-		t.space, t.name, t.uid, t.there = pod.Namespace, pod.Name, pod.UID, true
-		t.seen = podstatus.Of(id, pod, podstatus.Context{})
-	})
-	p.logs.seen(id, pod)
+func (p *bench) tell(id core.TaskID, pod *corev1.Pod) {
+	p.mu.Lock()
+	p.known[id] = TaskState{State: podstatus.Of(id, pod, podstatus.Context{}).State, Pod: true}
+	p.mu.Unlock()
+	p.logs.PodSeen(id, pod)
 }
 
-func wholeLog(t *testing.T, p *Backend, id core.TaskID) {
+func wholeLog(t *testing.T, p *bench, id core.TaskID) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	if p.logs.whole(ctx, id); ctx.Err() != nil {
+	if p.logs.AwaitComplete(ctx, id); ctx.Err() != nil {
 		t.Fatalf("the log of %s is not complete after %s", id, within)
 	}
 }
 
-func readLog(t *testing.T, p *Backend, id core.TaskID, o backend.LogOptions) string {
+func readLog(t *testing.T, p *bench, id core.TaskID, o backend.LogOptions) string {
 	t.Helper()
-	r, err := p.Logs(t.Context(), id, o)
+	r, err := p.logs.Open(t.Context(), id, o)
 	if err != nil {
 		t.Fatalf("Logs: %v", err)
 	}
@@ -252,7 +275,7 @@ func TestPodsThatAreGone(t *testing.T) {
 	})
 	p := feeder(t, s, t.TempDir())
 	p.tell(taskOne, podAt(0, "running"))
-	r, err := p.Logs(t.Context(), taskOne, backend.LogOptions{Tail: -1, Follow: true})
+	r, err := p.logs.Open(t.Context(), taskOne, backend.LogOptions{Tail: -1, Follow: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +283,7 @@ func TestPodsThatAreGone(t *testing.T) {
 	if _, err := io.ReadFull(r, make([]byte, len(output(lines(2))))); err != nil {
 		t.Fatal(err)
 	}
-	p.logs.gone(taskOne)
+	p.logs.PodGone(taskOne)
 	rest, err := io.ReadAll(r)
 	if want := "[muster] " + givenUp + "its pod is gone\n"; string(rest) != want || err != nil {
 		t.Errorf("the rest is %q, %v; want %q", rest, err, want)
@@ -295,12 +318,12 @@ func TestDeletedLogsStayAway(t *testing.T) {
 	})
 	p := feeder(t, s, t.TempDir())
 	p.tell(taskOne, podAt(0, "running"))
-	if got, err := p.Logs(t.Context(), taskOne, backend.LogOptions{Tail: -1}); err != nil {
+	if got, err := p.logs.Open(t.Context(), taskOne, backend.LogOptions{Tail: -1}); err != nil {
 		t.Fatal(err)
 	} else {
 		_ = got.Close()
 	}
-	if err := p.DeleteLogs(t.Context(), taskOne.Workload); err != nil {
+	if err := p.logs.Delete(t.Context(), taskOne.Workload); err != nil {
 		t.Fatal(err)
 	}
 	p.tell(taskOne, podAt(0, "ended"))
@@ -315,10 +338,10 @@ func TestDeletedLogsStayAway(t *testing.T) {
 			t.Fatal("the stream goes on")
 		}
 	}
-	if _, err := p.Logs(t.Context(), taskOne, backend.LogOptions{Tail: -1}); !errors.Is(err, backend.ErrNoLogs) {
+	if _, err := p.logs.Open(t.Context(), taskOne, backend.LogOptions{Tail: -1}); !errors.Is(err, backend.ErrNoLogs) {
 		t.Errorf("Logs: %v, want ErrNoLogs", err)
 	}
-	if err := p.DeleteLogs(t.Context(), "../w"); err == nil {
+	if err := p.logs.Delete(t.Context(), "../w"); err == nil {
 		t.Error("a workload ID that leaves the folder is taken")
 	}
 }
@@ -359,14 +382,14 @@ func TestStreamsGiveWayToStarts(t *testing.T) {
 	})
 	p := feeder(t, s, t.TempDir())
 	p.logs.wait.yield = time.Hour
-	done := p.starts.begin()
+	done := p.starts.Begin()
 	var ids []core.TaskID
 	for i, stage := range []string{"running", "running", "running", "ended"} {
 		ids = append(ids, core.TaskID{Workload: "w", Index: i})
 		p.tell(ids[i], podAt(i, stage))
 	}
 	wholeLog(t, p, ids[3])
-	r, err := p.Logs(t.Context(), ids[1], backend.LogOptions{Follow: true})
+	r, err := p.logs.Open(t.Context(), ids[1], backend.LogOptions{Follow: true})
 	if err != nil {
 		t.Fatal(err)
 	}

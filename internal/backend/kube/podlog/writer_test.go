@@ -1,4 +1,4 @@
-package kube
+package podlog
 
 import (
 	"errors"
@@ -61,7 +61,7 @@ func output(records []record) string {
 
 func newTape(t *testing.T, dir string) *tape {
 	t.Helper()
-	l := &logs{dir: logfile.Dir(dir)}
+	l := &Logs{dir: logfile.Dir(dir)}
 	if err := l.touch(taskOne); err != nil {
 		t.Fatal(err)
 	}

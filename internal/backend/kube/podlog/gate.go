@@ -1,4 +1,4 @@
-package kube
+package podlog
 
 import (
 	"context"
@@ -40,7 +40,7 @@ type gate struct {
 	changed chan struct{} // closed when something did
 }
 
-func newGates(l *logs) *gates {
+func newGates(l *Logs) *gates {
 	return &gates{wait: l.wait, now: time.Now, slots: make(chan struct{}, opening), nodes: map[string]*gate{}}
 }
 
@@ -127,7 +127,7 @@ func (f *feed) probe(ctx context.Context, name string) error {
 	defer cancel()
 	none := int64(0)
 	o := &corev1.PodLogOptions{Container: name, TailLines: &none}
-	body, err := f.l.p.client.CoreV1().Pods(f.space).GetLogs(f.pod, o).MaxRetries(0).Stream(ctx)
+	body, err := f.l.src.API.CoreV1().Pods(f.space).GetLogs(f.pod, o).MaxRetries(0).Stream(ctx)
 	if err != nil {
 		return err
 	}

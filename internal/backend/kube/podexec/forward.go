@@ -1,4 +1,4 @@
-package kube
+package podexec
 
 import (
 	"context"
@@ -17,24 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
-
-	"github.com/musterhq/muster/internal/core"
 )
 
-// Dial implements backend.Enterer, through the API server: tasks have addresses
-// that only the cluster knows. Whether something listens shows with the first
-// Read.
-func (p *Backend) Dial(ctx context.Context, id core.TaskID, port int) (net.Conn, error) {
-	if port < 1 || port > 65535 {
-		return nil, fmt.Errorf("dial task %s: port %d; allowed are 1 to 65535", id, port)
-	}
-	t, err := p.enter(ctx, id)
+// Dial connects to a port of a pod: its address only the cluster knows. Whether
+// something listens shows with the first Read.
+func (c *Client) Dial(ctx context.Context, t Target, port int) (net.Conn, error) {
+	d, err := c.dialer(c.API.CoreV1().RESTClient().Post().Resource("pods").Namespace(t.Namespace).Name(t.Pod).SubResource("portforward").URL())
 	if err != nil {
-		return nil, fmt.Errorf("dial task %s: %w", id, err)
-	}
-	d, err := p.dialer(p.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(t.space).Name(t.name).SubResource("portforward").URL())
-	if err != nil {
-		return nil, fmt.Errorf("dial task %s: %w", id, err)
+		return nil, err
 	}
 	type dialled struct {
 		conn net.Conn
@@ -48,7 +38,7 @@ func (p *Backend) Dial(ctx context.Context, id core.TaskID, port int) (net.Conn,
 	select {
 	case x := <-done:
 		if x.err != nil {
-			return nil, fmt.Errorf("dial task %s: its port %d: %w", id, port, x.err)
+			return nil, fmt.Errorf("its port %d: %w", port, x.err)
 		}
 		return x.conn, nil
 	case <-ctx.Done():
@@ -57,12 +47,12 @@ func (p *Backend) Dial(ctx context.Context, id core.TaskID, port int) (net.Conn,
 				_ = x.conn.Close()
 			}
 		}()
-		return nil, fmt.Errorf("dial task %s: %w", id, ctx.Err())
+		return nil, ctx.Err()
 	}
 }
 
-func (p *Backend) dialer(at *url.URL) (httpstream.Dialer, error) {
-	config := p.latest()
+func (c *Client) dialer(at *url.URL) (httpstream.Dialer, error) {
+	config := c.Config()
 	modern, err := portforward.NewSPDYOverWebsocketDialer(at, config)
 	if err != nil {
 		return nil, err
@@ -76,7 +66,7 @@ func (p *Backend) dialer(at *url.URL) (httpstream.Dialer, error) {
 }
 
 // connect makes one connection to a port.
-func connect(d httpstream.Dialer, t task, port int) (net.Conn, error) {
+func connect(d httpstream.Dialer, t Target, port int) (net.Conn, error) {
 	link, protocol, err := d.Dial(portforward.PortForwardProtocolV1Name)
 	if err != nil {
 		return nil, err
@@ -95,7 +85,7 @@ func connect(d httpstream.Dialer, t task, port int) (net.Conn, error) {
 		h.Set(corev1.StreamType, corev1.StreamTypeData)
 		var data httpstream.Stream
 		if data, err = link.CreateStream(h); err == nil {
-			return forward(link, data, errs, address(t.space+"/"+t.name+":"+strconv.Itoa(port))), nil
+			return forward(link, data, errs, address(t.Namespace+"/"+t.Pod+":"+strconv.Itoa(port))), nil
 		}
 	}
 	_ = link.Close()
