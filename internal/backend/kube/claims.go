@@ -63,9 +63,9 @@ func (x *external) news(all bool) (backend.Claims, bool) {
 		over := g.over != "" && len(g.pods) == 0
 		if over {
 			delete(x.groups, key)
-			x.owners.forget(g.chain)
+			x.owners.Forget(g.chain)
 		}
-		if g.project == "" {
+		if g.Project == "" {
 			continue // nobody here has heard of it
 		}
 		out.Changed = append(out.Changed, x.describe(g))
@@ -93,11 +93,11 @@ func (x *external) news(all bool) (backend.Claims, bool) {
 // describe is a group as the control plane knows it. The lock is held.
 func (x *external) describe(g *group) backend.Claim {
 	c := backend.Claim{
-		Key: g.key, Project: g.project, User: g.user, Pools: g.pools, Priority: g.priority, Preemptible: g.preemptible,
-		Min: g.min, Remade: len(g.chain) > 0, Over: g.over, Barred: g.treatment.bars, Note: g.note,
+		Key: g.key, Project: g.Project, User: g.User, Pools: g.Pools, Priority: g.Priority, Preemptible: g.Preemptible,
+		Min: g.Min, Remade: len(g.chain) > 0, Over: g.over, Barred: g.Scheduling.Bars, Note: g.Note,
 	}
 	if c.Barred == "" {
-		c.Barred = g.company.bars
+		c.Barred = g.Gang.Bars
 	}
 	var pods []*outsider
 	for uid := range g.pods {
@@ -122,12 +122,12 @@ func (x *external) describe(g *group) backend.Claim {
 	switch {
 	case len(g.chain) > 0:
 		top := g.chain[len(g.chain)-1]
-		name, c.Maker, c.Labels = top.name, top.String(), top.labels
-		if g.part != "" && g.part != name {
-			name, c.Maker = name+"-"+g.part, c.Maker+" ("+g.part+")"
+		name, c.Maker, c.Labels = top.Name, top.String(), top.Labels
+		if g.Part != "" && g.Part != name {
+			name, c.Maker = name+"-"+g.Part, c.Maker+" ("+g.Part+")"
 		}
-	case g.part != "":
-		name, c.Maker = g.part, "pods of group "+g.part
+	case g.Part != "":
+		name, c.Maker = g.Part, "pods of group "+g.Part
 	default:
 		name, c.Maker = "pod", "a pod"
 	}
@@ -135,7 +135,7 @@ func (x *external) describe(g *group) backend.Claim {
 		first := pods[0].pod
 		if len(g.chain) == 0 {
 			c.Labels = first.Labels
-			if g.part == "" {
+			if g.Part == "" {
 				name, c.Maker = first.Name, "Pod "+first.Namespace+"/"+first.Name
 			}
 		}

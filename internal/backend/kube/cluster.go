@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/musterhq/muster/internal/backend/kube/affinity"
+	"github.com/musterhq/muster/internal/backend/kube/dra"
 	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 )
@@ -26,7 +28,7 @@ type cluster struct {
 	changed map[string]bool
 	wake    chan struct{}
 	told    map[string]core.Node // as last told
-	claims  *claims
+	claims  *dra.Devices
 	// asked is what else some pod asks for that we are to place, by name: beside
 	// extended resources only that is told of nodes.
 	asked  map[string]bool
@@ -46,7 +48,7 @@ type site struct {
 func newCluster(prefix string, mine func(map[string]string) bool) *cluster {
 	return &cluster{
 		prefix: prefix, mine: mine, sites: map[string]*site{}, on: map[types.UID]string{}, changed: map[string]bool{}, wake: make(chan struct{}, 1),
-		told: map[string]core.Node{}, asked: map[string]bool{}, claims: newClaims(), reach: map[string]reached{},
+		told: map[string]core.Node{}, asked: map[string]bool{}, claims: dra.NewDevices(), reach: map[string]reached{},
 	}
 }
 
@@ -71,7 +73,7 @@ func (c *cluster) touch(name string) {
 
 // node takes over what a node is like, and says for whom it matters among pods
 // that wait because of where others are: heartbeats do for nobody.
-func (c *cluster) node(n *corev1.Node) matter {
+func (c *cluster) node(n *corev1.Node) affinity.Affected {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.site(n.Name)
@@ -79,18 +81,18 @@ func (c *cluster) node(n *corev1.Node) matter {
 	s.node, c.latest = n, nil
 	c.touch(n.Name)
 	if was != nil && maps.Equal(was.Labels, n.Labels) && reflect.DeepEqual(was.Spec.Taints, n.Spec.Taints) {
-		return forNobody
+		return affinity.AffectsNone
 	}
-	return forAll
+	return affinity.AffectsAll
 }
 
-func (c *cluster) nodeGone(name string) matter {
+func (c *cluster) nodeGone(name string) affinity.Affected {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.site(name)
 	s.node, c.latest = nil, nil
 	c.touch(name)
-	return forAll
+	return affinity.AffectsAll
 }
 
 // foreign counts a pod that we did not place; of one that has ended, or has no
@@ -276,4 +278,15 @@ func (c *cluster) news() (changed []core.Node, gone []core.NodeID) {
 	slices.SortFunc(changed, func(a, b core.Node) int { return cmp.Compare(a.ID, b.ID) })
 	slices.Sort(gone)
 	return changed, gone
+}
+
+// owned are the devices, by number, that tasks of ours have.
+func (s *site) owned() map[int]bool {
+	own := map[int]bool{}
+	for _, shares := range s.ours {
+		for _, d := range shares {
+			own[d.Index] = true
+		}
+	}
+	return own
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/dra"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
@@ -42,7 +43,7 @@ func TestASliceThatIsWrittenAgainLeavesNothingOfTheFormer(t *testing.T) {
 	node := "n"
 	suggestion := func(pool string) {
 		c.sliceSeen(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{
-			Driver: claimDriver, NodeName: &node, Pool: resourcev1.ResourcePool{Name: pool}, Devices: []resourcev1.Device{{Name: "gpu-0"}},
+			Driver: dra.Driver, NodeName: &node, Pool: resourcev1.ResourcePool{Name: pool}, Devices: []resourcev1.Device{{Name: "gpu-0"}},
 		}})
 	}
 	suggestion("one")
@@ -50,11 +51,11 @@ func TestASliceThatIsWrittenAgainLeavesNothingOfTheFormer(t *testing.T) {
 		t.Error("GPUs that drivers offer can be had in parts")
 	}
 	suggestion("two")
-	if len(c.claims.owner) != 1 || c.claims.owner[pool{claimDriver, "two"}] != "n" {
-		t.Errorf("pools are of %v", c.claims.owner)
+	if len(c.claims.Owner) != 1 || c.claims.Owner[dra.Pool{Driver: dra.Driver, Name: "two"}] != "n" {
+		t.Errorf("pools are of %v", c.claims.Owner)
 	}
 	c.sliceGone("s")
-	if len(c.claims.owner)+len(c.claims.nodes)+len(c.claims.slices) > 0 {
+	if len(c.claims.Owner)+len(c.claims.Nodes)+len(c.claims.Slices) > 0 {
 		t.Errorf("%+v is kept", c.claims)
 	}
 }
@@ -170,7 +171,7 @@ func TestWhoseANamespaceIsHasOneAnswer(t *testing.T) {
 		t.Helper()
 		pod := outsiderPod("a", nil)
 		pod.Namespace = name
-		project, _ := n.projectOf(pod, nil)
+		project, _ := projectIn(n, pod, nil)
 		if whose, ok := n.whose(name); project != want || whose != want || ok != (want != "") {
 			t.Errorf("%s: its pods are of %q, it is of %q, %v; want %q", name, project, whose, ok, want)
 		}

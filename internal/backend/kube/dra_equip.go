@@ -15,7 +15,9 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/kube/apicall"
+	"github.com/musterhq/muster/internal/backend/kube/dra"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podowner"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
@@ -27,12 +29,12 @@ import (
 
 // equip gives the claims of a pod the devices that it was placed on.
 func (p *Backend) equip(ctx context.Context, a *backend.Assignment, pod *corev1.Pod) error {
-	refs, bars := claimRefs(pod)
+	refs, bars := dra.ReferencesOf(pod)
 	if bars != "" {
 		return apicall.Refuse(podstatus.ReasonSystem, "%s", bars)
 	}
 	node := p.nodeName(a.Node)
-	var left []deviceName
+	var left []dra.Device
 	if len(refs) > 0 && p.cluster.byClaims(node) {
 		ok := false
 		if left, ok = p.cluster.claimable(node, a.Devices); !ok {
@@ -58,27 +60,20 @@ func (p *Backend) equip(ctx context.Context, a *backend.Assignment, pod *corev1.
 
 // fill has one claim of a pod say what it has of the devices that are left, and
 // how many these are. It fails with a conflict where the claim has changed.
-func (p *Backend) fill(ctx context.Context, pod *corev1.Pod, r claimRef, node string, left []deviceName) (used int, err error) {
+func (p *Backend) fill(ctx context.Context, pod *corev1.Pod, r dra.Reference, node string, left []dra.Device) (used int, err error) {
 	claims := p.client.ResourceV1().ResourceClaims(pod.Namespace)
-	c, err := claims.Get(ctx, r.name, metav1.GetOptions{})
+	c, err := claims.Get(ctx, r.Name, metav1.GetOptions{})
 	if err != nil {
 		return 0, err
 	}
-	w := p.external.wishes
-	w.mu.Lock()
-	n, at, bars := w.weigh(pod, r, c)
-	var is *resourcev1.AllocationResult
-	if n > 0 && n <= len(left) {
-		is = w.allocate(c, node, left)
-	}
-	w.mu.Unlock()
+	n, at, is, bars := p.external.wishes.Allocate(pod, r, c, node, left)
 	user := resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID}
 	switch on := p.cluster.find(node); {
 	case bars != "":
 		return 0, apicall.Refuse(podstatus.ReasonSystem, "%s", bars)
-	case n == 0 && len(at) > 0 && (on == nil || !at[0].holds(on)):
+	case n == 0 && len(at) > 0 && (on == nil || !at[0].Matches(on)):
 		return 0, apicall.Refuse(podstatus.ReasonSystem, "the devices of its resource claim %s/%s are for nodes with %s, and %s is none of them", c.Namespace, c.Name, at[0], node)
-	case n == 0 && reservedFor(c, pod):
+	case n == 0 && dra.ReservedFor(c, pod):
 		return 0, nil
 	case n == 0:
 		c.Status.ReservedFor = append(c.Status.ReservedFor, user)
@@ -91,15 +86,15 @@ func (p *Backend) fill(ctx context.Context, pod *corev1.Pod, r claimRef, node st
 		return 0, apicall.Refuse(podstatus.ReasonSystem, "device %s of node %s was given to another resource claim meanwhile", d, node)
 	}
 	if was := c.Status.Allocation; was != nil {
-		if reservedFor(c, pod) && equality.Semantic.DeepEqual(was.Devices.Results, is.Devices.Results) {
+		if dra.ReservedFor(c, pod) && equality.Semantic.DeepEqual(was.Devices.Results, is.Devices.Results) {
 			return n, nil // an earlier try had come through
 		}
 		if c, err = p.clear(ctx, c); err != nil { // what is allocated cannot be changed
 			return 0, err
 		}
 	}
-	if c.Annotations[noteAllocated] != string(pod.UID) || !slices.Contains(c.Finalizers, resourcev1.Finalizer) {
-		resources.Set(&c.Annotations, noteAllocated, string(pod.UID))
+	if c.Annotations[dra.NoteAllocated] != string(pod.UID) || !slices.Contains(c.Finalizers, resourcev1.Finalizer) {
+		resources.Set(&c.Annotations, dra.NoteAllocated, string(pod.UID))
 		if !slices.Contains(c.Finalizers, resourcev1.Finalizer) {
 			c.Finalizers = append(c.Finalizers, resourcev1.Finalizer)
 		}
@@ -118,56 +113,6 @@ func (p *Backend) clear(ctx context.Context, c *resourcev1.ResourceClaim) (*reso
 	return p.client.ResourceV1().ResourceClaims(c.Namespace).UpdateStatus(ctx, c, metav1.UpdateOptions{})
 }
 
-// allocate is what a claim, whose requests are understood, has of devices of a
-// node: the first of them. The lock is held.
-func (w *wishes) allocate(c *resourcev1.ResourceClaim, node string, devices []deviceName) *resourcev1.AllocationResult {
-	out := allocation(node)
-	set := map[string][]string{} // requests by class
-	var classes []string
-	for i := range c.Spec.Devices.Requests {
-		r := &c.Spec.Devices.Requests[i]
-		n := int(max(r.Exactly.Count, 1))
-		for _, d := range devices[:n] {
-			result := resultOf(r.Name, d)
-			result.Tolerations = r.Exactly.Tolerations
-			out.Devices.Results = append(out.Devices.Results, result)
-		}
-		devices = devices[n:]
-		class := r.Exactly.DeviceClassName
-		if set[class] == nil {
-			classes = append(classes, class)
-		}
-		set[class] = append(set[class], r.Name)
-	}
-	for _, name := range classes {
-		for _, x := range w.classes[name].Spec.Config {
-			out.Devices.Config = append(out.Devices.Config, resourcev1.DeviceAllocationConfiguration{
-				Source: resourcev1.AllocationConfigSourceClass, Requests: set[name], DeviceConfiguration: x.DeviceConfiguration,
-			})
-		}
-	}
-	for _, x := range c.Spec.Devices.Config {
-		out.Devices.Config = append(out.Devices.Config, resourcev1.DeviceAllocationConfiguration{
-			Source: resourcev1.AllocationConfigSourceClaim, Requests: x.Requests, DeviceConfiguration: x.DeviceConfiguration,
-		})
-	}
-	return out
-}
-
-// rival is a device of these that another claim has, or some of it; empty: none.
-func (c *cluster) rival(devices []deviceName, claim types.UID) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, d := range devices {
-		for uid := range c.claims.taken[d.pool][d.device] {
-			if uid != claim {
-				return d.device
-			}
-		}
-	}
-	return ""
-}
-
 // starting reports whether a pod is about to have its place, or has it.
 func (p *Backend) starting(pod types.UID) bool {
 	id, ok := p.tasks.owner(pod)
@@ -181,9 +126,6 @@ func (p *Backend) starting(pod types.UID) bool {
 func (x *external) abandoned(marked map[string]bool) (out []*corev1.Pod) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	w := x.wishes
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	for key := range marked {
 		g := x.groups[key]
 		if g == nil {
@@ -191,14 +133,7 @@ func (x *external) abandoned(marked map[string]bool) (out []*corev1.Pod) {
 		}
 		for uid := range g.pods {
 			o := x.pods[uid]
-			if o == nil || !o.live() || o.task != (core.TaskID{}) || w.back[uid] || x.p.starting(uid) {
-				continue
-			}
-			if refs, _ := claimRefs(o.pod); slices.ContainsFunc(refs, func(r claimRef) bool {
-				c := w.claims[o.pod.Namespace+"/"+r.name]
-				return c != nil && c.Status.Allocation != nil && allotted(c, o.pod)
-			}) {
-				w.back[uid] = true
+			if o != nil && o.live() && o.task == (core.TaskID{}) && !x.p.starting(uid) && x.wishes.BeginRelease(o.pod) {
 				out = append(out, o.pod)
 			}
 		}
@@ -212,10 +147,8 @@ func (p *Backend) reclaim(pods []*corev1.Pod) {
 		p.wg.Go(func() {
 			p.calm.Retry(p.ctx, "the GPUs of a pod that did not get its place could not be given back", core.TaskID{}, func() error { return p.giveBack(p.ctx, pod) })
 			x := p.external
-			x.after(recheckFirst, func() { // what was written is seen by then
-				x.wishes.mu.Lock()
-				delete(x.wishes.back, pod.UID)
-				x.wishes.mu.Unlock()
+			x.after(podowner.FirstRecheck, func() { // what was written is seen by then
+				x.wishes.EndRelease(pod.UID)
 				x.fresh[pod.UID] = true
 			})
 		})
@@ -238,7 +171,7 @@ func (p *Backend) giveBack(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	refs, _ := claimRefs(now)
+	refs, _ := dra.ReferencesOf(now)
 	for _, r := range refs {
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return p.release(ctx, now, r) })
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -249,10 +182,10 @@ func (p *Backend) giveBack(ctx context.Context, pod *corev1.Pod) error {
 }
 
 // release takes back one claim of a pod where we have allocated it.
-func (p *Backend) release(ctx context.Context, pod *corev1.Pod, r claimRef) error {
+func (p *Backend) release(ctx context.Context, pod *corev1.Pod, r dra.Reference) error {
 	claims := p.client.ResourceV1().ResourceClaims(pod.Namespace)
-	c, err := claims.Get(ctx, r.name, metav1.GetOptions{})
-	if err != nil || !allotted(c, pod) {
+	c, err := claims.Get(ctx, r.Name, metav1.GetOptions{})
+	if err != nil || !dra.AllocatedFor(c, pod) {
 		return err
 	}
 	var had []string
@@ -264,7 +197,7 @@ func (p *Backend) release(ctx context.Context, pod *corev1.Pod, r claimRef) erro
 			return err
 		}
 	}
-	delete(c.Annotations, noteAllocated)
+	delete(c.Annotations, dra.NoteAllocated)
 	c.Finalizers = slices.DeleteFunc(c.Finalizers, func(f string) bool { return f == resourcev1.Finalizer })
 	if _, err = claims.Update(ctx, c, metav1.UpdateOptions{}); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/dra"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/kubetest"
@@ -47,7 +48,7 @@ func newLender(t *testing.T) *lender {
 }
 
 func opaque(text string) (c resourcev1.DeviceConfiguration) {
-	c.Opaque = &resourcev1.OpaqueDeviceConfiguration{Driver: claimDriver}
+	c.Opaque = &resourcev1.OpaqueDeviceConfiguration{Driver: dra.Driver}
 	c.Opaque.Parameters.Raw = []byte(text)
 	return c
 }
@@ -150,7 +151,7 @@ func had(c *resourcev1.ResourceClaim) (out []string) {
 func (l *lender) free(name string) {
 	l.t.Helper()
 	kubetest.Eventually(l.t, "claim "+name+" given back", func() error {
-		if c := l.claim(name); c.Status.Allocation != nil || len(c.Status.ReservedFor) > 0 || len(c.Finalizers) > 0 || c.Annotations[noteAllocated] != "" {
+		if c := l.claim(name); c.Status.Allocation != nil || len(c.Status.ReservedFor) > 0 || len(c.Finalizers) > 0 || c.Annotations[dra.NoteAllocated] != "" {
 			return fmt.Errorf("it has %+v, finalizers %v, annotations %v", c.Status, c.Finalizers, c.Annotations)
 		}
 		return nil
@@ -201,7 +202,7 @@ func TestClaimsOfOthersAreMet(t *testing.T) {
 	if m := l.wants("two", 2); fmt.Sprint(m.Where.Terms) != "[{muster.dev/gpu-driver In [gpu.nvidia.com]}]" {
 		t.Errorf("it may go to %v", m.Where.Terms)
 	}
-	nodeIs(t, p, lends, func(n core.Node) bool { return n.Labels[naming.LabelDriver] == claimDriver && n.Others.None() })
+	nodeIs(t, p, lends, func(n core.Node) bool { return n.Labels[naming.LabelDriver] == dra.Driver && n.Others.None() })
 	nodeIs(t, p, "other-0", func(n core.Node) bool { return n.Labels[naming.LabelDriver] == "" })
 	a := seatOf(pod, lends, 1, 3)
 	l.starts(p, a)

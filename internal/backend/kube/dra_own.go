@@ -11,10 +11,10 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/kube/apicall"
+	"github.com/musterhq/muster/internal/backend/kube/dra"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/backend/kube/resources"
-	"github.com/musterhq/muster/internal/core"
 )
 
 // Where a node has its GPUs from a driver and not from a device plugin, a pod
@@ -24,30 +24,6 @@ import (
 
 // claimName is what the claim of a pod is called in it, and its request.
 const claimName = "gpus"
-
-// byClaims reports whether a node has GPUs by claims only.
-func (c *cluster) byClaims(node string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.sites[node]
-	return s != nil && s.node != nil && len(resources.Devices(s.node)) == 0 && len(c.claims.nodes[node]) > 0
-}
-
-// claimable are the drivers' names of devices of a node; false: it does not
-// offer one of them any more.
-func (c *cluster) claimable(node string, devices []core.Share) ([]deviceName, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := c.claims.on(node)
-	var out []deviceName
-	for _, d := range devices {
-		if d.Index >= len(all) || all[d.Index].name.device == "" {
-			return nil, false
-		}
-		out = append(out, all[d.Index].name)
-	}
-	return out, true
-}
 
 // claim lets a pod have its GPUs by a claim where its node has them so.
 func (v *volumes) claim(p *Backend, a *backend.Assignment, pod *corev1.Pod) {
@@ -74,7 +50,7 @@ func (p *Backend) allocate(ctx context.Context, a *backend.Assignment, pod *core
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}},
 		},
 		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
-			Name: claimName, Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: claimDriver, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: int64(len(devices))},
+			Name: claimName, Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: dra.Driver, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: int64(len(devices))},
 		}}}},
 	}
 	if _, err := claims.Create(ctx, want, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -92,23 +68,12 @@ func (p *Backend) allocate(ctx context.Context, a *backend.Assignment, pod *core
 		if c.Status.Allocation != nil {
 			return nil
 		}
-		c.Status.Allocation = allocation(node)
+		c.Status.Allocation = dra.NewAllocation(node)
 		for _, d := range devices {
-			c.Status.Allocation.Devices.Results = append(c.Status.Allocation.Devices.Results, resultOf(claimName, d))
+			c.Status.Allocation.Devices.Results = append(c.Status.Allocation.Devices.Results, dra.ResultOf(claimName, d))
 		}
 		c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: pod.Name, UID: pod.UID}}
 		_, err = claims.UpdateStatus(ctx, c, metav1.UpdateOptions{})
 		return err
 	}))
-}
-
-// allocation is one of devices of a node, which has none yet.
-func allocation(node string) *resourcev1.AllocationResult {
-	return &resourcev1.AllocationResult{NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-		MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
-	}}}}
-}
-
-func resultOf(request string, d deviceName) resourcev1.DeviceRequestAllocationResult {
-	return resourcev1.DeviceRequestAllocationResult{Request: request, Driver: d.driver, Pool: d.name, Device: d.device}
 }

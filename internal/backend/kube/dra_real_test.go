@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/dra"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/kubetest"
 )
@@ -21,7 +22,7 @@ import (
 func TestClaimsOnARealKubelet(t *testing.T) {
 	t.Parallel()
 	k := kubetest.Start(t, kubetest.Options{NoScheduler: true})
-	node := k.Node(t, "driver", 0, claimDriver+"=3")
+	node := k.Node(t, "driver", 0, dra.Driver+"=3")
 	p, err := Open(Options{Config: k.Config, LogDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

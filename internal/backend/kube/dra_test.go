@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/dra"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/kubetest"
 )
@@ -28,7 +29,7 @@ func (d drivers) suggestion(t *testing.T, node string, generation int64, gpus ..
 	t.Helper()
 	product, kind, mig, parent := "H200", "gpu", "mig", "GPU-"+node+"-3"
 	s := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", node, generation)}, Spec: resourcev1.ResourceSliceSpec{
-		Driver: claimDriver, NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, Generation: generation, ResourceSliceCount: 1},
+		Driver: dra.Driver, NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, Generation: generation, ResourceSliceCount: 1},
 	}}
 	for _, n := range gpus {
 		uuid := fmt.Sprintf("GPU-%s-%d", node, n)
@@ -49,7 +50,7 @@ func (d drivers) take(t *testing.T, name, node string, admin bool, devices ...st
 	t.Helper()
 	ctx := t.Context()
 	c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{
-		{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: claimDriver, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: int64(len(devices))}},
+		{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: dra.Driver, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: int64(len(devices))}},
 	}}}}
 	if admin {
 		c.Spec.Devices.Requests[0].Exactly.AdminAccess = &admin
@@ -60,7 +61,7 @@ func (d drivers) take(t *testing.T, name, node string, admin bool, devices ...st
 	}
 	c.Status.Allocation = &resourcev1.AllocationResult{}
 	for _, device := range devices {
-		r := resourcev1.DeviceRequestAllocationResult{Request: "r", Driver: claimDriver, Pool: node, Device: device}
+		r := resourcev1.DeviceRequestAllocationResult{Request: "r", Driver: dra.Driver, Pool: node, Device: device}
 		if admin {
 			r.AdminAccess = &admin
 		}
@@ -208,15 +209,15 @@ func (d drivers) ours(t *testing.T, p *Backend, driver string) {
 // Names of devices are the driver's business; places on a node are ours.
 func TestADriverMayOfferOddNames(t *testing.T) {
 	t.Parallel()
-	names := func(all []offered) (out []string) {
+	names := func(all []dra.Offered) (out []string) {
 		for _, o := range all {
-			out = append(out, o.name.device)
+			out = append(out, o.Name.Device)
 		}
 		return out
 	}
-	gpus := func(all ...string) (out []offered) {
+	gpus := func(all ...string) (out []dra.Offered) {
 		for _, n := range all {
-			out = append(out, offered{name: deviceName{device: n}, product: "p", healthy: true})
+			out = append(out, dra.Offered{Name: dra.Device{Device: n}, Product: "p", Healthy: true})
 		}
 		return out
 	}
@@ -227,7 +228,7 @@ func TestADriverMayOfferOddNames(t *testing.T) {
 		{[]string{"gpu-1", "gpu-1"}, []string{"gpu-1", "gpu-1"}},
 		{[]string{"gpu-1", "gpu-99999999"}, []string{"gpu-1", "gpu-99999999"}},
 	} {
-		if got := names(numbered(gpus(c.offered...))); !slices.Equal(got, c.want) {
+		if got := names(dra.Numbered(gpus(c.offered...))); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, want %q", c.offered, got, c.want)
 		}
 	}

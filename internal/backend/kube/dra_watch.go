@@ -45,12 +45,12 @@ func (p *Backend) followClaims(ctx context.Context) error {
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		p.external.wishes.sees("the cluster does not serve "+resourcev1.SchemeGroupVersion.String(), "")
+		p.external.wishes.SetUnavailable("the cluster does not serve "+resourcev1.SchemeGroupVersion.String(), "")
 		p.claimed.Store(&without)
 		return nil
 	case apierrors.IsForbidden(err):
 		p.o.Log.Warn("GPUs that are taken by resource claims are not counted: the server may not list and watch them", "backend", p.o.Name, "err", err)
-		p.external.wishes.sees("the server may not list and watch resourceclaims and resourceslices, so that nothing is known of it", "")
+		p.external.wishes.SetUnavailable("the server may not list and watch resourceclaims and resourceslices, so that nothing is known of it", "")
 		p.claimed.Store(&without)
 		return nil
 	case err != nil:
@@ -92,7 +92,7 @@ func (p *Backend) followClasses(ctx context.Context) (synced func() bool, err er
 	_, err = p.client.ResourceV1().DeviceClasses().List(ctx, metav1.ListOptions{Limit: 1})
 	if apierrors.IsForbidden(err) {
 		p.o.Log.Warn("pods of others that ask for GPUs by resource claims wait: the server may not list and watch deviceclasses", "backend", p.o.Name, "err", err)
-		p.external.wishes.sees("", "the server may not list and watch deviceclasses")
+		p.external.wishes.SetUnavailable("", "the server may not list and watch deviceclasses")
 		return func() bool { return true }, nil
 	}
 	if err != nil {

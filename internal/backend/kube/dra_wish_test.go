@@ -11,11 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/dra"
 )
 
 // gpuClass is a class of GPUs as NVIDIA's driver makes it.
 func gpuClass() *resourcev1.DeviceClass {
-	return &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: claimDriver}, Spec: resourcev1.DeviceClassSpec{Selectors: selectors(`device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'`)}}
+	return &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: dra.Driver}, Spec: resourcev1.DeviceClassSpec{Selectors: selectors(`device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'`)}}
 }
 
 func selectors(all ...string) (out []resourcev1.DeviceSelector) {
@@ -28,7 +29,7 @@ func selectors(all ...string) (out []resourcev1.DeviceSelector) {
 // wishFor is a claim for GPUs.
 func wishFor(name string, gpus int64) *resourcev1.ResourceClaim {
 	return &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ml", UID: types.UID("uid-claim-" + name)}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
-		Requests: []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: claimDriver, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: gpus}}},
+		Requests: []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: dra.Driver, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: gpus}}},
 	}}}
 }
 
@@ -42,8 +43,8 @@ func wishing(name string, claims ...string) *corev1.Pod {
 }
 
 func given(c *resourcev1.ResourceClaim, node string) {
-	c.Status.Allocation = allocation(node)
-	c.Status.Allocation.Devices.Results = []resourcev1.DeviceRequestAllocationResult{resultOf("gpu", deviceName{pool{claimDriver, node}, "gpu-0"})}
+	c.Status.Allocation = dra.NewAllocation(node)
+	c.Status.Allocation.Devices.Results = []resourcev1.DeviceRequestAllocationResult{dra.ResultOf("gpu", dra.Device{Pool: dra.Pool{Driver: dra.Driver, Name: node}, Device: "gpu-0"})}
 }
 
 func TestWhatClaimsOfOthersAskFor(t *testing.T) {
@@ -93,21 +94,21 @@ func TestWhatClaimsOfOthersAskFor(t *testing.T) {
 		}, 0, "has 256 users"},
 		"had by itself, of us": {func(c *resourcev1.ResourceClaim) {
 			given(c, "n")
-			c.Annotations = map[string]string{noteAllocated: "uid-a"}
+			c.Annotations = map[string]string{dra.NoteAllocated: "uid-a"}
 		}, 2, ""},
 	} {
-		w := newWishes()
+		w := dra.NewClaims()
 		any := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "any"}}
 		mig := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "mig"}, Spec: resourcev1.DeviceClassSpec{Selectors: selectors(`device.attributes['gpu.nvidia.com'].type == 'mig'`)}}
 		for _, class := range []*resourcev1.DeviceClass{gpuClass(), any, mig} {
-			w.classes[class.Name] = class
+			w.Classes[class.Name] = class
 		}
 		claim := wishFor("c", 2)
 		c.change(claim)
-		w.claims["ml/c"] = claim
+		w.Claims["ml/c"] = claim
 		var n backend.Needs
 		var at backend.Where
-		bars := w.want(wishing("a", "c"), &n, &at)
+		bars := w.Requirements(wishing("a", "c"), &n, &at)
 		where := "[]"
 		switch {
 		case c.gpus > 0:
@@ -123,14 +124,14 @@ func TestWhatClaimsOfOthersAskFor(t *testing.T) {
 
 // TestClaimsOfOthersThatAreNotKnown: what is missing is named.
 func TestClaimsOfOthersThatAreNotKnown(t *testing.T) {
-	w := newWishes()
-	w.classes[claimDriver], w.claims["ml/c"] = gpuClass(), wishFor("c", 1)
+	w := dra.NewClaims()
+	w.Classes[dra.Driver], w.Claims["ml/c"] = gpuClass(), wishFor("c", 1)
 	made := outsiderPod("a", nil)
 	template, name := "of", "made"
 	made.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "r", ResourceClaimTemplateName: &template}}
 	why := func(pod *corev1.Pod, want string) {
 		t.Helper()
-		if bars := w.want(pod, &backend.Needs{}, &backend.Where{}); bars == "" != (want == "") || !strings.Contains(bars, want) {
+		if bars := w.Requirements(pod, &backend.Needs{}, &backend.Where{}); bars == "" != (want == "") || !strings.Contains(bars, want) {
 			t.Errorf("%q, want %q", bars, want)
 		}
 	}
@@ -139,25 +140,25 @@ func TestClaimsOfOthersThatAreNotKnown(t *testing.T) {
 	made.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "r"}}
 	why(made, "")
 	made.Status.ResourceClaimStatuses[0].ResourceClaimName = &name
-	w.claims["ml/made"] = wishFor("made", 1)
+	w.Claims["ml/made"] = wishFor("made", 1)
 	why(made, "was made for another pod")
 	yes := true
-	w.claims["ml/made"].OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "a", UID: made.UID, Controller: &yes}}
+	w.Claims["ml/made"].OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "a", UID: made.UID, Controller: &yes}}
 	why(made, "")
 
 	both := wishing("a", "c")
-	if bars := w.want(both, &backend.Needs{}, &backend.Where{}); bars != "" {
+	if bars := w.Requirements(both, &backend.Needs{}, &backend.Where{}); bars != "" {
 		t.Error(bars)
 	}
 	n := backend.Needs{}
 	n.GPU.Count = 1
-	if bars := w.want(both, &n, &backend.Where{}); !strings.Contains(bars, "at once") {
+	if bars := w.Requirements(both, &n, &backend.Where{}); !strings.Contains(bars, "at once") {
 		t.Errorf("of both sorts: %q", bars)
 	}
-	w.sees("", "no right")
-	w.claims["ml/c"].Spec.Devices.Requests[0].Exactly.DeviceClassName = "x"
+	w.SetUnavailable("", "no right")
+	w.Claims["ml/c"].Spec.Devices.Requests[0].Exactly.DeviceClassName = "x"
 	why(both, "deviceClassName x means cannot be read: no right")
-	w.sees("nobody can tell", "")
+	w.SetUnavailable("nobody can tell", "")
 	why(both, "nobody can tell")
 }
 
@@ -167,7 +168,7 @@ func TestPodsShareAClaim(t *testing.T) {
 	p, _ := testBackend(t)
 	x := p.external
 	claim := wishFor("c", 1)
-	x.classSeen(claimDriver, gpuClass())
+	x.classSeen(dra.Driver, gpuClass())
 	x.claimSeen(claim)
 	for _, name := range []string{"a", "b"} {
 		p.podSeen(wishing(name, "c"), false)

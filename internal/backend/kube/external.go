@@ -14,8 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/affinity"
 	"github.com/musterhq/muster/internal/backend/kube/apicall"
+	"github.com/musterhq/muster/internal/backend/kube/dra"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podowner"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
 )
@@ -25,8 +28,8 @@ import (
 // looks, since who made a pod may have to be asked of the API server.
 type external struct {
 	p      *Backend
-	owners *owners
-	wishes *wishes
+	owners *podowner.Reader
+	wishes *dra.Claims
 
 	mu        sync.Mutex
 	pods      map[types.UID]*outsider
@@ -50,13 +53,13 @@ type external struct {
 // outsider is a pod that others made.
 type outsider struct {
 	pod     *corev1.Pod
-	task    core.TaskID // that it is; zero: it waits, or is not ours
-	group   string      // empty: not known yet
-	refused string      // why the cluster did not let us place it, for a while
-	said    string      // why it waits, as last told
-	unsure  bool        // it will be asked again with whom it belongs
-	volumes []reach     // where its volumes can be used, of those that cannot be everywhere
-	bounds  string      // what follows for it from other pods, as last told
+	task    core.TaskID         // that it is; zero: it waits, or is not ours
+	group   string              // empty: not known yet
+	refused string              // why the cluster did not let us place it, for a while
+	said    string              // why it waits, as last told
+	unsure  bool                // it will be asked again with whom it belongs
+	volumes []affinity.Selector // where its volumes can be used, of those that cannot be everywhere
+	bounds  string              // what follows for it from other pods, as last told
 }
 
 // live reports whether a pod holds something or wants to.
@@ -67,9 +70,9 @@ func (o *outsider) live() bool {
 // group is all pods that stand for one claim.
 type group struct {
 	key   string
-	chain []*owner // of the pod that was looked at last, the nearest first
-	treatment
-	company
+	chain []*podowner.Owner // of the pod that was looked at last, the nearest first
+	podowner.Scheduling
+	podowner.Gang
 	pods  map[types.UID]bool
 	bad   bool // some pod failed that is not there any more
 	well  bool // some ended well
@@ -81,7 +84,7 @@ type group struct {
 
 func newExternal(p *Backend) *external {
 	return &external{
-		p: p, owners: newOwners(p.client), wishes: newWishes(), pods: map[types.UID]*outsider{}, groups: map[string]*group{}, fresh: map[types.UID]bool{},
+		p: p, owners: podowner.NewReader(p.client), wishes: dra.NewClaims(), pods: map[types.UID]*outsider{}, groups: map[string]*group{}, fresh: map[types.UID]bool{},
 		marked: map[string]bool{}, stale: map[string]bool{}, untold: map[string]bool{}, gone: map[string]bool{}, disowned: map[types.UID]bool{}, wary: map[types.UID]bool{}, wake: make(chan struct{}, 1), told: make(chan struct{}, 1),
 	}
 }
@@ -123,7 +126,7 @@ func (x *external) seen(pod *corev1.Pod, first bool) {
 	default:
 		x.p.cluster.foreign(pod)
 	}
-	x.claimsMoved(x.wishes.names(pod, podstatus.Finished(pod) || pod.DeletionTimestamp != nil && pod.Spec.NodeName == ""))
+	x.claimsMoved(x.wishes.PodSeen(pod, podstatus.Finished(pod) || pod.DeletionTimestamp != nil && pod.Spec.NodeName == ""))
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	o := x.pods[pod.UID]
@@ -175,7 +178,7 @@ func (x *external) podGone(pod *corev1.Pod) {
 		x.p.memberGone(id, pod)
 	}
 	x.p.cluster.foreignGone(pod.UID)
-	x.claimsMoved(x.wishes.names(pod, true))
+	x.claimsMoved(x.wishes.PodSeen(pod, true))
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.fresh, pod.UID)
@@ -293,7 +296,7 @@ func (x *external) place(ctx context.Context, fresh []*corev1.Pod) {
 		return
 	}
 	x.p.calm.Warn("who made pods could not be learnt; asking again", "pods", len(pending), "err", last)
-	x.after(recheckFirst, func() {
+	x.after(podowner.FirstRecheck, func() {
 		for uid := range pending {
 			x.fresh[uid] = true
 		}
@@ -302,12 +305,12 @@ func (x *external) place(ctx context.Context, fresh []*corev1.Pod) {
 
 // assign finds the group of a pod. It fails where asking again may help.
 func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
-	chain, err := x.owners.chain(ctx, pod.Namespace, pod.OwnerReferences)
-	var with company
+	chain, err := x.owners.Chain(ctx, pod.Namespace, pod.OwnerReferences)
+	var with podowner.Gang
 	if err == nil {
-		with, err = x.owners.companyOf(ctx, pod, chain)
+		with, err = x.owners.GangOf(ctx, pod, chain)
 	}
-	var volumes []reach
+	var volumes []affinity.Selector
 	later := false
 	if err == nil && pod.Spec.NodeName == "" {
 		volumes, later, err = x.p.reaches.volumesOf(ctx, pod)
@@ -315,8 +318,9 @@ func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	t := x.p.spaces.treat(pod, chain)
-	key := groupKey(pod, chain, with, t.project)
+	own, more := x.p.spaces.projects(pod.Namespace)
+	t := podowner.SchedulingOf(pod, chain, own, more)
+	key := groupKey(pod, chain, with, t.Project)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	o := x.pods[pod.UID]
@@ -340,12 +344,12 @@ func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
 	}
 	o.group = key
 	g.pods[pod.UID] = true
-	g.chain, g.treatment, g.company = chain, t, with
+	g.chain, g.Scheduling, g.Gang = chain, t, with
 	x.mark(g, o)
 	o.volumes = volumes
-	if unsure := later || with.unsure || slices.ContainsFunc(chain, (*owner).hidden); unsure && o.live() && o.task == (core.TaskID{}) && !o.unsure {
+	if unsure := later || with.Unsure || slices.ContainsFunc(chain, (*podowner.Owner).Hidden); unsure && o.live() && o.task == (core.TaskID{}) && !o.unsure {
 		o.unsure = true
-		x.after(x.owners.again, func() { x.fresh[pod.UID], o.unsure = true, false })
+		x.after(x.owners.Again, func() { x.fresh[pod.UID], o.unsure = true, false })
 	}
 	if n, _, bars := asks(o.pod); bars == "" {
 		x.p.cluster.ask(n.Counted)
@@ -355,15 +359,15 @@ func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
 
 // groupKey names the group of a pod: its maker, or what it says itself that it
 // belongs to, in its project.
-func groupKey(pod *corev1.Pod, chain []*owner, with company, project core.ProjectID) string {
+func groupKey(pod *corev1.Pod, chain []*podowner.Owner, with podowner.Gang, project core.ProjectID) string {
 	id := string(pod.UID)
 	switch {
 	case len(chain) > 0:
-		id = string(chain[len(chain)-1].uid)
-	case with.part != "":
+		id = string(chain[len(chain)-1].Uid)
+	case with.Part != "":
 		id = pod.Namespace
 	}
-	return strings.TrimSuffix(string(project)+"/"+id+"/"+with.part, "/")
+	return strings.TrimSuffix(string(project)+"/"+id+"/"+with.Part, "/")
 }
 
 // ring lets whoever listens know that there is something.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podowner"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -59,7 +60,7 @@ func TestAMakerThatMayNotBeReadEndsTheChain(t *testing.T) {
 	if c := got["web-1"]; c.Maker != "ReplicaSet ml/web-1" || len(c.Members) != 1 {
 		t.Errorf("of a ReplicaSet that may not be read: %+v", c)
 	}
-	if c := got["llm"]; !strings.Contains(c.Note, "cannot be read") || !strings.Contains(c.Note, noteMin) {
+	if c := got["llm"]; !strings.Contains(c.Note, "cannot be read") || !strings.Contains(c.Note, podowner.NoteMin) {
 		t.Errorf("of a PyTorchJob that may not be read: %+v", c)
 	}
 	if c := got["x"]; len(c.Members) != 1 {
@@ -139,7 +140,7 @@ func TestAGangIsAsLargeAsItsMakerSays(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.spec), &spec); err != nil {
 			t.Fatal(err)
 		}
-		if n, _ := gangOf(spec); n != c.want {
+		if n, _ := podowner.GangSize(spec); n != c.want {
 			t.Errorf("%s: %d, want %d", name, n, c.want)
 		}
 	}
@@ -160,22 +161,22 @@ func TestGroupsOfOthersAreUnderstood(t *testing.T) {
 		}
 		return backend.Claim{}
 	}
-	if c := one("k", map[string]string{kueueGroup: "g"}, map[string]string{kueueCount: "4"}); c.Name != "g" || c.Min != 4 {
+	if c := one("k", map[string]string{podowner.KueueGroup: "g"}, map[string]string{podowner.KueueCount: "4"}); c.Name != "g" || c.Min != 4 {
 		t.Errorf("Kueue's group: %+v", c)
 	}
-	if c := one("k", map[string]string{kueueGroup: "g"}, nil); !strings.Contains(c.Barred, kueueCount) {
+	if c := one("k", map[string]string{podowner.KueueGroup: "g"}, nil); !strings.Contains(c.Barred, podowner.KueueCount) {
 		t.Errorf("Kueue's group without a number: %+v", c)
 	}
-	if c := one("l", map[string]string{setName: "s", setIndex: "2", indexLabels[1]: "0"}, map[string]string{setSize: "3"}); c.Min != 3 || c.Members[0].Role != "leader" {
+	if c := one("l", map[string]string{podowner.SetName: "s", podowner.SetIndex: "2", podowner.IndexLabels[1]: "0"}, map[string]string{podowner.SetSize: "3"}); c.Min != 3 || c.Members[0].Role != "leader" {
 		t.Errorf("a LeaderWorkerSet's group: %+v", c)
 	}
-	if c := one("m", nil, map[string]string{noteMin: "many"}); !strings.Contains(c.Barred, "whole number") {
+	if c := one("m", nil, map[string]string{podowner.NoteMin: "many"}); !strings.Contains(c.Barred, "whole number") {
 		t.Errorf("a minimum that is none: %+v", c)
 	}
-	if c := one("n", map[string]string{podGroups[0].label: "absent"}, nil); !strings.Contains(c.Barred, "PodGroup ml/absent") {
+	if c := one("n", map[string]string{podowner.PodGroups[0].Label: "absent"}, nil); !strings.Contains(c.Barred, "PodGroup ml/absent") {
 		t.Errorf("a PodGroup that is not there: %+v", c)
 	}
-	p.podSeen(mark(outsiderPod("o", nil), map[string]string{podGroups[0].label: "there"}, nil), false)
+	p.podSeen(mark(outsiderPod("o", nil), map[string]string{podowner.PodGroups[0].Label: "there"}, nil), false)
 	if c := p.claims(t)["there"]; c.Min != 3 {
 		t.Errorf("a PodGroup: %+v", c)
 	}
@@ -183,8 +184,8 @@ func TestGroupsOfOthersAreUnderstood(t *testing.T) {
 
 func TestWhoMayUseWhichProject(t *testing.T) {
 	n := newNamespaces("muster-")
-	n.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}, Annotations: map[string]string{noteProjects: "audio, video"}}})
-	n.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "open", Annotations: map[string]string{noteProjects: "*"}}})
+	n.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}, Annotations: map[string]string{naming.NoteProjects: "audio, video"}}})
+	n.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "open", Annotations: map[string]string{naming.NoteProjects: "*"}}})
 	for _, c := range []struct {
 		space, key, value, project, bars string
 	}{
@@ -201,7 +202,7 @@ func TestWhoMayUseWhichProject(t *testing.T) {
 		{"kube-system", "", "", "", "is no project's"},
 	} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.space, Labels: map[string]string{c.key: c.value}}}
-		project, bars := n.projectOf(pod, nil)
+		project, bars := projectIn(n, pod, nil)
 		if project != core.ProjectID(c.project) || (bars == "") != (c.bars == "") || !strings.Contains(bars, c.bars) {
 			t.Errorf("%s=%s in %s: project %q, %q", c.key, c.value, c.space, project, bars)
 		}
@@ -210,7 +211,7 @@ func TestWhoMayUseWhichProject(t *testing.T) {
 
 func TestPrioritiesOfOthersAreUnderstood(t *testing.T) {
 	p, _ := testBackend(t)
-	job := []*owner{{kind: "Job", labels: map[string]string{}}}
+	job := []*podowner.Owner{{Kind: "Job", Labels: map[string]string{}}}
 	for _, c := range []struct {
 		labels      map[string]string
 		class       string
@@ -219,28 +220,29 @@ func TestPrioritiesOfOthersAreUnderstood(t *testing.T) {
 		bars        string
 	}{
 		{nil, "", 0, true, ""},
-		{map[string]string{markPriority: "high"}, "", 125, false, ""},
-		{map[string]string{markPriority: "high", markPreemptible: "true"}, "", 125, true, ""},
-		{map[string]string{markPriority: "17"}, "", 17, true, ""},
-		{map[string]string{markPriority: "urgent"}, "", 0, true, "not a priority"},
+		{map[string]string{podowner.MarkPriority: "high"}, "", 125, false, ""},
+		{map[string]string{podowner.MarkPriority: "high", podowner.MarkPreemptible: "true"}, "", 125, true, ""},
+		{map[string]string{podowner.MarkPriority: "17"}, "", 17, true, ""},
+		{map[string]string{podowner.MarkPriority: "urgent"}, "", 0, true, "not a priority"},
 		{nil, "very-high", 150, false, ""},
 		{nil, "system-node-critical", 0, true, ""},
 		{map[string]string{"priorityClassName": "build"}, "", 100, false, ""},
 		{map[string]string{"priorityClassName": "train"}, "", 50, true, ""},
-		{map[string]string{"priorityClassName": "build", kaiPreemptibility: "preemptible"}, "", 100, true, ""},
+		{map[string]string{"priorityClassName": "build", podowner.KaiPreemptibility: "preemptible"}, "", 100, true, ""},
 		{map[string]string{"kueue.x-k8s.io/priority-class": "low"}, "high", 40, true, ""},
-		{map[string]string{markPreemptible: "false"}, "", 0, false, ""},
-		{map[string]string{markPreemptible: "maybe"}, "", 0, true, "write true or false"},
+		{map[string]string{podowner.MarkPreemptible: "false"}, "", 0, false, ""},
+		{map[string]string{podowner.MarkPreemptible: "maybe"}, "", 0, true, "write true or false"},
 	} {
 		pod := outsiderPod("a", nil)
 		pod.Labels, pod.Spec.PriorityClassName = c.labels, c.class
-		got := p.spaces.treat(pod, job)
+		own, more := p.spaces.projects(pod.Namespace)
+		got := podowner.SchedulingOf(pod, job, own, more)
 		priority := 0
-		if got.priority != nil {
-			priority = int(*got.priority)
+		if got.Priority != nil {
+			priority = int(*got.Priority)
 		}
-		if priority != c.priority || got.preemptible != c.preemptible || (got.bars == "") != (c.bars == "") || !strings.Contains(got.bars, c.bars) {
-			t.Errorf("%v, class %q: priority %d, preemptible %v, %q", c.labels, c.class, priority, got.preemptible, got.bars)
+		if priority != c.priority || got.Preemptible != c.preemptible || (got.Bars == "") != (c.bars == "") || !strings.Contains(got.Bars, c.bars) {
+			t.Errorf("%v, class %q: priority %d, preemptible %v, %q", c.labels, c.class, priority, got.Preemptible, got.Bars)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/affinity"
 	"github.com/musterhq/muster/internal/backend/kube/apicall"
 )
 
@@ -60,7 +61,7 @@ func (p *Backend) inform() error {
 			before := p.spaces.labelled(n.Name)
 			p.external.again(p.spaces.seen(n))
 			if !maps.Equal(before, p.spaces.labelled(n.Name)) { // affinity may be to namespaces by their labels
-				p.external.stir(forAll)
+				p.external.stir(affinity.AffectsAll)
 			}
 		},
 		func(n *corev1.Namespace, _ bool) { p.external.again(p.spaces.gone(n.Name)) })

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/affinity"
 	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/podlog"
 	"github.com/musterhq/muster/internal/core"
@@ -77,7 +78,7 @@ type Backend struct {
 	ctx    context.Context //nolint:containedctx // of everything that goes on between calls
 	wg     sync.WaitGroup
 
-	near    *neighbours
+	near    *affinity.Pods
 	factory informers.SharedInformerFactory
 	sources []*source
 
@@ -145,7 +146,7 @@ func Open(o Options) (*Backend, error) {
 	p.factory = informers.NewSharedInformerFactory(client, 0)
 	p.spaces = newNamespaces(o.Namespaces)
 	p.tasks = newTasks(o.Clock)
-	p.cluster, p.near = newCluster(o.Prefix, p.mine), newNeighbours(p.spaces.labelled)
+	p.cluster, p.near = newCluster(o.Prefix, p.mine), affinity.NewPods(p.spaces.labelled)
 	p.parts = newParts(p)
 	p.logs = newTaskLogs(p)
 	p.external, p.teller, p.reaches = newExternal(p), newTeller(p), &reaches{p: p}

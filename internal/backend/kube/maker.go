@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/podowner"
 )
 
 // after does f under the lock and looks again, after a while.
@@ -34,7 +35,7 @@ func (x *external) lively(g *group) bool {
 			done++
 		}
 	}
-	return live > 0 && live+done >= g.min
+	return live > 0 && live+done >= g.Min
 }
 
 // assess finds out of a group that has no pods, or too few, whether its maker is
@@ -43,12 +44,12 @@ func (x *external) assess(ctx context.Context, g *group) {
 	x.mu.Lock()
 	chain, now, first := g.chain, x.p.o.Clock(), g.since.IsZero()
 	if first {
-		g.since, g.pause = now, recheckFirst
+		g.since, g.pause = now, podowner.FirstRecheck
 	}
 	later := func() {
 		g.next = now.Add(g.pause)
 		x.after(g.pause, func() { x.marked[g.key] = true })
-		g.pause = min(2*g.pause, recheckLast)
+		g.pause = min(2*g.pause, podowner.LongestRecheck)
 	}
 	if first && !x.none(g) { // the others are being made
 		later()
@@ -56,15 +57,15 @@ func (x *external) assess(ctx context.Context, g *group) {
 		return
 	}
 	x.mu.Unlock()
-	newer, err := x.owners.refresh(ctx, chain)
+	newer, err := x.owners.Refresh(ctx, chain)
 	if err == nil && len(chain) > 0 {
 		chain = newer
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	g.chain = chain
-	if n, ok := minimumOf(chain); ok && g.part == "" && g.min > 1 {
-		g.min = n
+	if n, ok := minimumOf(chain); ok && g.Part == "" && g.Min > 1 {
+		g.Min = n
 	}
 	x.stale[g.key] = true
 	if x.lively(g) {
@@ -79,9 +80,9 @@ func (x *external) assess(ctx context.Context, g *group) {
 }
 
 // minimumOf is how many pods the makers start together by now.
-func minimumOf(chain []*owner) (int, bool) {
+func minimumOf(chain []*podowner.Owner) (int, bool) {
 	for _, o := range chain {
-		if n, ok := gangOf(o.spec); ok {
+		if n, ok := podowner.GangSize(o.Spec); ok {
 			return n, true
 		}
 	}
@@ -117,16 +118,16 @@ func (x *external) outcome(g *group, now time.Time) backend.Outcome {
 	}
 	top := g.chain[len(g.chain)-1]
 	for i := len(g.chain) - 1; i >= 0; i-- { // whichever of them says so first, from the top
-		if done := g.chain[i].done; done != "" {
+		if done := g.chain[i].Done; done != "" {
 			return backend.Outcome(done)
 		}
 	}
 	switch {
-	case top.gone && len(g.pods) == 0:
+	case top.Gone && len(g.pods) == 0:
 		return backend.OutcomeGone
-	case top.gone:
+	case top.Gone:
 		return as
-	case top.unread != nil && !top.gone && now.Sub(g.since) >= unknownFor:
+	case top.Unread != nil && !top.Gone && now.Sub(g.since) >= unknownFor:
 		return as
 	default:
 		return ""
@@ -141,7 +142,7 @@ func firsts(pods []*corev1.Pod) []*corev1.Pod {
 	seen := map[types.UID]bool{}
 	var out []*corev1.Pod
 	for _, p := range pods {
-		if ref := makerOf(p.OwnerReferences); ref == nil || !seen[ref.UID] {
+		if ref := podowner.ControllerOf(p.OwnerReferences); ref == nil || !seen[ref.UID] {
 			if ref != nil {
 				seen[ref.UID] = true
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podowner"
 )
 
 // news is what the control plane is told after another look.
@@ -67,7 +68,7 @@ func TestWhatChangesWhileNewsIsGatheredIsLookedAt(t *testing.T) {
 // TestAPodThatChangesItsProjectLeavesNothing: its maker is there still.
 func TestAPodThatChangesItsProjectLeavesNothing(t *testing.T) {
 	p, a := testBackend(t)
-	p.spaces.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}, Annotations: map[string]string{noteProjects: "*"}}})
+	p.spaces.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}, Annotations: map[string]string{naming.NoteProjects: "*"}}})
 	a.put("/apis/batch/v1/namespaces/ml/jobs/train", object("train", nil, nil))
 	pod := outsiderPod("train-0", refTo("batch/v1", "Job", "train"))
 	p.podSeen(pod, false)
@@ -101,8 +102,8 @@ func TestGroupsOfNoProjectAreForgotten(t *testing.T) {
 	if got := p.news(); len(got.Changed)+len(got.Gone) > 0 {
 		t.Errorf("somebody is told %+v", got)
 	}
-	if len(p.external.groups) > 0 || len(p.external.owners.known) > 0 {
-		t.Errorf("groups %v, makers %v are kept", p.external.groups, p.external.owners.known)
+	if len(p.external.groups) > 0 || len(p.external.owners.Known) > 0 {
+		t.Errorf("groups %v, makers %v are kept", p.external.groups, p.external.owners.Known)
 	}
 }
 
@@ -110,9 +111,9 @@ func TestGroupsOfNoProjectAreForgotten(t *testing.T) {
 // role that was mended.
 func TestWhatCouldNotBeReadIsReadAgain(t *testing.T) {
 	p, a := testBackend(t)
-	p.external.owners.again = 20 * time.Millisecond
+	p.external.owners.Again = 20 * time.Millisecond
 	late := outsiderPod("late", nil)
-	late.Labels = map[string]string{podGroups[0].label: "crowd"}
+	late.Labels = map[string]string{podowner.PodGroups[0].Label: "crowd"}
 	p.podSeen(late, false)
 	a.put("/apis/apps/v1/namespaces/ml/replicasets/web-1", http.StatusForbidden)
 	p.podSeen(outsiderPod("web-1-a", refTo("apps/v1", "ReplicaSet", "web-1")), false)
@@ -123,14 +124,14 @@ func TestWhatCouldNotBeReadIsReadAgain(t *testing.T) {
 	if web := got["web-1"]; web.Note == "" {
 		t.Errorf("a maker that may not be read: %+v", web)
 	}
-	a.put(podGroups[0].path+"/namespaces/ml/podgroups/crowd", object("crowd", nil, map[string]any{"spec": map[string]any{"minMember": 3}}))
+	a.put(podowner.PodGroups[0].Path+"/namespaces/ml/podgroups/crowd", object("crowd", nil, map[string]any{"spec": map[string]any{"minMember": 3}}))
 	a.put("/apis/apps/v1/namespaces/ml/replicasets/web-1", object("web-1", refTo("apps/v1", "Deployment", "web"), nil))
 	a.put("/apis/apps/v1/namespaces/ml/deployments/web", object("web", nil, nil))
 	soon(t, "both are read", func() bool {
 		got = p.claims(t)
 		return got["crowd"].Barred == "" && got["crowd"].Min == 3 && len(got["web"].Members) == 1
 	})
-	if len(p.external.owners.known) == 0 {
+	if len(p.external.owners.Known) == 0 {
 		t.Error("nothing is remembered of makers")
 	}
 }

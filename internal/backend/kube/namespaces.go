@@ -65,7 +65,7 @@ func (n *namespaces) seen(ns *corev1.Namespace) []string {
 	n.drop(ns.Name)
 	n.there[ns.Name], n.labels[ns.Name] = ns.DeletionTimestamp == nil, ns.Labels
 	delete(n.further, ns.Name)
-	for _, p := range strings.Split(ns.Annotations[noteProjects], ",") {
+	for _, p := range strings.Split(ns.Annotations[naming.NoteProjects], ",") {
 		if p = strings.TrimSpace(p); p != "" {
 			n.further[ns.Name] = append(n.further[ns.Name], p)
 		}

@@ -12,13 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	klabels "k8s.io/apimachinery/pkg/labels"
 
+	"github.com/musterhq/muster/internal/backend/kube/affinity"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podowner"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // street is four nodes in three zones and one without, with pods. The namespace
 // data has the label team=db.
-func street(pods ...string) (*neighbours, map[string]*corev1.Node) {
+func street(pods ...string) (*affinity.Pods, map[string]*corev1.Node) {
 	nodes := map[string]*corev1.Node{}
 	for name, zone := range map[string]string{"a1": "a", "a2": "a", "b1": "b", "c1": "c", "none": ""} {
 		nodes[name] = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
@@ -26,11 +28,11 @@ func street(pods ...string) (*neighbours, map[string]*corev1.Node) {
 			nodes[name].Labels["zone"] = zone
 		}
 	}
-	n := newNeighbours(func(space string) klabels.Set {
+	n := affinity.NewPods(func(space string) klabels.Set {
 		return map[string]klabels.Set{"data": {"team": "db"}}[space]
 	})
 	for i, p := range pods { // app@node, or space/app@node
-		n.seen(located(fmt.Sprint(i), p))
+		n.Seen(located(fmt.Sprint(i), p))
 	}
 	return n, nodes
 }
@@ -122,7 +124,7 @@ func TestWhatFollowsFromOtherPods(t *testing.T) {
 		n, nodes := street(c.pods...)
 		pod := located("new", "web@")
 		c.change(pod)
-		terms, bars := n.follows(pod, func() map[string]*corev1.Node { return nodes })
+		terms, bars := n.Terms(pod, func() map[string]*corev1.Node { return nodes })
 		if got := fmt.Sprint(terms); c.bars == "" && (got != c.want || bars != "") || (c.bars == "") != (bars == "") || !strings.Contains(bars, c.bars) {
 			t.Errorf("%s: %s, %q; want %s, %q", name, got, bars, c.want, c.bars)
 		}
@@ -135,37 +137,37 @@ func TestAPlaceIsLookedAtOnceMore(t *testing.T) {
 	n, nodes := street()
 	lone := located("lone", "db@")
 	apart(corev1.PodAffinityTerm{LabelSelector: selecting("web"), TopologyKey: "zone"})(lone)
-	if bars := n.take(lone, "a1", nodes); bars != "" {
+	if bars := n.Hold(lone, "a1", nodes); bars != "" {
 		t.Fatal(bars)
 	}
 	web := located("web", "web@")
-	if bars := n.take(web, "a2", nodes); !strings.Contains(bars, "zone has to be NotIn [a]") {
+	if bars := n.Hold(web, "a2", nodes); !strings.Contains(bars, "zone has to be NotIn [a]") {
 		t.Errorf("beside one that keeps it away: %q", bars)
 	}
-	if bars := n.take(web, "b1", nodes); bars != "" {
+	if bars := n.Hold(web, "b1", nodes); bars != "" {
 		t.Errorf("elsewhere: %q", bars)
 	}
 	second := located("second", "web@")
 	evenly(1)(second)
-	if bars := n.take(second, "b1", nodes); !strings.Contains(bars, "zone has to be") {
+	if bars := n.Hold(second, "b1", nodes); !strings.Contains(bars, "zone has to be") {
 		t.Errorf("more in one zone: %q", bars)
 	}
-	n.untake(web)
-	n.untake(lone)
-	if bars := n.take(second, "b1", nodes); bars != "" || len(n.apart) > 0 {
+	n.Release(web)
+	n.Release(lone)
+	if bars := n.Hold(second, "b1", nodes); bars != "" || len(n.Apart) > 0 {
 		t.Errorf("after the others are gone: %q", bars)
 	}
 	second.Spec.NodeName = "b1"
-	n.seen(second)
-	n.untake(second) // it has come to be
+	n.Seen(second)
+	n.Release(second) // it has come to be
 	third := located("third", "web@")
 	evenly(1)(third)
-	if bars := n.take(third, "b1", nodes); bars == "" {
+	if bars := n.Hold(third, "b1", nodes); bars == "" {
 		t.Error("it was forgotten")
 	}
 	second.Status.Phase = corev1.PodSucceeded
-	if n.seen(second) != forSocial || len(n.placements) != 0 {
-		t.Errorf("of those that have ended %v are left", n.placements)
+	if n.Seen(second) != affinity.AffectsConstrained || len(n.Placements) != 0 {
+		t.Errorf("of those that have ended %v are left", n.Placements)
 	}
 }
 
@@ -223,7 +225,7 @@ func TestPodsThatSpreadDoNotStartTogether(t *testing.T) {
 	}
 	for _, name := range []string{"web-0", "web-1"} {
 		pod := outsiderPod(name, refTo("batch/v1", "Job", "web"))
-		pod.Labels, pod.Annotations = map[string]string{"app": "web"}, map[string]string{noteMin: "2"}
+		pod.Labels, pod.Annotations = map[string]string{"app": "web"}, map[string]string{podowner.NoteMin: "2"}
 		evenly(1)(pod)
 		p.podSeen(pod, false)
 	}
@@ -242,15 +244,15 @@ func TestWhatMattersToPodsThatWait(t *testing.T) {
 	node := func(zone string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": zone}}}
 	}
-	if got := p.cluster.node(node("a")); got != forAll {
+	if got := p.cluster.node(node("a")); got != affinity.AffectsAll {
 		t.Errorf("a node comes: %v", got)
 	}
 	beat := node("a")
 	beat.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	if got := p.cluster.node(beat); got != forNobody {
+	if got := p.cluster.node(beat); got != affinity.AffectsNone {
 		t.Errorf("a heartbeat: %v", got)
 	}
-	if got := p.cluster.node(node("b")); got != forAll {
+	if got := p.cluster.node(node("b")); got != affinity.AffectsAll {
 		t.Errorf("another zone: %v", got)
 	}
 	web := outsiderPod("web-0", refTo("batch/v1", "Job", "web"))

@@ -46,7 +46,7 @@ func (s *site) describe(c *cluster) core.Node {
 	}
 	n.MIG, n.MIGStrategy = resources.MIGPartitions(k)
 	for label, r := range c.reach {
-		if !r.reach.holds(k) {
+		if !r.reach.Matches(k) {
 			n.Labels[label] = core.OutOfReach
 		}
 	}
@@ -60,7 +60,7 @@ func (s *site) describe(c *cluster) core.Node {
 	}
 	n.Others = s.taken(len(n.Devices), c.asked)
 	resources.Withhold(&n, k)
-	s.claimed(&n, c.claims)
+	c.claims.AddTo(&n, k.Name, k.Annotations[resources.NoteKwok] != "", s.owned())
 	return n
 }
 

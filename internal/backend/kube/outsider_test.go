@@ -17,8 +17,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/affinity"
 	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podowner"
+	"github.com/musterhq/muster/internal/core"
 )
 
 // apiserver answers for objects by path, and counts what it is asked.
@@ -68,7 +71,7 @@ func testBackend(t testing.TB) (*Backend, *apiserver) {
 	}
 	p := &Backend{o: Options{Name: "k", Config: config, LogDir: t.TempDir(), Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, client: client, spaces: newNamespaces("muster-"), tasks: newTasks(time.Now), cluster: newCluster("", nil), calm: apicall.NewLimiter(slog.New(slog.DiscardHandler))}
 	p.driver.begun = true
-	p.parts, p.near = newParts(p), newNeighbours(p.spaces.labelled)
+	p.parts, p.near = newParts(p), affinity.NewPods(p.spaces.labelled)
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	t.Cleanup(func() { p.stop(); p.wg.Wait() })
 	p.logs, p.external, p.teller, p.reaches = newTaskLogs(p), newExternal(p), newTeller(p), &reaches{p: p}
@@ -115,4 +118,10 @@ func (p *Backend) claims(t *testing.T) map[string]backend.Claim {
 		out[c.Name] = c
 	}
 	return out
+}
+
+// projectIn is the project of a pod among namespaces.
+func projectIn(n *namespaces, pod *corev1.Pod, chain []*podowner.Owner) (core.ProjectID, string) {
+	own, more := n.projects(pod.Namespace)
+	return podowner.ProjectOf(pod, chain, own, more)
 }

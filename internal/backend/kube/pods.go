@@ -45,7 +45,7 @@ func (p *Backend) idOf(pod *corev1.Pod) (core.TaskID, bool) {
 
 // podSeen takes over what a pod is like. first: it was there when we began.
 func (p *Backend) podSeen(pod *corev1.Pod, first bool) {
-	p.moved(p.near.seen(pod))
+	p.moved(p.near.Seen(pod))
 	if p.parts.seen(pod) {
 		return
 	}
@@ -140,7 +140,7 @@ func (t *task) explain(o *backend.Observation) {
 // podGone takes over that a pod is not there any more. unseen: it went while
 // nothing was heard of the cluster, and pod is from before.
 func (p *Backend) podGone(pod *corev1.Pod, unseen bool) {
-	p.moved(p.near.gone(pod))
+	p.moved(p.near.Gone(pod))
 	if p.parts.gone(pod) {
 		return
 	}

@@ -45,3 +45,10 @@ func (n *namespaces) named(name string) core.ProjectID {
 	}
 	return core.ProjectID(bare)
 }
+
+// projects are the project of a namespace, and those that its pods may name beside.
+func (n *namespaces) projects(name string) (own core.ProjectID, more []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.named(name), n.further[name]
+}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/affinity"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -47,7 +48,7 @@ func zoned(name, in string) *corev1.Node {
 // TestPodsGoWhereTheirVolumesAre: what pods of others need of their nodes.
 func TestPodsGoWhereTheirVolumesAre(t *testing.T) {
 	p, a := testBackend(t)
-	p.external.owners.again = 20 * time.Millisecond
+	p.external.owners.Again = 20 * time.Millisecond
 	a.volume("ml", "here", true, inZone("a"))
 	a.volume("ml", "there", true, inZone("a", "b"), onNode("special"))
 	a.volume("ml", "both", true, inZone("c"), onNode("x"))
@@ -130,12 +131,12 @@ func TestWhereAVolumeCanBeUsed(t *testing.T) {
 		"not":   {inZone("b"), {}},
 		"named": {onNode("n")},
 	} {
-		r := reachOf(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}}}})
-		if r.holds(n) != (want != "not") {
+		r := affinity.SelectorOfVolume(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}}}})
+		if r.Matches(n) != (want != "not") {
 			t.Errorf("%s: %v", want, r)
 		}
 	}
-	if !reachOf(&corev1.PersistentVolume{}).holds(n) {
+	if !affinity.SelectorOfVolume(&corev1.PersistentVolume{}).Matches(n) {
 		t.Error("one for everywhere")
 	}
 }

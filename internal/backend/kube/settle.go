@@ -77,7 +77,7 @@ func (p *Backend) settle(ctx context.Context, gang []backend.Assignment) error {
 // was allocated already is given back when it is next looked at.
 func (p *Backend) unseated(todo []backend.Assignment, pods []*corev1.Pod, err error) error {
 	for _, pod := range pods {
-		p.near.untake(pod)
+		p.near.Release(pod)
 	}
 	r := apicall.RefusalOf(err)
 	if r == nil && !apicall.IsServerError(err) {
@@ -99,9 +99,9 @@ func (p *Backend) unseated(todo []backend.Assignment, pods []*corev1.Pod, err er
 func (p *Backend) takeAll(todo []backend.Assignment, pods []*corev1.Pod) (bars string) {
 	nodes := p.cluster.machines()
 	for i, a := range todo {
-		if bars = p.near.take(pods[i], p.nodeName(a.Node), nodes); bars != "" {
+		if bars = p.near.Hold(pods[i], p.nodeName(a.Node), nodes); bars != "" {
 			for _, pod := range pods[:i] {
-				p.near.untake(pod)
+				p.near.Release(pod)
 			}
 			return bars
 		}
@@ -145,7 +145,7 @@ func (p *Backend) fails(a backend.Assignment, why lifecycle.Reason, message stri
 func (p *Backend) seat(ctx context.Context, a backend.Assignment, pod *corev1.Pod) error {
 	node := p.nodeName(a.Node)
 	refused := func(why string) error {
-		p.near.untake(pod)
+		p.near.Release(pod)
 		p.fails(a, podstatus.ReasonSystem, why)
 		p.external.refuse(pod.UID, why)
 		return nil
@@ -168,7 +168,7 @@ func (p *Backend) seat(ctx context.Context, a backend.Assignment, pod *corev1.Po
 		case getErr == nil && now.UID == pod.UID && now.Spec.NodeName == "" && fails:
 			err = apicall.Refuse(podstatus.ReasonSystem, "%v", apicall.Classify(err)) // others need not wait until it can be
 		case getErr == nil || apierrors.IsNotFound(getErr):
-			p.near.untake(pod)
+			p.near.Release(pod)
 			p.fails(a, lifecycle.ReasonKilled, fmt.Sprintf("it was changed or deleted by someone else before it had its place: %v", err))
 			return nil
 		}
@@ -177,7 +177,7 @@ func (p *Backend) seat(ctx context.Context, a backend.Assignment, pod *corev1.Po
 		return refused(refusal.Message)
 	}
 	if err != nil {
-		p.near.untake(pod) // it is held again by the next try
+		p.near.Release(pod) // it is held again by the next try
 		return apicall.Classify(err)
 	}
 	p.tasks.edit(a.ID, false, func(t *task) { t.bound = true })
@@ -216,7 +216,7 @@ func (p *Backend) misses(ctx context.Context, pod *corev1.Pod, node string) stri
 		p.calm.Warn("where the volumes of a pod can be used could not be learnt", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 	}
 	for _, r := range all {
-		if !r.holds(n) {
+		if !r.Matches(n) {
 			return fmt.Sprintf("one of its volumes can be used on nodes with %s only, and %s is none of them", r, node)
 		}
 	}

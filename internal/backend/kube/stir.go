@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/affinity"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -14,13 +15,13 @@ const stirPause = 200 * time.Millisecond
 
 // stir has it looked at whether pods that wait may go elsewhere now, as others,
 // or nodes, have come or gone.
-func (x *external) stir(m matter) {
-	if m == forNobody {
+func (x *external) stir(m affinity.Affected) {
+	if m == affinity.AffectsNone {
 		return
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.everybody = x.everybody || m == forAll; x.stirring || !x.everybody && len(x.wary) == 0 {
+	if x.everybody = x.everybody || m == affinity.AffectsAll; x.stirring || !x.everybody && len(x.wary) == 0 {
 		return
 	}
 	x.stirring = true
@@ -37,7 +38,7 @@ func (x *external) stirred() {
 		if g == nil || !o.live() || o.task != (core.TaskID{}) {
 			return
 		}
-		if m := o.member(x.wishes); m.Barred == "" && boundsOf(x.p.near.follows(o.pod, x.p.cluster.machines)) != o.bounds {
+		if m := o.member(x.wishes); m.Barred == "" && boundsOf(x.p.near.Terms(o.pod, x.p.cluster.machines)) != o.bounds {
 			x.marked[g.key] = true
 		}
 	}
@@ -64,14 +65,14 @@ func (x *external) placeable(o *outsider, g *group, turn *string) backend.Member
 		o.bounds = ""
 		return m
 	}
-	terms, bars := x.p.near.follows(o.pod, x.p.cluster.machines)
+	terms, bars := x.p.near.Terms(o.pod, x.p.cluster.machines)
 	m.Where.Terms, m.Barred = append(m.Where.Terms, terms...), bars
-	if o.bounds = boundsOf(terms, bars); o.bounds != "" || social(o.pod) {
+	if o.bounds = boundsOf(terms, bars); o.bounds != "" || affinity.Constrained(o.pod) {
 		x.wary[o.pod.UID] = true
 	}
 	switch {
-	case bars != "" || !spreads(o.pod):
-	case g.min > 1:
+	case bars != "" || !affinity.Spreads(o.pod):
+	case g.Min > 1:
 		m.Barred = "its topologySpreadConstraints must hold (DoNotSchedule), which cannot be seen to for pods that start together; ScheduleAnyway, or podAntiAffinity to its own kind, can be"
 	case *turn != "":
 		m.Barred = "its topologySpreadConstraints must hold (DoNotSchedule): its turn is after " + *turn

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podowner"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 )
 
@@ -123,8 +124,8 @@ func (x *external) strays(marked map[string]bool) {
 	defer x.mu.Unlock()
 	var words []backend.Word
 	for key := range marked {
-		if g := x.groups[key]; g != nil && g.project == "" {
-			words = append(words, backend.Word{Claim: key, Reason: "NoProject", Text: g.treatment.bars})
+		if g := x.groups[key]; g != nil && g.Project == "" {
+			words = append(words, backend.Word{Claim: key, Reason: "NoProject", Text: g.Scheduling.Bars})
 		}
 	}
 	if len(words) == 0 {
@@ -148,7 +149,7 @@ func (x *external) strays(marked map[string]bool) {
 			return
 		}
 		x.p.calm.Warn("pods of no project could not be told so; trying again", "err", err)
-		x.after(recheckFirst, func() {
+		x.after(podowner.FirstRecheck, func() {
 			for _, w := range words { // those that know are passed over
 				x.marked[w.Claim] = true
 			}

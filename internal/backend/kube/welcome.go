@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/affinity"
 	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
@@ -28,9 +29,9 @@ func (p *Backend) welcome(space string, todo []backend.Assignment) error {
 	for i := range todo {
 		a := &todo[i]
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Labels: p.labels(a)}}
-		terms, _ := p.near.follows(pod, p.cluster.machines)
+		terms, _ := p.near.Terms(pod, p.cluster.machines)
 		n := p.cluster.find(p.nodeName(a.Node))
-		if n == nil || len(terms) == 0 || fits(&backend.Where{Terms: terms}, n) {
+		if n == nil || len(terms) == 0 || affinity.Fits(&backend.Where{Terms: terms}, n) {
 			continue
 		}
 		label := core.UnwelcomeLabel(a.ID.Workload)
@@ -40,16 +41,16 @@ func (p *Backend) welcome(space string, todo []backend.Assignment) error {
 		}
 		p.unwelcome.pods[label] = pod
 		p.unwelcome.mu.Unlock()
-		p.cluster.restrict(label, reach{terms})
+		p.cluster.restrict(label, affinity.Selector{terms})
 		return apicall.Refuse(podstatus.ReasonSystem, "pods of others keep it off node %s (podAntiAffinity over %s): it goes elsewhere", n.Name, terms[0].Key)
 	}
 	return nil
 }
 
 // moved lets those know for whom it matters that a pod has come, changed or gone.
-func (p *Backend) moved(m matter) {
+func (p *Backend) moved(m affinity.Affected) {
 	p.external.stir(m)
-	if m != forAll {
+	if m != affinity.AffectsAll {
 		return
 	}
 	p.unwelcome.mu.Lock()
@@ -59,9 +60,9 @@ func (p *Backend) moved(m matter) {
 			delete(p.unwelcome.pods, label)
 			continue
 		}
-		var r reach
-		if terms, _ := p.near.follows(pod, p.cluster.machines); len(terms) > 0 {
-			r = reach{terms}
+		var r affinity.Selector
+		if terms, _ := p.near.Terms(pod, p.cluster.machines); len(terms) > 0 {
+			r = affinity.Selector{terms}
 		}
 		p.cluster.restrict(label, r)
 	}

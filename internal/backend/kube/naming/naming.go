@@ -32,7 +32,10 @@ const (
 
 	LabelInstallation = "muster.dev/installation" // ID of the installation, on what it made; on foreign pods that it placed an annotation
 
-	NoteHome            = "muster.dev/home" // on a labelled namespace: its project's own tasks are there
+	NoteHome = "muster.dev/home" // on a labelled namespace: its project's own tasks are there
+	// NoteProjects, on a namespace, are the projects that its pods may name beside
+	// its own, with commas; "*": any.
+	NoteProjects        = "muster.dev/projects"
 	NoteTask            = "muster.dev/task-id"
 	NoteDevices         = "muster.dev/devices" // indexes of the node's devices, such as 0,3; of parts 0:500
 	NoteUser            = "muster.dev/user"

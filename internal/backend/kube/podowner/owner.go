@@ -1,4 +1,8 @@
-package kube
+// Package podowner reads who made the pods of others, and what these and their
+// makers say: which pods start together, of which project they are, and how they
+// want to be scheduled. It is given pods, asks the API server for their owners, and
+// gives gangs and scheduling; it remembers what owners said and no pods.
+package podowner
 
 import (
 	"context"
@@ -18,40 +22,42 @@ import (
 	"github.com/musterhq/muster/internal/backend/kube/apicall"
 )
 
-// owner is an object that made pods, or what made them.
-type owner struct {
-	version, kind, space, name string
-	uid                        types.UID
-	labels, notes              map[string]string
+// Owner is an object that made pods, or what made them.
+type Owner struct {
+	version, Kind, space, Name string
+	Uid                        types.UID
+	Labels, notes              map[string]string
 	above                      *metav1.OwnerReference // who made it; nil: nobody
-	spec                       map[string]any         // of kinds that may be gangs
-	done                       string                 // conditions that say how it ended: succeeded, failed; empty: it has not
-	gone                       bool                   // it is not there any more, or about to go
-	unread                     error                  // why nothing more is known of it
+	Spec                       map[string]any         // of kinds that may be gangs
+	Done                       string                 // conditions that say how it ended: succeeded, failed; empty: it has not
+	Gone                       bool                   // it is not there any more, or about to go
+	Unread                     error                  // why nothing more is known of it
 	at                         time.Time              // when it was read
 }
 
-// hidden reports whether it is there and cannot be read, which may be mended.
-func (o *owner) hidden() bool { return o.unread != nil && !o.gone }
+// Hidden reports whether it is there and cannot be read, which may be mended.
+func (o *Owner) Hidden() bool { return o.Unread != nil && !o.Gone }
 
-func (o *owner) String() string { return o.kind + " " + o.space + "/" + o.name }
+// String is an owner as messages have it.
+func (o *Owner) String() string { return o.Kind + " " + o.space + "/" + o.Name }
 
-// owners reads who made pods. What was read of an object is kept: who made it
+// Reader reads who made pods. What was read of an object is kept: who made it
 // and what it is called never change.
-type owners struct {
+type Reader struct {
 	client kubernetes.Interface
-	again  time.Duration // after which what could not be read is asked for again
+	Again  time.Duration // after which what could not be read is asked for again
 
 	mu        sync.Mutex
-	known     map[types.UID]*owner
+	Known     map[types.UID]*Owner
 	resources map[string]map[string]string // by group and version: plural by kind
 }
 
-// ownersKept bounds what is remembered.
-const ownersKept = 20_000
+// MaxKept bounds what is remembered.
+const MaxKept = 20_000
 
-func newOwners(client kubernetes.Interface) *owners {
-	return &owners{client: client, again: recheckLast, known: map[types.UID]*owner{}, resources: map[string]map[string]string{}}
+// NewReader reads owners through the API server.
+func NewReader(client kubernetes.Interface) *Reader {
+	return &Reader{client: client, Again: LongestRecheck, Known: map[types.UID]*Owner{}, resources: map[string]map[string]string{}}
 }
 
 // Kinds whose objects each stand for one run, of which those above make many.
@@ -60,12 +66,12 @@ var manyRuns = map[string]bool{"CronJob": true, "ScheduledWorkflow": true, "Cron
 // depth bounds how far up makers are followed.
 const depth = 8
 
-// chain are those who made an object with these references, the nearest first.
+// Chain are those who made an object with these references, the nearest first.
 // One that cannot be read ends it, and
 // is read again after a while. It fails where asking again may help.
-func (o *owners) chain(ctx context.Context, space string, refs []metav1.OwnerReference) ([]*owner, error) {
-	var out []*owner
-	for next := makerOf(refs); next != nil && len(out) < depth; {
+func (o *Reader) Chain(ctx context.Context, space string, refs []metav1.OwnerReference) ([]*Owner, error) {
+	var out []*Owner
+	for next := ControllerOf(refs); next != nil && len(out) < depth; {
 		if manyRuns[next.Kind] {
 			break
 		}
@@ -79,9 +85,9 @@ func (o *owners) chain(ctx context.Context, space string, refs []metav1.OwnerRef
 	return out, nil
 }
 
-// makerOf is who made an object: whoever controls it, else the first that it
+// ControllerOf is who made an object: whoever controls it, else the first that it
 // belongs to.
-func makerOf(refs []metav1.OwnerReference) *metav1.OwnerReference {
+func ControllerOf(refs []metav1.OwnerReference) *metav1.OwnerReference {
 	for i := range refs {
 		if refs[i].Controller != nil && *refs[i].Controller {
 			return &refs[i]
@@ -95,30 +101,30 @@ func makerOf(refs []metav1.OwnerReference) *metav1.OwnerReference {
 
 // read is what is known of an object, asked for where it is not, or where it is
 // to be fresh. That it is not there or may not be read is an answer, too.
-func (o *owners) read(ctx context.Context, space string, ref *metav1.OwnerReference, fresh bool) (*owner, error) {
+func (o *Reader) read(ctx context.Context, space string, ref *metav1.OwnerReference, fresh bool) (*Owner, error) {
 	o.mu.Lock()
-	x := o.known[ref.UID]
+	x := o.Known[ref.UID]
 	o.mu.Unlock()
-	if x != nil && !fresh && !(x.hidden() && time.Since(x.at) >= o.again) {
+	if x != nil && !fresh && !(x.Hidden() && time.Since(x.at) >= o.Again) {
 		return x, nil
 	}
-	x = &owner{version: ref.APIVersion, kind: ref.Kind, space: space, name: ref.Name, uid: ref.UID, at: time.Now()}
+	x = &Owner{version: ref.APIVersion, Kind: ref.Kind, space: space, Name: ref.Name, Uid: ref.UID, at: time.Now()}
 	err := o.fill(ctx, x)
 	switch {
 	case err == nil:
 	case apierrors.IsNotFound(err), errors.Is(err, errNoKind):
-		x.gone, x.unread = apierrors.IsNotFound(err), err
+		x.Gone, x.Unread = apierrors.IsNotFound(err), err
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsMethodNotSupported(err):
-		x.unread = err
+		x.Unread = err
 	default:
 		return nil, fmt.Errorf("%s: %w", x, err)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.known) >= ownersKept {
-		clear(o.known)
+	if len(o.Known) >= MaxKept {
+		clear(o.Known)
 	}
-	o.known[ref.UID] = x
+	o.Known[ref.UID] = x
 	return x, nil
 }
 
@@ -133,11 +139,11 @@ var plainKinds = map[string]string{
 }
 
 // fill asks the API server for an object.
-func (o *owners) fill(ctx context.Context, x *owner) error {
-	resource, plain := plainKinds[x.version+"/"+x.kind]
+func (o *Reader) fill(ctx context.Context, x *Owner) error {
+	resource, plain := plainKinds[x.version+"/"+x.Kind]
 	if !plain {
 		var err error
-		if resource, err = o.resource(x.version, x.kind); err != nil {
+		if resource, err = o.resource(x.version, x.Kind); err != nil {
 			return err
 		}
 	}
@@ -146,12 +152,12 @@ func (o *owners) fill(ctx context.Context, x *owner) error {
 		root = "/api/v1"
 	}
 	accept := "application/json"
-	if plain && x.kind != "Job" { // a Job says how it ended
+	if plain && x.Kind != "Job" { // a Job says how it ended
 		accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	}
 	ctx, cancel := context.WithTimeout(ctx, apicall.Timeout)
 	defer cancel()
-	raw, err := o.client.Discovery().RESTClient().Get().AbsPath(root, "namespaces", x.space, resource, x.name).SetHeader("Accept", accept).DoRaw(ctx)
+	raw, err := o.client.Discovery().RESTClient().Get().AbsPath(root, "namespaces", x.space, resource, x.Name).SetHeader("Accept", accept).DoRaw(ctx)
 	if err != nil {
 		return err
 	}
@@ -159,7 +165,7 @@ func (o *owners) fill(ctx context.Context, x *owner) error {
 }
 
 // parse takes over what an object says.
-func (x *owner) parse(raw []byte) error {
+func (x *Owner) parse(raw []byte) error {
 	var is struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 		Spec     map[string]any    `json:"spec"`
@@ -175,25 +181,25 @@ func (x *owner) parse(raw []byte) error {
 			return err
 		}
 	}
-	if is.Metadata.UID != x.uid {
-		x.gone = true // another has its name
+	if is.Metadata.UID != x.Uid {
+		x.Gone = true // another has its name
 		return nil
 	}
-	x.labels, x.notes, x.gone = is.Metadata.Labels, is.Metadata.Annotations, is.Metadata.DeletionTimestamp != nil
-	x.above = makerOf(is.Metadata.OwnerReferences)
-	if _, plain := plainKinds[x.version+"/"+x.kind]; !plain {
-		x.spec = is.Spec
+	x.Labels, x.notes, x.Gone = is.Metadata.Labels, is.Metadata.Annotations, is.Metadata.DeletionTimestamp != nil
+	x.above = ControllerOf(is.Metadata.OwnerReferences)
+	if _, plain := plainKinds[x.version+"/"+x.Kind]; !plain {
+		x.Spec = is.Spec
 	}
-	x.done = doneBy(is.Status.JobStatus, field(is.Status.State, "phase"))
+	x.Done = doneBy(is.Status.JobStatus, field(is.Status.State, "phase"))
 	for _, c := range is.Status.Conditions {
 		if c.Status != string(corev1.ConditionTrue) {
 			continue
 		}
 		switch c.Type {
 		case "Complete", "Completed", "Succeeded":
-			x.done = "succeeded"
+			x.Done = "succeeded"
 		case "Failed":
-			x.done = "failed"
+			x.Done = "failed"
 		}
 	}
 	return nil
@@ -214,7 +220,7 @@ func doneBy(words ...any) string {
 }
 
 // resource is what a kind is called in paths.
-func (o *owners) resource(version, kind string) (string, error) {
+func (o *Reader) resource(version, kind string) (string, error) {
 	if _, err := schema.ParseGroupVersion(version); err != nil {
 		return "", fmt.Errorf("%s %s: %w", version, kind, errNoKind)
 	}
@@ -246,20 +252,20 @@ func (o *owners) resource(version, kind string) (string, error) {
 	return name, nil
 }
 
-// forget drops what is known of objects.
-func (o *owners) forget(chain []*owner) {
+// Forget drops what is known of objects.
+func (o *Reader) Forget(chain []*Owner) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, x := range chain {
-		delete(o.known, x.uid)
+		delete(o.Known, x.Uid)
 	}
 }
 
-// refresh reads a chain anew.
-func (o *owners) refresh(ctx context.Context, chain []*owner) ([]*owner, error) {
-	out := make([]*owner, len(chain))
+// Refresh reads a chain anew.
+func (o *Reader) Refresh(ctx context.Context, chain []*Owner) ([]*Owner, error) {
+	out := make([]*Owner, len(chain))
 	for i, x := range chain {
-		ref := metav1.OwnerReference{APIVersion: x.version, Kind: x.kind, Name: x.name, UID: x.uid}
+		ref := metav1.OwnerReference{APIVersion: x.version, Kind: x.Kind, Name: x.Name, UID: x.Uid}
 		var err error
 		if out[i], err = o.read(ctx, x.space, &ref, true); err != nil {
 			return nil, err
@@ -270,4 +276,4 @@ func (o *owners) refresh(ctx context.Context, chain []*owner) ([]*owner, error) 
 
 // recheck is after how long it is asked again whether what is not complete, or
 // has no pods, is so still: the pause doubles up to the last.
-const recheckFirst, recheckLast = 2 * time.Second, time.Minute
+const FirstRecheck, LongestRecheck = 2 * time.Second, time.Minute

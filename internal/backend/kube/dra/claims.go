@@ -1,4 +1,4 @@
-package kube
+package dra
 
 import (
 	"cmp"
@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/affinity"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/resources"
-	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -25,38 +25,39 @@ import (
 // of it. One that is allocated keeps its pods where its devices are, which are
 // counted as those of the claim and not once more.
 
-// noteAllocated says on a claim for which pod, by UID, we have allocated it.
-const noteAllocated = "muster.dev/allocated-for"
+// NoteAllocated says on a claim for which pod, by UID, we have allocated it.
+const NoteAllocated = "muster.dev/allocated-for"
 
-// wishes are the claims that pods of others name.
-type wishes struct {
+// Claims are the claims that pods of others name.
+type Claims struct {
 	mu      sync.Mutex
-	claims  map[string]*resourcev1.ResourceClaim // by namespace/name
-	classes map[string]*resourcev1.DeviceClass
+	Claims  map[string]*resourcev1.ResourceClaim // by namespace/name
+	Classes map[string]*resourcev1.DeviceClass
 	pods    map[string]map[types.UID]*corev1.Pod // that name a claim and have not ended, by its namespace/name
 	blind   string                               // why claims cannot be seen; empty: they can
 	unread  string                               // likewise for classes
 	back    map[types.UID]bool                   // pods whose claims are being given back
 }
 
-func newWishes() *wishes {
-	return &wishes{claims: map[string]*resourcev1.ResourceClaim{}, classes: map[string]*resourcev1.DeviceClass{}, pods: map[string]map[types.UID]*corev1.Pod{}, back: map[types.UID]bool{}}
+// NewClaims knows no claims yet.
+func NewClaims() *Claims {
+	return &Claims{Claims: map[string]*resourcev1.ResourceClaim{}, Classes: map[string]*resourcev1.DeviceClass{}, pods: map[string]map[types.UID]*corev1.Pod{}, back: map[types.UID]bool{}}
 }
 
-// claimRef is a claim that a pod names.
-type claimRef struct {
-	name string
+// Reference is a claim that a pod names.
+type Reference struct {
+	Name string
 	own  bool // it was made for this pod alone
 }
 
-// claimRefs are the claims of a pod, each once; why they are not known yet, where
+// ReferencesOf are the claims of a pod, each once; why they are not known yet, where
 // one has yet to be made.
-func claimRefs(pod *corev1.Pod) (out []claimRef, bars string) {
+func ReferencesOf(pod *corev1.Pod) (out []Reference, bars string) {
 	for i := range pod.Spec.ResourceClaims {
 		r := &pod.Spec.ResourceClaims[i]
-		ref := claimRef{own: r.ResourceClaimName == nil}
+		ref := Reference{own: r.ResourceClaimName == nil}
 		if !ref.own {
-			ref.name = *r.ResourceClaimName
+			ref.Name = *r.ResourceClaimName
 		} else {
 			n := slices.IndexFunc(pod.Status.ResourceClaimStatuses, func(s corev1.PodResourceClaimStatus) bool { return s.Name == r.Name })
 			if n < 0 {
@@ -69,7 +70,7 @@ func claimRefs(pod *corev1.Pod) (out []claimRef, bars string) {
 			if pod.Status.ResourceClaimStatuses[n].ResourceClaimName == nil {
 				continue // it was found to need none
 			}
-			ref.name = *pod.Status.ResourceClaimStatuses[n].ResourceClaimName
+			ref.Name = *pod.Status.ResourceClaimStatuses[n].ResourceClaimName
 		}
 		if !slices.Contains(out, ref) {
 			out = append(out, ref)
@@ -78,14 +79,14 @@ func claimRefs(pod *corev1.Pod) (out []claimRef, bars string) {
 	return out, bars
 }
 
-// names notes which claims a pod names, and says which of them others name too.
+// PodSeen notes which claims a pod names, and says which of them others name too.
 // gone: it does so no more.
-func (w *wishes) names(pod *corev1.Pod, gone bool) (shared []string) {
-	refs, _ := claimRefs(pod)
+func (w *Claims) PodSeen(pod *corev1.Pod, gone bool) (shared []string) {
+	refs, _ := ReferencesOf(pod)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range refs {
-		key := pod.Namespace + "/" + r.name
+		key := pod.Namespace + "/" + r.Name
 		switch {
 		case gone:
 			if delete(w.pods[key], pod.UID); len(w.pods[key]) == 0 {
@@ -104,8 +105,8 @@ func (w *wishes) names(pod *corev1.Pod, gone bool) (shared []string) {
 	return shared
 }
 
-// naming are the pods that name a claim; of an empty name: any.
-func (w *wishes) naming(key string) (out []types.UID) {
+// PodsOf are the pods that name a claim; of an empty name: any.
+func (w *Claims) PodsOf(key string) (out []types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if key != "" {
@@ -117,69 +118,81 @@ func (w *wishes) naming(key string) (out []types.UID) {
 	return out
 }
 
-// sees notes why claims, or classes, cannot be seen.
-func (w *wishes) sees(blind, unread string) {
+// SetUnavailable notes why claims, or classes, cannot be seen.
+func (w *Claims) SetUnavailable(blind, unread string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.blind, w.unread = blind, unread
 }
 
-// claimSeen takes over what a claim is like.
-func (x *external) claimSeen(c *resourcev1.ResourceClaim) {
+// ClaimSeen takes over what a claim is like, and returns its namespace/name.
+func (w *Claims) ClaimSeen(c *resourcev1.ResourceClaim) string {
 	key := c.Namespace + "/" + c.Name
-	x.wishes.mu.Lock()
-	x.wishes.claims[key] = c
-	x.wishes.mu.Unlock()
-	x.claimsMoved([]string{key})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Claims[key] = c
+	return key
 }
 
-func (x *external) claimGone(c *resourcev1.ResourceClaim) {
+// ClaimGone takes over that a claim is not there any more, and returns its
+// namespace/name.
+func (w *Claims) ClaimGone(c *resourcev1.ResourceClaim) string {
 	key := c.Namespace + "/" + c.Name
-	x.wishes.mu.Lock()
-	if is := x.wishes.claims[key]; is != nil && is.UID == c.UID {
-		delete(x.wishes.claims, key)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if is := w.Claims[key]; is != nil && is.UID == c.UID {
+		delete(w.Claims, key)
 	}
-	x.wishes.mu.Unlock()
-	x.claimsMoved([]string{key})
+	return key
 }
 
-// classSeen takes over what a class is like; nil: it is gone.
-func (x *external) classSeen(name string, c *resourcev1.DeviceClass) {
-	x.wishes.mu.Lock()
-	if x.wishes.classes[name] = c; c == nil {
-		delete(x.wishes.classes, name)
-	}
-	x.wishes.mu.Unlock()
-	x.remark(x.wishes.naming(""))
-}
-
-// claimsMoved has the pods looked at again that name some claim.
-func (x *external) claimsMoved(keys []string) {
-	for _, key := range keys {
-		x.remark(x.wishes.naming(key))
+// ClassSeen takes over what a class is like; nil: it is gone.
+func (w *Claims) ClassSeen(name string, c *resourcev1.DeviceClass) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.Classes[name] = c; c == nil {
+		delete(w.Classes, name)
 	}
 }
 
-// remark has pods looked at again that wait.
-func (x *external) remark(pods []types.UID) {
-	if len(pods) == 0 {
-		return
+// Allocate is what a claim is to have of the devices of a node that are left: nil where
+// it asks for more, or has its devices. at is where these are.
+func (w *Claims) Allocate(pod *corev1.Pod, r Reference, c *resourcev1.ResourceClaim, node string, left []Device) (n int, at []affinity.Selector, is *resourcev1.AllocationResult, bars string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, at, bars = w.weigh(pod, r, c)
+	if n > 0 && n <= len(left) {
+		is = w.allocate(c, node, left)
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, uid := range pods {
-		if o := x.pods[uid]; o != nil && o.task == (core.TaskID{}) {
-			if g := x.groups[o.group]; g != nil {
-				x.marked[g.key] = true
-			}
-		}
-	}
-	ring(x.wake)
+	return n, at, is, bars
 }
 
-// want adds to what a pod needs, and to where it may go, what follows from its
+// BeginRelease notes that the claims of a pod are about to be given back, where some have
+// been allocated for it and nobody is about that yet.
+func (w *Claims) BeginRelease(pod *corev1.Pod) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	refs, _ := ReferencesOf(pod)
+	if w.back[pod.UID] || !slices.ContainsFunc(refs, func(r Reference) bool {
+		c := w.Claims[pod.Namespace+"/"+r.Name]
+		return c != nil && c.Status.Allocation != nil && AllocatedFor(c, pod)
+	}) {
+		return false
+	}
+	w.back[pod.UID] = true
+	return true
+}
+
+// EndRelease notes that the claims of a pod have been given back.
+func (w *Claims) EndRelease(pod types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.back, pod)
+}
+
+// Requirements adds to what a pod needs, and to where it may go, what follows from its
 // claims; bars is why it cannot be placed because of them.
-func (w *wishes) want(pod *corev1.Pod, n *backend.Needs, at *backend.Where) (bars string) {
+func (w *Claims) Requirements(pod *corev1.Pod, n *backend.Needs, at *backend.Where) (bars string) {
 	if len(pod.Spec.ResourceClaims) == 0 {
 		return ""
 	}
@@ -188,15 +201,15 @@ func (w *wishes) want(pod *corev1.Pod, n *backend.Needs, at *backend.Where) (bar
 	if w.blind != "" {
 		return fmt.Sprintf("it has the resource claim %s, and %s", pod.Spec.ResourceClaims[0].Name, w.blind)
 	}
-	refs, bars := claimRefs(pod)
+	refs, bars := ReferencesOf(pod)
 	if bars != "" {
 		return bars
 	}
 	gpus := 0
 	for _, r := range refs {
-		k, where, bars := w.weigh(pod, r, w.claims[pod.Namespace+"/"+r.name])
+		k, where, bars := w.weigh(pod, r, w.Claims[pod.Namespace+"/"+r.Name])
 		if bars == "" {
-			bars = confine(at, where)
+			bars = affinity.Confine(at, where)
 		}
 		if bars != "" {
 			return bars
@@ -210,14 +223,14 @@ func (w *wishes) want(pod *corev1.Pod, n *backend.Needs, at *backend.Where) (bar
 		return "it asks for GPUs by resource claims and as resources of a device plugin at once: no node gives both"
 	}
 	n.GPU.Count = gpus
-	at.Terms = append(at.Terms, spec.NodeTerm{Key: naming.LabelDriver, Op: "In", Values: []string{claimDriver}})
+	at.Terms = append(at.Terms, spec.NodeTerm{Key: naming.LabelDriver, Op: "In", Values: []string{Driver}})
 	return ""
 }
 
 // weigh is how many GPUs a pod is to be given by a claim, or where its devices
 // are, of one that has some already. The lock is held.
-func (w *wishes) weigh(pod *corev1.Pod, r claimRef, c *resourcev1.ResourceClaim) (gpus int, at []reach, bars string) {
-	key := pod.Namespace + "/" + r.name
+func (w *Claims) weigh(pod *corev1.Pod, r Reference, c *resourcev1.ResourceClaim) (gpus int, at []affinity.Selector, bars string) {
+	key := pod.Namespace + "/" + r.Name
 	switch {
 	case c == nil:
 		return 0, nil, fmt.Sprintf("its resource claim %s is not there", key)
@@ -225,16 +238,16 @@ func (w *wishes) weigh(pod *corev1.Pod, r claimRef, c *resourcev1.ResourceClaim)
 		return 0, nil, fmt.Sprintf("its resource claim %s was made for another pod", key)
 	case c.DeletionTimestamp != nil:
 		return 0, nil, fmt.Sprintf("its resource claim %s is being deleted", key)
-	case c.Status.Allocation != nil && !allotted(c, pod):
-		if len(c.Status.ReservedFor) >= resourcev1.ResourceClaimReservedForMaxSize && !reservedFor(c, pod) {
+	case c.Status.Allocation != nil && !AllocatedFor(c, pod):
+		if len(c.Status.ReservedFor) >= resourcev1.ResourceClaimReservedForMaxSize && !ReservedFor(c, pod) {
 			return 0, nil, fmt.Sprintf("its resource claim %s has %d users, which is as many as it may have", key, len(c.Status.ReservedFor))
 		}
 		if s := c.Status.Allocation.NodeSelector; s != nil {
-			place := placesOf(s)
+			place := affinity.SelectorOf(s)
 			if len(place) == 0 {
 				return 0, nil, fmt.Sprintf("its resource claim %s has devices that no node can use (status.allocation.nodeSelector)", key)
 			}
-			at = []reach{place}
+			at = []affinity.Selector{place}
 		}
 		return 0, at, ""
 	}
@@ -248,20 +261,21 @@ func (w *wishes) weigh(pod *corev1.Pod, r claimRef, c *resourcev1.ResourceClaim)
 	return gpus, nil, bars
 }
 
-// allotted reports whether we have allocated a claim, or are about to, for a pod that
+// AllocatedFor reports whether we have allocated a claim, or are about to, for a pod that
 // has it alone as long as it has no place.
-func allotted(c *resourcev1.ResourceClaim, pod *corev1.Pod) bool {
+func AllocatedFor(c *resourcev1.ResourceClaim, pod *corev1.Pod) bool {
 	others := func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID != pod.UID }
-	return c.Annotations[noteAllocated] == string(pod.UID) && (pod.Spec.NodeName != "" || !slices.ContainsFunc(c.Status.ReservedFor, others))
+	return c.Annotations[NoteAllocated] == string(pod.UID) && (pod.Spec.NodeName != "" || !slices.ContainsFunc(c.Status.ReservedFor, others))
 }
 
-func reservedFor(c *resourcev1.ResourceClaim, pod *corev1.Pod) bool {
+// ReservedFor reports whether a claim is reserved for a pod.
+func ReservedFor(c *resourcev1.ResourceClaim, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(c.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == pod.UID })
 }
 
 // first is the pod that is to have a claim first of those that name it: one that
 // has its place, else the oldest. The lock is held.
-func (w *wishes) first(key string) (out *corev1.Pod) {
+func (w *Claims) first(key string) (out *corev1.Pod) {
 	for _, p := range w.pods[key] {
 		if out == nil || older(p, out) < 0 {
 			out = p
@@ -279,7 +293,7 @@ func older(a, b *corev1.Pod) int {
 
 // asks is how many GPUs a claim asks for; bars is what of it is not understood.
 // The lock is held.
-func (w *wishes) asks(c *resourcev1.ResourceClaim) (n int, bars string) {
+func (w *Claims) asks(c *resourcev1.ResourceClaim) (n int, bars string) {
 	d := &c.Spec.Devices
 	if len(d.Requests) == 0 {
 		return 0, "spec.devices.requests is empty"
@@ -316,8 +330,8 @@ func (w *wishes) asks(c *resourcev1.ResourceClaim) (n int, bars string) {
 
 // class is why the devices of a class, of which more is asked, are not known to
 // be GPUs; empty: they are. The lock is held.
-func (w *wishes) class(name, at string, more []resourcev1.DeviceSelector) (bars string) {
-	class := w.classes[name]
+func (w *Claims) class(name, at string, more []resourcev1.DeviceSelector) (bars string) {
+	class := w.Classes[name]
 	switch {
 	case class == nil && w.unread != "":
 		return fmt.Sprintf("what %s.deviceClassName %s means cannot be read: %s", at, name, w.unread)
@@ -347,7 +361,7 @@ func (w *wishes) class(name, at string, more []resourcev1.DeviceSelector) (bars 
 
 // gpuTerms are what selectors say of GPUs that all have which we know. There is
 // no machine for CEL here: expressions of other terms are not understood.
-var gpuTerms = []string{`device.driver == "` + claimDriver + `"`, `device.attributes["` + claimDriver + `"].type == "gpu"`}
+var gpuTerms = []string{`device.driver == "` + Driver + `"`, `device.attributes["` + Driver + `"].type == "gpu"`}
 
 // selects reports whether a selector is for GPUs; bars is why it is not
 // understood.
@@ -366,4 +380,52 @@ func selects(s *resourcev1.DeviceSelector) (gpus bool, bars string) {
 		}
 	}
 	return true, ""
+}
+
+// allocate is what a claim, whose requests are understood, has of devices of a
+// node: the first of them. The lock is held.
+func (w *Claims) allocate(c *resourcev1.ResourceClaim, node string, devices []Device) *resourcev1.AllocationResult {
+	out := NewAllocation(node)
+	set := map[string][]string{} // requests by class
+	var classes []string
+	for i := range c.Spec.Devices.Requests {
+		r := &c.Spec.Devices.Requests[i]
+		n := int(max(r.Exactly.Count, 1))
+		for _, d := range devices[:n] {
+			result := ResultOf(r.Name, d)
+			result.Tolerations = r.Exactly.Tolerations
+			out.Devices.Results = append(out.Devices.Results, result)
+		}
+		devices = devices[n:]
+		class := r.Exactly.DeviceClassName
+		if set[class] == nil {
+			classes = append(classes, class)
+		}
+		set[class] = append(set[class], r.Name)
+	}
+	for _, name := range classes {
+		for _, x := range w.Classes[name].Spec.Config {
+			out.Devices.Config = append(out.Devices.Config, resourcev1.DeviceAllocationConfiguration{
+				Source: resourcev1.AllocationConfigSourceClass, Requests: set[name], DeviceConfiguration: x.DeviceConfiguration,
+			})
+		}
+	}
+	for _, x := range c.Spec.Devices.Config {
+		out.Devices.Config = append(out.Devices.Config, resourcev1.DeviceAllocationConfiguration{
+			Source: resourcev1.AllocationConfigSourceClaim, Requests: x.Requests, DeviceConfiguration: x.DeviceConfiguration,
+		})
+	}
+	return out
+}
+
+// NewAllocation is one of devices of a node, which has none yet.
+func NewAllocation(node string) *resourcev1.AllocationResult {
+	return &resourcev1.AllocationResult{NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+	}}}}
+}
+
+// ResultOf says in an allocation that a request has a device.
+func ResultOf(request string, d Device) resourcev1.DeviceRequestAllocationResult {
+	return resourcev1.DeviceRequestAllocationResult{Request: request, Driver: d.Driver, Pool: d.Name, Device: d.Device}
 }

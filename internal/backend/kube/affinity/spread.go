@@ -1,4 +1,4 @@
-package kube
+package affinity
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 // even are the terms that follow for a pod from its topology spread constraints
 // that must hold (kubernetes.io, "Pod Topology Spread Constraints"). The lock is
 // held.
-func (n *neighbours) even(pod *corev1.Pod, w *backend.Where, nodes map[string]*corev1.Node) (terms []spec.NodeTerm, bars string) {
+func (n *Pods) even(pod *corev1.Pod, w *backend.Where, nodes map[string]*corev1.Node) (terms []spec.NodeTerm, bars string) {
 	var keys []string
 	for _, c := range pod.Spec.TopologySpreadConstraints {
 		if hard(c) {
@@ -54,7 +54,7 @@ func eligible(pod *corev1.Pod, c *corev1.TopologySpreadConstraint, w *backend.Wh
 		if slices.ContainsFunc(keys, func(key string) bool { _, ok := labelOf(node, key); return !ok }) {
 			continue
 		}
-		if p := c.NodeAffinityPolicy; (p == nil || *p == corev1.NodeInclusionPolicyHonor) && !fits(w, node) {
+		if p := c.NodeAffinityPolicy; (p == nil || *p == corev1.NodeInclusionPolicyHonor) && !Fits(w, node) {
 			continue
 		}
 		if p := c.NodeTaintsPolicy; p != nil && *p == corev1.NodeInclusionPolicyHonor && !tolerates(pod, node) {
@@ -67,13 +67,13 @@ func eligible(pod *corev1.Pod, c *corev1.TopologySpreadConstraint, w *backend.Wh
 
 // level is the term of one constraint: the domains that one more pod leaves
 // within maxSkew of the emptiest. The lock is held.
-func (n *neighbours) level(pod *corev1.Pod, c *corev1.TopologySpreadConstraint, selector klabels.Selector, nodes map[string]*corev1.Node) (t spec.NodeTerm, bars string) {
+func (n *Pods) level(pod *corev1.Pod, c *corev1.TopologySpreadConstraint, selector klabels.Selector, nodes map[string]*corev1.Node) (t spec.NodeTerm, bars string) {
 	count := map[string]int{}
 	for _, node := range nodes {
 		v, _ := labelOf(node, c.TopologyKey)
 		count[v] += 0
 	}
-	for uid, s := range n.placements[pod.Namespace] {
+	for uid, s := range n.Placements[pod.Namespace] {
 		if nodes[s.node] == nil || uid == pod.UID || s.pod.DeletionTimestamp != nil || !selector.Matches(klabels.Set(s.pod.Labels)) {
 			continue
 		}
@@ -103,8 +103,8 @@ func (n *neighbours) level(pod *corev1.Pod, c *corev1.TopologySpreadConstraint, 
 	return t, ""
 }
 
-// fits reports whether a node is one of those that a pod chooses by labels.
-func fits(w *backend.Where, node *corev1.Node) bool {
+// Fits reports whether a node is one of those that a pod chooses by labels.
+func Fits(w *backend.Where, node *corev1.Node) bool {
 	all := func(terms []spec.NodeTerm) bool {
 		return !slices.ContainsFunc(terms, func(t spec.NodeTerm) bool { return !holds(t, node) })
 	}

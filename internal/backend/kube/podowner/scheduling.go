@@ -1,4 +1,4 @@
-package kube
+package podowner
 
 import (
 	"fmt"
@@ -16,15 +16,11 @@ import (
 // Labels and annotations by which pods, and those who made them, say how they
 // are to be treated; those of Kueue, KAI and Run:ai are understood beside ours.
 const (
-	markPriority    = "muster.dev/priority"
-	markPreemptible = "muster.dev/preemptible"
+	MarkPriority    = "muster.dev/priority"
+	MarkPreemptible = "muster.dev/preemptible"
 	markPools       = "muster.dev/pools"
 
-	// noteProjects, on a namespace, are the projects that its pods may name
-	// beside its own, with commas; "*": any.
-	noteProjects = "muster.dev/projects"
-
-	kaiPreemptibility = "kai.scheduler/preemptibility"
+	KaiPreemptibility = "kai.scheduler/preemptibility"
 )
 
 // queueMarks name a queue in the words of others. What is none of the projects
@@ -44,16 +40,16 @@ var classes = map[string]struct {
 	"build": {100, false}, "interactive": {100, false}, "inference": {125, false},
 }
 
-// said is what a pod says under a name, as label or annotation, else those who
+// LabelOf is what a pod says under a name, as label or annotation, else those who
 // made it, the nearest first; empty: nobody says anything.
-func said(pod *corev1.Pod, chain []*owner, name string) string {
+func LabelOf(pod *corev1.Pod, chain []*Owner, name string) string {
 	for _, m := range []map[string]string{pod.Labels, pod.Annotations} {
 		if v := m[name]; v != "" {
 			return v
 		}
 	}
 	for _, x := range chain {
-		for _, m := range []map[string]string{x.labels, x.notes} {
+		for _, m := range []map[string]string{x.Labels, x.notes} {
 			if v := m[name]; v != "" {
 				return v
 			}
@@ -62,31 +58,32 @@ func said(pod *corev1.Pod, chain []*owner, name string) string {
 	return ""
 }
 
-// treatment is how a pod wants to be treated.
-type treatment struct {
-	project     core.ProjectID
-	user        string
-	pools       []string
-	priority    *spec.Priority
-	preemptible bool
-	bars        string // why it may not be placed
+// Scheduling is how a pod wants to be treated.
+type Scheduling struct {
+	Project     core.ProjectID
+	User        string
+	Pools       []string
+	Priority    *spec.Priority
+	Preemptible bool
+	Bars        string // why it may not be placed
 }
 
-// treat reads how a pod wants to be treated. Without a project it is none of
-// ours to place, for the reason given.
-func (n *namespaces) treat(pod *corev1.Pod, chain []*owner) treatment {
-	t := treatment{user: said(pod, chain, naming.LabelUser)}
-	if t.user == "" {
+// SchedulingOf reads how a pod wants to be treated. own is the project of its namespace,
+// and more are those that the namespace may use beside it. Without a project it
+// is none of ours to place, for the reason given.
+func SchedulingOf(pod *corev1.Pod, chain []*Owner, own core.ProjectID, more []string) Scheduling {
+	t := Scheduling{User: LabelOf(pod, chain, naming.LabelUser)}
+	if t.User == "" {
 		account := pod.Spec.ServiceAccountName
 		if account == "" {
 			account = "default"
 		}
-		t.user = "system:serviceaccount:" + pod.Namespace + ":" + account
+		t.User = "system:serviceaccount:" + pod.Namespace + ":" + account
 	}
-	t.project, t.bars = n.projectOf(pod, chain)
-	for _, pool := range strings.Split(said(pod, chain, markPools), ",") {
+	t.Project, t.Bars = ProjectOf(pod, chain, own, more)
+	for _, pool := range strings.Split(LabelOf(pod, chain, markPools), ",") {
 		if pool = strings.TrimSpace(pool); pool != "" {
-			t.pools = append(t.pools, pool)
+			t.Pools = append(t.Pools, pool)
 		}
 	}
 	class := t.prioritize(pod, chain)
@@ -95,27 +92,27 @@ func (n *namespaces) treat(pod *corev1.Pod, chain []*owner) treatment {
 }
 
 // prioritize finds the priority, and the class of others that it comes from.
-func (t *treatment) prioritize(pod *corev1.Pod, chain []*owner) (class string) {
-	if text := said(pod, chain, markPriority); text != "" {
+func (t *Scheduling) prioritize(pod *corev1.Pod, chain []*Owner) (class string) {
+	if text := LabelOf(pod, chain, MarkPriority); text != "" {
 		p, err := spec.ParsePriority(text)
 		if err != nil {
-			t.bar("%s: %v", markPriority, err)
+			t.bar("%s: %v", MarkPriority, err)
 			return ""
 		}
-		t.priority = &p
+		t.Priority = &p
 		return ""
 	}
 	names := make([]string, 0, len(priorityMarks)+1)
 	for _, mark := range priorityMarks {
-		names = append(names, said(pod, chain, mark))
+		names = append(names, LabelOf(pod, chain, mark))
 	}
 	for _, name := range append(names, pod.Spec.PriorityClassName) {
 		if c, ok := classes[name]; ok {
-			t.priority = &c.priority
+			t.Priority = &c.priority
 			return name
 		}
 		if p, err := spec.ParsePriority(name); err == nil && slices.Contains(spec.PriorityNames(), name) {
-			t.priority = &p
+			t.Priority = &p
 			return ""
 		}
 	}
@@ -126,53 +123,50 @@ func (t *treatment) prioritize(pod *corev1.Pod, chain []*owner) (class string) {
 var serving = map[string]bool{"Deployment": true, "StatefulSet": true, "ReplicaSet": true, "ReplicationController": true, "Service": true, "RayService": true, "LeaderWorkerSet": true, "InferenceService": true}
 
 // displace finds whether others may have its place.
-func (t *treatment) displace(pod *corev1.Pod, chain []*owner, class string) {
-	t.preemptible = len(chain) > 0 && !serving[chain[len(chain)-1].kind] // a bare pod would be lost
-	if t.priority != nil && *t.priority >= spec.Interactive {
-		t.preemptible = false // unless it says otherwise
+func (t *Scheduling) displace(pod *corev1.Pod, chain []*Owner, class string) {
+	t.Preemptible = len(chain) > 0 && !serving[chain[len(chain)-1].Kind] // a bare pod would be lost
+	if t.Priority != nil && *t.Priority >= spec.Interactive {
+		t.Preemptible = false // unless it says otherwise
 	}
 	if c, ok := classes[class]; ok {
-		t.preemptible = c.preemptible
+		t.Preemptible = c.preemptible
 	}
-	switch said(pod, chain, kaiPreemptibility) {
+	switch LabelOf(pod, chain, KaiPreemptibility) {
 	case "preemptible":
-		t.preemptible = true
+		t.Preemptible = true
 	case "non-preemptible":
-		t.preemptible = false
+		t.Preemptible = false
 	}
-	if text := said(pod, chain, markPreemptible); text != "" {
+	if text := LabelOf(pod, chain, MarkPreemptible); text != "" {
 		yes, err := strconv.ParseBool(text)
 		if err != nil {
-			t.bar("%s is %q: write true or false", markPreemptible, text)
+			t.bar("%s is %q: write true or false", MarkPreemptible, text)
 			return
 		}
-		t.preemptible = yes
+		t.Preemptible = yes
 	}
 }
 
-func (t *treatment) bar(format string, args ...any) {
-	if t.bars == "" {
-		t.bars = fmt.Sprintf(format, args...)
+func (t *Scheduling) bar(format string, args ...any) {
+	if t.Bars == "" {
+		t.Bars = fmt.Sprintf(format, args...)
 	}
 }
 
-// projectOf is the project that a pod is of. Who may make pods in a namespace
+// ProjectOf is the project that a pod is of. Who may make pods in a namespace
 // may use its project, and such others as the namespace names.
-func (n *namespaces) projectOf(pod *corev1.Pod, chain []*owner) (core.ProjectID, string) {
-	n.mu.Lock()
-	own, more := n.named(pod.Namespace), n.further[pod.Namespace]
-	n.mu.Unlock()
+func ProjectOf(pod *corev1.Pod, chain []*Owner, own core.ProjectID, more []string) (core.ProjectID, string) {
 	may := func(p string) bool {
 		return p == string(own) || slices.Contains(more, p) || slices.Contains(more, "*")
 	}
-	if p := said(pod, chain, naming.LabelProject); p != "" {
+	if p := LabelOf(pod, chain, naming.LabelProject); p != "" {
 		if !may(p) {
-			return own, fmt.Sprintf("it names project %s, which namespace %s may not use: kubectl annotate namespace %s %s=%s allows it", p, pod.Namespace, pod.Namespace, noteProjects, p)
+			return own, fmt.Sprintf("it names project %s, which namespace %s may not use: kubectl annotate namespace %s %s=%s allows it", p, pod.Namespace, pod.Namespace, naming.NoteProjects, p)
 		}
 		return core.ProjectID(p), ""
 	}
 	for _, mark := range queueMarks {
-		if p := said(pod, chain, mark); p != "" && may(p) {
+		if p := LabelOf(pod, chain, mark); p != "" && may(p) {
 			return core.ProjectID(p), ""
 		}
 	}

@@ -1,4 +1,8 @@
-package kube
+// Package affinity says on which nodes a pod may be: by its own node selector,
+// affinity and tolerations, by where its volumes can be used, and by where other
+// pods are (pod affinity, pod anti-affinity, topology spread). It is given pods and
+// nodes and gives terms of node labels; it asks nobody.
+package affinity
 
 import (
 	"cmp"
@@ -18,15 +22,15 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// neighbours are the pods of the cluster that have a node, for what pods of
+// Pods are the pods of the cluster that have a node, for what pods of
 // others ask of each other: to be near some, apart from some, or evenly spread
 // (k8s.io/kubernetes/pkg/scheduler/framework/plugins: interpodaffinity,
 // podtopologyspread). What follows for a pod becomes terms of node labels, as of
 // now, and is looked at once more when it gets its place.
-type neighbours struct {
+type Pods struct {
 	mu         sync.Mutex
-	placements map[string]map[types.UID]*placement // by namespace
-	apart      map[types.UID]*placement            // those that keep others away, as far as we know
+	Placements map[string]map[types.UID]*placement // by namespace
+	Apart      map[types.UID]*placement            // those that keep others away, as far as we know
 	labels     func(space string) klabels.Set      // of a namespace
 }
 
@@ -39,88 +43,89 @@ type placement struct {
 	away []relation // which pods may not be with it
 }
 
-func newNeighbours(labels func(space string) klabels.Set) *neighbours {
-	return &neighbours{placements: map[string]map[types.UID]*placement{}, apart: map[types.UID]*placement{}, labels: labels}
+// NewPods knows no pods yet. labels are those of a namespace.
+func NewPods(labels func(space string) klabels.Set) *Pods {
+	return &Pods{Placements: map[string]map[types.UID]*placement{}, Apart: map[types.UID]*placement{}, labels: labels}
 }
 
-// matter is for whom it matters that a pod has come, changed or gone.
-type matter int
+// Affected is for whom it matters that a pod has come, changed or gone.
+type Affected int
 
 const (
-	forNobody matter = iota
-	forSocial        // pods that ask something of others
-	forAll           // it keeps others away that ask for nothing
+	AffectsNone        Affected = iota
+	AffectsConstrained          // pods that ask something of others
+	AffectsAll                  // it keeps others away that ask for nothing
 )
 
-// seen takes over where a pod is, and says for whom that matters.
-func (n *neighbours) seen(pod *corev1.Pod) matter {
+// Seen takes over where a pod is, and says for whom that matters.
+func (n *Pods) Seen(pod *corev1.Pod) Affected {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	was := n.placements[pod.Namespace][pod.UID]
+	was := n.Placements[pod.Namespace][pod.UID]
 	switch {
 	case podstatus.Finished(pod):
 		return n.drop(pod)
 	case pod.Spec.NodeName == "":
-		return forNobody
+		return AffectsNone
 	}
 	now := n.put(pod, pod.Spec.NodeName, false)
 	if was != nil && !was.held && was.node == now.node && (was.pod.DeletionTimestamp == nil) == (pod.DeletionTimestamp == nil) &&
 		klabels.Equals(was.pod.Labels, pod.Labels) {
-		return forNobody
+		return AffectsNone
 	}
 	return now.matter()
 }
 
-func (s *placement) matter() matter {
+func (s *placement) matter() Affected {
 	if len(s.away) > 0 {
-		return forAll
+		return AffectsAll
 	}
-	return forSocial
+	return AffectsConstrained
 }
 
-// gone takes over that a pod is not there any more, and says for whom that
+// Gone takes over that a pod is not there any more, and says for whom that
 // matters.
-func (n *neighbours) gone(pod *corev1.Pod) matter {
+func (n *Pods) Gone(pod *corev1.Pod) Affected {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.drop(pod)
 }
 
 // put counts a pod. The lock is held.
-func (n *neighbours) put(pod *corev1.Pod, node string, held bool) *placement {
+func (n *Pods) put(pod *corev1.Pod, node string, held bool) *placement {
 	s := &placement{pod: pod, node: node, held: held}
-	if n.placements[pod.Namespace] == nil {
-		n.placements[pod.Namespace] = map[types.UID]*placement{}
+	if n.Placements[pod.Namespace] == nil {
+		n.Placements[pod.Namespace] = map[types.UID]*placement{}
 	}
-	n.placements[pod.Namespace][pod.UID] = s
+	n.Placements[pod.Namespace][pod.UID] = s
 	if pod.Spec.Affinity != nil {
 		_, apart := required(pod.Spec.Affinity)
 		if s.away, _ = relationsOf(pod, apart); len(s.away) > 0 {
-			n.apart[pod.UID] = s
+			n.Apart[pod.UID] = s
 		}
 	}
 	return s
 }
 
 // drop counts a pod no more. The lock is held.
-func (n *neighbours) drop(pod *corev1.Pod) matter {
-	s := n.placements[pod.Namespace][pod.UID]
+func (n *Pods) drop(pod *corev1.Pod) Affected {
+	s := n.Placements[pod.Namespace][pod.UID]
 	if s == nil {
-		return forNobody
+		return AffectsNone
 	}
-	delete(n.placements[pod.Namespace], pod.UID)
-	if len(n.placements[pod.Namespace]) == 0 {
-		delete(n.placements, pod.Namespace)
+	delete(n.Placements[pod.Namespace], pod.UID)
+	if len(n.Placements[pod.Namespace]) == 0 {
+		delete(n.Placements, pod.Namespace)
 	}
-	delete(n.apart, pod.UID)
+	delete(n.Apart, pod.UID)
 	return s.matter()
 }
 
-// take holds a node for a pod that is about to be bound; why it may not, where
+// Hold holds a node for a pod that is about to be bound; why it may not, where
 // something has changed since it was placed.
-func (n *neighbours) take(pod *corev1.Pod, node string, nodes map[string]*corev1.Node) (bars string) {
+func (n *Pods) Hold(pod *corev1.Pod, node string, nodes map[string]*corev1.Node) (bars string) {
 	var w backend.Where
-	if w, bars = whereOf(pod); bars != "" {
+	if w, bars = WhereOf(pod); bars != "" {
 		return bars
 	}
 	n.mu.Lock()
@@ -138,32 +143,32 @@ func (n *neighbours) take(pod *corev1.Pod, node string, nodes map[string]*corev1
 	return ""
 }
 
-// untake gives up what take has held.
-func (n *neighbours) untake(pod *corev1.Pod) {
+// Release gives up what take has held.
+func (n *Pods) Release(pod *corev1.Pod) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if s := n.placements[pod.Namespace][pod.UID]; s != nil && s.held {
+	if s := n.Placements[pod.Namespace][pod.UID]; s != nil && s.held {
 		n.drop(pod)
 	}
 }
 
-// follows is what follows for a pod from others at present.
-func (n *neighbours) follows(pod *corev1.Pod, nodes func() map[string]*corev1.Node) (terms []spec.NodeTerm, bars string) {
+// Terms is what follows for a pod from others at present.
+func (n *Pods) Terms(pod *corev1.Pod, nodes func() map[string]*corev1.Node) (terms []spec.NodeTerm, bars string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !social(pod) && len(n.apart) == 0 {
+	if !Constrained(pod) && len(n.Apart) == 0 {
 		return nil, ""
 	}
-	w, bars := whereOf(pod) // what it says itself: Kubernetes counts no more when it spreads pods
+	w, bars := WhereOf(pod) // what it says itself: Kubernetes counts no more when it spreads pods
 	if bars != "" {
 		return nil, bars
 	}
 	return n.bounds(pod, &w, nodes())
 }
 
-// social reports whether a pod asks something of others, or of its own kind.
-func social(pod *corev1.Pod) bool {
-	if spreads(pod) {
+// Constrained reports whether a pod asks something of others, or of its own kind.
+func Constrained(pod *corev1.Pod) bool {
+	if Spreads(pod) {
 		return true
 	}
 	if pod.Spec.Affinity == nil {
@@ -177,14 +182,14 @@ func hard(c corev1.TopologySpreadConstraint) bool {
 	return c.WhenUnsatisfiable == corev1.DoNotSchedule
 }
 
-// spreads reports whether a pod's place depends on how many of a kind are where,
+// Spreads reports whether a pod's place depends on how many of a kind are where,
 // so that such pods have to be placed one after another.
-func spreads(pod *corev1.Pod) bool {
+func Spreads(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, hard)
 }
 
 // bounds are the terms for a pod at present. The lock is held.
-func (n *neighbours) bounds(pod *corev1.Pod, w *backend.Where, nodes map[string]*corev1.Node) (terms []spec.NodeTerm, bars string) {
+func (n *Pods) bounds(pod *corev1.Pod, w *backend.Where, nodes map[string]*corev1.Node) (terms []spec.NodeTerm, bars string) {
 	away := n.awayFrom(pod, nodes)
 	if a := pod.Spec.Affinity; a != nil {
 		required, apart := required(a)
@@ -232,10 +237,10 @@ func (b barred) add(key string, values map[string]bool) {
 }
 
 // awayFrom are the domains of the pods that keep a pod away. The lock is held.
-func (n *neighbours) awayFrom(pod *corev1.Pod, nodes map[string]*corev1.Node) barred {
+func (n *Pods) awayFrom(pod *corev1.Pod, nodes map[string]*corev1.Node) barred {
 	out := barred{}
 	labels, space := klabels.Set(pod.Labels), n.labels(pod.Namespace)
-	for _, s := range n.apart {
+	for _, s := range n.Apart {
 		if s.pod.UID == pod.UID {
 			continue
 		}
@@ -254,9 +259,9 @@ func termOf(key, op string, values map[string]bool) spec.NodeTerm {
 
 // domains are the values of a term's label where pods are that it is about,
 // without pod itself. The lock is held.
-func (n *neighbours) domains(pod *corev1.Pod, c *relation, nodes map[string]*corev1.Node) map[string]bool {
+func (n *Pods) domains(pod *corev1.Pod, c *relation, nodes map[string]*corev1.Node) map[string]bool {
 	values := map[string]bool{}
-	for space, all := range n.placements {
+	for space, all := range n.Placements {
 		if !c.in(space, n.labels(space)) {
 			continue
 		}

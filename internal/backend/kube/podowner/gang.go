@@ -1,4 +1,4 @@
-package kube
+package podowner
 
 import (
 	"context"
@@ -17,92 +17,92 @@ import (
 
 // Labels and annotations by which others say which pods belong together.
 const (
-	noteMin       = "muster.dev/min-members"
-	kueueGroup    = "kueue.x-k8s.io/pod-group-name"
-	kueueCount    = "kueue.x-k8s.io/pod-group-total-count"
-	setName       = "leaderworkerset.sigs.k8s.io/name"
-	setIndex      = "leaderworkerset.sigs.k8s.io/group-index"
-	setSize       = "leaderworkerset.sigs.k8s.io/size"
+	NoteMin       = "muster.dev/min-members"
+	KueueGroup    = "kueue.x-k8s.io/pod-group-name"
+	KueueCount    = "kueue.x-k8s.io/pod-group-total-count"
+	SetName       = "leaderworkerset.sigs.k8s.io/name"
+	SetIndex      = "leaderworkerset.sigs.k8s.io/group-index"
+	SetSize       = "leaderworkerset.sigs.k8s.io/size"
 	launcherReady = "WaitForWorkersReady"
 )
 
-// podGroups are the objects in which others say how many pods of a label start
+// PodGroups are the objects in which others say how many pods of a label start
 // together (scheduler-plugins' coscheduling, Volcano, KAI).
-var podGroups = []struct{ label, path string }{
+var PodGroups = []struct{ Label, Path string }{
 	{"scheduling.x-k8s.io/pod-group", "/apis/scheduling.x-k8s.io/v1alpha1"},
 	{"scheduling.k8s.io/group-name", "/apis/scheduling.volcano.sh/v1beta1"},
 	{"pod-group-name", "/apis/scheduling.run.ai/v2alpha2"},
 }
 
-// company is with whom a pod starts.
-type company struct {
-	part string // of what its maker makes; empty: all of it
-	min  int    // below 2: it starts by itself
-	note string // what its users should know
-	bars string // why nobody can tell; empty: that is known
+// Gang is with whom a pod starts.
+type Gang struct {
+	Part string // of what its maker makes; empty: all of it
+	Min  int    // below 2: it starts by itself
+	Note string // what its users should know
+	Bars string // why nobody can tell; empty: that is known
 	// unsure says that asking again may help, after a while.
-	unsure bool
+	Unsure bool
 }
 
-// companyOf is with whom a pod of these makers starts. It fails where asking
+// GangOf is with whom a pod of these makers starts. It fails where asking
 // again may help.
-func (o *owners) companyOf(ctx context.Context, pod *corev1.Pod, chain []*owner) (company, error) {
-	if text := said(pod, chain, noteMin); text != "" {
+func (o *Reader) GangOf(ctx context.Context, pod *corev1.Pod, chain []*Owner) (Gang, error) {
+	if text := LabelOf(pod, chain, NoteMin); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > mostMembers {
-			return company{bars: fmt.Sprintf("%s is %q: write a whole number from 1 to %d", noteMin, text, mostMembers)}, nil
+			return Gang{Bars: fmt.Sprintf("%s is %q: write a whole number from 1 to %d", NoteMin, text, mostMembers)}, nil
 		}
-		return company{min: n}, nil
+		return Gang{Min: n}, nil
 	}
-	if name := pod.Labels[kueueGroup]; name != "" {
-		n, err := strconv.Atoi(pod.Annotations[kueueCount])
+	if name := pod.Labels[KueueGroup]; name != "" {
+		n, err := strconv.Atoi(pod.Annotations[KueueCount])
 		if err != nil || n < 1 || n > mostMembers {
-			return company{part: name, bars: fmt.Sprintf("it has the label %s, and its annotation %s is %q: write how many pods the group has", kueueGroup, kueueCount, pod.Annotations[kueueCount])}, nil
+			return Gang{Part: name, Bars: fmt.Sprintf("it has the label %s, and its annotation %s is %q: write how many pods the group has", KueueGroup, KueueCount, pod.Annotations[KueueCount])}, nil
 		}
-		return company{part: name, min: n}, nil
+		return Gang{Part: name, Min: n}, nil
 	}
-	for _, g := range podGroups {
-		name := pod.Labels[g.label]
+	for _, g := range PodGroups {
+		name := pod.Labels[g.Label]
 		if name == "" {
-			name = pod.Annotations[g.label]
+			name = pod.Annotations[g.Label]
 		}
 		if name != "" {
-			return o.podGroup(ctx, pod.Namespace, g.path, name)
+			return o.podGroup(ctx, pod.Namespace, g.Path, name)
 		}
 	}
-	if size, err := strconv.Atoi(pod.Annotations[setSize]); err == nil && pod.Labels[setName] != "" {
-		c := company{part: pod.Labels[setIndex], min: size}
+	if size, err := strconv.Atoi(pod.Annotations[SetSize]); err == nil && pod.Labels[SetName] != "" {
+		c := Gang{Part: pod.Labels[SetIndex], Min: size}
 		for _, x := range chain {
-			if policy, _ := x.spec["startupPolicy"].(string); x.kind == "LeaderWorkerSet" && policy == "LeaderReady" {
-				c.min = 1 // the others are made once the first runs
+			if policy, _ := x.Spec["startupPolicy"].(string); x.Kind == "LeaderWorkerSet" && policy == "LeaderReady" {
+				c.Min = 1 // the others are made once the first runs
 			}
 		}
 		return c, nil
 	}
 	for _, x := range chain {
-		if n, ok := gangOf(x.spec); ok {
-			return company{min: n}, nil
+		if n, ok := GangSize(x.Spec); ok {
+			return Gang{Min: n}, nil
 		}
-		if x.unread != nil && !x.gone {
-			return company{note: fmt.Sprintf("%s cannot be read (%v), so its pods are placed one by one; the annotation %s says how many start together", x, x.unread, noteMin)}, nil
+		if x.Unread != nil && !x.Gone {
+			return Gang{Note: fmt.Sprintf("%s cannot be read (%v), so its pods are placed one by one; the annotation %s says how many start together", x, x.Unread, NoteMin)}, nil
 		}
 	}
-	return company{}, nil
+	return Gang{}, nil
 }
 
 // mostMembers bounds what is taken for a number of pods.
 const mostMembers = 100_000
 
 // podGroup is the company that an object of that name describes.
-func (o *owners) podGroup(ctx context.Context, space, root, name string) (company, error) {
+func (o *Reader) podGroup(ctx context.Context, space, root, name string) (Gang, error) {
 	ctx, cancel := context.WithTimeout(ctx, apicall.Timeout)
 	defer cancel()
 	raw, err := o.client.Discovery().RESTClient().Get().AbsPath(root, "namespaces", space, "podgroups", name).SetHeader("Accept", "application/json").DoRaw(ctx)
-	c := company{part: name}
+	c := Gang{Part: name}
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-		c.bars = fmt.Sprintf("how many pods start with it stands in the PodGroup %s/%s, which cannot be read: %v", space, name, err)
-		c.unsure = true
+		c.Bars = fmt.Sprintf("how many pods start with it stands in the PodGroup %s/%s, which cannot be read: %v", space, name, err)
+		c.Unsure = true
 		return c, nil
 	case err != nil:
 		return c, err
@@ -113,21 +113,21 @@ func (o *owners) podGroup(ctx context.Context, space, root, name string) (compan
 		} `json:"spec"`
 	}
 	if err := json.Unmarshal(raw, &is); err != nil || is.Spec.MinMember < 0 || is.Spec.MinMember > mostMembers {
-		c.bars = fmt.Sprintf("the PodGroup %s/%s does not say in spec.minMember how many pods start together", space, name)
+		c.Bars = fmt.Sprintf("the PodGroup %s/%s does not say in spec.minMember how many pods start together", space, name)
 		return c, nil
 	}
-	c.min = is.Spec.MinMember
+	c.Min = is.Spec.MinMember
 	return c, nil
 }
 
-// gangOf is how many pods an object starts together, by the fields that kinds of
+// GangSize is how many pods an object starts together, by the fields that kinds of
 // gangs have; false: it is none.
-func gangOf(spec map[string]any) (int, bool) {
+func GangSize(spec map[string]any) (int, bool) {
 	if spec == nil {
 		return 0, false
 	}
 	if inner, ok := spec["rayClusterSpec"].(map[string]any); ok { // RayJob
-		return gangOf(inner)
+		return GangSize(inner)
 	}
 	switch {
 	case spec["headGroupSpec"] != nil: // RayCluster
@@ -227,24 +227,24 @@ func number(m map[string]any, name string, usual int) int {
 // Labels that say which part a pod plays and which of these it is.
 var (
 	roleLabels  = []string{"muster.dev/role", "training.kubeflow.org/replica-type", "training.kubeflow.org/job-role", "jobset.sigs.k8s.io/replicatedjob-name", "ray.io/node-type", "ray.io/group", "volcano.sh/task-spec"}
-	indexLabels = []string{"training.kubeflow.org/replica-index", "leaderworkerset.sigs.k8s.io/worker-index", "batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "kueue.x-k8s.io/pod-group-pod-index"}
+	IndexLabels = []string{"training.kubeflow.org/replica-index", "leaderworkerset.sigs.k8s.io/worker-index", "batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "kueue.x-k8s.io/pod-group-pod-index"}
 )
 
 // firstRoles go before all others.
 var firstRoles = map[string]bool{"master": true, "launcher": true, "head": true, "leader": true, "chief": true, "driver": true, "coordinator": true}
 
-// roleOf is the part that a pod plays, and where it stands among the others.
-func roleOf(pod *corev1.Pod) (role string, rank int) {
+// RoleOf is the part that a pod plays, and where it stands among the others.
+func RoleOf(pod *corev1.Pod) (role string, rank int) {
 	role = "pod"
 	if r := firstOf(pod.Labels, roleLabels); r != "" {
 		role = strings.ToLower(r)
-	} else if pod.Labels[setName] != "" {
+	} else if pod.Labels[SetName] != "" {
 		role = "worker"
-		if pod.Labels[indexLabels[1]] == "0" {
+		if pod.Labels[IndexLabels[1]] == "0" {
 			role = "leader"
 		}
 	}
-	i, err := strconv.Atoi(firstOf(pod.Labels, indexLabels))
+	i, err := strconv.Atoi(firstOf(pod.Labels, IndexLabels))
 	if err != nil || i < 0 || i > mostMembers {
 		i = 0
 	}
