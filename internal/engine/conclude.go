@@ -2,11 +2,11 @@ package engine
 
 import (
 	"fmt"
-	"slices"
+	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // conclude draws what follows for the workload from the states of its tasks.
@@ -44,25 +44,15 @@ func (tx *tx) conclude(d *draft) error {
 	if c.bad != nil && (!c.independent || c.left == 0) {
 		return tx.failed(d, c.bad)
 	}
-	if d.w.Phase == lifecycle.Running && (c.succeeded == c.total || c.chief && cleans(d.w)) {
+	if d.w.Phase == lifecycle.Running && decide.Succeeds(d.w.Spec, c.succeeded, c.total, c.chief) {
 		if d.w.Kind == lifecycle.Workspace && d.w.Spec.Restart == "always" {
 			return tx.failed(d, d.tasks[0]) // a clean exit is restarted like an error
 		}
 		zero := 0
 		d.attempt().ExitCode = &zero
-		target := lifecycle.Completed
-		if d.w.Spec.Publish != nil {
-			target = lifecycle.Publishing
-		}
-		return tx.end(d, lifecycle.Input{On: lifecycle.Succeed, Target: target}, actorBackend(c.node))
+		return tx.end(d, lifecycle.Input{On: lifecycle.Succeed, Target: decide.AfterSuccess(d.w.Spec)}, actorBackend(c.node))
 	}
 	return nil
-}
-
-// cleans reports whether the success of the first task is that of the gang,
-// whose other tasks are then ended.
-func cleans(w *core.Workload) bool {
-	return w.Spec.Gang() && (w.Spec.CleanPolicy == "running" || w.Spec.CleanPolicy == "" && (w.Spec.Framework == "mpi" || w.Spec.Slurm != nil))
 }
 
 // tally is what the tasks of an attempt add up to.
@@ -125,112 +115,53 @@ func count(d *draft) tally {
 	return c
 }
 
-// failed decides what becomes of an attempt one of whose tasks failed.
+// failed carries out what follows for an attempt one of whose tasks failed.
 func (tx *tx) failed(d *draft, t *core.Task) error {
 	a := d.attempt()
 	index := t.ID.Index
 	a.Culprit, a.ExitCode = &index, t.ExitCode
-	reason := lifecycle.Reason(t.Reason)
-	message := blame(d.w, t)
-	actor := actorBackend(t.Node)
-	retries := lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Terminating, Target: lifecycle.Backoff, Reason: reason, Message: message}
-	switch tx.ruled(d, t) {
-	case ruleRetry:
-		return tx.end(d, retries, actor)
-	case ruleFail:
-		in := retries
-		in.Target = lifecycle.Failed
-		return tx.end(d, in, actor)
+	had := decide.Counts{Failures: d.w.Failures, System: d.w.SystemFailures, Rules: d.w.RuleUses}
+	out := decide.AfterFailure(d.w.Kind, d.w.Spec, d.w.Phase, had, failureOf(t))
+	d.w.Failures, d.w.SystemFailures, d.w.RuleUses = out.Counts.Failures, out.Counts.System, out.Counts.Rules
+	if out.Pause {
+		tx.rest(d, t, decide.InRow(d.w.SystemFailures, since(a.RunningAt, tx.now)))
 	}
-	in := retries
-	in.Target = lifecycle.Failed
-	switch {
-	case systemic(t):
-		in = lifecycle.Input{On: lifecycle.NodeLost, Target: lifecycle.Failed, Reason: reason, Message: message}
-		if limit := d.w.Spec.Retry.System; limit == nil || d.w.SystemFailures < *limit {
-			d.w.SystemFailures++
-			in.Target = lifecycle.Queued
-			n := d.w.SystemFailures
-			if !a.RunningAt.IsZero() && tx.now.Sub(a.RunningAt) >= healthy {
-				n = 1 // limits count all of a life, pauses only what comes one after another
-			}
-			tx.rest(d, t, n)
-		}
-	case reason == lifecycle.ReasonMaxDuration:
-		in = lifecycle.Input{On: lifecycle.Deadline, Reason: reason, Message: message}
-	case t.State == core.TaskLost:
-		in = lifecycle.Input{On: lifecycle.OutcomeLost, Reason: lifecycle.ReasonOutcomeUnknown, Message: message}
-	case reason == lifecycle.ReasonFailedImagePull && d.w.Phase == lifecycle.Starting:
-		in = lifecycle.Input{On: lifecycle.PullFail, Reason: reason, Message: message}
-	case reason == lifecycle.ReasonContainerCannot && d.w.Phase == lifecycle.Starting:
-		in = lifecycle.Input{On: lifecycle.CannotRun, Reason: reason, Message: message}
-	case reason == lifecycle.ReasonMountFailed && d.w.Phase == lifecycle.Starting:
-		in = lifecycle.Input{On: lifecycle.MountFail, Reason: reason, Message: message}
-	case d.w.Kind.Attended() && d.w.Spec.Restart != "never":
+	in := out.Input
+	in.Reason, in.Message = lifecycle.Reason(t.Reason), blame(d.w, t)
+	if in.On == lifecycle.OutcomeLost {
+		in.Reason = lifecycle.ReasonOutcomeUnknown
+	}
+	if out.InPlace {
 		tx.restartLater(d, t)
-		d.w.Failures = d.tasks[index].Failures
-		return tx.step(d, lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Restarting, Reason: ends(t), Message: message}, actor)
-	default:
-		d.w.Failures++
-		if d.w.Failures <= d.w.Spec.Retry.Limit {
-			in.Target = lifecycle.Backoff
-		}
+		d.w.Failures, in.Reason = d.tasks[index].Failures, ends(t)
+		return tx.step(d, in, actorBackend(t.Node))
 	}
-	return tx.end(d, in, actor)
+	return tx.end(d, in, actorBackend(t.Node))
+}
+
+// failureOf is how t failed, as far as that decides anything.
+func failureOf(t *core.Task) decide.Failure {
+	return decide.Failure{Class: lifecycle.Classify(lifecycle.Reason(t.Reason)), Lost: t.State == core.TaskLost, ExitCode: t.ExitCode}
+}
+
+// since is how long it is since then; zero: that has not been.
+func since(then, now time.Time) time.Duration {
+	if then.IsZero() {
+		return 0
+	}
+	return now.Sub(then)
 }
 
 // ends is why an attended task is started again in place.
 func ends(t *core.Task) lifecycle.Reason {
-	if t.ExitCode != nil && *t.ExitCode == 0 {
+	if exited(t) {
 		return lifecycle.ReasonExited
 	}
 	return lifecycle.Reason(t.Reason)
 }
 
-// ruling is what a retry rule says of a failure.
-type ruling int
-
-const (
-	ruleNone ruling = iota // none fits: the kind and retry.limit decide
-	ruleRetry
-	ruleFail
-)
-
-// ruled finds the retry rule that fits a failure and counts its use.
-func (tx *tx) ruled(d *draft, t *core.Task) ruling {
-	rules := d.w.Spec.Retry.Rules
-	if d.w.Kind.Attended() {
-		return ruleNone
-	}
-	for i, r := range rules {
-		if !fits(r, t) {
-			continue
-		}
-		if r.Action == "fail" {
-			return ruleFail
-		}
-		uses := make([]int, len(rules))
-		copy(uses, d.w.RuleUses)
-		if r.Limit > 0 && uses[i] >= r.Limit {
-			return ruleFail
-		}
-		if r.Action == "retry" {
-			if d.w.Failures++; r.Limit == 0 && d.w.Failures > d.w.Spec.Retry.Limit {
-				return ruleFail
-			}
-		}
-		uses[i]++
-		d.w.RuleUses = uses
-		return ruleRetry
-	}
-	return ruleNone
-}
-
-// fits reports whether a retry rule is about how t failed.
-func fits(r spec.RetryRule, t *core.Task) bool {
-	return (len(r.ExitCodes) == 0 || t.ExitCode != nil && slices.Contains(r.ExitCodes, *t.ExitCode)) &&
-		(len(r.Reasons) == 0 || slices.Contains(r.Reasons, t.Reason))
-}
+// exited reports whether t has ended by itself without an error.
+func exited(t *core.Task) bool { return t.ExitCode != nil && *t.ExitCode == 0 }
 
 // blame is one sentence on which task failed and how.
 func blame(w *core.Workload, t *core.Task) string {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 )
@@ -302,15 +303,14 @@ func (tx *tx) bereaved(d *draft) error {
 			others++
 		}
 	}
-	if len(lost) == 0 || first {
+	if len(lost) == 0 {
 		return nil
 	}
 	message := blame(d.w, lost[0])
-	limit := d.w.Spec.Retry.System
-	if others < d.w.Spec.MinSize() {
-		if d.w.Phase != lifecycle.Running || limit != nil && d.w.SystemFailures >= *limit {
-			return nil // as of any gang
-		}
+	switch decide.AfterRanksLost(d.w.Spec, d.w.Phase, d.w.SystemFailures, others, first) {
+	case decide.RanksFail:
+		return nil // as of any gang
+	case decide.RanksRequeue:
 		d.w.SystemFailures++
 		message = fmt.Sprintf("%d of at least %d tasks are left: %s", others, d.w.Spec.MinSize(), message)
 		return tx.end(d, lifecycle.Input{On: lifecycle.BelowMinimum, Target: lifecycle.Queued, Message: message}, actorBackend(lost[0].Node))

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 )
@@ -18,10 +19,8 @@ func (tx *tx) evict(ev schedule.Eviction) error {
 	if d.w.Phase == lifecycle.Reserved {
 		return tx.change(d, func() error { return tx.unreserve(d, ev) })
 	}
-	in := lifecycle.Input{On: lifecycle.Preempt, Target: preempted(d.w), Message: tx.whyEvicted(ev)}
-	if ev.Moves && (d.w.Kind != lifecycle.External || !d.w.Spec.TerminateAfterPreemption) { // what has to go whole, since too little would be left meanwhile, moves whole
-		in = lifecycle.Input{On: lifecycle.Move, Message: tx.whyEvicted(ev)}
-	}
+	in := decide.AfterEviction(d.w.Kind, d.w.Spec, ev.Moves) // what has to go whole, since too little would be left meanwhile, moves whole
+	in.Message = tx.whyEvicted(ev)
 	return tx.change(d, func() error { return tx.end(d, in, actorScheduler) })
 }
 

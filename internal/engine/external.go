@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -264,7 +265,7 @@ func replacedMembers(tasks map[int]*core.Task, c *claim) func(*core.Task) bool {
 		leaving, killed bool
 	}
 	sortOf := func(t *core.Task) sort {
-		return sort{t.State, t.Leaving, t.Reason == string(lifecycle.ReasonKilled)}
+		return sort{t.State, t.Leaving, killed(t)}
 	}
 	last := map[sort]*core.Task{}
 	for _, t := range sortedTasks(tasks) {
@@ -302,50 +303,60 @@ func (tx *tx) forsaken(d *draft, c *claim) error {
 // finish ends a workload none of whose members is left, as they have ended. It
 // must run inside change.
 func (tx *tx) finish(d *draft, c *claim) error {
-	var bad, lost, killed *core.Task
-	well := 0
+	var bad, lost *core.Task
+	sum := decide.Members{}
 	for _, t := range sortedTasks(d.tasks) {
 		switch {
 		case t.State == core.TaskSucceeded:
-			well++
+			sum.Well++
 		case t.Leaving:
 		case t.State == core.TaskLost && lost == nil:
-			lost = t
-		case t.Reason == string(lifecycle.ReasonKilled) && killed == nil:
-			killed = t
-		case t.State == core.TaskFailed && t.Reason != string(lifecycle.ReasonKilled) && (bad == nil || t.EndedAt.After(bad.EndedAt)):
-			bad = t // the last one: those before it were tried again
+			lost, sum.Lost = t, true
+		case killed(t) && !sum.Killed:
+			sum.Killed = true
+		case t.State == core.TaskFailed && !killed(t) && (bad == nil || t.EndedAt.After(bad.EndedAt)):
+			bad, sum.Failed = t, true // the last one: those before it were tried again
 		}
 	}
-	outcome := backend.OutcomeGone
+	is := decide.MakerGone
 	if c != nil {
-		outcome = c.Over
+		is = makers[c.Over]
 	}
 	actor := actorBackendName(keyOf(d.w).backend)
-	if outcome == backend.OutcomeSucceeded && d.w.Phase == lifecycle.Starting {
+	if is == decide.MakerSucceeded && d.w.Phase == lifecycle.Starting {
 		if err := tx.step(d, lifecycle.Input{On: lifecycle.AllReady}, actor); err != nil {
 			return err
 		}
 	}
 	maker := d.w.Spec.Annotations[noteMaker]
 	a := d.attempt()
-	switch {
-	case outcome == backend.OutcomeSucceeded && d.w.Phase == lifecycle.Running, outcome == backend.OutcomeGone && d.w.Phase == lifecycle.Running && well > 0 && bad == nil && lost == nil && killed == nil:
+	end := decide.AfterMembers(d.w.Phase, is, sum)
+	in := end.Input()
+	switch end {
+	case decide.MembersSucceeded:
 		zero := 0
 		a.ExitCode = &zero
-		return tx.end(d, lifecycle.Input{On: lifecycle.Succeed, Target: lifecycle.Completed}, actor)
-	case bad != nil && (outcome == backend.OutcomeFailed || killed == nil):
+	case decide.MemberFailed:
 		index := bad.ID.Index
 		a.Culprit, a.ExitCode = &index, bad.ExitCode
-		return tx.end(d, lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Terminating, Target: lifecycle.Failed, Reason: lifecycle.Reason(bad.Reason), Message: bad.Name + " " + howEnded(bad)}, actor)
-	case outcome == backend.OutcomeFailed:
-		return tx.end(d, lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Terminating, Target: lifecycle.Failed, Message: maker + " has failed"}, actor)
-	case lost != nil && killed == nil:
-		return tx.end(d, lifecycle.Input{On: lifecycle.OutcomeLost, Message: lost.Name + " was lost: " + lost.Message}, actor)
-	default:
-		return tx.end(d, lifecycle.Input{On: lifecycle.Stop, Reason: lifecycle.ReasonKilled, Message: maker + " was taken away"}, actor)
+		in.Reason, in.Message = lifecycle.Reason(bad.Reason), bad.Name+" "+howEnded(bad)
+	case decide.MakerHasFailed:
+		in.Message = maker + " has failed"
+	case decide.MemberLost:
+		in.Message = lost.Name + " was lost: " + lost.Message
+	case decide.MembersTakenAway:
+		in.Reason, in.Message = lifecycle.ReasonKilled, maker+" was taken away"
 	}
+	return tx.end(d, in, actor)
 }
+
+// makers are what a backend says of whoever made the pods.
+var makers = map[backend.Outcome]decide.Maker{
+	backend.OutcomeSucceeded: decide.MakerSucceeded, backend.OutcomeFailed: decide.MakerFailed, backend.OutcomeGone: decide.MakerGone,
+}
+
+// killed reports whether somebody ended t.
+func killed(t *core.Task) bool { return failureOf(t).Class == lifecycle.FailureKilled }
 
 func howEnded(t *core.Task) string {
 	switch {

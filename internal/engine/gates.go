@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -335,7 +336,7 @@ func (tx *tx) askLater(d *draft, i int, a Answer, failure error) error {
 	if failure != nil {
 		c.Message = "no answer: " + failure.Error()
 	}
-	at := tx.now.Add(spread(d.w.ID, c.Tries, askBase, askMax)).Truncate(time.Microsecond)
+	at := tx.now.Add(decide.Backoff(d.w.ID, c.Tries, askBase, askMax)).Truncate(time.Microsecond)
 	c.AskAt = at
 	if !a.Retry || d.w.Phase != lifecycle.Reserved {
 		return nil

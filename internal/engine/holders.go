@@ -47,7 +47,7 @@ func (tx *tx) endsOf(w *core.Workload, tasks map[int]*core.Task) schedule.Span {
 		return schedule.Span{}
 	}
 	if end, ok := tx.firstEnd(w); ok {
-		job.EndsBy = end.at.UnixMilli()
+		job.EndsBy = end.At.UnixMilli()
 	}
 	return tx.e.Insight.span(w, &job, tx.now.UnixMilli(), &basis{})
 }

@@ -6,45 +6,15 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-// end is when and why a limit ends a workload.
-type end struct {
-	at      time.Time
-	length  time.Duration // of the whole limit
-	reason  lifecycle.Reason
-	message string
-}
-
 // firstEnd is the limit that ends w first, as things stand; false: none does.
-func (tx *tx) firstEnd(w *core.Workload) (end, bool) {
+func (tx *tx) firstEnd(w *core.Workload) (decide.End, bool) {
 	a := w.Attempts[len(w.Attempts)-1]
-	if a.RunningAt.IsZero() {
-		return end{}, false
-	}
-	rules := tx.tree().Rules(w.Project)
-	var first end
-	limit := func(from time.Time, d time.Duration, reason lifecycle.Reason, message string) {
-		if d <= 0 || from.IsZero() {
-			return
-		}
-		if at := from.Add(d); first.at.IsZero() || at.Before(first.at) {
-			first = end{at, d, reason, message}
-		}
-	}
-	limit(a.RunningAt, time.Duration(w.Spec.MaxDuration), lifecycle.ReasonMaxDuration, "it ran for its maxDuration of "+w.Spec.MaxDuration.String())
-	limit(a.RunningAt, rules.TimeLimit[w.Kind], lifecycle.ReasonProjectTimeLimit,
-		fmt.Sprintf("project %s lets a %s run for %v", w.Project, w.Kind, rules.TimeLimit[w.Kind]))
-	limit(w.IdleSince, time.Duration(w.Spec.IdleLimit), lifecycle.ReasonIdleLimit, "its GPUs did nothing for its idleLimit of "+w.Spec.IdleLimit.String())
-	limit(w.IdleSince, rules.IdleLimit[w.Kind], lifecycle.ReasonIdleLimit,
-		fmt.Sprintf("project %s lets the GPUs of a %s idle for %v", w.Project, w.Kind, rules.IdleLimit[w.Kind]))
-	return first, !first.at.IsZero()
+	return decide.FirstEnd(w.Kind, w.Spec, w.Project, tx.tree().Rules(w.Project), a.RunningAt, w.IdleSince)
 }
-
-// warning is how long before its end a workload is told: a tenth of its limit,
-// at most ten minutes.
-func (e end) warning() time.Duration { return min(e.length/10, 10*time.Minute) }
 
 // limited ends a running workload whose limit has come, or warns of it. It must
 // run inside change.
@@ -53,13 +23,13 @@ func (tx *tx) limited(d *draft) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	if !end.at.After(tx.now) {
-		return true, tx.end(d, lifecycle.Input{On: lifecycle.Deadline, Reason: end.reason, Message: end.message}, actorControl)
+	if !end.At.After(tx.now) {
+		return true, tx.end(d, lifecycle.Input{On: lifecycle.Deadline, Reason: end.Reason(), Message: end.Message}, actorControl)
 	}
-	if near := end.at.Add(-end.warning()); !near.After(tx.now) && !d.w.Warned.Equal(end.at) {
-		d.w.Warned, d.near = end.at, &end
+	if near := end.At.Add(-end.Warning()); !near.After(tx.now) && !d.w.Warned.Equal(end.At) {
+		d.w.Warned, d.near = end.At, &end
 		d.condition(core.Condition{Type: lifecycle.DeadlineNear, Since: tx.now}, false)
-		d.fact(lifecycle.DeadlineNear, true, tx.now, string(end.reason), fmt.Sprintf("it will be ended at %s", end.at.UTC().Format(time.RFC3339)))
+		d.fact(lifecycle.DeadlineNear, true, tx.now, string(end.Reason()), fmt.Sprintf("it will be ended at %s", end.At.UTC().Format(time.RFC3339)))
 	}
 	return false, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 )
@@ -20,7 +21,7 @@ func (e *Engine) open(w *core.Workload, tasks map[int]*core.Task) []*member {
 	placed := map[string]bool{}
 	for _, t := range tasks {
 		// One whose pod could not be given its place, and so did not start, still waits.
-		placed[t.Claim] = placed[t.Claim] || !t.State.Ended() || !t.StartedAt.IsZero() || t.Reason != string(lifecycle.ReasonSystem)
+		placed[t.Claim] = placed[t.Claim] || !t.State.Ended() || !t.StartedAt.IsZero() || !takenAway(t)
 	}
 	var out []*member
 	for _, m := range c.members {
@@ -101,7 +102,7 @@ func (tx *tx) expelMembers(d *draft, id core.NodeID, v vacation) error {
 		}
 	}
 	if d.w.Spec.TerminateAfterPreemption || !shedsMembers(d, len(there)) {
-		return tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: preempted(d.w), Message: v.message}, v.actor)
+		return tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: decide.AfterPreemption(d.w.Kind, d.w.Spec), Message: v.message}, v.actor)
 	}
 	for _, t := range there {
 		tx.leave(d, t)

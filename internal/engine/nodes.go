@@ -206,7 +206,7 @@ func (tx *tx) vacate(id core.NodeID, v vacation) ([]DrainStep, error) {
 		case !*w.Spec.Preemptible && !v.force:
 			s.Do, s.Within = DrainWaits, 0
 			if end, ok := tx.firstEnd(w); ok {
-				s.By = end.at
+				s.By = end.At
 			}
 		case w.Kind != lifecycle.External && !tx.fitsBeside(w, id):
 			s.Do = DrainParks

@@ -335,8 +335,8 @@ func (n *notices) near(to spec.Notification, on string) {
 		return
 	}
 	what := n.happening()
-	what.Reason, what.EndsAt = end.reason, end.at
-	what.Message = fmt.Sprintf("it will be ended at %s, when %s", end.at.UTC().Format(time.RFC3339), end.message)
+	what.Reason, what.EndsAt = end.Reason(), end.At
+	what.Message = fmt.Sprintf("it will be ended at %s, when %s", end.At.UTC().Format(time.RFC3339), end.Message)
 	n.put(to, on, len(n.d.trail), what) // after all that has happened
 }
 

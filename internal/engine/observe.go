@@ -217,7 +217,7 @@ func after(t core.Task, ob backend.Observation, now time.Time) core.Task {
 			t.EndedAt = t.PlacedAt
 		}
 		t.ExitCode, t.Signal, t.Reason, t.Message = ob.ExitCode, ob.Signal, ob.Reason, ob.Message
-		if told && t.Reason == string(lifecycle.ReasonSystem) { // its backend may not know any more by whom it was told
+		if told && takenAway(&t) { // its backend may not know any more by whom it was told
 			t.Reason = string(lifecycle.ReasonKilled)
 		}
 	}

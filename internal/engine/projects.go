@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -100,19 +101,11 @@ func (tx *tx) reconsider(w *core.Workload, limits bool) error {
 		case held:
 			return tx.closeAnew(d)
 		case drains:
-			return tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: preempted(d.w), Message: note}, actorControl)
+			return tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: decide.AfterPreemption(d.w.Kind, d.w.Spec), Message: note}, actorControl)
 		default:
 			return nil
 		}
 	})
-}
-
-// preempted is where a workload goes whose resources are taken back.
-func preempted(w *core.Workload) lifecycle.Phase {
-	if w.Kind == lifecycle.Workspace || w.Spec.TerminateAfterPreemption {
-		return lifecycle.Preempted
-	}
-	return lifecycle.Queued
 }
 
 // closed says why a project takes nothing at present; ReasonNone: it does.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -60,21 +61,15 @@ func (tx *tx) balance(d *draft) error {
 		ready += bit(t.Ready)
 		due += bit(!t.RestartAt.IsZero())
 	}
-	switch phase := d.w.Phase; {
-	case phase == lifecycle.Starting && (ready > 0 || d.w.Replicas == 0):
-		if err := tx.step(d, lifecycle.Input{On: lifecycle.AllReady}, actorControl); err != nil {
+	bad := lastFailed(d)
+	in, actor := lifecycle.Input{}, actorControl
+	in.On = decide.AfterReplicas(d.w.Phase, decide.Replicas{Wanted: d.w.Replicas, Ready: ready, Up: up, Due: due, Failed: bad != nil})
+	if in.On == lifecycle.TaskFail {
+		in.To, in.Reason, in.Message, actor = lifecycle.Restarting, ends(bad), blame(d.w, bad), actorBackend(bad.Node)
+	}
+	if in.On != "" {
+		if err := tx.step(d, in, actor); err != nil {
 			return err
-		}
-	case phase == lifecycle.Restarting && (up > 0 || due == 0): // with none due, others are to be placed
-		if err := tx.step(d, lifecycle.Input{On: lifecycle.BackoffOver}, actorControl); err != nil {
-			return err
-		}
-	case phase != lifecycle.Restarting && up == 0 && d.w.Replicas > 0:
-		if bad := lastFailed(d); bad != nil {
-			in := lifecycle.Input{On: lifecycle.TaskFail, To: lifecycle.Restarting, Reason: ends(bad), Message: blame(d.w, bad)}
-			if err := tx.step(d, in, actorBackend(bad.Node)); err != nil {
-				return err
-			}
 		}
 	}
 	tx.serving(d)
@@ -88,7 +83,7 @@ func (tx *tx) balance(d *draft) error {
 func replacedReplicas(d *draft) func(*core.Task) bool {
 	up := lastStart(d.tasks)
 	return func(t *core.Task) bool {
-		return t.Leaving && (t.Reason != string(lifecycle.ReasonSystem) || d.w.AskAt.IsZero() && up.After(t.PlacedAt))
+		return t.Leaving && (!takenAway(t) || d.w.AskAt.IsZero() && up.After(t.PlacedAt))
 	}
 }
 
@@ -147,24 +142,20 @@ func (tx *tx) replicasEnded(d *draft) error {
 		if !t.State.Ended() || t.Leaving || !t.RestartAt.IsZero() {
 			continue
 		}
-		if systemic(t) || t.Away {
-			c := *t // its place is gone, or going: another one takes over elsewhere
+		up := d.w.Phase == lifecycle.Starting && anyUp(d)
+		switch decide.AfterReplica(d.w.Phase, failureOf(t), t.Away, up) {
+		case decide.ReplicaReplaced:
+			c := *t // its place is gone, or going
 			c.Leaving = true
 			tx.e.dirty = true
 			d.setTask(c)
-			continue
-		}
-		if hopeless(lifecycle.Reason(t.Reason)) && d.w.Phase == lifecycle.Starting && !anyUp(d) {
+		case decide.ReplicasFail:
 			return tx.failed(d, t)
+		default:
+			tx.restartLater(d, t)
 		}
-		tx.restartLater(d, t)
 	}
 	return nil
-}
-
-// hopeless reports whether a restart in place cannot help against reason.
-func hopeless(r lifecycle.Reason) bool {
-	return r == lifecycle.ReasonFailedImagePull || r == lifecycle.ReasonContainerCannot || r == lifecycle.ReasonMountFailed
 }
 
 func anyUp(d *draft) bool {
@@ -180,14 +171,12 @@ func anyUp(d *draft) bool {
 func (tx *tx) restartLater(d *draft, t *core.Task) {
 	c := *t
 	c.Failures++
-	if !c.StartedAt.IsZero() && c.EndedAt.Sub(c.StartedAt) >= healthy {
-		c.Failures = 1
-	}
+	c.Failures = decide.InRow(c.Failures, since(c.StartedAt, c.EndedAt))
 	c.Ready = false
-	if ends(t) == lifecycle.ReasonExited {
+	if exited(t) {
 		c.Waiting = crashLoop // it has not failed, and is started again all the same
 	}
-	c.RestartAt = tx.now.Add(spread(d.w.ID, c.Failures, restartBase, restartMax)).Truncate(time.Microsecond)
+	c.RestartAt = tx.now.Add(decide.RestartWait(d.w.ID, c.Failures)).Truncate(time.Microsecond)
 	d.setTask(c)
 }
 

@@ -221,7 +221,7 @@ func (tx *tx) stays(w *core.Workload, start time.Time) bool {
 		return false
 	}
 	end, known := tx.firstEnd(w)
-	return !known || end.at.After(start)
+	return !known || end.At.After(start)
 }
 
 // inTheWay says what runs on the nodes of a reservation and is not over in time.
@@ -233,7 +233,7 @@ func (tx *tx) inTheWay(r *core.Reservation, nodes []core.NodeID) []string {
 		if !ok || r.Name == w.Spec.Reservation {
 			continue
 		}
-		if end, known := tx.firstEnd(w); known && !end.at.After(start) {
+		if end, known := tx.firstEnd(w); known && !end.At.After(start) {
 			continue
 		}
 		for _, t := range tasks {

@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -13,29 +13,20 @@ import (
 // nothing of the place has changed meanwhile the same would happen at once, so
 // that there is a pause before, which grows.
 
-// leftAlone is the first pause after a task that had run: whoever took it away is
-// done with it. What was refused waits as after a failure, and where none is
-// waited for as long as after failures without end.
-const leftAlone = time.Second
-
 // systemic reports whether the system is to blame for the end of a task.
-func systemic(t *core.Task) bool {
-	r := lifecycle.Reason(t.Reason)
-	return r == lifecycle.ReasonNodeLost || r == lifecycle.ReasonSystem
-}
+func systemic(t *core.Task) bool { return failureOf(t).Class.Systemic() }
+
+// takenAway reports whether the backend refused t or took it away, and not its node.
+func takenAway(t *core.Task) bool { return failureOf(t).Class == lifecycle.FailureSystem }
 
 // rest keeps d from being placed for a while because the backend would not have t,
 // or not any more, for the nth time. After the loss of a node there is no need:
 // the others are as good as ever.
 func (tx *tx) rest(d *draft, t *core.Task, n int) {
-	if t.Reason != string(lifecycle.ReasonSystem) {
+	if !takenAway(t) {
 		return
 	}
-	base := leftAlone
-	if t.StartedAt.IsZero() {
-		base = max(base, cmp.Or(d.w.Spec.Retry.Backoff.Std(), endlessBase))
-	}
-	at := tx.now.Add(spread(d.w.ID, max(n, 1), base, d.w.Spec.Retry.MaxBackoff.Std())).Truncate(time.Microsecond)
+	at := tx.now.Add(decide.SystemWait(d.w.ID, d.w.Spec.Retry, n, !t.StartedAt.IsZero())).Truncate(time.Microsecond)
 	if at.After(d.w.AskAt) {
 		d.w.AskAt = at
 	}
@@ -46,7 +37,7 @@ func (tx *tx) rest(d *draft, t *core.Task, n int) {
 func (tx *tx) spared(d *draft, t *core.Task) {
 	// Counting refusals looks at all tasks, of which an array may have very many:
 	// only where there was one.
-	if t.Reason == string(lifecycle.ReasonSystem) && (grows(d.w) || d.w.Spec.Elastic()) {
+	if takenAway(t) && (grows(d.w) || d.w.Spec.Elastic()) {
 		tx.rest(d, t, refusals(d.tasks))
 	}
 }
@@ -57,7 +48,7 @@ func refusals(tasks map[int]*core.Task) int {
 	last := lastStart(tasks)
 	rounds := map[time.Time]bool{}
 	for _, t := range tasks {
-		if t.Reason == string(lifecycle.ReasonSystem) && t.StartedAt.IsZero() && t.PlacedAt.After(last) {
+		if takenAway(t) && t.StartedAt.IsZero() && t.PlacedAt.After(last) {
 			rounds[t.PlacedAt] = true
 		}
 	}
@@ -79,7 +70,7 @@ func lastStart(tasks map[int]*core.Task) time.Time {
 func refused(tasks map[int]*core.Task) *core.Task {
 	var last *core.Task
 	for _, t := range sortedTasks(tasks) {
-		if t.State.Ended() && t.Reason == string(lifecycle.ReasonSystem) && (last == nil || !t.EndedAt.Before(last.EndedAt)) {
+		if t.State.Ended() && takenAway(t) && (last == nil || !t.EndedAt.Before(last.EndedAt)) {
 			last = t
 		}
 	}

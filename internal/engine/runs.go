@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -41,7 +42,7 @@ func (tx *tx) comeBack(d *draft) (over bool, err error) {
 		switch {
 		case !t.State.Ended() || t.Again || d.w.TaskCanceled(t.ID.Index):
 			continue
-		case t.State != core.TaskSucceeded && (t.Leaving || tx.survives(d, t)):
+		case t.State != core.TaskSucceeded && (t.Leaving || decide.Survives(d.w.Spec, d.w.SystemFailures, failureOf(t))):
 			left = append(left, t)
 			if !t.Leaving && lost == nil {
 				lost = t
@@ -55,7 +56,7 @@ func (tx *tx) comeBack(d *draft) (over bool, err error) {
 		return true, tx.failed(d, lost)
 	case len(left) > 0 && others == 0:
 		message := fmt.Sprintf("%d of its tasks had to leave; they are all that is left", len(left)+again(d.tasks))
-		return true, tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: preempted(d.w), Message: message}, actorControl)
+		return true, tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: decide.AfterPreemption(d.w.Kind, d.w.Spec), Message: message}, actorControl)
 	}
 	for _, t := range left {
 		c := *t
@@ -83,22 +84,6 @@ func (tx *tx) inReach(d *draft) {
 		}
 	}
 	d.fact(lifecycle.Unreachable, false, tx.now, "", "")
-}
-
-// survives reports whether an array goes on without t, whose node is lost: not
-// where its document says how to go on after that, nor once it has survived as
-// many as it may.
-func (tx *tx) survives(d *draft, t *core.Task) bool {
-	if t.Reason != string(lifecycle.ReasonNodeLost) {
-		return false
-	}
-	for _, r := range d.w.Spec.Retry.Rules {
-		if fits(r, t) {
-			return false
-		}
-	}
-	limit := d.w.Spec.Retry.System
-	return limit == nil || d.w.SystemFailures < *limit
 }
 
 // again is how many tasks had to leave and wait to be run again.

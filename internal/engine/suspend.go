@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -20,7 +21,7 @@ func (tx *tx) suspending(p *core.Project) []string {
 		if !ok || w.Project != p.ID && !tx.tree().Below(w.Project, p.ID) || !drained(w.Phase) {
 			continue
 		}
-		if name := string(w.Project) + "/" + w.Name; preempted(w) == lifecycle.Preempted {
+		if name := string(w.Project) + "/" + w.Name; decide.AfterPreemption(w.Kind, w.Spec) == lifecycle.Preempted {
 			end = append(end, name)
 		} else {
 			back = append(back, name)

@@ -193,7 +193,7 @@ func (tx *tx) ends() {
 			continue
 		}
 		if end, ok := tx.firstEnd(w); ok {
-			tx.e.sched.SetEnd(id, end.at.UnixMilli())
+			tx.e.sched.SetEnd(id, end.At.UnixMilli())
 		}
 	}
 }

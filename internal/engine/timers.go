@@ -3,29 +3,17 @@ package engine
 import (
 	"cmp"
 	"container/heap"
-	"hash/fnv"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/core/spec"
 )
 
 const (
 	// stuckAfter is how long after the grace period a workload that has not
 	// ended counts as stuck; it is then ended again, by force.
-	stuckAfter = time.Minute
-	// healthy is how long an attempt must have run for its failure not to
-	// lengthen the next wait (Kubernetes resets its back-off after as long).
-	healthy = 10 * time.Minute
-	// restartBase and restartMax bound the wait before a workspace or replica
-	// is restarted in place (Kubernetes' container back-off).
-	restartBase, restartMax = 10 * time.Second, 5 * time.Minute
-	// endlessBase is the wait after failures that are tried again without end,
-	// where the document names none: nothing else would slow them down.
-	endlessBase = 10 * time.Second
+	stuckAfter  = time.Minute
 	deleteRetry = 10 * time.Second
 	// deletePatience is when logs are deleted again of whose deletion nothing
 	// was heard: the report itself may not have been stored.
@@ -43,12 +31,8 @@ func (tx *tx) wakeIn(w *core.Workload, tasks map[int]*core.Task) time.Time {
 	now := tx.now
 	switch w.Phase {
 	case lifecycle.Backoff:
-		r := w.Spec.Retry
-		base := time.Duration(r.Backoff)
-		if base == 0 && endless(r) {
-			base = endlessBase
-		}
-		return w.PhaseAt.Add(delay(w, base, time.Duration(r.MaxBackoff)))
+		a := w.Attempts[len(w.Attempts)-1]
+		return w.PhaseAt.Add(decide.RetryWait(w.ID, w.Spec.Retry, w.Failures, since(a.RunningAt, w.PhaseAt)))
 	case lifecycle.Reviewing, lifecycle.Reserved:
 		return nextCheck(w)
 	case lifecycle.Queued:
@@ -85,9 +69,9 @@ const reasonStuck = "Stuck"
 func (tx *tx) nextDue(w *core.Workload, tasks map[int]*core.Task) time.Time {
 	at := w.AskAt
 	if end, ok := tx.firstEnd(w); ok {
-		next := end.at
-		if !w.Warned.Equal(end.at) {
-			next = end.at.Add(-end.warning())
+		next := end.At
+		if !w.Warned.Equal(end.At) {
+			next = end.At.Add(-end.Warning())
 		}
 		at = earliest(at, next)
 	}
@@ -116,37 +100,6 @@ func grace(w *core.Workload) time.Duration {
 		return w.EndGrace
 	}
 	return w.Spec.GracePeriod.Std()
-}
-
-// endless reports whether some failures are tried again however often they come.
-func endless(r spec.Retry) bool {
-	return slices.ContainsFunc(r.Rules, func(rule spec.RetryRule) bool { return rule.Action == "retryFree" && rule.Limit == 0 })
-}
-
-// delay is the wait of w before its next attempt.
-func delay(w *core.Workload, base, most time.Duration) time.Duration {
-	n := w.Failures
-	a := w.Attempts[len(w.Attempts)-1]
-	if !a.RunningAt.IsZero() && w.PhaseAt.Sub(a.RunningAt) >= healthy {
-		n = 1
-	}
-	return spread(w.ID, n, base, most)
-}
-
-// spread doubles base with every failure in a row, up to most, plus up to a
-// tenth so that what failed together is not tried together. The tenth is a
-// function of workload and failure, not of chance, so that it can be computed
-// again.
-func spread(id core.WorkloadID, failures int, base, most time.Duration) time.Duration {
-	d := base
-	for n := failures; n > 1 && d < most; n-- {
-		d *= 2
-	}
-	d = min(d, max(most, base))
-	h := fnv.New32a()
-	h.Write([]byte(id))
-	h.Write(strconv.AppendInt(nil, int64(failures), 10))
-	return d + time.Duration(float64(d)/10*float64(h.Sum32())/float64(1<<32))
 }
 
 // wake handles every timer that is due.

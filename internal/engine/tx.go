@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/store"
 )
@@ -45,7 +46,7 @@ type draft struct {
 	// was and wasTasks are what it was made of; nil: it is new.
 	was      *core.Workload
 	wasTasks map[int]*core.Task
-	near     *end // that it is warned of
+	near     *decide.End // that it is warned of
 	told     []telling
 	touched  bool // there is something to write
 	edited   bool // its document too

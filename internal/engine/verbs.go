@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -178,7 +179,7 @@ func Preempt(r PreemptRequest) Command {
 			return nil, err
 		}
 		w := d.w
-		in := lifecycle.Input{On: lifecycle.Preempt, Target: preempted(w), Message: r.Message}
+		in := lifecycle.Input{On: lifecycle.Preempt, Target: decide.AfterPreemption(w.Kind, w.Spec), Message: r.Message}
 		if r.Move {
 			in = lifecycle.Input{On: lifecycle.Move, Message: r.Message}
 		}
