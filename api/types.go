@@ -127,6 +127,7 @@ type Attempt struct {
 	RunningAt *Time  `json:"runningAt,omitempty"`
 	EndedAt   *Time  `json:"endedAt,omitempty" doc:"Gave its resources back"`
 	ExitCode  *int   `json:"exitCode,omitempty" doc:"Of the first failed task, or 0"`
+	Cause     string `json:"cause,omitempty" doc:"On whose account it ended, as of transitions"`
 	Reason    string `json:"reason,omitempty"`
 	Message   string `json:"message,omitempty"`
 	Culprit   *int   `json:"culprit,omitempty" doc:"Index of the task that failed first"`
@@ -220,6 +221,8 @@ type Transition struct {
 	Event   string `json:"event"`
 	To      string `json:"to"`
 	Target  string `json:"target,omitempty"`
+	Cause   string `json:"cause,omitempty" doc:"On whose account it left its place or was ended: reclaim, preempt, consolidation, relieve, reservation, stalegangeviction, drain, person; stop, limit, check, maker. Empty: nobody's, or a step of an older server" enum:"reclaim,preempt,consolidation,relieve,reservation,stalegangeviction,drain,person,stop,limit,check,maker"`
+	For     string `json:"for,omitempty" doc:"Id of the workload that got its room"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	Actor   string `json:"actor" doc:"user:NAME, scheduler, backend:NODE or control"`

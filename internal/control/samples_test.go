@@ -41,7 +41,7 @@ func (c *counted) Planned(time.Duration) {
 	defer c.mu.Unlock()
 	c.plans++
 }
-func (c *counted) Displaced(string) {}
+func (c *counted) Displaced(lifecycle.Cause) {}
 func (c *counted) Counted(n *engine.Census, span time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

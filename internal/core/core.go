@@ -165,6 +165,8 @@ type Attempt struct {
 	RunningAt time.Time        `json:"runningAt,omitzero"`
 	EndedAt   time.Time        `json:"endedAt,omitzero"` // left Terminating
 	ExitCode  *int             `json:"exitCode,omitempty"`
+	Event     lifecycle.Event  `json:"event,omitempty"` // that ended it
+	Cause     lifecycle.Cause  `json:"cause,omitempty"` // of that event
 	Reason    lifecycle.Reason `json:"reason,omitempty"`
 	Message   string           `json:"message,omitempty"`
 	Culprit   *int             `json:"culprit,omitempty"`  // index of the first failed task
@@ -312,6 +314,8 @@ type Transition struct {
 	Event    lifecycle.Event  `json:"event"`
 	To       lifecycle.Phase  `json:"to"`
 	Target   lifecycle.Phase  `json:"target,omitempty"`
+	Cause    lifecycle.Cause  `json:"cause,omitempty"` // on whose account; empty: the workload's own, or an old record
+	For      WorkloadID       `json:"for,omitempty"`   // the workload that gets the room
 	Reason   lifecycle.Reason `json:"reason,omitempty"`
 	Message  string           `json:"message,omitempty"`
 	Actor    string           `json:"actor"` // user:NAME, scheduler, backend:NAME, control

@@ -51,7 +51,7 @@ func (tx *tx) keptBy(w *core.Workload, tasks map[int]*core.Task) *core.Earmark {
 // unreserve takes back the quota that is reserved for a workload: it competes for it
 // again, and what came after its reservation is asked anew.
 func (tx *tx) unreserve(d *draft, ev schedule.Eviction) error {
-	in := lifecycle.Input{On: lifecycle.Release, Reason: lifecycle.ReasonPreempted, Message: "its reservation is taken back: " + tx.whyEvicted(ev)}
+	in := lifecycle.Input{On: lifecycle.Release, Cause: causeOf(ev), For: string(ev.For), Reason: lifecycle.ReasonPreempted, Message: "its reservation is taken back: " + tx.whyEvicted(ev)}
 	if err := tx.step(d, in, actorScheduler); err != nil {
 		return err
 	}

@@ -104,7 +104,8 @@ func (tx *tx) shed(d *draft, ev schedule.Eviction) error {
 	tx.e.dirty = true
 	if !d.w.Spec.Elastic() && d.w.Phase == lifecycle.Running {
 		message := fmt.Sprintf("%d of its tasks leave: %s", len(ev.Tasks), tx.whyEvicted(ev))
-		if err := tx.step(d, lifecycle.Input{On: lifecycle.Scale, Reason: lifecycle.ReasonScaled, Message: message}, actorScheduler); err != nil {
+		in := lifecycle.Input{On: lifecycle.Scale, Cause: causeOf(ev), For: string(ev.For), Reason: lifecycle.ReasonScaled, Message: message}
+		if err := tx.step(d, in, actorScheduler); err != nil {
 			return err
 		}
 	}
@@ -125,7 +126,8 @@ func (tx *tx) shed(d *draft, ev schedule.Eviction) error {
 	if !d.w.Spec.Elastic() {
 		return tx.conclude(d)
 	}
-	if err := tx.resized(d, before, tx.whyEvicted(ev), actorScheduler); err != nil {
+	in := lifecycle.Input{Cause: causeOf(ev), For: string(ev.For), Message: tx.whyEvicted(ev)}
+	if err := tx.resized(d, before, in, actorScheduler); err != nil {
 		return err
 	}
 	return tx.conclude(d)
@@ -149,14 +151,14 @@ func (tx *tx) dismissed(d *draft, t *core.Task) {
 // resized records that a gang has another number of ranks than before, and has
 // those that are there already restarted where its document says so. It must
 // run inside change.
-func (tx *tx) resized(d *draft, before int, why, actor string) error {
+func (tx *tx) resized(d *draft, before int, in lifecycle.Input, actor string) error {
 	now := len(ranks(d.tasks))
 	if now == before {
 		return nil
 	}
 	if d.w.Phase == lifecycle.Running {
-		message := fmt.Sprintf("tasks %d → %d: %s", before, now, why)
-		if err := tx.step(d, lifecycle.Input{On: lifecycle.Scale, Reason: lifecycle.ReasonScaled, Message: message}, actor); err != nil {
+		in.On, in.Reason, in.Message = lifecycle.Scale, lifecycle.ReasonScaled, fmt.Sprintf("tasks %d → %d: %s", before, now, in.Message)
+		if err := tx.step(d, in, actor); err != nil {
 			return err
 		}
 	}
@@ -321,5 +323,5 @@ func (tx *tx) bereaved(d *draft) error {
 	}
 	tx.e.dirty = true
 	d.fact(lifecycle.Degraded, true, tx.now, reasonRanksLost, fmt.Sprintf("%d of %d tasks are left: %s", others, d.w.Spec.Size(), message))
-	return tx.resized(d, before, message, actorBackend(lost[0].Node))
+	return tx.resized(d, before, lifecycle.Input{Message: message}, actorBackend(lost[0].Node))
 }

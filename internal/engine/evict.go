@@ -12,7 +12,7 @@ func (tx *tx) evict(ev schedule.Eviction) error {
 	if !ok {
 		return nil
 	}
-	tx.causes = append(tx.causes, string(ev.Cause))
+	tx.causes = append(tx.causes, causeOf(ev))
 	if !ev.Whole && sheds(d, len(ev.Tasks)) {
 		return tx.change(d, func() error { return tx.shed(d, ev) })
 	}
@@ -20,7 +20,7 @@ func (tx *tx) evict(ev schedule.Eviction) error {
 		return tx.change(d, func() error { return tx.unreserve(d, ev) })
 	}
 	in := decide.AfterEviction(d.w.Kind, d.w.Spec, ev.Moves) // what has to go whole, since too little would be left meanwhile, moves whole
-	in.Message = tx.whyEvicted(ev)
+	in.Cause, in.For, in.Message = causeOf(ev), string(ev.For), tx.whyEvicted(ev)
 	return tx.change(d, func() error { return tx.end(d, in, actorScheduler) })
 }
 
@@ -52,6 +52,10 @@ func (tx *tx) whyEvicted(ev schedule.Eviction) string {
 		return "its room is needed by " + who
 	}
 }
+
+// causeOf is the cause of an eviction as transitions have it: the scheduler's
+// action.
+func causeOf(ev schedule.Eviction) lifecycle.Cause { return lifecycle.Cause(ev.Cause) }
 
 // displaced reports whether an attempt ended for others' sake.
 func displaced(r lifecycle.Reason) bool {

@@ -296,7 +296,7 @@ func (tx *tx) forsaken(d *draft, c *claim) error {
 	if !tx.over(d.w, c) || d.w.Phase.End() || d.w.Phase == lifecycle.Deleting {
 		return nil
 	}
-	in := lifecycle.Input{On: lifecycle.Stop, Reason: lifecycle.ReasonKilled, Message: d.w.Spec.Annotations[noteMaker] + " was taken away"}
+	in := lifecycle.Input{On: lifecycle.Stop, Cause: lifecycle.CauseMaker, Reason: lifecycle.ReasonKilled, Message: d.w.Spec.Annotations[noteMaker] + " was taken away"}
 	return tx.end(d, in, actorBackendName(keyOf(d.w).backend))
 }
 

@@ -204,7 +204,7 @@ func (tx *tx) decide(d *draft, i int, verdict core.CheckVerdict, by, message str
 		if message != "" {
 			what += ": " + message
 		}
-		return tx.step(d, lifecycle.Input{On: lifecycle.Reject, Message: what}, by)
+		return tx.step(d, lifecycle.Input{On: lifecycle.Reject, Cause: lifecycle.CauseCheck, Message: what}, by)
 	}
 	switch {
 	case checksOpen(d.w, c.When):
@@ -344,7 +344,7 @@ func (tx *tx) askLater(d *draft, i int, a Answer, failure error) error {
 	// Kueue's Retry: the reservation goes back, and everything is asked anew
 	// with the next one.
 	d.w.AskAt = at
-	if err := tx.step(d, lifecycle.Input{On: lifecycle.Release, Reason: lifecycle.ReasonRetry, Message: c.Message}, c.Type+":"+c.Name); err != nil {
+	if err := tx.step(d, lifecycle.Input{On: lifecycle.Release, Cause: lifecycle.CauseCheck, Reason: lifecycle.ReasonRetry, Message: c.Message}, c.Type+":"+c.Name); err != nil {
 		return err
 	}
 	return tx.queuedAgain(d)

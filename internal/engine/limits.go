@@ -24,7 +24,7 @@ func (tx *tx) limited(d *draft) (bool, error) {
 		return false, nil
 	}
 	if !end.At.After(tx.now) {
-		return true, tx.end(d, lifecycle.Input{On: lifecycle.Deadline, Reason: end.Reason(), Message: end.Message}, actorControl)
+		return true, tx.end(d, lifecycle.Input{On: lifecycle.Deadline, Cause: lifecycle.CauseLimit, Reason: end.Reason(), Message: end.Message}, actorControl)
 	}
 	if near := end.At.Add(-end.Warning()); !near.After(tx.now) && !d.w.Warned.Equal(end.At) {
 		d.w.Warned, d.near = end.At, &end

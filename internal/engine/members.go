@@ -102,7 +102,7 @@ func (tx *tx) expelMembers(d *draft, id core.NodeID, v vacation) error {
 		}
 	}
 	if d.w.Spec.TerminateAfterPreemption || !shedsMembers(d, len(there)) {
-		return tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: decide.AfterPreemption(d.w.Kind, d.w.Spec), Message: v.message}, v.actor)
+		return tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: decide.AfterPreemption(d.w.Kind, d.w.Spec), Cause: lifecycle.CauseDrain, Message: v.message}, v.actor)
 	}
 	for _, t := range there {
 		tx.leave(d, t)

@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
 
 // Meter counts what happens. It is called by the one writer, in order, and must
 // not wait for anything.
@@ -12,9 +16,8 @@ type Meter interface {
 	// Estimated is told how long after the middle of the range that was first
 	// told a workload started; negative: before.
 	Estimated(off time.Duration)
-	// Displaced is told by which right the scheduler made work leave, a
-	// schedule.Action.
-	Displaced(cause string)
+	// Displaced is told by which right the scheduler made work leave.
+	Displaced(cause lifecycle.Cause)
 	// Counted is told of everything that there is, and for how long that may be
 	// taken to have been so. It is not called by the writer.
 	Counted(n *Census, span time.Duration)

@@ -231,7 +231,7 @@ func (tx *tx) vacate(id core.NodeID, v vacation) ([]DrainStep, error) {
 			if d.w.Kind == lifecycle.External {
 				return tx.expelMembers(d, id, v)
 			}
-			return tx.end(d, lifecycle.Input{On: lifecycle.Move, Message: v.message}, v.actor)
+			return tx.end(d, lifecycle.Input{On: lifecycle.Move, Cause: lifecycle.CauseDrain, Message: v.message}, v.actor)
 		})
 		if err != nil {
 			return nil, err

@@ -101,7 +101,7 @@ func (tx *tx) reconsider(w *core.Workload, limits bool) error {
 		case held:
 			return tx.closeAnew(d)
 		case drains:
-			return tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: decide.AfterPreemption(d.w.Kind, d.w.Spec), Message: note}, actorControl)
+			return tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: decide.AfterPreemption(d.w.Kind, d.w.Spec), Cause: lifecycle.CauseDrain, Message: note}, actorControl)
 		default:
 			return nil
 		}

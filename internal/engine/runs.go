@@ -56,7 +56,7 @@ func (tx *tx) comeBack(d *draft) (over bool, err error) {
 		return true, tx.failed(d, lost)
 	case len(left) > 0 && others == 0:
 		message := fmt.Sprintf("%d of its tasks had to leave; they are all that is left", len(left)+again(d.tasks))
-		return true, tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: decide.AfterPreemption(d.w.Kind, d.w.Spec), Message: message}, actorControl)
+		return true, tx.end(d, lifecycle.Input{On: lifecycle.Preempt, Target: decide.AfterPreemption(d.w.Kind, d.w.Spec), Cause: d.w.Cause, Message: message}, actorControl)
 	}
 	for _, t := range left {
 		c := *t
@@ -149,7 +149,7 @@ func (tx *tx) gives(d *draft, on core.NodeID, why, actor string) error {
 	}
 	if d.w.Phase == lifecycle.Running {
 		message := fmt.Sprintf("%d of its tasks leave: %s", len(going), why)
-		if err := tx.step(d, lifecycle.Input{On: lifecycle.Scale, Reason: lifecycle.ReasonScaled, Message: message}, actor); err != nil {
+		if err := tx.step(d, lifecycle.Input{On: lifecycle.Scale, Cause: lifecycle.CauseDrain, Reason: lifecycle.ReasonScaled, Message: message}, actor); err != nil {
 			return err
 		}
 	}

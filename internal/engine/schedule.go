@@ -89,7 +89,7 @@ func (tx *tx) place(p schedule.Placement) {
 			tx.curtailed(d)
 		}
 		if before > 0 {
-			if err := tx.resized(d, before, "there is room for more", actorScheduler); err != nil {
+			if err := tx.resized(d, before, lifecycle.Input{Message: "there is room for more"}, actorScheduler); err != nil {
 				return err
 			}
 			tx.scaling(d)

@@ -32,7 +32,7 @@ type tx struct {
 	moved     []core.WorkloadID // that others wait for, and that have come further
 	templated templated
 	actions   []Action
-	causes    []string // by which right work was made to leave, see Meter
+	causes    []lifecycle.Cause // by which right work was made to leave, see Meter
 }
 
 // draft is a workload as it will be.
@@ -139,7 +139,7 @@ func (tx *tx) step(d *draft, in lifecycle.Input, actor string) error {
 	d.w.State = next
 	d.trail = append(d.trail, core.Transition{
 		Workload: d.w.ID, Attempt: next.Attempt, From: from, Event: in.On, To: next.Phase, Target: next.Target,
-		Reason: next.Reason, Message: next.Message, Actor: actor, At: tx.now,
+		Cause: next.Cause, For: core.WorkloadID(in.For), Reason: next.Reason, Message: next.Message, Actor: actor, At: tx.now,
 	})
 	tx.e.dirty = true
 	if from == lifecycle.Terminating && next.Phase != lifecycle.Terminating {
@@ -208,6 +208,9 @@ func (d *draft) stamp(from lifecycle.Phase, now time.Time) {
 		if a.EndedAt.IsZero() {
 			a.EndedAt = now
 		}
+		if a.Event == "" {
+			a.Event, a.Cause = w.Event, w.Cause
+		}
 		if a.Reason == lifecycle.ReasonNone {
 			a.Reason, a.Message = w.Reason, w.Message
 		}
@@ -220,7 +223,7 @@ func (d *draft) stamp(from lifecycle.Phase, now time.Time) {
 func (d *draft) settle(now time.Time) {
 	a := d.attempt()
 	a.EndedAt = now
-	a.Reason, a.Message = d.w.Reason, d.w.Message
+	a.Event, a.Cause, a.Reason, a.Message = d.w.Event, d.w.Cause, d.w.Reason, d.w.Message
 	for _, t := range d.tasks {
 		if t.ReleasedAt.IsZero() {
 			c := *t

@@ -24,7 +24,7 @@ func Stop(r StopRequest) Command {
 		if err != nil {
 			return nil, err
 		}
-		in := lifecycle.Input{On: lifecycle.Stop, Reason: lifecycle.ReasonStoppedByUser, Message: r.Message}
+		in := lifecycle.Input{On: lifecycle.Stop, Cause: lifecycle.CauseStop, Reason: lifecycle.ReasonStoppedByUser, Message: r.Message}
 		if d.w.Again != "" { // it ends as it would have, and stays so
 			return d.w, tx.change(d, func() error { d.w.Again = ""; return nil })
 		}
@@ -141,7 +141,11 @@ func Delete(r Ref, actor string) Command {
 }
 
 func (tx *tx) remove(d *draft, why lifecycle.Reason, message, actor string) error {
-	return tx.end(d, lifecycle.Input{On: lifecycle.Delete, Reason: why, Message: message}, actor)
+	in := lifecycle.Input{On: lifecycle.Delete, Reason: why, Message: message}
+	if actor != actorControl {
+		in.Cause = lifecycle.CauseStop
+	}
+	return tx.end(d, in, actor)
 }
 
 // Removed reports that the logs and artifacts of a Deleting workload are gone,
@@ -179,9 +183,9 @@ func Preempt(r PreemptRequest) Command {
 			return nil, err
 		}
 		w := d.w
-		in := lifecycle.Input{On: lifecycle.Preempt, Target: decide.AfterPreemption(w.Kind, w.Spec), Message: r.Message}
+		in := lifecycle.Input{On: lifecycle.Preempt, Target: decide.AfterPreemption(w.Kind, w.Spec), Cause: lifecycle.CausePerson, Message: r.Message}
 		if r.Move {
-			in = lifecycle.Input{On: lifecycle.Move, Message: r.Message}
+			in = lifecycle.Input{On: lifecycle.Move, Cause: lifecycle.CausePerson, Message: r.Message}
 		}
 		if _, err := lifecycle.Next(w.State, in); err != nil {
 			return nil, illegal(w.Name, err)

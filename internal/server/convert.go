@@ -235,7 +235,7 @@ func (s *Server) gpuSeconds(p parts, now time.Time) float64 {
 func attempt(a core.Attempt, tasks []core.Task) api.Attempt {
 	out := api.Attempt{
 		Index: a.Index, QueuedAt: at(a.QueuedAt), StartedAt: at(a.StartedAt), RunningAt: at(a.RunningAt), EndedAt: at(a.EndedAt),
-		ExitCode: a.ExitCode, Reason: string(a.Reason), Message: a.Message, Culprit: a.Culprit, Tasks: []api.Task{},
+		ExitCode: a.ExitCode, Cause: string(a.Cause), Reason: string(a.Reason), Message: a.Message, Culprit: a.Culprit, Tasks: []api.Task{},
 	}
 	out.Step = a.Step
 	if !a.SavedAt.IsZero() {
@@ -330,7 +330,7 @@ func at(t time.Time) *api.Time {
 func transition(t core.Transition) api.Transition {
 	return api.Transition{
 		Seq: t.Seq, At: api.Time(t.At), From: string(t.From), Event: string(t.Event), To: string(t.To), Target: string(t.Target),
-		Reason: string(t.Reason), Message: t.Message, Actor: t.Actor, Attempt: t.Attempt,
+		Cause: string(t.Cause), For: string(t.For), Reason: string(t.Reason), Message: t.Message, Actor: t.Actor, Attempt: t.Attempt,
 	}
 }
 

@@ -121,7 +121,7 @@ func (s *Server) transitions(ctx context.Context, id core.WorkloadID, in Paged) 
 
 // stateOf is the state that a transition led to.
 func stateOf(t core.Transition) lifecycle.State {
-	return lifecycle.State{Phase: t.To, Target: t.Target, Reason: t.Reason, Message: t.Message, Attempt: t.Attempt}
+	return lifecycle.State{Phase: t.To, Target: t.Target, Event: t.Event, Cause: t.Cause, Reason: t.Reason, Message: t.Message, Attempt: t.Attempt}
 }
 
 type watchInput struct {

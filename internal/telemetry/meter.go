@@ -9,7 +9,6 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/engine"
 )
 
@@ -55,7 +54,7 @@ func NewMeter() *Meter {
 		submitted:   counter("runs_submitted_total", "Workloads submitted.", "project"),
 		finished:    counter("runs_finished_total", "Workloads that have ended, by the phase that they ended in and why.", "result", "reason"),
 		attempts:    counter("run_attempts_total", "Attempts that have ended, by why; empty: its tasks were done.", "reason"),
-		preemptions: counter("preemptions_total", "Attempts that had to leave for others, by the scheduler's right to it, or asked where a person or a drain did.", "reason"),
+		preemptions: counter("preemptions_total", "Attempts that had to leave for others, by the scheduler's right to it, or since a person or a drain asked.", "cause"),
 		gpuSeconds:  counter("gpu_seconds_total", "GPU time by what became of it: productive (held, and not seen idle), idle (held, and seen doing nothing), lost (of the former two, what an attempt that failed or had to leave did since its last checkpoint), queued (waited for).", "project", "kind"),
 		queueWait:   prometheus.NewHistogram(histogram("queue_wait_seconds", "From when an attempt was queued until it had its place.", waits)),
 		phases:      prometheus.NewHistogramVec(histogram("start_phase_seconds", "How long each step before the command took.", waits), []string{"phase"}),
@@ -63,7 +62,7 @@ func NewMeter() *Meter {
 		estimate: prometheus.NewHistogram(histogram("estimate_error_seconds", "How long after the middle of the range that was first told an attempt started; negative: before.",
 			[]float64{-86400, -14400, -3600, -900, -300, -60, -10, 0, 10, 60, 300, 900, 3600, 14400, 86400})),
 	}
-	for _, cause := range []schedule.Action{schedule.Reclaim, schedule.Preempt, schedule.Consolidate, schedule.Relieve, schedule.StaleGang, asked} {
+	for _, cause := range lifecycle.Displacements() {
 		m.preemptions.WithLabelValues(string(cause))
 	}
 	return m
@@ -102,9 +101,6 @@ func (n names) of(name string) string {
 	return name
 }
 
-// asked is the right by which people make work leave.
-const asked = "asked"
-
 // Committed implements control.Meter.
 func (m *Meter) Committed(changes []engine.Change) {
 	m.mu.Lock()
@@ -134,8 +130,9 @@ func (m *Meter) step(ch *engine.Change, t *core.Transition) {
 			m.queueWait.Observe(max(t.At.Sub(a.QueuedAt).Seconds(), 0))
 		}
 	}
-	if (t.Event == lifecycle.Preempt || t.Event == lifecycle.Move) && t.To == lifecycle.Terminating && t.Actor != engine.ActorScheduler {
-		m.preemptions.WithLabelValues(asked).Inc()
+	leaves := (t.Event == lifecycle.Preempt || t.Event == lifecycle.Move) && t.To == lifecycle.Terminating
+	if leaves && (t.Cause == lifecycle.CausePerson || t.Cause == lifecycle.CauseDrain) { // the rest the scheduler tells of itself
+		m.preemptions.WithLabelValues(string(t.Cause)).Inc()
 	}
 	reason := m.reasons.of(string(t.Reason))
 	if t.From == lifecycle.Terminating {
@@ -181,7 +178,7 @@ func attemptBefore(ch *engine.Change, t *core.Transition) int {
 }
 
 // Displaced implements control.Meter.
-func (m *Meter) Displaced(cause string) { m.preemptions.WithLabelValues(cause).Inc() }
+func (m *Meter) Displaced(cause lifecycle.Cause) { m.preemptions.WithLabelValues(string(cause)).Inc() }
 
 // Planned implements control.Meter.
 func (m *Meter) Planned(took time.Duration) { m.cycle.Observe(took.Seconds()) }

@@ -234,7 +234,7 @@ func attempts(s *session.Session, w *api.Workload, m session.Moments) error {
 		if started == nil {
 			started = a.EndedAt
 		}
-		reason := a.Reason
+		reason := caused(a.Reason, a.Cause)
 		if a.Message != "" {
 			reason = strings.TrimPrefix(reason+": "+a.Message, ": ")
 		}

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,7 +30,7 @@ func pathGrid(s *session.Session, o *lifecycleOptions, w *api.Workload) session.
 		} else if !printers.Ended(w) {
 			spent = session.Length(m.Now.Sub(session.TimeOf(t.At))) + "…"
 		}
-		reason := t.Reason
+		reason := caused(t.Reason, t.Cause)
 		if t.Message != "" {
 			reason = strings.TrimPrefix(reason+": "+t.Message, ": ")
 		}
@@ -44,6 +45,14 @@ func pathGrid(s *session.Session, o *lifecycleOptions, w *api.Workload) session.
 		g.Rows = append(g.Rows, append(row, session.Cell{Text: toOf(t), Tone: printers.ToneOf(t.To)}, session.Cell{Text: spent}, session.Cell{Text: t.Event}, session.Cell{Text: t.Actor}, session.Cell{Text: printers.OrDash(reason)}))
 	}
 	return g
+}
+
+// caused is a reason, and by which right work was made to leave: Preempted (reclaim).
+func caused(reason, cause string) string {
+	if reason != "" && slices.Contains(lifecycle.Displacements(), lifecycle.Cause(cause)) {
+		return reason + " (" + cause + ")"
+	}
+	return reason
 }
 
 // steps are a workload's way as arrows, numbered in order. In a platform's

@@ -67,7 +67,7 @@ func AfterFailure(kind lifecycle.Kind, doc *spec.Document, phase lifecycle.Phase
 			out.Input.Target, out.Pause = lifecycle.Queued, true
 		}
 	case f.Class == lifecycle.FailureDuration:
-		out.Input = lifecycle.Input{On: lifecycle.Deadline}
+		out.Input = lifecycle.Input{On: lifecycle.Deadline, Cause: lifecycle.CauseLimit}
 	case f.Lost:
 		out.Input = lifecycle.Input{On: lifecycle.OutcomeLost}
 	case start && phase == lifecycle.Starting:

@@ -65,7 +65,7 @@ func (e MembersEnd) Input() lifecycle.Input {
 	case MemberLost:
 		return lifecycle.Input{On: lifecycle.OutcomeLost}
 	default:
-		return lifecycle.Input{On: lifecycle.Stop}
+		return lifecycle.Input{On: lifecycle.Stop, Cause: lifecycle.CauseMaker}
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 type State struct {
 	Phase   Phase  `json:"phase"`
 	Target  Phase  `json:"target,omitempty"` // while Terminating: what comes after
+	Event   Event  `json:"event,omitempty"`  // that led here; of what has ended, or queues again, the one that ended it
+	Cause   Cause  `json:"cause,omitempty"`  // of that event
 	Reason  Reason `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	Attempt int    `json:"attempt"`           // from 0
@@ -22,6 +24,8 @@ type Input struct {
 	// To and Target choose where the table leaves a choice (task_failed,
 	// preempt, succeeded, node_lost); elsewhere they stay empty.
 	To, Target Phase
+	Cause      Cause  // on whose account, where that is not the workload's own
+	For        string // the workload that gets the room, by its ID
 	Reason     Reason
 	Message    string
 }
@@ -72,15 +76,18 @@ func Next(s State, in Input) (State, error) {
 	if in.Reason == ReasonNone {
 		in.Reason = ownReason(in.On, s.Phase)
 	}
-	n := State{Phase: found.To, Reason: in.Reason, Message: in.Message, Attempt: s.Attempt, Started: s.Started}
+	n := State{Phase: found.To, Event: in.On, Cause: in.Cause, Reason: in.Reason, Message: in.Message, Attempt: s.Attempt, Started: s.Started}
 	switch {
 	case found.To == AsTargeted:
 		n.Phase = s.Target
-		if n.Reason == ReasonNone { // why it was ended stays true after it has ended
+		if s.Event != "" { // what ended it stays true, as why it was ended does
+			n.Event, n.Cause = s.Event, s.Cause
+		}
+		if n.Reason == ReasonNone {
 			n.Reason, n.Message = s.Reason, s.Message
 		}
 	case found.On == Stuck:
-		n.Target, n.Reason, n.Message = s.Target, s.Reason, s.Message
+		n.Target, n.Event, n.Cause, n.Reason, n.Message = s.Target, s.Event, s.Cause, s.Reason, s.Message
 	case found.To == Terminating:
 		n.Target = in.Target
 		if n.Target == None && len(found.Targets) == 1 {

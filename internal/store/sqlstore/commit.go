@@ -109,7 +109,7 @@ func (c *commit) transitions(all []core.Transition) error {
 	for i := range all {
 		t := &all[i]
 		err := c.row(c.w.insertTransition, t.Seq, clean(t.Workload), int64(t.Attempt), clean(t.From), clean(t.Event),
-			clean(t.To), clean(t.Target), clean(t.Reason), clean(t.Message), clean(t.Actor), micros(t.At))
+			clean(t.To), clean(t.Target), clean(t.Reason), clean(t.Message), clean(t.Actor), micros(t.At), clean(t.Cause), clean(t.For))
 		if isDuplicate(err) {
 			return fmt.Errorf("transition %d of workload %s: its Seq is taken: %w", t.Seq, t.Workload, store.ErrConflict)
 		}

@@ -88,12 +88,12 @@ func (s *Store) Transitions(ctx context.Context, id core.WorkloadID, after int64
 
 func scanTransition(rows *sql.Rows) (core.Transition, error) {
 	var t core.Transition
-	var from, event, to, target, reason string
+	var from, event, to, target, reason, cause string
 	var at sql.NullInt64
 	err := rows.Scan(&t.Seq, (*string)(&t.Workload), &t.Attempt, &from, &event, &to, &target, &reason,
-		&t.Message, &t.Actor, &at)
+		&t.Message, &t.Actor, &at, &cause, (*string)(&t.For))
 	t.From, t.Event, t.To, t.Target = lifecycle.Phase(from), lifecycle.Event(event), lifecycle.Phase(to), lifecycle.Phase(target)
-	t.Reason, t.At = lifecycle.Reason(reason), instant(at)
+	t.Reason, t.Cause, t.At = lifecycle.Reason(reason), lifecycle.Cause(cause), instant(at)
 	return t, err
 }
 

@@ -44,6 +44,26 @@ func TestFullDiskWritesNothing(t *testing.T) {
 	}
 }
 
+// A record of a server that knew no causes says by its reason what ended it.
+func TestRecordsWithoutCausesAreRead(t *testing.T) {
+	var w core.Workload
+	old := `{"reason":"Moved","attempts":[{"reason":"StoppedByUser"},{"reason":"Preempted"},{}]}`
+	if err := decodeStatus([]byte(old), &w); err != nil {
+		t.Fatal(err)
+	}
+	if w.Event != lifecycle.Move {
+		t.Errorf("the state was led to by %q, want move", w.Event)
+	}
+	a := w.Attempts
+	if a[0].Event != lifecycle.Stop || a[0].Cause != lifecycle.CauseStop || a[1].Event != lifecycle.Preempt || a[2].Event != "" {
+		t.Errorf("attempts %+v", a)
+	}
+	now := `{"reason":"Preempted","event":"move","cause":"drain"}`
+	if err := decodeStatus([]byte(now), &w); err != nil || w.Event != lifecycle.Move || w.Cause != lifecycle.CauseDrain {
+		t.Errorf("what the record says does not count: %q %q, %v", w.Event, w.Cause, err)
+	}
+}
+
 func TestReadersDoNotWaitForTheWriter(t *testing.T) {
 	t.Parallel()
 	s := mustOpen(t, filepath.Join(t.TempDir(), "muster.db"))

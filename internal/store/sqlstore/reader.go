@@ -23,7 +23,7 @@ const standing = `tasks t WHERE t.workload = $1 AND t.attempt = $2 AND t.stands 
 	(SELECT 1 FROM tasks n WHERE n.workload = t.workload AND n.attempt = t.attempt AND n.idx = t.idx AND n.run > t.run) `
 
 const transitionColumns = `SELECT seq, workload, attempt, from_phase, event, to_phase, target, reason, message,
-	actor, at_us FROM transitions WHERE `
+	actor, at_us, cause, left_for FROM transitions WHERE `
 
 // deliveryColumns leaves out no delivery where $1, $2 or $3 is empty.
 const deliveryColumns = `SELECT id, body FROM deliveries

@@ -18,6 +18,8 @@ import (
 // columns, and the document.
 type status struct {
 	Target         lifecycle.Phase  `json:"target,omitempty"`
+	Event          lifecycle.Event  `json:"event,omitempty"`
+	Cause          lifecycle.Cause  `json:"cause,omitempty"`
 	Reason         lifecycle.Reason `json:"reason,omitempty"`
 	Message        string           `json:"message,omitempty"`
 	Started        bool             `json:"started,omitempty"`
@@ -36,7 +38,7 @@ type status struct {
 
 func encodeStatus(w *core.Workload) (string, error) {
 	s := status{
-		Target: w.Target, Reason: w.Reason, Message: w.Message, Started: w.Started,
+		Target: w.Target, Event: w.Event, Cause: w.Cause, Reason: w.Reason, Message: w.Message, Started: w.Started,
 		StartedAt: kept(w.StartedAt), PhaseAt: kept(w.PhaseAt), WakeAt: kept(w.WakeAt),
 		Counts: w.Counts, EndGrace: w.EndGrace, Failures: w.Failures, SystemFailures: w.SystemFailures, GPUSeconds: w.GPUSeconds,
 		Course: keptCourse(&w.Course),
@@ -98,6 +100,14 @@ func decodeStatus(text []byte, w *core.Workload) error {
 		return err
 	}
 	w.Target, w.Reason, w.Message, w.Started = s.Target, s.Reason, s.Message, s.Started
+	if w.Event, w.Cause = s.Event, s.Cause; w.Event == "" {
+		w.Event, w.Cause = lifecycle.Written(w.Reason)
+	}
+	for i := range s.Attempts {
+		if a := &s.Attempts[i]; a.Event == "" {
+			a.Event, a.Cause = lifecycle.Written(a.Reason)
+		}
+	}
 	w.Conditions, w.Attempts = s.Conditions, s.Attempts
 	w.StartedAt, w.PhaseAt, w.WakeAt = s.StartedAt, s.PhaseAt, s.WakeAt
 	w.Counts, w.EndGrace = s.Counts, s.EndGrace

@@ -92,7 +92,7 @@ func newWriter(ctx context.Context, conn *sql.Conn, d dialect) (*writer, error) 
 		{&w.putNode, `INSERT INTO nodes (id, body) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET body = excluded.body`},
 		{&w.dropNode, `DELETE FROM nodes WHERE id = $1`},
 		{&w.insertTransition, `INSERT INTO transitions (seq, workload, attempt, from_phase, event, to_phase,
-			target, reason, message, actor, at_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`},
+			target, reason, message, actor, at_us, cause, left_for) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`},
 		{&w.insertKey, `INSERT INTO keys (user_name, key, hash, workload, at_us) VALUES ($1, $2, $3, $4, $5)`},
 	} {
 		var err error

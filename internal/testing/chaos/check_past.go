@@ -51,7 +51,7 @@ func (c *checker) replay(id string, steps []api.Transition) (s lifecycle.State, 
 			c.say(Gap, id, "%s to %s follows %s", t.From, t.To, s.Phase)
 			return s, false
 		}
-		in := lifecycle.Input{On: lifecycle.Event(t.Event), To: lifecycle.Phase(t.To), Target: lifecycle.Phase(t.Target), Reason: lifecycle.Reason(t.Reason), Message: t.Message}
+		in := lifecycle.Input{On: lifecycle.Event(t.Event), To: lifecycle.Phase(t.To), Target: lifecycle.Phase(t.Target), Cause: lifecycle.Cause(t.Cause), Reason: lifecycle.Reason(t.Reason), Message: t.Message}
 		next, err := lifecycle.Next(s, in)
 		if err != nil || string(next.Phase) != t.To || string(next.Target) != t.Target || next.Attempt != t.Attempt {
 			c.say(Illegal, id, "%s from %s to %s in attempt %d: the table says %s in attempt %d, %v", t.Event, t.From, t.To, t.Attempt, next.Phase, next.Attempt, err)

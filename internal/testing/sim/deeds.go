@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -46,9 +45,14 @@ func (o *watch) noted(c engine.Change) error {
 	return nil
 }
 
+// displacements are the deeds by which work is made to leave for others.
+var displacements = map[lifecycle.Cause]string{
+	lifecycle.CauseReclaim: "reclaimed", lifecycle.CausePreempt: "preempted by priority", lifecycle.CauseRelieve: "relieved",
+}
+
 func (o *watch) transition(w *core.Workload, t core.Transition) {
 	switch {
-	case t.To == lifecycle.Completed && t.Attempt > 0 && w.Attempts[t.Attempt-1].Reason == lifecycle.ReasonPreempted:
+	case t.To == lifecycle.Completed && t.Attempt > 0 && w.Attempts[t.Attempt-1].Event == lifecycle.Preempt:
 		o.deeds["ran again and completed"]++
 	case t.To == lifecycle.Preempted:
 		o.deeds["ended Preempted"]++
@@ -56,12 +60,10 @@ func (o *watch) transition(w *core.Workload, t core.Transition) {
 	case t.Event == lifecycle.Move:
 		o.deeds["moved"]++
 	case t.Event == lifecycle.Preempt:
-		for words, deed := range map[string]string{"claims its own": "reclaimed", "higher priority": "preempted by priority", "its patience": "relieved"} {
-			if strings.Contains(t.Message, words) {
-				o.deeds[deed]++
-			}
+		if deed := displacements[t.Cause]; deed != "" {
+			o.deeds[deed]++
 		}
-	case t.Event == lifecycle.Scale && strings.Contains(t.Message, "room for more"):
+	case t.Event == lifecycle.Scale && w.Spec.Elastic() && t.Cause == lifecycle.CauseNone:
 		o.deeds["grew"]++
 	case t.Event == lifecycle.Scale && w.Spec.Elastic():
 		o.deeds["shrank"]++

@@ -169,7 +169,7 @@ func (w *World) over() bool {
 	}
 	states := map[core.WorkloadID]lifecycle.State{}
 	for _, t := range steps {
-		s, err := lifecycle.Next(states[t.Workload], lifecycle.Input{On: t.Event, To: t.To, Target: t.Target, Reason: t.Reason, Message: t.Message})
+		s, err := lifecycle.Next(states[t.Workload], lifecycle.Input{On: t.Event, To: t.To, Target: t.Target, Cause: t.Cause, Reason: t.Reason, Message: t.Message})
 		if err != nil {
 			w.fail("I5: %w", err)
 		}

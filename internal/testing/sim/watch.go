@@ -99,7 +99,7 @@ func (o *watch) replay(c engine.Change) error {
 		if t.From != s.Phase {
 			return fmt.Errorf("I5: transition %+v begins in %q, the one before ended in %q", t, t.From, s.Phase)
 		}
-		next, err := lifecycle.Next(s, lifecycle.Input{On: t.Event, To: t.To, Target: t.Target, Reason: t.Reason, Message: t.Message})
+		next, err := lifecycle.Next(s, lifecycle.Input{On: t.Event, To: t.To, Target: t.Target, Cause: t.Cause, Reason: t.Reason, Message: t.Message})
 		if err != nil {
 			return fmt.Errorf("I5: replay of %+v: %w", t, err)
 		}

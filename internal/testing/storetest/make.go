@@ -70,7 +70,7 @@ func (w *world) transition(id core.WorkloadID) core.Transition {
 	w.step++
 	return core.Transition{
 		Seq: w.step, Workload: id, Attempt: 1, From: lifecycle.Queued, Event: lifecycle.Reserve, To: lifecycle.Reserved,
-		Target: lifecycle.Completed, Reason: lifecycle.ReasonError, Message: "why", Actor: "scheduler",
+		Target: lifecycle.Completed, Cause: lifecycle.CauseReclaim, For: "w-other", Reason: lifecycle.ReasonError, Message: "why", Actor: "scheduler",
 		At: epoch.Add(time.Duration(w.step) * time.Millisecond),
 	}
 }

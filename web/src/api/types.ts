@@ -20,6 +20,8 @@ export interface AppliedItem {
 }
 
 export interface Attempt {
+  /** On whose account it ended, as of transitions */
+  cause?: string
   /** Index of the task that failed first */
   culprit?: number
   /** Gave its resources back */
@@ -1673,7 +1675,11 @@ export interface Transition {
   actor: string
   at: Time
   attempt: number
+  /** On whose account it left its place or was ended: reclaim, preempt, consolidation, relieve, reservation, stalegangeviction, drain, person; stop, limit, check, maker. Empty: nobody's, or a step of an older server */
+  cause?: "reclaim" | "preempt" | "consolidation" | "relieve" | "reservation" | "stalegangeviction" | "drain" | "person" | "stop" | "limit" | "check" | "maker"
   event: string
+  /** Id of the workload that got its room */
+  for?: string
   from: string
   message?: string
   reason?: string

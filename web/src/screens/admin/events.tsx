@@ -37,7 +37,7 @@ export function Events() {
   if (!all) return <Loading what="Loading events" />
   const wanted = filter.toLowerCase().split(/\s+/).filter(Boolean)
   const nameOf = (t: Transition): string => rowOf(t.workload ?? '')?.name ?? ''
-  const fit = all.filter((t) => wanted.every((w) => `${nameOf(t)} ${t.actor} ${t.event} ${t.from} ${t.to} ${t.word ?? ''} ${t.reason ?? ''} ${t.message ?? ''}`.toLowerCase().includes(w))).reverse()
+  const fit = all.filter((t) => wanted.every((w) => `${nameOf(t)} ${t.actor} ${t.event} ${t.from} ${t.to} ${t.word ?? ''} ${t.reason ?? ''} ${t.cause ?? ''} ${t.message ?? ''}`.toLowerCase().includes(w))).reverse()
   return (
     <>
       <div class="toolbar">
@@ -57,7 +57,7 @@ export function Events() {
                   <td><Status of={after(t)} plain /></td>
                   <td class="muted">{t.event}</td>
                   <td>{t.actor.replace(/^user:/, '')}</td>
-                  <td class="why-cell">{t.reason && <code>{t.reason}</code>} {t.message}</td>
+                  <td class="why-cell">{t.reason && <code>{t.reason}</code>} {t.cause && <span class="muted">({t.cause})</span>} {t.message}</td>
                 </tr>
               )
             })}</tbody>

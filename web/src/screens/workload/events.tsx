@@ -19,7 +19,7 @@ export function Events({ w }: { w: Workload }) {
               <td><Status of={after(t)} plain /></td>
               <td class="muted">{t.event}</td>
               <td>{t.actor.replace(/^user:/, '')}</td>
-              <td class="why-cell">{t.reason && <code>{t.reason}</code>} {t.message}</td>
+              <td class="why-cell">{t.reason && <code>{t.reason}</code>} {t.cause && <span class="muted">({t.cause})</span>} {t.message}</td>
             </tr>
           )).reverse()}
         </tbody>

@@ -3,7 +3,7 @@ import type { Workload } from '../../api/types'
 import { now } from '../../lib/clock'
 import { moment, ms } from '../../lib/format'
 import { workloadPath } from '../../lib/router'
-import { rowNamed } from '../../live/store'
+import { rowOf } from '../../live/store'
 import { Link } from '../../ui/basics'
 import type { Moment } from '../../ui/plot'
 
@@ -33,8 +33,8 @@ export function milestones(w: Workload): Mark[] {
     const more = (t.reason === 'OutOfMemory' ? ', out of memory' : '') + (t.message ? ': ' + t.message : '')
     const [kind, word] = who && acts[t.event] ? ['user' as const, `${acts[t.event]} by ${who}`] : (events[t.event] ?? [undefined, ''])
     if (!kind) continue
-    const [, name = '', project = ''] = /(\S+) of project ([\w.-]+)/.exec(t.event === 'preempt' ? (t.message ?? '') : '') ?? []
-    out.push({ attempt: t.attempt, at: ms(t.at), kind, text: word + more, ...(rowNamed(project, name) ? { by: { project, name } } : {}) })
+    const by = rowOf(t.for ?? '')
+    out.push({ attempt: t.attempt, at: ms(t.at), kind, text: word + more, ...(by ? { by: { project: by.project, name: by.name } } : {}) })
   }
   return out.sort((a, b) => a.at - b.at)
 }
