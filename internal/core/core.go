@@ -189,10 +189,11 @@ type Attempt struct {
 
 // Condition is a fact beside a phase.
 type Condition struct {
-	Type    lifecycle.ConditionType `json:"type"`
-	Reason  string                  `json:"reason,omitempty"`
-	Message string                  `json:"message,omitempty"`
-	Since   time.Time               `json:"since"`
+	Type    lifecycle.ConditionType  `json:"type"`
+	Cause   lifecycle.ConditionCause `json:"cause,omitempty"` // what it comes from, where that decides anything
+	Reason  string                   `json:"reason,omitempty"`
+	Message string                   `json:"message,omitempty"`
+	Since   time.Time                `json:"since"`
 }
 
 // TaskState is where one task is.
@@ -226,27 +227,29 @@ func (s TaskState) Held() bool { return s == TaskStarting || s == TaskRunning ||
 
 // Task is the record of one run of one task of one attempt.
 type Task struct {
-	ID        TaskID    `json:"-"`
-	Role      string    `json:"role"` // task, master, launcher, worker, replica
-	Backend   string    `json:"plane,omitempty"`
-	Node      NodeID    `json:"node,omitempty"`
-	Pool      string    `json:"pool,omitempty"` // of its node, when it was placed
-	Devices   []Share   `json:"devices,omitempty"`
-	CPU       int64     `json:"cpuMilli,omitempty"`    // that it was placed with, whatever its document says by now
-	Memory    int64     `json:"memoryBytes,omitempty"` // likewise
-	Counted   string    `json:"counted,omitempty"`     // likewise: what it holds by count, partitions and extended resources, as NAME=COUNT with commas
-	State     TaskState `json:"state"`
-	Waiting   string    `json:"waiting,omitempty"` // the backend's word while starting: ContainerCreating, ErrImagePull, Init:0/1 …
-	Stages    []Stage   `json:"stages,omitempty"`  // what it has waited with; nobody changes one
-	Pull      *Pull     `json:"pull,omitempty"`    // how far its image is, while that is pulled; nobody changes it
-	Image     string    `json:"image,omitempty"`   // digest of the image that it runs in, or ran in
-	ExitCode  *int      `json:"exitCode,omitempty"`
-	Signal    int       `json:"signal,omitempty"`
-	Reason    string    `json:"reason,omitempty"`
-	Message   string    `json:"message,omitempty"`
-	PlacedAt  time.Time `json:"placedAt,omitzero"`
-	StartedAt time.Time `json:"startedAt,omitzero"`
-	EndedAt   time.Time `json:"endedAt,omitzero"`
+	ID       TaskID    `json:"-"`
+	Role     string    `json:"role"` // task, master, launcher, worker, replica
+	Backend  string    `json:"plane,omitempty"`
+	Node     NodeID    `json:"node,omitempty"`
+	Pool     string    `json:"pool,omitempty"` // of its node, when it was placed
+	Devices  []Share   `json:"devices,omitempty"`
+	CPU      int64     `json:"cpuMilli,omitempty"`    // that it was placed with, whatever its document says by now
+	Memory   int64     `json:"memoryBytes,omitempty"` // likewise
+	Counted  string    `json:"counted,omitempty"`     // likewise: what it holds by count, partitions and extended resources, as NAME=COUNT with commas
+	State    TaskState `json:"state"`
+	Waiting  string    `json:"waiting,omitempty"` // the backend's word while starting: ContainerCreating, ErrImagePull, Init:0/1 …
+	Stages   []Stage   `json:"stages,omitempty"`  // what it has waited with; nobody changes one
+	Pull     *Pull     `json:"pull,omitempty"`    // how far its image is, while that is pulled; nobody changes it
+	Image    string    `json:"image,omitempty"`   // digest of the image that it runs in, or ran in
+	ExitCode *int      `json:"exitCode,omitempty"`
+	Signal   int       `json:"signal,omitempty"`
+	// Class is what sort of failure ended it, and Reason the word of its backend.
+	Class     lifecycle.FailureClass `json:"class,omitempty"`
+	Reason    string                 `json:"reason,omitempty"`
+	Message   string                 `json:"message,omitempty"`
+	PlacedAt  time.Time              `json:"placedAt,omitzero"`
+	StartedAt time.Time              `json:"startedAt,omitzero"`
+	EndedAt   time.Time              `json:"endedAt,omitzero"`
 	// RestartedAt is when it was last started again in place; what the backend
 	// saw before that is about the run before.
 	RestartedAt time.Time `json:"restartedAt,omitzero"`

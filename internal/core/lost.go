@@ -7,17 +7,22 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-// wanted are reasons of attempts that ended as somebody wanted.
-var wanted = []lifecycle.Reason{
-	lifecycle.ReasonStoppedByUser, lifecycle.ReasonDeletedByUser, lifecycle.ReasonRestartedByUser, lifecycle.ReasonMaxDuration,
-	lifecycle.ReasonProjectTimeLimit, lifecycle.ReasonIdleLimit, lifecycle.ReasonScaled, lifecycle.ReasonUpdated, lifecycle.ReasonHandedOver,
+// wanted are the events that end an attempt as it or its user wanted.
+var wanted = []lifecycle.Event{
+	lifecycle.Succeed, lifecycle.Publish, lifecycle.Restart, lifecycle.Scale, lifecycle.Hand, lifecycle.Built,
 }
 
 // Vain reports whether what an attempt did since its last checkpoint has to be
 // done again: it has ended otherwise than it or its user wanted.
 func (a *Attempt) Vain() bool {
-	done := a.Reason == lifecycle.ReasonNone && (a.ExitCode == nil || *a.ExitCode == 0)
-	return !a.EndedAt.IsZero() && !done && !slices.Contains(wanted, a.Reason)
+	switch {
+	case a.EndedAt.IsZero(), slices.Contains(wanted, a.Event), a.Cause == lifecycle.CauseStop, a.Cause == lifecycle.CauseLimit:
+		return false
+	case a.Event == "": // of an old record, that gave no reason
+		return a.ExitCode != nil && *a.ExitCode != 0
+	default:
+		return true
+	}
 }
 
 // Lost is how much of the time from one instant to another, in which a task of the

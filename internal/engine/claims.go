@@ -304,13 +304,7 @@ func revised(d *draft, k claimKey, c *claim) *spec.Document {
 // kept reports whether a workload was ended by our side, so that what its maker
 // makes again waits until someone restarts it.
 func kept(w *core.Workload) bool {
-	switch w.Reason {
-	case lifecycle.ReasonStoppedByUser, lifecycle.ReasonMaxDuration, lifecycle.ReasonProjectTimeLimit, lifecycle.ReasonIdleLimit,
-		lifecycle.ReasonReviewRejected, lifecycle.ReasonCheckRejected:
-		return true
-	default:
-		return false
-	}
+	return w.Cause == lifecycle.CauseStop || w.Cause == lifecycle.CauseLimit || w.Cause == lifecycle.CauseCheck
 }
 
 // revive takes a workload up again whose maker makes members again.

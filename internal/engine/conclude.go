@@ -141,7 +141,7 @@ func (tx *tx) failed(d *draft, t *core.Task) error {
 
 // failureOf is how t failed, as far as that decides anything.
 func failureOf(t *core.Task) decide.Failure {
-	return decide.Failure{Class: lifecycle.Classify(lifecycle.Reason(t.Reason)), Lost: t.State == core.TaskLost, ExitCode: t.ExitCode}
+	return decide.Failure{Class: t.Class, Lost: t.State == core.TaskLost, ExitCode: t.ExitCode}
 }
 
 // since is how long it is since then; zero: that has not been.

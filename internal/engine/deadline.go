@@ -103,9 +103,9 @@ func (tx *tx) deadline(d *draft) (bool, error) {
 		return true, nil
 	}
 	if w.Phase.Held() {
-		return true, tx.end(d, lifecycle.Input{On: lifecycle.Deadline, Cause: lifecycle.CauseLimit, Reason: lifecycle.ReasonDeadlineMissed, Message: message}, actorControl)
+		return true, tx.end(d, lifecycle.Input{On: lifecycle.Deadline, Cause: lifecycle.CauseDeadline, Reason: lifecycle.ReasonDeadlineMissed, Message: message}, actorControl)
 	}
-	return true, tx.end(d, lifecycle.Input{On: lifecycle.Stop, Cause: lifecycle.CauseLimit, Reason: lifecycle.ReasonDeadlineMissed, Message: message}, actorControl)
+	return true, tx.end(d, lifecycle.Input{On: lifecycle.Stop, Cause: lifecycle.CauseDeadline, Reason: lifecycle.ReasonDeadlineMissed, Message: message}, actorControl)
 }
 
 // lengthFrom says where the length of a workload is from.

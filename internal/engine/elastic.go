@@ -277,17 +277,12 @@ func (tx *tx) scaling(d *draft) {
 			coming++
 		}
 	}
-	if c := d.holding(lifecycle.Degraded); c != nil && c.Reason == reasonRanksLost && up == d.w.Spec.Size() {
+	if c := d.holding(lifecycle.Degraded); c != nil && c.Cause == lifecycle.RanksLost && up == d.w.Spec.Size() {
 		d.fact(lifecycle.Degraded, false, tx.now, "", "") // it is whole again
 	}
 	on := going > 0 || d.w.Phase == lifecycle.Running && coming > 0 || resizing(d.tasks)
 	d.fact(lifecycle.Scaling, on, tx.now, "", fmt.Sprintf("%d of %d to %d tasks run, %d are being started, %d leave", up, d.w.Spec.MinSize(), d.w.Spec.Size(), coming, going))
 }
-
-// reasonRanksLost is the reason of Degraded of an elastic gang that goes on
-// without tasks that were taken from it, until it has all that it may have. One
-// that the scheduler made smaller, or has not let grow, is as it is meant to be.
-const reasonRanksLost = "TasksLost"
 
 // bereaved takes workers whose nodes are lost out of an elastic gang that can do
 // without them. One that cannot starts again, from its queue.
@@ -322,6 +317,6 @@ func (tx *tx) bereaved(d *draft) error {
 		tx.dismissed(d, t)
 	}
 	tx.e.dirty = true
-	d.fact(lifecycle.Degraded, true, tx.now, reasonRanksLost, fmt.Sprintf("%d of %d tasks are left: %s", others, d.w.Spec.Size(), message))
+	d.fact(lifecycle.Degraded, true, tx.now, lifecycle.RanksLost, fmt.Sprintf("%d of %d tasks are left: %s", others, d.w.Spec.Size(), message))
 	return tx.resized(d, before, lifecycle.Input{Message: message}, actorBackend(lost[0].Node))
 }

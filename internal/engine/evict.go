@@ -58,6 +58,4 @@ func (tx *tx) whyEvicted(ev schedule.Eviction) string {
 func causeOf(ev schedule.Eviction) lifecycle.Cause { return lifecycle.Cause(ev.Cause) }
 
 // displaced reports whether an attempt ended for others' sake.
-func displaced(r lifecycle.Reason) bool {
-	return r == lifecycle.ReasonPreempted || r == lifecycle.ReasonMoved
-}
+func displaced(by lifecycle.Event) bool { return by == lifecycle.Preempt || by == lifecycle.Move }

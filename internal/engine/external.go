@@ -249,7 +249,7 @@ func (tx *tx) concludeExternal(d *draft) error {
 	default:
 		short = fmt.Sprintf("%d of at least %d pods are up", held, need)
 	}
-	d.fact(lifecycle.Degraded, short != "", tx.now, reasonMembersMissing, short)
+	d.fact(lifecycle.Degraded, short != "", tx.now, lifecycle.MembersMissing, short)
 	if c != nil && c.Remade {
 		d.close(replacedMembers(d.tasks, c))
 	}
@@ -277,10 +277,6 @@ func replacedMembers(tasks map[int]*core.Task, c *claim) func(*core.Task) bool {
 		return t.State != core.TaskSucceeded && c.members[t.Claim] == nil && last[sortOf(t)] != t
 	}
 }
-
-// reasonMembersMissing is the reason of Degraded where fewer members are up than
-// run together.
-const reasonMembersMissing = "MembersMissing"
 
 // over reports whether nobody will make another member of w's claim.
 func (tx *tx) over(w *core.Workload, c *claim) bool {

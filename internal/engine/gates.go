@@ -60,7 +60,7 @@ func (tx *tx) gate(d *draft) error {
 		case err == nil:
 		case tx.surveyed():
 			return tx.step(d, lifecycle.Input{On: lifecycle.Refuse, Message: err.Error()}, actorControl)
-		case d.w.Reason == lifecycle.ReasonHandedOver:
+		case d.w.Event == lifecycle.Hand:
 			return nil // still nobody can tell
 		default:
 			return tx.step(d, lifecycle.Input{On: lifecycle.Hand, Message: "it does not fit what is known of the nodes, and not all have reported: " + err.Error()}, actorControl)
@@ -111,8 +111,8 @@ func reviews(w *core.Workload, on lifecycle.Event, message string) lifecycle.Inp
 // Inadmissible.
 func (tx *tx) toQueue(d *draft) error {
 	in := lifecycle.Input{On: lifecycle.QueueOpen}
-	if why, note := tx.closedTo(d.w); why != lifecycle.ReasonNone {
-		in = lifecycle.Input{On: lifecycle.QueueClosed, Reason: why, Message: note}
+	if why, note := tx.closedTo(d.w); why != queueOpen {
+		in = lifecycle.Input{On: lifecycle.QueueClosed, Reason: why.reason(), Message: note}
 	}
 	if err := tx.step(d, in, actorControl); err != nil {
 		return err

@@ -73,7 +73,7 @@ func Release(r HoldRequest) Command {
 			if d.w.Phase != lifecycle.Inadmissible {
 				return nil
 			}
-			if why, _ := tx.closed(d.w.Project); why != lifecycle.ReasonNone {
+			if why, _ := tx.closed(d.w.Project); why != queueOpen {
 				return tx.closeAnew(d)
 			}
 			if err := tx.step(d, lifecycle.Input{On: lifecycle.QueueOpen, Message: "released by " + r.Actor + more(r.Message)}, r.Actor); err != nil {
@@ -85,11 +85,11 @@ func Release(r HoldRequest) Command {
 	}
 }
 
-// closedTo says why w is not queued at present; ReasonNone: it may be.
-func (tx *tx) closedTo(w *core.Workload) (lifecycle.Reason, string) {
+// closedTo says whether w is kept out of its queue at present, and why.
+func (tx *tx) closedTo(w *core.Workload) (closing, string) {
 	why, note := tx.closed(w.Project)
-	if why == lifecycle.ReasonNone && w.Hold != nil {
-		return lifecycle.ReasonHeld, heldNote(w.Hold)
+	if why == queueOpen && w.Hold != nil {
+		return heldBack, heldNote(w.Hold)
 	}
 	return why, note
 }
@@ -98,10 +98,10 @@ func (tx *tx) closedTo(w *core.Workload) (lifecycle.Reason, string) {
 // another reason than before.
 func (tx *tx) closeAnew(d *draft) error {
 	why, note := tx.closedTo(d.w)
-	if why == d.w.Reason || why == lifecycle.ReasonNone {
+	if why == queueOpen || why.reason() == d.w.Reason {
 		return nil
 	}
-	return tx.step(d, lifecycle.Input{On: lifecycle.QueueClosed, Reason: why, Message: note}, actorControl)
+	return tx.step(d, lifecycle.Input{On: lifecycle.QueueClosed, Reason: why.reason(), Message: note}, actorControl)
 }
 
 // heldFrom is the hold that a document asks for.

@@ -128,7 +128,7 @@ func course(w *core.Workload) schedule.Course {
 		}
 	}
 	c.Unsaved = unsaved(w)
-	c.Displaced = last > 0 && displaced(w.Attempts[last-1].Reason)
+	c.Displaced = last > 0 && displaced(w.Attempts[last-1].Event)
 	if at := w.Attempts[last].QueuedAt; !at.IsZero() {
 		c.Queued = at.UnixMilli()
 	}

@@ -53,7 +53,7 @@ func (e *Engine) outline(w *core.Workload) schedule.Job {
 	j := schedule.Job{
 		ID: w.ID, Queue: w.Project, User: w.User, Priority: int(w.Spec.Priority), Preemptible: *w.Spec.Preemptible, Order: w.Seq,
 		Promised: e.promised[w.ID].rank > 0 || w.Phase == lifecycle.Reserved, Rank: e.promised[w.ID].rank, Owed: e.promised[w.ID].tasks,
-		Moved: w.Phase == lifecycle.Reserved && w.Reason == lifecycle.ReasonMoved,
+		Moved: w.Phase == lifecycle.Reserved && w.Event == lifecycle.Move,
 	}
 	if a, ok := e.aside[w.ID]; ok && !a.back {
 		j.Aside, j.AsideUntil = true, a.until.UnixMilli()

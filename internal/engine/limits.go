@@ -29,7 +29,7 @@ func (tx *tx) limited(d *draft) (bool, error) {
 	if near := end.At.Add(-end.Warning()); !near.After(tx.now) && !d.w.Warned.Equal(end.At) {
 		d.w.Warned, d.near = end.At, &end
 		d.condition(core.Condition{Type: lifecycle.DeadlineNear, Since: tx.now}, false)
-		d.fact(lifecycle.DeadlineNear, true, tx.now, string(end.Reason()), fmt.Sprintf("it will be ended at %s", end.At.UTC().Format(time.RFC3339)))
+		d.fact(lifecycle.DeadlineNear, true, tx.now, lifecycle.ConditionCause(end.Reason()), fmt.Sprintf("it will be ended at %s", end.At.UTC().Format(time.RFC3339)))
 	}
 	return false, nil
 }
@@ -65,7 +65,7 @@ func Activity(samples []backend.Sample) Command {
 				d.w.IdleSince = time.Time{}
 				if idle {
 					d.w.IdleSince = tx.now
-				} else if c := d.holding(lifecycle.DeadlineNear); c != nil && c.Reason == string(lifecycle.ReasonIdleLimit) {
+				} else if c := d.holding(lifecycle.DeadlineNear); c != nil && c.Cause == lifecycle.ConditionCause(decide.End{Limit: decide.LimitIdle}.Reason()) {
 					d.unwarn() // it has woken up in time
 				}
 				d.fact(lifecycle.Idle, idle, tx.now, "", "none of its GPUs does anything")
@@ -100,13 +100,6 @@ func (d *draft) holding(t lifecycle.ConditionType) *core.Condition {
 	return nil
 }
 
-// ReasonBackendUnreachable and ReasonNodeUnreachable are the reasons of the
-// condition Unreachable.
-const (
-	ReasonBackendUnreachable = "PlaneUnreachable"
-	ReasonNodeUnreachable    = "NodeUnreachable"
-)
-
 // nodeGrace is for how long a node may be silent.
 func (e *Engine) nodeGrace() time.Duration {
 	if e.D.NodeGrace > 0 {
@@ -122,14 +115,14 @@ func Reach(backendName string, ok bool, message string) Command {
 		if err := tx.reached(backendName, ok, message); err != nil {
 			return nil, err
 		}
-		return nil, tx.unreachable(func(t *core.Task) bool { return t.Backend == backendName }, !ok, ReasonBackendUnreachable, message)
+		return nil, tx.unreachable(func(t *core.Task) bool { return t.Backend == backendName }, !ok, lifecycle.BackendSilent, message)
 	}
 }
 
 // unreachable sets or clears Unreachable on what has tasks there. It is not
 // cleared while other tasks are on a backend that is silent, or was when a server
 // before this one ended.
-func (tx *tx) unreachable(there func(*core.Task) bool, on bool, reason, message string) error {
+func (tx *tx) unreachable(there func(*core.Task) bool, on bool, cause lifecycle.ConditionCause, message string) error {
 	for _, id := range SortedKeys(tx.e.held) {
 		w, tasks, ok := tx.view(id)
 		if !ok {
@@ -144,13 +137,13 @@ func (tx *tx) unreachable(there func(*core.Task) bool, on bool, reason, message 
 		has = has || !on && !up // of one that has nothing up anywhere it is not true any more
 		d := &draft{w: w}
 		c := d.holding(lifecycle.Unreachable)
-		set := c != nil && c.Reason == reason
+		set := c != nil && c.Cause == cause
 		if !has || on == set || on && c != nil || !on && elsewhere {
 			continue
 		}
 		d, _ = tx.open(id)
 		err := tx.change(d, func() error {
-			d.fact(lifecycle.Unreachable, on, tx.now, reason, message)
+			d.fact(lifecycle.Unreachable, on, tx.now, cause, message)
 			return nil
 		})
 		if err != nil {
@@ -169,7 +162,7 @@ func (tx *tx) silent() error {
 			continue
 		}
 		there := func(t *core.Task) bool { return t.Node == n.ID }
-		if err := tx.unreachable(there, true, ReasonNodeUnreachable, fmt.Sprintf("node %s is not ready: %s", n.ID, n.Message)); err != nil {
+		if err := tx.unreachable(there, true, lifecycle.NodeSilent, fmt.Sprintf("node %s is not ready: %s", n.ID, n.Message)); err != nil {
 			return err
 		}
 	}
@@ -183,7 +176,7 @@ func (tx *tx) silent() error {
 			still = still || t.State.Held() && down(t)
 		}
 		c := (&draft{w: w}).holding(lifecycle.Unreachable)
-		if still || c == nil || c.Reason != ReasonNodeUnreachable {
+		if still || c == nil || c.Cause != lifecycle.NodeSilent {
 			continue
 		}
 		d, _ := tx.open(id)
@@ -212,13 +205,13 @@ func (tx *tx) nodesLost(d *draft) error {
 		}
 		c := *t
 		c.State, c.EndedAt, c.Ready = core.TaskLost, tx.now, false
-		c.Reason, c.Message = string(lifecycle.ReasonNodeLost), fmt.Sprintf("node %s has not reported for %v", t.Node, tx.e.nodeGrace())
+		c.Class, c.Reason, c.Message = lifecycle.FailureNode, string(lifecycle.ReasonNodeLost), fmt.Sprintf("node %s has not reported for %v", t.Node, tx.e.nodeGrace())
 		d.setTask(c)
 		tx.e.dirty = true // others of its workload may go on elsewhere
 	}
 	d.fact(lifecycle.Unreachable, false, tx.now, "", "")
 	if cut != "" {
-		d.fact(lifecycle.Unreachable, true, tx.now, ReasonBackendUnreachable, cut)
+		d.fact(lifecycle.Unreachable, true, tx.now, lifecycle.BackendSilent, cut)
 	}
 	return tx.conclude(d)
 }

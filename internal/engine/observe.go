@@ -35,7 +35,7 @@ func Observe(o Observations) Command {
 				return nil, err
 			}
 			// A server before may have found the backend silent.
-			if err := tx.unreachable(func(t *core.Task) bool { return t.Backend == o.Backend }, false, ReasonBackendUnreachable, ""); err != nil {
+			if err := tx.unreachable(func(t *core.Task) bool { return t.Backend == o.Backend }, false, lifecycle.BackendSilent, ""); err != nil {
 				return nil, err
 			}
 			tx.missing(o, byWorkload)
@@ -217,8 +217,9 @@ func after(t core.Task, ob backend.Observation, now time.Time) core.Task {
 			t.EndedAt = t.PlacedAt
 		}
 		t.ExitCode, t.Signal, t.Reason, t.Message = ob.ExitCode, ob.Signal, ob.Reason, ob.Message
+		t.Class = lifecycle.Classify(lifecycle.Reason(ob.Reason))
 		if told && takenAway(&t) { // its backend may not know any more by whom it was told
-			t.Reason = string(lifecycle.ReasonKilled)
+			t.Class, t.Reason = lifecycle.FailureKilled, string(lifecycle.ReasonKilled)
 		}
 	}
 	return t
@@ -233,7 +234,7 @@ func succeeds(w *core.Workload) bool {
 // succeeded: it has done its part, however its process took that.
 func dismissed(t core.Task) core.Task {
 	if t.State == core.TaskFailed {
-		t.State, t.Reason, t.Message = core.TaskSucceeded, "", "ended, as the work was done"
+		t.State, t.Class, t.Reason, t.Message = core.TaskSucceeded, lifecycle.NoFailure, "", "ended, as the work was done"
 		t.ExitCode, t.Signal = nil, 0
 	}
 	return t

@@ -83,7 +83,7 @@ func (tx *tx) belowAny(id core.ProjectID, ids map[core.ProjectID]bool) bool {
 // reconsider applies what holds now for the project of w.
 func (tx *tx) reconsider(w *core.Workload, limits bool) error {
 	why, note := tx.closedTo(w)
-	open := why == lifecycle.ReasonNone
+	open := why == queueOpen
 	waits := w.Phase == lifecycle.Queued || w.Phase == lifecycle.Reserved
 	toggles := !open && waits || open && w.Phase == lifecycle.Inadmissible
 	mode, _ := tx.tree().Stopped(w.Project)
@@ -108,23 +108,39 @@ func (tx *tx) reconsider(w *core.Workload, limits bool) error {
 	})
 }
 
-// closed says why a project takes nothing at present; ReasonNone: it does.
-func (tx *tx) closed(id core.ProjectID) (lifecycle.Reason, string) {
+// closing is what keeps a workload out of its queue.
+type closing int
+
+// What may keep it out.
+const (
+	queueOpen closing = iota // nothing does
+	queueMissing
+	queueStopped
+	heldBack // somebody holds the workload
+)
+
+// reason is how a transition explains it.
+func (c closing) reason() lifecycle.Reason {
+	return [...]lifecycle.Reason{lifecycle.ReasonNone, lifecycle.ReasonQueueNotFound, lifecycle.ReasonQueueStopped, lifecycle.ReasonHeld}[c]
+}
+
+// closed says whether a project takes nothing at present, and why.
+func (tx *tx) closed(id core.ProjectID) (closing, string) {
 	p, ok := tx.project(id)
 	switch {
 	case !ok:
-		return lifecycle.ReasonQueueNotFound, fmt.Sprintf("project %q does not exist; muster project create %s makes it", id, id)
+		return queueMissing, fmt.Sprintf("project %q does not exist; muster project create %s makes it", id, id)
 	case p.Department:
-		return lifecycle.ReasonQueueNotFound, fmt.Sprintf("%q is a department, and only projects take workloads", id)
+		return queueMissing, fmt.Sprintf("%q is a department, and only projects take workloads", id)
 	}
 	mode, by := tx.tree().Stopped(id)
 	switch {
 	case mode == core.StopNone:
-		return lifecycle.ReasonNone, ""
+		return queueOpen, ""
 	case by.ID == id:
-		return lifecycle.ReasonQueueStopped, fmt.Sprintf("project %q is stopped%s; muster project start %s opens it", id, noted(by.Note), id)
+		return queueStopped, fmt.Sprintf("project %q is stopped%s; muster project start %s opens it", id, noted(by.Note), id)
 	default:
-		return lifecycle.ReasonQueueStopped, fmt.Sprintf("department %q above project %q is stopped%s; muster department start %s opens it", by.ID, id, noted(by.Note), by.ID)
+		return queueStopped, fmt.Sprintf("department %q above project %q is stopped%s; muster department start %s opens it", by.ID, id, noted(by.Note), by.ID)
 	}
 }
 

@@ -107,7 +107,7 @@ func (tx *tx) serving(d *draft) {
 	if t := refused(d.tasks); t != nil && !d.w.AskAt.IsZero() {
 		message += "; " + blame(d.w, t)
 	}
-	d.fact(lifecycle.Degraded, ready < d.w.Replicas && d.w.Phase == lifecycle.Running, tx.now, "ReplicasNotReady", message)
+	d.fact(lifecycle.Degraded, ready < d.w.Replicas && d.w.Phase == lifecycle.Running, tx.now, lifecycle.ReplicasNotReady, message)
 }
 
 // present is how many replicas there are that have come up at least once, and

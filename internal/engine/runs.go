@@ -27,10 +27,6 @@ func latest(tasks []core.Task, attempt int) map[int]*core.Task {
 	return m
 }
 
-// reasonTasksPreempted is the reason of Degraded where single tasks of an array
-// had to leave.
-const reasonTasksPreempted = "TasksPreempted"
-
 // comeBack lets tasks of an array wait again that had to leave. An array of
 // which nothing else is left to do or to wait for ends its attempt instead, and
 // waits as a whole; over says so. It must run inside change.
@@ -75,7 +71,7 @@ func (tx *tx) comeBack(d *draft) (over bool, err error) {
 // inReach clears Unreachable where what was on silent nodes is given up.
 func (tx *tx) inReach(d *draft) {
 	c := d.holding(lifecycle.Unreachable)
-	if c == nil || c.Reason != ReasonNodeUnreachable {
+	if c == nil || c.Cause != lifecycle.NodeSilent {
 		return
 	}
 	for _, t := range d.tasks {
@@ -101,7 +97,7 @@ func (tx *tx) curtailed(d *draft) {
 	for _, t := range d.tasks {
 		n += bit(t.Again || t.Leaving && t.State.Held())
 	}
-	d.fact(lifecycle.Degraded, n > 0, tx.now, reasonTasksPreempted, fmt.Sprintf("%d of its %d tasks had to leave and run again when there is room", n, total(d.w)))
+	d.fact(lifecycle.Degraded, n > 0, tx.now, lifecycle.TasksPreempted, fmt.Sprintf("%d of its %d tasks had to leave and run again when there is room", n, total(d.w)))
 }
 
 // succeed closes the books of the task of that index, where it had to leave,

@@ -40,17 +40,17 @@ func (tx *tx) wakeIn(w *core.Workload, tasks map[int]*core.Task) time.Time {
 	case lifecycle.Running, lifecycle.Starting, lifecycle.Restarting:
 		return tx.nextDue(w, tasks)
 	case lifecycle.Terminating:
-		if c := (&draft{w: w}).holding(lifecycle.Unreachable); c != nil && c.Reason == ReasonNodeUnreachable {
+		if c := (&draft{w: w}).holding(lifecycle.Unreachable); c != nil && c.Cause == lifecycle.NodeSilent {
 			return c.Since.Add(tx.e.nodeGrace())
 		}
 		for _, c := range w.Conditions {
-			if c.Type == lifecycle.Degraded && c.Reason == reasonStuck {
+			if c.Type == lifecycle.Degraded && c.Cause == lifecycle.StuckEnding {
 				return now.Add(stuckAfter)
 			}
 		}
 		return w.PhaseAt.Add(grace(w) + stuckAfter)
 	case lifecycle.Deleting:
-		if w.Reason == lifecycle.ReasonDeleteFailed {
+		if w.Event == lifecycle.RemoveFail {
 			return now.Add(deleteRetry)
 		}
 		return now.Add(deletePatience)
@@ -60,8 +60,6 @@ func (tx *tx) wakeIn(w *core.Workload, tasks map[int]*core.Task) time.Time {
 	}
 	return time.Time{}
 }
-
-const reasonStuck = "Stuck"
 
 // nextDue is when something is due for a workload that runs: a limit or the
 // warning of it, the restart of a task, the end of a gang's rest, or giving up a
@@ -76,7 +74,7 @@ func (tx *tx) nextDue(w *core.Workload, tasks map[int]*core.Task) time.Time {
 		at = earliest(at, next)
 	}
 	for _, c := range w.Conditions {
-		if c.Type == lifecycle.Unreachable && c.Reason == ReasonNodeUnreachable {
+		if c.Type == lifecycle.Unreachable && c.Cause == lifecycle.NodeSilent {
 			at = earliest(at, c.Since.Add(tx.e.nodeGrace()))
 		}
 	}
@@ -143,7 +141,7 @@ func (tx *tx) timeout(d *draft) error {
 	case lifecycle.Running, lifecycle.Starting, lifecycle.Restarting:
 		return tx.due(d)
 	case lifecycle.Terminating:
-		if c := d.holding(lifecycle.Unreachable); c != nil && c.Reason == ReasonNodeUnreachable && !c.Since.Add(tx.e.nodeGrace()).After(tx.now) {
+		if c := d.holding(lifecycle.Unreachable); c != nil && c.Cause == lifecycle.NodeSilent && !c.Since.Add(tx.e.nodeGrace()).After(tx.now) {
 			return tx.nodesLost(d)
 		}
 		message := "its tasks have not ended; ending them again by force"
@@ -155,7 +153,7 @@ func (tx *tx) timeout(d *draft) error {
 				}
 			}
 		}
-		d.fact(lifecycle.Degraded, true, tx.now, reasonStuck, message)
+		d.fact(lifecycle.Degraded, true, tx.now, lifecycle.StuckEnding, message)
 		return tx.step(d, lifecycle.Input{On: lifecycle.Stuck}, actorControl)
 	case lifecycle.Deleting:
 		tx.actions = append(tx.actions, Action{Kind: ActDeleteLogs, Workload: w.ID})
@@ -174,7 +172,7 @@ func (tx *tx) due(d *draft) error {
 	if ended, err := tx.limited(d); ended || err != nil {
 		return err
 	}
-	if c := d.holding(lifecycle.Unreachable); c != nil && c.Reason == ReasonNodeUnreachable && !c.Since.Add(tx.e.nodeGrace()).After(tx.now) {
+	if c := d.holding(lifecycle.Unreachable); c != nil && c.Cause == lifecycle.NodeSilent && !c.Since.Add(tx.e.nodeGrace()).After(tx.now) {
 		return tx.nodesLost(d)
 	}
 	if d.w.Spec.Elastic() {

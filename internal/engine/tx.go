@@ -208,11 +208,8 @@ func (d *draft) stamp(from lifecycle.Phase, now time.Time) {
 		if a.EndedAt.IsZero() {
 			a.EndedAt = now
 		}
-		if a.Event == "" {
-			a.Event, a.Cause = w.Event, w.Cause
-		}
-		if a.Reason == lifecycle.ReasonNone {
-			a.Reason, a.Message = w.Reason, w.Message
+		if a.Event == "" || a.Event == lifecycle.Succeed { // what came after a success counts
+			a.Event, a.Cause, a.Reason, a.Message = w.Event, w.Cause, w.Reason, w.Message
 		}
 		w.Conditions = nil
 	}
@@ -286,12 +283,14 @@ func (d *draft) condition(c core.Condition, on bool) {
 }
 
 // fact sets or clears a condition that needs no other reason than itself.
-func (d *draft) fact(t lifecycle.ConditionType, on bool, now time.Time, reason, message string) {
-	d.condition(core.Condition{Type: t, Reason: reason, Message: message, Since: now}, on)
+func (d *draft) fact(t lifecycle.ConditionType, on bool, now time.Time, cause lifecycle.ConditionCause, message string) {
+	d.condition(core.Condition{Type: t, Cause: cause, Reason: string(cause), Message: message, Since: now}, on)
 }
 
 // calm clears the conditions that are about work going on.
 func (d *draft) calm() {
-	d.w.Conditions = slices.DeleteFunc(d.w.Conditions, func(c core.Condition) bool { return c.Type != lifecycle.Unreachable && c.Reason != reasonStuck })
+	d.w.Conditions = slices.DeleteFunc(d.w.Conditions, func(c core.Condition) bool {
+		return c.Type != lifecycle.Unreachable && c.Cause != lifecycle.StuckEnding
+	})
 	d.w.IdleSince, d.w.Warned = time.Time{}, time.Time{}
 }

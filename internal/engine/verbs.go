@@ -116,10 +116,10 @@ func (tx *tx) queuedAgain(d *draft) error {
 		return nil
 	}
 	why, note := tx.closedTo(d.w)
-	if why == lifecycle.ReasonNone {
+	if why == queueOpen {
 		return tx.startEmpty(d)
 	}
-	return tx.step(d, lifecycle.Input{On: lifecycle.QueueClosed, Reason: why, Message: note}, actorControl)
+	return tx.step(d, lifecycle.Input{On: lifecycle.QueueClosed, Reason: why.reason(), Message: note}, actorControl)
 }
 
 // Delete removes a workload, its logs and artifacts, ending it first.

@@ -11,7 +11,7 @@ func View(w *core.Workload, tasks []core.Task, steps []core.Transition) lifecycl
 	v := lifecycle.View{Kind: w.Kind, State: w.State, Prior: prior(w, steps), Culprit: w.Attempts[len(w.Attempts)-1].Culprit}
 	for _, c := range w.Conditions {
 		v.Conditions = append(v.Conditions, c.Type)
-		v.BackendUnreachable = v.BackendUnreachable || c.Type == lifecycle.Unreachable && c.Reason == ReasonBackendUnreachable
+		v.BackendUnreachable = v.BackendUnreachable || c.Type == lifecycle.Unreachable && c.Cause == lifecycle.BackendSilent
 	}
 	now := latest(tasks, w.Attempt)
 	for i := range tasks {

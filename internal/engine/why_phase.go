@@ -98,7 +98,7 @@ func (tx *tx) ofPhase(w *core.Workload, tasks map[int]*core.Task) (Pending, bool
 	case lifecycle.Building:
 		return one(schedule.Reason{Token: schedule.ImageBuild, Note: "muster logs " + w.Name + " shows the build"}), true
 	case lifecycle.Queued, lifecycle.Reserved:
-		if w.Phase == lifecycle.Queued && !w.AskAt.IsZero() && w.Reason != lifecycle.ReasonRetry {
+		if w.Phase == lifecycle.Queued && !w.AskAt.IsZero() && w.Cause != lifecycle.CauseCheck {
 			return rests(w, w.Message), true
 		}
 		if w.Phase == lifecycle.Reserved && checksOpen(w, atReservation) || !w.AskAt.IsZero() {
@@ -160,11 +160,11 @@ func (tx *tx) shut(w *core.Workload) Pending {
 	why, note := tx.closed(w.Project)
 	r := schedule.Reason{Token: schedule.QueueStopped, Queue: w.Project, Note: note}
 	switch {
-	case why == lifecycle.ReasonNone && w.Hold != nil:
+	case why == queueOpen && w.Hold != nil:
 		return out
-	case why == lifecycle.ReasonNone: // it is about to be queued
+	case why == queueOpen: // it is about to be queued
 		r.Note = w.Message
-	case why == lifecycle.ReasonQueueNotFound:
+	case why == queueMissing:
 		r.Token = schedule.QueueNotFound
 	}
 	if mode, who := tx.tree().Stopped(w.Project); mode != core.StopNone {

@@ -19,6 +19,7 @@ const (
 	CausePerson      Cause = "person"            // somebody had it leave
 	CauseStop        Cause = "stop"              // somebody stopped or deleted it
 	CauseLimit       Cause = "limit"             // a limit of time
+	CauseDeadline    Cause = "deadline"          // its deadline has passed
 	CauseCheck       Cause = "check"             // a check rejected it, or wants to be asked again
 	CauseMaker       Cause = "maker"             // whoever made its pods took them away
 )
@@ -30,7 +31,7 @@ func Displacements() []Cause {
 
 // Causes are all.
 func Causes() []Cause {
-	return append(Displacements(), CauseStop, CauseLimit, CauseCheck, CauseMaker)
+	return append(Displacements(), CauseStop, CauseLimit, CauseDeadline, CauseCheck, CauseMaker)
 }
 
 // Known reports whether c is one of the causes.
@@ -54,6 +55,7 @@ var written = map[Reason]State{
 	ReasonMaxDuration:      {Event: Deadline, Cause: CauseLimit},
 	ReasonProjectTimeLimit: {Event: Deadline, Cause: CauseLimit},
 	ReasonIdleLimit:        {Event: Deadline, Cause: CauseLimit},
+	ReasonDeadlineMissed:   {Event: Deadline, Cause: CauseDeadline},
 	ReasonKilled:           {Event: Stop, Cause: CauseMaker},
 	ReasonRestartedByUser:  {Event: Restart},
 	ReasonMadeAgain:        {Event: Restart},
@@ -73,3 +75,18 @@ func Written(why Reason) (Event, Cause) {
 	s := written[why]
 	return s.Event, s.Cause
 }
+
+// ConditionCause is what a condition comes from, where that decides when it goes
+// or what follows. Its word is the reason that people are shown.
+type ConditionCause string
+
+// The causes of conditions.
+const (
+	BackendSilent    ConditionCause = "PlaneUnreachable" // Unreachable: its backend does not answer
+	NodeSilent       ConditionCause = "NodeUnreachable"  // Unreachable: its node does not report
+	StuckEnding      ConditionCause = "Stuck"            // Degraded: its tasks do not end
+	RanksLost        ConditionCause = "TasksLost"        // Degraded: an elastic gang goes on without tasks that were taken from it
+	TasksPreempted   ConditionCause = "TasksPreempted"   // Degraded: single tasks of an array had to leave
+	MembersMissing   ConditionCause = "MembersMissing"   // Degraded: fewer members are up than run together
+	ReplicasNotReady ConditionCause = "ReplicasNotReady" // Degraded: fewer replicas are ready than are wanted
+)

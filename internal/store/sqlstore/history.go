@@ -66,6 +66,9 @@ func scanTask(rows *sql.Rows) (core.Task, error) {
 	if err := json.Unmarshal(body, &t); err != nil {
 		return t, unreadable("task "+t.ID.String(), err)
 	}
+	if t.Class == lifecycle.NoFailure && t.State.Ended() { // of an old record
+		t.Class = lifecycle.Classify(lifecycle.Reason(t.Reason))
+	}
 	return t, nil
 }
 

@@ -58,6 +58,9 @@ func TestRecordsWithoutCausesAreRead(t *testing.T) {
 	if a[0].Event != lifecycle.Stop || a[0].Cause != lifecycle.CauseStop || a[1].Event != lifecycle.Preempt || a[2].Event != "" {
 		t.Errorf("attempts %+v", a)
 	}
+	if err := decodeStatus([]byte(`{"conditions":[{"type":"Unreachable","reason":"NodeUnreachable"}]}`), &w); err != nil || w.Conditions[0].Cause != lifecycle.NodeSilent {
+		t.Errorf("conditions %+v, %v", w.Conditions, err)
+	}
 	now := `{"reason":"Preempted","event":"move","cause":"drain"}`
 	if err := decodeStatus([]byte(now), &w); err != nil || w.Event != lifecycle.Move || w.Cause != lifecycle.CauseDrain {
 		t.Errorf("what the record says does not count: %q %q, %v", w.Event, w.Cause, err)

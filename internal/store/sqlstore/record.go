@@ -103,6 +103,11 @@ func decodeStatus(text []byte, w *core.Workload) error {
 	if w.Event, w.Cause = s.Event, s.Cause; w.Event == "" {
 		w.Event, w.Cause = lifecycle.Written(w.Reason)
 	}
+	for i := range s.Conditions {
+		if c := &s.Conditions[i]; c.Cause == "" {
+			c.Cause = lifecycle.ConditionCause(c.Reason)
+		}
+	}
 	for i := range s.Attempts {
 		if a := &s.Attempts[i]; a.Event == "" {
 			a.Event, a.Cause = lifecycle.Written(a.Reason)

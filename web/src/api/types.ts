@@ -1675,8 +1675,8 @@ export interface Transition {
   actor: string
   at: Time
   attempt: number
-  /** On whose account it left its place or was ended: reclaim, preempt, consolidation, relieve, reservation, stalegangeviction, drain, person; stop, limit, check, maker. Empty: nobody's, or a step of an older server */
-  cause?: "reclaim" | "preempt" | "consolidation" | "relieve" | "reservation" | "stalegangeviction" | "drain" | "person" | "stop" | "limit" | "check" | "maker"
+  /** On whose account it left its place or was ended: reclaim, preempt, consolidation, relieve, reservation, stalegangeviction, drain, person; stop, limit, deadline, check, maker. Empty: nobody's, or a step of an older server */
+  cause?: "reclaim" | "preempt" | "consolidation" | "relieve" | "reservation" | "stalegangeviction" | "drain" | "person" | "stop" | "limit" | "deadline" | "check" | "maker"
   event: string
   /** Id of the workload that got its room */
   for?: string
