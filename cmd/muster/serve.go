@@ -26,6 +26,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/naming"
 	"github.com/musterhq/muster/internal/operations"
 	"github.com/musterhq/muster/internal/packed"
 	"github.com/musterhq/muster/internal/program"
@@ -120,7 +121,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	seen, meter := openMeasured(o, log), telemetry.NewMeter()
 	ctl, err := control.New(ctx, control.Options{Deps: engine.Deps{
 		Store: st, Holder: holder(), Log: log, Elapsed: func() time.Duration { return time.Since(started) },
-		NewID: engine.NewID(rand.Reader), NewName: engine.NewName(rand.Reader), Port: freePort(),
+		NewID: naming.NewID(rand.Reader), NewName: naming.NewName(rand.Reader), Port: freePort(),
 		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: forTheirUse(o.DataDir), Models: models,
 		Policy: schedule.NewPolicy(schedule.PastWeight(o.PastWeight), schedule.MoveRest(o.MoveRest)), Past: engine.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
 		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise), Mail: mail.Server != "", Deliver: post.ring,

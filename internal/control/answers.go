@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/estimate"
 )
 
 // Foremost is the command of that name.
@@ -76,7 +77,7 @@ func (c *Control) answer(ctx context.Context, ask engine.Command) (*engine.Why, 
 }
 
 // Estimates is how good the estimates of starts were since the server began.
-func (c *Control) Estimates() engine.Score { return c.engine.Insight.Score.Read() }
+func (c *Control) Estimates() estimate.Score { return c.engine.Insight.Score.Read() }
 
 // forecasts works out the starts of all that wait at once, for lists.
 type forecasts struct {
@@ -90,7 +91,7 @@ type forecasts struct {
 func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]engine.Pending) {
 	now := c.clock()
 	fill := func() (missing bool) {
-		hold := max(engine.WordHolds, forecastRests*c.forecasts.took())
+		hold := max(estimate.WordHolds, forecastRests*c.forecasts.took())
 		for id, p := range all {
 			if p.Position == 0 {
 				continue

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/naming"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 	"github.com/musterhq/muster/internal/testing/memstore"
@@ -66,7 +67,7 @@ func onPicky(t *testing.T, f func(t *testing.T, c *control.Control, p *picky, st
 		p := &picky{Backend: fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 64000, 64<<30, 0, "")}), started: map[string]bool{}}
 		c, err := control.New(context.Background(), control.Options{Deps: engine.Deps{
 			Store: st, Holder: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
-			NewID: engine.NewID(random), NewName: engine.NewName(random), Port: func() int { return 29500 },
+			NewID: naming.NewID(random), NewName: naming.NewName(random), Port: func() int { return 29500 },
 		}}, []backend.Backend{p}, nil, time.Now)
 		if err != nil {
 			t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/naming"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 	"github.com/musterhq/muster/internal/testing/memstore"
@@ -28,7 +29,7 @@ func begin(t *testing.T, st store.Store) (*control.Control, <-chan error) {
 	random := rand.New(rand.NewSource(1))
 	c, err := control.New(context.Background(), control.Options{Deps: engine.Deps{
 		Store: st, Holder: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
-		NewID: engine.NewID(random), NewName: engine.NewName(random), Port: func() int { return 29500 },
+		NewID: naming.NewID(random), NewName: naming.NewName(random), Port: func() int { return 29500 },
 	}}, []backend.Backend{fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 4000, 8<<30, 0, "")})}, nil, time.Now)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +149,7 @@ func TestAStopsOwnGraceCountsAlsoAfterARestart(t *testing.T) {
 	st, ctx := memstore.New(), context.Background()
 	deps := engine.Deps{
 		Store: st, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
-		NewID: engine.NewID(rand.New(rand.NewSource(1))), NewName: func(string) string { return "a" },
+		NewID: naming.NewID(rand.New(rand.NewSource(1))), NewName: func(string) string { return "a" },
 	}
 	node := engine.Inventory("p", []core.Node{{ID: "n", Backend: "p", Pool: "default", Ready: true, CPU: 4000}})
 	e, err := engine.Open(ctx, deps, nil)

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/naming"
 	"github.com/musterhq/muster/internal/testing/controltest"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 	"github.com/musterhq/muster/internal/testing/memstore"
@@ -124,7 +125,7 @@ func BenchmarkCensus(b *testing.B) {
 	random := rand.New(rand.NewSource(1))
 	e, err := engine.Open(b.Context(), engine.Deps{
 		Store: memstore.New(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
-		NewID: engine.NewID(random), NewName: engine.NewName(random), Port: func() int { return 29500 },
+		NewID: naming.NewID(random), NewName: naming.NewName(random), Port: func() int { return 29500 },
 	}, nil)
 	if err != nil {
 		b.Fatal(err)

@@ -420,3 +420,19 @@ type Device struct {
 	Fake    bool   `json:"fake,omitempty"` // named as such wherever it shows
 	Healthy bool   `json:"healthy"`
 }
+
+// Bit is 1 for true and 0 for false: what is counted by adding.
+func Bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Grace is what the tasks of w get to end by themselves.
+func (w *Workload) Grace() time.Duration {
+	if w.EndGrace > 0 {
+		return w.EndGrace
+	}
+	return w.Spec.GracePeriod.Std()
+}

@@ -90,7 +90,7 @@ func (tx *tx) foresee() {
 		x, known := expectation{attempt: w.Attempt}, false
 		if a := &w.Attempts[len(w.Attempts)-1]; w.Phase.Held() && !a.RunningAt.IsZero() {
 			var span schedule.Span
-			if span, known = e.Insight.runs.length(w, max(tx.now.Sub(a.RunningAt).Milliseconds(), 0)); known {
+			if span, known = e.Insight.Lengths.Length(w, max(tx.now.Sub(a.RunningAt).Milliseconds(), 0)); known {
 				x.at = a.RunningAt.UnixMilli() + span.Late
 				known = x.at > tx.now.UnixMilli()
 			}

@@ -289,7 +289,7 @@ func (tx *tx) revise(d *draft, k claimKey, c *claim) {
 func revised(d *draft, k claimKey, c *claim) *spec.Document {
 	had := 0
 	for _, t := range d.tasks {
-		had += bit(c.members[t.Claim] == nil && (t.State.Held() || t.State == core.TaskSucceeded))
+		had += core.Bit(c.members[t.Claim] == nil && (t.State.Held() || t.State == core.TaskSucceeded))
 	}
 	doc := documentOf(k, c, had)
 	if doc.Name = d.w.Name; len(c.members) == 0 { // what it asked for stays true

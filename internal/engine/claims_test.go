@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/naming"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
@@ -52,7 +53,7 @@ func (d *dock) open() {
 	var err error
 	d.e, err = engine.Open(context.Background(), engine.Deps{
 		Store: d.st, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
-		NewID: engine.NewID(random), NewName: engine.NewName(random), Port: func() int { return 1 }, Images: true,
+		NewID: naming.NewID(random), NewName: naming.NewName(random), Port: func() int { return 1 }, Images: true,
 	}, nil)
 	if err != nil {
 		d.t.Fatal(err)

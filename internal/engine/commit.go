@@ -116,7 +116,7 @@ func (tx *tx) adopted(rev core.Revision, b *store.Batch) []Change {
 		}
 		d.w.Rev = rev
 		e.adopt(d)
-		e.Insight.saw(d.w, d.trail)
+		e.Insight.Saw(d.w, d.trail)
 		news := d.news()
 		changes = append(changes, Change{Workload: d.w, Former: d.former, Tasks: news, Partial: len(news) < len(d.tasks), Transitions: d.trail})
 	}

@@ -79,7 +79,7 @@ func count(d *draft) tally {
 			continue // it waits, like those that were never placed
 		}
 		if d.w.TaskCanceled(index) { // nothing follows from it
-			c.left += bit(t.State.Held())
+			c.left += core.Bit(t.State.Held())
 			continue
 		}
 		placed++

@@ -31,7 +31,7 @@ func (e *Engine) deadlineOf(w *core.Workload) (Deadline, bool) {
 		return Deadline{}, false // no document has it
 	}
 	d := Deadline{At: at.UTC()}
-	switch learnt, ok := e.Insight.runs.length(w, 0); {
+	switch learnt, ok := e.Insight.Lengths.Length(w, 0); {
 	case w.Spec.ExpectedDuration > 0:
 		d.Length, d.From = w.Spec.ExpectedDuration.Std(), "expectedDuration"
 	case ok:

@@ -139,7 +139,7 @@ func (tx *tx) dismissed(d *draft, t *core.Task) {
 	c.Leaving, c.RestartAt = true, time.Time{}
 	if c.State.Held() {
 		if c.State != core.TaskStopping {
-			tx.stop(&c, grace(d.w))
+			tx.stop(&c, d.w.Grace())
 		}
 		c.State = core.TaskStopping
 	} else {
@@ -177,7 +177,7 @@ func (tx *tx) resized(d *draft, before int, in lifecycle.Input, actor string) er
 		c := *t
 		c.State, c.RestartAt = core.TaskStopping, tx.now
 		d.setTask(c)
-		tx.stop(&c, grace(d.w))
+		tx.stop(&c, d.w.Grace())
 	}
 	return nil
 }
@@ -270,7 +270,7 @@ func (tx *tx) scaling(d *draft) {
 	for _, t := range d.tasks {
 		switch {
 		case t.Leaving:
-			going += bit(t.State.Held())
+			going += core.Bit(t.State.Held())
 		case t.State == core.TaskRunning:
 			up++
 		case !t.State.Ended() || !t.RestartAt.IsZero():

@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/fragmentation"
+	"github.com/musterhq/muster/internal/engine/estimate"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -144,7 +145,7 @@ type Engine struct {
 	deposed    error                 // another process writes now
 	publish    func([]Change)
 	stats      stats
-	Insight    *insight
+	Insight    *estimate.Learnt
 	waits      map[core.WorkloadID]asked // of the last census
 }
 
@@ -196,9 +197,9 @@ func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) 
 	if !d.Policy.Made() {
 		d.Policy = schedule.NewPolicy()
 	}
-	e := &Engine{D: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, departed: map[core.NodeID]struct{}{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, cut: map[string]Silence{}, shunned: map[core.WorkloadID]bool{}, heard: map[string]bool{}, Claims: newClaims(), aside: map[core.WorkloadID]setAside{}, expected: map[core.WorkloadID]expectation{}, unforeseen: map[core.WorkloadID]struct{}{}, Insight: newInsight(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
+	e := &Engine{D: d, publish: publish, renewed: map[core.NodeID]struct{}{}, reported: map[core.NodeID]core.Node{}, departed: map[core.NodeID]struct{}{}, nodes: map[core.NodeID]core.Node{}, strays: map[core.TaskID]stray{}, cut: map[string]Silence{}, shunned: map[core.WorkloadID]bool{}, heard: map[string]bool{}, Claims: newClaims(), aside: map[core.WorkloadID]setAside{}, expected: map[core.WorkloadID]expectation{}, unforeseen: map[core.WorkloadID]struct{}{}, Insight: estimate.New(), stats: stats{entered: map[lifecycle.Phase]int64{}}}
 	if e.D.Meter != nil {
-		e.Insight.Score.off = e.D.Meter.Estimated
+		e.Insight.Score.Off = e.D.Meter.Estimated
 	}
 	var err error
 	if e.term, err = d.Store.Acquire(ctx, d.Holder); err != nil {
@@ -207,7 +208,7 @@ func Open(ctx context.Context, d Deps, publish func([]Change)) (*Engine, error) 
 	if err := e.load(ctx); err != nil {
 		return nil, err
 	}
-	if err := e.Insight.seed(ctx, d.Store); err != nil {
+	if err := e.Insight.Seed(ctx, d.Store); err != nil {
 		d.Log.Warn("estimates of starts begin without experience", "err", err)
 	}
 	return e, nil
@@ -309,7 +310,7 @@ func (e *Engine) Resume() {
 			case t.State == core.TaskStarting && t.RestartAt.IsZero() && en.w.Phase != lifecycle.Terminating && en.w.Phase != lifecycle.Restarting:
 				tx.start(en.w, t)
 			case t.State == core.TaskStopping:
-				tx.stop(t, grace(en.w))
+				tx.stop(t, en.w.Grace())
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func (d *dock) says(name string, index int, state core.TaskState) {
 	w := d.workload(name)
 	o := backend.Observation{ID: core.TaskID{Workload: w.ID, Attempt: w.Attempt, Index: index}, State: state, At: d.now}
 	if state == core.TaskSucceeded || state == core.TaskFailed {
-		code := bit(state == core.TaskFailed)
+		code := core.Bit(state == core.TaskFailed)
 		o.ExitCode = &code
 	}
 	d.do(engine.Observe(engine.Observations{Backend: "p", Seen: []backend.Observation{o}}))

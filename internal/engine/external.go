@@ -19,7 +19,7 @@ import (
 func minimum(w *core.Workload, tasks map[int]*core.Task) int {
 	n := w.Spec.MinWorkers
 	for _, t := range tasks {
-		n -= bit(t.State == core.TaskSucceeded)
+		n -= core.Bit(t.State == core.TaskSucceeded)
 	}
 	return max(n, 1)
 }
@@ -62,7 +62,7 @@ func (e *Engine) externalJob(w *core.Workload, tasks map[int]*core.Task) (schedu
 		for g := range b.groups {
 			b.groups[g].Min = 1
 		}
-		sets[0].MinGroups = bit(len(b.groups) > 1)
+		sets[0].MinGroups = core.Bit(len(b.groups) > 1)
 	}
 	j.Shape = schedule.NewShape(sets, b.groups)
 	return j, true
@@ -215,7 +215,7 @@ func boundTo(w *core.Workload, t *core.Task, tasks map[int]*core.Task) backend.A
 		return a
 	}
 	for _, other := range tasks {
-		a.Gang += bit(other.State == core.TaskStarting && other.PlacedAt.Equal(t.PlacedAt))
+		a.Gang += core.Bit(other.State == core.TaskStarting && other.PlacedAt.Equal(t.PlacedAt))
 	}
 	return a
 }
@@ -229,8 +229,8 @@ func (tx *tx) concludeExternal(d *draft) error {
 	}
 	up, held := 0, 0
 	for _, t := range d.tasks {
-		up += bit(t.State == core.TaskRunning || t.State == core.TaskSucceeded || t.State == core.TaskFailed && !t.StartedAt.IsZero() && !t.Leaving)
-		held += bit(t.State.Held())
+		up += core.Bit(t.State == core.TaskRunning || t.State == core.TaskSucceeded || t.State == core.TaskFailed && !t.StartedAt.IsZero() && !t.Leaving)
+		held += core.Bit(t.State.Held())
 	}
 	least := max(d.w.Spec.MinWorkers, 1)
 	if d.w.Phase == lifecycle.Starting && up >= least {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/engine/estimate"
 )
 
 // Holders is who holds which devices.
@@ -49,5 +50,5 @@ func (tx *tx) endsOf(w *core.Workload, tasks map[int]*core.Task) schedule.Span {
 	if end, ok := tx.firstEnd(w); ok {
 		job.EndsBy = end.At.UnixMilli()
 	}
-	return tx.e.Insight.span(w, &job, tx.now.UnixMilli(), &basis{})
+	return tx.e.Insight.Span(w, &job, tx.now.UnixMilli(), &estimate.Basis{})
 }

@@ -48,7 +48,7 @@ func (e *Engine) lacks(w *core.Workload, tasks map[int]*core.Task) (schedule.Rea
 	open := len(e.open(w, tasks))
 	have := open
 	for _, t := range tasks {
-		have += bit(t.State.Held() || t.State == core.TaskSucceeded)
+		have += core.Bit(t.State.Held() || t.State == core.TaskSucceeded)
 	}
 	barred := ""
 	for _, m := range c.members {
@@ -87,7 +87,7 @@ func (e *Engine) wants(w *core.Workload, tasks map[int]*core.Task) bool {
 func shedsMembers(d *draft, n int) bool {
 	held := 0
 	for _, t := range d.tasks {
-		held += bit(wanted(t))
+		held += core.Bit(wanted(t))
 	}
 	return d.w.Spec.MinWorkers < 2 || held-n >= minimum(d.w, d.tasks)
 }

@@ -189,7 +189,7 @@ func (tx *tx) vacate(id core.NodeID, v vacation) ([]DrainStep, error) {
 		if !ok {
 			continue
 		}
-		s := DrainStep{Workload: w, Do: DrainMoves, Within: grace(w)}
+		s := DrainStep{Workload: w, Do: DrainMoves, Within: w.Grace()}
 		for _, t := range tasks {
 			if t.Node == id && holds(w, t) {
 				s.Tasks++

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/naming"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
@@ -51,7 +52,7 @@ func (o *office) begin() {
 	var err error
 	o.e, err = engine.Open(context.Background(), engine.Deps{
 		Store: o.st, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
-		NewID: engine.NewID(random), NewName: engine.NewName(random), Port: func() int { return 1 }, Policy: o.policy, Failed: o.failed, Images: o.images,
+		NewID: naming.NewID(random), NewName: naming.NewName(random), Port: func() int { return 1 }, Policy: o.policy, Failed: o.failed, Images: o.images,
 	}, nil)
 	if err != nil {
 		o.t.Fatal(err)

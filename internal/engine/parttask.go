@@ -96,7 +96,7 @@ func (tx *tx) cancel(d *draft, gone []int, within *time.Duration) error {
 		}
 	}
 	a.Todo, d.w.Canceled = todo, gone
-	g := grace(d.w)
+	g := d.w.Grace()
 	if within != nil {
 		g = *within
 	}

@@ -57,9 +57,9 @@ func (tx *tx) balance(d *draft) error {
 		if !wanted(t) {
 			continue
 		}
-		up += bit(t.State.Held())
-		ready += bit(t.Ready)
-		due += bit(!t.RestartAt.IsZero())
+		up += core.Bit(t.State.Held())
+		ready += core.Bit(t.Ready)
+		due += core.Bit(!t.RestartAt.IsZero())
 	}
 	bad := lastFailed(d)
 	in, actor := lifecycle.Input{}, actorControl
@@ -96,8 +96,8 @@ func (tx *tx) serving(d *draft) {
 	ready, old := 0, 0
 	for _, t := range d.tasks {
 		if wanted(t) {
-			ready += bit(t.Ready)
-			old += bit(t.Edition != d.w.Edition)
+			ready += core.Bit(t.Ready)
+			old += core.Bit(t.Edition != d.w.Edition)
 		}
 	}
 	d.fact(lifecycle.Updating, old > 0, tx.now, "", fmt.Sprintf("%d of %d replicas are still of the edition before", old, d.w.Replicas))
@@ -235,7 +235,7 @@ func (tx *tx) leave(d *draft, t *core.Task) {
 	c.Leaving, c.Ready, c.RestartAt = true, false, time.Time{}
 	if c.State.Held() {
 		c.State = core.TaskStopping
-		tx.stop(&c, grace(d.w))
+		tx.stop(&c, d.w.Grace())
 	} else {
 		c.ReleasedAt = later(tx.now, c.PlacedAt) // it kept its place to be restarted there
 	}
@@ -375,11 +375,4 @@ func Served(id core.WorkloadID, port int) Command {
 		}
 		return nil, tx.change(d, func() error { d.w.ServicePort = port; return nil })
 	}
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -36,7 +36,7 @@ func room(w *core.Workload, tasks map[int]*core.Task) int {
 	}
 	left := total(w)
 	for i, t := range tasks {
-		left -= bit(!t.Again && !w.TaskCanceled(i))
+		left -= core.Bit(!t.Again && !w.TaskCanceled(i))
 	}
 	if p := w.Spec.Array.Parallelism; p > 0 {
 		active := 0

@@ -86,7 +86,7 @@ func (tx *tx) inReach(d *draft) {
 func again(tasks map[int]*core.Task) int {
 	n := 0
 	for _, t := range tasks {
-		n += bit(t.Again)
+		n += core.Bit(t.Again)
 	}
 	return n
 }
@@ -95,7 +95,7 @@ func again(tasks map[int]*core.Task) int {
 func (tx *tx) curtailed(d *draft) {
 	n := 0
 	for _, t := range d.tasks {
-		n += bit(t.Again || t.Leaving && t.State.Held())
+		n += core.Bit(t.Again || t.Leaving && t.State.Held())
 	}
 	d.fact(lifecycle.Degraded, n > 0, tx.now, lifecycle.TasksPreempted, fmt.Sprintf("%d of its %d tasks had to leave and run again when there is room", n, total(d.w)))
 }

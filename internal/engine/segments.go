@@ -12,7 +12,7 @@ func segmented(w *core.Workload) bool {
 }
 
 // outside is how many tasks are in no segment: an mpi launcher, which is no rank.
-func outside(w *core.Workload) int { return bit(w.Spec.Framework == "mpi") }
+func outside(w *core.Workload) int { return core.Bit(w.Spec.Framework == "mpi") }
 
 // segments are the groups of w's tasks by the order of their indexes: the
 // launcher where there is one, then each segment.

@@ -222,7 +222,7 @@ func (tx *tx) poolStates() []PoolState {
 		s.Nodes++
 		if n.Cordon || n.Drain {
 			for _, d := range n.Devices {
-				s.Shut += float64(bit(d.Healthy))
+				s.Shut += float64(core.Bit(d.Healthy))
 			}
 		}
 	}

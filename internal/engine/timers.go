@@ -48,7 +48,7 @@ func (tx *tx) wakeIn(w *core.Workload, tasks map[int]*core.Task) time.Time {
 				return now.Add(stuckAfter)
 			}
 		}
-		return w.PhaseAt.Add(grace(w) + stuckAfter)
+		return w.PhaseAt.Add(w.Grace() + stuckAfter)
 	case lifecycle.Deleting:
 		if w.Event == lifecycle.RemoveFail {
 			return now.Add(deleteRetry)
@@ -90,14 +90,6 @@ func (tx *tx) nextDue(w *core.Workload, tasks map[int]*core.Task) time.Time {
 		}
 	}
 	return at
-}
-
-// grace is what the tasks of w get to end by themselves.
-func grace(w *core.Workload) time.Duration {
-	if w.EndGrace > 0 {
-		return w.EndGrace
-	}
-	return w.Spec.GracePeriod.Std()
 }
 
 // wake handles every timer that is due.

@@ -54,7 +54,7 @@ func (tx *tx) endWithin(d *draft, in lifecycle.Input, actor string, within *time
 	}
 	d.calm()
 	d.w.EndGrace = 0
-	g := grace(d.w)
+	g := d.w.Grace()
 	if within != nil {
 		g, d.w.EndGrace = *within, *within
 	}

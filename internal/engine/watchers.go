@@ -47,7 +47,7 @@ func (tx *tx) watchable(s *core.Subscription) error {
 	}
 	n := 0
 	for _, x := range tx.e.watchers {
-		n += bit(x.Project == s.Project)
+		n += core.Bit(x.Project == s.Project)
 	}
 	if n >= watchersMost {
 		return &Error{Code: CodeConflict, Field: "project", Message: fmt.Sprintf("%d notifications are about everyone's workloads in %s, the most there may be", n, s.Project), Hint: "let one receiver pass it on"}

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/engine/estimate"
 )
 
 // Why is everything that can be told of why a workload does not run, or of what
@@ -31,7 +32,7 @@ type Why struct {
 	// Learnt, Limits and Unknown count the running workloads by what is known of
 	// their ends.
 	Learnt, Limits, Unknown int
-	Score                   Score
+	Score                   estimate.Score
 	Suggestions             []Suggestion
 	// Trial is what becomes of a submission, and Victims whom it displaces; of a
 	// dry run only.
@@ -54,7 +55,7 @@ type Study struct {
 	suggestions []suggestion
 	live        map[core.WorkloadID]*core.Workload
 	jobs        map[core.WorkloadID]*schedule.Job // of copy
-	in          *insight
+	in          *estimate.Learnt
 	barred      barred
 	failed      func(*schedule.Fault)
 	due         *Deadline // nil: it has none
@@ -193,7 +194,7 @@ func (s *Study) work(y *Why) {
 	}
 	y.Checked = append(y.Checked, s.checked()...)
 	for i := range s.job.Held {
-		y.Running += bit(!s.job.Held[i].Leaving)
+		y.Running += core.Bit(!s.job.Held[i].Leaving)
 	}
 	if y.Reasons[0].Token != schedule.WaitingForPreemption { // it has its place
 		s.suggestion(y, st)
@@ -234,7 +235,7 @@ func (s *Study) foretell(y *Why) {
 		s.agree(&y.Forecast, s.foresee(spans))
 	}
 	if !s.dry {
-		s.in.Score.tell(id, now, y.Forecast.Span)
+		s.in.Score.Tell(id, now, y.Forecast.Span)
 	}
 	for _, a := range y.Ahead {
 		n := s.neighbour(a)
@@ -254,12 +255,12 @@ func (s *Study) foretell(y *Why) {
 }
 
 // spans is what is known of when everything ends.
-func (s *Study) spans() (map[core.WorkloadID]schedule.Span, basis) {
-	spans, b := make(map[core.WorkloadID]schedule.Span, len(s.copy.Jobs)), basis{}
+func (s *Study) spans() (map[core.WorkloadID]schedule.Span, estimate.Basis) {
+	spans, b := make(map[core.WorkloadID]schedule.Span, len(s.copy.Jobs)), estimate.Basis{}
 	for i := range s.copy.Jobs {
 		j := &s.copy.Jobs[i]
 		if w := s.live[j.ID]; w != nil {
-			spans[j.ID] = s.in.span(w, j, s.now.UnixMilli(), &b)
+			spans[j.ID] = s.in.Span(w, j, s.now.UnixMilli(), &b)
 		}
 	}
 	return spans, b
@@ -281,7 +282,7 @@ func (s *Study) suggestion(y *Why, st *schedule.State) {
 			break
 		}
 	}
-	slices.SortStableFunc(y.Suggestions, func(a, b Suggestion) int { return bit(b.Now) - bit(a.Now) })
+	slices.SortStableFunc(y.Suggestions, func(a, b Suggestion) int { return core.Bit(b.Now) - core.Bit(a.Now) })
 	y.Suggestions = y.Suggestions[:min(len(y.Suggestions), suggestionsShown)]
 }
 

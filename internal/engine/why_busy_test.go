@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/estimate"
 )
 
 // TestEstimatesInABusyQueue: users submit work of several sizes and lengths all
@@ -59,7 +60,7 @@ type busy struct {
 	asked, inside int
 	width, wait   time.Duration // medians
 	mean          time.Duration // width
-	score         engine.Score
+	score         estimate.Score
 }
 
 func busyQueue(t *testing.T, sigma float64, mixed bool) busy {

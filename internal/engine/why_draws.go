@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/engine/estimate"
 )
 
 // drawCount is how many courses of things an estimate looks at.
@@ -26,7 +27,7 @@ func (s *Study) draws(now int64, spans map[core.WorkloadID]schedule.Span) []sche
 		if w == nil || span == (schedule.Span{}) {
 			continue
 		}
-		one := s.in.lengthsOf(w, j, now, span)
+		one := lengthsOf(s.in, w, j, now, span)
 		for k, n := range shuffled(j.ID) {
 			out[k][j.ID] = one((float64(n) + .5) / drawCount)
 		}
@@ -55,7 +56,7 @@ func shuffled(id core.WorkloadID) [drawCount]int {
 
 // lengthsOf returns, for a part of one, by when so great a part of w's likes has
 // ended: an instant if w runs, else a length. span is what is known of it at all.
-func (in *insight) lengthsOf(w *core.Workload, j *schedule.Job, now int64, span schedule.Span) func(float64) int64 {
+func lengthsOf(in *estimate.Learnt, w *core.Workload, j *schedule.Job, now int64, span schedule.Span) func(float64) int64 {
 	from, passed := int64(0), int64(0)
 	if len(j.Held) > 0 {
 		if from = j.Started; from == 0 {
@@ -67,7 +68,7 @@ func (in *insight) lengthsOf(w *core.Workload, j *schedule.Job, now int64, span 
 	if from > 0 && j.EndsBy > 0 {
 		limit = max(j.EndsBy-from, 1)
 	}
-	all := in.runs.likes(w, passed)
+	all := in.Lengths.Likes(w, passed)
 	if len(all) > 0 && w.Phase != lifecycle.Terminating { // else it is told to leave
 		return func(q float64) int64 {
 			ms := smooth(all, passed, q)
@@ -77,7 +78,7 @@ func (in *insight) lengthsOf(w *core.Workload, j *schedule.Job, now int64, span 
 			return max(from+ms, from+1)
 		}
 	}
-	return func(q float64) int64 { return between(span, max(now*int64(bit(from > 0)), 1), q) }
+	return func(q float64) int64 { return between(span, max(now*int64(core.Bit(from > 0)), 1), q) }
 }
 
 // between is a quantile of what only a span is known of.
@@ -98,18 +99,18 @@ func between(span schedule.Span, least int64, q float64) int64 {
 // smooth is a quantile of lengths that were all longer than passed, the shortest
 // first. Between two that were seen it is between them, and beyond the last it
 // goes on as they went: who has seen nine knows little of one in a hundred.
-func smooth(sorted []length, passed int64, q float64) int64 {
+func smooth(sorted []estimate.Length, passed int64, q float64) int64 {
 	// The product limit, and of each that ended how great a part was over by then.
 	var xs []float64
 	var qs []float64
 	left := 1.0
 	for i, x := range sorted {
-		if x.cut {
+		if x.Cut {
 			continue
 		}
 		before := left
 		left *= 1 - 1/float64(len(sorted)-i+1) // n of n+1: the next may be longer than all
-		xs, qs = append(xs, math.Log(float64(max(x.ms, 1)))), append(qs, 1-(before+left)/2)
+		xs, qs = append(xs, math.Log(float64(max(x.Ms, 1)))), append(qs, 1-(before+left)/2)
 	}
 	mean, dev := 0.0, 0.0
 	for _, x := range xs {

@@ -1,41 +1,9 @@
 package engine
 
 import (
-	"time"
-
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
-)
-
-// told is the last word on when a workload starts.
-type told struct {
-	at   int64 // unix ms
-	span schedule.Span
-}
-
-// tell remembers the last word, so that whoever asks next, be it for a list, is
-// told the same.
-func (s *score) tell(id core.WorkloadID, now int64, span schedule.Span) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if was := s.told[id]; span == (schedule.Span{}) && was.at > now-WordHolds.Milliseconds() {
-		return // one who was asked for alone knows more
-	}
-	s.told[id] = told{now, span}
-}
-
-// LastWord is what was told of a workload, if that is new enough.
-func (s *score) LastWord(id core.WorkloadID, since int64) (schedule.Span, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, ok := s.told[id]
-	return t.span, ok && t.at >= since
-}
-
-const (
-	// WordHolds is for how long an estimate is told again in lists; costs of an
-	// outlook make it longer.
-	WordHolds = 10 * time.Second
+	"github.com/musterhq/muster/internal/engine/estimate"
 )
 
 // Forecast asks when all that wait start; the value is a *Study.
@@ -72,13 +40,13 @@ func (s *Study) foresee(spans map[core.WorkloadID]schedule.Span) map[core.Worklo
 		if w == nil || len(j.Held) > 0 {
 			continue
 		}
-		classes := likenesses(w, j.Promised)
-		span := s.in.Score.correct(classes, now, raw)
+		classes := estimate.Likenesses(w, j.Promised)
+		span := s.in.Score.Correct(classes, now, raw)
 		if out[id] = span; s.dry {
 			continue
 		}
-		s.in.Score.said(id, said{now, raw, span, classes})
-		s.in.Score.tell(id, now, span)
+		s.in.Score.Said(id, estimate.Said{At: now, Raw: raw, Told: span, Classes: classes})
+		s.in.Score.Tell(id, now, span)
 	}
 	return out
 }

@@ -18,7 +18,7 @@ var deterministic = []string{"internal/core", "internal/convert", "internal/engi
 
 // learns are files that may hold a lock: what has been learnt of lengths and
 // misses is read while the engine goes on.
-var learns = []string{"internal/engine/why_runs.go", "internal/engine/why_score.go"}
+var learns = []string{"internal/engine/estimate/runs.go", "internal/engine/estimate/score.go"}
 
 // clock are the functions of package time that look at it, or wait.
 var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/naming"
 )
 
 // Begin runs a control plane in real time until the test ends, after whatever
@@ -20,7 +20,7 @@ import (
 func Begin(t testing.TB, d control.Options, backends ...backend.Backend) *control.Control {
 	t.Helper()
 	random := rand.New(rand.NewSource(1))
-	d.Holder, d.NewID, d.NewName = "test", engine.NewID(random), engine.NewName(random)
+	d.Holder, d.NewID, d.NewName = "test", naming.NewID(random), naming.NewName(random)
 	if d.Log == nil {
 		d.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/naming"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
@@ -70,7 +71,7 @@ func newWorld(seed uint64, backends map[string][]core.Node, policy schedule.Poli
 	ports := rand.New(rand.NewPCG(seed, 2))
 	w.deps = engine.Deps{
 		Store: w.disk, Holder: "sim", Log: slog.New(&errorLog{w}),
-		NewID: engine.NewID(names), NewName: engine.NewName(names),
+		NewID: naming.NewID(names), NewName: naming.NewName(names),
 		Port:    func() int { return 20000 + ports.IntN(50) }, // so few that some are proposed twice
 		Elapsed: func() time.Duration { return 0 },
 		Images:  true, Builds: true, Secrets: keyring{}, Self: func() []string { return []string{"muster"} }, NodeGrace: nodeGrace,

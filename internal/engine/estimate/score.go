@@ -1,4 +1,4 @@
-package engine
+package estimate
 
 import (
 	"slices"
@@ -31,17 +31,17 @@ const ScoreLeast = 10
 // asks again just before the start is told nothing that is hard to tell.
 type score struct {
 	mu     sync.Mutex
-	open   map[core.WorkloadID]said
+	open   map[core.WorkloadID]Said
 	total  Score
 	past   misses
 	widths []time.Duration // of the last ranges
 	waits  []time.Duration
 	told   map[core.WorkloadID]told
-	off    func(time.Duration) // is told how far off each was; nil: nobody is
+	Off    func(time.Duration) // is told how far off each was; nil: nobody is
 }
 
 func newScore() score {
-	return score{open: map[core.WorkloadID]said{}, past: misses{}, told: map[core.WorkloadID]told{}}
+	return score{open: map[core.WorkloadID]Said{}, past: misses{}, told: map[core.WorkloadID]told{}}
 }
 
 // Bounds of what is remembered: estimates that are open, and ranges for their
@@ -51,8 +51,8 @@ const (
 	widthsKept = 200
 )
 
-// correct is the range to tell of a raw one.
-func (s *score) correct(classes []likeness, now int64, raw schedule.Span) schedule.Span {
+// Correct is the range to tell of a raw one.
+func (s *score) Correct(classes []likeness, now int64, raw schedule.Span) schedule.Span {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.past.correct(classes, s.overdue(now), now, raw)
@@ -64,19 +64,19 @@ func (s *score) correct(classes []likeness, now int64, raw schedule.Span) schedu
 func (s *score) overdue(now int64) misses {
 	out := misses{}
 	for _, e := range s.open {
-		if e.raw.Likely == 0 {
+		if e.Raw.Likely == 0 {
 			continue
 		}
-		if x := scaleOf(e.at, e.raw).miss(e.at, now); x > .8 {
-			out.add(e.classes, x)
+		if x := scaleOf(e.At, e.Raw).miss(e.At, now); x > .8 {
+			out.add(e.Classes, x)
 		}
 	}
 	return out
 }
 
-// said remembers what was told of a workload that waits.
-func (s *score) said(id core.WorkloadID, e said) {
-	if e.told.Early == 0 || e.told.Late == 0 {
+// Said remembers what was told of a workload that waits.
+func (s *score) Said(id core.WorkloadID, e Said) {
+	if e.Told.Early == 0 || e.Told.Late == 0 {
 		return
 	}
 	s.mu.Lock()
@@ -103,25 +103,25 @@ func (s *score) saw(t *core.Transition) {
 		return
 	}
 	at := t.At.UnixMilli()
-	if s.off != nil {
-		s.off(time.Duration(at-(e.told.Early+(e.told.Late-e.told.Early)/2)) * time.Millisecond)
+	if s.Off != nil {
+		s.Off(time.Duration(at-(e.Told.Early+(e.Told.Late-e.Told.Early)/2)) * time.Millisecond)
 	}
 	switch slack := marginOf.Milliseconds(); {
-	case at < e.told.Early-slack:
+	case at < e.Told.Early-slack:
 		s.total.Early++
-	case at > e.told.Late+slack:
+	case at > e.Told.Late+slack:
 		s.total.Late++
 	default:
 		s.total.Inside++
 	}
-	if e.raw.Likely > 0 {
-		s.past.add(e.classes, scaleOf(e.at, e.raw).miss(e.at, at))
+	if e.Raw.Likely > 0 {
+		s.past.add(e.Classes, scaleOf(e.At, e.Raw).miss(e.At, at))
 	}
 	keep := func(all []time.Duration, ms int64) []time.Duration {
 		all = append(all, time.Duration(ms)*time.Millisecond)
 		return all[max(0, len(all)-widthsKept):]
 	}
-	s.widths, s.waits = keep(s.widths, e.told.Late-e.told.Early), keep(s.waits, at-e.at)
+	s.widths, s.waits = keep(s.widths, e.Told.Late-e.Told.Early), keep(s.waits, at-e.At)
 }
 
 func (s *score) Read() Score {
@@ -138,3 +138,34 @@ func median(all []time.Duration) time.Duration {
 	}
 	return slices.Sorted(slices.Values(all))[len(all)/2]
 }
+
+// told is the last word on when a workload starts.
+type told struct {
+	at   int64 // unix ms
+	span schedule.Span
+}
+
+// Tell remembers the last word, so that whoever asks next, be it for a list, is
+// told the same.
+func (s *score) Tell(id core.WorkloadID, now int64, span schedule.Span) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if was := s.told[id]; span == (schedule.Span{}) && was.at > now-WordHolds.Milliseconds() {
+		return // one who was asked for alone knows more
+	}
+	s.told[id] = told{now, span}
+}
+
+// LastWord is what was told of a workload, if that is new enough.
+func (s *score) LastWord(id core.WorkloadID, since int64) (schedule.Span, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, ok := s.told[id]
+	return t.span, ok && t.at >= since
+}
+
+const (
+	// WordHolds is for how long an estimate is told again in lists; costs of an
+	// outlook make it longer.
+	WordHolds = 10 * time.Second
+)

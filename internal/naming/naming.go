@@ -1,4 +1,5 @@
-package engine
+// Package naming makes the identifiers and names that are given to what has none.
+package naming
 
 import (
 	"encoding/base32"

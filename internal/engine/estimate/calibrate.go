@@ -1,4 +1,4 @@
-package engine
+package estimate
 
 import (
 	"cmp"
@@ -40,9 +40,9 @@ type likeness struct {
 	most float64
 }
 
-// likenesses are the classes of a workload that waits, the narrowest first. Who
+// Likenesses are the classes of a workload that waits, the narrowest first. Who
 // has its place already is no measure for those who have none.
-func likenesses(w *core.Workload, promised bool) []likeness {
+func Likenesses(w *core.Workload, promised bool) []likeness {
 	head := fmt.Sprintf("%v", promised)
 	mid := fmt.Sprintf("%s|%d", head, int(w.Spec.Priority))
 	return []likeness{
@@ -170,12 +170,12 @@ func massBefore(sorted []weighed, n int) float64 {
 	return sum
 }
 
-// said is an estimate that somebody was told.
-type said struct {
-	at      int64 // unix ms
-	raw     schedule.Span
-	told    schedule.Span
-	classes []likeness
+// Said is an estimate that somebody was told.
+type Said struct {
+	At      int64 // unix ms
+	Raw     schedule.Span
+	Told    schedule.Span
+	Classes []likeness
 }
 
 // marginOf widens what was told: an end of a run is seen some seconds later.

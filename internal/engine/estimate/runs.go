@@ -1,4 +1,7 @@
-package engine
+// Package estimate learns how long workloads run and how good the estimates of
+// starts were, and corrects the next ones by that. It may be used by several
+// goroutines at once.
+package estimate
 
 import (
 	"cmp"
@@ -15,25 +18,25 @@ import (
 	"github.com/musterhq/muster/internal/store"
 )
 
-// insight is what has been learnt: how long workloads ran, and how good the
+// Learnt is what has been learnt: how long workloads ran, and how good the
 // estimates of starts were. Unlike the rest of the engine it may be used by
 // several goroutines.
-type insight struct {
-	runs  runs
-	Score score
+type Learnt struct {
+	Lengths runs
+	Score   score
 }
 
-func newInsight() *insight {
-	return &insight{runs: runs{of: map[string]*lengths{}}, Score: newScore()}
+func New() *Learnt {
+	return &Learnt{Lengths: runs{of: map[string]*lengths{}}, Score: newScore()}
 }
 
 // seedRuns is how many ended workloads a start of the server learns from; what
 // ends later is added as it does.
 const seedRuns = 500
 
-// seed learns from what the store remembers. Without it estimates are vaguer
+// Seed learns from what the store remembers. Without it estimates are vaguer
 // for a while, so that an error is none of the caller's.
-func (in *insight) seed(ctx context.Context, s store.Store) error {
+func (in *Learnt) Seed(ctx context.Context, s store.Store) error {
 	var ends []lifecycle.Phase
 	for _, p := range lifecycle.Phases() {
 		if p.End {
@@ -45,18 +48,18 @@ func (in *insight) seed(ctx context.Context, s store.Store) error {
 		return fmt.Errorf("learn how long workloads run: %w", err)
 	}
 	for _, w := range slices.Backward(page.Items) { // the oldest first
-		in.runs.note(w)
+		in.Lengths.note(w)
 	}
 	return nil
 }
 
-// saw takes notice of a committed change.
-func (in *insight) saw(w *core.Workload, steps []core.Transition) {
+// Saw takes notice of a committed change.
+func (in *Learnt) Saw(w *core.Workload, steps []core.Transition) {
 	for _, t := range steps {
 		in.Score.saw(&t)
 	}
 	if len(steps) > 0 && w.Phase.End() {
-		in.runs.note(w)
+		in.Lengths.note(w)
 	}
 }
 
@@ -69,15 +72,15 @@ type runs struct {
 
 // lengths are the last few lengths of a class.
 type lengths struct {
-	all  []length
+	all  []Length
 	next int
 }
 
-// length is how long one ran, in ms, or that it ran for at least so long, where
+// Length is how long one ran, in ms, or that it ran for at least so long, where
 // something else than its own end was the end of it.
-type length struct {
-	ms  int64
-	cut bool
+type Length struct {
+	Ms  int64
+	Cut bool
 }
 
 // Bounds of what is remembered: lengths of a class, and classes.
@@ -127,7 +130,7 @@ func (p *runs) note(w *core.Workload) {
 	if a.RunningAt.IsZero() || a.EndedAt.IsZero() {
 		return
 	}
-	one := length{a.EndedAt.Sub(a.RunningAt).Milliseconds(), cutShort(w.Phase)}
+	one := Length{a.EndedAt.Sub(a.RunningAt).Milliseconds(), cutShort(w.Phase)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range classesOf(w) {
@@ -150,9 +153,9 @@ func (p *runs) note(w *core.Workload) {
 	}
 }
 
-// likes are the lengths of the narrowest class of w of which enough ended by
+// Likes are the lengths of the narrowest class of w of which enough ended by
 // themselves, as far as they are longer than since, the shortest first.
-func (p *runs) likes(w *core.Workload, since int64) []length {
+func (p *runs) Likes(w *core.Workload, since int64) []Length {
 	if w.Kind == lifecycle.Inference {
 		return nil // runs until someone stops it
 	}
@@ -164,29 +167,29 @@ func (p *runs) likes(w *core.Workload, since int64) []length {
 			continue
 		}
 		whole, ended := 0, 0
-		var longer []length
+		var longer []Length
 		for _, x := range l.all {
-			whole += bit(!x.cut)
-			if x.ms > since {
+			whole += core.Bit(!x.Cut)
+			if x.Ms > since {
 				longer = append(longer, x)
-				ended += bit(!x.cut)
+				ended += core.Bit(!x.Cut)
 			}
 		}
 		if whole < c.least || ended == 0 { // too few, or it has outlived all others of its class
 			continue
 		}
-		slices.SortFunc(longer, func(a, b length) int { return cmp.Or(cmp.Compare(a.ms, b.ms), bit(a.cut)-bit(b.cut)) })
+		slices.SortFunc(longer, func(a, b Length) int { return cmp.Or(cmp.Compare(a.Ms, b.Ms), core.Bit(a.Cut)-core.Bit(b.Cut)) })
 		return longer
 	}
 	return nil
 }
 
-// length is how long such workloads ran that ran for longer than since: a tenth
+// Length is how long such workloads ran that ran for longer than since: a tenth
 // was over by the first, half by the second, nine tenths by the third. Those that
 // were cut short count for as long as they ran (the product limit of Kaplan and
 // Meier), so that a quantile that nobody reached is the longest that was seen.
-func (p *runs) length(w *core.Workload, since int64) (schedule.Span, bool) {
-	all := p.likes(w, since)
+func (p *runs) Length(w *core.Workload, since int64) (schedule.Span, bool) {
+	all := p.Likes(w, since)
 	if len(all) == 0 {
 		return schedule.Span{}, false
 	}
@@ -194,18 +197,18 @@ func (p *runs) length(w *core.Workload, since int64) (schedule.Span, bool) {
 }
 
 // quantile is by when so great a part of sorted lengths was over.
-func quantile(sorted []length, q float64) int64 {
+func quantile(sorted []Length, q float64) int64 {
 	left := 1.0
 	for i, x := range sorted {
-		if x.cut {
+		if x.Cut {
 			continue
 		}
 		left *= 1 - 1/float64(len(sorted)-i)
 		if 1-left >= q-1e-9 {
-			return x.ms
+			return x.Ms
 		}
 	}
-	return sorted[len(sorted)-1].ms
+	return sorted[len(sorted)-1].Ms
 }
 
 // Ends are never to the second: what is given up must be noticed, cleaned up and
@@ -215,17 +218,17 @@ const (
 	slackPart = 20 // of its length
 )
 
-// basis counts on what an estimate rests.
-type basis struct {
+// Basis counts on what an estimate rests.
+type Basis struct {
 	Learnt  int // running workloads whose likes have ended before
 	Limits  int // whose limit alone is known
 	Unknown int // of which nothing is known
 }
 
-// span is when w ends if it runs, else how long it will run.
-func (in *insight) span(w *core.Workload, j *schedule.Job, now int64, b *basis) schedule.Span {
+// Span is when w ends if it runs, else how long it will run.
+func (in *Learnt) Span(w *core.Workload, j *schedule.Job, now int64, b *Basis) schedule.Span {
 	if w.Phase == lifecycle.Terminating { // most leave at once, some when they are made to
-		last := w.PhaseAt.Add(grace(w)).UnixMilli()
+		last := w.PhaseAt.Add(w.Grace()).UnixMilli()
 		return schedule.Span{Early: now + 1, Likely: max(min(now+slack.Milliseconds()/2, last), now+1), Late: max(last, now) + slack.Milliseconds()}
 	}
 	from, running := int64(0), len(j.Held) > 0
@@ -235,7 +238,7 @@ func (in *insight) span(w *core.Workload, j *schedule.Job, now int64, b *basis) 
 			from = now
 		}
 	}
-	learnt, ok := in.runs.length(w, max(now-from, 0)*int64(bit(running)))
+	learnt, ok := in.Lengths.Length(w, max(now-from, 0)*int64(core.Bit(running)))
 	limit := j.MaxRun
 	if running && j.EndsBy > 0 {
 		limit = max(j.EndsBy-from, 1)
@@ -247,7 +250,7 @@ func (in *insight) span(w *core.Workload, j *schedule.Job, now int64, b *basis) 
 	case limit > 0:
 		// Of a limit alone it is known that it is the latest; that half of all
 		// work ends long before its limit is no ground to promise it.
-		passed := max(now-from, 0) * int64(bit(running))
+		passed := max(now-from, 0) * int64(core.Bit(running))
 		learnt = schedule.Span{Early: passed + (limit-passed)/10, Likely: limit, Late: limit + 3*slack.Milliseconds()}
 	default:
 		if running {
@@ -256,8 +259,8 @@ func (in *insight) span(w *core.Workload, j *schedule.Job, now int64, b *basis) 
 		return schedule.Span{}
 	}
 	if running {
-		b.Learnt += bit(ok)
-		b.Limits += bit(!ok)
+		b.Learnt += core.Bit(ok)
+		b.Limits += core.Bit(!ok)
 	}
 	if limit > 0 && ok {
 		latest := limit + 3*slack.Milliseconds()
