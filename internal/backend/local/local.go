@@ -19,10 +19,10 @@ import (
 
 // Backend is the server's side: it talks to the supervisor and reads logs.
 type Backend struct {
-	paths taskdir.Paths
-	opts  Options
-	bell  *bell
-	preps *preparations
+	paths    taskdir.Paths
+	opts     Options
+	notifier *notifier
+	preps    *preparations
 
 	mu     sync.Mutex
 	link   *client
@@ -53,7 +53,7 @@ func Open(o Options) (*Backend, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("local backend: %w", err)
 	}
-	return &Backend{paths: taskdir.Paths{Dir: o.Dir, Logs: o.LogDir}, opts: o, bell: newBell(), preps: newPreparations()}, nil
+	return &Backend{paths: taskdir.Paths{Dir: o.Dir, Logs: o.LogDir}, opts: o, notifier: newNotifier(), preps: newPreparations()}, nil
 }
 
 // Close ends the connection. The supervisor and its tasks go on.
@@ -65,7 +65,7 @@ func (p *Backend) Close() error {
 	if p.link != nil {
 		p.link.close(errBroken)
 	}
-	return p.bell.close()
+	return p.notifier.close()
 }
 
 // Name is the backend's name.
@@ -203,7 +203,7 @@ func (p *Backend) Watch(ctx context.Context, seen func([]backend.Observation)) e
 
 func (p *Backend) watchSupervisor(ctx context.Context, seen func([]backend.Observation)) error {
 	// Without a supervisor, the next one's socket is the event to wait for.
-	wake, done := p.bell.listen(p.paths.Dir)
+	wake, done := p.notifier.listen(p.paths.Dir)
 	defer done()
 	for {
 		c, err := p.connect(ctx, false)

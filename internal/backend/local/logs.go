@@ -18,7 +18,7 @@ import (
 func (p *Backend) Logs(ctx context.Context, id core.TaskID, opts backend.LogOptions) (io.ReadCloser, error) {
 	return p.paths.Out().Open(ctx, id, opts, func() logfile.News {
 		// The FIFO is removed when the log is complete, so its directory tells the end.
-		wake, done := p.bell.listen(p.paths.Log(id), p.paths.Task(id))
+		wake, done := p.notifier.listen(p.paths.Log(id), p.paths.Task(id))
 		return logfile.News{Complete: func() bool { return !taskdir.Exists(filepath.Join(p.paths.Task(id), taskdir.FifoFile)) }, Wake: wake, Done: done}
 	})
 }

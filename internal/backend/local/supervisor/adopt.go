@@ -60,7 +60,7 @@ func (k *supervisor) recoverOne(id core.TaskID, dir string) error {
 		known = false // half a record: the process comes after it, so there is none
 	}
 	t := &task{
-		id: id, dir: dir, a: rec.Assignment, container: rec.Container, input: -1,
+		supervisor: k, id: id, dir: dir, a: rec.Assignment, container: rec.Container, input: -1,
 		group: rec.Group, limited: rec.Assignment.Memory > 0, adopted: true,
 	}
 	if t.private = rec.Private; t.private == "" {
@@ -76,55 +76,56 @@ func (k *supervisor) recoverOne(id core.TaskID, dir string) error {
 	switch {
 	case !known && !ended && k.reboot: // a machine that went down may have kept less than it was told to
 		k.groups.RemoveUnrecorded(taskdir.Name(id))
-		k.know(t)
-		k.lost(t, lifecycle.ReasonNodeLost, "the machine was restarted, and what it had on record of the task is gone")
+		k.addTask(t)
+		t.lost(lifecycle.ReasonNodeLost, "the machine was restarted, and what it had on record of the task is gone")
 		return nil
 	case !known && !ended: // it was never forked and never acknowledged
 		k.groups.RemoveUnrecorded(taskdir.Name(id))
 		return taskdir.Remove(dir)
 	case ended && !taskdir.Exists(filepath.Join(dir, taskdir.FifoFile)):
 		t.exited, t.ended, t.obs = true, true, end
-		k.know(t)
+		k.addTask(t)
 		return nil
 	}
 	if !t.a.TTY {
-		if t.out, err = k.openOutput(t); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if t.out, err = t.openOutput(); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
 	if t.out != nil {
 		t.out.begun = rec.Log
 	}
-	if err := k.regain(t); err != nil {
+	if err := t.regain(); err != nil {
 		t.cut = t.a.TTY
 		if !ended {
 			k.log.Warn("the task's terminal or input cannot be reached any more", "task", id, "err", err)
 		}
 	}
-	k.know(t)
+	k.addTask(t)
 	if ended { // killing its tree and draining its output were not complete
 		t.exited = true
 		t.cut = t.cut || t.out != nil && t.out.fresh
-		go k.finish(t, end)
+		go t.finish(end)
 		return nil
 	}
 	if rec.Boot != k.boot {
-		k.lost(t, lifecycle.ReasonNodeLost, "the machine was restarted while the task ran")
+		t.lost(lifecycle.ReasonNodeLost, "the machine was restarted while the task ran")
 		return nil
 	}
-	return k.adopt(t)
+	return t.adopt()
 }
 
-// know puts a task into the table; others that were taken over before may be
+// addTask puts a task into the table; others that were taken over before may be
 // ending meanwhile.
-func (k *supervisor) know(t *task) {
+func (k *supervisor) addTask(t *task) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.tasks[t.id] = t
 }
 
 // adopt finds the process of a task that was running when the records end.
-func (k *supervisor) adopt(t *task) error {
+func (t *task) adopt() error {
+	k := t.supervisor
 	var st taskdir.Forked
 	known, err := taskdir.Read(t.dir, taskdir.StateRecord, &st)
 	var stop taskdir.Stopped
@@ -132,19 +133,19 @@ func (k *supervisor) adopt(t *task) error {
 		t.deadline, t.mild = stop.Deadline, stop.Mild
 	}
 	if t.container != nil && !known {
-		go k.adoptContainer(t)
+		go t.adoptContainer()
 		return nil
 	}
 	if err != nil || !known {
-		st, known = k.findUnrecorded(t)
+		st, known = t.findUnrecorded()
 		if !known && t.group.NeverUsed() {
-			if !k.undo(t) { // else the same as if it had never been asked for
-				go k.neverBegan(t)
+			if !t.undo() { // else the same as if it had never been asked for
+				go t.neverBegan()
 			}
 			return nil
 		}
 		if !known {
-			k.lost(t, lifecycle.ReasonOutcomeUnknown, "the supervisor died while it was starting the task; it is not started again, since it may have run")
+			t.lost(lifecycle.ReasonOutcomeUnknown, "the supervisor died while it was starting the task; it is not started again, since it may have run")
 			return nil
 		}
 		if err := taskdir.Write(t.dir, taskdir.StateRecord, st); err != nil {
@@ -153,16 +154,16 @@ func (k *supervisor) adopt(t *task) error {
 	}
 	t.pid, t.start, t.engine = st.PID, st.Start, st.Engine
 	if t.container != nil && !t.deadline.IsZero() && t.waitsForWord() {
-		go k.neverBegan(t)
+		go t.neverBegan()
 		return nil
 	}
-	k.begun(t, st.At, st.Note)
+	t.begun(st.At, st.Note)
 	s, err := proc.ReadStat(st.PID)
 	// One that has the FIFO open keeps what is in it.
 	t.cut = t.cut || t.out != nil && t.out.fresh && (err != nil || s.Leaving)
 	switch {
 	case err != nil || s.Start != st.Start:
-		k.lost(t, lifecycle.ReasonOutcomeUnknown, "the task ended while no supervisor was running, so its exit code is not known; the end of its output may be missing")
+		t.lost(lifecycle.ReasonOutcomeUnknown, "the task ended while no supervisor was running, so its exit code is not known; the end of its output may be missing")
 		return nil
 	case s.Parent == k.pid: // this process was a supervisor before it replaced itself
 		t.adopted = false
@@ -175,27 +176,28 @@ func (k *supervisor) adopt(t *task) error {
 			return fmt.Errorf("pidfd_open %d: %w", st.PID, err)
 		}
 		if err != nil {
-			k.lost(t, lifecycle.ReasonOutcomeUnknown, "the task ended while it was being taken over")
+			t.lost(lifecycle.ReasonOutcomeUnknown, "the task ended while it was being taken over")
 			return nil
 		}
-		go k.await(t, fd)
+		go t.await(fd)
 	}
 	if t.container != nil {
-		go k.releaseAdopted(t)
+		go t.releaseAdopted()
 	}
 	if !t.deadline.IsZero() {
-		go k.enforceStop(t, true, time.Now())
+		go t.enforceStop(true, time.Now())
 	}
 	return nil
 }
 
-func (k *supervisor) lost(t *task, why lifecycle.Reason, message string) {
-	k.settle(t, backend.Observation{ID: t.id, State: core.TaskLost, Reason: string(why), Message: message, At: time.Now()})
+func (t *task) lost(why lifecycle.Reason, message string) {
+	t.recordExit(backend.Observation{ID: t.id, State: core.TaskLost, Reason: string(why), Message: message, At: time.Now()})
 }
 
 // findUnrecorded looks for a process that was forked just before its supervisor
 // died: the leader of a session whose environment names the task's directory.
-func (k *supervisor) findUnrecorded(t *task) (taskdir.Forked, bool) {
+func (t *task) findUnrecorded() (taskdir.Forked, bool) {
+	k := t.supervisor
 	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		for _, p := range k.processes.At(time.Now()) {
 			if p.Session == p.PID && p.Dir == t.dir {
@@ -211,7 +213,8 @@ func (k *supervisor) findUnrecorded(t *task) (taskdir.Forked, bool) {
 }
 
 // await waits for the end of a process that is not our child.
-func (k *supervisor) await(t *task, fd int) {
+func (t *task) await(fd int) {
+	k := t.supervisor
 	f := os.NewFile(uintptr(fd), "pidfd "+strconv.Itoa(t.pid))
 	defer func() { _ = f.Close() }()
 	rc, err := f.SyscallConn()
@@ -228,8 +231,8 @@ func (k *supervisor) await(t *task, fd int) {
 		}
 	}
 	if status, ok := proc.ExitStatus(proc.Control(rc), t.pid, t.start); ok {
-		k.ended(t, status)
+		t.reaped(status)
 		return
 	}
-	k.lost(t, lifecycle.ReasonOutcomeUnknown, "the task ended under another supervisor than had started it, and this kernel (before 6.15) does not tell the exit code of such processes")
+	t.lost(lifecycle.ReasonOutcomeUnknown, "the task ended under another supervisor than had started it, and this kernel (before 6.15) does not tell the exit code of such processes")
 }

@@ -30,7 +30,8 @@ type composed struct {
 
 // compose decides everything about the container, with its file tree in
 // root to look into.
-func (k *supervisor) compose(t *task, a backend.Assignment, dir string, root int) (composed, error) {
+func (t *task) compose(a backend.Assignment, dir string, root int) (composed, error) {
+	k := t.supervisor
 	img := t.container.Image
 	mine := func(err error) error {
 		return &cannotRun{text: fmt.Sprintf("image %s: %v", img.Ref, err)}

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,10 +26,11 @@ import (
 // process is then our child like any other, waits for our word before it
 // becomes the command, and is on record before it gets that word. So a supervisor
 // that dies leaves either nothing that ever ran or a task that is known.
-func (k *supervisor) launchContainer(t *task, a backend.Assignment, note string) error {
+func (t *task) launchContainer(a backend.Assignment, note string) error {
+	k := t.supervisor
 	dir := filepath.Join(t.dir, containerDir)
 	// 1. What it is made of.
-	in, err := k.openInputs(t)
+	in, err := t.openInputs()
 	if err != nil {
 		return err
 	}
@@ -41,10 +41,10 @@ func (k *supervisor) launchContainer(t *task, a backend.Assignment, note string)
 		}
 	}
 	// 2. The engine makes it, in a file tree that only it sees.
-	pid, terminal, more, err := k.createContainer(t, a, dir, in)
+	pid, terminal, more, err := t.createContainer(a, dir, in)
 	_ = os.Remove(filepath.Join(dir, "config.json")) // it has the environment in it
 	if err != nil {
-		return k.notCreated(t, err)
+		return t.notCreated(err)
 	}
 	if terminal >= 0 {
 		in.keep = terminal
@@ -55,33 +55,33 @@ func (k *supervisor) launchContainer(t *task, a backend.Assignment, note string)
 	// 3. On record, and ours.
 	s, err := proc.ReadStat(pid)
 	if err != nil {
-		return k.notCreated(t, fmt.Errorf("the container's first process is gone: %w", err))
+		return t.notCreated(fmt.Errorf("the container's first process is gone: %w", err))
 	}
 	if err := k.groups.Adopt(t.group, pid); err != nil {
-		return k.notCreated(t, fmt.Errorf("the container is in no control group of the task: %w", err))
+		return t.notCreated(fmt.Errorf("the container is in no control group of the task: %w", err))
 	}
 	now := time.Now()
 	engine, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err := taskdir.Write(t.dir, taskdir.StateRecord, taskdir.Forked{PID: pid, Start: s.Start, At: now, Note: note + more, Engine: engine}); err != nil {
-		return k.notCreated(t, err) // a later supervisor would take it for one that never ran
+		return t.notCreated(err) // a later supervisor would take it for one that never ran
 	}
-	if err := k.hold(t, in.keep); err != nil {
-		return k.notCreated(t, err)
+	if err := t.hold(in.keep); err != nil {
+		return t.notCreated(err)
 	}
 	k.mu.Lock()
 	if !t.deadline.IsZero() { // from here on who asks for its end asks the command
 		k.mu.Unlock()
-		return k.notCreated(t, errStopped)
+		return t.notCreated(errStopped)
 	}
 	t.pid, t.start, t.engine = pid, s.Start, engine
-	k.begun(t, now, note+more)
+	t.begun(now, note+more)
 	k.pids[pid] = t
 	if !t.exited { // told before the word is given, or a short command would never have been seen to run
 		k.publish(t.obs)
 	}
 	k.mu.Unlock()
 	// 4. The word.
-	if err := k.release(t); err != nil {
+	if err := t.release(); err != nil {
 		k.log.Warn("a container ended before its command", "task", t.id, "err", err)
 	}
 	return nil
@@ -89,7 +89,7 @@ func (k *supervisor) launchContainer(t *task, a backend.Assignment, note string)
 
 // createContainer has the engine make the container. note says what the user should
 // know; terminal is -1 without one.
-func (k *supervisor) createContainer(t *task, a backend.Assignment, dir string, in inputs) (pid, terminal int, note string, err error) {
+func (t *task) createContainer(a backend.Assignment, dir string, in inputs) (pid, terminal int, note string, err error) {
 	var c *console
 	extra := []string{}
 	if a.TTY {
@@ -102,7 +102,7 @@ func (k *supervisor) createContainer(t *task, a backend.Assignment, dir string, 
 	var ended <-chan unix.WaitStatus
 	log := filepath.Join(dir, engineLog)
 	err = rootfs.Mounted(lowerLayers(t.container, dir), dir, func(root int) error {
-		made, err := k.compose(t, a, dir, root)
+		made, err := t.compose(a, dir, root)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (k *supervisor) createContainer(t *task, a backend.Assignment, dir string, 
 			return err
 		}
 		argv := append(engineArgs(t.container, dir, log), "create", "--bundle", dir, "--pid-file", filepath.Join(dir, pidFile))
-		ended, err = k.forkEngine(t, append(append(argv, extra...), containerName), dir, in)
+		ended, err = t.forkEngine(append(append(argv, extra...), containerName), dir, in)
 		return err
 	})
 	if err != nil {
@@ -159,7 +159,8 @@ func lowerLayers(b *protocol.Container, dir string) []string {
 	return []string{filepath.Join(dir, rootfs.EtcDir)} // an image of nothing
 }
 
-func (k *supervisor) forkEngine(t *task, argv []string, dir string, in inputs) (<-chan unix.WaitStatus, error) {
+func (t *task) forkEngine(argv []string, dir string, in inputs) (<-chan unix.WaitStatus, error) {
+	k := t.supervisor
 	out, err := unix.Open(filepath.Join(t.dir, taskdir.FifoFile), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the FIFO: %w", err)
@@ -191,14 +192,15 @@ func (k *supervisor) forkEngine(t *task, argv []string, dir string, in inputs) (
 
 // notCreated ends what there may be of a container that never ran its command,
 // and tells a stop from a failure.
-func (k *supervisor) notCreated(t *task, err error) error {
+func (t *task) notCreated(err error) error {
+	k := t.supervisor
 	k.mu.Lock()
 	asked := !t.deadline.IsZero()
 	t.exited = true // nothing will be signalled any more
 	k.mu.Unlock()
-	k.killTree(t)
-	k.letGo(t)
-	k.unsay(t) // it is in the message
+	t.killTree()
+	t.closeInput()
+	t.discardOutput() // it is in the message
 	_ = os.RemoveAll(filepath.Join(t.dir, containerDir))
 	if asked {
 		return errStopped
@@ -206,9 +208,10 @@ func (k *supervisor) notCreated(t *task, err error) error {
 	return err
 }
 
-// unsay takes out of the log what the engine wrote for a container whose command
+// discardOutput takes out of the log what the engine wrote for a container whose command
 // never ran.
-func (k *supervisor) unsay(t *task) {
+func (t *task) discardOutput() {
+	k := t.supervisor
 	if t.container != nil && t.out != nil {
 		t.out.finish("")
 		t.out.discard(k.paths.Log(t.id))
@@ -220,12 +223,13 @@ func (k *supervisor) unsay(t *task) {
 // the opening of a FIFO, as OCI runtimes have it. Another process reads from it:
 // a reader that died with its supervisor would break the pipe and the container. An
 // engine without that FIFO is asked to start it.
-func (k *supervisor) release(t *task) error {
+func (t *task) release() error {
+	k := t.supervisor
 	dir := filepath.Join(t.dir, containerDir)
 	fifo := execFIFO(t)
 	cat, err := exec.LookPath("cat")
 	if !taskdir.Exists(fifo) || err != nil {
-		return k.startByEngine(t, dir)
+		return t.startByEngine(dir)
 	}
 	group, err := t.group.EngineDir()
 	if err != nil {
@@ -255,39 +259,8 @@ func (k *supervisor) release(t *task) error {
 	}
 }
 
-// isCommand reports whether the first process of a container is its command: that
-// has the task's environment, until it becomes another program with one of its
-// own, which is not the engine's either.
-func (t *task) isCommand() bool {
-	switch dir, whole := proc.TaskDir(t.pid); {
-	case dir == t.dir:
-		return true
-	case !whole: // it is becoming it
-		return false
-	case t.engine == "": // a former version did not say
-		return !taskdir.Exists(execFIFO(t))
-	}
-	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", t.pid))
-	return err == nil && exe != t.engine
-}
-
-// waitsForWord reports whether the first process of a container certainly is not
-// its command yet. One that is ending has lost its environment, and may be either:
-// that it was not ending afterwards says that it had one when it was looked for.
-func (t *task) waitsForWord() bool {
-	if t.isCommand() {
-		return false
-	}
-	s, err := proc.ReadStat(t.pid)
-	return err == nil && s.Start == t.start && !s.Leaving
-}
-
-// execFIFO is where a container that was created waits for the word.
-func execFIFO(t *task) string {
-	return filepath.Join(t.dir, containerDir, rootfs.StateDir, containerName, "exec.fifo")
-}
-
-func (k *supervisor) startByEngine(t *task, dir string) error {
+func (t *task) startByEngine(dir string) error {
+	k := t.supervisor
 	group, err := t.group.EngineDir()
 	if err != nil {
 		return err
@@ -313,84 +286,33 @@ func (k *supervisor) startByEngine(t *task, dir string) error {
 // adoptContainer takes over a container whose supervisor died before it was on record:
 // its command never ran, so it is as if it had never been asked for; unless
 // somebody has told it to end, or does before it is gone, who hears that it did.
-func (k *supervisor) adoptContainer(t *task) {
-	k.killTree(t)
-	k.unsay(t)
-	if !k.undo(t) {
-		k.neverBegan(t)
+func (t *task) adoptContainer() {
+	t.killTree()
+	t.discardOutput()
+	if !t.undo() {
+		t.neverBegan()
 	}
 }
 
 // neverBegan ends what was told to end before a former supervisor had begun it, or
 // had given it the word if it is a container.
-func (k *supervisor) neverBegan(t *task) {
+func (t *task) neverBegan() {
+	k := t.supervisor
 	k.mu.Lock()
 	t.exited = true
 	k.mu.Unlock()
-	k.killTree(t)
-	k.settle(t, backend.Observation{ID: t.id, State: core.TaskFailed, Reason: string(errStopped.reason), Message: errStopped.text, At: time.Now()})
+	t.killTree()
+	t.recordExit(backend.Observation{ID: t.id, State: core.TaskFailed, Reason: string(errStopped.reason), Message: errStopped.text, At: time.Now()})
 }
 
 // releaseAdopted gives a container its word where a former supervisor died between
 // the record and the word.
-func (k *supervisor) releaseAdopted(t *task) {
+func (t *task) releaseAdopted() {
+	k := t.supervisor
 	if t.isCommand() || !proc.Alive(t.pid, t.start) {
 		return
 	}
-	if err := k.release(t); err != nil {
+	if err := t.release(); err != nil {
 		k.log.Warn("a container ended before its command", "task", t.id, "err", err)
 	}
-}
-
-// discardContainer takes away what a container has left. Its changes to the file
-// tree may be many files, and nobody shall wait for their removal: they are
-// moved aside, where a later supervisor looks too.
-func (k *supervisor) discardContainer(t *task) {
-	if t.container == nil {
-		return
-	}
-	aside := filepath.Join(k.paths.Trash(), filepath.Base(t.dir)+"."+strconv.FormatInt(time.Now().UnixNano(), 36))
-	err := taskdir.MakeDir(k.paths.Trash())
-	if err == nil {
-		err = os.Rename(filepath.Join(t.dir, containerDir), aside)
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		k.log.Error("cannot take a container's files away", "task", t.id, "err", err)
-		return
-	}
-	k.emptyTrash()
-}
-
-// emptyTrash begins to remove what was moved aside; the supervisor stays until that
-// is done.
-func (k *supervisor) emptyTrash() {
-	k.mu.Lock()
-	k.sweeps++
-	k.checkIdle()
-	k.mu.Unlock()
-	go func() {
-		k.sweeping.Lock()
-		err := removeIn(k.paths.Trash())
-		k.sweeping.Unlock()
-		if err != nil {
-			k.log.Error("cannot remove the files of ended containers", "err", err)
-		}
-		k.mu.Lock()
-		k.sweeps--
-		k.checkIdle()
-		k.mu.Unlock()
-	}()
-}
-
-// removeIn removes what is in a directory now, and leaves the directory: something
-// else may just come into it, whose mover sees to it.
-func removeIn(dir string) error {
-	all, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	for _, d := range all {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, d.Name())))
-	}
-	return err
 }

@@ -34,27 +34,6 @@ const (
 	consoleDir    = "console"
 )
 
-// fork makes a child whose end comes over the channel instead of being taken
-// for a task's or an orphan's.
-func (k *supervisor) fork(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan unix.WaitStatus, error) {
-	return k.forkAs(func() (int, error) { return syscall.ForkExec(path, argv, attr) })
-}
-
-// forkAs is fork with another way to do it.
-func (k *supervisor) forkAs(do func() (int, error)) (int, <-chan unix.WaitStatus, error) {
-	k.forking.RLock()
-	defer k.forking.RUnlock()
-	pid, err := do()
-	if err != nil {
-		return 0, nil, err
-	}
-	ch := make(chan unix.WaitStatus, 1)
-	k.mu.Lock()
-	k.helpers[pid] = ch
-	k.mu.Unlock()
-	return pid, ch, nil
-}
-
 // engineArgs are the arguments that every call of the engine begins with.
 func engineArgs(b *protocol.Container, dir, log string) []string {
 	return []string{b.Engine, "--root", filepath.Join(dir, rootfs.StateDir), "--log", log, "--log-format", "json"}

@@ -22,19 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/backend/local/container"
 	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/backend/local/protocol"
-	"github.com/musterhq/muster/internal/core"
 )
-
-// running returns a task whose command runs; nil: there is none of that id.
-func (k *supervisor) running(id core.TaskID) *task {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	t := k.tasks[id]
-	if t == nil || t.exited || t.ended || t.obs.State != core.TaskRunning {
-		return nil
-	}
-	return t
-}
 
 // lend answers a request whose answer has descriptors with it.
 func (k *supervisor) lend(ctx context.Context, p *peer, q protocol.Request) error {
@@ -48,7 +36,7 @@ func (k *supervisor) lend(ctx context.Context, p *peer, q protocol.Request) erro
 	if q.Op == protocol.OpExec && q.Exec != nil {
 		return k.exec(ctx, p, q, t)
 	}
-	fd, err := k.lendInput(t)
+	fd, err := t.lendInput()
 	if err != nil {
 		return p.send(protocol.Reply{Serial: q.Serial, Err: err.Error()})
 	}
@@ -57,18 +45,6 @@ func (k *supervisor) lend(ctx context.Context, p *peer, q protocol.Request) erro
 	}
 	defer protocol.CloseAll([]int{fd})
 	return p.sendWith(protocol.Reply{Serial: q.Serial, TTY: t.a.TTY}, []int{fd})
-}
-
-// sendWith sends a reply and descriptors, which stay open here.
-func (p *peer) sendWith(r protocol.Reply, fds []int) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, _, err = p.conn.WriteMsgUnix(append(data, '\n'), unix.UnixRights(fds...), nil)
-	return err
 }
 
 // exec runs a command beside a task for as long as the caller is there.
@@ -340,28 +316,4 @@ func userOf(pid int) (u container.User, err error) {
 	u.UID, u.GID = uids[0], gids[0]
 	u.Groups = slices.DeleteFunc(numbers("Groups:"), func(g uint32) bool { return g == u.GID })
 	return u, nil
-}
-
-// claim announces that somebody will ask for a child that is not known yet and
-// may end before it is.
-func (k *supervisor) claim() {
-	k.mu.Lock()
-	k.claims++
-	k.mu.Unlock()
-}
-
-// claimed ends a claim; the channel brings the end of pid, which may be over.
-func (k *supervisor) claimed(pid int) <-chan unix.WaitStatus {
-	ch := make(chan unix.WaitStatus, 1)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if status, ok := k.strays[pid]; ok {
-		ch <- status
-	} else if pid > 0 {
-		k.helpers[pid] = ch
-	}
-	if k.claims--; k.claims == 0 {
-		clear(k.strays)
-	}
-	return ch
 }

@@ -23,7 +23,8 @@ var lobbyIn = []string{"/run", "/tmp"}
 
 // privatePlace makes the directory for what a task must read itself. It is there
 // when the records tell of it, or not at all.
-func (k *supervisor) privatePlace(t *task, a backend.Assignment) (string, error) {
+func (t *task) privatePlace(a backend.Assignment) (string, error) {
+	k := t.supervisor
 	c := credential(a.UID, a.GID)
 	if t.container != nil || c == nil || os.Getuid() != 0 || int(c.Uid) == 0 {
 		return t.dir, nil

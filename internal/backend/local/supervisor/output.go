@@ -41,17 +41,18 @@ type output struct {
 
 // openOutput opens FIFO and log and begins to copy. The FIFO may hold what was
 // written while no supervisor was there.
-func (k *supervisor) openOutput(t *task) (*output, error) {
+func (t *task) openOutput() (*output, error) {
 	pipe, err := os.OpenFile(filepath.Join(t.dir, taskdir.FifoFile), os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	return k.startOutput(t, pipe)
+	return t.startOutput(pipe)
 }
 
 // startOutput copies from pipe, or from a terminal, to the log. It closes pipe
 // at the end, and when it fails.
-func (k *supervisor) startOutput(t *task, pipe *os.File) (*output, error) {
+func (t *task) startOutput(pipe *os.File) (*output, error) {
+	k := t.supervisor
 	log, err := logfile.Append(k.paths.Log(t.id), k.paths.Out().Index(t.id), k.space)
 	if err != nil {
 		_ = pipe.Close()

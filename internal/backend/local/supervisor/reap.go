@@ -3,13 +3,11 @@
 package supervisor
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -46,7 +44,7 @@ func (k *supervisor) reapAll() {
 			k.stray(pid, status)
 		}
 		if t != nil {
-			k.ended(t, status) // before reaping: a crash between must find one or the other
+			t.reaped(status) // before reaping: a crash between must find one or the other
 		}
 		var none unix.Siginfo
 		for errors.Is(unix.Waitid(unix.P_PID, pid, &none, unix.WEXITED|unix.WNOHANG, nil), unix.EINTR) {
@@ -59,71 +57,22 @@ func (k *supervisor) reapAll() {
 	}
 }
 
-// child says whether pid is a child that we know, and whose main process it is;
-// who waits for another one is told of its end.
-func (k *supervisor) child(pid int, status unix.WaitStatus) (t *task, known bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if ch := k.helpers[pid]; ch != nil {
-		ch <- status
-		delete(k.helpers, pid)
-		return nil, true
-	}
-	t = k.pids[pid]
-	return t, t != nil
-}
-
-// stray remembers the end of a child of nobody as long as there is one who may
-// ask for it.
-func (k *supervisor) stray(pid int, status unix.WaitStatus) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.claims > 0 {
-		k.strays[pid] = status
-	}
-}
-
-// peekZombie returns a child that has ended, and its wait status, and leaves it.
-func peekZombie() (pid int, status unix.WaitStatus, ok bool) {
-	var info [128]byte // siginfo_t; x/sys hides the part for children
-	for {
-		err := unix.Waitid(unix.P_ALL, 0, (*unix.Siginfo)(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return 0, 0, false
-		}
-	}
-	at := 12 // si_signo, si_errno, si_code
-	if unsafe.Sizeof(uintptr(0)) == 8 {
-		at = 16
-	}
-	word := func(i int) int { return int(int32(binary.NativeEndian.Uint32(info[i:]))) }
-	code, pid, value := word(8), word(at), word(at+8)
-	if pid == 0 {
-		return 0, 0, false
-	}
-	if code == 1 { // CLD_EXITED
-		return pid, unix.WaitStatus(value << 8), true
-	}
-	return pid, unix.WaitStatus(value & 0x7f), true
-}
-
-// ended takes note of the end of a main process and has the rest done.
-func (k *supervisor) ended(t *task, status unix.WaitStatus) {
+// reaped takes note of the end of a main process and has the rest done.
+func (t *task) reaped(status unix.WaitStatus) {
+	k := t.supervisor
 	k.mu.Lock()
 	asked, mild := !t.deadline.IsZero(), t.mild
 	k.mu.Unlock()
 	if mild && status.Signaled() && status.Signal() == unix.SIGKILL {
-		status = unix.WaitStatus(unix.SIGTERM) // see tell
+		status = unix.WaitStatus(unix.SIGTERM) // see terminate
 	}
 	obs := outcome(t, status, asked)
-	k.settle(t, obs)
+	t.recordExit(obs)
 }
 
-// settle records the outcome and ends the task in the background.
-func (k *supervisor) settle(t *task, obs backend.Observation) {
+// recordExit records the outcome and ends the task in the background.
+func (t *task) recordExit(obs backend.Observation) {
+	k := t.supervisor
 	obs.Image = t.image()
 	if err := taskdir.Write(t.dir, taskdir.ExitRecord, obs); err != nil {
 		k.log.Error("cannot record the end", "task", t.id, "err", err)
@@ -131,14 +80,14 @@ func (k *supervisor) settle(t *task, obs backend.Observation) {
 	done := t.stage() == ""
 	k.mu.Lock()
 	if len(t.a.Init) > 0 && done {
-		k.catchUp(t, obs.At)
+		t.catchUp(obs.At)
 	}
 	t.exited = true
 	if t.alarm != nil {
 		t.alarm.Stop()
 	}
 	k.mu.Unlock()
-	go k.finish(t, obs)
+	go t.finish(obs)
 }
 
 // outcome is what a wait status means.
@@ -173,9 +122,10 @@ func outcome(t *task, status unix.WaitStatus, asked bool) backend.Observation {
 
 // finish ends what the main process left, completes the log and tells.
 // Followers of the log take the end of the FIFO for the end of the output.
-func (k *supervisor) finish(t *task, obs backend.Observation) {
-	k.killTree(t)
-	k.letGo(t)
+func (t *task) finish(obs backend.Observation) {
+	k := t.supervisor
+	t.killTree()
+	t.closeInput()
 	remark := ""
 	switch {
 	case obs.State == core.TaskLost:
@@ -186,10 +136,10 @@ func (k *supervisor) finish(t *task, obs backend.Observation) {
 	if t.out != nil {
 		t.out.finish(remark)
 	} else if remark != "" {
-		k.remark(t, remark)
+		t.remark(remark)
 	}
 	t.clearPrivate()
-	k.discardContainer(t)
+	t.discardContainer()
 	if err := os.Remove(filepath.Join(t.dir, taskdir.FifoFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		k.log.Error("cannot remove the FIFO", "task", t.id, "err", err)
 	}
@@ -203,7 +153,8 @@ func (k *supervisor) finish(t *task, obs backend.Observation) {
 }
 
 // remark puts a line into the log of a task from which nothing is read.
-func (k *supervisor) remark(t *task, text string) {
+func (t *task) remark(text string) {
+	k := t.supervisor
 	log, err := logfile.Append(k.paths.Log(t.id), k.paths.Out().Index(t.id), nil)
 	if err != nil {
 		k.log.Warn("cannot say in the log what may be missing", "task", t.id, "err", err)

@@ -6,13 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"runtime"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/backend/local/protocol"
 )
 
@@ -38,38 +34,6 @@ func (k *supervisor) acceptLoop() {
 	}
 }
 
-// peer is one connection; replies may be sent from several goroutines.
-type peer struct {
-	mu   sync.Mutex
-	enc  *json.Encoder
-	conn *net.UnixConn // for descriptors
-	left bool          // guarded by supervisor.mu: it was gone when another came
-}
-
-// gone reports whether there is nobody at the other end any more, or nobody who
-// will ask for more: a process that is being ended may take a while to close.
-func (p *peer) gone() bool {
-	rc, err := p.conn.SyscallConn()
-	if err != nil {
-		return true
-	}
-	gone := false
-	err = rc.Control(func(fd uintptr) {
-		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
-		if n, err := unix.Poll(poll, 0); err == nil && n > 0 {
-			gone = true
-			return
-		}
-		who, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		if err != nil || who.Pid == 0 {
-			return // of another namespace
-		}
-		s, err := proc.ReadStat(int(who.Pid))
-		gone = err != nil || s.Leaving
-	})
-	return gone || err != nil
-}
-
 // fence is called for who has just come. What others who are gone had asked for
 // last may still be in their connections: it is not begun any more, since who
 // comes is told what there is, and may act on it.
@@ -81,12 +45,6 @@ func (k *supervisor) fence(p *peer) {
 			other.left = true
 		}
 	}
-}
-
-func (p *peer) send(r protocol.Reply) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.enc.Encode(r)
 }
 
 func (k *supervisor) serve(p *peer) {
@@ -143,7 +101,7 @@ func (k *supervisor) handle(ctx context.Context, q protocol.Request, entries []*
 	case protocol.OpEOF:
 		for _, id := range q.IDs {
 			if t := k.running(id); t != nil {
-				k.endInput(t)
+				t.endInput()
 			}
 		}
 	case protocol.OpForget:

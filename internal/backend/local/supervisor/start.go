@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -68,7 +66,7 @@ func (k *supervisor) enterOne(e *entry) {
 	case k.leaving:
 		e.err = protocol.ErrLeaving
 	case old == nil:
-		t := &task{id: a.ID, dir: k.paths.Task(a.ID), a: public(a), container: e.Container, input: -1, limited: a.Memory > 0}
+		t := &task{supervisor: k, id: a.ID, dir: k.paths.Task(a.ID), a: public(a), container: e.Container, input: -1, limited: a.Memory > 0}
 		t.private = t.dir
 		t.obs = starting(t, time.Now())
 		k.tasks[a.ID], e.task = t, t
@@ -98,12 +96,12 @@ func (k *supervisor) startOne(e *entry) error {
 
 	// 1. Everything that the process needs, and the record that it may exist.
 	a, part := gpu.Limit(a)
-	private, err := k.privatePlace(t, a)
+	private, err := t.privatePlace(a)
 	note := ""
 	if err == nil {
 		t.private = private
 		a = withSteps(a, stagePath(t))
-		note, err = k.prepare(t, a)
+		note, err = t.prepare(a)
 	}
 	if note != "" && part != "" {
 		note += "; "
@@ -113,38 +111,30 @@ func (k *supervisor) startOne(e *entry) error {
 	switch {
 	case err != nil:
 	case t.container != nil:
-		err = k.launchContainer(t, a, note)
+		err = t.launchContainer(a, note)
 	default:
-		err = k.launch(t, a, note)
+		err = t.launch(a, note)
 	}
 	var no *cannotRun
 	if errors.As(err, &no) {
-		k.refuse(t, no)
+		t.refuse(no)
 		return nil
 	}
-	if err != nil && !k.undo(t) {
-		k.refuse(t, errStopped)
+	if err != nil && !t.undo() {
+		t.refuse(errStopped)
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("start task %s: %w", a.ID, err)
 	}
 	// 3. Who asked for its end meanwhile gets it.
-	k.enforceStop(t, true, time.Now())
+	t.enforceStop(true, time.Now())
 	return nil
 }
 
-// starting is what is seen of a task that does not run yet.
-func starting(t *task, at time.Time) backend.Observation {
-	o := backend.Observation{ID: t.id, State: core.TaskStarting, At: at}
-	if t.container != nil {
-		o.Waiting = protocol.Creating(&t.a)
-	}
-	return o
-}
-
 // prepare makes the task's directory, output, group and private files.
-func (k *supervisor) prepare(t *task, a backend.Assignment) (note string, err error) {
+func (t *task) prepare(a backend.Assignment) (note string, err error) {
+	k := t.supervisor
 	if err := taskdir.MakeDir(t.dir); err != nil {
 		return "", err
 	}
@@ -178,7 +168,7 @@ func (k *supervisor) prepare(t *task, a backend.Assignment) (note string, err er
 		return "", err
 	}
 	if !a.TTY { // a terminal has its own way to the log
-		if t.out, err = k.openOutput(t); err != nil {
+		if t.out, err = t.openOutput(); err != nil {
 			return "", err
 		}
 	}
@@ -211,27 +201,10 @@ func makeFiles(dir string, a backend.Assignment) error {
 	return giveTo(private, a.UID, a.GID)
 }
 
-func giveTo(path string, uid, gid *uint32) error {
-	if uid == nil && gid == nil {
-		return nil
-	}
-	u, g := -1, -1
-	if uid != nil {
-		u = int(*uid)
-	}
-	if gid != nil {
-		g = int(*gid)
-	}
-	err := os.Chown(path, u, g)
-	if errors.Is(err, os.ErrPermission) {
-		return &cannotRun{text: fmt.Sprintf("runAs: this server runs as user %d and cannot give files to user %d: remove runAs, or run the server as root", os.Getuid(), u)}
-	}
-	return err
-}
-
 // launch forks. Between the fork and its record only the marker in the
 // environment tells of the process, and recovery looks for it.
-func (k *supervisor) launch(t *task, a backend.Assignment, note string) error {
+func (t *task) launch(a backend.Assignment, note string) error {
+	k := t.supervisor
 	env := taskEnv(a.Env, t.dir, a, func(f backend.File) string { return filepath.Join(t.private, taskdir.FilesDir, f.Name) })
 	if err := checkWorkdir(a.Workdir); err != nil {
 		return err
@@ -247,18 +220,18 @@ func (k *supervisor) launch(t *task, a backend.Assignment, note string) error {
 	if err != nil {
 		return err
 	}
-	in, err := k.openInputs(t)
+	in, err := t.openInputs()
 	if err != nil {
 		return err
 	}
 	defer in.closeTaskEnds()
-	attr, release, err := k.attributes(t, a, env, in)
+	attr, release, err := t.attributes(a, env, in)
 	if err != nil {
 		protocol.CloseAll([]int{in.keep})
 		return err
 	}
 	defer release()
-	if k.asked(t) {
+	if t.asked() {
 		protocol.CloseAll([]int{in.keep})
 		return errStopped
 	}
@@ -277,13 +250,13 @@ func (k *supervisor) launch(t *task, a backend.Assignment, note string) error {
 	if err := taskdir.Write(t.dir, taskdir.StateRecord, taskdir.Forked{PID: pid, Start: s.Start, At: now, Note: note}); err != nil {
 		k.log.Warn("cannot record the process", "task", t.id, "pid", pid, "err", err)
 	}
-	if err := k.hold(t, in.keep); err != nil { // before its end can be noticed
+	if err := t.hold(in.keep); err != nil { // before its end can be noticed
 		k.log.Error("the task's terminal or input is out of reach", "task", t.id, "err", err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	t.pid, t.start = pid, s.Start
-	k.begun(t, now, note)
+	t.begun(now, note)
 	k.pids[pid] = t
 	k.publish(t.obs)
 	return nil
@@ -292,7 +265,8 @@ func (k *supervisor) launch(t *task, a backend.Assignment, note string) error {
 // attributes opens what the child inherits; release closes our side of it.
 // The descriptors are raw: package os would make the FIFO non-blocking, for
 // the child too.
-func (k *supervisor) attributes(t *task, a backend.Assignment, env []string, in inputs) (*syscall.ProcAttr, func(), error) {
+func (t *task) attributes(a backend.Assignment, env []string, in inputs) (*syscall.ProcAttr, func(), error) {
+	k := t.supervisor
 	out, err := unix.Open(filepath.Join(t.dir, taskdir.FifoFile), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the FIFO: %w", err)
@@ -319,28 +293,9 @@ func (k *supervisor) attributes(t *task, a backend.Assignment, env []string, in 
 	return &syscall.ProcAttr{Dir: a.Workdir, Env: env, Sys: sys, Files: files}, release, nil
 }
 
-// credential never leaves a foreign user our own groups: root's, in most cases.
-func credential(uid, gid *uint32) *syscall.Credential {
-	if uid == nil && gid == nil {
-		return nil
-	}
-	c := &syscall.Credential{Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid()), NoSetGroups: os.Getuid() != 0}
-	if uid != nil {
-		c.Uid, c.Gid = *uid, *uid
-		if u, err := user.LookupId(strconv.FormatUint(uint64(*uid), 10)); err == nil {
-			if g, err := strconv.ParseUint(u.Gid, 10, 32); err == nil {
-				c.Gid = uint32(g)
-			}
-		}
-	}
-	if gid != nil {
-		c.Gid = *gid
-	}
-	return c
-}
-
 // refuse makes an observation of what can never run.
-func (k *supervisor) refuse(t *task, why *cannotRun) {
+func (t *task) refuse(why *cannotRun) {
+	k := t.supervisor
 	obs := backend.Observation{
 		ID: t.id, State: core.TaskFailed, Message: why.text, At: time.Now(),
 		Reason: string(cmp.Or(why.reason, lifecycle.ReasonContainerCannot)),
@@ -351,13 +306,14 @@ func (k *supervisor) refuse(t *task, why *cannotRun) {
 	k.mu.Lock()
 	t.exited = true
 	k.mu.Unlock()
-	k.finish(t, obs)
+	t.finish(obs)
 	removeEmpty(k.paths.Log(t.id)) // it never began to write
 }
 
 // undo removes all traces of a task that was not started. It returns false where
 // somebody has told it to end, who is to see that it did.
-func (k *supervisor) undo(t *task) bool {
+func (t *task) undo() bool {
+	k := t.supervisor
 	k.mu.Lock()
 	asked := !t.deadline.IsZero()
 	if !asked {

@@ -109,12 +109,12 @@ func (t *task) stage() string {
 // begun notes that the task's process runs: it counts as running, or as
 // starting while it has steps to do. The caller holds the lock, or nobody else
 // knows the task yet.
-func (k *supervisor) begun(t *task, at time.Time, note string) {
+func (t *task) begun(at time.Time, note string) {
 	t.obs.State, t.obs.Waiting, t.obs.At, t.obs.Message = core.TaskRunning, "", at, note
 	t.obs.Image = t.image()
 	if word := t.stage(); word != "" {
 		t.obs.State, t.obs.Waiting = core.TaskStarting, word
-		go k.followSteps(t, note)
+		go t.followSteps(note)
 	}
 }
 
@@ -128,7 +128,8 @@ func (t *task) image() string {
 
 // followSteps tells of the steps of a start until the command runs or the task
 // has ended.
-func (k *supervisor) followSteps(t *task, note string) {
+func (t *task) followSteps(note string) {
+	k := t.supervisor
 	for {
 		time.Sleep(stageEvery)
 		word := t.stage()
@@ -156,7 +157,8 @@ func (k *supervisor) followSteps(t *task, note string) {
 
 // catchUp tells of what a command was too quick for: that the steps before it
 // were done, and that it ran. The caller holds the lock.
-func (k *supervisor) catchUp(t *task, at time.Time) {
+func (t *task) catchUp(at time.Time) {
+	k := t.supervisor
 	if t.obs.State != core.TaskStarting {
 		return
 	}

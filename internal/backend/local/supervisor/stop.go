@@ -12,7 +12,6 @@ import (
 	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
 // stop asks trees to end; see backend.Plane. One look at the processes does for
@@ -53,7 +52,7 @@ func (k *supervisor) stopOne(id core.TaskID, grace time.Duration, since time.Tim
 	k.mu.Unlock()
 	err := taskdir.Write(t.dir, taskdir.StopRecord, taskdir.Stopped{Deadline: deadline, Mild: mild})
 	if forked { // else start looks at the deadline once it has
-		k.enforceStop(t, first, since)
+		t.enforceStop(first, since)
 	}
 	if errors.Is(err, errGone) {
 		return nil
@@ -62,7 +61,8 @@ func (k *supervisor) stopOne(id core.TaskID, grace time.Duration, since time.Tim
 }
 
 // enforceStop signals the tree and sets the alarm for the end of the grace.
-func (k *supervisor) enforceStop(t *task, polite bool, since time.Time) {
+func (t *task) enforceStop(polite bool, since time.Time) {
+	k := t.supervisor
 	k.mu.Lock()
 	if t.exited || t.deadline.IsZero() {
 		k.mu.Unlock()
@@ -72,17 +72,18 @@ func (k *supervisor) enforceStop(t *task, polite bool, since time.Time) {
 	if t.alarm != nil {
 		t.alarm.Stop()
 	}
-	t.alarm = time.AfterFunc(max(grace, 0), func() { k.force(t) })
+	t.alarm = time.AfterFunc(max(grace, 0), func() { t.force() })
 	k.mu.Unlock()
 	if polite && grace > 0 {
-		k.polite(t, since)
+		t.polite(since)
 	}
 }
 
 // polite asks a tree to end, once. A container whose first process is not its
 // command yet is asked when it is: what it is until then, the engine's own, would
 // swallow the signal or die of it.
-func (k *supervisor) polite(t *task, since time.Time) {
+func (t *task) polite(since time.Time) {
+	k := t.supervisor
 	k.mu.Lock()
 	if t.told || t.container != nil && t.pid == 0 { // what runs is the engine, which we let finish
 		k.mu.Unlock()
@@ -91,7 +92,7 @@ func (k *supervisor) polite(t *task, since time.Time) {
 	t.told = true
 	k.mu.Unlock()
 	if t.container == nil || t.isCommand() {
-		k.tell(t, since)
+		t.terminate(since)
 		return
 	}
 	go func() {
@@ -101,14 +102,15 @@ func (k *supervisor) polite(t *task, since time.Time) {
 			}
 			time.Sleep(wait)
 		}
-		k.tell(t, time.Now())
+		t.terminate(time.Now())
 	}()
 }
 
-// tell sends the signal. The first process of a container is its init, for
+// terminate sends the signal. The first process of a container is its init, for
 // which the kernel ignores a signal without a handler where any other process
 // would die of it; so we do to it what the kernel would have done.
-func (k *supervisor) tell(t *task, since time.Time) {
+func (t *task) terminate(since time.Time) {
+	k := t.supervisor
 	k.mu.Lock()
 	pid, deadline := t.pid, t.deadline
 	t.mild = t.mild || t.container != nil && proc.DiesOf(pid, unix.SIGTERM)
@@ -119,26 +121,16 @@ func (k *supervisor) tell(t *task, since time.Time) {
 			k.log.Warn("cannot record that a stop is polite", "task", t.id, "err", err)
 		}
 	}
-	k.signalTree(t, unix.SIGTERM, since)
+	t.signalTree(unix.SIGTERM, since)
 	if mild {
 		proc.Kill(pid, unix.SIGKILL)
 	}
 }
 
-// asked reports whether a task is to end.
-func (k *supervisor) asked(t *task) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return !t.deadline.IsZero()
-}
-
-// errStopped is what becomes of a task that was told to end before its command
-// began.
-var errStopped = &cannotRun{reason: lifecycle.ReasonKilled, text: "it was stopped before its command began"}
-
 // force kills until the main process has ended; what else is left is the
 // business of finish.
-func (k *supervisor) force(t *task) {
+func (t *task) force() {
+	k := t.supervisor
 	for wait := time.Millisecond; ; wait = min(wait*2, time.Second) {
 		k.mu.Lock()
 		over := t.exited
@@ -146,7 +138,7 @@ func (k *supervisor) force(t *task) {
 		if over {
 			return
 		}
-		k.signalTree(t, unix.SIGKILL, time.Now())
+		t.signalTree(unix.SIGKILL, time.Now())
 		time.Sleep(wait)
 	}
 }

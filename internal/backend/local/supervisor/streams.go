@@ -3,10 +3,13 @@
 package supervisor
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/protocol"
 )
 
@@ -66,3 +69,54 @@ func openStreams(e *protocol.Exec) (s streams, err error) {
 	}
 	return s, err
 }
+
+// openTerminal makes a terminal: the end that the supervisor holds and the task's.
+func openTerminal() (master, slave int, err error) {
+	master, err = unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, -1, fmt.Errorf("make a terminal: %w", err)
+	}
+	if err = unix.IoctlSetPointerInt(master, unix.TIOCSPTLCK, 0); err == nil {
+		var fd uintptr
+		var errno unix.Errno
+		fd, _, errno = unix.Syscall(unix.SYS_IOCTL, uintptr(master), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+		if slave = int(fd); errno != 0 {
+			err = errno
+		}
+	}
+	if err != nil {
+		_ = unix.Close(master)
+		return -1, -1, fmt.Errorf("make a terminal: %w", err)
+	}
+	return master, slave, nil
+}
+
+// openInput makes the FIFO of a standard input: the task's end and ours.
+func openInput(dir string, a backend.Assignment) (reading, writing int, err error) {
+	path := filepath.Join(dir, inputFile)
+	if err := makeFIFO(path, a.UID, a.GID); err != nil {
+		return -1, -1, err
+	}
+	both, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0) // else opening one end waits for the other
+	if err != nil {
+		return -1, -1, err
+	}
+	defer func() { _ = unix.Close(both) }()
+	if reading, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+		return -1, -1, err
+	}
+	if writing, err = unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err != nil {
+		_ = unix.Close(reading)
+		return -1, -1, err
+	}
+	return reading, writing, nil
+}
+
+// inputs are the descriptors that a task gets besides its FIFO for output.
+type inputs struct {
+	stdin int // its standard input; -1: /dev/null
+	slave int // its terminal; -1: none
+	keep  int // what must be held open; -1: nothing
+}
+
+func (in inputs) closeTaskEnds() { protocol.CloseAll([]int{in.stdin, in.slave}) }

@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/proc"
-	"github.com/musterhq/muster/internal/backend/local/protocol"
 	"github.com/musterhq/muster/internal/backend/local/taskdir"
 )
 
@@ -32,58 +29,9 @@ const (
 	holderFD  = 3
 )
 
-// openTerminal makes a terminal: the end that the supervisor holds and the task's.
-func openTerminal() (master, slave int, err error) {
-	master, err = unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, -1, fmt.Errorf("make a terminal: %w", err)
-	}
-	if err = unix.IoctlSetPointerInt(master, unix.TIOCSPTLCK, 0); err == nil {
-		var fd uintptr
-		var errno unix.Errno
-		fd, _, errno = unix.Syscall(unix.SYS_IOCTL, uintptr(master), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
-		if slave = int(fd); errno != 0 {
-			err = errno
-		}
-	}
-	if err != nil {
-		_ = unix.Close(master)
-		return -1, -1, fmt.Errorf("make a terminal: %w", err)
-	}
-	return master, slave, nil
-}
-
-// openInput makes the FIFO of a standard input: the task's end and ours.
-func openInput(dir string, a backend.Assignment) (reading, writing int, err error) {
-	path := filepath.Join(dir, inputFile)
-	if err := makeFIFO(path, a.UID, a.GID); err != nil {
-		return -1, -1, err
-	}
-	both, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0) // else opening one end waits for the other
-	if err != nil {
-		return -1, -1, err
-	}
-	defer func() { _ = unix.Close(both) }()
-	if reading, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
-		return -1, -1, err
-	}
-	if writing, err = unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err != nil {
-		_ = unix.Close(reading)
-		return -1, -1, err
-	}
-	return reading, writing, nil
-}
-
-// inputs are the descriptors that a task gets besides its FIFO for output.
-type inputs struct {
-	stdin int // its standard input; -1: /dev/null
-	slave int // its terminal; -1: none
-	keep  int // what must be held open; -1: nothing
-}
-
 // openInputs makes what the assignment asks for. With a box the terminal comes
 // from the engine.
-func (k *supervisor) openInputs(t *task) (in inputs, err error) {
+func (t *task) openInputs() (in inputs, err error) {
 	in = inputs{-1, -1, -1}
 	switch {
 	case t.a.TTY && t.container == nil:
@@ -100,10 +48,9 @@ func (k *supervisor) openInputs(t *task) (in inputs, err error) {
 	return in, err
 }
 
-func (in inputs) closeTaskEnds() { protocol.CloseAll([]int{in.stdin, in.slave}) }
-
 // hold keeps fd for the task's life, here and in the task's tree.
-func (k *supervisor) hold(t *task, fd int) error {
+func (t *task) hold(fd int) error {
+	k := t.supervisor
 	if fd < 0 {
 		return nil
 	}
@@ -111,11 +58,11 @@ func (k *supervisor) hold(t *task, fd int) error {
 	t.input = fd
 	k.mu.Unlock()
 	if t.a.TTY {
-		if err := k.readTerminal(t, fd); err != nil {
+		if err := t.readTerminal(fd); err != nil {
 			return err
 		}
 	}
-	pid, err := k.forkHolder(t, fd)
+	pid, err := t.forkHolder(fd)
 	if err != nil {
 		k.log.Warn("nobody holds the task's terminal or input beside this supervisor", "task", t.id, "err", err)
 		return nil
@@ -124,7 +71,8 @@ func (k *supervisor) hold(t *task, fd int) error {
 	return taskdir.Write(t.dir, taskdir.HolderRecord, taskdir.Forked{PID: pid, Start: s.Start})
 }
 
-func (k *supervisor) forkHolder(t *task, fd int) (int, error) {
+func (t *task) forkHolder(fd int) (int, error) {
+	k := t.supervisor
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
 		return 0, err
@@ -147,7 +95,8 @@ func (k *supervisor) forkHolder(t *task, fd int) (int, error) {
 }
 
 // readTerminal has what comes out of a terminal go to the log.
-func (k *supervisor) readTerminal(t *task, fd int) error {
+func (t *task) readTerminal(fd int) error {
+	k := t.supervisor
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -156,7 +105,7 @@ func (k *supervisor) readTerminal(t *task, fd int) error {
 		_ = unix.Close(own)
 		return err
 	}
-	out, err := k.startOutput(t, os.NewFile(uintptr(own), "terminal of "+t.id.String()))
+	out, err := t.startOutput(os.NewFile(uintptr(own), "terminal of "+t.id.String()))
 	if err != nil {
 		return err
 	}
@@ -167,7 +116,8 @@ func (k *supervisor) readTerminal(t *task, fd int) error {
 }
 
 // regain takes back what a former supervisor held open for the task.
-func (k *supervisor) regain(t *task) error {
+func (t *task) regain() error {
+	k := t.supervisor
 	if !t.a.TTY && !t.a.Stdin {
 		return nil
 	}
@@ -191,14 +141,15 @@ func (k *supervisor) regain(t *task) error {
 	t.input = got
 	k.mu.Unlock()
 	if t.a.TTY {
-		return k.readTerminal(t, got)
+		return t.readTerminal(got)
 	}
 	return nil
 }
 
 // lendInput returns a descriptor of its own for the task's terminal, or for
 // writing to its standard input; -1: it has neither, or its input has ended.
-func (k *supervisor) lendInput(t *task) (int, error) {
+func (t *task) lendInput() (int, error) {
+	k := t.supervisor
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if t.input < 0 {
@@ -209,19 +160,20 @@ func (k *supervisor) lendInput(t *task) (int, error) {
 
 // endInput lets the task read the end of its input once all who write to it
 // are gone.
-func (k *supervisor) endInput(t *task) {
+func (t *task) endInput() {
 	if t.a.TTY {
 		return
 	}
-	k.letGo(t)
+	t.closeInput()
 	var h taskdir.Forked
 	if known, _ := taskdir.Read(t.dir, taskdir.HolderRecord, &h); known && proc.Alive(h.PID, h.Start) {
 		proc.Kill(h.PID, unix.SIGKILL)
 	}
 }
 
-// letGo closes what was held for the task.
-func (k *supervisor) letGo(t *task) {
+// closeInput closes what was held for the task.
+func (t *task) closeInput() {
+	k := t.supervisor
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if t.input >= 0 {

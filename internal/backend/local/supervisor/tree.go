@@ -16,7 +16,8 @@ import (
 // environment, and all descendants of these. That misses only a process which
 // left the session, lost its parent and cleaned its environment. The look at
 // the processes is not older than since.
-func (k *supervisor) members(t *task, since time.Time) []int {
+func (t *task) members(since time.Time) []int {
+	k := t.supervisor
 	if t.group.V2 != "" {
 		return t.group.Processes()
 	}
@@ -48,12 +49,12 @@ func (k *supervisor) members(t *task, since time.Time) []int {
 
 // signalTree sends sig to every process of the task. Stopped processes are
 // woken, for they could not act on it otherwise.
-func (k *supervisor) signalTree(t *task, sig unix.Signal, since time.Time) {
+func (t *task) signalTree(sig unix.Signal, since time.Time) {
 	if sig == unix.SIGKILL && t.group.V2 != "" {
 		t.group.Kill()
 		return
 	}
-	for _, pid := range k.members(t, since) {
+	for _, pid := range t.members(since) {
 		proc.Kill(pid, sig)
 		if sig != unix.SIGKILL {
 			proc.Kill(pid, unix.SIGCONT)
@@ -64,36 +65,38 @@ func (k *supervisor) signalTree(t *task, sig unix.Signal, since time.Time) {
 // killTree ends what the main process left behind, and returns when nothing is
 // left. A process that the kernel cannot end keeps the task from ending: its
 // devices are not free.
-func (k *supervisor) killTree(t *task) {
-	if k.treeGone(t) {
+func (t *task) killTree() {
+	k := t.supervisor
+	if t.treeGone() {
 		return
 	}
 	started := time.Now()
 	complained := false
 	for wait := 200 * time.Microsecond; ; wait = min(wait*2, time.Second) {
-		k.signalTree(t, unix.SIGKILL, time.Now())
+		t.signalTree(unix.SIGKILL, time.Now())
 		time.Sleep(wait)
-		if k.treeGone(t) {
+		if t.treeGone() {
 			return
 		}
 		if !complained && time.Since(started) > 10*time.Second {
 			complained = true
-			k.log.Warn("processes do not end after SIGKILL", "task", t.id, "pids", k.members(t, started))
+			k.log.Warn("processes do not end after SIGKILL", "task", t.id, "pids", t.members(started))
 		}
 	}
 }
 
-func (k *supervisor) treeGone(t *task) bool {
+func (t *task) treeGone() bool {
 	if t.group.V2 != "" {
 		return t.group.Remove()
 	}
-	return (k.noOrphans(t) || len(k.members(t, time.Now())) == 0) && t.group.Remove()
+	return (t.noOrphans() || len(t.members(time.Now())) == 0) && t.group.Remove()
 }
 
 // noOrphans is the cheap answer for machines without v2 groups: the kernel
 // hands what a dead main process leaves to us, its subreaper. If all our
 // children are main processes, nothing was left.
-func (k *supervisor) noOrphans(t *task) bool {
+func (t *task) noOrphans() bool {
+	k := t.supervisor
 	if t.adopted { // its orphans went elsewhere
 		return false
 	}

@@ -12,20 +12,20 @@ import (
 	"github.com/musterhq/muster/internal/backend/local/taskdir"
 )
 
-// bell wakes those who wait for a change of a file or in a directory. One
+// notifier wakes those who wait for a change of a file or in a directory. One
 // inotify instance serves all: a user may have only 128.
-type bell struct {
+type notifier struct {
 	mu      sync.Mutex
 	watcher *fsnotify.Watcher
 	waiting map[string]map[chan struct{}]struct{} // by watched path
 }
 
-func newBell() *bell { return &bell{waiting: map[string]map[chan struct{}]struct{}{}} }
+func newNotifier() *notifier { return &notifier{waiting: map[string]map[chan struct{}]struct{}{}} }
 
 // listen returns a channel that holds an element whenever something happened
 // to one of the paths, or perhaps happened. Where the kernel gives no more
 // watches it rings ten times a second. A path that does not exist is left out.
-func (b *bell) listen(paths ...string) (wake <-chan struct{}, done func()) {
+func (b *notifier) listen(paths ...string) (wake <-chan struct{}, done func()) {
 	ch := make(chan struct{}, 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,7 +94,7 @@ func ring(ch chan struct{}) {
 	}
 }
 
-func (b *bell) run(w *fsnotify.Watcher) {
+func (b *notifier) run(w *fsnotify.Watcher) {
 	for {
 		select {
 		case e, ok := <-w.Events:
@@ -124,7 +124,7 @@ func (b *bell) run(w *fsnotify.Watcher) {
 	}
 }
 
-func (b *bell) close() error {
+func (b *notifier) close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.watcher == nil {
