@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -42,7 +43,7 @@ func TestEveryImportIsTakenWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := convert.Import(raw)
-		if err != nil || r.Format == convert.Native || len(r.Lossy()) > 0 {
+		if err != nil || r.Format == source.Native || len(r.Lossy()) > 0 {
 			t.Errorf("%s: %s, %v, %v", file, r.Format, r.Lossy(), err)
 		}
 	}

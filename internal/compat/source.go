@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -17,7 +18,7 @@ func Load(c *Call, file string) (*spec.Document, error) {
 }
 
 // Source is Load, with the text that was read and the format that it is in.
-func Source(c *Call, file string) (*spec.Document, []byte, convert.Format, error) {
+func Source(c *Call, file string) (*spec.Document, []byte, source.Format, error) {
 	data, err := c.Read(file)
 	if err != nil {
 		return nil, nil, "", err
@@ -35,7 +36,7 @@ func Source(c *Call, file string) (*spec.Document, []byte, convert.Format, error
 }
 
 // One is the only workload of what was read.
-func One(file string, res *convert.Result) (*spec.Document, error) {
+func One(file string, res *source.Result) (*spec.Document, error) {
 	if len(res.Documents) != 1 {
 		return nil, cli.Wrong(fmt.Sprintf("%s holds %d workloads", file, len(res.Documents)), "muster run -f "+file+" takes them all")
 	}
@@ -43,9 +44,9 @@ func One(file string, res *convert.Result) (*spec.Document, error) {
 }
 
 // Tell says of everything that has no meaning here, or not quite the same, why.
-func Tell(c *Call, file string, res *convert.Result) {
+func Tell(c *Call, file string, res *source.Result) {
 	for _, n := range res.Notes {
-		if n.Fate != convert.Ignored && n.Fate != convert.Approximated || n.Reason == "" {
+		if n.Fate != source.Ignored && n.Fate != source.Approximated || n.Reason == "" {
 			continue
 		}
 		place := ""

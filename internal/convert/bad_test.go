@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/export"
+	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -218,8 +220,8 @@ func TestEditsOfAnExportCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range []convert.Format{convert.Kubernetes, convert.Mcli, convert.Sbatch} {
-		text, _, err := convert.Export(doc, f)
+	for _, f := range []source.Format{source.Kubernetes, source.Mcli, source.Sbatch} {
+		text, _, err := export.Export(doc, f)
 		if err != nil {
 			t.Fatal(err)
 		}

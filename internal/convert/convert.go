@@ -13,6 +13,12 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/musterhq/muster/internal/convert/dstack"
+	"github.com/musterhq/muster/internal/convert/kubernetes"
+	"github.com/musterhq/muster/internal/convert/mcli"
+	"github.com/musterhq/muster/internal/convert/runai"
+	"github.com/musterhq/muster/internal/convert/skypilot"
+	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -20,62 +26,62 @@ import (
 // spec.Errors, each with its line where the source has one, and the notes of
 // what could be read are then in the result all the same, which has no
 // documents.
-func Import(data []byte) (*Result, error) {
+func Import(data []byte) (*source.Result, error) {
 	format, trees, err := detect(data)
 	if err != nil {
-		return &Result{Format: format}, err
+		return &source.Result{Format: format}, err
 	}
-	if len(trees) > 0 && format != Native {
-		r := &reader{format: format}
+	if len(trees) > 0 && format != source.Native {
+		r := &source.Reader{Format: format}
 		documents(r, trees)
-		return r.result()
+		return r.Result()
 	}
 	return ImportAs(format, data)
 }
 
 // ImportAs is Import of a source in a known format.
-func ImportAs(format Format, data []byte) (*Result, error) {
-	r := &reader{format: format}
-	if !r.utf8(data) {
-		return r.result()
+func ImportAs(format source.Format, data []byte) (*source.Result, error) {
+	r := &source.Reader{Format: format}
+	if !r.Utf8(data) {
+		return r.Result()
 	}
 	switch format {
-	case Native:
+	case source.Native:
 		return natives(data)
-	case Sbatch:
-		r.sbatch(string(data))
-	case Runai:
-		r.runaiText(string(data))
-	case Kubernetes, Mcli, SkyPilot, Dstack:
+	case source.Sbatch:
+		Read(r, string(data))
+	case source.Runai:
+		runai.Read(r, string(data))
+	case source.Kubernetes, source.Mcli, source.SkyPilot, source.Dstack:
 		trees, err := spec.ReadTrees(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
 		switch {
 		case err != nil:
-			r.fail(err)
+			r.Fail(err)
 		case len(trees) == 0:
-			r.refuse(1, "", "", "the file is empty", "import a file that holds something")
+			r.Refuse(1, "", "", "the file is empty", "import a file that holds something")
 		default:
 			documents(r, trees)
 		}
 	default:
-		r.refuse(0, "", "", fmt.Sprintf("%q is not a format that is read", format), "allowed are "+joined(Formats()))
+		r.Refuse(0, "", "", fmt.Sprintf("%q is not a format that is read", format), "allowed are "+source.Joined(source.Formats()))
 	}
-	return r.result()
+	return r.Result()
 }
 
 // documents reads the formats that are YAML.
-func documents(r *reader, trees []spec.Tree) {
-	switch r.format {
-	case Kubernetes:
-		r.kubernetes(trees)
-	case SkyPilot:
-		r.skypilot(trees)
-	case Mcli:
-		if o := r.only(trees); o != nil {
-			r.add(r.mcli(o))
+func documents(r *source.Reader, trees []spec.Tree) {
+	switch r.Format {
+	case source.Kubernetes:
+		kubernetes.Read(r, trees)
+	case source.SkyPilot:
+		skypilot.Read(r, trees)
+	case source.Mcli:
+		if o := r.Only(trees); o != nil {
+			r.Add(mcli.Read(r, o))
 		}
 	default:
-		if o := r.only(trees); o != nil {
-			r.add(r.dstack(o))
+		if o := r.Only(trees); o != nil {
+			r.Add(dstack.Read(r, o))
 		}
 	}
 }

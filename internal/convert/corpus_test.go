@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/export"
+	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -24,7 +26,7 @@ var update = flag.Bool("update", false, "write the goldens of the corpus")
 func corpus(t testing.TB) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
-	for _, f := range convert.Formats() {
+	for _, f := range source.Formats() {
 		paths, err := filepath.Glob(filepath.Join("testdata", "corpus", string(f), "*"))
 		if err != nil {
 			t.Fatal(err)
@@ -41,7 +43,7 @@ func corpus(t testing.TB) map[string][]byte {
 			files[string(f)+"/"+filepath.Base(p)] = data
 			n++
 		}
-		if f != convert.Native && n < 8 {
+		if f != source.Native && n < 8 {
 			t.Fatalf("%s has %d files in the corpus, want 8", f, n)
 		}
 	}
@@ -56,7 +58,7 @@ func each(t *testing.T, fn func(t *testing.T, name string, data []byte)) {
 	}
 }
 
-func imported(t *testing.T, data []byte) *convert.Result {
+func imported(t *testing.T, data []byte) *source.Result {
 	t.Helper()
 	r, err := convert.Import(data)
 	if err != nil {
@@ -66,7 +68,7 @@ func imported(t *testing.T, data []byte) *convert.Result {
 }
 
 // report is a result as goldens have it.
-func report(r *convert.Result) []byte {
+func report(r *source.Result) []byte {
 	var b bytes.Buffer
 	for _, n := range r.Notes {
 		lossy := ""
@@ -115,7 +117,7 @@ func TestEveryLineIsAccountedFor(t *testing.T) {
 				covered[l] = true
 			}
 		}
-		if r.Format == convert.Runai {
+		if r.Format == source.Runai {
 			return // a line is one command; goldens show its flags
 		}
 		for _, line := range valueLines(t, r.Format, data) {
@@ -127,9 +129,9 @@ func TestEveryLineIsAccountedFor(t *testing.T) {
 }
 
 // valueLines are the lines of a source on which something is said.
-func valueLines(t *testing.T, f convert.Format, data []byte) (lines []int) {
+func valueLines(t *testing.T, f source.Format, data []byte) (lines []int) {
 	t.Helper()
-	if f == convert.Sbatch {
+	if f == source.Sbatch {
 		for i, l := range strings.Split(strings.TrimSpace(string(data)), "\n") {
 			if l = strings.TrimSpace(l); l != "" && (!strings.HasPrefix(l, "#") || strings.HasPrefix(l, "#SBATCH") || i == 0) {
 				lines = append(lines, i+1)
@@ -160,12 +162,12 @@ func valueLines(t *testing.T, f convert.Format, data []byte) (lines []int) {
 // TestExportIsAFixedPoint: what was imported is exported and imported again as
 // the same workload, in every format that can say it.
 func TestExportIsAFixedPoint(t *testing.T) {
-	written := map[convert.Format]int{}
+	written := map[source.Format]int{}
 	each(t, func(t *testing.T, _ string, data []byte) {
 		r := imported(t, data)
 		for _, d := range r.Documents {
-			for _, f := range []convert.Format{convert.Kubernetes, convert.Sbatch, convert.Mcli} {
-				text, notes, err := convert.Export(d, f)
+			for _, f := range []source.Format{source.Kubernetes, source.Sbatch, source.Mcli} {
+				text, notes, err := export.Export(d, f)
 				var errs spec.Errors
 				if errors.As(err, &errs) && f != r.Format {
 					continue // it says which field the format cannot have
@@ -196,7 +198,7 @@ func TestExportIsAFixedPoint(t *testing.T) {
 			}
 		}
 	})
-	for _, f := range []convert.Format{convert.Kubernetes, convert.Sbatch, convert.Mcli} {
+	for _, f := range []source.Format{source.Kubernetes, source.Sbatch, source.Mcli} {
 		if written[f] < 5 {
 			t.Errorf("%s was written %d times", f, written[f])
 		}

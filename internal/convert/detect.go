@@ -5,30 +5,31 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // marks are fields at the top of a document that only one format has.
-var marks = map[Format][]string{
-	Kubernetes: {"apiVersion"},
-	Mcli: {
+var marks = map[source.Format][]string{
+	source.Kubernetes: {"apiVersion"},
+	source.Mcli: {
 		"compute", "scheduling", "env_variables", "experiment_tracker", "dependent_deployment", "run_name",
 		"gpu_num", "gpu_type", "optimization_level", "parent_name",
 	},
-	SkyPilot: {"run", "setup", "num_nodes", "envs", "file_mounts", "storage_mounts"},
-	Dstack:   {"type", "commands", "creation_policy", "idle_duration", "repos", "stop_criteria", "startup_order", "utilization_policy"},
+	source.SkyPilot: {"run", "setup", "num_nodes", "envs", "file_mounts", "storage_mounts"},
+	source.Dstack:   {"type", "commands", "creation_policy", "idle_duration", "repos", "stop_criteria", "startup_order", "utilization_policy"},
 }
 
 // Detect tells the format of a source from its content; what looks like none
 // of the others is Native, whose parser then says what is wrong with it. It
 // fails with spec.Errors on what looks like several.
-func Detect(data []byte) (Format, error) {
+func Detect(data []byte) (source.Format, error) {
 	format, _, err := detect(data)
 	return format, err
 }
 
 // detect is Detect with the documents that it read on the way, where it did.
-func detect(data []byte) (Format, []spec.Tree, error) {
+func detect(data []byte) (source.Format, []spec.Tree, error) {
 	text := bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if f := detectText(text); f != "" {
 		return f, nil, nil
@@ -37,48 +38,48 @@ func detect(data []byte) (Format, []spec.Tree, error) {
 	if err != nil {
 		return detectBroken(data), nil, nil // the format's own reader says what is wrong
 	}
-	format, line := Format(""), 0
+	format, line := source.Format(""), 0
 	for i := range trees {
 		f, err := detectTree(&trees[i])
 		if err != nil {
-			return Native, nil, err
+			return source.Native, nil, err
 		}
-		if format != "" && f != format && format != SkyPilot { // a pipeline of SkyPilot begins with its name alone
+		if format != "" && f != format && format != source.SkyPilot { // a pipeline of SkyPilot begins with its name alone
 			return format, nil, mixed(trees[i].Line, f, format, line)
 		}
 		if format == "" {
 			format, line = f, trees[i].Line
 		}
-		if len(trees) > 1 && i == 0 && format == Native && len(trees[0].Names) == 1 && trees[0].Names[0] == "name" {
+		if len(trees) > 1 && i == 0 && format == source.Native && len(trees[0].Names) == 1 && trees[0].Names[0] == "name" {
 			format = "" // as one of SkyPilot does
 		}
 	}
 	if format == "" {
-		format = Native
+		format = source.Native
 	}
 	return format, trees, nil
 }
 
-func mixed(line int, f, format Format, first int) error {
+func mixed(line int, f, format source.Format, first int) error {
 	return spec.Errors{{Line: line, Problem: fmt.Sprintf("looks like %s, and line %d like %s", f, first, format), Hint: "import files of one kind"}}
 }
 
 // detectText knows what is not YAML: scripts and command lines.
-func detectText(data []byte) Format {
+func detectText(data []byte) source.Format {
 	if bytes.HasPrefix(data, []byte("#!")) {
-		return Sbatch
+		return source.Sbatch
 	}
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimSpace(line)
 		switch {
 		case bytes.HasPrefix(line, []byte("#SBATCH")):
-			return Sbatch
+			return source.Sbatch
 		case len(line) == 0 || line[0] == '#':
 			continue
 		}
 		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("$ ")))
 		if bytes.HasPrefix(line, []byte("runai ")) || bytes.HasPrefix(line, []byte("runai\t")) {
-			return Runai
+			return source.Runai
 		}
 		return ""
 	}
@@ -86,15 +87,15 @@ func detectText(data []byte) Format {
 }
 
 // detectTree knows a document by the fields at its top.
-func detectTree(t *spec.Tree) (Format, error) {
-	format, line, field := Format(""), 0, ""
+func detectTree(t *spec.Tree) (source.Format, error) {
+	format, line, field := source.Format(""), 0, ""
 	for i, name := range t.Names {
 		f := markOf(name)
 		if name == "compute" && t.Items[i].Kind == spec.TreeText { // a compute resource's name, where mcli has a map
 			f = ""
 		}
 		if name == "kind" && nativeKind(t.Items[i].Text) {
-			return Native, nil
+			return source.Native, nil
 		}
 		if f == "" {
 			f = inner(name, &t.Items[i])
@@ -111,7 +112,7 @@ func detectTree(t *spec.Tree) (Format, error) {
 		}
 	}
 	if format == "" {
-		return Native, nil
+		return source.Native, nil
 	}
 	return format, nil
 }
@@ -120,8 +121,8 @@ func nativeKind(s string) bool {
 	return s == "training" || s == "distributed" || s == "workspace" || s == "inference"
 }
 
-func markOf(name string) Format {
-	for _, f := range []Format{Kubernetes, Mcli, SkyPilot, Dstack} {
+func markOf(name string) source.Format {
+	for _, f := range []source.Format{source.Kubernetes, source.Mcli, source.SkyPilot, source.Dstack} {
 		for _, m := range marks[f] {
 			if m == name {
 				return f
@@ -132,7 +133,7 @@ func markOf(name string) Format {
 }
 
 // inner knows a format by what is in a field whose name several have.
-func inner(name string, t *spec.Tree) Format {
+func inner(name string, t *spec.Tree) source.Format {
 	has := func(t *spec.Tree, name string) bool {
 		for _, n := range t.Names {
 			if n == name {
@@ -143,15 +144,15 @@ func inner(name string, t *spec.Tree) Format {
 	}
 	switch {
 	case name == "integrations" && len(t.Items) > 0 && has(&t.Items[0], "integration_type"):
-		return Mcli
+		return source.Mcli
 	case name == "resources" && (has(t, "accelerators") || has(t, "cloud") || has(t, "infra") || has(t, "cpus")):
-		return SkyPilot
+		return source.SkyPilot
 	}
 	return ""
 }
 
 // detectBroken guesses at what cannot be read.
-func detectBroken(data []byte) Format {
+func detectBroken(data []byte) source.Format {
 	for line := range bytes.Lines(data) {
 		name, _, ok := strings.Cut(string(line), ":")
 		if !ok {
@@ -161,5 +162,5 @@ func detectBroken(data []byte) Format {
 			return f
 		}
 	}
-	return Native
+	return source.Native
 }

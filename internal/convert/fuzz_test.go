@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/export"
+	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // read is what holds for every source: it is refused with line and reason, or
 // becomes valid documents, each note of a fate that is known.
-func read(t *testing.T, f convert.Format, data []byte) {
+func read(t *testing.T, f source.Format, data []byte) {
 	t.Helper()
 	r, err := convert.ImportAs(f, data)
 	var errs spec.Errors
@@ -25,12 +27,12 @@ func read(t *testing.T, f convert.Format, data []byte) {
 		if strings.TrimSpace(e.Problem) == "" {
 			t.Fatalf("a refusal without a reason: %+v", e)
 		}
-		if e.Line == 0 && f != convert.Native && len(data) <= 1<<20 {
+		if e.Line == 0 && f != source.Native && len(data) <= 1<<20 {
 			t.Fatalf("a refusal without a line: %+v", e)
 		}
 	}
 	for _, n := range r.Notes {
-		if n.Fate == convert.Approximated && (!n.Lossy || n.Reason == "") || n.Fate == convert.Refused && err == nil {
+		if n.Fate == source.Approximated && (!n.Lossy || n.Reason == "") || n.Fate == source.Refused && err == nil {
 			t.Fatalf("a note that contradicts itself: %+v", n)
 		}
 	}
@@ -44,7 +46,7 @@ func read(t *testing.T, f convert.Format, data []byte) {
 	}
 }
 
-func fuzz(f *testing.F, format convert.Format) {
+func fuzz(f *testing.F, format source.Format) {
 	for name, data := range corpus(f) {
 		if strings.HasPrefix(name, string(format)+"/") {
 			f.Add(data)
@@ -53,12 +55,12 @@ func fuzz(f *testing.F, format convert.Format) {
 	f.Fuzz(func(t *testing.T, data []byte) { read(t, format, data) })
 }
 
-func FuzzKubernetes(f *testing.F) { fuzz(f, convert.Kubernetes) }
-func FuzzSbatch(f *testing.F)     { fuzz(f, convert.Sbatch) }
-func FuzzMcli(f *testing.F)       { fuzz(f, convert.Mcli) }
-func FuzzRunai(f *testing.F)      { fuzz(f, convert.Runai) }
-func FuzzSkyPilot(f *testing.F)   { fuzz(f, convert.SkyPilot) }
-func FuzzDstack(f *testing.F)     { fuzz(f, convert.Dstack) }
+func FuzzKubernetes(f *testing.F) { fuzz(f, source.Kubernetes) }
+func FuzzSbatch(f *testing.F)     { fuzz(f, source.Sbatch) }
+func FuzzMcli(f *testing.F)       { fuzz(f, source.Mcli) }
+func FuzzRunai(f *testing.F)      { fuzz(f, source.Runai) }
+func FuzzSkyPilot(f *testing.F)   { fuzz(f, source.SkyPilot) }
+func FuzzDstack(f *testing.F)     { fuzz(f, source.Dstack) }
 
 // FuzzExport: whatever was imported and can be exported comes back as it was.
 func FuzzExport(f *testing.F) {
@@ -71,8 +73,8 @@ func FuzzExport(f *testing.F) {
 			return
 		}
 		for _, d := range r.Documents {
-			for _, format := range []convert.Format{convert.Kubernetes, convert.Sbatch, convert.Mcli} {
-				text, _, err := convert.Export(d, format)
+			for _, format := range []source.Format{source.Kubernetes, source.Sbatch, source.Mcli} {
+				text, _, err := export.Export(d, format)
 				if err != nil {
 					continue
 				}

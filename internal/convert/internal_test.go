@@ -1,13 +1,16 @@
 package convert
 
-import "github.com/musterhq/muster/internal/core/spec"
+import (
+	"github.com/musterhq/muster/internal/convert/source"
+	"github.com/musterhq/muster/internal/core/spec"
+)
 
 // DetectTrees is detect, for tests that change what was read.
 var DetectTrees = detect
 
 // ImportTrees is Import of what was read before.
-func ImportTrees(format Format, trees []spec.Tree) (*Result, error) {
-	r := &reader{format: format}
+func ImportTrees(format source.Format, trees []spec.Tree) (*source.Result, error) {
+	r := &source.Reader{Format: format}
 	documents(r, trees)
-	return r.result()
+	return r.Result()
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -22,7 +23,7 @@ type directive struct {
 
 // script is an sbatch script while it is read.
 type script struct {
-	r    *reader
+	r    *source.Reader
 	sub  Submission
 	doc  *spec.Document
 	opts map[string]*directive // the last of each name counts
@@ -41,27 +42,27 @@ type Submission struct {
 
 // ImportSbatch reads an sbatch script as it is submitted. It fails as Import
 // does.
-func ImportSbatch(data []byte, sub Submission) (*Result, error) {
-	r := &reader{format: Sbatch}
-	if r.utf8(data) {
-		r.sbatchWith(string(data), sub)
+func ImportSbatch(data []byte, sub Submission) (*source.Result, error) {
+	r := &source.Reader{Format: source.Sbatch}
+	if r.Utf8(data) {
+		sbatchWith(r, string(data), sub)
 	}
-	return r.result()
+	return r.Result()
 }
 
-func (r *reader) sbatch(text string) { r.sbatchWith(text, Submission{}) }
+func Read(r *source.Reader, text string) { sbatchWith(r, text, Submission{}) }
 
-func (r *reader) sbatchWith(text string, sub Submission) {
+func sbatchWith(r *source.Reader, text string, sub Submission) {
 	if i := strings.Index(text, "\r\n"); i >= 0 {
-		r.refuse(1+strings.Count(text[:i], "\n"), "", "", "ends as lines of Windows do, which no shell of Linux takes", "convert it: sed -i 's/\\r$//' FILE")
+		r.Refuse(1+strings.Count(text[:i], "\n"), "", "", "ends as lines of Windows do, which no shell of Linux takes", "convert it: sed -i 's/\\r$//' FILE")
 		return
 	}
 	text = strings.TrimPrefix(text, "\xef\xbb\xbf")
 	s := &script{r: r, sub: sub, doc: &spec.Document{Kind: lifecycle.Training, Slurm: &spec.Slurm{}}, opts: map[string]*directive{}}
-	body, over := r.overlayLines(text)
+	body, over := overlayLines(r, text)
 	s.scan(body)
 	s.words(sub.Options, 0)
-	if len(r.errs) > 0 {
+	if len(r.Errs) > 0 {
 		return
 	}
 	s.command(body, sub.Args)
@@ -74,30 +75,30 @@ func (r *reader) sbatchWith(text string, sub Submission) {
 	s.container()
 	s.variables()
 	s.rest()
-	if len(r.errs) > 0 {
+	if len(r.Errs) > 0 {
 		return
 	}
 	if over != "" {
-		r.applied(s.doc, over)
+		r.Applied(s.doc, over)
 	}
-	r.add(s.doc)
+	r.Add(s.doc)
 }
 
-// overlayMark begins the comment line of a script that keeps an overlay.
-const overlayMark = "#MUSTER "
+// OverlayMark begins the comment line of a script that keeps an overlay.
+const OverlayMark = "#MUSTER "
 
 // overlayLines takes the line with an overlay out of a script.
-func (r *reader) overlayLines(text string) (body, over string) {
-	if !strings.Contains(text, overlayMark) {
+func overlayLines(r *source.Reader, text string) (body, over string) {
+	if !strings.Contains(text, OverlayMark) {
 		return text, ""
 	}
 	var b strings.Builder
 	line := 0
 	for l := range strings.Lines(text) {
 		line++
-		if rest, ok := strings.CutPrefix(l, overlayMark); ok && over == "" {
+		if rest, ok := strings.CutPrefix(l, OverlayMark); ok && over == "" {
 			over = strings.TrimSpace(rest)
-			r.note(Note{Line: line, Field: overlayName, Fate: Translated, Reason: "what the format has no words for"})
+			r.Note(source.Note{Line: line, Field: source.OverlayName, Fate: source.Translated, Reason: "what the format has no words for"})
 			continue
 		}
 		b.WriteString(l)
@@ -114,30 +115,30 @@ func (s *script) scan(body string) {
 		rest, is := strings.CutPrefix(l, "#SBATCH")
 		switch {
 		case is && commands == 0:
-			words, err := ShellWords(rest)
+			words, err := source.ShellWords(rest)
 			if err != nil {
-				s.r.refuse(line, "#SBATCH", trimmed, err.Error(), "close it")
+				s.r.Refuse(line, "#SBATCH", trimmed, err.Error(), "close it")
 				continue
 			}
 			s.words(words, line)
 		case is:
-			s.r.note(Note{Line: line, Field: "#SBATCH", Value: trimmed, Fate: Ignored, Reason: "it stands after the first command, where sbatch does not look"})
+			s.r.Note(source.Note{Line: line, Field: "#SBATCH", Value: trimmed, Fate: source.Ignored, Reason: "it stands after the first command, where sbatch does not look"})
 		case trimmed != "" && trimmed[0] != '#' && commands == 0:
 			commands = line
 		}
 		if trimmed != "" && trimmed[0] != '#' && strings.Contains(trimmed, "--container-image") && strings.Contains(body, "srun") {
-			s.r.refuse(line, "--container-image", trimmed, "is of a step: here a whole script runs in a container, and its steps with it", "write it for the script, with its mounts: #SBATCH --container-image="+stepImage(trimmed))
+			s.r.Refuse(line, "--container-image", trimmed, "is of a step: here a whole script runs in a container, and its steps with it", "write it for the script, with its mounts: #SBATCH --container-image="+stepImage(trimmed))
 			return
 		}
 		if words := strings.Fields(trimmed); len(words) > 1 && words[0] == "module" {
-			s.r.note(Note{Line: line, Field: "module", Value: trimmed, Fate: Kept, To: "command", Reason: "modules must be there on the nodes"})
+			s.r.Note(source.Note{Line: line, Field: "module", Value: trimmed, Fate: source.Kept, To: "command", Reason: "modules must be there on the nodes"})
 		}
 	}
 	if commands == 0 {
-		s.r.refuse(max(line, 1), "", "", "the script has no command", "write what it runs after its directives")
+		s.r.Refuse(max(line, 1), "", "", "the script has no command", "write what it runs after its directives")
 		return
 	}
-	s.r.note(Note{Line: commands, Last: line, Field: "script", Fate: Kept, To: "command", Reason: "it runs as it is"})
+	s.r.Note(source.Note{Line: commands, Last: line, Field: "script", Fate: source.Kept, To: "command", Reason: "it runs as it is"})
 }
 
 // stepImage is the image that a line of a script names.
@@ -153,21 +154,21 @@ func stepImage(line string) string {
 // words reads options as sbatch takes them.
 func (s *script) words(words []string, line int) {
 	if len(words) == 0 && line > 0 {
-		s.r.refuse(line, "#SBATCH", "", "says nothing", "write an option, such as --ntasks=4")
+		s.r.Refuse(line, "#SBATCH", "", "says nothing", "write an option, such as --ntasks=4")
 	}
 	for i := 0; i < len(words); i++ {
 		w := words[i]
 		d := directive{line: line}
 		switch {
 		case w == "hetjob" || w == "packjob":
-			s.r.refuse(line, w, "", "a job of several kinds of nodes is not taken", "make a workload of each part")
+			s.r.Refuse(line, w, "", "a job of several kinds of nodes is not taken", "make a workload of each part")
 			return
 		case strings.HasPrefix(w, "--") && len(w) > 2:
 			d.name, d.value, d.has = strings.Cut(w[2:], "=")
 		case strings.HasPrefix(w, "-") && len(w) > 1:
 			long, known := sbatchShort[w[1]]
 			if !known {
-				s.r.refuse(line, w, "", "is no option of sbatch", "remove it, or correct it")
+				s.r.Refuse(line, w, "", "is no option of sbatch", "remove it, or correct it")
 				return
 			}
 			d.name = long
@@ -175,21 +176,21 @@ func (s *script) words(words []string, line int) {
 				d.value, d.has = strings.TrimPrefix(w[2:], "="), true
 			}
 		default:
-			s.r.refuse(line, w, "", "is no option", "options begin with - or --")
+			s.r.Refuse(line, w, "", "is no option", "options begin with - or --")
 			return
 		}
 		d.name = wholeOption(d.name)
 		kind, known := sbatchOptions[d.name]
 		switch {
 		case !known:
-			s.r.refuse(line, "--"+d.name, d.value, "is no option of sbatch"+nearOption(d.name), "remove it, or correct it")
+			s.r.Refuse(line, "--"+d.name, d.value, "is no option of sbatch"+nearOption(d.name), "remove it, or correct it")
 			continue
-		case kind == takesNone && d.has:
-			s.r.refuse(line, "--"+d.name, d.value, "takes no value", "remove "+d.value)
+		case kind == source.NoValue && d.has:
+			s.r.Refuse(line, "--"+d.name, d.value, "takes no value", "remove "+d.value)
 			continue
-		case kind == takesOne && !d.has:
+		case kind == source.OneValue && !d.has:
 			if i++; i >= len(words) {
-				s.r.refuse(line, "--"+d.name, "", "needs a value", "write it after the name")
+				s.r.Refuse(line, "--"+d.name, "", "needs a value", "write it after the name")
 				return
 			}
 			d.value, d.has = words[i], true
@@ -204,7 +205,7 @@ func (s *script) words(words []string, line int) {
 			if line == 0 {
 				reason = "the command line counts"
 			}
-			s.r.note(Note{Line: before.line, Field: "--" + d.name, Value: before.value, Fate: Ignored, Reason: reason})
+			s.r.Note(source.Note{Line: before.line, Field: "--" + d.name, Value: before.value, Fate: source.Ignored, Reason: reason})
 		}
 		s.opts[d.name] = &d
 	}
@@ -219,19 +220,19 @@ func (s *script) take(name string) *directive {
 	return d
 }
 
-func (s *script) say(d *directive, fate Fate, lossy bool, to, reason string) {
+func (s *script) say(d *directive, fate source.Fate, lossy bool, to, reason string) {
 	if d == nil {
 		return
 	}
 	d.said = true
-	s.r.note(Note{Line: d.line, Field: "--" + d.name, Value: d.value, Fate: fate, To: to, Reason: reason, Lossy: lossy})
+	s.r.Note(source.Note{Line: d.line, Field: "--" + d.name, Value: d.value, Fate: fate, To: to, Reason: reason, Lossy: lossy})
 }
 
-func (s *script) kept(d *directive, to string) { s.say(d, Translated, false, to, "") }
+func (s *script) kept(d *directive, to string) { s.say(d, source.Translated, false, to, "") }
 
 func (s *script) refuse(d *directive, reason, hint string) {
 	d.said = true
-	s.r.refuse(max(d.line, 1), "--"+d.name, d.value, reason, hint)
+	s.r.Refuse(max(d.line, 1), "--"+d.name, d.value, reason, hint)
 }
 
 // interpreters are the programs of a script's first line that take its text as
@@ -246,7 +247,7 @@ func (s *script) command(body string, args []string) {
 	first, _, _ := strings.Cut(body, "\n")
 	line, is := strings.CutPrefix(first, "#!")
 	if !is {
-		s.r.refuse(1, "", first, "does not begin with #! and an interpreter", "begin the script with #!/bin/bash, as sbatch demands")
+		s.r.Refuse(1, "", first, "does not begin with #! and an interpreter", "begin the script with #!/bin/bash, as sbatch demands")
 		return
 	}
 	argv := strings.Fields(line)
@@ -259,45 +260,45 @@ func (s *script) command(body string, args []string) {
 	}
 	option, known := interpreters[program]
 	if !known {
-		s.r.refuse(1, "#!", line, fmt.Sprintf("%q is not an interpreter that takes a text", shorten(program)), "write a script of bash that runs it")
+		s.r.Refuse(1, "#!", line, fmt.Sprintf("%q is not an interpreter that takes a text", source.Shorten(program)), "write a script of bash that runs it")
 		return
 	}
 	if len(body) > 120<<10 {
-		s.r.refuse(1, "script", "", fmt.Sprintf("has %d bytes; no program can be given more than %d", len(body), 120<<10), "keep what it runs in a file of its own")
+		s.r.Refuse(1, "script", "", fmt.Sprintf("has %d bytes; no program can be given more than %d", len(body), 120<<10), "keep what it runs in a file of its own")
 		return
 	}
 	argv = append(argv, option, body)
 	if option == "-c" && !strings.HasPrefix(program, "python") {
 		argv = append(argv, slurmScript)
 	}
-	s.r.note(Note{Line: 1, Field: "#!", Value: line, Fate: Translated, To: "command"})
+	s.r.Note(source.Note{Line: 1, Field: "#!", Value: line, Fate: source.Translated, To: "command"})
 	s.doc.Command = spec.Command{Argv: append(argv, args...)}
 }
 
 // general reads names and what is about the environment.
 func (s *script) general() {
 	if d := s.take("job-name"); d != nil {
-		s.doc.NamePrefix = asName(d.value, 45)
+		s.doc.NamePrefix = source.AsName(d.value, 45)
 		s.doc.Slurm.Name = d.value
 		if s.doc.NamePrefix == "" {
 			s.doc.NamePrefix = "job"
-			s.say(d, Translated, false, "slurm.name", "the workload is called job, since names have letters and digits")
+			s.say(d, source.Translated, false, "slurm.name", "the workload is called job, since names have letters and digits")
 		} else if s.doc.NamePrefix == d.value {
-			s.say(d, Translated, false, "namePrefix", "jobs may have the same name, workloads not")
+			s.say(d, source.Translated, false, "namePrefix", "jobs may have the same name, workloads not")
 		} else {
-			s.say(d, Translated, false, "namePrefix", "the job keeps its name; names of workloads have lower-case letters, digits and -; jobs may have the same name, workloads not")
+			s.say(d, source.Translated, false, "namePrefix", "the job keeps its name; names of workloads have lower-case letters, digits and -; jobs may have the same name, workloads not")
 		}
 	}
 	if d := s.take("account"); d != nil {
-		s.doc.Project, s.doc.Slurm.Account = asName(d.value, 52), d.value
-		s.say(d, Translated, false, "project", "accounts are projects here")
+		s.doc.Project, s.doc.Slurm.Account = source.AsName(d.value, 52), d.value
+		s.say(d, source.Translated, false, "project", "accounts are projects here")
 	}
 	if d := s.take("chdir"); d != nil {
 		s.doc.Workdir = d.value
 		s.kept(d, "workdir")
 	}
 	if d := s.take("comment"); d != nil {
-		s.doc.Annotations = put(s.doc.Annotations, "comment", d.value)
+		s.doc.Annotations = source.Put(s.doc.Annotations, "comment", d.value)
 		s.kept(d, "annotations.comment")
 	}
 	for _, file := range []struct {
@@ -318,7 +319,7 @@ func (s *script) general() {
 			s.doc.Slurm.OpenMode = "truncate"
 			s.kept(d, "slurm.openMode")
 		default:
-			s.refuse(d, fmt.Sprintf("%q is no way to open a file", shorten(d.value)), "write append or truncate")
+			s.refuse(d, fmt.Sprintf("%q is no way to open a file", source.Shorten(d.value)), "write append or truncate")
 		}
 	}
 	s.exports()

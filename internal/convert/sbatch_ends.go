@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -14,20 +15,20 @@ func (s *script) placement() {
 	if d := s.take("partition"); d != nil {
 		s.doc.Slurm.Partition, _, _ = strings.Cut(d.value, ",")
 		for name := range strings.SplitSeq(d.value, ",") {
-			s.doc.Pools = append(s.doc.Pools, asName(name, 52))
+			s.doc.Pools = append(s.doc.Pools, source.AsName(name, 52))
 		}
-		s.say(d, Translated, false, "pools", "partitions are node pools here")
+		s.say(d, source.Translated, false, "pools", "partitions are node pools here")
 	}
 	if d := s.take("qos"); d != nil {
-		if p, ok := priorityNamed(d.value); ok {
+		if p, ok := source.PriorityNamed(d.value); ok {
 			s.doc.Priority = p
 			s.kept(d, "priority")
 		} else {
-			s.say(d, Ignored, true, "", "it is no priority here; write low, medium, high or a number")
+			s.say(d, source.Ignored, true, "", "it is no priority here; write low, medium, high or a number")
 		}
 	}
 	if d := s.take("priority"); d != nil {
-		s.say(d, Ignored, true, "", "numbers of Slurm mean nothing here; write --qos=high or priority in a document")
+		s.say(d, source.Ignored, true, "", "numbers of Slurm mean nothing here; write --qos=high or priority in a document")
 	}
 	s.constraint()
 	if d := s.take("nodelist"); d != nil {
@@ -38,7 +39,7 @@ func (s *script) placement() {
 			if s.doc.Workers == len(names) || s.doc.Workers == 0 && len(names) == 1 {
 				s.kept(d, "nodeAffinity")
 			} else {
-				s.say(d, Approximated, true, "nodeAffinity", "it runs on these nodes only, but not on all of them")
+				s.say(d, source.Approximated, true, "nodeAffinity", "it runs on these nodes only, but not on all of them")
 			}
 		}
 	}
@@ -59,13 +60,13 @@ func (s *script) constraint() {
 		return
 	}
 	if strings.ContainsAny(d.value, "|[]*()") {
-		s.refuse(d, fmt.Sprintf("%q chooses among features, and counts nodes: of a workload all conditions must hold on each node", shorten(d.value)), "write features with & between, or submit it once for each choice")
+		s.refuse(d, fmt.Sprintf("%q chooses among features, and counts nodes: of a workload all conditions must hold on each node", source.Shorten(d.value)), "write features with & between, or submit it once for each choice")
 		return
 	}
 	for name := range strings.FieldsFuncSeq(d.value, func(c rune) bool { return c == '&' || c == ',' }) {
 		s.doc.NodeAffinity = append(s.doc.NodeAffinity, spec.NodeTerm{Key: name, Op: "Exists"})
 	}
-	s.say(d, Translated, false, "nodeAffinity", "features are labels of nodes here")
+	s.say(d, source.Translated, false, "nodeAffinity", "features are labels of nodes here")
 }
 
 // SlurmTime reads a time limit of Slurm: M, M:S, H:M:S, D-H, D-H:M and
@@ -114,20 +115,20 @@ func (s *script) ends() {
 		t, ok := SlurmTime(d.value)
 		switch {
 		case !ok:
-			s.refuse(d, fmt.Sprintf("%q is not a time", shorten(d.value)), "write minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S")
+			s.refuse(d, fmt.Sprintf("%q is not a time", source.Shorten(d.value)), "write minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S")
 		case t == 0:
-			s.say(d, Translated, false, "", "without maxDuration there is no limit")
+			s.say(d, source.Translated, false, "", "without maxDuration there is no limit")
 		default:
 			s.doc.MaxDuration = t
 			reason := ""
 			if !strings.ContainsAny(d.value, ":-") {
 				reason = "a bare number is minutes"
 			}
-			s.say(d, Translated, false, "maxDuration", reason)
+			s.say(d, source.Translated, false, "maxDuration", reason)
 		}
 	}
 	if d := s.take("requeue"); d != nil {
-		s.say(d, Translated, false, "retry.system", "what the system lost is tried again")
+		s.say(d, source.Translated, false, "retry.system", "what the system lost is tried again")
 	}
 	if d := s.take("no-requeue"); d != nil {
 		none := 0
@@ -137,7 +138,7 @@ func (s *script) ends() {
 	}
 	if d := s.take("signal"); d != nil {
 		if _, _, _, err := spec.ParseSignal(d.value); err != nil {
-			s.refuse(d, problemOf(err), hintOf(err))
+			s.refuse(d, source.ProblemOf(err), source.HintOf(err))
 		} else {
 			s.doc.Slurm.Signal = d.value
 			s.kept(d, "slurm.signal")
@@ -151,7 +152,7 @@ func (s *script) ends() {
 		} else if d.value != "now" {
 			s.refuse(d, fmt.Sprintf("%q does not say of which zone it is, or counts from the submission", d.value), "write the time with its zone: 2027-01-31T08:00:00Z")
 		} else {
-			s.say(d, Ignored, false, "", "it is queued at once")
+			s.say(d, source.Ignored, false, "", "it is queued at once")
 		}
 	}
 	if d := s.take("reservation"); d != nil {
@@ -176,12 +177,12 @@ func (s *script) exclusive(d *directive) {
 	switch d.value {
 	case "", "exclusive":
 		s.doc.Exclusive = "node"
-		s.say(d, Translated, false, "exclusive", "what it does not ask for lies idle: it is not given all CPUs of the node")
+		s.say(d, source.Translated, false, "exclusive", "what it does not ask for lies idle: it is not given all CPUs of the node")
 	case "user":
 		s.doc.Exclusive = "user"
-		s.say(d, Translated, false, "exclusive", "only with others that say the same")
+		s.say(d, source.Translated, false, "exclusive", "only with others that say the same")
 	default:
-		s.say(d, Ignored, true, "", "only exclusive and user are known")
+		s.say(d, source.Ignored, true, "", "only exclusive and user are known")
 	}
 }
 
@@ -320,13 +321,13 @@ func hostRange(part string) ([]string, error) {
 	head, rest, has := strings.Cut(part, "[")
 	if !has {
 		if part == "" || strings.Contains(part, "]") {
-			return nil, fmt.Errorf("%q is not a host", shorten(part))
+			return nil, fmt.Errorf("%q is not a host", source.Shorten(part))
 		}
 		return []string{part}, nil
 	}
 	inside, tail, closed := strings.Cut(rest, "]")
 	if !closed || strings.Count(tail, "[") > 2 {
-		return nil, fmt.Errorf("%q has a bracket that is not closed", shorten(part))
+		return nil, fmt.Errorf("%q has a bracket that is not closed", source.Shorten(part))
 	}
 	tails := []string{tail}
 	if strings.Contains(tail, "[") {
@@ -344,7 +345,7 @@ func hostRange(part string) ([]string, error) {
 			b, err = strconv.Atoi(to)
 		}
 		if err != nil || a < 0 || b < a || b-a >= maxHosts {
-			return nil, fmt.Errorf("%q is not a range of numbers", shorten(item))
+			return nil, fmt.Errorf("%q is not a range of numbers", source.Shorten(item))
 		}
 		for n := a; n <= b; n++ {
 			for _, t := range tails {

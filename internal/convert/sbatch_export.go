@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -18,7 +19,7 @@ func (s *script) exports() {
 	s.doc.Slurm.Export = d.value
 	for word := range strings.SplitSeq(d.value, ",") {
 		if name, text, has := strings.Cut(word, "="); has && name != "" {
-			s.doc.Env = put(s.doc.Env, name, text)
+			s.doc.Env = source.Put(s.doc.Env, name, text)
 		}
 	}
 	s.kept(d, "slurm.export")
@@ -41,7 +42,7 @@ func (s *script) variables() {
 			if !d.has {
 				value = "1"
 			}
-			s.doc.Slurm.Variables = put(s.doc.Slurm.Variables, name, value)
+			s.doc.Slurm.Variables = source.Put(s.doc.Slurm.Variables, name, value)
 		}
 	}
 	for option, name := range map[string]string{"mem-per-cpu": "SLURM_MEM_PER_CPU", "mem-per-gpu": "SLURM_MEM_PER_GPU"} {
@@ -50,7 +51,7 @@ func (s *script) variables() {
 			continue
 		}
 		if q, ok := slurmMemory(d.value); ok { // in MB
-			s.doc.Slurm.Variables = put(s.doc.Slurm.Variables, name, strconv.FormatInt(int64(q)/1000>>20, 10))
+			s.doc.Slurm.Variables = source.Put(s.doc.Slurm.Variables, name, strconv.FormatInt(int64(q)/1000>>20, 10))
 		}
 	}
 }

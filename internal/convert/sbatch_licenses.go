@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -17,7 +18,7 @@ func (s *script) licenses() {
 		return
 	}
 	if strings.ContainsAny(d.value, "|;") {
-		s.say(d, Ignored, true, "", "a document names all that it needs; write licenses")
+		s.say(d, source.Ignored, true, "", "a document names all that it needs; write licenses")
 		return
 	}
 	all, err := Licenses(d.value)
@@ -56,7 +57,7 @@ func Licenses(text string) (map[string]int, error) {
 			n, err = strconv.Atoi(count)
 		}
 		if err != nil || n < 1 || name == "" {
-			return nil, fmt.Errorf("%q is not NAME:COUNT", shorten(part))
+			return nil, fmt.Errorf("%q is not NAME:COUNT", source.Shorten(part))
 		}
 		out[name] += n
 	}

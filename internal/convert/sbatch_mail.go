@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -44,7 +45,7 @@ func (s *script) mail() {
 	case user == nil && types == nil:
 		return
 	case types == nil:
-		s.say(user, Ignored, false, "", "nobody is mailed without --mail-type")
+		s.say(user, source.Ignored, false, "", "nobody is mailed without --mail-type")
 		return
 	}
 	var on []string
@@ -68,19 +69,19 @@ func (s *script) mail() {
 			}
 		}
 		if !found {
-			s.refuse(types, "has no word "+shorten(word), "write NONE, BEGIN, END, FAIL, REQUEUE, ALL, or TIME_LIMIT_90")
+			s.refuse(types, "has no word "+source.Shorten(word), "write NONE, BEGIN, END, FAIL, REQUEUE, ALL, or TIME_LIMIT_90")
 			return
 		}
 	}
 	reason := strings.Join(notes, "; ")
 	switch {
 	case len(on) == 0:
-		s.say(types, Ignored, lost, "", cmp.Or(reason, "nobody is mailed"))
+		s.say(types, source.Ignored, lost, "", cmp.Or(reason, "nobody is mailed"))
 		if user != nil {
-			s.say(user, Ignored, false, "", "nobody is mailed")
+			s.say(user, source.Ignored, false, "", "nobody is mailed")
 		}
 	case user == nil:
-		s.say(types, Ignored, true, "", "nobody is mailed without --mail-user: users have no addresses here")
+		s.say(types, source.Ignored, true, "", "nobody is mailed without --mail-user: users have no addresses here")
 	default:
 		s.mailTo(user, types, on, reason, lost)
 	}
@@ -90,8 +91,8 @@ func (s *script) mailTo(user, types *directive, on []string, reason string, lost
 	for to := range strings.SplitSeq(user.value, ",") {
 		to = strings.TrimSpace(to)
 		if !spec.Address(to) {
-			s.say(user, Ignored, true, "", shorten(to)+" is no whole address, and users have none here; write it like ana@example.com")
-			s.say(types, Ignored, false, "", "nobody is mailed")
+			s.say(user, source.Ignored, true, "", source.Shorten(to)+" is no whole address, and users have none here; write it like ana@example.com")
+			s.say(types, source.Ignored, false, "", "nobody is mailed")
 			s.doc.Notifications = nil
 			return
 		}
@@ -99,8 +100,8 @@ func (s *script) mailTo(user, types *directive, on []string, reason string, lost
 	}
 	s.kept(user, "notifications")
 	if reason == "" {
-		s.say(types, Translated, false, "notifications", "")
+		s.say(types, source.Translated, false, "notifications", "")
 	} else {
-		s.say(types, Approximated, lost, "notifications", reason)
+		s.say(types, source.Approximated, lost, "notifications", reason)
 	}
 }

@@ -2,6 +2,8 @@ package convert
 
 import (
 	"strings"
+
+	"github.com/musterhq/muster/internal/convert/source"
 )
 
 // sbatchShort are the options of one letter (man sbatch).
@@ -12,24 +14,24 @@ var sbatchShort = map[byte]string{
 }
 
 // sbatchOptions are all options of sbatch.
-var sbatchOptions = map[string]takes{
-	"account": takesOne, "acctg-freq": takesOne, "array": takesOne, "batch": takesOne, "bb": takesOne, "bbf": takesOne, "begin": takesOne, "chdir": takesOne, "cluster-constraint": takesOne,
-	"clusters": takesOne, "comment": takesOne, "constraint": takesOne, "container": takesOne, "contiguous": takesNone, "core-spec": takesOne, "cores-per-socket": takesOne, "cpu-freq": takesOne,
-	"cpus-per-gpu": takesOne, "cpus-per-task": takesOne, "deadline": takesOne, "delay-boot": takesOne, "dependency": takesOne, "distribution": takesOne, "error": takesOne, "exclude": takesOne,
-	"exclusive": takesMaybe, "export": takesOne, "export-file": takesOne, "extra": takesOne, "extra-node-info": takesOne, "get-user-env": takesMaybe, "gid": takesOne, "gpu-bind": takesOne,
-	"gpu-freq": takesOne, "gpus": takesOne, "gpus-per-node": takesOne, "gpus-per-socket": takesOne, "gpus-per-task": takesOne, "gres": takesOne, "gres-flags": takesOne, "hint": takesOne, "hold": takesNone,
-	"ignore-pbs": takesNone, "input": takesOne, "job-name": takesOne, "kill-on-invalid-dep": takesOne, "licenses": takesOne, "mail-type": takesOne, "mail-user": takesOne, "mem": takesOne, "mem-bind": takesOne,
-	"mem-per-cpu": takesOne, "mem-per-gpu": takesOne, "mincpus": takesOne, "network": takesOne, "nice": takesMaybe, "no-kill": takesMaybe, "no-requeue": takesNone, "nodefile": takesOne, "nodelist": takesOne,
-	"nodes": takesOne, "ntasks": takesOne, "ntasks-per-core": takesOne, "ntasks-per-gpu": takesOne, "ntasks-per-node": takesOne, "ntasks-per-socket": takesOne, "open-mode": takesOne, "output": takesOne,
-	"overcommit": takesNone, "oversubscribe": takesNone, "parsable": takesNone, "partition": takesOne, "power": takesOne, "prefer": takesOne, "priority": takesOne, "profile": takesOne, "propagate": takesMaybe,
-	"qos": takesOne, "quiet": takesNone, "reboot": takesNone, "requeue": takesNone, "reservation": takesOne, "segment": takesOne, "signal": takesOne, "sockets-per-node": takesOne, "spread-job": takesNone,
-	"stepmgr": takesNone, "switches": takesOne, "test-only": takesNone, "thread-spec": takesOne, "threads-per-core": takesOne, "time": takesOne, "time-min": takesOne, "tmp": takesOne, "tres-bind": takesOne,
-	"tres-per-task": takesOne, "uid": takesOne, "use-min-nodes": takesNone, "verbose": takesNone, "wait": takesNone, "wait-all-nodes": takesOne, "wckey": takesOne, "wrap": takesOne,
+var sbatchOptions = map[string]source.Arity{
+	"account": source.OneValue, "acctg-freq": source.OneValue, "array": source.OneValue, "batch": source.OneValue, "bb": source.OneValue, "bbf": source.OneValue, "begin": source.OneValue, "chdir": source.OneValue, "cluster-constraint": source.OneValue,
+	"clusters": source.OneValue, "comment": source.OneValue, "constraint": source.OneValue, "container": source.OneValue, "contiguous": source.NoValue, "core-spec": source.OneValue, "cores-per-socket": source.OneValue, "cpu-freq": source.OneValue,
+	"cpus-per-gpu": source.OneValue, "cpus-per-task": source.OneValue, "deadline": source.OneValue, "delay-boot": source.OneValue, "dependency": source.OneValue, "distribution": source.OneValue, "error": source.OneValue, "exclude": source.OneValue,
+	"exclusive": source.OptionalValue, "export": source.OneValue, "export-file": source.OneValue, "extra": source.OneValue, "extra-node-info": source.OneValue, "get-user-env": source.OptionalValue, "gid": source.OneValue, "gpu-bind": source.OneValue,
+	"gpu-freq": source.OneValue, "gpus": source.OneValue, "gpus-per-node": source.OneValue, "gpus-per-socket": source.OneValue, "gpus-per-task": source.OneValue, "gres": source.OneValue, "gres-flags": source.OneValue, "hint": source.OneValue, "hold": source.NoValue,
+	"ignore-pbs": source.NoValue, "input": source.OneValue, "job-name": source.OneValue, "kill-on-invalid-dep": source.OneValue, "licenses": source.OneValue, "mail-type": source.OneValue, "mail-user": source.OneValue, "mem": source.OneValue, "mem-bind": source.OneValue,
+	"mem-per-cpu": source.OneValue, "mem-per-gpu": source.OneValue, "mincpus": source.OneValue, "network": source.OneValue, "nice": source.OptionalValue, "no-kill": source.OptionalValue, "no-requeue": source.NoValue, "nodefile": source.OneValue, "nodelist": source.OneValue,
+	"nodes": source.OneValue, "ntasks": source.OneValue, "ntasks-per-core": source.OneValue, "ntasks-per-gpu": source.OneValue, "ntasks-per-node": source.OneValue, "ntasks-per-socket": source.OneValue, "open-mode": source.OneValue, "output": source.OneValue,
+	"overcommit": source.NoValue, "oversubscribe": source.NoValue, "parsable": source.NoValue, "partition": source.OneValue, "power": source.OneValue, "prefer": source.OneValue, "priority": source.OneValue, "profile": source.OneValue, "propagate": source.OptionalValue,
+	"qos": source.OneValue, "quiet": source.NoValue, "reboot": source.NoValue, "requeue": source.NoValue, "reservation": source.OneValue, "segment": source.OneValue, "signal": source.OneValue, "sockets-per-node": source.OneValue, "spread-job": source.NoValue,
+	"stepmgr": source.NoValue, "switches": source.OneValue, "test-only": source.NoValue, "thread-spec": source.OneValue, "threads-per-core": source.OneValue, "time": source.OneValue, "time-min": source.OneValue, "tmp": source.OneValue, "tres-bind": source.OneValue,
+	"tres-per-task": source.OneValue, "uid": source.OneValue, "use-min-nodes": source.NoValue, "verbose": source.NoValue, "wait": source.NoValue, "wait-all-nodes": source.OneValue, "wckey": source.OneValue, "wrap": source.OneValue,
 
 	// Of pyxis, which runs tasks in containers.
-	"container-image": takesOne, "container-mounts": takesOne, "container-workdir": takesOne, "container-name": takesOne, "container-save": takesOne, "container-env": takesOne,
-	"container-mount-home": takesNone, "no-container-mount-home": takesNone, "container-remap-root": takesNone, "no-container-remap-root": takesNone, "container-entrypoint": takesNone,
-	"no-container-entrypoint": takesNone, "container-writable": takesNone, "container-readonly": takesNone,
+	"container-image": source.OneValue, "container-mounts": source.OneValue, "container-workdir": source.OneValue, "container-name": source.OneValue, "container-save": source.OneValue, "container-env": source.OneValue,
+	"container-mount-home": source.NoValue, "no-container-mount-home": source.NoValue, "container-remap-root": source.NoValue, "no-container-remap-root": source.NoValue, "container-entrypoint": source.NoValue,
+	"no-container-entrypoint": source.NoValue, "container-writable": source.NoValue, "container-readonly": source.NoValue,
 }
 
 // sbatchAliases are other names of options.
@@ -58,7 +60,7 @@ func wholeOption(name string) string {
 // cutOption are the options that begin so.
 func cutOption(name string) []string {
 	var found []string
-	for _, other := range append(sortedKeys(sbatchOptions), sortedKeys(sbatchAliases)...) {
+	for _, other := range append(source.SortedKeys(sbatchOptions), source.SortedKeys(sbatchAliases)...) {
 		if strings.HasPrefix(other, name) {
 			found = append(found, other)
 		}
@@ -67,7 +69,7 @@ func cutOption(name string) []string {
 }
 
 // sbatchHarmless are options that change nothing of what is computed.
-var sbatchHarmless = nothing{
+var sbatchHarmless = source.Nothing{
 	"acctg-freq": "usage is always counted", "quiet": "it is about what sbatch prints", "verbose": "it is about what sbatch prints", "parsable": "it is about what sbatch prints",
 	"wait": "muster wait does it", "oversubscribe": "what is not asked for others may have", "overcommit": "srun starts as many as it is told", "distribution": "ranks go to nodes in blocks",
 	"gpu-bind": "each node's GPUs are all its own", "gres-flags": "each node's GPUs are all its own", "mem-bind": "the kernel sees to it", "hint": "the kernel sees to it", "cpu-freq": "the kernel sees to it",
@@ -81,7 +83,7 @@ var sbatchHarmless = nothing{
 }
 
 // sbatchLossy are options whose meaning is lost.
-var sbatchLossy = nothing{
+var sbatchLossy = source.Nothing{
 	"time-min": "the time is not shortened to fit",
 	"clusters": "write clusters", "cluster-constraint": "write clusters", "nice": "write priority", "wckey": "there are no such keys",
 	"bb": "there are no burst buffers", "bbf": "there are no burst buffers", "tmp": "disk is neither counted nor limited", "switches": "write topology",
@@ -94,7 +96,7 @@ var sbatchLossy = nothing{
 // nearOption suggests an option for one that is none.
 func nearOption(name string) string {
 	best, most := "", 0
-	for _, other := range sortedKeys(sbatchOptions) {
+	for _, other := range source.SortedKeys(sbatchOptions) {
 		same := 0
 		for same < len(other) && same < len(name) && other[same] == name[same] {
 			same++
@@ -122,15 +124,15 @@ func suffix(a, b string) (n int) {
 
 // rest accounts for the options that mean nothing here.
 func (s *script) rest() {
-	for _, name := range sortedKeys(s.opts) {
+	for _, name := range source.SortedKeys(s.opts) {
 		d := s.opts[name]
 		if d.said {
 			continue
 		}
 		if why, lossy := sbatchLossy[name]; lossy {
-			s.say(d, Ignored, true, "", why)
+			s.say(d, source.Ignored, true, "", why)
 		} else {
-			s.say(d, Ignored, false, "", sbatchHarmless[name])
+			s.say(d, source.Ignored, false, "", sbatchHarmless[name])
 		}
 	}
 }
@@ -138,7 +140,7 @@ func (s *script) rest() {
 // SbatchAliases are the other names of an option, each with a blank before it.
 func SbatchAliases(name string) string {
 	var b strings.Builder
-	for _, alias := range sortedKeys(sbatchAliases) {
+	for _, alias := range source.SortedKeys(sbatchAliases) {
 		if sbatchAliases[alias] == name {
 			b.WriteString(" " + alias)
 		}
@@ -157,7 +159,7 @@ func SbatchWhole(name string) (whole string, begin int) {
 func SbatchOption(name string) (value, known bool) {
 	name = wholeOption(name)
 	t, known := sbatchOptions[name]
-	return t == takesOne, known
+	return t == source.OneValue, known
 }
 
 // SbatchShort is the long name of an option of one letter.

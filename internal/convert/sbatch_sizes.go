@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -16,7 +17,7 @@ func (s *script) number(name string) (d *directive, n int) {
 	}
 	n, err := strconv.Atoi(d.value)
 	if err != nil || n < 1 || n > 1_000_000 {
-		s.refuse(d, fmt.Sprintf("%q is not a number from 1", shorten(d.value)), "write a whole number")
+		s.refuse(d, fmt.Sprintf("%q is not a number from 1", source.Shorten(d.value)), "write a whole number")
 		return nil, 0
 	}
 	return d, n
@@ -92,7 +93,7 @@ func (s *script) shape() (sh shape, ok bool) {
 		tasks = sh.nodes
 	}
 	if d := s.take("ntasks-per-gpu"); d != nil {
-		s.say(d, Ignored, false, "", "--ntasks says how many there are")
+		s.say(d, source.Ignored, false, "", "--ntasks says how many there are")
 	}
 	sh.tasks, sh.perNode = tasks, per
 	if per == 0 {
@@ -120,12 +121,12 @@ func (s *script) nodes(d *directive) (int, bool) {
 			ok = false
 		}
 		if ok && m > n {
-			s.say(d, Approximated, true, "workers", "the fewest are taken")
+			s.say(d, source.Approximated, true, "workers", "the fewest are taken")
 			return n, true
 		}
 	}
 	if !ok {
-		s.refuse(d, fmt.Sprintf("%q is not a number of nodes", shorten(d.value)), "write it like 4 or 2-4")
+		s.refuse(d, fmt.Sprintf("%q is not a number of nodes", source.Shorten(d.value)), "write it like 4 or 2-4")
 		return 0, false
 	}
 	s.kept(d, "workers")
@@ -171,7 +172,7 @@ func (s *script) gpus(sh shape) (g spec.GPU, ok bool) {
 			s.refuse(d, fmt.Sprintf("makes %d GPUs on each node, and --%s %d", n, by.name, g.Count), "make them agree")
 			ok = false
 		case by != nil && kind != "" && g.Type != "" && kind != g.Type:
-			s.refuse(d, fmt.Sprintf("asks for %s, and --%s for %s", shorten(kind), by.name, shorten(g.Type)), "make them agree")
+			s.refuse(d, fmt.Sprintf("asks for %s, and --%s for %s", source.Shorten(kind), by.name, source.Shorten(g.Type)), "make them agree")
 			ok = false
 		default:
 			g.Count, by = n, d
@@ -188,7 +189,7 @@ func (s *script) gpus(sh shape) (g spec.GPU, ok bool) {
 		}
 		kind, n, read := gpuAmount(d.value)
 		if !read || strings.ContainsAny(d.value, ", ") {
-			s.refuse(d, fmt.Sprintf("%q is not a number of GPUs", shorten(d.value)), "write it like 4 or a100:4")
+			s.refuse(d, fmt.Sprintf("%q is not a number of GPUs", source.Shorten(d.value)), "write it like 4 or a100:4")
 			ok = false
 			return
 		}
@@ -250,7 +251,7 @@ func (s *script) gres(say func(d *directive, kind string, n int), ok *bool) {
 			k, n, read = gpuAmount(rest)
 		}
 		if !read {
-			s.refuse(d, fmt.Sprintf("%q is not a number of GPUs", shorten(part)), "write it like gpu:4 or gpu:a100:4")
+			s.refuse(d, fmt.Sprintf("%q is not a number of GPUs", source.Shorten(part)), "write it like gpu:4 or gpu:a100:4")
 			*ok = false
 			return
 		}
@@ -265,7 +266,7 @@ func (s *script) gres(say func(d *directive, kind string, n int), ok *bool) {
 		say(d, kind, total)
 	}
 	if len(others) > 0 {
-		s.say(d, Approximated, true, "resources.gpu", strings.Join(others, ", ")+" is not counted here")
+		s.say(d, source.Approximated, true, "resources.gpu", strings.Join(others, ", ")+" is not counted here")
 	}
 }
 
@@ -310,11 +311,11 @@ func (s *script) memory(cores, gpus int) {
 		q, ok := slurmMemory(d.value)
 		switch {
 		case !ok:
-			s.refuse(d, fmt.Sprintf("%q is not an amount of memory", shorten(d.value)), "write megabytes, or a number with K, M, G or T")
+			s.refuse(d, fmt.Sprintf("%q is not an amount of memory", source.Shorten(d.value)), "write megabytes, or a number with K, M, G or T")
 		case by != nil:
 			s.refuse(d, "stands beside --"+by.name, "keep one of the two")
 		case q == 0 && o.name == "mem":
-			s.say(d, Approximated, true, "", "memory is neither counted nor limited; write how much")
+			s.say(d, source.Approximated, true, "", "memory is neither counted nor limited; write how much")
 		case o.each == 0:
 			s.refuse(d, "there are no GPUs", "remove it, or ask for GPUs")
 		case int64(q) > (1<<62)/int64(o.each):
@@ -325,7 +326,7 @@ func (s *script) memory(cores, gpus int) {
 			if c := d.value[len(d.value)-1]; c >= '0' && c <= '9' {
 				reason = "it is in MB: powers of 1024"
 			}
-			s.say(d, Translated, false, "resources.memory", reason)
+			s.say(d, source.Translated, false, "resources.memory", reason)
 		}
 		by = d
 	}
@@ -340,14 +341,14 @@ func (s *script) array(sh shape) {
 	text, limit, limited := strings.Cut(d.value, "%")
 	all, err := spec.ParseIndexes(text)
 	if err != nil {
-		s.refuse(d, problemOf(err), hintOf(err))
+		s.refuse(d, source.ProblemOf(err), source.HintOf(err))
 		return
 	}
 	a := &spec.Array{Completions: len(all)}
 	if limited {
 		n, err := strconv.Atoi(limit)
 		if err != nil || n < 1 {
-			s.refuse(d, fmt.Sprintf("%q is not how many run at once", shorten(limit)), "write it like 0-15%4")
+			s.refuse(d, fmt.Sprintf("%q is not how many run at once", source.Shorten(limit)), "write it like 0-15%4")
 			return
 		}
 		a.Parallelism = min(n, len(all))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 
+	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -63,8 +64,8 @@ func blank(text []byte) bool {
 }
 
 // natives reads our own documents. All that is wrong with any of them is said.
-func natives(data []byte) (*Result, error) {
-	res := &Result{Format: Native}
+func natives(data []byte) (*source.Result, error) {
+	res := &source.Result{Format: source.Native}
 	var all spec.Errors
 	for _, p := range Parts(data) {
 		doc, err := spec.Parse(p.Text)

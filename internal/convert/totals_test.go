@@ -13,6 +13,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/source"
 )
 
 // total is what a source asks for, read by small readers that know nothing of
@@ -246,33 +247,33 @@ func skyTotal(o fields) total {
 func TestNothingAsksForMoreThanItsSource(t *testing.T) {
 	each(t, func(t *testing.T, name string, data []byte) {
 		var want []total
-		switch dir := filepath.Dir(name); convert.Format(dir) {
-		case convert.Kubernetes:
+		switch dir := filepath.Dir(name); source.Format(dir) {
+		case source.Kubernetes:
 			for _, o := range docsOf(t, data) {
 				if x, is := kubernetesTotal(o); is {
 					want = append(want, x)
 				}
 			}
-		case convert.Sbatch:
+		case source.Sbatch:
 			want = append(want, sbatchTotal(string(data)))
-		case convert.Runai:
+		case source.Runai:
 			text := regexp.MustCompile(`\\\n\s*`).ReplaceAllString(string(data), "")
 			for line := range strings.Lines(text) {
 				if strings.Contains(line, "runai ") {
 					want = append(want, runaiTotal(strings.TrimSpace(line)))
 				}
 			}
-		case convert.Mcli:
+		case source.Mcli:
 			o := docsOf(t, data)[0]
 			gpus := num(dig(o, "compute", "gpus"), num(o["gpu_num"], 0))
 			want = append(want, total{gpus: gpus, tasks: int(num(dig(o, "compute", "nodes"), math.Max(1, gpus/8))), limit: time.Duration(num(dig(o, "scheduling", "max_duration"), 0) * float64(time.Hour))})
-		case convert.SkyPilot:
+		case source.SkyPilot:
 			for _, o := range docsOf(t, data) {
 				if o["run"] != nil || o["resources"] != nil { // else the name of a pipeline
 					want = append(want, skyTotal(o))
 				}
 			}
-		case convert.Dstack:
+		case source.Dstack:
 			o := docsOf(t, data)[0]
 			nodes, gpus := num(o["nodes"], 1), 0.0
 			switch g := dig(o, "resources", "gpu").(type) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/source"
 )
 
 type convertedOutput struct{ Body api.Converted }
@@ -39,9 +40,9 @@ func (s *Server) convertRoutes() {
 	})
 }
 
-func converted(in api.ConvertRequest) (*convert.Result, error) {
+func converted(in api.ConvertRequest) (*source.Result, error) {
 	if in.Format != "" {
-		return convert.ImportAs(convert.Format(in.Format), []byte(in.Content))
+		return convert.ImportAs(source.Format(in.Format), []byte(in.Content))
 	}
 	return convert.Import([]byte(in.Content))
 }

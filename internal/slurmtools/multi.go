@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -34,7 +34,7 @@ func programs(argv []string, n int) ([][]string, error) {
 		if text == "" || text[0] == '#' {
 			continue
 		}
-		words, err := convert.ShellWords(text)
+		words, err := source.ShellWords(text)
 		if err != nil || len(words) < 2 {
 			return nil, fmt.Errorf("line %d of configuration file %s invalid: it says no program", line, name)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/convert"
+	foreign "github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -22,7 +23,7 @@ type Piece struct {
 // another system.
 func ReadDocuments(s *session.Session, src Source, allow bool) ([]Piece, error) {
 	format, err := convert.Detect(src.Data)
-	if err != nil || format == convert.Native {
+	if err != nil || format == foreign.Native {
 		return readNative(src, err)
 	}
 	src.Foreign = true
@@ -67,7 +68,7 @@ func Only(all []Piece) (Piece, error) {
 }
 
 // Lossless refuses what loses meaning, unless that is allowed.
-func Lossless(s *session.Session, file string, r *convert.Result, allow bool) error {
+func Lossless(s *session.Session, file string, r *foreign.Result, allow bool) error {
 	lossy := r.Lossy()
 	if len(lossy) == 0 {
 		return nil
@@ -86,7 +87,7 @@ func Lossless(s *session.Session, file string, r *convert.Result, allow bool) er
 }
 
 // Notes prints what became of each field of a file.
-func Notes(s *session.Session, r *convert.Result) error {
+func Notes(s *session.Session, r *foreign.Result) error {
 	if f := s.Format(); f == "json" || f == "jsonl" || f == "yaml" {
 		return s.Document(api.Converted{Format: string(r.Format), Notes: apiNotes(r.Notes)})
 	}
@@ -177,7 +178,7 @@ func ProblemAmong(s *session.Session, all []Piece, err error) error {
 	return &session.Failure{Code: session.CodeOf(p), Problem: p, File: all[0].Src.File}
 }
 
-func apiNotes(notes []convert.Note) []api.ConvertNote {
+func apiNotes(notes []foreign.Note) []api.ConvertNote {
 	all := make([]api.ConvertNote, len(notes))
 	for i, n := range notes {
 		all[i] = api.ConvertNote{Line: n.Line, Last: n.Last, Field: n.Field, Value: n.Value, Fate: string(n.Fate), To: n.To, Reason: n.Reason, Lossy: n.Lossy}

@@ -13,6 +13,8 @@ import (
 	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/export"
+	foreign "github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -38,16 +40,16 @@ ignored or refused, and why. A file of which meaning would be lost makes no docu
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			return importFile(s, args[0], convert.Format(from), explain, allow)
+			return importFile(s, args[0], foreign.Format(from), explain, allow)
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "format of the file, where its content does not tell: "+formatWords(convert.Formats()))
+	cmd.Flags().StringVar(&from, "from", "", "format of the file, where its content does not tell: "+formatWords(foreign.Formats()))
 	cmd.Flags().BoolVar(&explain, "explain", false, "say what became of every field, instead of the document")
 	cmd.Flags().BoolVar(&allow, "allow-lossy", false, "make a document though meaning is lost")
 	return cmd
 }
 
-func formatWords(formats []convert.Format) string {
+func formatWords(formats []foreign.Format) string {
 	words := make([]string, len(formats))
 	for i, f := range formats {
 		words[i] = string(f)
@@ -56,14 +58,14 @@ func formatWords(formats []convert.Format) string {
 }
 
 // converted is what a file of any format says.
-func converted(data []byte, from convert.Format) (*convert.Result, error) {
+func converted(data []byte, from foreign.Format) (*foreign.Result, error) {
 	if from != "" {
 		return convert.ImportAs(from, data)
 	}
 	return convert.Import(data)
 }
 
-func importFile(s *session.Session, file string, from convert.Format, explain, allow bool) error {
+func importFile(s *session.Session, file string, from foreign.Format, explain, allow bool) error {
 	data, err := document.Read(s, file)
 	if err != nil {
 		return err
@@ -142,14 +144,14 @@ standard error; importing the file again makes the same workload.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := session.OneOf("format", format, string(convert.Kubernetes), string(convert.Sbatch), string(convert.Mcli)); err != nil {
+			if err := session.OneOf("format", format, string(foreign.Kubernetes), string(foreign.Sbatch), string(foreign.Mcli)); err != nil {
 				return err
 			}
 			doc, err := exported(s, cmd.Context(), args, file, project, allow)
 			if err != nil {
 				return err
 			}
-			data, notes, err := convert.Export(doc, convert.Format(format))
+			data, notes, err := export.Export(doc, foreign.Format(format))
 			var errs spec.Errors
 			if errors.As(err, &errs) {
 				return session.BadDocument(file, errs)

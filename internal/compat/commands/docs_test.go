@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/compat"
-	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/source"
 )
 
 var update = flag.Bool("update", false, "write docs/compat.md")
@@ -193,14 +193,14 @@ func what(tool string, f compat.Flag, values map[string]string) string {
 		to = "`" + strings.SplitN(note.To, ".A", 2)[0] + "`"
 	}
 	switch note.Fate {
-	case convert.Kept, convert.Translated:
+	case source.Kept, source.Translated:
 		if note.Reason != "" {
 			to = strings.TrimPrefix(to+", "+note.Reason, ", ")
 		}
 		return to
-	case convert.Approximated:
+	case source.Approximated:
 		return strings.TrimSpace(to + ", nearly: " + note.Reason)
-	case convert.Refused:
+	case source.Refused:
 		return "*refused:* " + note.Reason
 	}
 	if f.Refused {

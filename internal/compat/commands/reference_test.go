@@ -14,6 +14,8 @@ import (
 	"github.com/musterhq/muster/internal/cli/terminal"
 	"github.com/musterhq/muster/internal/compat"
 	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/runai"
+	"github.com/musterhq/muster/internal/convert/source"
 )
 
 // wanted is one command of a reference with its flags.
@@ -253,13 +255,13 @@ func samples(t *testing.T) map[string]string {
 
 // fateOf is what becomes of a flag that is handed on to the reader of command
 // lines: done, or why not.
-func fateOf(tool string, f compat.Flag, sample string) (note convert.Note, err error) {
+func fateOf(tool string, f compat.Flag, sample string) (note source.Note, err error) {
 	word := "--" + f.Name()
 	sample, beside, _ := strings.Cut(sample, " + ")
 	if f.Arg != "" && (f.Bare == "" || sample != "") {
 		word += "=" + sample
 	}
-	var res *convert.Result
+	var res *source.Result
 	if tool == "runai" {
 		command := []string{"submit"}
 		rest := append([]string{word}, strings.Fields(beside)...)
@@ -280,7 +282,7 @@ func fateOf(tool string, f compat.Flag, sample string) (note convert.Note, err e
 				rest = append(rest, "--max-replicas=4")
 			}
 		}
-		res, err = convert.ImportRunai(append(command, append(rest, "--", "true")...))
+		res, err = runai.ImportRunai(append(command, append(rest, "--", "true")...))
 	} else {
 		res, err = convert.ImportSbatch([]byte("#!/bin/sh\ntrue\n"), convert.Submission{Options: append([]string{word}, strings.Fields(beside)...)})
 	}
@@ -290,7 +292,7 @@ func fateOf(tool string, f compat.Flag, sample string) (note convert.Note, err e
 	for _, n := range res.Notes {
 		if n.Field == "--"+f.Name() {
 			note = n
-			if n.Fate != convert.Ignored {
+			if n.Fate != source.Ignored {
 				break
 			}
 		}
@@ -298,7 +300,7 @@ func fateOf(tool string, f compat.Flag, sample string) (note convert.Note, err e
 	if note.Fate == "" {
 		return note, fmt.Errorf("nothing is said of it")
 	}
-	if note.Fate == convert.Ignored && note.Reason == "" {
+	if note.Fate == source.Ignored && note.Reason == "" {
 		return note, fmt.Errorf("it is ignored without a reason")
 	}
 	return note, nil
@@ -308,9 +310,9 @@ func fateOf(tool string, f compat.Flag, sample string) (note convert.Note, err e
 // refused with a sentence whatever they say.
 var notTaken = []string{"tres-per-task", "extra"}
 
-func answered(res *convert.Result, f compat.Flag) bool {
-	return slices.Contains(notTaken, f.Name()) && slices.ContainsFunc(res.Notes, func(n convert.Note) bool {
-		return n.Field == "--"+f.Name() && n.Fate == convert.Refused && n.Reason != ""
+func answered(res *source.Result, f compat.Flag) bool {
+	return slices.Contains(notTaken, f.Name()) && slices.ContainsFunc(res.Notes, func(n source.Note) bool {
+		return n.Field == "--"+f.Name() && n.Fate == source.Refused && n.Reason != ""
 	})
 }
 

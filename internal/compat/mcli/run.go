@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/compat"
-	"github.com/musterhq/muster/internal/convert"
+	foreign "github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -83,7 +83,7 @@ func submitRun(c *compat.Call) error {
 func source(c *compat.Call) (*spec.Document, configuration, error) {
 	if c.Given("file") {
 		doc, text, format, err := compat.Source(c, c.Text("file"))
-		if err != nil || format != convert.Mcli {
+		if err != nil || format != foreign.Mcli {
 			return doc, nil, err
 		}
 		return doc, configurationOf(text), nil

@@ -9,7 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
-	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/runai"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -36,19 +36,19 @@ var ours = []compat.Flag{
 // such lines, and what is done here.
 func SubmitFlags() []compat.Flag {
 	flags := slices.Clone(ours)
-	for _, name := range convert.RunaiFlags() {
+	for _, name := range runai.RunaiFlags() {
 		mine := func(f compat.Flag) bool { return f.Name() == name }
 		if slices.ContainsFunc(ours, mine) || slices.ContainsFunc(global, mine) {
 			continue
 		}
 		names := name
 		for letter := 'a'; letter <= 'z'; letter++ {
-			if convert.RunaiShort(string(letter)) == name {
+			if runai.RunaiShort(string(letter)) == name {
 				names += " " + string(letter)
 			}
 		}
 		f := compat.Flag{Names: names, Pass: true, Many: true, Refused: slices.Contains(mounts, name)}
-		if value, _ := convert.RunaiFlag(name); value {
+		if value, _ := runai.RunaiFlag(name); value {
 			f.Arg = "VALUE"
 		}
 		if name == "command" { // a text in older lines, written with =
@@ -114,9 +114,9 @@ func read(c *compat.Call, words []string) (*spec.Document, error) {
 }
 
 func readWords(c *compat.Call, line []string) (*spec.Document, error) {
-	reader := convert.ImportRunai
+	reader := runai.ImportRunai
 	if ofAssets(c) {
-		reader = convert.ImportRunaiPart
+		reader = runai.ImportRunaiPart
 	}
 	res, err := reader(line)
 	if err != nil {

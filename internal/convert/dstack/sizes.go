@@ -1,0 +1,278 @@
+package dstack
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/convert/source"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// dstackTime reads 90s, 15m, 2h, 1d, 1w or a number of seconds; off is none.
+func dstackTime(v *source.Value) (spec.Duration, bool) {
+	if v == nil {
+		return 0, false
+	}
+	text := strings.TrimSpace(v.Text())
+	switch text {
+	case "off", "false", "-1":
+		return 0, true
+	}
+	if weeks, ok := strings.CutSuffix(text, "w"); ok {
+		if n, err := strconv.Atoi(weeks); err == nil && n > 0 && n < 5000 {
+			return source.Seconds(1) * spec.Duration(n) * 7 * 86400, true
+		}
+	}
+	t, err := spec.ParseDuration(strings.ReplaceAll(text, " ", ""))
+	if err != nil {
+		v.Refuse(source.ProblemOf(err), source.HintOf(err))
+		return 0, false
+	}
+	return t, true
+}
+
+// ends reads limits and what follows from failures.
+func (d *dstackRun) ends() {
+	o, doc := d.o, d.doc
+	if v := o.Take("max_duration"); v != nil {
+		if t, ok := dstackTime(v); ok {
+			doc.MaxDuration = t
+			v.Translated("maxDuration", "")
+		}
+	}
+	if v := o.Take("stop_duration"); v != nil {
+		if t, ok := dstackTime(v); ok && t > 0 {
+			doc.GracePeriod = t
+			v.Translated("gracePeriod", "")
+		} else if ok {
+			v.Lost("a task that does not end is ended")
+		}
+	}
+	if v := o.Take("utilization_policy"); v != nil {
+		p := v.Map()
+		window := p.Take("time_window")
+		if t, ok := dstackTime(window); ok && t > 0 && doc.Resources.GPU.Kind() != spec.NoGPU {
+			doc.IdleLimit = t
+			v.Approximated("idleLimit", "it is ended once none of its GPUs does anything")
+		} else {
+			v.Lost("there is nothing to be idle")
+		}
+		p.Take("min_gpu_utilization")
+		p.Done(nil, nil, true)
+	}
+	if v := o.Take("retry"); v != nil {
+		d.retry(v)
+	}
+}
+
+// retry reads true, or when it is tried again.
+func (d *dstackRun) retry(v *source.Value) {
+	if v.T.Scalar() {
+		if v.Truth() {
+			d.doc.Retry.Limit = 10
+			v.Approximated("retry.limit", "it is tried again 10 times, and waits for room as long as it takes")
+		} else {
+			v.Translated("retry.limit", "")
+		}
+		return
+	}
+	o := v.Map()
+	none := 0
+	d.doc.Retry.System = &none
+	events := o.Take("on_events")
+	for _, e := range events.Texts() {
+		switch e {
+		case "error":
+			d.doc.Retry.Limit = 10
+		case "interruption":
+			d.doc.Retry.System = nil
+		case "no-capacity":
+		default:
+			events.Refuse(fmt.Sprintf("%q is not an event", source.Shorten(e)), "allowed are no-capacity, interruption and error")
+			return
+		}
+	}
+	if d.doc.Retry.Limit > 0 {
+		events.Approximated("retry.limit", "it is tried again 10 times")
+	} else {
+		events.Translated("retry.system", "")
+	}
+	if t := o.Take("duration"); t != nil {
+		t.Lost("it is tried again a number of times, for however long")
+	}
+	o.Done(nil, nil, true)
+}
+
+// span is the smaller end of a range such as 16.., 8..16 or 4, and whether
+// there is a larger one.
+func span(text string) (least string, bounded bool) {
+	least, most, ranged := strings.Cut(text, "..")
+	least, most = strings.TrimSpace(least), strings.TrimSpace(most)
+	if least == "" {
+		return most, false
+	}
+	return least, ranged && most != "" && most != least
+}
+
+// amount reads the smaller end of a range: what is asked for.
+func (d *dstackRun) amount(v *source.Value, to string, unit func(string) (spec.Quantity, bool)) spec.Quantity {
+	if v == nil {
+		return 0
+	}
+	text := v.T.Text
+	if v.T.Kind == spec.TreeMap {
+		o := v.Map()
+		text = o.Take("min").Text() + ".." + o.Take("max").Text()
+		o.Done(nil, nil, true)
+	}
+	least, bounded := span(text)
+	q, ok := unit(least)
+	switch {
+	case !ok:
+		v.Refuse(fmt.Sprintf("%q is not an amount", source.Shorten(text)), "write it like 16, 16.. or 8..16")
+	case bounded:
+		v.Approximated(to, "the smaller number is asked for")
+	default:
+		v.Translated(to, "")
+	}
+	return q
+}
+
+// resources reads what each node has.
+func (d *dstackRun) resources(v *source.Value) {
+	o := v.Map()
+	if o == nil {
+		return
+	}
+	r := &d.doc.Resources
+	if c := o.Take("cpu"); c != nil {
+		if c.T.Kind == spec.TreeMap && source.Entry(c.T, "count") != nil {
+			m := c.Map()
+			r.CPU = d.amount(m.Take("count"), "resources.cpu", plainNumber)
+			m.Done(nil, source.Nothing{"arch": "the scheduler chooses where it runs"}, true)
+		} else {
+			text := c.T.Text
+			if _, after, arch := strings.Cut(text, ":"); arch {
+				copied := *c.T
+				copied.Text = after
+				c = &source.Value{R: c.R, T: &copied, Path: c.Path, Line: c.Line}
+			}
+			r.CPU = d.amount(c, "resources.cpu", plainNumber)
+		}
+	}
+	if m := o.Take("memory"); m != nil {
+		r.Memory = d.amount(m, "resources.memory", source.SkyMemory)
+	}
+	if m := o.Take("shm_size"); m != nil {
+		q := d.amount(m, "resources.shm", source.SkyMemory)
+		if d.doc.Image != "" {
+			r.SHM = q
+		}
+	}
+	if g := o.Take("gpu"); g != nil {
+		d.gpu(g)
+	}
+	o.Done(source.Nothing{"disk": "disk is neither counted nor limited"}, nil, true)
+}
+
+func plainNumber(text string) (spec.Quantity, bool) {
+	n, err := strconv.Atoi(text)
+	return spec.Quantity(n) * 1000, err == nil && n > 0 && n <= 1_000_000
+}
+
+// gpu reads [VENDOR:]NAMES[:MEMORY][:COUNT] in any order of its parts, a
+// number, or a map.
+func (d *dstackRun) gpu(v *source.Value) {
+	g, lossy := spec.GPU{Count: 1}, ""
+	if v.T.Kind == spec.TreeMap {
+		lossy = d.gpuMap(v.Map(), &g)
+	} else {
+		for part := range strings.SplitSeq(v.Text(), ":") {
+			if why := gpuPart(strings.TrimSpace(part), &g); why != "" {
+				lossy = why
+			}
+		}
+	}
+	if g.Count < 0 || g.Count > 1024 {
+		v.Refuse(fmt.Sprintf("%q is not a number of GPUs", source.Shorten(v.T.Text)), "write it like H100:8")
+		return
+	}
+	if g.Count == 0 {
+		g = spec.GPU{}
+	}
+	d.doc.Resources.GPU = g
+	if lossy != "" {
+		v.Approximated("resources.gpu", lossy)
+		return
+	}
+	v.Translated("resources.gpu", "on each node")
+}
+
+func (d *dstackRun) gpuMap(o *source.Map, g *spec.GPU) (lossy string) {
+	if o == nil {
+		return ""
+	}
+	names := o.Take("name").Texts()
+	if len(names) > 0 {
+		lossy = gpuPart(strings.Join(names, ","), g)
+	}
+	if c := o.Take("count"); c != nil {
+		g.Count = int(d.amount(c, "resources.gpu.count", func(s string) (spec.Quantity, bool) {
+			n, err := strconv.Atoi(s)
+			return spec.Quantity(n), err == nil && n >= 0 && n <= 1024
+		}))
+	}
+	if m := o.Take("memory"); m != nil {
+		lossy = "GPUs are chosen by name, not by their memory"
+	}
+	for _, name := range []string{"total_memory", "compute_capability"} {
+		if v := o.Take(name); v != nil {
+			lossy = "GPUs are chosen by name"
+		}
+	}
+	o.Done(source.Nothing{"vendor": "the name says it"}, nil, true)
+	return lossy
+}
+
+// gpuPart reads one part of a GPU's description and says what of it is lost.
+func gpuPart(part string, g *spec.GPU) (lossy string) {
+	least, bounded := span(part)
+	if n, err := strconv.Atoi(least); err == nil {
+		g.Count = n
+		if bounded {
+			return "the smaller number is asked for"
+		}
+		return ""
+	}
+	switch strings.ToLower(part) {
+	case "nvidia", "amd", "intel", "":
+		return ""
+	case "tpu", "google", "tenstorrent":
+		g.Count = -1
+		return ""
+	}
+	if isMemory(part) {
+		return "GPUs are chosen by name, not by their memory"
+	}
+	names := strings.Split(part, ",")
+	if len(names) > 1 {
+		g.Type = ""
+		return "any GPU fits"
+	}
+	if g.Type = source.GpuModel(names[0]); len(g.Type) != len(names[0]) {
+		return "of " + g.Type + " any fits"
+	}
+	return ""
+}
+
+func isMemory(part string) bool {
+	least, _ := span(part)
+	up := strings.ToUpper(least)
+	for _, unit := range []string{"MB", "GB", "TB"} {
+		if body, ok := strings.CutSuffix(up, unit); ok && strings.Trim(body, "0123456789. ") == "" {
+			return true
+		}
+	}
+	return false
+}

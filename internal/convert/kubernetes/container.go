@@ -1,0 +1,415 @@
+package kubernetes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/convert/source"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+var containerHarmless = source.Nothing{
+	"name":                     "a task has one container",
+	"terminationMessagePath":   "the log has it",
+	"terminationMessagePolicy": "the log has it",
+	"stdinOnce":                "whoever attaches may leave",
+	"resizePolicy":             "tasks keep their resources",
+}
+
+var containerLossy = source.Nothing{
+	"lifecycle":         "there are no hooks; SIGTERM tells a task to end",
+	"livenessProbe":     "a task lives as long as its process",
+	"startupProbe":      "a replica is ready when its readiness probe says so",
+	"volumeDevices":     "there are no block devices",
+	"restartPolicy":     "the workload's retry says it",
+	"restartPolicyRule": "the workload's retry says it",
+}
+
+// container reads the container of a task.
+func (k *k8sReader) container(o *source.Map, doc *spec.Document, volumes map[string]*volumeSource) {
+	if o == nil {
+		return
+	}
+	if v := o.Take("image"); v != nil {
+		doc.Image = v.Text()
+		v.Kept("image")
+	} else {
+		k.Refuse(o.T.Line, source.Below(o.Path, "image"), "", "is missing", "write the image that the container runs")
+	}
+	k.pullPolicy(o.Take("imagePullPolicy"), o, doc)
+	k.environment(o, doc)
+	if v := o.Take("command"); v != nil {
+		doc.Command = spec.Command{Argv: k.expanded(v, doc)}
+		v.Kept("command")
+	}
+	if v := o.Take("args"); v != nil {
+		doc.Args = k.expanded(v, doc)
+		v.Kept("args")
+	}
+	if v := o.Take("workingDir"); v != nil {
+		doc.Workdir = v.Text()
+		v.Kept("workdir")
+	}
+	for _, flag := range []struct {
+		name string
+		to   *bool
+	}{{"tty", &doc.TTY}, {"stdin", &doc.Stdin}} {
+		if v := o.Take(flag.name); v != nil {
+			*flag.to = v.Truth()
+			v.Kept(flag.name)
+		}
+	}
+	k.resources(o.Map("resources"), doc)
+	k.mounts(o.Take("volumeMounts"), doc, volumes)
+	for _, item := range o.Take("ports").List() {
+		k.port(item, doc)
+	}
+	k.security(o.Take("securityContext"), doc)
+	if v := o.Take("readinessProbe"); v != nil {
+		k.readiness(v, doc)
+	}
+	o.Done(containerHarmless, containerLossy, false)
+}
+
+// pullPolicy is what Kubernetes does: without one, images without a tag and
+// latest are looked for each time.
+func (k *k8sReader) pullPolicy(v *source.Value, o *source.Map, doc *spec.Document) {
+	if v != nil {
+		p, ok := source.PullPolicies[v.Text()]
+		if !ok {
+			v.Refuse(fmt.Sprintf("%q is not a policy", source.Shorten(v.T.Text)), "allowed are Always, IfNotPresent and Never")
+			return
+		}
+		if p != "missing" { // as it is where nothing is said
+			doc.PullPolicy = p
+		}
+		v.Translated("pullPolicy", "")
+		return
+	}
+	name, _, digest := strings.Cut(doc.Image, "@")
+	tag := ""
+	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+		tag = name[i+1:]
+	}
+	if !digest && (tag == "" || tag == "latest") && doc.Image != "" {
+		doc.PullPolicy = "always"
+		k.Note(source.Note{Line: o.T.Line, Field: source.Below(o.Path, "imagePullPolicy"), Fate: source.Translated, To: "pullPolicy", Reason: "Kubernetes looks for latest each time"})
+	}
+}
+
+// rendezvous are variables that the platform sets for the tasks of a gang, and
+// which a manifest sets to names of its own cluster.
+var rendezvous = []string{"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "NODE_RANK"}
+
+// environment reads env and envFrom. JSON has them in order, of which the last
+// of a name counts.
+func (k *k8sReader) environment(o *source.Map, doc *spec.Document) {
+	for _, item := range o.Take("env").List() {
+		e := item.Map()
+		if e == nil {
+			continue
+		}
+		name, v, from := e.Take("name").Text(), e.Take("value"), e.Take("valueFrom")
+		switch {
+		case name == "":
+			item.Refuse("has no name", "write one")
+		case v != nil && from != nil:
+			from.Refuse("stands beside value", "keep one of the two")
+		case from != nil:
+			k.valueFrom(name, item, from.Map(), doc)
+		default:
+			text := v.Text()
+			doc.Env = source.Put(doc.Env, name, expand(text, doc.Env))
+			item.Kept("env." + name)
+		}
+		e.Done(nil, nil, false)
+	}
+	for _, item := range o.Take("envFrom").List() {
+		e := item.Map()
+		if c := e.Map("configMapRef"); c != nil {
+			v := c.Take("name")
+			files, here := k.configs[v.Text()]
+			if here && v != nil && !e.Has("prefix") {
+				for name, text := range files {
+					if _, said := doc.Env[name]; !said { // env wins over envFrom
+						doc.Env = source.Put(doc.Env, name, text)
+					}
+				}
+				v.Translated("env", "the ConfigMap is in the file")
+				c.Done(source.Nothing{"optional": "it is there"}, nil, false)
+				e.Done(nil, nil, false)
+				continue
+			}
+		}
+		item.Lost("what is not in the file cannot be copied; write env, or secrets by name")
+	}
+}
+
+// valueFrom reads a variable that refers to something.
+func (k *k8sReader) valueFrom(name string, v *source.Value, o *source.Map, doc *spec.Document) {
+	if s := o.Map("secretKeyRef"); s != nil {
+		secret, key := s.Take("name"), s.Take("key")
+		s.Done(source.Nothing{"optional": "secrets that a document names must be there"}, nil, false)
+		if secret == nil {
+			v.Refuse("names no secret", "write its name")
+			return
+		}
+		doc.Secrets = append(doc.Secrets, spec.SecretUse{Name: secret.Text(), Env: name})
+		v.Translated(fmt.Sprintf("secrets[%d]", len(doc.Secrets)-1), fmt.Sprintf("muster secret create %s makes it, with the value of the key %s", source.Shorten(secret.T.Text), source.Shorten(key.Text())))
+		return
+	}
+	if c := o.Map("configMapKeyRef"); c != nil {
+		config, key := c.Take("name"), c.Take("key")
+		if text, here := k.configs[config.Text()][key.Text()]; here {
+			doc.Env = source.Put(doc.Env, name, text)
+			v.Translated("env."+name, "the ConfigMap is in the file")
+			return
+		}
+		v.Lost("the ConfigMap is not in the file; write the value")
+		return
+	}
+	if f := o.Map("fieldRef"); f != nil {
+		k.fieldRef(name, v, f.Take("fieldPath").Text())
+		return
+	}
+	v.Lost("a task's variables have values; write it")
+}
+
+// fieldRef knows the fields of a pod that the platform tells its tasks by the
+// same name.
+func (k *k8sReader) fieldRef(name string, v *source.Value, path string) {
+	switch {
+	case strings.Contains(path, "job-completion-index") && name == "JOB_COMPLETION_INDEX":
+		v.Translated("", "tasks of arrays have it")
+	case path == "metadata.name" && name == "JOB_NAME":
+		v.Translated("", "tasks have it")
+	default:
+		v.Lost("there is no such field; tasks have MUSTER_WORKLOAD, MUSTER_TASK_INDEX and MUSTER_NODE")
+	}
+}
+
+// expanded is a list of arguments with $(NAME) replaced, as Kubernetes does.
+func (k *k8sReader) expanded(v *source.Value, doc *spec.Document) []string {
+	argv := v.Texts()
+	for i, a := range argv {
+		argv[i] = expand(a, doc.Env)
+	}
+	return argv
+}
+
+// expand replaces $(NAME) of known variables, and $$ by $.
+func expand(s string, env map[string]string) string {
+	if !strings.Contains(s, "$(") && !strings.Contains(s, "$$(") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '$' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		if s[i+1] == '$' {
+			b.WriteByte('$')
+			i++
+			continue
+		}
+		name, _, closed := strings.Cut(s[i+1:], ")")
+		if text, known := env[strings.TrimPrefix(name, "(")]; closed && known && strings.HasPrefix(name, "(") {
+			b.WriteString(text)
+			i += len(name) + 1
+			continue
+		}
+		b.WriteByte('$')
+	}
+	return b.String()
+}
+
+// resources reads what a container asks for. Of CPU the request counts, which
+// is what it is promised; of memory the limit, which it may use.
+func (k *k8sReader) resources(o *source.Map, doc *spec.Document) {
+	if o == nil {
+		return
+	}
+	requests, limits := o.Map("requests"), o.Map("limits")
+	o.Done(nil, source.Nothing{"claims": "GPUs are asked for by resources.gpu"}, false)
+	r := &doc.Resources
+	pick := func(name string, first, second *source.Map, why string) spec.Quantity {
+		v, other := first.Take(name), second.Take(name)
+		if v == nil {
+			v, other = other, nil
+		}
+		if v == nil {
+			return 0
+		}
+		q := v.Quantity()
+		v.Kept("resources." + name)
+		if other != nil && other.Quantity() != q {
+			other.Approximated("resources."+name, why)
+		} else {
+			other.Kept("resources." + name)
+		}
+		return q
+	}
+	r.CPU = pick("cpu", requests, limits, "what is promised counts")
+	r.Memory = pick("memory", limits, requests, "what it may use is promised too")
+	k.gpus(requests, limits, &r.GPU)
+	k.extended(requests, limits, r)
+	const other = "there is no such resource; write nodeSelector for nodes that have it"
+	for _, list := range []*source.Map{requests, limits} {
+		if list == nil {
+			continue
+		}
+		lost := source.Nothing{"ephemeral-storage": "disk is neither counted nor limited"}
+		for _, name := range list.T.Names {
+			switch {
+			case strings.HasPrefix(name, "hugepages-"):
+				lost[name] = "huge pages are of use as volumes only, and documents have none such"
+			case lost[name] == "":
+				lost[name] = other
+			}
+		}
+		list.Done(nil, lost, false)
+	}
+}
+
+// gpus reads GPUs, of which limits and requests must say the same.
+func (k *k8sReader) gpus(requests, limits *source.Map, g *spec.GPU) {
+	found, mig := "", map[string]int{}
+	for _, list := range []*source.Map{limits, requests} {
+		if list == nil {
+			continue
+		}
+		for _, name := range list.T.Names {
+			if !isGPU(name) {
+				continue
+			}
+			v := list.Take(name)
+			n := v.Whole(0)
+			profile, isMIG := strings.CutPrefix(name, "nvidia.com/mig-")
+			key := name
+			if isMIG {
+				key = "mig"
+			}
+			switch {
+			case n == 0:
+				v.Kept("resources.gpu")
+				continue
+			case found != "" && found != key:
+				v.Refuse(fmt.Sprintf("stands beside %s: GPUs are asked for in two ways", found), "keep one of them")
+				continue
+			case isMIG:
+				if before, said := mig[profile]; said && before != n {
+					v.Refuse(fmt.Sprintf("is %d, and %d in limits", n, before), "write the same number in both")
+				}
+				mig[profile] = n
+				v.Translated("resources.gpu.mig", "")
+			case g.Share > 0 || g.Memory > 0:
+				v.Refuse("stands beside an annotation that asks for a part of a GPU", "keep one of the two")
+			case g.Count != 0 && g.Count != n:
+				v.Refuse(fmt.Sprintf("is %d, and %d in limits", n, g.Count), "write the same number in both")
+			default:
+				g.Count = n
+				v.Translated("resources.gpu.count", "")
+			}
+			found = key
+			if name == "gpu.intel.com/i915" {
+				v.Approximated("resources.gpu.count", "any GPU fits")
+			}
+		}
+	}
+	if len(mig) > 0 {
+		g.MIG = migOf(mig)
+	}
+}
+
+func migOf(m map[string]int) spec.MIG {
+	var parts []string
+	for profile, n := range m {
+		parts = append(parts, fmt.Sprintf("%s=%d", profile, n))
+	}
+	slices.Sort(parts)
+	text := strings.Join(parts, ",")
+	if mig, err := spec.ParseMIG(text); err == nil {
+		return mig
+	}
+	return spec.MIG(text) // which validation refuses
+}
+
+func (k *k8sReader) port(item *source.Value, doc *spec.Document) {
+	o := item.Map()
+	if o == nil {
+		return
+	}
+	p := spec.Port{Name: o.Take("name").Text()}
+	v := o.Take("containerPort")
+	if v == nil {
+		item.Refuse("has no containerPort", "write it")
+		return
+	}
+	p.Port = v.Whole(1)
+	if proto := o.Take("protocol"); proto != nil && proto.Text() != "TCP" {
+		proto.Lost("ports are of TCP")
+	}
+	o.Done(source.Nothing{"hostPort": "tasks are reached through the server", "hostIP": "tasks are reached through the server"}, nil, false)
+	for i, earlier := range doc.Ports {
+		if earlier.Port == p.Port {
+			item.Harmless(fmt.Sprintf("it is ports[%d] again", i))
+			return
+		}
+	}
+	doc.Ports = append(doc.Ports, p)
+	item.Kept(fmt.Sprintf("ports[%d]", len(doc.Ports)-1))
+}
+
+// readiness reads when a replica is ready; of other kinds it means nothing.
+func (k *k8sReader) readiness(v *source.Value, doc *spec.Document) {
+	if doc.Kind != "inference" {
+		v.Lost("only replicas of a service are asked whether they are ready")
+		return
+	}
+	o := v.Map()
+	p := &spec.Probe{}
+	if h := o.Map("httpGet"); h != nil {
+		p.Path = h.Take("path").Text()
+		if p.Path == "" {
+			p.Path = "/"
+		}
+		p.Port = k.portNumber(h.Take("port"), doc)
+		h.Done(source.Nothing{"scheme": "replicas are asked over HTTP"}, source.Nothing{"host": "the replica itself is asked", "httpHeaders": "none are sent"}, false)
+	} else if t := o.Map("tcpSocket"); t != nil {
+		p.Port = k.portNumber(t.Take("port"), doc)
+		t.Done(nil, source.Nothing{"host": "the replica itself is asked"}, false)
+	} else {
+		v.Lost("replicas are asked over HTTP or TCP")
+		return
+	}
+	for name, to := range map[string]*spec.Duration{"periodSeconds": &p.Period, "timeoutSeconds": &p.Timeout} {
+		if s := o.Take(name); s != nil {
+			*to = source.Seconds(s.Whole(1))
+		}
+	}
+	if f := o.Take("failureThreshold"); f != nil {
+		p.Failures = f.Whole(1)
+	}
+	doc.Probe = p
+	v.Translated("probe", "")
+	o.Done(source.Nothing{"initialDelaySeconds": "it is asked from the start, and counts once it answers", "successThreshold": "one right answer suffices"}, nil, false)
+}
+
+// portNumber is a port by number or by name.
+func (k *k8sReader) portNumber(v *source.Value, doc *spec.Document) int {
+	if v == nil {
+		return 0
+	}
+	if v.T.Kind == spec.TreeNumber {
+		return v.Whole(1)
+	}
+	for _, p := range doc.Ports {
+		if p.Name == v.Text() {
+			return p.Port
+		}
+	}
+	v.Refuse(fmt.Sprintf("no port has the name %q", source.Shorten(v.T.Text)), "write its number")
+	return 0
+}

@@ -1,0 +1,436 @@
+package kubernetes
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/musterhq/muster/internal/convert/source"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// replica is one group of equal pods of a gang.
+type replica struct {
+	role    string
+	count   int
+	doc     *spec.Document
+	restart *source.Value
+	at      *source.Value
+}
+
+// operatorJob is what differs between the jobs of Kubeflow's training
+// operator.
+type operatorJob struct {
+	framework, specs, container string
+	first                       []string // groups whose one pod is the master
+}
+
+func (k *k8sReader) pytorchJob(o *source.Map, doc *spec.Document) *spec.Document {
+	return k.operated(o, doc, operatorJob{"pytorch", "pytorchReplicaSpecs", "pytorch", []string{"Master"}})
+}
+
+func (k *k8sReader) tfJob(o *source.Map, doc *spec.Document) *spec.Document {
+	return k.operated(o, doc, operatorJob{"tensorflow", "tfReplicaSpecs", "tensorflow", []string{"Chief", "Master"}})
+}
+
+func (k *k8sReader) xgboostJob(o *source.Map, doc *spec.Document) *spec.Document {
+	return k.operated(o, doc, operatorJob{"xgboost", "xgbReplicaSpecs", "xgboost", []string{"Master"}})
+}
+
+// operated reads a job whose pods are masters and workers.
+func (k *k8sReader) operated(o *source.Map, doc *spec.Document, is operatorJob) *spec.Document {
+	s := o.Map("spec")
+	specs := s.Take(is.specs)
+	if specs == nil {
+		k.missingTemplate(o, "spec."+is.specs)
+		return nil
+	}
+	doc.Kind, doc.Framework = lifecycle.Distributed, is.framework
+	master, worker := k.replicas(specs, doc, is)
+	if len(k.Errs) > 0 || master == nil && worker == nil {
+		return nil
+	}
+	gang := k.merge(master, worker)
+	if gang == nil {
+		return nil
+	}
+	k.perNode(s.Take("nprocPerNode"), gang)
+	k.elastic(s.Map("elasticPolicy"), gang, worker)
+	k.runPolicy(s, gang, master, worker)
+	s.Done(nil, nil, false)
+	return gang
+}
+
+// replicas reads the groups of a job's pods.
+func (k *k8sReader) replicas(specs *source.Value, doc *spec.Document, is operatorJob) (master, worker *replica) {
+	roles, values := specs.Pairs()
+	for i, role := range roles {
+		v := values[i]
+		o := v.Map()
+		if o == nil {
+			continue
+		}
+		first := slices.Contains(is.first, role)
+		if !first && role != "Worker" {
+			v.Refuse(fmt.Sprintf("%s is not a group that gangs have", source.Shorten(role)), "allowed are "+is.first[0]+" and Worker")
+			continue
+		}
+		rep := k.group(o, v, role, doc, is.container)
+		switch {
+		case first && rep.count > 1:
+			v.Refuse(fmt.Sprintf("has %d replicas; there is one master", rep.count), "write replicas: 1")
+		case rep.count == 0:
+			v.Harmless("it has no replicas")
+		case first:
+			master = rep
+		default:
+			worker = rep
+		}
+	}
+	if master == nil && worker == nil && len(k.Errs) == 0 {
+		specs.Refuse("has no replicas", "write at least one")
+	}
+	return master, worker
+}
+
+// group reads replicas and template of one group.
+func (k *k8sReader) group(o *source.Map, at *source.Value, role string, doc *spec.Document, container string) *replica {
+	rep := &replica{role: role, count: 1, doc: doc.Clone(), at: at}
+	if v := o.Take("replicas"); v != nil {
+		rep.count = v.Whole(0)
+		v.Translated("workers", "")
+	}
+	rep.restart = o.Take("restartPolicy")
+	t := o.Map("template")
+	if t == nil {
+		k.missingTemplate(o, "template")
+		return rep
+	}
+	inner := k.template(t, rep.doc, container)
+	if inner != nil {
+		inner.Harmless("the group's own policy counts")
+	}
+	k.gangEnv(rep.doc)
+	o.Done(nil, source.Nothing{"autoScale": "the gang keeps its size"}, false)
+	return rep
+}
+
+// merge makes one gang of a master and its workers, which may differ in
+// command, arguments, variables and resources.
+func (k *k8sReader) merge(master, worker *replica) *spec.Document {
+	switch {
+	case worker == nil:
+		master.doc.Workers = 1
+		return master.doc
+	case master == nil:
+		worker.doc.Workers = worker.count
+		return worker.doc
+	}
+	gang := worker.doc
+	gang.Workers = worker.count + 1
+	k.differ(gang, master)
+	if m := master.doc; m.MaxDuration > 0 {
+		gang.MaxDuration = shorter(gang.MaxDuration, m.MaxDuration)
+	}
+	return gang
+}
+
+// differ gives gang the master that a group's pod is.
+func (k *k8sReader) differ(gang *spec.Document, master *replica) {
+	m, d := spec.Master{}, master.doc
+	if d.Image != gang.Image {
+		master.at.Refuse(fmt.Sprintf("has the image %s, and the workers %s", source.Shorten(d.Image), source.Shorten(gang.Image)), "a gang has one image; build one that has both")
+		return
+	}
+	if !slices.Equal(d.Command.Argv, gang.Command.Argv) {
+		m.Command, m.Args = d.Command, d.Args
+		if len(m.Command.Argv) == 0 {
+			master.at.Refuse("has no command, and the workers have one", "write the command for both")
+		}
+	} else if !slices.Equal(d.Args, gang.Args) {
+		m.Args = d.Args
+		if len(m.Args) == 0 {
+			m.Command = d.Command
+		}
+	}
+	for name, text := range d.Env {
+		if was, both := gang.Env[name]; !both || was != text {
+			m.Env = source.Put(m.Env, name, text)
+		}
+	}
+	for name := range gang.Env {
+		if _, both := d.Env[name]; !both {
+			master.at.Approximated("master.env", fmt.Sprintf("it has %s of the workers too", source.Shorten(name)))
+			break
+		}
+	}
+	if !d.Resources.Equal(gang.Resources) {
+		r := d.Resources
+		m.Resources = &r
+	}
+	if what := otherwise(d, gang); what != "" {
+		master.at.Approximated("master", "its "+what+" are the workers'")
+	}
+	if len(m.Command.Argv) > 0 || len(m.Args) > 0 || len(m.Env) > 0 || m.Resources != nil {
+		gang.Master = &m
+		master.at.Translated("master", "what differs from the workers")
+	}
+}
+
+// otherwise names what else differs between two groups.
+func otherwise(a, b *spec.Document) string {
+	x, y := a.Clone(), b.Clone()
+	for _, d := range []*spec.Document{x, y} {
+		d.Command, d.Args, d.Env, d.Resources, d.Master = spec.Command{}, nil, nil, spec.Resources{}, nil
+		d.Workers, d.Labels, d.Annotations, d.MaxDuration = 0, nil, nil, 0
+	}
+	switch {
+	case x.Equal(y):
+		return ""
+	case !maps.Equal(x.NodeSelector, y.NodeSelector) || !slices.Equal(x.Tolerations, y.Tolerations):
+		return "rules of where it may run"
+	case len(x.Volumes) != len(y.Volumes):
+		return "volumes"
+	default:
+		return "other fields"
+	}
+}
+
+// perNode reads how many processes torchrun starts on each node.
+func (k *k8sReader) perNode(v *source.Value, gang *spec.Document) {
+	if v == nil {
+		return
+	}
+	gpus := gang.Resources.GPU.Devices()
+	switch text := v.Text(); text {
+	case "auto", "gpu":
+		if gpus > 0 {
+			v.Translated("resources.gpu", "one for each GPU")
+			return
+		}
+		gang.Env = source.Put(gang.Env, "PET_NPROC_PER_NODE", text)
+	case "cpu":
+		gang.Env = source.Put(gang.Env, "PET_NPROC_PER_NODE", text)
+	default:
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			v.Refuse(fmt.Sprintf("%q is not a number of processes", source.Shorten(text)), "write a number, auto, gpu or cpu")
+			return
+		}
+		if n == max(gpus, 1) {
+			v.Translated("resources.gpu", "one for each GPU")
+			return
+		}
+		gang.Env = source.Put(gang.Env, "PET_NPROC_PER_NODE", text)
+	}
+	v.Translated("env.PET_NPROC_PER_NODE", "torchrun reads it")
+}
+
+// elastic reads between which sizes a gang may change. It never grows beyond
+// the replicas that it begins with.
+func (k *k8sReader) elastic(o *source.Map, gang *spec.Document, worker *replica) {
+	if o == nil {
+		return
+	}
+	if v := o.Take("minReplicas"); v != nil && worker != nil {
+		least := v.Whole(1) + gang.Workers - worker.count
+		switch {
+		case least > gang.Workers:
+			v.Refuse(fmt.Sprintf("%d is more than the replicas, %d", least, gang.Workers), "lower it")
+		case least < gang.Workers:
+			gang.MinWorkers = least
+			v.Translated("minWorkers", "")
+		default:
+			v.Translated("workers", "it never shrinks")
+		}
+	}
+	if v := o.Take("maxReplicas"); v != nil {
+		if n := v.Whole(1); worker == nil || n > worker.count {
+			v.Approximated("workers", "the gang never has more than its replicas")
+		} else {
+			v.Translated("workers", "")
+		}
+	}
+	if v := o.Take("maxRestarts"); v != nil {
+		k.retries(v, gang, 0, 0, "")
+	}
+	if v := o.Take("nProcPerNode"); v != nil {
+		k.perNode(v, gang)
+	}
+	o.Done(source.Nothing{"rdzvBackend": "the platform sets the rendezvous", "rdzvHost": "the platform sets the rendezvous", "rdzvPort": "the platform sets the rendezvous", "rdzvId": "the platform sets the rendezvous", "rdzvConf": "the platform sets the rendezvous", "standalone": "the platform sets the rendezvous"},
+		source.Nothing{"metrics": "the gang takes what room there is"}, false)
+}
+
+// runPolicy reads how a job of the operator ends; older ones have its fields
+// beside the replicas.
+func (k *k8sReader) runPolicy(s *source.Map, gang *spec.Document, groups ...*replica) {
+	p := s.Map("runPolicy")
+	for _, o := range []*source.Map{p, s} {
+		if o == nil {
+			continue
+		}
+		k.cleanPolicy(o.Take("cleanPodPolicy"), gang)
+		k.runEnds(o, gang)
+		k.schedulingPolicy(o.Map("schedulingPolicy"), gang)
+	}
+	p.Done(source.Nothing{"managedBy": "it is Muster's"}, nil, false)
+	for _, g := range groups {
+		if g != nil {
+			k.groupRestart(g.restart, gang)
+		}
+	}
+}
+
+func (k *k8sReader) cleanPolicy(v *source.Value, gang *spec.Document) {
+	if v == nil {
+		return
+	}
+	switch v.Text() {
+	case "None":
+		gang.CleanPolicy = "none"
+		if gang.Framework == "mpi" { // workers of mpi never end by themselves
+			gang.CleanPolicy = ""
+			v.Harmless("pods that have ended are kept as attempts")
+			return
+		}
+	case "Running", "All":
+		gang.CleanPolicy = "running"
+	default:
+		v.Refuse(fmt.Sprintf("%q is not a policy", source.Shorten(v.T.Text)), "allowed are None, Running and All")
+		return
+	}
+	v.Translated("cleanPolicy", "")
+}
+
+func (k *k8sReader) schedulingPolicy(o *source.Map, gang *spec.Document) {
+	if o == nil {
+		return
+	}
+	if v := o.Take("queue"); v != nil {
+		if gang.Project == "" {
+			gang.Project = v.Text()
+		}
+		v.Translated("project", "queues are projects here")
+	}
+	if v := o.Take("priorityClass"); v != nil {
+		k.priority(gang, v)
+	}
+	if v := o.Take("minAvailable"); v != nil {
+		if n := v.Whole(0); n >= gang.Size() {
+			v.Translated("workers", "all start together")
+		} else {
+			v.Approximated("workers", "all start together, not so many first")
+		}
+	}
+	o.Done(source.Nothing{"minResources": "the tasks say it"}, source.Nothing{"scheduleTimeoutSeconds": "it waits for as long as it takes"}, false)
+}
+
+// groupRestart reads what follows when a pod of a gang fails: here the whole
+// attempt is tried again.
+func (k *k8sReader) groupRestart(v *source.Value, gang *spec.Document) {
+	if v == nil {
+		return
+	}
+	again := func(limit int) {
+		if gang.Retry.Limit == 0 {
+			gang.Retry.Limit = limit
+		}
+		v.Approximated("retry.limit", fmt.Sprintf("the whole gang is tried again, %d times", gang.Retry.Limit))
+	}
+	switch v.Text() {
+	case "Never":
+		v.Translated("retry.limit", "")
+	case "OnFailure", "Always":
+		again(6)
+	case "ExitCode":
+		if len(gang.Retry.Rules) == 0 {
+			var codes []int
+			for c := 1; c < 128; c++ {
+				codes = append(codes, c)
+			}
+			gang.Retry.Rules = []spec.RetryRule{{ExitCodes: codes, Action: "fail"}}
+		}
+		again(6)
+	default:
+		v.Refuse(fmt.Sprintf("%q is not a policy", source.Shorten(v.T.Text)), "allowed are Never, OnFailure, Always and ExitCode")
+	}
+}
+
+// mpiJob is a launcher and its workers.
+func (k *k8sReader) mpiJob(o *source.Map, doc *spec.Document) *spec.Document {
+	s := o.Map("spec")
+	specs := s.Take("mpiReplicaSpecs")
+	if specs == nil {
+		k.missingTemplate(o, "spec.mpiReplicaSpecs")
+		return nil
+	}
+	doc.Kind, doc.Framework = lifecycle.Distributed, "mpi"
+	launcher, worker := k.replicas(specs, doc, operatorJob{container: "", first: []string{"Launcher"}})
+	if len(k.Errs) > 0 {
+		return nil
+	}
+	if launcher == nil || worker == nil {
+		specs.Refuse("needs a Launcher and Workers", "write both")
+		return nil
+	}
+	gang := worker.doc
+	gang.Workers = worker.count
+	k.launched(gang, launcher, s.Take("runLauncherAsWorker"))
+	if v := s.Take("slotsPerWorker"); v != nil {
+		if n := v.Whole(1); n != gang.SlotsOf() {
+			gang.Slots = n
+		}
+		v.Translated("slots", "")
+	} else if gang.Resources.GPU.Devices() > 1 {
+		gang.Slots = 1
+		k.Note(source.Note{Line: s.T.Line, Field: "spec.slotsPerWorker", Fate: source.Translated, To: "slots", Reason: "the operator takes 1 where it is not told"})
+	}
+	if v := s.Take("mpiImplementation"); v != nil && v.Text() != "OpenMPI" {
+		v.Refuse(fmt.Sprintf("%s is not launched here", source.Shorten(v.T.Text)), "use an image with Open MPI")
+	} else if v != nil {
+		v.Harmless("it is Open MPI that is launched")
+	}
+	k.runPolicy(s, gang, launcher, worker)
+	s.Done(source.Nothing{"sshAuthMountPath": "workers are reached without ssh", "launcherCreationPolicy": "the launcher waits for its workers"}, nil, false)
+	return gang
+}
+
+// launched gives gang the command of its launcher.
+func (k *k8sReader) launched(gang *spec.Document, launcher *replica, asWorker *source.Value) {
+	d := launcher.doc
+	if d.Image != gang.Image {
+		launcher.at.Refuse(fmt.Sprintf("has the image %s, and the workers %s", source.Shorten(d.Image), source.Shorten(gang.Image)), "a gang has one image; build one that has both")
+		return
+	}
+	gang.Command, gang.Args = d.Command, d.Args // workers run the platform's own
+	if asWorker != nil && asWorker.Truth() {
+		if d.Resources.GPU != gang.Resources.GPU {
+			asWorker.Refuse("the launcher asks for other GPUs than the workers", "ask for the same")
+			return
+		}
+		if !maps.Equal(d.Resources.Extended, gang.Resources.Extended) {
+			asWorker.Refuse("the launcher asks for other extended resources than the workers", "ask for the same")
+			return
+		}
+		gang.Workers++
+		asWorker.Approximated("workers", "the launcher stands beside one more worker")
+		d.Resources = spec.Resources{}
+	} else if asWorker != nil {
+		asWorker.Translated("workers", "")
+	}
+	m := spec.Master{}
+	for name, text := range d.Env {
+		if was, both := gang.Env[name]; !both || was != text {
+			m.Env = source.Put(m.Env, name, text)
+		}
+	}
+	if r := d.Resources; !r.Equal(spec.Resources{}) && !r.Equal(spec.Resources{CPU: 1000}) {
+		m.Resources = &r
+	}
+	if len(m.Env) > 0 || m.Resources != nil {
+		gang.Master = &m
+	}
+	launcher.at.Translated("command", "the launcher runs it")
+}

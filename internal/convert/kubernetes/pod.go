@@ -1,0 +1,322 @@
+package kubernetes
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/internal/convert/source"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// podHarmless are fields of a pod that change nothing of what it computes.
+var podHarmless = source.Nothing{
+	"schedulerName":         "the scheduler is Muster's",
+	"dnsPolicy":             "the backend sees to names",
+	"enableServiceLinks":    "there are no services",
+	"subdomain":             "tasks find each other by MASTER_ADDR",
+	"setHostnameAsFQDN":     "tasks find each other by MASTER_ADDR",
+	"preemptionPolicy":      "the project's rules say who displaces whom",
+	"priority":              "the class says it",
+	"nodeName":              "the scheduler chooses the node",
+	"serviceAccount":        "the newer serviceAccountName says it",
+	"hostname":              "hosts are named by the backend",
+	"terminationMessage":    "the log has it",
+	"schedulingGates":       "admission checks are the project's",
+	"readinessGates":        "a replica is ready when its probe says so",
+	"shareProcessNamespace": "there is one container",
+}
+
+var podLossy = source.Nothing{
+	"serviceAccountName":           "tasks have no account in the cluster",
+	"automountServiceAccountToken": "tasks have no account in the cluster",
+	"hostNetwork":                  "tasks share no network with their node, where they run in containers",
+	"hostIPC":                      "tasks share no memory with their node; write resources.shm",
+	"hostPID":                      "tasks see their own processes only",
+	"hostAliases":                  "there are no names of one's own",
+	"hostUsers":                    "the backend sees to user namespaces",
+	"dnsConfig":                    "the backend sees to names",
+	"runtimeClassName":             "the backend chooses the runtime",
+	"topologySpreadConstraints":    "write near or apart",
+	"resourceClaims":               "GPUs are asked for by resources.gpu",
+	"resources":                    "resources are of the container",
+	"overhead":                     "the backend knows it",
+	"ephemeralContainers":          "they are not part of a workload",
+	"os":                           "nodes are Linux",
+}
+
+// podSpec reads the spec of a pod into doc; the result is its restartPolicy.
+// The container that counts is the one of that name; where there is none, the
+// first that asks for GPUs.
+func (k *k8sReader) podSpec(o *source.Map, doc *spec.Document, mainName string) (restart *source.Value) {
+	if o == nil {
+		return nil
+	}
+	restart = o.Take("restartPolicy")
+	volumes := k.volumeSources(o.Take("volumes"))
+	k.security(o.Take("securityContext"), doc)
+	k.containers(o, doc, volumes, mainName)
+	for _, v := range volumes {
+		if !v.mounted {
+			v.at.Harmless("nothing mounts it")
+		}
+	}
+	if v := o.Take("terminationGracePeriodSeconds"); v != nil {
+		doc.GracePeriod = source.Seconds(v.Whole(0))
+		v.Translated("gracePeriod", "")
+		if doc.GracePeriod == 0 {
+			doc.GracePeriod = 1
+			v.Approximated("gracePeriod", "as short as can be")
+		}
+	}
+	if v := o.Take("activeDeadlineSeconds"); v != nil {
+		doc.MaxDuration = shorter(doc.MaxDuration, source.Seconds(v.Whole(1)))
+		v.Translated("maxDuration", "")
+	}
+	if v := o.Take("priorityClassName"); v != nil {
+		k.priority(doc, v)
+	}
+	for i, item := range o.Take("imagePullSecrets").List() {
+		s := item.Map()
+		v := s.Take("name")
+		switch {
+		case v == nil:
+		case i > 0:
+			v.Lost("a workload names one secret for its image; write others for its user")
+		default:
+			doc.PullSecret = v.Text()
+			v.Kept("pullSecret")
+		}
+		s.Done(nil, nil, false)
+	}
+	k.where(o, doc)
+	o.Done(podHarmless, podLossy, false)
+	return restart
+}
+
+func (k *k8sReader) security(v *source.Value, doc *spec.Document) {
+	if v == nil {
+		return
+	}
+	o := v.Map()
+	id := func(name string, to string) *int {
+		u := o.Take(name)
+		if u == nil {
+			return nil
+		}
+		n := u.Whole(0)
+		u.Kept(to)
+		return &n
+	}
+	user, group := id("runAsUser", "runAs.user"), id("runAsGroup", "runAs.group")
+	if user != nil || group != nil {
+		if doc.RunAs == nil {
+			doc.RunAs = &spec.RunAs{}
+		}
+		if user != nil { // the container's own wins over the pod's
+			doc.RunAs.User = user
+		}
+		if group != nil {
+			doc.RunAs.Group = group
+		}
+	}
+	o.Done(source.Nothing{
+		"runAsNonRoot": "runAs says who it runs as", "allowPrivilegeEscalation": "tasks get no further rights",
+		"readOnlyRootFilesystem": "what a container writes goes with it", "seccompProfile": "the backend has its own",
+		"fsGroupChangePolicy": "there is no fsGroup", "procMount": "the backend has its own",
+	}, source.Nothing{
+		"fsGroup": "volumes keep their owners", "supplementalGroups": "a task has one group", "capabilities": "tasks get no further rights",
+		"privileged": "tasks get no further rights", "sysctls": "the backend sets none", "seLinuxOptions": "the backend sets none", "appArmorProfile": "the backend has its own",
+	}, false)
+}
+
+// containers reads the container that counts and accounts for the others.
+func (k *k8sReader) containers(o *source.Map, doc *spec.Document, volumes map[string]*volumeSource, mainName string) {
+	list := o.Take("containers")
+	if list == nil {
+		k.Refuse(o.T.Line, source.Below(o.Path, "containers"), "", "is missing", "write one container")
+		return
+	}
+	items := list.List()
+	if len(items) == 0 {
+		list.Refuse("is empty", "write one container")
+		return
+	}
+	main := 0
+	for i := len(items) - 1; i >= 0; i-- {
+		if asksGPU(items[i].T) {
+			main = i
+		}
+	}
+	for i := range items {
+		if mainName != "" && entryText(items[i].T, "name") == mainName {
+			main = i
+		}
+	}
+	for i, item := range items {
+		if i == main {
+			k.container(item.Map(), doc, volumes)
+			continue
+		}
+		if asksGPU(item.T) {
+			item.Refuse("asks for GPUs beside another container that does", "tasks have one container; put the GPUs there")
+			continue
+		}
+		item.Lost("tasks have one container; what this one does is missing")
+	}
+	k.initContainers(o.Take("initContainers"), doc)
+}
+
+func entryText(t *spec.Tree, name string) string {
+	if e := source.Entry(t, name); e != nil {
+		return e.Text
+	}
+	return ""
+}
+
+func asksGPU(container *spec.Tree) bool {
+	resources := source.Entry(container, "resources")
+	if resources == nil {
+		return false
+	}
+	for _, list := range resources.Items {
+		for i, name := range list.Names {
+			if isGPU(name) && list.Items[i].Text != "0" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// initContainers of the same image become steps of a task's start.
+func (k *k8sReader) initContainers(v *source.Value, doc *spec.Document) {
+	for _, item := range v.List() {
+		o := item.Map()
+		if o == nil {
+			continue
+		}
+		image := entryText(item.T, "image")
+		if image != doc.Image || entryText(item.T, "restartPolicy") == "Always" || asksGPU(item.T) {
+			item.Lost("what runs before a command runs in the same image; write init")
+			continue
+		}
+		argv := append(o.Take("command").Texts(), o.Take("args").Texts()...)
+		if len(argv) == 0 {
+			item.Lost("it names no command, and the image's own is the task's")
+			continue
+		}
+		doc.Init = append(doc.Init, spec.Init{Command: spec.Command{Argv: argv}})
+		item.Translated(fmt.Sprintf("init[%d]", len(doc.Init)-1), "it runs in the task's own environment")
+		o.Done(source.Nothing{
+			"name": "steps have no names", "image": "the task's own", "resources": "the task's own", "volumeMounts": "the task's own",
+			"imagePullPolicy": "the task's own", "terminationMessagePath": "the log has it", "terminationMessagePolicy": "the log has it",
+		}, source.Nothing{"env": "steps run in the task's environment", "envFrom": "steps run in the task's environment", "workingDir": "steps run in the task's directory", "securityContext": "steps run as the task does"}, false)
+	}
+}
+
+// where reads on which nodes a pod may be.
+func (k *k8sReader) where(o *source.Map, doc *spec.Document) {
+	names, values := o.Take("nodeSelector").Pairs()
+	for i, name := range names {
+		doc.NodeSelector = source.Put(doc.NodeSelector, name, values[i].Text())
+		values[i].Kept("nodeSelector." + name)
+	}
+	for _, item := range o.Take("tolerations").List() {
+		k.toleration(item, doc)
+	}
+	a := o.Map("affinity")
+	if a == nil {
+		return
+	}
+	if n := a.Map("nodeAffinity"); n != nil {
+		k.nodeAffinity(n, doc)
+	}
+	if v := a.Take("podAntiAffinity"); v != nil {
+		k.antiAffinity(v, doc)
+	}
+	a.Done(nil, source.Nothing{"podAffinity": "write near: the label of nodes that all tasks must have the same of"}, false)
+}
+
+func (k *k8sReader) toleration(item *source.Value, doc *spec.Document) {
+	o := item.Map()
+	if o == nil {
+		return
+	}
+	t := spec.Toleration{Key: o.Take("key").Text(), Effect: o.Take("effect").Text()}
+	op, v := o.Take("operator"), o.Take("value")
+	switch {
+	case op != nil && op.Text() == "Exists":
+		if v != nil {
+			v.Refuse("stands beside operator Exists", "remove one of the two")
+		}
+	case op != nil && op.Text() != "Equal":
+		op.Refuse(fmt.Sprintf("%q is not an operator", source.Shorten(op.T.Text)), "allowed are Equal and Exists")
+	default:
+		t.Value = v.Text()
+	}
+	if s := o.Take("tolerationSeconds"); s != nil {
+		s.Lost("a toleration holds for as long as the task runs")
+	}
+	o.Done(nil, nil, false)
+	if t == (spec.Toleration{}) { // every taint: of each effect, since one without any is none here
+		for _, effect := range []string{"NoSchedule", "PreferNoSchedule", "NoExecute"} {
+			doc.Tolerations = append(doc.Tolerations, spec.Toleration{Effect: effect})
+		}
+		item.Translated("tolerations", "every taint is tolerated")
+		return
+	}
+	doc.Tolerations = append(doc.Tolerations, t)
+	item.Kept(fmt.Sprintf("tolerations[%d]", len(doc.Tolerations)-1))
+}
+
+func (k *k8sReader) nodeAffinity(o *source.Map, doc *spec.Document) {
+	if v := o.Take("preferredDuringSchedulingIgnoredDuringExecution"); v != nil {
+		v.Lost("nodes are chosen by what they must be, not by what would be nice")
+	}
+	v := o.Take("requiredDuringSchedulingIgnoredDuringExecution")
+	if v == nil {
+		o.Done(nil, nil, false)
+		return
+	}
+	required := v.Map()
+	terms := required.Take("nodeSelectorTerms").List()
+	if len(terms) > 1 {
+		v.Lost("it is one of several; all conditions of a document must hold")
+		return
+	}
+	for _, term := range terms {
+		t := term.Map()
+		for _, item := range t.Take("matchExpressions").List() {
+			e := item.Map()
+			if e == nil {
+				continue
+			}
+			n := spec.NodeTerm{Key: e.Take("key").Text(), Op: e.Take("operator").Text(), Values: e.Take("values").Texts()}
+			e.Done(nil, nil, false)
+			doc.NodeAffinity = append(doc.NodeAffinity, n)
+			item.Kept(fmt.Sprintf("nodeAffinity[%d]", len(doc.NodeAffinity)-1))
+		}
+		t.Done(nil, source.Nothing{"matchFields": "nodes are chosen by their labels"}, false)
+	}
+	required.Done(nil, nil, false)
+	o.Done(nil, nil, false)
+}
+
+// antiAffinity knows the form that keeps pods of one workload on different
+// nodes.
+func (k *k8sReader) antiAffinity(v *source.Value, doc *spec.Document) {
+	required := source.Entry(v.T, "requiredDuringSchedulingIgnoredDuringExecution")
+	if required != nil && len(v.T.Names) == 1 && len(required.Items) == 1 {
+		if key := entryText(&required.Items[0], "topologyKey"); key != "" && source.Entry(&required.Items[0], "namespaceSelector") == nil {
+			doc.Apart = key
+			v.Approximated("apart", "its own tasks are kept apart, not those of others")
+			return
+		}
+	}
+	v.Lost("write apart: the label of nodes that every task must have another of")
+}
+
+// isGPU reports whether a resource of Kubernetes is GPUs.
+func isGPU(name string) bool {
+	return name == "nvidia.com/gpu" || name == "amd.com/gpu" || name == "gpu.intel.com/i915" || strings.HasPrefix(name, "nvidia.com/mig-")
+}

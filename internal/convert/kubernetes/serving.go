@@ -1,0 +1,279 @@
+package kubernetes
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/musterhq/muster/internal/convert/source"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// k8sElsewhere are kinds of which no document can be made, and what does work.
+// In a cluster all of them work as they are: their pods are placed like ours.
+var k8sElsewhere = map[string]string{
+	"CronJob":                "nothing here submits by the clock: write spec.jobTemplate as a Job and let cron run muster run -f JOB.yaml",
+	"DaemonSet":              "a daemon of every node is the cluster's own matter",
+	"ReplicationController":  "write it as a Deployment",
+	"RayCluster":             "write a RayJob with the cluster in rayClusterSpec",
+	"RayService":             "write a Deployment whose command is serve run",
+	"SeldonDeployment":       "write the predictor's container as a Deployment",
+	"InferenceService":       "write the predictor's container as a Deployment",
+	"VirtualMachineInstance": "workloads are processes and containers",
+	"ScheduledWorkflow":      "write its steps as Jobs, which wait for each other with after, and let cron submit them",
+	"Workflow":               "write its steps as Jobs, which wait for each other with after",
+	"PipelineRun":            "write its tasks as Jobs, which wait for each other with after",
+	"TaskRun":                "write its steps as a Job",
+	"AmlJob":                 "write it as a Job or PyTorchJob",
+	"DevWorkspace":           "write its container as a Pod that is always started again, which is a workspace",
+	"LeaderWorkerSet":        "write one group of it as a JobSet",
+	"InteractiveWorkload":    "write runai workspace submit, or a Pod that is always started again",
+	"TrainingWorkload":       "write runai training submit, or a Job",
+	"DistributedWorkload":    "write runai training pytorch submit, or a PyTorchJob",
+	"InferenceWorkload":      "write runai inference submit, or a Deployment",
+}
+
+// elsewhere refuses a kind of which no document can be made.
+func elsewhere(v *source.Value, kind string) {
+	read := "kinds that are read: " + strings.Join(source.SortedKeys(k8sKinds), ", ") + " and the Service of Knative"
+	if what, known := k8sElsewhere[kind]; known {
+		v.Refuse(fmt.Sprintf("no document can be made of a %s", kind), what+"; in a cluster its pods are placed like any others where they say schedulerName: muster (docs/pods-of-others.md)")
+		return
+	}
+	v.Refuse(fmt.Sprintf("%q is not a kind that is read", source.Shorten(kind)), read+"; in a cluster pods of every kind are placed where they say schedulerName: muster")
+}
+
+// replicated reads what sets of replicas have in common; nil where there is no
+// template.
+func (k *k8sReader) replicated(o *source.Map, doc *spec.Document) *source.Map {
+	s := o.Map("spec")
+	doc.Kind = lifecycle.Inference
+	if s == nil || !s.Has("template") {
+		k.missingTemplate(o, "spec.template")
+		return nil
+	}
+	one := 1
+	doc.Replicas = &one
+	if v := s.Take("replicas"); v != nil {
+		n := v.Whole(0)
+		doc.Replicas = &n
+		v.Kept("replicas")
+	}
+	return s
+}
+
+// ofReplicas reads the template of a set, whose pods stand alone.
+func (k *k8sReader) ofReplicas(o, s *source.Map, doc *spec.Document) {
+	if restart := k.template(s.Map("template"), doc, ""); restart != nil {
+		restart.Harmless("replicas are always started again")
+	}
+	k.noTopology(doc, o.T.Line, "replicas stand alone: near and apart say where they are")
+}
+
+// replicaSet is a service without a way to change it.
+func (k *k8sReader) replicaSet(o *source.Map, doc *spec.Document) *spec.Document {
+	s := k.replicated(o, doc)
+	if s == nil {
+		return nil
+	}
+	k.ofReplicas(o, s, doc)
+	s.Done(source.Nothing{"selector": "replicas belong to their workload"}, source.Nothing{"minReadySeconds": "a replica counts once its probe answers"}, false)
+	return doc
+}
+
+// statefulSet is a service each of whose replicas is there once at most.
+func (k *k8sReader) statefulSet(o *source.Map, doc *spec.Document) *spec.Document {
+	s := k.replicated(o, doc)
+	if s == nil {
+		return nil
+	}
+	none, one := 0, 1
+	doc.Update = spec.Update{MaxSurge: &none, MaxUnavailable: &one}
+	if u := s.Map("updateStrategy"); u != nil {
+		kind := u.Take("type")
+		if r := u.Map("rollingUpdate"); r != nil {
+			if v := r.Take("maxUnavailable"); v != nil && v.T.Kind == spec.TreeNumber {
+				n := v.Whole(1)
+				doc.Update.MaxUnavailable = &n
+				v.Kept("update.maxUnavailable")
+			} else if v != nil {
+				v.Lost("it is a number of replicas, not a part of them")
+			}
+			r.Done(nil, source.Nothing{"partition": "all replicas are replaced"}, false)
+		}
+		if kind.Text() == "OnDelete" {
+			kind.Lost("replicas are replaced when the document changes")
+		} else if kind != nil {
+			kind.Translated("update", "one after another, and none is there twice")
+		}
+		u.Done(nil, nil, false)
+	}
+	const together = "all replicas start together, not one after another"
+	switch v := s.Take("podManagementPolicy"); {
+	case v.Text() == "Parallel":
+		v.Harmless("all start together")
+	case *doc.Replicas <= 1:
+		v.Harmless("there is one")
+	case v != nil:
+		v.Approximated("replicas", together)
+	default:
+		k.Note(source.Note{Line: s.T.Line, Field: source.Below(s.Path, "podManagementPolicy"), Fate: source.Approximated, To: "replicas", Reason: together, Lossy: true})
+	}
+	if v := s.Take("volumeClaimTemplates"); v != nil {
+		v.Lost("no claims are made for replicas; make one with kubectl and name it in volumes, for all of them")
+	}
+	if v := s.Take("serviceName"); *doc.Replicas > 1 {
+		v.Lost("replicas have no names for each other: $POD_INDEX numbers them, and one that is replaced gets a new number")
+	} else {
+		v.Harmless("there is one")
+	}
+	k.ofReplicas(o, s, doc)
+	s.Done(source.Nothing{
+		"selector": "replicas belong to their workload", "revisionHistoryLimit": "attempts are kept",
+		"persistentVolumeClaimRetentionPolicy": "no claims are made",
+	}, source.Nothing{
+		"ordinals":        "replicas are numbered from 0",
+		"minReadySeconds": "a replica counts once its probe answers",
+	}, false)
+	return doc
+}
+
+// notebook is a workspace, as Kubeflow's are.
+func (k *k8sReader) notebook(o *source.Map, doc *spec.Document) *spec.Document {
+	s := o.Map("spec")
+	if s == nil || !s.Has("template") {
+		k.missingTemplate(o, "spec.template")
+		return nil
+	}
+	doc.Kind, doc.Restart = lifecycle.Workspace, "always"
+	if restart := k.template(s.Map("template"), doc, doc.Name); restart != nil {
+		restart.Harmless("a notebook is always started again")
+	}
+	doc.Near, doc.Apart = "", ""
+	s.Done(nil, nil, false)
+	k.noTopology(doc, o.T.Line, "a single task has no topology")
+	return doc
+}
+
+// The defaults of Knative, where a Service does not say otherwise.
+const (
+	knativePort   = 8080
+	knativeTarget = 100 // requests at once of a replica
+	mostReplicas  = 1000
+)
+
+// knative is a service that follows its requests, down to none.
+func (k *k8sReader) knative(o *source.Map, doc *spec.Document) *spec.Document {
+	s := o.Map("spec")
+	doc.Kind = lifecycle.Inference
+	t := s.Map("template")
+	if t == nil {
+		k.missingTemplate(o, "spec.template")
+		return nil
+	}
+	a := &scaler{first: -1, concurrency: knativeTarget}
+	k.scaling = a
+	k.meta(t.Map("metadata"), doc, false)
+	k.scaling = nil
+	p := t.Map("spec")
+	if p == nil {
+		k.missingTemplate(t, "spec")
+		return nil
+	}
+	if v := p.Take("containerConcurrency"); v != nil {
+		if n := v.Whole(0); n > 0 {
+			a.concurrency = n
+			v.Approximated("autoscale.concurrency", "a replica is to work on so many requests; more are not held back")
+		} else {
+			v.Harmless("it does not bound them")
+		}
+	}
+	for _, name := range []string{"timeoutSeconds", "responseStartTimeoutSeconds", "idleTimeoutSeconds"} {
+		p.Take(name).Lost("requests are not ended by their length")
+	}
+	if restart := k.podSpec(p, doc, ""); restart != nil {
+		restart.Harmless("replicas are always started again")
+	}
+	t.Done(nil, nil, false)
+	a.into(doc)
+	if len(doc.Ports) == 0 {
+		doc.Ports = []spec.Port{{Port: knativePort}}
+		k.Note(source.Note{Line: p.T.Line, Field: source.Below(p.Path, "containers[0].ports"), Fate: source.Translated, To: "ports", Reason: "a container of Knative that does not say otherwise listens on 8080"})
+	}
+	if v := s.Take("traffic"); v != nil {
+		v.Lost("all requests go to the newest edition, once its replicas are ready")
+	}
+	s.Done(nil, nil, false)
+	k.noTopology(doc, o.T.Line, "replicas stand alone: near and apart say where they are")
+	return doc
+}
+
+// scaler is what annotations of Knative's autoscaler say.
+type scaler struct {
+	least, most, first, concurrency int
+	down                            spec.Duration
+}
+
+// scale reads one annotation of Knative's autoscaler.
+func (k *k8sReader) scale(a *scaler, name string, v *source.Value) {
+	number := func(least int) int {
+		q, err := spec.ParseQuantity(strings.TrimSpace(v.Text()))
+		if n := q.Milli() / 1000; err == nil && n >= int64(least) && n <= math.MaxInt32 {
+			return int(n)
+		}
+		v.Refuse(fmt.Sprintf("%q is not a number from %d", source.Shorten(v.T.Text), least), "write it in digits")
+		return least
+	}
+	switch name {
+	case "min-scale", "minScale":
+		a.least = number(0)
+		v.Translated("autoscale.min", "")
+	case "max-scale", "maxScale":
+		a.most = number(0)
+		v.Translated("autoscale.max", "")
+	case "initial-scale", "initialScale":
+		a.first = number(0)
+		v.Translated("replicas", "")
+	case "target":
+		a.concurrency = max(1, number(1))
+		v.Translated("autoscale.concurrency", "")
+	case "scale-down-delay", "scale-to-zero-pod-retention-period", "window", "stable-window":
+		d, err := spec.ParseDuration(v.Text())
+		if err != nil {
+			v.Refuse(source.ProblemOf(err), source.HintOf(err))
+			return
+		}
+		a.down = max(a.down, d)
+		v.Approximated("autoscale.scaleDown", "replicas go after so long without need")
+	case "class":
+		if strings.HasPrefix(v.Text(), "kpa") {
+			v.Harmless("replicas follow requests")
+		} else {
+			v.Lost("replicas follow requests under way, not load")
+		}
+	case "metric":
+		if v.Text() == "concurrency" {
+			v.Harmless("replicas follow requests under way")
+		} else {
+			v.Lost("replicas follow requests under way, not " + source.Shorten(v.Text()))
+		}
+	default:
+		v.Lost("the autoscaler here has min, max, concurrency and scaleDown")
+	}
+}
+
+// into writes the scale into a document. Who sets no bound has as many
+// replicas as there can be; quotas bound them.
+func (a *scaler) into(doc *spec.Document) {
+	if a.most == 0 || a.most > mostReplicas {
+		a.most = mostReplicas
+	}
+	a.least = min(a.least, a.most)
+	doc.Autoscale = &spec.Autoscale{Min: a.least, Max: a.most, Concurrency: a.concurrency, ScaleDown: a.down}
+	first := max(1, a.least)
+	if a.first >= 0 {
+		first = min(max(a.first, a.least), a.most)
+	}
+	doc.Replicas = &first
+}

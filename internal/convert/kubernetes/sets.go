@@ -1,0 +1,356 @@
+package kubernetes
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/internal/convert/source"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// jobSet is a gang of the pods of its jobs: one group, or a leader and one.
+func (k *k8sReader) jobSet(o *source.Map, doc *spec.Document) *spec.Document {
+	s := o.Map("spec")
+	jobs := s.Take("replicatedJobs")
+	if jobs == nil {
+		k.missingTemplate(o, "spec.replicatedJobs")
+		return nil
+	}
+	const exclusive = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+	if key, ok := doc.Annotations[exclusive]; ok {
+		delete(doc.Annotations, exclusive)
+		doc.Topology.Required = key
+		for i, n := range k.Notes {
+			if n.To == "annotations."+exclusive {
+				k.Notes[i].To, k.Notes[i].Fate, k.Notes[i].Lossy, k.Notes[i].Reason = "topology.required", source.Approximated, true, "all tasks are in one such domain, which others may use too"
+			}
+		}
+	}
+	doc.Kind = lifecycle.Distributed
+	var groups []*replica
+	for _, item := range jobs.List() {
+		if g := k.replicatedJob(item, doc); g != nil && g.count > 0 {
+			groups = append(groups, g)
+		}
+	}
+	if len(k.Errs) > 0 {
+		return nil
+	}
+	gang := k.ofGroups(jobs, groups)
+	if gang == nil {
+		return nil
+	}
+	if p := s.Map("failurePolicy"); p != nil {
+		if v := p.Take("maxRestarts"); v != nil {
+			k.retries(v, gang, 0, 0, "")
+		}
+		p.Done(source.Nothing{"restartStrategy": "the whole gang is tried again"}, source.Nothing{"rules": "write retry.rules"}, false)
+	}
+	if p := s.Map("successPolicy"); p != nil {
+		if v := p.Take("operator"); v.Text() == "Any" {
+			gang.CleanPolicy = "running"
+			v.Approximated("cleanPolicy", "it has succeeded once its first task has")
+		} else {
+			v.Translated("cleanPolicy", "")
+		}
+		p.Done(nil, source.Nothing{"targetReplicatedJobs": "its first task decides, or all"}, false)
+	}
+	k.ttl(s.Take("ttlSecondsAfterFinished"), gang)
+	k.suspended(s.Take("suspend"), gang)
+	s.Done(source.Nothing{"network": "tasks find each other by MASTER_ADDR", "startupPolicy": "all start together", "coordinator": "the first task is the master", "managedBy": "it is Muster's"}, source.Nothing{"volumeClaimPolicies": "a claim must be there"}, false)
+	if gang.Workers == 1 {
+		gang.Kind, gang.Workers, gang.CleanPolicy = lifecycle.Training, 0, ""
+		k.noTopology(gang, o.T.Line, "a single task has no topology")
+	}
+	return gang
+}
+
+// replicatedJob reads one group of a JobSet.
+func (k *k8sReader) replicatedJob(item *source.Value, doc *spec.Document) *replica {
+	o := item.Map()
+	if o == nil {
+		return nil
+	}
+	name := o.Take("name")
+	name.Harmless("tasks are numbered")
+	g := &replica{role: name.Text(), count: 1, doc: doc.Clone(), at: item}
+	if v := o.Take("replicas"); v != nil {
+		g.count = v.Whole(0)
+		v.Translated("workers", "")
+	}
+	if v := o.Take("dependsOn"); v != nil {
+		v.Lost("all start together")
+	}
+	job := o.Map("template")
+	s := job.Map("spec")
+	if s == nil {
+		k.missingTemplate(o, "template.spec")
+		return g
+	}
+	k.meta(job.Map("metadata"), g.doc, false)
+	pods := 1
+	p, c := s.Take("parallelism"), s.Take("completions")
+	switch {
+	case p != nil && c != nil && p.Whole(1) < c.Whole(1):
+		p.Refuse(fmt.Sprintf("%d is less than completions, %s: its pods would not run together", p.Whole(1), c.T.Text), "write the same number for both")
+	case c != nil:
+		pods = c.Whole(1)
+	case p != nil:
+		pods = p.Whole(1)
+	}
+	p.Translated("workers", "")
+	c.Translated("workers", "")
+	if g.count *= pods; g.count > 100_000 || g.count < 0 {
+		item.Refuse(fmt.Sprintf("has %d pods, more than 100000", g.count), "")
+	}
+	if v := s.Take("backoffLimit"); v != nil {
+		if v.Whole(0) == 0 {
+			v.Translated("retry.limit", "")
+		} else {
+			v.Approximated("retry.limit", "a pod is not tried again alone, but the whole gang as often as failurePolicy says")
+		}
+	}
+	if v := s.Take("activeDeadlineSeconds"); v != nil {
+		g.doc.MaxDuration = shorter(g.doc.MaxDuration, source.Seconds(v.Whole(1)))
+		v.Translated("maxDuration", "")
+	}
+	if t := s.Map("template"); t != nil {
+		onRestart(k.template(t, g.doc, ""))
+	} else {
+		k.missingTemplate(s, "template")
+	}
+	k.gangEnv(g.doc)
+	s.Done(source.Nothing{"completionMode": "each task knows its index: MUSTER_TASK_INDEX", "suspend": "the JobSet's own counts", "podReplacementPolicy": "a task is replaced once it has ended"}, source.Nothing{"podFailurePolicy": "write retry.rules", "successPolicy": "its first task decides, or all", "backoffLimitPerIndex": "failures of all tasks count together", "ttlSecondsAfterFinished": "the JobSet's own counts"}, false)
+	job.Done(nil, nil, false)
+	o.Done(source.Nothing{"groupName": "there are no groups"}, nil, false)
+	return g
+}
+
+// ofGroups makes one gang: of one group, or of a single first pod and a group.
+func (k *k8sReader) ofGroups(at *source.Value, groups []*replica) *spec.Document {
+	switch {
+	case len(groups) == 0:
+		at.Refuse("has no pods", "write at least one group")
+	case len(groups) == 1:
+		groups[0].doc.Workers = groups[0].count
+		return groups[0].doc
+	case len(groups) == 2 && groups[0].count == 1:
+		return k.merge(groups[0], groups[1])
+	default:
+		var sizes []string
+		for _, g := range groups {
+			sizes = append(sizes, fmt.Sprintf("%s of %d", source.Shorten(g.role), g.count))
+		}
+		at.Refuse("has several groups of tasks: "+strings.Join(sizes, ", "), "a gang has one master, which may differ, and workers that are all the same; write the others as workloads of their own")
+	}
+	return nil
+}
+
+// runtimes are the frameworks of the runtimes that come with Kubeflow Trainer.
+var runtimes = map[string]string{
+	"torch-distributed": "pytorch", "torch-distributed-multi-node": "pytorch", "torchtune": "pytorch", "deepspeed-distributed": "mpi", "mpi-distributed": "mpi", "mlx-distributed": "mpi",
+	"jax-distributed": "jax", "xgboost-distributed": "xgboost",
+}
+
+// trainJob is a gang of which a runtime in the cluster says the rest.
+func (k *k8sReader) trainJob(o *source.Map, doc *spec.Document) *spec.Document {
+	s := o.Map("spec")
+	t := s.Map("trainer")
+	if t == nil {
+		k.missingTemplate(o, "spec.trainer")
+		return nil
+	}
+	doc.Kind, doc.Workers, doc.Framework = lifecycle.Distributed, 1, "env"
+	if ref := s.Map("runtimeRef"); ref != nil {
+		v := ref.Take("name")
+		if f, known := runtimes[v.Text()]; known {
+			doc.Framework = f
+			v.Approximated("framework", "of the runtime only the framework is known; what else it has is missing")
+		} else if v != nil {
+			v.Lost("the runtime is not in the file; what it has is missing")
+		}
+		ref.Done(source.Nothing{"apiGroup": "", "kind": ""}, nil, false)
+	}
+	k.trainer(t, doc)
+	k.suspended(s.Take("suspend"), doc)
+	if v := s.Take("activeDeadlineSeconds"); v != nil {
+		doc.MaxDuration = source.Seconds(v.Whole(1))
+		v.Translated("maxDuration", "")
+	}
+	s.Done(source.Nothing{"managedBy": "it is Muster's", "labels": "they are of what the cluster makes", "annotations": "they are of what the cluster makes"},
+		source.Nothing{"initializer": "write integrations or init", "podTemplateOverrides": "write nodeSelector, tolerations and volumes", "podSpecOverrides": "write nodeSelector, tolerations and volumes", "runtimePatches": "write nodeSelector, tolerations and volumes"}, false)
+	return doc
+}
+
+func (k *k8sReader) trainer(t *source.Map, doc *spec.Document) {
+	k.environment(t, doc)
+	k.gangEnv(doc)
+	if v := t.Take("image"); v != nil {
+		doc.Image = v.Text()
+		v.Kept("image")
+	} else {
+		k.Refuse(t.T.Line, source.Below(t.Path, "image"), "", "is missing: the runtime that has it is not in the file", "write the image")
+	}
+	if v := t.Take("command"); v != nil {
+		doc.Command = spec.Command{Argv: k.expanded(v, doc)}
+		v.Kept("command")
+	}
+	if v := t.Take("args"); v != nil {
+		doc.Args = k.expanded(v, doc)
+		v.Kept("args")
+	}
+	if v := t.Take("numNodes"); v != nil {
+		doc.Workers = v.Whole(1)
+		v.Translated("workers", "")
+	}
+	if r := t.Map("resourcesPerNode"); r != nil {
+		k.resources(r, doc)
+	}
+	if v := t.Take("numProcPerNode"); v != nil {
+		if doc.Framework == "mpi" {
+			doc.Slots = v.Whole(1)
+			v.Translated("slots", "")
+		} else {
+			k.perNode(v, doc)
+		}
+	}
+	t.Done(nil, nil, false)
+}
+
+// rayJob is a gang whose first task is the head of a Ray cluster, where the
+// entrypoint runs.
+func (k *k8sReader) rayJob(o *source.Map, doc *spec.Document) *spec.Document {
+	s := o.Map("spec")
+	entrypoint, cluster := s.Take("entrypoint"), s.Map("rayClusterSpec")
+	if entrypoint == nil || cluster == nil {
+		k.missingTemplate(o, "spec.entrypoint and spec.rayClusterSpec")
+		return nil
+	}
+	head := cluster.Map("headGroupSpec")
+	h := &replica{role: "head", count: 1, doc: doc.Clone(), at: entrypoint}
+	if t := head.Map("template"); t != nil {
+		headRestart(k.template(t, h.doc, "ray-head"))
+	}
+	k.rayStart(head)
+	worker := k.rayWorkers(cluster, doc)
+	if len(k.Errs) > 0 {
+		return nil
+	}
+	gang := h.doc
+	if worker != nil {
+		h.doc.Command, h.doc.Args = worker.doc.Command, worker.doc.Args // Ray's own in both
+		gang = k.merge(h, worker)
+	} else {
+		gang.Workers = 1
+	}
+	if gang == nil {
+		return nil
+	}
+	gang.Kind, gang.CleanPolicy = lifecycle.Distributed, "running"
+	gang.Command, gang.Args = spec.Command{Argv: []string{"/bin/bash", "-c", rayScript(entrypoint.Text())}}, nil
+	if gang.Master != nil {
+		gang.Master.Command, gang.Master.Args = spec.Command{}, nil
+	}
+	entrypoint.Approximated("command", "the first task starts the head of a Ray cluster and runs it there")
+	k.rayEnds(s, gang)
+	cluster.Done(source.Nothing{"rayVersion": "the image has it"}, source.Nothing{"enableInTreeAutoscaling": "the cluster keeps its size", "autoscalerOptions": "the cluster keeps its size", "gcsFaultToleranceOptions": "the whole gang is tried again"}, false)
+	return gang
+}
+
+func headRestart(v *source.Value) {
+	if v != nil {
+		v.Harmless("the whole gang is tried again, as retry says")
+	}
+}
+
+// rayStart accounts for a group's options of ray start.
+func (k *k8sReader) rayStart(o *source.Map) {
+	if o == nil {
+		return
+	}
+	o.Done(source.Nothing{"serviceType": "there are no services", "groupName": "there is one group"}, source.Nothing{"rayStartParams": "ray start finds out what a node has", "replicas": "", "numOfHosts": "", "scaleStrategy": "", "headService": "there are no services", "enableIngress": "there are no services"}, false)
+}
+
+// rayWorkers reads the workers of a Ray cluster: one group.
+func (k *k8sReader) rayWorkers(cluster *source.Map, doc *spec.Document) (worker *replica) {
+	v := cluster.Take("workerGroupSpecs")
+	for _, item := range v.List() {
+		o := item.Map()
+		if o == nil {
+			continue
+		}
+		name := o.Take("groupName")
+		name.Harmless("tasks are numbered")
+		w := &replica{role: name.Text(), count: 1, doc: doc.Clone(), at: item}
+		if n := o.Take("replicas"); n != nil {
+			w.count = n.Whole(0)
+			n.Translated("workers", "")
+		}
+		if n := o.Take("numOfHosts"); n != nil {
+			w.count *= n.Whole(1)
+			n.Translated("workers", "")
+		}
+		for _, name := range []string{"minReplicas", "maxReplicas"} {
+			if n := o.Take(name); n != nil && n.Whole(0) != w.count {
+				n.Approximated("workers", "the cluster keeps its size")
+			} else {
+				n.Translated("workers", "")
+			}
+		}
+		if t := o.Map("template"); t != nil {
+			headRestart(k.template(t, w.doc, "ray-worker"))
+		}
+		k.rayStart(o)
+		switch {
+		case w.count == 0:
+			item.Harmless("it has no replicas")
+		case worker != nil:
+			item.Refuse("is a second group of workers", "a gang's workers are all the same; keep one group")
+		default:
+			worker = w
+		}
+	}
+	return worker
+}
+
+// runEnds reads how often and how long a group of pods may run, and when it does.
+func (k *k8sReader) runEnds(o *source.Map, gang *spec.Document) {
+	if v := o.Take("backoffLimit"); v != nil {
+		k.retries(v, gang, 0, 0, "")
+	}
+	if v := o.Take("activeDeadlineSeconds"); v != nil {
+		gang.MaxDuration = shorter(gang.MaxDuration, source.Seconds(v.Whole(1)))
+		if gang.Retry.Limit > 0 {
+			v.Approximated("maxDuration", "it is of each attempt, not of all together")
+		} else {
+			v.Translated("maxDuration", "")
+		}
+	}
+	k.ttl(o.Take("ttlSecondsAfterFinished"), gang)
+	k.suspended(o.Take("suspend"), gang)
+}
+
+// rayEnds reads how a RayJob ends.
+func (k *k8sReader) rayEnds(s *source.Map, gang *spec.Document) {
+	k.runEnds(s, gang)
+	if v := s.Take("runtimeEnvYAML"); v != nil {
+		v.Lost("the entrypoint runs on the head itself, in its own environment; write integrations or env")
+	}
+	s.Done(source.Nothing{"shutdownAfterJobFinishes": "the cluster ends with its entrypoint", "submissionMode": "the entrypoint runs on the head", "submitterConfig": "the entrypoint runs on the head", "submitterPodTemplate": "the entrypoint runs on the head", "jobId": "workloads have ids of their own", "managedBy": "it is Muster's", "metadata": "labels say it"},
+		source.Nothing{"entrypointNumCpus": "the entrypoint shares the head", "entrypointNumGpus": "the entrypoint shares the head", "entrypointResources": "the entrypoint shares the head", "clusterSelector": "a cluster that is there is not used", "deletionStrategy": "the cluster ends with its entrypoint"}, false)
+}
+
+// rayScript starts a Ray cluster in the tasks of a gang and the entrypoint in
+// its first, once all nodes are there.
+func rayScript(entrypoint string) string {
+	return `at="$MASTER_ADDR:$MASTER_PORT"
+if [ "$RANK" != 0 ]; then
+  until ray status --address "$at" >/dev/null 2>&1; do sleep 1; done
+  exec ray start --address "$at" --block
+fi
+ray start --head --port "$MASTER_PORT" || exit $?
+export RAY_ADDRESS="$at"
+until [ "$(python3 -c 'import ray; ray.init(log_to_driver=False, logging_level="ERROR"); print(len([n for n in ray.nodes() if n["Alive"]]))' 2>/dev/null)" = "$WORLD_SIZE" ]; do sleep 1; done
+` + entrypoint + "\n"
+}

@@ -1,0 +1,188 @@
+package kubernetes
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/musterhq/muster/internal/convert/source"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// volumeSource is a volume of a pod before something mounts it.
+type volumeSource struct {
+	at      *source.Value
+	volume  spec.Volume
+	memory  bool   // an emptyDir in memory
+	why     string // it cannot be had; empty: it can
+	near    string // it is only near to what was asked for
+	mounted bool
+}
+
+// volumeSources reads the volumes of a pod by name.
+func (k *k8sReader) volumeSources(v *source.Value) map[string]*volumeSource {
+	sources := map[string]*volumeSource{}
+	for _, item := range v.List() {
+		o := item.Map()
+		if o == nil {
+			continue
+		}
+		name := o.Take("name").Text()
+		if _, twice := sources[name]; twice {
+			item.Refuse(fmt.Sprintf("the name %q stands twice", source.Shorten(name)), "give each volume its own")
+			continue
+		}
+		s := &volumeSource{at: item}
+		sources[name] = s
+		k.volumeSource(o, s)
+	}
+	return sources
+}
+
+func (k *k8sReader) volumeSource(o *source.Map, s *volumeSource) {
+	switch {
+	case o.Has("hostPath"):
+		h := o.Map("hostPath")
+		s.volume.HostPath = strings.TrimRight(h.Take("path").Text(), "/")
+		if s.volume.HostPath == "" {
+			s.volume.HostPath = "/"
+		}
+		s.volume.Create = h.Take("type").Text() == "DirectoryOrCreate"
+		h.Done(nil, nil, false)
+	case o.Has("persistentVolumeClaim"):
+		c := o.Map("persistentVolumeClaim")
+		s.volume.Claim = c.Take("claimName").Text()
+		if c.Take("readOnly").Truth() {
+			s.volume.ReadOnly = true
+		}
+		c.Done(nil, nil, false)
+	case o.Has("emptyDir"):
+		k.emptyDir(o.Take("emptyDir"), s)
+	case o.Has("configMap"):
+		k.configMap(o.Map("configMap"), s)
+	case o.Has("secret"):
+		c := o.Map("secret")
+		s.volume.Secret = c.Take("secretName").Text()
+		s.near = "the secret is one file, and its path is that file"
+		c.Done(source.Nothing{"defaultMode": "its file is for its user only", "optional": "secrets that a document names must be there"}, source.Nothing{"items": "the secret is one file"}, false)
+	default:
+		s.why = "such volumes are not known; mount them on the nodes and write hostPath, or make a claim"
+	}
+	o.Done(nil, source.Nothing{
+		"nfs": "", "csi": "", "projected": "", "downwardAPI": "", "ephemeral": "", "image": "", "iscsi": "", "cephfs": "", "rbd": "", "azureFile": "", "gcePersistentDisk": "", "awsElasticBlockStore": "",
+	}, false)
+}
+
+func (k *k8sReader) emptyDir(v *source.Value, s *volumeSource) {
+	s.volume.Temporary = &spec.Temporary{}
+	if v == nil { // emptyDir: with nothing after it
+		s.near = "it lies in memory"
+		return
+	}
+	o := v.Map()
+	if size := o.Take("sizeLimit"); size != nil {
+		s.volume.Temporary.Size = size.Quantity()
+	}
+	s.memory = o.Take("medium").Text() == "Memory"
+	if !s.memory {
+		s.near = "it lies in memory"
+	}
+	o.Done(nil, nil, false)
+}
+
+func (k *k8sReader) configMap(o *source.Map, s *volumeSource) {
+	files, here := k.configs[o.Take("name").Text()]
+	if !here {
+		s.why = "the ConfigMap is not in the file; write volumes with config"
+	}
+	s.volume.Config = map[string]string{}
+	for name, text := range files {
+		s.volume.Config[name] = text
+	}
+	for i, item := range o.Take("items").List() {
+		e := item.Map()
+		if i == 0 {
+			s.volume.Config = map[string]string{}
+		}
+		key, at := e.Take("key").Text(), e.Take("path").Text()
+		e.Done(source.Nothing{"mode": "files of documents can be read by all"}, nil, false)
+		if text, known := files[key]; known {
+			s.volume.Config[at] = text
+		}
+	}
+	if here && len(s.volume.Config) == 0 {
+		s.why = "the ConfigMap has no such files"
+	}
+	o.Done(source.Nothing{"defaultMode": "files of documents can be read by all", "optional": "it is there"}, nil, false)
+}
+
+// mounts reads what a container mounts.
+func (k *k8sReader) mounts(v *source.Value, doc *spec.Document, sources map[string]*volumeSource) {
+	for _, item := range v.List() {
+		o := item.Map()
+		if o == nil {
+			continue
+		}
+		name, at := o.Take("name").Text(), o.Take("mountPath").Text()
+		s := sources[name]
+		if s == nil {
+			item.Refuse(fmt.Sprintf("there is no volume %q", source.Shorten(name)), "add it to volumes, or remove the mount")
+			continue
+		}
+		m := s.volume
+		m.Path = at
+		m.ReadOnly = o.Take("readOnly").Truth() || m.ReadOnly
+		sub := o.Take("subPath").Text()
+		o.Done(source.Nothing{"mountPropagation": "the backend sees to it"}, source.Nothing{"subPathExpr": "paths have no variables", "recursiveReadOnly": "what lies below is as it is"}, false)
+		k.mount(item, s, m, sub, doc)
+	}
+}
+
+func (k *k8sReader) mount(item *source.Value, s *volumeSource, m spec.Volume, sub string, doc *spec.Document) {
+	first := !s.mounted
+	s.mounted = true
+	to := fmt.Sprintf("volumes[%d]", len(doc.Volumes))
+	switch {
+	case s.why != "":
+		item.Lost(s.why)
+		if first {
+			s.at.Lost(s.why)
+		}
+		return
+	case strings.TrimRight(m.Path, "/") == "/dev/shm" && m.Temporary != nil:
+		if m.Temporary.Size > 0 {
+			doc.Resources.SHM = m.Temporary.Size
+			item.Translated("resources.shm", "")
+			s.at.Translated("resources.shm", "")
+			return
+		}
+		item.Translated(to, "it lies in memory")
+		s.at.Translated(to, "it lies in memory")
+	case sub != "" && m.HostPath != "":
+		m.HostPath = path.Join(m.HostPath, sub)
+		item.Translated(to, "the path below the volume is mounted")
+		s.at.Translated(to, "")
+	case sub != "" && m.Config[sub] != "":
+		m.Config = map[string]string{path.Base(m.Path): m.Config[sub]}
+		m.Path = path.Dir(m.Path)
+		item.Approximated(to, "the file lies in a volume of its own, with nothing beside it")
+		s.at.Translated(to, "")
+	case sub != "":
+		item.Lost("only whole volumes are mounted, and paths below directories of the node")
+		if first {
+			s.at.Lost("what mounts it mounts a part of it")
+		}
+		return
+	case s.near != "":
+		item.Kept(to)
+		if first {
+			s.at.Approximated(to, s.near)
+		}
+	default:
+		item.Kept(to)
+		if first {
+			s.at.Translated(to, "")
+		}
+	}
+	doc.Volumes = append(doc.Volumes, m)
+}

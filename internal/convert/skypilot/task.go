@@ -1,0 +1,345 @@
+// Package skypilot reads a task of SkyPilot, or a pipeline of several, as
+// documents.
+package skypilot
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/convert/source"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// skyPrelude gives a script of SkyPilot its variables.
+const skyPrelude = `export SKYPILOT_NODE_RANK="${NODE_RANK:-0}" SKYPILOT_TASK_ID="$MUSTER_WORKLOAD_ID"
+export SKYPILOT_NODE_IPS="$(printf '%s\n' ${MUSTER_TASK_ADDRESSES:-127.0.0.1})"
+`
+
+// Read reads a task, or a pipeline of several.
+func Read(r *source.Reader, trees []spec.Tree) {
+	pipeline, trees := pipeline(r, trees)
+	for i := range trees {
+		if o := r.Map(&trees[i], ""); o != nil {
+			r.Add(sky(r, o))
+		}
+	}
+	chain(r, pipeline)
+}
+
+// pipeline takes the tasks of a pipeline apart from the first document, which
+// has its name only.
+func pipeline(r *source.Reader, trees []spec.Tree) (name string, tasks []spec.Tree) {
+	if len(trees) < 2 || len(trees[0].Names) != 1 || trees[0].Names[0] != "name" {
+		return "", trees
+	}
+	n := source.Note{Line: trees[0].Line, Field: "name", Value: trees[0].Items[0].Text, Fate: source.Translated, To: "name", Reason: "its tasks are found by their names, which begin with it"}
+	if len(trees) == 2 {
+		n.Fate, n.To, n.Reason = source.Ignored, "", "it is of a pipeline with one task"
+	}
+	r.Note(n)
+	return source.AsName(trees[0].Items[0].Text, 30), trees[1:]
+}
+
+// chain gives the tasks of a pipeline names, and has each wait for the one
+// before.
+func chain(r *source.Reader, pipeline string) {
+	if len(r.Docs) < 2 {
+		return
+	}
+	for i, doc := range r.Docs {
+		name := strings.Trim(pipeline+"-"+strconv.Itoa(i+1)+"-"+doc.NamePrefix, "-")
+		doc.Name, doc.NamePrefix = strings.TrimRight(name[:min(len(name), spec.MaxName)], "-"), ""
+		if i > 0 {
+			doc.After = []spec.Dependency{{Workload: r.Docs[i-1].Name}}
+		}
+	}
+}
+
+type skyTask struct {
+	*source.Reader
+	doc   *spec.Document
+	nodes int
+}
+
+// sky reads a task of SkyPilot.
+func sky(r *source.Reader, o *source.Map) *spec.Document {
+	t := &skyTask{Reader: r, doc: &spec.Document{Kind: lifecycle.Training}, nodes: 1}
+	doc := t.doc
+	if v := o.Take("name"); v != nil {
+		if doc.NamePrefix = source.AsName(v.Text(), 45); doc.NamePrefix == "" {
+			v.Refuse("holds no letter or digit", "write a name")
+		}
+		v.Translated("namePrefix", "jobs may have the same name, workloads not")
+	}
+	if v := o.Take("num_nodes"); v != nil {
+		t.nodes = v.Whole(1)
+		v.Translated("workers", "")
+	}
+	for _, name := range []string{"envs", "secrets"} {
+		t.variables(o.Take(name), name)
+	}
+	if v := o.Take("resources"); v != nil {
+		t.resources(v)
+	}
+	if t.nodes > 1 {
+		doc.Kind, doc.Workers = lifecycle.Distributed, t.nodes
+	}
+	t.workdir(o.Take("workdir"))
+	names, values := o.Take("file_mounts").Pairs()
+	for i, at := range names {
+		t.fileMount(at, values[i])
+	}
+	if v := o.Take("setup"); v != nil && strings.TrimSpace(v.Text()) != "" {
+		doc.Init = []spec.Init{{Command: spec.Command{Argv: []string{"/bin/bash", "-c", v.Text()}}}}
+		v.Translated("init[0]", "each task does it before it counts as running")
+	}
+	run := o.Take("run")
+	if text := strings.TrimSpace(run.Text()); text != "" {
+		doc.Command = spec.Command{Argv: []string{"/bin/bash", "-c", skyPrelude + run.Text()}}
+		run.Translated("command", "each task runs it, with the variables of SkyPilot")
+	} else {
+		r.Refuse(o.T.Line, "run", "", "is missing: a task without a command only makes machines", "write what it runs")
+	}
+	doc.Env = source.Put(doc.Env, "SKYPILOT_NUM_NODES", strconv.Itoa(t.nodes))
+	doc.Env = source.Put(doc.Env, "SKYPILOT_NUM_GPUS_PER_NODE", strconv.Itoa(doc.Resources.GPU.Devices()))
+	o.Done(source.Nothing{"config": "the server's own counts", "experimental": "the server's own counts"},
+		source.Nothing{"volumes": "write volumes with claim", "storage_mounts": "mount it on the nodes and write volumes", "service": "write kind: inference", "pool": "pools of the server are named in resources", "inputs": "", "outputs": "", "event_callback": "write notifications"}, true)
+	return doc
+}
+
+// variables reads envs and secrets. One without a value has that of whoever
+// submits it, which no file tells.
+func (t *skyTask) variables(v *source.Value, field string) {
+	if v == nil {
+		return
+	}
+	o := v.Map()
+	if o == nil {
+		return
+	}
+	for i, name := range o.T.Names {
+		item := &source.Value{R: t.Reader, T: &o.T.Items[i], Path: source.Below(field, name), Line: o.T.Lines[i]}
+		switch {
+		case field == "secrets":
+			t.doc.Secrets = append(t.doc.Secrets, spec.SecretUse{Name: source.AsName(name, 52), Env: name})
+			item.Translated(fmt.Sprintf("secrets[%d]", len(t.doc.Secrets)-1), fmt.Sprintf("muster secret create %s makes it; values of secrets are never in documents", source.AsName(name, 52)))
+		case item.T.Kind == spec.TreeNull:
+			item.Lost("it has no value; write one, or add --env " + source.Shorten(name))
+		default:
+			t.doc.Env = source.Put(t.doc.Env, name, item.Text())
+			item.Kept("env." + name)
+		}
+	}
+}
+
+func (t *skyTask) workdir(v *source.Value) {
+	switch {
+	case v == nil:
+	case v.T.Kind == spec.TreeMap:
+		o := v.Map()
+		g := &spec.Git{Repo: o.Take("url").Text(), Path: "."}
+		if ref := o.Take("ref").Text(); source.IsHexCommit(ref) {
+			g.Commit = ref
+		} else {
+			g.Branch = ref
+		}
+		t.doc.Integrations = append(t.doc.Integrations, spec.Integration{Git: g})
+		v.Translated("integrations[0]", "")
+		o.Done(nil, nil, true)
+	case t.doc.Image != "":
+		v.Lost("a container sees what its volumes say; write volumes, or build the code into the image")
+	default:
+		t.doc.Workdir = v.Text()
+		v.Translated("workdir", "it is not copied: tasks work in the directory itself")
+	}
+}
+
+// fileMount reads a path of the machine that a task sees.
+func (t *skyTask) fileMount(at string, v *source.Value) {
+	source := v.T.Text
+	if v.T.Kind == spec.TreeMap || strings.Contains(source, "://") {
+		v.Lost("buckets are not mounted; mount it on the nodes and write volumes, or fetch it in setup")
+		return
+	}
+	if !strings.HasPrefix(source, "/") || !strings.HasPrefix(at, "/") {
+		v.Lost("paths are not copied, and only absolute ones can be mounted")
+		return
+	}
+	if t.doc.Image == "" && source != at {
+		v.Lost("a process of the machine sees its own files; write an image, or use the path itself")
+		return
+	}
+	t.doc.Volumes = append(t.doc.Volumes, spec.Volume{Path: at, HostPath: source})
+	v.Approximated(fmt.Sprintf("volumes[%d]", len(t.doc.Volumes)-1), "it is the directory of the node, not a copy of the submitter's")
+}
+
+var skyHarmless = source.Nothing{
+	"cloud": "the scheduler chooses where it runs", "region": "the scheduler chooses where it runs", "zone": "the scheduler chooses where it runs", "infra": "the scheduler chooses where it runs",
+	"instance_type": "the scheduler chooses where it runs", "disk_size": "disk is neither counted nor limited", "disk_tier": "disk is neither counted nor limited", "network_tier": "the network is the nodes'",
+	"autostop": "resources are free once it has ended", "_cluster_config_overrides": "the server's own counts", "priority": "",
+}
+
+// resources reads what each node has.
+func (t *skyTask) resources(v *source.Value) {
+	o := v.Map()
+	if o == nil {
+		return
+	}
+	t.accelerators(o.Take("accelerators"))
+	r := &t.doc.Resources
+	if c := o.Take("cpus"); c != nil {
+		if n, ok := atLeast(c.Text()); ok {
+			r.CPU = n
+			c.Translated("resources.cpu", "")
+		} else {
+			c.Refuse("is not a number of CPUs", "write it like 8 or 8+")
+		}
+	}
+	if m := o.Take("memory"); m != nil {
+		text := m.Text()
+		if q, ok := source.SkyMemory(text); ok {
+			r.Memory = q
+			m.Translated("resources.memory", "a bare number is GB: powers of 1024")
+		} else {
+			m.Refuse("is not an amount of memory", "write it like 32 or 32+")
+		}
+	}
+	if s := o.Take("use_spot"); s != nil {
+		yes := s.Truth()
+		t.doc.Preemptible = &yes
+		s.Translated("preemptible", "")
+	}
+	if i := o.Take("image_id"); i != nil {
+		image, docker := strings.CutPrefix(i.Text(), "docker:")
+		if docker {
+			t.doc.Image = image
+			i.Translated("image", "")
+		} else {
+			i.Lost("it is an image of machines")
+		}
+	}
+	if v := o.Take("ports"); v != nil {
+		for _, p := range v.Texts() {
+			n, err := strconv.Atoi(p)
+			if err != nil || n < 1 {
+				v.Refuse(fmt.Sprintf("%q is not a port", source.Shorten(p)), "write numbers; ranges are not taken")
+				break
+			}
+			t.doc.Ports = append(t.doc.Ports, spec.Port{Port: n})
+		}
+		v.Kept("ports")
+	}
+	names, values := o.Take("labels").Pairs()
+	for i, name := range names {
+		t.doc.Labels = source.Put(t.doc.Labels, name, values[i].Text())
+		values[i].Kept("labels." + name)
+	}
+	t.recovery(o.Take("job_recovery"))
+	if p := o.Take("priority"); p != nil {
+		p.Lost("numbers of SkyPilot mean nothing here; write priority")
+	}
+	for _, name := range []string{"any_of", "ordered"} {
+		if a := o.Take(name); a != nil {
+			a.Lost("it is one of several ways to have it; all of a document must hold")
+		}
+	}
+	o.Done(skyHarmless, source.Nothing{"spot_recovery": "write job_recovery", "volumes": "write volumes"}, true)
+}
+
+func (t *skyTask) recovery(v *source.Value) {
+	if v == nil {
+		return
+	}
+	if v.T.Scalar() {
+		v.Translated("retry.system", "what was taken away is tried again")
+		return
+	}
+	o := v.Map()
+	if n := o.Take("max_restarts_on_errors"); n != nil {
+		t.doc.Retry.Limit = min(n.Whole(0), source.MaxRetries)
+		n.Translated("retry.limit", "")
+	}
+	for _, c := range o.Take("recover_on_exit_codes").Texts() {
+		if code, err := strconv.Atoi(c); err == nil {
+			t.doc.Retry.Rules = []spec.RetryRule{{ExitCodes: append(codesOf(t.doc.Retry.Rules), code), Action: "retryFree"}}
+		}
+	}
+	if len(t.doc.Retry.Rules) > 0 {
+		v.Translated("retry.rules", "")
+	}
+	o.Done(source.Nothing{"strategy": "what was taken away is tried again wherever there is room"}, nil, true)
+}
+
+func codesOf(rules []spec.RetryRule) []int {
+	if len(rules) == 0 {
+		return nil
+	}
+	return rules[0].ExitCodes
+}
+
+// accelerators reads NAME[:N], a map of it, or a list or set of several, of
+// which all must be the same number.
+func (t *skyTask) accelerators(v *source.Value) {
+	if v == nil {
+		return
+	}
+	var all []string
+	switch v.T.Kind {
+	case spec.TreeMap:
+		names, values := v.Pairs()
+		for i, name := range names {
+			if n := values[i]; n.T.Kind == spec.TreeNull {
+				all = append(all, name)
+			} else {
+				all = append(all, name+":"+n.Text())
+			}
+		}
+	default:
+		all = v.Texts()
+	}
+	g := spec.GPU{}
+	for i, text := range all {
+		name, count, counted := strings.Cut(text, ":")
+		one := spec.GPU{Count: 1, Type: source.GpuModel(name)}
+		if counted {
+			if n, err := strconv.Atoi(count); err == nil && n > 0 && n <= 1024 {
+				one.Count = n
+			} else if share, err := spec.ParseShare(count); err == nil {
+				one.Share = share
+			} else {
+				v.Refuse(fmt.Sprintf("%q is not a number of GPUs", source.Shorten(text)), "write it like H100:8")
+				return
+			}
+		}
+		if i > 0 && (one.Count != g.Count || one.Share != g.Share) {
+			v.Refuse("names different numbers of GPUs", "write one of them")
+			return
+		}
+		if i > 0 && one.Type != g.Type {
+			one.Type = ""
+		}
+		g = one
+	}
+	if strings.HasPrefix(strings.ToLower(strings.Join(all, "")), "tpu") {
+		v.Refuse("TPUs are not known", "ask for GPUs")
+		return
+	}
+	t.doc.Resources.GPU = g
+	if len(all) > 1 {
+		v.Approximated("resources.gpu", "any GPU fits")
+		return
+	}
+	if len(all) == 1 && strings.Contains(all[0], "-") {
+		v.Approximated("resources.gpu", "on each node; of "+g.Type+" any fits")
+		return
+	}
+	v.Translated("resources.gpu", "on each node")
+}
+
+// atLeast reads a number that may have a + behind it.
+func atLeast(text string) (spec.Quantity, bool) {
+	q, err := spec.ParseQuantity(strings.TrimSuffix(text, "+"))
+	return q, err == nil && !strings.ContainsAny(text, "kKMGTPi")
+}

@@ -1,0 +1,156 @@
+// Package source is what the readers of all formats share. A reader is given
+// the lines, or the tree of a YAML file, of a source; it asks for each entry
+// once and says what became of it, and gives documents and notes.
+package source
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// Reader collects what a source becomes.
+type Reader struct {
+	Format Format
+	Docs   []*spec.Document
+	Notes  []Note
+	Errs   spec.Errors
+	Part   bool // of a workload: what is missing comes from elsewhere
+}
+
+// Add adds a document to the result; nil adds none.
+func (r *Reader) Add(doc *spec.Document) {
+	if doc != nil {
+		r.Docs = append(r.Docs, doc)
+	}
+}
+
+const maxNotes = 20_000
+
+// Note records what became of a part of the source.
+func (r *Reader) Note(n Note) {
+	if len(r.Notes) < maxNotes {
+		n.Value = Shorten(n.Value)
+		r.Notes = append(r.Notes, n)
+	}
+}
+
+const maxRefusals = 100
+
+// Refuse says that nothing can be made of the source, and why.
+func (r *Reader) Refuse(line int, field, value, reason, hint string) {
+	if len(r.Errs) < maxRefusals {
+		r.Errs = append(r.Errs, spec.FieldError{Line: line, Path: field, Value: Shorten(value), Problem: reason, Hint: hint})
+	}
+	r.Note(Note{Line: line, Field: field, Value: value, Fate: Refused, Reason: reason})
+}
+
+// Fail takes over the errors of another parser.
+func (r *Reader) Fail(err error) {
+	errs, ok := err.(spec.Errors)
+	if !ok {
+		errs = spec.Errors{{Problem: err.Error()}}
+	}
+	for _, e := range errs {
+		r.Refuse(max(e.Line, 1), e.Path, e.Value, e.Problem, e.Hint)
+	}
+}
+
+// Result is what came of it. Documents must be valid: what a source may hold
+// and no workload can is refused here at the latest.
+func (r *Reader) Result() (*Result, error) {
+	slices.SortStableFunc(r.Notes, func(a, b Note) int { return cmp.Compare(a.Line, b.Line) })
+	res := &Result{Format: r.Format, Notes: r.Notes}
+	if len(r.Errs) == 0 {
+		for _, d := range r.Docs {
+			shells(d)
+			if !r.Part {
+				r.validate(d)
+			}
+		}
+	}
+	if len(r.Errs) == 0 && len(r.Docs) == 0 {
+		r.Refuse(1, "", "", "there is no workload in it", "")
+	}
+	if len(r.Errs) > 0 {
+		slices.SortStableFunc(r.Errs, func(a, b spec.FieldError) int { return cmp.Compare(a.Line, b.Line) })
+		return res, r.Errs
+	}
+	res.Documents = r.Docs
+	return res, nil
+}
+
+// shells makes command lines of what sh is given with -c, as authors of
+// documents write them.
+func shells(d *spec.Document) {
+	line := func(c *spec.Command, args int) {
+		if a := c.Argv; len(a) == 3 && a[0] == "sh" && a[1] == "-c" && args == 0 && strings.TrimSpace(a[2]) != "" {
+			c.Shell = true
+		}
+	}
+	line(&d.Command, len(d.Args))
+	if d.Master != nil {
+		line(&d.Master.Command, len(d.Master.Args))
+		if d.Command.Shell && len(d.Master.Command.Argv) == 0 && len(d.Master.Args) > 0 {
+			d.Command.Shell = false
+		}
+	}
+	for i := range d.Init {
+		line(&d.Init[i].Command, 0)
+	}
+}
+
+// validate gives what is wrong with a document the line that it comes from.
+func (r *Reader) validate(doc *spec.Document) {
+	for _, e := range spec.Validate(spec.WithDefaults(doc)) {
+		line, field := 1, e.Path
+		best := -1
+		for _, n := range r.Notes {
+			if n.To != "" && (e.Path == n.To || strings.HasPrefix(e.Path, n.To+".") || strings.HasPrefix(e.Path, n.To+"[") || strings.HasPrefix(n.To, e.Path)) && len(n.To) > best {
+				line, field, best = n.Line, n.Field, len(n.To)
+			}
+		}
+		r.Refuse(line, field, e.Value, e.Problem, e.Hint)
+	}
+}
+
+// invalid is where data is not UTF-8; -1: nowhere.
+func invalid(data []byte) int {
+	if utf8.Valid(data) {
+		return -1
+	}
+	for i := 0; i < len(data); {
+		c, size := utf8.DecodeRune(data[i:])
+		if c == utf8.RuneError && size <= 1 {
+			return i
+		}
+		i += size
+	}
+	return -1
+}
+
+// Utf8 reports whether data is UTF-8; it is refused, with the line, where it is
+// not.
+func (r *Reader) Utf8(data []byte) bool {
+	at := invalid(data)
+	if at < 0 {
+		return true
+	}
+	r.Refuse(1+bytes.Count(data[:at], []byte("\n")), "", "", fmt.Sprintf("byte 0x%02x is not UTF-8 text", data[at]), "save the file as UTF-8")
+	return false
+}
+
+// Only is the map of a file that holds one workload; nil, and refused, where
+// it holds several documents.
+func (r *Reader) Only(trees []spec.Tree) *Map {
+	if len(trees) > 1 {
+		r.Refuse(trees[1].Line, "---", "", "a second document follows", "import one workload at a time")
+		return nil
+	}
+	return r.Map(&trees[0], "")
+}
