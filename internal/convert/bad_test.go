@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/convert/export"
+	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -254,13 +255,13 @@ func TestHostnames(t *testing.T) {
 	for in, want := range map[string]string{
 		"a": "a", "a,b": "a b", "n[1-3]": "n1 n2 n3", "n[08-10,12]x": "n08x n09x n10x n12x", "r[1-2]n[1-2],z": "r1n1 r1n2 r2n1 r2n2 z",
 	} {
-		got, err := convert.Hostnames(in)
+		got, err := slurm.Hostnames(in)
 		if err != nil || strings.Join(got, " ") != want {
 			t.Errorf("%s: %v, %v; want %s", in, got, err, want)
 		}
 	}
 	for _, in := range []string{"n[1", "n[a]", "n[3-1]", "n[1-999999999]", "n]", ",a"} {
-		if got, err := convert.Hostnames(in); err == nil {
+		if got, err := slurm.Hostnames(in); err == nil {
 			t.Errorf("%s: %v", in, got)
 		}
 	}

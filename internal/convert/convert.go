@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/convert/mcli"
 	"github.com/musterhq/muster/internal/convert/runai"
 	"github.com/musterhq/muster/internal/convert/skypilot"
+	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -49,7 +50,7 @@ func ImportAs(format source.Format, data []byte) (*source.Result, error) {
 	case source.Native:
 		return natives(data)
 	case source.Sbatch:
-		Read(r, string(data))
+		slurm.Read(r, string(data))
 	case source.Runai:
 		runai.Read(r, string(data))
 	case source.Kubernetes, source.Mcli, source.SkyPilot, source.Dstack:

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -51,7 +51,7 @@ func parse(args []string) (o options, err error) {
 		if !strings.HasPrefix(w, "--") {
 			long, known := srunShort[w[1]]
 			if !known {
-				long, known = convert.SbatchShort(w[1])
+				long, known = slurm.SbatchShort(w[1])
 			}
 			if !known {
 				return o, fmt.Errorf("unknown option %s", w)
@@ -59,7 +59,7 @@ func parse(args []string) (o options, err error) {
 			name, value, has = long, strings.TrimPrefix(w[2:], "="), len(w) > 2
 		}
 		name = wholeOption(name)
-		takes, known := convert.SbatchOption(name)
+		takes, known := slurm.SbatchOption(name)
 		if slices.Contains(srunSwitches, name) {
 			takes, known = false, true
 		} else if slices.Contains(srunValues, name) {
@@ -90,7 +90,7 @@ func wholeOption(name string) string {
 		return name
 	}
 	found := slices.DeleteFunc(own, func(n string) bool { return !strings.HasPrefix(n, name) })
-	whole, others := convert.SbatchWhole(name)
+	whole, others := slurm.SbatchWhole(name)
 	if len(found) == 1 && others == 0 {
 		return found[0]
 	}
@@ -206,7 +206,7 @@ func (o *options) layout(hosts []string) (ranks []rank, step []string, err error
 func (o *options) choose(hosts []string) ([]int, error) {
 	var at []int
 	numbers := func(list string) (all []int, err error) {
-		names, err := convert.Hostnames(list)
+		names, err := slurm.Hostnames(list)
 		if err != nil {
 			return nil, err
 		}

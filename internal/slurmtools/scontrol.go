@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/slurm"
 )
 
 // ScontrolMain is scontrol as a batch script finds it: it knows the names of
@@ -49,7 +49,7 @@ func scontrol(args []string, out io.Writer) error {
 	if list == "" {
 		return fmt.Errorf("no list of hosts is given, and SLURM_JOB_NODELIST is not set")
 	}
-	names, err := convert.Hostnames(list)
+	names, err := slurm.Hostnames(list)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/mpi"
 )
@@ -73,7 +73,7 @@ func srun(args []string) (int, error) {
 	if dir == "" || list == "" {
 		return 1, errors.New("it is run by batch scripts of Muster; to submit one use sbatch or muster run -f")
 	}
-	hosts, err := convert.Hostnames(list)
+	hosts, err := slurm.Hostnames(list)
 	if err != nil {
 		return 1, err
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli/session"
-	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -170,7 +170,7 @@ var Carried = []string{"PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV
 func CarryEnvironment(s *session.Session, doc *spec.Document, local bool) {
 	if doc.Slurm != nil {
 		if doc.Slurm.Environment == "" && s.Environ != nil {
-			doc.Slurm.Environment = spec.PackEnvironment(convert.Exported(doc, s.Environ(), submittedAt()))
+			doc.Slurm.Environment = spec.PackEnvironment(slurm.Exported(doc, s.Environ(), submittedAt()))
 		}
 		return
 	}
@@ -437,7 +437,7 @@ func (d *DocumentFlags) maps() ([]Change, error) {
 		all = append(all, Change{Path: "resources.extended", Key: name, Value: json.RawMessage(jsonNumber(n)), Flag: "--extended"})
 	}
 	for _, l := range d.placement.licenses {
-		counts, err := convert.Licenses(l)
+		counts, err := slurm.Licenses(l)
 		if err != nil {
 			return nil, session.UsageError("--license "+l+": "+err.Error(), "write --license matlab=2")
 		}

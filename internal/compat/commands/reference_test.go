@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/cli/terminal"
 	"github.com/musterhq/muster/internal/compat"
-	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/convert/runai"
+	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/convert/source"
 )
 
@@ -284,7 +284,7 @@ func fateOf(tool string, f compat.Flag, sample string) (note source.Note, err er
 		}
 		res, err = runai.ImportRunai(append(command, append(rest, "--", "true")...))
 	} else {
-		res, err = convert.ImportSbatch([]byte("#!/bin/sh\ntrue\n"), convert.Submission{Options: append([]string{word}, strings.Fields(beside)...)})
+		res, err = slurm.ImportSbatch([]byte("#!/bin/sh\ntrue\n"), slurm.Submission{Options: append([]string{word}, strings.Fields(beside)...)})
 	}
 	if err != nil && !answered(res, f) {
 		return note, err

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/cli"
-	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/slurm"
 )
 
 // hosts folds names: a[1-3],b.
@@ -60,7 +60,7 @@ func hosts(names []string) string {
 
 // unfold is the names of a[1-3],b.
 func unfold(text string) ([]string, error) {
-	names, err := convert.Hostnames(text)
+	names, err := slurm.Hostnames(text)
 	if err != nil {
 		return nil, cli.Wrong(fmt.Sprintf("%q: %v", text, err), "like gpu-[1-3,8],cpu-1")
 	}

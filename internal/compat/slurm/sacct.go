@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
 	"github.com/musterhq/muster/internal/compat/slurm/table"
-	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -418,7 +418,7 @@ func limitFilter(c *compat.Call) (func(*api.Workload) bool, error) {
 		if !c.Given(flag) {
 			continue
 		}
-		d, ok := convert.SlurmTime(c.Text(flag))
+		d, ok := slurm.SlurmTime(c.Text(flag))
 		if !ok {
 			return nil, cli.Wrong(fmt.Sprintf("--%s: %q is not a time limit", flag, c.Text(flag)), "like 30, 2:00:00 or 1-12")
 		}

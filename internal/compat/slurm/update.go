@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
-	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -46,7 +46,7 @@ func updateJob(c *compat.Call, id string, set map[string]string, order []string)
 		switch k {
 		case "jobid", "job":
 		case "timelimit":
-			d, ok := convert.SlurmTime(v)
+			d, ok := slurm.SlurmTime(v)
 			if !ok {
 				return cli.Wrong(fmt.Sprintf("%q is not a time limit", v), "minutes, or like 1:30:00 or 2-12; UNLIMITED for none")
 			}

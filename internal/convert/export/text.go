@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/convert/mcli"
+	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -94,7 +94,7 @@ func toSbatch(doc *spec.Document, over string) ([]byte, spec.Errors) {
 	directive("container-image", doc.Image)
 	directive("chdir", doc.Workdir)
 	if over != "" {
-		b.WriteString(convert.OverlayMark + over + "\n")
+		b.WriteString(slurm.OverlayMark + over + "\n")
 	}
 	b.WriteString(body)
 	return []byte(b.String()), nil

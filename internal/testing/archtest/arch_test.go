@@ -76,6 +76,7 @@ var rules = []rule{
 	{pkg: "internal/convert/runai", may: []string{"internal/convert/source", "internal/core"}, std: pure, why: "a format knows no other format"},
 	{pkg: "internal/convert/skypilot", may: []string{"internal/convert/source", "internal/core"}, std: pure, why: "a format knows no other format"},
 	{pkg: "internal/convert/dstack", may: []string{"internal/convert/source", "internal/core"}, std: pure, why: "a format knows no other format"},
+	{pkg: "internal/convert/slurm", may: []string{"internal/convert/source", "internal/core"}, std: pure, why: "a format knows no other format"},
 	{pkg: "internal/convert", may: []string{"internal/convert", "internal/core"}, std: pure, why: "converters are pure, as core is: bytes in, documents out"},
 	{pkg: "internal/oci", may: nil, why: "images know no workloads, backends or queues"},
 	{pkg: "internal/testing/ocitest", may: nil, why: "a registry for tests of any package, those of oci included"},

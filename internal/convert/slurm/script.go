@@ -1,4 +1,6 @@
-package convert
+// Package slurm reads batch scripts of Slurm, with the options and variables of
+// sbatch, as documents.
+package slurm
 
 import (
 	"fmt"
@@ -50,6 +52,7 @@ func ImportSbatch(data []byte, sub Submission) (*source.Result, error) {
 	return r.Result()
 }
 
+// Read reads a script with what it says itself.
 func Read(r *source.Reader, text string) { sbatchWith(r, text, Submission{}) }
 
 func sbatchWith(r *source.Reader, text string, sub Submission) {
