@@ -40,11 +40,11 @@ func (k *k8sReader) container(o *source.Map, doc *spec.Document, volumes map[str
 	k.pullPolicy(o.Take("imagePullPolicy"), o, doc)
 	k.environment(o, doc)
 	if v := o.Take("command"); v != nil {
-		doc.Command = spec.Command{Argv: k.expanded(v, doc)}
+		doc.Command = spec.Command{Argv: expandedCommand(v, doc)}
 		v.Kept("command")
 	}
 	if v := o.Take("args"); v != nil {
-		doc.Args = k.expanded(v, doc)
+		doc.Args = expandedCommand(v, doc)
 		v.Kept("args")
 	}
 	if v := o.Take("workingDir"); v != nil {
@@ -60,14 +60,14 @@ func (k *k8sReader) container(o *source.Map, doc *spec.Document, volumes map[str
 			v.Kept(flag.name)
 		}
 	}
-	k.resources(o.Map("resources"), doc)
-	k.mounts(o.Take("volumeMounts"), doc, volumes)
+	readResources(o.Map("resources"), doc)
+	readMounts(o.Take("volumeMounts"), doc, volumes)
 	for _, item := range o.Take("ports").List() {
-		k.port(item, doc)
+		readPort(item, doc)
 	}
-	k.security(o.Take("securityContext"), doc)
+	readSecurity(o.Take("securityContext"), doc)
 	if v := o.Take("readinessProbe"); v != nil {
-		k.readiness(v, doc)
+		readReadiness(v, doc)
 	}
 	o.Done(containerHarmless, containerLossy, false)
 }
@@ -170,15 +170,15 @@ func (k *k8sReader) valueFrom(name string, v *source.Value, o *source.Map, doc *
 		return
 	}
 	if f := o.Map("fieldRef"); f != nil {
-		k.fieldRef(name, v, f.Take("fieldPath").Text())
+		readFieldRef(name, v, f.Take("fieldPath").Text())
 		return
 	}
 	v.Lost("a task's variables have values; write it")
 }
 
-// fieldRef knows the fields of a pod that the platform tells its tasks by the
+// readFieldRef knows the fields of a pod that the platform tells its tasks by the
 // same name.
-func (k *k8sReader) fieldRef(name string, v *source.Value, path string) {
+func readFieldRef(name string, v *source.Value, path string) {
 	switch {
 	case strings.Contains(path, "job-completion-index") && name == "JOB_COMPLETION_INDEX":
 		v.Translated("", "tasks of arrays have it")
@@ -189,8 +189,8 @@ func (k *k8sReader) fieldRef(name string, v *source.Value, path string) {
 	}
 }
 
-// expanded is a list of arguments with $(NAME) replaced, as Kubernetes does.
-func (k *k8sReader) expanded(v *source.Value, doc *spec.Document) []string {
+// expandedCommand is a list of arguments with $(NAME) replaced, as Kubernetes does.
+func expandedCommand(v *source.Value, doc *spec.Document) []string {
 	argv := v.Texts()
 	for i, a := range argv {
 		argv[i] = expand(a, doc.Env)
@@ -225,9 +225,9 @@ func expand(s string, env map[string]string) string {
 	return b.String()
 }
 
-// resources reads what a container asks for. Of CPU the request counts, which
+// readResources reads what a container asks for. Of CPU the request counts, which
 // is what it is promised; of memory the limit, which it may use.
-func (k *k8sReader) resources(o *source.Map, doc *spec.Document) {
+func readResources(o *source.Map, doc *spec.Document) {
 	if o == nil {
 		return
 	}
@@ -253,8 +253,8 @@ func (k *k8sReader) resources(o *source.Map, doc *spec.Document) {
 	}
 	r.CPU = pick("cpu", requests, limits, "what is promised counts")
 	r.Memory = pick("memory", limits, requests, "what it may use is promised too")
-	k.gpus(requests, limits, &r.GPU)
-	k.extended(requests, limits, r)
+	readGPUs(requests, limits, &r.GPU)
+	readExtended(requests, limits, r)
 	const other = "there is no such resource; write nodeSelector for nodes that have it"
 	for _, list := range []*source.Map{requests, limits} {
 		if list == nil {
@@ -273,8 +273,8 @@ func (k *k8sReader) resources(o *source.Map, doc *spec.Document) {
 	}
 }
 
-// gpus reads GPUs, of which limits and requests must say the same.
-func (k *k8sReader) gpus(requests, limits *source.Map, g *spec.GPU) {
+// readGPUs reads GPUs, of which limits and requests must say the same.
+func readGPUs(requests, limits *source.Map, g *spec.GPU) {
 	found, mig := "", map[string]int{}
 	for _, list := range []*source.Map{limits, requests} {
 		if list == nil {
@@ -336,7 +336,7 @@ func migOf(m map[string]int) spec.MIG {
 	return spec.MIG(text) // which validation refuses
 }
 
-func (k *k8sReader) port(item *source.Value, doc *spec.Document) {
+func readPort(item *source.Value, doc *spec.Document) {
 	o := item.Map()
 	if o == nil {
 		return
@@ -362,8 +362,8 @@ func (k *k8sReader) port(item *source.Value, doc *spec.Document) {
 	item.Kept(fmt.Sprintf("ports[%d]", len(doc.Ports)-1))
 }
 
-// readiness reads when a replica is ready; of other kinds it means nothing.
-func (k *k8sReader) readiness(v *source.Value, doc *spec.Document) {
+// readReadiness reads when a replica is ready; of other kinds it means nothing.
+func readReadiness(v *source.Value, doc *spec.Document) {
 	if doc.Kind != "inference" {
 		v.Lost("only replicas of a service are asked whether they are ready")
 		return
@@ -375,10 +375,10 @@ func (k *k8sReader) readiness(v *source.Value, doc *spec.Document) {
 		if p.Path == "" {
 			p.Path = "/"
 		}
-		p.Port = k.portNumber(h.Take("port"), doc)
+		p.Port = readPortNumber(h.Take("port"), doc)
 		h.Done(source.Nothing{"scheme": "replicas are asked over HTTP"}, source.Nothing{"host": "the replica itself is asked", "httpHeaders": "none are sent"}, false)
 	} else if t := o.Map("tcpSocket"); t != nil {
-		p.Port = k.portNumber(t.Take("port"), doc)
+		p.Port = readPortNumber(t.Take("port"), doc)
 		t.Done(nil, source.Nothing{"host": "the replica itself is asked"}, false)
 	} else {
 		v.Lost("replicas are asked over HTTP or TCP")
@@ -397,8 +397,8 @@ func (k *k8sReader) readiness(v *source.Value, doc *spec.Document) {
 	o.Done(source.Nothing{"initialDelaySeconds": "it is asked from the start, and counts once it answers", "successThreshold": "one right answer suffices"}, nil, false)
 }
 
-// portNumber is a port by number or by name.
-func (k *k8sReader) portNumber(v *source.Value, doc *spec.Document) int {
+// readPortNumber is a port by number or by name.
+func readPortNumber(v *source.Value, doc *spec.Document) int {
 	if v == nil {
 		return 0
 	}

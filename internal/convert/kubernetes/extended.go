@@ -7,9 +7,9 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// extended reads what else nodes offer by name, of which limits and requests
+// readExtended reads what else nodes offer by name, of which limits and requests
 // must say the same.
-func (k *k8sReader) extended(requests, limits *source.Map, r *spec.Resources) {
+func readExtended(requests, limits *source.Map, r *spec.Resources) {
 	for _, list := range []*source.Map{limits, requests} {
 		if list == nil {
 			continue

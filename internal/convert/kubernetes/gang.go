@@ -52,11 +52,11 @@ func (k *k8sReader) operated(o *source.Map, doc *spec.Document, is operatorJob) 
 	if len(k.Errs) > 0 || master == nil && worker == nil {
 		return nil
 	}
-	gang := k.merge(master, worker)
+	gang := mergeGroups(master, worker)
 	if gang == nil {
 		return nil
 	}
-	k.perNode(s.Take("nprocPerNode"), gang)
+	readPerNode(s.Take("nprocPerNode"), gang)
 	k.elastic(s.Map("elasticPolicy"), gang, worker)
 	k.runPolicy(s, gang, master, worker)
 	s.Done(nil, nil, false)
@@ -117,9 +117,9 @@ func (k *k8sReader) group(o *source.Map, at *source.Value, role string, doc *spe
 	return rep
 }
 
-// merge makes one gang of a master and its workers, which may differ in
+// mergeGroups makes one gang of a master and its workers, which may differ in
 // command, arguments, variables and resources.
-func (k *k8sReader) merge(master, worker *replica) *spec.Document {
+func mergeGroups(master, worker *replica) *spec.Document {
 	switch {
 	case worker == nil:
 		master.doc.Workers = 1
@@ -130,15 +130,15 @@ func (k *k8sReader) merge(master, worker *replica) *spec.Document {
 	}
 	gang := worker.doc
 	gang.Workers = worker.count + 1
-	k.differ(gang, master)
+	refuseDifference(gang, master)
 	if m := master.doc; m.MaxDuration > 0 {
 		gang.MaxDuration = shorter(gang.MaxDuration, m.MaxDuration)
 	}
 	return gang
 }
 
-// differ gives gang the master that a group's pod is.
-func (k *k8sReader) differ(gang *spec.Document, master *replica) {
+// refuseDifference gives gang the master that a group's pod is.
+func refuseDifference(gang *spec.Document, master *replica) {
 	m, d := spec.Master{}, master.doc
 	if d.Image != gang.Image {
 		master.at.Refuse(fmt.Sprintf("has the image %s, and the workers %s", source.Shorten(d.Image), source.Shorten(gang.Image)), "a gang has one image; build one that has both")
@@ -198,8 +198,8 @@ func otherwise(a, b *spec.Document) string {
 	}
 }
 
-// perNode reads how many processes torchrun starts on each node.
-func (k *k8sReader) perNode(v *source.Value, gang *spec.Document) {
+// readPerNode reads how many processes torchrun starts on each node.
+func readPerNode(v *source.Value, gang *spec.Document) {
 	if v == nil {
 		return
 	}
@@ -257,7 +257,7 @@ func (k *k8sReader) elastic(o *source.Map, gang *spec.Document, worker *replica)
 		k.retries(v, gang, 0, 0, "")
 	}
 	if v := o.Take("nProcPerNode"); v != nil {
-		k.perNode(v, gang)
+		readPerNode(v, gang)
 	}
 	o.Done(source.Nothing{"rdzvBackend": "the platform sets the rendezvous", "rdzvHost": "the platform sets the rendezvous", "rdzvPort": "the platform sets the rendezvous", "rdzvId": "the platform sets the rendezvous", "rdzvConf": "the platform sets the rendezvous", "standalone": "the platform sets the rendezvous"},
 		source.Nothing{"metrics": "the gang takes what room there is"}, false)
@@ -271,19 +271,19 @@ func (k *k8sReader) runPolicy(s *source.Map, gang *spec.Document, groups ...*rep
 		if o == nil {
 			continue
 		}
-		k.cleanPolicy(o.Take("cleanPodPolicy"), gang)
+		readCleanPolicy(o.Take("cleanPodPolicy"), gang)
 		k.runEnds(o, gang)
-		k.schedulingPolicy(o.Map("schedulingPolicy"), gang)
+		readSchedulingPolicy(o.Map("schedulingPolicy"), gang)
 	}
 	p.Done(source.Nothing{"managedBy": "it is Muster's"}, nil, false)
 	for _, g := range groups {
 		if g != nil {
-			k.groupRestart(g.restart, gang)
+			readGroupRestart(g.restart, gang)
 		}
 	}
 }
 
-func (k *k8sReader) cleanPolicy(v *source.Value, gang *spec.Document) {
+func readCleanPolicy(v *source.Value, gang *spec.Document) {
 	if v == nil {
 		return
 	}
@@ -304,7 +304,7 @@ func (k *k8sReader) cleanPolicy(v *source.Value, gang *spec.Document) {
 	v.Translated("cleanPolicy", "")
 }
 
-func (k *k8sReader) schedulingPolicy(o *source.Map, gang *spec.Document) {
+func readSchedulingPolicy(o *source.Map, gang *spec.Document) {
 	if o == nil {
 		return
 	}
@@ -315,7 +315,7 @@ func (k *k8sReader) schedulingPolicy(o *source.Map, gang *spec.Document) {
 		v.Translated("project", "queues are projects here")
 	}
 	if v := o.Take("priorityClass"); v != nil {
-		k.priority(gang, v)
+		readPriority(gang, v)
 	}
 	if v := o.Take("minAvailable"); v != nil {
 		if n := v.Whole(0); n >= gang.Size() {
@@ -327,9 +327,9 @@ func (k *k8sReader) schedulingPolicy(o *source.Map, gang *spec.Document) {
 	o.Done(source.Nothing{"minResources": "the tasks say it"}, source.Nothing{"scheduleTimeoutSeconds": "it waits for as long as it takes"}, false)
 }
 
-// groupRestart reads what follows when a pod of a gang fails: here the whole
+// readGroupRestart reads what follows when a pod of a gang fails: here the whole
 // attempt is tried again.
-func (k *k8sReader) groupRestart(v *source.Value, gang *spec.Document) {
+func readGroupRestart(v *source.Value, gang *spec.Document) {
 	if v == nil {
 		return
 	}
@@ -377,7 +377,7 @@ func (k *k8sReader) mpiJob(o *source.Map, doc *spec.Document) *spec.Document {
 	}
 	gang := worker.doc
 	gang.Workers = worker.count
-	k.launched(gang, launcher, s.Take("runLauncherAsWorker"))
+	readLauncher(gang, launcher, s.Take("runLauncherAsWorker"))
 	if v := s.Take("slotsPerWorker"); v != nil {
 		if n := v.Whole(1); n != gang.SlotsOf() {
 			gang.Slots = n
@@ -397,8 +397,8 @@ func (k *k8sReader) mpiJob(o *source.Map, doc *spec.Document) *spec.Document {
 	return gang
 }
 
-// launched gives gang the command of its launcher.
-func (k *k8sReader) launched(gang *spec.Document, launcher *replica, asWorker *source.Value) {
+// readLauncher gives gang the command of its launcher.
+func readLauncher(gang *spec.Document, launcher *replica, asWorker *source.Value) {
 	d := launcher.doc
 	if d.Image != gang.Image {
 		launcher.at.Refuse(fmt.Sprintf("has the image %s, and the workers %s", source.Shorten(d.Image), source.Shorten(gang.Image)), "a gang has one image; build one that has both")

@@ -76,7 +76,7 @@ func (k *k8sReader) deployment(o *source.Map, doc *spec.Document) *spec.Document
 	if s == nil {
 		return nil
 	}
-	k.strategy(s.Take("strategy"), doc)
+	readStrategy(s.Take("strategy"), doc)
 	k.ofReplicas(o, s, doc)
 	s.Done(source.Nothing{
 		"selector": "replicas belong to their workload", "revisionHistoryLimit": "attempts are kept", "progressDeadlineSeconds": "why a replica is not ready is in its state",
@@ -84,7 +84,7 @@ func (k *k8sReader) deployment(o *source.Map, doc *spec.Document) *spec.Document
 	return doc
 }
 
-func (k *k8sReader) strategy(v *source.Value, doc *spec.Document) {
+func readStrategy(v *source.Value, doc *spec.Document) {
 	if v == nil {
 		return
 	}
@@ -258,14 +258,14 @@ func (k *k8sReader) jobPolicies(s *source.Map, doc *spec.Document) {
 			v.Translated("maxDuration", "")
 		}
 	}
-	k.ttl(s.Take("ttlSecondsAfterFinished"), doc)
-	k.suspended(s.Take("suspend"), doc)
-	k.failurePolicy(s.Take("podFailurePolicy"), doc)
+	readTTL(s.Take("ttlSecondsAfterFinished"), doc)
+	readSuspended(s.Take("suspend"), doc)
+	readFailurePolicy(s.Take("podFailurePolicy"), doc)
 	s.Done(source.Nothing{"selector": "tasks belong to their workload", "manualSelector": "tasks belong to their workload", "podReplacementPolicy": "a task is replaced once it has ended", "managedBy": "it is Muster's"},
 		source.Nothing{"successPolicy": "a workload succeeds once all its tasks have", "backoffLimitPerIndex": "failures of all tasks count together", "maxFailedIndexes": "failures of all tasks count together"}, false)
 }
 
-func (k *k8sReader) ttl(v *source.Value, doc *spec.Document) {
+func readTTL(v *source.Value, doc *spec.Document) {
 	if v == nil {
 		return
 	}
@@ -278,8 +278,8 @@ func (k *k8sReader) ttl(v *source.Value, doc *spec.Document) {
 	v.Translated("ttlAfterEnd", "")
 }
 
-// suspended accounts for suspend, which queues of Kueue demand.
-func (k *k8sReader) suspended(v *source.Value, doc *spec.Document) {
+// readSuspended accounts for suspend, which queues of Kueue demand.
+func readSuspended(v *source.Value, doc *spec.Document) {
 	switch {
 	case v == nil:
 	case !v.Truth():
@@ -292,8 +292,8 @@ func (k *k8sReader) suspended(v *source.Value, doc *spec.Document) {
 	}
 }
 
-// failurePolicy reads what follows from exit codes.
-func (k *k8sReader) failurePolicy(v *source.Value, doc *spec.Document) {
+// readFailurePolicy reads what follows from exit codes.
+func readFailurePolicy(v *source.Value, doc *spec.Document) {
 	if v == nil {
 		return
 	}

@@ -199,12 +199,12 @@ func (k *k8sReader) meta(o *source.Map, doc *spec.Document, own bool) {
 		return
 	}
 	if own {
-		k.names(o, doc)
+		readNames(o, doc)
 	} else {
 		o.Take("name").Harmless("pods are named after their workload")
 		o.Take("namespace").Harmless("pods are where their workload is")
 	}
-	queue := k.labels(o, doc)
+	queue := readLabels(o, doc)
 	if v := o.Take("namespace"); v != nil {
 		switch name := v.Text(); {
 		case queue:
@@ -223,7 +223,7 @@ func (k *k8sReader) meta(o *source.Map, doc *spec.Document, own bool) {
 	o.Done(metaHarmless, source.Nothing{"finalizers": "nothing here waits for them", "ownerReferences": "workloads have no owners"}, false)
 }
 
-func (k *k8sReader) names(o *source.Map, doc *spec.Document) {
+func readNames(o *source.Map, doc *spec.Document) {
 	if v := o.Take("name"); v != nil {
 		doc.Name = v.Name("name")
 	}
@@ -237,8 +237,8 @@ func (k *k8sReader) names(o *source.Map, doc *spec.Document) {
 	}
 }
 
-// labels reads labels and reports whether they name a queue.
-func (k *k8sReader) labels(o *source.Map, doc *spec.Document) (queue bool) {
+// readLabels reads labels and reports whether they name a queue.
+func readLabels(o *source.Map, doc *spec.Document) (queue bool) {
 	names, values := o.Take("labels").Pairs()
 	for i, name := range names {
 		v := values[i]
@@ -250,7 +250,7 @@ func (k *k8sReader) labels(o *source.Map, doc *spec.Document) (queue bool) {
 			doc.Project, queue = v.Text(), true
 			v.Translated("project", "queues are projects here")
 		case name == "kueue.x-k8s.io/priority-class":
-			k.priority(doc, v)
+			readPriority(doc, v)
 		case name == "kueue.x-k8s.io/max-exec-time-seconds":
 			if s := v.Whole(1); s > 0 {
 				doc.MaxDuration = shorter(doc.MaxDuration, source.Seconds(s))
@@ -269,7 +269,7 @@ func (k *k8sReader) labels(o *source.Map, doc *spec.Document) (queue bool) {
 
 func (k *k8sReader) annotation(doc *spec.Document, name string, v *source.Value) {
 	if of, is := strings.CutPrefix(name, "autoscaling.knative.dev/"); is && k.scaling != nil {
-		k.scale(k.scaling, of, v)
+		readScale(k.scaling, of, v)
 		return
 	}
 	switch name {
@@ -307,8 +307,8 @@ func (k *k8sReader) annotation(doc *spec.Document, name string, v *source.Value)
 	}
 }
 
-// priority reads the name of a priority class.
-func (k *k8sReader) priority(doc *spec.Document, v *source.Value) {
+// readPriority reads the name of a priority class.
+func readPriority(doc *spec.Document, v *source.Value) {
 	name := v.Text()
 	p, ok := source.PriorityNamed(name)
 	switch {

@@ -53,7 +53,7 @@ func (k *k8sReader) podSpec(o *source.Map, doc *spec.Document, mainName string) 
 	}
 	restart = o.Take("restartPolicy")
 	volumes := k.volumeSources(o.Take("volumes"))
-	k.security(o.Take("securityContext"), doc)
+	readSecurity(o.Take("securityContext"), doc)
 	k.containers(o, doc, volumes, mainName)
 	for _, v := range volumes {
 		if !v.mounted {
@@ -73,7 +73,7 @@ func (k *k8sReader) podSpec(o *source.Map, doc *spec.Document, mainName string) 
 		v.Translated("maxDuration", "")
 	}
 	if v := o.Take("priorityClassName"); v != nil {
-		k.priority(doc, v)
+		readPriority(doc, v)
 	}
 	for i, item := range o.Take("imagePullSecrets").List() {
 		s := item.Map()
@@ -88,12 +88,12 @@ func (k *k8sReader) podSpec(o *source.Map, doc *spec.Document, mainName string) 
 		}
 		s.Done(nil, nil, false)
 	}
-	k.where(o, doc)
+	readPlacement(o, doc)
 	o.Done(podHarmless, podLossy, false)
 	return restart
 }
 
-func (k *k8sReader) security(v *source.Value, doc *spec.Document) {
+func readSecurity(v *source.Value, doc *spec.Document) {
 	if v == nil {
 		return
 	}
@@ -163,7 +163,7 @@ func (k *k8sReader) containers(o *source.Map, doc *spec.Document, volumes map[st
 		}
 		item.Lost("tasks have one container; what this one does is missing")
 	}
-	k.initContainers(o.Take("initContainers"), doc)
+	readInitContainers(o.Take("initContainers"), doc)
 }
 
 func entryText(t *spec.Tree, name string) string {
@@ -188,8 +188,8 @@ func asksGPU(container *spec.Tree) bool {
 	return false
 }
 
-// initContainers of the same image become steps of a task's start.
-func (k *k8sReader) initContainers(v *source.Value, doc *spec.Document) {
+// readInitContainers of the same image become steps of a task's start.
+func readInitContainers(v *source.Value, doc *spec.Document) {
 	for _, item := range v.List() {
 		o := item.Map()
 		if o == nil {
@@ -214,30 +214,30 @@ func (k *k8sReader) initContainers(v *source.Value, doc *spec.Document) {
 	}
 }
 
-// where reads on which nodes a pod may be.
-func (k *k8sReader) where(o *source.Map, doc *spec.Document) {
+// readPlacement reads on which nodes a pod may be.
+func readPlacement(o *source.Map, doc *spec.Document) {
 	names, values := o.Take("nodeSelector").Pairs()
 	for i, name := range names {
 		doc.NodeSelector = source.Put(doc.NodeSelector, name, values[i].Text())
 		values[i].Kept("nodeSelector." + name)
 	}
 	for _, item := range o.Take("tolerations").List() {
-		k.toleration(item, doc)
+		readToleration(item, doc)
 	}
 	a := o.Map("affinity")
 	if a == nil {
 		return
 	}
 	if n := a.Map("nodeAffinity"); n != nil {
-		k.nodeAffinity(n, doc)
+		readNodeAffinity(n, doc)
 	}
 	if v := a.Take("podAntiAffinity"); v != nil {
-		k.antiAffinity(v, doc)
+		readAntiAffinity(v, doc)
 	}
 	a.Done(nil, source.Nothing{"podAffinity": "write near: the label of nodes that all tasks must have the same of"}, false)
 }
 
-func (k *k8sReader) toleration(item *source.Value, doc *spec.Document) {
+func readToleration(item *source.Value, doc *spec.Document) {
 	o := item.Map()
 	if o == nil {
 		return
@@ -269,7 +269,7 @@ func (k *k8sReader) toleration(item *source.Value, doc *spec.Document) {
 	item.Kept(fmt.Sprintf("tolerations[%d]", len(doc.Tolerations)-1))
 }
 
-func (k *k8sReader) nodeAffinity(o *source.Map, doc *spec.Document) {
+func readNodeAffinity(o *source.Map, doc *spec.Document) {
 	if v := o.Take("preferredDuringSchedulingIgnoredDuringExecution"); v != nil {
 		v.Lost("nodes are chosen by what they must be, not by what would be nice")
 	}
@@ -302,9 +302,9 @@ func (k *k8sReader) nodeAffinity(o *source.Map, doc *spec.Document) {
 	o.Done(nil, nil, false)
 }
 
-// antiAffinity knows the form that keeps pods of one workload on different
+// readAntiAffinity knows the form that keeps pods of one workload on different
 // nodes.
-func (k *k8sReader) antiAffinity(v *source.Value, doc *spec.Document) {
+func readAntiAffinity(v *source.Value, doc *spec.Document) {
 	required := source.Entry(v.T, "requiredDuringSchedulingIgnoredDuringExecution")
 	if required != nil && len(v.T.Names) == 1 && len(required.Items) == 1 {
 		if key := entryText(&required.Items[0], "topologyKey"); key != "" && source.Entry(&required.Items[0], "namespaceSelector") == nil {

@@ -215,8 +215,8 @@ type scaler struct {
 	down                            spec.Duration
 }
 
-// scale reads one annotation of Knative's autoscaler.
-func (k *k8sReader) scale(a *scaler, name string, v *source.Value) {
+// readScale reads one annotation of Knative's autoscaler.
+func readScale(a *scaler, name string, v *source.Value) {
 	number := func(least int) int {
 		q, err := spec.ParseQuantity(strings.TrimSpace(v.Text()))
 		if n := q.Milli() / 1000; err == nil && n >= int64(least) && n <= math.MaxInt32 {

@@ -37,7 +37,7 @@ func (k *k8sReader) jobSet(o *source.Map, doc *spec.Document) *spec.Document {
 	if len(k.Errs) > 0 {
 		return nil
 	}
-	gang := k.ofGroups(jobs, groups)
+	gang := joinGroups(jobs, groups)
 	if gang == nil {
 		return nil
 	}
@@ -56,8 +56,8 @@ func (k *k8sReader) jobSet(o *source.Map, doc *spec.Document) *spec.Document {
 		}
 		p.Done(nil, source.Nothing{"targetReplicatedJobs": "its first task decides, or all"}, false)
 	}
-	k.ttl(s.Take("ttlSecondsAfterFinished"), gang)
-	k.suspended(s.Take("suspend"), gang)
+	readTTL(s.Take("ttlSecondsAfterFinished"), gang)
+	readSuspended(s.Take("suspend"), gang)
 	s.Done(source.Nothing{"network": "tasks find each other by MASTER_ADDR", "startupPolicy": "all start together", "coordinator": "the first task is the master", "managedBy": "it is Muster's"}, source.Nothing{"volumeClaimPolicies": "a claim must be there"}, false)
 	if gang.Workers == 1 {
 		gang.Kind, gang.Workers, gang.CleanPolicy = lifecycle.Training, 0, ""
@@ -127,8 +127,8 @@ func (k *k8sReader) replicatedJob(item *source.Value, doc *spec.Document) *repli
 	return g
 }
 
-// ofGroups makes one gang: of one group, or of a single first pod and a group.
-func (k *k8sReader) ofGroups(at *source.Value, groups []*replica) *spec.Document {
+// joinGroups makes one gang: of one group, or of a single first pod and a group.
+func joinGroups(at *source.Value, groups []*replica) *spec.Document {
 	switch {
 	case len(groups) == 0:
 		at.Refuse("has no pods", "write at least one group")
@@ -136,7 +136,7 @@ func (k *k8sReader) ofGroups(at *source.Value, groups []*replica) *spec.Document
 		groups[0].doc.Workers = groups[0].count
 		return groups[0].doc
 	case len(groups) == 2 && groups[0].count == 1:
-		return k.merge(groups[0], groups[1])
+		return mergeGroups(groups[0], groups[1])
 	default:
 		var sizes []string
 		for _, g := range groups {
@@ -173,7 +173,7 @@ func (k *k8sReader) trainJob(o *source.Map, doc *spec.Document) *spec.Document {
 		ref.Done(source.Nothing{"apiGroup": "", "kind": ""}, nil, false)
 	}
 	k.trainer(t, doc)
-	k.suspended(s.Take("suspend"), doc)
+	readSuspended(s.Take("suspend"), doc)
 	if v := s.Take("activeDeadlineSeconds"); v != nil {
 		doc.MaxDuration = source.Seconds(v.Whole(1))
 		v.Translated("maxDuration", "")
@@ -193,11 +193,11 @@ func (k *k8sReader) trainer(t *source.Map, doc *spec.Document) {
 		k.Refuse(t.T.Line, source.Below(t.Path, "image"), "", "is missing: the runtime that has it is not in the file", "write the image")
 	}
 	if v := t.Take("command"); v != nil {
-		doc.Command = spec.Command{Argv: k.expanded(v, doc)}
+		doc.Command = spec.Command{Argv: expandedCommand(v, doc)}
 		v.Kept("command")
 	}
 	if v := t.Take("args"); v != nil {
-		doc.Args = k.expanded(v, doc)
+		doc.Args = expandedCommand(v, doc)
 		v.Kept("args")
 	}
 	if v := t.Take("numNodes"); v != nil {
@@ -205,14 +205,14 @@ func (k *k8sReader) trainer(t *source.Map, doc *spec.Document) {
 		v.Translated("workers", "")
 	}
 	if r := t.Map("resourcesPerNode"); r != nil {
-		k.resources(r, doc)
+		readResources(r, doc)
 	}
 	if v := t.Take("numProcPerNode"); v != nil {
 		if doc.Framework == "mpi" {
 			doc.Slots = v.Whole(1)
 			v.Translated("slots", "")
 		} else {
-			k.perNode(v, doc)
+			readPerNode(v, doc)
 		}
 	}
 	t.Done(nil, nil, false)
@@ -232,7 +232,7 @@ func (k *k8sReader) rayJob(o *source.Map, doc *spec.Document) *spec.Document {
 	if t := head.Map("template"); t != nil {
 		headRestart(k.template(t, h.doc, "ray-head"))
 	}
-	k.rayStart(head)
+	readRayStart(head)
 	worker := k.rayWorkers(cluster, doc)
 	if len(k.Errs) > 0 {
 		return nil
@@ -240,7 +240,7 @@ func (k *k8sReader) rayJob(o *source.Map, doc *spec.Document) *spec.Document {
 	gang := h.doc
 	if worker != nil {
 		h.doc.Command, h.doc.Args = worker.doc.Command, worker.doc.Args // Ray's own in both
-		gang = k.merge(h, worker)
+		gang = mergeGroups(h, worker)
 	} else {
 		gang.Workers = 1
 	}
@@ -264,8 +264,8 @@ func headRestart(v *source.Value) {
 	}
 }
 
-// rayStart accounts for a group's options of ray start.
-func (k *k8sReader) rayStart(o *source.Map) {
+// readRayStart accounts for a group's options of ray start.
+func readRayStart(o *source.Map) {
 	if o == nil {
 		return
 	}
@@ -301,7 +301,7 @@ func (k *k8sReader) rayWorkers(cluster *source.Map, doc *spec.Document) (worker 
 		if t := o.Map("template"); t != nil {
 			headRestart(k.template(t, w.doc, "ray-worker"))
 		}
-		k.rayStart(o)
+		readRayStart(o)
 		switch {
 		case w.count == 0:
 			item.Harmless("it has no replicas")
@@ -327,8 +327,8 @@ func (k *k8sReader) runEnds(o *source.Map, gang *spec.Document) {
 			v.Translated("maxDuration", "")
 		}
 	}
-	k.ttl(o.Take("ttlSecondsAfterFinished"), gang)
-	k.suspended(o.Take("suspend"), gang)
+	readTTL(o.Take("ttlSecondsAfterFinished"), gang)
+	readSuspended(o.Take("suspend"), gang)
 }
 
 // rayEnds reads how a RayJob ends.

@@ -57,7 +57,7 @@ func (k *k8sReader) volumeSource(o *source.Map, s *volumeSource) {
 		}
 		c.Done(nil, nil, false)
 	case o.Has("emptyDir"):
-		k.emptyDir(o.Take("emptyDir"), s)
+		readEmptyDir(o.Take("emptyDir"), s)
 	case o.Has("configMap"):
 		k.configMap(o.Map("configMap"), s)
 	case o.Has("secret"):
@@ -73,7 +73,7 @@ func (k *k8sReader) volumeSource(o *source.Map, s *volumeSource) {
 	}, false)
 }
 
-func (k *k8sReader) emptyDir(v *source.Value, s *volumeSource) {
+func readEmptyDir(v *source.Value, s *volumeSource) {
 	s.volume.Temporary = &spec.Temporary{}
 	if v == nil { // emptyDir: with nothing after it
 		s.near = "it lies in memory"
@@ -116,8 +116,8 @@ func (k *k8sReader) configMap(o *source.Map, s *volumeSource) {
 	o.Done(source.Nothing{"defaultMode": "files of documents can be read by all", "optional": "it is there"}, nil, false)
 }
 
-// mounts reads what a container mounts.
-func (k *k8sReader) mounts(v *source.Value, doc *spec.Document, sources map[string]*volumeSource) {
+// readMounts reads what a container mounts.
+func readMounts(v *source.Value, doc *spec.Document, sources map[string]*volumeSource) {
 	for _, item := range v.List() {
 		o := item.Map()
 		if o == nil {
@@ -134,11 +134,11 @@ func (k *k8sReader) mounts(v *source.Value, doc *spec.Document, sources map[stri
 		m.ReadOnly = o.Take("readOnly").Truth() || m.ReadOnly
 		sub := o.Take("subPath").Text()
 		o.Done(source.Nothing{"mountPropagation": "the backend sees to it"}, source.Nothing{"subPathExpr": "paths have no variables", "recursiveReadOnly": "what lies below is as it is"}, false)
-		k.mount(item, s, m, sub, doc)
+		readMount(item, s, m, sub, doc)
 	}
 }
 
-func (k *k8sReader) mount(item *source.Value, s *volumeSource, m spec.Volume, sub string, doc *spec.Document) {
+func readMount(item *source.Value, s *volumeSource, m spec.Volume, sub string, doc *spec.Document) {
 	first := !s.mounted
 	s.mounted = true
 	to := fmt.Sprintf("volumes[%d]", len(doc.Volumes))
