@@ -43,7 +43,7 @@ func Import(data []byte) (*source.Result, error) {
 // ImportAs is Import of a source in a known format.
 func ImportAs(format source.Format, data []byte) (*source.Result, error) {
 	r := &source.Reader{Format: format}
-	if !r.Utf8(data) {
+	if !r.IsUTF8(data) {
 		return r.Result()
 	}
 	switch format {
@@ -77,11 +77,11 @@ func documents(r *source.Reader, trees []spec.Tree) {
 	case source.SkyPilot:
 		skypilot.Read(r, trees)
 	case source.Mcli:
-		if o := r.Only(trees); o != nil {
+		if o := r.Single(trees); o != nil {
 			r.Add(mcli.Read(r, o))
 		}
 	default:
-		if o := r.Only(trees); o != nil {
+		if o := r.Single(trees); o != nil {
 			r.Add(dstack.Read(r, o))
 		}
 	}

@@ -51,7 +51,7 @@ func parse(args []string) (o options, err error) {
 		if !strings.HasPrefix(w, "--") {
 			long, known := srunShort[w[1]]
 			if !known {
-				long, known = slurm.SbatchShort(w[1])
+				long, known = slurm.ShortOption(w[1])
 			}
 			if !known {
 				return o, fmt.Errorf("unknown option %s", w)
@@ -59,7 +59,7 @@ func parse(args []string) (o options, err error) {
 			name, value, has = long, strings.TrimPrefix(w[2:], "="), len(w) > 2
 		}
 		name = wholeOption(name)
-		takes, known := slurm.SbatchOption(name)
+		takes, known := slurm.Option(name)
 		if slices.Contains(srunSwitches, name) {
 			takes, known = false, true
 		} else if slices.Contains(srunValues, name) {
@@ -90,7 +90,7 @@ func wholeOption(name string) string {
 		return name
 	}
 	found := slices.DeleteFunc(own, func(n string) bool { return !strings.HasPrefix(n, name) })
-	whole, others := slurm.SbatchWhole(name)
+	whole, others := slurm.CompleteOption(name)
 	if len(found) == 1 && others == 0 {
 		return found[0]
 	}

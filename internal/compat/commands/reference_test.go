@@ -282,9 +282,9 @@ func fateOf(tool string, f compat.Flag, sample string) (note source.Note, err er
 				rest = append(rest, "--max-replicas=4")
 			}
 		}
-		res, err = runai.ImportRunai(append(command, append(rest, "--", "true")...))
+		res, err = runai.Import(append(command, append(rest, "--", "true")...))
 	} else {
-		res, err = slurm.ImportSbatch([]byte("#!/bin/sh\ntrue\n"), slurm.Submission{Options: append([]string{word}, strings.Fields(beside)...)})
+		res, err = slurm.Import([]byte("#!/bin/sh\ntrue\n"), slurm.Submission{Options: append([]string{word}, strings.Fields(beside)...)})
 	}
 	if err != nil && !answered(res, f) {
 		return note, err

@@ -36,19 +36,19 @@ var ours = []compat.Flag{
 // such lines, and what is done here.
 func SubmitFlags() []compat.Flag {
 	flags := slices.Clone(ours)
-	for _, name := range runai.RunaiFlags() {
+	for _, name := range runai.Flags() {
 		mine := func(f compat.Flag) bool { return f.Name() == name }
 		if slices.ContainsFunc(ours, mine) || slices.ContainsFunc(global, mine) {
 			continue
 		}
 		names := name
 		for letter := 'a'; letter <= 'z'; letter++ {
-			if runai.RunaiShort(string(letter)) == name {
+			if runai.ShortFlag(string(letter)) == name {
 				names += " " + string(letter)
 			}
 		}
 		f := compat.Flag{Names: names, Pass: true, Many: true, Refused: slices.Contains(mounts, name)}
-		if value, _ := runai.RunaiFlag(name); value {
+		if value, _ := runai.Flag(name); value {
 			f.Arg = "VALUE"
 		}
 		if name == "command" { // a text in older lines, written with =
@@ -114,9 +114,9 @@ func read(c *compat.Call, words []string) (*spec.Document, error) {
 }
 
 func readWords(c *compat.Call, line []string) (*spec.Document, error) {
-	reader := runai.ImportRunai
+	reader := runai.Import
 	if ofAssets(c) {
-		reader = runai.ImportRunaiPart
+		reader = runai.ImportPartial
 	}
 	res, err := reader(line)
 	if err != nil {

@@ -147,7 +147,7 @@ func reservationPatch(c *compat.Call, set map[string]string, order []string) (ma
 		return strings.FieldsFunc(v, func(r rune) bool { return r == ',' })
 	}
 	instantOf := func(k string) (time.Time, error) {
-		at, err := time.Parse(time.RFC3339, slurm.SlurmInstant(set[k], c.Now()))
+		at, err := time.Parse(time.RFC3339, slurm.Begin(set[k], c.Now()))
 		if err != nil {
 			return at, cli.Wrong(fmt.Sprintf("%s=%s is no time", k, set[k]), "now, now+2hours, 18:00, 2026-12-24T18:00:00")
 		}
@@ -179,7 +179,7 @@ func reservationPatch(c *compat.Call, set map[string]string, order []string) (ma
 			}
 			patch["duration"] = spec.Duration(end.Sub(start).Truncate(time.Second)).String()
 		case "duration":
-			d, ok := slurm.SlurmTime(v)
+			d, ok := slurm.TimeLimit(v)
 			if !ok || d <= 0 {
 				return nil, cli.Wrong(fmt.Sprintf("Duration=%s is no length of time", v), "minutes, or like 1:30:00 or 2-12")
 			}

@@ -418,7 +418,7 @@ func limitFilter(c *compat.Call) (func(*api.Workload) bool, error) {
 		if !c.Given(flag) {
 			continue
 		}
-		d, ok := slurm.SlurmTime(c.Text(flag))
+		d, ok := slurm.TimeLimit(c.Text(flag))
 		if !ok {
 			return nil, cli.Wrong(fmt.Sprintf("--%s: %q is not a time limit", flag, c.Text(flag)), "like 30, 2:00:00 or 1-12")
 		}

@@ -32,21 +32,21 @@ var done = []compat.Flag{
 func Options() []compat.Flag {
 	letters := map[string]string{}
 	for c := 'A'; c <= 'z'; c++ {
-		if name, known := slurm.SbatchShort(byte(c)); known {
+		if name, known := slurm.ShortOption(byte(c)); known {
 			letters[name] = string(c)
 		}
 	}
 	out := slices.Clone(done)
-	for _, name := range slurm.SbatchOptions() {
+	for _, name := range slurm.Options() {
 		if slices.ContainsFunc(done, func(f compat.Flag) bool { return f.Name() == name }) {
 			continue
 		}
-		f := compat.Flag{Names: strings.TrimSpace(name + " " + letters[name] + slurm.SbatchAliases(name)), Pass: true, Many: true}
-		value, _ := slurm.SbatchOption(name)
+		f := compat.Flag{Names: strings.TrimSpace(name + " " + letters[name] + slurm.Aliases(name)), Pass: true, Many: true}
+		value, _ := slurm.Option(name)
 		switch {
 		case value:
 			f.Arg = "VALUE"
-		case slurm.SbatchOptional(name):
+		case slurm.Optional(name):
 			f.Arg, f.Bare = "VALUE", bare
 		}
 		out = append(out, f)
@@ -189,7 +189,7 @@ func options(c *compat.Call, prefix string) []string {
 		if option = cmp.Or(option, name); value == "" || c.Given(option) {
 			continue
 		}
-		if takes, _ := slurm.SbatchOption(option); takes {
+		if takes, _ := slurm.Option(option); takes {
 			option += "=" + value
 		}
 		out = append(out, "--"+option)
@@ -199,7 +199,7 @@ func options(c *compat.Call, prefix string) []string {
 
 // batch makes a document of a script.
 func batch(c *compat.Call, name string, data []byte, options, args []string) (*spec.Document, error) {
-	res, err := slurm.ImportSbatch(data, slurm.Submission{
+	res, err := slurm.Import(data, slurm.Submission{
 		Options: options, Args: args, Name: filepath.Base(name), Now: c.Now(), Same: func(name string) ([]string, error) { return same(c, name) },
 	})
 	if err != nil {

@@ -46,7 +46,7 @@ func updateJob(c *compat.Call, id string, set map[string]string, order []string)
 		switch k {
 		case "jobid", "job":
 		case "timelimit":
-			d, ok := slurm.SlurmTime(v)
+			d, ok := slurm.TimeLimit(v)
 			if !ok {
 				return cli.Wrong(fmt.Sprintf("%q is not a time limit", v), "minutes, or like 1:30:00 or 2-12; UNLIMITED for none")
 			}

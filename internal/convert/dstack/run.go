@@ -12,12 +12,12 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// dstackPrelude gives commands of dstack their variables.
-const dstackPrelude = `export DSTACK_RUN_NAME="$MUSTER_WORKLOAD" DSTACK_NODE_RANK="${NODE_RANK:-0}" DSTACK_MASTER_NODE_IP="${MASTER_ADDR:-127.0.0.1}" DSTACK_WORKING_DIR="$PWD" DSTACK_REPO_DIR="$PWD"
+// prelude gives commands of dstack their variables.
+const prelude = `export DSTACK_RUN_NAME="$MUSTER_WORKLOAD" DSTACK_NODE_RANK="${NODE_RANK:-0}" DSTACK_MASTER_NODE_IP="${MASTER_ADDR:-127.0.0.1}" DSTACK_WORKING_DIR="$PWD" DSTACK_REPO_DIR="$PWD"
 export DSTACK_NODES_IPS="$(printf '%s\n' ${MUSTER_TASK_ADDRESSES:-127.0.0.1})"
 `
 
-type dstackRun struct {
+type run struct {
 	*source.Reader
 	o     *source.Map
 	doc   *spec.Document
@@ -26,8 +26,8 @@ type dstackRun struct {
 
 // Read reads a task, dev-environment or service of dstack.
 func Read(r *source.Reader, o *source.Map) *spec.Document {
-	d := &dstackRun{Reader: r, o: o, doc: &spec.Document{Kind: lifecycle.Training}, nodes: 1}
-	kind := o.Take("type")
+	d := &run{Reader: r, o: o, doc: &spec.Document{Kind: lifecycle.Training}, nodes: 1}
+	kind := o.Consume("type")
 	switch kind.Text() {
 	case "task":
 	case "dev-environment":
@@ -35,53 +35,53 @@ func Read(r *source.Reader, o *source.Map) *spec.Document {
 	case "service":
 		d.doc.Kind = lifecycle.Inference
 	case "fleet", "volume", "gateway":
-		kind.Refuse("a "+kind.T.Text+" is not work", "machines are nodes of the server; import tasks, dev-environments and services")
+		kind.Refuse("a "+kind.Tree.Text+" is not work", "machines are nodes of the server; import tasks, dev-environments and services")
 		return nil
 	default:
 		if kind == nil {
-			r.Refuse(o.T.Line, "type", "", "is missing", "write task, dev-environment or service")
+			r.Refuse(o.Tree.Line, "type", "", "is missing", "write task, dev-environment or service")
 		} else {
-			kind.Refuse(fmt.Sprintf("%q is not a type", source.Shorten(kind.T.Text)), "allowed are task, dev-environment and service")
+			kind.Refuse(fmt.Sprintf("%q is not a type", source.Shorten(kind.Tree.Text)), "allowed are task, dev-environment and service")
 		}
 		return nil
 	}
 	kind.Translated("kind", "")
 	d.general()
-	d.environment(o.Take("env"))
-	if v := o.Take("resources"); v != nil {
+	d.environment(o.Consume("env"))
+	if v := o.Consume("resources"); v != nil {
 		d.resources(v)
 	}
 	d.size()
 	d.commands()
 	d.service()
 	d.ends()
-	o.Done(dstackHarmless, dstackLossy, true)
+	o.Finish(ignored, dropped, true)
 	return d.doc
 }
 
-var dstackHarmless = source.Nothing{
+var ignored = source.Reasons{
 	"ide": "attach with muster exec, or by a port", "version": "the image has it", "backends": "the scheduler chooses where it runs", "regions": "the scheduler chooses where it runs", "instance_types": "the scheduler chooses where it runs",
 	"availability_zones": "the scheduler chooses where it runs", "fleets": "the scheduler chooses where it runs", "max_price": "nodes have no price", "creation_policy": "machines are there", "idle_duration": "machines are there",
 	"reservation": "the scheduler chooses where it runs", "gateway": "replicas are reached through the server", "model": "replicas are reached through the server", "auth": "the server's own counts", "https": "the server's own counts",
 	"strip_prefix": "the server's own counts", "tags": "labels say it", "nvcc": "the image has it", "single_branch": "", "startup_order": "all start together", "home_dir": "the image has it", "tags_": "",
 }
 
-var dstackLossy = source.Nothing{
+var dropped = source.Reasons{
 	"registry_auth": "muster secret create makes a secret of type docker; write pullSecret", "python": "", "docker": "there is no engine in a task", "privileged": "tasks get no further rights", "user": "write runAs", "files": "files are not copied; write volumes",
 	"repos": "code is not copied; write integrations", "schedule": "it is queued once, at once", "inactivity_duration": "write idleLimit", "rate_limits": "there are none", "replica_groups": "", "entrypoint": "", "router": "replicas are reached through the server",
 	"instances": "write nodeSelector", "hooks": "",
 }
 
-func (d *dstackRun) general() {
+func (d *run) general() {
 	o, doc := d.o, d.doc
-	if v := o.Take("name"); v != nil {
+	if v := o.Consume("name"); v != nil {
 		doc.Name = v.Name("name")
 	}
-	if v := o.Take("image"); v != nil {
+	if v := o.Consume("image"); v != nil {
 		doc.Image = v.Text()
 		v.Kept("image")
 	}
-	if v := o.Take("entrypoint"); v != nil && doc.Image != "" && !o.Has("commands") {
+	if v := o.Consume("entrypoint"); v != nil && doc.Image != "" && !o.Has("commands") {
 		words, err := source.ShellWords(v.Text())
 		if err != nil {
 			v.Refuse(err.Error(), "close it")
@@ -89,20 +89,20 @@ func (d *dstackRun) general() {
 		doc.Command = spec.Command{Argv: words}
 		v.Translated("command", "")
 	} else if v != nil {
-		v.Lost("the commands run by themselves")
+		v.Dropped("the commands run by themselves")
 	}
-	if v := o.Take("python"); v != nil {
-		v.Lost("without an image a task runs on the machine, with its Python")
+	if v := o.Consume("python"); v != nil {
+		v.Dropped("without an image a task runs on the machine, with its Python")
 	}
-	if v := o.Take("working_dir"); v != nil {
+	if v := o.Consume("working_dir"); v != nil {
 		doc.Workdir = v.Text()
 		v.Kept("workdir")
 	}
-	if v := o.Take("spot_policy"); v != nil {
-		v.Harmless("whether it may be preempted is said by preemptible")
+	if v := o.Consume("spot_policy"); v != nil {
+		v.Ignored("whether it may be preempted is said by preemptible")
 	}
-	if v := o.Take("priority"); v != nil {
-		n := v.Whole(0)
+	if v := o.Consume("priority"); v != nil {
+		n := v.Integer(0)
 		if n > 100 {
 			v.Refuse(fmt.Sprintf("%d is more than 100", n), "write 0 to 100")
 			return
@@ -110,58 +110,58 @@ func (d *dstackRun) general() {
 		doc.Priority = spec.UsualPriority(doc) + spec.Priority(n)
 		v.Translated("priority", "0, which is what dstack takes where it is not told, is what its kind has here")
 	}
-	for i, item := range o.Take("volumes").List() {
+	for i, item := range o.Consume("volumes").List() {
 		d.volume(i, item)
 	}
-	for _, item := range o.Take("ports").List() {
+	for _, item := range o.Consume("ports").List() {
 		d.port(item)
 	}
 }
 
 // volume reads NAME:PATH or /HOST:PATH.
-func (d *dstackRun) volume(i int, item *source.Value) {
+func (d *run) volume(i int, item *source.Value) {
 	text := ""
-	if item.T.Scalar() {
-		text = item.T.Text
+	if item.Tree.Scalar() {
+		text = item.Tree.Text
 	} else {
 		o := item.Map()
 		if o == nil {
 			return
 		}
-		origin := o.Take("name")
+		origin := o.Consume("name")
 		if origin == nil {
-			origin = o.Take("instance_path")
+			origin = o.Consume("instance_path")
 		}
-		text = origin.Text() + ":" + o.Take("path").Text()
-		o.Done(nil, source.Nothing{"optional": "what a document names must be there"}, true)
+		text = origin.Text() + ":" + o.Consume("path").Text()
+		o.Finish(nil, source.Reasons{"optional": "what a document names must be there"}, true)
 	}
 	from, at, ok := strings.Cut(text, ":")
 	switch {
 	case !ok:
 		item.Refuse(fmt.Sprintf("%q is not a volume", source.Shorten(text)), "write it like /data:/data")
 	case !strings.HasPrefix(from, "/"):
-		item.Lost("volumes of a cloud are not known; mount it on the nodes and write volumes")
+		item.Dropped("volumes of a cloud are not known; mount it on the nodes and write volumes")
 	case d.doc.Image == "" && !d.o.Has("image") && from != at:
-		item.Lost("a process of the machine sees its own files; write an image, or use the path itself")
+		item.Dropped("a process of the machine sees its own files; write an image, or use the path itself")
 	default:
 		d.doc.Volumes = append(d.doc.Volumes, spec.Volume{HostPath: from, Path: at})
 		item.Translated(fmt.Sprintf("volumes[%d]", len(d.doc.Volumes)-1), "")
 	}
 }
 
-func (d *dstackRun) port(item *source.Value) {
-	text := item.T.Text
-	if item.T.Kind == spec.TreeMap {
+func (d *run) port(item *source.Value) {
+	text := item.Tree.Text
+	if item.Tree.Kind == spec.TreeMap {
 		o := item.Map()
-		text = o.Take("container_port").Text()
-		o.Done(source.Nothing{"local_port": "muster port-forward chooses it"}, nil, true)
+		text = o.Consume("container_port").Text()
+		o.Finish(source.Reasons{"local_port": "muster port-forward chooses it"}, nil, true)
 	}
 	if i := strings.LastIndexByte(text, ':'); i >= 0 {
 		text = text[i+1:]
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > 65535 {
-		item.Refuse(fmt.Sprintf("%q is not a port", source.Shorten(item.T.Text)), "write it like 8000 or 8001:8000")
+		item.Refuse(fmt.Sprintf("%q is not a port", source.Shorten(item.Tree.Text)), "write it like 8000 or 8001:8000")
 		return
 	}
 	d.doc.Ports = append(d.doc.Ports, spec.Port{Port: n})
@@ -170,14 +170,14 @@ func (d *dstackRun) port(item *source.Value) {
 
 // environment reads env: a map, or a list of NAME=value and NAME, whose value
 // is the submitter's.
-func (d *dstackRun) environment(v *source.Value) {
+func (d *run) environment(v *source.Value) {
 	if v == nil {
 		return
 	}
-	if v.T.Kind == spec.TreeMap {
+	if v.Tree.Kind == spec.TreeMap {
 		names, values := v.Pairs()
 		for i, name := range names {
-			d.variable(values[i], name, values[i].Text(), values[i].T.Kind != spec.TreeNull)
+			d.variable(values[i], name, values[i].Text(), values[i].Tree.Kind != spec.TreeNull)
 		}
 		return
 	}
@@ -187,83 +187,83 @@ func (d *dstackRun) environment(v *source.Value) {
 	}
 }
 
-func (d *dstackRun) variable(item *source.Value, name, text string, has bool) {
+func (d *run) variable(item *source.Value, name, text string, has bool) {
 	secret, is := strings.CutPrefix(strings.TrimSpace(text), "${{ secrets.")
 	secret, closed := strings.CutSuffix(secret, "}}")
 	secret = strings.TrimSpace(secret)
 	switch {
 	case !has:
-		item.Lost("it has no value; write one, or add --env " + source.Shorten(name))
+		item.Dropped("it has no value; write one, or add --env " + source.Shorten(name))
 	case is && closed:
-		d.doc.Secrets = append(d.doc.Secrets, spec.SecretUse{Name: source.AsName(secret, 52), Env: name})
-		item.Translated(fmt.Sprintf("secrets[%d]", len(d.doc.Secrets)-1), "muster secret create "+source.AsName(secret, 52)+" makes it")
+		d.doc.Secrets = append(d.doc.Secrets, spec.SecretUse{Name: source.NameFrom(secret, 52), Env: name})
+		item.Translated(fmt.Sprintf("secrets[%d]", len(d.doc.Secrets)-1), "muster secret create "+source.NameFrom(secret, 52)+" makes it")
 	case strings.Contains(text, "${{"):
-		item.Lost("values that only dstack knows are not there")
+		item.Dropped("values that only dstack knows are not there")
 	default:
-		d.doc.Env = source.Put(d.doc.Env, name, text)
+		d.doc.Env = source.Set(d.doc.Env, name, text)
 		item.Kept("env." + name)
 	}
 }
 
 // size reads how many nodes there are.
-func (d *dstackRun) size() {
-	if v := d.o.Take("nodes"); v != nil {
-		d.nodes = v.Whole(1)
+func (d *run) size() {
+	if v := d.o.Consume("nodes"); v != nil {
+		d.nodes = v.Integer(1)
 		v.Translated("workers", "")
 	}
-	if v := d.o.Take("groups"); v != nil {
+	if v := d.o.Consume("groups"); v != nil {
 		v.Refuse("several groups of nodes are not taken", "write nodes; a master may differ in its command")
 	}
 	if d.nodes > 1 && d.doc.Kind == lifecycle.Training {
 		d.doc.Kind, d.doc.Workers = lifecycle.Distributed, d.nodes
 	} else if d.nodes > 1 {
-		d.Refuse(d.o.T.Line, "nodes", strconv.Itoa(d.nodes), "is for tasks", "write type: task")
+		d.Refuse(d.o.Tree.Line, "nodes", strconv.Itoa(d.nodes), "is for tasks", "write type: task")
 	}
-	if v := d.o.Take("stop_criteria"); v != nil {
+	if v := d.o.Consume("stop_criteria"); v != nil {
 		switch {
 		case d.nodes == 1:
-			v.Harmless("there is one node")
+			v.Ignored("there is one node")
 		case v.Text() == "master-done":
 			d.doc.CleanPolicy = "running"
 			v.Translated("cleanPolicy", "")
 		case v.Text() == "all-done":
 			v.Translated("cleanPolicy", "")
 		default:
-			v.Refuse(fmt.Sprintf("%q is not known", source.Shorten(v.T.Text)), "allowed are all-done and master-done")
+			v.Refuse(fmt.Sprintf("%q is not known", source.Shorten(v.Tree.Text)), "allowed are all-done and master-done")
 		}
 	}
 }
 
 // commands reads what runs. As dstack does, one failing ends all.
-func (d *dstackRun) commands() {
+func (d *run) commands() {
 	var first []string
-	if v := d.o.Take("init"); v != nil {
+	if v := d.o.Consume("init"); v != nil {
 		first = v.Texts()
 		v.Translated("command", "")
 	}
-	v := d.o.Take("commands")
+	v := d.o.Consume("commands")
 	lines := append(first, v.Texts()...)
 	switch {
 	case len(lines) > 0 && d.doc.Kind != lifecycle.Workspace:
 		v.Translated("command", "one after another, as long as they succeed")
 	case d.doc.Kind == lifecycle.Workspace:
 		lines = append(lines, "exec sleep infinity")
-		d.Note(source.Note{Line: d.o.T.Line, Field: "type", Fate: source.Approximated, To: "command", Reason: "no editor is started in it; it waits for muster exec", Lossy: true})
+		d.Note(source.Note{Line: d.o.Tree.Line, Field: "type", Fate: source.Approximated, To: "command", Reason: "no editor is started in it; it waits for muster exec", Lossy: true})
 		v.Translated("command", "")
 	case len(d.doc.Command.Argv) > 0 || d.doc.Image != "":
 		return // the image has its own
 	default:
-		d.Refuse(d.o.T.Line, "commands", "", "is missing", "write what it runs")
+		d.Refuse(d.o.Tree.Line, "commands", "", "is missing", "write what it runs")
 		return
 	}
 	for i, l := range lines {
 		lines[i] = grouped(strings.TrimSpace(l))
 	}
 	lines = slices.DeleteFunc(lines, func(l string) bool { return l == "" })
-	d.doc.Command = spec.Command{Argv: []string{"/bin/sh", "-c", dstackPrelude + strings.Join(lines, " && ")}}
+	d.doc.Command = spec.Command{Argv: []string{"/bin/sh", "-c", prelude + strings.Join(lines, " && ")}}
 	gpus := d.doc.Resources.GPU.Devices()
 	for name, n := range map[string]int{"DSTACK_NODES_NUM": d.nodes, "DSTACK_GPUS_NUM": gpus * d.nodes, "DSTACK_GPUS_PER_NODE": gpus} {
-		d.doc.Env = source.Put(d.doc.Env, name, strconv.Itoa(n))
+		d.doc.Env = source.Set(d.doc.Env, name, strconv.Itoa(n))
 	}
 }
 
@@ -277,10 +277,10 @@ func grouped(line string) string {
 }
 
 // service reads what only services have.
-func (d *dstackRun) service() {
+func (d *run) service() {
 	o, doc := d.o, d.doc
-	port, replicas, scaling := o.Take("port"), o.Take("replicas"), o.Map("scaling")
-	probes := o.Take("probes")
+	port, replicas, scaling := o.Consume("port"), o.Consume("replicas"), o.Map("scaling")
+	probes := o.Consume("probes")
 	if doc.Kind != lifecycle.Inference {
 		for _, v := range []*source.Value{port, replicas, probes} {
 			if v != nil {
@@ -290,7 +290,7 @@ func (d *dstackRun) service() {
 		return
 	}
 	if port == nil {
-		d.Refuse(o.T.Line, "port", "", "is missing", "write the port on which it listens")
+		d.Refuse(o.Tree.Line, "port", "", "is missing", "write the port on which it listens")
 		return
 	}
 	d.port(port)
@@ -298,29 +298,29 @@ func (d *dstackRun) service() {
 		d.replicas(replicas, scaling)
 	}
 	if scaling != nil {
-		scaling.Done(source.Nothing{"scale_up_delay": "requests wait for a replica"}, nil, true)
+		scaling.Finish(source.Reasons{"scale_up_delay": "requests wait for a replica"}, nil, true)
 	}
 	for i, item := range probes.List() {
 		p := item.Map()
 		if i > 0 || p == nil {
-			item.Lost("a replica is asked in one way")
+			item.Dropped("a replica is asked in one way")
 			continue
 		}
-		doc.Probe = &spec.Probe{Path: p.Take("url").Text()}
+		doc.Probe = &spec.Probe{Path: p.Consume("url").Text()}
 		if doc.Probe.Path == "" {
 			doc.Probe.Path = "/"
 		}
 		for name, to := range map[string]*spec.Duration{"interval": &doc.Probe.Period, "timeout": &doc.Probe.Timeout} {
-			if v := p.Take(name); v != nil {
-				*to, _ = dstackTime(v)
+			if v := p.Consume(name); v != nil {
+				*to, _ = durationOf(v)
 			}
 		}
 		item.Translated("probe", "")
-		p.Done(source.Nothing{"type": "over HTTP", "ready_after": "one right answer suffices", "until_ready": ""}, source.Nothing{"method": "it is asked with GET", "headers": "none are sent", "body": "it is asked with GET"}, true)
+		p.Finish(source.Reasons{"type": "over HTTP", "ready_after": "one right answer suffices", "until_ready": ""}, source.Reasons{"method": "it is asked with GET", "headers": "none are sent", "body": "it is asked with GET"}, true)
 	}
 }
 
-func (d *dstackRun) replicas(v *source.Value, scaling *source.Map) {
+func (d *run) replicas(v *source.Value, scaling *source.Map) {
 	least, most, ranged := strings.Cut(v.Text(), "..")
 	n, err := strconv.Atoi(least)
 	m := n
@@ -331,7 +331,7 @@ func (d *dstackRun) replicas(v *source.Value, scaling *source.Map) {
 		m, err = strconv.Atoi(most)
 	}
 	if err != nil || n < 0 || m < n || m > 1000 {
-		v.Refuse(fmt.Sprintf("%q is not a number of replicas", source.Shorten(v.T.Text)), "write it like 2 or 1..4")
+		v.Refuse(fmt.Sprintf("%q is not a number of replicas", source.Shorten(v.Tree.Text)), "write it like 2 or 1..4")
 		return
 	}
 	if m == n {
@@ -340,17 +340,17 @@ func (d *dstackRun) replicas(v *source.Value, scaling *source.Map) {
 		return
 	}
 	target := 1
-	if t := scaling.Take("target"); t != nil {
-		if f, ok := t.Decimal(); ok && f >= 1 {
+	if t := scaling.Consume("target"); t != nil {
+		if f, ok := t.Number(); ok && f >= 1 {
 			target = int(f)
 		}
 		t.Approximated("autoscale.concurrency", "requests under way at once, not those of a second")
 	}
-	if t := scaling.Take("metric"); t != nil {
+	if t := scaling.Consume("metric"); t != nil {
 		t.Approximated("autoscale", "replicas follow requests under way")
 	}
-	if t := scaling.Take("scale_down_delay"); t != nil {
-		if down, ok := dstackTime(t); ok {
+	if t := scaling.Consume("scale_down_delay"); t != nil {
+		if down, ok := durationOf(t); ok {
 			d.doc.Autoscale = &spec.Autoscale{ScaleDown: down}
 		}
 		t.Translated("autoscale.scaleDown", "")

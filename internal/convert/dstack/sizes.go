@@ -9,8 +9,8 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// dstackTime reads 90s, 15m, 2h, 1d, 1w or a number of seconds; off is none.
-func dstackTime(v *source.Value) (spec.Duration, bool) {
+// durationOf reads 90s, 15m, 2h, 1d, 1w or a number of seconds; off is none.
+func durationOf(v *source.Value) (spec.Duration, bool) {
 	if v == nil {
 		return 0, false
 	}
@@ -33,43 +33,43 @@ func dstackTime(v *source.Value) (spec.Duration, bool) {
 }
 
 // ends reads limits and what follows from failures.
-func (d *dstackRun) ends() {
+func (d *run) ends() {
 	o, doc := d.o, d.doc
-	if v := o.Take("max_duration"); v != nil {
-		if t, ok := dstackTime(v); ok {
+	if v := o.Consume("max_duration"); v != nil {
+		if t, ok := durationOf(v); ok {
 			doc.MaxDuration = t
 			v.Translated("maxDuration", "")
 		}
 	}
-	if v := o.Take("stop_duration"); v != nil {
-		if t, ok := dstackTime(v); ok && t > 0 {
+	if v := o.Consume("stop_duration"); v != nil {
+		if t, ok := durationOf(v); ok && t > 0 {
 			doc.GracePeriod = t
 			v.Translated("gracePeriod", "")
 		} else if ok {
-			v.Lost("a task that does not end is ended")
+			v.Dropped("a task that does not end is ended")
 		}
 	}
-	if v := o.Take("utilization_policy"); v != nil {
+	if v := o.Consume("utilization_policy"); v != nil {
 		p := v.Map()
-		window := p.Take("time_window")
-		if t, ok := dstackTime(window); ok && t > 0 && doc.Resources.GPU.Kind() != spec.NoGPU {
+		window := p.Consume("time_window")
+		if t, ok := durationOf(window); ok && t > 0 && doc.Resources.GPU.Kind() != spec.NoGPU {
 			doc.IdleLimit = t
 			v.Approximated("idleLimit", "it is ended once none of its GPUs does anything")
 		} else {
-			v.Lost("there is nothing to be idle")
+			v.Dropped("there is nothing to be idle")
 		}
-		p.Take("min_gpu_utilization")
-		p.Done(nil, nil, true)
+		p.Consume("min_gpu_utilization")
+		p.Finish(nil, nil, true)
 	}
-	if v := o.Take("retry"); v != nil {
+	if v := o.Consume("retry"); v != nil {
 		d.retry(v)
 	}
 }
 
 // retry reads true, or when it is tried again.
-func (d *dstackRun) retry(v *source.Value) {
-	if v.T.Scalar() {
-		if v.Truth() {
+func (d *run) retry(v *source.Value) {
+	if v.Tree.Scalar() {
+		if v.Bool() {
 			d.doc.Retry.Limit = 10
 			v.Approximated("retry.limit", "it is tried again 10 times, and waits for room as long as it takes")
 		} else {
@@ -80,7 +80,7 @@ func (d *dstackRun) retry(v *source.Value) {
 	o := v.Map()
 	none := 0
 	d.doc.Retry.System = &none
-	events := o.Take("on_events")
+	events := o.Consume("on_events")
 	for _, e := range events.Texts() {
 		switch e {
 		case "error":
@@ -98,10 +98,10 @@ func (d *dstackRun) retry(v *source.Value) {
 	} else {
 		events.Translated("retry.system", "")
 	}
-	if t := o.Take("duration"); t != nil {
-		t.Lost("it is tried again a number of times, for however long")
+	if t := o.Consume("duration"); t != nil {
+		t.Dropped("it is tried again a number of times, for however long")
 	}
-	o.Done(nil, nil, true)
+	o.Finish(nil, nil, true)
 }
 
 // span is the smaller end of a range such as 16.., 8..16 or 4, and whether
@@ -116,15 +116,15 @@ func span(text string) (least string, bounded bool) {
 }
 
 // amount reads the smaller end of a range: what is asked for.
-func (d *dstackRun) amount(v *source.Value, to string, unit func(string) (spec.Quantity, bool)) spec.Quantity {
+func (d *run) amount(v *source.Value, to string, unit func(string) (spec.Quantity, bool)) spec.Quantity {
 	if v == nil {
 		return 0
 	}
-	text := v.T.Text
-	if v.T.Kind == spec.TreeMap {
+	text := v.Tree.Text
+	if v.Tree.Kind == spec.TreeMap {
 		o := v.Map()
-		text = o.Take("min").Text() + ".." + o.Take("max").Text()
-		o.Done(nil, nil, true)
+		text = o.Consume("min").Text() + ".." + o.Consume("max").Text()
+		o.Finish(nil, nil, true)
 	}
 	least, bounded := span(text)
 	q, ok := unit(least)
@@ -140,40 +140,40 @@ func (d *dstackRun) amount(v *source.Value, to string, unit func(string) (spec.Q
 }
 
 // resources reads what each node has.
-func (d *dstackRun) resources(v *source.Value) {
+func (d *run) resources(v *source.Value) {
 	o := v.Map()
 	if o == nil {
 		return
 	}
 	r := &d.doc.Resources
-	if c := o.Take("cpu"); c != nil {
-		if c.T.Kind == spec.TreeMap && source.Entry(c.T, "count") != nil {
+	if c := o.Consume("cpu"); c != nil {
+		if c.Tree.Kind == spec.TreeMap && source.Entry(c.Tree, "count") != nil {
 			m := c.Map()
-			r.CPU = d.amount(m.Take("count"), "resources.cpu", plainNumber)
-			m.Done(nil, source.Nothing{"arch": "the scheduler chooses where it runs"}, true)
+			r.CPU = d.amount(m.Consume("count"), "resources.cpu", plainNumber)
+			m.Finish(nil, source.Reasons{"arch": "the scheduler chooses where it runs"}, true)
 		} else {
-			text := c.T.Text
+			text := c.Tree.Text
 			if _, after, arch := strings.Cut(text, ":"); arch {
-				copied := *c.T
+				copied := *c.Tree
 				copied.Text = after
-				c = &source.Value{R: c.R, T: &copied, Path: c.Path, Line: c.Line}
+				c = &source.Value{Reader: c.Reader, Tree: &copied, Path: c.Path, Line: c.Line}
 			}
 			r.CPU = d.amount(c, "resources.cpu", plainNumber)
 		}
 	}
-	if m := o.Take("memory"); m != nil {
-		r.Memory = d.amount(m, "resources.memory", source.SkyMemory)
+	if m := o.Consume("memory"); m != nil {
+		r.Memory = d.amount(m, "resources.memory", source.Memory)
 	}
-	if m := o.Take("shm_size"); m != nil {
-		q := d.amount(m, "resources.shm", source.SkyMemory)
+	if m := o.Consume("shm_size"); m != nil {
+		q := d.amount(m, "resources.shm", source.Memory)
 		if d.doc.Image != "" {
 			r.SHM = q
 		}
 	}
-	if g := o.Take("gpu"); g != nil {
+	if g := o.Consume("gpu"); g != nil {
 		d.gpu(g)
 	}
-	o.Done(source.Nothing{"disk": "disk is neither counted nor limited"}, nil, true)
+	o.Finish(source.Reasons{"disk": "disk is neither counted nor limited"}, nil, true)
 }
 
 func plainNumber(text string) (spec.Quantity, bool) {
@@ -183,9 +183,9 @@ func plainNumber(text string) (spec.Quantity, bool) {
 
 // gpu reads [VENDOR:]NAMES[:MEMORY][:COUNT] in any order of its parts, a
 // number, or a map.
-func (d *dstackRun) gpu(v *source.Value) {
+func (d *run) gpu(v *source.Value) {
 	g, lossy := spec.GPU{Count: 1}, ""
-	if v.T.Kind == spec.TreeMap {
+	if v.Tree.Kind == spec.TreeMap {
 		lossy = d.gpuMap(v.Map(), &g)
 	} else {
 		for part := range strings.SplitSeq(v.Text(), ":") {
@@ -195,7 +195,7 @@ func (d *dstackRun) gpu(v *source.Value) {
 		}
 	}
 	if g.Count < 0 || g.Count > 1024 {
-		v.Refuse(fmt.Sprintf("%q is not a number of GPUs", source.Shorten(v.T.Text)), "write it like H100:8")
+		v.Refuse(fmt.Sprintf("%q is not a number of GPUs", source.Shorten(v.Tree.Text)), "write it like H100:8")
 		return
 	}
 	if g.Count == 0 {
@@ -209,29 +209,29 @@ func (d *dstackRun) gpu(v *source.Value) {
 	v.Translated("resources.gpu", "on each node")
 }
 
-func (d *dstackRun) gpuMap(o *source.Map, g *spec.GPU) (lossy string) {
+func (d *run) gpuMap(o *source.Map, g *spec.GPU) (lossy string) {
 	if o == nil {
 		return ""
 	}
-	names := o.Take("name").Texts()
+	names := o.Consume("name").Texts()
 	if len(names) > 0 {
 		lossy = gpuPart(strings.Join(names, ","), g)
 	}
-	if c := o.Take("count"); c != nil {
+	if c := o.Consume("count"); c != nil {
 		g.Count = int(d.amount(c, "resources.gpu.count", func(s string) (spec.Quantity, bool) {
 			n, err := strconv.Atoi(s)
 			return spec.Quantity(n), err == nil && n >= 0 && n <= 1024
 		}))
 	}
-	if m := o.Take("memory"); m != nil {
+	if m := o.Consume("memory"); m != nil {
 		lossy = "GPUs are chosen by name, not by their memory"
 	}
 	for _, name := range []string{"total_memory", "compute_capability"} {
-		if v := o.Take(name); v != nil {
+		if v := o.Consume(name); v != nil {
 			lossy = "GPUs are chosen by name"
 		}
 	}
-	o.Done(source.Nothing{"vendor": "the name says it"}, nil, true)
+	o.Finish(source.Reasons{"vendor": "the name says it"}, nil, true)
 	return lossy
 }
 
@@ -260,7 +260,7 @@ func gpuPart(part string, g *spec.GPU) (lossy string) {
 		g.Type = ""
 		return "any GPU fits"
 	}
-	if g.Type = source.GpuModel(names[0]); len(g.Type) != len(names[0]) {
+	if g.Type = source.GPUModel(names[0]); len(g.Type) != len(names[0]) {
 		return "of " + g.Type + " any fits"
 	}
 	return ""

@@ -99,11 +99,11 @@ func again(format source.Format, text []byte) (*spec.Document, error) {
 // minimal is doc without what it says only because it is the default, so that
 // no file says it for them.
 func minimal(doc *spec.Document) *spec.Document {
-	full, err := source.Generic(doc)
+	full, err := source.Fields(doc)
 	if err != nil {
 		return doc.Clone()
 	}
-	base, err := source.Generic(spec.WithDefaults(&spec.Document{Kind: doc.Kind}))
+	base, err := source.Fields(spec.WithDefaults(&spec.Document{Kind: doc.Kind}))
 	if err != nil {
 		return doc.Clone()
 	}

@@ -100,7 +100,7 @@ func forPods(doc *spec.Document, master bool) *spec.Document {
 		d.Args = m.Args
 	}
 	for name, text := range m.Env {
-		d.Env = source.Put(d.Env, name, text)
+		d.Env = source.Set(d.Env, name, text)
 	}
 	if m.Resources != nil {
 		d.Resources = *m.Resources

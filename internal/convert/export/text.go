@@ -241,7 +241,7 @@ func mcliCommand(doc *spec.Document) string {
 func mcliScheduling(doc *spec.Document) spec.Tree {
 	s := spec.Map()
 	for _, name := range []string{"lowest", "low", "high", "highest"} {
-		if mcli.McliPriorities[name] == doc.Priority {
+		if mcli.Priorities[name] == doc.Priority {
 			s.Put("priority", spec.Text(name))
 		}
 	}

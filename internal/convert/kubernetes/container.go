@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-var containerHarmless = source.Nothing{
+var containerIgnored = source.Reasons{
 	"name":                     "a task has one container",
 	"terminationMessagePath":   "the log has it",
 	"terminationMessagePolicy": "the log has it",
@@ -17,7 +17,7 @@ var containerHarmless = source.Nothing{
 	"resizePolicy":             "tasks keep their resources",
 }
 
-var containerLossy = source.Nothing{
+var containerDropped = source.Reasons{
 	"lifecycle":         "there are no hooks; SIGTERM tells a task to end",
 	"livenessProbe":     "a task lives as long as its process",
 	"startupProbe":      "a replica is ready when its readiness probe says so",
@@ -27,27 +27,27 @@ var containerLossy = source.Nothing{
 }
 
 // container reads the container of a task.
-func (k *k8sReader) container(o *source.Map, doc *spec.Document, volumes map[string]*volumeSource) {
+func (k *reader) container(o *source.Map, doc *spec.Document, volumes map[string]*volumeSource) {
 	if o == nil {
 		return
 	}
-	if v := o.Take("image"); v != nil {
+	if v := o.Consume("image"); v != nil {
 		doc.Image = v.Text()
 		v.Kept("image")
 	} else {
-		k.Refuse(o.T.Line, source.Below(o.Path, "image"), "", "is missing", "write the image that the container runs")
+		k.Refuse(o.Tree.Line, source.FieldPath(o.Path, "image"), "", "is missing", "write the image that the container runs")
 	}
-	k.pullPolicy(o.Take("imagePullPolicy"), o, doc)
+	k.pullPolicy(o.Consume("imagePullPolicy"), o, doc)
 	k.environment(o, doc)
-	if v := o.Take("command"); v != nil {
+	if v := o.Consume("command"); v != nil {
 		doc.Command = spec.Command{Argv: expandedCommand(v, doc)}
 		v.Kept("command")
 	}
-	if v := o.Take("args"); v != nil {
+	if v := o.Consume("args"); v != nil {
 		doc.Args = expandedCommand(v, doc)
 		v.Kept("args")
 	}
-	if v := o.Take("workingDir"); v != nil {
+	if v := o.Consume("workingDir"); v != nil {
 		doc.Workdir = v.Text()
 		v.Kept("workdir")
 	}
@@ -55,30 +55,30 @@ func (k *k8sReader) container(o *source.Map, doc *spec.Document, volumes map[str
 		name string
 		to   *bool
 	}{{"tty", &doc.TTY}, {"stdin", &doc.Stdin}} {
-		if v := o.Take(flag.name); v != nil {
-			*flag.to = v.Truth()
+		if v := o.Consume(flag.name); v != nil {
+			*flag.to = v.Bool()
 			v.Kept(flag.name)
 		}
 	}
 	readResources(o.Map("resources"), doc)
-	readMounts(o.Take("volumeMounts"), doc, volumes)
-	for _, item := range o.Take("ports").List() {
+	readMounts(o.Consume("volumeMounts"), doc, volumes)
+	for _, item := range o.Consume("ports").List() {
 		readPort(item, doc)
 	}
-	readSecurity(o.Take("securityContext"), doc)
-	if v := o.Take("readinessProbe"); v != nil {
+	readSecurity(o.Consume("securityContext"), doc)
+	if v := o.Consume("readinessProbe"); v != nil {
 		readReadiness(v, doc)
 	}
-	o.Done(containerHarmless, containerLossy, false)
+	o.Finish(containerIgnored, containerDropped, false)
 }
 
 // pullPolicy is what Kubernetes does: without one, images without a tag and
 // latest are looked for each time.
-func (k *k8sReader) pullPolicy(v *source.Value, o *source.Map, doc *spec.Document) {
+func (k *reader) pullPolicy(v *source.Value, o *source.Map, doc *spec.Document) {
 	if v != nil {
 		p, ok := source.PullPolicies[v.Text()]
 		if !ok {
-			v.Refuse(fmt.Sprintf("%q is not a policy", source.Shorten(v.T.Text)), "allowed are Always, IfNotPresent and Never")
+			v.Refuse(fmt.Sprintf("%q is not a policy", source.Shorten(v.Tree.Text)), "allowed are Always, IfNotPresent and Never")
 			return
 		}
 		if p != "missing" { // as it is where nothing is said
@@ -94,7 +94,7 @@ func (k *k8sReader) pullPolicy(v *source.Value, o *source.Map, doc *spec.Documen
 	}
 	if !digest && (tag == "" || tag == "latest") && doc.Image != "" {
 		doc.PullPolicy = "always"
-		k.Note(source.Note{Line: o.T.Line, Field: source.Below(o.Path, "imagePullPolicy"), Fate: source.Translated, To: "pullPolicy", Reason: "Kubernetes looks for latest each time"})
+		k.Note(source.Note{Line: o.Tree.Line, Field: source.FieldPath(o.Path, "imagePullPolicy"), Fate: source.Translated, To: "pullPolicy", Reason: "Kubernetes looks for latest each time"})
 	}
 }
 
@@ -104,13 +104,13 @@ var rendezvous = []string{"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "N
 
 // environment reads env and envFrom. JSON has them in order, of which the last
 // of a name counts.
-func (k *k8sReader) environment(o *source.Map, doc *spec.Document) {
-	for _, item := range o.Take("env").List() {
+func (k *reader) environment(o *source.Map, doc *spec.Document) {
+	for _, item := range o.Consume("env").List() {
 		e := item.Map()
 		if e == nil {
 			continue
 		}
-		name, v, from := e.Take("name").Text(), e.Take("value"), e.Take("valueFrom")
+		name, v, from := e.Consume("name").Text(), e.Consume("value"), e.Consume("valueFrom")
 		switch {
 		case name == "":
 			item.Refuse("has no name", "write one")
@@ -120,60 +120,60 @@ func (k *k8sReader) environment(o *source.Map, doc *spec.Document) {
 			k.valueFrom(name, item, from.Map(), doc)
 		default:
 			text := v.Text()
-			doc.Env = source.Put(doc.Env, name, expand(text, doc.Env))
+			doc.Env = source.Set(doc.Env, name, expand(text, doc.Env))
 			item.Kept("env." + name)
 		}
-		e.Done(nil, nil, false)
+		e.Finish(nil, nil, false)
 	}
-	for _, item := range o.Take("envFrom").List() {
+	for _, item := range o.Consume("envFrom").List() {
 		e := item.Map()
 		if c := e.Map("configMapRef"); c != nil {
-			v := c.Take("name")
+			v := c.Consume("name")
 			files, here := k.configs[v.Text()]
 			if here && v != nil && !e.Has("prefix") {
 				for name, text := range files {
 					if _, said := doc.Env[name]; !said { // env wins over envFrom
-						doc.Env = source.Put(doc.Env, name, text)
+						doc.Env = source.Set(doc.Env, name, text)
 					}
 				}
 				v.Translated("env", "the ConfigMap is in the file")
-				c.Done(source.Nothing{"optional": "it is there"}, nil, false)
-				e.Done(nil, nil, false)
+				c.Finish(source.Reasons{"optional": "it is there"}, nil, false)
+				e.Finish(nil, nil, false)
 				continue
 			}
 		}
-		item.Lost("what is not in the file cannot be copied; write env, or secrets by name")
+		item.Dropped("what is not in the file cannot be copied; write env, or secrets by name")
 	}
 }
 
 // valueFrom reads a variable that refers to something.
-func (k *k8sReader) valueFrom(name string, v *source.Value, o *source.Map, doc *spec.Document) {
+func (k *reader) valueFrom(name string, v *source.Value, o *source.Map, doc *spec.Document) {
 	if s := o.Map("secretKeyRef"); s != nil {
-		secret, key := s.Take("name"), s.Take("key")
-		s.Done(source.Nothing{"optional": "secrets that a document names must be there"}, nil, false)
+		secret, key := s.Consume("name"), s.Consume("key")
+		s.Finish(source.Reasons{"optional": "secrets that a document names must be there"}, nil, false)
 		if secret == nil {
 			v.Refuse("names no secret", "write its name")
 			return
 		}
 		doc.Secrets = append(doc.Secrets, spec.SecretUse{Name: secret.Text(), Env: name})
-		v.Translated(fmt.Sprintf("secrets[%d]", len(doc.Secrets)-1), fmt.Sprintf("muster secret create %s makes it, with the value of the key %s", source.Shorten(secret.T.Text), source.Shorten(key.Text())))
+		v.Translated(fmt.Sprintf("secrets[%d]", len(doc.Secrets)-1), fmt.Sprintf("muster secret create %s makes it, with the value of the key %s", source.Shorten(secret.Tree.Text), source.Shorten(key.Text())))
 		return
 	}
 	if c := o.Map("configMapKeyRef"); c != nil {
-		config, key := c.Take("name"), c.Take("key")
+		config, key := c.Consume("name"), c.Consume("key")
 		if text, here := k.configs[config.Text()][key.Text()]; here {
-			doc.Env = source.Put(doc.Env, name, text)
+			doc.Env = source.Set(doc.Env, name, text)
 			v.Translated("env."+name, "the ConfigMap is in the file")
 			return
 		}
-		v.Lost("the ConfigMap is not in the file; write the value")
+		v.Dropped("the ConfigMap is not in the file; write the value")
 		return
 	}
 	if f := o.Map("fieldRef"); f != nil {
-		readFieldRef(name, v, f.Take("fieldPath").Text())
+		readFieldRef(name, v, f.Consume("fieldPath").Text())
 		return
 	}
-	v.Lost("a task's variables have values; write it")
+	v.Dropped("a task's variables have values; write it")
 }
 
 // readFieldRef knows the fields of a pod that the platform tells its tasks by the
@@ -185,7 +185,7 @@ func readFieldRef(name string, v *source.Value, path string) {
 	case path == "metadata.name" && name == "JOB_NAME":
 		v.Translated("", "tasks have it")
 	default:
-		v.Lost("there is no such field; tasks have MUSTER_WORKLOAD, MUSTER_TASK_INDEX and MUSTER_NODE")
+		v.Dropped("there is no such field; tasks have MUSTER_WORKLOAD, MUSTER_TASK_INDEX and MUSTER_NODE")
 	}
 }
 
@@ -232,10 +232,10 @@ func readResources(o *source.Map, doc *spec.Document) {
 		return
 	}
 	requests, limits := o.Map("requests"), o.Map("limits")
-	o.Done(nil, source.Nothing{"claims": "GPUs are asked for by resources.gpu"}, false)
+	o.Finish(nil, source.Reasons{"claims": "GPUs are asked for by resources.gpu"}, false)
 	r := &doc.Resources
 	pick := func(name string, first, second *source.Map, why string) spec.Quantity {
-		v, other := first.Take(name), second.Take(name)
+		v, other := first.Consume(name), second.Consume(name)
 		if v == nil {
 			v, other = other, nil
 		}
@@ -260,8 +260,8 @@ func readResources(o *source.Map, doc *spec.Document) {
 		if list == nil {
 			continue
 		}
-		lost := source.Nothing{"ephemeral-storage": "disk is neither counted nor limited"}
-		for _, name := range list.T.Names {
+		lost := source.Reasons{"ephemeral-storage": "disk is neither counted nor limited"}
+		for _, name := range list.Tree.Names {
 			switch {
 			case strings.HasPrefix(name, "hugepages-"):
 				lost[name] = "huge pages are of use as volumes only, and documents have none such"
@@ -269,7 +269,7 @@ func readResources(o *source.Map, doc *spec.Document) {
 				lost[name] = other
 			}
 		}
-		list.Done(nil, lost, false)
+		list.Finish(nil, lost, false)
 	}
 }
 
@@ -280,12 +280,12 @@ func readGPUs(requests, limits *source.Map, g *spec.GPU) {
 		if list == nil {
 			continue
 		}
-		for _, name := range list.T.Names {
+		for _, name := range list.Tree.Names {
 			if !isGPU(name) {
 				continue
 			}
-			v := list.Take(name)
-			n := v.Whole(0)
+			v := list.Consume(name)
+			n := v.Integer(0)
 			profile, isMIG := strings.CutPrefix(name, "nvidia.com/mig-")
 			key := name
 			if isMIG {
@@ -341,20 +341,20 @@ func readPort(item *source.Value, doc *spec.Document) {
 	if o == nil {
 		return
 	}
-	p := spec.Port{Name: o.Take("name").Text()}
-	v := o.Take("containerPort")
+	p := spec.Port{Name: o.Consume("name").Text()}
+	v := o.Consume("containerPort")
 	if v == nil {
 		item.Refuse("has no containerPort", "write it")
 		return
 	}
-	p.Port = v.Whole(1)
-	if proto := o.Take("protocol"); proto != nil && proto.Text() != "TCP" {
-		proto.Lost("ports are of TCP")
+	p.Port = v.Integer(1)
+	if proto := o.Consume("protocol"); proto != nil && proto.Text() != "TCP" {
+		proto.Dropped("ports are of TCP")
 	}
-	o.Done(source.Nothing{"hostPort": "tasks are reached through the server", "hostIP": "tasks are reached through the server"}, nil, false)
+	o.Finish(source.Reasons{"hostPort": "tasks are reached through the server", "hostIP": "tasks are reached through the server"}, nil, false)
 	for i, earlier := range doc.Ports {
 		if earlier.Port == p.Port {
-			item.Harmless(fmt.Sprintf("it is ports[%d] again", i))
+			item.Ignored(fmt.Sprintf("it is ports[%d] again", i))
 			return
 		}
 	}
@@ -365,36 +365,36 @@ func readPort(item *source.Value, doc *spec.Document) {
 // readReadiness reads when a replica is ready; of other kinds it means nothing.
 func readReadiness(v *source.Value, doc *spec.Document) {
 	if doc.Kind != "inference" {
-		v.Lost("only replicas of a service are asked whether they are ready")
+		v.Dropped("only replicas of a service are asked whether they are ready")
 		return
 	}
 	o := v.Map()
 	p := &spec.Probe{}
 	if h := o.Map("httpGet"); h != nil {
-		p.Path = h.Take("path").Text()
+		p.Path = h.Consume("path").Text()
 		if p.Path == "" {
 			p.Path = "/"
 		}
-		p.Port = readPortNumber(h.Take("port"), doc)
-		h.Done(source.Nothing{"scheme": "replicas are asked over HTTP"}, source.Nothing{"host": "the replica itself is asked", "httpHeaders": "none are sent"}, false)
+		p.Port = readPortNumber(h.Consume("port"), doc)
+		h.Finish(source.Reasons{"scheme": "replicas are asked over HTTP"}, source.Reasons{"host": "the replica itself is asked", "httpHeaders": "none are sent"}, false)
 	} else if t := o.Map("tcpSocket"); t != nil {
-		p.Port = readPortNumber(t.Take("port"), doc)
-		t.Done(nil, source.Nothing{"host": "the replica itself is asked"}, false)
+		p.Port = readPortNumber(t.Consume("port"), doc)
+		t.Finish(nil, source.Reasons{"host": "the replica itself is asked"}, false)
 	} else {
-		v.Lost("replicas are asked over HTTP or TCP")
+		v.Dropped("replicas are asked over HTTP or TCP")
 		return
 	}
 	for name, to := range map[string]*spec.Duration{"periodSeconds": &p.Period, "timeoutSeconds": &p.Timeout} {
-		if s := o.Take(name); s != nil {
-			*to = source.Seconds(s.Whole(1))
+		if s := o.Consume(name); s != nil {
+			*to = source.Seconds(s.Integer(1))
 		}
 	}
-	if f := o.Take("failureThreshold"); f != nil {
-		p.Failures = f.Whole(1)
+	if f := o.Consume("failureThreshold"); f != nil {
+		p.Failures = f.Integer(1)
 	}
 	doc.Probe = p
 	v.Translated("probe", "")
-	o.Done(source.Nothing{"initialDelaySeconds": "it is asked from the start, and counts once it answers", "successThreshold": "one right answer suffices"}, nil, false)
+	o.Finish(source.Reasons{"initialDelaySeconds": "it is asked from the start, and counts once it answers", "successThreshold": "one right answer suffices"}, nil, false)
 }
 
 // readPortNumber is a port by number or by name.
@@ -402,14 +402,14 @@ func readPortNumber(v *source.Value, doc *spec.Document) int {
 	if v == nil {
 		return 0
 	}
-	if v.T.Kind == spec.TreeNumber {
-		return v.Whole(1)
+	if v.Tree.Kind == spec.TreeNumber {
+		return v.Integer(1)
 	}
 	for _, p := range doc.Ports {
 		if p.Name == v.Text() {
 			return p.Port
 		}
 	}
-	v.Refuse(fmt.Sprintf("no port has the name %q", source.Shorten(v.T.Text)), "write its number")
+	v.Refuse(fmt.Sprintf("no port has the name %q", source.Shorten(v.Tree.Text)), "write its number")
 	return 0
 }

@@ -14,11 +14,11 @@ func readExtended(requests, limits *source.Map, r *spec.Resources) {
 		if list == nil {
 			continue
 		}
-		for _, name := range list.T.Names {
+		for _, name := range list.Tree.Names {
 			if spec.ExtendedName(name) != nil {
 				continue
 			}
-			v := list.Take(name)
+			v := list.Consume(name)
 			q := v.Quantity()
 			n, before := int(q.Units()), r.Extended[name]
 			switch {
@@ -30,7 +30,7 @@ func readExtended(requests, limits *source.Map, r *spec.Resources) {
 			case before != 0 && before != n:
 				v.Refuse(fmt.Sprintf("is %d, and %d in limits", n, before), "write the same number in both")
 			default:
-				r.Extended = source.Counting(r.Extended, name, n)
+				r.Extended = source.Set(r.Extended, name, n)
 				v.Kept("resources.extended." + name)
 			}
 		}

@@ -27,44 +27,44 @@ type operatorJob struct {
 	first                       []string // groups whose one pod is the master
 }
 
-func (k *k8sReader) pytorchJob(o *source.Map, doc *spec.Document) *spec.Document {
+func (k *reader) pytorchJob(o *source.Map, doc *spec.Document) *spec.Document {
 	return k.operated(o, doc, operatorJob{"pytorch", "pytorchReplicaSpecs", "pytorch", []string{"Master"}})
 }
 
-func (k *k8sReader) tfJob(o *source.Map, doc *spec.Document) *spec.Document {
+func (k *reader) tfJob(o *source.Map, doc *spec.Document) *spec.Document {
 	return k.operated(o, doc, operatorJob{"tensorflow", "tfReplicaSpecs", "tensorflow", []string{"Chief", "Master"}})
 }
 
-func (k *k8sReader) xgboostJob(o *source.Map, doc *spec.Document) *spec.Document {
+func (k *reader) xgboostJob(o *source.Map, doc *spec.Document) *spec.Document {
 	return k.operated(o, doc, operatorJob{"xgboost", "xgbReplicaSpecs", "xgboost", []string{"Master"}})
 }
 
 // operated reads a job whose pods are masters and workers.
-func (k *k8sReader) operated(o *source.Map, doc *spec.Document, is operatorJob) *spec.Document {
+func (k *reader) operated(o *source.Map, doc *spec.Document, is operatorJob) *spec.Document {
 	s := o.Map("spec")
-	specs := s.Take(is.specs)
+	specs := s.Consume(is.specs)
 	if specs == nil {
 		k.missingTemplate(o, "spec."+is.specs)
 		return nil
 	}
 	doc.Kind, doc.Framework = lifecycle.Distributed, is.framework
 	master, worker := k.replicas(specs, doc, is)
-	if len(k.Errs) > 0 || master == nil && worker == nil {
+	if len(k.Errors) > 0 || master == nil && worker == nil {
 		return nil
 	}
 	gang := mergeGroups(master, worker)
 	if gang == nil {
 		return nil
 	}
-	readPerNode(s.Take("nprocPerNode"), gang)
+	readPerNode(s.Consume("nprocPerNode"), gang)
 	k.elastic(s.Map("elasticPolicy"), gang, worker)
 	k.runPolicy(s, gang, master, worker)
-	s.Done(nil, nil, false)
+	s.Finish(nil, nil, false)
 	return gang
 }
 
 // replicas reads the groups of a job's pods.
-func (k *k8sReader) replicas(specs *source.Value, doc *spec.Document, is operatorJob) (master, worker *replica) {
+func (k *reader) replicas(specs *source.Value, doc *spec.Document, is operatorJob) (master, worker *replica) {
 	roles, values := specs.Pairs()
 	for i, role := range roles {
 		v := values[i]
@@ -82,27 +82,27 @@ func (k *k8sReader) replicas(specs *source.Value, doc *spec.Document, is operato
 		case first && rep.count > 1:
 			v.Refuse(fmt.Sprintf("has %d replicas; there is one master", rep.count), "write replicas: 1")
 		case rep.count == 0:
-			v.Harmless("it has no replicas")
+			v.Ignored("it has no replicas")
 		case first:
 			master = rep
 		default:
 			worker = rep
 		}
 	}
-	if master == nil && worker == nil && len(k.Errs) == 0 {
+	if master == nil && worker == nil && len(k.Errors) == 0 {
 		specs.Refuse("has no replicas", "write at least one")
 	}
 	return master, worker
 }
 
 // group reads replicas and template of one group.
-func (k *k8sReader) group(o *source.Map, at *source.Value, role string, doc *spec.Document, container string) *replica {
+func (k *reader) group(o *source.Map, at *source.Value, role string, doc *spec.Document, container string) *replica {
 	rep := &replica{role: role, count: 1, doc: doc.Clone(), at: at}
-	if v := o.Take("replicas"); v != nil {
-		rep.count = v.Whole(0)
+	if v := o.Consume("replicas"); v != nil {
+		rep.count = v.Integer(0)
 		v.Translated("workers", "")
 	}
-	rep.restart = o.Take("restartPolicy")
+	rep.restart = o.Consume("restartPolicy")
 	t := o.Map("template")
 	if t == nil {
 		k.missingTemplate(o, "template")
@@ -110,10 +110,10 @@ func (k *k8sReader) group(o *source.Map, at *source.Value, role string, doc *spe
 	}
 	inner := k.template(t, rep.doc, container)
 	if inner != nil {
-		inner.Harmless("the group's own policy counts")
+		inner.Ignored("the group's own policy counts")
 	}
 	k.gangEnv(rep.doc)
-	o.Done(nil, source.Nothing{"autoScale": "the gang keeps its size"}, false)
+	o.Finish(nil, source.Reasons{"autoScale": "the gang keeps its size"}, false)
 	return rep
 }
 
@@ -157,7 +157,7 @@ func refuseDifference(gang *spec.Document, master *replica) {
 	}
 	for name, text := range d.Env {
 		if was, both := gang.Env[name]; !both || was != text {
-			m.Env = source.Put(m.Env, name, text)
+			m.Env = source.Set(m.Env, name, text)
 		}
 	}
 	for name := range gang.Env {
@@ -210,9 +210,9 @@ func readPerNode(v *source.Value, gang *spec.Document) {
 			v.Translated("resources.gpu", "one for each GPU")
 			return
 		}
-		gang.Env = source.Put(gang.Env, "PET_NPROC_PER_NODE", text)
+		gang.Env = source.Set(gang.Env, "PET_NPROC_PER_NODE", text)
 	case "cpu":
-		gang.Env = source.Put(gang.Env, "PET_NPROC_PER_NODE", text)
+		gang.Env = source.Set(gang.Env, "PET_NPROC_PER_NODE", text)
 	default:
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
@@ -223,19 +223,19 @@ func readPerNode(v *source.Value, gang *spec.Document) {
 			v.Translated("resources.gpu", "one for each GPU")
 			return
 		}
-		gang.Env = source.Put(gang.Env, "PET_NPROC_PER_NODE", text)
+		gang.Env = source.Set(gang.Env, "PET_NPROC_PER_NODE", text)
 	}
 	v.Translated("env.PET_NPROC_PER_NODE", "torchrun reads it")
 }
 
 // elastic reads between which sizes a gang may change. It never grows beyond
 // the replicas that it begins with.
-func (k *k8sReader) elastic(o *source.Map, gang *spec.Document, worker *replica) {
+func (k *reader) elastic(o *source.Map, gang *spec.Document, worker *replica) {
 	if o == nil {
 		return
 	}
-	if v := o.Take("minReplicas"); v != nil && worker != nil {
-		least := v.Whole(1) + gang.Workers - worker.count
+	if v := o.Consume("minReplicas"); v != nil && worker != nil {
+		least := v.Integer(1) + gang.Workers - worker.count
 		switch {
 		case least > gang.Workers:
 			v.Refuse(fmt.Sprintf("%d is more than the replicas, %d", least, gang.Workers), "lower it")
@@ -246,36 +246,36 @@ func (k *k8sReader) elastic(o *source.Map, gang *spec.Document, worker *replica)
 			v.Translated("workers", "it never shrinks")
 		}
 	}
-	if v := o.Take("maxReplicas"); v != nil {
-		if n := v.Whole(1); worker == nil || n > worker.count {
+	if v := o.Consume("maxReplicas"); v != nil {
+		if n := v.Integer(1); worker == nil || n > worker.count {
 			v.Approximated("workers", "the gang never has more than its replicas")
 		} else {
 			v.Translated("workers", "")
 		}
 	}
-	if v := o.Take("maxRestarts"); v != nil {
+	if v := o.Consume("maxRestarts"); v != nil {
 		k.retries(v, gang, 0, 0, "")
 	}
-	if v := o.Take("nProcPerNode"); v != nil {
+	if v := o.Consume("nProcPerNode"); v != nil {
 		readPerNode(v, gang)
 	}
-	o.Done(source.Nothing{"rdzvBackend": "the platform sets the rendezvous", "rdzvHost": "the platform sets the rendezvous", "rdzvPort": "the platform sets the rendezvous", "rdzvId": "the platform sets the rendezvous", "rdzvConf": "the platform sets the rendezvous", "standalone": "the platform sets the rendezvous"},
-		source.Nothing{"metrics": "the gang takes what room there is"}, false)
+	o.Finish(source.Reasons{"rdzvBackend": "the platform sets the rendezvous", "rdzvHost": "the platform sets the rendezvous", "rdzvPort": "the platform sets the rendezvous", "rdzvId": "the platform sets the rendezvous", "rdzvConf": "the platform sets the rendezvous", "standalone": "the platform sets the rendezvous"},
+		source.Reasons{"metrics": "the gang takes what room there is"}, false)
 }
 
 // runPolicy reads how a job of the operator ends; older ones have its fields
 // beside the replicas.
-func (k *k8sReader) runPolicy(s *source.Map, gang *spec.Document, groups ...*replica) {
+func (k *reader) runPolicy(s *source.Map, gang *spec.Document, groups ...*replica) {
 	p := s.Map("runPolicy")
 	for _, o := range []*source.Map{p, s} {
 		if o == nil {
 			continue
 		}
-		readCleanPolicy(o.Take("cleanPodPolicy"), gang)
+		readCleanPolicy(o.Consume("cleanPodPolicy"), gang)
 		k.runEnds(o, gang)
 		readSchedulingPolicy(o.Map("schedulingPolicy"), gang)
 	}
-	p.Done(source.Nothing{"managedBy": "it is Muster's"}, nil, false)
+	p.Finish(source.Reasons{"managedBy": "it is Muster's"}, nil, false)
 	for _, g := range groups {
 		if g != nil {
 			readGroupRestart(g.restart, gang)
@@ -292,13 +292,13 @@ func readCleanPolicy(v *source.Value, gang *spec.Document) {
 		gang.CleanPolicy = "none"
 		if gang.Framework == "mpi" { // workers of mpi never end by themselves
 			gang.CleanPolicy = ""
-			v.Harmless("pods that have ended are kept as attempts")
+			v.Ignored("pods that have ended are kept as attempts")
 			return
 		}
 	case "Running", "All":
 		gang.CleanPolicy = "running"
 	default:
-		v.Refuse(fmt.Sprintf("%q is not a policy", source.Shorten(v.T.Text)), "allowed are None, Running and All")
+		v.Refuse(fmt.Sprintf("%q is not a policy", source.Shorten(v.Tree.Text)), "allowed are None, Running and All")
 		return
 	}
 	v.Translated("cleanPolicy", "")
@@ -308,23 +308,23 @@ func readSchedulingPolicy(o *source.Map, gang *spec.Document) {
 	if o == nil {
 		return
 	}
-	if v := o.Take("queue"); v != nil {
+	if v := o.Consume("queue"); v != nil {
 		if gang.Project == "" {
 			gang.Project = v.Text()
 		}
 		v.Translated("project", "queues are projects here")
 	}
-	if v := o.Take("priorityClass"); v != nil {
+	if v := o.Consume("priorityClass"); v != nil {
 		readPriority(gang, v)
 	}
-	if v := o.Take("minAvailable"); v != nil {
-		if n := v.Whole(0); n >= gang.Size() {
+	if v := o.Consume("minAvailable"); v != nil {
+		if n := v.Integer(0); n >= gang.Size() {
 			v.Translated("workers", "all start together")
 		} else {
 			v.Approximated("workers", "all start together, not so many first")
 		}
 	}
-	o.Done(source.Nothing{"minResources": "the tasks say it"}, source.Nothing{"scheduleTimeoutSeconds": "it waits for as long as it takes"}, false)
+	o.Finish(source.Reasons{"minResources": "the tasks say it"}, source.Reasons{"scheduleTimeoutSeconds": "it waits for as long as it takes"}, false)
 }
 
 // readGroupRestart reads what follows when a pod of a gang fails: here the whole
@@ -354,21 +354,21 @@ func readGroupRestart(v *source.Value, gang *spec.Document) {
 		}
 		again(6)
 	default:
-		v.Refuse(fmt.Sprintf("%q is not a policy", source.Shorten(v.T.Text)), "allowed are Never, OnFailure, Always and ExitCode")
+		v.Refuse(fmt.Sprintf("%q is not a policy", source.Shorten(v.Tree.Text)), "allowed are Never, OnFailure, Always and ExitCode")
 	}
 }
 
 // mpiJob is a launcher and its workers.
-func (k *k8sReader) mpiJob(o *source.Map, doc *spec.Document) *spec.Document {
+func (k *reader) mpiJob(o *source.Map, doc *spec.Document) *spec.Document {
 	s := o.Map("spec")
-	specs := s.Take("mpiReplicaSpecs")
+	specs := s.Consume("mpiReplicaSpecs")
 	if specs == nil {
 		k.missingTemplate(o, "spec.mpiReplicaSpecs")
 		return nil
 	}
 	doc.Kind, doc.Framework = lifecycle.Distributed, "mpi"
 	launcher, worker := k.replicas(specs, doc, operatorJob{container: "", first: []string{"Launcher"}})
-	if len(k.Errs) > 0 {
+	if len(k.Errors) > 0 {
 		return nil
 	}
 	if launcher == nil || worker == nil {
@@ -377,23 +377,23 @@ func (k *k8sReader) mpiJob(o *source.Map, doc *spec.Document) *spec.Document {
 	}
 	gang := worker.doc
 	gang.Workers = worker.count
-	readLauncher(gang, launcher, s.Take("runLauncherAsWorker"))
-	if v := s.Take("slotsPerWorker"); v != nil {
-		if n := v.Whole(1); n != gang.SlotsOf() {
+	readLauncher(gang, launcher, s.Consume("runLauncherAsWorker"))
+	if v := s.Consume("slotsPerWorker"); v != nil {
+		if n := v.Integer(1); n != gang.SlotsOf() {
 			gang.Slots = n
 		}
 		v.Translated("slots", "")
 	} else if gang.Resources.GPU.Devices() > 1 {
 		gang.Slots = 1
-		k.Note(source.Note{Line: s.T.Line, Field: "spec.slotsPerWorker", Fate: source.Translated, To: "slots", Reason: "the operator takes 1 where it is not told"})
+		k.Note(source.Note{Line: s.Tree.Line, Field: "spec.slotsPerWorker", Fate: source.Translated, To: "slots", Reason: "the operator takes 1 where it is not told"})
 	}
-	if v := s.Take("mpiImplementation"); v != nil && v.Text() != "OpenMPI" {
-		v.Refuse(fmt.Sprintf("%s is not launched here", source.Shorten(v.T.Text)), "use an image with Open MPI")
+	if v := s.Consume("mpiImplementation"); v != nil && v.Text() != "OpenMPI" {
+		v.Refuse(fmt.Sprintf("%s is not launched here", source.Shorten(v.Tree.Text)), "use an image with Open MPI")
 	} else if v != nil {
-		v.Harmless("it is Open MPI that is launched")
+		v.Ignored("it is Open MPI that is launched")
 	}
 	k.runPolicy(s, gang, launcher, worker)
-	s.Done(source.Nothing{"sshAuthMountPath": "workers are reached without ssh", "launcherCreationPolicy": "the launcher waits for its workers"}, nil, false)
+	s.Finish(source.Reasons{"sshAuthMountPath": "workers are reached without ssh", "launcherCreationPolicy": "the launcher waits for its workers"}, nil, false)
 	return gang
 }
 
@@ -405,7 +405,7 @@ func readLauncher(gang *spec.Document, launcher *replica, asWorker *source.Value
 		return
 	}
 	gang.Command, gang.Args = d.Command, d.Args // workers run the platform's own
-	if asWorker != nil && asWorker.Truth() {
+	if asWorker != nil && asWorker.Bool() {
 		if d.Resources.GPU != gang.Resources.GPU {
 			asWorker.Refuse("the launcher asks for other GPUs than the workers", "ask for the same")
 			return
@@ -423,7 +423,7 @@ func readLauncher(gang *spec.Document, launcher *replica, asWorker *source.Value
 	m := spec.Master{}
 	for name, text := range d.Env {
 		if was, both := gang.Env[name]; !both || was != text {
-			m.Env = source.Put(m.Env, name, text)
+			m.Env = source.Set(m.Env, name, text)
 		}
 	}
 	if r := d.Resources; !r.Equal(spec.Resources{}) && !r.Equal(spec.Resources{CPU: 1000}) {

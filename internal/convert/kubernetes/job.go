@@ -11,23 +11,23 @@ import (
 )
 
 // template reads spec.template of a controller into doc.
-func (k *k8sReader) template(o *source.Map, doc *spec.Document, mainName string) (restart *source.Value) {
+func (k *reader) template(o *source.Map, doc *spec.Document, mainName string) (restart *source.Value) {
 	if o == nil {
 		return nil
 	}
 	k.meta(o.Map("metadata"), doc, false)
 	restart = k.podSpec(o.Map("spec"), doc, mainName)
-	o.Done(nil, nil, false)
+	o.Finish(nil, nil, false)
 	return restart
 }
 
 // missingTemplate refuses an object that has no pods.
-func (k *k8sReader) missingTemplate(o *source.Map, what string) {
-	k.Refuse(o.T.Line, source.Below(o.Path, what), "", "is missing", "write it; it says what the tasks are")
+func (k *reader) missingTemplate(o *source.Map, what string) {
+	k.Refuse(o.Tree.Line, source.FieldPath(o.Path, what), "", "is missing", "write it; it says what the tasks are")
 }
 
 // pod is a workspace where it is always started again, else a task.
-func (k *k8sReader) pod(o *source.Map, doc *spec.Document) *spec.Document {
+func (k *reader) pod(o *source.Map, doc *spec.Document) *spec.Document {
 	s := o.Map("spec")
 	if s == nil {
 		k.missingTemplate(o, "spec")
@@ -46,19 +46,19 @@ func (k *k8sReader) pod(o *source.Map, doc *spec.Document) *spec.Document {
 		if restart != nil {
 			restart.Translated("restart", "what is started again is a workspace")
 		} else {
-			k.Note(source.Note{Line: s.T.Line, Field: "spec.restartPolicy", Fate: source.Translated, To: "restart", Reason: "Kubernetes starts a pod again that does not say otherwise, as a workspace is"})
+			k.Note(source.Note{Line: s.Tree.Line, Field: "spec.restartPolicy", Fate: source.Translated, To: "restart", Reason: "Kubernetes starts a pod again that does not say otherwise, as a workspace is"})
 		}
 		doc.Near, doc.Apart = "", ""
 	default:
 		restart.Refuse(fmt.Sprintf("%q is not a policy", source.Shorten(policy)), "allowed are Always, OnFailure and Never")
 	}
-	k.noTopology(doc, o.T.Line, "a single task has no topology")
+	k.noTopology(doc, o.Tree.Line, "a single task has no topology")
 	return doc
 }
 
 // noTopology takes away what the object that begins at a line says of topology,
 // and what was noted of it.
-func (k *k8sReader) noTopology(doc *spec.Document, line int, why string) {
+func (k *reader) noTopology(doc *spec.Document, line int, why string) {
 	if doc.Topology == (spec.Topology{}) {
 		return
 	}
@@ -71,16 +71,16 @@ func (k *k8sReader) noTopology(doc *spec.Document, line int, why string) {
 }
 
 // deployment is a service.
-func (k *k8sReader) deployment(o *source.Map, doc *spec.Document) *spec.Document {
+func (k *reader) deployment(o *source.Map, doc *spec.Document) *spec.Document {
 	s := k.replicated(o, doc)
 	if s == nil {
 		return nil
 	}
-	readStrategy(s.Take("strategy"), doc)
+	readStrategy(s.Consume("strategy"), doc)
 	k.ofReplicas(o, s, doc)
-	s.Done(source.Nothing{
+	s.Finish(source.Reasons{
 		"selector": "replicas belong to their workload", "revisionHistoryLimit": "attempts are kept", "progressDeadlineSeconds": "why a replica is not ready is in its state",
-	}, source.Nothing{"minReadySeconds": "a replica counts once its probe answers", "paused": "it is started"}, false)
+	}, source.Reasons{"minReadySeconds": "a replica counts once its probe answers", "paused": "it is started"}, false)
 	return doc
 }
 
@@ -89,23 +89,23 @@ func readStrategy(v *source.Value, doc *spec.Document) {
 		return
 	}
 	o := v.Map()
-	kind := o.Take("type")
+	kind := o.Consume("type")
 	r := o.Map("rollingUpdate")
 	count := func(name string) *int {
-		n := r.Take(name)
+		n := r.Consume(name)
 		if n == nil {
 			return nil
 		}
-		if n.T.Kind != spec.TreeNumber {
-			n.Lost("it is a number of replicas, not a part of them")
+		if n.Tree.Kind != spec.TreeNumber {
+			n.Dropped("it is a number of replicas, not a part of them")
 			return nil
 		}
-		c := n.Whole(0)
+		c := n.Integer(0)
 		n.Kept("update." + name)
 		return &c
 	}
 	doc.Update.MaxSurge, doc.Update.MaxUnavailable = count("maxSurge"), count("maxUnavailable")
-	r.Done(nil, nil, false)
+	r.Finish(nil, nil, false)
 	if kind.Text() == "Recreate" {
 		none, all := 0, max(1, *doc.Replicas)
 		doc.Update = spec.Update{MaxSurge: &none, MaxUnavailable: &all}
@@ -113,28 +113,28 @@ func readStrategy(v *source.Value, doc *spec.Document) {
 	} else if kind != nil {
 		kind.Kept("update")
 	}
-	o.Done(nil, nil, false)
+	o.Finish(nil, nil, false)
 }
 
 // job is one task, an array, or a gang where its pods find each other.
-func (k *k8sReader) job(o *source.Map, doc *spec.Document) *spec.Document {
+func (k *reader) job(o *source.Map, doc *spec.Document) *spec.Document {
 	s := o.Map("spec")
 	if s == nil || !s.Has("template") {
 		k.missingTemplate(o, "spec.template")
 		return nil
 	}
-	p, c := s.Take("parallelism"), s.Take("completions")
+	p, c := s.Consume("parallelism"), s.Consume("completions")
 	parallel, complete := 1, 1
 	if p != nil {
-		parallel = p.Whole(0)
+		parallel = p.Integer(0)
 	}
 	switch {
 	case c != nil:
-		complete = c.Whole(1)
+		complete = c.Integer(1)
 	case p != nil:
 		complete = max(1, parallel)
 	}
-	mode := s.Take("completionMode")
+	mode := s.Consume("completionMode")
 	indexed := mode != nil && mode.Text() == "Indexed"
 	gang := indexed && complete > 1 && parallel >= complete && headless(s)
 	onRestart(k.template(s.Map("template"), doc, ""))
@@ -146,14 +146,14 @@ func (k *k8sReader) job(o *source.Map, doc *spec.Document) *spec.Document {
 		p.Translated("workers", "")
 		mode.Translated("kind", "")
 	default:
-		k.array(doc, o.T.Line, p, c, mode, parallel, complete)
+		k.array(doc, o.Tree.Line, p, c, mode, parallel, complete)
 	}
 	k.jobPolicies(s, doc)
 	return doc
 }
 
 // array is the independent tasks of a Job.
-func (k *k8sReader) array(doc *spec.Document, line int, p, c, mode *source.Value, parallel, complete int) {
+func (k *reader) array(doc *spec.Document, line int, p, c, mode *source.Value, parallel, complete int) {
 	if mode != nil {
 		mode.Translated("array", "each task knows its index: JOB_COMPLETION_INDEX")
 	}
@@ -191,13 +191,13 @@ func onRestart(v *source.Value) {
 	case "Never", "OnFailure":
 		v.Translated("retry.limit", "a failed task is tried again as often as retry says")
 	default:
-		v.Refuse(fmt.Sprintf("%q is not for what ends", source.Shorten(v.T.Text)), "allowed are Never and OnFailure")
+		v.Refuse(fmt.Sprintf("%q is not for what ends", source.Shorten(v.Tree.Text)), "allowed are Never and OnFailure")
 	}
 }
 
 // headless reports whether the pods of a Job have names for each other.
 func headless(s *source.Map) bool {
-	t := source.Entry(s.T, "template")
+	t := source.Entry(s.Tree, "template")
 	if t == nil {
 		return false
 	}
@@ -206,7 +206,7 @@ func headless(s *source.Map) bool {
 }
 
 // gangEnv drops variables that the platform sets for a gang.
-func (k *k8sReader) gangEnv(doc *spec.Document) {
+func (k *reader) gangEnv(doc *spec.Document) {
 	for _, name := range rendezvous {
 		if _, said := doc.Env[name]; !said {
 			continue
@@ -228,7 +228,7 @@ func (k *k8sReader) gangEnv(doc *spec.Document) {
 const podBackoff = spec.Duration(10 * time.Second)
 
 // retries reads how often a failed attempt is tried again.
-func (k *k8sReader) retries(v *source.Value, doc *spec.Document, missing int, line int, field string) {
+func (k *reader) retries(v *source.Value, doc *spec.Document, missing int, line int, field string) {
 	if v == nil {
 		if missing > 0 {
 			doc.Retry.Limit, doc.Retry.Backoff = missing, podBackoff
@@ -236,7 +236,7 @@ func (k *k8sReader) retries(v *source.Value, doc *spec.Document, missing int, li
 		}
 		return
 	}
-	if doc.Retry.Limit = v.Whole(0); doc.Retry.Limit > 0 {
+	if doc.Retry.Limit = v.Integer(0); doc.Retry.Limit > 0 {
 		doc.Retry.Backoff = podBackoff
 	}
 	if doc.Retry.Limit > source.MaxRetries {
@@ -248,28 +248,28 @@ func (k *k8sReader) retries(v *source.Value, doc *spec.Document, missing int, li
 }
 
 // jobPolicies reads how a Job ends.
-func (k *k8sReader) jobPolicies(s *source.Map, doc *spec.Document) {
-	k.retries(s.Take("backoffLimit"), doc, 6, s.T.Line, source.Below(s.Path, "backoffLimit"))
-	if v := s.Take("activeDeadlineSeconds"); v != nil {
-		doc.MaxDuration = shorter(doc.MaxDuration, source.Seconds(v.Whole(1)))
+func (k *reader) jobPolicies(s *source.Map, doc *spec.Document) {
+	k.retries(s.Consume("backoffLimit"), doc, 6, s.Tree.Line, source.FieldPath(s.Path, "backoffLimit"))
+	if v := s.Consume("activeDeadlineSeconds"); v != nil {
+		doc.MaxDuration = shorter(doc.MaxDuration, source.Seconds(v.Integer(1)))
 		if doc.Retry.Limit > 0 {
 			v.Approximated("maxDuration", "it is of each attempt, not of all together")
 		} else {
 			v.Translated("maxDuration", "")
 		}
 	}
-	readTTL(s.Take("ttlSecondsAfterFinished"), doc)
-	readSuspended(s.Take("suspend"), doc)
-	readFailurePolicy(s.Take("podFailurePolicy"), doc)
-	s.Done(source.Nothing{"selector": "tasks belong to their workload", "manualSelector": "tasks belong to their workload", "podReplacementPolicy": "a task is replaced once it has ended", "managedBy": "it is Muster's"},
-		source.Nothing{"successPolicy": "a workload succeeds once all its tasks have", "backoffLimitPerIndex": "failures of all tasks count together", "maxFailedIndexes": "failures of all tasks count together"}, false)
+	readTTL(s.Consume("ttlSecondsAfterFinished"), doc)
+	readSuspended(s.Consume("suspend"), doc)
+	readFailurePolicy(s.Consume("podFailurePolicy"), doc)
+	s.Finish(source.Reasons{"selector": "tasks belong to their workload", "manualSelector": "tasks belong to their workload", "podReplacementPolicy": "a task is replaced once it has ended", "managedBy": "it is Muster's"},
+		source.Reasons{"successPolicy": "a workload succeeds once all its tasks have", "backoffLimitPerIndex": "failures of all tasks count together", "maxFailedIndexes": "failures of all tasks count together"}, false)
 }
 
 func readTTL(v *source.Value, doc *spec.Document) {
 	if v == nil {
 		return
 	}
-	doc.TTLAfterEnd = source.Seconds(v.Whole(0))
+	doc.TTLAfterEnd = source.Seconds(v.Integer(0))
 	if doc.TTLAfterEnd == 0 {
 		doc.TTLAfterEnd = source.Seconds(1)
 		v.Approximated("ttlAfterEnd", "it is kept for a second")
@@ -282,10 +282,10 @@ func readTTL(v *source.Value, doc *spec.Document) {
 func readSuspended(v *source.Value, doc *spec.Document) {
 	switch {
 	case v == nil:
-	case !v.Truth():
-		v.Harmless("it is started")
+	case !v.Bool():
+		v.Ignored("it is started")
 	case doc.Project != "":
-		v.Harmless("its queue starts it")
+		v.Ignored("its queue starts it")
 	default:
 		doc.Hold = true
 		v.Translated("hold", "muster release lets it go")
@@ -299,30 +299,30 @@ func readFailurePolicy(v *source.Value, doc *spec.Document) {
 	}
 	o := v.Map()
 	actions := map[string]string{"FailJob": "fail", "Ignore": "retryFree", "Count": "retry"}
-	for _, item := range o.Take("rules").List() {
+	for _, item := range o.Consume("rules").List() {
 		rule := item.Map()
 		if rule == nil {
 			continue
 		}
-		action, known := actions[rule.Take("action").Text()]
-		codes, conditions := rule.Map("onExitCodes"), rule.Take("onPodConditions")
+		action, known := actions[rule.Consume("action").Text()]
+		codes, conditions := rule.Map("onExitCodes"), rule.Consume("onPodConditions")
 		switch {
 		case conditions != nil:
 			if action == "retryFree" {
 				item.Translated("", "what is displaced or lost never counts as a failure")
 			} else {
-				item.Lost("rules are about exit codes and reasons")
+				item.Dropped("rules are about exit codes and reasons")
 			}
-		case !known || codes == nil || codes.Take("operator").Text() != "In":
-			item.Lost("rules are about certain exit codes, and fail, retry or do not count")
+		case !known || codes == nil || codes.Consume("operator").Text() != "In":
+			item.Dropped("rules are about certain exit codes, and fail, retry or do not count")
 		default:
 			r := spec.RetryRule{Action: action}
-			for _, c := range codes.Take("values").List() {
-				r.ExitCodes = append(r.ExitCodes, c.Whole(0))
+			for _, c := range codes.Consume("values").List() {
+				r.ExitCodes = append(r.ExitCodes, c.Integer(0))
 			}
 			doc.Retry.Rules = append(doc.Retry.Rules, r)
 			item.Translated(fmt.Sprintf("retry.rules[%d]", len(doc.Retry.Rules)-1), "")
 		}
 	}
-	o.Done(nil, nil, false)
+	o.Finish(nil, nil, false)
 }

@@ -12,35 +12,35 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// k8sKind is how one kind of Kubernetes objects is read.
-type k8sKind struct {
+// kindReader is how one kind of Kubernetes objects is read.
+type kindReader struct {
 	group string // of apiVersion, with every version
-	read  func(k *k8sReader, o *source.Map, doc *spec.Document) *spec.Document
+	read  func(k *reader, o *source.Map, doc *spec.Document) *spec.Document
 }
 
-// k8sKinds are the kinds that are workloads.
-var k8sKinds = map[string]k8sKind{
-	"Pod":         {"", (*k8sReader).pod},
-	"Job":         {"batch", (*k8sReader).job},
-	"Deployment":  {"apps", (*k8sReader).deployment},
-	"ReplicaSet":  {"apps", (*k8sReader).replicaSet},
-	"StatefulSet": {"apps", (*k8sReader).statefulSet},
-	"PyTorchJob":  {"kubeflow.org", (*k8sReader).pytorchJob},
-	"TFJob":       {"kubeflow.org", (*k8sReader).tfJob},
-	"XGBoostJob":  {"kubeflow.org", (*k8sReader).xgboostJob},
-	"MPIJob":      {"kubeflow.org", (*k8sReader).mpiJob},
-	"Notebook":    {"kubeflow.org", (*k8sReader).notebook},
-	"JobSet":      {"jobset.x-k8s.io", (*k8sReader).jobSet},
-	"TrainJob":    {"trainer.kubeflow.org", (*k8sReader).trainJob},
-	"RayJob":      {"ray.io", (*k8sReader).rayJob},
+// kinds are the kinds that are workloads.
+var kinds = map[string]kindReader{
+	"Pod":         {"", (*reader).pod},
+	"Job":         {"batch", (*reader).job},
+	"Deployment":  {"apps", (*reader).deployment},
+	"ReplicaSet":  {"apps", (*reader).replicaSet},
+	"StatefulSet": {"apps", (*reader).statefulSet},
+	"PyTorchJob":  {"kubeflow.org", (*reader).pytorchJob},
+	"TFJob":       {"kubeflow.org", (*reader).tfJob},
+	"XGBoostJob":  {"kubeflow.org", (*reader).xgboostJob},
+	"MPIJob":      {"kubeflow.org", (*reader).mpiJob},
+	"Notebook":    {"kubeflow.org", (*reader).notebook},
+	"JobSet":      {"jobset.x-k8s.io", (*reader).jobSet},
+	"TrainJob":    {"trainer.kubeflow.org", (*reader).trainJob},
+	"RayJob":      {"ray.io", (*reader).rayJob},
 }
 
 // knativeGroup has a kind of the same name as one that stands beside workloads.
 const knativeGroup = "serving.knative.dev"
 
-// k8sBeside are kinds that stand beside workloads in a file, and why nothing
+// companions are kinds that stand beside workloads in a file, and why nothing
 // is made of them.
-var k8sBeside = source.Nothing{
+var companions = source.Reasons{
 	"Service":                 "tasks and replicas are reached without one",
 	"Namespace":               "projects are made by muster apply",
 	"ServiceAccount":          "tasks have no account in the cluster",
@@ -59,8 +59,8 @@ var k8sBeside = source.Nothing{
 	"ResourceFlavor":          "flavors are node pools here; muster apply makes them",
 }
 
-// k8sReader reads the objects of one file.
-type k8sReader struct {
+// reader reads the objects of one file.
+type reader struct {
 	*source.Reader
 	configs map[string]map[string]string // ConfigMaps of the file, by name
 	scaling *scaler                      // of the Service of Knative that is read; nil: it is another kind
@@ -69,7 +69,7 @@ type k8sReader struct {
 // Read reads the objects of one file. Objects that are not workloads are passed
 // over, each with the reason.
 func Read(r *source.Reader, trees []spec.Tree) {
-	k := &k8sReader{Reader: r, configs: map[string]map[string]string{}}
+	k := &reader{Reader: r, configs: map[string]map[string]string{}}
 	var objects []*source.Map
 	var open func(o *source.Map, depth int)
 	open = func(o *source.Map, depth int) {
@@ -82,16 +82,16 @@ func Read(r *source.Reader, trees []spec.Tree) {
 			return
 		}
 		if depth > 2 {
-			r.Refuse(o.T.Line, source.Below(o.Path, "items"), "", "lists lie in each other", "write one list of objects")
+			r.Refuse(o.Tree.Line, source.FieldPath(o.Path, "items"), "", "lists lie in each other", "write one list of objects")
 			return
 		}
 		for _, name := range []string{"apiVersion", "kind"} {
-			o.Take(name).Translated("", "says what the file is")
+			o.Consume(name).Translated("", "says what the file is")
 		}
-		for _, item := range o.Take("items").List() {
+		for _, item := range o.Consume("items").List() {
 			open(item.Map(), depth+1)
 		}
-		o.Done(source.Nothing{"metadata": "it is of the list"}, nil, false)
+		o.Finish(source.Reasons{"metadata": "it is of the list"}, nil, false)
 	}
 	for i := range trees {
 		open(r.Map(&trees[i], ""), 0)
@@ -108,28 +108,28 @@ func Read(r *source.Reader, trees []spec.Tree) {
 
 // kind is the kind of an object, which stays untaken.
 func kind(o *source.Map) string {
-	for i, name := range o.T.Names {
+	for i, name := range o.Tree.Names {
 		if name == "kind" {
-			return o.T.Items[i].Text
+			return o.Tree.Items[i].Text
 		}
 	}
 	return ""
 }
 
-func (k *k8sReader) config(o *source.Map) {
+func (k *reader) config(o *source.Map) {
 	name := ""
-	for i, n := range o.T.Names {
+	for i, n := range o.Tree.Names {
 		if n != "metadata" {
 			continue
 		}
-		for j, m := range o.T.Items[i].Names {
+		for j, m := range o.Tree.Items[i].Names {
 			if m == "name" {
-				name = o.T.Items[i].Items[j].Text
+				name = o.Tree.Items[i].Items[j].Text
 			}
 		}
 	}
 	files := map[string]string{}
-	if v := o.Take("data"); v != nil {
+	if v := o.Consume("data"); v != nil {
 		names, values := v.Pairs()
 		for i, n := range names {
 			files[n] = values[i].Text()
@@ -138,30 +138,30 @@ func (k *k8sReader) config(o *source.Map) {
 	}
 	k.configs[name] = files
 	for _, n := range []string{"apiVersion", "kind", "metadata"} {
-		o.Take(n).Harmless("its files are in the document of whoever mounts it")
+		o.Consume(n).Ignored("its files are in the document of whoever mounts it")
 	}
-	o.Done(source.Nothing{"immutable": "documents keep their files"}, source.Nothing{"binaryData": "files of documents are text"}, false)
+	o.Finish(source.Reasons{"immutable": "documents keep their files"}, source.Reasons{"binaryData": "files of documents are text"}, false)
 }
 
 // readObject reads one object of a file.
-func (k *k8sReader) readObject(o *source.Map) {
+func (k *reader) readObject(o *source.Map) {
 	kind := kind(o)
 	if kind == "ConfigMap" {
 		return
 	}
-	serves := kind == "Service" && strings.HasPrefix(entryText(o.T, "apiVersion"), knativeGroup+"/")
-	if why, beside := k8sBeside[kind]; beside && !serves {
-		k.Note(source.Note{Line: o.T.Line, Last: source.LastLine(o.T), Field: kind, Fate: source.Ignored, Reason: why, Lossy: kind != "Service" && kind != "Namespace"})
+	serves := kind == "Service" && strings.HasPrefix(entryText(o.Tree, "apiVersion"), knativeGroup+"/")
+	if why, beside := companions[kind]; beside && !serves {
+		k.Note(source.Note{Line: o.Tree.Line, Last: source.LastLine(o.Tree), Field: kind, Fate: source.Ignored, Reason: why, Lossy: kind != "Service" && kind != "Namespace"})
 		return
 	}
-	v, version := o.Take("kind"), o.Take("apiVersion")
+	v, version := o.Consume("kind"), o.Consume("apiVersion")
 	if v == nil || version == nil {
-		k.Refuse(o.T.Line, o.Path, "", "has no kind and apiVersion of Kubernetes", "write both, such as apiVersion: batch/v1 and kind: Job")
+		k.Refuse(o.Tree.Line, o.Path, "", "has no kind and apiVersion of Kubernetes", "write both, such as apiVersion: batch/v1 and kind: Job")
 		return
 	}
-	is, known := k8sKinds[kind]
+	is, known := kinds[kind]
 	if serves {
-		is, known = k8sKind{knativeGroup, (*k8sReader).knative}, true
+		is, known = kindReader{knativeGroup, (*reader).knative}, true
 	}
 	if !known {
 		elsewhere(v, kind)
@@ -172,7 +172,7 @@ func (k *k8sReader) readObject(o *source.Map) {
 		group = ""
 	}
 	if group != is.group {
-		version.Refuse(fmt.Sprintf("a %s is not of %q", kind, source.Shorten(version.T.Text)), "its group is "+is.group)
+		version.Refuse(fmt.Sprintf("a %s is not of %q", kind, source.Shorten(version.Tree.Text)), "its group is "+is.group)
 		return
 	}
 	v.Translated("kind", "")
@@ -180,35 +180,35 @@ func (k *k8sReader) readObject(o *source.Map) {
 	doc := &spec.Document{Kind: lifecycle.Training}
 	k.meta(o.Map("metadata"), doc, true)
 	doc = is.read(k, o, doc)
-	o.Done(source.Nothing{"status": "what the cluster wrote"}, nil, false)
-	k.Overlaid(doc)
+	o.Finish(source.Reasons{"status": "what the cluster wrote"}, nil, false)
+	k.ApplyAnnotation(doc)
 	k.Add(doc)
 }
 
 // queueLabels name the queue of a workload, and thereby its project.
 var queueLabels = []string{"kueue.x-k8s.io/queue-name", "kai.scheduler/queue", "runai/queue", "project"}
 
-var metaHarmless = source.Nothing{
+var metaIgnored = source.Reasons{
 	"creationTimestamp": "what the cluster wrote", "uid": "what the cluster wrote", "resourceVersion": "what the cluster wrote",
 	"generation": "what the cluster wrote", "managedFields": "what the cluster wrote", "selfLink": "what the cluster wrote",
 }
 
 // meta reads metadata: of the object itself, or of its pods' template.
-func (k *k8sReader) meta(o *source.Map, doc *spec.Document, own bool) {
+func (k *reader) meta(o *source.Map, doc *spec.Document, own bool) {
 	if o == nil {
 		return
 	}
 	if own {
 		readNames(o, doc)
 	} else {
-		o.Take("name").Harmless("pods are named after their workload")
-		o.Take("namespace").Harmless("pods are where their workload is")
+		o.Consume("name").Ignored("pods are named after their workload")
+		o.Consume("namespace").Ignored("pods are where their workload is")
 	}
 	queue := readLabels(o, doc)
-	if v := o.Take("namespace"); v != nil {
+	if v := o.Consume("namespace"); v != nil {
 		switch name := v.Text(); {
 		case queue:
-			v.Harmless("its queue says the project, which has a namespace of its own")
+			v.Ignored("its queue says the project, which has a namespace of its own")
 		case name == "default":
 			v.Kept("project")
 		default:
@@ -216,20 +216,20 @@ func (k *k8sReader) meta(o *source.Map, doc *spec.Document, own bool) {
 			v.Translated("project", "namespaces are projects here")
 		}
 	}
-	names, values := o.Take("annotations").Pairs()
+	names, values := o.Consume("annotations").Pairs()
 	for i, name := range names {
 		k.annotation(doc, name, values[i])
 	}
-	o.Done(metaHarmless, source.Nothing{"finalizers": "nothing here waits for them", "ownerReferences": "workloads have no owners"}, false)
+	o.Finish(metaIgnored, source.Reasons{"finalizers": "nothing here waits for them", "ownerReferences": "workloads have no owners"}, false)
 }
 
 func readNames(o *source.Map, doc *spec.Document) {
-	if v := o.Take("name"); v != nil {
+	if v := o.Consume("name"); v != nil {
 		doc.Name = v.Name("name")
 	}
-	if v := o.Take("generateName"); v != nil {
+	if v := o.Consume("generateName"); v != nil {
 		if doc.Name != "" {
-			v.Harmless("it has a name")
+			v.Ignored("it has a name")
 			return
 		}
 		doc.NamePrefix = strings.TrimRight(v.Text(), "-")
@@ -239,20 +239,20 @@ func readNames(o *source.Map, doc *spec.Document) {
 
 // readLabels reads labels and reports whether they name a queue.
 func readLabels(o *source.Map, doc *spec.Document) (queue bool) {
-	names, values := o.Take("labels").Pairs()
+	names, values := o.Consume("labels").Pairs()
 	for i, name := range names {
 		v := values[i]
 		switch {
 		case slices.Contains(queueLabels, name):
 			if doc.Project != "" && doc.Project != v.Text() {
-				v.Refuse(fmt.Sprintf("names the queue %q, and another label %q", source.Shorten(v.T.Text), source.Shorten(doc.Project)), "keep one of them")
+				v.Refuse(fmt.Sprintf("names the queue %q, and another label %q", source.Shorten(v.Tree.Text), source.Shorten(doc.Project)), "keep one of them")
 			}
 			doc.Project, queue = v.Text(), true
 			v.Translated("project", "queues are projects here")
 		case name == "kueue.x-k8s.io/priority-class":
 			readPriority(doc, v)
 		case name == "kueue.x-k8s.io/max-exec-time-seconds":
-			if s := v.Whole(1); s > 0 {
+			if s := v.Integer(1); s > 0 {
 				doc.MaxDuration = shorter(doc.MaxDuration, source.Seconds(s))
 				v.Translated("maxDuration", "")
 			}
@@ -267,16 +267,16 @@ func readLabels(o *source.Map, doc *spec.Document) (queue bool) {
 	return queue
 }
 
-func (k *k8sReader) annotation(doc *spec.Document, name string, v *source.Value) {
+func (k *reader) annotation(doc *spec.Document, name string, v *source.Value) {
 	if of, is := strings.CutPrefix(name, "autoscaling.knative.dev/"); is && k.scaling != nil {
 		readScale(k.scaling, of, v)
 		return
 	}
 	switch name {
 	case "kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision":
-		v.Harmless("what kubectl wrote")
+		v.Ignored("what kubectl wrote")
 	case source.OverlayName:
-		doc.Annotations = source.Put(doc.Annotations, source.OverlayName, v.Text())
+		doc.Annotations = source.Set(doc.Annotations, source.OverlayName, v.Text())
 		v.Translated("", "what the format has no words for")
 	case "gpu-fraction":
 		if s, err := spec.ParseShare(v.Text()); err == nil {
@@ -286,12 +286,12 @@ func (k *k8sReader) annotation(doc *spec.Document, name string, v *source.Value)
 			v.Refuse(source.ProblemOf(err), source.HintOf(err))
 		}
 	case "gpu-memory":
-		if n := v.Whole(1); n > 0 {
+		if n := v.Integer(1); n > 0 {
 			doc.Resources.GPU.Memory = spec.Quantity(n) * 1000 << 20
 			v.Translated("resources.gpu.memory", "it is in MiB")
 		}
 	case "gpu-fraction-num-devices":
-		doc.Resources.GPU.Count = v.Whole(1)
+		doc.Resources.GPU.Count = v.Integer(1)
 		v.Translated("resources.gpu.count", "")
 	case "kueue.x-k8s.io/podset-required-topology":
 		doc.Topology.Required = v.Text()
@@ -300,9 +300,9 @@ func (k *k8sReader) annotation(doc *spec.Document, name string, v *source.Value)
 		doc.Topology.Preferred = v.Text()
 		v.Translated("topology.preferred", "")
 	case "kueue.x-k8s.io/podset-unconstrained-topology":
-		v.Harmless("any place is as good")
+		v.Ignored("any place is as good")
 	default:
-		doc.Annotations = source.Put(doc.Annotations, name, v.Text())
+		doc.Annotations = source.Set(doc.Annotations, name, v.Text())
 		v.Kept("annotations." + name)
 	}
 }
@@ -313,9 +313,9 @@ func readPriority(doc *spec.Document, v *source.Value) {
 	p, ok := source.PriorityNamed(name)
 	switch {
 	case !ok && doc.Priority != 0:
-		v.Lost("it is no priority here; another class says it")
+		v.Dropped("it is no priority here; another class says it")
 	case !ok:
-		v.Lost("it is no priority here; write priority: low, medium, high or a number")
+		v.Dropped("it is no priority here; write priority: low, medium, high or a number")
 	default:
 		doc.Priority = p
 		if p.String() == name {

@@ -8,8 +8,8 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// podHarmless are fields of a pod that change nothing of what it computes.
-var podHarmless = source.Nothing{
+// podIgnored are fields of a pod that change nothing of what it computes.
+var podIgnored = source.Reasons{
 	"schedulerName":         "the scheduler is Muster's",
 	"dnsPolicy":             "the backend sees to names",
 	"enableServiceLinks":    "there are no services",
@@ -26,7 +26,7 @@ var podHarmless = source.Nothing{
 	"shareProcessNamespace": "there is one container",
 }
 
-var podLossy = source.Nothing{
+var podDropped = source.Reasons{
 	"serviceAccountName":           "tasks have no account in the cluster",
 	"automountServiceAccountToken": "tasks have no account in the cluster",
 	"hostNetwork":                  "tasks share no network with their node, where they run in containers",
@@ -47,49 +47,49 @@ var podLossy = source.Nothing{
 // podSpec reads the spec of a pod into doc; the result is its restartPolicy.
 // The container that counts is the one of that name; where there is none, the
 // first that asks for GPUs.
-func (k *k8sReader) podSpec(o *source.Map, doc *spec.Document, mainName string) (restart *source.Value) {
+func (k *reader) podSpec(o *source.Map, doc *spec.Document, mainName string) (restart *source.Value) {
 	if o == nil {
 		return nil
 	}
-	restart = o.Take("restartPolicy")
-	volumes := k.volumeSources(o.Take("volumes"))
-	readSecurity(o.Take("securityContext"), doc)
+	restart = o.Consume("restartPolicy")
+	volumes := k.volumeSources(o.Consume("volumes"))
+	readSecurity(o.Consume("securityContext"), doc)
 	k.containers(o, doc, volumes, mainName)
 	for _, v := range volumes {
 		if !v.mounted {
-			v.at.Harmless("nothing mounts it")
+			v.at.Ignored("nothing mounts it")
 		}
 	}
-	if v := o.Take("terminationGracePeriodSeconds"); v != nil {
-		doc.GracePeriod = source.Seconds(v.Whole(0))
+	if v := o.Consume("terminationGracePeriodSeconds"); v != nil {
+		doc.GracePeriod = source.Seconds(v.Integer(0))
 		v.Translated("gracePeriod", "")
 		if doc.GracePeriod == 0 {
 			doc.GracePeriod = 1
 			v.Approximated("gracePeriod", "as short as can be")
 		}
 	}
-	if v := o.Take("activeDeadlineSeconds"); v != nil {
-		doc.MaxDuration = shorter(doc.MaxDuration, source.Seconds(v.Whole(1)))
+	if v := o.Consume("activeDeadlineSeconds"); v != nil {
+		doc.MaxDuration = shorter(doc.MaxDuration, source.Seconds(v.Integer(1)))
 		v.Translated("maxDuration", "")
 	}
-	if v := o.Take("priorityClassName"); v != nil {
+	if v := o.Consume("priorityClassName"); v != nil {
 		readPriority(doc, v)
 	}
-	for i, item := range o.Take("imagePullSecrets").List() {
+	for i, item := range o.Consume("imagePullSecrets").List() {
 		s := item.Map()
-		v := s.Take("name")
+		v := s.Consume("name")
 		switch {
 		case v == nil:
 		case i > 0:
-			v.Lost("a workload names one secret for its image; write others for its user")
+			v.Dropped("a workload names one secret for its image; write others for its user")
 		default:
 			doc.PullSecret = v.Text()
 			v.Kept("pullSecret")
 		}
-		s.Done(nil, nil, false)
+		s.Finish(nil, nil, false)
 	}
 	readPlacement(o, doc)
-	o.Done(podHarmless, podLossy, false)
+	o.Finish(podIgnored, podDropped, false)
 	return restart
 }
 
@@ -99,11 +99,11 @@ func readSecurity(v *source.Value, doc *spec.Document) {
 	}
 	o := v.Map()
 	id := func(name string, to string) *int {
-		u := o.Take(name)
+		u := o.Consume(name)
 		if u == nil {
 			return nil
 		}
-		n := u.Whole(0)
+		n := u.Integer(0)
 		u.Kept(to)
 		return &n
 	}
@@ -119,21 +119,21 @@ func readSecurity(v *source.Value, doc *spec.Document) {
 			doc.RunAs.Group = group
 		}
 	}
-	o.Done(source.Nothing{
+	o.Finish(source.Reasons{
 		"runAsNonRoot": "runAs says who it runs as", "allowPrivilegeEscalation": "tasks get no further rights",
 		"readOnlyRootFilesystem": "what a container writes goes with it", "seccompProfile": "the backend has its own",
 		"fsGroupChangePolicy": "there is no fsGroup", "procMount": "the backend has its own",
-	}, source.Nothing{
+	}, source.Reasons{
 		"fsGroup": "volumes keep their owners", "supplementalGroups": "a task has one group", "capabilities": "tasks get no further rights",
 		"privileged": "tasks get no further rights", "sysctls": "the backend sets none", "seLinuxOptions": "the backend sets none", "appArmorProfile": "the backend has its own",
 	}, false)
 }
 
 // containers reads the container that counts and accounts for the others.
-func (k *k8sReader) containers(o *source.Map, doc *spec.Document, volumes map[string]*volumeSource, mainName string) {
-	list := o.Take("containers")
+func (k *reader) containers(o *source.Map, doc *spec.Document, volumes map[string]*volumeSource, mainName string) {
+	list := o.Consume("containers")
 	if list == nil {
-		k.Refuse(o.T.Line, source.Below(o.Path, "containers"), "", "is missing", "write one container")
+		k.Refuse(o.Tree.Line, source.FieldPath(o.Path, "containers"), "", "is missing", "write one container")
 		return
 	}
 	items := list.List()
@@ -143,12 +143,12 @@ func (k *k8sReader) containers(o *source.Map, doc *spec.Document, volumes map[st
 	}
 	main := 0
 	for i := len(items) - 1; i >= 0; i-- {
-		if asksGPU(items[i].T) {
+		if asksGPU(items[i].Tree) {
 			main = i
 		}
 	}
 	for i := range items {
-		if mainName != "" && entryText(items[i].T, "name") == mainName {
+		if mainName != "" && entryText(items[i].Tree, "name") == mainName {
 			main = i
 		}
 	}
@@ -157,13 +157,13 @@ func (k *k8sReader) containers(o *source.Map, doc *spec.Document, volumes map[st
 			k.container(item.Map(), doc, volumes)
 			continue
 		}
-		if asksGPU(item.T) {
+		if asksGPU(item.Tree) {
 			item.Refuse("asks for GPUs beside another container that does", "tasks have one container; put the GPUs there")
 			continue
 		}
-		item.Lost("tasks have one container; what this one does is missing")
+		item.Dropped("tasks have one container; what this one does is missing")
 	}
-	readInitContainers(o.Take("initContainers"), doc)
+	readInitContainers(o.Consume("initContainers"), doc)
 }
 
 func entryText(t *spec.Tree, name string) string {
@@ -195,33 +195,33 @@ func readInitContainers(v *source.Value, doc *spec.Document) {
 		if o == nil {
 			continue
 		}
-		image := entryText(item.T, "image")
-		if image != doc.Image || entryText(item.T, "restartPolicy") == "Always" || asksGPU(item.T) {
-			item.Lost("what runs before a command runs in the same image; write init")
+		image := entryText(item.Tree, "image")
+		if image != doc.Image || entryText(item.Tree, "restartPolicy") == "Always" || asksGPU(item.Tree) {
+			item.Dropped("what runs before a command runs in the same image; write init")
 			continue
 		}
-		argv := append(o.Take("command").Texts(), o.Take("args").Texts()...)
+		argv := append(o.Consume("command").Texts(), o.Consume("args").Texts()...)
 		if len(argv) == 0 {
-			item.Lost("it names no command, and the image's own is the task's")
+			item.Dropped("it names no command, and the image's own is the task's")
 			continue
 		}
 		doc.Init = append(doc.Init, spec.Init{Command: spec.Command{Argv: argv}})
 		item.Translated(fmt.Sprintf("init[%d]", len(doc.Init)-1), "it runs in the task's own environment")
-		o.Done(source.Nothing{
+		o.Finish(source.Reasons{
 			"name": "steps have no names", "image": "the task's own", "resources": "the task's own", "volumeMounts": "the task's own",
 			"imagePullPolicy": "the task's own", "terminationMessagePath": "the log has it", "terminationMessagePolicy": "the log has it",
-		}, source.Nothing{"env": "steps run in the task's environment", "envFrom": "steps run in the task's environment", "workingDir": "steps run in the task's directory", "securityContext": "steps run as the task does"}, false)
+		}, source.Reasons{"env": "steps run in the task's environment", "envFrom": "steps run in the task's environment", "workingDir": "steps run in the task's directory", "securityContext": "steps run as the task does"}, false)
 	}
 }
 
 // readPlacement reads on which nodes a pod may be.
 func readPlacement(o *source.Map, doc *spec.Document) {
-	names, values := o.Take("nodeSelector").Pairs()
+	names, values := o.Consume("nodeSelector").Pairs()
 	for i, name := range names {
-		doc.NodeSelector = source.Put(doc.NodeSelector, name, values[i].Text())
+		doc.NodeSelector = source.Set(doc.NodeSelector, name, values[i].Text())
 		values[i].Kept("nodeSelector." + name)
 	}
-	for _, item := range o.Take("tolerations").List() {
+	for _, item := range o.Consume("tolerations").List() {
 		readToleration(item, doc)
 	}
 	a := o.Map("affinity")
@@ -231,10 +231,10 @@ func readPlacement(o *source.Map, doc *spec.Document) {
 	if n := a.Map("nodeAffinity"); n != nil {
 		readNodeAffinity(n, doc)
 	}
-	if v := a.Take("podAntiAffinity"); v != nil {
+	if v := a.Consume("podAntiAffinity"); v != nil {
 		readAntiAffinity(v, doc)
 	}
-	a.Done(nil, source.Nothing{"podAffinity": "write near: the label of nodes that all tasks must have the same of"}, false)
+	a.Finish(nil, source.Reasons{"podAffinity": "write near: the label of nodes that all tasks must have the same of"}, false)
 }
 
 func readToleration(item *source.Value, doc *spec.Document) {
@@ -242,22 +242,22 @@ func readToleration(item *source.Value, doc *spec.Document) {
 	if o == nil {
 		return
 	}
-	t := spec.Toleration{Key: o.Take("key").Text(), Effect: o.Take("effect").Text()}
-	op, v := o.Take("operator"), o.Take("value")
+	t := spec.Toleration{Key: o.Consume("key").Text(), Effect: o.Consume("effect").Text()}
+	op, v := o.Consume("operator"), o.Consume("value")
 	switch {
 	case op != nil && op.Text() == "Exists":
 		if v != nil {
 			v.Refuse("stands beside operator Exists", "remove one of the two")
 		}
 	case op != nil && op.Text() != "Equal":
-		op.Refuse(fmt.Sprintf("%q is not an operator", source.Shorten(op.T.Text)), "allowed are Equal and Exists")
+		op.Refuse(fmt.Sprintf("%q is not an operator", source.Shorten(op.Tree.Text)), "allowed are Equal and Exists")
 	default:
 		t.Value = v.Text()
 	}
-	if s := o.Take("tolerationSeconds"); s != nil {
-		s.Lost("a toleration holds for as long as the task runs")
+	if s := o.Consume("tolerationSeconds"); s != nil {
+		s.Dropped("a toleration holds for as long as the task runs")
 	}
-	o.Done(nil, nil, false)
+	o.Finish(nil, nil, false)
 	if t == (spec.Toleration{}) { // every taint: of each effect, since one without any is none here
 		for _, effect := range []string{"NoSchedule", "PreferNoSchedule", "NoExecute"} {
 			doc.Tolerations = append(doc.Tolerations, spec.Toleration{Effect: effect})
@@ -270,50 +270,50 @@ func readToleration(item *source.Value, doc *spec.Document) {
 }
 
 func readNodeAffinity(o *source.Map, doc *spec.Document) {
-	if v := o.Take("preferredDuringSchedulingIgnoredDuringExecution"); v != nil {
-		v.Lost("nodes are chosen by what they must be, not by what would be nice")
+	if v := o.Consume("preferredDuringSchedulingIgnoredDuringExecution"); v != nil {
+		v.Dropped("nodes are chosen by what they must be, not by what would be nice")
 	}
-	v := o.Take("requiredDuringSchedulingIgnoredDuringExecution")
+	v := o.Consume("requiredDuringSchedulingIgnoredDuringExecution")
 	if v == nil {
-		o.Done(nil, nil, false)
+		o.Finish(nil, nil, false)
 		return
 	}
 	required := v.Map()
-	terms := required.Take("nodeSelectorTerms").List()
+	terms := required.Consume("nodeSelectorTerms").List()
 	if len(terms) > 1 {
-		v.Lost("it is one of several; all conditions of a document must hold")
+		v.Dropped("it is one of several; all conditions of a document must hold")
 		return
 	}
 	for _, term := range terms {
 		t := term.Map()
-		for _, item := range t.Take("matchExpressions").List() {
+		for _, item := range t.Consume("matchExpressions").List() {
 			e := item.Map()
 			if e == nil {
 				continue
 			}
-			n := spec.NodeTerm{Key: e.Take("key").Text(), Op: e.Take("operator").Text(), Values: e.Take("values").Texts()}
-			e.Done(nil, nil, false)
+			n := spec.NodeTerm{Key: e.Consume("key").Text(), Op: e.Consume("operator").Text(), Values: e.Consume("values").Texts()}
+			e.Finish(nil, nil, false)
 			doc.NodeAffinity = append(doc.NodeAffinity, n)
 			item.Kept(fmt.Sprintf("nodeAffinity[%d]", len(doc.NodeAffinity)-1))
 		}
-		t.Done(nil, source.Nothing{"matchFields": "nodes are chosen by their labels"}, false)
+		t.Finish(nil, source.Reasons{"matchFields": "nodes are chosen by their labels"}, false)
 	}
-	required.Done(nil, nil, false)
-	o.Done(nil, nil, false)
+	required.Finish(nil, nil, false)
+	o.Finish(nil, nil, false)
 }
 
 // readAntiAffinity knows the form that keeps pods of one workload on different
 // nodes.
 func readAntiAffinity(v *source.Value, doc *spec.Document) {
-	required := source.Entry(v.T, "requiredDuringSchedulingIgnoredDuringExecution")
-	if required != nil && len(v.T.Names) == 1 && len(required.Items) == 1 {
+	required := source.Entry(v.Tree, "requiredDuringSchedulingIgnoredDuringExecution")
+	if required != nil && len(v.Tree.Names) == 1 && len(required.Items) == 1 {
 		if key := entryText(&required.Items[0], "topologyKey"); key != "" && source.Entry(&required.Items[0], "namespaceSelector") == nil {
 			doc.Apart = key
 			v.Approximated("apart", "its own tasks are kept apart, not those of others")
 			return
 		}
 	}
-	v.Lost("write apart: the label of nodes that every task must have another of")
+	v.Dropped("write apart: the label of nodes that every task must have another of")
 }
 
 // isGPU reports whether a resource of Kubernetes is GPUs.

@@ -10,9 +10,9 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// k8sElsewhere are kinds of which no document can be made, and what does work.
+// alternatives are kinds of which no document can be made, and what does work.
 // In a cluster all of them work as they are: their pods are placed like ours.
-var k8sElsewhere = map[string]string{
+var alternatives = map[string]string{
 	"CronJob":                "nothing here submits by the clock: write spec.jobTemplate as a Job and let cron run muster run -f JOB.yaml",
 	"DaemonSet":              "a daemon of every node is the cluster's own matter",
 	"ReplicationController":  "write it as a Deployment",
@@ -36,8 +36,8 @@ var k8sElsewhere = map[string]string{
 
 // elsewhere refuses a kind of which no document can be made.
 func elsewhere(v *source.Value, kind string) {
-	read := "kinds that are read: " + strings.Join(source.SortedKeys(k8sKinds), ", ") + " and the Service of Knative"
-	if what, known := k8sElsewhere[kind]; known {
+	read := "kinds that are read: " + strings.Join(source.SortedKeys(kinds), ", ") + " and the Service of Knative"
+	if what, known := alternatives[kind]; known {
 		v.Refuse(fmt.Sprintf("no document can be made of a %s", kind), what+"; in a cluster its pods are placed like any others where they say schedulerName: muster (docs/pods-of-others.md)")
 		return
 	}
@@ -46,7 +46,7 @@ func elsewhere(v *source.Value, kind string) {
 
 // replicated reads what sets of replicas have in common; nil where there is no
 // template.
-func (k *k8sReader) replicated(o *source.Map, doc *spec.Document) *source.Map {
+func (k *reader) replicated(o *source.Map, doc *spec.Document) *source.Map {
 	s := o.Map("spec")
 	doc.Kind = lifecycle.Inference
 	if s == nil || !s.Has("template") {
@@ -55,8 +55,8 @@ func (k *k8sReader) replicated(o *source.Map, doc *spec.Document) *source.Map {
 	}
 	one := 1
 	doc.Replicas = &one
-	if v := s.Take("replicas"); v != nil {
-		n := v.Whole(0)
+	if v := s.Consume("replicas"); v != nil {
+		n := v.Integer(0)
 		doc.Replicas = &n
 		v.Kept("replicas")
 	}
@@ -64,26 +64,26 @@ func (k *k8sReader) replicated(o *source.Map, doc *spec.Document) *source.Map {
 }
 
 // ofReplicas reads the template of a set, whose pods stand alone.
-func (k *k8sReader) ofReplicas(o, s *source.Map, doc *spec.Document) {
+func (k *reader) ofReplicas(o, s *source.Map, doc *spec.Document) {
 	if restart := k.template(s.Map("template"), doc, ""); restart != nil {
-		restart.Harmless("replicas are always started again")
+		restart.Ignored("replicas are always started again")
 	}
-	k.noTopology(doc, o.T.Line, "replicas stand alone: near and apart say where they are")
+	k.noTopology(doc, o.Tree.Line, "replicas stand alone: near and apart say where they are")
 }
 
 // replicaSet is a service without a way to change it.
-func (k *k8sReader) replicaSet(o *source.Map, doc *spec.Document) *spec.Document {
+func (k *reader) replicaSet(o *source.Map, doc *spec.Document) *spec.Document {
 	s := k.replicated(o, doc)
 	if s == nil {
 		return nil
 	}
 	k.ofReplicas(o, s, doc)
-	s.Done(source.Nothing{"selector": "replicas belong to their workload"}, source.Nothing{"minReadySeconds": "a replica counts once its probe answers"}, false)
+	s.Finish(source.Reasons{"selector": "replicas belong to their workload"}, source.Reasons{"minReadySeconds": "a replica counts once its probe answers"}, false)
 	return doc
 }
 
 // statefulSet is a service each of whose replicas is there once at most.
-func (k *k8sReader) statefulSet(o *source.Map, doc *spec.Document) *spec.Document {
+func (k *reader) statefulSet(o *source.Map, doc *spec.Document) *spec.Document {
 	s := k.replicated(o, doc)
 	if s == nil {
 		return nil
@@ -91,48 +91,48 @@ func (k *k8sReader) statefulSet(o *source.Map, doc *spec.Document) *spec.Documen
 	none, one := 0, 1
 	doc.Update = spec.Update{MaxSurge: &none, MaxUnavailable: &one}
 	if u := s.Map("updateStrategy"); u != nil {
-		kind := u.Take("type")
+		kind := u.Consume("type")
 		if r := u.Map("rollingUpdate"); r != nil {
-			if v := r.Take("maxUnavailable"); v != nil && v.T.Kind == spec.TreeNumber {
-				n := v.Whole(1)
+			if v := r.Consume("maxUnavailable"); v != nil && v.Tree.Kind == spec.TreeNumber {
+				n := v.Integer(1)
 				doc.Update.MaxUnavailable = &n
 				v.Kept("update.maxUnavailable")
 			} else if v != nil {
-				v.Lost("it is a number of replicas, not a part of them")
+				v.Dropped("it is a number of replicas, not a part of them")
 			}
-			r.Done(nil, source.Nothing{"partition": "all replicas are replaced"}, false)
+			r.Finish(nil, source.Reasons{"partition": "all replicas are replaced"}, false)
 		}
 		if kind.Text() == "OnDelete" {
-			kind.Lost("replicas are replaced when the document changes")
+			kind.Dropped("replicas are replaced when the document changes")
 		} else if kind != nil {
 			kind.Translated("update", "one after another, and none is there twice")
 		}
-		u.Done(nil, nil, false)
+		u.Finish(nil, nil, false)
 	}
 	const together = "all replicas start together, not one after another"
-	switch v := s.Take("podManagementPolicy"); {
+	switch v := s.Consume("podManagementPolicy"); {
 	case v.Text() == "Parallel":
-		v.Harmless("all start together")
+		v.Ignored("all start together")
 	case *doc.Replicas <= 1:
-		v.Harmless("there is one")
+		v.Ignored("there is one")
 	case v != nil:
 		v.Approximated("replicas", together)
 	default:
-		k.Note(source.Note{Line: s.T.Line, Field: source.Below(s.Path, "podManagementPolicy"), Fate: source.Approximated, To: "replicas", Reason: together, Lossy: true})
+		k.Note(source.Note{Line: s.Tree.Line, Field: source.FieldPath(s.Path, "podManagementPolicy"), Fate: source.Approximated, To: "replicas", Reason: together, Lossy: true})
 	}
-	if v := s.Take("volumeClaimTemplates"); v != nil {
-		v.Lost("no claims are made for replicas; make one with kubectl and name it in volumes, for all of them")
+	if v := s.Consume("volumeClaimTemplates"); v != nil {
+		v.Dropped("no claims are made for replicas; make one with kubectl and name it in volumes, for all of them")
 	}
-	if v := s.Take("serviceName"); *doc.Replicas > 1 {
-		v.Lost("replicas have no names for each other: $POD_INDEX numbers them, and one that is replaced gets a new number")
+	if v := s.Consume("serviceName"); *doc.Replicas > 1 {
+		v.Dropped("replicas have no names for each other: $POD_INDEX numbers them, and one that is replaced gets a new number")
 	} else {
-		v.Harmless("there is one")
+		v.Ignored("there is one")
 	}
 	k.ofReplicas(o, s, doc)
-	s.Done(source.Nothing{
+	s.Finish(source.Reasons{
 		"selector": "replicas belong to their workload", "revisionHistoryLimit": "attempts are kept",
 		"persistentVolumeClaimRetentionPolicy": "no claims are made",
-	}, source.Nothing{
+	}, source.Reasons{
 		"ordinals":        "replicas are numbered from 0",
 		"minReadySeconds": "a replica counts once its probe answers",
 	}, false)
@@ -140,7 +140,7 @@ func (k *k8sReader) statefulSet(o *source.Map, doc *spec.Document) *spec.Documen
 }
 
 // notebook is a workspace, as Kubeflow's are.
-func (k *k8sReader) notebook(o *source.Map, doc *spec.Document) *spec.Document {
+func (k *reader) notebook(o *source.Map, doc *spec.Document) *spec.Document {
 	s := o.Map("spec")
 	if s == nil || !s.Has("template") {
 		k.missingTemplate(o, "spec.template")
@@ -148,11 +148,11 @@ func (k *k8sReader) notebook(o *source.Map, doc *spec.Document) *spec.Document {
 	}
 	doc.Kind, doc.Restart = lifecycle.Workspace, "always"
 	if restart := k.template(s.Map("template"), doc, doc.Name); restart != nil {
-		restart.Harmless("a notebook is always started again")
+		restart.Ignored("a notebook is always started again")
 	}
 	doc.Near, doc.Apart = "", ""
-	s.Done(nil, nil, false)
-	k.noTopology(doc, o.T.Line, "a single task has no topology")
+	s.Finish(nil, nil, false)
+	k.noTopology(doc, o.Tree.Line, "a single task has no topology")
 	return doc
 }
 
@@ -164,7 +164,7 @@ const (
 )
 
 // knative is a service that follows its requests, down to none.
-func (k *k8sReader) knative(o *source.Map, doc *spec.Document) *spec.Document {
+func (k *reader) knative(o *source.Map, doc *spec.Document) *spec.Document {
 	s := o.Map("spec")
 	doc.Kind = lifecycle.Inference
 	t := s.Map("template")
@@ -181,31 +181,31 @@ func (k *k8sReader) knative(o *source.Map, doc *spec.Document) *spec.Document {
 		k.missingTemplate(t, "spec")
 		return nil
 	}
-	if v := p.Take("containerConcurrency"); v != nil {
-		if n := v.Whole(0); n > 0 {
+	if v := p.Consume("containerConcurrency"); v != nil {
+		if n := v.Integer(0); n > 0 {
 			a.concurrency = n
 			v.Approximated("autoscale.concurrency", "a replica is to work on so many requests; more are not held back")
 		} else {
-			v.Harmless("it does not bound them")
+			v.Ignored("it does not bound them")
 		}
 	}
 	for _, name := range []string{"timeoutSeconds", "responseStartTimeoutSeconds", "idleTimeoutSeconds"} {
-		p.Take(name).Lost("requests are not ended by their length")
+		p.Consume(name).Dropped("requests are not ended by their length")
 	}
 	if restart := k.podSpec(p, doc, ""); restart != nil {
-		restart.Harmless("replicas are always started again")
+		restart.Ignored("replicas are always started again")
 	}
-	t.Done(nil, nil, false)
+	t.Finish(nil, nil, false)
 	a.into(doc)
 	if len(doc.Ports) == 0 {
 		doc.Ports = []spec.Port{{Port: knativePort}}
-		k.Note(source.Note{Line: p.T.Line, Field: source.Below(p.Path, "containers[0].ports"), Fate: source.Translated, To: "ports", Reason: "a container of Knative that does not say otherwise listens on 8080"})
+		k.Note(source.Note{Line: p.Tree.Line, Field: source.FieldPath(p.Path, "containers[0].ports"), Fate: source.Translated, To: "ports", Reason: "a container of Knative that does not say otherwise listens on 8080"})
 	}
-	if v := s.Take("traffic"); v != nil {
-		v.Lost("all requests go to the newest edition, once its replicas are ready")
+	if v := s.Consume("traffic"); v != nil {
+		v.Dropped("all requests go to the newest edition, once its replicas are ready")
 	}
-	s.Done(nil, nil, false)
-	k.noTopology(doc, o.T.Line, "replicas stand alone: near and apart say where they are")
+	s.Finish(nil, nil, false)
+	k.noTopology(doc, o.Tree.Line, "replicas stand alone: near and apart say where they are")
 	return doc
 }
 
@@ -222,7 +222,7 @@ func readScale(a *scaler, name string, v *source.Value) {
 		if n := q.Milli() / 1000; err == nil && n >= int64(least) && n <= math.MaxInt32 {
 			return int(n)
 		}
-		v.Refuse(fmt.Sprintf("%q is not a number from %d", source.Shorten(v.T.Text), least), "write it in digits")
+		v.Refuse(fmt.Sprintf("%q is not a number from %d", source.Shorten(v.Tree.Text), least), "write it in digits")
 		return least
 	}
 	switch name {
@@ -248,18 +248,18 @@ func readScale(a *scaler, name string, v *source.Value) {
 		v.Approximated("autoscale.scaleDown", "replicas go after so long without need")
 	case "class":
 		if strings.HasPrefix(v.Text(), "kpa") {
-			v.Harmless("replicas follow requests")
+			v.Ignored("replicas follow requests")
 		} else {
-			v.Lost("replicas follow requests under way, not load")
+			v.Dropped("replicas follow requests under way, not load")
 		}
 	case "metric":
 		if v.Text() == "concurrency" {
-			v.Harmless("replicas follow requests under way")
+			v.Ignored("replicas follow requests under way")
 		} else {
-			v.Lost("replicas follow requests under way, not " + source.Shorten(v.Text()))
+			v.Dropped("replicas follow requests under way, not " + source.Shorten(v.Text()))
 		}
 	default:
-		v.Lost("the autoscaler here has min, max, concurrency and scaleDown")
+		v.Dropped("the autoscaler here has min, max, concurrency and scaleDown")
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 )
 
 // jobSet is a gang of the pods of its jobs: one group, or a leader and one.
-func (k *k8sReader) jobSet(o *source.Map, doc *spec.Document) *spec.Document {
+func (k *reader) jobSet(o *source.Map, doc *spec.Document) *spec.Document {
 	s := o.Map("spec")
-	jobs := s.Take("replicatedJobs")
+	jobs := s.Consume("replicatedJobs")
 	if jobs == nil {
 		k.missingTemplate(o, "spec.replicatedJobs")
 		return nil
@@ -34,7 +34,7 @@ func (k *k8sReader) jobSet(o *source.Map, doc *spec.Document) *spec.Document {
 			groups = append(groups, g)
 		}
 	}
-	if len(k.Errs) > 0 {
+	if len(k.Errors) > 0 {
 		return nil
 	}
 	gang := joinGroups(jobs, groups)
@@ -42,45 +42,45 @@ func (k *k8sReader) jobSet(o *source.Map, doc *spec.Document) *spec.Document {
 		return nil
 	}
 	if p := s.Map("failurePolicy"); p != nil {
-		if v := p.Take("maxRestarts"); v != nil {
+		if v := p.Consume("maxRestarts"); v != nil {
 			k.retries(v, gang, 0, 0, "")
 		}
-		p.Done(source.Nothing{"restartStrategy": "the whole gang is tried again"}, source.Nothing{"rules": "write retry.rules"}, false)
+		p.Finish(source.Reasons{"restartStrategy": "the whole gang is tried again"}, source.Reasons{"rules": "write retry.rules"}, false)
 	}
 	if p := s.Map("successPolicy"); p != nil {
-		if v := p.Take("operator"); v.Text() == "Any" {
+		if v := p.Consume("operator"); v.Text() == "Any" {
 			gang.CleanPolicy = "running"
 			v.Approximated("cleanPolicy", "it has succeeded once its first task has")
 		} else {
 			v.Translated("cleanPolicy", "")
 		}
-		p.Done(nil, source.Nothing{"targetReplicatedJobs": "its first task decides, or all"}, false)
+		p.Finish(nil, source.Reasons{"targetReplicatedJobs": "its first task decides, or all"}, false)
 	}
-	readTTL(s.Take("ttlSecondsAfterFinished"), gang)
-	readSuspended(s.Take("suspend"), gang)
-	s.Done(source.Nothing{"network": "tasks find each other by MASTER_ADDR", "startupPolicy": "all start together", "coordinator": "the first task is the master", "managedBy": "it is Muster's"}, source.Nothing{"volumeClaimPolicies": "a claim must be there"}, false)
+	readTTL(s.Consume("ttlSecondsAfterFinished"), gang)
+	readSuspended(s.Consume("suspend"), gang)
+	s.Finish(source.Reasons{"network": "tasks find each other by MASTER_ADDR", "startupPolicy": "all start together", "coordinator": "the first task is the master", "managedBy": "it is Muster's"}, source.Reasons{"volumeClaimPolicies": "a claim must be there"}, false)
 	if gang.Workers == 1 {
 		gang.Kind, gang.Workers, gang.CleanPolicy = lifecycle.Training, 0, ""
-		k.noTopology(gang, o.T.Line, "a single task has no topology")
+		k.noTopology(gang, o.Tree.Line, "a single task has no topology")
 	}
 	return gang
 }
 
 // replicatedJob reads one group of a JobSet.
-func (k *k8sReader) replicatedJob(item *source.Value, doc *spec.Document) *replica {
+func (k *reader) replicatedJob(item *source.Value, doc *spec.Document) *replica {
 	o := item.Map()
 	if o == nil {
 		return nil
 	}
-	name := o.Take("name")
-	name.Harmless("tasks are numbered")
+	name := o.Consume("name")
+	name.Ignored("tasks are numbered")
 	g := &replica{role: name.Text(), count: 1, doc: doc.Clone(), at: item}
-	if v := o.Take("replicas"); v != nil {
-		g.count = v.Whole(0)
+	if v := o.Consume("replicas"); v != nil {
+		g.count = v.Integer(0)
 		v.Translated("workers", "")
 	}
-	if v := o.Take("dependsOn"); v != nil {
-		v.Lost("all start together")
+	if v := o.Consume("dependsOn"); v != nil {
+		v.Dropped("all start together")
 	}
 	job := o.Map("template")
 	s := job.Map("spec")
@@ -90,29 +90,29 @@ func (k *k8sReader) replicatedJob(item *source.Value, doc *spec.Document) *repli
 	}
 	k.meta(job.Map("metadata"), g.doc, false)
 	pods := 1
-	p, c := s.Take("parallelism"), s.Take("completions")
+	p, c := s.Consume("parallelism"), s.Consume("completions")
 	switch {
-	case p != nil && c != nil && p.Whole(1) < c.Whole(1):
-		p.Refuse(fmt.Sprintf("%d is less than completions, %s: its pods would not run together", p.Whole(1), c.T.Text), "write the same number for both")
+	case p != nil && c != nil && p.Integer(1) < c.Integer(1):
+		p.Refuse(fmt.Sprintf("%d is less than completions, %s: its pods would not run together", p.Integer(1), c.Tree.Text), "write the same number for both")
 	case c != nil:
-		pods = c.Whole(1)
+		pods = c.Integer(1)
 	case p != nil:
-		pods = p.Whole(1)
+		pods = p.Integer(1)
 	}
 	p.Translated("workers", "")
 	c.Translated("workers", "")
 	if g.count *= pods; g.count > 100_000 || g.count < 0 {
 		item.Refuse(fmt.Sprintf("has %d pods, more than 100000", g.count), "")
 	}
-	if v := s.Take("backoffLimit"); v != nil {
-		if v.Whole(0) == 0 {
+	if v := s.Consume("backoffLimit"); v != nil {
+		if v.Integer(0) == 0 {
 			v.Translated("retry.limit", "")
 		} else {
 			v.Approximated("retry.limit", "a pod is not tried again alone, but the whole gang as often as failurePolicy says")
 		}
 	}
-	if v := s.Take("activeDeadlineSeconds"); v != nil {
-		g.doc.MaxDuration = shorter(g.doc.MaxDuration, source.Seconds(v.Whole(1)))
+	if v := s.Consume("activeDeadlineSeconds"); v != nil {
+		g.doc.MaxDuration = shorter(g.doc.MaxDuration, source.Seconds(v.Integer(1)))
 		v.Translated("maxDuration", "")
 	}
 	if t := s.Map("template"); t != nil {
@@ -121,9 +121,9 @@ func (k *k8sReader) replicatedJob(item *source.Value, doc *spec.Document) *repli
 		k.missingTemplate(s, "template")
 	}
 	k.gangEnv(g.doc)
-	s.Done(source.Nothing{"completionMode": "each task knows its index: MUSTER_TASK_INDEX", "suspend": "the JobSet's own counts", "podReplacementPolicy": "a task is replaced once it has ended"}, source.Nothing{"podFailurePolicy": "write retry.rules", "successPolicy": "its first task decides, or all", "backoffLimitPerIndex": "failures of all tasks count together", "ttlSecondsAfterFinished": "the JobSet's own counts"}, false)
-	job.Done(nil, nil, false)
-	o.Done(source.Nothing{"groupName": "there are no groups"}, nil, false)
+	s.Finish(source.Reasons{"completionMode": "each task knows its index: MUSTER_TASK_INDEX", "suspend": "the JobSet's own counts", "podReplacementPolicy": "a task is replaced once it has ended"}, source.Reasons{"podFailurePolicy": "write retry.rules", "successPolicy": "its first task decides, or all", "backoffLimitPerIndex": "failures of all tasks count together", "ttlSecondsAfterFinished": "the JobSet's own counts"}, false)
+	job.Finish(nil, nil, false)
+	o.Finish(source.Reasons{"groupName": "there are no groups"}, nil, false)
 	return g
 }
 
@@ -154,7 +154,7 @@ var runtimes = map[string]string{
 }
 
 // trainJob is a gang of which a runtime in the cluster says the rest.
-func (k *k8sReader) trainJob(o *source.Map, doc *spec.Document) *spec.Document {
+func (k *reader) trainJob(o *source.Map, doc *spec.Document) *spec.Document {
 	s := o.Map("spec")
 	t := s.Map("trainer")
 	if t == nil {
@@ -163,66 +163,66 @@ func (k *k8sReader) trainJob(o *source.Map, doc *spec.Document) *spec.Document {
 	}
 	doc.Kind, doc.Workers, doc.Framework = lifecycle.Distributed, 1, "env"
 	if ref := s.Map("runtimeRef"); ref != nil {
-		v := ref.Take("name")
+		v := ref.Consume("name")
 		if f, known := runtimes[v.Text()]; known {
 			doc.Framework = f
 			v.Approximated("framework", "of the runtime only the framework is known; what else it has is missing")
 		} else if v != nil {
-			v.Lost("the runtime is not in the file; what it has is missing")
+			v.Dropped("the runtime is not in the file; what it has is missing")
 		}
-		ref.Done(source.Nothing{"apiGroup": "", "kind": ""}, nil, false)
+		ref.Finish(source.Reasons{"apiGroup": "", "kind": ""}, nil, false)
 	}
 	k.trainer(t, doc)
-	readSuspended(s.Take("suspend"), doc)
-	if v := s.Take("activeDeadlineSeconds"); v != nil {
-		doc.MaxDuration = source.Seconds(v.Whole(1))
+	readSuspended(s.Consume("suspend"), doc)
+	if v := s.Consume("activeDeadlineSeconds"); v != nil {
+		doc.MaxDuration = source.Seconds(v.Integer(1))
 		v.Translated("maxDuration", "")
 	}
-	s.Done(source.Nothing{"managedBy": "it is Muster's", "labels": "they are of what the cluster makes", "annotations": "they are of what the cluster makes"},
-		source.Nothing{"initializer": "write integrations or init", "podTemplateOverrides": "write nodeSelector, tolerations and volumes", "podSpecOverrides": "write nodeSelector, tolerations and volumes", "runtimePatches": "write nodeSelector, tolerations and volumes"}, false)
+	s.Finish(source.Reasons{"managedBy": "it is Muster's", "labels": "they are of what the cluster makes", "annotations": "they are of what the cluster makes"},
+		source.Reasons{"initializer": "write integrations or init", "podTemplateOverrides": "write nodeSelector, tolerations and volumes", "podSpecOverrides": "write nodeSelector, tolerations and volumes", "runtimePatches": "write nodeSelector, tolerations and volumes"}, false)
 	return doc
 }
 
-func (k *k8sReader) trainer(t *source.Map, doc *spec.Document) {
+func (k *reader) trainer(t *source.Map, doc *spec.Document) {
 	k.environment(t, doc)
 	k.gangEnv(doc)
-	if v := t.Take("image"); v != nil {
+	if v := t.Consume("image"); v != nil {
 		doc.Image = v.Text()
 		v.Kept("image")
 	} else {
-		k.Refuse(t.T.Line, source.Below(t.Path, "image"), "", "is missing: the runtime that has it is not in the file", "write the image")
+		k.Refuse(t.Tree.Line, source.FieldPath(t.Path, "image"), "", "is missing: the runtime that has it is not in the file", "write the image")
 	}
-	if v := t.Take("command"); v != nil {
+	if v := t.Consume("command"); v != nil {
 		doc.Command = spec.Command{Argv: expandedCommand(v, doc)}
 		v.Kept("command")
 	}
-	if v := t.Take("args"); v != nil {
+	if v := t.Consume("args"); v != nil {
 		doc.Args = expandedCommand(v, doc)
 		v.Kept("args")
 	}
-	if v := t.Take("numNodes"); v != nil {
-		doc.Workers = v.Whole(1)
+	if v := t.Consume("numNodes"); v != nil {
+		doc.Workers = v.Integer(1)
 		v.Translated("workers", "")
 	}
 	if r := t.Map("resourcesPerNode"); r != nil {
 		readResources(r, doc)
 	}
-	if v := t.Take("numProcPerNode"); v != nil {
+	if v := t.Consume("numProcPerNode"); v != nil {
 		if doc.Framework == "mpi" {
-			doc.Slots = v.Whole(1)
+			doc.Slots = v.Integer(1)
 			v.Translated("slots", "")
 		} else {
 			readPerNode(v, doc)
 		}
 	}
-	t.Done(nil, nil, false)
+	t.Finish(nil, nil, false)
 }
 
 // rayJob is a gang whose first task is the head of a Ray cluster, where the
 // entrypoint runs.
-func (k *k8sReader) rayJob(o *source.Map, doc *spec.Document) *spec.Document {
+func (k *reader) rayJob(o *source.Map, doc *spec.Document) *spec.Document {
 	s := o.Map("spec")
-	entrypoint, cluster := s.Take("entrypoint"), s.Map("rayClusterSpec")
+	entrypoint, cluster := s.Consume("entrypoint"), s.Map("rayClusterSpec")
 	if entrypoint == nil || cluster == nil {
 		k.missingTemplate(o, "spec.entrypoint and spec.rayClusterSpec")
 		return nil
@@ -234,7 +234,7 @@ func (k *k8sReader) rayJob(o *source.Map, doc *spec.Document) *spec.Document {
 	}
 	readRayStart(head)
 	worker := k.rayWorkers(cluster, doc)
-	if len(k.Errs) > 0 {
+	if len(k.Errors) > 0 {
 		return nil
 	}
 	gang := h.doc
@@ -254,13 +254,13 @@ func (k *k8sReader) rayJob(o *source.Map, doc *spec.Document) *spec.Document {
 	}
 	entrypoint.Approximated("command", "the first task starts the head of a Ray cluster and runs it there")
 	k.rayEnds(s, gang)
-	cluster.Done(source.Nothing{"rayVersion": "the image has it"}, source.Nothing{"enableInTreeAutoscaling": "the cluster keeps its size", "autoscalerOptions": "the cluster keeps its size", "gcsFaultToleranceOptions": "the whole gang is tried again"}, false)
+	cluster.Finish(source.Reasons{"rayVersion": "the image has it"}, source.Reasons{"enableInTreeAutoscaling": "the cluster keeps its size", "autoscalerOptions": "the cluster keeps its size", "gcsFaultToleranceOptions": "the whole gang is tried again"}, false)
 	return gang
 }
 
 func headRestart(v *source.Value) {
 	if v != nil {
-		v.Harmless("the whole gang is tried again, as retry says")
+		v.Ignored("the whole gang is tried again, as retry says")
 	}
 }
 
@@ -269,30 +269,30 @@ func readRayStart(o *source.Map) {
 	if o == nil {
 		return
 	}
-	o.Done(source.Nothing{"serviceType": "there are no services", "groupName": "there is one group"}, source.Nothing{"rayStartParams": "ray start finds out what a node has", "replicas": "", "numOfHosts": "", "scaleStrategy": "", "headService": "there are no services", "enableIngress": "there are no services"}, false)
+	o.Finish(source.Reasons{"serviceType": "there are no services", "groupName": "there is one group"}, source.Reasons{"rayStartParams": "ray start finds out what a node has", "replicas": "", "numOfHosts": "", "scaleStrategy": "", "headService": "there are no services", "enableIngress": "there are no services"}, false)
 }
 
 // rayWorkers reads the workers of a Ray cluster: one group.
-func (k *k8sReader) rayWorkers(cluster *source.Map, doc *spec.Document) (worker *replica) {
-	v := cluster.Take("workerGroupSpecs")
+func (k *reader) rayWorkers(cluster *source.Map, doc *spec.Document) (worker *replica) {
+	v := cluster.Consume("workerGroupSpecs")
 	for _, item := range v.List() {
 		o := item.Map()
 		if o == nil {
 			continue
 		}
-		name := o.Take("groupName")
-		name.Harmless("tasks are numbered")
+		name := o.Consume("groupName")
+		name.Ignored("tasks are numbered")
 		w := &replica{role: name.Text(), count: 1, doc: doc.Clone(), at: item}
-		if n := o.Take("replicas"); n != nil {
-			w.count = n.Whole(0)
+		if n := o.Consume("replicas"); n != nil {
+			w.count = n.Integer(0)
 			n.Translated("workers", "")
 		}
-		if n := o.Take("numOfHosts"); n != nil {
-			w.count *= n.Whole(1)
+		if n := o.Consume("numOfHosts"); n != nil {
+			w.count *= n.Integer(1)
 			n.Translated("workers", "")
 		}
 		for _, name := range []string{"minReplicas", "maxReplicas"} {
-			if n := o.Take(name); n != nil && n.Whole(0) != w.count {
+			if n := o.Consume(name); n != nil && n.Integer(0) != w.count {
 				n.Approximated("workers", "the cluster keeps its size")
 			} else {
 				n.Translated("workers", "")
@@ -304,7 +304,7 @@ func (k *k8sReader) rayWorkers(cluster *source.Map, doc *spec.Document) (worker 
 		readRayStart(o)
 		switch {
 		case w.count == 0:
-			item.Harmless("it has no replicas")
+			item.Ignored("it has no replicas")
 		case worker != nil:
 			item.Refuse("is a second group of workers", "a gang's workers are all the same; keep one group")
 		default:
@@ -315,30 +315,30 @@ func (k *k8sReader) rayWorkers(cluster *source.Map, doc *spec.Document) (worker 
 }
 
 // runEnds reads how often and how long a group of pods may run, and when it does.
-func (k *k8sReader) runEnds(o *source.Map, gang *spec.Document) {
-	if v := o.Take("backoffLimit"); v != nil {
+func (k *reader) runEnds(o *source.Map, gang *spec.Document) {
+	if v := o.Consume("backoffLimit"); v != nil {
 		k.retries(v, gang, 0, 0, "")
 	}
-	if v := o.Take("activeDeadlineSeconds"); v != nil {
-		gang.MaxDuration = shorter(gang.MaxDuration, source.Seconds(v.Whole(1)))
+	if v := o.Consume("activeDeadlineSeconds"); v != nil {
+		gang.MaxDuration = shorter(gang.MaxDuration, source.Seconds(v.Integer(1)))
 		if gang.Retry.Limit > 0 {
 			v.Approximated("maxDuration", "it is of each attempt, not of all together")
 		} else {
 			v.Translated("maxDuration", "")
 		}
 	}
-	readTTL(o.Take("ttlSecondsAfterFinished"), gang)
-	readSuspended(o.Take("suspend"), gang)
+	readTTL(o.Consume("ttlSecondsAfterFinished"), gang)
+	readSuspended(o.Consume("suspend"), gang)
 }
 
 // rayEnds reads how a RayJob ends.
-func (k *k8sReader) rayEnds(s *source.Map, gang *spec.Document) {
+func (k *reader) rayEnds(s *source.Map, gang *spec.Document) {
 	k.runEnds(s, gang)
-	if v := s.Take("runtimeEnvYAML"); v != nil {
-		v.Lost("the entrypoint runs on the head itself, in its own environment; write integrations or env")
+	if v := s.Consume("runtimeEnvYAML"); v != nil {
+		v.Dropped("the entrypoint runs on the head itself, in its own environment; write integrations or env")
 	}
-	s.Done(source.Nothing{"shutdownAfterJobFinishes": "the cluster ends with its entrypoint", "submissionMode": "the entrypoint runs on the head", "submitterConfig": "the entrypoint runs on the head", "submitterPodTemplate": "the entrypoint runs on the head", "jobId": "workloads have ids of their own", "managedBy": "it is Muster's", "metadata": "labels say it"},
-		source.Nothing{"entrypointNumCpus": "the entrypoint shares the head", "entrypointNumGpus": "the entrypoint shares the head", "entrypointResources": "the entrypoint shares the head", "clusterSelector": "a cluster that is there is not used", "deletionStrategy": "the cluster ends with its entrypoint"}, false)
+	s.Finish(source.Reasons{"shutdownAfterJobFinishes": "the cluster ends with its entrypoint", "submissionMode": "the entrypoint runs on the head", "submitterConfig": "the entrypoint runs on the head", "submitterPodTemplate": "the entrypoint runs on the head", "jobId": "workloads have ids of their own", "managedBy": "it is Muster's", "metadata": "labels say it"},
+		source.Reasons{"entrypointNumCpus": "the entrypoint shares the head", "entrypointNumGpus": "the entrypoint shares the head", "entrypointResources": "the entrypoint shares the head", "clusterSelector": "a cluster that is there is not used", "deletionStrategy": "the cluster ends with its entrypoint"}, false)
 }
 
 // rayScript starts a Ray cluster in the tasks of a gang and the entrypoint in

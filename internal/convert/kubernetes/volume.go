@@ -20,14 +20,14 @@ type volumeSource struct {
 }
 
 // volumeSources reads the volumes of a pod by name.
-func (k *k8sReader) volumeSources(v *source.Value) map[string]*volumeSource {
+func (k *reader) volumeSources(v *source.Value) map[string]*volumeSource {
 	sources := map[string]*volumeSource{}
 	for _, item := range v.List() {
 		o := item.Map()
 		if o == nil {
 			continue
 		}
-		name := o.Take("name").Text()
+		name := o.Consume("name").Text()
 		if _, twice := sources[name]; twice {
 			item.Refuse(fmt.Sprintf("the name %q stands twice", source.Shorten(name)), "give each volume its own")
 			continue
@@ -39,36 +39,36 @@ func (k *k8sReader) volumeSources(v *source.Value) map[string]*volumeSource {
 	return sources
 }
 
-func (k *k8sReader) volumeSource(o *source.Map, s *volumeSource) {
+func (k *reader) volumeSource(o *source.Map, s *volumeSource) {
 	switch {
 	case o.Has("hostPath"):
 		h := o.Map("hostPath")
-		s.volume.HostPath = strings.TrimRight(h.Take("path").Text(), "/")
+		s.volume.HostPath = strings.TrimRight(h.Consume("path").Text(), "/")
 		if s.volume.HostPath == "" {
 			s.volume.HostPath = "/"
 		}
-		s.volume.Create = h.Take("type").Text() == "DirectoryOrCreate"
-		h.Done(nil, nil, false)
+		s.volume.Create = h.Consume("type").Text() == "DirectoryOrCreate"
+		h.Finish(nil, nil, false)
 	case o.Has("persistentVolumeClaim"):
 		c := o.Map("persistentVolumeClaim")
-		s.volume.Claim = c.Take("claimName").Text()
-		if c.Take("readOnly").Truth() {
+		s.volume.Claim = c.Consume("claimName").Text()
+		if c.Consume("readOnly").Bool() {
 			s.volume.ReadOnly = true
 		}
-		c.Done(nil, nil, false)
+		c.Finish(nil, nil, false)
 	case o.Has("emptyDir"):
-		readEmptyDir(o.Take("emptyDir"), s)
+		readEmptyDir(o.Consume("emptyDir"), s)
 	case o.Has("configMap"):
 		k.configMap(o.Map("configMap"), s)
 	case o.Has("secret"):
 		c := o.Map("secret")
-		s.volume.Secret = c.Take("secretName").Text()
+		s.volume.Secret = c.Consume("secretName").Text()
 		s.near = "the secret is one file, and its path is that file"
-		c.Done(source.Nothing{"defaultMode": "its file is for its user only", "optional": "secrets that a document names must be there"}, source.Nothing{"items": "the secret is one file"}, false)
+		c.Finish(source.Reasons{"defaultMode": "its file is for its user only", "optional": "secrets that a document names must be there"}, source.Reasons{"items": "the secret is one file"}, false)
 	default:
 		s.why = "such volumes are not known; mount them on the nodes and write hostPath, or make a claim"
 	}
-	o.Done(nil, source.Nothing{
+	o.Finish(nil, source.Reasons{
 		"nfs": "", "csi": "", "projected": "", "downwardAPI": "", "ephemeral": "", "image": "", "iscsi": "", "cephfs": "", "rbd": "", "azureFile": "", "gcePersistentDisk": "", "awsElasticBlockStore": "",
 	}, false)
 }
@@ -80,18 +80,18 @@ func readEmptyDir(v *source.Value, s *volumeSource) {
 		return
 	}
 	o := v.Map()
-	if size := o.Take("sizeLimit"); size != nil {
+	if size := o.Consume("sizeLimit"); size != nil {
 		s.volume.Temporary.Size = size.Quantity()
 	}
-	s.memory = o.Take("medium").Text() == "Memory"
+	s.memory = o.Consume("medium").Text() == "Memory"
 	if !s.memory {
 		s.near = "it lies in memory"
 	}
-	o.Done(nil, nil, false)
+	o.Finish(nil, nil, false)
 }
 
-func (k *k8sReader) configMap(o *source.Map, s *volumeSource) {
-	files, here := k.configs[o.Take("name").Text()]
+func (k *reader) configMap(o *source.Map, s *volumeSource) {
+	files, here := k.configs[o.Consume("name").Text()]
 	if !here {
 		s.why = "the ConfigMap is not in the file; write volumes with config"
 	}
@@ -99,13 +99,13 @@ func (k *k8sReader) configMap(o *source.Map, s *volumeSource) {
 	for name, text := range files {
 		s.volume.Config[name] = text
 	}
-	for i, item := range o.Take("items").List() {
+	for i, item := range o.Consume("items").List() {
 		e := item.Map()
 		if i == 0 {
 			s.volume.Config = map[string]string{}
 		}
-		key, at := e.Take("key").Text(), e.Take("path").Text()
-		e.Done(source.Nothing{"mode": "files of documents can be read by all"}, nil, false)
+		key, at := e.Consume("key").Text(), e.Consume("path").Text()
+		e.Finish(source.Reasons{"mode": "files of documents can be read by all"}, nil, false)
 		if text, known := files[key]; known {
 			s.volume.Config[at] = text
 		}
@@ -113,7 +113,7 @@ func (k *k8sReader) configMap(o *source.Map, s *volumeSource) {
 	if here && len(s.volume.Config) == 0 {
 		s.why = "the ConfigMap has no such files"
 	}
-	o.Done(source.Nothing{"defaultMode": "files of documents can be read by all", "optional": "it is there"}, nil, false)
+	o.Finish(source.Reasons{"defaultMode": "files of documents can be read by all", "optional": "it is there"}, nil, false)
 }
 
 // readMounts reads what a container mounts.
@@ -123,7 +123,7 @@ func readMounts(v *source.Value, doc *spec.Document, sources map[string]*volumeS
 		if o == nil {
 			continue
 		}
-		name, at := o.Take("name").Text(), o.Take("mountPath").Text()
+		name, at := o.Consume("name").Text(), o.Consume("mountPath").Text()
 		s := sources[name]
 		if s == nil {
 			item.Refuse(fmt.Sprintf("there is no volume %q", source.Shorten(name)), "add it to volumes, or remove the mount")
@@ -131,9 +131,9 @@ func readMounts(v *source.Value, doc *spec.Document, sources map[string]*volumeS
 		}
 		m := s.volume
 		m.Path = at
-		m.ReadOnly = o.Take("readOnly").Truth() || m.ReadOnly
-		sub := o.Take("subPath").Text()
-		o.Done(source.Nothing{"mountPropagation": "the backend sees to it"}, source.Nothing{"subPathExpr": "paths have no variables", "recursiveReadOnly": "what lies below is as it is"}, false)
+		m.ReadOnly = o.Consume("readOnly").Bool() || m.ReadOnly
+		sub := o.Consume("subPath").Text()
+		o.Finish(source.Reasons{"mountPropagation": "the backend sees to it"}, source.Reasons{"subPathExpr": "paths have no variables", "recursiveReadOnly": "what lies below is as it is"}, false)
 		readMount(item, s, m, sub, doc)
 	}
 }
@@ -144,9 +144,9 @@ func readMount(item *source.Value, s *volumeSource, m spec.Volume, sub string, d
 	to := fmt.Sprintf("volumes[%d]", len(doc.Volumes))
 	switch {
 	case s.why != "":
-		item.Lost(s.why)
+		item.Dropped(s.why)
 		if first {
-			s.at.Lost(s.why)
+			s.at.Dropped(s.why)
 		}
 		return
 	case strings.TrimRight(m.Path, "/") == "/dev/shm" && m.Temporary != nil:
@@ -168,9 +168,9 @@ func readMount(item *source.Value, s *volumeSource, m spec.Volume, sub string, d
 		item.Approximated(to, "the file lies in a volume of its own, with nothing beside it")
 		s.at.Translated(to, "")
 	case sub != "":
-		item.Lost("only whole volumes are mounted, and paths below directories of the node")
+		item.Dropped("only whole volumes are mounted, and paths below directories of the node")
 		if first {
-			s.at.Lost("what mounts it mounts a part of it")
+			s.at.Dropped("what mounts it mounts a part of it")
 		}
 		return
 	case s.near != "":

@@ -14,33 +14,33 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// runaiFlag is one flag of the commands of runai that submit.
-type runaiFlag struct {
+// flag is one flag of the commands of runai that submit.
+type flag struct {
 	takes source.Arity
 	apply func(g *given)
 }
 
-// runaiShort are the flags of one letter.
-var runaiShort = map[string]string{
+// shortFlags are the flags of one letter.
+var shortFlags = map[string]string{
 	"p": "project", "i": "image", "g": "gpu", "e": "environment", "v": "volume", "l": "label", "a": "annotation", "t": "tty", "s": "service-type", "f": "framework", "h": "help", "d": "debug", "q": "quiet", "c": "command",
 }
 
-// RunaiFlag reports whether the commands of runai that submit have a flag of
+// Flag reports whether the commands of runai that submit have a flag of
 // that name, and whether it takes a value.
-func RunaiFlag(name string) (value, known bool) {
-	f, known := runaiFlags()[name]
+func Flag(name string) (value, known bool) {
+	f, known := flags()[name]
 	return f.takes == source.OneValue, known
 }
 
-// RunaiFlags are the names of the flags of the commands of runai that submit,
+// Flags are the names of the flags of the commands of runai that submit,
 // in order.
-func RunaiFlags() []string { return slices.Sorted(maps.Keys(runaiFlags())) }
+func Flags() []string { return slices.Sorted(maps.Keys(flags())) }
 
-// RunaiShort is the flag of a letter; empty: there is none.
-func RunaiShort(letter string) string { return runaiShort[letter] }
+// ShortFlag is the flag of a letter; empty: there is none.
+func ShortFlag(letter string) string { return shortFlags[letter] }
 
 func nearFlag(name string) string {
-	for other := range runaiFlags() {
+	for other := range flags() {
 		if strings.ReplaceAll(other, "-", "") == strings.ReplaceAll(name, "-", "") || strings.TrimSuffix(other, "s") == strings.TrimSuffix(name, "s") {
 			return "; did you mean --" + other + "?"
 		}
@@ -49,21 +49,21 @@ func nearFlag(name string) string {
 }
 
 // means is a flag that changes nothing of what is computed.
-func means(why string) runaiFlag {
-	return runaiFlag{source.OneValue, func(g *given) { g.say(source.Ignored, false, "", why) }}
+func means(why string) flag {
+	return flag{source.OneValue, func(g *given) { g.record(source.Ignored, false, "", why) }}
 }
 
 // loses is a flag whose meaning is lost.
-func loses(why string) runaiFlag {
-	return runaiFlag{source.OneValue, func(g *given) { g.say(source.Ignored, true, "", why) }}
+func loses(why string) flag {
+	return flag{source.OneValue, func(g *given) { g.record(source.Ignored, true, "", why) }}
 }
 
 // bare is a flag without a value; false where it is given as =false.
-func (f runaiFlag) bare() runaiFlag {
+func (f flag) bare() flag {
 	apply := f.apply
-	return runaiFlag{source.OptionalValue, func(g *given) {
+	return flag{source.OptionalValue, func(g *given) {
 		if g.value == "false" {
-			g.say(source.Translated, false, "", "it is off")
+			g.record(source.Translated, false, "", "it is off")
 			return
 		}
 		if g.value != "" && g.value != "true" {
@@ -75,15 +75,15 @@ func (f runaiFlag) bare() runaiFlag {
 }
 
 // text is a flag whose value is a field of the document.
-func text(to string, field func(d *spec.Document) *string) runaiFlag {
-	return runaiFlag{source.OneValue, func(g *given) {
+func text(to string, field func(d *spec.Document) *string) flag {
+	return flag{source.OneValue, func(g *given) {
 		*field(g.s.doc) = g.value
 		g.kept(to)
 	}}
 }
 
-func whole(to string, least int, set func(s *submission, n int)) runaiFlag {
-	return runaiFlag{source.OneValue, func(g *given) {
+func whole(to string, least int, set func(s *submission, n int)) flag {
+	return flag{source.OneValue, func(g *given) {
 		n, err := strconv.Atoi(g.value)
 		if err != nil || n < least || n > 1_000_000 {
 			g.refuse(fmt.Sprintf("%q is not a whole number from %d", source.Shorten(g.value), least), "write it in digits")
@@ -94,8 +94,8 @@ func whole(to string, least int, set func(s *submission, n int)) runaiFlag {
 	}}
 }
 
-func amount(to string, field func(r *spec.Resources) *spec.Quantity) runaiFlag {
-	return runaiFlag{source.OneValue, func(g *given) {
+func amount(to string, field func(r *spec.Resources) *spec.Quantity) flag {
+	return flag{source.OneValue, func(g *given) {
 		q, err := spec.ParseQuantity(g.value)
 		if err != nil {
 			g.refuse(source.ProblemOf(err), source.HintOf(err))
@@ -111,8 +111,8 @@ func amount(to string, field func(r *spec.Resources) *spec.Quantity) runaiFlag {
 	}}
 }
 
-func lasting(to string, field func(d *spec.Document) *spec.Duration) runaiFlag {
-	return runaiFlag{source.OneValue, func(g *given) {
+func lasting(to string, field func(d *spec.Document) *spec.Duration) flag {
+	return flag{source.OneValue, func(g *given) {
 		t, err := spec.ParseDuration(g.value)
 		if err != nil {
 			g.refuse(source.ProblemOf(err), source.HintOf(err))
@@ -126,24 +126,24 @@ func lasting(to string, field func(d *spec.Document) *spec.Duration) runaiFlag {
 	}}
 }
 
-func truth(to string, set func(s *submission)) runaiFlag {
-	return runaiFlag{source.OptionalValue, func(g *given) {
+func truth(to string, set func(s *submission)) flag {
+	return flag{source.OptionalValue, func(g *given) {
 		set(g.s)
 		g.translated(to, "")
 	}}.bare()
 }
 
-// runaiFlags are all flags of runai submit and submit-dist of the first, and
+// flags are all flags of runai submit and submit-dist of the first, and
 // of … submit of the second command line.
-var runaiFlags = sync.OnceValue(func() map[string]runaiFlag {
+var flags = sync.OnceValue(func() map[string]flag {
 	cpu := amount("resources.cpu", func(r *spec.Resources) *spec.Quantity { return &r.CPU })
 	memory := amount("resources.memory", func(r *spec.Resources) *spec.Quantity { return &r.Memory })
 	limit := loses("what is promised counts; what is used beyond it is not limited")
-	gpuRequest := runaiFlag{source.OneValue, (*given).gpus}
+	gpuRequest := flag{source.OneValue, (*given).gpus}
 	backoff := whole("retry.limit", 0, func(s *submission, n int) { s.doc.Retry.Limit = min(n, source.MaxRetries) })
 	ttl := lasting("ttlAfterEnd", func(d *spec.Document) *spec.Duration { return &d.TTLAfterEnd })
 	workers := whole("workers", 1, func(s *submission, n int) { s.count = n })
-	m := map[string]runaiFlag{
+	m := map[string]flag{
 		// Names and kinds.
 		"name":            text("name", func(d *spec.Document) *string { return &d.Name }),
 		"name-prefix":     text("namePrefix", func(d *spec.Document) *string { return &d.NamePrefix }),
@@ -204,7 +204,7 @@ var runaiFlags = sync.OnceValue(func() map[string]runaiFlag {
 		"seccomp-profile":            means("the backend has its own"),
 		"allow-privilege-escalation": loses("tasks get no further rights").bare(),
 		"prevent-privilege-escalation": {source.OptionalValue, func(g *given) {
-			g.say(source.Ignored, false, "", "tasks get no further rights")
+			g.record(source.Ignored, false, "", "tasks get no further rights")
 		}},
 
 		// Resources.
@@ -329,7 +329,7 @@ func (s *submission) masterResources() *spec.Resources {
 }
 
 func (g *given) framework() {
-	f, ok := runaiFrameworks[g.value]
+	f, ok := frameworks[g.value]
 	if !ok {
 		g.refuse(fmt.Sprintf("%q is not a framework", source.Shorten(g.value)), "allowed are PyTorch, MPI, TF, XGBoost and Jax")
 		return
@@ -353,7 +353,7 @@ func (g *given) priority() {
 		g.s.doc.Priority = p
 		g.kept("priority")
 	} else {
-		g.say(source.Ignored, true, "", "it is no priority here; write train, build, interactive-preemptible, inference, or very-low to very-high")
+		g.record(source.Ignored, true, "", "it is no priority here; write train, build, interactive-preemptible, inference, or very-low to very-high")
 	}
 }
 
@@ -371,7 +371,7 @@ func (g *given) pullPolicy() {
 func (g *given) command() {
 	switch g.value {
 	case "false":
-		g.say(source.Translated, false, "args", "what stands after -- are arguments")
+		g.record(source.Translated, false, "args", "what stands after -- are arguments")
 	case "", "true":
 		g.s.entrypoint = true
 		g.translated("command", "what stands after -- replaces the image's own")
@@ -402,7 +402,7 @@ func (g *given) pair(m *map[string]string, to string) {
 		g.refuse(fmt.Sprintf("%q is not name=value", source.Shorten(g.value)), "write it like NAME=value")
 		return
 	}
-	*m = source.Put(*m, name, text)
+	*m = source.Set(*m, name, text)
 	g.kept(to + "." + name)
 }
 
@@ -438,7 +438,7 @@ func (g *given) pools() {
 
 func (g *given) topology() {
 	if g.s.doc.Framework == "" {
-		g.say(source.Ignored, true, "", "a single task has no topology")
+		g.record(source.Ignored, true, "", "a single task has no topology")
 		return
 	}
 	if strings.HasPrefix(g.name, "required") {
@@ -497,7 +497,7 @@ func (g *given) gitSync() {
 		repo = f["repository"]
 	}
 	in := &spec.Git{Repo: repo, Branch: f["branch"]}
-	if rev := f["rev"]; source.IsHexCommit(rev) {
+	if rev := f["rev"]; source.IsCommit(rev) {
 		in.Commit = rev
 	} else if rev != "" && in.Branch == "" {
 		in.Branch = rev

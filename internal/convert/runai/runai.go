@@ -33,32 +33,32 @@ type given struct {
 	value string
 }
 
-func (g *given) say(fate source.Fate, lossy bool, to, reason string) {
+func (g *given) record(fate source.Fate, lossy bool, to, reason string) {
 	g.s.Note(source.Note{Line: g.s.line, Field: "--" + g.name, Value: g.value, Fate: fate, To: to, Reason: reason, Lossy: lossy})
 }
 
-func (g *given) kept(to string)                 { g.say(source.Kept, false, to, "") }
-func (g *given) translated(to, reason string)   { g.say(source.Translated, false, to, reason) }
-func (g *given) approximated(to, reason string) { g.say(source.Approximated, true, to, reason) }
+func (g *given) kept(to string)                 { g.record(source.Kept, false, to, "") }
+func (g *given) translated(to, reason string)   { g.record(source.Translated, false, to, reason) }
+func (g *given) approximated(to, reason string) { g.record(source.Approximated, true, to, reason) }
 
 func (g *given) refuse(reason, hint string) {
 	g.s.Refuse(max(g.s.line, 1), "--"+g.name, g.value, reason, hint)
 }
 
-// ImportRunai reads the words of one command line of runai, without runai
+// Import reads the words of one command line of runai, without runai
 // itself: submit, submit-dist, or the newer commands that end in submit. It
 // fails as Import does; lines have the number 1.
-func ImportRunai(words []string) (*source.Result, error) {
+func Import(words []string) (*source.Result, error) {
 	r := &source.Reader{Format: source.Runai}
-	runaiLine(r, words, 1)
+	readLine(r, words, 1)
 	return r.Result()
 }
 
-// ImportRunaiPart reads a command line whose workload is laid over a template,
+// ImportPartial reads a command line whose workload is laid over a template,
 // which has what the line does not say.
-func ImportRunaiPart(words []string) (*source.Result, error) {
-	r := &source.Reader{Format: source.Runai, Part: true}
-	runaiLine(r, words, 1)
+func ImportPartial(words []string) (*source.Result, error) {
+	r := &source.Reader{Format: source.Runai, Partial: true}
+	readLine(r, words, 1)
 	return r.Result()
 }
 
@@ -82,11 +82,11 @@ func Read(r *source.Reader, text string) {
 		if open(whole.String()) || strings.HasSuffix(body, "\\") {
 			continue
 		}
-		runaiCommand(r, whole.String(), start)
+		readCommand(r, whole.String(), start)
 		whole.Reset()
 	}
 	if whole.Len() > 0 {
-		runaiCommand(r, whole.String(), start)
+		readCommand(r, whole.String(), start)
 	}
 }
 
@@ -96,7 +96,7 @@ func open(text string) bool {
 	return err != nil
 }
 
-func runaiCommand(r *source.Reader, text string, line int) {
+func readCommand(r *source.Reader, text string, line int) {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "$ ")
 	words, err := source.ShellWords(text)
 	if err != nil {
@@ -107,11 +107,11 @@ func runaiCommand(r *source.Reader, text string, line int) {
 		r.Refuse(line, "", text, "is no command line of runai", "write lines that begin with runai submit, or runai training submit")
 		return
 	}
-	runaiLine(r, words[1:], line)
+	readLine(r, words[1:], line)
 }
 
-// runaiVerbs are the commands that submit, with what they make.
-var runaiVerbs = map[string]struct {
+// verbs are the commands that submit, with what they make.
+var verbs = map[string]struct {
 	kind      lifecycle.Kind
 	framework string
 }{
@@ -124,39 +124,39 @@ var runaiVerbs = map[string]struct {
 	"distributed submit": {lifecycle.Distributed, "pytorch"}, "inference submit": {lifecycle.Inference, ""}, "inference standard submit": {lifecycle.Inference, ""},
 }
 
-// runaiFrameworks are the values of -f of distributed submit.
-var runaiFrameworks = map[string]string{"PyTorch": "pytorch", "MPI": "mpi", "TF": "tensorflow", "XGBoost": "xgboost", "Jax": "jax", "JAX": "jax"}
+// frameworks are the values of -f of distributed submit.
+var frameworks = map[string]string{"PyTorch": "pytorch", "MPI": "mpi", "TF": "tensorflow", "XGBoost": "xgboost", "Jax": "jax", "JAX": "jax"}
 
-// runaiVerb reads the words of the command itself.
-func runaiVerb(words []string) (verb string, rest []string) {
+// verbOf reads the words of the command itself.
+func verbOf(words []string) (verb string, rest []string) {
 	for n := min(3, len(words)); n > 0; n-- {
 		verb = strings.Join(words[:n], " ")
-		if _, known := runaiVerbs[verb]; known {
+		if _, known := verbs[verb]; known {
 			return verb, words[n:]
 		}
 	}
 	return "", words
 }
 
-func runaiLine(r *source.Reader, words []string, line int) {
-	verb, rest := runaiVerb(words)
+func readLine(r *source.Reader, words []string, line int) {
+	verb, rest := verbOf(words)
 	if verb == "" {
 		text := strings.Join(words[:min(3, len(words))], " ")
 		r.Refuse(line, text, "", "submits nothing", "write runai submit …, runai submit-dist pytorch …, or runai training submit …")
 		return
 	}
-	is := runaiVerbs[verb]
+	is := verbs[verb]
 	s := &submission{Reader: r, doc: &spec.Document{Kind: is.kind, Framework: is.framework}, line: line, old: strings.HasPrefix(verb, "submit")}
 	r.Note(source.Note{Line: line, Field: "runai " + verb, Fate: source.Translated, To: "kind"})
 	tail := s.flags(rest)
-	if len(r.Errs) > 0 {
+	if len(r.Errors) > 0 {
 		return
 	}
 	for _, g := range s.given {
-		runaiFlags()[g.name].apply(g)
+		flags()[g.name].apply(g)
 	}
 	s.finish(tail)
-	if len(r.Errs) == 0 {
+	if len(r.Errors) == 0 {
 		r.Add(s.doc)
 	}
 }
@@ -182,7 +182,7 @@ func (s *submission) flags(words []string) (tail []string) {
 		name, text, has := strings.Cut(strings.TrimLeft(w, "-"), "=")
 		if !strings.HasPrefix(w, "--") {
 			short := name[:min(1, len(name))]
-			long, known := runaiShort[short]
+			long, known := shortFlags[short]
 			if !known {
 				s.Refuse(s.line, w, "", "is no flag of runai", "remove it, or correct it")
 				return nil
@@ -192,7 +192,7 @@ func (s *submission) flags(words []string) (tail []string) {
 			}
 			name = long
 		}
-		f, known := runaiFlags()[name]
+		f, known := flags()[name]
 		if !known {
 			s.Refuse(s.line, "--"+name, text, "is no flag of runai"+nearFlag(name), "remove it, or correct it")
 			continue
@@ -244,18 +244,18 @@ func (s *submission) finish(tail []string) {
 	} else if a != nil {
 		s.Refuse(s.line, "--completions", "", "is for training", "remove it")
 	}
-	if d.Image == "" && !s.Part {
+	if d.Image == "" && !s.Partial {
 		s.Refuse(s.line, "--image", "", "is missing", "write the image that it runs")
 	}
-	if !s.Part && d.PullPolicy == "" && !s.has("image-pull-policy") && d.Image != "" {
+	if !s.Partial && d.PullPolicy == "" && !s.has("image-pull-policy") && d.Image != "" {
 		d.PullPolicy = "always"
 		s.Note(source.Note{Line: s.line, Field: "--image-pull-policy", Fate: source.Translated, To: "pullPolicy", Reason: "Run:ai always looks where it is not told"})
 	}
-	if s.old && !s.Part && d.Image != "" {
+	if s.old && !s.Partial && d.Image != "" {
 		d.Retry.Pull = new(-1)
 		s.Note(source.Note{Line: s.line, Field: "--image", Fate: source.Translated, To: "retry.pull", Reason: "a job of Run:ai waits for its image for as long as that takes, and keeps what it was given"})
 	}
-	if !s.Part && !s.has("backoff-limit") && !s.has("backoffLimit") && (d.Kind == lifecycle.Training || d.Kind == lifecycle.Distributed) {
+	if !s.Partial && !s.has("backoff-limit") && !s.has("backoffLimit") && (d.Kind == lifecycle.Training || d.Kind == lifecycle.Distributed) {
 		d.Retry.Limit = 6
 		s.Note(source.Note{Line: s.line, Field: "--backoff-limit", Fate: source.Translated, To: "retry.limit", Reason: "Run:ai tries again 6 times where it is not told"})
 	}

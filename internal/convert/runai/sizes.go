@@ -140,7 +140,7 @@ func (g *given) mig() {
 func (g *given) requestType() {
 	switch g.value {
 	case "portion", "memory", "migProfile":
-		g.say(source.Translated, false, "resources.gpu", "the amount says it")
+		g.record(source.Translated, false, "resources.gpu", "the amount says it")
 	default:
 		g.refuse(fmt.Sprintf("%q is not a way to ask for GPUs", source.Shorten(g.value)), "allowed are portion, memory and migProfile")
 	}
@@ -173,9 +173,9 @@ func (g *given) masterVariable() {
 		g.refuse(fmt.Sprintf("%q is not name=value", source.Shorten(g.value)), "write it like NAME=value")
 	case text == "-":
 		g.approximated("master.env", "it is empty, not unset")
-		g.s.master().Env = source.Put(g.s.master().Env, name, "")
+		g.s.master().Env = source.Set(g.s.master().Env, name, "")
 	default:
-		g.s.master().Env = source.Put(g.s.master().Env, name, text)
+		g.s.master().Env = source.Set(g.s.master().Env, name, text)
 		g.kept("master.env." + name)
 	}
 }
@@ -220,7 +220,7 @@ func (g *given) count(r *spec.Resources, to string) {
 		g.refuse(fmt.Sprintf("asks for %d of %s, and another flag for %d", n, name, before), "make them agree")
 		return
 	}
-	r.Extended = source.Counting(r.Extended, name, n)
+	r.Extended = source.Set(r.Extended, name, n)
 	g.kept(to + "." + name)
 }
 
@@ -244,7 +244,7 @@ func (g *given) volume() {
 			v.ReadOnly = true
 		case "rw", "":
 		default:
-			g.say(source.Ignored, true, "", "mount it on the nodes and write --volume without the host")
+			g.record(source.Ignored, true, "", "mount it on the nodes and write --volume without the host")
 			return
 		}
 	}
@@ -268,7 +268,7 @@ func (g *given) pvc() {
 		parts = parts[:len(parts)-1]
 	}
 	if len(parts) != 2 || !strings.HasPrefix(parts[1], "/") {
-		g.say(source.Ignored, true, "", "claims are not made; make it with kubectl and write NAME:PATH")
+		g.record(source.Ignored, true, "", "claims are not made; make it with kubectl and write NAME:PATH")
 		return
 	}
 	g.kept(g.mount(spec.Volume{Claim: parts[0], Path: parts[1], ReadOnly: readOnly}))
@@ -293,7 +293,7 @@ func (g *given) newClaim() {
 		g.approximated(g.mount(spec.Volume{Temporary: &spec.Temporary{Size: q}, Path: f["path"]}), "it lies in memory")
 		return
 	}
-	g.say(source.Ignored, true, "", "claims are not made; make it with kubectl and write --existing-pvc")
+	g.record(source.Ignored, true, "", "claims are not made; make it with kubectl and write --existing-pvc")
 }
 
 func (g *given) secretVolume() {
@@ -329,7 +329,7 @@ func (g *given) listen(text string) {
 	}
 	for _, p := range g.s.doc.Ports {
 		if p.Port == n {
-			g.say(source.Translated, false, "ports", "it is there already")
+			g.record(source.Translated, false, "ports", "it is there already")
 			return
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// skyPrelude gives a script of SkyPilot its variables.
-const skyPrelude = `export SKYPILOT_NODE_RANK="${NODE_RANK:-0}" SKYPILOT_TASK_ID="$MUSTER_WORKLOAD_ID"
+// prelude gives a script of SkyPilot its variables.
+const prelude = `export SKYPILOT_NODE_RANK="${NODE_RANK:-0}" SKYPILOT_TASK_ID="$MUSTER_WORKLOAD_ID"
 export SKYPILOT_NODE_IPS="$(printf '%s\n' ${MUSTER_TASK_ADDRESSES:-127.0.0.1})"
 `
 
@@ -39,25 +39,25 @@ func pipeline(r *source.Reader, trees []spec.Tree) (name string, tasks []spec.Tr
 		n.Fate, n.To, n.Reason = source.Ignored, "", "it is of a pipeline with one task"
 	}
 	r.Note(n)
-	return source.AsName(trees[0].Items[0].Text, 30), trees[1:]
+	return source.NameFrom(trees[0].Items[0].Text, 30), trees[1:]
 }
 
 // chain gives the tasks of a pipeline names, and has each wait for the one
 // before.
 func chain(r *source.Reader, pipeline string) {
-	if len(r.Docs) < 2 {
+	if len(r.Documents) < 2 {
 		return
 	}
-	for i, doc := range r.Docs {
+	for i, doc := range r.Documents {
 		name := strings.Trim(pipeline+"-"+strconv.Itoa(i+1)+"-"+doc.NamePrefix, "-")
 		doc.Name, doc.NamePrefix = strings.TrimRight(name[:min(len(name), spec.MaxName)], "-"), ""
 		if i > 0 {
-			doc.After = []spec.Dependency{{Workload: r.Docs[i-1].Name}}
+			doc.After = []spec.Dependency{{Workload: r.Documents[i-1].Name}}
 		}
 	}
 }
 
-type skyTask struct {
+type task struct {
 	*source.Reader
 	doc   *spec.Document
 	nodes int
@@ -65,53 +65,53 @@ type skyTask struct {
 
 // sky reads a task of SkyPilot.
 func sky(r *source.Reader, o *source.Map) *spec.Document {
-	t := &skyTask{Reader: r, doc: &spec.Document{Kind: lifecycle.Training}, nodes: 1}
+	t := &task{Reader: r, doc: &spec.Document{Kind: lifecycle.Training}, nodes: 1}
 	doc := t.doc
-	if v := o.Take("name"); v != nil {
-		if doc.NamePrefix = source.AsName(v.Text(), 45); doc.NamePrefix == "" {
+	if v := o.Consume("name"); v != nil {
+		if doc.NamePrefix = source.NameFrom(v.Text(), 45); doc.NamePrefix == "" {
 			v.Refuse("holds no letter or digit", "write a name")
 		}
 		v.Translated("namePrefix", "jobs may have the same name, workloads not")
 	}
-	if v := o.Take("num_nodes"); v != nil {
-		t.nodes = v.Whole(1)
+	if v := o.Consume("num_nodes"); v != nil {
+		t.nodes = v.Integer(1)
 		v.Translated("workers", "")
 	}
 	for _, name := range []string{"envs", "secrets"} {
-		t.variables(o.Take(name), name)
+		t.variables(o.Consume(name), name)
 	}
-	if v := o.Take("resources"); v != nil {
+	if v := o.Consume("resources"); v != nil {
 		t.resources(v)
 	}
 	if t.nodes > 1 {
 		doc.Kind, doc.Workers = lifecycle.Distributed, t.nodes
 	}
-	t.workdir(o.Take("workdir"))
-	names, values := o.Take("file_mounts").Pairs()
+	t.workdir(o.Consume("workdir"))
+	names, values := o.Consume("file_mounts").Pairs()
 	for i, at := range names {
 		t.fileMount(at, values[i])
 	}
-	if v := o.Take("setup"); v != nil && strings.TrimSpace(v.Text()) != "" {
+	if v := o.Consume("setup"); v != nil && strings.TrimSpace(v.Text()) != "" {
 		doc.Init = []spec.Init{{Command: spec.Command{Argv: []string{"/bin/bash", "-c", v.Text()}}}}
 		v.Translated("init[0]", "each task does it before it counts as running")
 	}
-	run := o.Take("run")
+	run := o.Consume("run")
 	if text := strings.TrimSpace(run.Text()); text != "" {
-		doc.Command = spec.Command{Argv: []string{"/bin/bash", "-c", skyPrelude + run.Text()}}
+		doc.Command = spec.Command{Argv: []string{"/bin/bash", "-c", prelude + run.Text()}}
 		run.Translated("command", "each task runs it, with the variables of SkyPilot")
 	} else {
-		r.Refuse(o.T.Line, "run", "", "is missing: a task without a command only makes machines", "write what it runs")
+		r.Refuse(o.Tree.Line, "run", "", "is missing: a task without a command only makes machines", "write what it runs")
 	}
-	doc.Env = source.Put(doc.Env, "SKYPILOT_NUM_NODES", strconv.Itoa(t.nodes))
-	doc.Env = source.Put(doc.Env, "SKYPILOT_NUM_GPUS_PER_NODE", strconv.Itoa(doc.Resources.GPU.Devices()))
-	o.Done(source.Nothing{"config": "the server's own counts", "experimental": "the server's own counts"},
-		source.Nothing{"volumes": "write volumes with claim", "storage_mounts": "mount it on the nodes and write volumes", "service": "write kind: inference", "pool": "pools of the server are named in resources", "inputs": "", "outputs": "", "event_callback": "write notifications"}, true)
+	doc.Env = source.Set(doc.Env, "SKYPILOT_NUM_NODES", strconv.Itoa(t.nodes))
+	doc.Env = source.Set(doc.Env, "SKYPILOT_NUM_GPUS_PER_NODE", strconv.Itoa(doc.Resources.GPU.Devices()))
+	o.Finish(source.Reasons{"config": "the server's own counts", "experimental": "the server's own counts"},
+		source.Reasons{"volumes": "write volumes with claim", "storage_mounts": "mount it on the nodes and write volumes", "service": "write kind: inference", "pool": "pools of the server are named in resources", "inputs": "", "outputs": "", "event_callback": "write notifications"}, true)
 	return doc
 }
 
 // variables reads envs and secrets. One without a value has that of whoever
 // submits it, which no file tells.
-func (t *skyTask) variables(v *source.Value, field string) {
+func (t *task) variables(v *source.Value, field string) {
 	if v == nil {
 		return
 	}
@@ -119,37 +119,37 @@ func (t *skyTask) variables(v *source.Value, field string) {
 	if o == nil {
 		return
 	}
-	for i, name := range o.T.Names {
-		item := &source.Value{R: t.Reader, T: &o.T.Items[i], Path: source.Below(field, name), Line: o.T.Lines[i]}
+	for i, name := range o.Tree.Names {
+		item := &source.Value{Reader: t.Reader, Tree: &o.Tree.Items[i], Path: source.FieldPath(field, name), Line: o.Tree.Lines[i]}
 		switch {
 		case field == "secrets":
-			t.doc.Secrets = append(t.doc.Secrets, spec.SecretUse{Name: source.AsName(name, 52), Env: name})
-			item.Translated(fmt.Sprintf("secrets[%d]", len(t.doc.Secrets)-1), fmt.Sprintf("muster secret create %s makes it; values of secrets are never in documents", source.AsName(name, 52)))
-		case item.T.Kind == spec.TreeNull:
-			item.Lost("it has no value; write one, or add --env " + source.Shorten(name))
+			t.doc.Secrets = append(t.doc.Secrets, spec.SecretUse{Name: source.NameFrom(name, 52), Env: name})
+			item.Translated(fmt.Sprintf("secrets[%d]", len(t.doc.Secrets)-1), fmt.Sprintf("muster secret create %s makes it; values of secrets are never in documents", source.NameFrom(name, 52)))
+		case item.Tree.Kind == spec.TreeNull:
+			item.Dropped("it has no value; write one, or add --env " + source.Shorten(name))
 		default:
-			t.doc.Env = source.Put(t.doc.Env, name, item.Text())
+			t.doc.Env = source.Set(t.doc.Env, name, item.Text())
 			item.Kept("env." + name)
 		}
 	}
 }
 
-func (t *skyTask) workdir(v *source.Value) {
+func (t *task) workdir(v *source.Value) {
 	switch {
 	case v == nil:
-	case v.T.Kind == spec.TreeMap:
+	case v.Tree.Kind == spec.TreeMap:
 		o := v.Map()
-		g := &spec.Git{Repo: o.Take("url").Text(), Path: "."}
-		if ref := o.Take("ref").Text(); source.IsHexCommit(ref) {
+		g := &spec.Git{Repo: o.Consume("url").Text(), Path: "."}
+		if ref := o.Consume("ref").Text(); source.IsCommit(ref) {
 			g.Commit = ref
 		} else {
 			g.Branch = ref
 		}
 		t.doc.Integrations = append(t.doc.Integrations, spec.Integration{Git: g})
 		v.Translated("integrations[0]", "")
-		o.Done(nil, nil, true)
+		o.Finish(nil, nil, true)
 	case t.doc.Image != "":
-		v.Lost("a container sees what its volumes say; write volumes, or build the code into the image")
+		v.Dropped("a container sees what its volumes say; write volumes, or build the code into the image")
 	default:
 		t.doc.Workdir = v.Text()
 		v.Translated("workdir", "it is not copied: tasks work in the directory itself")
@@ -157,39 +157,39 @@ func (t *skyTask) workdir(v *source.Value) {
 }
 
 // fileMount reads a path of the machine that a task sees.
-func (t *skyTask) fileMount(at string, v *source.Value) {
-	source := v.T.Text
-	if v.T.Kind == spec.TreeMap || strings.Contains(source, "://") {
-		v.Lost("buckets are not mounted; mount it on the nodes and write volumes, or fetch it in setup")
+func (t *task) fileMount(at string, v *source.Value) {
+	source := v.Tree.Text
+	if v.Tree.Kind == spec.TreeMap || strings.Contains(source, "://") {
+		v.Dropped("buckets are not mounted; mount it on the nodes and write volumes, or fetch it in setup")
 		return
 	}
 	if !strings.HasPrefix(source, "/") || !strings.HasPrefix(at, "/") {
-		v.Lost("paths are not copied, and only absolute ones can be mounted")
+		v.Dropped("paths are not copied, and only absolute ones can be mounted")
 		return
 	}
 	if t.doc.Image == "" && source != at {
-		v.Lost("a process of the machine sees its own files; write an image, or use the path itself")
+		v.Dropped("a process of the machine sees its own files; write an image, or use the path itself")
 		return
 	}
 	t.doc.Volumes = append(t.doc.Volumes, spec.Volume{Path: at, HostPath: source})
 	v.Approximated(fmt.Sprintf("volumes[%d]", len(t.doc.Volumes)-1), "it is the directory of the node, not a copy of the submitter's")
 }
 
-var skyHarmless = source.Nothing{
+var ignored = source.Reasons{
 	"cloud": "the scheduler chooses where it runs", "region": "the scheduler chooses where it runs", "zone": "the scheduler chooses where it runs", "infra": "the scheduler chooses where it runs",
 	"instance_type": "the scheduler chooses where it runs", "disk_size": "disk is neither counted nor limited", "disk_tier": "disk is neither counted nor limited", "network_tier": "the network is the nodes'",
 	"autostop": "resources are free once it has ended", "_cluster_config_overrides": "the server's own counts", "priority": "",
 }
 
 // resources reads what each node has.
-func (t *skyTask) resources(v *source.Value) {
+func (t *task) resources(v *source.Value) {
 	o := v.Map()
 	if o == nil {
 		return
 	}
-	t.accelerators(o.Take("accelerators"))
+	t.accelerators(o.Consume("accelerators"))
 	r := &t.doc.Resources
-	if c := o.Take("cpus"); c != nil {
+	if c := o.Consume("cpus"); c != nil {
 		if n, ok := atLeast(c.Text()); ok {
 			r.CPU = n
 			c.Translated("resources.cpu", "")
@@ -197,30 +197,30 @@ func (t *skyTask) resources(v *source.Value) {
 			c.Refuse("is not a number of CPUs", "write it like 8 or 8+")
 		}
 	}
-	if m := o.Take("memory"); m != nil {
+	if m := o.Consume("memory"); m != nil {
 		text := m.Text()
-		if q, ok := source.SkyMemory(text); ok {
+		if q, ok := source.Memory(text); ok {
 			r.Memory = q
 			m.Translated("resources.memory", "a bare number is GB: powers of 1024")
 		} else {
 			m.Refuse("is not an amount of memory", "write it like 32 or 32+")
 		}
 	}
-	if s := o.Take("use_spot"); s != nil {
-		yes := s.Truth()
+	if s := o.Consume("use_spot"); s != nil {
+		yes := s.Bool()
 		t.doc.Preemptible = &yes
 		s.Translated("preemptible", "")
 	}
-	if i := o.Take("image_id"); i != nil {
+	if i := o.Consume("image_id"); i != nil {
 		image, docker := strings.CutPrefix(i.Text(), "docker:")
 		if docker {
 			t.doc.Image = image
 			i.Translated("image", "")
 		} else {
-			i.Lost("it is an image of machines")
+			i.Dropped("it is an image of machines")
 		}
 	}
-	if v := o.Take("ports"); v != nil {
+	if v := o.Consume("ports"); v != nil {
 		for _, p := range v.Texts() {
 			n, err := strconv.Atoi(p)
 			if err != nil || n < 1 {
@@ -231,37 +231,37 @@ func (t *skyTask) resources(v *source.Value) {
 		}
 		v.Kept("ports")
 	}
-	names, values := o.Take("labels").Pairs()
+	names, values := o.Consume("labels").Pairs()
 	for i, name := range names {
-		t.doc.Labels = source.Put(t.doc.Labels, name, values[i].Text())
+		t.doc.Labels = source.Set(t.doc.Labels, name, values[i].Text())
 		values[i].Kept("labels." + name)
 	}
-	t.recovery(o.Take("job_recovery"))
-	if p := o.Take("priority"); p != nil {
-		p.Lost("numbers of SkyPilot mean nothing here; write priority")
+	t.recovery(o.Consume("job_recovery"))
+	if p := o.Consume("priority"); p != nil {
+		p.Dropped("numbers of SkyPilot mean nothing here; write priority")
 	}
 	for _, name := range []string{"any_of", "ordered"} {
-		if a := o.Take(name); a != nil {
-			a.Lost("it is one of several ways to have it; all of a document must hold")
+		if a := o.Consume(name); a != nil {
+			a.Dropped("it is one of several ways to have it; all of a document must hold")
 		}
 	}
-	o.Done(skyHarmless, source.Nothing{"spot_recovery": "write job_recovery", "volumes": "write volumes"}, true)
+	o.Finish(ignored, source.Reasons{"spot_recovery": "write job_recovery", "volumes": "write volumes"}, true)
 }
 
-func (t *skyTask) recovery(v *source.Value) {
+func (t *task) recovery(v *source.Value) {
 	if v == nil {
 		return
 	}
-	if v.T.Scalar() {
+	if v.Tree.Scalar() {
 		v.Translated("retry.system", "what was taken away is tried again")
 		return
 	}
 	o := v.Map()
-	if n := o.Take("max_restarts_on_errors"); n != nil {
-		t.doc.Retry.Limit = min(n.Whole(0), source.MaxRetries)
+	if n := o.Consume("max_restarts_on_errors"); n != nil {
+		t.doc.Retry.Limit = min(n.Integer(0), source.MaxRetries)
 		n.Translated("retry.limit", "")
 	}
-	for _, c := range o.Take("recover_on_exit_codes").Texts() {
+	for _, c := range o.Consume("recover_on_exit_codes").Texts() {
 		if code, err := strconv.Atoi(c); err == nil {
 			t.doc.Retry.Rules = []spec.RetryRule{{ExitCodes: append(codesOf(t.doc.Retry.Rules), code), Action: "retryFree"}}
 		}
@@ -269,7 +269,7 @@ func (t *skyTask) recovery(v *source.Value) {
 	if len(t.doc.Retry.Rules) > 0 {
 		v.Translated("retry.rules", "")
 	}
-	o.Done(source.Nothing{"strategy": "what was taken away is tried again wherever there is room"}, nil, true)
+	o.Finish(source.Reasons{"strategy": "what was taken away is tried again wherever there is room"}, nil, true)
 }
 
 func codesOf(rules []spec.RetryRule) []int {
@@ -281,16 +281,16 @@ func codesOf(rules []spec.RetryRule) []int {
 
 // accelerators reads NAME[:N], a map of it, or a list or set of several, of
 // which all must be the same number.
-func (t *skyTask) accelerators(v *source.Value) {
+func (t *task) accelerators(v *source.Value) {
 	if v == nil {
 		return
 	}
 	var all []string
-	switch v.T.Kind {
+	switch v.Tree.Kind {
 	case spec.TreeMap:
 		names, values := v.Pairs()
 		for i, name := range names {
-			if n := values[i]; n.T.Kind == spec.TreeNull {
+			if n := values[i]; n.Tree.Kind == spec.TreeNull {
 				all = append(all, name)
 			} else {
 				all = append(all, name+":"+n.Text())
@@ -302,7 +302,7 @@ func (t *skyTask) accelerators(v *source.Value) {
 	g := spec.GPU{}
 	for i, text := range all {
 		name, count, counted := strings.Cut(text, ":")
-		one := spec.GPU{Count: 1, Type: source.GpuModel(name)}
+		one := spec.GPU{Count: 1, Type: source.GPUModel(name)}
 		if counted {
 			if n, err := strconv.Atoi(count); err == nil && n > 0 && n <= 1024 {
 				one.Count = n

@@ -13,9 +13,9 @@ var counts = []struct {
 	size time.Duration
 }{{"", time.Second}, {"second", time.Second}, {"minute", time.Minute}, {"hour", time.Hour}, {"day", 24 * time.Hour}, {"week", 7 * 24 * time.Hour}}
 
-// SlurmInstant is the time that --begin says, with its zone; what it does not know it
+// Begin is the time that --begin says, with its zone; what it does not know it
 // leaves as it is, to be refused by who reads the rest.
-func SlurmInstant(text string, now time.Time) string {
+func Begin(text string, now time.Time) string {
 	at, ok := begins(strings.TrimSpace(text), now)
 	if !ok {
 		return text

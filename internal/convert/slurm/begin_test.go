@@ -14,7 +14,7 @@ func TestBegin(t *testing.T) {
 		"tomorrow": "2027-02-01T00:00:00+01:00", "2027-03-01": "2027-03-01T00:00:00+01:00", "2027-03-01T08:00": "2027-03-01T08:00:00+01:00",
 		"fika": "fika", "now+": "now+", "now+1fortnight": "now+1fortnight", "now+99999999999999999999": "now+99999999999999999999", "2027-03-01T08:00:00Z": "2027-03-01T08:00:00Z",
 	} {
-		if got := SlurmInstant(text, now); got != want {
+		if got := Begin(text, now); got != want {
 			t.Errorf("%s is %s, want %s", text, got, want)
 		}
 	}

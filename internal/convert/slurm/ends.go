@@ -12,50 +12,50 @@ import (
 
 // placement reads where the job may run and how urgent it is.
 func (s *script) placement() {
-	if d := s.take("partition"); d != nil {
+	if d := s.consume("partition"); d != nil {
 		s.doc.Slurm.Partition, _, _ = strings.Cut(d.value, ",")
 		for name := range strings.SplitSeq(d.value, ",") {
-			s.doc.Pools = append(s.doc.Pools, source.AsName(name, 52))
+			s.doc.Pools = append(s.doc.Pools, source.NameFrom(name, 52))
 		}
-		s.say(d, source.Translated, false, "pools", "partitions are node pools here")
+		s.record(d, source.Translated, false, "pools", "partitions are node pools here")
 	}
-	if d := s.take("qos"); d != nil {
+	if d := s.consume("qos"); d != nil {
 		if p, ok := source.PriorityNamed(d.value); ok {
 			s.doc.Priority = p
-			s.kept(d, "priority")
+			s.translated(d, "priority")
 		} else {
-			s.say(d, source.Ignored, true, "", "it is no priority here; write low, medium, high or a number")
+			s.record(d, source.Ignored, true, "", "it is no priority here; write low, medium, high or a number")
 		}
 	}
-	if d := s.take("priority"); d != nil {
-		s.say(d, source.Ignored, true, "", "numbers of Slurm mean nothing here; write --qos=high or priority in a document")
+	if d := s.consume("priority"); d != nil {
+		s.record(d, source.Ignored, true, "", "numbers of Slurm mean nothing here; write --qos=high or priority in a document")
 	}
 	s.constraint()
-	if d := s.take("nodelist"); d != nil {
+	if d := s.consume("nodelist"); d != nil {
 		if names, err := Hostnames(d.value); err != nil {
 			s.refuse(d, err.Error(), "write it like n1,n2 or n[1-4]")
 		} else {
 			s.doc.NodeAffinity = append(s.doc.NodeAffinity, spec.NodeTerm{Key: "kubernetes.io/hostname", Op: "In", Values: names})
 			if s.doc.Workers == len(names) || s.doc.Workers == 0 && len(names) == 1 {
-				s.kept(d, "nodeAffinity")
+				s.translated(d, "nodeAffinity")
 			} else {
-				s.say(d, source.Approximated, true, "nodeAffinity", "it runs on these nodes only, but not on all of them")
+				s.record(d, source.Approximated, true, "nodeAffinity", "it runs on these nodes only, but not on all of them")
 			}
 		}
 	}
-	if d := s.take("exclude"); d != nil {
+	if d := s.consume("exclude"); d != nil {
 		if names, err := Hostnames(d.value); err != nil {
 			s.refuse(d, err.Error(), "write it like n1,n2 or n[1-4]")
 		} else {
 			s.doc.NodeAffinity = append(s.doc.NodeAffinity, spec.NodeTerm{Key: "kubernetes.io/hostname", Op: "NotIn", Values: names})
-			s.kept(d, "nodeAffinity")
+			s.translated(d, "nodeAffinity")
 		}
 	}
 }
 
 // constraint reads features of nodes: labels of their own.
 func (s *script) constraint() {
-	d := s.take("constraint")
+	d := s.consume("constraint")
 	if d == nil {
 		return
 	}
@@ -66,12 +66,12 @@ func (s *script) constraint() {
 	for name := range strings.FieldsFuncSeq(d.value, func(c rune) bool { return c == '&' || c == ',' }) {
 		s.doc.NodeAffinity = append(s.doc.NodeAffinity, spec.NodeTerm{Key: name, Op: "Exists"})
 	}
-	s.say(d, source.Translated, false, "nodeAffinity", "features are labels of nodes here")
+	s.record(d, source.Translated, false, "nodeAffinity", "features are labels of nodes here")
 }
 
-// SlurmTime reads a time limit of Slurm: M, M:S, H:M:S, D-H, D-H:M and
+// TimeLimit reads a time limit of Slurm: M, M:S, H:M:S, D-H, D-H:M and
 // D-H:M:S; UNLIMITED and 0 are no limit.
-func SlurmTime(text string) (spec.Duration, bool) {
+func TimeLimit(text string) (spec.Duration, bool) {
 	switch strings.ToUpper(text) {
 	case "UNLIMITED", "INFINITE", "-1":
 		return 0, true
@@ -111,63 +111,63 @@ func SlurmTime(text string) (spec.Duration, bool) {
 
 // ends reads how long it may take and what follows from its end.
 func (s *script) ends() {
-	if d := s.take("time"); d != nil {
-		t, ok := SlurmTime(d.value)
+	if d := s.consume("time"); d != nil {
+		t, ok := TimeLimit(d.value)
 		switch {
 		case !ok:
 			s.refuse(d, fmt.Sprintf("%q is not a time", source.Shorten(d.value)), "write minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S")
 		case t == 0:
-			s.say(d, source.Translated, false, "", "without maxDuration there is no limit")
+			s.record(d, source.Translated, false, "", "without maxDuration there is no limit")
 		default:
 			s.doc.MaxDuration = t
 			reason := ""
 			if !strings.ContainsAny(d.value, ":-") {
 				reason = "a bare number is minutes"
 			}
-			s.say(d, source.Translated, false, "maxDuration", reason)
+			s.record(d, source.Translated, false, "maxDuration", reason)
 		}
 	}
-	if d := s.take("requeue"); d != nil {
-		s.say(d, source.Translated, false, "retry.system", "what the system lost is tried again")
+	if d := s.consume("requeue"); d != nil {
+		s.record(d, source.Translated, false, "retry.system", "what the system lost is tried again")
 	}
-	if d := s.take("no-requeue"); d != nil {
+	if d := s.consume("no-requeue"); d != nil {
 		none := 0
 		s.doc.Retry.System = &none
 		s.doc.TerminateAfterPreemption = true
-		s.kept(d, "retry.system")
+		s.translated(d, "retry.system")
 	}
-	if d := s.take("signal"); d != nil {
+	if d := s.consume("signal"); d != nil {
 		if _, _, _, err := spec.ParseSignal(d.value); err != nil {
 			s.refuse(d, source.ProblemOf(err), source.HintOf(err))
 		} else {
 			s.doc.Slurm.Signal = d.value
-			s.kept(d, "slurm.signal")
+			s.translated(d, "slurm.signal")
 		}
 	}
-	s.dependency(s.take("dependency"))
-	if d := s.take("begin"); d != nil {
+	s.dependency(s.consume("dependency"))
+	if d := s.consume("begin"); d != nil {
 		if at, err := time.Parse("2006-01-02T15:04:05Z07:00", d.value); err == nil {
 			s.doc.NotBefore = at.Format(time.RFC3339)
-			s.kept(d, "notBefore")
+			s.translated(d, "notBefore")
 		} else if d.value != "now" {
 			s.refuse(d, fmt.Sprintf("%q does not say of which zone it is, or counts from the submission", d.value), "write the time with its zone: 2027-01-31T08:00:00Z")
 		} else {
-			s.say(d, source.Ignored, false, "", "it is queued at once")
+			s.record(d, source.Ignored, false, "", "it is queued at once")
 		}
 	}
-	if d := s.take("reservation"); d != nil {
+	if d := s.consume("reservation"); d != nil {
 		s.doc.Reservation = d.value
-		s.kept(d, "reservation")
+		s.translated(d, "reservation")
 	}
-	if d := s.take("exclusive"); d != nil {
+	if d := s.consume("exclusive"); d != nil {
 		s.exclusive(d)
 	}
 	s.mail()
-	if d := s.take("hold"); d != nil {
+	if d := s.consume("hold"); d != nil {
 		s.doc.Hold = true
-		s.kept(d, "hold")
+		s.translated(d, "hold")
 	}
-	if d := s.take("wrap"); d != nil {
+	if d := s.consume("wrap"); d != nil {
 		s.refuse(d, "is for the command line of sbatch", "write the command into the script")
 	}
 }
@@ -177,12 +177,12 @@ func (s *script) exclusive(d *directive) {
 	switch d.value {
 	case "", "exclusive":
 		s.doc.Exclusive = "node"
-		s.say(d, source.Translated, false, "exclusive", "what it does not ask for lies idle: it is not given all CPUs of the node")
+		s.record(d, source.Translated, false, "exclusive", "what it does not ask for lies idle: it is not given all CPUs of the node")
 	case "user":
 		s.doc.Exclusive = "user"
-		s.say(d, source.Translated, false, "exclusive", "only with others that say the same")
+		s.record(d, source.Translated, false, "exclusive", "only with others that say the same")
 	default:
-		s.say(d, source.Ignored, true, "", "only exclusive and user are known")
+		s.record(d, source.Ignored, true, "", "only exclusive and user are known")
 	}
 }
 
@@ -219,7 +219,7 @@ func (s *script) dependency(d *directive) {
 			s.doc.After = append(s.doc.After, spec.Dependency{Workload: id, When: when})
 		}
 	}
-	s.kept(d, "after")
+	s.translated(d, "after")
 }
 
 // singleton waits for the jobs of that name which the submitter has by now
@@ -249,10 +249,10 @@ func (s *script) singleton(d *directive) bool {
 
 // container reads the options of pyxis.
 func (s *script) container() {
-	d := s.take("container-image")
+	d := s.consume("container-image")
 	if d == nil {
 		for _, name := range []string{"container-mounts", "container-workdir"} {
-			if d := s.take(name); d != nil {
+			if d := s.consume(name); d != nil {
 				s.refuse(d, "is for --container-image, which is missing", "write it, or remove this")
 			}
 		}
@@ -264,12 +264,12 @@ func (s *script) container() {
 		return
 	}
 	s.doc.Image = strings.Replace(image, "#", "/", 1)
-	s.kept(d, "image")
-	if d := s.take("container-workdir"); d != nil {
+	s.translated(d, "image")
+	if d := s.consume("container-workdir"); d != nil {
 		s.doc.Workdir = d.value
-		s.kept(d, "workdir")
+		s.translated(d, "workdir")
 	}
-	if d := s.take("container-mounts"); d != nil {
+	if d := s.consume("container-mounts"); d != nil {
 		for mount := range strings.SplitSeq(d.value, ",") {
 			parts := strings.Split(mount, ":")
 			v := spec.Volume{HostPath: parts[0], Path: parts[0]}
@@ -281,7 +281,7 @@ func (s *script) container() {
 			}
 			s.doc.Volumes = append(s.doc.Volumes, v)
 		}
-		s.kept(d, "volumes")
+		s.translated(d, "volumes")
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 // licenses reads what a job holds of what is counted for the whole site:
 // NAME[:COUNT], several with commas.
 func (s *script) licenses() {
-	d := s.take("licenses")
+	d := s.consume("licenses")
 	if d == nil {
 		return
 	}
 	if strings.ContainsAny(d.value, "|;") {
-		s.say(d, source.Ignored, true, "", "a document names all that it needs; write licenses")
+		s.record(d, source.Ignored, true, "", "a document names all that it needs; write licenses")
 		return
 	}
 	all, err := Licenses(d.value)
@@ -27,13 +27,13 @@ func (s *script) licenses() {
 		return
 	}
 	s.doc.Licenses = all
-	s.kept(d, "licenses")
+	s.translated(d, "licenses")
 }
 
 // deadline reads by when it is to be done: Slurm removes what is not, waiting or
 // running.
 func (s *script) deadline() {
-	d := s.take("deadline")
+	d := s.consume("deadline")
 	if d == nil {
 		return
 	}
@@ -43,7 +43,7 @@ func (s *script) deadline() {
 		return
 	}
 	s.doc.Deadline, s.doc.DeadlineAction = at.Format(time.RFC3339), spec.DeadlineStop
-	s.kept(d, "deadline")
+	s.translated(d, "deadline")
 }
 
 // Licenses reads a list of licenses as Slurm writes it: NAME, NAME:COUNT or

@@ -40,12 +40,12 @@ func mailEvents() []mailEvent {
 
 // mail reads whom a script has mailed, and of what.
 func (s *script) mail() {
-	user, types := s.take("mail-user"), s.take("mail-type")
+	user, types := s.consume("mail-user"), s.consume("mail-type")
 	switch {
 	case user == nil && types == nil:
 		return
 	case types == nil:
-		s.say(user, source.Ignored, false, "", "nobody is mailed without --mail-type")
+		s.record(user, source.Ignored, false, "", "nobody is mailed without --mail-type")
 		return
 	}
 	var on []string
@@ -76,12 +76,12 @@ func (s *script) mail() {
 	reason := strings.Join(notes, "; ")
 	switch {
 	case len(on) == 0:
-		s.say(types, source.Ignored, lost, "", cmp.Or(reason, "nobody is mailed"))
+		s.record(types, source.Ignored, lost, "", cmp.Or(reason, "nobody is mailed"))
 		if user != nil {
-			s.say(user, source.Ignored, false, "", "nobody is mailed")
+			s.record(user, source.Ignored, false, "", "nobody is mailed")
 		}
 	case user == nil:
-		s.say(types, source.Ignored, true, "", "nobody is mailed without --mail-user: users have no addresses here")
+		s.record(types, source.Ignored, true, "", "nobody is mailed without --mail-user: users have no addresses here")
 	default:
 		s.mailTo(user, types, on, reason, lost)
 	}
@@ -91,17 +91,17 @@ func (s *script) mailTo(user, types *directive, on []string, reason string, lost
 	for to := range strings.SplitSeq(user.value, ",") {
 		to = strings.TrimSpace(to)
 		if !spec.Address(to) {
-			s.say(user, source.Ignored, true, "", source.Shorten(to)+" is no whole address, and users have none here; write it like ana@example.com")
-			s.say(types, source.Ignored, false, "", "nobody is mailed")
+			s.record(user, source.Ignored, true, "", source.Shorten(to)+" is no whole address, and users have none here; write it like ana@example.com")
+			s.record(types, source.Ignored, false, "", "nobody is mailed")
 			s.doc.Notifications = nil
 			return
 		}
 		s.doc.Notifications = append(s.doc.Notifications, spec.Notification{Email: to, On: on})
 	}
-	s.kept(user, "notifications")
+	s.translated(user, "notifications")
 	if reason == "" {
-		s.say(types, source.Translated, false, "notifications", "")
+		s.record(types, source.Translated, false, "notifications", "")
 	} else {
-		s.say(types, source.Approximated, lost, "notifications", reason)
+		s.record(types, source.Approximated, lost, "notifications", reason)
 	}
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/musterhq/muster/internal/convert/source"
 )
 
-// sbatchShort are the options of one letter (man sbatch).
-var sbatchShort = map[byte]string{
+// shortOptions are the options of one letter (man sbatch).
+var shortOptions = map[byte]string{
 	'A': "account", 'a': "array", 'b': "begin", 'B': "extra-node-info", 'C': "constraint", 'c': "cpus-per-task", 'D': "chdir", 'd': "dependency", 'e': "error",
 	'F': "nodefile", 'G': "gpus", 'H': "hold", 'i': "input", 'J': "job-name", 'k': "no-kill", 'L': "licenses", 'm': "distribution", 'M': "clusters", 'N': "nodes", 'n': "ntasks",
 	'o': "output", 'O': "overcommit", 'p': "partition", 'Q': "quiet", 'q': "qos", 's': "oversubscribe", 'S': "core-spec", 't': "time", 'v': "verbose", 'W': "wait", 'w': "nodelist", 'x': "exclude",
 }
 
-// sbatchOptions are all options of sbatch.
-var sbatchOptions = map[string]source.Arity{
+// options are all options of sbatch.
+var options = map[string]source.Arity{
 	"account": source.OneValue, "acctg-freq": source.OneValue, "array": source.OneValue, "batch": source.OneValue, "bb": source.OneValue, "bbf": source.OneValue, "begin": source.OneValue, "chdir": source.OneValue, "cluster-constraint": source.OneValue,
 	"clusters": source.OneValue, "comment": source.OneValue, "constraint": source.OneValue, "container": source.OneValue, "contiguous": source.NoValue, "core-spec": source.OneValue, "cores-per-socket": source.OneValue, "cpu-freq": source.OneValue,
 	"cpus-per-gpu": source.OneValue, "cpus-per-task": source.OneValue, "deadline": source.OneValue, "delay-boot": source.OneValue, "dependency": source.OneValue, "distribution": source.OneValue, "error": source.OneValue, "exclude": source.OneValue,
@@ -34,24 +34,24 @@ var sbatchOptions = map[string]source.Arity{
 	"no-container-entrypoint": source.NoValue, "container-writable": source.NoValue, "container-readonly": source.NoValue,
 }
 
-// sbatchAliases are other names of options.
-var sbatchAliases = map[string]string{"tasks": "ntasks", "tasks-per-node": "ntasks-per-node"}
+// aliases are other names of options.
+var aliases = map[string]string{"tasks": "ntasks", "tasks-per-node": "ntasks-per-node"}
 
 // wholeOption is the option that a long name means, which may be cut short for as
 // long as it is one's alone (man getopt_long). What means none or several is left
 // as it is.
 func wholeOption(name string) string {
-	if whole, is := sbatchAliases[name]; is {
+	if whole, is := aliases[name]; is {
 		return whole
 	}
-	if _, is := sbatchOptions[name]; is || len(name) < 2 {
+	if _, is := options[name]; is || len(name) < 2 {
 		return name
 	}
 	found := cutOption(name)
 	if len(found) != 1 {
 		return name
 	}
-	if whole, is := sbatchAliases[found[0]]; is {
+	if whole, is := aliases[found[0]]; is {
 		return whole
 	}
 	return found[0]
@@ -60,7 +60,7 @@ func wholeOption(name string) string {
 // cutOption are the options that begin so.
 func cutOption(name string) []string {
 	var found []string
-	for _, other := range append(source.SortedKeys(sbatchOptions), source.SortedKeys(sbatchAliases)...) {
+	for _, other := range append(source.SortedKeys(options), source.SortedKeys(aliases)...) {
 		if strings.HasPrefix(other, name) {
 			found = append(found, other)
 		}
@@ -68,8 +68,8 @@ func cutOption(name string) []string {
 	return found
 }
 
-// sbatchHarmless are options that change nothing of what is computed.
-var sbatchHarmless = source.Nothing{
+// ignored are options that change nothing of what is computed.
+var ignored = source.Reasons{
 	"acctg-freq": "usage is always counted", "quiet": "it is about what sbatch prints", "verbose": "it is about what sbatch prints", "parsable": "it is about what sbatch prints",
 	"wait": "muster wait does it", "oversubscribe": "what is not asked for others may have", "overcommit": "srun starts as many as it is told", "distribution": "ranks go to nodes in blocks",
 	"gpu-bind": "each node's GPUs are all its own", "gres-flags": "each node's GPUs are all its own", "mem-bind": "the kernel sees to it", "hint": "the kernel sees to it", "cpu-freq": "the kernel sees to it",
@@ -82,8 +82,8 @@ var sbatchHarmless = source.Nothing{
 	"test-only": "muster run --dry-run does it", "segment": "write topology.segment",
 }
 
-// sbatchLossy are options whose meaning is lost.
-var sbatchLossy = source.Nothing{
+// dropped are options whose meaning is lost.
+var dropped = source.Reasons{
 	"time-min": "the time is not shortened to fit",
 	"clusters": "write clusters", "cluster-constraint": "write clusters", "nice": "write priority", "wckey": "there are no such keys",
 	"bb": "there are no burst buffers", "bbf": "there are no burst buffers", "tmp": "disk is neither counted nor limited", "switches": "write topology",
@@ -96,7 +96,7 @@ var sbatchLossy = source.Nothing{
 // nearOption suggests an option for one that is none.
 func nearOption(name string) string {
 	best, most := "", 0
-	for _, other := range source.SortedKeys(sbatchOptions) {
+	for _, other := range source.SortedKeys(options) {
 		same := 0
 		for same < len(other) && same < len(name) && other[same] == name[same] {
 			same++
@@ -122,48 +122,48 @@ func suffix(a, b string) (n int) {
 	return n
 }
 
-// rest accounts for the options that mean nothing here.
-func (s *script) rest() {
+// finish accounts for the options that mean nothing here.
+func (s *script) finish() {
 	for _, name := range source.SortedKeys(s.opts) {
 		d := s.opts[name]
-		if d.said {
+		if d.recorded {
 			continue
 		}
-		if why, lossy := sbatchLossy[name]; lossy {
-			s.say(d, source.Ignored, true, "", why)
+		if why, lossy := dropped[name]; lossy {
+			s.record(d, source.Ignored, true, "", why)
 		} else {
-			s.say(d, source.Ignored, false, "", sbatchHarmless[name])
+			s.record(d, source.Ignored, false, "", ignored[name])
 		}
 	}
 }
 
-// SbatchAliases are the other names of an option, each with a blank before it.
-func SbatchAliases(name string) string {
+// Aliases are the other names of an option, each with a blank before it.
+func Aliases(name string) string {
 	var b strings.Builder
-	for _, alias := range source.SortedKeys(sbatchAliases) {
-		if sbatchAliases[alias] == name {
+	for _, alias := range source.SortedKeys(aliases) {
+		if aliases[alias] == name {
 			b.WriteString(" " + alias)
 		}
 	}
 	return b.String()
 }
 
-// SbatchWhole is the option that a long name means, which may be cut short, and
+// CompleteOption is the option that a long name means, which may be cut short, and
 // how many begin so.
-func SbatchWhole(name string) (whole string, begin int) {
+func CompleteOption(name string) (whole string, begin int) {
 	return wholeOption(name), len(cutOption(name))
 }
 
-// SbatchOption reports whether sbatch has an option of that long name, and
+// Option reports whether sbatch has an option of that long name, and
 // whether it must have a value.
-func SbatchOption(name string) (value, known bool) {
+func Option(name string) (value, known bool) {
 	name = wholeOption(name)
-	t, known := sbatchOptions[name]
+	t, known := options[name]
 	return t == source.OneValue, known
 }
 
-// SbatchShort is the long name of an option of one letter.
-func SbatchShort(letter byte) (name string, known bool) {
-	name, known = sbatchShort[letter]
+// ShortOption is the long name of an option of one letter.
+func ShortOption(letter byte) (name string, known bool) {
+	name, known = shortOptions[letter]
 	return name, known
 }

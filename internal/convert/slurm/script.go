@@ -12,15 +12,15 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// slurmScript is what stands for the script's name in its own command: $0.
-const slurmScript = "slurm_script"
+// scriptName is what stands for the script's name in its own command: $0.
+const scriptName = "slurm_script"
 
 // directive is one option of sbatch with where it stands.
 type directive struct {
 	name, value string
 	has         bool // a value
 	line        int
-	said        bool // it is accounted for
+	recorded    bool // it is accounted for
 }
 
 // script is an sbatch script while it is read.
@@ -42,20 +42,20 @@ type Submission struct {
 	Same func(name string) ([]string, error)
 }
 
-// ImportSbatch reads an sbatch script as it is submitted. It fails as Import
+// Import reads an sbatch script as it is submitted. It fails as Import
 // does.
-func ImportSbatch(data []byte, sub Submission) (*source.Result, error) {
+func Import(data []byte, sub Submission) (*source.Result, error) {
 	r := &source.Reader{Format: source.Sbatch}
-	if r.Utf8(data) {
-		sbatchWith(r, string(data), sub)
+	if r.IsUTF8(data) {
+		readWith(r, string(data), sub)
 	}
 	return r.Result()
 }
 
 // Read reads a script with what it says itself.
-func Read(r *source.Reader, text string) { sbatchWith(r, text, Submission{}) }
+func Read(r *source.Reader, text string) { readWith(r, text, Submission{}) }
 
-func sbatchWith(r *source.Reader, text string, sub Submission) {
+func readWith(r *source.Reader, text string, sub Submission) {
 	if i := strings.Index(text, "\r\n"); i >= 0 {
 		r.Refuse(1+strings.Count(text[:i], "\n"), "", "", "ends as lines of Windows do, which no shell of Linux takes", "convert it: sed -i 's/\\r$//' FILE")
 		return
@@ -65,7 +65,7 @@ func sbatchWith(r *source.Reader, text string, sub Submission) {
 	body, over := overlayLines(r, text)
 	s.scan(body)
 	s.words(sub.Options, 0)
-	if len(r.Errs) > 0 {
+	if len(r.Errors) > 0 {
 		return
 	}
 	s.command(body, sub.Args)
@@ -77,12 +77,12 @@ func sbatchWith(r *source.Reader, text string, sub Submission) {
 	s.deadline()
 	s.container()
 	s.variables()
-	s.rest()
-	if len(r.Errs) > 0 {
+	s.finish()
+	if len(r.Errors) > 0 {
 		return
 	}
 	if over != "" {
-		r.Applied(s.doc, over)
+		r.ApplyOverlay(s.doc, over)
 	}
 	r.Add(s.doc)
 }
@@ -169,7 +169,7 @@ func (s *script) words(words []string, line int) {
 		case strings.HasPrefix(w, "--") && len(w) > 2:
 			d.name, d.value, d.has = strings.Cut(w[2:], "=")
 		case strings.HasPrefix(w, "-") && len(w) > 1:
-			long, known := sbatchShort[w[1]]
+			long, known := shortOptions[w[1]]
 			if !known {
 				s.r.Refuse(line, w, "", "is no option of sbatch", "remove it, or correct it")
 				return
@@ -183,7 +183,7 @@ func (s *script) words(words []string, line int) {
 			return
 		}
 		d.name = wholeOption(d.name)
-		kind, known := sbatchOptions[d.name]
+		kind, known := options[d.name]
 		switch {
 		case !known:
 			s.r.Refuse(line, "--"+d.name, d.value, "is no option of sbatch"+nearOption(d.name), "remove it, or correct it")
@@ -199,11 +199,11 @@ func (s *script) words(words []string, line int) {
 			d.value, d.has = words[i], true
 		}
 		if (d.name == "begin" || d.name == "deadline") && !s.sub.Now.IsZero() {
-			d.value = SlurmInstant(d.value, s.sub.Now)
+			d.value = Begin(d.value, s.sub.Now)
 		}
 		if before := s.opts[d.name]; before != nil && d.name == "mail-type" { // each adds to those before
 			d.value = before.value + "," + d.value
-		} else if before != nil && !before.said {
+		} else if before != nil && !before.recorded {
 			reason := "a later one of the same name counts"
 			if line == 0 {
 				reason = "the command line counts"
@@ -214,27 +214,27 @@ func (s *script) words(words []string, line int) {
 	}
 }
 
-// take is the option of that name; nil where it is not given.
-func (s *script) take(name string) *directive {
+// consume is the option of that name; nil where it is not given.
+func (s *script) consume(name string) *directive {
 	d := s.opts[name]
-	if d == nil || d.said {
+	if d == nil || d.recorded {
 		return nil
 	}
 	return d
 }
 
-func (s *script) say(d *directive, fate source.Fate, lossy bool, to, reason string) {
+func (s *script) record(d *directive, fate source.Fate, lossy bool, to, reason string) {
 	if d == nil {
 		return
 	}
-	d.said = true
+	d.recorded = true
 	s.r.Note(source.Note{Line: d.line, Field: "--" + d.name, Value: d.value, Fate: fate, To: to, Reason: reason, Lossy: lossy})
 }
 
-func (s *script) kept(d *directive, to string) { s.say(d, source.Translated, false, to, "") }
+func (s *script) translated(d *directive, to string) { s.record(d, source.Translated, false, to, "") }
 
 func (s *script) refuse(d *directive, reason, hint string) {
-	d.said = true
+	d.recorded = true
 	s.r.Refuse(max(d.line, 1), "--"+d.name, d.value, reason, hint)
 }
 
@@ -272,7 +272,7 @@ func (s *script) command(body string, args []string) {
 	}
 	argv = append(argv, option, body)
 	if option == "-c" && !strings.HasPrefix(program, "python") {
-		argv = append(argv, slurmScript)
+		argv = append(argv, scriptName)
 	}
 	s.r.Note(source.Note{Line: 1, Field: "#!", Value: line, Fate: source.Translated, To: "command"})
 	s.doc.Command = spec.Command{Argv: append(argv, args...)}
@@ -280,47 +280,47 @@ func (s *script) command(body string, args []string) {
 
 // general reads names and what is about the environment.
 func (s *script) general() {
-	if d := s.take("job-name"); d != nil {
-		s.doc.NamePrefix = source.AsName(d.value, 45)
+	if d := s.consume("job-name"); d != nil {
+		s.doc.NamePrefix = source.NameFrom(d.value, 45)
 		s.doc.Slurm.Name = d.value
 		if s.doc.NamePrefix == "" {
 			s.doc.NamePrefix = "job"
-			s.say(d, source.Translated, false, "slurm.name", "the workload is called job, since names have letters and digits")
+			s.record(d, source.Translated, false, "slurm.name", "the workload is called job, since names have letters and digits")
 		} else if s.doc.NamePrefix == d.value {
-			s.say(d, source.Translated, false, "namePrefix", "jobs may have the same name, workloads not")
+			s.record(d, source.Translated, false, "namePrefix", "jobs may have the same name, workloads not")
 		} else {
-			s.say(d, source.Translated, false, "namePrefix", "the job keeps its name; names of workloads have lower-case letters, digits and -; jobs may have the same name, workloads not")
+			s.record(d, source.Translated, false, "namePrefix", "the job keeps its name; names of workloads have lower-case letters, digits and -; jobs may have the same name, workloads not")
 		}
 	}
-	if d := s.take("account"); d != nil {
-		s.doc.Project, s.doc.Slurm.Account = source.AsName(d.value, 52), d.value
-		s.say(d, source.Translated, false, "project", "accounts are projects here")
+	if d := s.consume("account"); d != nil {
+		s.doc.Project, s.doc.Slurm.Account = source.NameFrom(d.value, 52), d.value
+		s.record(d, source.Translated, false, "project", "accounts are projects here")
 	}
-	if d := s.take("chdir"); d != nil {
+	if d := s.consume("chdir"); d != nil {
 		s.doc.Workdir = d.value
-		s.kept(d, "workdir")
+		s.translated(d, "workdir")
 	}
-	if d := s.take("comment"); d != nil {
-		s.doc.Annotations = source.Put(s.doc.Annotations, "comment", d.value)
-		s.kept(d, "annotations.comment")
+	if d := s.consume("comment"); d != nil {
+		s.doc.Annotations = source.Set(s.doc.Annotations, "comment", d.value)
+		s.translated(d, "annotations.comment")
 	}
 	for _, file := range []struct {
 		name string
 		to   *string
 	}{{"output", &s.doc.Slurm.Output}, {"error", &s.doc.Slurm.Error}} {
-		if d := s.take(file.name); d != nil {
+		if d := s.consume(file.name); d != nil {
 			*file.to = d.value
-			s.kept(d, "slurm."+file.name)
+			s.translated(d, "slurm."+file.name)
 		}
 	}
-	if d := s.take("open-mode"); d != nil {
+	if d := s.consume("open-mode"); d != nil {
 		switch d.value {
 		case "append", "a":
 			s.doc.Slurm.OpenMode = "append"
-			s.kept(d, "slurm.openMode")
+			s.translated(d, "slurm.openMode")
 		case "truncate", "t":
 			s.doc.Slurm.OpenMode = "truncate"
-			s.kept(d, "slurm.openMode")
+			s.translated(d, "slurm.openMode")
 		default:
 			s.refuse(d, fmt.Sprintf("%q is no way to open a file", source.Shorten(d.value)), "write append or truncate")
 		}

@@ -12,7 +12,7 @@ import (
 
 // number is the value of an option that is a whole number from 1.
 func (s *script) number(name string) (d *directive, n int) {
-	if d = s.take(name); d == nil {
+	if d = s.consume(name); d == nil {
 		return nil, 0
 	}
 	n, err := strconv.Atoi(d.value)
@@ -50,12 +50,12 @@ func (s *script) sizes() {
 			return
 		}
 		cores = n * gpu.Count
-		s.kept(d, "resources.cpu")
+		s.translated(d, "resources.cpu")
 	}
 	s.doc.Resources.CPU = spec.Quantity(cores) * 1000
 	if cd != nil {
 		s.doc.Slurm.CPUsPerTask = cpus
-		s.kept(cd, "resources.cpu")
+		s.translated(cd, "resources.cpu")
 	}
 	s.memory(cores, gpu.Count)
 	s.array(sh)
@@ -64,7 +64,7 @@ func (s *script) sizes() {
 // shape reads --nodes, --ntasks and --ntasks-per-node, which must agree.
 func (s *script) shape() (sh shape, ok bool) {
 	sh.nodes = 1
-	nd := s.take("nodes")
+	nd := s.consume("nodes")
 	if nd != nil {
 		if sh.nodes, ok = s.nodes(nd); !ok {
 			return sh, false
@@ -92,8 +92,8 @@ func (s *script) shape() (sh shape, ok bool) {
 		}
 		tasks = sh.nodes
 	}
-	if d := s.take("ntasks-per-gpu"); d != nil {
-		s.say(d, source.Ignored, false, "", "--ntasks says how many there are")
+	if d := s.consume("ntasks-per-gpu"); d != nil {
+		s.record(d, source.Ignored, false, "", "--ntasks says how many there are")
 	}
 	sh.tasks, sh.perNode = tasks, per
 	if per == 0 {
@@ -103,8 +103,8 @@ func (s *script) shape() (sh shape, ok bool) {
 		s.doc.Slurm.Tasks = tasks
 	}
 	s.doc.Slurm.TasksPerNode = per
-	s.kept(td, "slurm.tasks")
-	s.kept(pd, "slurm.tasksPerNode")
+	s.translated(td, "slurm.tasks")
+	s.translated(pd, "slurm.tasksPerNode")
 	if sh.nodes > 1 {
 		s.doc.Kind, s.doc.Workers, s.doc.CleanPolicy = lifecycle.Distributed, sh.nodes, "running"
 	}
@@ -121,7 +121,7 @@ func (s *script) nodes(d *directive) (int, bool) {
 			ok = false
 		}
 		if ok && m > n {
-			s.say(d, source.Approximated, true, "workers", "the fewest are taken")
+			s.record(d, source.Approximated, true, "workers", "the fewest are taken")
 			return n, true
 		}
 	}
@@ -129,7 +129,7 @@ func (s *script) nodes(d *directive) (int, bool) {
 		s.refuse(d, fmt.Sprintf("%q is not a number of nodes", source.Shorten(d.value)), "write it like 4 or 2-4")
 		return 0, false
 	}
-	s.kept(d, "workers")
+	s.translated(d, "workers")
 	return n, true
 }
 
@@ -179,11 +179,11 @@ func (s *script) gpus(sh shape) (g spec.GPU, ok bool) {
 			if kind != "" {
 				g.Type = kind
 			}
-			s.kept(d, "resources.gpu")
+			s.translated(d, "resources.gpu")
 		}
 	}
 	amount := func(name string, each func(d *directive, n int) (int, bool)) {
-		d := s.take(name)
+		d := s.consume(name)
 		if d == nil || !ok {
 			return
 		}
@@ -224,16 +224,16 @@ func (s *script) gpus(sh shape) (g spec.GPU, ok bool) {
 // gres reads --gres and --tres-per-task, which may name other things beside
 // GPUs.
 func (s *script) gres(say func(d *directive, kind string, n int), ok *bool) {
-	if d := s.take("tres-per-task"); d != nil {
+	if d := s.consume("tres-per-task"); d != nil {
 		s.refuse(d, "is not taken", "write --gpus-per-task and --cpus-per-task")
 		*ok = false
 	}
-	d := s.take("gres")
+	d := s.consume("gres")
 	if d == nil || !*ok {
 		return
 	}
 	if d.value == "none" {
-		s.kept(d, "resources.gpu")
+		s.translated(d, "resources.gpu")
 		return
 	}
 	var others []string
@@ -266,13 +266,13 @@ func (s *script) gres(say func(d *directive, kind string, n int), ok *bool) {
 		say(d, kind, total)
 	}
 	if len(others) > 0 {
-		s.say(d, source.Approximated, true, "resources.gpu", strings.Join(others, ", ")+" is not counted here")
+		s.record(d, source.Approximated, true, "resources.gpu", strings.Join(others, ", ")+" is not counted here")
 	}
 }
 
-// slurmMemory reads an amount of memory, which is in MB where it has no unit,
+// memoryOf reads an amount of memory, which is in MB where it has no unit,
 // in powers of 1024.
-func slurmMemory(text string) (spec.Quantity, bool) {
+func memoryOf(text string) (spec.Quantity, bool) {
 	unit := int64(1) << 20
 	if text == "" {
 		return 0, false
@@ -304,18 +304,18 @@ func (s *script) memory(cores, gpus int) {
 		name string
 		each int
 	}{{"mem", 1}, {"mem-per-cpu", cores}, {"mem-per-gpu", gpus}} {
-		d := s.take(o.name)
+		d := s.consume(o.name)
 		if d == nil {
 			continue
 		}
-		q, ok := slurmMemory(d.value)
+		q, ok := memoryOf(d.value)
 		switch {
 		case !ok:
 			s.refuse(d, fmt.Sprintf("%q is not an amount of memory", source.Shorten(d.value)), "write megabytes, or a number with K, M, G or T")
 		case by != nil:
 			s.refuse(d, "stands beside --"+by.name, "keep one of the two")
 		case q == 0 && o.name == "mem":
-			s.say(d, source.Approximated, true, "", "memory is neither counted nor limited; write how much")
+			s.record(d, source.Approximated, true, "", "memory is neither counted nor limited; write how much")
 		case o.each == 0:
 			s.refuse(d, "there are no GPUs", "remove it, or ask for GPUs")
 		case int64(q) > (1<<62)/int64(o.each):
@@ -326,7 +326,7 @@ func (s *script) memory(cores, gpus int) {
 			if c := d.value[len(d.value)-1]; c >= '0' && c <= '9' {
 				reason = "it is in MB: powers of 1024"
 			}
-			s.say(d, source.Translated, false, "resources.memory", reason)
+			s.record(d, source.Translated, false, "resources.memory", reason)
 		}
 		by = d
 	}
@@ -334,7 +334,7 @@ func (s *script) memory(cores, gpus int) {
 
 // array reads --array: a task for each index.
 func (s *script) array(sh shape) {
-	d := s.take("array")
+	d := s.consume("array")
 	if d == nil {
 		return
 	}
@@ -364,5 +364,5 @@ func (s *script) array(sh shape) {
 			break
 		}
 	}
-	s.kept(d, "array")
+	s.translated(d, "array")
 }

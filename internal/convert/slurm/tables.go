@@ -7,9 +7,9 @@ import (
 	"github.com/musterhq/muster/internal/convert/source"
 )
 
-// SbatchOptions are the names of all options of sbatch, in order.
-func SbatchOptions() []string { return slices.Sorted(maps.Keys(sbatchOptions)) }
+// Options are the names of all options of sbatch, in order.
+func Options() []string { return slices.Sorted(maps.Keys(options)) }
 
-// SbatchOptional reports whether an option of sbatch may have a value, and may
+// Optional reports whether an option of sbatch may have a value, and may
 // do without.
-func SbatchOptional(name string) bool { return sbatchOptions[name] == source.OptionalValue }
+func Optional(name string) bool { return options[name] == source.OptionalValue }

@@ -12,17 +12,17 @@ import (
 // exports reads which variables the script gets. Values stand in env; names
 // mean the submitter's, which only submitting knows.
 func (s *script) exports() {
-	d := s.take("export")
+	d := s.consume("export")
 	if d == nil {
 		return
 	}
 	s.doc.Slurm.Export = d.value
 	for word := range strings.SplitSeq(d.value, ",") {
 		if name, text, has := strings.Cut(word, "="); has && name != "" {
-			s.doc.Env = source.Put(s.doc.Env, name, text)
+			s.doc.Env = source.Set(s.doc.Env, name, text)
 		}
 	}
-	s.kept(d, "slurm.export")
+	s.translated(d, "slurm.export")
 }
 
 // optionVariables are the variables in which a script finds options as they were
@@ -42,7 +42,7 @@ func (s *script) variables() {
 			if !d.has {
 				value = "1"
 			}
-			s.doc.Slurm.Variables = source.Put(s.doc.Slurm.Variables, name, value)
+			s.doc.Slurm.Variables = source.Set(s.doc.Slurm.Variables, name, value)
 		}
 	}
 	for option, name := range map[string]string{"mem-per-cpu": "SLURM_MEM_PER_CPU", "mem-per-gpu": "SLURM_MEM_PER_GPU"} {
@@ -50,8 +50,8 @@ func (s *script) variables() {
 		if d == nil {
 			continue
 		}
-		if q, ok := slurmMemory(d.value); ok { // in MB
-			s.doc.Slurm.Variables = source.Put(s.doc.Slurm.Variables, name, strconv.FormatInt(int64(q)/1000>>20, 10))
+		if q, ok := memoryOf(d.value); ok { // in MB
+			s.doc.Slurm.Variables = source.Set(s.doc.Slurm.Variables, name, strconv.FormatInt(int64(q)/1000>>20, 10))
 		}
 	}
 }

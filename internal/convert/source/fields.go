@@ -16,19 +16,10 @@ var PullPolicies = map[string]string{"Always": "always", "IfNotPresent": "missin
 // MostExtended is how many resources.extended takes of one name.
 const MostExtended = 1_000_000_000
 
-// Counting is Put for numbers.
-func Counting(m map[string]int, name string, n int) map[string]int {
+// Set sets an entry of m, which it makes where it is nil.
+func Set[V any](m map[string]V, key string, v V) map[string]V {
 	if m == nil {
-		m = map[string]int{}
-	}
-	m[name] = n
-	return m
-}
-
-// Put sets an entry of m, which it makes where it is nil.
-func Put(m map[string]string, key, v string) map[string]string {
-	if m == nil {
-		m = map[string]string{}
+		m = map[string]V{}
 	}
 	m[key] = v
 	return m
@@ -46,21 +37,21 @@ func PriorityNamed(name string) (spec.Priority, bool) {
 	return 0, false
 }
 
-// IsHexCommit reports whether s looks like the hash of a commit.
-func IsHexCommit(s string) bool {
+// IsCommit reports whether s looks like the hash of a commit.
+func IsCommit(s string) bool {
 	return len(s) >= 7 && len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// GpuModel is the part of an accelerator's name that names of products hold:
+// GPUModel is the part of an accelerator's name that names of products hold:
 // A100-80GB becomes a100.
-func GpuModel(name string) string {
+func GPUModel(name string) string {
 	model, _, _ := strings.Cut(strings.ToLower(name), "-")
 	return model
 }
 
-// SkyMemory is an amount of memory: in GB, which are powers of 1024, where it
+// Memory is an amount of memory: in GB, which are powers of 1024, where it
 // has no unit.
-func SkyMemory(text string) (spec.Quantity, bool) {
+func Memory(text string) (spec.Quantity, bool) {
 	text = strings.TrimSuffix(text, "+")
 	for _, unit := range []string{"KB", "MB", "GB", "TB"} {
 		if body, ok := strings.CutSuffix(strings.ToUpper(text), unit); ok {

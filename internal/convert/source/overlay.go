@@ -18,14 +18,14 @@ import (
 // exported and imported again is the same workload.
 const OverlayName = "muster.dev/workload"
 
-// overlay is a list of changes of a document as JSON has it.
-type overlay []change
+// Overlay is a list of changes of a document as JSON has it.
+type Overlay []Change
 
-// change sets the field at Path, or removes it where Value is nil. Names are
+// Change sets the field at Path, or removes it where Value is nil. Names are
 // those of maps, outermost first. It holds only as long as the rest of the file
 // says what it said when it was written, whose sum Was is: whoever edits the
 // file is meant.
-type change struct {
+type Change struct {
 	Path  []string        `json:"path"`
 	Value json.RawMessage `json:"value,omitempty"`
 	Was   string          `json:"was,omitempty"` // empty: nothing
@@ -39,10 +39,10 @@ func sum(data []byte) string {
 }
 
 // Field is the path as documents write it.
-func (c change) Field() string { return strings.Join(c.Path, ".") }
+func (c Change) Field() string { return strings.Join(c.Path, ".") }
 
-// Generic is doc as JSON has it.
-func Generic(doc *spec.Document) (map[string]any, error) {
+// Fields is doc as JSON has it.
+func Fields(doc *spec.Document) (map[string]any, error) {
 	data, err := json.Marshal(doc)
 	if err != nil {
 		return nil, err
@@ -54,21 +54,21 @@ func Generic(doc *spec.Document) (map[string]any, error) {
 }
 
 // Difference is what makes of have what want is.
-func Difference(have, want *spec.Document) (overlay, error) {
-	a, err := Generic(have)
+func Difference(have, want *spec.Document) (Overlay, error) {
+	a, err := Fields(have)
 	if err != nil {
 		return nil, err
 	}
-	b, err := Generic(want)
+	b, err := Fields(want)
 	if err != nil {
 		return nil, err
 	}
-	var o overlay
+	var o Overlay
 	err = o.compare(nil, a, b)
 	return o, err
 }
 
-func (o *overlay) compare(path []string, a, b map[string]any) error {
+func (o *Overlay) compare(path []string, a, b map[string]any) error {
 	names := slices.Sorted(maps.Keys(a))
 	for name := range b {
 		if _, both := a[name]; !both {
@@ -88,7 +88,7 @@ func (o *overlay) compare(path []string, a, b map[string]any) error {
 			}
 			continue
 		}
-		c := change{Path: at}
+		c := Change{Path: at}
 		old, err := json.Marshal(before)
 		if err != nil {
 			return err
@@ -110,8 +110,8 @@ func (o *overlay) compare(path []string, a, b map[string]any) error {
 
 // apply makes the changes to a copy of doc. It fails on what is no document
 // afterwards.
-func (o overlay) apply(doc *spec.Document) (*spec.Document, error) {
-	m, err := Generic(doc)
+func (o Overlay) apply(doc *spec.Document) (*spec.Document, error) {
+	m, err := Fields(doc)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (o overlay) apply(doc *spec.Document) (*spec.Document, error) {
 }
 
 // holds reports whether the file still says what it said.
-func (c change) holds(now any) bool {
+func (c Change) holds(now any) bool {
 	if now == nil {
 		return c.Was == ""
 	}
@@ -159,8 +159,8 @@ func (c change) holds(now any) bool {
 	return err == nil && sum(data) == c.Was
 }
 
-// Overlaid applies the overlay that an export left in the annotations of doc.
-func (r *Reader) Overlaid(doc *spec.Document) {
+// ApplyAnnotation applies the overlay that an export left in the annotations of doc.
+func (r *Reader) ApplyAnnotation(doc *spec.Document) {
 	if doc == nil {
 		return
 	}
@@ -171,18 +171,18 @@ func (r *Reader) Overlaid(doc *spec.Document) {
 	if delete(doc.Annotations, OverlayName); len(doc.Annotations) == 0 {
 		doc.Annotations = nil
 	}
-	r.Applied(doc, text)
+	r.ApplyOverlay(doc, text)
 }
 
-// Applied makes of doc what an overlay in text says.
-func (r *Reader) Applied(doc *spec.Document, text string) {
+// ApplyOverlay makes of doc what an overlay in text says.
+func (r *Reader) ApplyOverlay(doc *spec.Document, text string) {
 	line := 1
 	for _, n := range r.Notes {
 		if strings.HasSuffix(n.Field, OverlayName) {
 			line = n.Line
 		}
 	}
-	var o overlay
+	var o Overlay
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		r.Refuse(line, OverlayName, "", "is not what an export wrote: "+err.Error(), "remove it")
 		return

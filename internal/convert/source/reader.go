@@ -16,17 +16,17 @@ import (
 
 // Reader collects what a source becomes.
 type Reader struct {
-	Format Format
-	Docs   []*spec.Document
-	Notes  []Note
-	Errs   spec.Errors
-	Part   bool // of a workload: what is missing comes from elsewhere
+	Format    Format
+	Documents []*spec.Document
+	Notes     []Note
+	Errors    spec.Errors
+	Partial   bool // of a workload: what is missing comes from elsewhere
 }
 
 // Add adds a document to the result; nil adds none.
 func (r *Reader) Add(doc *spec.Document) {
 	if doc != nil {
-		r.Docs = append(r.Docs, doc)
+		r.Documents = append(r.Documents, doc)
 	}
 }
 
@@ -44,8 +44,8 @@ const maxRefusals = 100
 
 // Refuse says that nothing can be made of the source, and why.
 func (r *Reader) Refuse(line int, field, value, reason, hint string) {
-	if len(r.Errs) < maxRefusals {
-		r.Errs = append(r.Errs, spec.FieldError{Line: line, Path: field, Value: Shorten(value), Problem: reason, Hint: hint})
+	if len(r.Errors) < maxRefusals {
+		r.Errors = append(r.Errors, spec.FieldError{Line: line, Path: field, Value: Shorten(value), Problem: reason, Hint: hint})
 	}
 	r.Note(Note{Line: line, Field: field, Value: value, Fate: Refused, Reason: reason})
 }
@@ -66,22 +66,22 @@ func (r *Reader) Fail(err error) {
 func (r *Reader) Result() (*Result, error) {
 	slices.SortStableFunc(r.Notes, func(a, b Note) int { return cmp.Compare(a.Line, b.Line) })
 	res := &Result{Format: r.Format, Notes: r.Notes}
-	if len(r.Errs) == 0 {
-		for _, d := range r.Docs {
+	if len(r.Errors) == 0 {
+		for _, d := range r.Documents {
 			shells(d)
-			if !r.Part {
+			if !r.Partial {
 				r.validate(d)
 			}
 		}
 	}
-	if len(r.Errs) == 0 && len(r.Docs) == 0 {
+	if len(r.Errors) == 0 && len(r.Documents) == 0 {
 		r.Refuse(1, "", "", "there is no workload in it", "")
 	}
-	if len(r.Errs) > 0 {
-		slices.SortStableFunc(r.Errs, func(a, b spec.FieldError) int { return cmp.Compare(a.Line, b.Line) })
-		return res, r.Errs
+	if len(r.Errors) > 0 {
+		slices.SortStableFunc(r.Errors, func(a, b spec.FieldError) int { return cmp.Compare(a.Line, b.Line) })
+		return res, r.Errors
 	}
-	res.Documents = r.Docs
+	res.Documents = r.Documents
 	return res, nil
 }
 
@@ -134,9 +134,9 @@ func invalid(data []byte) int {
 	return -1
 }
 
-// Utf8 reports whether data is UTF-8; it is refused, with the line, where it is
+// IsUTF8 reports whether data is UTF-8; it is refused, with the line, where it is
 // not.
-func (r *Reader) Utf8(data []byte) bool {
+func (r *Reader) IsUTF8(data []byte) bool {
 	at := invalid(data)
 	if at < 0 {
 		return true
@@ -145,9 +145,9 @@ func (r *Reader) Utf8(data []byte) bool {
 	return false
 }
 
-// Only is the map of a file that holds one workload; nil, and refused, where
+// Single is the map of a file that holds one workload; nil, and refused, where
 // it holds several documents.
-func (r *Reader) Only(trees []spec.Tree) *Map {
+func (r *Reader) Single(trees []spec.Tree) *Map {
 	if len(trees) > 1 {
 		r.Refuse(trees[1].Line, "---", "", "a second document follows", "import one workload at a time")
 		return nil

@@ -22,8 +22,8 @@ func Shorten(s string) string {
 	return s
 }
 
-// AsName makes a name of what may be none.
-func AsName(text string, most int) string {
+// NameFrom makes a name of what may be none.
+func NameFrom(text string, most int) string {
 	var b strings.Builder
 	for _, c := range strings.ToLower(text) {
 		switch {
@@ -65,7 +65,7 @@ func HintOf(err error) string {
 	return ""
 }
 
-func suggest(name string, known ...Nothing) string {
+func suggest(name string, known ...Reasons) string {
 	for _, m := range known {
 		for other := range m {
 			if strings.EqualFold(other, name) {

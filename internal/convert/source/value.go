@@ -11,10 +11,10 @@ import (
 
 // Value is one value of a source, with where it stands.
 type Value struct {
-	R    *Reader
-	T    *spec.Tree
-	Path string
-	Line int
+	Reader *Reader
+	Tree   *spec.Tree
+	Path   string
+	Line   int
 }
 
 // Map is v as a map; nil, and refused, where it is none.
@@ -22,7 +22,7 @@ func (v *Value) Map() *Map {
 	if v == nil {
 		return nil
 	}
-	return v.R.Map(v.T, v.Path)
+	return v.Reader.Map(v.Tree, v.Path)
 }
 
 // List is the items of a list; nil, and refused, where it is none.
@@ -30,31 +30,31 @@ func (v *Value) List() []*Value {
 	if v == nil {
 		return nil
 	}
-	if v.T.Kind != spec.TreeList {
-		v.Refuse(v.T.Found()+", expected a list", "write items, as - item")
+	if v.Tree.Kind != spec.TreeList {
+		v.Refuse(v.Tree.Found()+", expected a list", "write items, as - item")
 		return nil
 	}
-	items := make([]*Value, len(v.T.Items))
-	for i := range v.T.Items {
-		items[i] = &Value{R: v.R, T: &v.T.Items[i], Path: v.Path + "[" + strconv.Itoa(i) + "]", Line: v.T.Items[i].Line}
+	items := make([]*Value, len(v.Tree.Items))
+	for i := range v.Tree.Items {
+		items[i] = &Value{Reader: v.Reader, Tree: &v.Tree.Items[i], Path: v.Path + "[" + strconv.Itoa(i) + "]", Line: v.Tree.Items[i].Line}
 	}
 	return items
 }
 
-func (v *Value) say(fate Fate, lossy bool, to, reason string) {
+func (v *Value) record(fate Fate, dropped bool, to, reason string) {
 	if v == nil {
 		return
 	}
-	text := v.T.Text
-	if !v.T.Scalar() {
+	text := v.Tree.Text
+	if !v.Tree.Scalar() {
 		text = ""
 	}
-	v.R.Note(Note{Line: v.Line, Last: v.last(), Field: v.Path, Value: text, Fate: fate, To: to, Reason: reason, Lossy: lossy})
+	v.Reader.Note(Note{Line: v.Line, Last: v.last(), Field: v.Path, Value: text, Fate: fate, To: to, Reason: reason, Lossy: dropped})
 }
 
 // last is the last line of v that is known, where it is another than the first.
 func (v *Value) last() int {
-	line := LastLine(v.T)
+	line := LastLine(v.Tree)
 	if line <= v.Line {
 		return 0
 	}
@@ -74,26 +74,26 @@ func LastLine(t *spec.Tree) int {
 }
 
 // Kept says that the document has v in the same words, at the path to.
-func (v *Value) Kept(to string) { v.say(Kept, false, to, "") }
+func (v *Value) Kept(to string) { v.record(Kept, false, to, "") }
 
 // Translated says that the document has v in other words.
-func (v *Value) Translated(to, reason string) { v.say(Translated, false, to, reason) }
+func (v *Value) Translated(to, reason string) { v.record(Translated, false, to, reason) }
 
 // Approximated says that the document has something near to v.
-func (v *Value) Approximated(to, reason string) { v.say(Approximated, true, to, reason) }
+func (v *Value) Approximated(to, reason string) { v.record(Approximated, true, to, reason) }
 
-// Lost says that the document does not have v, and that meaning is lost.
-func (v *Value) Lost(reason string) { v.say(Ignored, true, "", reason) }
+// Dropped says that the document does not have v, and that meaning is lost.
+func (v *Value) Dropped(reason string) { v.record(Ignored, true, "", reason) }
 
-// Harmless says that the document does not have v, and that nothing is lost.
-func (v *Value) Harmless(reason string) { v.say(Ignored, false, "", reason) }
+// Ignored says that the document does not have v, and that nothing is lost.
+func (v *Value) Ignored(reason string) { v.record(Ignored, false, "", reason) }
 
 // Refuse is nothing where there is no value: what holds it is refused then.
 func (v *Value) Refuse(reason, hint string) {
 	if v == nil {
 		return
 	}
-	v.R.Refuse(v.Line, v.Path, v.T.Text, reason, hint)
+	v.Reader.Refuse(v.Line, v.Path, v.Tree.Text, reason, hint)
 }
 
 // Text is a scalar as it was written; "", and refused, where it is none.
@@ -101,11 +101,11 @@ func (v *Value) Text() string {
 	if v == nil {
 		return ""
 	}
-	if !v.T.Scalar() {
-		v.Refuse(v.T.Found()+", expected a text", "write it in quotes")
+	if !v.Tree.Scalar() {
+		v.Refuse(v.Tree.Found()+", expected a text", "write it in quotes")
 		return ""
 	}
-	return v.T.Text
+	return v.Tree.Text
 }
 
 // Texts is a list of scalars; one alone stands for a list of one.
@@ -113,8 +113,8 @@ func (v *Value) Texts() []string {
 	if v == nil {
 		return nil
 	}
-	if v.T.Scalar() {
-		return []string{v.T.Text}
+	if v.Tree.Scalar() {
+		return []string{v.Tree.Text}
 	}
 	items := v.List()
 	all := make([]string, 0, len(items))
@@ -124,14 +124,14 @@ func (v *Value) Texts() []string {
 	return all
 }
 
-// Whole is a whole number from least on; it is refused where it is none.
-func (v *Value) Whole(least int) int {
+// Integer is a whole number from least on; it is refused where it is none.
+func (v *Value) Integer(least int) int {
 	if v == nil {
 		return 0
 	}
-	n, err := strconv.Atoi(v.T.Text)
-	if !v.T.Scalar() || err != nil || n > math.MaxInt32 {
-		v.Refuse(v.T.Found()+", expected a whole number", "write it in digits")
+	n, err := strconv.Atoi(v.Tree.Text)
+	if !v.Tree.Scalar() || err != nil || n > math.MaxInt32 {
+		v.Refuse(v.Tree.Found()+", expected a whole number", "write it in digits")
 		return least
 	}
 	if n < least {
@@ -141,30 +141,30 @@ func (v *Value) Whole(least int) int {
 	return n
 }
 
-// Decimal is a number of which ok says whether there is a finite one, not
+// Number is a number of which ok says whether there is a finite one, not
 // negative; it is refused else.
-func (v *Value) Decimal() (float64, bool) {
+func (v *Value) Number() (float64, bool) {
 	if v == nil {
 		return 0, false
 	}
-	f, err := strconv.ParseFloat(v.T.Text, 64)
-	if !v.T.Scalar() || err != nil || math.IsInf(f, 0) || math.IsNaN(f) || f < 0 || f > 1e12 {
-		v.Refuse(v.T.Found()+", expected a number that is not negative", "write it in digits")
+	f, err := strconv.ParseFloat(v.Tree.Text, 64)
+	if !v.Tree.Scalar() || err != nil || math.IsInf(f, 0) || math.IsNaN(f) || f < 0 || f > 1e12 {
+		v.Refuse(v.Tree.Found()+", expected a number that is not negative", "write it in digits")
 		return 0, false
 	}
 	return f, true
 }
 
-// Truth is true or false.
-func (v *Value) Truth() bool {
+// Bool is true or false.
+func (v *Value) Bool() bool {
 	if v == nil {
 		return false
 	}
-	if v.T.Kind != spec.TreeBool {
-		v.Refuse(v.T.Found()+", expected true or false", "")
+	if v.Tree.Kind != spec.TreeBool {
+		v.Refuse(v.Tree.Found()+", expected true or false", "")
 		return false
 	}
-	return v.T.Text[0] == 't' || v.T.Text[0] == 'T'
+	return v.Tree.Text[0] == 't' || v.Tree.Text[0] == 'T'
 }
 
 // Quantity is an amount as Kubernetes writes it.
@@ -198,9 +198,9 @@ func (v *Value) Pairs() (names []string, values []*Value) {
 	if o == nil {
 		return nil, nil
 	}
-	for i, name := range o.T.Names {
+	for i, name := range o.Tree.Names {
 		names = append(names, name)
-		values = append(values, &Value{R: v.R, T: &o.T.Items[i], Path: Below(v.Path, name), Line: o.T.Lines[i]})
+		values = append(values, &Value{Reader: v.Reader, Tree: &o.Tree.Items[i], Path: FieldPath(v.Path, name), Line: o.Tree.Lines[i]})
 	}
 	return names, values
 }
