@@ -41,7 +41,7 @@ func Salloc() *compat.Command {
 		Use: "salloc [OPTIONS] [COMMAND [ARGUMENTS…]]", Words: &words, Short: "Hold nodes while a command runs, or a shell", Stop: 1, Loose: true, Flags: allocOptions(),
 		Long: `Submits a job whose command runs on its first node, with its variables; what srun
 starts there are its steps. Without a command it is a shell, for which there must
-be a terminal.`,
+be a terminal, or a file or pipe of commands.`,
 		Run: salloc,
 	}
 }
@@ -52,10 +52,11 @@ func salloc(c *compat.Call) error {
 	}
 	words := append(slices.Clone(c.Args), c.After...)
 	pty := c.Interactive()
+	fed := !pty && fed(c)
 	body, name := "exec \"$@\"", "interactive"
 	if len(words) == 0 {
-		if !pty {
-			return cli.Wrong("salloc without a command is a shell, and there is no terminal", "salloc COMMAND, or sbatch for what runs by itself")
+		if !pty && !fed {
+			return cli.Wrong("salloc without a command is a shell, and there is neither a terminal nor anything to read", "salloc COMMAND, or sbatch for what runs by itself")
 		}
 		body = "exec \"${SHELL:-/bin/sh}\""
 	}
@@ -63,7 +64,7 @@ func salloc(c *compat.Call) error {
 	if err != nil {
 		return err
 	}
-	doc.TTY, doc.Stdin = pty, pty
+	doc.TTY, doc.Stdin = pty, pty || fed
 	w, err := c.Submit(c.Context, doc, false)
 	if err != nil {
 		return err
@@ -86,11 +87,7 @@ func salloc(c *compat.Call) error {
 		return cli.Exit(1)
 	}
 	say("salloc: Granted job allocation %d")
-	if pty {
-		err = c.Interact(c.Context, w)
-	} else {
-		err = c.Muster(c.Context, "logs", w.ID, "--project", w.Project, "--follow", "--task", "0", "--exit-status", "task")
-	}
+	err = follow(c, w, pty || fed)
 	if c.Context.Err() != nil {
 		return cancel(c, w)
 	}

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -88,7 +89,8 @@ func srun(c *compat.Call) error {
 		return err
 	}
 	pty := c.Given("pty")
-	doc.TTY, doc.Stdin = pty, pty
+	fed := !pty && fed(c)
+	doc.TTY, doc.Stdin = pty, pty || fed
 	w, err := c.Submit(c.Context, doc, false)
 	if err != nil {
 		return err
@@ -99,7 +101,7 @@ func srun(c *compat.Call) error {
 	if !c.Bool("quiet") {
 		c.Say("srun: job %d submitted: %s", w.Number, c.Situation(w))
 	}
-	err = c.Muster(c.Context, "logs", w.ID, "--project", w.Project, "--follow", "--task", "0", "--exit-status", "task")
+	err = follow(c, w, fed)
 	if c.Context.Err() != nil {
 		return cancel(c, w)
 	}
@@ -107,6 +109,34 @@ func srun(c *compat.Call) error {
 		return cli.Exit(1)
 	}
 	return err
+}
+
+// fed reports whether there is something to read: a file or a pipe. What the
+// first task reads comes from there, as of every program in a pipeline.
+func fed(c *compat.Call) bool {
+	if c.Given("input") {
+		return false // the job opens it itself, or has none
+	}
+	f, ok := c.In().(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice == 0
+}
+
+// follow shows what a job writes, and ends as its first task does.
+func follow(c *compat.Call, w *api.Workload, fed bool) error {
+	if fed { // what has ended by then reads nothing
+		now, err := c.Until(c.Context, w, func(w *api.Workload) bool { return cli.Ended(w) || w.Tasks.Running > 0 })
+		if err != nil {
+			return err
+		}
+		if !cli.Ended(now) {
+			return c.Interact(c.Context, w)
+		}
+	}
+	return c.Muster(c.Context, "logs", w.ID, "--project", w.Project, "--follow", "--task", "0", "--exit-status", "task")
 }
 
 // several reports whether the command runs more than once.
