@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/nodeinfo"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
@@ -52,18 +53,18 @@ func TestWhatAPodAsksFor(t *testing.T) {
 // TestANodeTellsWhatIsAskedOfIt: extended resources always, since our own tasks
 // name them, and of the rest what some pod asks for.
 func TestANodeTellsWhatIsAskedOfIt(t *testing.T) {
-	c := newCluster("", nil)
-	c.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Allocatable: amounts("cpu", "4", "rdma/hca", "2", "example.org/fpga", "1", "ephemeral-storage", "10Gi", "hugepages-2Mi", "4Mi", "pods", "110", "nvidia.com/gpu", "2", "nvidia.com/mig-1g.10gb", "2")}})
-	if n := c.nodes()[0]; fmt.Sprint(n.Extra) != "map[example.org/fpga:1 rdma/hca:2]" || n.Labels[naming.LabelNode] != "n" {
+	c := nodeinfo.New("", nil)
+	c.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Allocatable: amounts("cpu", "4", "rdma/hca", "2", "example.org/fpga", "1", "ephemeral-storage", "10Gi", "hugepages-2Mi", "4Mi", "pods", "110", "nvidia.com/gpu", "2", "nvidia.com/mig-1g.10gb", "2")}})
+	if n := c.List()[0]; fmt.Sprint(n.Extra) != "map[example.org/fpga:1 rdma/hca:2]" || n.Labels[naming.LabelNode] != "n" {
 		t.Errorf("unasked it says %v, %v", n.Extra, n.Labels)
 	}
-	c.ask(map[string]int{"rdma/hca": 1, "host-port/TCP/80": 1, "ephemeral-storage": 5})
+	c.Track(map[string]int{"rdma/hca": 1, "host-port/TCP/80": 1, "ephemeral-storage": 5})
 	other := foreignPod(1)
 	other.Spec.NodeName = "n"
 	other.Spec.Containers[0].Resources.Limits = amounts("rdma/hca", "1", "example.org/fpga", "1")
 	other.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
-	c.foreign(other)
-	changed, _ := c.news()
+	c.ForeignPod(other)
+	changed, _ := c.Changes()
 	if len(changed) != 1 || fmt.Sprint(changed[0].Extra, changed[0].Others.Extra) != "map[ephemeral-storage:10240 example.org/fpga:1 host-port/TCP/80:1 rdma/hca:2] map[example.org/fpga:1 host-port/TCP/80:1 rdma/hca:1]" {
 		t.Errorf("asked it says %+v", changed)
 	}
@@ -71,12 +72,12 @@ func TestANodeTellsWhatIsAskedOfIt(t *testing.T) {
 
 // TestWhatAPluginDoesNotOfferIsHeld: it comes back, and is waited for.
 func TestWhatAPluginDoesNotOfferIsHeld(t *testing.T) {
-	c := newCluster("", nil)
-	c.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{
+	c := nodeinfo.New("", nil)
+	c.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{
 		Capacity:    amounts("cpu", "8", "rdma/hca", "4", "nvidia.com/mig-1g.10gb", "7", "ephemeral-storage", "20Gi"),
 		Allocatable: amounts("cpu", "7", "rdma/hca", "0", "nvidia.com/mig-1g.10gb", "5", "ephemeral-storage", "10Gi"),
 	}})
-	n := c.nodes()[0]
+	n := c.List()[0]
 	if got := fmt.Sprint(n.CPU, n.Extra, n.MIG, n.Others.Extra, n.Others.MIG); got != "7000 map[rdma/hca:4] map[1g.10gb:7] map[rdma/hca:4] map[1g.10gb:2]" {
 		t.Errorf("it says %s", got)
 	}
@@ -85,9 +86,9 @@ func TestWhatAPluginDoesNotOfferIsHeld(t *testing.T) {
 // TestGPUsOfEveryMakerAreAskedForByName: a node of another maker has as many,
 // and they are no use.
 func TestGPUsOfEveryMakerAreAskedForByName(t *testing.T) {
-	c := newCluster("", nil)
+	c := nodeinfo.New("", nil)
 	for vendor, name := range map[string]string{"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "gpu.intel.com/i915"} {
-		c.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: vendor}, Status: corev1.NodeStatus{Allocatable: amounts(name, "4")}})
+		c.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: vendor}, Status: corev1.NodeStatus{Allocatable: amounts(name, "4")}})
 		pod := outsiderPod("a", nil)
 		pod.Spec.Containers[0].Resources.Limits = amounts(name, "2")
 		n, w, bars := asks(pod)
@@ -95,11 +96,11 @@ func TestGPUsOfEveryMakerAreAskedForByName(t *testing.T) {
 			t.Errorf("%s: it asks for %+v at %+v, %q", vendor, n, w, bars)
 		}
 		a := backend.Assignment{Devices: []core.Share{{Index: 0, Milli: 1000}, {Index: 1, Milli: 1000}}}
-		if got := requirements(&a, c.gpuResource(vendor)).Limits; len(got) != 1 || resources.Count(got, corev1.ResourceName(name)) != 2 {
+		if got := requirements(&a, c.GpuResource(vendor)).Limits; len(got) != 1 || resources.Count(got, corev1.ResourceName(name)) != 2 {
 			t.Errorf("%s: a task of ours asks for %v", vendor, got)
 		}
 	}
-	for _, n := range c.nodes() {
+	for _, n := range c.List() {
 		if len(n.Devices) != 4 || n.Labels[naming.LabelVendor] != string(n.ID) || n.Whole != (n.ID != "nvidia") {
 			t.Errorf("%s has %d devices and says %v, whole %v", n.ID, len(n.Devices), n.Labels, n.Whole)
 		}

@@ -173,7 +173,7 @@ func (p *Backend) Disown(_ context.Context, ids []core.TaskID) error {
 		x.mu.Unlock()
 		p.tasks.drop(id)
 		p.tasks.disown(types.UID(t.claim))
-		p.cluster.release(t.node, id)
+		p.cluster.Release(t.node, id)
 		p.logs.PodGone(id) // nobody here reads on
 		if o != nil {
 			x.seen(o.pod, false)

@@ -4,61 +4,14 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
-	"github.com/musterhq/muster/internal/backend/kube/dra"
+	"github.com/musterhq/muster/internal/backend/kube/namespace"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
-	"github.com/musterhq/muster/internal/backend/kube/resources"
+	"github.com/musterhq/muster/internal/backend/kube/nodeinfo"
 	"github.com/musterhq/muster/internal/core"
 )
-
-func TestNodesThatAreGoneAreForgotten(t *testing.T) {
-	c := newCluster("", nil)
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
-	id := core.TaskID{Workload: "01a"}
-	c.node(n)
-	c.hold("n", id, nil)
-	c.exceed("n", id, resources.Usage{Cpu: 1})
-	c.news()
-	c.nodeGone("n")
-	if _, gone := c.news(); len(gone) != 1 || len(c.sites) != 1 {
-		t.Errorf("%v is gone, and %d sites are known, with a task on one", gone, len(c.sites))
-	}
-	c.release("n", id)
-	c.news()
-	if len(c.sites)+len(c.told)+len(c.changed) > 0 {
-		t.Errorf("%v, %v, %v are kept", c.sites, c.told, c.changed)
-	}
-	c.node(n)
-	if changed, _ := c.news(); len(changed) != 1 {
-		t.Errorf("once it is back %v is told", changed)
-	}
-}
-
-func TestASliceThatIsWrittenAgainLeavesNothingOfTheFormer(t *testing.T) {
-	c := newCluster("", nil)
-	c.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
-	node := "n"
-	suggestion := func(pool string) {
-		c.sliceSeen(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{
-			Driver: dra.Driver, NodeName: &node, Pool: resourcev1.ResourcePool{Name: pool}, Devices: []resourcev1.Device{{Name: "gpu-0"}},
-		}})
-	}
-	suggestion("one")
-	if n := c.nodes()[0]; !n.Whole {
-		t.Error("GPUs that drivers offer can be had in parts")
-	}
-	suggestion("two")
-	if len(c.claims.Owner) != 1 || c.claims.Owner[dra.Pool{Driver: dra.Driver, Name: "two"}] != "n" {
-		t.Errorf("pools are of %v", c.claims.Owner)
-	}
-	c.sliceGone("s")
-	if len(c.claims.Owner)+len(c.claims.Nodes)+len(c.claims.Slices) > 0 {
-		t.Errorf("%+v is kept", c.claims)
-	}
-}
 
 func TestVolumesThatComeWithAPodAreKnown(t *testing.T) {
 	pod := outsiderPod("a", nil)
@@ -110,22 +63,22 @@ func TestALateWordOfAFormerMemberReleasesNothing(t *testing.T) {
 	former := member.DeepCopy()
 	former.UID = "old"
 	p.memberGone(id, former)
-	if x, _ := p.tasks.get(id); !x.there || len(p.cluster.sites["n"].ours) != 1 {
-		t.Errorf("the task is %+v, its node has %v", x, p.cluster.sites["n"].ours)
+	if x, _ := p.tasks.get(id); !x.there || len(p.cluster.Sites["n"].Ours) != 1 {
+		t.Errorf("the task is %+v, its node has %v", x, p.cluster.Sites["n"].Ours)
 	}
 }
 
 // TestWhoseANamespaceIsHasOneAnswer, for its pods and for those who ask.
 func TestNodesThatAreNoLinuxTakeOnlyWhoAsksForThem(t *testing.T) {
-	c := newCluster("", nil)
+	c := nodeinfo.New("", nil)
 	for name, os := range map[string]string{"a": "linux", "b": "windows", "c": ""} {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
 		if os != "" {
 			n.Labels[corev1.LabelOSStable] = os
 		}
-		c.node(n)
+		c.Seen(n)
 	}
-	for _, n := range c.nodes() {
+	for _, n := range c.List() {
 		if marked := len(n.Taints) > 0; marked != (n.ID == "b") {
 			t.Errorf("%s has taints %v", n.ID, n.Taints)
 		}
@@ -133,13 +86,13 @@ func TestNodesThatAreNoLinuxTakeOnlyWhoAsksForThem(t *testing.T) {
 }
 
 func TestTheTasksOfAProjectStayWhereTheyAre(t *testing.T) {
-	n := newNamespaces("muster-")
+	n := namespace.New("muster-")
 	see := func(name string, notes map[string]string) {
-		n.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{naming.LabelProject: "vision"}, Annotations: notes}})
+		n.Seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{naming.LabelProject: "vision"}, Annotations: notes}})
 	}
 	is := func(want string) {
 		t.Helper()
-		if got := n.of("vision"); got != want {
+		if got := n.Of("vision"); got != want {
 			t.Errorf("its tasks are in %s, want %s", got, want)
 		}
 	}
@@ -154,12 +107,12 @@ func TestTheTasksOfAProjectStayWhereTheyAre(t *testing.T) {
 	is("ml")
 	see("ml", nil)
 	is("muster-vision")
-	n.gone("muster-vision")
+	n.Gone("muster-vision")
 	is("a-further-one")
 }
 
 func TestWhoseANamespaceIsHasOneAnswer(t *testing.T) {
-	n := newNamespaces("muster-")
+	n := namespace.New("muster-")
 	space := func(name, project string) *corev1.Namespace {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if project != "" {
@@ -172,20 +125,20 @@ func TestWhoseANamespaceIsHasOneAnswer(t *testing.T) {
 		pod := outsiderPod("a", nil)
 		pod.Namespace = name
 		project, _ := projectIn(n, pod, nil)
-		if whose, ok := n.whose(name); project != want || whose != want || ok != (want != "") {
+		if whose, ok := n.ProjectOf(name); project != want || whose != want || ok != (want != "") {
 			t.Errorf("%s: its pods are of %q, it is of %q, %v; want %q", name, project, whose, ok, want)
 		}
 	}
-	n.seen(space("muster-vision", ""))
-	n.seen(space("default", ""))
+	n.Seen(space("muster-vision", ""))
+	n.Seen(space("default", ""))
 	is("muster-vision", "vision")
 	is("default", "")
-	if again := n.seen(space("ml", "vision")); len(again) != 3 || again[2] != "muster-vision" {
+	if again := n.Seen(space("ml", "vision")); len(again) != 3 || again[2] != "muster-vision" {
 		t.Errorf("to look at again are %v", again)
 	}
 	is("ml", "vision")
 	is("muster-vision", "")
-	if again := n.gone("ml"); len(again) != 1 || again[0] != "muster-vision" {
+	if again := n.Gone("ml"); len(again) != 1 || again[0] != "muster-vision" {
 		t.Errorf("to look at again are %v", again)
 	}
 	is("muster-vision", "vision")

@@ -75,7 +75,7 @@ func (d *demands) learn(space string, err error) bool {
 // suit gives a pod what its namespace wants of pods.
 func (p *Backend) suit(pod *corev1.Pod, a *backend.Assignment) {
 	want := p.demands.in(pod.Namespace)
-	want.restricted = want.restricted || p.spaces.labelled(pod.Namespace)[labelEnforced] == restricted
+	want.restricted = want.restricted || p.spaces.Labels(pod.Namespace)[labelEnforced] == restricted
 	for _, all := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range all {
 			c := &all[i]

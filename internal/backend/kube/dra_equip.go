@@ -35,9 +35,9 @@ func (p *Backend) equip(ctx context.Context, a *backend.Assignment, pod *corev1.
 	}
 	node := p.nodeName(a.Node)
 	var left []dra.Device
-	if len(refs) > 0 && p.cluster.byClaims(node) {
+	if len(refs) > 0 && p.cluster.HasOnlyClaims(node) {
 		ok := false
-		if left, ok = p.cluster.claimable(node, a.Devices); !ok {
+		if left, ok = p.cluster.Devices(node, a.Devices); !ok {
 			return apicall.Refuse(podstatus.ReasonSystem, "node %s does not offer all of the GPUs %s any more that it was placed on", node, naming.DevicesNote(a.Devices))
 		}
 	}
@@ -68,7 +68,7 @@ func (p *Backend) fill(ctx context.Context, pod *corev1.Pod, r dra.Reference, no
 	}
 	n, at, is, bars := p.external.wishes.Allocate(pod, r, c, node, left)
 	user := resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID}
-	switch on := p.cluster.find(node); {
+	switch on := p.cluster.Find(node); {
 	case bars != "":
 		return 0, apicall.Refuse(podstatus.ReasonSystem, "%s", bars)
 	case n == 0 && len(at) > 0 && (on == nil || !at[0].Matches(on)):
@@ -82,7 +82,7 @@ func (p *Backend) fill(ctx context.Context, pod *corev1.Pod, r dra.Reference, no
 	case is == nil:
 		return 0, apicall.Refuse(podstatus.ReasonSystem, "its resource claim %s/%s asks for %d GPUs, more than when it was placed", c.Namespace, c.Name, n)
 	}
-	if d := p.cluster.rival(left[:n], c.UID); d != "" {
+	if d := p.cluster.Rival(left[:n], c.UID); d != "" {
 		return 0, apicall.Refuse(podstatus.ReasonSystem, "device %s of node %s was given to another resource claim meanwhile", d, node)
 	}
 	if was := c.Status.Allocation; was != nil {

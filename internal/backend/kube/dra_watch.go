@@ -66,15 +66,15 @@ func (p *Backend) followClaims(ctx context.Context) error {
 			return err
 		}
 	}
-	one, err := listen(r.ResourceSlices().Informer(), func(s *resourcev1.ResourceSlice, _ bool) { p.cluster.sliceSeen(s) }, func(s *resourcev1.ResourceSlice, _ bool) { p.cluster.sliceGone(s.Name) })
+	one, err := listen(r.ResourceSlices().Informer(), func(s *resourcev1.ResourceSlice, _ bool) { p.cluster.SliceSeen(s) }, func(s *resourcev1.ResourceSlice, _ bool) { p.cluster.SliceGone(s.Name) })
 	if err != nil {
 		return err
 	}
 	two, err := listen(r.ResourceClaims().Informer(), func(c *resourcev1.ResourceClaim, _ bool) {
-		p.cluster.claimSeen(c)
+		p.cluster.ClaimSeen(c)
 		p.external.claimSeen(c)
 	}, func(c *resourcev1.ResourceClaim, _ bool) {
-		p.cluster.claim(c.UID, nil)
+		p.cluster.SetClaim(c.UID, nil)
 		p.external.claimGone(c)
 	})
 	if err != nil {

@@ -56,7 +56,7 @@ func TestPodsAreDrawnAsTheirTasksAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Close() })
-	p.spaces.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "muster-strict", Labels: map[string]string{labelEnforced: restricted}}})
+	p.spaces.Seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "muster-strict", Labels: map[string]string{labelEnforced: restricted}}})
 	user, group := uint32(1000), uint32(2000)
 	for name, a := range map[string]backend.Assignment{
 		"plain": {ID: core.TaskID{Workload: "01abcdefgh"}, Image: "busybox", Argv: []string{"echo", "$(HOME) $X"}, About: backend.About{Project: "p", Name: "plain"}},

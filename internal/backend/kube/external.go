@@ -124,7 +124,7 @@ func (x *external) seen(pod *corev1.Pod, first bool) {
 	case ours:
 		x.p.memberSeen(id, pod, first)
 	default:
-		x.p.cluster.foreign(pod)
+		x.p.cluster.ForeignPod(pod)
 	}
 	x.claimsMoved(x.wishes.PodSeen(pod, podstatus.Finished(pod) || pod.DeletionTimestamp != nil && pod.Spec.NodeName == ""))
 	x.mu.Lock()
@@ -177,7 +177,7 @@ func (x *external) podGone(pod *corev1.Pod) {
 	if id, ours := x.memberOf(pod); ours {
 		x.p.memberGone(id, pod)
 	}
-	x.p.cluster.foreignGone(pod.UID)
+	x.p.cluster.ForeignPodGone(pod.UID)
 	x.claimsMoved(x.wishes.PodSeen(pod, true))
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -318,7 +318,7 @@ func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	own, more := x.p.spaces.projects(pod.Namespace)
+	own, more := x.p.spaces.ProjectsOf(pod.Namespace)
 	t := podowner.SchedulingOf(pod, chain, own, more)
 	key := groupKey(pod, chain, with, t.Project)
 	x.mu.Lock()
@@ -352,7 +352,7 @@ func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
 		x.after(x.owners.Again, func() { x.fresh[pod.UID], o.unsure = true, false })
 	}
 	if n, _, bars := asks(o.pod); bars == "" {
-		x.p.cluster.ask(n.Counted)
+		x.p.cluster.Track(n.Counted)
 	}
 	return nil
 }

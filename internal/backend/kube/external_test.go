@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/namespace"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podowner"
 	"github.com/musterhq/muster/internal/core"
@@ -183,9 +184,9 @@ func TestGroupsOfOthersAreUnderstood(t *testing.T) {
 }
 
 func TestWhoMayUseWhichProject(t *testing.T) {
-	n := newNamespaces("muster-")
-	n.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}, Annotations: map[string]string{naming.NoteProjects: "audio, video"}}})
-	n.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "open", Annotations: map[string]string{naming.NoteProjects: "*"}}})
+	n := namespace.New("muster-")
+	n.Seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}, Annotations: map[string]string{naming.NoteProjects: "audio, video"}}})
+	n.Seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "open", Annotations: map[string]string{naming.NoteProjects: "*"}}})
 	for _, c := range []struct {
 		space, key, value, project, bars string
 	}{
@@ -235,7 +236,7 @@ func TestPrioritiesOfOthersAreUnderstood(t *testing.T) {
 	} {
 		pod := outsiderPod("a", nil)
 		pod.Labels, pod.Spec.PriorityClassName = c.labels, c.class
-		own, more := p.spaces.projects(pod.Namespace)
+		own, more := p.spaces.ProjectsOf(pod.Namespace)
 		got := podowner.SchedulingOf(pod, job, own, more)
 		priority := 0
 		if got.Priority != nil {
@@ -251,7 +252,7 @@ func TestPrioritiesOfOthersAreUnderstood(t *testing.T) {
 // unless what they hold of a node changes.
 func TestForeignPodsChurnWithoutCost(t *testing.T) {
 	p, _ := testBackend(t)
-	p.cluster.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	p.cluster.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	pods := make([]*corev1.Pod, 1000)
 	for i := range pods {
 		pods[i] = foreignPod(i)
@@ -260,8 +261,8 @@ func TestForeignPodsChurnWithoutCost(t *testing.T) {
 		}
 		p.podSeen(pods[i], false)
 	}
-	p.cluster.news()
-	drain(p.cluster.wake)
+	p.cluster.Changes()
+	drain(p.cluster.Wake)
 	for round := range 20 {
 		for _, pod := range pods {
 			pod = pod.DeepCopy()
@@ -270,13 +271,13 @@ func TestForeignPodsChurnWithoutCost(t *testing.T) {
 			p.podSeen(pod, false)
 		}
 	}
-	if changed, gone := p.cluster.news(); len(changed)+len(gone) > 0 || drain(p.cluster.wake) || drain(p.external.wake) || len(p.external.pods) > 0 {
+	if changed, gone := p.cluster.Changes(); len(changed)+len(gone) > 0 || drain(p.cluster.Wake) || drain(p.external.wake) || len(p.external.pods) > 0 {
 		t.Errorf("20,000 changes that change nothing told of %v, %v", changed, gone)
 	}
 	ended := pods[0].DeepCopy()
 	ended.Status.Phase = corev1.PodSucceeded
 	p.podSeen(ended, false)
-	if changed, _ := p.cluster.news(); len(changed) != 1 {
+	if changed, _ := p.cluster.Changes(); len(changed) != 1 {
 		t.Errorf("a pod that gives its place back told of %v", changed)
 	}
 }

@@ -45,8 +45,8 @@ func (p *Backend) inform() error {
 		return err
 	}}
 	err := handle(p, nodes, p.factory.Core().V1().Nodes().Informer(), slimNode,
-		func(n *corev1.Node, _ bool) { p.external.stir(p.cluster.node(n)) }, func(n *corev1.Node, _ bool) {
-			p.external.stir(p.cluster.nodeGone(n.Name))
+		func(n *corev1.Node, _ bool) { p.external.stir(p.cluster.Seen(n)) }, func(n *corev1.Node, _ bool) {
+			p.external.stir(p.cluster.Gone(n.Name))
 			p.parts.nodeGone(n.Name)
 		})
 	if err != nil {
@@ -58,13 +58,13 @@ func (p *Backend) inform() error {
 	}}
 	return handle(p, spaces, p.factory.Core().V1().Namespaces().Informer(), slimNamespace,
 		func(n *corev1.Namespace, _ bool) {
-			before := p.spaces.labelled(n.Name)
-			p.external.again(p.spaces.seen(n))
-			if !maps.Equal(before, p.spaces.labelled(n.Name)) { // affinity may be to namespaces by their labels
+			before := p.spaces.Labels(n.Name)
+			p.external.again(p.spaces.Seen(n))
+			if !maps.Equal(before, p.spaces.Labels(n.Name)) { // affinity may be to namespaces by their labels
 				p.external.stir(affinity.AffectsAll)
 			}
 		},
-		func(n *corev1.Namespace, _ bool) { p.external.again(p.spaces.gone(n.Name)) })
+		func(n *corev1.Namespace, _ bool) { p.external.again(p.spaces.Gone(n.Name)) })
 }
 
 // handle calls seen with what is there or has changed, and gone with the last

@@ -25,6 +25,8 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/kube/affinity"
 	"github.com/musterhq/muster/internal/backend/kube/apicall"
+	"github.com/musterhq/muster/internal/backend/kube/namespace"
+	"github.com/musterhq/muster/internal/backend/kube/nodeinfo"
 	"github.com/musterhq/muster/internal/backend/kube/podlog"
 	"github.com/musterhq/muster/internal/core"
 )
@@ -82,8 +84,8 @@ type Backend struct {
 	factory informers.SharedInformerFactory
 	sources []*source
 
-	spaces  *namespaces
-	cluster *cluster
+	spaces  *namespace.Namespaces
+	cluster *nodeinfo.Nodes
 	tasks   *tasks
 	parts   *parts
 	logs    *podlog.Logs
@@ -144,9 +146,9 @@ func Open(o Options) (*Backend, error) {
 	p := &Backend{o: o, client: client, calm: apicall.NewLimiter(o.Log.With("backend", o.Name))}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.factory = informers.NewSharedInformerFactory(client, 0)
-	p.spaces = newNamespaces(o.Namespaces)
+	p.spaces = namespace.New(o.Namespaces)
 	p.tasks = newTasks(o.Clock)
-	p.cluster, p.near = newCluster(o.Prefix, p.mine), affinity.NewPods(p.spaces.labelled)
+	p.cluster, p.near = nodeinfo.New(o.Prefix, p.mine), affinity.NewPods(p.spaces.Labels)
 	p.parts = newParts(p)
 	p.logs = newTaskLogs(p)
 	p.external, p.teller, p.reaches = newExternal(p), newTeller(p), &reaches{p: p}
@@ -196,7 +198,7 @@ func (p *Backend) Inventory(ctx context.Context) ([]core.Node, error) {
 	if err := p.sync(ctx); err != nil {
 		return nil, err
 	}
-	return p.named(p.cluster.nodes()), nil
+	return p.named(p.cluster.List()), nil
 }
 
 // named says on nodes whose they are.
@@ -302,5 +304,5 @@ func (p *Backend) Nodes(ctx context.Context, seen func(changed []core.Node, gone
 	if err := p.whole(ctx); err != nil {
 		return err
 	}
-	return p.cluster.watch(ctx, func(changed []core.Node, gone []core.NodeID) { seen(p.named(changed), gone) })
+	return p.cluster.Watch(ctx, func(changed []core.Node, gone []core.NodeID) { seen(p.named(changed), gone) })
 }

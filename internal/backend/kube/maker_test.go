@@ -68,7 +68,7 @@ func TestWhatChangesWhileNewsIsGatheredIsLookedAt(t *testing.T) {
 // TestAPodThatChangesItsProjectLeavesNothing: its maker is there still.
 func TestAPodThatChangesItsProjectLeavesNothing(t *testing.T) {
 	p, a := testBackend(t)
-	p.spaces.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}, Annotations: map[string]string{naming.NoteProjects: "*"}}})
+	p.spaces.Seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}, Annotations: map[string]string{naming.NoteProjects: "*"}}})
 	a.put("/apis/batch/v1/namespaces/ml/jobs/train", object("train", nil, nil))
 	pod := outsiderPod("train-0", refTo("batch/v1", "Job", "train"))
 	p.podSeen(pod, false)

@@ -19,7 +19,9 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/kube/affinity"
 	"github.com/musterhq/muster/internal/backend/kube/apicall"
+	"github.com/musterhq/muster/internal/backend/kube/namespace"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/nodeinfo"
 	"github.com/musterhq/muster/internal/backend/kube/podowner"
 	"github.com/musterhq/muster/internal/core"
 )
@@ -69,13 +71,13 @@ func testBackend(t testing.TB) (*Backend, *apiserver) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Backend{o: Options{Name: "k", Config: config, LogDir: t.TempDir(), Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, client: client, spaces: newNamespaces("muster-"), tasks: newTasks(time.Now), cluster: newCluster("", nil), calm: apicall.NewLimiter(slog.New(slog.DiscardHandler))}
+	p := &Backend{o: Options{Name: "k", Config: config, LogDir: t.TempDir(), Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, client: client, spaces: namespace.New("muster-"), tasks: newTasks(time.Now), cluster: nodeinfo.New("", nil), calm: apicall.NewLimiter(slog.New(slog.DiscardHandler))}
 	p.driver.begun = true
-	p.parts, p.near = newParts(p), affinity.NewPods(p.spaces.labelled)
+	p.parts, p.near = newParts(p), affinity.NewPods(p.spaces.Labels)
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	t.Cleanup(func() { p.stop(); p.wg.Wait() })
 	p.logs, p.external, p.teller, p.reaches = newTaskLogs(p), newExternal(p), newTeller(p), &reaches{p: p}
-	p.spaces.seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}}})
+	p.spaces.Seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}}})
 	return p, a
 }
 
@@ -121,7 +123,7 @@ func (p *Backend) claims(t *testing.T) map[string]backend.Claim {
 }
 
 // projectIn is the project of a pod among namespaces.
-func projectIn(n *namespaces, pod *corev1.Pod, chain []*podowner.Owner) (core.ProjectID, string) {
-	own, more := n.projects(pod.Namespace)
+func projectIn(n *namespace.Namespaces, pod *corev1.Pod, chain []*podowner.Owner) (core.ProjectID, string) {
+	own, more := n.ProjectsOf(pod.Namespace)
 	return podowner.ProjectOf(pod, chain, own, more)
 }

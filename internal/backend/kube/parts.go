@@ -11,7 +11,6 @@ import (
 
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
-	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -85,7 +84,7 @@ func (s *parts) seen(pod *corev1.Pod) bool {
 	if !ok {
 		return false
 	}
-	r := reservationOf(pod, at, s.p.cluster.fake(at.node))
+	r := reservationOf(pod, at, s.p.cluster.IsFake(at.node))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.slot(at)
@@ -100,7 +99,7 @@ func (s *parts) seen(pod *corev1.Pod) bool {
 	}
 	h.pods[pod.UID] = r
 	s.on[pod.UID] = at
-	s.p.cluster.beside(at.node, pod.UID)
+	s.p.cluster.AddReservation(at.node, pod.UID)
 	s.kick(at)
 	return true
 }
@@ -135,7 +134,7 @@ func (s *parts) lose(pod types.UID) {
 	h := s.slot(at)
 	delete(h.pods, pod)
 	delete(s.on, pod)
-	s.p.cluster.notBeside(at.node, pod)
+	s.p.cluster.RemoveReservation(at.node, pod)
 	s.kick(at)
 }
 
@@ -243,41 +242,4 @@ func (h *hold) wanted() map[string]bool {
 // all are the reservations of a slot, in the order of their names.
 func (h *hold) all() []reservation {
 	return slices.SortedFunc(maps.Values(h.pods), func(a, b reservation) int { return cmp.Compare(a.number, b.number) })
-}
-
-// beside notes that a pod of ours that is no task is on a node.
-func (c *cluster) beside(node string, pod types.UID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.site(node)
-	if !s.beside[pod] {
-		s.beside[pod] = true
-		c.touch(node)
-	}
-}
-
-func (c *cluster) notBeside(node string, pod types.UID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s := c.sites[node]; s != nil && s.beside[pod] {
-		delete(s.beside, pod)
-		c.touch(node)
-	}
-}
-
-// find is a node as the cluster has it; nil: it has none of that name.
-func (c *cluster) find(name string) *corev1.Node {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s := c.sites[name]; s != nil {
-		return s.node
-	}
-	return nil
-}
-
-// fake reports whether nothing of a node is real, so that nobody there will say
-// which device a pod has.
-func (c *cluster) fake(name string) bool {
-	n := c.find(name)
-	return n != nil && n.Annotations[resources.NoteKwok] != ""
 }

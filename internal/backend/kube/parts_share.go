@@ -44,10 +44,10 @@ func (v *volumes) parts(p *Backend, a *backend.Assignment, pod *corev1.Pod) {
 	pod.Annotations[naming.NoteFractionDevices], pod.Annotations[naming.NoteFractionNode] = all, node
 	v.set("NVIDIA_VISIBLE_DEVICES", all)
 	v.set("CUDA_VISIBLE_DEVICES", all)
-	switch n := p.cluster.find(node); {
+	switch n := p.cluster.Find(node); {
 	case n != nil && n.Labels[labelMPS] == "true":
 		v.mps(a, share)
-	case p.cluster.fake(node):
+	case p.cluster.IsFake(node):
 		pod.Annotations[naming.NoteFraction] = "share not enforced: the GPU is fake"
 	default:
 		pod.Annotations[naming.NoteFraction] = fmt.Sprintf("share not enforced: node %s does not run MPS, or has no label %s=true that says so", node, labelMPS)

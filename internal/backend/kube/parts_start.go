@@ -58,7 +58,7 @@ func (p *Backend) delay(gang []backend.Assignment, why string) {
 	}
 	p.say(mine, why)
 	for _, a := range mine {
-		p.cluster.hold(p.nodeName(a.Node), a.ID, a.Devices)
+		p.cluster.Hold(p.nodeName(a.Node), a.ID, a.Devices)
 		p.parts.use(a.ID, p.nodeName(a.Node), a.Devices)
 	}
 	p.wg.Go(func() {
@@ -226,7 +226,7 @@ func (s *parts) device(ctx context.Context, at slot, id core.TaskID, part bool, 
 func (p *Backend) shareable(a *backend.Assignment) error {
 	if parts := len(a.Devices) - naming.WholeDevices(a); parts > 0 {
 		name := p.nodeName(a.Node)
-		n := p.cluster.find(name)
+		n := p.cluster.Find(name)
 		switch {
 		case n == nil:
 			return apicall.Refuse(podstatus.ReasonSystem, "node %s is not in the cluster", name)
@@ -257,7 +257,7 @@ func (p *Backend) erase(ctx context.Context, a *backend.Assignment) error {
 	if t, ok := p.tasks.get(a.ID); ok && t.there {
 		return nil
 	}
-	x := task{space: p.spaces.of(a.About.Project), name: naming.PodName(a.About.Name, a.ID)}
+	x := task{space: p.spaces.Of(a.About.Project), name: naming.PodName(a.About.Name, a.ID)}
 	pod, err := p.pod(ctx, x.space, x.name)
 	if err != nil || pod == nil || pod.Annotations[naming.NoteTask] != a.ID.String() {
 		return err

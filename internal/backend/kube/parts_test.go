@@ -9,7 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/namespace"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/nodeinfo"
 	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
 )
@@ -98,9 +100,9 @@ func TestWhatAReservationSaysOfItself(t *testing.T) {
 
 func TestAPodIsToldItsPartOfGPUs(t *testing.T) {
 	t.Parallel()
-	p := &Backend{spaces: newNamespaces("muster-"), cluster: newCluster("", nil)}
+	p := &Backend{spaces: namespace.New("muster-"), cluster: nodeinfo.New("", nil)}
 	node := func(name string, labels map[string]string) {
-		p.cluster.node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
+		p.cluster.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
 	}
 	node("plain", nil)
 	node("mps", map[string]string{labelMPS: "true"})

@@ -79,7 +79,7 @@ func (s *parts) idle(ctx context.Context, at slot, pause time.Duration) {
 // next decides about a slot. vain: so often in a row there was no device for
 // it. more: there is something to do.
 func (s *parts) next(at slot) (next step, vain int, more bool) {
-	node := s.p.cluster.find(at.node)
+	node := s.p.cluster.Find(at.node)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.slot(at)
@@ -184,7 +184,7 @@ func (s *parts) create(ctx context.Context, at slot, number int) error {
 // has ended.
 func (s *parts) drop(ctx context.Context, at slot, r reservation) error {
 	o := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.uid}}
-	if s.p.cluster.find(at.node) == nil {
+	if s.p.cluster.Find(at.node) == nil {
 		now := int64(0)
 		o.GracePeriodSeconds = &now
 	}

@@ -33,13 +33,13 @@ func (p *Backend) draw(a *backend.Assignment) (*blueprint, error) {
 	if a.Image == "" {
 		return nil, apicall.Refuse(lifecycle.ReasonContainerCannot, "image is not set: in a cluster tasks run in containers; set image, or choose a node of another backend")
 	}
-	space := p.spaces.of(a.About.Project)
+	space := p.spaces.Of(a.About.Project)
 	meta := metav1.ObjectMeta{Name: naming.PodName(a.About.Name, a.ID), Namespace: space, Labels: p.labels(a), Annotations: notes(a)}
 	b := &blueprint{pod: &corev1.Pod{ObjectMeta: meta}}
 	keep := secretOf(meta)
 	main := corev1.Container{
 		Name: naming.Container, Image: a.Image, ImagePullPolicy: pullPolicy(a.Pull), WorkingDir: a.Workdir,
-		Env: environment(a, keep), Resources: requirements(a, p.cluster.gpuResource(p.nodeName(a.Node))), TTY: a.TTY, Stdin: a.TTY || a.Stdin, StdinOnce: a.Stdin && !a.TTY,
+		Env: environment(a, keep), Resources: requirements(a, p.cluster.GpuResource(p.nodeName(a.Node))), TTY: a.TTY, Stdin: a.TTY || a.Stdin, StdinOnce: a.Stdin && !a.TTY,
 		TerminationMessagePolicy: corev1.TerminationMessageReadFile,
 	}
 	for _, port := range a.Ports {

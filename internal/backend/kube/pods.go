@@ -55,11 +55,11 @@ func (p *Backend) podSeen(pod *corev1.Pod, first bool) {
 	}
 	id, ok := p.idOf(pod)
 	if !ok {
-		p.cluster.foreign(pod)
+		p.cluster.ForeignPod(pod)
 		return
 	}
 	now := p.o.Clock()
-	dying := pod.DeletionTimestamp != nil && p.spaces.dying(pod.Namespace)
+	dying := pod.DeletionTimestamp != nil && p.spaces.Deleting(pod.Namespace)
 	over := false
 	p.tasks.edit(id, true, func(t *task) {
 		if t.there && t.uid != pod.UID {
@@ -96,8 +96,8 @@ func (p *Backend) podSeen(pod *corev1.Pod, first bool) {
 		p.served.Store(attemptOf{id.Workload, id.Attempt}, true)
 	}
 	if pod.Spec.NodeName != "" {
-		p.cluster.hold(pod.Spec.NodeName, id, naming.DevicesOf(pod.Annotations[naming.NoteDevices]))
-		p.cluster.exceed(pod.Spec.NodeName, id, resources.Excess(pod))
+		p.cluster.Hold(pod.Spec.NodeName, id, naming.DevicesOf(pod.Annotations[naming.NoteDevices]))
+		p.cluster.Exceed(pod.Spec.NodeName, id, resources.Excess(pod))
 	}
 	p.parts.taskSeen(id, pod)
 	p.logs.PodSeen(id, pod)
@@ -150,12 +150,12 @@ func (p *Backend) podGone(pod *corev1.Pod, unseen bool) {
 	}
 	id, ok := p.idOf(pod)
 	p.tasks.disown(pod.UID)
-	p.cluster.foreignGone(pod.UID) // where it was none of ours at some time
+	p.cluster.ForeignPodGone(pod.UID) // where it was none of ours at some time
 	if !ok {
 		return
 	}
 	now := p.o.Clock()
-	dying := p.spaces.dying(pod.Namespace)
+	dying := p.spaces.Deleting(pod.Namespace)
 	former, forgotten := false, false
 	p.tasks.edit(id, false, func(t *task) {
 		if former = t.uid != pod.UID; former {
@@ -185,7 +185,7 @@ func (p *Backend) podGone(pod *corev1.Pod, unseen bool) {
 	if former {
 		return // another pod is the task's by now
 	}
-	p.cluster.release(pod.Spec.NodeName, id)
+	p.cluster.Release(pod.Spec.NodeName, id)
 	if pod.Annotations[naming.NoteFractionDevices] != "" {
 		p.parts.leave(id, pod.UID)
 	}

@@ -2,8 +2,15 @@ package kube
 
 import (
 	"context"
-	"strings"
+	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -12,7 +19,7 @@ func (p *Backend) Namespace(ctx context.Context, project core.ProjectID) (string
 	if err := p.sync(ctx); err != nil {
 		return "", err
 	}
-	name := p.spaces.of(project)
+	name := p.spaces.Of(project)
 	return name, p.ready(ctx, name, project)
 }
 
@@ -22,33 +29,28 @@ func (p *Backend) Project(ctx context.Context, namespace string) (core.ProjectID
 	if err := p.sync(ctx); err != nil {
 		return "", false, err
 	}
-	project, ok := p.spaces.whose(namespace)
+	project, ok := p.spaces.ProjectOf(namespace)
 	return project, ok, nil
 }
 
-func (n *namespaces) whose(name string) (core.ProjectID, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	project := n.named(name)
-	return project, project != "" && n.there[name]
-}
-
-// named is the project that a namespace, which may be on its way out, belongs
-// to; empty: it is nobody's. The lock is held.
-func (n *namespaces) named(name string) core.ProjectID {
-	if project := n.project[name]; project != "" {
-		return project
+// ready makes the namespace where it is missing.
+func (p *Backend) ready(ctx context.Context, name string, project core.ProjectID) error {
+	alive, known, whose, marked := p.spaces.State(name)
+	switch {
+	case known && !alive:
+		return apicall.Refuse(podstatus.ReasonSystem, "namespace %s is being deleted; once it is gone it is made again", name)
+	case marked && whose != project:
+		return apicall.Refuse(podstatus.ReasonSystem, "namespace %s, in which the pods of project %s would be, is that of project %s by its label %s: give %s another namespace with that label", name, project, whose, naming.LabelProject, project)
+	case known:
+		return nil
 	}
-	bare, ok := strings.CutPrefix(name, n.prefix)
-	if _, elsewhere := n.own[core.ProjectID(bare)]; !ok || elsewhere {
-		return "" // the project has a namespace of its own
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{naming.LabelManaged: naming.Managed, naming.LabelProject: string(project)}}}
+	made, err := p.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		p.spaces.Seen(made)
+	case !apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("namespace %s: %w", name, err)
 	}
-	return core.ProjectID(bare)
-}
-
-// projects are the project of a namespace, and those that its pods may name beside.
-func (n *namespaces) projects(name string) (own core.ProjectID, more []string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.named(name), n.further[name]
+	return nil
 }

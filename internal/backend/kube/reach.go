@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"sync"
 	"time"
 
@@ -29,10 +28,10 @@ type reaches struct {
 	p *Backend
 
 	mu    sync.Mutex
-	known map[string]reached // by namespace/claim
+	known map[string]cachedVolume // by namespace/claim
 }
 
-type reached struct {
+type cachedVolume struct {
 	reach affinity.Selector
 	at    time.Time
 }
@@ -74,9 +73,9 @@ func (s *reaches) of(ctx context.Context, space, claim string) (r affinity.Selec
 		clear(s.known)
 	}
 	if s.known == nil {
-		s.known = map[string]reached{}
+		s.known = map[string]cachedVolume{}
 	}
-	s.known[key] = reached{r, time.Now()}
+	s.known[key] = cachedVolume{r, time.Now()}
 	return r, true, nil
 }
 
@@ -91,55 +90,14 @@ func (p *Backend) reachable(ctx context.Context, space string, todo []backend.As
 		if err != nil {
 			return err
 		}
-		p.cluster.restrict(core.VolumeLabel(todo[0].About.Project, m.Claim), r)
+		p.cluster.Restrict(core.VolumeLabel(todo[0].About.Project, m.Claim), r)
 		for _, a := range todo {
-			if n := p.cluster.find(p.nodeName(a.Node)); n != nil && !r.Matches(n) {
+			if n := p.cluster.Find(p.nodeName(a.Node)); n != nil && !r.Matches(n) {
 				return apicall.Refuse(podstatus.ReasonSystem, "the volume of its claim %s can be used on nodes with %s only, and %s is none of them", m.Claim, r, n.Name)
 			}
 		}
 	}
 	return nil
-}
-
-// restrictedFor is for how long nodes say for which volumes they are no use after
-// the last task that asked: a claim may be deleted and made anew.
-const restrictedFor = time.Hour
-
-// restrict notes where a volume can be used that tasks ask for.
-func (c *cluster) restrict(label string, r affinity.Selector) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	was, known := c.reach[label]
-	if r == nil && !known {
-		return
-	}
-	c.reach[label] = reached{r, time.Now()}
-	if !known {
-		time.AfterFunc(restrictedFor, func() { c.relax(label) })
-	}
-	if !known || !reflect.DeepEqual(was.reach, r) {
-		c.touchAll()
-	}
-}
-
-// restricts reports whether nodes may have a label.
-func (c *cluster) restricts(label string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, ok := c.reach[label]
-	return ok
-}
-
-// relax forgets where a volume can be used that no task has asked for of late.
-func (c *cluster) relax(label string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if left := restrictedFor - time.Since(c.reach[label].at); left > 0 {
-		time.AfterFunc(left, func() { c.relax(label) })
-		return
-	}
-	delete(c.reach, label)
-	c.touchAll()
 }
 
 // volumesOf is where the volumes of a pod can be used. more: some have yet to be

@@ -97,7 +97,7 @@ func (p *Backend) unseated(todo []backend.Assignment, pods []*corev1.Pod, err er
 // takeAll holds the places of pods that start together, all or none; why it
 // could not: others came to be where these may not be with them.
 func (p *Backend) takeAll(todo []backend.Assignment, pods []*corev1.Pod) (bars string) {
-	nodes := p.cluster.machines()
+	nodes := p.cluster.All()
 	for i, a := range todo {
 		if bars = p.near.Hold(pods[i], p.nodeName(a.Node), nodes); bars != "" {
 			for _, pod := range pods[:i] {
@@ -126,7 +126,7 @@ func (p *Backend) expect(a backend.Assignment, pod *corev1.Pod) {
 		t.space, t.name, t.uid, t.there, t.claim = pod.Namespace, pod.Name, pod.UID, true, a.Claim
 		t.node, t.seen.Claim = p.nodeName(a.Node), a.Claim
 	})
-	p.cluster.hold(p.nodeName(a.Node), a.ID, a.Devices)
+	p.cluster.Hold(p.nodeName(a.Node), a.ID, a.Devices)
 }
 
 // fails ends a task that did not come to have its place.
@@ -137,7 +137,7 @@ func (p *Backend) fails(a backend.Assignment, why lifecycle.Reason, message stri
 		}
 		t.claim, t.there = a.Claim, false
 	})
-	p.cluster.release(p.nodeName(a.Node), a.ID)
+	p.cluster.Release(p.nodeName(a.Node), a.ID)
 }
 
 // seat binds a pod of others. What it is to us goes onto it in the same request,
@@ -207,7 +207,7 @@ func (x *external) refuse(uid types.UID, why string) {
 // can tell, and then its node will. It may have been made since its place was
 // chosen.
 func (p *Backend) misses(ctx context.Context, pod *corev1.Pod, node string) string {
-	n := p.cluster.find(node)
+	n := p.cluster.Find(node)
 	if n == nil {
 		return ""
 	}
@@ -278,9 +278,9 @@ func (p *Backend) memberSeen(id core.TaskID, pod *corev1.Pod, first bool) {
 		}
 		t.seen.Claim = t.claim
 	})
-	p.cluster.hold(pod.Spec.NodeName, id, naming.DevicesOf(pod.Annotations[naming.NoteDevices]))
+	p.cluster.Hold(pod.Spec.NodeName, id, naming.DevicesOf(pod.Annotations[naming.NoteDevices]))
 	if podstatus.Finished(pod) {
-		p.cluster.release(pod.Spec.NodeName, id)
+		p.cluster.Release(pod.Spec.NodeName, id)
 	}
 	p.logs.PodSeen(id, pod)
 }
@@ -310,7 +310,7 @@ func (p *Backend) memberGone(id core.TaskID, pod *corev1.Pod) {
 	if former {
 		return // another pod is the task's by now
 	}
-	p.cluster.release(pod.Spec.NodeName, id)
+	p.cluster.Release(pod.Spec.NodeName, id)
 	p.logs.PodGone(id)
 	if forgotten {
 		p.drop(pod.Namespace, id)

@@ -98,10 +98,10 @@ func (p *Backend) bringUp(ctx context.Context, todo []backend.Assignment) error 
 	defer p.tasks.expect(attemptOf{todo[0].ID.Workload, todo[0].ID.Attempt})()
 	err := p.prepare(ctx, &todo[0])
 	if err == nil {
-		err = apicall.Classify(p.reachable(ctx, p.spaces.of(todo[0].About.Project), todo))
+		err = apicall.Classify(p.reachable(ctx, p.spaces.Of(todo[0].About.Project), todo))
 	}
 	if err == nil {
-		err = p.welcome(p.spaces.of(todo[0].About.Project), todo)
+		err = p.welcome(p.spaces.Of(todo[0].About.Project), todo)
 	}
 	if err == nil {
 		err = apicall.Each(todo, apicall.MaxConcurrent, func(a backend.Assignment) error { return p.create(ctx, &a) })
@@ -132,7 +132,7 @@ func (p *Backend) wanted(a backend.Assignment) bool {
 
 // prepare makes what the tasks of an attempt share.
 func (p *Backend) prepare(ctx context.Context, a *backend.Assignment) error {
-	space := p.spaces.of(a.About.Project)
+	space := p.spaces.Of(a.About.Project)
 	if err := p.ready(ctx, space, a.About.Project); err != nil {
 		return apicall.Classify(err)
 	}
@@ -173,7 +173,7 @@ func (p *Backend) create(ctx context.Context, a *backend.Assignment) error {
 	if a.Gang < 2 && !claims {
 		b.pod.Spec.NodeName = node
 	}
-	p.cluster.hold(node, a.ID, a.Devices)
+	p.cluster.Hold(node, a.ID, a.Devices)
 	if b.secret != nil {
 		if err := p.keep(ctx, a.ID, b.secret); err != nil {
 			return err
@@ -262,7 +262,7 @@ func (p *Backend) takeBack(gang []backend.Assignment, r *apicall.Refusal) {
 				t.seen = backend.Observation{ID: a.ID, State: core.TaskFailed, Reason: string(r.Reason), Message: r.Message, At: p.o.Clock()}
 			}
 		})
-		p.cluster.release(p.nodeName(a.Node), a.ID)
+		p.cluster.Release(p.nodeName(a.Node), a.ID)
 	}
 	for _, a := range gang {
 		p.wg.Go(func() { p.discard(p.ctx, a.ID) })

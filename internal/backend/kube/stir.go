@@ -38,7 +38,7 @@ func (x *external) stirred() {
 		if g == nil || !o.live() || o.task != (core.TaskID{}) {
 			return
 		}
-		if m := o.member(x.wishes); m.Barred == "" && boundsOf(x.p.near.Terms(o.pod, x.p.cluster.machines)) != o.bounds {
+		if m := o.member(x.wishes); m.Barred == "" && boundsOf(x.p.near.Terms(o.pod, x.p.cluster.All)) != o.bounds {
 			x.marked[g.key] = true
 		}
 	}
@@ -65,7 +65,7 @@ func (x *external) placeable(o *outsider, g *group, turn *string) backend.Member
 		o.bounds = ""
 		return m
 	}
-	terms, bars := x.p.near.Terms(o.pod, x.p.cluster.machines)
+	terms, bars := x.p.near.Terms(o.pod, x.p.cluster.All)
 	m.Where.Terms, m.Barred = append(m.Where.Terms, terms...), bars
 	if o.bounds = boundsOf(terms, bars); o.bounds != "" || affinity.Constrained(o.pod) {
 		x.wary[o.pod.UID] = true

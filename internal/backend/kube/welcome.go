@@ -29,8 +29,8 @@ func (p *Backend) welcome(space string, todo []backend.Assignment) error {
 	for i := range todo {
 		a := &todo[i]
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Labels: p.labels(a)}}
-		terms, _ := p.near.Terms(pod, p.cluster.machines)
-		n := p.cluster.find(p.nodeName(a.Node))
+		terms, _ := p.near.Terms(pod, p.cluster.All)
+		n := p.cluster.Find(p.nodeName(a.Node))
 		if n == nil || len(terms) == 0 || affinity.Fits(&backend.Where{Terms: terms}, n) {
 			continue
 		}
@@ -41,7 +41,7 @@ func (p *Backend) welcome(space string, todo []backend.Assignment) error {
 		}
 		p.unwelcome.pods[label] = pod
 		p.unwelcome.mu.Unlock()
-		p.cluster.restrict(label, affinity.Selector{terms})
+		p.cluster.Restrict(label, affinity.Selector{terms})
 		return apicall.Refuse(podstatus.ReasonSystem, "pods of others keep it off node %s (podAntiAffinity over %s): it goes elsewhere", n.Name, terms[0].Key)
 	}
 	return nil
@@ -56,14 +56,14 @@ func (p *Backend) moved(m affinity.Affected) {
 	p.unwelcome.mu.Lock()
 	defer p.unwelcome.mu.Unlock()
 	for label, pod := range p.unwelcome.pods {
-		if !p.cluster.restricts(label) { // nobody has asked for long
+		if !p.cluster.Restricts(label) { // nobody has asked for long
 			delete(p.unwelcome.pods, label)
 			continue
 		}
 		var r affinity.Selector
-		if terms, _ := p.near.Terms(pod, p.cluster.machines); len(terms) > 0 {
+		if terms, _ := p.near.Terms(pod, p.cluster.All); len(terms) > 0 {
 			r = affinity.Selector{terms}
 		}
-		p.cluster.restrict(label, r)
+		p.cluster.Restrict(label, r)
 	}
 }

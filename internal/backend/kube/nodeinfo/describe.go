@@ -1,4 +1,4 @@
-package kube
+package nodeinfo
 
 import (
 	"maps"
@@ -11,7 +11,7 @@ import (
 )
 
 // describe is the node as the scheduler knows it.
-func (s *site) describe(c *cluster) core.Node {
+func (s *site) describe(c *Nodes) core.Node {
 	k := s.node
 	own := maps.Clone(k.Labels)
 	resources.Set(&own, core.LabelRuns, core.RunsImages)

@@ -1,25 +1,21 @@
-package kube
+// Package namespace knows which namespace is whose project. It is told of namespaces
+// and asks nobody.
+package namespace
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	klabels "k8s.io/apimachinery/pkg/labels"
 
-	"github.com/musterhq/muster/internal/backend/kube/apicall"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
-	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/core"
 )
 
-// namespaces knows which namespace is whose project.
-type namespaces struct {
+// Namespaces knows which namespace is whose project.
+type Namespaces struct {
 	prefix string
 
 	mu      sync.Mutex
@@ -31,13 +27,14 @@ type namespaces struct {
 	labels  map[string]klabels.Set
 }
 
-func newNamespaces(prefix string) *namespaces {
-	return &namespaces{prefix: prefix, own: map[core.ProjectID]string{}, home: map[string]bool{}, there: map[string]bool{}, project: map[string]core.ProjectID{}, further: map[string][]string{}, labels: map[string]klabels.Set{}}
+// New knows no namespaces yet. prefix stands before the names of projects.
+func New(prefix string) *Namespaces {
+	return &Namespaces{prefix: prefix, own: map[core.ProjectID]string{}, home: map[string]bool{}, there: map[string]bool{}, project: map[string]core.ProjectID{}, further: map[string][]string{}, labels: map[string]klabels.Set{}}
 }
 
-// of is the namespace of a project's own tasks. One that is called after it stays
+// Of is the namespace of a project's own tasks. One that is called after it stays
 // so when others are labelled, whose pods are to be its.
-func (n *namespaces) of(project core.ProjectID) string {
+func (n *Namespaces) Of(project core.ProjectID) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	usual := n.prefix + string(project)
@@ -49,16 +46,16 @@ func (n *namespaces) of(project core.ProjectID) string {
 }
 
 // before reports whether a comes before b of the namespaces of a project.
-func (n *namespaces) before(a, b string) bool {
+func (n *Namespaces) before(a, b string) bool {
 	if n.home[a] != n.home[b] {
 		return n.home[a]
 	}
 	return a < b
 }
 
-// seen takes over what a namespace is like, and returns the namespaces whose pods
+// Seen takes over what a namespace is like, and returns the namespaces whose pods
 // may be of other projects than before.
-func (n *namespaces) seen(ns *corev1.Namespace) []string {
+func (n *Namespaces) Seen(ns *corev1.Namespace) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	before, more := n.project[ns.Name], n.further[ns.Name]
@@ -90,24 +87,24 @@ func (n *namespaces) seen(ns *corev1.Namespace) []string {
 	}
 }
 
-// labelled is what labels a namespace has.
-func (n *namespaces) labelled(name string) klabels.Set {
+// Labels is what labels a namespace has.
+func (n *Namespaces) Labels(name string) klabels.Set {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.labels[name]
 }
 
-// dying reports whether a namespace is being deleted.
-func (n *namespaces) dying(name string) bool {
+// Deleting reports whether a namespace is being deleted.
+func (n *Namespaces) Deleting(name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	alive, known := n.there[name]
 	return known && !alive
 }
 
-// gone forgets a namespace, and returns those whose pods may be of other projects
+// Gone forgets a namespace, and returns those whose pods may be of other projects
 // than before.
-func (n *namespaces) gone(name string) []string {
+func (n *Namespaces) Gone(name string) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var others []string
@@ -122,7 +119,7 @@ func (n *namespaces) gone(name string) []string {
 }
 
 // drop forgets a namespace's label.
-func (n *namespaces) drop(name string) {
+func (n *Namespaces) drop(name string) {
 	project, ok := n.project[name]
 	if !ok {
 		return
@@ -140,27 +137,40 @@ func (n *namespaces) drop(name string) {
 	}
 }
 
-// ready makes the namespace where it is missing.
-func (p *Backend) ready(ctx context.Context, name string, project core.ProjectID) error {
-	p.spaces.mu.Lock()
-	alive, known := p.spaces.there[name]
-	whose, marked := p.spaces.project[name]
-	p.spaces.mu.Unlock()
-	switch {
-	case known && !alive:
-		return apicall.Refuse(podstatus.ReasonSystem, "namespace %s is being deleted; once it is gone it is made again", name)
-	case marked && whose != project:
-		return apicall.Refuse(podstatus.ReasonSystem, "namespace %s, in which the pods of project %s would be, is that of project %s by its label %s: give %s another namespace with that label", name, project, whose, naming.LabelProject, project)
-	case known:
-		return nil
+// ProjectOf is the project of a namespace; false: it is nobody's, or being deleted.
+func (n *Namespaces) ProjectOf(name string) (core.ProjectID, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	project := n.named(name)
+	return project, project != "" && n.there[name]
+}
+
+// named is the project that a namespace, which may be on its way out, belongs
+// to; empty: it is nobody's. The lock is held.
+func (n *Namespaces) named(name string) core.ProjectID {
+	if project := n.project[name]; project != "" {
+		return project
 	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{naming.LabelManaged: naming.Managed, naming.LabelProject: string(project)}}}
-	made, err := p.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
-	switch {
-	case err == nil:
-		p.spaces.seen(made)
-	case !apierrors.IsAlreadyExists(err):
-		return fmt.Errorf("namespace %s: %w", name, err)
+	bare, ok := strings.CutPrefix(name, n.prefix)
+	if _, elsewhere := n.own[core.ProjectID(bare)]; !ok || elsewhere {
+		return "" // the project has a namespace of its own
 	}
-	return nil
+	return core.ProjectID(bare)
+}
+
+// ProjectsOf are the project of a namespace, and those that its pods may name beside.
+func (n *Namespaces) ProjectsOf(name string) (own core.ProjectID, more []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.named(name), n.further[name]
+}
+
+// State reports whether a namespace is there and not being deleted, whether it is
+// known, and which project its label names, if it has one.
+func (n *Namespaces) State(name string) (alive, known bool, project core.ProjectID, labelled bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	alive, known = n.there[name]
+	project, labelled = n.project[name]
+	return alive, known, project, labelled
 }
