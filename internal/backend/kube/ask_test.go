@@ -59,7 +59,7 @@ func TestANodeTellsWhatIsAskedOfIt(t *testing.T) {
 		t.Errorf("unasked it says %v, %v", n.Extra, n.Labels)
 	}
 	c.Track(map[string]int{"rdma/hca": 1, "host-port/TCP/80": 1, "ephemeral-storage": 5})
-	other := foreignPod(1)
+	other := podOfOthers(1)
 	other.Spec.NodeName = "n"
 	other.Spec.Containers[0].Resources.Limits = amounts("rdma/hca", "1", "example.org/fpga", "1")
 	other.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
@@ -145,7 +145,7 @@ func TestWhereAPodMayGo(t *testing.T) {
 		pod := outsiderPod("a", nil)
 		pod.Labels, c.spec.SchedulerName = map[string]string{"app": "a"}, naming.SchedulerName
 		pod.Spec = c.spec
-		slimmed, err := slim(pod)
+		slimmed, err := trimPod(pod)
 		if err != nil {
 			t.Fatal(err)
 		}

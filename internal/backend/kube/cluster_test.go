@@ -20,7 +20,7 @@ func TestVolumesThatComeWithAPodAreKnown(t *testing.T) {
 		{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
 		{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}},
 	}
-	kept, err := slim(pod)
+	kept, err := trimPod(pod)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +63,8 @@ func TestALateWordOfAFormerMemberReleasesNothing(t *testing.T) {
 	former := member.DeepCopy()
 	former.UID = "old"
 	p.memberGone(id, former)
-	if x, _ := p.tasks.get(id); !x.there || len(p.cluster.Sites["n"].Ours) != 1 {
-		t.Errorf("the task is %+v, its node has %v", x, p.cluster.Sites["n"].Ours)
+	if x, _ := p.tasks.get(id); !x.there || len(p.nodes.Sites["n"].Ours) != 1 {
+		t.Errorf("the task is %+v, its node has %v", x, p.nodes.Sites["n"].Ours)
 	}
 }
 

@@ -166,7 +166,7 @@ func TestClaimsOfOthersThatAreNotKnown(t *testing.T) {
 // them are told when that changes.
 func TestPodsShareAClaim(t *testing.T) {
 	p, _ := testBackend(t)
-	x := p.external
+	x := p.groups
 	claim := wishFor("c", 1)
 	x.classSeen(dra.Driver, gpuClass())
 	x.claimSeen(claim)

@@ -25,7 +25,7 @@ import (
 // pods, no label says so.
 func TestDemandsAreLearntFromRefusals(t *testing.T) {
 	no := func(why string) error { return apierrors.NewForbidden(corev1.Resource("pods"), "x", errors.New(why)) }
-	var d demands
+	var d policies
 	for _, c := range []struct {
 		err  error
 		news bool
@@ -43,7 +43,7 @@ func TestDemandsAreLearntFromRefusals(t *testing.T) {
 			t.Errorf("%v: %t", c.err, got)
 		}
 	}
-	if got := d.in("ml"); got != (demand{true, true}) || d.in("other") != (demand{}) {
+	if got := d.in("ml"); got != (policy{true, true}) || d.in("other") != (policy{}) {
 		t.Errorf("learnt %+v, and of others %+v", got, d.in("other"))
 	}
 }
@@ -56,7 +56,7 @@ func TestPodsAreDrawnAsTheirTasksAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Close() })
-	p.spaces.Seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "muster-strict", Labels: map[string]string{labelEnforced: restricted}}})
+	p.namespaces.Seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "muster-strict", Labels: map[string]string{labelEnforced: restricted}}})
 	user, group := uint32(1000), uint32(2000)
 	for name, a := range map[string]backend.Assignment{
 		"plain": {ID: core.TaskID{Workload: "01abcdefgh"}, Image: "busybox", Argv: []string{"echo", "$(HOME) $X"}, About: backend.About{Project: "p", Name: "plain"}},
@@ -89,7 +89,7 @@ func TestPodsAreDrawnAsTheirTasksAsk(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, err := p.draw(&a)
+			b, err := p.buildPod(&a)
 			if err != nil {
 				t.Fatal(err)
 			}

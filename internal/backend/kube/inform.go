@@ -37,17 +37,17 @@ func (p *Backend) inform() error {
 		_, err := api.Pods("").List(ctx, one)
 		return err
 	}}
-	if err := handle(p, pods, p.factory.Core().V1().Pods().Informer(), slim, p.podSeen, p.podGone); err != nil {
+	if err := handle(p, pods, p.factory.Core().V1().Pods().Informer(), trimPod, p.podSeen, p.podGone); err != nil {
 		return err
 	}
 	nodes := &source{name: "nodes", probe: func(ctx context.Context, one metav1.ListOptions) error {
 		_, err := api.Nodes().List(ctx, one)
 		return err
 	}}
-	err := handle(p, nodes, p.factory.Core().V1().Nodes().Informer(), slimNode,
-		func(n *corev1.Node, _ bool) { p.external.stir(p.cluster.Seen(n)) }, func(n *corev1.Node, _ bool) {
-			p.external.stir(p.cluster.Gone(n.Name))
-			p.parts.nodeGone(n.Name)
+	err := handle(p, nodes, p.factory.Core().V1().Nodes().Informer(), trimNode,
+		func(n *corev1.Node, _ bool) { p.groups.requeue(p.nodes.Seen(n)) }, func(n *corev1.Node, _ bool) {
+			p.groups.requeue(p.nodes.Gone(n.Name))
+			p.fractions.nodeGone(n.Name)
 		})
 	if err != nil {
 		return err
@@ -56,15 +56,15 @@ func (p *Backend) inform() error {
 		_, err := api.Namespaces().List(ctx, one)
 		return err
 	}}
-	return handle(p, spaces, p.factory.Core().V1().Namespaces().Informer(), slimNamespace,
+	return handle(p, spaces, p.factory.Core().V1().Namespaces().Informer(), trimNamespace,
 		func(n *corev1.Namespace, _ bool) {
-			before := p.spaces.Labels(n.Name)
-			p.external.again(p.spaces.Seen(n))
-			if !maps.Equal(before, p.spaces.Labels(n.Name)) { // affinity may be to namespaces by their labels
-				p.external.stir(affinity.AffectsAll)
+			before := p.namespaces.Labels(n.Name)
+			p.groups.again(p.namespaces.Seen(n))
+			if !maps.Equal(before, p.namespaces.Labels(n.Name)) { // affinity may be to namespaces by their labels
+				p.groups.requeue(affinity.AffectsAll)
 			}
 		},
-		func(n *corev1.Namespace, _ bool) { p.external.again(p.spaces.Gone(n.Name)) })
+		func(n *corev1.Namespace, _ bool) { p.groups.again(p.namespaces.Gone(n.Name)) })
 }
 
 // handle calls seen with what is there or has changed, and gone with the last
@@ -79,7 +79,7 @@ func handle[T any](p *Backend, s *source, i cache.SharedIndexInformer, keep cach
 		s.err, s.at = err, p.o.Clock()
 		s.mu.Unlock()
 		if !errors.Is(err, io.EOF) && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && p.ctx.Err() == nil { // watches end, and are begun anew
-			p.calm.Warn("lost sight of the cluster; looking again", "what", s.name, "err", err)
+			p.limiter.Warn("lost sight of the cluster; looking again", "what", s.name, "err", err)
 		}
 	})
 	if err != nil {

@@ -80,24 +80,24 @@ type Backend struct {
 	ctx    context.Context //nolint:containedctx // of everything that goes on between calls
 	wg     sync.WaitGroup
 
-	near    *affinity.Pods
+	placed  *affinity.Pods
 	factory informers.SharedInformerFactory
 	sources []*source
 
-	spaces  *namespace.Namespaces
-	cluster *nodeinfo.Nodes
-	tasks   *tasks
-	parts   *parts
-	logs    *podlog.Logs
-	// unwelcome are tasks that pods of others keep away.
-	unwelcome unwelcome
-	// external are pods that others made and leave to us to place.
-	external *external
-	teller   *teller
-	reaches  *reaches
+	namespaces *namespace.Namespaces
+	nodes      *nodeinfo.Nodes
+	tasks      *tasks
+	fractions  *fractions
+	logs       *podlog.Logs
+	// antiAffinity are tasks that pods of others keep away.
+	antiAffinity antiAffinity
+	// groups are pods that others made and leave to us to place.
+	groups   *podGroups
+	reporter *reporter
+	volumes  *volumeAffinity
 
-	driver  driver
-	demands demands
+	driver   driver
+	policies policies
 	// equipping is held by those that write what claims of others have until they
 	// have bound their pods, and alone by who takes it back.
 	equipping sync.RWMutex
@@ -109,7 +109,7 @@ type Backend struct {
 	deaf      atomic.Bool                 // events may not be read
 
 	version atomic.Pointer[string] // of the API server, as last heard
-	calm    *apicall.Limiter
+	limiter *apicall.Limiter
 	sampler sampler
 }
 
@@ -143,15 +143,15 @@ func Open(o Options) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
 	}
-	p := &Backend{o: o, client: client, calm: apicall.NewLimiter(o.Log.With("backend", o.Name))}
+	p := &Backend{o: o, client: client, limiter: apicall.NewLimiter(o.Log.With("backend", o.Name))}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.factory = informers.NewSharedInformerFactory(client, 0)
-	p.spaces = namespace.New(o.Namespaces)
+	p.namespaces = namespace.New(o.Namespaces)
 	p.tasks = newTasks(o.Clock)
-	p.cluster, p.near = nodeinfo.New(o.Prefix, p.mine), affinity.NewPods(p.spaces.Labels)
-	p.parts = newParts(p)
+	p.nodes, p.placed = nodeinfo.New(o.Prefix, p.mine), affinity.NewPods(p.namespaces.Labels)
+	p.fractions = newFractions(p)
 	p.logs = newTaskLogs(p)
-	p.external, p.teller, p.reaches = newExternal(p), newTeller(p), &reaches{p: p}
+	p.groups, p.reporter, p.volumes = newPodGroups(p), newReporter(p), &volumeAffinity{p: p}
 	if err := p.inform(); err != nil {
 		p.stop()
 		return nil, fmt.Errorf("cluster %s: %w", o.Name, err)
@@ -170,7 +170,7 @@ func Open(o Options) (*Backend, error) {
 		}
 	}
 	p.wg.Go(func() { p.look(p.ctx) })
-	p.wg.Go(func() { p.external.run(p.ctx) })
+	p.wg.Go(func() { p.groups.run(p.ctx) })
 	return p, nil
 }
 
@@ -198,7 +198,7 @@ func (p *Backend) Inventory(ctx context.Context) ([]core.Node, error) {
 	if err := p.sync(ctx); err != nil {
 		return nil, err
 	}
-	return p.named(p.cluster.List()), nil
+	return p.named(p.nodes.List()), nil
 }
 
 // named says on nodes whose they are.
@@ -304,5 +304,5 @@ func (p *Backend) Nodes(ctx context.Context, seen func(changed []core.Node, gone
 	if err := p.whole(ctx); err != nil {
 		return err
 	}
-	return p.cluster.Watch(ctx, func(changed []core.Node, gone []core.NodeID) { seen(p.named(changed), gone) })
+	return p.nodes.Watch(ctx, func(changed []core.Node, gone []core.NodeID) { seen(p.named(changed), gone) })
 }

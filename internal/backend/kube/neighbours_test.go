@@ -183,7 +183,7 @@ func spreadOneByOne(t *testing.T, gpus string) {
 	p, a := testBackend(t)
 	a.put("/apis/batch/v1/namespaces/ml/jobs/web", object("web", nil, nil))
 	for _, zone := range []string{"a", "b"} {
-		p.cluster.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: zone, Labels: map[string]string{"zone": zone}}})
+		p.nodes.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: zone, Labels: map[string]string{"zone": zone}}})
 	}
 	pods := map[string]*corev1.Pod{}
 	for _, name := range []string{"web-0", "web-1", "web-2"} {
@@ -221,7 +221,7 @@ func TestPodsThatSpreadDoNotStartTogether(t *testing.T) {
 	p, a := testBackend(t)
 	a.put("/apis/batch/v1/namespaces/ml/jobs/web", object("web", nil, nil))
 	for _, zone := range []string{"a", "b"} {
-		p.cluster.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: zone, Labels: map[string]string{"zone": zone}}})
+		p.nodes.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: zone, Labels: map[string]string{"zone": zone}}})
 	}
 	for _, name := range []string{"web-0", "web-1"} {
 		pod := outsiderPod(name, refTo("batch/v1", "Job", "web"))
@@ -244,15 +244,15 @@ func TestWhatMattersToPodsThatWait(t *testing.T) {
 	node := func(zone string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": zone}}}
 	}
-	if got := p.cluster.Seen(node("a")); got != affinity.AffectsAll {
+	if got := p.nodes.Seen(node("a")); got != affinity.AffectsAll {
 		t.Errorf("a node comes: %v", got)
 	}
 	beat := node("a")
 	beat.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	if got := p.cluster.Seen(beat); got != affinity.AffectsNone {
+	if got := p.nodes.Seen(beat); got != affinity.AffectsNone {
 		t.Errorf("a heartbeat: %v", got)
 	}
-	if got := p.cluster.Seen(node("b")); got != affinity.AffectsAll {
+	if got := p.nodes.Seen(node("b")); got != affinity.AffectsAll {
 		t.Errorf("another zone: %v", got)
 	}
 	web := outsiderPod("web-0", refTo("batch/v1", "Job", "web"))

@@ -71,13 +71,13 @@ func testBackend(t testing.TB) (*Backend, *apiserver) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Backend{o: Options{Name: "k", Config: config, LogDir: t.TempDir(), Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, client: client, spaces: namespace.New("muster-"), tasks: newTasks(time.Now), cluster: nodeinfo.New("", nil), calm: apicall.NewLimiter(slog.New(slog.DiscardHandler))}
+	p := &Backend{o: Options{Name: "k", Config: config, LogDir: t.TempDir(), Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, client: client, namespaces: namespace.New("muster-"), tasks: newTasks(time.Now), nodes: nodeinfo.New("", nil), limiter: apicall.NewLimiter(slog.New(slog.DiscardHandler))}
 	p.driver.begun = true
-	p.parts, p.near = newParts(p), affinity.NewPods(p.spaces.Labels)
+	p.fractions, p.placed = newFractions(p), affinity.NewPods(p.namespaces.Labels)
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	t.Cleanup(func() { p.stop(); p.wg.Wait() })
-	p.logs, p.external, p.teller, p.reaches = newTaskLogs(p), newExternal(p), newTeller(p), &reaches{p: p}
-	p.spaces.Seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}}})
+	p.logs, p.groups, p.reporter, p.volumes = newTaskLogs(p), newPodGroups(p), newReporter(p), &volumeAffinity{p: p}
+	p.namespaces.Seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}}})
 	return p, a
 }
 
@@ -112,9 +112,9 @@ func object(name string, owner *metav1.OwnerReference, more map[string]any) map[
 // claims are all that there are, as the control plane is told.
 func (p *Backend) claims(t *testing.T) map[string]backend.Claim {
 	t.Helper()
-	p.external.look(context.Background())
-	p.external.begun, p.external.busy = true, false
-	news, _ := p.external.news(true)
+	p.groups.look(context.Background())
+	p.groups.begun, p.groups.busy = true, false
+	news, _ := p.groups.news(true)
 	out := map[string]backend.Claim{}
 	for _, c := range news.Changed {
 		out[c.Name] = c

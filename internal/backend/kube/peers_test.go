@@ -39,7 +39,7 @@ func TestOnlyThoseWhoAreLookedForHaveNames(t *testing.T) {
 		if err := p.Start(t.Context(), gang); err != nil {
 			t.Fatal(err)
 		}
-		s, err := k.Client.CoreV1().Services(p.spaces.Of("peers")).Get(t.Context(), naming.ServiceName(gang[0].ID), metav1.GetOptions{})
+		s, err := k.Client.CoreV1().Services(p.namespaces.Of("peers")).Get(t.Context(), naming.ServiceName(gang[0].ID), metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,18 +28,18 @@ type blueprint struct {
 	secret *corev1.Secret // what nobody may read in the pod; nil: nothing
 }
 
-// draw makes the pod of a task. It is bound by whoever creates it.
-func (p *Backend) draw(a *backend.Assignment) (*blueprint, error) {
+// buildPod makes the pod of a task. It is bound by whoever creates it.
+func (p *Backend) buildPod(a *backend.Assignment) (*blueprint, error) {
 	if a.Image == "" {
 		return nil, apicall.Refuse(lifecycle.ReasonContainerCannot, "image is not set: in a cluster tasks run in containers; set image, or choose a node of another backend")
 	}
-	space := p.spaces.Of(a.About.Project)
+	space := p.namespaces.Of(a.About.Project)
 	meta := metav1.ObjectMeta{Name: naming.PodName(a.About.Name, a.ID), Namespace: space, Labels: p.labels(a), Annotations: notes(a)}
 	b := &blueprint{pod: &corev1.Pod{ObjectMeta: meta}}
 	keep := secretOf(meta)
 	main := corev1.Container{
 		Name: naming.Container, Image: a.Image, ImagePullPolicy: pullPolicy(a.Pull), WorkingDir: a.Workdir,
-		Env: environment(a, keep), Resources: requirements(a, p.cluster.GpuResource(p.nodeName(a.Node))), TTY: a.TTY, Stdin: a.TTY || a.Stdin, StdinOnce: a.Stdin && !a.TTY,
+		Env: environment(a, keep), Resources: requirements(a, p.nodes.GpuResource(p.nodeName(a.Node))), TTY: a.TTY, Stdin: a.TTY || a.Stdin, StdinOnce: a.Stdin && !a.TTY,
 		TerminationMessagePolicy: corev1.TerminationMessageReadFile,
 	}
 	for _, port := range a.Ports {
@@ -72,7 +72,7 @@ func (p *Backend) draw(a *backend.Assignment) (*blueprint, error) {
 		return nil, err
 	}
 	v.credentials(a)
-	v.parts(p, a, b.pod)
+	v.fractions(p, a, b.pod)
 	v.claim(p, a, b.pod)
 	for i, step := range a.Init {
 		c := main
@@ -81,7 +81,7 @@ func (p *Backend) draw(a *backend.Assignment) (*blueprint, error) {
 		spec.InitContainers = append(spec.InitContainers, c)
 	}
 	spec.Containers = []corev1.Container{main}
-	p.suit(b.pod, a)
+	p.applyPolicy(b.pod, a)
 	if len(keep.Data) > 0 {
 		keep.Immutable = &yes
 		b.secret = keep

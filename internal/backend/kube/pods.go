@@ -45,21 +45,21 @@ func (p *Backend) idOf(pod *corev1.Pod) (core.TaskID, bool) {
 
 // podSeen takes over what a pod is like. first: it was there when we began.
 func (p *Backend) podSeen(pod *corev1.Pod, first bool) {
-	p.moved(p.near.Seen(pod))
-	if p.parts.seen(pod) {
+	p.moved(p.placed.Seen(pod))
+	if p.fractions.seen(pod) {
 		return
 	}
 	if p.outside(pod) {
-		p.external.seen(pod, first)
+		p.groups.seen(pod, first)
 		return
 	}
 	id, ok := p.idOf(pod)
 	if !ok {
-		p.cluster.ForeignPod(pod)
+		p.nodes.ForeignPod(pod)
 		return
 	}
 	now := p.o.Clock()
-	dying := pod.DeletionTimestamp != nil && p.spaces.Deleting(pod.Namespace)
+	dying := pod.DeletionTimestamp != nil && p.namespaces.Deleting(pod.Namespace)
 	over := false
 	p.tasks.edit(id, true, func(t *task) {
 		if t.there && t.uid != pod.UID {
@@ -96,12 +96,12 @@ func (p *Backend) podSeen(pod *corev1.Pod, first bool) {
 		p.served.Store(attemptOf{id.Workload, id.Attempt}, true)
 	}
 	if pod.Spec.NodeName != "" {
-		p.cluster.Hold(pod.Spec.NodeName, id, naming.DevicesOf(pod.Annotations[naming.NoteDevices]))
-		p.cluster.Exceed(pod.Spec.NodeName, id, resources.Excess(pod))
+		p.nodes.Hold(pod.Spec.NodeName, id, naming.DevicesOf(pod.Annotations[naming.NoteDevices]))
+		p.nodes.Exceed(pod.Spec.NodeName, id, resources.Excess(pod))
 	}
-	p.parts.taskSeen(id, pod)
+	p.fractions.taskSeen(id, pod)
 	p.logs.PodSeen(id, pod)
-	if p.edited(pod, id) {
+	if p.lostLabels(pod, id) {
 		p.restore(pod, id)
 	}
 	if over {
@@ -140,22 +140,22 @@ func (t *task) explain(o *backend.Observation) {
 // podGone takes over that a pod is not there any more. unseen: it went while
 // nothing was heard of the cluster, and pod is from before.
 func (p *Backend) podGone(pod *corev1.Pod, unseen bool) {
-	p.moved(p.near.Gone(pod))
-	if p.parts.gone(pod) {
+	p.moved(p.placed.Gone(pod))
+	if p.fractions.gone(pod) {
 		return
 	}
 	if p.outside(pod) {
-		p.external.podGone(pod)
+		p.groups.podGone(pod)
 		return
 	}
 	id, ok := p.idOf(pod)
 	p.tasks.disown(pod.UID)
-	p.cluster.ForeignPodGone(pod.UID) // where it was none of ours at some time
+	p.nodes.ForeignPodGone(pod.UID) // where it was none of ours at some time
 	if !ok {
 		return
 	}
 	now := p.o.Clock()
-	dying := p.spaces.Deleting(pod.Namespace)
+	dying := p.namespaces.Deleting(pod.Namespace)
 	former, forgotten := false, false
 	p.tasks.edit(id, false, func(t *task) {
 		if former = t.uid != pod.UID; former {
@@ -185,9 +185,9 @@ func (p *Backend) podGone(pod *corev1.Pod, unseen bool) {
 	if former {
 		return // another pod is the task's by now
 	}
-	p.cluster.Release(pod.Spec.NodeName, id)
+	p.nodes.Release(pod.Spec.NodeName, id)
 	if pod.Annotations[naming.NoteFractionDevices] != "" {
-		p.parts.leave(id, pod.UID)
+		p.fractions.leave(id, pod.UID)
 	}
 	p.logs.PodGone(id)
 	if forgotten {
@@ -199,13 +199,13 @@ func (p *Backend) podGone(pod *corev1.Pod, unseen bool) {
 func (p *Backend) drop(space string, id core.TaskID) {
 	if next := p.tasks.drop(id); next != nil {
 		p.wg.Go(func() {
-			p.calm.Retry(p.ctx, "a task could not be started again", id, func() error { return p.launch(p.ctx, []backend.Assignment{*next}) })
+			p.limiter.Retry(p.ctx, "a task could not be started again", id, func() error { return p.launch(p.ctx, []backend.Assignment{*next}) })
 		})
 		return
 	}
 	if p.serving(id) {
 		p.wg.Go(func() {
-			p.calm.Retry(p.ctx, "the service of an attempt could not be removed", id, func() error { return p.unserve(p.ctx, space, id) })
+			p.limiter.Retry(p.ctx, "the service of an attempt could not be removed", id, func() error { return p.unserve(p.ctx, space, id) })
 		})
 	}
 }
@@ -227,7 +227,7 @@ func (p *Backend) Stop(ctx context.Context, ids []core.TaskID, grace time.Durati
 			}
 			t = *x
 		})
-		p.parts.cancel(id)
+		p.fractions.cancel(id)
 		if !t.there || t.seen.State.Ended() {
 			return nil
 		}
@@ -235,7 +235,7 @@ func (p *Backend) Stop(ctx context.Context, ids []core.TaskID, grace time.Durati
 		if t.claim == "" {
 			err = p.delete(ctx, &t, &after)
 		} else {
-			p.excuse(ctx, &t)
+			p.reportDisruption(ctx, &t)
 			var held bool
 			if held, err = p.evict(ctx, &t, &after); held {
 				p.await(id, err, after)
@@ -243,7 +243,7 @@ func (p *Backend) Stop(ctx context.Context, ids []core.TaskID, grace time.Durati
 			}
 		}
 		if err == nil && sooner && t.claim == "" {
-			p.wg.Go(func() { p.hasten(id, until) })
+			p.wg.Go(func() { p.forceDelete(id, until) })
 		}
 		if err = apicall.Classify(err); apicall.RefusalOf(err) != nil || apicall.IsServerError(err) {
 			p.mayNotEnd(id, err, after)
@@ -271,7 +271,7 @@ func (p *Backend) mayNotEnd(id core.TaskID, err error, grace int64) {
 		return
 	}
 	p.wg.Go(func() {
-		p.calm.Retry(p.ctx, "a task may not be ended", id, func() error {
+		p.limiter.Retry(p.ctx, "a task may not be ended", id, func() error {
 			t, ok := p.tasks.get(id)
 			if !ok || !t.there || t.seen.State.Ended() {
 				return nil
@@ -318,7 +318,7 @@ func (p *Backend) Forget(ctx context.Context, ids []core.TaskID) error {
 
 // discard removes what the cluster has of a task that has ended.
 func (p *Backend) discard(ctx context.Context, id core.TaskID) {
-	p.calm.Retry(ctx, "what is left of a task could not be removed", id, func() error { return p.remove(ctx, id) })
+	p.limiter.Retry(ctx, "what is left of a task could not be removed", id, func() error { return p.remove(ctx, id) })
 }
 
 func (p *Backend) remove(ctx context.Context, id core.TaskID) error {

@@ -19,7 +19,7 @@ func (p *Backend) Namespace(ctx context.Context, project core.ProjectID) (string
 	if err := p.sync(ctx); err != nil {
 		return "", err
 	}
-	name := p.spaces.Of(project)
+	name := p.namespaces.Of(project)
 	return name, p.ready(ctx, name, project)
 }
 
@@ -29,13 +29,13 @@ func (p *Backend) Project(ctx context.Context, namespace string) (core.ProjectID
 	if err := p.sync(ctx); err != nil {
 		return "", false, err
 	}
-	project, ok := p.spaces.ProjectOf(namespace)
+	project, ok := p.namespaces.ProjectOf(namespace)
 	return project, ok, nil
 }
 
 // ready makes the namespace where it is missing.
 func (p *Backend) ready(ctx context.Context, name string, project core.ProjectID) error {
-	alive, known, whose, marked := p.spaces.State(name)
+	alive, known, whose, marked := p.namespaces.State(name)
 	switch {
 	case known && !alive:
 		return apicall.Refuse(podstatus.ReasonSystem, "namespace %s is being deleted; once it is gone it is made again", name)
@@ -48,7 +48,7 @@ func (p *Backend) ready(ctx context.Context, name string, project core.ProjectID
 	made, err := p.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
 	switch {
 	case err == nil:
-		p.spaces.Seen(made)
+		p.namespaces.Seen(made)
 	case !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("namespace %s: %w", name, err)
 	}

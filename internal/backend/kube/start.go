@@ -66,7 +66,7 @@ func gangs(all []backend.Assignment) [][]backend.Assignment {
 // that cannot be made takes the others back, before any of them runs.
 func (p *Backend) launch(ctx context.Context, gang []backend.Assignment) error {
 	if gang[0].Claim != "" {
-		return p.settle(ctx, gang)
+		return p.bindForeign(ctx, gang)
 	}
 	todo := gang[:0:0]
 	for _, a := range gang {
@@ -77,7 +77,7 @@ func (p *Backend) launch(ctx context.Context, gang []backend.Assignment) error {
 	if len(todo) == 0 {
 		return nil
 	}
-	if p.parts.wait(p, todo) {
+	if p.fractions.wait(p, todo) {
 		p.delay(todo, "")
 		return nil
 	}
@@ -98,10 +98,10 @@ func (p *Backend) bringUp(ctx context.Context, todo []backend.Assignment) error 
 	defer p.tasks.expect(attemptOf{todo[0].ID.Workload, todo[0].ID.Attempt})()
 	err := p.prepare(ctx, &todo[0])
 	if err == nil {
-		err = apicall.Classify(p.reachable(ctx, p.spaces.Of(todo[0].About.Project), todo))
+		err = apicall.Classify(p.reachable(ctx, p.namespaces.Of(todo[0].About.Project), todo))
 	}
 	if err == nil {
-		err = p.welcome(p.spaces.Of(todo[0].About.Project), todo)
+		err = p.checkAntiAffinity(p.namespaces.Of(todo[0].About.Project), todo)
 	}
 	if err == nil {
 		err = apicall.Each(todo, apicall.MaxConcurrent, func(a backend.Assignment) error { return p.create(ctx, &a) })
@@ -132,7 +132,7 @@ func (p *Backend) wanted(a backend.Assignment) bool {
 
 // prepare makes what the tasks of an attempt share.
 func (p *Backend) prepare(ctx context.Context, a *backend.Assignment) error {
-	space := p.spaces.Of(a.About.Project)
+	space := p.namespaces.Of(a.About.Project)
 	if err := p.ready(ctx, space, a.About.Project); err != nil {
 		return apicall.Classify(err)
 	}
@@ -164,7 +164,7 @@ func (p *Backend) prepare(ctx context.Context, a *backend.Assignment) error {
 
 // create makes the pod of one task. One that starts alone gets its place with it.
 func (p *Backend) create(ctx context.Context, a *backend.Assignment) error {
-	b, err := p.draw(a)
+	b, err := p.buildPod(a)
 	if err != nil {
 		return err
 	}
@@ -173,15 +173,15 @@ func (p *Backend) create(ctx context.Context, a *backend.Assignment) error {
 	if a.Gang < 2 && !claims {
 		b.pod.Spec.NodeName = node
 	}
-	p.cluster.Hold(node, a.ID, a.Devices)
+	p.nodes.Hold(node, a.ID, a.Devices)
 	if b.secret != nil {
-		if err := p.keep(ctx, a.ID, b.secret); err != nil {
+		if err := p.createSecret(ctx, a.ID, b.secret); err != nil {
 			return err
 		}
 	}
 	pod, err := p.admit(ctx, b.pod)
-	for p.demands.learn(b.pod.Namespace, err) {
-		p.suit(b.pod, a)
+	for p.policies.learn(b.pod.Namespace, err) {
+		p.applyPolicy(b.pod, a)
 		pod, err = p.admit(ctx, b.pod)
 	}
 	if apierrors.IsAlreadyExists(err) {
@@ -262,7 +262,7 @@ func (p *Backend) takeBack(gang []backend.Assignment, r *apicall.Refusal) {
 				t.seen = backend.Observation{ID: a.ID, State: core.TaskFailed, Reason: string(r.Reason), Message: r.Message, At: p.o.Clock()}
 			}
 		})
-		p.cluster.Release(p.nodeName(a.Node), a.ID)
+		p.nodes.Release(p.nodeName(a.Node), a.ID)
 	}
 	for _, a := range gang {
 		p.wg.Go(func() { p.discard(p.ctx, a.ID) })

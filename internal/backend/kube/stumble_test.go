@@ -140,7 +140,7 @@ func TestOnlyPodsThatWeDrewAreEndedByForce(t *testing.T) {
 		change(p, one.ID, pod)
 		path := "/api/v1/namespaces/muster-p/pods/" + pod.Name
 		a.put(path, pod)
-		p.hasten(one.ID, time.Now().Add(-time.Second))
+		p.forceDelete(one.ID, time.Now().Add(-time.Second))
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		return a.asked[path+"/exec"] > 0

@@ -48,7 +48,7 @@ func zoned(name, in string) *corev1.Node {
 // TestPodsGoWhereTheirVolumesAre: what pods of others need of their nodes.
 func TestPodsGoWhereTheirVolumesAre(t *testing.T) {
 	p, a := testBackend(t)
-	p.external.owners.Again = 20 * time.Millisecond
+	p.groups.owners.Again = 20 * time.Millisecond
 	a.volume("ml", "here", true, inZone("a"))
 	a.volume("ml", "there", true, inZone("a", "b"), onNode("special"))
 	a.volume("ml", "both", true, inZone("c"), onNode("x"))
@@ -83,8 +83,8 @@ func TestPodsGoWhereTheirVolumesAre(t *testing.T) {
 	}
 	a.volume("ml", "later", true, inZone("b"))
 	soon(t, "it is known once it is made", func() bool { return len(where()["waits"].Terms) == 1 })
-	p.cluster.Seen(zoned("n", "b"))
-	one := p.external.pods["uid-one"]
+	p.nodes.Seen(zoned("n", "b"))
+	one := p.groups.pods["uid-one"]
 	if why := p.misses(t.Context(), one.pod, "n"); !strings.Contains(why, zone+" In a only, and n is none of them") {
 		t.Errorf("a node elsewhere: %q", why)
 	}
@@ -96,9 +96,9 @@ func TestTasksGoWhereTheirVolumesAre(t *testing.T) {
 	a.put("/api/v1/namespaces", map[string]any{"kind": "Namespace", "apiVersion": "v1"})
 	a.volume("muster-speech", "sets", true, inZone("a"))
 	for name, in := range map[string]string{"n": "b", "m": "a"} {
-		p.cluster.Seen(zoned(name, in))
+		p.nodes.Seen(zoned(name, in))
 	}
-	p.cluster.Changes()
+	p.nodes.Changes()
 	task := taskIn("speech")
 	task.Mounts = []backend.Mount{{Claim: "sets", Target: "/sets"}}
 	if err := p.Start(t.Context(), []backend.Assignment{task}); err != nil {
@@ -108,7 +108,7 @@ func TestTasksGoWhereTheirVolumesAre(t *testing.T) {
 		t.Errorf("where it cannot be used: %+v", o)
 	}
 	label := core.VolumeLabel("speech", "sets")
-	changed, _ := p.cluster.Changes()
+	changed, _ := p.nodes.Changes()
 	if len(changed) != 1 || changed[0].ID != "n" || changed[0].Labels[label] != core.OutOfReach {
 		t.Errorf("nodes say %+v", changed)
 	}
@@ -118,8 +118,8 @@ func TestTasksGoWhereTheirVolumesAre(t *testing.T) {
 	if err := p.Start(t.Context(), []backend.Assignment{next}); err != nil || p.state(next.ID).State == core.TaskFailed {
 		t.Errorf("where it can be used: %v, %+v", err, p.state(next.ID))
 	}
-	p.cluster.Restrict(label, nil)
-	if changed, _ := p.cluster.Changes(); len(changed) != 1 || changed[0].Labels[label] != "" {
+	p.nodes.Restrict(label, nil)
+	if changed, _ := p.nodes.Changes(); len(changed) != 1 || changed[0].Labels[label] != "" {
 		t.Errorf("once it can be used everywhere nodes say %+v", changed)
 	}
 }

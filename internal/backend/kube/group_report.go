@@ -19,7 +19,7 @@ const gather = 20 * time.Millisecond
 
 // Claims implements backend.Claimant.
 func (p *Backend) Claims(ctx context.Context, seen func(backend.Claims) error) error {
-	x := p.external
+	x := p.groups
 	all := true
 	for {
 		if news, ok := x.news(all); ok {
@@ -43,7 +43,7 @@ func (p *Backend) Claims(ctx context.Context, seen func(backend.Claims) error) e
 
 // news is what has changed since the last call, or all; false: nothing, or it is
 // not known yet.
-func (x *external) news(all bool) (backend.Claims, bool) {
+func (x *podGroups) news(all bool) (backend.Claims, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.begun || x.busy {
@@ -91,7 +91,7 @@ func (x *external) news(all bool) (backend.Claims, bool) {
 }
 
 // describe is a group as the control plane knows it. The lock is held.
-func (x *external) describe(g *group) backend.Claim {
+func (x *podGroups) describe(g *group) backend.Claim {
 	c := backend.Claim{
 		Key: g.key, Project: g.Project, User: g.User, Pools: g.Pools, Priority: g.Priority, Preemptible: g.Preemptible,
 		Min: g.Min, Remade: len(g.chain) > 0, Over: g.over, Barred: g.Scheduling.Bars, Note: g.Note,
@@ -99,13 +99,13 @@ func (x *external) describe(g *group) backend.Claim {
 	if c.Barred == "" {
 		c.Barred = g.Gang.Bars
 	}
-	var pods []*outsider
+	var pods []*foreignPod
 	for uid := range g.pods {
 		if o := x.pods[uid]; o != nil {
 			pods = append(pods, o)
 		}
 	}
-	slices.SortFunc(pods, func(a, b *outsider) int {
+	slices.SortFunc(pods, func(a, b *foreignPod) int {
 		return cmp.Or(cmp.Compare(a.pod.Name, b.pod.Name), cmp.Compare(a.pod.UID, b.pod.UID))
 	})
 	turn := ""
@@ -164,7 +164,7 @@ func (p *Backend) Disown(_ context.Context, ids []core.TaskID) error {
 		if !ok || t.claim == "" {
 			continue
 		}
-		x := p.external
+		x := p.groups
 		x.mu.Lock()
 		o := x.pods[types.UID(t.claim)]
 		if o != nil {
@@ -173,7 +173,7 @@ func (p *Backend) Disown(_ context.Context, ids []core.TaskID) error {
 		x.mu.Unlock()
 		p.tasks.drop(id)
 		p.tasks.disown(types.UID(t.claim))
-		p.cluster.Release(t.node, id)
+		p.nodes.Release(t.node, id)
 		p.logs.PodGone(id) // nobody here reads on
 		if o != nil {
 			x.seen(o.pod, false)

@@ -100,9 +100,9 @@ func TestWhatAReservationSaysOfItself(t *testing.T) {
 
 func TestAPodIsToldItsPartOfGPUs(t *testing.T) {
 	t.Parallel()
-	p := &Backend{spaces: namespace.New("muster-"), cluster: nodeinfo.New("", nil)}
+	p := &Backend{namespaces: namespace.New("muster-"), nodes: nodeinfo.New("", nil)}
 	node := func(name string, labels map[string]string) {
-		p.cluster.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
+		p.nodes.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
 	}
 	node("plain", nil)
 	node("mps", map[string]string{labelMPS: "true"})
@@ -112,7 +112,7 @@ func TestAPodIsToldItsPartOfGPUs(t *testing.T) {
 			Env:     []string{"NVIDIA_VISIBLE_DEVICES=all", "MINE=1"},
 			Devices: []core.Share{{Device: "GPU-a", Index: 0, Milli: 250}, {Device: "GPU-b", Index: 1, Milli: 250}},
 		}
-		b, err := p.draw(&a)
+		b, err := p.buildPod(&a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestAPodIsToldItsPartOfGPUs(t *testing.T) {
 		if _, asks := pod.Spec.Containers[0].Resources.Limits[resources.GpuResources[0]]; asks {
 			t.Error("a pod with a part asks its node for a GPU")
 		}
-		if got := partsOf(pod); len(got) != 2 || got[slot{pod.Annotations[naming.NoteFractionNode], 1}] != "GPU-b" {
+		if got := fractionsOf(pod); len(got) != 2 || got[slot{pod.Annotations[naming.NoteFractionNode], 1}] != "GPU-b" {
 			t.Errorf("its parts are %v", got)
 		}
 	}

@@ -45,12 +45,12 @@ func (p *Backend) followClaims(ctx context.Context) error {
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		p.external.wishes.SetUnavailable("the cluster does not serve "+resourcev1.SchemeGroupVersion.String(), "")
+		p.groups.wishes.SetUnavailable("the cluster does not serve "+resourcev1.SchemeGroupVersion.String(), "")
 		p.claimed.Store(&without)
 		return nil
 	case apierrors.IsForbidden(err):
 		p.o.Log.Warn("GPUs that are taken by resource claims are not counted: the server may not list and watch them", "backend", p.o.Name, "err", err)
-		p.external.wishes.SetUnavailable("the server may not list and watch resourceclaims and resourceslices, so that nothing is known of it", "")
+		p.groups.wishes.SetUnavailable("the server may not list and watch resourceclaims and resourceslices, so that nothing is known of it", "")
 		p.claimed.Store(&without)
 		return nil
 	case err != nil:
@@ -62,20 +62,20 @@ func (p *Backend) followClaims(ctx context.Context) error {
 	}
 	r := p.factory.Resource().V1()
 	for _, i := range []cache.SharedIndexInformer{r.ResourceSlices().Informer(), r.ResourceClaims().Informer()} {
-		if err := i.SetTransform(slimAny); err != nil {
+		if err := i.SetTransform(trimObject); err != nil {
 			return err
 		}
 	}
-	one, err := listen(r.ResourceSlices().Informer(), func(s *resourcev1.ResourceSlice, _ bool) { p.cluster.SliceSeen(s) }, func(s *resourcev1.ResourceSlice, _ bool) { p.cluster.SliceGone(s.Name) })
+	one, err := listen(r.ResourceSlices().Informer(), func(s *resourcev1.ResourceSlice, _ bool) { p.nodes.SliceSeen(s) }, func(s *resourcev1.ResourceSlice, _ bool) { p.nodes.SliceGone(s.Name) })
 	if err != nil {
 		return err
 	}
 	two, err := listen(r.ResourceClaims().Informer(), func(c *resourcev1.ResourceClaim, _ bool) {
-		p.cluster.ClaimSeen(c)
-		p.external.claimSeen(c)
+		p.nodes.ClaimSeen(c)
+		p.groups.claimSeen(c)
 	}, func(c *resourcev1.ResourceClaim, _ bool) {
-		p.cluster.SetClaim(c.UID, nil)
-		p.external.claimGone(c)
+		p.nodes.SetClaim(c.UID, nil)
+		p.groups.claimGone(c)
 	})
 	if err != nil {
 		return err
@@ -92,24 +92,24 @@ func (p *Backend) followClasses(ctx context.Context) (synced func() bool, err er
 	_, err = p.client.ResourceV1().DeviceClasses().List(ctx, metav1.ListOptions{Limit: 1})
 	if apierrors.IsForbidden(err) {
 		p.o.Log.Warn("pods of others that ask for GPUs by resource claims wait: the server may not list and watch deviceclasses", "backend", p.o.Name, "err", err)
-		p.external.wishes.SetUnavailable("", "the server may not list and watch deviceclasses")
+		p.groups.wishes.SetUnavailable("", "the server may not list and watch deviceclasses")
 		return func() bool { return true }, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	i := p.factory.Resource().V1().DeviceClasses().Informer()
-	if err := i.SetTransform(slimAny); err != nil {
+	if err := i.SetTransform(trimObject); err != nil {
 		return nil, err
 	}
-	reg, err := listen(i, func(c *resourcev1.DeviceClass, _ bool) { p.external.classSeen(c.Name, c) }, func(c *resourcev1.DeviceClass, _ bool) { p.external.classSeen(c.Name, nil) })
+	reg, err := listen(i, func(c *resourcev1.DeviceClass, _ bool) { p.groups.classSeen(c.Name, c) }, func(c *resourcev1.DeviceClass, _ bool) { p.groups.classSeen(c.Name, nil) })
 	if err != nil {
 		return nil, err
 	}
 	return reg.HasSynced, nil
 }
 
-func slimAny(o any) (any, error) {
+func trimObject(o any) (any, error) {
 	if m, ok := o.(metav1.Object); ok {
 		m.SetManagedFields(nil)
 	}

@@ -306,18 +306,18 @@ func TestAServerThatEndedBetween(t *testing.T) {
 	l.wants("between", 2)
 	a := seatOf(pod, lends, 0, 1)
 	p.expect(a, pod)
-	if err := p.equip(t.Context(), &a, pod); err != nil {
+	if err := p.allocateForeign(t.Context(), &a, pod); err != nil {
 		t.Fatal(err)
 	}
 	first := l.claim("between")
-	if err := p.equip(t.Context(), &a, pod); err != nil {
+	if err := p.allocateForeign(t.Context(), &a, pod); err != nil {
 		t.Fatal(err)
 	}
 	if now := l.claim("between"); len(had(now)) != 2 || now.ResourceVersion != first.ResourceVersion {
 		t.Errorf("tried again it has %v", had(now))
 	}
 	elsewhere := seatOf(pod, lends, 1, 2) // a start that takes others than one that came to nothing replaces them
-	if err := p.equip(t.Context(), &elsewhere, pod); err != nil {
+	if err := p.allocateForeign(t.Context(), &elsewhere, pod); err != nil {
 		t.Fatal(err)
 	}
 	if got := had(l.claim("between")); !slices.Equal(got, []string{lends + "/gpu-1", lends + "/gpu-2"}) {
@@ -331,7 +331,7 @@ func TestAServerThatEndedBetween(t *testing.T) {
 	}
 	l.wants("kept", 0)
 	b := seatOf(kept, lends)
-	if err := p.equip(t.Context(), &b, kept); err != nil {
+	if err := p.allocateForeign(t.Context(), &b, kept); err != nil {
 		t.Fatal(err)
 	}
 	closed()
@@ -356,7 +356,7 @@ func TestAServerThatEndedBetween(t *testing.T) {
 	l.wants("again", 1)
 	d := seatOf(again, lends, 3)
 	p.expect(d, again)
-	if err := p.equip(t.Context(), &d, again); err == nil || !strings.Contains(err.Error(), "gpu-3") {
+	if err := p.allocateForeign(t.Context(), &d, again); err == nil || !strings.Contains(err.Error(), "gpu-3") {
 		t.Errorf("a device of another claim: %v", err)
 	}
 	if err := l.Client.ResourceV1().ResourceClaims(l.space).Delete(t.Context(), "between", metav1.DeleteOptions{}); err != nil {

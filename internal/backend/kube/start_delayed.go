@@ -21,7 +21,7 @@ type delayed struct{ cancel context.CancelFunc }
 
 // wait reports whether some of what starts together has to wait, or does so
 // already.
-func (s *parts) wait(p *Backend, gang []backend.Assignment) bool {
+func (s *fractions) wait(p *Backend, gang []backend.Assignment) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range gang {
@@ -43,23 +43,23 @@ func (s *parts) wait(p *Backend, gang []backend.Assignment) bool {
 func (p *Backend) delay(gang []backend.Assignment, why string) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	d := &delayed{cancel: cancel}
-	p.parts.mu.Lock()
+	p.fractions.mu.Lock()
 	var mine []backend.Assignment
 	for _, a := range gang {
-		if p.parts.pending[a.ID] == nil {
-			p.parts.pending[a.ID] = d
+		if p.fractions.pending[a.ID] == nil {
+			p.fractions.pending[a.ID] = d
 			mine = append(mine, a)
 		}
 	}
-	p.parts.mu.Unlock()
+	p.fractions.mu.Unlock()
 	if len(mine) == 0 {
 		cancel()
 		return
 	}
 	p.say(mine, why)
 	for _, a := range mine {
-		p.cluster.Hold(p.nodeName(a.Node), a.ID, a.Devices)
-		p.parts.use(a.ID, p.nodeName(a.Node), a.Devices)
+		p.nodes.Hold(p.nodeName(a.Node), a.ID, a.Devices)
+		p.fractions.use(a.ID, p.nodeName(a.Node), a.Devices)
 	}
 	p.wg.Go(func() {
 		defer cancel()
@@ -70,15 +70,15 @@ func (p *Backend) delay(gang []backend.Assignment, why string) {
 // insistent starts a gang once its devices are there, until it has, or cannot,
 // or is not wanted any more.
 func (p *Backend) insistent(ctx context.Context, gang []backend.Assignment) {
-	ready, err := p.parts.await(ctx, gang)
+	ready, err := p.fractions.await(ctx, gang)
 	var failing time.Time // since when the cluster fails at it; zero: it does not
 	for wait := apicall.FirstPause; err == nil; wait = min(2*wait, apicall.LongestPause) {
-		if !p.calm.Acquire(ctx) {
+		if !p.limiter.Acquire(ctx) {
 			err = ctx.Err()
 			break
 		}
 		err = p.bringUp(p.ctx, ready)
-		p.calm.Release()
+		p.limiter.Release()
 		if err == nil || apicall.RefusalOf(err) != nil || ctx.Err() != nil {
 			break
 		}
@@ -95,7 +95,7 @@ func (p *Backend) insistent(ctx context.Context, gang []backend.Assignment) {
 			break
 		}
 		p.say(gang, err.Error())
-		p.calm.Warn("tasks could not be started; trying again", "task", gang[0].ID, "err", err)
+		p.limiter.Warn("tasks could not be started; trying again", "task", gang[0].ID, "err", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
@@ -112,10 +112,10 @@ func (p *Backend) insistent(ctx context.Context, gang []backend.Assignment) {
 	if r != nil {
 		p.takeBack(gang, r)
 		for _, a := range gang { // what was asked of a cluster that gave no answer
-			p.calm.Retry(p.ctx, "what may be left of a task could not be removed", a.ID, func() error { return p.erase(p.ctx, &a) })
+			p.limiter.Retry(p.ctx, "what may be left of a task could not be removed", a.ID, func() error { return p.erase(p.ctx, &a) })
 		}
 	}
-	p.parts.settled(gang, r != nil)
+	p.fractions.settled(gang, r != nil)
 	if r == nil && ctx.Err() != nil {
 		p.endLate(gang)
 	}
@@ -125,7 +125,7 @@ func (p *Backend) insistent(ctx context.Context, gang []backend.Assignment) {
 func (p *Backend) endLate(gang []backend.Assignment) {
 	least := int64(1)
 	for _, a := range gang {
-		p.calm.Retry(p.ctx, "a task could not be ended", a.ID, func() error {
+		p.limiter.Retry(p.ctx, "a task could not be ended", a.ID, func() error {
 			t, ok := p.tasks.get(a.ID)
 			if !ok || !t.there || !t.stopping || t.seen.State.Ended() {
 				return nil
@@ -136,7 +136,7 @@ func (p *Backend) endLate(gang []backend.Assignment) {
 }
 
 // settled forgets that a gang waits; failed: it never had devices.
-func (s *parts) settled(gang []backend.Assignment, failed bool) {
+func (s *fractions) settled(gang []backend.Assignment, failed bool) {
 	s.mu.Lock()
 	for _, a := range gang {
 		delete(s.pending, a.ID)
@@ -150,7 +150,7 @@ func (s *parts) settled(gang []backend.Assignment, failed bool) {
 }
 
 // cancel ends the wait of a task, and of what would have started with it.
-func (s *parts) cancel(id core.TaskID) {
+func (s *fractions) cancel(id core.TaskID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d := s.pending[id]; d != nil {
@@ -160,7 +160,7 @@ func (s *parts) cancel(id core.TaskID) {
 
 // await waits until a gang has its devices, and returns it with the names of
 // those that it shares.
-func (s *parts) await(ctx context.Context, gang []backend.Assignment) ([]backend.Assignment, error) {
+func (s *fractions) await(ctx context.Context, gang []backend.Assignment) ([]backend.Assignment, error) {
 	ready := make([]backend.Assignment, len(gang))
 	for i, a := range gang {
 		if err := s.p.shareable(&a); err != nil {
@@ -186,7 +186,7 @@ func (s *parts) await(ctx context.Context, gang []backend.Assignment) ([]backend
 
 // device waits until a slot has a device to share, or, for one that is to be
 // whole, until nothing of it is held for others.
-func (s *parts) device(ctx context.Context, at slot, id core.TaskID, part bool, say func(why string)) (string, error) {
+func (s *fractions) device(ctx context.Context, at slot, id core.TaskID, part bool, say func(why string)) (string, error) {
 	for {
 		s.mu.Lock()
 		h := s.slots[at]
@@ -226,7 +226,7 @@ func (s *parts) device(ctx context.Context, at slot, id core.TaskID, part bool, 
 func (p *Backend) shareable(a *backend.Assignment) error {
 	if parts := len(a.Devices) - naming.WholeDevices(a); parts > 0 {
 		name := p.nodeName(a.Node)
-		n := p.cluster.Find(name)
+		n := p.nodes.Find(name)
 		switch {
 		case n == nil:
 			return apicall.Refuse(podstatus.ReasonSystem, "node %s is not in the cluster", name)
@@ -257,7 +257,7 @@ func (p *Backend) erase(ctx context.Context, a *backend.Assignment) error {
 	if t, ok := p.tasks.get(a.ID); ok && t.there {
 		return nil
 	}
-	x := task{space: p.spaces.Of(a.About.Project), name: naming.PodName(a.About.Name, a.ID)}
+	x := task{space: p.namespaces.Of(a.About.Project), name: naming.PodName(a.About.Name, a.ID)}
 	pod, err := p.pod(ctx, x.space, x.name)
 	if err != nil || pod == nil || pod.Annotations[naming.NoteTask] != a.ID.String() {
 		return err

@@ -18,7 +18,7 @@ import (
 )
 
 // kick has a slot looked at. The lock is held.
-func (s *parts) kick(at slot) {
+func (s *fractions) kick(at slot) {
 	h := s.slots[at]
 	if h == nil {
 		return
@@ -32,7 +32,7 @@ func (s *parts) kick(at slot) {
 
 // work does what a slot needs until it needs nothing. One at a time for each
 // slot.
-func (s *parts) work(ctx context.Context, at slot) {
+func (s *fractions) work(ctx context.Context, at slot) {
 	// Before all pods have been seen nobody knows who uses what.
 	if s.p.whole(ctx) != nil {
 		return
@@ -46,7 +46,7 @@ func (s *parts) work(ctx context.Context, at slot) {
 		if tries++; err == nil {
 			tries = 0
 		} else {
-			s.p.calm.Warn("a GPU could not be reserved, or given back; trying again", "node", at.node, "device", at.index, "err", err)
+			s.p.limiter.Warn("a GPU could not be reserved, or given back; trying again", "node", at.node, "device", at.index, "err", err)
 		}
 		if n := max(tries, vain); n > 0 {
 			s.idle(ctx, at, min(apicall.FirstPause<<min(n-1, 16), apicall.LongestPause))
@@ -55,7 +55,7 @@ func (s *parts) work(ctx context.Context, at slot) {
 }
 
 // idle waits, unless nobody has anything of the slot any more.
-func (s *parts) idle(ctx context.Context, at slot, pause time.Duration) {
+func (s *fractions) idle(ctx context.Context, at slot, pause time.Duration) {
 	over := time.After(pause)
 	for {
 		s.mu.Lock()
@@ -78,8 +78,8 @@ func (s *parts) idle(ctx context.Context, at slot, pause time.Duration) {
 
 // next decides about a slot. vain: so often in a row there was no device for
 // it. more: there is something to do.
-func (s *parts) next(at slot) (next step, vain int, more bool) {
-	node := s.p.cluster.Find(at.node)
+func (s *fractions) next(at slot) (next step, vain int, more bool) {
+	node := s.p.nodes.Find(at.node)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.slot(at)
@@ -122,7 +122,7 @@ func (s *parts) next(at slot) (next step, vain int, more bool) {
 }
 
 // fail says why there is no device for a slot, to those who wait for one.
-func (s *parts) fail(at slot, err error) {
+func (s *fractions) fail(at slot, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.slot(at)
@@ -131,7 +131,7 @@ func (s *parts) fail(at slot, err error) {
 }
 
 // carry does what was decided about a slot.
-func (s *parts) carry(ctx context.Context, at slot, next step) error {
+func (s *fractions) carry(ctx context.Context, at slot, next step) error {
 	for _, r := range next.drop {
 		if err := s.drop(ctx, at, r); err != nil {
 			return err
@@ -151,7 +151,7 @@ func (s *parts) carry(ctx context.Context, at slot, next step) error {
 }
 
 // create makes a reservation, and their namespace where it is missing.
-func (s *parts) create(ctx context.Context, at slot, number int) error {
+func (s *fractions) create(ctx context.Context, at slot, number int) error {
 	pods := s.p.client.CoreV1().Pods(naming.Reservations)
 	want := s.p.reservationPod(at, number)
 	pod, err := pods.Create(ctx, want, metav1.CreateOptions{})
@@ -182,9 +182,9 @@ func (s *parts) create(ctx context.Context, at slot, number int) error {
 
 // drop deletes a reservation. Of a node that is gone, nobody would say that it
 // has ended.
-func (s *parts) drop(ctx context.Context, at slot, r reservation) error {
+func (s *fractions) drop(ctx context.Context, at slot, r reservation) error {
 	o := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.uid}}
-	if s.p.cluster.Find(at.node) == nil {
+	if s.p.nodes.Find(at.node) == nil {
 		now := int64(0)
 		o.GracePeriodSeconds = &now
 	}
@@ -201,7 +201,7 @@ func (s *parts) drop(ctx context.Context, at slot, r reservation) error {
 }
 
 // note writes down on the reservations of a slot what they hold.
-func (s *parts) note(ctx context.Context, at slot) error {
+func (s *fractions) note(ctx context.Context, at slot) error {
 	s.mu.Lock()
 	all := s.slot(at).all()
 	s.mu.Unlock()
@@ -224,7 +224,7 @@ func (s *parts) note(ctx context.Context, at slot) error {
 }
 
 // mark changes what is known of a reservation before the cluster says so.
-func (s *parts) mark(at slot, pod types.UID, change func(*reservation)) {
+func (s *fractions) mark(at slot, pod types.UID, change func(*reservation)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.slot(at)

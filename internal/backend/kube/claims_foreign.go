@@ -27,17 +27,17 @@ import (
 // it has them, as a scheduler writes it; the cluster's controller takes that back
 // when the pod has ended. Of a pod that does not come to be bound we do.
 
-// equip gives the claims of a pod the devices that it was placed on.
-func (p *Backend) equip(ctx context.Context, a *backend.Assignment, pod *corev1.Pod) error {
+// allocateForeign gives the claims of a pod the devices that it was placed on.
+func (p *Backend) allocateForeign(ctx context.Context, a *backend.Assignment, pod *corev1.Pod) error {
 	refs, bars := dra.ReferencesOf(pod)
 	if bars != "" {
 		return apicall.Refuse(podstatus.ReasonSystem, "%s", bars)
 	}
 	node := p.nodeName(a.Node)
 	var left []dra.Device
-	if len(refs) > 0 && p.cluster.HasOnlyClaims(node) {
+	if len(refs) > 0 && p.nodes.HasOnlyClaims(node) {
 		ok := false
-		if left, ok = p.cluster.Devices(node, a.Devices); !ok {
+		if left, ok = p.nodes.Devices(node, a.Devices); !ok {
 			return apicall.Refuse(podstatus.ReasonSystem, "node %s does not offer all of the GPUs %s any more that it was placed on", node, naming.DevicesNote(a.Devices))
 		}
 	}
@@ -66,9 +66,9 @@ func (p *Backend) fill(ctx context.Context, pod *corev1.Pod, r dra.Reference, no
 	if err != nil {
 		return 0, err
 	}
-	n, at, is, bars := p.external.wishes.Allocate(pod, r, c, node, left)
+	n, at, is, bars := p.groups.wishes.Allocate(pod, r, c, node, left)
 	user := resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID}
-	switch on := p.cluster.Find(node); {
+	switch on := p.nodes.Find(node); {
 	case bars != "":
 		return 0, apicall.Refuse(podstatus.ReasonSystem, "%s", bars)
 	case n == 0 && len(at) > 0 && (on == nil || !at[0].Matches(on)):
@@ -82,7 +82,7 @@ func (p *Backend) fill(ctx context.Context, pod *corev1.Pod, r dra.Reference, no
 	case is == nil:
 		return 0, apicall.Refuse(podstatus.ReasonSystem, "its resource claim %s/%s asks for %d GPUs, more than when it was placed", c.Namespace, c.Name, n)
 	}
-	if d := p.cluster.Rival(left[:n], c.UID); d != "" {
+	if d := p.nodes.Rival(left[:n], c.UID); d != "" {
 		return 0, apicall.Refuse(podstatus.ReasonSystem, "device %s of node %s was given to another resource claim meanwhile", d, node)
 	}
 	if was := c.Status.Allocation; was != nil {
@@ -123,7 +123,7 @@ func (p *Backend) starting(pod types.UID) bool {
 // abandoned are the waiting pods of groups whose claims we have allocated for a
 // start that came to nothing, perhaps of a server before this one. Each is given
 // back by one at a time.
-func (x *external) abandoned(marked map[string]bool) (out []*corev1.Pod) {
+func (x *podGroups) abandoned(marked map[string]bool) (out []*corev1.Pod) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for key := range marked {
@@ -145,8 +145,8 @@ func (x *external) abandoned(marked map[string]bool) (out []*corev1.Pod) {
 func (p *Backend) reclaim(pods []*corev1.Pod) {
 	for _, pod := range pods {
 		p.wg.Go(func() {
-			p.calm.Retry(p.ctx, "the GPUs of a pod that did not get its place could not be given back", core.TaskID{}, func() error { return p.giveBack(p.ctx, pod) })
-			x := p.external
+			p.limiter.Retry(p.ctx, "the GPUs of a pod that did not get its place could not be given back", core.TaskID{}, func() error { return p.giveBack(p.ctx, pod) })
+			x := p.groups
 			x.after(podowner.FirstRecheck, func() { // what was written is seen by then
 				x.wishes.EndRelease(pod.UID)
 				x.fresh[pod.UID] = true

@@ -28,9 +28,9 @@ const (
 	podMPS   = "/mps"
 )
 
-// parts tells a task which devices it shares, and holds it to its part of them
+// fractions tells a task which devices it shares, and holds it to its part of them
 // where the node can.
-func (v *volumes) parts(p *Backend, a *backend.Assignment, pod *corev1.Pod) {
+func (v *volumes) fractions(p *Backend, a *backend.Assignment, pod *corev1.Pod) {
 	if len(a.Devices) == 0 || naming.WholeDevices(a) > 0 {
 		return
 	}
@@ -44,10 +44,10 @@ func (v *volumes) parts(p *Backend, a *backend.Assignment, pod *corev1.Pod) {
 	pod.Annotations[naming.NoteFractionDevices], pod.Annotations[naming.NoteFractionNode] = all, node
 	v.set("NVIDIA_VISIBLE_DEVICES", all)
 	v.set("CUDA_VISIBLE_DEVICES", all)
-	switch n := p.cluster.Find(node); {
+	switch n := p.nodes.Find(node); {
 	case n != nil && n.Labels[labelMPS] == "true":
 		v.mps(a, share)
-	case p.cluster.IsFake(node):
+	case p.nodes.IsFake(node):
 		pod.Annotations[naming.NoteFraction] = "share not enforced: the GPU is fake"
 	default:
 		pod.Annotations[naming.NoteFraction] = fmt.Sprintf("share not enforced: node %s does not run MPS, or has no label %s=true that says so", node, labelMPS)

@@ -86,12 +86,12 @@ func TestReservationsThatNobodyNeedsGo(t *testing.T) {
 	f.refusedGang(t, nodes[2])
 	f.endedWaiting(t)
 	kubetest.Eventually(t, "nothing is remembered", func() error {
-		f.parts.mu.Lock()
-		defer f.parts.mu.Unlock()
-		delete(f.parts.slots, slot{nodes[1], 0}) // its task's pod stays: there is no controller that collects such
-		delete(f.parts.uses, gone)
-		if len(f.parts.slots)+len(f.parts.pending)+len(f.parts.on)+len(f.parts.uses) > 0 {
-			return fmt.Errorf("slots %v, pending %v, uses %v", f.parts.slots, f.parts.pending, f.parts.uses)
+		f.fractions.mu.Lock()
+		defer f.fractions.mu.Unlock()
+		delete(f.fractions.slots, slot{nodes[1], 0}) // its task's pod stays: there is no controller that collects such
+		delete(f.fractions.uses, gone)
+		if len(f.fractions.slots)+len(f.fractions.pending)+len(f.fractions.on)+len(f.fractions.uses) > 0 {
+			return fmt.Errorf("slots %v, pending %v, uses %v", f.fractions.slots, f.fractions.pending, f.fractions.uses)
 		}
 		return nil
 	})

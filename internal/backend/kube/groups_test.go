@@ -113,8 +113,8 @@ func TestAClaimIsOverWhenItsMakerSaysSo(t *testing.T) {
 	}
 	p.podGone(failed, false)
 	p.claims(t)
-	if news, _ := p.external.news(false); len(news.Gone) != 1 || len(p.external.groups) != 0 {
-		t.Errorf("after it is gone: %+v, %+v", news, p.external.groups)
+	if news, _ := p.groups.news(false); len(news.Gone) != 1 || len(p.groups.groups) != 0 {
+		t.Errorf("after it is gone: %+v, %+v", news, p.groups.groups)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestPrioritiesOfOthersAreUnderstood(t *testing.T) {
 	} {
 		pod := outsiderPod("a", nil)
 		pod.Labels, pod.Spec.PriorityClassName = c.labels, c.class
-		own, more := p.spaces.ProjectsOf(pod.Namespace)
+		own, more := p.namespaces.ProjectsOf(pod.Namespace)
 		got := podowner.SchedulingOf(pod, job, own, more)
 		priority := 0
 		if got.Priority != nil {
@@ -252,17 +252,17 @@ func TestPrioritiesOfOthersAreUnderstood(t *testing.T) {
 // unless what they hold of a node changes.
 func TestForeignPodsChurnWithoutCost(t *testing.T) {
 	p, _ := testBackend(t)
-	p.cluster.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	p.nodes.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	pods := make([]*corev1.Pod, 1000)
 	for i := range pods {
-		pods[i] = foreignPod(i)
+		pods[i] = podOfOthers(i)
 		if i%2 == 0 {
 			pods[i].Spec.NodeName = "n"
 		}
 		p.podSeen(pods[i], false)
 	}
-	p.cluster.Changes()
-	drain(p.cluster.Wake)
+	p.nodes.Changes()
+	drain(p.nodes.Wake)
 	for round := range 20 {
 		for _, pod := range pods {
 			pod = pod.DeepCopy()
@@ -271,18 +271,18 @@ func TestForeignPodsChurnWithoutCost(t *testing.T) {
 			p.podSeen(pod, false)
 		}
 	}
-	if changed, gone := p.cluster.Changes(); len(changed)+len(gone) > 0 || drain(p.cluster.Wake) || drain(p.external.wake) || len(p.external.pods) > 0 {
+	if changed, gone := p.nodes.Changes(); len(changed)+len(gone) > 0 || drain(p.nodes.Wake) || drain(p.groups.wake) || len(p.groups.pods) > 0 {
 		t.Errorf("20,000 changes that change nothing told of %v, %v", changed, gone)
 	}
 	ended := pods[0].DeepCopy()
 	ended.Status.Phase = corev1.PodSucceeded
 	p.podSeen(ended, false)
-	if changed, _ := p.cluster.Changes(); len(changed) != 1 {
+	if changed, _ := p.nodes.Changes(); len(changed) != 1 {
 		t.Errorf("a pod that gives its place back told of %v", changed)
 	}
 }
 
-func foreignPod(i int) *corev1.Pod {
+func podOfOthers(i int) *corev1.Pod {
 	pod := outsiderPod(fmt.Sprint("f", i), nil)
 	pod.Spec.SchedulerName = "default-scheduler"
 	return pod
@@ -302,7 +302,7 @@ func BenchmarkForeignPods(b *testing.B) {
 	p, _ := testBackend(b)
 	pods := make([]*corev1.Pod, 1000)
 	for i := range pods {
-		pods[i] = foreignPod(i)
+		pods[i] = podOfOthers(i)
 		pods[i].Spec.NodeName = fmt.Sprint("n", i%50)
 		p.podSeen(pods[i], false)
 	}

@@ -10,35 +10,35 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// stirPause is for how long changes of where pods are gather.
-const stirPause = 200 * time.Millisecond
+// requeuePause is for how long changes of where pods are gather.
+const requeuePause = 200 * time.Millisecond
 
-// stir has it looked at whether pods that wait may go elsewhere now, as others,
+// requeue has it looked at whether pods that wait may go elsewhere now, as others,
 // or nodes, have come or gone.
-func (x *external) stir(m affinity.Affected) {
+func (x *podGroups) requeue(m affinity.Affected) {
 	if m == affinity.AffectsNone {
 		return
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.everybody = x.everybody || m == affinity.AffectsAll; x.stirring || !x.everybody && len(x.wary) == 0 {
+	if x.everybody = x.everybody || m == affinity.AffectsAll; x.requeueing || !x.everybody && len(x.wary) == 0 {
 		return
 	}
-	x.stirring = true
-	x.after(stirPause, x.stirred)
+	x.requeueing = true
+	x.after(requeuePause, x.requeueNow)
 }
 
-// stirred marks the groups of pods for which something else follows now. The
+// requeueNow marks the groups of pods for which something else follows now. The
 // lock is held.
-func (x *external) stirred() {
+func (x *podGroups) requeueNow() {
 	all := x.everybody
-	x.stirring, x.everybody = false, false
-	look := func(o *outsider) {
+	x.requeueing, x.everybody = false, false
+	look := func(o *foreignPod) {
 		g := x.groups[o.group]
 		if g == nil || !o.live() || o.task != (core.TaskID{}) {
 			return
 		}
-		if m := o.member(x.wishes); m.Barred == "" && boundsOf(x.p.near.Terms(o.pod, x.p.cluster.All)) != o.bounds {
+		if m := o.member(x.wishes); m.Barred == "" && boundsOf(x.p.placed.Terms(o.pod, x.p.nodes.All)) != o.bounds {
 			x.marked[g.key] = true
 		}
 	}
@@ -59,13 +59,13 @@ func (x *external) stirred() {
 // from others at present. Of pods that are to be spread evenly only one at a
 // time may be placed: where the next may go is known when that has its place.
 // The lock is held.
-func (x *external) placeable(o *outsider, g *group, turn *string) backend.Member {
+func (x *podGroups) placeable(o *foreignPod, g *group, turn *string) backend.Member {
 	m := o.member(x.wishes)
 	if delete(x.wary, o.pod.UID); m.Barred != "" || m.Task != (core.TaskID{}) {
 		o.bounds = ""
 		return m
 	}
-	terms, bars := x.p.near.Terms(o.pod, x.p.cluster.All)
+	terms, bars := x.p.placed.Terms(o.pod, x.p.nodes.All)
 	m.Where.Terms, m.Barred = append(m.Where.Terms, terms...), bars
 	if o.bounds = boundsOf(terms, bars); o.bounds != "" || affinity.Constrained(o.pod) {
 		x.wary[o.pod.UID] = true

@@ -18,30 +18,30 @@ import (
 // not know of labels of pods, so nodes say of which workloads they are no place,
 // once one was to run there.
 
-// unwelcome are tasks that were kept off a node, one of each workload.
-type unwelcome struct {
+// antiAffinity are tasks that were kept off a node, one of each workload.
+type antiAffinity struct {
 	mu   sync.Mutex
 	pods map[string]*corev1.Pod // as far as it matters, by label of nodes
 }
 
-// welcome refuses what starts together where pods of others keep some of it away.
-func (p *Backend) welcome(space string, todo []backend.Assignment) error {
+// checkAntiAffinity refuses what starts together where pods of others keep some of it away.
+func (p *Backend) checkAntiAffinity(space string, todo []backend.Assignment) error {
 	for i := range todo {
 		a := &todo[i]
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Labels: p.labels(a)}}
-		terms, _ := p.near.Terms(pod, p.cluster.All)
-		n := p.cluster.Find(p.nodeName(a.Node))
+		terms, _ := p.placed.Terms(pod, p.nodes.All)
+		n := p.nodes.Find(p.nodeName(a.Node))
 		if n == nil || len(terms) == 0 || affinity.Fits(&backend.Where{Terms: terms}, n) {
 			continue
 		}
 		label := core.UnwelcomeLabel(a.ID.Workload)
-		p.unwelcome.mu.Lock()
-		if p.unwelcome.pods == nil {
-			p.unwelcome.pods = map[string]*corev1.Pod{}
+		p.antiAffinity.mu.Lock()
+		if p.antiAffinity.pods == nil {
+			p.antiAffinity.pods = map[string]*corev1.Pod{}
 		}
-		p.unwelcome.pods[label] = pod
-		p.unwelcome.mu.Unlock()
-		p.cluster.Restrict(label, affinity.Selector{terms})
+		p.antiAffinity.pods[label] = pod
+		p.antiAffinity.mu.Unlock()
+		p.nodes.Restrict(label, affinity.Selector{terms})
 		return apicall.Refuse(podstatus.ReasonSystem, "pods of others keep it off node %s (podAntiAffinity over %s): it goes elsewhere", n.Name, terms[0].Key)
 	}
 	return nil
@@ -49,21 +49,21 @@ func (p *Backend) welcome(space string, todo []backend.Assignment) error {
 
 // moved lets those know for whom it matters that a pod has come, changed or gone.
 func (p *Backend) moved(m affinity.Affected) {
-	p.external.stir(m)
+	p.groups.requeue(m)
 	if m != affinity.AffectsAll {
 		return
 	}
-	p.unwelcome.mu.Lock()
-	defer p.unwelcome.mu.Unlock()
-	for label, pod := range p.unwelcome.pods {
-		if !p.cluster.Restricts(label) { // nobody has asked for long
-			delete(p.unwelcome.pods, label)
+	p.antiAffinity.mu.Lock()
+	defer p.antiAffinity.mu.Unlock()
+	for label, pod := range p.antiAffinity.pods {
+		if !p.nodes.Restricts(label) { // nobody has asked for long
+			delete(p.antiAffinity.pods, label)
 			continue
 		}
 		var r affinity.Selector
-		if terms, _ := p.near.Terms(pod, p.cluster.All); len(terms) > 0 {
+		if terms, _ := p.placed.Terms(pod, p.nodes.All); len(terms) > 0 {
 			r = affinity.Selector{terms}
 		}
-		p.cluster.Restrict(label, r)
+		p.nodes.Restrict(label, r)
 	}
 }

@@ -64,7 +64,7 @@ func asks(pod *corev1.Pod) (n backend.Needs, w backend.Where, bars string) {
 var fractionMarks = []string{"gpu-fraction", "gpu-memory", "gpu-fraction-limit"}
 
 // member is a pod as the control plane knows it.
-func (o *outsider) member(w *dra.Claims) backend.Member {
+func (o *foreignPod) member(w *dra.Claims) backend.Member {
 	m := backend.Member{Key: string(o.pod.UID), Name: o.pod.Namespace + "/" + o.pod.Name, Task: o.task}
 	m.Role, m.Rank = podowner.RoleOf(o.pod)
 	if m.Needs, m.Where, m.Barred = asks(o.pod); m.Barred == "" {

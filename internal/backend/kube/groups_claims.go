@@ -8,29 +8,29 @@ import (
 )
 
 // claimSeen takes over what a claim is like.
-func (x *external) claimSeen(c *resourcev1.ResourceClaim) {
+func (x *podGroups) claimSeen(c *resourcev1.ResourceClaim) {
 	x.claimsMoved([]string{x.wishes.ClaimSeen(c)})
 }
 
-func (x *external) claimGone(c *resourcev1.ResourceClaim) {
+func (x *podGroups) claimGone(c *resourcev1.ResourceClaim) {
 	x.claimsMoved([]string{x.wishes.ClaimGone(c)})
 }
 
 // classSeen takes over what a class is like; nil: it is gone.
-func (x *external) classSeen(name string, c *resourcev1.DeviceClass) {
+func (x *podGroups) classSeen(name string, c *resourcev1.DeviceClass) {
 	x.wishes.ClassSeen(name, c)
 	x.remark(x.wishes.PodsOf(""))
 }
 
 // claimsMoved has the pods looked at again that name some claim.
-func (x *external) claimsMoved(keys []string) {
+func (x *podGroups) claimsMoved(keys []string) {
 	for _, key := range keys {
 		x.remark(x.wishes.PodsOf(key))
 	}
 }
 
 // remark has pods looked at again that wait.
-func (x *external) remark(pods []types.UID) {
+func (x *podGroups) remark(pods []types.UID) {
 	if len(pods) == 0 {
 		return
 	}

@@ -17,11 +17,11 @@ import (
 
 // news is what the control plane is told after another look.
 func (p *Backend) news() backend.Claims {
-	p.external.look(p.ctx)
-	p.external.mu.Lock()
-	p.external.begun, p.external.busy = true, false
-	p.external.mu.Unlock()
-	out, _ := p.external.news(false)
+	p.groups.look(p.ctx)
+	p.groups.mu.Lock()
+	p.groups.begun, p.groups.busy = true, false
+	p.groups.mu.Unlock()
+	out, _ := p.groups.news(false)
 	return out
 }
 
@@ -55,10 +55,10 @@ func TestWhatChangesWhileNewsIsGatheredIsLookedAt(t *testing.T) {
 	p, _ := testBackend(t)
 	pod := outsiderPod("alone", nil)
 	p.podSeen(pod, false)
-	p.external.look(p.ctx)
-	p.external.begun, p.external.busy = true, false
+	p.groups.look(p.ctx)
+	p.groups.begun, p.groups.busy = true, false
 	p.podGone(pod, false)
-	p.external.news(true)
+	p.groups.news(true)
 	news := p.news()
 	if len(news.Changed) != 1 || news.Changed[0].Over != backend.OutcomeGone {
 		t.Errorf("it was told %+v", news)
@@ -68,7 +68,7 @@ func TestWhatChangesWhileNewsIsGatheredIsLookedAt(t *testing.T) {
 // TestAPodThatChangesItsProjectLeavesNothing: its maker is there still.
 func TestAPodThatChangesItsProjectLeavesNothing(t *testing.T) {
 	p, a := testBackend(t)
-	p.spaces.Seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}, Annotations: map[string]string{naming.NoteProjects: "*"}}})
+	p.namespaces.Seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}, Annotations: map[string]string{naming.NoteProjects: "*"}}})
 	a.put("/apis/batch/v1/namespaces/ml/jobs/train", object("train", nil, nil))
 	pod := outsiderPod("train-0", refTo("batch/v1", "Job", "train"))
 	p.podSeen(pod, false)
@@ -82,8 +82,8 @@ func TestAPodThatChangesItsProjectLeavesNothing(t *testing.T) {
 	if len(got.Changed) != 2 || got.Changed[0].Project != "speech" || len(got.Changed[0].Members) != 1 || got.Changed[1].Project != "vision" || got.Changed[1].Over != backend.OutcomeGone {
 		t.Errorf("then there is %+v", got)
 	}
-	if got := p.news(); len(got.Gone) != 1 || len(p.external.groups) != 1 {
-		t.Errorf("at last %+v is gone, and %d are kept", got, len(p.external.groups))
+	if got := p.news(); len(got.Gone) != 1 || len(p.groups.groups) != 1 {
+		t.Errorf("at last %+v is gone, and %d are kept", got, len(p.groups.groups))
 	}
 }
 
@@ -94,16 +94,16 @@ func TestGroupsOfNoProjectAreForgotten(t *testing.T) {
 	pod.Namespace = "lost"
 	p.podSeen(pod, false)
 	p.news()
-	if len(p.external.groups) != 1 {
-		t.Fatalf("there are %d groups", len(p.external.groups))
+	if len(p.groups.groups) != 1 {
+		t.Fatalf("there are %d groups", len(p.groups.groups))
 	}
 	p.podGone(pod, false)
 	a.put("/apis/batch/v1/namespaces/lost/jobs/train", http.StatusNotFound)
 	if got := p.news(); len(got.Changed)+len(got.Gone) > 0 {
 		t.Errorf("somebody is told %+v", got)
 	}
-	if len(p.external.groups) > 0 || len(p.external.owners.Known) > 0 {
-		t.Errorf("groups %v, makers %v are kept", p.external.groups, p.external.owners.Known)
+	if len(p.groups.groups) > 0 || len(p.groups.owners.Known) > 0 {
+		t.Errorf("groups %v, makers %v are kept", p.groups.groups, p.groups.owners.Known)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestGroupsOfNoProjectAreForgotten(t *testing.T) {
 // role that was mended.
 func TestWhatCouldNotBeReadIsReadAgain(t *testing.T) {
 	p, a := testBackend(t)
-	p.external.owners.Again = 20 * time.Millisecond
+	p.groups.owners.Again = 20 * time.Millisecond
 	late := outsiderPod("late", nil)
 	late.Labels = map[string]string{podowner.PodGroups[0].Label: "crowd"}
 	p.podSeen(late, false)
@@ -131,7 +131,7 @@ func TestWhatCouldNotBeReadIsReadAgain(t *testing.T) {
 		got = p.claims(t)
 		return got["crowd"].Barred == "" && got["crowd"].Min == 3 && len(got["web"].Members) == 1
 	})
-	if len(p.external.owners.Known) == 0 {
+	if len(p.groups.owners.Known) == 0 {
 		t.Error("nothing is remembered of makers")
 	}
 }
@@ -175,7 +175,7 @@ func TestPodsOfNoProjectAreToldOnce(t *testing.T) {
 	const path = "/api/v1/namespaces/lost/pods/stray/status"
 	a.put(path, http.StatusBadGateway)
 	p.podSeen(pod, false)
-	x := p.external
+	x := p.groups
 	x.mu.Lock()
 	x.telling = true // something else is being told
 	x.mu.Unlock()

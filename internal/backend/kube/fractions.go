@@ -27,8 +27,8 @@ type slot struct {
 	index int
 }
 
-// parts are the devices that tasks share.
-type parts struct {
+// fractions are the devices that tasks share.
+type fractions struct {
 	p *Backend
 
 	mu      sync.Mutex
@@ -58,12 +58,12 @@ type user struct {
 	gpu string    // the device that it was told; empty: none yet
 }
 
-func newParts(p *Backend) *parts {
-	return &parts{p: p, slots: map[slot]*hold{}, on: map[types.UID]slot{}, uses: map[core.TaskID][]slot{}, pending: map[core.TaskID]*delayed{}}
+func newFractions(p *Backend) *fractions {
+	return &fractions{p: p, slots: map[slot]*hold{}, on: map[types.UID]slot{}, uses: map[core.TaskID][]slot{}, pending: map[core.TaskID]*delayed{}}
 }
 
 // slot is what is known of one, made where nothing is. The lock is held.
-func (s *parts) slot(at slot) *hold {
+func (s *fractions) slot(at slot) *hold {
 	h := s.slots[at]
 	if h == nil {
 		h = &hold{users: map[core.TaskID]user{}, pods: map[types.UID]reservation{}, lost: map[string]bool{}, wake: make(chan struct{})}
@@ -79,12 +79,12 @@ func (h *hold) changed() {
 }
 
 // seen takes over what a pod is like; false: it is no reservation.
-func (s *parts) seen(pod *corev1.Pod) bool {
+func (s *fractions) seen(pod *corev1.Pod) bool {
 	at, ok := s.slotOf(pod)
 	if !ok {
 		return false
 	}
-	r := reservationOf(pod, at, s.p.cluster.IsFake(at.node))
+	r := reservationOf(pod, at, s.p.nodes.IsFake(at.node))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.slot(at)
@@ -99,13 +99,13 @@ func (s *parts) seen(pod *corev1.Pod) bool {
 	}
 	h.pods[pod.UID] = r
 	s.on[pod.UID] = at
-	s.p.cluster.AddReservation(at.node, pod.UID)
+	s.p.nodes.AddReservation(at.node, pod.UID)
 	s.kick(at)
 	return true
 }
 
 // gone takes over that a pod is not there any more; false: it was no reservation.
-func (s *parts) gone(pod *corev1.Pod) bool {
+func (s *fractions) gone(pod *corev1.Pod) bool {
 	if _, ok := s.slotOf(pod); !ok {
 		return false
 	}
@@ -115,7 +115,7 @@ func (s *parts) gone(pod *corev1.Pod) bool {
 
 // slotOf is the slot of a reservation: a pod that was one stays so, whatever
 // others make of its labels.
-func (s *parts) slotOf(pod *corev1.Pod) (slot, bool) {
+func (s *fractions) slotOf(pod *corev1.Pod) (slot, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at, ok := s.on[pod.UID]; ok {
@@ -124,7 +124,7 @@ func (s *parts) slotOf(pod *corev1.Pod) (slot, bool) {
 	return s.p.slotOf(pod)
 }
 
-func (s *parts) lose(pod types.UID) {
+func (s *fractions) lose(pod types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, ok := s.on[pod]
@@ -134,12 +134,12 @@ func (s *parts) lose(pod types.UID) {
 	h := s.slot(at)
 	delete(h.pods, pod)
 	delete(s.on, pod)
-	s.p.cluster.RemoveReservation(at.node, pod)
+	s.p.nodes.RemoveReservation(at.node, pod)
 	s.kick(at)
 }
 
 // nodeGone looks after what was held of a node.
-func (s *parts) nodeGone(node string) {
+func (s *fractions) nodeGone(node string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for at := range s.slots {
@@ -150,7 +150,7 @@ func (s *parts) nodeGone(node string) {
 }
 
 // taskSeen takes over which devices the pod of a task shares.
-func (s *parts) taskSeen(id core.TaskID, pod *corev1.Pod) {
+func (s *fractions) taskSeen(id core.TaskID, pod *corev1.Pod) {
 	if pod.Annotations[naming.NoteFractionDevices] == "" {
 		return
 	}
@@ -161,7 +161,7 @@ func (s *parts) taskSeen(id core.TaskID, pod *corev1.Pod) {
 	if t, ok := s.p.tasks.get(id); !ok || t.uid != pod.UID {
 		return // a late word of a pod that has been replaced
 	}
-	gpus := partsOf(pod)
+	gpus := fractionsOf(pod)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for at, gpu := range gpus {
@@ -170,7 +170,7 @@ func (s *parts) taskSeen(id core.TaskID, pod *corev1.Pod) {
 }
 
 // use enters a task that has no pod yet with its parts.
-func (s *parts) use(id core.TaskID, node string, shares []core.Share) {
+func (s *fractions) use(id core.TaskID, node string, shares []core.Share) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range shares {
@@ -185,7 +185,7 @@ func (s *parts) use(id core.TaskID, node string, shares []core.Share) {
 }
 
 // enter makes a task the user of a slot. The lock is held.
-func (s *parts) enter(at slot, id core.TaskID, u user) {
+func (s *fractions) enter(at slot, id core.TaskID, u user) {
 	h := s.slot(at)
 	if was, ok := h.users[id]; ok && was == u {
 		return
@@ -199,7 +199,7 @@ func (s *parts) enter(at slot, id core.TaskID, u user) {
 
 // leave gives back the parts of a task, unless it has another pod by now. Who
 // leaves last takes the reservation along.
-func (s *parts) leave(id core.TaskID, pod types.UID) {
+func (s *fractions) leave(id core.TaskID, pod types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.uses[id] = slices.DeleteFunc(s.uses[id], func(at slot) bool {
@@ -221,7 +221,7 @@ func (s *parts) leave(id core.TaskID, pod types.UID) {
 }
 
 // tidy forgets a slot of which nothing is left. The lock is held.
-func (s *parts) tidy(at slot) {
+func (s *fractions) tidy(at slot) {
 	if h := s.slots[at]; h != nil && len(h.users)+len(h.pods) == 0 && !h.working {
 		h.changed()
 		delete(s.slots, at)

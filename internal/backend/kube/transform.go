@@ -10,15 +10,15 @@ import (
 // The cluster may have many more objects than we have tasks: of each only what
 // is looked at is kept.
 
-func slim(o any) (any, error) {
+func trimPod(o any) (any, error) {
 	p, ok := o.(*corev1.Pod)
 	if !ok {
 		return o, nil
 	}
-	slimMeta(&p.ObjectMeta)
+	trimMeta(&p.ObjectMeta)
 	s := p.Spec
 	p.Spec = corev1.PodSpec{
-		NodeName: s.NodeName, Subdomain: s.Subdomain, SchedulerName: s.SchedulerName, InitContainers: slimContainers(s.InitContainers), Containers: slimContainers(s.Containers),
+		NodeName: s.NodeName, Subdomain: s.Subdomain, SchedulerName: s.SchedulerName, InitContainers: trimContainers(s.InitContainers), Containers: trimContainers(s.Containers),
 		Overhead: s.Overhead, Resources: s.Resources, ResourceClaims: s.ResourceClaims, RestartPolicy: s.RestartPolicy,
 		NodeSelector: s.NodeSelector, Affinity: s.Affinity, Tolerations: s.Tolerations, SchedulingGates: s.SchedulingGates,
 		Priority: s.Priority, PriorityClassName: s.PriorityClassName, TerminationGracePeriodSeconds: s.TerminationGracePeriodSeconds,
@@ -36,8 +36,8 @@ func slim(o any) (any, error) {
 	return p, nil
 }
 
-// slimContainers keeps what containers ask for.
-func slimContainers(all []corev1.Container) []corev1.Container {
+// trimContainers keeps what containers ask for.
+func trimContainers(all []corev1.Container) []corev1.Container {
 	if all == nil {
 		return nil
 	}
@@ -48,19 +48,19 @@ func slimContainers(all []corev1.Container) []corev1.Container {
 	return out
 }
 
-func slimNode(o any) (any, error) {
+func trimNode(o any) (any, error) {
 	if n, ok := o.(*corev1.Node); ok {
-		slimMeta(&n.ObjectMeta)
+		trimMeta(&n.ObjectMeta)
 		n.Status.Images, n.Status.VolumesAttached, n.Status.VolumesInUse = nil, nil, nil
 	}
 	return o, nil
 }
 
-func slimNamespace(o any) (any, error) {
+func trimNamespace(o any) (any, error) {
 	if n, ok := o.(*corev1.Namespace); ok {
-		slimMeta(&n.ObjectMeta)
+		trimMeta(&n.ObjectMeta)
 	}
 	return o, nil
 }
 
-func slimMeta(m *metav1.ObjectMeta) { m.ManagedFields = nil }
+func trimMeta(m *metav1.ObjectMeta) { m.ManagedFields = nil }

@@ -169,8 +169,8 @@ func (p *Backend) note(ctx context.Context, r *reservation) error {
 	return err
 }
 
-// partsOf are the devices that the pod of a task was told, by slot.
-func partsOf(pod *corev1.Pod) map[slot]string {
+// fractionsOf are the devices that the pod of a task was told, by slot.
+func fractionsOf(pod *corev1.Pod) map[slot]string {
 	gpus := strings.Split(pod.Annotations[naming.NoteFractionDevices], ",")
 	out := map[slot]string{}
 	for i, d := range naming.DevicesOf(pod.Annotations[naming.NoteDevices]) {

@@ -23,9 +23,9 @@ import (
 // place.
 const refusedFor = 30 * time.Second
 
-// settle gives pods of others their places, those that start together all or
+// bindForeign gives pods of others their places, those that start together all or
 // none: one that is not there any more keeps the others back.
-func (p *Backend) settle(ctx context.Context, gang []backend.Assignment) error {
+func (p *Backend) bindForeign(ctx context.Context, gang []backend.Assignment) error {
 	todo := gang[:0:0]
 	for _, a := range gang {
 		if t, ok := p.tasks.get(a.ID); !ok || !t.seen.State.Ended() && !t.bound {
@@ -35,7 +35,7 @@ func (p *Backend) settle(ctx context.Context, gang []backend.Assignment) error {
 	missing := ""
 	pods := make([]*corev1.Pod, len(todo))
 	for i, a := range todo {
-		pods[i] = p.external.pod(a.Claim)
+		pods[i] = p.groups.pod(a.Claim)
 		if pods[i] == nil && missing == "" {
 			missing = "a pod of it is gone"
 		}
@@ -53,7 +53,7 @@ func (p *Backend) settle(ctx context.Context, gang []backend.Assignment) error {
 	if bars := p.takeAll(todo, pods); bars != "" {
 		for i, a := range todo {
 			p.fails(a, podstatus.ReasonSystem, bars)
-			p.external.refuse(pods[i].UID, bars)
+			p.groups.refuse(pods[i].UID, bars)
 		}
 		return nil
 	}
@@ -65,19 +65,19 @@ func (p *Backend) settle(ctx context.Context, gang []backend.Assignment) error {
 	if slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 }) {
 		p.equipping.RLock() // what is allocated is not given back before it is bound
 		defer p.equipping.RUnlock()
-		err := apicall.Each(todo, apicall.MaxConcurrent, func(a backend.Assignment) error { return p.equip(ctx, &a, at[a.ID]) })
+		err := apicall.Each(todo, apicall.MaxConcurrent, func(a backend.Assignment) error { return p.allocateForeign(ctx, &a, at[a.ID]) })
 		if err != nil {
-			return p.unseated(todo, pods, err)
+			return p.unbind(todo, pods, err)
 		}
 	}
-	return apicall.Each(todo, apicall.MaxConcurrent, func(a backend.Assignment) error { return p.seat(ctx, a, at[a.ID]) })
+	return apicall.Each(todo, apicall.MaxConcurrent, func(a backend.Assignment) error { return p.bindOne(ctx, a, at[a.ID]) })
 }
 
-// unseated takes back the start of pods whose claims could not all be met. What
+// unbind takes back the start of pods whose claims could not all be met. What
 // was allocated already is given back when it is next looked at.
-func (p *Backend) unseated(todo []backend.Assignment, pods []*corev1.Pod, err error) error {
+func (p *Backend) unbind(todo []backend.Assignment, pods []*corev1.Pod, err error) error {
 	for _, pod := range pods {
-		p.near.Release(pod)
+		p.placed.Release(pod)
 	}
 	r := apicall.RefusalOf(err)
 	if r == nil && !apicall.IsServerError(err) {
@@ -89,7 +89,7 @@ func (p *Backend) unseated(todo []backend.Assignment, pods []*corev1.Pod, err er
 	}
 	for i, a := range todo {
 		p.fails(a, podstatus.ReasonSystem, why)
-		p.external.refuse(pods[i].UID, why)
+		p.groups.refuse(pods[i].UID, why)
 	}
 	return nil
 }
@@ -97,11 +97,11 @@ func (p *Backend) unseated(todo []backend.Assignment, pods []*corev1.Pod, err er
 // takeAll holds the places of pods that start together, all or none; why it
 // could not: others came to be where these may not be with them.
 func (p *Backend) takeAll(todo []backend.Assignment, pods []*corev1.Pod) (bars string) {
-	nodes := p.cluster.All()
+	nodes := p.nodes.All()
 	for i, a := range todo {
-		if bars = p.near.Hold(pods[i], p.nodeName(a.Node), nodes); bars != "" {
+		if bars = p.placed.Hold(pods[i], p.nodeName(a.Node), nodes); bars != "" {
 			for _, pod := range pods[:i] {
-				p.near.Release(pod)
+				p.placed.Release(pod)
 			}
 			return bars
 		}
@@ -110,7 +110,7 @@ func (p *Backend) takeAll(todo []backend.Assignment, pods []*corev1.Pod) (bars s
 }
 
 // pod is one that waits for its place; nil: there is none such.
-func (x *external) pod(uid string) *corev1.Pod {
+func (x *podGroups) pod(uid string) *corev1.Pod {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	o := x.pods[types.UID(uid)]
@@ -126,7 +126,7 @@ func (p *Backend) expect(a backend.Assignment, pod *corev1.Pod) {
 		t.space, t.name, t.uid, t.there, t.claim = pod.Namespace, pod.Name, pod.UID, true, a.Claim
 		t.node, t.seen.Claim = p.nodeName(a.Node), a.Claim
 	})
-	p.cluster.Hold(p.nodeName(a.Node), a.ID, a.Devices)
+	p.nodes.Hold(p.nodeName(a.Node), a.ID, a.Devices)
 }
 
 // fails ends a task that did not come to have its place.
@@ -137,17 +137,17 @@ func (p *Backend) fails(a backend.Assignment, why lifecycle.Reason, message stri
 		}
 		t.claim, t.there = a.Claim, false
 	})
-	p.cluster.Release(p.nodeName(a.Node), a.ID)
+	p.nodes.Release(p.nodeName(a.Node), a.ID)
 }
 
-// seat binds a pod of others. What it is to us goes onto it in the same request,
+// bindOne binds a pod of others. What it is to us goes onto it in the same request,
 // so that a server that begins anew knows it.
-func (p *Backend) seat(ctx context.Context, a backend.Assignment, pod *corev1.Pod) error {
+func (p *Backend) bindOne(ctx context.Context, a backend.Assignment, pod *corev1.Pod) error {
 	node := p.nodeName(a.Node)
 	refused := func(why string) error {
-		p.near.Release(pod)
+		p.placed.Release(pod)
 		p.fails(a, podstatus.ReasonSystem, why)
-		p.external.refuse(pod.UID, why)
+		p.groups.refuse(pod.UID, why)
 		return nil
 	}
 	if why := p.misses(ctx, pod, node); why != "" {
@@ -168,7 +168,7 @@ func (p *Backend) seat(ctx context.Context, a backend.Assignment, pod *corev1.Po
 		case getErr == nil && now.UID == pod.UID && now.Spec.NodeName == "" && fails:
 			err = apicall.Refuse(podstatus.ReasonSystem, "%v", apicall.Classify(err)) // others need not wait until it can be
 		case getErr == nil || apierrors.IsNotFound(getErr):
-			p.near.Release(pod)
+			p.placed.Release(pod)
 			p.fails(a, lifecycle.ReasonKilled, fmt.Sprintf("it was changed or deleted by someone else before it had its place: %v", err))
 			return nil
 		}
@@ -177,16 +177,16 @@ func (p *Backend) seat(ctx context.Context, a backend.Assignment, pod *corev1.Po
 		return refused(refusal.Message)
 	}
 	if err != nil {
-		p.near.Release(pod) // it is held again by the next try
+		p.placed.Release(pod) // it is held again by the next try
 		return apicall.Classify(err)
 	}
 	p.tasks.edit(a.ID, false, func(t *task) { t.bound = true })
-	p.teller.placed(pod, node)
+	p.reporter.placed(pod, node)
 	return nil
 }
 
 // refuse leaves a pod alone for a while, for a reason that shows.
-func (x *external) refuse(uid types.UID, why string) {
+func (x *podGroups) refuse(uid types.UID, why string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	set := func(text string) {
@@ -207,13 +207,13 @@ func (x *external) refuse(uid types.UID, why string) {
 // can tell, and then its node will. It may have been made since its place was
 // chosen.
 func (p *Backend) misses(ctx context.Context, pod *corev1.Pod, node string) string {
-	n := p.cluster.Find(node)
+	n := p.nodes.Find(node)
 	if n == nil {
 		return ""
 	}
-	all, _, err := p.reaches.volumesOf(ctx, pod)
+	all, _, err := p.volumes.volumesOf(ctx, pod)
 	if err != nil {
-		p.calm.Warn("where the volumes of a pod can be used could not be learnt", "pod", pod.Namespace+"/"+pod.Name, "err", err)
+		p.limiter.Warn("where the volumes of a pod can be used could not be learnt", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 	}
 	for _, r := range all {
 		if !r.Matches(n) {
@@ -232,9 +232,9 @@ func (p *Backend) reserve(ctx context.Context, id core.TaskID, pod *corev1.Pod, 
 		if err == nil {
 			continue
 		}
-		p.calm.Warn("a volume could not be asked for; trying again", "claim", pod.Namespace+"/"+name, "err", err)
+		p.limiter.Warn("a volume could not be asked for; trying again", "claim", pod.Namespace+"/"+name, "err", err)
 		p.wg.Go(func() {
-			p.calm.Retry(p.ctx, "a volume could not be asked for", id, func() error {
+			p.limiter.Retry(p.ctx, "a volume could not be asked for", id, func() error {
 				if t, ok := p.tasks.get(id); !ok || t.seen.State.Ended() || t.node != node {
 					return nil // nobody needs it any more, or not there
 				}
@@ -278,9 +278,9 @@ func (p *Backend) memberSeen(id core.TaskID, pod *corev1.Pod, first bool) {
 		}
 		t.seen.Claim = t.claim
 	})
-	p.cluster.Hold(pod.Spec.NodeName, id, naming.DevicesOf(pod.Annotations[naming.NoteDevices]))
+	p.nodes.Hold(pod.Spec.NodeName, id, naming.DevicesOf(pod.Annotations[naming.NoteDevices]))
 	if podstatus.Finished(pod) {
-		p.cluster.Release(pod.Spec.NodeName, id)
+		p.nodes.Release(pod.Spec.NodeName, id)
 	}
 	p.logs.PodSeen(id, pod)
 }
@@ -310,7 +310,7 @@ func (p *Backend) memberGone(id core.TaskID, pod *corev1.Pod) {
 	if former {
 		return // another pod is the task's by now
 	}
-	p.cluster.Release(pod.Spec.NodeName, id)
+	p.nodes.Release(pod.Spec.NodeName, id)
 	p.logs.PodGone(id)
 	if forgotten {
 		p.drop(pod.Namespace, id)

@@ -27,7 +27,7 @@ const claimName = "gpus"
 
 // claim lets a pod have its GPUs by a claim where its node has them so.
 func (v *volumes) claim(p *Backend, a *backend.Assignment, pod *corev1.Pod) {
-	if naming.WholeDevices(a) == 0 || !p.cluster.HasOnlyClaims(p.nodeName(a.Node)) {
+	if naming.WholeDevices(a) == 0 || !p.nodes.HasOnlyClaims(p.nodeName(a.Node)) {
 		return
 	}
 	delete(v.main.Resources.Limits, resources.GpuResources[0])
@@ -39,7 +39,7 @@ func (v *volumes) claim(p *Backend, a *backend.Assignment, pod *corev1.Pod) {
 // allocate makes the claim of a pod that has none yet, with what it is to have.
 func (p *Backend) allocate(ctx context.Context, a *backend.Assignment, pod *corev1.Pod) error {
 	node := p.nodeName(a.Node)
-	devices, ok := p.cluster.Devices(node, a.Devices)
+	devices, ok := p.nodes.Devices(node, a.Devices)
 	if !ok {
 		return apicall.Refuse(podstatus.ReasonSystem, "node %s does not offer all of the GPUs %s any more that it was placed on", node, naming.DevicesNote(a.Devices))
 	}

@@ -7,12 +7,12 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// hasten ends a task by force that was given less time than at first. The API
+// forceDelete ends a task by force that was given less time than at first. The API
 // server takes the shorter grace, but a kubelet that waits for a container
 // already (1.35 does) goes on waiting for the longer one. An image without a
 // shell keeps that. What is done is only safe in a pod that we drew, and only as
 // we drew it: where a pod sees the processes of its node it would end these.
-func (p *Backend) hasten(id core.TaskID, until time.Time) {
+func (p *Backend) forceDelete(id core.TaskID, until time.Time) {
 	const slack = time.Second // in which the kubelet may do it by itself
 	timer := time.NewTimer(max(until.Sub(p.o.Clock()), 0) + slack)
 	defer timer.Stop()

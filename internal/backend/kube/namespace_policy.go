@@ -20,8 +20,8 @@ import (
 // restricted the one that wants something said in pods.
 const labelEnforced, restricted = "pod-security.kubernetes.io/enforce", "restricted"
 
-// demand is what a namespace wants of pods.
-type demand struct {
+// policy is what a namespace wants of pods.
+type policy struct {
 	restricted bool // the Pod Security Standard of that name
 	limits     bool // a limit of CPU
 }
@@ -29,30 +29,30 @@ type demand struct {
 // demandedFor is for how long it is believed that what refused a pod still would.
 const demandedFor = 10 * time.Minute
 
-// demands are those that were learnt from refusals.
-type demands struct {
+// policies are those that were learnt from refusals.
+type policies struct {
 	mu sync.Mutex
 	of map[string]learnt // by namespace
 }
 
 type learnt struct {
-	demand
+	policy
 	at time.Time
 }
 
 // in is what a namespace was found to want.
-func (d *demands) in(space string) demand {
+func (d *policies) in(space string) policy {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if l := d.of[space]; time.Since(l.at) < demandedFor {
-		return l.demand
+		return l.policy
 	}
-	return demand{}
+	return policy{}
 }
 
 // learn takes over why a pod was refused, and reports whether another try may
 // help.
-func (d *demands) learn(space string, err error) bool {
+func (d *policies) learn(space string, err error) bool {
 	if !apierrors.IsForbidden(err) {
 		return false
 	}
@@ -72,10 +72,10 @@ func (d *demands) learn(space string, err error) bool {
 	return true
 }
 
-// suit gives a pod what its namespace wants of pods.
-func (p *Backend) suit(pod *corev1.Pod, a *backend.Assignment) {
-	want := p.demands.in(pod.Namespace)
-	want.restricted = want.restricted || p.spaces.Labels(pod.Namespace)[labelEnforced] == restricted
+// applyPolicy gives a pod what its namespace wants of pods.
+func (p *Backend) applyPolicy(pod *corev1.Pod, a *backend.Assignment) {
+	want := p.policies.in(pod.Namespace)
+	want.restricted = want.restricted || p.namespaces.Labels(pod.Namespace)[labelEnforced] == restricted
 	for _, all := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range all {
 			c := &all[i]

@@ -33,7 +33,7 @@ func (p *Backend) serve(ctx context.Context, space string, a *backend.Assignment
 	there, err := services.Get(ctx, a.About.Name, metav1.GetOptions{})
 	switch {
 	case err == nil && there.Labels[naming.LabelWorkload] != string(a.ID.Workload):
-		p.calm.Warn("a service that is not ours has the name of a workload, which so has none in its cluster", "service", space+"/"+a.About.Name, "workload", a.ID.Workload)
+		p.limiter.Warn("a service that is not ours has the name of a workload, which so has none in its cluster", "service", space+"/"+a.About.Name, "workload", a.ID.Workload)
 		return nil
 	case err != nil && !apierrors.IsNotFound(err):
 		return err

@@ -31,9 +31,9 @@ func (p *Backend) marks(id core.TaskID) (labels, notes map[string]string) {
 	}), map[string]string{naming.NoteTask: id.String()}
 }
 
-// edited reports whether someone has changed what a pod of ours is found by, or it
+// lostLabels reports whether someone has changed what a pod of ours is found by, or it
 // was made before installations had IDs.
-func (p *Backend) edited(pod *corev1.Pod, id core.TaskID) bool {
+func (p *Backend) lostLabels(pod *corev1.Pod, id core.TaskID) bool {
 	labels, notes := p.marks(id)
 	for k, v := range labels {
 		if pod.Labels[k] != v {
@@ -66,10 +66,10 @@ func (p *Backend) restore(pod *corev1.Pod, id core.TaskID) {
 		p.o.Log.Warn("someone changed the labels of a pod by which it is found; they are put back", "backend", p.o.Name, "task", id, "pod", pod.Namespace+"/"+pod.Name)
 	}
 	p.wg.Go(func() {
-		if !p.calm.Acquire(p.ctx) { // after an upgrade all pods may lack one
+		if !p.limiter.Acquire(p.ctx) { // after an upgrade all pods may lack one
 			return
 		}
-		defer p.calm.Release()
+		defer p.limiter.Release()
 		_, err := p.client.CoreV1().Pods(pod.Namespace).Patch(p.ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: naming.Managed})
 		if err != nil && p.ctx.Err() == nil {
 			p.o.Log.Warn("the labels of a pod could not be put back: a server that begins anew will not find it", "backend", p.o.Name, "task", id, "err", err)
@@ -134,8 +134,8 @@ func clash(kind string, m *metav1.ObjectMeta) error {
 	return apicall.Refuse(podstatus.ReasonSystem, "a %s that is not ours has the name of its own, %s/%s: delete it, or give the workload another name", kind, m.Namespace, m.Name)
 }
 
-// keep makes the secret beside a pod, unless it was made before.
-func (p *Backend) keep(ctx context.Context, id core.TaskID, s *corev1.Secret) error {
+// createSecret makes the secret beside a pod, unless it was made before.
+func (p *Backend) createSecret(ctx context.Context, id core.TaskID, s *corev1.Secret) error {
 	secrets := p.client.CoreV1().Secrets(s.Namespace)
 	made, err := secrets.Create(ctx, s, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {

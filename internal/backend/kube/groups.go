@@ -23,35 +23,35 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// external are the pods that others made and that name our scheduler, by what
+// podGroups are the pods that others made and that name our scheduler, by what
 // made them. Events of pods only mark what is to be looked at; one goroutine
 // looks, since who made a pod may have to be asked of the API server.
-type external struct {
+type podGroups struct {
 	p      *Backend
 	owners *podowner.Reader
 	wishes *dra.Claims
 
-	mu        sync.Mutex
-	pods      map[types.UID]*outsider
-	groups    map[string]*group
-	fresh     map[types.UID]bool // pods whose group is to be found, anew
-	marked    map[string]bool    // groups of which something may have changed, which nobody has looked at yet
-	stale     map[string]bool    // groups that are not as they were told
-	gone      map[string]bool    // groups that are not there any more
-	disowned  map[types.UID]bool
-	busy      bool               // marks were taken that are not dealt with yet
-	telling   bool               // pods of no project are being told so
-	untold    map[string]bool    // groups of no project that are to be told so next
-	begun     bool               // what was there when we began has been looked at
-	wary      map[types.UID]bool // pods that wait and for which something may follow from others
-	stirring  bool               // where pods are has changed, which is about to be looked at
-	everybody bool               // for all pods that wait, not only for the wary
-	wake      chan struct{}
-	told      chan struct{} // there is news for who watches
+	mu         sync.Mutex
+	pods       map[types.UID]*foreignPod
+	groups     map[string]*group
+	fresh      map[types.UID]bool // pods whose group is to be found, anew
+	marked     map[string]bool    // groups of which something may have changed, which nobody has looked at yet
+	stale      map[string]bool    // groups that are not as they were told
+	gone       map[string]bool    // groups that are not there any more
+	disowned   map[types.UID]bool
+	busy       bool               // marks were taken that are not dealt with yet
+	telling    bool               // pods of no project are being told so
+	untold     map[string]bool    // groups of no project that are to be told so next
+	begun      bool               // what was there when we began has been looked at
+	wary       map[types.UID]bool // pods that wait and for which something may follow from others
+	requeueing bool               // where pods are has changed, which is about to be looked at
+	everybody  bool               // for all pods that wait, not only for the wary
+	wake       chan struct{}
+	told       chan struct{} // there is news for who watches
 }
 
-// outsider is a pod that others made.
-type outsider struct {
+// foreignPod is a pod that others made.
+type foreignPod struct {
 	pod     *corev1.Pod
 	task    core.TaskID         // that it is; zero: it waits, or is not ours
 	group   string              // empty: not known yet
@@ -63,7 +63,7 @@ type outsider struct {
 }
 
 // live reports whether a pod holds something or wants to.
-func (o *outsider) live() bool {
+func (o *foreignPod) live() bool {
 	return !podstatus.Finished(o.pod) && (o.pod.Spec.NodeName == "" && o.pod.DeletionTimestamp == nil || o.task != (core.TaskID{}))
 }
 
@@ -82,9 +82,9 @@ type group struct {
 	pause time.Duration
 }
 
-func newExternal(p *Backend) *external {
-	return &external{
-		p: p, owners: podowner.NewReader(p.client), wishes: dra.NewClaims(), pods: map[types.UID]*outsider{}, groups: map[string]*group{}, fresh: map[types.UID]bool{},
+func newPodGroups(p *Backend) *podGroups {
+	return &podGroups{
+		p: p, owners: podowner.NewReader(p.client), wishes: dra.NewClaims(), pods: map[types.UID]*foreignPod{}, groups: map[string]*group{}, fresh: map[types.UID]bool{},
 		marked: map[string]bool{}, stale: map[string]bool{}, untold: map[string]bool{}, gone: map[string]bool{}, disowned: map[types.UID]bool{}, wary: map[types.UID]bool{}, wake: make(chan struct{}, 1), told: make(chan struct{}, 1),
 	}
 }
@@ -102,7 +102,7 @@ func (p *Backend) outside(pod *corev1.Pod) bool {
 
 // memberOf is the task that a pod of others is: it has its place from us, and
 // somebody claims it.
-func (x *external) memberOf(pod *corev1.Pod) (core.TaskID, bool) {
+func (x *podGroups) memberOf(pod *corev1.Pod) (core.TaskID, bool) {
 	if pod.Spec.NodeName == "" {
 		return core.TaskID{}, false
 	}
@@ -118,20 +118,20 @@ func (x *external) memberOf(pod *corev1.Pod) (core.TaskID, bool) {
 
 // seen takes over what a pod of others is like. first: it was there when we
 // began.
-func (x *external) seen(pod *corev1.Pod, first bool) {
+func (x *podGroups) seen(pod *corev1.Pod, first bool) {
 	id, ours := x.memberOf(pod)
 	switch {
 	case ours:
 		x.p.memberSeen(id, pod, first)
 	default:
-		x.p.cluster.ForeignPod(pod)
+		x.p.nodes.ForeignPod(pod)
 	}
 	x.claimsMoved(x.wishes.PodSeen(pod, podstatus.Finished(pod) || pod.DeletionTimestamp != nil && pod.Spec.NodeName == ""))
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	o := x.pods[pod.UID]
 	if o == nil {
-		o = &outsider{}
+		o = &foreignPod{}
 		x.pods[pod.UID] = o
 	}
 	was := o.pod
@@ -162,7 +162,7 @@ func sameWords(a, b *corev1.Pod) bool {
 
 // mark notes what an end means for a group, and that it is to be looked at. The
 // lock is held.
-func (x *external) mark(g *group, o *outsider) {
+func (x *podGroups) mark(g *group, o *foreignPod) {
 	switch o.pod.Status.Phase {
 	case corev1.PodSucceeded:
 		g.well = true
@@ -173,11 +173,11 @@ func (x *external) mark(g *group, o *outsider) {
 }
 
 // podGone takes over that a pod of others is not there any more.
-func (x *external) podGone(pod *corev1.Pod) {
+func (x *podGroups) podGone(pod *corev1.Pod) {
 	if id, ours := x.memberOf(pod); ours {
 		x.p.memberGone(id, pod)
 	}
-	x.p.cluster.ForeignPodGone(pod.UID)
+	x.p.nodes.ForeignPodGone(pod.UID)
 	x.claimsMoved(x.wishes.PodSeen(pod, true))
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -199,7 +199,7 @@ func (x *external) podGone(pod *corev1.Pod) {
 
 // again looks at all pods of namespaces anew: whose project these are may have
 // changed.
-func (x *external) again(spaces []string) {
+func (x *podGroups) again(spaces []string) {
 	if len(spaces) == 0 {
 		return
 	}
@@ -217,7 +217,7 @@ func (x *external) again(spaces []string) {
 }
 
 // run looks at what is marked until ctx is done.
-func (x *external) run(ctx context.Context) {
+func (x *podGroups) run(ctx context.Context) {
 	if x.p.whole(ctx) != nil {
 		return
 	}
@@ -236,7 +236,7 @@ func (x *external) run(ctx context.Context) {
 }
 
 // look deals with what is marked at present.
-func (x *external) look(ctx context.Context) {
+func (x *podGroups) look(ctx context.Context) {
 	x.mu.Lock()
 	x.busy = true
 	fresh := make([]*corev1.Pod, 0, len(x.fresh))
@@ -277,7 +277,7 @@ func (x *external) look(ctx context.Context) {
 
 // place finds the groups of pods. One whose maker cannot be learnt keeps none of
 // the others waiting.
-func (x *external) place(ctx context.Context, fresh []*corev1.Pod) {
+func (x *podGroups) place(ctx context.Context, fresh []*corev1.Pod) {
 	var mu sync.Mutex
 	var last error
 	pending := map[types.UID]bool{}
@@ -295,7 +295,7 @@ func (x *external) place(ctx context.Context, fresh []*corev1.Pod) {
 	if len(pending) == 0 || ctx.Err() != nil {
 		return
 	}
-	x.p.calm.Warn("who made pods could not be learnt; asking again", "pods", len(pending), "err", last)
+	x.p.limiter.Warn("who made pods could not be learnt; asking again", "pods", len(pending), "err", last)
 	x.after(podowner.FirstRecheck, func() {
 		for uid := range pending {
 			x.fresh[uid] = true
@@ -304,7 +304,7 @@ func (x *external) place(ctx context.Context, fresh []*corev1.Pod) {
 }
 
 // assign finds the group of a pod. It fails where asking again may help.
-func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
+func (x *podGroups) assign(ctx context.Context, pod *corev1.Pod) error {
 	chain, err := x.owners.Chain(ctx, pod.Namespace, pod.OwnerReferences)
 	var with podowner.Gang
 	if err == nil {
@@ -313,12 +313,12 @@ func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
 	var volumes []affinity.Selector
 	later := false
 	if err == nil && pod.Spec.NodeName == "" {
-		volumes, later, err = x.p.reaches.volumesOf(ctx, pod)
+		volumes, later, err = x.p.volumes.volumesOf(ctx, pod)
 	}
 	if err != nil {
 		return err
 	}
-	own, more := x.p.spaces.ProjectsOf(pod.Namespace)
+	own, more := x.p.namespaces.ProjectsOf(pod.Namespace)
 	t := podowner.SchedulingOf(pod, chain, own, more)
 	key := groupKey(pod, chain, with, t.Project)
 	x.mu.Lock()
@@ -352,7 +352,7 @@ func (x *external) assign(ctx context.Context, pod *corev1.Pod) error {
 		x.after(x.owners.Again, func() { x.fresh[pod.UID], o.unsure = true, false })
 	}
 	if n, _, bars := asks(o.pod); bars == "" {
-		x.p.cluster.Track(n.Counted)
+		x.p.nodes.Track(n.Counted)
 	}
 	return nil
 }

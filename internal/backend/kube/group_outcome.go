@@ -12,7 +12,7 @@ import (
 )
 
 // after does f under the lock and looks again, after a while.
-func (x *external) after(d time.Duration, f func()) {
+func (x *podGroups) after(d time.Duration, f func()) {
 	time.AfterFunc(d, func() {
 		if x.p.ctx.Err() != nil {
 			return
@@ -26,7 +26,7 @@ func (x *external) after(d time.Duration, f func()) {
 
 // lively reports whether some pod of a group has not ended, and as many are
 // there as start together. The lock is held.
-func (x *external) lively(g *group) bool {
+func (x *podGroups) lively(g *group) bool {
 	live, done := 0, 0
 	for uid := range g.pods {
 		if o := x.pods[uid]; o != nil && o.live() {
@@ -40,7 +40,7 @@ func (x *external) lively(g *group) bool {
 
 // assess finds out of a group that has no pods, or too few, whether its maker is
 // there still, and what it wants by now. It is asked again while that may change.
-func (x *external) assess(ctx context.Context, g *group) {
+func (x *podGroups) assess(ctx context.Context, g *group) {
 	x.mu.Lock()
 	chain, now, first := g.chain, x.p.o.Clock(), g.since.IsZero()
 	if first {
@@ -90,7 +90,7 @@ func minimumOf(chain []*podowner.Owner) (int, bool) {
 }
 
 // none reports whether no pod of a group is live. The lock is held.
-func (x *external) none(g *group) bool {
+func (x *podGroups) none(g *group) bool {
 	for uid := range g.pods {
 		if o := x.pods[uid]; o != nil && o.live() {
 			return false
@@ -105,7 +105,7 @@ const unknownFor = time.Minute
 
 // outcome is how a group without live pods has ended; empty: its maker may make
 // others. The lock is held.
-func (x *external) outcome(g *group, now time.Time) backend.Outcome {
+func (x *podGroups) outcome(g *group, now time.Time) backend.Outcome {
 	as := backend.OutcomeGone
 	switch {
 	case g.bad:

@@ -262,10 +262,10 @@ func (s *sharing) brief(t *testing.T) {
 	s.end(t, brief)
 	s.reservations(t, 0)
 	kubetest.Eventually(t, "nothing is remembered", func() error {
-		s.parts.mu.Lock()
-		defer s.parts.mu.Unlock()
-		if len(s.parts.slots)+len(s.parts.pending)+len(s.parts.on)+len(s.parts.uses) > 0 {
-			return fmt.Errorf("slots %v, pending %v, uses %v", s.parts.slots, s.parts.pending, s.parts.uses)
+		s.fractions.mu.Lock()
+		defer s.fractions.mu.Unlock()
+		if len(s.fractions.slots)+len(s.fractions.pending)+len(s.fractions.on)+len(s.fractions.uses) > 0 {
+			return fmt.Errorf("slots %v, pending %v, uses %v", s.fractions.slots, s.fractions.pending, s.fractions.uses)
 		}
 		return nil
 	})

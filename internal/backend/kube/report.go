@@ -35,8 +35,8 @@ const (
 // a queue of thousands from being a storm.
 const tellEvery, tellBurst = 20 * time.Millisecond, 200
 
-// teller writes conditions and events of pods that others made.
-type teller struct {
+// reporter writes conditions and events of pods that others made.
+type reporter struct {
 	p *Backend
 
 	mu    sync.Mutex
@@ -44,10 +44,10 @@ type teller struct {
 	muted bool      // the cluster does not let us
 }
 
-func newTeller(p *Backend) *teller { return &teller{p: p} }
+func newReporter(p *Backend) *reporter { return &reporter{p: p} }
 
 // turn waits until a word may be said; false: none may.
-func (t *teller) turn(ctx context.Context) bool {
+func (t *reporter) turn(ctx context.Context) bool {
 	t.mu.Lock()
 	now := time.Now()
 	if earliest := now.Add(-tellBurst * tellEvery); t.next.Before(earliest) {
@@ -75,25 +75,25 @@ func (p *Backend) Explain(ctx context.Context, words []backend.Word) error {
 		return nil // whoever does tells them
 	}
 	for _, w := range words {
-		for _, pod := range p.external.unaware(w.Claim, w.Text) {
-			if !p.teller.turn(ctx) {
+		for _, pod := range p.groups.unaware(w.Claim, w.Text) {
+			if !p.reporter.turn(ctx) {
 				return ctx.Err()
 			}
-			err := p.teller.waits(ctx, pod, w.Reason, w.Text)
+			err := p.reporter.waits(ctx, pod, w.Reason, w.Text)
 			if err != nil && !apicall.IsAnswered(err) {
 				return err
 			}
 			if err != nil { // the next word may come through
-				p.calm.Warn("a pod could not be told why it waits", "pod", pod.Namespace+"/"+pod.Name, "err", err)
+				p.limiter.Warn("a pod could not be told why it waits", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 			}
-			p.external.aware(pod.UID, w.Text)
+			p.groups.aware(pod.UID, w.Text)
 		}
 	}
 	return nil
 }
 
 // unaware are the waiting pods of a group that have not been told this.
-func (x *external) unaware(key, text string) []*corev1.Pod {
+func (x *podGroups) unaware(key, text string) []*corev1.Pod {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	g := x.groups[key]
@@ -110,7 +110,7 @@ func (x *external) unaware(key, text string) []*corev1.Pod {
 	return out
 }
 
-func (x *external) aware(uid types.UID, text string) {
+func (x *podGroups) aware(uid types.UID, text string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if o := x.pods[uid]; o != nil {
@@ -119,7 +119,7 @@ func (x *external) aware(uid types.UID, text string) {
 }
 
 // strays tells the pods of no project what would make them some project's.
-func (x *external) strays(marked map[string]bool) {
+func (x *podGroups) strays(marked map[string]bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var words []backend.Word
@@ -148,7 +148,7 @@ func (x *external) strays(marked map[string]bool) {
 		if err == nil || x.p.ctx.Err() != nil {
 			return
 		}
-		x.p.calm.Warn("pods of no project could not be told so; trying again", "err", err)
+		x.p.limiter.Warn("pods of no project could not be told so; trying again", "err", err)
 		x.after(podowner.FirstRecheck, func() {
 			for _, w := range words { // those that know are passed over
 				x.marked[w.Claim] = true
@@ -158,7 +158,7 @@ func (x *external) strays(marked map[string]bool) {
 }
 
 // waits says on a pod why it waits.
-func (t *teller) waits(ctx context.Context, pod *corev1.Pod, reason, text string) error {
+func (t *reporter) waits(ctx context.Context, pod *corev1.Pod, reason, text string) error {
 	c := podstatus.Condition(pod, corev1.PodScheduled)
 	if c != nil && c.Status == corev1.ConditionFalse && c.Message == text {
 		return nil // a server before us has said so
@@ -177,7 +177,7 @@ func (t *teller) waits(ctx context.Context, pod *corev1.Pod, reason, text string
 }
 
 // forbidden notes, once, that the cluster does not let us say anything.
-func (t *teller) forbidden(err error) bool {
+func (t *reporter) forbidden(err error) bool {
 	if !apierrors.IsForbidden(err) {
 		return false
 	}
@@ -191,7 +191,7 @@ func (t *teller) forbidden(err error) bool {
 }
 
 // condition sets one of a pod.
-func (t *teller) condition(ctx context.Context, pod *corev1.Pod, c corev1.PodCondition) error {
+func (t *reporter) condition(ctx context.Context, pod *corev1.Pod, c corev1.PodCondition) error {
 	now := metav1.NewTime(t.p.o.Clock())
 	if was := podstatus.Condition(pod, c.Type); was == nil || was.Status != c.Status {
 		c.LastTransitionTime = now
@@ -210,7 +210,7 @@ func (t *teller) condition(ctx context.Context, pod *corev1.Pod, c corev1.PodCon
 }
 
 // placed says on a pod where it goes. That it fails keeps nobody back.
-func (t *teller) placed(pod *corev1.Pod, node string) {
+func (t *reporter) placed(pod *corev1.Pod, node string) {
 	t.p.wg.Go(func() {
 		if t.turn(t.p.ctx) {
 			t.event(t.p.ctx, pod, corev1.EventTypeNormal, eventScheduled, "assigned "+pod.Namespace+"/"+pod.Name+" to "+node)
@@ -219,7 +219,7 @@ func (t *teller) placed(pod *corev1.Pod, node string) {
 }
 
 // event writes one about a pod; an event that is lost is no harm.
-func (t *teller) event(ctx context.Context, pod *corev1.Pod, kind, reason, text string) {
+func (t *reporter) event(ctx context.Context, pod *corev1.Pod, kind, reason, text string) {
 	const most = 1024 // bytes that the API server takes
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most-len("…")], "") + "…"
@@ -237,17 +237,17 @@ func (t *teller) event(ctx context.Context, pod *corev1.Pod, kind, reason, text 
 	}
 }
 
-// excuse says of a pod that is about to be ended for others' sake that it is no
+// reportDisruption says of a pod that is about to be ended for others' sake that it is no
 // failure of its own: a Job may then leave it out of its count.
-func (p *Backend) excuse(ctx context.Context, t *task) {
-	pod := p.external.pod(t.claim)
+func (p *Backend) reportDisruption(ctx context.Context, t *task) {
+	pod := p.groups.pod(t.claim)
 	if pod == nil {
 		return
 	}
-	err := p.teller.condition(ctx, pod, corev1.PodCondition{
+	err := p.reporter.condition(ctx, pod, corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reasonDisrupted, Message: "muster ends it: its workload was stopped or displaced",
 	})
-	if err != nil && !apierrors.IsNotFound(err) && !p.teller.forbidden(err) && ctx.Err() == nil {
+	if err != nil && !apierrors.IsNotFound(err) && !p.reporter.forbidden(err) && ctx.Err() == nil {
 		p.o.Log.Warn("a pod could not be excused", "backend", p.o.Name, "pod", t.space+"/"+t.name, "err", err)
 	}
 }

@@ -23,8 +23,8 @@ import (
 // whose claims are names to the control plane, nodes say for which claims they
 // are no use, once some task has asked for them.
 
-// reaches remembers where volumes can be used.
-type reaches struct {
+// volumeAffinity remembers where volumes can be used.
+type volumeAffinity struct {
 	p *Backend
 
 	mu    sync.Mutex
@@ -41,7 +41,7 @@ type cachedVolume struct {
 const reachKept = time.Minute
 
 // of is where the volume of a claim can be used. bound: it has one.
-func (s *reaches) of(ctx context.Context, space, claim string) (r affinity.Selector, bound bool, err error) {
+func (s *volumeAffinity) of(ctx context.Context, space, claim string) (r affinity.Selector, bound bool, err error) {
 	key := space + "/" + claim
 	s.mu.Lock()
 	was, ok := s.known[key]
@@ -61,7 +61,7 @@ func (s *reaches) of(ctx context.Context, space, claim string) (r affinity.Selec
 	}
 	switch {
 	case apierrors.IsForbidden(err):
-		s.p.calm.Warn("where volumes can be used may not be read: what needs them may be placed where they are not", "err", err)
+		s.p.limiter.Warn("where volumes can be used may not be read: what needs them may be placed where they are not", "err", err)
 	case apierrors.IsNotFound(err):
 		return nil, false, nil
 	case err != nil:
@@ -86,13 +86,13 @@ func (p *Backend) reachable(ctx context.Context, space string, todo []backend.As
 		if m.Claim == "" {
 			continue
 		}
-		r, _, err := p.reaches.of(ctx, space, m.Claim)
+		r, _, err := p.volumes.of(ctx, space, m.Claim)
 		if err != nil {
 			return err
 		}
-		p.cluster.Restrict(core.VolumeLabel(todo[0].About.Project, m.Claim), r)
+		p.nodes.Restrict(core.VolumeLabel(todo[0].About.Project, m.Claim), r)
 		for _, a := range todo {
-			if n := p.cluster.Find(p.nodeName(a.Node)); n != nil && !r.Matches(n) {
+			if n := p.nodes.Find(p.nodeName(a.Node)); n != nil && !r.Matches(n) {
 				return apicall.Refuse(podstatus.ReasonSystem, "the volume of its claim %s can be used on nodes with %s only, and %s is none of them", m.Claim, r, n.Name)
 			}
 		}
@@ -102,7 +102,7 @@ func (p *Backend) reachable(ctx context.Context, space string, todo []backend.As
 
 // volumesOf is where the volumes of a pod can be used. more: some have yet to be
 // made, or found.
-func (s *reaches) volumesOf(ctx context.Context, pod *corev1.Pod) (all []affinity.Selector, more bool, err error) {
+func (s *volumeAffinity) volumesOf(ctx context.Context, pod *corev1.Pod) (all []affinity.Selector, more bool, err error) {
 	for _, claim := range claimsOf(pod) {
 		r, bound, err := s.of(ctx, pod.Namespace, claim)
 		if err != nil {
