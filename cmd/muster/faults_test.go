@@ -12,6 +12,9 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // What is kept of a fault is enough to plan the same again, and no more than a
@@ -21,9 +24,9 @@ func TestFaultsAreKept(t *testing.T) {
 	n := schedule.Node{Node: core.Node{ID: "n", Pool: "default", Ready: true, CPU: 4000, Memory: 1 << 30, Devices: []core.Device{{ID: "g", Healthy: true}}}}
 	j := schedule.Job{ID: "j", Queue: "q", Order: 1, Preemptible: true, Shape: schedule.Flat(schedule.Group{Name: "tasks", Min: 1, Runs: []schedule.Run{{Need: schedule.Need{Devices: 1, Milli: 1000}, Count: 1}}})}
 	any := schedule.Unlimited()
-	st := schedule.Load(&schedule.Snapshot{Nodes: []schedule.Node{n}, Queues: []schedule.Queue{{ID: "q", Default: any}}, Jobs: []schedule.Job{j}}, how.Config)
+	st := state.Load(&schedule.Snapshot{Nodes: []schedule.Node{n}, Queues: []schedule.Queue{{ID: "q", Default: any}}, Jobs: []schedule.Job{j}}, how.Config)
 	st.SetWork(nil)
-	fault := st.Safely(func() { st.Cycle(1000) })
+	fault := st.Safely(func() { cycle.Run(st, 1000) })
 	if fault == nil {
 		t.Fatal("it has not failed")
 	}
@@ -43,7 +46,7 @@ func TestFaultsAreKept(t *testing.T) {
 	if err := json.Unmarshal(text, &kept); err != nil {
 		t.Fatal(err)
 	}
-	plan, again := kept.Again()
+	plan, again := explain.Again(&kept)
 	if again != nil || len(plan.Placements) != 1 || plan.Placements[0].Tasks[0].Place.Devices[0].Device != "g" || kept.Record.Queues[0].Default.Quota[quota.GPU] != any.Quota[quota.GPU] {
 		t.Errorf("%+v %+v", plan, again)
 	}

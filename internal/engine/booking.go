@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/forecast"
 )
 
 // A booking is a time to start that waiting work was told. It is kept with the
@@ -89,7 +90,7 @@ func (tx *tx) foresee() {
 		}
 		x, known := expectation{attempt: w.Attempt}, false
 		if a := &w.Attempts[len(w.Attempts)-1]; w.Phase.Held() && !a.RunningAt.IsZero() {
-			var span schedule.Span
+			var span forecast.Span
 			if span, known = e.Insight.Lengths.Length(w, max(tx.now.Sub(a.RunningAt).Milliseconds(), 0)); known {
 				x.at = a.RunningAt.UnixMilli() + span.Late
 				known = x.at > tx.now.UnixMilli()

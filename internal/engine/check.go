@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
 )
 
 // Check compares what the engine remembers with what it must be: its live
@@ -18,7 +19,7 @@ import (
 func (e *Engine) Check(ctx context.Context) error {
 	errs := []error{e.checkStored(ctx), e.checkPromises(ctx), e.checkIndexes()}
 	if !e.dirty { // else a failed commit has taken the plan back
-		plan := e.sched.Cycle(e.Planned.UnixMilli())
+		plan := cycle.Run(e.sched, e.Planned.UnixMilli())
 		for _, p := range plan.Placements {
 			errs = append(errs, fmt.Errorf("workload %s could have been placed and was not: %+v", p.ID, p.Tasks))
 		}
@@ -99,7 +100,7 @@ func (e *Engine) checkIndexes() error {
 	differ("those who hold", e.held, want.held)
 	differ("use", inUse(e.usage), inUse(want.usage))
 	(&tx{e: want, now: e.Planned}).sync()
-	if have, want := e.sched.Cycle(e.Planned.UnixMilli()), want.sched.Cycle(e.Planned.UnixMilli()); !e.stale && len(e.renewed) == 0 && !reflect.DeepEqual(have, want) {
+	if have, want := cycle.Run(e.sched, e.Planned.UnixMilli()), cycle.Run(want.sched, e.Planned.UnixMilli()); !e.stale && len(e.renewed) == 0 && !reflect.DeepEqual(have, want) {
 		errs = append(errs, fmt.Errorf("the scheduler plans %+v, and from a rebuild %+v", have, want))
 	}
 	for id, en := range e.live {

@@ -5,6 +5,9 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // setAside says how long the scheduler plans without a workload.
@@ -25,7 +28,7 @@ func (tx *tx) plan() *schedule.Plan {
 	e := tx.e
 	for {
 		var plan *schedule.Plan
-		f := e.sched.Safely(func() { plan = e.sched.Cycle(tx.now.UnixMilli()) })
+		f := e.sched.Safely(func() { plan = cycle.Run(e.sched, tx.now.UnixMilli()) })
 		if f == nil {
 			return plan
 		}
@@ -80,14 +83,14 @@ func (tx *tx) takeBack() {
 // of it can be trusted.
 func (tx *tx) renew() {
 	e := tx.e
-	e.sched, e.bare, e.stale, e.regroup = e.newState(), schedule.Bare(nil), true, true
+	e.sched, e.bare, e.stale, e.regroup = e.newState(), explain.Bare(nil), true, true
 	tx.sync()
 	e.past.told = time.Time{}
 	tx.tellPast()
 }
 
 // newState is a state that knows nothing yet.
-func (e *Engine) newState() *schedule.State { return schedule.NewState(e.policy().Config) }
+func (e *Engine) newState() *state.State { return state.NewState(e.policy().Config) }
 
 // policy is how work is scheduled at present.
 func (e *Engine) policy() *schedule.Policy {
@@ -108,7 +111,7 @@ func (e *Engine) failed(f *schedule.Fault) {
 
 // explain asks the scheduler why a workload waits.
 func (tx *tx) explain(id core.WorkloadID) (ex schedule.Explanation, ok bool) {
-	f := tx.e.sched.Safely(func() { ex, ok = tx.e.sched.Explain(tx.now.UnixMilli(), id) })
+	f := tx.e.sched.Safely(func() { ex, ok = explain.Explain(tx.e.sched, tx.now.UnixMilli(), id) })
 	if f == nil {
 		return ex, ok
 	}
@@ -120,7 +123,7 @@ func (tx *tx) explain(id core.WorkloadID) (ex schedule.Explanation, ok bool) {
 // everFits asks whether a job would fit on the nodes if nothing ran there. Where
 // the scheduler fails at that, it is not what refuses the job.
 func (tx *tx) everFits(j schedule.Job) (r schedule.Reason, ok bool) {
-	if f := tx.e.bare.Safely(func() { r, ok = tx.e.bare.Fits(j) }); f != nil {
+	if f := tx.e.bare.Safely(func() { r, ok = explain.Fits(tx.e.bare, j) }); f != nil {
 		tx.e.failed(f)
 		tx.renew()
 		return schedule.Reason{}, true

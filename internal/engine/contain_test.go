@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
 	"github.com/musterhq/muster/internal/engine"
 )
 
@@ -73,7 +74,7 @@ func TestAFaultOfTheSchedulerIsContained(t *testing.T) {
 	if err := json.Unmarshal(text, &kept); err != nil {
 		t.Fatal(err)
 	}
-	if plan, again := kept.Again(); again != nil || !slices.ContainsFunc(plan.Placements, func(p schedule.Placement) bool { return p.ID == f.over }) {
+	if plan, again := explain.Again(&kept); again != nil || !slices.ContainsFunc(plan.Placements, func(p schedule.Placement) bool { return p.ID == f.over }) {
 		t.Errorf("what was kept gives %+v, %+v", plan, again)
 	}
 

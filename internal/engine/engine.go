@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/fragmentation"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 	"github.com/musterhq/muster/internal/engine/estimate"
 	"github.com/musterhq/muster/internal/store"
 )
@@ -106,8 +107,8 @@ type Engine struct {
 	cut   map[string]Silence // backends that do not answer
 	heard map[string]bool    // backends that have answered, and not been cut off since
 
-	sched   *schedule.State              // what the scheduler knows: all that hold or want something
-	bare    *schedule.State              // the nodes with nothing on them: what can ever fit
+	sched   *state.State                 // what the scheduler knows: all that hold or want something
+	bare    *state.State                 // the nodes with nothing on them: what can ever fit
 	stale   bool                         // nodes are not as the scheduler knows them
 	renewed map[core.NodeID]struct{}     // which of them may not be
 	choosy  bool                         // some nodes do not run everything

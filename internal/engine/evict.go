@@ -4,6 +4,7 @@ import (
 	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
 )
 
 // evict carries out what the plan takes from running workloads.
@@ -37,7 +38,7 @@ func (tx *tx) whyEvicted(ev schedule.Eviction) string {
 		return who + " has a higher priority"
 	case schedule.Consolidate:
 		return "moves so that " + who + " fits"
-	case schedule.Relieve:
+	case cycle.Relieve:
 		if w, _, ok := tx.view(ev.For); ok {
 			if b := bookingOf(w); b.At > 0 && b.At <= tx.now.UnixMilli() {
 				return who + " was told that it starts now, and this began after that was told"

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/forecast"
 	"github.com/musterhq/muster/internal/engine/estimate"
 )
 
@@ -19,7 +19,7 @@ type Holders struct {
 // of them, in instants; zero: nobody knows.
 type Holder struct {
 	Workload *core.Workload
-	Ends     schedule.Span
+	Ends     forecast.Span
 }
 
 // WhoHolds reads who holds which devices, and until when; the value is a
@@ -42,10 +42,10 @@ func WhoHolds() Command {
 }
 
 // endsOf is when a workload that holds resources is expected to end.
-func (tx *tx) endsOf(w *core.Workload, tasks map[int]*core.Task) schedule.Span {
+func (tx *tx) endsOf(w *core.Workload, tasks map[int]*core.Task) forecast.Span {
 	job, ok := tx.e.job(w, tasks)
 	if !ok {
-		return schedule.Span{}
+		return forecast.Span{}
 	}
 	if end, ok := tx.firstEnd(w); ok {
 		job.EndsBy = end.At.UnixMilli()

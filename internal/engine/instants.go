@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // instants are times at which a plan may come out differently though nothing
@@ -73,7 +74,7 @@ func (e *Engine) expect(j *schedule.Job) {
 		e.instants.add(j.Patient)
 		e.instants.add(j.Due)
 		e.instants.add(j.Booked.At)
-		for _, t := range j.Turns() {
+		for _, t := range state.Turns(j) {
 			e.instants.add(t)
 		}
 		return

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -246,7 +247,7 @@ func aloneOf(w *core.Workload) string {
 	case w.Spec.Exclusive == "":
 		return ""
 	case w.Kind == lifecycle.Training && w.Spec.Array == nil || w.Kind == lifecycle.Workspace:
-		return schedule.AloneEach
+		return state.AloneEach
 	default:
 		return string(w.ID)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
 )
 
 // load rebuilds the memory from the store; also after a failed commit, whose
@@ -100,7 +100,7 @@ func (e *Engine) loadOrganisation(ctx context.Context) error {
 // reindex derives every index from the committed state.
 func (e *Engine) reindex() {
 	e.names = make(map[name]core.WorkloadID, len(e.live))
-	e.sched, e.bare, e.stale, e.regroup = e.newState(), schedule.Bare(nil), true, true
+	e.sched, e.bare, e.stale, e.regroup = e.newState(), explain.Bare(nil), true, true
 	e.tree = func(id core.ProjectID) (core.Project, bool) { p, ok := e.projects[id]; return p, ok }
 	e.usage = map[core.NodeID]*usage{}
 	e.held = map[core.WorkloadID]struct{}{}

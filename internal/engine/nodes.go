@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
 )
 
 // CordonNode keeps new work from a node, or lets it in again, which ends a
@@ -287,8 +288,8 @@ func (tx *tx) fitsBeside(w *core.Workload, id core.NodeID) bool {
 			others = append(others, bareSite(n))
 		}
 	}
-	st, ok := schedule.Bare(others), false
-	if f := st.Safely(func() { _, ok = st.Fits(tx.e.fresh(w.Spec)) }); f != nil {
+	st, ok := explain.Bare(others), false
+	if f := st.Safely(func() { _, ok = explain.Fits(st, tx.e.fresh(w.Spec)) }); f != nil {
 		tx.e.failed(f)
 	}
 	return ok

@@ -6,6 +6,8 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/forecast"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // Prospect is what edits of projects and departments would change at once.
@@ -24,7 +26,7 @@ type Prospect struct {
 // ProspectStudy is the question with everything that its answer needs.
 type ProspectStudy struct {
 	out           Prospect
-	Before, after *schedule.Copy
+	Before, after *state.Copy
 	names         map[core.WorkloadID]RelatedWorkload
 	Failed        func(*schedule.Fault)
 }
@@ -60,7 +62,7 @@ func ProspectOf(edits []Edit) Command {
 
 // copyWith is a copy of the scheduler's state with the queues of the draft; what
 // they have used of late stays.
-func (tx *tx) copyWith(of *schedule.Copy) *schedule.Copy {
+func (tx *tx) copyWith(of *state.Copy) *state.Copy {
 	past := map[core.ProjectID]map[string]schedule.Quota{}
 	for i := range of.Queues {
 		past[of.Queues[i].ID] = of.Queues[i].Shares
@@ -86,16 +88,16 @@ func (s *ProspectStudy) Answer() *Prospect {
 	out := &s.out
 	for _, x := range []struct {
 		rows []Standing
-		copy *schedule.Copy
+		copy *state.Copy
 	}{{out.Before, s.Before}, {out.After, s.after}} {
 		st := x.copy.State()
 		for i := range x.rows {
 			x.rows[i].Fair = fair(st, x.rows[i].Pool, x.rows[i].Project.ID)
 		}
 	}
-	without, with := s.Before.Outcome(), s.after.Outcome()
-	starts := func(o schedule.Outcome, id core.WorkloadID) bool { return slices.Contains(o.Starts, id) }
-	leaves := func(o schedule.Outcome, id core.WorkloadID) bool {
+	without, with := forecast.OutcomeOf(s.Before), forecast.OutcomeOf(s.after)
+	starts := func(o forecast.Outcome, id core.WorkloadID) bool { return slices.Contains(o.Starts, id) }
+	leaves := func(o forecast.Outcome, id core.WorkloadID) bool {
 		return slices.ContainsFunc(o.Leaves, func(e schedule.Eviction) bool { return e.ID == id })
 	}
 	for _, id := range with.Starts {

@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/place"
 )
 
 // segmented reports whether parts of w's gang are kept closer together than all
@@ -28,7 +29,7 @@ func (e *Engine) segments(w *core.Workload, pools []string, rule *schedule.Rule)
 	}
 	runs = append(runs, schedule.Run{Need: need(w, first), Rule: rule, Count: left})
 	t := w.Spec.Topology
-	return append(out, schedule.Segments(t.Segment.Size, e.levels(pools, t, t.Segment.Required, t.Segment.Preferred), runs)...)
+	return append(out, place.Segments(t.Segment.Size, e.levels(pools, t, t.Segment.Required, t.Segment.Preferred), runs)...)
 }
 
 // unwant makes groups those of a gang that has all its tasks.

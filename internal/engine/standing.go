@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/core/quota"
-	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // Standing is how a project or department stands in one pool.
@@ -87,7 +87,7 @@ func (tx *tx) standings() []Standing {
 }
 
 // fair is the fair share of a queue, in the units of quotas.
-func fair(st *schedule.State, pool string, id core.ProjectID) map[core.Resource]float64 {
+func fair(st *state.State, pool string, id core.ProjectID) map[core.Resource]float64 {
 	share, ok := st.FairShare(pool, id)
 	if !ok {
 		return nil

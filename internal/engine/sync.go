@@ -7,6 +7,8 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
 )
 
 // queues are the projects and departments as the draft has them.
@@ -115,12 +117,12 @@ func (tx *tx) sync() {
 			continue
 		}
 		e.sched.PutNode(siteOf(n))
-		e.bare.PutBare(bareSite(n))
+		explain.PutBare(e.bare, bareSite(n))
 	}
 	clear(e.renewed)
 	if e.stale {
 		e.stale = false
-		for _, id := range e.sched.Nodes() {
+		for _, id := range cycle.Nodes(e.sched) {
 			if _, ok := e.nodes[id]; !ok {
 				e.sched.DropNode(id)
 				e.bare.DropNode(id)
@@ -193,7 +195,7 @@ func (tx *tx) ends() {
 			continue
 		}
 		if end, ok := tx.firstEnd(w); ok {
-			tx.e.sched.SetEnd(id, end.At.UnixMilli())
+			explain.SetEnd(tx.e.sched, id, end.At.UnixMilli())
 		}
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
+	"github.com/musterhq/muster/internal/core/schedule/forecast"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 	"github.com/musterhq/muster/internal/engine/estimate"
 )
 
@@ -28,7 +31,7 @@ type Why struct {
 	// Holders are those who hold what is missing.
 	Holders  []RelatedWorkload
 	Frees    []RelatedWorkload // whose ends make its room
-	Forecast schedule.Forecast
+	Forecast forecast.Forecast
 	// Learnt, Limits and Unknown count the running workloads by what is known of
 	// their ends.
 	Learnt, Limits, Unknown int
@@ -36,7 +39,7 @@ type Why struct {
 	Suggestions             []Suggestion
 	// Trial is what becomes of a submission, and Victims whom it displaces; of a
 	// dry run only.
-	Trial   *schedule.Trial
+	Trial   *explain.Trial
 	Victims []RelatedWorkload
 	Checks  []core.CheckState // that it has to pass first
 
@@ -48,8 +51,8 @@ type Why struct {
 type Study struct {
 	now         time.Time
 	w           *core.Workload
-	pending     *Pending       // known without the scheduler
-	copy        *schedule.Copy // nil: the scheduler has no say
+	pending     *Pending    // known without the scheduler
+	copy        *state.Copy // nil: the scheduler has no say
 	dry         bool
 	job         schedule.Job
 	suggestions []suggestion
@@ -163,7 +166,7 @@ func (s *Study) Answer() *Why {
 		y.Waits, y.Trial, y.Victims, y.Suggestions = true, nil, nil, nil
 		y.Explanation = one(schedule.Reason{Token: schedule.PlanningFailed}).Explanation
 		if s.dry {
-			y.Trial = &schedule.Trial{Reasons: y.Reasons}
+			y.Trial = &explain.Trial{Reasons: y.Reasons}
 		}
 	}
 	return y
@@ -174,7 +177,7 @@ func (s *Study) work(y *Why) {
 	now, id := s.now.UnixMilli(), s.w.ID
 	st := s.copy.State()
 	if s.dry {
-		t := st.Turn(now, s.job)
+		t := explain.Turn(st, now, s.job)
 		y.Trial, y.Victims = &t, s.victims(&t)
 		if t.Starts() {
 			return
@@ -183,7 +186,7 @@ func (s *Study) work(y *Why) {
 		s.copy.Jobs = append(s.copy.Jobs, s.job)
 		s.jobs[id] = &s.job
 	}
-	ex, ok := st.Explain(now, id)
+	ex, ok := explain.Explain(st, now, id)
 	if !ok {
 		return
 	}
@@ -208,7 +211,7 @@ func (s *Study) work(y *Why) {
 // room is kept for, and an advice to wait only where a wait comes to an end.
 func (s *Study) heed(y *Why) {
 	f := &y.Forecast
-	endless := f.Span == (schedule.Span{}) && f.Until == 0 && !f.Simple
+	endless := f.Span == (forecast.Span{}) && f.Until == 0 && !f.Simple
 	for i := range y.Reasons {
 		r := &y.Reasons[i]
 		r.Endless = endless
@@ -228,9 +231,9 @@ func (s *Study) foretell(y *Why) {
 	now, id := s.now.UnixMilli(), s.w.ID
 	spans, b := s.spans()
 	y.Learnt, y.Limits, y.Unknown = b.Learnt, b.Limits, b.Unknown
-	y.Forecast = s.copy.Forecast(id, spans)
+	y.Forecast = forecast.Of(s.copy, id, spans)
 	if y.Running > 0 {
-		s.copy.Through(&y.Forecast, id, s.draws(now, spans))
+		forecast.Refine(s.copy, &y.Forecast, id, s.draws(now, spans))
 	} else {
 		s.agree(&y.Forecast, s.foresee(spans))
 	}
@@ -255,8 +258,8 @@ func (s *Study) foretell(y *Why) {
 }
 
 // spans is what is known of when everything ends.
-func (s *Study) spans() (map[core.WorkloadID]schedule.Span, estimate.Basis) {
-	spans, b := make(map[core.WorkloadID]schedule.Span, len(s.copy.Jobs)), estimate.Basis{}
+func (s *Study) spans() (map[core.WorkloadID]forecast.Span, estimate.Basis) {
+	spans, b := make(map[core.WorkloadID]forecast.Span, len(s.copy.Jobs)), estimate.Basis{}
 	for i := range s.copy.Jobs {
 		j := &s.copy.Jobs[i]
 		if w := s.live[j.ID]; w != nil {
@@ -270,7 +273,7 @@ func (s *Study) spans() (map[core.WorkloadID]schedule.Span, estimate.Basis) {
 const freesShown = 5
 
 // suggestion tries what might let it start now. What disturbs nobody comes first.
-func (s *Study) suggestion(y *Why, st *schedule.State) {
+func (s *Study) suggestion(y *Why, st *state.State) {
 	now := s.now.UnixMilli()
 	for i := range s.suggestions {
 		flags, t := s.suggestions[i].try(st, now)
@@ -319,7 +322,7 @@ func (s *Study) neighbour(id core.WorkloadID) RelatedWorkload {
 }
 
 // victims are those whom a trial displaces.
-func (s *Study) victims(t *schedule.Trial) []RelatedWorkload {
+func (s *Study) victims(t *explain.Trial) []RelatedWorkload {
 	var out []RelatedWorkload
 	for _, e := range t.Victims {
 		n := s.neighbour(e.ID)

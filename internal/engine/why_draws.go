@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/forecast"
 	"github.com/musterhq/muster/internal/engine/estimate"
 )
 
@@ -16,15 +17,15 @@ const drawCount = 24
 // draws are courses that things may take. Each job has a length of every
 // stratum of its likes once, in an order of its own that only its ID decides: so
 // few draws tell much, and whoever asks is told of the same courses.
-func (s *Study) draws(now int64, spans map[core.WorkloadID]schedule.Span) []schedule.Draw {
-	out := make([]schedule.Draw, drawCount)
+func (s *Study) draws(now int64, spans map[core.WorkloadID]forecast.Span) []forecast.Draw {
+	out := make([]forecast.Draw, drawCount)
 	for k := range out {
-		out[k] = make(schedule.Draw, len(spans))
+		out[k] = make(forecast.Draw, len(spans))
 	}
 	for i := range s.copy.Jobs {
 		j := &s.copy.Jobs[i]
 		w, span := s.live[j.ID], spans[j.ID]
-		if w == nil || span == (schedule.Span{}) {
+		if w == nil || span == (forecast.Span{}) {
 			continue
 		}
 		one := lengthsOf(s.in, w, j, now, span)
@@ -56,7 +57,7 @@ func shuffled(id core.WorkloadID) [drawCount]int {
 
 // lengthsOf returns, for a part of one, by when so great a part of w's likes has
 // ended: an instant if w runs, else a length. span is what is known of it at all.
-func lengthsOf(in *estimate.Learnt, w *core.Workload, j *schedule.Job, now int64, span schedule.Span) func(float64) int64 {
+func lengthsOf(in *estimate.Learnt, w *core.Workload, j *schedule.Job, now int64, span forecast.Span) func(float64) int64 {
 	from, passed := int64(0), int64(0)
 	if len(j.Held) > 0 {
 		if from = j.Started; from == 0 {
@@ -82,7 +83,7 @@ func lengthsOf(in *estimate.Learnt, w *core.Workload, j *schedule.Job, now int64
 }
 
 // between is a quantile of what only a span is known of.
-func between(span schedule.Span, least int64, q float64) int64 {
+func between(span forecast.Span, least int64, q float64) int64 {
 	line := func(a, b int64, part float64) int64 { return a + int64(part*float64(b-a)) }
 	switch {
 	case q <= .1:

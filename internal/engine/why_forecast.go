@@ -2,7 +2,7 @@ package engine
 
 import (
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/forecast"
 	"github.com/musterhq/muster/internal/engine/estimate"
 )
 
@@ -32,9 +32,9 @@ func (s *Study) Foresee() {
 // foresee is when all that wait start, corrected by past misses. Every place that
 // tells of a start has it from here. What is told is remembered, to be told again
 // and to be compared with what comes; not so for what is not submitted.
-func (s *Study) foresee(spans map[core.WorkloadID]schedule.Span) map[core.WorkloadID]schedule.Span {
+func (s *Study) foresee(spans map[core.WorkloadID]forecast.Span) map[core.WorkloadID]forecast.Span {
 	now := s.now.UnixMilli()
-	out := s.copy.StartOfAll(s.draws(now, spans))
+	out := forecast.OfAll(s.copy, s.draws(now, spans))
 	for id, j := range s.jobs {
 		w, raw := s.live[id], out[id]
 		if w == nil || len(j.Held) > 0 {
@@ -52,7 +52,7 @@ func (s *Study) foresee(spans map[core.WorkloadID]schedule.Span) map[core.Worklo
 }
 
 // agree makes a forecast of one say what the outlook for all does.
-func (s *Study) agree(f *schedule.Forecast, all map[core.WorkloadID]schedule.Span) {
+func (s *Study) agree(f *forecast.Forecast, all map[core.WorkloadID]forecast.Span) {
 	if f.Simple || f.Relieved {
 		return // by another way than by known ends
 	}

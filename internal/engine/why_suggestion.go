@@ -11,6 +11,9 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
+	"github.com/musterhq/muster/internal/core/schedule/forecast"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -48,7 +51,7 @@ type RelatedWorkload struct {
 	// At is when it is likely to start, or to end; 0: unknown. Ends has the range
 	// of an end.
 	At   int64
-	Ends schedule.Span
+	Ends forecast.Span
 }
 
 // Bounds of what is tried and shown.
@@ -106,7 +109,7 @@ func (tx *tx) suggestions(w *core.Workload, tasks map[int]*core.Task, base sched
 	if g := s.Resources.GPU; g.Kind() == spec.WholeGPU && g.Count > 1 {
 		out = append(out, suggestion{flags: "--gpus", job: base, halves: true})
 	}
-	if g := s.Resources.GPU; g.Kind() != spec.WholeGPU && base.Part() > 0 {
+	if g := s.Resources.GPU; g.Kind() != spec.WholeGPU && explain.Part(base) > 0 {
 		out = append(out, suggestion{flags: "--gpus", job: base, part: true})
 	}
 	if base.Patient > tx.now.UnixMilli() {
@@ -207,23 +210,23 @@ func (tx *tx) poolsIn(doc *spec.Document, id core.ProjectID) []string {
 }
 
 // try asks a state of its own for what becomes of the offer.
-func (o *suggestion) try(st *schedule.State, now int64) (string, schedule.Trial) {
+func (o *suggestion) try(st *state.State, now int64) (string, explain.Trial) {
 	switch {
 	case o.fewer:
-		n, t := st.Fewer(now, o.job)
+		n, t := explain.Fewer(st, now, o.job)
 		return fmt.Sprintf("%s %d", o.flags, n-o.beside), t
 	case o.part:
-		n, t := st.Smaller(now, o.job)
+		n, t := explain.Smaller(st, now, o.job)
 		return fmt.Sprintf("%s %s", o.flags, strconv.FormatFloat(float64(n)/1000, 'f', -1, 64)), t
 	case o.halves:
-		for j, ok := o.job.Halved(); ok; j, ok = j.Halved() {
-			if t := st.Turn(now, j); t.Starts() {
+		for j, ok := explain.Halved(o.job); ok; j, ok = explain.Halved(j) {
+			if t := explain.Turn(st, now, j); t.Starts() {
 				groups := j.Shape.Groups
 				return fmt.Sprintf("%s %d", o.flags, groups[len(groups)-1].Runs[0].Need.Devices), t
 			}
 		}
-		return "", schedule.Trial{}
+		return "", explain.Trial{}
 	default:
-		return o.flags, st.Turn(now, o.job)
+		return o.flags, explain.Turn(st, now, o.job)
 	}
 }

@@ -89,7 +89,7 @@ func estimate(y *engine.Why) *api.Estimate {
 		return nil
 	case y.Position == 0: // the end of a wait that is not for room
 		likely = y.EarliestStart
-	case f.Span == (schedule.Span{}) && f.Until == 0:
+	case f.Early == 0 && f.Likely == 0 && f.Late == 0 && f.Until == 0:
 		early = y.EarliestStart // when there is room, but others come first
 	}
 	return &api.Estimate{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
 )
 
 // newSimulateCycle repeats what the scheduler of a server failed at.
@@ -39,7 +40,7 @@ func cycle(s *session.Session, file string) error {
 		return session.UsageError(fmt.Sprintf("%s is not what a server keeps of a fault", file), "give a file of a server's faults folder")
 	}
 	fmt.Fprintf(s.IO.Out, "%d nodes, %d workloads; it failed at %q: %s\n", len(f.Record.Nodes), len(f.Record.Jobs), f.Job, f.What)
-	plan, again := f.Again()
+	plan, again := explain.Again(&f)
 	if again != nil {
 		fmt.Fprintf(s.IO.Out, "It fails again, at %q: %s\n%s", again.Job, again.What, again.Stack)
 		return session.ExitCode(session.ExitInternal)

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // loners has some jobs of a world want their nodes to themselves, those that run
@@ -20,9 +23,9 @@ func loners(w *world) *world {
 		if r.IntN(3) != 0 {
 			continue
 		}
-		key := []string{AloneEach, string(j.ID), "user:" + j.User}[r.IntN(3)]
-		with := func(old *Rule) *Rule {
-			n := Rule{}
+		key := []string{state.AloneEach, string(j.ID), "user:" + j.User}[r.IntN(3)]
+		with := func(old *schedule.Rule) *schedule.Rule {
+			n := schedule.Rule{}
 			if old != nil {
 				n = *old
 			}
@@ -38,12 +41,12 @@ func loners(w *world) *world {
 		for h := range j.Held {
 			j.Held[h].Rule = with(j.Held[h].Rule)
 		}
-		j.Shape = NewShape(j.Shape.Sets, groups)
+		j.Shape = schedule.NewShape(j.Shape.Sets, groups)
 	}
 	return c
 }
 
-func aloneOf(r *Rule) string {
+func aloneOf(r *schedule.Rule) string {
 	if r == nil {
 		return ""
 	}
@@ -57,9 +60,9 @@ func TestLonersAreAlone(t *testing.T) {
 	t.Parallel()
 	search(t, 1500, func(w *world) string {
 		c := loners(w)
-		plan := Cycle(&c.Snap, c.Cfg)
+		plan := cycle.Cycle(&c.Snap, c.Cfg)
 		faults := judged(c, plan)
-		g := &judge{w: c, plan: plan, before: newBook(&c.Snap), jobs: map[core.WorkloadID]*Job{}}
+		g := &judge{w: c, plan: plan, before: newBook(&c.Snap), jobs: map[core.WorkloadID]*schedule.Job{}}
 		for i := range c.Snap.Jobs {
 			g.jobs[c.Snap.Jobs[i].ID] = &c.Snap.Jobs[i]
 		}
@@ -88,7 +91,7 @@ func TestLonersAreAlone(t *testing.T) {
 		for node, all := range on {
 			for i, a := range all {
 				for k, b := range all {
-					if i == k || !a.fresh || a.key == b.key && a.key != AloneEach || !(a.now && b.now || a.soon && b.soon) {
+					if i == k || !a.fresh || a.key == b.key && a.key != state.AloneEach || !(a.now && b.now || a.soon && b.soon) {
 						continue
 					}
 					faults = append(faults, fmt.Sprintf("%s (%q) comes to %s beside %s (%q)", a.who, a.key, node, b.who, b.key))
@@ -100,28 +103,28 @@ func TestLonersAreAlone(t *testing.T) {
 }
 
 // lonely wants nodes to itself.
-func lonely(id string, order int64, tasks int, key string) Job {
+func lonely(id string, order int64, tasks int, key string) schedule.Job {
 	n := gpu(1)
-	return waiter(id, order, Flat(Group{Name: "tasks", Min: tasks, Runs: []Run{{Need: n, Rule: &Rule{Alone: key}, Count: tasks}}}))
+	return waiter(id, order, schedule.Flat(schedule.Group{Name: "tasks", Min: tasks, Runs: []schedule.Run{{Need: n, Rule: &schedule.Rule{Alone: key}, Count: tasks}}}))
 }
 
 func TestWhoWantsItsNodesToItself(t *testing.T) {
 	t.Parallel()
-	two := func(jobs ...Job) *Snapshot {
-		return &Snapshot{Nodes: []Node{node("n1", 4, 16000, 64*gib, "H100"), node("n2", 4, 16000, 64*gib, "H100")}, Queues: []Queue{{ID: "q", Default: Unlimited()}}, Jobs: jobs}
+	two := func(jobs ...schedule.Job) *schedule.Snapshot {
+		return &schedule.Snapshot{Nodes: []schedule.Node{node("n1", 4, 16000, 64*gib, "H100"), node("n2", 4, 16000, 64*gib, "H100")}, Queues: []schedule.Queue{{ID: "q", Default: schedule.Unlimited()}}, Jobs: jobs}
 	}
 	for _, c := range []struct {
 		name string
-		jobs []Job
+		jobs []schedule.Job
 		want string
 	}{
-		{"its own tasks share a node", []Job{lonely("a", 1, 3, "a")}, "+a 0@n1 0@n1 0@n1"},
-		{"each is alone", []Job{lonely("a", 1, 2, AloneEach)}, "+a 0@n1 0@n2"},
-		{"others go elsewhere", []Job{lonely("a", 1, 1, "a"), waiter("b", 2, single(gpu(1))), waiter("c", 3, single(gpu(1)))}, "+a 0@n1; +b 0@n2; +c 0@n2"},
-		{"those of one user share", []Job{lonely("a", 1, 1, "user:x"), lonely("b", 2, 1, "user:x"), lonely("c", 3, 1, "user:y")}, "+a 0@n1; +b 0@n1; +c 0@n2"},
-		{"there is none free of others", []Job{waiter("a", 1, gang(5, gpu(1))), lonely("b", 2, 1, "b")}, "+a 0@n1 0@n1 0@n1 0@n1 0@n2"},
+		{"its own tasks share a node", []schedule.Job{lonely("a", 1, 3, "a")}, "+a 0@n1 0@n1 0@n1"},
+		{"each is alone", []schedule.Job{lonely("a", 1, 2, state.AloneEach)}, "+a 0@n1 0@n2"},
+		{"others go elsewhere", []schedule.Job{lonely("a", 1, 1, "a"), waiter("b", 2, single(gpu(1))), waiter("c", 3, single(gpu(1)))}, "+a 0@n1; +b 0@n2; +c 0@n2"},
+		{"those of one user share", []schedule.Job{lonely("a", 1, 1, "user:x"), lonely("b", 2, 1, "user:x"), lonely("c", 3, 1, "user:y")}, "+a 0@n1; +b 0@n1; +c 0@n2"},
+		{"there is none free of others", []schedule.Job{waiter("a", 1, gang(5, gpu(1))), lonely("b", 2, 1, "b")}, "+a 0@n1 0@n1 0@n1 0@n1 0@n2"},
 	} {
-		if got := Cycle(two(c.jobs...), Config{}).brief(); strings.TrimSuffix(strings.TrimSpace(got), ";") != c.want {
+		if got := brief(cycle.Cycle(two(c.jobs...), schedule.Config{})); strings.TrimSuffix(strings.TrimSpace(got), ";") != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -129,7 +132,7 @@ func TestWhoWantsItsNodesToItself(t *testing.T) {
 	if got := texts(t, s, "b"); !strings.Contains(got, "waits for nodes: needs 1 node, free 0 nodes of 2 nodes (2 of 2 nodes lack it): it wants them to itself") {
 		t.Errorf("b: %s", got)
 	}
-	s = two(lonely("a", 1, 2, AloneEach), waiter("b", 2, single(gpu(1))))
+	s = two(lonely("a", 1, 2, state.AloneEach), waiter("b", 2, single(gpu(1))))
 	if got := texts(t, s, "b"); !strings.Contains(got, "2 nodes are taken by work that wants them to itself") {
 		t.Errorf("b: %s", got)
 	}
@@ -138,18 +141,18 @@ func TestWhoWantsItsNodesToItself(t *testing.T) {
 // TestRoomIsMadeForWhoWantsItToItself: all who may be displaced leave the node.
 func TestRoomIsMadeForWhoWantsItToItself(t *testing.T) {
 	t.Parallel()
-	s := &Snapshot{Now: clock, Nodes: []Node{node("n1", 4, 16000, 64*gib, "H100")}, Queues: []Queue{{ID: "q", Default: Unlimited()}}}
+	s := &schedule.Snapshot{Now: clock, Nodes: []schedule.Node{node("n1", 4, 16000, 64*gib, "H100")}, Queues: []schedule.Queue{{ID: "q", Default: schedule.Unlimited()}}}
 	for i := range 2 {
 		j := runs(fmt.Sprint("r", i), int64(i+1), "n1", 0)
 		j.Queue, j.Preemptible = "q", true
 		j.Held[0].Place.Devices[0].Device = fmt.Sprint("n1-", i)
 		s.Jobs = append(s.Jobs, j)
 	}
-	a := lonely("a", 9, 1, AloneEach)
+	a := lonely("a", 9, 1, state.AloneEach)
 	a.Priority = 100
 	s.Jobs = append(s.Jobs, a)
-	p := Cycle(s, Config{})
+	p := cycle.Cycle(s, schedule.Config{})
 	if len(p.Evictions) != 2 || len(p.Promises) != 1 || p.Promises[0].ID != "a" {
-		t.Fatal(p.brief())
+		t.Fatal(brief(p))
 	}
 }

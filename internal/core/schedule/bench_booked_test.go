@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // BenchmarkBooked is a cycle as a server has it, one having ended and one having
@@ -22,9 +25,9 @@ func BenchmarkBooked(b *testing.B) {
 
 func benchBooked(b *testing.B, n, reserve int) {
 	r := rand.New(rand.NewPCG(1, 2))
-	st := NewState(Default())
-	st.SetPools([]Pool{{Name: "default", GPU: Fill, CPU: Fill, Reserve: reserve}})
-	var queues []Queue
+	st := state.NewState(Default())
+	st.SetPools([]schedule.Pool{{Name: "default", GPU: schedule.Fill, CPU: schedule.Fill, Reserve: reserve}})
+	var queues []schedule.Queue
 	for q := range 100 {
 		queues = append(queues, plainQueue(fmt.Sprintf("q%02d", q), int64(q), int64(n)*80))
 	}
@@ -34,11 +37,11 @@ func benchBooked(b *testing.B, n, reserve int) {
 	}
 	now, order := int64(1_000_000_000), int64(0)
 	var live []core.WorkloadID
-	next := func(size int) Job {
+	next := func(size int) schedule.Job {
 		order++
 		return gpuJob(fmt.Sprintf("j%08d", order), fmt.Sprintf("q%02d", order%100), order, 1, size)
 	}
-	begin := func(j Job, p Place) {
+	begin := func(j schedule.Job, p schedule.Place) {
 		j.Started = now - int64(r.IntN(86_400_000))
 		if order%2 == 0 {
 			j.EndsBy = now + int64(r.IntN(86_400_000))
@@ -48,7 +51,7 @@ func benchBooked(b *testing.B, n, reserve int) {
 	}
 	for i := range n {
 		for g := range 8 {
-			begin(next(1), Place{Node: core.NodeID(fmt.Sprintf("n%05d", i)), CPU: 1000, Memory: 1 << 30, Devices: []core.Share{{Device: fmt.Sprintf("gpu-%d", g), Index: g, Milli: 1000}}})
+			begin(next(1), schedule.Place{Node: core.NodeID(fmt.Sprintf("n%05d", i)), CPU: 1000, Memory: 1 << 30, Devices: []core.Share{{Device: fmt.Sprintf("gpu-%d", g), Index: g, Milli: 1000}}})
 		}
 	}
 	arrive := func() {
@@ -60,7 +63,7 @@ func benchBooked(b *testing.B, n, reserve int) {
 		arrive()
 	}
 	st.SetWork(st.Work())
-	st.tellAll(st.Cycle(now))
+	tellAll(st, cycle.Run(st, now))
 	b.ReportAllocs()
 	placed := 0
 	for b.Loop() {
@@ -72,15 +75,15 @@ func benchBooked(b *testing.B, n, reserve int) {
 		live = live[:len(live)-1]
 		arrive()
 		b.StartTimer()
-		p := st.Cycle(now)
+		p := cycle.Run(st, now)
 		b.StopTimer()
 		for _, pl := range p.Placements {
-			begin(st.jobs[pl.ID].Job, pl.Tasks[0].Place)
+			begin(st.Jobs[pl.ID].Job, pl.Tasks[0].Place)
 			placed++
 		}
-		st.tellAll(p)
+		tellAll(st, p)
 		b.StartTimer()
 	}
 	b.ReportMetric(float64(placed)/float64(b.N), "placed/op")
-	b.ReportMetric(float64(len(st.told)), "told")
+	b.ReportMetric(float64(len(st.Told)), "told")
 }

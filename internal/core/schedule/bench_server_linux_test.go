@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"flag"
@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 var (
@@ -33,7 +36,7 @@ func processor() time.Duration {
 // nodes.
 type busy struct {
 	*rand.Rand
-	st       *State
+	st       *state.State
 	now      int64
 	order    int64
 	live     []core.WorkloadID
@@ -44,9 +47,9 @@ type busy struct {
 const busyQueues = 100
 
 func newBusy(n, reserve int) *busy {
-	c := &busy{Rand: rand.New(rand.NewPCG(1, 2)), st: NewState(Default()), now: 1_000_000_000}
-	c.st.SetPools([]Pool{{Name: "default", GPU: Fill, CPU: Fill, Reserve: reserve}})
-	var queues []Queue
+	c := &busy{Rand: rand.New(rand.NewPCG(1, 2)), st: state.NewState(Default()), now: 1_000_000_000}
+	c.st.SetPools([]schedule.Pool{{Name: "default", GPU: schedule.Fill, CPU: schedule.Fill, Reserve: reserve}})
+	var queues []schedule.Queue
 	for q := range busyQueues {
 		x := plainQueue(fmt.Sprintf("q%03d", q), int64(q), int64(n)*8000/busyQueues)
 		x.PreemptMin, x.ReclaimMin = -1, -1
@@ -63,13 +66,13 @@ func newBusy(n, reserve int) *busy {
 			if c.order%2 == 0 {
 				j.EndsBy = c.now + c.Int64N(86_400_000)
 			}
-			c.st.PutJob(run(j, Place{Node: core.NodeID(fmt.Sprintf("n%05d", i)), CPU: 1000, Memory: 1 << 30, Devices: []core.Share{{Device: fmt.Sprintf("gpu-%d", g), Index: g, Milli: 1000}}}))
+			c.st.PutJob(run(j, schedule.Place{Node: core.NodeID(fmt.Sprintf("n%05d", i)), CPU: 1000, Memory: 1 << 30, Devices: []core.Share{{Device: fmt.Sprintf("gpu-%d", g), Index: g, Milli: 1000}}}))
 		}
 	}
 	for i := range n * 2 {
 		j := c.job(0)
 		j.Started = c.now - 1000
-		c.st.PutJob(run(j, Place{Node: core.NodeID(fmt.Sprintf("n%05d", i%n)), CPU: 1000, Memory: 1 << 30}))
+		c.st.PutJob(run(j, schedule.Place{Node: core.NodeID(fmt.Sprintf("n%05d", i%n)), CPU: 1000, Memory: 1 << 30}))
 	}
 	for range n * 10 {
 		c.arrive()
@@ -79,7 +82,7 @@ func newBusy(n, reserve int) *busy {
 }
 
 // job is a new one with so many GPUs.
-func (c *busy) job(each int) Job {
+func (c *busy) job(each int) schedule.Job {
 	c.order++
 	j := gpuJob(fmt.Sprintf("j%08d", c.order), fmt.Sprintf("q%03d", c.order%busyQueues), c.order, 1, each)
 	j.Priority = []int{50, 75, 40, 60}[c.order/busyQueues%4]
@@ -96,34 +99,34 @@ func (c *busy) arrive() {
 
 // apply lets a plan take effect; who was told to leave is gone at once, and
 // waits again.
-func (c *busy) apply(p *Plan) {
+func (c *busy) apply(p *schedule.Plan) {
 	st, was := c.st, c.promised
 	c.promised = map[core.WorkloadID]bool{}
 	for i, x := range p.Promises {
 		c.promised[x.ID] = true
-		if j := st.jobs[x.ID].Job; len(j.Held) == 0 {
+		if j := st.Jobs[x.ID].Job; len(j.Held) == 0 {
 			j.Promised, j.Rank, j.Owed = true, i+1, len(x.Tasks)
 			st.PutJob(j)
 		}
 	}
 	for id := range was {
-		if j := st.jobs[id]; j != nil && !c.promised[id] && len(j.Held) == 0 {
+		if j := st.Jobs[id]; j != nil && !c.promised[id] && len(j.Held) == 0 {
 			d := j.Job
 			d.Promised, d.Rank, d.Owed = false, 0, 0
 			st.PutJob(d)
 		}
 	}
 	for _, e := range p.Evictions {
-		j := st.jobs[e.ID].Job
+		j := st.Jobs[e.ID].Job
 		h, n := j.Held[0], len(j.Held)
 		j.Held, j.Started, j.EndsBy, j.Due, j.Attained = nil, 0, 0, c.now+96*3_600_000, j.Attained+3_600_000
-		j.Shape = Flat(Group{Name: "tasks", Min: n, Runs: []Run{{Need: h.Need, Count: n}}})
+		j.Shape = schedule.Flat(schedule.Group{Name: "tasks", Min: n, Runs: []schedule.Run{{Need: h.Need, Count: n}}})
 		st.PutJob(j)
 		c.lost++
 	}
 	for _, pl := range p.Placements {
-		j := st.jobs[pl.ID].Job
-		var places []Place
+		j := st.Jobs[pl.ID].Job
+		var places []schedule.Place
 		for _, x := range pl.Tasks {
 			places = append(places, x.Place)
 		}
@@ -136,15 +139,15 @@ func (c *busy) apply(p *Plan) {
 // settle lets plans take effect until there is none.
 func (c *busy) settle() {
 	for range 100 {
-		p := c.st.Cycle(c.now)
+		p := cycle.Run(c.st, c.now)
 		if len(p.Placements)+len(p.Evictions)+len(p.Promises) == 0 {
 			break
 		}
 		c.apply(p)
 	}
 	c.live = c.live[:0]
-	for _, id := range sortedIDs(c.st.jobs) {
-		if len(c.st.jobs[id].Held) > 0 {
+	for _, id := range state.SortedIDs(c.st.Jobs) {
+		if len(c.st.Jobs[id].Held) > 0 {
 			c.live = append(c.live, id)
 		}
 	}
@@ -155,7 +158,7 @@ func (c *busy) step() {
 	c.now += 1000
 	for {
 		k := c.IntN(len(c.live))
-		j := c.st.jobs[c.live[k]]
+		j := c.st.Jobs[c.live[k]]
 		c.live[k] = c.live[len(c.live)-1]
 		c.live = c.live[:len(c.live)-1]
 		if j != nil && len(j.Held) > 0 { // else it was displaced
@@ -187,7 +190,7 @@ func BenchmarkServer(b *testing.B) {
 			before := liveHeap()
 			c := newBusy(n, *reserveFlag)
 			began := processor()
-			c.apply(c.st.Cycle(c.now))
+			c.apply(cycle.Run(c.st, c.now))
 			first := processor() - began
 			c.settle()
 			held := liveHeap() - before
@@ -202,7 +205,7 @@ func BenchmarkServer(b *testing.B) {
 				runtime.ReadMemStats(&was)
 				began := processor()
 				b.StartTimer()
-				p := c.st.Cycle(c.now)
+				p := cycle.Run(c.st, c.now)
 				b.StopTimer()
 				took := processor() - began
 				runtime.ReadMemStats(&is)
@@ -240,10 +243,10 @@ func at(all []time.Duration, part float64) float64 {
 func BenchmarkOnePoolOfMany(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprintf("pools=%d", n), func(b *testing.B) {
-			s := &Snapshot{Nodes: nodes(n, 8)}
+			s := &schedule.Snapshot{Nodes: nodes(n, 8)}
 			for i := range n {
 				pool := fmt.Sprintf("p%04d", i)
-				s.Pools = append(s.Pools, Pool{Name: pool, GPU: Fill, CPU: Fill, Reserve: *reserveFlag})
+				s.Pools = append(s.Pools, schedule.Pool{Name: pool, GPU: schedule.Fill, CPU: schedule.Fill, Reserve: *reserveFlag})
 				s.Nodes[i].Pool = pool
 				for k := range 3 {
 					id := fmt.Sprintf("%s-%d", pool, k)
@@ -253,10 +256,10 @@ func BenchmarkOnePoolOfMany(b *testing.B) {
 					s.Jobs = append(s.Jobs, j)
 				}
 			}
-			st := Load(s, Default())
+			st := state.Load(s, Default())
 			st.SetWork(st.Work())
-			st.applyAll(st.Cycle(1_000_000))
-			st.Cycle(2_000_000) // which counts what they want
+			applyAll(st, cycle.Run(st, 1_000_000))
+			cycle.Run(st, 2_000_000) // which counts what they want
 			k, all := 0, []time.Duration{}
 			for b.Loop() {
 				k++
@@ -264,7 +267,7 @@ func BenchmarkOnePoolOfMany(b *testing.B) {
 				j.Pools = []string{"p0000"}
 				st.PutJob(j)
 				began := processor()
-				if p := st.Cycle(int64(2_000_000 + k)); len(p.Placements) > 0 {
+				if p := cycle.Run(st, int64(2_000_000+k)); len(p.Placements) > 0 {
 					b.Fatal(len(p.Placements))
 				}
 				all = append(all, processor()-began)
@@ -280,7 +283,7 @@ func BenchmarkOnePoolOfMany(b *testing.B) {
 func BenchmarkOneQueueOfMany(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000, 30_000} {
 		b.Run(fmt.Sprintf("queues=%d", n), func(b *testing.B) {
-			s := &Snapshot{Nodes: nodes(1000, 8), Pools: []Pool{{Name: "default", GPU: Fill, CPU: Fill, Reserve: *reserveFlag}}}
+			s := &schedule.Snapshot{Nodes: nodes(1000, 8), Pools: []schedule.Pool{{Name: "default", GPU: schedule.Fill, CPU: schedule.Fill, Reserve: *reserveFlag}}}
 			for q := range n {
 				x := plainQueue(fmt.Sprintf("q%05d", q), int64(q), 8_000_000/int64(n))
 				x.PreemptMin, x.ReclaimMin = -1, -1
@@ -289,19 +292,19 @@ func BenchmarkOneQueueOfMany(b *testing.B) {
 			for i := range 8000 {
 				s.Jobs = append(s.Jobs, gpuJob(fmt.Sprintf("j%05d", i), fmt.Sprintf("q%05d", i%n), int64(i), 1, 1))
 			}
-			st := Load(s, Default())
-			st.applyAll(st.Cycle(0))
+			st := state.Load(s, Default())
+			applyAll(st, cycle.Run(st, 0))
 			for i := range 3 * n {
 				st.PutJob(gpuJob(fmt.Sprintf("w%06d", i), fmt.Sprintf("q%05d", i%n), int64(10_000+i), 1, 1<<(i/n)))
 			}
 			st.SetWork(st.Work())
-			st.Cycle(2_000_000) // which counts what they want
+			cycle.Run(st, 2_000_000) // which counts what they want
 			k, all := 0, []time.Duration{}
 			for b.Loop() {
 				k++
 				st.PutJob(gpuJob(fmt.Sprintf("x%06d", k), "q00000", int64(1_000_000+k), 1, 8))
 				began := processor()
-				st.Cycle(int64(2_000_000 + k))
+				cycle.Run(st, int64(2_000_000+k))
 				all = append(all, processor()-began)
 			}
 			b.ReportMetric(at(all, .5), "p50-ms")

@@ -1,52 +1,55 @@
-package schedule
+package schedule_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // aside is a pool of n nodes of 4 GPUs that books starts, one queue, and a work
 // of single GPUs.
-func aside(strategy Strategy, n int) *State {
-	st := NewState(Default())
-	st.SetPools([]Pool{{Name: "default", Reserve: 4, GPU: strategy, CPU: strategy}})
+func aside(strategy schedule.Strategy, n int) *state.State {
+	st := state.NewState(Default())
+	st.SetPools([]schedule.Pool{{Name: "default", Reserve: 4, GPU: strategy, CPU: strategy}})
 	for _, x := range nodes(n, 4) {
 		st.PutNode(x)
 	}
-	st.SetQueues([]Queue{{ID: "q", Priority: 100, Default: Unlimited()}})
+	st.SetQueues([]schedule.Queue{{ID: "q", Priority: 100, Default: schedule.Unlimited()}})
 	return st
 }
 
 // on is j holding n GPUs of a node, from the given one on.
-func on(j Job, node core.NodeID, from, n int) Job {
-	need := Need{Devices: 1, Milli: 1000, CPU: 1000, Memory: 1 << 30}
+func on(j schedule.Job, node core.NodeID, from, n int) schedule.Job {
+	need := schedule.Need{Devices: 1, Milli: 1000, CPU: 1000, Memory: 1 << 30}
 	for d := range n {
-		j.Held = append(j.Held, Held{Task: d, Need: need, Place: Place{Node: node, Devices: shares(from + d), CPU: 1000, Memory: 1 << 30}})
+		j.Held = append(j.Held, schedule.Held{Task: d, Need: need, Place: schedule.Place{Node: node, Devices: shares(from + d), CPU: 1000, Memory: 1 << 30}})
 	}
-	j.Shape = Flat(Group{Name: "tasks", Min: 1})
+	j.Shape = schedule.Flat(schedule.Group{Name: "tasks", Min: 1})
 	j.Started = 1
 	return j
 }
 
 // more is j wanting that many tasks of a GPU beside what it holds.
-func more(j Job, count int) Job {
-	need := Need{Devices: 1, Milli: 1000, CPU: 1000, Memory: 1 << 30}
-	j.Shape = Flat(Group{Name: "tasks", Min: 1, Runs: []Run{{Need: need, Count: count}}})
+func more(j schedule.Job, count int) schedule.Job {
+	need := schedule.Need{Devices: 1, Milli: 1000, CPU: 1000, Memory: 1 << 30}
+	j.Shape = schedule.Flat(schedule.Group{Name: "tasks", Min: 1, Runs: []schedule.Run{{Need: need, Count: count}}})
 	return j
 }
 
 // An elastic gang with a known end grows by two, then another gang that does not
 // fit is given a time: who has grown has not left.
 func TestABookingLeavesInPlaceWhatGrewInTheSameCycle(t *testing.T) {
-	st := aside(BinPack, 1)
+	st := aside(schedule.BinPack, 1)
 	e := more(on(gpuJob("e", "q", 1, 1, 1), "n00000", 0, 1), 2)
 	e.Priority, e.EndsBy = 75, 30*hour
 	st.PutJob(e)
 	g := gpuJob("g", "q", 2, 2, 1)
 	st.PutJob(g)
-	p := st.Cycle(10 * hour)
+	p := cycle.Run(st, 10*hour)
 	if len(p.Placements) != 1 || p.Placements[0].ID != "e" || len(p.Placements[0].Tasks) != 2 {
 		t.Fatalf("the gang grows by 2 and nobody else starts: %+v", p)
 	}
@@ -55,9 +58,9 @@ func TestABookingLeavesInPlaceWhatGrewInTheSameCycle(t *testing.T) {
 // What a gang with a known end has taken in this cycle is not free to those who
 // keep out of the way of a booking.
 func TestABookingGivesNoDeviceTwice(t *testing.T) {
-	for _, strategy := range []Strategy{BinPack, Fill} {
+	for _, strategy := range []schedule.Strategy{schedule.BinPack, schedule.Fill} {
 		st := aside(strategy, 2)
-		put := func(j Job, priority int, ends int64) {
+		put := func(j schedule.Job, priority int, ends int64) {
 			j.Priority, j.EndsBy = priority, ends
 			st.PutJob(j)
 		}
@@ -68,11 +71,11 @@ func TestABookingGivesNoDeviceTwice(t *testing.T) {
 		n := gpuJob("n", "q", 5, 1, 1)
 		n.Preemptible = false
 		put(n, 70, 0)
-		if strategy == Fill {
+		if strategy == schedule.Fill {
 			st.SetWork(st.Work())
 		}
 		taken := map[string]core.WorkloadID{}
-		p := st.Cycle(10 * hour)
+		p := cycle.Run(st, 10*hour)
 		for _, pl := range p.Placements {
 			for _, x := range pl.Tasks {
 				for _, d := range x.Place.Devices {
@@ -94,7 +97,7 @@ func TestABookingGivesNoDeviceTwice(t *testing.T) {
 // that nobody may displace, gets what others have left for it.
 func TestAPromiseIsKeptBesideABooking(t *testing.T) {
 	for _, promised := range []bool{true, false} {
-		st := aside(BinPack, 1)
+		st := aside(schedule.BinPack, 1)
 		z := on(gpuJob("z", "q", 1, 2, 1), "n00000", 0, 2)
 		z.EndsBy = 30 * hour
 		st.PutJob(z)
@@ -107,8 +110,8 @@ func TestAPromiseIsKeptBesideABooking(t *testing.T) {
 		n := gpuJob("n", "q", 4, 1, 1)
 		n.Preemptible, n.Promised, n.Rank, n.Owed = false, true, 2, 1
 		st.PutJob(n)
-		done := make(chan *Plan, 1)
-		go func() { done <- st.Cycle(10 * hour) }()
+		done := make(chan *schedule.Plan, 1)
+		go func() { done <- cycle.Run(st, 10*hour) }()
 		select {
 		case p := <-done:
 			if len(p.Placements)+len(p.Promises) != 1 || len(p.Evictions) != 0 {

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"slices"
@@ -6,19 +6,20 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
 )
 
 // book is who holds what, kept a second time and as plainly as can be: the
 // judge of plans shares no arithmetic with the core.
 type book struct {
-	snap  *Snapshot
+	snap  *schedule.Snapshot
 	nodes map[core.NodeID]*shelf
-	queue map[core.ProjectID]*Queue
+	queue map[core.ProjectID]*schedule.Queue
 }
 
 // shelf is what is used of a node.
 type shelf struct {
-	node     *Node
+	node     *schedule.Node
 	cpu, mem int64
 	pods     int
 	dev      []int
@@ -26,8 +27,8 @@ type shelf struct {
 	tags     map[string]int
 }
 
-func newBook(s *Snapshot) *book {
-	b := &book{snap: s, nodes: map[core.NodeID]*shelf{}, queue: map[core.ProjectID]*Queue{}}
+func newBook(s *schedule.Snapshot) *book {
+	b := &book{snap: s, nodes: map[core.NodeID]*shelf{}, queue: map[core.ProjectID]*schedule.Queue{}}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		x := &shelf{node: n, cpu: n.OtherCPU, mem: n.OtherMem, dev: make([]int, len(n.Devices)), mig: map[string]int{}, tags: map[string]int{}}
@@ -40,7 +41,7 @@ func newBook(s *Snapshot) *book {
 	return b
 }
 
-func (x *shelf) add(n *Need, r *Rule, p *Place, sign int) {
+func (x *shelf) add(n *schedule.Need, r *schedule.Rule, p *schedule.Place, sign int) {
 	x.cpu += int64(sign) * p.CPU
 	x.mem += int64(sign) * p.Memory
 	x.pods += sign
@@ -68,8 +69,12 @@ func partitions(s string) map[string]int {
 	return out
 }
 
-func (b *book) take(_ *Job, h *Held) { b.nodes[h.Place.Node].add(&h.Need, h.Rule, &h.Place, 1) }
-func (b *book) give(_ *Job, h *Held) { b.nodes[h.Place.Node].add(&h.Need, h.Rule, &h.Place, -1) }
+func (b *book) take(_ *schedule.Job, h *schedule.Held) {
+	b.nodes[h.Place.Node].add(&h.Need, h.Rule, &h.Place, 1)
+}
+func (b *book) give(_ *schedule.Job, h *schedule.Held) {
+	b.nodes[h.Place.Node].add(&h.Need, h.Rule, &h.Place, -1)
+}
 
 // over names what of the node is used beyond what there is; empty: nothing.
 func (x *shelf) over() string {
@@ -96,7 +101,7 @@ func (x *shelf) over() string {
 }
 
 // milliOn is what need takes of each device of the node.
-func milliOn(n *Node, need *Need) int {
+func milliOn(n *schedule.Node, need *schedule.Need) int {
 	if need.Share == 0 {
 		return need.Milli
 	}
@@ -104,7 +109,7 @@ func milliOn(n *Node, need *Need) int {
 }
 
 // suits reports whether the node may take the task whatever is free.
-func suits(n *Node, need *Need, r *Rule) bool {
+func suits(n *schedule.Node, need *schedule.Need, r *schedule.Rule) bool {
 	if !n.Ready || n.Cordon {
 		return false
 	}
@@ -116,7 +121,7 @@ func suits(n *Node, need *Need, r *Rule) bool {
 	}
 	for _, t := range n.Taints {
 		ok := t.Effect == core.PreferNoSchedule
-		for i := range r.tolerates() {
+		for i := range tolerates(r) {
 			x := r.Tolerates[i]
 			ok = ok || (x.Key == "" || x.Key == t.Key) && (x.Value == "" || x.Value == t.Value) && (x.Effect == "" || x.Effect == string(t.Effect))
 		}
@@ -136,14 +141,14 @@ func suits(n *Node, need *Need, r *Rule) bool {
 	return true
 }
 
-func (r *Rule) tolerates() []Toleration {
+func tolerates(r *schedule.Rule) []schedule.Toleration {
 	if r == nil {
 		return nil
 	}
 	return r.Tolerates
 }
 
-func labelOf(n *Node, key string) string {
+func labelOf(n *schedule.Node, key string) string {
 	if key == "kubernetes.io/hostname" {
 		return string(n.ID)
 	}
@@ -151,7 +156,7 @@ func labelOf(n *Node, key string) string {
 }
 
 // domainOf is the node's path of labels down to a level; false where one lacks.
-func domainOf(n *Node, levels []string, level string) (string, bool) {
+func domainOf(n *schedule.Node, levels []string, level string) (string, bool) {
 	path := ""
 	for _, l := range levels {
 		if labelOf(n, l) == "" {
@@ -167,12 +172,12 @@ func domainOf(n *Node, levels []string, level string) (string, bool) {
 
 // places are the ways to put a task on the node, up to which of equally free
 // devices it gets.
-func (x *shelf) places(need *Need, r *Rule) []Place {
+func (x *shelf) places(need *schedule.Need, r *schedule.Rule) []schedule.Place {
 	n := x.node
 	if !suits(n, need, r) {
 		return nil
 	}
-	p := Place{Node: n.ID, CPU: need.CPU, Memory: need.Memory, MIG: need.MIG}
+	p := schedule.Place{Node: n.ID, CPU: need.CPU, Memory: need.Memory, MIG: need.MIG}
 	x.cpu, x.mem, x.pods = x.cpu+need.CPU, x.mem+need.Memory, x.pods+1
 	bad := need.CPU > 0 && x.cpu > n.CPU || need.Memory > 0 && x.mem > n.Memory || n.Pods > 0 && x.pods > n.Pods
 	x.cpu, x.mem, x.pods = x.cpu-need.CPU, x.mem-need.Memory, x.pods-1
@@ -183,13 +188,13 @@ func (x *shelf) places(need *Need, r *Rule) []Place {
 		return nil
 	}
 	if need.Devices == 0 {
-		return []Place{p}
+		return []schedule.Place{p}
 	}
 	if len(n.Devices) < need.Devices {
 		return nil
 	}
 	m := milliOn(n, need)
-	var out []Place
+	var out []schedule.Place
 	seen := map[string]bool{}
 	var pick func(from int, devs []core.Share, mark string)
 	pick = func(from int, devs []core.Share, mark string) {
@@ -214,7 +219,7 @@ func (x *shelf) places(need *Need, r *Rule) []Place {
 }
 
 // amountOf is what a place counts for in quotas.
-func amountOf(need *Need, p *Place) quota.Amounts {
+func amountOf(need *schedule.Need, p *schedule.Place) quota.Amounts {
 	a := quota.Amounts{quota.CPU: p.CPU, quota.Memory: p.Memory}
 	for _, sh := range p.Devices {
 		a[quota.GPU] += int64(sh.Milli)

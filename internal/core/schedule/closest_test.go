@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"slices"
@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // pairs is a node of eight GPUs: bridged in pairs, four on each socket.
@@ -56,9 +59,9 @@ func TestCloseDevices(t *testing.T) {
 		{"all", pairs, nil, 8, []int{0, 1, 2, 3, 4, 5, 6, 7}},
 		{"nobody knows", nil, []int{0}, 2, []int{1, 2}},
 	} {
-		for _, strategy := range []Strategy{BinPack, Fill, Spread} {
-			st := NewState(Config{NoQuota: true})
-			st.SetPools([]Pool{{GPU: strategy}})
+		for _, strategy := range []schedule.Strategy{schedule.BinPack, schedule.Fill, schedule.Spread} {
+			st := state.NewState(schedule.Config{NoQuota: true})
+			st.SetPools([]schedule.Pool{{GPU: strategy}})
 			n := core.Node{ID: "a", Ready: true}
 			square := make([][]core.Link, 8)
 			for d := range 8 {
@@ -70,16 +73,16 @@ func TestCloseDevices(t *testing.T) {
 				}
 			}
 			n.Links = core.NewLinks(square)
-			st.PutNode(Node{Node: n})
+			st.PutNode(schedule.Node{Node: n})
 			st.SetWork(nil)
-			st.SetQueues([]Queue{{ID: "q", Default: Unlimited()}})
-			held := Job{ID: "there", Queue: "q", Order: 1, Shape: Flat(Group{Min: 1})}
+			st.SetQueues([]schedule.Queue{{ID: "q", Default: schedule.Unlimited()}})
+			held := schedule.Job{ID: "there", Queue: "q", Order: 1, Shape: schedule.Flat(schedule.Group{Min: 1})}
 			for _, d := range c.taken {
-				held.Held = append(held.Held, Held{Need: Need{Devices: 1, Milli: 1000}, Place: Place{Node: "a", Devices: []core.Share{{Device: strconv.Itoa(d), Index: d, Milli: 1000}}}})
+				held.Held = append(held.Held, schedule.Held{Need: schedule.Need{Devices: 1, Milli: 1000}, Place: schedule.Place{Node: "a", Devices: []core.Share{{Device: strconv.Itoa(d), Index: d, Milli: 1000}}}})
 			}
 			st.PutJob(held)
-			st.PutJob(Job{ID: "new", Queue: "q", Order: 2, Shape: Flat(Group{Min: 1, Runs: []Run{{Need: Need{Devices: c.count, Milli: 1000}, Count: 1}}})})
-			plan := st.Cycle(1)
+			st.PutJob(schedule.Job{ID: "new", Queue: "q", Order: 2, Shape: schedule.Flat(schedule.Group{Min: 1, Runs: []schedule.Run{{Need: schedule.Need{Devices: c.count, Milli: 1000}, Count: 1}}})})
+			plan := cycle.Run(st, 1)
 			if len(plan.Placements) != 1 {
 				t.Fatalf("%s: %+v", c.name, plan)
 			}
@@ -114,10 +117,10 @@ func BenchmarkCloseDevices(b *testing.B) {
 		}
 	}
 	n.Links = core.NewLinks(square)
-	s := newSite(&Node{Node: n}, nil)
-	a := &ask{need: Need{Devices: 4, Milli: 1000}}
+	s := state.NewSite(&schedule.Node{Node: n}, nil)
+	a := &state.Ask{Need: schedule.Need{Devices: 4, Milli: 1000}}
 	for b.Loop() {
-		if len(s.closest(a, false)) != 4 {
+		if len(s.Closest(a, false)) != 4 {
 			b.Fatal("no place")
 		}
 	}

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
@@ -6,6 +6,10 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // TestEarmarksAddUp reserves quota for jobs of random worlds that hold nothing:
@@ -18,53 +22,53 @@ func TestEarmarksAddUp(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(len(w.Snap.Jobs)), uint64(len(w.Snap.Nodes))))
 		for i := range w.Snap.Jobs {
 			j := &w.Snap.Jobs[i]
-			if j.Earmark = (Earmark{}); len(j.Held) > 0 || len(w.Snap.Nodes) == 0 || r.IntN(2) == 0 {
+			if j.Earmark = (schedule.Earmark{}); len(j.Held) > 0 || len(w.Snap.Nodes) == 0 || r.IntN(2) == 0 {
 				continue
 			}
-			j.Earmark = Earmark{Pool: w.Snap.Nodes[r.IntN(len(w.Snap.Nodes))].Pool, Amounts: quota.Amounts{quota.GPU: int64(r.IntN(4)) * 500, quota.CPU: int64(r.IntN(3)) * 1000}}
+			j.Earmark = schedule.Earmark{Pool: w.Snap.Nodes[r.IntN(len(w.Snap.Nodes))].Pool, Amounts: quota.Amounts{quota.GPU: int64(r.IntN(4)) * 500, quota.CPU: int64(r.IntN(3)) * 1000}}
 			if r.IntN(2) == 0 { // its checks are being made
 				sh := *j.Shape
-				groups := append([]Group{}, sh.Groups...)
+				groups := append([]schedule.Group{}, sh.Groups...)
 				for g := range groups {
 					groups[g].Runs = nil
 				}
-				j.Shape = NewShape(sh.Sets, groups)
+				j.Shape = schedule.NewShape(sh.Sets, groups)
 			} else {
 				j.Promised = true
 			}
 		}
-		st := Load(&w.Snap, w.Cfg)
-		before := st.accounts()
-		if fault := st.tallied(); fault != "" {
+		st := state.Load(&w.Snap, w.Cfg)
+		before := accounts(st)
+		if fault := tallied(st); fault != "" {
 			return "before: " + fault
 		}
-		st.now = w.Snap.Now
-		st.prepare()
-		c := newCycle(st) // as Cycle does, but for taking it back
-		c.redeem()
-		for _, a := range []Action{Allocate, Consolidate, Reclaim, Preempt} {
-			c.walk(a)
+		st.Now = w.Snap.Now
+		cycle.Prepare(st)
+		c := cycle.New(st) // as Cycle does, but for taking it back
+		c.Redeem()
+		for _, a := range []schedule.Action{schedule.Allocate, schedule.Consolidate, schedule.Reclaim, schedule.Preempt} {
+			c.Walk(a)
 		}
-		c.honour()
-		c.relieve()
-		c.spare()
-		fault := st.tallied()
-		for k, a := range st.accounts() {
-			for res, n := range a.alloc {
-				if limit := a.Limit[res]; fault == "" && !w.Cfg.NoQuota && limit >= 0 && n > max(limit, before[k].alloc[res]) {
-					fault = fmt.Sprintf("%s has %d of %s, of at most %d; before it had %d", k, n, resourceNames[res], limit, before[k].alloc[res])
+		c.Honour()
+		c.Relieve()
+		c.Spare()
+		fault := tallied(st)
+		for k, a := range accounts(st) {
+			for res, n := range a.Alloc {
+				if limit := a.Limit[res]; fault == "" && !w.Cfg.NoQuota && limit >= 0 && n > max(limit, before[k].Alloc[res]) {
+					fault = fmt.Sprintf("%s has %d of %s, of at most %d; before it had %d", k, n, state.ResourceNames[res], limit, before[k].Alloc[res])
 				}
 			}
 		}
-		recalled += len(c.recalled())
-		st.finish(c)
-		for k, a := range st.accounts() {
-			if b := before[k]; fault == "" && (a.alloc != b.alloc || a.fixed != b.fixed || a.marked != b.marked) {
-				fault = fmt.Sprintf("after looking %s has %v, %v not preemptible, %v reserved; before it had %v, %v, %v", k, a.alloc, a.fixed, a.marked, b.alloc, b.fixed, b.marked)
+		recalled += len(c.Recalled())
+		cycle.Finish(st, c)
+		for k, a := range accounts(st) {
+			if b := before[k]; fault == "" && (a.Alloc != b.Alloc || a.Fixed != b.Fixed || a.Marked != b.Marked) {
+				fault = fmt.Sprintf("after looking %s has %v, %v not preemptible, %v reserved; before it had %v, %v, %v", k, a.Alloc, a.Fixed, a.Marked, b.Alloc, b.Fixed, b.Marked)
 			}
 		}
 		if fault == "" {
-			fault = st.tallied()
+			fault = tallied(st)
 		}
 		return fault
 	})
@@ -74,11 +78,11 @@ func TestEarmarksAddUp(t *testing.T) {
 }
 
 // accounts are those of all queues, by pool and queue.
-func (st *State) accounts() map[string]account {
-	out := map[string]account{}
-	for name, p := range st.pools {
-		for i := range p.q {
-			out[name+"/"+string(st.queues.list[i].ID)] = p.q[i]
+func accounts(st *state.State) map[string]state.Account {
+	out := map[string]state.Account{}
+	for name, p := range st.Pools {
+		for i := range p.Q {
+			out[name+"/"+string(st.Queues.List[i].ID)] = p.Q[i]
 		}
 	}
 	return out
@@ -86,24 +90,24 @@ func (st *State) accounts() map[string]account {
 
 // tallied says whose accounts are not what their jobs hold, and what is reserved
 // for those that hold nothing; empty: nobody's.
-func (st *State) tallied() string {
+func tallied(st *state.State) string {
 	held, marked := map[string]quota.Amounts{}, map[string]quota.Amounts{}
-	for _, j := range st.jobs {
-		for q := j.leaf; q >= 0; q = st.queues.list[q].parent {
+	for _, j := range st.Jobs {
+		for q := j.Leaf; q >= 0; q = st.Queues.List[q].ParentIndex {
 			standing := false
-			for _, h := range j.holds {
-				if k := h.site.pool.Name + "/" + string(st.queues.list[q].ID); !h.leaving {
-					held[k], standing = held[k].Add(h.amount), true
+			for _, h := range j.Holds {
+				if k := h.Site.Pool.Name + "/" + string(st.Queues.List[q].ID); !h.Leaving {
+					held[k], standing = held[k].Add(h.Amount), true
 				}
 			}
-			if k := j.Earmark.Pool + "/" + string(st.queues.list[q].ID); !standing && !j.recalled && j.Earmark.Pool != "" {
+			if k := j.Earmark.Pool + "/" + string(st.Queues.List[q].ID); !standing && !j.Recalled && j.Earmark.Pool != "" {
 				marked[k] = marked[k].Add(j.Earmark.Amounts)
 			}
 		}
 	}
-	for k, a := range st.accounts() {
-		if a.held() != held[k] || a.marked != marked[k] {
-			return fmt.Sprintf("%s has %v and %v reserved; its jobs hold %v and %v", k, a.held(), a.marked, held[k], marked[k])
+	for k, a := range accounts(st) {
+		if a.Held() != held[k] || a.Marked != marked[k] {
+			return fmt.Sprintf("%s has %v and %v reserved; its jobs hold %v and %v", k, a.Held(), a.Marked, held[k], marked[k])
 		}
 	}
 	return ""
@@ -111,25 +115,25 @@ func (st *State) tallied() string {
 
 func TestAnEarmarkCountsForOthersOnly(t *testing.T) {
 	t.Parallel()
-	world := func(q Queue, jobs ...Job) *State {
-		return Load(&Snapshot{Now: clock, Nodes: []Node{node("n", 8, 64000, 64<<30, "H100")}, Queues: []Queue{q}, Jobs: jobs}, Default())
+	world := func(q schedule.Queue, jobs ...schedule.Job) *state.State {
+		return state.Load(&schedule.Snapshot{Now: clock, Nodes: []schedule.Node{node("n", 8, 64000, 64<<30, "H100")}, Queues: []schedule.Queue{q}, Jobs: jobs}, Default())
 	}
-	job := func(id string, order int64, n int) Job {
+	job := func(id string, order int64, n int) schedule.Job {
 		j := waiter(id, order, single(gpu(n)))
 		j.Queue, j.User = "a", "u"
 		return j
 	}
 	reserved := job("reserved", 2, 2)
-	reserved.Promised, reserved.Earmark = true, Earmark{Pool: "default", Amounts: quota.Amounts{quota.GPU: 2000}}
-	for what, bound := range map[string]func(*Queue){
-		"a limit":         func(q *Queue) { q.Default.Limit[quota.GPU] = 2000 },
-		"a user's limit":  func(q *Queue) { q.UserGPU = 2000 },
-		"a number":        func(q *Queue) { q.MaxJobs = 1 },
-		"a user's number": func(q *Queue) { q.UserJobs = 1 },
+	reserved.Promised, reserved.Earmark = true, schedule.Earmark{Pool: "default", Amounts: quota.Amounts{quota.GPU: 2000}}
+	for what, bound := range map[string]func(*schedule.Queue){
+		"a limit":         func(q *schedule.Queue) { q.Default.Limit[quota.GPU] = 2000 },
+		"a user's limit":  func(q *schedule.Queue) { q.UserGPU = 2000 },
+		"a number":        func(q *schedule.Queue) { q.MaxJobs = 1 },
+		"a user's number": func(q *schedule.Queue) { q.UserJobs = 1 },
 	} {
-		q := Queue{ID: "a", Default: Unlimited()}
+		q := schedule.Queue{ID: "a", Default: schedule.Unlimited()}
 		bound(&q)
-		plan := world(q, job("older", 1, 1), reserved).Cycle(clock)
+		plan := cycle.Run(world(q, job("older", 1, 1), reserved), clock)
 		if len(plan.Placements) != 1 || plan.Placements[0].ID != "reserved" || len(plan.Evictions) != 0 {
 			t.Errorf("with %s: %+v", what, plan)
 			continue
@@ -137,12 +141,12 @@ func TestAnEarmarkCountsForOthersOnly(t *testing.T) {
 		if e := plan.Placements[0].Takes; e.Pool != "default" || e.Amounts[quota.GPU] != 2000 {
 			t.Errorf("with %s it takes %+v", what, e)
 		}
-		if _, ok := world(q, job("older", 1, 1), reserved).Explain(clock, "older"); !ok {
+		if _, ok := explain.Explain(world(q, job("older", 1, 1), reserved), clock, "older"); !ok {
 			t.Errorf("with %s nobody knows why the other waits", what)
 		}
 	}
 	// What is reserved is wanted once, not twice.
-	q := Queue{ID: "a", Default: Unlimited()}
+	q := schedule.Queue{ID: "a", Default: schedule.Unlimited()}
 	q.Default.Quota[quota.GPU] = 0
 	if got, _ := world(q, reserved).FairShare("default", "a"); got[quota.GPU] != 2000 {
 		t.Errorf("its fair share is %v", got)

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"encoding/json"
@@ -8,17 +8,21 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // trapped is four GPUs of which "runs" holds one, and who waits; looks at them
 // go through look.
-func trapped(look func(st *State, a Action, id core.WorkloadID)) *State {
-	var st *State
+func trapped(look func(st *state.State, a schedule.Action, id core.WorkloadID)) *state.State {
+	var st *state.State
 	cfg := Default()
-	cfg.Trap = &Trap{Look: func(a Action, id core.WorkloadID) { look(st, a, id) }}
-	st = NewState(cfg)
-	st.load(&Snapshot{Nodes: nodes(1, 4), Queues: []Queue{plainQueue("q", 1, quota.Unlimited)}, Jobs: []Job{
-		run(gpuJob("runs", "q", 1, 1, 1), Place{Node: nodes(1, 4)[0].ID, Devices: shares(1), CPU: 1000}),
+	cfg.Trap = &schedule.Trap{Look: func(a schedule.Action, id core.WorkloadID) { look(st, a, id) }}
+	st = state.NewState(cfg)
+	st.Load(&schedule.Snapshot{Nodes: nodes(1, 4), Queues: []schedule.Queue{plainQueue("q", 1, quota.Unlimited)}, Jobs: []schedule.Job{
+		run(gpuJob("runs", "q", 1, 1, 1), schedule.Place{Node: nodes(1, 4)[0].ID, Devices: shares(1), CPU: 1000}),
 		gpuJob("bad", "q", 2, 1, 2), gpuJob("good", "q", 3, 1, 1),
 	}})
 	return st
@@ -27,13 +31,13 @@ func trapped(look func(st *State, a Action, id core.WorkloadID)) *State {
 // What is known of a fault: whose turn it was, and all that it takes to have it
 // again from a file.
 func TestAFaultCanBeRepeated(t *testing.T) {
-	fail := func(_ *State, a Action, id core.WorkloadID) {
-		if id == "bad" && a == Allocate {
+	fail := func(_ *state.State, a schedule.Action, id core.WorkloadID) {
+		if id == "bad" && a == schedule.Allocate {
 			panic("it is bad")
 		}
 	}
 	st := trapped(fail)
-	f := st.Safely(func() { st.Cycle(1000) })
+	f := st.Safely(func() { cycle.Run(st, 1000) })
 	if f == nil || f.Job != "bad" || f.What != "it is bad" || !strings.Contains(f.Stack, "fault_test.go") || f.Record.Now != 1000 {
 		t.Fatalf("%+v", f)
 	}
@@ -41,29 +45,29 @@ func TestAFaultCanBeRepeated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kept Fault
+	var kept schedule.Fault
 	if err := json.Unmarshal(text, &kept); err != nil {
 		t.Fatal(err)
 	}
-	plan, again := kept.Again()
-	if want := trapped(func(*State, Action, core.WorkloadID) {}).Cycle(1000); again != nil || !reflect.DeepEqual(plan, want) || len(plan.Placements) != 2 {
-		t.Errorf("without the trap, which is in no file: %v %v, want %v", plan.brief(), again, want.brief())
+	plan, again := explain.Again(&kept)
+	if want := cycle.Run(trapped(func(*state.State, schedule.Action, core.WorkloadID) {}), 1000); again != nil || !reflect.DeepEqual(plan, want) || len(plan.Placements) != 2 {
+		t.Errorf("without the trap, which is in no file: %v %v, want %v", brief(plan), again, brief(want))
 	}
-	kept.Record.Config.Trap = &Trap{Look: func(a Action, id core.WorkloadID) { fail(nil, a, id) }}
-	if _, again := kept.Again(); again == nil || again.Job != "bad" || again.What != f.What {
+	kept.Record.Config.Trap = &schedule.Trap{Look: func(a schedule.Action, id core.WorkloadID) { fail(nil, a, id) }}
+	if _, again := explain.Again(&kept); again == nil || again.Job != "bad" || again.What != f.What {
 		t.Errorf("%+v", again)
 	}
 }
 
 // A look that does not end is a fault like any other.
 func TestALookEnds(t *testing.T) {
-	st := trapped(func(st *State, _ Action, id core.WorkloadID) {
+	st := trapped(func(st *state.State, _ schedule.Action, id core.WorkloadID) {
 		for id == "bad" { // as a loop in a search would
-			st.evict(st.jobs["runs"].holds[0])
-			st.undo(0)
+			st.Evict(st.Jobs["runs"].Holds[0])
+			st.Undo(0)
 		}
 	})
-	f := st.Safely(func() { st.Cycle(1000) })
+	f := st.Safely(func() { cycle.Run(st, 1000) })
 	if f == nil || f.Job != "bad" || !strings.Contains(f.What, "has not ended after") {
 		t.Fatalf("%+v", f)
 	}
@@ -72,30 +76,30 @@ func TestALookEnds(t *testing.T) {
 // Who is set aside gets nothing, keeps what it has, whoever wants that, and is
 // told why.
 func TestWhoIsSetAsideIsLeftAlone(t *testing.T) {
-	st := trapped(func(*State, Action, core.WorkloadID) {})
-	bad := st.jobs["bad"].Job
+	st := trapped(func(*state.State, schedule.Action, core.WorkloadID) {})
+	bad := st.Jobs["bad"].Job
 	bad.Aside, bad.AsideUntil = true, 61_000
 	st.PutJob(bad)
-	if p := st.Cycle(1000); len(p.Placements) != 1 || p.Placements[0].ID != "good" {
-		t.Errorf("it waits: %s", p.brief())
+	if p := cycle.Run(st, 1000); len(p.Placements) != 1 || p.Placements[0].ID != "good" {
+		t.Errorf("it waits: %s", brief(p))
 	}
-	ex, ok := st.Explain(1000, "bad")
-	if want := "the scheduler failed while it looked at this workload, and plans without it until 1970-01-01T00:01:01Z"; !ok || len(ex.Reasons) != 1 || ex.Reasons[0].Token != PlanningFailed || ex.Reasons[0].String() != want {
+	ex, ok := explain.Explain(st, 1000, "bad")
+	if want := "the scheduler failed while it looked at this workload, and plans without it until 1970-01-01T00:01:01Z"; !ok || len(ex.Reasons) != 1 || ex.Reasons[0].Token != schedule.PlanningFailed || ex.Reasons[0].String() != want {
 		t.Errorf("%+v", ex)
 	}
-	runs := st.jobs["runs"].Job
+	runs := st.Jobs["runs"].Job
 	big := gpuJob("big", "q", 9, 1, 4)
 	big.Priority = 100
 	for _, aside := range []bool{false, true} {
 		runs.Aside = aside
 		st.PutJob(runs)
 		st.PutJob(big)
-		if p := st.Cycle(1000); len(p.Evictions) == 1 == aside {
-			t.Errorf("it runs, aside %v: %s", aside, p.brief())
+		if p := cycle.Run(st, 1000); len(p.Evictions) == 1 == aside {
+			t.Errorf("it runs, aside %v: %s", aside, brief(p))
 		}
-		st.SetQueues([]Queue{plainQueue("q", 2, quota.Unlimited)}) // which looks at all anew
+		st.SetQueues([]schedule.Queue{plainQueue("q", 2, quota.Unlimited)}) // which looks at all anew
 	}
-	if p := st.Cycle(1000); len(p.Evictions) != 0 {
-		t.Errorf("it runs, in queues that were set anew: %s", p.brief())
+	if p := cycle.Run(st, 1000); len(p.Evictions) != 0 {
+		t.Errorf("it runs, in queues that were set anew: %s", brief(p))
 	}
 }

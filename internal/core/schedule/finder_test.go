@@ -1,23 +1,24 @@
-package schedule
+package schedule_test
 
 import (
 	"math/rand/v2"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
 )
 
 // seat is a task with a place that a search has found.
 type seat struct {
 	group int
-	place Place
+	place schedule.Place
 }
 
 // finder looks at every way to place a job's minimum.
 type finder struct {
 	book    *book
-	job     *Job
-	held    []Held // tasks of the job that stay
+	job     *schedule.Job
+	held    []schedule.Held // tasks of the job that stay
 	budget  int
 	shuffle *rand.Rand
 	spent   bool // the search was given up
@@ -56,7 +57,7 @@ func (f *finder) choices() [][]int {
 	return ways(f.job, have, 0)
 }
 
-func ways(j *Job, have []int, set int) [][]int {
+func ways(j *schedule.Job, have []int, set int) [][]int {
 	type member struct{ ways [][]int }
 	var open []member
 	whole, members := 0, 0
@@ -132,7 +133,7 @@ func (f *finder) seats(pool string, groups []int, sofar []seat) ([]seat, bool) {
 			nth++
 		}
 	}
-	var run *Run
+	var run *schedule.Run
 	for i := range f.job.Shape.Groups[g].Runs {
 		r := &f.job.Shape.Groups[g].Runs[i]
 		if nth < r.Count {
@@ -173,7 +174,7 @@ func (f *finder) seats(pool string, groups []int, sofar []seat) ([]seat, bool) {
 }
 
 // company is the oracle's view of Near and Away.
-func (b *book) company(n *Node, r *Rule) bool {
+func (b *book) company(n *schedule.Node, r *schedule.Rule) bool {
 	if r == nil || r.Near == "" && r.Away == "" {
 		return true
 	}
@@ -195,16 +196,16 @@ func (b *book) company(n *Node, r *Rule) bool {
 
 // near reports whether n is in the domains that the group's task must share
 // with those of the job that have a place.
-func (f *finder) near(g int, n *Node, sofar []seat) bool {
+func (f *finder) near(g int, n *schedule.Node, sofar []seat) bool {
 	sh := f.job.Shape
-	others := map[int][]*Node{}
+	others := map[int][]*schedule.Node{}
 	for _, s := range sofar {
 		others[s.group] = append(others[s.group], f.book.nodes[s.place.Node].node)
 	}
 	for _, h := range f.held {
 		others[h.Group] = append(others[h.Group], f.book.nodes[h.Place.Node].node)
 	}
-	check := func(t *Topology, in func(int) bool) bool {
+	check := func(t *schedule.Topology, in func(int) bool) bool {
 		if t == nil || t.Required == "" {
 			return true
 		}
@@ -233,7 +234,7 @@ func (f *finder) near(g int, n *Node, sofar []seat) bool {
 }
 
 // within reports whether group g is in set, or in one below it.
-func within(sh *Shape, g, set int) bool {
+func within(sh *schedule.Shape, g, set int) bool {
 	for s := sh.Groups[g].Set; s >= 0; s = sh.Sets[s].Parent {
 		if s == set {
 			return true

@@ -1,26 +1,29 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
 	"testing"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 func TestForemostAreTheFirstOfEveryQueue(t *testing.T) {
 	t.Parallel()
-	s := &Snapshot{Nodes: []Node{node("n", 8, 64_000, 64*gib, "A100")}}
+	s := &schedule.Snapshot{Nodes: []schedule.Node{node("n", 8, 64_000, 64*gib, "A100")}}
 	for q, waiting := range []int{7, 1, 12} {
 		name := core.ProjectID(fmt.Sprint("q", q))
-		s.Queues = append(s.Queues, Queue{ID: name, Default: Unlimited()})
+		s.Queues = append(s.Queues, schedule.Queue{ID: name, Default: schedule.Unlimited()})
 		for i := range waiting {
 			// Of two shapes and three priorities, not in their order: several lanes of each queue.
-			s.Jobs = append(s.Jobs, Job{
+			s.Jobs = append(s.Jobs, schedule.Job{
 				ID: core.WorkloadID(fmt.Sprintf("%s-%d", name, i)), Queue: name, Priority: 50 + i*5%3, Preemptible: true, Order: int64(100 - i), Shape: single(gpu(9 + i%2)),
 			})
 		}
 	}
-	st := Load(s, Config{})
+	st := state.Load(s, schedule.Config{})
 	for _, c := range []struct {
 		n    int
 		want map[string]int // of each queue
@@ -36,7 +39,7 @@ func TestForemostAreTheFirstOfEveryQueue(t *testing.T) {
 		for _, id := range st.Foremost(c.n) {
 			queue := string(id[:2])
 			got[queue]++
-			ex, ok := st.Explain(0, id)
+			ex, ok := explain.Explain(st, 0, id)
 			if !ok || ex.Position != got[queue] {
 				t.Errorf("of %d: %s comes as number %d of its queue, and has place %d (%t)", c.n, id, got[queue], ex.Position, ok)
 			}

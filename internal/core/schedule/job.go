@@ -93,14 +93,14 @@ func Flat(groups ...Group) *Shape { return NewShape([]Set{{Parent: -1}}, groups)
 
 // NewShape returns a shape with its key.
 func NewShape(sets []Set, groups []Group) *Shape {
-	k := make(key, 0, 128)
+	k := make(Key, 0, 128)
 	k.shape(sets, groups)
 	return &Shape{Key: string(k), Sets: sets, Groups: groups}
 }
 
-func (n Need) key() string {
-	k := make(key, 0, 64)
-	k.need(&n)
+func (n Need) Key() string {
+	k := make(Key, 0, 64)
+	k.Need(&n)
 	return string(k)
 }
 
@@ -172,7 +172,7 @@ type Place struct {
 }
 
 // Wants is how many tasks the group has still to place.
-func (g *Group) wants() int {
+func (g *Group) Wants() int {
 	n := 0
 	for _, r := range g.Runs {
 		n += r.Count

@@ -1,12 +1,13 @@
-package schedule
+package schedule_test
 
 import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
 )
 
-func (g *judge) topology(j *Job, tasks []Held) {
-	check := func(t *Topology, in func(int) bool, what string) {
+func (g *judge) topology(j *schedule.Job, tasks []schedule.Held) {
+	check := func(t *schedule.Topology, in func(int) bool, what string) {
 		if t == nil || t.Required == "" {
 			return
 		}
@@ -32,7 +33,7 @@ func (g *judge) topology(j *Job, tasks []Held) {
 }
 
 // wasTogether reports whether what the job held was in one domain.
-func (g *judge) wasTogether(j *Job, t *Topology, in func(int) bool) bool {
+func (g *judge) wasTogether(j *schedule.Job, t *schedule.Topology, in func(int) bool) bool {
 	domains := map[string]bool{}
 	for _, h := range j.Held {
 		if in(h.Group) && !h.Leaving {

@@ -1,20 +1,22 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // judge says what is wrong with a plan for a world; empty: nothing.
 type judge struct {
 	w      *world
-	plan   *Plan
+	plan   *schedule.Plan
 	before *book
 	now    *book // with what starts at once, nobody having left
 	soon   *book // once those have left who were told to, and with all that is promised
-	jobs   map[core.WorkloadID]*Job
+	jobs   map[core.WorkloadID]*schedule.Job
 	found  []string
 }
 
@@ -22,8 +24,8 @@ func (g *judge) fault(format string, args ...any) {
 	g.found = append(g.found, fmt.Sprintf(format, args...))
 }
 
-func judged(w *world, plan *Plan) []string {
-	g := &judge{w: w, plan: plan, before: newBook(&w.Snap), now: newBook(&w.Snap), soon: newBook(&w.Snap), jobs: map[core.WorkloadID]*Job{}}
+func judged(w *world, plan *schedule.Plan) []string {
+	g := &judge{w: w, plan: plan, before: newBook(&w.Snap), now: newBook(&w.Snap), soon: newBook(&w.Snap), jobs: map[core.WorkloadID]*schedule.Job{}}
 	for i := range w.Snap.Jobs {
 		j := &w.Snap.Jobs[i]
 		g.jobs[j.ID] = j
@@ -46,8 +48,8 @@ func judged(w *world, plan *Plan) []string {
 }
 
 // taskOf finds a task that the job holds.
-func taskOf(j *Job, task int) *Held {
-	i := slices.IndexFunc(j.Held, func(h Held) bool { return h.Task == task })
+func taskOf(j *schedule.Job, task int) *schedule.Held {
+	i := slices.IndexFunc(j.Held, func(h schedule.Held) bool { return h.Task == task })
 	if i < 0 {
 		return nil
 	}
@@ -60,19 +62,19 @@ func (g *judge) evictions() {
 		if len(e.Tasks) == 0 {
 			g.fault("an eviction of %s evicts nothing", e.ID)
 		}
-		if e.Cause == Reserve {
+		if e.Cause == schedule.Reserve {
 			g.vacated(j, &e)
-		} else if e.Cause != StaleGang {
+		} else if e.Cause != schedule.StaleGang {
 			if !j.Preemptible {
 				g.fault("%s is not preemptible and is evicted", e.ID)
 			}
-			if !slices.ContainsFunc(g.plan.Promises, func(p Placement) bool { return p.ID == e.For }) {
+			if !slices.ContainsFunc(g.plan.Promises, func(p schedule.Placement) bool { return p.ID == e.For }) {
 				g.fault("%s is evicted for %q, which gets nothing", e.ID, e.For)
-			} else if by := g.jobs[e.For]; e.Cause == Preempt && (by.Queue != j.Queue || by.Priority <= j.Priority) || e.Cause == Reclaim && by.Queue == j.Queue {
+			} else if by := g.jobs[e.For]; e.Cause == schedule.Preempt && (by.Queue != j.Queue || by.Priority <= j.Priority) || e.Cause == schedule.Reclaim && by.Queue == j.Queue {
 				g.fault("%s by %s of %s: %s", e.Cause, e.For, e.ID, "the rule does not allow it")
 			}
 		}
-		if e.Cause == Consolidate && !e.Moves {
+		if e.Cause == schedule.Consolidate && !e.Moves {
 			g.fault("consolidation ends %s", e.ID)
 		}
 		left := 0
@@ -92,7 +94,7 @@ func (g *judge) evictions() {
 		if e.Whole != (left == len(e.Tasks)) {
 			g.fault("%s: %d of %d tasks are evicted, and whole is %v", e.ID, len(e.Tasks), left, e.Whole)
 		}
-		if by := g.jobs[e.For]; by != nil && (e.Cause == Reclaim || e.Cause == Preempt) {
+		if by := g.jobs[e.For]; by != nil && (e.Cause == schedule.Reclaim || e.Cause == schedule.Preempt) {
 			g.sheltered(j, by, &e)
 		}
 	}
@@ -100,7 +102,7 @@ func (g *judge) evictions() {
 
 // sheltered checks that a job is left alone for as long as it may run
 // undisturbed; what it has above its minimum does not count.
-func (g *judge) sheltered(j, by *Job, e *Eviction) {
+func (g *judge) sheltered(j, by *schedule.Job, e *schedule.Eviction) {
 	if j.Started == 0 {
 		return
 	}
@@ -118,14 +120,14 @@ func (g *judge) sheltered(j, by *Job, e *Eviction) {
 	}
 	mine, theirs := path(j.Queue), path(by.Queue)
 	at := len(mine) - 1
-	if e.Cause == Reclaim {
+	if e.Cause == schedule.Reclaim {
 		for at = 0; mine[at] == theirs[at]; at++ {
 		}
 	}
 	for ; at >= 0; at-- {
 		q := g.before.queue[mine[at]]
 		own := q.ReclaimMin
-		if e.Cause == Preempt {
+		if e.Cause == schedule.Preempt {
 			own = q.PreemptMin
 		}
 		if own >= 0 {
@@ -152,7 +154,7 @@ func (g *judge) sheltered(j, by *Job, e *Eviction) {
 
 // placements enters what is placed, and checks each task by itself.
 func (g *judge) placements() {
-	enter := func(pl Placement, promise bool) {
+	enter := func(pl schedule.Placement, promise bool) {
 		j := g.jobs[pl.ID]
 		if g.stopped(j.Queue) {
 			g.fault("%s is placed, and its queue is stopped", j.ID)
@@ -164,7 +166,7 @@ func (g *judge) placements() {
 				continue
 			}
 			g.task(j, &t, need, rule)
-			h := &Held{Group: t.Group, Need: *need, Rule: rule, Place: t.Place}
+			h := &schedule.Held{Group: t.Group, Need: *need, Rule: rule, Place: t.Place}
 			g.soon.take(j, h)
 			if !t.Later {
 				g.now.take(j, h)
@@ -194,7 +196,7 @@ func (g *judge) stopped(q core.ProjectID) bool {
 	return false
 }
 
-func (g *judge) needOf(j *Job, t *Placed) (*Need, *Rule) {
+func (g *judge) needOf(j *schedule.Job, t *schedule.Placed) (*schedule.Need, *schedule.Rule) {
 	if t.Moves {
 		for _, e := range g.plan.Evictions {
 			if h := taskOf(j, t.Task); e.ID == j.ID && h != nil && slices.Contains(e.Tasks, t.Task) {
@@ -215,7 +217,7 @@ func (g *judge) needOf(j *Job, t *Placed) (*Need, *Rule) {
 }
 
 // task checks one task's place against what it needs.
-func (g *judge) task(j *Job, t *Placed, need *Need, rule *Rule) {
+func (g *judge) task(j *schedule.Job, t *schedule.Placed, need *schedule.Need, rule *schedule.Rule) {
 	n := g.before.nodes[t.Place.Node].node
 	g.inTime(j, n.ID)
 	if !suits(n, need, rule) {
@@ -230,7 +232,7 @@ func (g *judge) task(j *Job, t *Placed, need *Need, rule *Rule) {
 	seen := map[string]bool{}
 	for _, sh := range t.Place.Devices {
 		i := slices.IndexFunc(n.Devices, func(d core.Device) bool { return d.ID == sh.Device })
-		if i < 0 || seen[sh.Device] || !n.Devices[i].Healthy || sh.Milli != milliOn(n, need) || !typed(n.Devices[i].Product, need.Type) {
+		if i < 0 || seen[sh.Device] || !n.Devices[i].Healthy || sh.Milli != milliOn(n, need) || !state.Typed(n.Devices[i].Product, need.Type) {
 			g.fault("%s needs %+v and gets %+v of %s", j.ID, *need, sh, n.ID)
 		}
 		seen[sh.Device] = true
@@ -276,7 +278,7 @@ func (x *shelf) overBy(before *shelf) bool {
 func (g *judge) trees() {
 	for id, j := range g.jobs {
 		was, soon, now := g.tasksOf(j, false, false), g.tasksOf(j, true, true), g.tasksOf(j, true, false)
-		changed := len(soon) != len(was) || slices.ContainsFunc(slices.Concat(g.plan.Placements, g.plan.Promises), func(p Placement) bool { return p.ID == id })
+		changed := len(soon) != len(was) || slices.ContainsFunc(slices.Concat(g.plan.Placements, g.plan.Promises), func(p schedule.Placement) bool { return p.ID == id })
 		if !changed || len(soon) == 0 {
 			continue
 		}
@@ -301,8 +303,8 @@ func (g *judge) trees() {
 }
 
 // tasksOf are the job's tasks that stay; with plan those that it gets too.
-func (g *judge) tasksOf(j *Job, plan, later bool) []Held {
-	var out []Held
+func (g *judge) tasksOf(j *schedule.Job, plan, later bool) []schedule.Held {
+	var out []schedule.Held
 	for _, h := range j.Held {
 		gone := h.Leaving
 		for _, e := range g.plan.Evictions {
@@ -319,7 +321,7 @@ func (g *judge) tasksOf(j *Job, plan, later bool) []Held {
 					continue
 				}
 				if need, rule := g.needOf(j, &t); need != nil {
-					out = append(out, Held{Group: t.Group, Task: -1, Need: *need, Rule: rule, Place: t.Place})
+					out = append(out, schedule.Held{Group: t.Group, Task: -1, Need: *need, Rule: rule, Place: t.Place})
 				}
 			}
 		}
@@ -327,7 +329,7 @@ func (g *judge) tasksOf(j *Job, plan, later bool) []Held {
 	return out
 }
 
-func (g *judge) wholeTree(j *Job, tasks []Held, set int) bool {
+func (g *judge) wholeTree(j *schedule.Job, tasks []schedule.Held, set int) bool {
 	whole, members := 0, 0
 	for s := range j.Shape.Sets {
 		if s > 0 && j.Shape.Sets[s].Parent == set {

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
@@ -6,6 +6,11 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
+	"github.com/musterhq/muster/internal/core/schedule/forecast"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // TestNobodyStartsBeyondALicense gives the jobs of random worlds licenses at
@@ -14,23 +19,23 @@ func TestNobodyStartsBeyondALicense(t *testing.T) {
 	t.Parallel()
 	search(t, 600, func(w *world) string {
 		r := rand.New(rand.NewPCG(uint64(len(w.Snap.Jobs)), uint64(len(w.Snap.Nodes))))
-		w.Snap.Licenses = []License{{"matlab", int64(r.IntN(4))}, {"ansys", int64(r.IntN(3))}}
+		w.Snap.Licenses = []schedule.License{{Name: "matlab", Total: int64(r.IntN(4))}, {Name: "ansys", Total: int64(r.IntN(3))}}
 		for i := range w.Snap.Jobs {
 			j := &w.Snap.Jobs[i]
 			j.Licenses = nil
 			if n := r.IntN(3); n > 0 {
-				j.Licenses = append(j.Licenses, Count{"ansys", int64(n)})
+				j.Licenses = append(j.Licenses, schedule.Count{Name: "ansys", N: int64(n)})
 			}
 			if n := r.IntN(4); n > 0 {
-				j.Licenses = append(j.Licenses, Count{"matlab", int64(n)})
+				j.Licenses = append(j.Licenses, schedule.Count{Name: "matlab", N: int64(n)})
 			}
 		}
-		st := Load(&w.Snap, w.Cfg)
+		st := state.Load(&w.Snap, w.Cfg)
 		before := map[string]int64{}
-		for name, l := range st.lic {
-			before[name] = l.used
+		for name, l := range st.Lic {
+			before[name] = l.Used
 		}
-		plan := st.Cycle(clock)
+		plan := cycle.Run(st, clock)
 		holds := map[core.WorkloadID]bool{}
 		for i := range w.Snap.Jobs {
 			holds[w.Snap.Jobs[i].ID] = len(w.Snap.Jobs[i].Held) > 0
@@ -46,12 +51,12 @@ func TestNobodyStartsBeyondALicense(t *testing.T) {
 				}
 			}
 		}
-		for name, l := range st.lic {
-			if after[name] > max(l.total, before[name]) {
-				return fmt.Sprintf("%d of %s would be held, of %d; before it were %d", after[name], name, l.total, before[name])
+		for name, l := range st.Lic {
+			if after[name] > max(l.Total, before[name]) {
+				return fmt.Sprintf("%d of %s would be held, of %d; before it were %d", after[name], name, l.Total, before[name])
 			}
-			if l.used != before[name] {
-				return fmt.Sprintf("after looking %d of %s count as held, before it were %d", l.used, name, before[name])
+			if l.Used != before[name] {
+				return fmt.Sprintf("after looking %d of %s count as held, before it were %d", l.Used, name, before[name])
 			}
 		}
 		return ""
@@ -59,27 +64,27 @@ func TestNobodyStartsBeyondALicense(t *testing.T) {
 }
 
 // licensed returns a job that holds, or waits for, licenses.
-func licensed(id string, order, n int64, runs bool) Job {
-	j := waiter(id, order, single(Need{CPU: 1000}))
-	j.Licenses = []Count{{"matlab", n}}
+func licensed(id string, order, n int64, runs bool) schedule.Job {
+	j := waiter(id, order, single(schedule.Need{CPU: 1000}))
+	j.Licenses = []schedule.Count{{Name: "matlab", N: n}}
 	if runs {
-		j.Held = []Held{{Need: Need{CPU: 1000}, Place: Place{Node: "n", CPU: 1000}}}
-		j.Shape, j.Started = NewShape([]Set{{Parent: -1}}, []Group{{Min: 1}}), clock-10_000
+		j.Held = []schedule.Held{{Need: schedule.Need{CPU: 1000}, Place: schedule.Place{Node: "n", CPU: 1000}}}
+		j.Shape, j.Started = schedule.NewShape([]schedule.Set{{Parent: -1}}, []schedule.Group{{Min: 1}}), clock-10_000
 	}
 	return j
 }
 
 func TestLicensesComeBackWithTheEnd(t *testing.T) {
 	t.Parallel()
-	s := &Snapshot{
-		Now: clock, Nodes: []Node{node("n", 0, 8000, 8<<30, "")}, Queues: []Queue{{ID: "q", Default: Unlimited()}},
-		Licenses: []License{{"matlab", 3}},
-		Jobs:     []Job{licensed("a", 1, 2, true), licensed("b", 2, 2, false), licensed("c", 3, 1, false)},
+	s := &schedule.Snapshot{
+		Now: clock, Nodes: []schedule.Node{node("n", 0, 8000, 8<<30, "")}, Queues: []schedule.Queue{{ID: "q", Default: schedule.Unlimited()}},
+		Licenses: []schedule.License{{Name: "matlab", Total: 3}},
+		Jobs:     []schedule.Job{licensed("a", 1, 2, true), licensed("b", 2, 2, false), licensed("c", 3, 1, false)},
 	}
-	st := Load(s, Default())
+	st := state.Load(s, Default())
 	started := func() string {
 		out := ""
-		for _, p := range st.Cycle(clock).Placements {
+		for _, p := range cycle.Run(st, clock).Placements {
 			out += string(p.ID)
 		}
 		return out
@@ -87,7 +92,7 @@ func TestLicensesComeBackWithTheEnd(t *testing.T) {
 	if got := started(); got != "c" { // b lacks one, and holds up nobody who needs less
 		t.Errorf("%q starts beside a; want c", got)
 	}
-	ex, _ := st.Explain(clock, "b")
+	ex, _ := explain.Explain(st, clock, "b")
 	if len(ex.Reasons) != 1 || ex.Reasons[0].String() != "waits for license matlab: needs 2, free 1 of 3" || fmt.Sprint(ex.Reasons[0].Holders) != "[{a 2}]" {
 		t.Errorf("b waits since %v", ex.Reasons)
 	}
@@ -101,7 +106,7 @@ func TestLicensesComeBackWithTheEnd(t *testing.T) {
 	if got := started(); got != "bc" {
 		t.Errorf("%q starts once a has ended; want bc", got)
 	}
-	st.SetLicenses([]License{{"matlab", 2}})
+	st.SetLicenses([]schedule.License{{Name: "matlab", Total: 2}})
 	if got := started(); got != "b" {
 		t.Errorf("%q starts with 2; want b", got)
 	}
@@ -116,16 +121,16 @@ func TestALicenseIsForetold(t *testing.T) {
 	t.Parallel()
 	a := licensed("a", 1, 2, true)
 	a.EndsBy = clock + 60_000
-	s := &Snapshot{
-		Now: clock, Nodes: []Node{node("n", 0, 8000, 8<<30, "")}, Queues: []Queue{{ID: "q", Default: Unlimited()}},
-		Licenses: []License{{"matlab", 2}}, Jobs: []Job{a, licensed("b", 2, 1, false)},
+	s := &schedule.Snapshot{
+		Now: clock, Nodes: []schedule.Node{node("n", 0, 8000, 8<<30, "")}, Queues: []schedule.Queue{{ID: "q", Default: schedule.Unlimited()}},
+		Licenses: []schedule.License{{Name: "matlab", Total: 2}}, Jobs: []schedule.Job{a, licensed("b", 2, 1, false)},
 	}
-	st := Load(s, Default())
-	if ex, _ := st.Explain(clock, "b"); ex.EarliestStart != a.EndsBy {
+	st := state.Load(s, Default())
+	if ex, _ := explain.Explain(st, clock, "b"); ex.EarliestStart != a.EndsBy {
 		t.Errorf("its earliest start is %d, want %d", ex.EarliestStart, a.EndsBy)
 	}
-	ends := map[core.WorkloadID]Span{"a": {a.EndsBy, a.EndsBy, a.EndsBy}}
-	if f := st.Copy(clock, nil).Forecast("b", ends); f.Likely != a.EndsBy {
+	ends := map[core.WorkloadID]forecast.Span{"a": {Early: a.EndsBy, Likely: a.EndsBy, Late: a.EndsBy}}
+	if f := forecast.Of(st.Copy(clock, nil), "b", ends); f.Likely != a.EndsBy {
 		t.Errorf("its start is foretold for %d, want %d", f.Likely, a.EndsBy)
 	}
 }

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 // Books of its own: who holds what, and what queues have.
 
@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
 )
 
 type vbook struct {
@@ -17,7 +18,7 @@ type vbook struct {
 	dev      map[string]int
 }
 
-func (w *vw) nodeOf(id core.NodeID) *Node {
+func (w *vw) nodeOf(id core.NodeID) *schedule.Node {
 	for i := range w.nodes {
 		if w.nodes[i].ID == id {
 			return &w.nodes[i]
@@ -26,7 +27,7 @@ func (w *vw) nodeOf(id core.NodeID) *Node {
 	return nil
 }
 
-func (b *vbook) add(p *Place) {
+func (b *vbook) add(p *schedule.Place) {
 	b.cpu += p.CPU
 	b.mem += p.Memory
 	b.pods++
@@ -70,13 +71,13 @@ func (w *vw) over(m map[core.NodeID]*vbook, what string) {
 						}
 					}
 				}
-				w.fault("overalloc", "%s %s device %s %d: %s; plan %s; cordon %v t=%d", what, id, d, milli, who, w.plan.brief(), n.Cordon, w.now)
+				w.fault("overalloc", "%s %s device %s %d: %s; plan %s; cordon %v t=%d", what, id, d, milli, who, brief(w.plan), n.Cordon, w.now)
 			}
 		}
 	}
 }
 
-func charge(p *Place) quota.Amounts {
+func charge(p *schedule.Place) quota.Amounts {
 	a := quota.Amounts{0, p.CPU, p.Memory}
 	for _, d := range p.Devices {
 		a[0] += int64(d.Milli)
@@ -91,8 +92,8 @@ type acct struct {
 	ugpu       map[string]int64
 }
 
-func (w *vw) queue(id core.ProjectID) *Queue {
-	i := slices.IndexFunc(w.queues, func(q Queue) bool { return q.ID == id })
+func (w *vw) queue(id core.ProjectID) *schedule.Queue {
+	i := slices.IndexFunc(w.queues, func(q schedule.Queue) bool { return q.ID == id })
 	if i < 0 {
 		return nil
 	}
@@ -100,8 +101,8 @@ func (w *vw) queue(id core.ProjectID) *Queue {
 }
 
 // after: tasks of each job after the plan (with promises or not)
-func (w *vw) after(plan *Plan, promises bool) map[core.WorkloadID][]Held {
-	out := map[core.WorkloadID][]Held{}
+func (w *vw) after(plan *schedule.Plan, promises bool) map[core.WorkloadID][]schedule.Held {
+	out := map[core.WorkloadID][]schedule.Held{}
 	gone := map[string]bool{}
 	for _, e := range plan.Evictions {
 		for _, t := range e.Tasks {
@@ -119,12 +120,12 @@ func (w *vw) after(plan *Plan, promises bool) map[core.WorkloadID][]Held {
 			out[id] = append(out[id], h)
 		}
 	}
-	addp := func(ps []Placement) {
+	addp := func(ps []schedule.Placement) {
 		for _, p := range ps {
 			j := w.jobs[p.ID]
 			for _, t := range p.Tasks {
 				n := j.template[t.Group].Runs[0].Need
-				out[p.ID] = append(out[p.ID], Held{Group: t.Group, Task: -1, Need: n, Rule: j.template[t.Group].Runs[0].Rule, Place: t.Place})
+				out[p.ID] = append(out[p.ID], schedule.Held{Group: t.Group, Task: -1, Need: n, Rule: j.template[t.Group].Runs[0].Rule, Place: t.Place})
 			}
 		}
 	}
@@ -135,7 +136,7 @@ func (w *vw) after(plan *Plan, promises bool) map[core.WorkloadID][]Held {
 	return out
 }
 
-func (w *vw) account(held map[core.WorkloadID][]Held) *acct {
+func (w *vw) account(held map[core.WorkloadID][]schedule.Held) *acct {
 	a := &acct{map[string]quota.Amounts{}, map[string]quota.Amounts{}, map[core.ProjectID]int{}, map[string]int{}, map[string]int64{}}
 	for id, hs := range held {
 		if len(hs) == 0 {

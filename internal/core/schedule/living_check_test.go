@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 // What must be true of every plan.
 
@@ -6,9 +6,11 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
 )
 
-func (w *vw) check(plan *Plan) {
+func (w *vw) check(plan *schedule.Plan) {
 	w.plan = plan
 	w.stats.placements += len(plan.Placements)
 	w.stats.evictions += len(plan.Evictions)
@@ -47,17 +49,17 @@ func (w *vw) check(plan *Plan) {
 	w.over(now, "now")
 	w.over(soon, "soon")
 	// 2 gangs
-	for mode, held := range map[string]map[core.WorkloadID][]Held{"now": w.after(plan, false), "soon": w.after(plan, true)} {
+	for mode, held := range map[string]map[core.WorkloadID][]schedule.Held{"now": w.after(plan, false), "soon": w.after(plan, true)} {
 		for id, hs := range held {
 			j := w.jobs[id]
 			if len(hs) == 0 {
 				continue
 			}
-			placed := slices.ContainsFunc(plan.Placements, func(p Placement) bool { return p.ID == id })
-			promised := slices.ContainsFunc(plan.Promises, func(p Placement) bool { return p.ID == id })
+			placed := slices.ContainsFunc(plan.Placements, func(p schedule.Placement) bool { return p.ID == id })
+			promised := slices.ContainsFunc(plan.Promises, func(p schedule.Placement) bool { return p.ID == id })
 			if mode == "now" && !placed || mode == "soon" && !placed && !promised {
 				// may only have lost
-				evicted := slices.ContainsFunc(plan.Evictions, func(e Eviction) bool { return e.ID == id })
+				evicted := slices.ContainsFunc(plan.Evictions, func(e schedule.Eviction) bool { return e.ID == id })
 				if !evicted || mode == "now" {
 					continue
 				}
@@ -94,7 +96,7 @@ func (w *vw) check(plan *Plan) {
 		}
 	}
 	// 3 limits
-	was := w.account(w.after(&Plan{}, false))
+	was := w.account(w.after(&schedule.Plan{}, false))
 	is := w.account(w.after(plan, true))
 	for i := range w.queues {
 		q := &w.queues[i]
@@ -125,27 +127,27 @@ func (w *vw) check(plan *Plan) {
 	// 4 evictions
 	for _, e := range plan.Evictions {
 		j := w.jobs[e.ID]
-		if e.Cause == StaleGang {
+		if e.Cause == schedule.StaleGang {
 			continue
 		}
 		if !j.Preemptible {
 			w.fault("evict", "%s not preemptible, %s", e.ID, e.Cause)
 		}
 		by := w.jobs[e.For]
-		if by == nil || !slices.ContainsFunc(plan.Promises, func(p Placement) bool { return p.ID == e.For }) && !slices.ContainsFunc(plan.Placements, func(p Placement) bool { return p.ID == e.For }) {
+		if by == nil || !slices.ContainsFunc(plan.Promises, func(p schedule.Placement) bool { return p.ID == e.For }) && !slices.ContainsFunc(plan.Placements, func(p schedule.Placement) bool { return p.ID == e.For }) {
 			w.fault("evict", "%s for %q which gets nothing (%s)", e.ID, e.For, e.Cause)
 			continue
 		}
 		switch e.Cause {
-		case Preempt:
+		case schedule.Preempt:
 			if by.Queue != j.Queue || by.Priority <= j.Priority {
 				w.fault("evict", "preempt of %s (prio %d %s) by %s (prio %d %s)", e.ID, j.Priority, j.Queue, by.ID, by.Priority, by.Queue)
 			}
-		case Reclaim:
+		case schedule.Reclaim:
 			if by.Queue == j.Queue {
 				w.fault("evict", "reclaim within %s", j.Queue)
 			}
-		case Relieve:
+		case cycle.Relieve:
 			if w.now-j.Started < w.cfg.Quantum || by.Due > w.now {
 				w.fault("evict", "relieve of %s started %d ago, %s due in %d", e.ID, w.now-j.Started, by.ID, by.Due-w.now)
 			}

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 // A world that lives: nodes, queues, and who arrives.
 
@@ -9,18 +9,21 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
 	"github.com/musterhq/muster/internal/core/schedule/fragmentation"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // vw is a world that lives: arrivals, ends, drained nodes, plans applied as control does.
 type vw struct {
 	*rand.Rand
 	seed    uint64
-	cfg     Config
-	st      *State
-	pools   []Pool
-	nodes   []Node
-	queues  []Queue
+	cfg     schedule.Config
+	st      *state.State
+	pools   []schedule.Pool
+	nodes   []schedule.Node
+	queues  []schedule.Queue
 	jobs    map[core.WorkloadID]*vj
 	now     int64
 	grace   int64
@@ -32,14 +35,14 @@ type vw struct {
 	found   []string
 	stats   *vstats
 	log     []string
-	plan    *Plan
+	plan    *schedule.Plan
 }
 
 type vstats struct{ cycles, placements, evictions, promises, checksWC, checksVict, fresh int }
 
 type vj struct {
-	Job
-	template []Group
+	schedule.Job
+	template []schedule.Group
 	dur      int64
 	ends     int64
 	arrive   int64
@@ -57,7 +60,7 @@ func (w *vw) one(n int) bool { return w.IntN(n) == 0 }
 
 func newWorld(seed uint64, stats *vstats) *vw {
 	w := &vw{Rand: rand.New(rand.NewPCG(seed, 99)), seed: seed, jobs: map[core.WorkloadID]*vj{}, now: 1_000_000, promise: map[core.WorkloadID][2]int{}, moved: map[core.WorkloadID]bool{}, stats: stats}
-	w.cfg = Config{MaxMoves: []int{0, 16, 16, -1}[w.IntN(4)], StaleGrace: []int64{0, 60_000}[w.IntN(2)], MoveRest: []int64{0, 600_000}[w.IntN(2)]}
+	w.cfg = schedule.Config{MaxMoves: []int{0, 16, 16, -1}[w.IntN(4)], StaleGrace: []int64{0, 60_000}[w.IntN(2)], MoveRest: []int64{0, 600_000}[w.IntN(2)]}
 	if w.one(2) {
 		w.cfg.Quantum = 3_600_000
 	}
@@ -66,9 +69,9 @@ func newWorld(seed uint64, stats *vstats) *vw {
 	np := 1 + w.IntN(2)
 	names := []string{"default", "west"}[:np]
 	for _, n := range names {
-		s := []Strategy{BinPack, Fill, Fill, Spread}[w.IntN(4)]
-		w.pools = append(w.pools, Pool{Name: n, GPU: s, CPU: s, MinRuntime: []int64{0, 0, 0, 600_000}[w.IntN(4)], Reserve: []int{0, 0, 4}[w.IntN(3)]})
-		if s == Fill {
+		s := []schedule.Strategy{schedule.BinPack, schedule.Fill, schedule.Fill, schedule.Spread}[w.IntN(4)]
+		w.pools = append(w.pools, schedule.Pool{Name: n, GPU: s, CPU: s, MinRuntime: []int64{0, 0, 0, 600_000}[w.IntN(4)], Reserve: []int{0, 0, 4}[w.IntN(3)]})
+		if s == schedule.Fill {
 			w.work = true
 		}
 	}
@@ -80,7 +83,7 @@ func newWorld(seed uint64, stats *vstats) *vw {
 		if uniform {
 			g = ug
 		}
-		n := Node{Node: core.Node{ID: core.NodeID(fmt.Sprintf("n%d", i)), Pool: names[w.IntN(np)], Ready: true, CPU: int64(1000 * (4 + w.IntN(28))), Memory: int64(16+w.IntN(100)) << 30,
+		n := schedule.Node{Node: core.Node{ID: core.NodeID(fmt.Sprintf("n%d", i)), Pool: names[w.IntN(np)], Ready: true, CPU: int64(1000 * (4 + w.IntN(28))), Memory: int64(16+w.IntN(100)) << 30,
 			Labels: map[string]string{"block": fmt.Sprint(i / 4), "rack": fmt.Sprint(i / 2)}}}
 		if uniform {
 			n.CPU, n.Memory = 64000, 256<<30
@@ -98,8 +101,8 @@ func newWorld(seed uint64, stats *vstats) *vw {
 	}
 	// queues
 	var parents []core.ProjectID
-	amounts := func() Quota {
-		q := Quota{Quota: quota.Amounts{int64(w.IntN(9)) * 1000, quota.Unlimited, quota.Unlimited}, Limit: quota.Amounts{quota.Unlimited, quota.Unlimited, quota.Unlimited}, Weight: [quota.Resources]int64{int64(w.IntN(4)) * 1000, 1000, 1000}}
+	amounts := func() schedule.Quota {
+		q := schedule.Quota{Quota: quota.Amounts{int64(w.IntN(9)) * 1000, quota.Unlimited, quota.Unlimited}, Limit: quota.Amounts{quota.Unlimited, quota.Unlimited, quota.Unlimited}, Weight: [quota.Resources]int64{int64(w.IntN(4)) * 1000, 1000, 1000}}
 		if w.one(3) {
 			q.Limit[0] = q.Quota[0] + int64(w.IntN(8))*1000
 		}
@@ -112,12 +115,12 @@ func newWorld(seed uint64, stats *vstats) *vw {
 		return q
 	}
 	add := func(id string, parent core.ProjectID) {
-		q := Queue{ID: core.ProjectID(id), Parent: parent, Priority: 100, Age: int64(len(w.queues)), Default: amounts(), PreemptMin: -1, ReclaimMin: -1}
+		q := schedule.Queue{ID: core.ProjectID(id), Parent: parent, Priority: 100, Age: int64(len(w.queues)), Default: amounts(), PreemptMin: -1, ReclaimMin: -1}
 		if w.one(6) {
 			q.Priority = 110
 		}
 		if parent == "" && w.one(2) {
-			q.Default = Unlimited()
+			q.Default = schedule.Unlimited()
 		}
 		if w.one(8) {
 			q.ReclaimMin = 900_000
@@ -162,8 +165,8 @@ func newWorld(seed uint64, stats *vstats) *vw {
 	return w
 }
 
-func (w *vw) fresh() *State {
-	st := NewState(w.cfg)
+func (w *vw) fresh() *state.State {
+	st := state.NewState(w.cfg)
 	ps := slices.Clone(w.pools)
 	st.SetPools(ps)
 	qs := slices.Clone(w.queues)
@@ -210,7 +213,7 @@ func (w *vw) leaf() core.ProjectID {
 func (w *vw) arrival() {
 	w.order++
 	id := core.WorkloadID(fmt.Sprintf("j%03d", w.order))
-	need := Need{Devices: []int{0, 1, 1, 1, 2, 4, 8}[w.IntN(7)], Milli: 1000, CPU: int64(w.IntN(4)) * 1000, Memory: int64(w.IntN(4)) << 30}
+	need := schedule.Need{Devices: []int{0, 1, 1, 1, 2, 4, 8}[w.IntN(7)], Milli: 1000, CPU: int64(w.IntN(4)) * 1000, Memory: int64(w.IntN(4)) << 30}
 	if need.Devices == 0 {
 		need.Milli = 0
 		need.CPU += 1000
@@ -221,18 +224,18 @@ func (w *vw) arrival() {
 	if need.Devices == 1 && need.Milli == 1000 && w.one(8) {
 		need.Milli, need.Share = 0, 20<<30
 	}
-	var rule *Rule
+	var rule *schedule.Rule
 	if w.one(8) {
-		rule = &Rule{Tolerates: []Toleration{{Key: "team"}}}
+		rule = &schedule.Rule{Tolerates: []schedule.Toleration{{Key: "team"}}}
 	}
-	sets := []Set{{Parent: -1}}
-	var groups []Group
+	sets := []schedule.Set{{Parent: -1}}
+	var groups []schedule.Group
 	switch w.IntN(8) {
 	case 0, 1: // gang
 		n := 2 + w.IntN(4)
-		groups = []Group{{Name: "tasks", Min: n, Runs: []Run{{need, rule, n}}}}
+		groups = []schedule.Group{{Name: "tasks", Min: n, Runs: []schedule.Run{{Need: need, Rule: rule, Count: n}}}}
 		if w.one(3) {
-			t := &Topology{Levels: []string{"block", "rack"}}
+			t := &schedule.Topology{Levels: []string{"block", "rack"}}
 			if w.one(2) {
 				t.Required = []string{"block", "rack"}[w.IntN(2)]
 			} else {
@@ -242,16 +245,16 @@ func (w *vw) arrival() {
 		}
 	case 2: // elastic
 		n := 1 + w.IntN(2)
-		groups = []Group{{Name: "tasks", Min: n, Runs: []Run{{need, rule, n + 1 + w.IntN(3)}}}}
+		groups = []schedule.Group{{Name: "tasks", Min: n, Runs: []schedule.Run{{Need: need, Rule: rule, Count: n + 1 + w.IntN(3)}}}}
 	case 3: // master and workers
-		m := Need{CPU: 1000}
+		m := schedule.Need{CPU: 1000}
 		n := 1 + w.IntN(3)
-		groups = []Group{{Name: "master", Min: 1, Runs: []Run{{m, rule, 1}}}, {Name: "tasks", Min: n, Runs: []Run{{need, rule, n}}}}
+		groups = []schedule.Group{{Name: "master", Min: 1, Runs: []schedule.Run{{Need: m, Rule: rule, Count: 1}}}, {Name: "tasks", Min: n, Runs: []schedule.Run{{Need: need, Rule: rule, Count: n}}}}
 	default:
-		groups = []Group{{Name: "tasks", Min: 1, Runs: []Run{{need, rule, 1}}}}
+		groups = []schedule.Group{{Name: "tasks", Min: 1, Runs: []schedule.Run{{Need: need, Rule: rule, Count: 1}}}}
 	}
 	j := &vj{template: groups, arrive: w.now, dur: int64(60_000 * (1 + w.IntN(200)))}
-	j.Job = Job{ID: id, Queue: w.leaf(), User: []string{"ann", "bob", "eve"}[w.IntN(3)], Priority: []int{50, 50, 50, 75, 100}[w.IntN(5)], Order: w.order, Shape: NewShape(sets, groups)}
+	j.Job = schedule.Job{ID: id, Queue: w.leaf(), User: []string{"ann", "bob", "eve"}[w.IntN(3)], Priority: []int{50, 50, 50, 75, 100}[w.IntN(5)], Order: w.order, Shape: schedule.NewShape(sets, groups)}
 	j.Preemptible = j.Priority < 100 != w.one(10)
 	if w.one(4) {
 		j.Pools = []string{w.pools[w.IntN(len(w.pools))].Name}
@@ -269,7 +272,7 @@ func (w *vw) arrival() {
 	j.remain, j.Since = j.dur, w.now
 	j.Unsaved = (w.seed+uint64(w.order))%4 == 0 // not drawn, so that seeds make the worlds that they made
 	// never fits: not admitted
-	if _, ok := EverFits(w.nodes, j.Job); !ok {
+	if _, ok := explain.EverFits(w.nodes, j.Job); !ok {
 		w.order--
 		return
 	}
@@ -281,7 +284,7 @@ func (w *vw) put(j *vj) {
 	r := w.promise[j.ID]
 	j.Promised, j.Rank, j.Owed, j.Moved = r[0] > 0, r[0], r[1], w.moved[j.ID]
 	// shape: what waits
-	groups := make([]Group, len(j.template))
+	groups := make([]schedule.Group, len(j.template))
 	for g := range groups {
 		groups[g] = j.template[g]
 		have := 0
@@ -291,15 +294,15 @@ func (w *vw) put(j *vj) {
 			}
 		}
 		r := j.template[g].Runs[0]
-		leaving := slices.ContainsFunc(j.Held, func(h Held) bool { return h.Leaving })
-		all := len(j.Held) > 0 && !slices.ContainsFunc(j.Held, func(h Held) bool { return !h.Leaving })
+		leaving := slices.ContainsFunc(j.Held, func(h schedule.Held) bool { return h.Leaving })
+		all := len(j.Held) > 0 && !slices.ContainsFunc(j.Held, func(h schedule.Held) bool { return !h.Leaving })
 		r.Count -= have
 		groups[g].Runs = nil
 		if r.Count > 0 && !(leaving && all) {
-			groups[g].Runs = []Run{r}
+			groups[g].Runs = []schedule.Run{r}
 		}
 	}
-	j.Shape = NewShape(j.Shape.Sets, groups)
+	j.Shape = schedule.NewShape(j.Shape.Sets, groups)
 	if len(j.Held) == 0 {
 		j.Started, j.EndsBy = 0, 0
 	}

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 // Plans put into effect, and time that passes.
 
@@ -11,10 +11,13 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
 )
 
-func (w *vw) apply(plan *Plan) {
-	w.log = append(w.log, fmt.Sprintf("%d: %s", w.now/1000, plan.brief()))
+func (w *vw) apply(plan *schedule.Plan) {
+	w.log = append(w.log, fmt.Sprintf("%d: %s", w.now/1000, brief(plan)))
 	// promises
 	before := w.promise
 	w.promise = map[core.WorkloadID][2]int{}
@@ -65,7 +68,7 @@ func (w *vw) apply(plan *Plan) {
 		}
 		for _, t := range p.Tasks {
 			r := j.template[t.Group].Runs[0]
-			j.Held = append(j.Held, Held{Group: t.Group, Task: next, Need: r.Need, Rule: r.Rule, Place: t.Place})
+			j.Held = append(j.Held, schedule.Held{Group: t.Group, Task: next, Need: r.Need, Rule: r.Rule, Place: t.Place})
 			next++
 		}
 	}
@@ -78,7 +81,7 @@ func (w *vw) apply(plan *Plan) {
 
 // left: what was told to leave has left.
 func (w *vw) left(j *vj) {
-	j.Held = slices.DeleteFunc(j.Held, func(h Held) bool { return h.Leaving })
+	j.Held = slices.DeleteFunc(j.Held, func(h schedule.Held) bool { return h.Leaving })
 	j.leaveAt = 0
 	if len(j.Held) == 0 {
 		j.Attained += w.now - j.Started
@@ -118,13 +121,13 @@ func (w *vw) cycles() {
 			w.fault("livelock", "grace %d keep %v cfg moves %d rest %d quantum %d pools %+v goes on: %s", w.grace, w.keep, w.cfg.MaxMoves, w.cfg.MoveRest, w.cfg.Quantum, w.pools, strings.Join(w.log[max(0, len(w.log)-6):], " | "))
 			return
 		}
-		plan := w.st.Cycle(w.now)
+		plan := cycle.Run(w.st, w.now)
 		w.stats.cycles++
 		if w.IntN(3) == 0 {
 			w.stats.fresh++
-			other := w.fresh().Cycle(w.now)
+			other := cycle.Run(w.fresh(), w.now)
 			if !reflect.DeepEqual(norm(plan), norm(other)) {
-				w.fault("differs", "at %d kept state %s | fresh state %s", w.now, plan.brief(), other.brief())
+				w.fault("differs", "at %d kept state %s | fresh state %s", w.now, brief(plan), brief(other))
 			}
 		}
 		w.check(plan)
@@ -140,7 +143,7 @@ func (w *vw) cycles() {
 	}
 }
 
-func sameVows(was map[core.WorkloadID][2]int, p *Plan) bool {
+func sameVows(was map[core.WorkloadID][2]int, p *schedule.Plan) bool {
 	if len(was) != len(p.Promises) {
 		return false
 	}
@@ -152,9 +155,9 @@ func sameVows(was map[core.WorkloadID][2]int, p *Plan) bool {
 	return true
 }
 
-func norm(p *Plan) *Plan {
-	q := &Plan{Placements: slices.Clone(p.Placements), Promises: slices.Clone(p.Promises), Evictions: slices.Clone(p.Evictions)}
-	slices.SortFunc(q.Placements, func(a, b Placement) int { return cmp.Compare(a.ID, b.ID) })
+func norm(p *schedule.Plan) *schedule.Plan {
+	q := &schedule.Plan{Placements: slices.Clone(p.Placements), Promises: slices.Clone(p.Promises), Evictions: slices.Clone(p.Evictions)}
+	slices.SortFunc(q.Placements, func(a, b schedule.Placement) int { return cmp.Compare(a.ID, b.ID) })
 	if len(q.Placements) == 0 {
 		q.Placements = nil
 	}
@@ -261,15 +264,15 @@ func (w *vw) live(arrivals int) {
 				}
 			}
 			if running == 0 {
-				ex, _ := w.st.Explain(w.now, id)
+				ex, _ := explain.Explain(w.st, w.now, id)
 				var toks []string
 				for _, r := range ex.Reasons {
 					toks = append(toks, string(r.Token))
 				}
 				bad := true
 				for _, t := range toks {
-					switch Token(t) {
-					case OverLimit, NonPreemptibleOverQuota, NeverFits:
+					switch schedule.Token(t) {
+					case schedule.OverLimit, schedule.NonPreemptibleOverQuota, schedule.NeverFits:
 						bad = false
 					}
 				}

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 // Victims are needed.
 
@@ -8,12 +8,15 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // needless: sparing any one victim must make the place of the one it leaves for impossible.
-func (w *vw) needless(plan *Plan) {
+func (w *vw) needless(plan *schedule.Plan) {
 	for _, e := range plan.Evictions {
-		if e.Moves || e.Cause == StaleGang || e.Cause == Consolidate {
+		if e.Moves || e.Cause == schedule.StaleGang || e.Cause == schedule.Consolidate {
 			continue
 		}
 		by := w.jobs[e.For]
@@ -21,8 +24,8 @@ func (w *vw) needless(plan *Plan) {
 			continue
 		}
 		// a copy in which all others have left, all others have their promised places, and e stays
-		c := NewState(Config{Actions: []Action{Allocate}, NoAvailability: w.cfg.NoAvailability})
-		c.SetPools(func() []Pool {
+		c := state.NewState(schedule.Config{Actions: []schedule.Action{schedule.Allocate}, NoAvailability: w.cfg.NoAvailability})
+		c.SetPools(func() []schedule.Pool {
 			ps := slices.Clone(w.pools)
 			for i := range ps {
 				ps[i].Reserve = 0
@@ -67,22 +70,22 @@ func (w *vw) needless(plan *Plan) {
 				h.Task, h.Leaving = k, false
 				j.Held = append(j.Held, h)
 			}
-			gs := make([]Group, len(w.jobs[id].template))
+			gs := make([]schedule.Group, len(w.jobs[id].template))
 			for g := range gs {
 				gs[g] = w.jobs[id].template[g]
 				gs[g].Runs = nil
 			}
-			j.Shape = NewShape(j.Shape.Sets, gs)
+			j.Shape = schedule.NewShape(j.Shape.Sets, gs)
 			c.PutJob(j)
 		}
 		j := by.Job
 		j.Patient, j.Promised, j.Rank, j.Owed, j.Moved = 0, false, 0, 0, false
 		w.stats.checksVict++
-		c.now = w.now
+		c.Now = w.now
 		c.PutJob(j)
-		p := c.Cycle(w.now)
-		if slices.ContainsFunc(p.Placements, func(x Placement) bool { return x.ID == e.For }) {
-			if e.Cause != Relieve && w.undue(e, after, p.Placements) {
+		p := cycle.Run(c, w.now)
+		if slices.ContainsFunc(p.Placements, func(x schedule.Placement) bool { return x.ID == e.For }) {
+			if e.Cause != cycle.Relieve && w.undue(e, after, p.Placements) {
 				continue
 			}
 			if w.isBooked(plan, e.For, p.Placements) {
@@ -111,9 +114,9 @@ func (w *vw) needless(plan *Plan) {
 				for _, q := range w.queues {
 					d += fmt.Sprintf("\n      queue %s parent %s %+v maxjobs %d userjobs %d usergpu %d", q.ID, q.Parent, q.Default, q.MaxJobs, q.UserJobs, q.UserGPU)
 				}
-				d += fmt.Sprintf("\n      without: %s", p.brief())
+				d += fmt.Sprintf("\n      without: %s", brief(p))
 			}
-			w.fault("needless", "%v %s leaves for %s (%s), which fits without (%d evictions, %d moves, cfg %+v t=%d): %s %s", w.pools, e.ID, e.For, e.Cause, ev, mv, w.cfg, w.now, plan.brief(), d)
+			w.fault("needless", "%v %s leaves for %s (%s), which fits without (%d evictions, %d moves, cfg %+v t=%d): %s %s", w.pools, e.ID, e.For, e.Cause, ev, mv, w.cfg, w.now, brief(plan), d)
 		}
 	}
 }
@@ -129,21 +132,21 @@ func (j *vj) level2() bool {
 }
 
 // isBooked: in the pool in which it fits somebody else has a time to start.
-func (w *vw) isBooked(plan *Plan, id core.WorkloadID, ps []Placement) bool {
+func (w *vw) isBooked(plan *schedule.Plan, id core.WorkloadID, ps []schedule.Placement) bool {
 	for _, p := range ps {
 		if p.ID != id {
 			continue
 		}
 		pool := w.nodeOf(p.Tasks[0].Place.Node).Pool
-		return slices.ContainsFunc(plan.Bookings, func(b Booked) bool { return b.ID != id && b.Pool == pool })
+		return slices.ContainsFunc(plan.Bookings, func(b schedule.Booked) bool { return b.ID != id && b.Pool == pool })
 	}
 	return false
 }
 
 // undue: with e spared the queue of the one it leaves for would have more than it is due.
-func (w *vw) undue(e Eviction, after map[core.WorkloadID][]Held, ps []Placement) bool {
+func (w *vw) undue(e schedule.Eviction, after map[core.WorkloadID][]schedule.Held, ps []schedule.Placement) bool {
 	by := w.jobs[e.For]
-	held := map[core.WorkloadID][]Held{}
+	held := map[core.WorkloadID][]schedule.Held{}
 	for id, hs := range after {
 		held[id] = hs
 	}
@@ -151,14 +154,14 @@ func (w *vw) undue(e Eviction, after map[core.WorkloadID][]Held, ps []Placement)
 	for _, p := range ps {
 		if p.ID == e.For {
 			for _, t := range p.Tasks {
-				held[p.ID] = append(held[p.ID], Held{Group: t.Group, Place: t.Place})
+				held[p.ID] = append(held[p.ID], schedule.Held{Group: t.Group, Place: t.Place})
 				pool = w.nodeOf(t.Place.Node).Pool
 			}
 		}
 	}
-	is, was := w.account(held), w.account(w.after(&Plan{}, false))
+	is, was := w.account(held), w.account(w.after(&schedule.Plan{}, false))
 	for q := w.queue(by.Queue); q != nil; q = w.queue(q.Parent) {
-		share := w.st.pools[pool].q[w.st.queues.find(q.ID)].share
+		share := w.st.Pools[pool].Q[w.st.Queues.Find(q.ID)].Share
 		k := pool + "/" + string(q.ID)
 		for r := range 3 {
 			if is.all[k][r] > max(share[r], was.all[k][r]) {

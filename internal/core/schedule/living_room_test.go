@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 // Nothing lies idle, and nobody overtakes his like.
 
@@ -8,10 +8,12 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
 )
 
 // inversion: among interchangeable jobs of one queue the better placed is served first.
-func (w *vw) inversion(plan *Plan) {
+func (w *vw) inversion(plan *schedule.Plan) {
 	for _, p := range plan.Placements {
 		b := w.jobs[p.ID]
 		if len(b.Held) > 0 || b.Promised || b.Moved {
@@ -21,10 +23,10 @@ func (w *vw) inversion(plan *Plan) {
 			if a.done || a.ID == b.ID || a.Queue != b.Queue || len(a.Held) > 0 || a.Promised {
 				continue
 			}
-			if slices.ContainsFunc(slices.Concat(plan.Placements, plan.Promises), func(x Placement) bool { return x.ID == a.ID }) {
+			if slices.ContainsFunc(slices.Concat(plan.Placements, plan.Promises), func(x schedule.Placement) bool { return x.ID == a.ID }) {
 				continue
 			}
-			if a.Preemptible != b.Preemptible || !slices.Equal(a.Pools, b.Pools) || NewShape(a.Shape.Sets, a.template).Key != NewShape(b.Shape.Sets, b.template).Key || a.User != b.User {
+			if a.Preemptible != b.Preemptible || !slices.Equal(a.Pools, b.Pools) || schedule.NewShape(a.Shape.Sets, a.template).Key != schedule.NewShape(b.Shape.Sets, b.template).Key || a.User != b.User {
 				continue
 			}
 			if a.Priority > b.Priority || a.Priority == b.Priority && a.Order < b.Order {
@@ -37,7 +39,7 @@ func (w *vw) inversion(plan *Plan) {
 	}
 }
 
-func (w *vw) suits(n *Node, j *vj, g int) bool {
+func (w *vw) suits(n *schedule.Node, j *vj, g int) bool {
 	if !n.Ready || n.Cordon {
 		return false
 	}
@@ -51,7 +53,7 @@ func (w *vw) suits(n *Node, j *vj, g int) bool {
 }
 
 // room is how many of the need fit in what both views leave of n.
-func roomOn(n *Node, need Need, now, soon *vbook) int {
+func roomOn(n *schedule.Node, need schedule.Need, now, soon *vbook) int {
 	k := 0
 	cpu, mem, pods := max(now.cpu, soon.cpu), max(now.mem, soon.mem), max(now.pods, soon.pods)
 	dev := map[string]int{}
@@ -90,7 +92,7 @@ func roomOn(n *Node, need Need, now, soon *vbook) int {
 }
 
 // conserve: whoever waits, is a plain job of equal tasks without topology, and fits beside all that is placed and promised, must have been given a place.
-func (w *vw) conserve(plan *Plan) {
+func (w *vw) conserve(plan *schedule.Plan) {
 	now, soon := w.books(), w.books()
 	after := w.after(plan, true)
 	for _, hs := range after {
@@ -137,7 +139,7 @@ func (w *vw) conserve(plan *Plan) {
 			continue
 		}
 		for _, pn := range pools {
-			var pool *Pool
+			var pool *schedule.Pool
 			for i := range w.pools {
 				if w.pools[i].Name == pn {
 					pool = &w.pools[i]
@@ -186,8 +188,8 @@ func (w *vw) conserve(plan *Plan) {
 				ok = false
 			}
 			if ok {
-				ex, _ := w.st.Explain(w.now, id)
-				w.fault("idle", "%s (%d x %+v, preemptible %v, q %s) waits and %d fit in %s; says %v; moved %v promised %v reserve %d; plan %s; cfg %+v; idle %v", id, min, need, j.Preemptible, j.Queue, k, pn, ex.Reasons, j.Moved, j.Promised, pool.Reserve, plan.brief(), w.cfg, w.st.quiet)
+				ex, _ := explain.Explain(w.st, w.now, id)
+				w.fault("idle", "%s (%d x %+v, preemptible %v, q %s) waits and %d fit in %s; says %v; moved %v promised %v reserve %d; plan %s; cfg %+v; idle %v", id, min, need, j.Preemptible, j.Queue, k, pn, ex.Reasons, j.Moved, j.Promised, pool.Reserve, brief(plan), w.cfg, w.st.Quiet)
 				break
 			}
 		}

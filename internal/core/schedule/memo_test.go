@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
@@ -9,13 +9,16 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // crowd is a world in which more is wanted than there is, in several queues and
 // priorities, so that hunts for victims fail more often than not.
 func crowd(seed uint64) *world {
 	r := rand.New(rand.NewPCG(seed, 31))
-	w := &world{Snap: Snapshot{Now: clock}, Cfg: Config{MaxMoves: r.IntN(5), MoveRest: r.Int64N(3000)}}
+	w := &world{Snap: schedule.Snapshot{Now: clock}, Cfg: schedule.Config{MaxMoves: r.IntN(5), MoveRest: r.Int64N(3000)}}
 	if r.IntN(2) == 0 {
 		w.Cfg.Quantum = 500 + r.Int64N(2000)
 	}
@@ -24,7 +27,7 @@ func crowd(seed uint64) *world {
 		pools = append(pools, "west")
 	}
 	for _, name := range pools {
-		w.Snap.Pools = append(w.Snap.Pools, Pool{Name: name, GPU: []Strategy{BinPack, Spread, Fill}[r.IntN(3)], Reserve: r.IntN(3), MinRuntime: r.Int64N(2) * r.Int64N(3000)})
+		w.Snap.Pools = append(w.Snap.Pools, schedule.Pool{Name: name, GPU: []schedule.Strategy{schedule.BinPack, schedule.Spread, schedule.Fill}[r.IntN(3)], Reserve: r.IntN(3), MinRuntime: r.Int64N(2) * r.Int64N(3000)})
 	}
 	for i := range 3 + r.IntN(6) {
 		n := node(fmt.Sprintf("n%d", i), 4, 16_000, 64*gib, "H100")
@@ -49,7 +52,7 @@ func crowd(seed uint64) *world {
 }
 
 // arrival is one more that waits.
-func arrival(r *rand.Rand, w *world, i int) Job {
+func arrival(r *rand.Rand, w *world, i int) schedule.Job {
 	tasks, each := 1, 1<<r.IntN(3)
 	if r.IntN(4) == 0 {
 		tasks = 2 + r.IntN(2)
@@ -60,7 +63,7 @@ func arrival(r *rand.Rand, w *world, i int) Job {
 	if r.IntN(5) == 0 {
 		g.Runs[0].Need.Milli = 500
 	}
-	j.Shape = Flat(g)
+	j.Shape = schedule.Flat(g)
 	j.Priority, j.Preemptible = 40+10*r.IntN(3), r.IntN(6) > 0
 	j.Due = clock + r.Int64N(6000)
 	if r.IntN(6) == 0 {
@@ -94,7 +97,7 @@ func TestWhatIsRememberedIsTrue(t *testing.T) {
 func remembers(seed uint64, w *world) string {
 	r := rand.New(rand.NewPCG(seed, 37))
 	l := &life{w: w, held: map[core.WorkloadID]int{}}
-	st := Load(&w.Snap, w.Cfg)
+	st := state.Load(&w.Snap, w.Cfg)
 	st.SetWork(st.Work())
 	for step := range 25 {
 		what := ""
@@ -122,15 +125,15 @@ func remembers(seed uint64, w *world) string {
 			st.DropJob(s.Jobs[i].ID)
 			s.Jobs = slices.Delete(slices.Clone(s.Jobs), i, i+1)
 		}
-		got := st.Cycle(s.Now)
-		fresh := Load(s, w.Cfg)
-		fresh.forgetful = true
-		fresh.fill = st.fill
-		want := fresh.Cycle(s.Now)
+		got := cycle.Run(st, s.Now)
+		fresh := state.Load(s, w.Cfg)
+		fresh.Forgetful = true
+		fresh.Fill = st.Fill
+		want := cycle.Run(fresh, s.Now)
 		if !reflect.DeepEqual(got, want) {
-			return fmt.Sprintf("step %d, %s: loaded %s\nkept %s", step, what, want.brief(), got.brief())
+			return fmt.Sprintf("step %d, %s: loaded %s\nkept %s", step, what, brief(want), brief(got))
 		}
-		if d := difference(fresh.said(), st.said()); d != "" {
+		if d := difference(said(fresh), said(st)); d != "" {
 			return fmt.Sprintf("step %d, %s: loaded %s", step, what, d)
 		}
 		if r.IntN(3) == 0 {
@@ -142,11 +145,11 @@ func remembers(seed uint64, w *world) string {
 				j.Started = s.Now
 			}
 		}
-		l.part(func(j *Job, h *Held) bool {
-			return slices.ContainsFunc(got.Evictions, func(e Eviction) bool { return e.ID == j.ID && slices.Contains(e.Tasks, h.Task) })
+		l.part(func(j *schedule.Job, h *schedule.Held) bool {
+			return slices.ContainsFunc(got.Evictions, func(e schedule.Eviction) bool { return e.ID == j.ID && slices.Contains(e.Tasks, h.Task) })
 		})
 		for i := range s.Jobs {
-			if j := &s.Jobs[i]; !reflect.DeepEqual(st.jobs[j.ID].Job, *j) {
+			if j := &s.Jobs[i]; !reflect.DeepEqual(st.Jobs[j.ID].Job, *j) {
 				st.PutJob(*j)
 			}
 		}

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
@@ -7,6 +7,9 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // little is a cluster so small that every way to arrange it can be looked at:
@@ -37,12 +40,12 @@ func drawnLittle(r *rand.Rand) *little {
 
 // state is it for a scheduler that takes these actions; the one that
 // waits has that priority, those that run 50.
-func (p *little) state(r *rand.Rand, priority int, actions ...Action) *State {
+func (p *little) state(r *rand.Rand, priority int, actions ...schedule.Action) *state.State {
 	cfg := Default()
 	cfg.Actions, cfg.Quantum = actions, 0
-	st := NewState(cfg)
-	st.SetPools([]Pool{{Name: "default", GPU: []Strategy{BinPack, Fill, Spread}[r.IntN(3)]}})
-	st.SetQueues([]Queue{plainQueue("q", 1, quota.Unlimited), plainQueue("o", 2, quota.Unlimited)})
+	st := state.NewState(cfg)
+	st.SetPools([]schedule.Pool{{Name: "default", GPU: []schedule.Strategy{schedule.BinPack, schedule.Fill, schedule.Spread}[r.IntN(3)]}})
+	st.SetQueues([]schedule.Queue{plainQueue("q", 1, quota.Unlimited), plainQueue("o", 2, quota.Unlimited)})
 	all := nodes(len(p.free), 8)
 	next := make([]int, len(p.free))
 	for i := range all {
@@ -57,10 +60,10 @@ func (p *little) state(r *rand.Rand, priority int, actions ...Action) *State {
 	}
 	for k, n := range p.node {
 		queue := "q"
-		if actions[1] == Consolidate && r.IntN(2) == 0 {
+		if actions[1] == schedule.Consolidate && r.IntN(2) == 0 {
 			queue = "o"
 		}
-		at := Place{Node: all[n].ID, CPU: 1000, Memory: 1 << 30}
+		at := schedule.Place{Node: all[n].ID, CPU: 1000, Memory: 1 << 30}
 		for d := range p.gpus[k] {
 			at.Devices = append(at.Devices, shares(next[n]+d)...)
 		}
@@ -130,14 +133,14 @@ func TestConsolidationAgainstEveryArrangement(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		p := drawnLittle(r)
 		least := p.least(true)
-		plan := p.state(r, 50, Allocate, Consolidate).Cycle(100 * hour)
+		plan := cycle.Run(p.state(r, 50, schedule.Allocate, schedule.Consolidate), 100*hour)
 		switch starts := len(plan.Placements) > 0; {
 		case starts != (least == 0):
 			t.Errorf("seed %d: %+v: starts %v, and %d have to move", seed, p, starts, least)
 		case least == 0:
 			fits++
 		case least < 0 && len(plan.Evictions) > 0:
-			t.Errorf("seed %d: %+v: %s, although it can never fit", seed, p, plan.brief())
+			t.Errorf("seed %d: %+v: %s, although it can never fit", seed, p, brief(plan))
 		case least < 0:
 		default:
 			possible++
@@ -149,7 +152,7 @@ func TestConsolidationAgainstEveryArrangement(t *testing.T) {
 					t.Errorf("seed %d: %+v: told no, and one move would do", seed, p)
 				}
 			case moved < least:
-				t.Errorf("seed %d: %+v: %s, and not even %d are enough", seed, p, plan.brief(), least)
+				t.Errorf("seed %d: %+v: %s, and not even %d are enough", seed, p, brief(plan), least)
 			case moved > least:
 				more++
 			}
@@ -170,18 +173,18 @@ func TestPreemptionAgainstEveryArrangement(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		p := drawnLittle(r)
 		least := p.least(false)
-		plan := p.state(r, 100, Allocate, Preempt).Cycle(100 * hour)
-		gets := func(all []Placement) bool { return len(all) > 0 && all[0].ID == core.WorkloadID("waits") }
+		plan := cycle.Run(p.state(r, 100, schedule.Allocate, schedule.Preempt), 100*hour)
+		gets := func(all []schedule.Placement) bool { return len(all) > 0 && all[0].ID == core.WorkloadID("waits") }
 		switch {
 		case gets(plan.Placements) != (least == 0), least > 0 != (len(plan.Evictions) > 0):
-			t.Errorf("seed %d: %+v: %s, and %d have to leave", seed, p, plan.brief(), least)
+			t.Errorf("seed %d: %+v: %s, and %d have to leave", seed, p, brief(plan), least)
 		case least > 0:
 			possible++
 			left := 0
 			for _, e := range plan.Evictions {
-				left += bit(!e.Moves)
+				left += state.Bit(!e.Moves)
 			}
-			more += bit(left > least)
+			more += state.Bit(left > least)
 		}
 	}
 	t.Logf("for %d of %d more left than the fewest that had to (%.1f %%): the least important leave first, however many that takes", more, possible, 100*float64(more)/float64(possible))

@@ -1,14 +1,20 @@
-package schedule
+package schedule_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/state"
+)
 
 // Who keeps out of the way of a booking in one pool is placed in another that has
 // room, and so are all of its lane.
 func TestWhoIsPassedOverInOnePoolIsPlacedInAnother(t *testing.T) {
 	for _, limit := range []int64{0, 48 * hour} {
-		st := NewState(Default())
-		st.SetPools([]Pool{{Name: "default", Reserve: 4, GPU: Fill, CPU: Fill}, {Name: "west", GPU: Fill, CPU: Fill}})
-		st.SetQueues([]Queue{{ID: "q", Priority: 100, Default: Unlimited()}})
+		st := state.NewState(Default())
+		st.SetPools([]schedule.Pool{{Name: "default", Reserve: 4, GPU: schedule.Fill, CPU: schedule.Fill}, {Name: "west", GPU: schedule.Fill, CPU: schedule.Fill}})
+		st.SetQueues([]schedule.Queue{{ID: "q", Priority: 100, Default: schedule.Unlimited()}})
 		both := nodes(2, 8)
 		both[1].Pool = "west"
 		for _, n := range both {
@@ -26,7 +32,7 @@ func TestWhoIsPassedOverInOnePoolIsPlacedInAnother(t *testing.T) {
 			st.PutJob(late)
 		}
 		st.SetWork(st.Work())
-		p := st.Cycle(hour)
+		p := cycle.Run(st, hour)
 		if len(p.Placements) != 3 {
 			t.Fatalf("limit %d: %+v", limit, p)
 		}

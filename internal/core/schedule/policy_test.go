@@ -1,4 +1,8 @@
-package schedule
+package schedule_test
+
+import (
+	"github.com/musterhq/muster/internal/core/schedule"
+)
 
 // Default is the configuration of a server that is told nothing else.
-func Default() Config { return NewPolicy().Config }
+func Default() schedule.Config { return schedule.NewPolicy().Config }

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
 )
 
 // frames are the lines of the stack that are of this package.
@@ -24,7 +26,7 @@ func frames() string {
 func TestPlansAreSound(t *testing.T) {
 	t.Parallel()
 	search(t, 4000, func(w *world) string {
-		return strings.Join(judged(w, Cycle(&w.Snap, w.Cfg)), "; ")
+		return strings.Join(judged(w, cycle.Cycle(&w.Snap, w.Cfg)), "; ")
 	})
 }
 
@@ -34,10 +36,10 @@ func TestNothingIsLeftThatFits(t *testing.T) {
 	t.Parallel()
 	search(t, 3000, func(w *world) string {
 		cfg := w.Cfg
-		cfg.Actions = []Action{Allocate}
-		plan := Cycle(&w.Snap, cfg)
+		cfg.Actions = []schedule.Action{schedule.Allocate}
+		plan := cycle.Cycle(&w.Snap, cfg)
 		after := newBook(&w.Snap)
-		g := &judge{w: w, plan: plan, before: after, jobs: map[core.WorkloadID]*Job{}}
+		g := &judge{w: w, plan: plan, before: after, jobs: map[core.WorkloadID]*schedule.Job{}}
 		for i := range w.Snap.Jobs {
 			g.jobs[w.Snap.Jobs[i].ID] = &w.Snap.Jobs[i]
 		}
@@ -70,7 +72,7 @@ func TestNothingIsLeftThatFits(t *testing.T) {
 }
 
 // startable reports whether no limit on running jobs keeps j from starting.
-func (g *judge) startable(j *Job) bool {
+func (g *judge) startable(j *schedule.Job) bool {
 	if len(g.tasksOf(j, false, true)) > 0 {
 		return true
 	}
@@ -102,7 +104,7 @@ func (g *judge) startable(j *Job) bool {
 // mayHave reports whether quotas and limits allow j one task more of each of
 // the groups. Of a share of memory it does not know where it will be, so it
 // counts it as the core does, at what it is of the smallest device.
-func (g *judge) mayHave(j *Job, pool string, groups []int) bool {
+func (g *judge) mayHave(j *schedule.Job, pool string, groups []int) bool {
 	smallest := int64(0)
 	for _, x := range g.before.nodes {
 		if n := x.node; n.Pool == pool && n.Ready && !n.Cordon && len(n.Devices) > 0 && (smallest == 0 || n.Devices[0].Memory < smallest) {
@@ -119,7 +121,7 @@ func (g *judge) mayHave(j *Job, pool string, groups []int) bool {
 				nth -= r.Count
 				continue
 			}
-			p := Place{CPU: r.Need.CPU, Memory: r.Need.Memory}
+			p := schedule.Place{CPU: r.Need.CPU, Memory: r.Need.Memory}
 			for range r.Need.Devices {
 				milli := r.Need.Milli
 				if r.Need.Share > 0 && smallest > 0 {

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
@@ -8,13 +8,14 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
 )
 
 // world is one case of a property: a snapshot under a configuration. It goes
 // through JSON, so that what a search found can be kept.
 type world struct {
-	Snap Snapshot
-	Cfg  Config
+	Snap schedule.Snapshot
+	Cfg  schedule.Config
 }
 
 // clock is the time of every random world.
@@ -31,8 +32,8 @@ type maker struct {
 // drawn returns the world of a seed: small enough for an exhaustive search, with
 // a little of everything that a snapshot can have.
 func drawn(seed uint64) *world {
-	m := &maker{Rand: rand.New(rand.NewPCG(seed, 7)), w: &world{Snap: Snapshot{Now: clock}}}
-	m.w.Cfg = Config{MaxMoves: []int{0, -1, -1, 4}[m.IntN(4)], StaleGrace: []int64{0, -1, 500}[m.IntN(3)]}
+	m := &maker{Rand: rand.New(rand.NewPCG(seed, 7)), w: &world{Snap: schedule.Snapshot{Now: clock}}}
+	m.w.Cfg = schedule.Config{MaxMoves: []int{0, -1, -1, 4}[m.IntN(4)], StaleGrace: []int64{0, -1, 500}[m.IntN(3)]}
 	m.nodes()
 	m.queues()
 	m.book = newBook(&m.w.Snap)
@@ -49,7 +50,7 @@ func (m *maker) nodes() {
 	products := []string{"NVIDIA H100", "NVIDIA A100"}
 	for i := range 1 + m.IntN(5) {
 		gpus := []int{0, 1, 2, 2, 4, 4}[m.IntN(6)]
-		n := Node{Node: core.Node{
+		n := schedule.Node{Node: core.Node{
 			ID: core.NodeID(fmt.Sprintf("n%d", i)), Pool: pools[m.IntN(3)], Ready: !m.one(12), Cordon: m.one(15),
 			CPU: int64(1000 * (2 + m.IntN(7))), Memory: int64(4+m.IntN(13)) << 30,
 			Labels: map[string]string{"block": fmt.Sprint(m.IntN(2)), "rack": fmt.Sprint(m.IntN(2)), "zone": []string{"x", "y"}[m.IntN(2)]},
@@ -93,10 +94,10 @@ func (m *maker) nodes() {
 		}
 		m.w.Snap.Nodes = append(m.w.Snap.Nodes, n)
 	}
-	strategies := []Strategy{BinPack, BinPack, Spread}
+	strategies := []schedule.Strategy{schedule.BinPack, schedule.BinPack, schedule.Spread}
 	for _, name := range []string{"default", "west"} {
 		if m.one(2) {
-			m.w.Snap.Pools = append(m.w.Snap.Pools, Pool{Name: name, GPU: strategies[m.IntN(3)], CPU: strategies[m.IntN(3)], Devices: strategies[m.IntN(3)], MinRuntime: int64(m.IntN(2) * m.IntN(2000))})
+			m.w.Snap.Pools = append(m.w.Snap.Pools, schedule.Pool{Name: name, GPU: strategies[m.IntN(3)], CPU: strategies[m.IntN(3)], Devices: strategies[m.IntN(3)], MinRuntime: int64(m.IntN(2) * m.IntN(2000))})
 		}
 	}
 }
@@ -115,20 +116,20 @@ func (m *maker) amounts(unset int) quota.Amounts {
 	return out
 }
 
-func (m *maker) quota() Quota {
-	return Quota{Quota: m.amounts(4), Limit: m.amounts(2), Weight: [quota.Resources]int64{int64(m.IntN(3)), 1, 1}}
+func (m *maker) quota() schedule.Quota {
+	return schedule.Quota{Quota: m.amounts(4), Limit: m.amounts(2), Weight: [quota.Resources]int64{int64(m.IntN(3)), 1, 1}}
 }
 
 func (m *maker) queues() {
 	var inner []core.ProjectID
 	depth := 1 + m.IntN(3)
 	add := func(id string, parent core.ProjectID) {
-		q := Queue{ID: core.ProjectID(id), Parent: parent, Priority: 100 + 10*m.IntN(2), Age: int64(m.IntN(3)), Default: m.quota(), PreemptMin: -1, ReclaimMin: -1, Stopped: m.one(15)}
+		q := schedule.Queue{ID: core.ProjectID(id), Parent: parent, Priority: 100 + 10*m.IntN(2), Age: int64(m.IntN(3)), Default: m.quota(), PreemptMin: -1, ReclaimMin: -1, Stopped: m.one(15)}
 		if m.one(3) {
-			q.Default = Unlimited()
+			q.Default = schedule.Unlimited()
 		}
 		if m.one(5) {
-			q.Shares = map[string]Quota{"west": m.quota()}
+			q.Shares = map[string]schedule.Quota{"west": m.quota()}
 		}
 		if m.one(6) {
 			q.PreemptMin, q.ReclaimMin = int64(m.IntN(2000)), int64(m.IntN(2000))
@@ -169,8 +170,8 @@ func (m *maker) leaf() core.ProjectID {
 	return leafs[m.IntN(len(leafs))]
 }
 
-func (m *maker) need() Need {
-	n := Need{CPU: int64(m.IntN(5)) * 500, Memory: int64(m.IntN(5)) << 30}
+func (m *maker) need() schedule.Need {
+	n := schedule.Need{CPU: int64(m.IntN(5)) * 500, Memory: int64(m.IntN(5)) << 30}
 	switch m.IntN(8) {
 	case 0:
 	case 1:
@@ -191,31 +192,31 @@ func (m *maker) need() Need {
 	return n
 }
 
-func (m *maker) rule() *Rule {
+func (m *maker) rule() *schedule.Rule {
 	if !m.one(4) {
 		return nil
 	}
-	r := &Rule{}
+	r := &schedule.Rule{}
 	switch m.IntN(6) {
 	case 0:
-		r.Terms = []Term{{Key: "zone", Op: []string{"In", "NotIn"}[m.IntN(2)], Values: []string{"x"}}}
+		r.Terms = []schedule.Term{{Key: "zone", Op: []string{"In", "NotIn"}[m.IntN(2)], Values: []string{"x"}}}
 	case 1:
-		r.Terms = []Term{{Key: "kubernetes.io/hostname", Op: "In", Values: []string{"n0", "n1"}}}
+		r.Terms = []schedule.Term{{Key: "kubernetes.io/hostname", Op: "In", Values: []string{"n0", "n1"}}}
 	case 2:
 		r.Away, r.Tags = []string{"zone", "kubernetes.io/hostname"}[m.IntN(2)], "app=a;"
 	case 3:
 		r.Near, r.Tags = "zone", "app=b;"
 	default:
-		r.Tolerates = []Toleration{{Key: "team"}}
+		r.Tolerates = []schedule.Toleration{{Key: "team"}}
 	}
 	return r
 }
 
-func (m *maker) topology() *Topology {
+func (m *maker) topology() *schedule.Topology {
 	if !m.one(4) {
 		return nil
 	}
-	t := &Topology{Levels: []string{"block", "rack"}}
+	t := &schedule.Topology{Levels: []string{"block", "rack"}}
 	switch m.IntN(4) {
 	case 0:
 		t.Required = "block"
@@ -231,15 +232,15 @@ func (m *maker) topology() *Topology {
 
 // groups draws a job's tree. extra tells how many tasks each group has above
 // its minimum.
-func (m *maker) groups() ([]Set, []Group) {
-	sets := []Set{{Parent: -1, Topology: m.topology()}}
+func (m *maker) groups() ([]schedule.Set, []schedule.Group) {
+	sets := []schedule.Set{{Parent: -1, Topology: m.topology()}}
 	if m.one(6) {
-		sets = append(sets, Set{Parent: 0, Topology: m.topology()})
+		sets = append(sets, schedule.Set{Parent: 0, Topology: m.topology()})
 		if m.one(2) {
-			sets = append(sets, Set{Parent: 0})
+			sets = append(sets, schedule.Set{Parent: 0})
 		}
 	}
-	var groups []Group
+	var groups []schedule.Group
 	count := max(1, len(sets)-1)
 	if m.one(4) {
 		count += 1 + m.IntN(2)
@@ -249,7 +250,7 @@ func (m *maker) groups() ([]Set, []Group) {
 		if m.one(2) {
 			need = m.need()
 		}
-		g := Group{Name: fmt.Sprintf("g%d", i), Min: []int{1, 1, 1, 2, 2, 3}[m.IntN(6)]}
+		g := schedule.Group{Name: fmt.Sprintf("g%d", i), Min: []int{1, 1, 1, 2, 2, 3}[m.IntN(6)]}
 		if len(sets) > 1 {
 			g.Set = 1 + i%(len(sets)-1)
 		}
@@ -263,7 +264,7 @@ func (m *maker) groups() ([]Set, []Group) {
 		if m.one(12) {
 			g.Min = 0
 		}
-		g.Runs = []Run{{Need: need, Rule: rule, Count: n}}
+		g.Runs = []schedule.Run{{Need: need, Rule: rule, Count: n}}
 		groups = append(groups, g)
 	}
 	for s := range sets {
@@ -288,9 +289,9 @@ func (m *maker) groups() ([]Set, []Group) {
 func (m *maker) job() {
 	m.order++
 	sets, groups := m.groups()
-	j := Job{
+	j := schedule.Job{
 		ID: core.WorkloadID(fmt.Sprintf("j%02d", m.order)), Queue: m.leaf(), User: []string{"ann", "bob"}[m.IntN(2)],
-		Priority: []int{50, 50, 75, 100}[m.IntN(4)], Order: m.order, Shape: NewShape(sets, groups),
+		Priority: []int{50, 50, 75, 100}[m.IntN(4)], Order: m.order, Shape: schedule.NewShape(sets, groups),
 	}
 	j.Preemptible = j.Priority < 100 != m.one(10)
 	switch m.IntN(6) {
@@ -310,7 +311,7 @@ func (m *maker) job() {
 		m.order++
 		twin := j
 		twin.ID, twin.Order, twin.Held = core.WorkloadID(fmt.Sprintf("j%02d", m.order)), m.order, nil
-		twin.Shape, twin.Started, twin.BelowSince = NewShape(sets, groups), 0, 0
+		twin.Shape, twin.Started, twin.BelowSince = schedule.NewShape(sets, groups), 0, 0
 		if len(j.Held) > 0 {
 			return
 		}
@@ -320,22 +321,22 @@ func (m *maker) job() {
 
 // start gives the job places at random where it has any, as if it had run for
 // a while; some of it may be on its way out.
-func (m *maker) start(j *Job) {
+func (m *maker) start(j *schedule.Job) {
 	x := &finder{book: m.book, job: j, budget: 2000, shuffle: m.Rand}
 	found := x.whole(nil)
 	if found == nil {
 		return
 	}
 	j.Started, j.EndsBy = clock-int64(m.IntN(4000)), clock+int64(m.IntN(3))*1000
-	groups := make([]Group, len(j.Shape.Groups))
+	groups := make([]schedule.Group, len(j.Shape.Groups))
 	copy(groups, j.Shape.Groups)
 	for g := range groups {
-		groups[g].Runs = append([]Run(nil), groups[g].Runs...)
+		groups[g].Runs = append([]schedule.Run(nil), groups[g].Runs...)
 	}
 	leaving, stuck := m.one(8), m.one(3)
 	for i, s := range found {
 		run := &groups[s.group].Runs[0]
-		h := Held{Group: s.group, Task: i, Need: run.Need, Rule: run.Rule, Place: s.place, Leaving: leaving, Stuck: leaving && stuck}
+		h := schedule.Held{Group: s.group, Task: i, Need: run.Need, Rule: run.Rule, Place: s.place, Leaving: leaving, Stuck: leaving && stuck}
 		run.Count--
 		if !leaving && m.one(20) { // a task was lost: the gang may be below its minimum
 			j.BelowSince = clock - int64(m.IntN(1000))
@@ -349,7 +350,7 @@ func (m *maker) start(j *Job) {
 			groups[g].Runs = nil
 		}
 	}
-	j.Shape = NewShape(j.Shape.Sets, groups)
+	j.Shape = schedule.NewShape(j.Shape.Sets, groups)
 	if len(j.Held) == 0 {
 		j.Started, j.BelowSince = 0, 0
 	}

@@ -11,16 +11,16 @@ func (r Reason) parts() string {
 	if r.Type != "" {
 		kind = r.Type + " "
 	}
-	asks := fmt.Sprintf("%s of a %sGPU", milli(r.Part), kind)
+	asks := fmt.Sprintf("%s of a %sGPU", Milli(r.Part), kind)
 	if r.Needed > 1 {
-		asks = fmt.Sprintf("%s of %d %sGPUs each", milli(r.Part), r.Needed, kind)
+		asks = fmt.Sprintf("%s of %d %sGPUs each", Milli(r.Part), r.Needed, kind)
 	}
 	if r.Token == Fragmented {
-		return fmt.Sprintf("free %s %sGPU in all is enough for the %s that it needs, but in parts of at most %s", milli(r.FreeParts), kind, asks, milli(r.LargestPart))
+		return fmt.Sprintf("free %s %sGPU in all is enough for the %s that it needs, but in parts of at most %s", Milli(r.FreeParts), kind, asks, Milli(r.LargestPart))
 	}
-	out := fmt.Sprintf("waits for gpu: needs %s, free %s of %s", asks, milli(r.FreeParts), r.amount(r.Total))
+	out := fmt.Sprintf("waits for gpu: needs %s, free %s of %s", asks, Milli(r.FreeParts), r.Amount(r.Total))
 	if r.LargestPart > 0 && r.LargestPart < r.FreeParts {
-		out += ", in parts of at most " + milli(r.LargestPart)
+		out += ", in parts of at most " + Milli(r.LargestPart)
 	}
 	return out
 }
@@ -52,9 +52,9 @@ func (r Reason) smallerSegments() string {
 
 // Resources of reasons that are not about an amount.
 const (
-	resourceNodes = "nodes" // conditions on the labels and taints of nodes
-	resourceApart = "apart" // tasks that must be apart, or near one another
-	resourceNear  = "near"
+	ResourceNodes = "nodes" // conditions on the labels and taints of nodes
+	ResourceApart = "apart" // tasks that must be apart, or near one another
+	ResourceNear  = "near"
 )
 
 // domains says how many places there are for tasks that must be apart.

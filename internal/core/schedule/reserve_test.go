@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"testing"
@@ -6,6 +6,9 @@ import (
 	"github.com/musterhq/muster/internal/core"
 
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // hour is in ms.
@@ -13,17 +16,17 @@ const hour = int64(3_600_000)
 
 // waitsForGang is two nodes of 8 GPUs, 12 of which are held until 10 h, and a
 // gang that needs all.
-func waitsForGang(t *testing.T, reserve int) *State {
+func waitsForGang(t *testing.T, reserve int) *state.State {
 	t.Helper()
-	st := Load(&Snapshot{Nodes: nodes(2, 8), Pools: []Pool{{Name: "default", Reserve: reserve}}, Queues: []Queue{plainQueue("q", 1, quota.Unlimited)}}, Config{})
+	st := state.Load(&schedule.Snapshot{Nodes: nodes(2, 8), Pools: []schedule.Pool{{Name: "default", Reserve: reserve}}, Queues: []schedule.Queue{plainQueue("q", 1, quota.Unlimited)}}, schedule.Config{})
 	long := gpuJob("long", "q", 1, 12, 1)
 	long.Preemptible = false
 	st.PutJob(long)
-	p := st.Cycle(0)
+	p := cycle.Run(st, 0)
 	if len(p.Placements) != 1 {
 		t.Fatalf("%+v", p)
 	}
-	var places []Place
+	var places []schedule.Place
 	for _, x := range p.Placements[0].Tasks {
 		places = append(places, x.Place)
 	}
@@ -35,13 +38,13 @@ func waitsForGang(t *testing.T, reserve int) *State {
 }
 
 func TestBackfillKeepsOutOfTheWayOfAGang(t *testing.T) {
-	small := func(name string, run int64, preemptible bool) Job {
+	small := func(name string, run int64, preemptible bool) schedule.Job {
 		j := gpuJob(name, "q", 3, 2, 1)
 		j.MaxRun, j.Preemptible = run, preemptible
 		return j
 	}
 	for name, c := range map[string]struct {
-		job     Job
+		job     schedule.Job
 		reserve int
 		starts  bool
 	}{
@@ -53,7 +56,7 @@ func TestBackfillKeepsOutOfTheWayOfAGang(t *testing.T) {
 	} {
 		st := waitsForGang(t, c.reserve)
 		st.PutJob(c.job)
-		p := st.Cycle(0)
+		p := cycle.Run(st, 0)
 		if got := len(p.Placements) == 1; got != c.starts {
 			t.Errorf("%s: %+v", name, p)
 		}
@@ -74,28 +77,28 @@ func TestBackfillUsesWhatIsLeftBesideAGang(t *testing.T) {
 	two := gpuJob("t", "q", 4, 1, 1)
 	two.Preemptible = false
 	st.PutJob(two)
-	p := st.Cycle(0)
+	p := cycle.Run(st, 0)
 	if len(p.Placements) != 1 || p.Placements[0].ID != "s" {
 		t.Errorf("4 of 24 devices are left beside the gang's 20: %+v", p)
 	}
 }
 
 func TestThoseWhoHadMostMakeRoomForWhoWaitedTooLong(t *testing.T) {
-	st := Load(&Snapshot{Nodes: nodes(1, 2), Queues: []Queue{plainQueue("q", 1, quota.Unlimited)}}, Config{Quantum: hour})
+	st := state.Load(&schedule.Snapshot{Nodes: nodes(1, 2), Queues: []schedule.Queue{plainQueue("q", 1, quota.Unlimited)}}, schedule.Config{Quantum: hour})
 	for i, started := range []int64{5 * hour, 2 * hour} {
 		j := gpuJob([]string{"young", "old"}[i], "q", int64(i), 1, 1)
-		j = run(j, Place{Node: "n00000", Devices: shares(i), CPU: 1000})
+		j = run(j, schedule.Place{Node: "n00000", Devices: shares(i), CPU: 1000})
 		j.Started = started
 		st.PutJob(j)
 	}
 	waits := gpuJob("waits", "q", 9, 1, 1)
 	waits.Due = 20 * hour
 	st.PutJob(waits)
-	if p := st.Cycle(19 * hour); len(p.Evictions) != 0 {
+	if p := cycle.Run(st, 19*hour); len(p.Evictions) != 0 {
 		t.Errorf("before it is due: %+v", p)
 	}
-	p := st.Cycle(20 * hour)
-	if len(p.Evictions) != 1 || p.Evictions[0].ID != "old" || p.Evictions[0].Cause != Relieve || len(p.Promises) != 1 {
+	p := cycle.Run(st, 20*hour)
+	if len(p.Evictions) != 1 || p.Evictions[0].ID != "old" || p.Evictions[0].Cause != cycle.Relieve || len(p.Promises) != 1 {
 		t.Errorf("%+v", p)
 	}
 }

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/forecast"
 )
 
 // life is a world in which plans take effect.
@@ -18,7 +21,7 @@ type life struct {
 }
 
 // start moves what the plan places from the tasks that wait to those that run.
-func (l *life) start(p *Plan) {
+func (l *life) start(p *schedule.Plan) {
 	for _, pl := range p.Placements {
 		j := l.job(pl.ID)
 		groups := cloneGroups(j.Shape.Groups)
@@ -28,7 +31,7 @@ func (l *life) start(p *Plan) {
 		for _, t := range pl.Tasks {
 			need, rule := g.needOf(j, &t)
 			l.held[j.ID]++
-			j.Held = append(j.Held, Held{Group: t.Group, Task: 1000 + l.held[j.ID], Need: *need, Rule: rule, Place: t.Place})
+			j.Held = append(j.Held, schedule.Held{Group: t.Group, Task: 1000 + l.held[j.ID], Need: *need, Rule: rule, Place: t.Place})
 			used = append(used, t.Group)
 		}
 		for i := range groups {
@@ -38,16 +41,16 @@ func (l *life) start(p *Plan) {
 					n++
 				}
 			}
-			groups[i].Runs = without(groups[i].Runs, n)
+			groups[i].Runs = forecast.Without(groups[i].Runs, n)
 		}
-		j.Shape, j.Promised, j.BelowSince = NewShape(j.Shape.Sets, groups), false, 0
+		j.Shape, j.Promised, j.BelowSince = schedule.NewShape(j.Shape.Sets, groups), false, 0
 		if fresh {
 			j.Started = clock
 		}
 	}
 }
 
-func cloneGroups(in []Group) []Group {
+func cloneGroups(in []schedule.Group) []schedule.Group {
 	out := slices.Clone(in)
 	for i := range out {
 		out[i].Runs = slices.Clone(out[i].Runs)
@@ -55,33 +58,33 @@ func cloneGroups(in []Group) []Group {
 	return out
 }
 
-func (l *life) job(id core.WorkloadID) *Job {
-	i := slices.IndexFunc(l.w.Snap.Jobs, func(j Job) bool { return j.ID == id })
+func (l *life) job(id core.WorkloadID) *schedule.Job {
+	i := slices.IndexFunc(l.w.Snap.Jobs, func(j schedule.Job) bool { return j.ID == id })
 	return &l.w.Snap.Jobs[i]
 }
 
 // part makes those whom stays does not want wait for a place again.
-func (l *life) part(gone func(*Job, *Held) bool) {
+func (l *life) part(gone func(*schedule.Job, *schedule.Held) bool) {
 	for i := range l.w.Snap.Jobs {
 		j := &l.w.Snap.Jobs[i]
 		groups := cloneGroups(j.Shape.Groups)
-		var held []Held
+		var held []schedule.Held
 		for _, h := range j.Held {
 			if !gone(j, &h) {
 				held = append(held, h)
 				continue
 			}
 			g := &groups[h.Group]
-			if k := slices.IndexFunc(g.Runs, func(r Run) bool { return r.Need == h.Need && reflect.DeepEqual(r.Rule, h.Rule) }); k >= 0 {
+			if k := slices.IndexFunc(g.Runs, func(r schedule.Run) bool { return r.Need == h.Need && reflect.DeepEqual(r.Rule, h.Rule) }); k >= 0 {
 				g.Runs[k].Count++
 			} else {
-				g.Runs = append(g.Runs, Run{h.Need, h.Rule, 1})
+				g.Runs = append(g.Runs, schedule.Run{Need: h.Need, Rule: h.Rule, Count: 1})
 			}
 		}
 		if len(held) == len(j.Held) {
 			continue
 		}
-		j.Held, j.Shape = held, NewShape(j.Shape.Sets, groups)
+		j.Held, j.Shape = held, schedule.NewShape(j.Shape.Sets, groups)
 		if len(held) == 0 {
 			j.Started, j.BelowSince, j.EndsBy = 0, 0, 0
 		}
@@ -89,20 +92,20 @@ func (l *life) part(gone func(*Job, *Held) bool) {
 }
 
 // turn is one round: a plan, and what becomes of it.
-func (l *life) turn() *Plan {
-	p := Cycle(&l.w.Snap, l.w.Cfg)
-	evicted := func(j *Job, h *Held) bool {
-		return slices.ContainsFunc(p.Evictions, func(e Eviction) bool { return e.ID == j.ID && slices.Contains(e.Tasks, h.Task) })
+func (l *life) turn() *schedule.Plan {
+	p := cycle.Cycle(&l.w.Snap, l.w.Cfg)
+	evicted := func(j *schedule.Job, h *schedule.Held) bool {
+		return slices.ContainsFunc(p.Evictions, func(e schedule.Eviction) bool { return e.ID == j.ID && slices.Contains(e.Tasks, h.Task) })
 	}
-	left := func(_ *Job, h *Held) bool { return h.Leaving && !h.Stuck }
+	left := func(_ *schedule.Job, h *schedule.Held) bool { return h.Leaving && !h.Stuck }
 	if l.keep {
 		// Whoever leaves is gone after the round in which others were told to.
 		l.start(p)
 		l.part(left)
 		for i := range l.w.Snap.Jobs {
 			j := &l.w.Snap.Jobs[i]
-			j.Promised = slices.ContainsFunc(p.Promises, func(x Placement) bool {
-				return x.ID == j.ID && slices.ContainsFunc(x.Tasks, func(t Placed) bool { return !t.Moves })
+			j.Promised = slices.ContainsFunc(p.Promises, func(x schedule.Placement) bool {
+				return x.ID == j.ID && slices.ContainsFunc(x.Tasks, func(t schedule.Placed) bool { return !t.Moves })
 			})
 			for k := range j.Held {
 				if h := &j.Held[k]; evicted(j, h) {
@@ -113,13 +116,13 @@ func (l *life) turn() *Plan {
 		return p
 	}
 	l.start(p)
-	l.part(func(j *Job, h *Held) bool { return evicted(j, h) || left(j, h) })
+	l.part(func(j *schedule.Job, h *schedule.Held) bool { return evicted(j, h) || left(j, h) })
 	return p
 }
 
 func (w *world) leaving() bool {
-	return slices.ContainsFunc(w.Snap.Jobs, func(j Job) bool {
-		return slices.ContainsFunc(j.Held, func(h Held) bool { return h.Leaving && !h.Stuck })
+	return slices.ContainsFunc(w.Snap.Jobs, func(j schedule.Job) bool {
+		return slices.ContainsFunc(j.Held, func(h schedule.Held) bool { return h.Leaving && !h.Stuck })
 	})
 }
 
@@ -133,18 +136,18 @@ func settles(w *world, keep bool) string {
 		if len(p.Placements)+len(p.Evictions) == 0 && !l.w.leaving() {
 			return ""
 		}
-		story = append(story, p.brief())
+		story = append(story, brief(p))
 	}
 	return "goes on for ever:\n" + strings.Join(story[len(story)-6:], "\n")
 }
 
 // brief is a plan in a line.
-func (p *Plan) brief() string {
+func brief(p *schedule.Plan) string {
 	var out []string
 	for _, e := range p.Evictions {
 		out = append(out, fmt.Sprintf("-%s%v by %s (%s)", e.ID, e.Tasks, e.For, e.Cause))
 	}
-	list := func(sign string, all []Placement) {
+	list := func(sign string, all []schedule.Placement) {
 		for _, pl := range all {
 			at := ""
 			for _, t := range pl.Tasks {
@@ -186,10 +189,10 @@ func TestPlansSettleWithPromisesKept(t *testing.T) {
 
 // filled is a world after one cycle that displaces nobody, and its plan; nil:
 // someone is promised room that is still to be free.
-func filled(w *world) (*life, *Plan) {
+func filled(w *world) (*life, *schedule.Plan) {
 	l := &life{w: w.clone(), held: map[core.WorkloadID]int{}}
-	l.w.Cfg.Actions = []Action{Allocate}
-	first := Cycle(&l.w.Snap, l.w.Cfg)
+	l.w.Cfg.Actions = []schedule.Action{schedule.Allocate}
+	first := cycle.Cycle(&l.w.Snap, l.w.Cfg)
 	if len(first.Promises) > 0 {
 		return nil, first
 	}
@@ -206,8 +209,8 @@ func TestOneCycleFillsWhatIsFree(t *testing.T) {
 		if l == nil {
 			return ""
 		}
-		if second := Cycle(&l.w.Snap, l.w.Cfg); len(second.Placements)+len(second.Promises) > 0 {
-			return fmt.Sprintf("after %s comes %s", first.brief(), second.brief())
+		if second := cycle.Cycle(&l.w.Snap, l.w.Cfg); len(second.Placements)+len(second.Promises) > 0 {
+			return fmt.Sprintf("after %s comes %s", brief(first), brief(second))
 		}
 		return ""
 	})

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
 )
 
 var (
@@ -88,7 +89,7 @@ func parse(data []byte) (*world, error) {
 	}
 	for i := range w.Snap.Jobs {
 		sh := w.Snap.Jobs[i].Shape
-		w.Snap.Jobs[i].Shape = NewShape(sh.Sets, sh.Groups)
+		w.Snap.Jobs[i].Shape = schedule.NewShape(sh.Sets, sh.Groups)
 	}
 	return w, nil
 }
@@ -113,7 +114,7 @@ func shrunk(w *world, holds property) *world {
 			}
 			for i := range c.Snap.Jobs {
 				sh := c.Snap.Jobs[i].Shape
-				c.Snap.Jobs[i].Shape = NewShape(sh.Sets, sh.Groups)
+				c.Snap.Jobs[i].Shape = schedule.NewShape(sh.Sets, sh.Groups)
 			}
 			if fault := safely(holds, c); fault != "" && len(c.text()) < len(w.text()) {
 				w, again = c, true
@@ -142,22 +143,22 @@ func steps(w *world) []func(*world) bool {
 		out = append(out, jobSteps(&s.Jobs[i], i)...)
 	}
 	for i := range s.Queues {
-		at := func(c *world) *Queue { return &c.Snap.Queues[i] }
+		at := func(c *world) *schedule.Queue { return &c.Snap.Queues[i] }
 		out = append(out,
 			func(c *world) bool { at(c).Shares = nil; return true },
-			func(c *world) bool { at(c).Default = Unlimited(); return true },
+			func(c *world) bool { at(c).Default = schedule.Unlimited(); return true },
 			func(c *world) bool { q := at(c); q.MaxJobs, q.UserJobs, q.UserGPU = 0, 0, 0; return true },
 			func(c *world) bool {
 				q := at(c)
 				q.PreemptMin, q.ReclaimMin, q.Stopped, q.Age = 0, 0, false, 0
 				return true
 			},
-			func(c *world) bool { q := at(c); q.Default.Quota = Unlimited().Quota; return true },
-			func(c *world) bool { q := at(c); q.Default.Limit = Unlimited().Limit; return true },
+			func(c *world) bool { q := at(c); q.Default.Quota = schedule.Unlimited().Quota; return true },
+			func(c *world) bool { q := at(c); q.Default.Limit = schedule.Unlimited().Limit; return true },
 		)
 	}
 	for i := range s.Nodes {
-		at := func(c *world) *Node { return &c.Snap.Nodes[i] }
+		at := func(c *world) *schedule.Node { return &c.Snap.Nodes[i] }
 		out = append(out,
 			func(c *world) bool { at(c).Labels = nil; return true },
 			func(c *world) bool { at(c).Taints = nil; return true },
@@ -171,7 +172,7 @@ func steps(w *world) []func(*world) bool {
 }
 
 // anyHeld reports whether some task that is held is as told.
-func (w *world) anyHeld(is func(*Held) bool) bool {
+func (w *world) anyHeld(is func(*schedule.Held) bool) bool {
 	for k := range w.Snap.Jobs {
 		for h := range w.Snap.Jobs[k].Held {
 			if is(&w.Snap.Jobs[k].Held[h]) {
@@ -184,7 +185,7 @@ func (w *world) anyHeld(is func(*Held) bool) bool {
 
 func (w *world) dropNode(i int) bool {
 	id := w.Snap.Nodes[i].ID
-	if w.anyHeld(func(h *Held) bool { return h.Place.Node == id }) {
+	if w.anyHeld(func(h *schedule.Held) bool { return h.Place.Node == id }) {
 		return false
 	}
 	w.Snap.Nodes = slices.Delete(w.Snap.Nodes, i, i+1)
@@ -193,7 +194,7 @@ func (w *world) dropNode(i int) bool {
 
 func (w *world) dropQueue(i int) bool {
 	q := w.Snap.Queues[i]
-	if slices.ContainsFunc(w.Snap.Jobs, func(j Job) bool { return j.Queue == q.ID }) {
+	if slices.ContainsFunc(w.Snap.Jobs, func(j schedule.Job) bool { return j.Queue == q.ID }) {
 		return false
 	}
 	for k := range w.Snap.Queues {
@@ -205,12 +206,12 @@ func (w *world) dropQueue(i int) bool {
 	return true
 }
 
-func (w *world) dropDevice(n *Node) bool {
+func (w *world) dropDevice(n *schedule.Node) bool {
 	if len(n.Devices) == 0 {
 		return false
 	}
 	last := n.Devices[len(n.Devices)-1].ID
-	if w.anyHeld(func(h *Held) bool {
+	if w.anyHeld(func(h *schedule.Held) bool {
 		return slices.ContainsFunc(h.Place.Devices, func(sh core.Share) bool { return sh.Device == last })
 	}) {
 		return false
@@ -220,9 +221,9 @@ func (w *world) dropDevice(n *Node) bool {
 	return true
 }
 
-func jobSteps(j *Job, i int) []func(*world) bool {
+func jobSteps(j *schedule.Job, i int) []func(*world) bool {
 	var out []func(*world) bool
-	at := func(c *world) *Job { return &c.Snap.Jobs[i] }
+	at := func(c *world) *schedule.Job { return &c.Snap.Jobs[i] }
 	for k := range j.Held {
 		out = append(out, func(c *world) bool { x := at(c); x.Held = slices.Delete(x.Held, k, k+1); return true })
 	}
@@ -248,7 +249,7 @@ func jobSteps(j *Job, i int) []func(*world) bool {
 		func(c *world) bool {
 			x := at(c)
 			last := len(x.Shape.Groups) - 1
-			if last == 0 || slices.ContainsFunc(x.Held, func(h Held) bool { return h.Group == last }) {
+			if last == 0 || slices.ContainsFunc(x.Held, func(h schedule.Held) bool { return h.Group == last }) {
 				return false
 			}
 			x.Shape.Groups = x.Shape.Groups[:last]
@@ -256,7 +257,7 @@ func jobSteps(j *Job, i int) []func(*world) bool {
 		},
 	)
 	for g := range j.Shape.Groups {
-		grp := func(c *world) *Group { return &at(c).Shape.Groups[g] }
+		grp := func(c *world) *schedule.Group { return &at(c).Shape.Groups[g] }
 		out = append(out,
 			func(c *world) bool { grp(c).Topology = nil; return true },
 			func(c *world) bool { grp(c).Runs = nil; return true },
@@ -270,8 +271,8 @@ func jobSteps(j *Job, i int) []func(*world) bool {
 				}
 				return true
 			},
-			func(c *world) bool { return simpler(grp(c), func(n *Need) { n.CPU, n.Memory = 0, 0 }) },
-			func(c *world) bool { return simpler(grp(c), func(n *Need) { n.Type = "" }) },
+			func(c *world) bool { return simpler(grp(c), func(n *schedule.Need) { n.CPU, n.Memory = 0, 0 }) },
+			func(c *world) bool { return simpler(grp(c), func(n *schedule.Need) { n.Type = "" }) },
 			func(c *world) bool {
 				x := grp(c)
 				for r := range x.Runs {
@@ -284,7 +285,7 @@ func jobSteps(j *Job, i int) []func(*world) bool {
 	return out
 }
 
-func simpler(g *Group, with func(*Need)) bool {
+func simpler(g *schedule.Group, with func(*schedule.Need)) bool {
 	for r := range g.Runs {
 		with(&g.Runs[r].Need)
 	}

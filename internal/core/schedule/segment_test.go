@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
@@ -7,14 +7,18 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/place"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // drawnSegments is a small world in which one gang with segments waits.
 func drawnSegments(seed uint64) *world {
-	m := &maker{Rand: rand.New(rand.NewPCG(seed, 11)), w: &world{Snap: Snapshot{Now: clock}}}
-	m.w.Cfg = Config{Actions: []Action{Allocate}, NoQuota: true}
+	m := &maker{Rand: rand.New(rand.NewPCG(seed, 11)), w: &world{Snap: schedule.Snapshot{Now: clock}}}
+	m.w.Cfg = schedule.Config{Actions: []schedule.Action{schedule.Allocate}, NoQuota: true}
 	for i := range 2 + m.IntN(6) {
-		n := Node{Node: core.Node{
+		n := schedule.Node{Node: core.Node{
 			ID: core.NodeID(fmt.Sprintf("n%d", i)), Pool: "default", Ready: !m.one(20), CPU: int64(1000 * (1 + m.IntN(6))), Memory: 16 << 30,
 			Labels: map[string]string{"block": fmt.Sprint(m.IntN(2)), "rack": fmt.Sprint(m.IntN(3))},
 		}}
@@ -27,22 +31,22 @@ func drawnSegments(seed uint64) *world {
 		}
 		m.w.Snap.Nodes = append(m.w.Snap.Nodes, n)
 	}
-	m.w.Snap.Queues = []Queue{{ID: "q", Priority: 100, Default: Unlimited(), PreemptMin: -1, ReclaimMin: -1}}
-	m.w.Snap.Jobs = []Job{m.segmented()}
+	m.w.Snap.Queues = []schedule.Queue{{ID: "q", Priority: 100, Default: schedule.Unlimited(), PreemptMin: -1, ReclaimMin: -1}}
+	m.w.Snap.Jobs = []schedule.Job{m.segmented()}
 	return m.w
 }
 
-func (m *maker) segmented() Job {
+func (m *maker) segmented() schedule.Job {
 	levels := []string{"block", "rack"}
-	var whole *Topology
+	var whole *schedule.Topology
 	if m.one(2) {
-		whole = &Topology{Levels: levels, Required: "block"}
+		whole = &schedule.Topology{Levels: levels, Required: "block"}
 	}
-	t := &Topology{Levels: levels, Required: []string{"rack", "rack", "rack", "block"}[m.IntN(4)]}
+	t := &schedule.Topology{Levels: levels, Required: []string{"rack", "rack", "rack", "block"}[m.IntN(4)]}
 	if m.one(3) {
 		t.Required, t.Preferred = "block", "rack"
 	}
-	need := Need{CPU: int64(m.IntN(3)) * 500}
+	need := schedule.Need{CPU: int64(m.IntN(3)) * 500}
 	switch m.IntN(4) {
 	case 0:
 		need.Devices, need.Milli = 1, []int{250, 300, 500}[m.IntN(3)]
@@ -51,19 +55,19 @@ func (m *maker) segmented() Job {
 	default:
 		need.Devices, need.Milli = 1+m.IntN(2), 1000
 	}
-	runs := []Run{{Need: need, Count: 1 + m.IntN(7)}}
+	runs := []schedule.Run{{Need: need, Count: 1 + m.IntN(7)}}
 	if m.one(3) { // the first of it needs something else
-		first := Need{CPU: int64(1+m.IntN(3)) * 1000}
+		first := schedule.Need{CPU: int64(1+m.IntN(3)) * 1000}
 		if m.one(2) {
 			first.Devices, first.Milli = 2, 1000
 		}
-		runs = append([]Run{{Need: first, Count: 1}}, runs...)
+		runs = append([]schedule.Run{{Need: first, Count: 1}}, runs...)
 	}
-	groups := Segments(2+m.IntN(3), t, runs)
+	groups := place.Segments(2+m.IntN(3), t, runs)
 	if m.one(5) { // and one that is in no segment
-		groups = append([]Group{{Name: "launcher", Min: 1, Runs: []Run{{Need: Need{CPU: 1000}, Count: 1}}}}, groups...)
+		groups = append([]schedule.Group{{Name: "launcher", Min: 1, Runs: []schedule.Run{{Need: schedule.Need{CPU: 1000}, Count: 1}}}}, groups...)
 	}
-	return Job{ID: "j", Queue: "q", User: "u", Order: 1, Preemptible: true, Shape: NewShape([]Set{{Parent: -1, Topology: whole}}, groups)}
+	return schedule.Job{ID: "j", Queue: "q", User: "u", Order: 1, Preemptible: true, Shape: schedule.NewShape([]schedule.Set{{Parent: -1, Topology: whole}}, groups)}
 }
 
 // TestSegmentsAreFoundWhereThereAreAny compares with a search through every way
@@ -81,7 +85,7 @@ func TestSegmentsAreFoundWhereThereAreAny(t *testing.T) {
 	for seed := uint64(1); seed <= cases; seed++ {
 		w := drawnSegments(seed)
 		j := &w.Snap.Jobs[0]
-		plan := Cycle(&w.Snap, w.Cfg)
+		plan := cycle.Cycle(&w.Snap, w.Cfg)
 		f := &finder{book: newBook(&w.Snap), job: j, budget: 3_000_000}
 		found := f.whole([]string{"default"})
 		if f.spent {
@@ -96,7 +100,7 @@ func TestSegmentsAreFoundWhereThereAreAny(t *testing.T) {
 		if found != nil {
 			started++
 			for _, g := range j.Shape.Groups {
-				segments += bit(g.Segment > 0)
+				segments += state.Bit(g.Segment > 0)
 			}
 		}
 	}
@@ -113,7 +117,7 @@ func TestManySegmentsFitByArithmetic(t *testing.T) {
 	yes, cases := 0, 400
 	for seed := range uint64(cases) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		s := Snapshot{Now: clock, Queues: []Queue{{ID: "q", Priority: 100, Default: Unlimited(), PreemptMin: -1, ReclaimMin: -1}}}
+		s := schedule.Snapshot{Now: clock, Queues: []schedule.Queue{{ID: "q", Priority: 100, Default: schedule.Unlimited(), PreemptMin: -1, ReclaimMin: -1}}}
 		size, count := 3+r.IntN(6), 70+r.IntN(60)
 		fits := false
 		for b := range 3 {
@@ -122,11 +126,11 @@ func TestManySegmentsFitByArithmetic(t *testing.T) {
 				free := 0
 				for i := range 3 {
 					used := r.IntN(9)
-					n := Node{Node: core.Node{ID: core.NodeID(fmt.Sprintf("n%d-%d-%d", b, k, i)), Pool: "default", Ready: true, CPU: 64000, Memory: 64 << 30,
+					n := schedule.Node{Node: core.Node{ID: core.NodeID(fmt.Sprintf("n%d-%d-%d", b, k, i)), Pool: "default", Ready: true, CPU: 64000, Memory: 64 << 30,
 						Labels: map[string]string{"block": fmt.Sprint(b), "rack": fmt.Sprint(k)}}}
 					for d := range 8 {
 						n.Devices = append(n.Devices, core.Device{ID: fmt.Sprintf("%s-%d", n.ID, d), Index: d, Product: "NVIDIA H100", Memory: 40 << 30, Healthy: true})
-						n.OtherMilli = append(n.OtherMilli, 1000*bit(d < used))
+						n.OtherMilli = append(n.OtherMilli, 1000*state.Bit(d < used))
 					}
 					free += 8 - used
 					s.Nodes = append(s.Nodes, n)
@@ -137,16 +141,16 @@ func TestManySegmentsFitByArithmetic(t *testing.T) {
 			want := count / size
 			fits = fits || racks > want || racks == want && spare
 		}
-		groups := Segments(size, &Topology{Levels: []string{"block", "rack"}, Required: "rack"}, []Run{{Need: Need{Devices: 1, Milli: 1000}, Count: count}})
-		s.Jobs = []Job{{ID: "j", Queue: "q", Order: 1, Preemptible: true, Shape: NewShape([]Set{{Parent: -1, Topology: &Topology{Levels: []string{"block", "rack"}, Required: "block"}}}, groups)}}
-		plan := Cycle(&s, Config{NoQuota: true})
+		groups := place.Segments(size, &schedule.Topology{Levels: []string{"block", "rack"}, Required: "rack"}, []schedule.Run{{Need: schedule.Need{Devices: 1, Milli: 1000}, Count: count}})
+		s.Jobs = []schedule.Job{{ID: "j", Queue: "q", Order: 1, Preemptible: true, Shape: schedule.NewShape([]schedule.Set{{Parent: -1, Topology: &schedule.Topology{Levels: []string{"block", "rack"}, Required: "block"}}}, groups)}}
+		plan := cycle.Cycle(&s, schedule.Config{NoQuota: true})
 		if got := len(plan.Placements) > 0; got != fits {
 			t.Fatalf("seed %d: %d tasks in segments of %d: placed %v, want %v", seed, count, size, got, fits)
 		}
-		if fault := strings.Join(judged(&world{Snap: s, Cfg: Config{NoQuota: true}}, plan), "; "); fault != "" {
+		if fault := strings.Join(judged(&world{Snap: s, Cfg: schedule.Config{NoQuota: true}}, plan), "; "); fault != "" {
 			t.Fatalf("seed %d: %s", seed, fault)
 		}
-		yes += bit(fits)
+		yes += state.Bit(fits)
 	}
 	if yes < cases/10 || yes > cases*9/10 {
 		t.Errorf("%d of %d fit: the draw proves little", yes, cases)
@@ -167,15 +171,15 @@ func TestPlansWithSegmentsAreSound(t *testing.T) {
 				j.Shape, mine[j.ID] = m.segmented().Shape, true
 			}
 		}
-		plan := Cycle(&w.Snap, w.Cfg)
+		plan := cycle.Cycle(&w.Snap, w.Cfg)
 		if fault := strings.Join(judged(w, plan), "; "); fault != "" {
 			t.Fatalf("seed %d: %s\n%s", seed, fault, w.text())
 		}
 		for _, p := range plan.Placements {
-			placed += bit(mine[p.ID])
+			placed += state.Bit(mine[p.ID])
 		}
 		for _, e := range plan.Evictions {
-			evicted += bit(mine[e.For])
+			evicted += state.Bit(mine[e.For])
 		}
 	}
 	if placed < 300 || evicted < 30 {
@@ -184,8 +188,8 @@ func TestPlansWithSegmentsAreSound(t *testing.T) {
 }
 
 // rackOf is a node with so many free GPUs in a rack of a block.
-func rackOf(block, rack string, free int) Node {
-	n := Node{Node: core.Node{
+func rackOf(block, rack string, free int) schedule.Node {
+	n := schedule.Node{Node: core.Node{
 		ID: core.NodeID(block + rack), Pool: "default", Ready: true, CPU: 32_000, Memory: 64 << 30, Labels: map[string]string{"block": block, "rack": rack},
 	}}
 	for d := range free {
@@ -195,9 +199,9 @@ func rackOf(block, rack string, free int) Node {
 }
 
 // gangOf is a gang in segments of four, all in one block.
-func gangOf(tasks int, t *Topology) Job {
+func gangOf(tasks int, t *schedule.Topology) schedule.Job {
 	j := wide("gang", 9, tasks, 1)
-	j.Shape = NewShape([]Set{{Parent: -1, Topology: &Topology{Levels: t.Levels, Required: "block"}}}, Segments(4, t, j.Shape.Groups[0].Runs))
+	j.Shape = schedule.NewShape([]schedule.Set{{Parent: -1, Topology: &schedule.Topology{Levels: t.Levels, Required: "block"}}}, place.Segments(4, t, j.Shape.Groups[0].Runs))
 	return j
 }
 
@@ -206,20 +210,20 @@ func gangOf(tasks int, t *Topology) Job {
 func TestPreferredSegmentsChooseTheirBlock(t *testing.T) {
 	t.Parallel()
 	levels := []string{"block", "rack"}
-	full := []Node{rackOf("a", "0", 3), rackOf("a", "1", 3), rackOf("a", "2", 3)}
-	clean := []Node{rackOf("b", "0", 4), rackOf("b", "1", 4), rackOf("b", "2", 4)}
+	full := []schedule.Node{rackOf("a", "0", 3), rackOf("a", "1", 3), rackOf("a", "2", 3)}
+	clean := []schedule.Node{rackOf("b", "0", 4), rackOf("b", "1", 4), rackOf("b", "2", 4)}
 	for name, c := range map[string]struct {
-		nodes []Node
-		t     Topology
+		nodes []schedule.Node
+		t     schedule.Topology
 		want  string // the block; empty: it waits
 	}{
-		"preferred":              {append(full, clean...), Topology{Levels: levels, Preferred: "rack"}, "b"},
-		"preferred, but nowhere": {full, Topology{Levels: levels, Preferred: "rack"}, "a"},
-		"required":               {append(full, clean...), Topology{Levels: levels, Required: "rack"}, "b"},
-		"required, but nowhere":  {full, Topology{Levels: levels, Required: "rack"}, ""},
+		"preferred":              {append(full, clean...), schedule.Topology{Levels: levels, Preferred: "rack"}, "b"},
+		"preferred, but nowhere": {full, schedule.Topology{Levels: levels, Preferred: "rack"}, "a"},
+		"required":               {append(full, clean...), schedule.Topology{Levels: levels, Required: "rack"}, "b"},
+		"required, but nowhere":  {full, schedule.Topology{Levels: levels, Required: "rack"}, ""},
 	} {
-		s := &Snapshot{Now: clock, Queues: []Queue{{ID: "q", Default: Unlimited()}}, Nodes: c.nodes, Jobs: []Job{gangOf(8, &c.t)}}
-		plan := Cycle(s, Config{})
+		s := &schedule.Snapshot{Now: clock, Queues: []schedule.Queue{{ID: "q", Default: schedule.Unlimited()}}, Nodes: c.nodes, Jobs: []schedule.Job{gangOf(8, &c.t)}}
+		plan := cycle.Cycle(s, schedule.Config{})
 		var at []string
 		for _, p := range plan.Placements {
 			for _, x := range p.Tasks {
@@ -251,12 +255,12 @@ func TestAnOddFirstSegmentTriesEveryRack(t *testing.T) {
 	x := rackOf("b", "x", 34)
 	x.CPU = 100_000
 	levels := []string{"block", "rack"}
-	groups := Segments(30, &Topology{Levels: levels, Required: "rack"}, []Run{
-		{Need: Need{Devices: 4, Milli: 1000, CPU: 1000}, Count: 1}, {Need: Need{Devices: 1, Milli: 1000, CPU: 2000}, Count: 59},
+	groups := place.Segments(30, &schedule.Topology{Levels: levels, Required: "rack"}, []schedule.Run{
+		{Need: schedule.Need{Devices: 4, Milli: 1000, CPU: 1000}, Count: 1}, {Need: schedule.Need{Devices: 1, Milli: 1000, CPU: 2000}, Count: 59},
 	})
-	j := Job{ID: "gang", Queue: "q", Preemptible: true, Order: 1, Shape: NewShape([]Set{{Parent: -1, Topology: &Topology{Levels: levels, Required: "block"}}}, groups)}
-	s := &Snapshot{Now: clock, Queues: []Queue{{ID: "q", Default: Unlimited()}}, Nodes: []Node{first, last, x}, Jobs: []Job{j}}
-	plan := Cycle(s, Config{})
+	j := schedule.Job{ID: "gang", Queue: "q", Preemptible: true, Order: 1, Shape: schedule.NewShape([]schedule.Set{{Parent: -1, Topology: &schedule.Topology{Levels: levels, Required: "block"}}}, groups)}
+	s := &schedule.Snapshot{Now: clock, Queues: []schedule.Queue{{ID: "q", Default: schedule.Unlimited()}}, Nodes: []schedule.Node{first, last, x}, Jobs: []schedule.Job{j}}
+	plan := cycle.Cycle(s, schedule.Config{})
 	if len(plan.Placements) != 1 || len(plan.Placements[0].Tasks) != 60 {
 		t.Fatalf("%+v", plan.Placements)
 	}
@@ -269,9 +273,9 @@ func TestAnOddFirstSegmentTriesEveryRack(t *testing.T) {
 
 func TestSegmentsDivideTasksInTheirOrder(t *testing.T) {
 	t.Parallel()
-	top := &Topology{Levels: []string{"rack"}, Required: "rack"}
-	a, b := Need{CPU: 1}, Need{CPU: 2}
-	got := Segments(4, top, []Run{{Need: a, Count: 1}, {Need: b, Count: 9}})
+	top := &schedule.Topology{Levels: []string{"rack"}, Required: "rack"}
+	a, b := schedule.Need{CPU: 1}, schedule.Need{CPU: 2}
+	got := place.Segments(4, top, []schedule.Run{{Need: a, Count: 1}, {Need: b, Count: 9}})
 	var lines []string
 	for _, g := range got {
 		line := fmt.Sprintf("%d of %d:", g.Min, g.Segment)
@@ -286,7 +290,7 @@ func TestSegmentsDivideTasksInTheirOrder(t *testing.T) {
 	if s := strings.Join(lines, ", "); s != "4 of 4: 1×1 3×2, 4 of 4: 4×2, 2 of 4: 2×2" {
 		t.Error(s)
 	}
-	if Segments(4, top, nil) != nil {
+	if place.Segments(4, top, nil) != nil {
 		t.Error("segments of nothing")
 	}
 }

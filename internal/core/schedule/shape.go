@@ -2,90 +2,90 @@ package schedule
 
 import "strconv"
 
-// key writes what distinguishes shapes, needs and rules: equal keys mean that
+// Key writes what distinguishes shapes, needs and rules: equal keys mean that
 // one will do for the other.
-type key []byte
+type Key []byte
 
-func (k *key) text(s string) { *k = strconv.AppendQuote(*k, s) }
+func (k *Key) Text(s string) { *k = strconv.AppendQuote(*k, s) }
 
-func (k *key) number(n int64) { *k = append(strconv.AppendInt(*k, n, 10), ' ') }
+func (k *Key) Number(n int64) { *k = append(strconv.AppendInt(*k, n, 10), ' ') }
 
-func (k *key) texts(all []string) {
-	k.number(int64(len(all)))
+func (k *Key) texts(all []string) {
+	k.Number(int64(len(all)))
 	for _, s := range all {
-		k.text(s)
+		k.Text(s)
 	}
 }
 
-func (k *key) shape(sets []Set, groups []Group) {
-	k.number(int64(len(sets)))
+func (k *Key) shape(sets []Set, groups []Group) {
+	k.Number(int64(len(sets)))
 	for i := range sets {
-		k.number(int64(sets[i].Parent))
-		k.number(int64(sets[i].MinGroups))
+		k.Number(int64(sets[i].Parent))
+		k.Number(int64(sets[i].MinGroups))
 		k.topology(sets[i].Topology)
 	}
 	for i := range groups {
 		g := &groups[i]
-		k.text(g.Name)
-		k.number(int64(g.Set))
-		k.number(int64(g.Min))
-		k.number(int64(g.Segment))
+		k.Text(g.Name)
+		k.Number(int64(g.Set))
+		k.Number(int64(g.Min))
+		k.Number(int64(g.Segment))
 		k.topology(g.Topology)
-		k.number(int64(len(g.Runs)))
+		k.Number(int64(len(g.Runs)))
 		for r := range g.Runs {
-			k.need(&g.Runs[r].Need)
-			k.rule(g.Runs[r].Rule)
-			k.number(int64(g.Runs[r].Count))
+			k.Need(&g.Runs[r].Need)
+			k.Rule(g.Runs[r].Rule)
+			k.Number(int64(g.Runs[r].Count))
 		}
 	}
 }
 
-func (k *key) need(n *Need) {
+func (k *Key) Need(n *Need) {
 	for _, x := range [...]int64{int64(n.Devices), int64(n.Milli), n.Share, n.CPU, n.Memory, digit(n.Never)} {
-		k.number(x)
+		k.Number(x)
 	}
-	k.text(n.Type)
-	k.text(n.MIG)
+	k.Text(n.Type)
+	k.Text(n.MIG)
 }
 
-func (k *key) topology(t *Topology) {
+func (k *Key) topology(t *Topology) {
 	if t == nil {
 		*k = append(*k, '-')
 		return
 	}
 	k.texts(t.Levels)
-	k.text(t.Required)
-	k.text(t.Preferred)
+	k.Text(t.Required)
+	k.Text(t.Preferred)
 }
 
-func (k *key) rule(r *Rule) {
+func (k *Key) Rule(r *Rule) {
 	if r == nil {
 		*k = append(*k, '-')
 		return
 	}
 	k.terms(r.Terms)
-	k.number(int64(len(r.Any)))
+	k.Number(int64(len(r.Any)))
 	for _, terms := range r.Any {
 		k.terms(terms)
 	}
-	k.number(int64(len(r.Tolerates)))
+	k.Number(int64(len(r.Tolerates)))
 	for _, t := range r.Tolerates {
-		k.text(t.Key)
-		k.text(t.Value)
-		k.text(t.Effect)
+		k.Text(t.Key)
+		k.Text(t.Value)
+		k.Text(t.Effect)
 	}
-	k.text(r.Near)
-	k.text(r.Away)
-	k.text(r.Tags)
-	k.text(r.Alone)
-	k.number(digit(r.PlaceNever))
+	k.Text(r.Near)
+	k.Text(r.Away)
+	k.Text(r.Tags)
+	k.Text(r.Alone)
+	k.Number(digit(r.PlaceNever))
 }
 
-func (k *key) terms(all []Term) {
-	k.number(int64(len(all)))
+func (k *Key) terms(all []Term) {
+	k.Number(int64(len(all)))
 	for i := range all {
-		k.text(all[i].Key)
-		k.text(all[i].Op)
+		k.Text(all[i].Key)
+		k.Text(all[i].Op)
 		k.texts(all[i].Values)
 	}
 }

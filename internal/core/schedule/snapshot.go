@@ -1,22 +1,16 @@
-// Package schedule decides which waiting job goes where, and who leaves for it.
-// It is pure: Cycle is a function from what is known to a plan; it knows nothing
-// of backends, stores or clocks.
+// Package schedule is what the scheduler is given and what it answers: snapshots
+// of nodes, queues and jobs, the policy that it follows, plans, and the reasons
+// why a job waits. It decides nothing; what decides is in the packages below it,
+// each of which uses those before it only:
 //
-// The parts, from the bottom up:
+//	state      what the scheduler knows, with its indexes, kept between cycles, and a journal that takes a trial back
+//	place      a job's tasks placed together: topology, segments, and the search through every way
+//	cycle      who starts and who leaves for whom: allocation, preemption, reclaim, consolidation, bookings, relief
+//	explain    why a job waits, and what would become of it if it were another
+//	forecast   when it starts if nobody comes and nothing breaks
 //
-//	site       a node with what is free on it, now and once those leave who were told to
-//	ranking    which site serves a need best, kept between cycles
-//	queue      the tree of quotas, and who is to be served (or taken from) next
-//	gang       a job's tasks placed whole: sub-groups, topology
-//	exact      the same by looking at every way, where taking the best each time fails
-//	class      the lanes for which one look tells what holds for all
-//	displace   who leaves for whom: reclaim, preempt, consolidation
-//	waste      who makes no checkpoints, and is not made to begin anew for a better order
-//	memo       hunts that came to nothing, and when to hunt again
-//	settle     who of them can stay or go elsewhere after all
-//	reserve    when a gang that does not fit yet will start, and who may use its place until then
-//	quiet      whether anything can have changed since a cycle that found nothing to do
-//	State      all that, kept between cycles, with a journal that takes a trial back
+// All of it is pure: it knows nothing of backends, stores or clocks. The tests of
+// the whole stand beside this file.
 package schedule
 
 import (

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
@@ -10,63 +10,68 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
+	"github.com/musterhq/muster/internal/core/schedule/place"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // said is all that a state knows, in words: two that say the same are the same.
-func (st *State) said() string {
+func said(st *state.State) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "journal %d scopes %d running %v\n", len(st.log), len(st.scopes), st.running)
-	for _, name := range sortedKeys(st.pools) {
-		p := st.pools[name]
-		if len(p.sites) == 0 {
+	fmt.Fprintf(&b, "journal %d scopes %d running %v\n", len(st.Log), len(st.Scopes), st.Running)
+	for _, name := range state.SortedKeys(st.Pools) {
+		p := st.Pools[name]
+		if len(p.Sites) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "pool %s total %v free %v moving %d\n", name, p.total, p.free, p.moving)
-		for _, s := range p.sites {
-			fmt.Fprintf(&b, " %s now %v soon %v legacy %d tags", s.node.ID, s.now, s.soon, s.legacy)
-			for _, k := range sortedKeys(s.tags) {
-				if s.tags[k] != 0 {
-					fmt.Fprintf(&b, " %s:%d", k, s.tags[k])
+		fmt.Fprintf(&b, "pool %s total %v free %v moving %d\n", name, p.Total, p.Free, p.Moving)
+		for _, s := range p.Sites {
+			fmt.Fprintf(&b, " %s now %v soon %v legacy %d tags", s.Node.ID, s.Now, s.Soon, s.Legacy)
+			for _, k := range state.SortedKeys(s.Tags) {
+				if s.Tags[k] != 0 {
+					fmt.Fprintf(&b, " %s:%d", k, s.Tags[k])
 				}
 			}
 			b.WriteString("\n")
 		}
-		for i := range p.q {
-			a := &p.q[i]
-			fmt.Fprintf(&b, " queue %d alloc %v fixed %v victims", i, a.alloc, a.fixed)
-			for _, v := range a.victims {
+		for i := range p.Q {
+			a := &p.Q[i]
+			fmt.Fprintf(&b, " queue %d alloc %v fixed %v victims", i, a.Alloc, a.Fixed)
+			for _, v := range a.Victims {
 				fmt.Fprintf(&b, " %s", v.ID)
 			}
 			b.WriteString("\n")
 		}
 		var leaving []string
-		for _, h := range p.leaving {
-			leaving = append(leaving, fmt.Sprintf("%s/%d", h.job.ID, h.task))
+		for _, h := range p.Leaving {
+			leaving = append(leaving, fmt.Sprintf("%s/%d", h.Job.ID, h.Task))
 		}
 		slices.Sort(leaving)
 		fmt.Fprintf(&b, " leaving %v\n", leaving)
 	}
-	for _, id := range sortedIDs(st.jobs) {
-		j := st.jobs[id]
-		fmt.Fprintf(&b, "job %s active %v placed %v standing %d now %v lane %v holds", id, j.active, j.placed, j.standing, j.placedNow, j.lane != nil && slices.Contains(j.lane.jobs, j))
-		for _, h := range j.holds {
-			fmt.Fprintf(&b, " %d/%d %v %s%v", h.group, h.task, h.leaving, h.site.node.ID, h.devs)
+	for _, id := range state.SortedIDs(st.Jobs) {
+		j := st.Jobs[id]
+		fmt.Fprintf(&b, "job %s active %v placed %v standing %d now %v lane %v holds", id, j.Active, j.Placed, j.Standing, j.PlacedNow, j.Lane != nil && slices.Contains(j.Lane.Jobs, j))
+		for _, h := range j.Holds {
+			fmt.Fprintf(&b, " %d/%d %v %s%v", h.Group, h.Task, h.Leaving, h.Site.Node.ID, h.Devs)
 		}
 		b.WriteString("\n")
 	}
 	lanes := 0
-	for _, l := range st.lanes {
-		lanes += len(l.jobs)
+	for _, l := range st.Lanes {
+		lanes += len(l.Jobs)
 	}
 	var users []string
-	for k, u := range st.users {
-		if u != (held{}) {
+	for k, u := range st.Users {
+		if u != (state.Held{}) {
 			users = append(users, fmt.Sprint(k, u))
 		}
 	}
 	slices.Sort(users)
 	var below []core.WorkloadID
-	for id := range st.below {
+	for id := range st.Below {
 		below = append(below, id)
 	}
 	slices.Sort(below)
@@ -76,27 +81,27 @@ func (st *State) said() string {
 
 // ranked is, of every ask in every pool, the site that the state would choose;
 // and the one that it finds by looking at all.
-func (st *State) ranked() (kept, searched string) {
-	asks := sortedKeys(st.asks)
-	for _, name := range st.poolNames() {
-		p := st.pools[name]
+func ranked(st *state.State) (kept, searched string) {
+	asks := state.SortedKeys(st.Asks)
+	for _, name := range st.PoolNames() {
+		p := st.Pools[name]
 		for _, key := range asks {
-			a := st.asks[key]
-			if a.social() || a.need.Never {
+			a := st.Asks[key]
+			if place.Social(a) || a.Need.Never {
 				continue
 			}
-			kept += fmt.Sprintf("%s %s: %s\n", name, key, st.best(p.whole, a).name())
-			searched += fmt.Sprintf("%s %s: %s\n", name, key, st.scan(p.whole, a).name())
+			kept += fmt.Sprintf("%s %s: %s\n", name, key, siteName(st.Best(p.Whole, a)))
+			searched += fmt.Sprintf("%s %s: %s\n", name, key, siteName(st.Scan(p.Whole, a)))
 		}
 	}
 	return kept, searched
 }
 
-func (s *site) name() string {
+func siteName(s *state.Site) string {
 	if s == nil {
 		return "none"
 	}
-	return string(s.node.ID)
+	return string(s.Node.ID)
 }
 
 // difference is the first line in which two texts differ.
@@ -116,35 +121,35 @@ func difference(a, b string) string {
 func TestLookingChangesNothing(t *testing.T) {
 	t.Parallel()
 	search(t, 250, func(w *world) string {
-		st := Load(&w.Snap, w.Cfg)
-		st.prepare()
-		before, snap := st.said(), w.text()
-		plan := st.Cycle(clock)
-		if d := difference(before, st.said()); d != "" {
+		st := state.Load(&w.Snap, w.Cfg)
+		cycle.Prepare(st)
+		before, snap := said(st), w.text()
+		plan := cycle.Run(st, clock)
+		if d := difference(before, said(st)); d != "" {
 			return "a cycle changes the state: " + d
 		}
 		for _, j := range w.Snap.Jobs {
-			one, _ := st.Explain(clock, j.ID)
-			if d := difference(before, st.said()); d != "" {
+			one, _ := explain.Explain(st, clock, j.ID)
+			if d := difference(before, said(st)); d != "" {
 				return fmt.Sprintf("explaining %s changes the state: %s", j.ID, d)
 			}
 			for range 3 {
-				if again, _ := st.Explain(clock, j.ID); !reflect.DeepEqual(one, again) {
+				if again, _ := explain.Explain(st, clock, j.ID); !reflect.DeepEqual(one, again) {
 					return fmt.Sprintf("%s is explained by %+v, then by %+v", j.ID, one, again)
 				}
 			}
-			st.Try(clock, j)
-			st.prepare()
-			if d := difference(before, st.said()); d != "" {
+			explain.Try(st, clock, j)
+			cycle.Prepare(st)
+			if d := difference(before, said(st)); d != "" {
 				return fmt.Sprintf("trying %s changes the state: %s", j.ID, d)
 			}
 		}
-		kept, searched := st.ranked()
+		kept, searched := ranked(st)
 		if d := difference(kept, searched); d != "" {
 			return "a ranking is not that of a search: " + d
 		}
-		if again := st.Cycle(clock); !reflect.DeepEqual(plan, again) {
-			return "the same again gives another plan: " + plan.brief() + " / " + again.brief()
+		if again := cycle.Run(st, clock); !reflect.DeepEqual(plan, again) {
+			return "the same again gives another plan: " + brief(plan) + " / " + brief(again)
 		}
 		if w.text() != snap {
 			return "the snapshot was changed"
@@ -156,15 +161,15 @@ func TestLookingChangesNothing(t *testing.T) {
 func TestPlansAreRepeatable(t *testing.T) {
 	t.Parallel()
 	search(t, 800, func(w *world) string {
-		want := Cycle(&w.Snap, w.Cfg)
+		want := cycle.Cycle(&w.Snap, w.Cfg)
 		c := w.clone()
 		r := rand.New(rand.NewPCG(uint64(len(w.text())), 3))
 		s := &c.Snap
 		r.Shuffle(len(s.Nodes), func(i, j int) { s.Nodes[i], s.Nodes[j] = s.Nodes[j], s.Nodes[i] })
 		r.Shuffle(len(s.Queues), func(i, j int) { s.Queues[i], s.Queues[j] = s.Queues[j], s.Queues[i] })
 		r.Shuffle(len(s.Jobs), func(i, j int) { s.Jobs[i], s.Jobs[j] = s.Jobs[j], s.Jobs[i] })
-		if got := Cycle(s, c.Cfg); !reflect.DeepEqual(got, want) {
-			return fmt.Sprintf("%s\nshuffled: %s", want.brief(), got.brief())
+		if got := cycle.Cycle(s, c.Cfg); !reflect.DeepEqual(got, want) {
+			return fmt.Sprintf("%s\nshuffled: %s", brief(want), brief(got))
 		}
 		return ""
 	})
@@ -177,17 +182,17 @@ func TestEditedStatesAreAsLoaded(t *testing.T) {
 	search(t, 400, func(w *world) string {
 		r := rand.New(rand.NewPCG(uint64(len(w.text())), 5))
 		c := w.clone()
-		st := Load(&c.Snap, c.Cfg)
+		st := state.Load(&c.Snap, c.Cfg)
 		for range 5 {
 			what := edit(r, c, st)
-			got := st.Cycle(clock)
-			loaded := Load(&c.Snap, c.Cfg)
-			want := loaded.Cycle(clock)
-			if d := difference(loaded.said(), st.said()); d != "" {
+			got := cycle.Run(st, clock)
+			loaded := state.Load(&c.Snap, c.Cfg)
+			want := cycle.Run(loaded, clock)
+			if d := difference(said(loaded), said(st)); d != "" {
 				return fmt.Sprintf("%s: loaded %s", what, d)
 			}
 			if !reflect.DeepEqual(got, want) {
-				return fmt.Sprintf("%s: loaded %s\nedited %s", what, want.brief(), got.brief())
+				return fmt.Sprintf("%s: loaded %s\nedited %s", what, brief(want), brief(got))
 			}
 		}
 		return ""
@@ -195,7 +200,7 @@ func TestEditedStatesAreAsLoaded(t *testing.T) {
 }
 
 // edit changes one thing in the snapshot and in the state.
-func edit(r *rand.Rand, c *world, st *State) string {
+func edit(r *rand.Rand, c *world, st *state.State) string {
 	s := &c.Snap
 	switch r.IntN(6) {
 	case 0:
@@ -213,7 +218,7 @@ func edit(r *rand.Rand, c *world, st *State) string {
 		}
 		j := s.Jobs[r.IntN(len(s.Jobs))]
 		j.ID, j.Held, j.Order, j.Started = core.WorkloadID(fmt.Sprintf("new%d", r.IntN(1000))), nil, 1000+r.Int64N(1000), 0
-		if slices.ContainsFunc(s.Jobs, func(o Job) bool { return o.ID == j.ID || o.Order == j.Order }) {
+		if slices.ContainsFunc(s.Jobs, func(o schedule.Job) bool { return o.ID == j.ID || o.Order == j.Order }) {
 			return "nothing"
 		}
 		st.PutJob(j)
@@ -222,7 +227,7 @@ func edit(r *rand.Rand, c *world, st *State) string {
 	case 2:
 		i := r.IntN(len(s.Queues))
 		s.Queues = slices.Clone(s.Queues)
-		s.Queues[i].Default, s.Queues[i].Stopped, s.Queues[i].Age = Unlimited(), r.IntN(4) == 0, r.Int64N(3)
+		s.Queues[i].Default, s.Queues[i].Stopped, s.Queues[i].Age = schedule.Unlimited(), r.IntN(4) == 0, r.Int64N(3)
 		st.SetQueues(s.Queues)
 		return "set queue " + string(s.Queues[i].ID)
 	case 3:
@@ -244,13 +249,13 @@ func edit(r *rand.Rand, c *world, st *State) string {
 		return "drop node " + string(id)
 	default: // what a plan says takes effect
 		l := &life{w: c, held: map[core.WorkloadID]int{}}
-		p := Cycle(s, c.Cfg)
+		p := cycle.Cycle(s, c.Cfg)
 		s.Jobs = slices.Clone(s.Jobs)
 		l.start(p)
 		for _, pl := range p.Placements {
 			st.PutJob(*l.job(pl.ID))
 		}
-		return "apply " + p.brief()
+		return "apply " + brief(p)
 	}
 }
 
@@ -272,12 +277,12 @@ func TestTimeIsNoticed(t *testing.T) {
 				j.Patient = clock + r.Int64N(3000)
 			}
 		}
-		st := Load(&c.Snap, c.Cfg)
+		st := state.Load(&c.Snap, c.Cfg)
 		for now := clock; now < clock+4000; now += r.Int64N(400) {
 			c.Snap.Now = now
-			got, want := st.Cycle(now), Cycle(&c.Snap, c.Cfg)
+			got, want := cycle.Run(st, now), cycle.Cycle(&c.Snap, c.Cfg)
 			if !reflect.DeepEqual(got, want) {
-				return fmt.Sprintf("after %d ms: loaded %s\nkept %s", now-clock, want.brief(), got.brief())
+				return fmt.Sprintf("after %d ms: loaded %s\nkept %s", now-clock, brief(want), brief(got))
 			}
 		}
 		return ""
@@ -291,15 +296,15 @@ func TestWhatIsBrokenTakesNothingFromTheRest(t *testing.T) {
 	n := node("a", 4, 8000, 8*gib, "x")
 	n.Devices[0].Healthy = false
 	full := occupied(node("b", 0, 8000, 8*gib, ""), 0, 12_000, 0)
-	st := Load(&Snapshot{Nodes: []Node{n, full}, Queues: []Queue{plainQueue("q", 1, quota.Unlimited)}, Jobs: []Job{
-		run(waiter("j", 1, single(gpu(1))), Place{Node: "a", CPU: 1000, Devices: []core.Share{{Device: "a-0", Milli: 1000}}}),
-	}}, Config{})
-	st.prepare()
-	if want := (quota.Amounts{quota.GPU: 3000, quota.CPU: 7000, quota.Memory: 16 * gib}); st.pools["default"].free != want {
-		t.Errorf("free: %v, want %v", st.pools["default"].free, want)
+	st := state.Load(&schedule.Snapshot{Nodes: []schedule.Node{n, full}, Queues: []schedule.Queue{plainQueue("q", 1, quota.Unlimited)}, Jobs: []schedule.Job{
+		run(waiter("j", 1, single(gpu(1))), schedule.Place{Node: "a", CPU: 1000, Devices: []core.Share{{Device: "a-0", Milli: 1000}}}),
+	}}, schedule.Config{})
+	cycle.Prepare(st)
+	if want := (quota.Amounts{quota.GPU: 3000, quota.CPU: 7000, quota.Memory: 16 * gib}); st.Pools["default"].Free != want {
+		t.Errorf("free: %v, want %v", st.Pools["default"].Free, want)
 	}
 	st.DropJob("j")
-	if want := (quota.Amounts{quota.GPU: 3000, quota.CPU: 8000, quota.Memory: 16 * gib}); st.pools["default"].free != want {
-		t.Errorf("once the task has gone: %v, want %v", st.pools["default"].free, want)
+	if want := (quota.Amounts{quota.GPU: 3000, quota.CPU: 8000, quota.Memory: 16 * gib}); st.Pools["default"].Free != want {
+		t.Errorf("once the task has gone: %v, want %v", st.Pools["default"].Free, want)
 	}
 }

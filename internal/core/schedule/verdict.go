@@ -140,12 +140,12 @@ type Block struct {
 	Fitting int64  `json:"fitting"` // tasks
 }
 
-func (r Reason) amount(n int64) string {
+func (r Reason) Amount(n int64) string {
 	switch r.Resource {
 	case "cpu":
-		return milli(n) + " CPU"
+		return Milli(n) + " CPU"
 	case "memory":
-		return bytes(n) + " memory"
+		return Bytes(n) + " memory"
 	case "gpu":
 		kind := "GPU"
 		if n != 1 {
@@ -163,20 +163,20 @@ func (r Reason) amount(n int64) string {
 	}
 }
 
-// runningWorkloads is what a limit of workloads that run at once is about.
-const runningWorkloads = "running workloads"
+// RunningWorkloads is what a limit of workloads that run at once is about.
+const RunningWorkloads = "running workloads"
 
 // named reports whether r is about what nodes count by a name that is not ours.
 func (r Reason) named() bool {
-	return !slices.Contains([]string{"", "gpu", "cpu", "memory", "tasks", "nodes", "pool", runningWorkloads}, r.Resource)
+	return !slices.Contains([]string{"", "gpu", "cpu", "memory", "tasks", "nodes", "pool", RunningWorkloads}, r.Resource)
 }
 
-// part is an amount of a quota.
-func (r Reason) part(n int64) string {
+// QuotaAmount is an amount of a quota.
+func (r Reason) QuotaAmount(n int64) string {
 	if r.Resource == "gpu" {
-		return milli(n) + " GPU"
+		return Milli(n) + " GPU"
 	}
-	return r.amount(n)
+	return r.Amount(n)
 }
 
 func (r Reason) whose() string {
@@ -194,7 +194,7 @@ func (r Reason) keptForChecks() string {
 	case r.Reserved >= r.Allocated:
 		return " (all of it reserved for what waits for its checks)"
 	}
-	return fmt.Sprintf(" (%s of it reserved for what waits for its checks)", r.part(r.Reserved))
+	return fmt.Sprintf(" (%s of it reserved for what waits for its checks)", r.QuotaAmount(r.Reserved))
 }
 
 // excluded says how many nodes are out of the question, and which clusters.
@@ -254,13 +254,13 @@ func (r Reason) String() string {
 		if r.Barred != "" && r.OfNodes == 0 {
 			return "never fits: " + r.Barred
 		}
-		if r.Resource == "pool" || r.Resource == resourceNodes {
+		if r.Resource == "pool" || r.Resource == ResourceNodes {
 			return "never fits: " + r.Note + r.barred()
 		}
-		if r.Resource == resourceApart {
+		if r.Resource == ResourceApart {
 			return fmt.Sprintf("never fits: its %d tasks must be apart from each other by %s, and %s", r.Tasks, r.Label, r.domains())
 		}
-		if r.Resource == resourceNear {
+		if r.Resource == ResourceNear {
 			return fmt.Sprintf("never fits: its %d tasks must all be on nodes with the same %s, and no such nodes have room for more than %d even when empty", r.Tasks, r.Label, r.Fitting)
 		}
 		if r.Segment > 0 {
@@ -285,7 +285,7 @@ func (r Reason) String() string {
 			} else {
 				who += " has none"
 			}
-			return fmt.Sprintf("never fits: each task asks for %s, and %s", r.amount(r.Requested), who) + r.excluded()
+			return fmt.Sprintf("never fits: each task asks for %s, and %s", r.Amount(r.Requested), who) + r.excluded()
 		}
 		others := r.whole()
 		if others == "" {
@@ -293,7 +293,7 @@ func (r Reason) String() string {
 		} else {
 			others += r.barred()
 		}
-		return fmt.Sprintf("never fits: each task asks for %s, %s has %s in all", r.amount(r.Requested), who, r.amount(r.Largest)) + others
+		return fmt.Sprintf("never fits: each task asks for %s, %s has %s in all", r.Amount(r.Requested), who, r.Amount(r.Largest)) + others
 	case WaitingForCapacity:
 		if r.Part > 0 {
 			return r.parts() + r.excluded() + suffix(r.Note)
@@ -302,34 +302,34 @@ func (r Reason) String() string {
 		if r.OfNodes > 1 {
 			lack = fmt.Sprintf(" (%d of %d nodes lack it%s)", r.Nodes, r.OfNodes, r.without())
 		}
-		free, all := r.amount(r.Free), r.amount(r.Total)
+		free, all := r.Amount(r.Free), r.Amount(r.Total)
 		if r.named() {
 			free, all = fmt.Sprint(r.Free), fmt.Sprint(r.Total)
 		}
-		return fmt.Sprintf("waits for %s: needs %s, free %s of %s", r.Resource, r.amount(r.Needed), free, all) + lack + r.taken() + r.excluded() + suffix(r.Note)
+		return fmt.Sprintf("waits for %s: needs %s, free %s of %s", r.Resource, r.Amount(r.Needed), free, all) + lack + r.taken() + r.excluded() + suffix(r.Note)
 	case Fragmented:
 		if r.Part > 0 {
 			return r.parts() + r.barred()
 		}
 		return fmt.Sprintf("free %s in all is enough for the %s it needs, but scattered: %d of its %d tasks would fit now, the largest free block is %s",
-			r.amount(r.Free), r.amount(r.Needed), r.Fitting, r.Tasks, r.amount(r.Largest)) + r.barred()
+			r.Amount(r.Free), r.Amount(r.Needed), r.Fitting, r.Tasks, r.Amount(r.Largest)) + r.barred()
 	case TopologyUnsatisfied:
 		if r.Segment > 0 {
-			return r.segments("now") + fmt.Sprintf(", while %s are free in all", r.amount(r.Free)) + r.blocks()
+			return r.segments("now") + fmt.Sprintf(", while %s are free in all", r.Amount(r.Free)) + r.blocks()
 		}
-		return fmt.Sprintf("its %d tasks must be in one %s: the best has room for %d now, while %s are free in all", r.Tasks, r.Domain, r.Fitting, r.amount(r.Free)) + r.blocks()
+		return fmt.Sprintf("its %d tasks must be in one %s: the best has room for %d now, while %s are free in all", r.Tasks, r.Domain, r.Fitting, r.Amount(r.Free)) + r.blocks()
 	case NotLent:
-		return fmt.Sprintf("what is free is not lent: %s are free, %s stay so for %s and others that do not lend all of their quota, and this asks for %s", r.part(r.Allocated), r.part(r.Quota), r.Queue, r.part(r.Requested))
+		return fmt.Sprintf("what is free is not lent: %s are free, %s stay so for %s and others that do not lend all of their quota, and this asks for %s", r.QuotaAmount(r.Allocated), r.QuotaAmount(r.Quota), r.Queue, r.QuotaAmount(r.Requested))
 	case WaitingForLicense:
 		return r.license()
 	case OverLimit:
-		return fmt.Sprintf("over the limit of %s: it holds %s of at most %s%s, and this asks for %s", r.whose(), r.part(r.Allocated), r.part(r.Limit), r.keptForChecks(), r.part(r.Requested))
+		return fmt.Sprintf("over the limit of %s: it holds %s of at most %s%s, and this asks for %s", r.whose(), r.QuotaAmount(r.Allocated), r.QuotaAmount(r.Limit), r.keptForChecks(), r.QuotaAmount(r.Requested))
 	case NonPreemptibleOverQuota:
 		return fmt.Sprintf("not preemptible, so it must be inside the quota of %s: %s of %s are held by such work, and this asks for %s; a preemptible workload could go over the quota",
-			r.Queue, r.part(r.Allocated), r.part(r.Quota), r.part(r.Requested))
+			r.Queue, r.QuotaAmount(r.Allocated), r.QuotaAmount(r.Quota), r.QuotaAmount(r.Requested))
 	case WaitingForQuota:
 		return fmt.Sprintf("%s holds %s of %s guaranteed, and its fair share is %s at present: it cannot take %s more from others, only what is free",
-			r.Queue, r.part(r.Allocated), r.part(r.Quota), r.part(r.Share), r.part(r.Requested))
+			r.Queue, r.QuotaAmount(r.Allocated), r.QuotaAmount(r.Quota), r.QuotaAmount(r.Share), r.QuotaAmount(r.Requested))
 	case WaitingForPreemption:
 		return "has its place: it starts once those have left who were told to" + suffix(r.Note)
 	case Reserved:
@@ -381,7 +381,7 @@ func (r Reason) blocks() string {
 	}
 	var parts []string
 	for _, b := range r.Blocks {
-		parts = append(parts, fmt.Sprintf("%s has %s free", b.Name, r.amount(b.Free)))
+		parts = append(parts, fmt.Sprintf("%s has %s free", b.Name, r.Amount(b.Free)))
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
 }
@@ -411,14 +411,14 @@ type Check struct {
 	Note string `json:"note,omitempty"`
 }
 
-func milli(n int64) string {
+func Milli(n int64) string {
 	if n%1000 == 0 {
 		return fmt.Sprint(n / 1000)
 	}
 	return strings.TrimRight(fmt.Sprintf("%d.%03d", n/1000, n%1000), "0")
 }
 
-func bytes(n int64) string {
+func Bytes(n int64) string {
 	const unit = 1024
 	if n < unit {
 		return fmt.Sprintf("%d B", n)

@@ -126,17 +126,17 @@ func (r Reason) smaller() string {
 		return r.Remedy
 	case r.Barred != "" && r.OfNodes == 0:
 		return "change its image or its clusters; muster cluster list shows what each is and runs"
-	case r.Resource == resourceNodes && r.Taint != "":
+	case r.Resource == ResourceNodes && r.Taint != "":
 		return fmt.Sprintf("tolerate it: --toleration %s", r.Taint)
-	case r.Resource == resourceNodes && r.Nearest != "":
+	case r.Resource == ResourceNodes && r.Nearest != "":
 		return fmt.Sprintf("did you mean %s? muster node list -o wide shows what they have", r.Nearest)
-	case r.Resource == resourceNodes:
+	case r.Resource == ResourceNodes:
 		return fmt.Sprintf("take %s away, or ask the administrator for nodes with it; muster node list -o wide shows what they have", r.Label)
-	case r.Resource == resourceApart && r.Fitting > r.Beside:
+	case r.Resource == ResourceApart && r.Fitting > r.Beside:
 		return fmt.Sprintf("let them share (leave apart out), or have at most %d tasks: --workers %d", r.Fitting, r.Fitting-r.Beside)
-	case r.Resource == resourceApart:
+	case r.Resource == ResourceApart:
 		return "let them share (leave apart out)"
-	case r.Resource == resourceNear:
+	case r.Resource == ResourceNear:
 		return "let them be further apart (leave near out), or have fewer tasks"
 	case r.Resource == "pool":
 		return "muster pool list shows the pools that have nodes"
@@ -149,9 +149,9 @@ func (r Reason) smaller() string {
 	case r.Resource == "tasks":
 		return "ask for less, or for other nodes; muster node list shows what there is"
 	case r.Largest > 0 && r.Resource == "gpu":
-		return fmt.Sprintf("at most %s fit on a node: --gpus %d", r.amount(r.Largest), r.Largest)
+		return fmt.Sprintf("at most %s fit on a node: --gpus %d", r.Amount(r.Largest), r.Largest)
 	case r.Largest > 0:
-		return fmt.Sprintf("at most %s fit on a node", r.amount(r.Largest))
+		return fmt.Sprintf("at most %s fit on a node", r.Amount(r.Largest))
 	case strings.Contains(r.Resource, "/"):
 		return "ask for less, or attach a cluster whose nodes have it: what device plugins of Kubernetes offer no other machine has"
 	default:
@@ -202,7 +202,7 @@ func (r Reason) spared() string {
 	if r.Unsaved == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %s GPUs are held by work that makes no checkpoints: it would begin anew, and is ended only for more important work, or for what a project is entitled to by its quota", milli(r.Unsaved))
+	return fmt.Sprintf("; %s GPUs are held by work that makes no checkpoints: it would begin anew, and is ended only for more important work, or for what a project is entitled to by its quota", Milli(r.Unsaved))
 }
 
 // beyond is what helps who asks for more than a limit or a quota in all, for
@@ -214,9 +214,9 @@ func (r Reason) beyond() string {
 	}
 	out := "no wait helps: "
 	if most > 0 {
-		out += fmt.Sprintf("ask for at most %s", r.part(most))
+		out += fmt.Sprintf("ask for at most %s", r.QuotaAmount(most))
 		if r.Resource == "gpu" && most < 1000 {
-			out += fmt.Sprintf(" (--gpus %s)", milli(most))
+			out += fmt.Sprintf(" (--gpus %s)", Milli(most))
 		}
 		out += ", "
 	}
@@ -227,5 +227,5 @@ func (r Reason) beyond() string {
 	if r.User != "" {
 		whom = "each user in " + whom
 	}
-	return out + fmt.Sprintf("or have the %s of %s raised to %s by who administers it", what, whom, r.part(r.Requested))
+	return out + fmt.Sprintf("or have the %s of %s raised to %s by who administers it", what, whom, r.QuotaAmount(r.Requested))
 }

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
@@ -7,6 +7,10 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // TestVictimsAreNeeded leaves every victim of a plan where it is, one at a time,
@@ -15,10 +19,10 @@ func TestVictimsAreNeeded(t *testing.T) {
 	t.Parallel()
 	search(t, 1000, func(w *world) string {
 		w = onePool(w) // of several, the first is tried first, whatever it costs
-		plan := Cycle(&w.Snap, w.Cfg)
+		plan := cycle.Cycle(&w.Snap, w.Cfg)
 		by := core.WorkloadID("")
 		for _, e := range plan.Evictions {
-			if e.Moves || e.Cause == StaleGang || by != "" && e.For != by {
+			if e.Moves || e.Cause == schedule.StaleGang || by != "" && e.For != by {
 				return "" // several reasons in one plan: not to be told apart
 			}
 			by = e.For
@@ -55,8 +59,8 @@ func TestVictimsAreNeeded(t *testing.T) {
 						h.Leaving = h.Leaving || slices.Contains(o.Tasks, h.Task) && (o.ID != e.ID || !slices.Contains(tasks, h.Task))
 					}
 				}
-				if trial := Load(&c.Snap, c.Cfg).Try(clock, *l.job(by)); (trial.Now || trial.Later) && len(trial.Victims) == 0 {
-					return fmt.Sprintf("%s: %v of %s need not leave for %s: %+v", plan.brief(), tasks, e.ID, by, trial)
+				if trial := explain.Try(state.Load(&c.Snap, c.Cfg), clock, *l.job(by)); (trial.Now || trial.Later) && len(trial.Victims) == 0 {
+					return fmt.Sprintf("%s: %v of %s need not leave for %s: %+v", brief(plan), tasks, e.ID, by, trial)
 				}
 			}
 		}
@@ -64,13 +68,13 @@ func TestVictimsAreNeeded(t *testing.T) {
 	})
 }
 
-func elastic(j *Job) bool {
+func elastic(j *schedule.Job) bool {
 	for i := range j.Shape.Groups {
-		if g := &j.Shape.Groups[i]; g.wants() > g.Min || len(j.Held) > 0 {
+		if g := &j.Shape.Groups[i]; g.Wants() > g.Min || len(j.Held) > 0 {
 			return true
 		}
 	}
-	return slices.ContainsFunc(j.Shape.Sets, func(s Set) bool { return s.MinGroups > 0 })
+	return slices.ContainsFunc(j.Shape.Sets, func(s schedule.Set) bool { return s.MinGroups > 0 })
 }
 
 // TestWasteIsReported sums, over many plans, the device-seconds that those who
@@ -80,13 +84,13 @@ func TestWasteIsReported(t *testing.T) {
 	var lost, won, evicted float64
 	for seed := uint64(1); seed <= 1500; seed++ {
 		w := drawn(seed)
-		plan := Cycle(&w.Snap, w.Cfg)
-		g := &judge{w: w, plan: plan, jobs: map[core.WorkloadID]*Job{}}
+		plan := cycle.Cycle(&w.Snap, w.Cfg)
+		g := &judge{w: w, plan: plan, jobs: map[core.WorkloadID]*schedule.Job{}}
 		for i := range w.Snap.Jobs {
 			g.jobs[w.Snap.Jobs[i].ID] = &w.Snap.Jobs[i]
 		}
 		for _, e := range plan.Evictions {
-			if e.Cause != Reclaim && e.Cause != Preempt {
+			if e.Cause != schedule.Reclaim && e.Cause != schedule.Preempt {
 				continue
 			}
 			j := g.jobs[e.ID]

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
@@ -9,11 +9,16 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/explain"
+	"github.com/musterhq/muster/internal/core/schedule/forecast"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // inTime checks that a job that starts on a node keeps to the node's windows,
 // by what they mean and not by how a state remembers it.
-func (g *judge) inTime(j *Job, node core.NodeID) {
+func (g *judge) inTime(j *schedule.Job, node core.NodeID) {
 	now, named := g.w.Snap.Now, false
 	for i := range g.w.Snap.Windows {
 		w := &g.w.Snap.Windows[i]
@@ -37,7 +42,7 @@ func (g *judge) inTime(j *Job, node core.NodeID) {
 }
 
 // owns reports whether the window is for the job.
-func (g *judge) owns(j *Job, w *Window) bool {
+func (g *judge) owns(j *schedule.Job, w *schedule.Window) bool {
 	if w.Closed || j.Window != w.Name && (j.Window != "" || !w.Open) || len(w.Users) > 0 && !slices.Contains(w.Users, j.User) {
 		return false
 	}
@@ -50,7 +55,7 @@ func (g *judge) owns(j *Job, w *Window) bool {
 }
 
 // vacated checks that who leaves for a window is on its nodes, and may be told to.
-func (g *judge) vacated(j *Job, e *Eviction) {
+func (g *judge) vacated(j *schedule.Job, e *schedule.Eviction) {
 	if !j.Preemptible {
 		g.fault("%s is not preemptible and leaves for %s", j.ID, e.Window)
 	}
@@ -60,7 +65,7 @@ func (g *judge) vacated(j *Job, e *Eviction) {
 		if w.Name != e.Window || !ok || start > g.w.Snap.Now || w.Leave || g.owns(j, w) {
 			continue
 		}
-		if slices.ContainsFunc(j.Held, func(h Held) bool { return !h.Leaving && slices.Contains(w.Nodes, h.Place.Node) }) {
+		if slices.ContainsFunc(j.Held, func(h schedule.Held) bool { return !h.Leaving && slices.Contains(w.Nodes, h.Place.Node) }) {
 			return
 		}
 	}
@@ -72,7 +77,7 @@ func windowed(w *world) *world {
 	c := w.clone()
 	r := rand.New(rand.NewPCG(uint64(len(w.text())), 31))
 	for i := range 1 + r.IntN(3) {
-		x := Window{
+		x := schedule.Window{
 			Name: fmt.Sprintf("w%d", i), Start: clock + 500*int64(r.IntN(9)-4), Length: 500 * int64(1+r.IntN(4)),
 			Closed: r.IntN(3) == 0, Open: r.IntN(3) == 0, Leave: r.IntN(4) == 0,
 		}
@@ -109,7 +114,7 @@ func TestPlansKeepToWindows(t *testing.T) {
 	t.Parallel()
 	search(t, 1500, func(w *world) string {
 		c := windowed(w)
-		return strings.Join(judged(c, Cycle(&c.Snap, c.Cfg)), "; ")
+		return strings.Join(judged(c, cycle.Cycle(&c.Snap, c.Cfg)), "; ")
 	})
 }
 
@@ -121,16 +126,16 @@ func TestWindowsAreNoticed(t *testing.T) {
 	search(t, 200, func(w *world) string {
 		c := windowed(w)
 		r := rand.New(rand.NewPCG(uint64(len(w.text())), 9))
-		st := Load(&c.Snap, c.Cfg)
+		st := state.Load(&c.Snap, c.Cfg)
 		for now := clock; now < clock+4000; now += r.Int64N(300) {
 			if r.IntN(6) == 0 {
 				c.Snap.Windows = windowed(w).Snap.Windows[:r.IntN(2)]
 				st.SetWindows(c.Snap.Windows)
 			}
 			c.Snap.Now = now
-			got, want := st.Cycle(now), Cycle(&c.Snap, c.Cfg)
+			got, want := cycle.Run(st, now), cycle.Cycle(&c.Snap, c.Cfg)
 			if !reflect.DeepEqual(got, want) {
-				return fmt.Sprintf("after %d ms: loaded %s\nkept %s", now-clock, want.brief(), got.brief())
+				return fmt.Sprintf("after %d ms: loaded %s\nkept %s", now-clock, brief(want), brief(got))
 			}
 		}
 		return ""
@@ -138,12 +143,12 @@ func TestWindowsAreNoticed(t *testing.T) {
 }
 
 // kept is one node of 8 GPUs, with a window of two hours that begins in an hour.
-func kept(change func(*Window)) *Snapshot {
-	w := Window{Name: "maint", Start: clock + hour, Length: 2 * hour, Nodes: []core.NodeID{"n1"}, Closed: true}
+func kept(change func(*schedule.Window)) *schedule.Snapshot {
+	w := schedule.Window{Name: "maint", Start: clock + hour, Length: 2 * hour, Nodes: []core.NodeID{"n1"}, Closed: true}
 	if change != nil {
 		change(&w)
 	}
-	return &Snapshot{Now: clock, Nodes: []Node{node("n1", 8, 64000, 256*gib, "H100")}, Queues: []Queue{{ID: "q", Default: Unlimited()}, {ID: "p", Default: Unlimited()}}, Windows: []Window{w}}
+	return &schedule.Snapshot{Now: clock, Nodes: []schedule.Node{node("n1", 8, 64000, 256*gib, "H100")}, Queues: []schedule.Queue{{ID: "q", Default: schedule.Unlimited()}, {ID: "p", Default: schedule.Unlimited()}}, Windows: []schedule.Window{w}}
 }
 
 func TestOnlyWhatEndsInTimeStartsBeforeAWindow(t *testing.T) {
@@ -161,23 +166,23 @@ func TestOnlyWhatEndsInTimeStartsBeforeAWindow(t *testing.T) {
 		{"makes room", true, 0, false, true},
 		{"would be left there", true, 0, true, false},
 	} {
-		s := kept(func(w *Window) { w.Leave = c.leave })
+		s := kept(func(w *schedule.Window) { w.Leave = c.leave })
 		j := waiter("a", 1, single(gpu(1)))
 		j.Preemptible, j.MaxRun = c.preemptible, c.maxRun
-		s.Jobs = []Job{j}
-		if p := Cycle(s, Config{}); len(p.Placements) > 0 != c.starts {
-			t.Errorf("%s: %s", c.name, p.brief())
+		s.Jobs = []schedule.Job{j}
+		if p := cycle.Cycle(s, schedule.Config{}); len(p.Placements) > 0 != c.starts {
+			t.Errorf("%s: %s", c.name, brief(p))
 		}
 	}
 }
 
 func TestAWindowEmptiesItsNodesForItsOwn(t *testing.T) {
 	t.Parallel()
-	s := kept(func(w *Window) {
+	s := kept(func(w *schedule.Window) {
 		w.Start, w.Closed, w.Queues = clock, false, []core.ProjectID{"p"}
 	})
 	s.Nodes = append(s.Nodes, node("n2", 8, 64000, 256*gib, "H100"))
-	at := func(id, node string, order int64) Job {
+	at := func(id, node string, order int64) schedule.Job {
 		j := runs(id, order, node, 0)
 		j.Queue, j.Preemptible = "q", true
 		j.Held[0].Place.Devices[0].Device = fmt.Sprintf("%s-%d", node, order-1)
@@ -189,15 +194,15 @@ func TestAWindowEmptiesItsNodesForItsOwn(t *testing.T) {
 	own.Queue, own.Window = "p", "maint"
 	foreign := waiter("foreign", 5, single(gpu(1)))
 	foreign.Window = "maint"
-	s.Jobs = []Job{stranger, fixed, beside, own, foreign}
-	p := Cycle(s, Config{})
-	if len(p.Evictions) != 1 || p.Evictions[0].ID != "stranger" || p.Evictions[0].Cause != Reserve || p.Evictions[0].Window != "maint" {
+	s.Jobs = []schedule.Job{stranger, fixed, beside, own, foreign}
+	p := cycle.Cycle(s, schedule.Config{})
+	if len(p.Evictions) != 1 || p.Evictions[0].ID != "stranger" || p.Evictions[0].Cause != schedule.Reserve || p.Evictions[0].Window != "maint" {
 		t.Fatalf("evictions: %+v", p.Evictions)
 	}
 	if len(p.Placements) != 0 || len(p.Promises) != 1 || p.Promises[0].ID != "own" {
-		t.Fatalf("the room of those who leave is its own's: %s", p.brief())
+		t.Fatalf("the room of those who leave is its own's: %s", brief(p))
 	}
-	if got := texts(t, &Snapshot{Now: s.Now, Nodes: s.Nodes, Queues: s.Queues, Windows: s.Windows, Jobs: []Job{foreign}}, "foreign"); !strings.Contains(got, "it is to run in reservation maint, and it is not for this project and user") {
+	if got := texts(t, &schedule.Snapshot{Now: s.Now, Nodes: s.Nodes, Queues: s.Queues, Windows: s.Windows, Jobs: []schedule.Job{foreign}}, "foreign"); !strings.Contains(got, "it is to run in reservation maint, and it is not for this project and user") {
 		t.Errorf("foreign: %s", got)
 	}
 }
@@ -206,29 +211,29 @@ func TestWhyNamesTheWindow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		change func(*Window)
-		job    func(*Job)
+		change func(*schedule.Window)
+		job    func(*schedule.Job)
 		want   string
 	}{
-		{"no end", nil, func(j *Job) { j.Preemptible = false },
+		{"no end", nil, func(j *schedule.Job) { j.Preemptible = false },
 			"reservation maint keeps 1 node with room for it, from Thu 1970-01-01 01:16 UTC until Thu 1970-01-01 03:16 UTC, and nobody knows when it would end"},
-		{"too long", nil, func(j *Job) { j.Preemptible, j.MaxRun = false, 5*hour },
+		{"too long", nil, func(j *schedule.Job) { j.Preemptible, j.MaxRun = false, 5*hour },
 			"reservation maint keeps 1 node with room for it, from Thu 1970-01-01 01:16 UTC until Thu 1970-01-01 03:16 UTC, and it may run for 5h0m0s"},
-		{"begun", func(w *Window) { w.Start = clock - hour }, nil,
+		{"begun", func(w *schedule.Window) { w.Start = clock - hour }, nil,
 			"reservation maint keeps 1 node with room for it, from Wed 1969-12-31 23:16 UTC until Thu 1970-01-01 01:16 UTC"},
-		{"its own, before", func(w *Window) { w.Closed = false }, func(j *Job) { j.Window = "maint" },
+		{"its own, before", func(w *schedule.Window) { w.Closed = false }, func(j *schedule.Job) { j.Window = "maint" },
 			"it is to run in reservation maint, which is from Thu 1970-01-01 01:16 UTC until Thu 1970-01-01 03:16 UTC"},
-		{"unknown", nil, func(j *Job) { j.Window = "other" }, "it is to run in reservation other, and it does not exist"},
-		{"over", func(w *Window) { w.Start = clock - 3*hour }, func(j *Job) { j.Window = "maint" }, "it is to run in reservation maint, and it is over"},
+		{"unknown", nil, func(j *schedule.Job) { j.Window = "other" }, "it is to run in reservation other, and it does not exist"},
+		{"over", func(w *schedule.Window) { w.Start = clock - 3*hour }, func(j *schedule.Job) { j.Window = "maint" }, "it is to run in reservation maint, and it is over"},
 	} {
 		s := kept(c.change)
 		j := waiter("a", 1, single(gpu(1)))
 		if c.job != nil {
 			c.job(&j)
 		}
-		s.Jobs = []Job{j}
-		st := Load(s, Config{})
-		ex, ok := st.Explain(s.Now, "a")
+		s.Jobs = []schedule.Job{j}
+		st := state.Load(s, schedule.Config{})
+		ex, ok := explain.Explain(st, s.Now, "a")
 		if !ok || len(ex.Reasons) == 0 || ex.Reasons[0].String() != c.want {
 			t.Errorf("%s: %v %v", c.name, ok, ex.Reasons)
 		}
@@ -237,18 +242,18 @@ func TestWhyNamesTheWindow(t *testing.T) {
 
 func TestAForecastKnowsWhenAWindowEnds(t *testing.T) {
 	t.Parallel()
-	s := kept(func(w *Window) { w.Every = 4 * hour })
+	s := kept(func(w *schedule.Window) { w.Every = 4 * hour })
 	j := waiter("a", 1, single(gpu(1)))
 	j.Preemptible, j.MaxRun = false, 2*hour
-	s.Jobs = []Job{j}
-	if f := Load(s, Config{}).Copy(s.Now, nil).Forecast("a", nil); f.Likely != clock+3*hour {
+	s.Jobs = []schedule.Job{j}
+	if f := forecast.Of(state.Load(s, schedule.Config{}).Copy(s.Now, nil), "a", nil); f.Likely != clock+3*hour {
 		t.Errorf("%+v, want a start at the end of the window", f)
 	}
 }
 
 func TestTimesOfAWindow(t *testing.T) {
 	t.Parallel()
-	w := Window{Start: 1000, Length: 100, Every: 1000}
+	w := schedule.Window{Start: 1000, Length: 100, Every: 1000}
 	for now, want := range map[int64]int64{0: 1000, 1000: 1000, 1099: 1000, 1100: 2000, 2000: 2000, 2100: 3000, 9999: 10000} {
 		if start, end, ok := w.At(now); start != want || end != want+100 || !ok {
 			t.Errorf("at %d: %d to %d, %v; want %d", now, start, end, ok, want)

@@ -1,15 +1,21 @@
-package schedule
+package schedule_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/state"
+)
 
 // Of several whose move would make the same room the youngest moves, as it is the
 // first to be displaced otherwise.
 func TestTheYoungestOfEqualOnesMoves(t *testing.T) {
-	for _, strategy := range []Strategy{BinPack, Fill} {
+	for _, strategy := range []schedule.Strategy{schedule.BinPack, schedule.Fill} {
 		for _, swap := range []bool{false, true} {
-			st := NewState(Config{MaxMoves: -1})
-			st.SetPools([]Pool{{Name: "default", GPU: strategy, CPU: strategy}})
-			st.SetQueues([]Queue{{ID: "q", Priority: 100, Default: Unlimited()}})
+			st := state.NewState(schedule.Config{MaxMoves: -1})
+			st.SetPools([]schedule.Pool{{Name: "default", GPU: strategy, CPU: strategy}})
+			st.SetQueues([]schedule.Queue{{ID: "q", Priority: 100, Default: schedule.Unlimited()}})
 			for _, n := range nodes(3, 2) {
 				st.PutNode(n)
 			}
@@ -23,10 +29,10 @@ func TestTheYoungestOfEqualOnesMoves(t *testing.T) {
 			fixed.Preemptible = false
 			st.PutJob(fixed)
 			st.PutJob(gpuJob("wants", "q", 4, 1, 2))
-			if strategy == Fill {
+			if strategy == schedule.Fill {
 				st.SetWork(st.Work())
 			}
-			p := st.Cycle(hour)
+			p := cycle.Run(st, hour)
 			if len(p.Evictions) != 1 || p.Evictions[0].ID != "younger" || !p.Evictions[0].Moves {
 				t.Errorf("%q, swapped %v: %+v", strategy, swap, p.Evictions)
 			}

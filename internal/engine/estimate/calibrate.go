@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/forecast"
 )
 
 // Estimates are corrected by how far off earlier ones of the same class of
@@ -65,7 +65,7 @@ func (m misses) add(classes []likeness, miss float64) {
 // scale is a raw range, as waits, on whose scale misses are measured.
 type scale struct{ likely, down, up float64 }
 
-func scaleOf(now int64, s schedule.Span) scale {
+func scaleOf(now int64, s forecast.Span) scale {
 	wait := func(at int64) float64 { return math.Log(float64(max(at-now, 0) + offset)) }
 	l := wait(s.Likely)
 	return scale{l, math.Max(l-wait(s.Early), scaleLeast), math.Max(wait(s.Late)-l, scaleLeast)}
@@ -127,7 +127,7 @@ func (m misses) of(classes []likeness, overdue misses) (sorted []weighed, sum fl
 }
 
 // correct returns a raw range as the misses of its class have it.
-func (m misses) correct(classes []likeness, overdue misses, now int64, raw schedule.Span) schedule.Span {
+func (m misses) correct(classes []likeness, overdue misses, now int64, raw forecast.Span) forecast.Span {
 	if raw.Early == 0 || raw.Likely == 0 || raw.Late == 0 {
 		return raw
 	}
@@ -173,8 +173,8 @@ func massBefore(sorted []weighed, n int) float64 {
 // Said is an estimate that somebody was told.
 type Said struct {
 	At      int64 // unix ms
-	Raw     schedule.Span
-	Told    schedule.Span
+	Raw     forecast.Span
+	Told    forecast.Span
 	Classes []likeness
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/forecast"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -188,12 +189,12 @@ func (p *runs) Likes(w *core.Workload, since int64) []Length {
 // was over by the first, half by the second, nine tenths by the third. Those that
 // were cut short count for as long as they ran (the product limit of Kaplan and
 // Meier), so that a quantile that nobody reached is the longest that was seen.
-func (p *runs) Length(w *core.Workload, since int64) (schedule.Span, bool) {
+func (p *runs) Length(w *core.Workload, since int64) (forecast.Span, bool) {
 	all := p.Likes(w, since)
 	if len(all) == 0 {
-		return schedule.Span{}, false
+		return forecast.Span{}, false
 	}
-	return schedule.Span{Early: quantile(all, .1), Likely: quantile(all, .5), Late: quantile(all, .9)}, true
+	return forecast.Span{Early: quantile(all, .1), Likely: quantile(all, .5), Late: quantile(all, .9)}, true
 }
 
 // quantile is by when so great a part of sorted lengths was over.
@@ -226,10 +227,10 @@ type Basis struct {
 }
 
 // Span is when w ends if it runs, else how long it will run.
-func (in *Learnt) Span(w *core.Workload, j *schedule.Job, now int64, b *Basis) schedule.Span {
+func (in *Learnt) Span(w *core.Workload, j *schedule.Job, now int64, b *Basis) forecast.Span {
 	if w.Phase == lifecycle.Terminating { // most leave at once, some when they are made to
 		last := w.PhaseAt.Add(w.Grace()).UnixMilli()
-		return schedule.Span{Early: now + 1, Likely: max(min(now+slack.Milliseconds()/2, last), now+1), Late: max(last, now) + slack.Milliseconds()}
+		return forecast.Span{Early: now + 1, Likely: max(min(now+slack.Milliseconds()/2, last), now+1), Late: max(last, now) + slack.Milliseconds()}
 	}
 	from, running := int64(0), len(j.Held) > 0
 	if running {
@@ -251,12 +252,12 @@ func (in *Learnt) Span(w *core.Workload, j *schedule.Job, now int64, b *Basis) s
 		// Of a limit alone it is known that it is the latest; that half of all
 		// work ends long before its limit is no ground to promise it.
 		passed := max(now-from, 0) * int64(core.Bit(running))
-		learnt = schedule.Span{Early: passed + (limit-passed)/10, Likely: limit, Late: limit + 3*slack.Milliseconds()}
+		learnt = forecast.Span{Early: passed + (limit-passed)/10, Likely: limit, Late: limit + 3*slack.Milliseconds()}
 	default:
 		if running {
 			b.Unknown++
 		}
-		return schedule.Span{}
+		return forecast.Span{}
 	}
 	if running {
 		b.Learnt += core.Bit(ok)
@@ -264,7 +265,7 @@ func (in *Learnt) Span(w *core.Workload, j *schedule.Job, now int64, b *Basis) s
 	}
 	if limit > 0 && ok {
 		latest := limit + 3*slack.Milliseconds()
-		learnt = schedule.Span{Early: min(learnt.Early, limit), Likely: min(learnt.Likely, limit), Late: min(learnt.Late, latest)}
+		learnt = forecast.Span{Early: min(learnt.Early, limit), Likely: min(learnt.Likely, limit), Late: min(learnt.Late, latest)}
 	}
-	return schedule.Span{Early: from + learnt.Early, Likely: from + learnt.Likely, Late: from + learnt.Late}
+	return forecast.Span{Early: from + learnt.Early, Likely: from + learnt.Likely, Late: from + learnt.Late}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/forecast"
 )
 
 // Score is how good the estimates of starts were since the server began.
@@ -52,7 +52,7 @@ const (
 )
 
 // Correct is the range to tell of a raw one.
-func (s *score) Correct(classes []likeness, now int64, raw schedule.Span) schedule.Span {
+func (s *score) Correct(classes []likeness, now int64, raw forecast.Span) forecast.Span {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.past.correct(classes, s.overdue(now), now, raw)
@@ -142,22 +142,22 @@ func median(all []time.Duration) time.Duration {
 // told is the last word on when a workload starts.
 type told struct {
 	at   int64 // unix ms
-	span schedule.Span
+	span forecast.Span
 }
 
 // Tell remembers the last word, so that whoever asks next, be it for a list, is
 // told the same.
-func (s *score) Tell(id core.WorkloadID, now int64, span schedule.Span) {
+func (s *score) Tell(id core.WorkloadID, now int64, span forecast.Span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if was := s.told[id]; span == (schedule.Span{}) && was.at > now-WordHolds.Milliseconds() {
+	if was := s.told[id]; span == (forecast.Span{}) && was.at > now-WordHolds.Milliseconds() {
 		return // one who was asked for alone knows more
 	}
 	s.told[id] = told{now, span}
 }
 
 // LastWord is what was told of a workload, if that is new enough.
-func (s *score) LastWord(id core.WorkloadID, since int64) (schedule.Span, bool) {
+func (s *score) LastWord(id core.WorkloadID, since int64) (forecast.Span, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, ok := s.told[id]

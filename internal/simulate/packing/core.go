@@ -6,7 +6,9 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
 	"github.com/musterhq/muster/internal/core/schedule/fragmentation"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // Core is the program's own scheduler as a policy: each arrival is a job of
@@ -17,7 +19,7 @@ func Core() Policy {
 
 // byCore keeps one state of the scheduler over all arrivals.
 type byCore struct {
-	state   *schedule.State
+	state   *state.State
 	nodes   map[core.NodeID]int
 	classes []class
 	counter fragmentation.Counter
@@ -50,7 +52,7 @@ func newByCore(tr *Trace) *byCore {
 	// for those that are shared already, which comes before it, costs 0.04 points.
 	how := schedule.NewPolicy(schedule.Without(schedule.Sharing))
 	c := &byCore{
-		state: schedule.NewState(how.Config), nodes: map[core.NodeID]int{}, classes: make([]class, tr.Classes), held: map[place][]core.WorkloadID{},
+		state: state.NewState(how.Config), nodes: map[core.NodeID]int{}, classes: make([]class, tr.Classes), held: map[place][]core.WorkloadID{},
 	}
 	c.state.SetPools([]schedule.Pool{how.Pool(corePool, schedule.Fill, schedule.Fill, 0)})
 	c.state.SetQueues([]schedule.Queue{{ID: coreQueue, Default: schedule.Unlimited()}})
@@ -94,7 +96,7 @@ func (c *byCore) Place(t *Task) (int, []int, bool) {
 	c.arrived++
 	j := schedule.Job{ID: core.WorkloadID(strconv.FormatInt(c.arrived, 10)), Queue: coreQueue, Order: c.arrived, Shape: k.waits}
 	c.state.PutJob(j)
-	plan := c.state.Cycle(c.arrived)
+	plan := cycle.Run(c.state, c.arrived)
 	if len(plan.Placements) != 1 || plan.Placements[0].ID != j.ID {
 		c.state.DropJob(j.ID)
 		return 0, nil, false

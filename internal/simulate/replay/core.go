@@ -6,6 +6,8 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	amounts "github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/state"
 	"github.com/musterhq/muster/internal/simulate/trace"
 )
 
@@ -35,7 +37,7 @@ func CoreDefaults() CoreOptions {
 type byCore struct {
 	o        CoreOptions
 	policy   schedule.Policy
-	state    *schedule.State
+	state    *state.State
 	shapes   map[int]*shapes
 	nodes    map[core.NodeID]int
 	jobs     []coreJob
@@ -73,7 +75,7 @@ const corePool = "default"
 
 func (p *byCore) Begin(e *Engine) {
 	p.policy = schedule.NewPolicy(p.o.Policy...)
-	p.state = schedule.NewState(p.policy.Config)
+	p.state = state.NewState(p.policy.Config)
 	p.state.SetPools([]schedule.Pool{p.policy.Pool(corePool, p.o.Placement, p.o.Placement, 0)})
 	p.state.SetQueues(p.queues(e.Jobs))
 	devices := make([]core.Device, e.Cluster.GPUsPerNode)
@@ -197,7 +199,7 @@ const maxRounds = 1000
 // is told to leave is gone at once.
 func (p *byCore) Pass(e *Engine) {
 	for round := 0; p.news && round < maxRounds; round++ {
-		plan := p.state.Cycle(instant(e.Now()))
+		plan := cycle.Run(p.state, instant(e.Now()))
 		changed := p.promise(e, plan)
 		for _, ev := range plan.Evictions {
 			p.evict(e, ev)

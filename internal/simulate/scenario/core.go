@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/cycle"
 )
 
 // Core is the program's own scheduler core.
@@ -25,7 +26,7 @@ func (Core) Cycle(c *Case, state *State) (*Decisions, error) {
 	t := &translation{c: c, state: state, members: map[string][][]int{}}
 	t.seat()
 	how := t.policy()
-	plan := schedule.Cycle(t.snapshot(&how), how.Config)
+	plan := cycle.Cycle(t.snapshot(&how), how.Config)
 	d := state.Decide()
 	t.read(plan, d)
 	d.Count(state)

@@ -32,7 +32,12 @@ var sealing = append([]string{"crypto/aes", "crypto/cipher", "crypto/hmac", "cry
 // rules are looked up by the longest prefix.
 var rules = []rule{
 	{pkg: "internal/core", may: []string{"internal/core"}, std: pure, libs: []string{"github.com/goccy/go-yaml"}, why: "core is pure: no I/O, no clock, no chance, no logging"},
-	{pkg: "internal/core/schedule", may: []string{"internal/core"}, std: append([]string{"runtime/debug"}, pure...), why: "pure as core; a fault of its own it hands out with the stack"},
+	{pkg: "internal/core/schedule/forecast", may: []string{"internal/core"}, std: pure, why: "a forecast is cycles over a copy of the state"},
+	{pkg: "internal/core/schedule/explain", may: []string{"internal/core"}, std: pure, why: "an explanation tries cycles and looks at the state; it knows no forecast"},
+	{pkg: "internal/core/schedule/cycle", may: []string{"internal/core"}, std: pure, why: "a plan follows from the state; it is not explained here"},
+	{pkg: "internal/core/schedule/place", may: []string{"internal/core"}, std: pure, why: "where tasks go follows from the state; who is placed is decided elsewhere"},
+	{pkg: "internal/core/schedule/state", may: []string{"internal/core"}, std: append([]string{"runtime/debug"}, pure...), why: "what is known; a fault of the scheduler is handed out with the stack"},
+	{pkg: "internal/core/schedule", may: []string{"internal/core"}, std: pure, why: "what the scheduler is given and answers, as values"},
 	{pkg: "internal/store/sqlstore", may: []string{"internal/store", "internal/core"}, why: "a store knows records, not what is done with them"},
 	{pkg: "internal/store", may: []string{"internal/store", "internal/core"}, why: "a store knows records, not what is done with them"},
 	{pkg: "internal/backend/local", may: []string{"internal/backend", "internal/core", "internal/oci"}, why: "the local backend has its images from oci; it knows nothing of queues, stores or the control plane"},

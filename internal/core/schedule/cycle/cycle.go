@@ -1,0 +1,329 @@
+// Package cycle decides who starts, who leaves for whom, and who is told a time to
+// start. It is given a state and gives a plan; the state is afterwards as it was.
+package cycle
+
+import (
+	"slices"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/place"
+	"github.com/musterhq/muster/internal/core/schedule/state"
+)
+
+// Pass is one pass over all actions.
+type Pass struct {
+	St      *state.State
+	id      uint64
+	cause   map[*state.Job]verdictOf      // of whose holds were evicted
+	Booked  map[*state.Pool][]*booking    // who has a time to start
+	kept    map[*state.Job]*state.Pool    // who keeps out of the way of those who have a time, and where that was last
+	guests  map[*state.Site][]*state.Hold // placed in this cycle after somebody was given a time
+	ends    map[*state.Pool][]*state.Job  // whose end is known, in order
+	fresh   map[int32][]*state.Job        // by queue: who was placed in this cycle, having held nothing before
+	won     map[*state.Job][]unit         // who was made to leave for whom
+	lanes   []*state.Lane                 // for candidates
+	windows map[*state.Job]string         // that made those leave who do
+	rows    map[rowKey]row                // in which queues are taken from
+}
+
+type verdictOf struct {
+	cause schedule.Action
+	by    core.WorkloadID
+}
+
+// Cycle returns the plan for a snapshot. The same snapshot gives the same plan
+// whatever the order of its slices.
+func Cycle(s *schedule.Snapshot, cfg schedule.Config) *schedule.Plan {
+	return Run(state.Load(s, cfg), s.Now)
+}
+
+// Run plans. The state is afterwards as it was before: the caller applies the
+// plan and puts what came of it.
+func Run(st *state.State, now int64) *schedule.Plan {
+	if st.Idle(now) {
+		return &schedule.Plan{}
+	}
+	st.Now = now
+	Prepare(st)
+	c := New(st)
+	c.vacate()
+	c.Redeem()
+	actions := st.Cfg.Actions
+	if len(actions) == 0 {
+		actions = schedule.Actions()
+	}
+	for _, a := range actions {
+		if a == schedule.StaleGang {
+			c.stale()
+			continue
+		}
+		c.Walk(a)
+	}
+	if st.Cfg.Quantum > 0 {
+		c.Honour()
+		c.Relieve()
+	}
+	c.Spare()
+	plan := c.Plan()
+	plan.Bookings = c.bookings()
+	Finish(st, c)
+	if len(plan.Placements)+len(plan.Promises)+len(plan.Evictions)+len(plan.Bookings) == 0 {
+		st.Quiet = state.Quiet{Version: st.Version, Since: now, Fill: st.Fill, Known: true, Reach: c.reach()}
+	}
+	return plan
+}
+
+func New(st *state.State) *Pass {
+	st.Cycles++
+	return &Pass{St: st, id: st.Cycles, cause: map[*state.Job]verdictOf{}, fresh: map[int32][]*state.Job{}, won: map[*state.Job][]unit{}}
+}
+
+// Prepare brings up to date what a cycle goes by.
+func Prepare(st *state.State) {
+	st.Refresh()
+	st.Sweep()
+	st.Divide()
+	for _, a := range st.Passed {
+		a.Gone = 0
+	}
+	st.Passed = st.Passed[:0]
+}
+
+// Finish takes back what a cycle tried.
+func Finish(st *state.State, c *Pass) {
+	st.At, st.Most = nil, 0
+	for i := range st.Log {
+		s := st.Log[i].H.Site
+		s.Pool.Note(s)
+	}
+	st.Undo(0)
+	for _, jobs := range c.fresh {
+		for _, j := range jobs {
+			j.PlacedNow = false
+		}
+	}
+}
+
+// Look tries one action for one job.
+func (c *Pass) Look(a schedule.Action, p *state.Pool, j *state.Job) outcome {
+	out := Hopeless
+	if c.keepsOut(p, j) {
+		return passed
+	}
+	c.St.BeginLook(a, j)
+	switch a {
+	case schedule.Allocate:
+		out = c.allocate(p, j)
+	case schedule.Consolidate:
+		out = c.consolidate(p, j)
+	case schedule.Reclaim:
+		out = c.reclaim(p, j)
+	case schedule.Preempt:
+		out = c.preempt(p, j)
+	}
+	c.St.Most = 0
+	return out
+}
+
+// outcome says how the walk goes on after a job was looked at.
+type outcome uint8
+
+const (
+	Hopeless outcome = iota // nor will others of its lane
+	passed                  // not served; of others of its lane it says nothing
+	shut                    // passed, and so are all others of its lane
+	served
+	grows // served, and to be looked at again for more
+)
+
+// Walk looks at all waiting jobs: in each pool, those first for whom it is the
+// first choice.
+func (c *Pass) Walk(a schedule.Action) {
+	st := c.St
+	names := st.PoolNames()
+	st.Walks++
+	for _, v := range st.Visits() {
+		p := st.Pools[names[v.Pool]]
+		f := drain{st: st, pool: p, asks: map[*state.Ask]bool{}}
+		lanes := c.candidates(a, p, &v, &f)
+		if len(lanes) == 0 {
+			continue
+		}
+		l := st.NewLine(p, len(lanes))
+		for _, ln := range lanes {
+			c.join(l, ln, a)
+		}
+		if a != schedule.Reclaim {
+			l.Order()
+		}
+		for cur := l.Top(); cur != nil; cur = l.Top() {
+			if c.step(l, cur, a) == Hopeless && a == schedule.Allocate && f.over() && !c.open(l.Pool) {
+				break
+			}
+		}
+	}
+}
+
+// join puts into the line who of a lane may want something of its pool: those
+// that hold something already, each for itself, for they are not alike any
+// more; and a cursor on the first of the others.
+func (c *Pass) join(l *state.Line, ln *state.Lane, a schedule.Action) {
+	st, first := c.St, ln.Jobs[0]
+	if first.Leaf < 0 || st.Queues.List[first.Leaf].StoppedBy != "" || st.Awaits(first) != nil {
+		return
+	}
+	at := 0
+	for ; at < len(ln.Jobs) && (at < ln.Passed(st) || ln.Jobs[at].Standing > 0); at++ {
+		if j := ln.Jobs[at]; j.Standing > 0 && j.Home() == l.Pool && st.Wants(j) {
+			c.enqueue(l, state.Cursor{Job: j}, a)
+		}
+	}
+	ln.Past, ln.Walk, ln.Over = at, st.Walks, false
+	if at == len(ln.Jobs) {
+		return
+	}
+	j := ln.Jobs[at]
+	if home := j.Home(); (home == nil || home == l.Pool) && st.Wants(j) {
+		c.enqueue(l, state.Cursor{Lane: ln, Next: at}, a)
+	}
+}
+
+// enqueue puts a cursor into a line that is not walked yet. Where the order of
+// queues may change by what becomes of another, each finds its place at once.
+func (c *Pass) enqueue(l *state.Line, cur state.Cursor, a schedule.Action) {
+	x := l.Cursor(cur)
+	if a == schedule.Reclaim {
+		l.Add(x)
+	} else {
+		l.Append(x)
+	}
+}
+
+func (c *Pass) step(l *state.Line, cur *state.Cursor, a schedule.Action) outcome {
+	j := cur.At()
+	had := len(j.Holds)
+	out := c.Look(a, l.Pool, j)
+	if out == shut {
+		c.passOver(cur)
+		l.Moved(cur, true)
+		return passed
+	}
+	if out == Hopeless {
+		l.Moved(cur, true)
+		return out
+	}
+	if out == passed {
+		c.passOver(cur)
+	}
+	if out != passed && j.Pool == nil && j.Preemptible && !j.PlacedNow {
+		j.PlacedNow = true
+		c.fresh[j.Leaf] = append(c.fresh[j.Leaf], j)
+	}
+	again := out == grows && len(j.Holds) > had && c.St.Wants(j)
+	if cur.Job != nil {
+		l.Moved(cur, !again)
+		return out
+	}
+	if j.Standing > 0 {
+		c.begins(cur.Lane)
+	}
+	l.Moved(cur, !c.advance(cur))
+	if again {
+		l.Add(l.Cursor(state.Cursor{Job: j}))
+	}
+	return out
+}
+
+// passOver notes that the cursor's lane has somebody who was not served here:
+// another pool begins with the first of these.
+func (c *Pass) passOver(cur *state.Cursor) {
+	if l := cur.Lane; l != nil && !l.Over {
+		l.Past, l.Walk, l.Over = cur.Next, c.St.Walks, true
+	}
+}
+
+// advance moves the cursor to the next of its lane that holds nothing; false:
+// there is none.
+func (c *Pass) advance(cur *state.Cursor) bool {
+	jobs := cur.Lane.Jobs
+	for cur.Next++; cur.Next < len(jobs) && jobs[cur.Next].Standing > 0; cur.Next++ {
+	}
+	if !cur.Lane.Over {
+		cur.Lane.Past, cur.Lane.Walk = cur.Next, c.St.Walks
+	}
+	return cur.Next < len(jobs)
+}
+
+// allocate places what fits without disturbing anyone.
+func (c *Pass) allocate(p *state.Pool, j *state.Job) outcome {
+	st := c.St
+	if st.Full(j) != nil {
+		return Hopeless
+	}
+	mark, kept := len(st.Log), false
+	k, options := c.keptAlike(p, j), st.Options(j)
+	for _, tries := range options {
+		if !c.permits(j, p, st.Cost(j, p, tries)) {
+			continue
+		}
+		if k != nil && k.Kept == (state.Vain{Pool: p, Cycle: c.id, Log: mark, Booked: len(c.Booked[p])}) {
+			return shut
+		}
+		had := len(j.Holds)
+		if !place.PlaceIn(st, p, j, tries) {
+			st.Undo(mark)
+			if !kept {
+				c.book(p, j, tries)
+			}
+			continue
+		}
+		if len(c.Booked[p]) == 0 || c.clear(p, j, j.Holds[had:]) {
+			c.guest(p, j.Holds[had:])
+			return grows
+		}
+		st.Undo(mark)
+		if c.between(p, j, tries) {
+			c.guest(p, j.Holds[had:])
+			return grows
+		}
+		kept = true
+	}
+	if kept && k != nil {
+		k.Kept, k.Keeps = state.Vain{Pool: p, Cycle: c.id, Log: mark, Booked: len(c.Booked[p])}, state.Room{Pool: p, Cycle: c.id}
+		return shut
+	}
+	if kept {
+		if c.kept == nil {
+			c.kept = map[*state.Job]*state.Pool{}
+		}
+		c.kept[j] = p
+		return passed // others of its lane may leave in time
+	}
+	return Hopeless
+}
+
+// stale ends gangs that have been below their minimum for too long.
+func (c *Pass) stale() {
+	st := c.St
+	for _, id := range state.SortedIDs(st.Below) {
+		j := st.Below[id]
+		grace := st.Cfg.StaleGrace
+		if j.StaleGrace != nil {
+			grace = *j.StaleGrace
+		}
+		if j.BelowSince == 0 || grace < 0 || st.Now-j.BelowSince < grace || len(j.Done) > 0 {
+			continue
+		}
+		if len(st.Deficits(j, 0, 1)) == 0 {
+			continue
+		}
+		st.BeginLook(schedule.StaleGang, j)
+		for _, h := range slices.Clone(j.Holds) {
+			if !h.Leaving {
+				st.Evict(h)
+				c.cause[j] = verdictOf{cause: schedule.StaleGang}
+			}
+		}
+	}
+}

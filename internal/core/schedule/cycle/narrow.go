@@ -1,0 +1,97 @@
+package cycle
+
+import (
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/place"
+	"github.com/musterhq/muster/internal/core/schedule/state"
+)
+
+// may reports whether an action could serve those of a lane that hold nothing,
+// whose class it could serve: a cheap test, once for all of them, that fails only
+// what would come to nothing. What it goes by only gets less while the action
+// goes on.
+func (c *Pass) may(a schedule.Action, p *state.Pool, ln *state.Lane) bool {
+	st, j := c.St, ln.Jobs[0]
+	if st.Queues.List[ln.Leaf].StoppedBy != "" {
+		return false
+	}
+	switch k := ln.Class; a {
+	case schedule.Allocate:
+		if len(k.Bookable) == 0 {
+			return true
+		}
+		for i, need := range k.Prices(st, p, j) {
+			if (k.Bookable[i] || j.Booked.At != 0) && st.Permits(j, p, need) {
+				return true
+			}
+		}
+		return false
+	case schedule.Consolidate:
+		return j.Preemptible
+	case schedule.Preempt:
+		if acc := &p.Q[ln.Leaf]; len(c.fresh[ln.Leaf]) == 0 && (acc.Gone == len(acc.Victims) || acc.Victims[acc.Gone].Priority >= j.Priority) {
+			return false
+		}
+		h := hunt{c: c, kind: a, pool: p, j: j}
+		return h.prey()
+	case schedule.Reclaim:
+		acc := &p.Q[ln.Leaf]
+		for _, need := range ln.Class.Prices(st, p, j) {
+			if !acc.Alloc.Add(need).Within(acc.Share) {
+				continue // as entitled says
+			}
+			h := hunt{c: c, kind: a, pool: p, j: j, need: need}
+			if h.entitled() {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// anywhere reports whether each of the tries' first tasks has a site, all else
+// aside.
+func anywhere(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) bool {
+	for _, t := range tries {
+		a := st.NextRun(j, t.Group, j.Placed[t.Group])
+		if a == nil || !place.Social(a) && st.Best(p.Whole, a) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// drain is what has been found out about a pool in which jobs are placed: once no
+// need of those who wait has a site any more, nobody has to be looked at.
+type drain struct {
+	st   *state.State
+	pool *state.Pool
+	asks map[*state.Ask]bool
+	left []*state.Ask // that had a site when last looked at
+}
+
+// note adds what a lane needs first.
+func (f *drain) note(ln *state.Lane) {
+	j := ln.Jobs[0]
+	for g, run := range f.st.AsksOf(j) {
+		for _, a := range run {
+			if j.Shape.Groups[g].Wants() > 0 && !f.asks[a] {
+				f.asks[a] = true
+				f.left = append(f.left, a)
+			}
+		}
+	}
+}
+
+// over reports whether no need has a site any more.
+func (f *drain) over() bool {
+	for len(f.left) > 0 {
+		a := f.left[len(f.left)-1]
+		if place.Social(a) || f.st.Best(f.pool.Whole, a) != nil {
+			return false
+		}
+		f.left = f.left[:len(f.left)-1]
+	}
+	return true
+}

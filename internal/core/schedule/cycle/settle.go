@@ -1,0 +1,395 @@
+package cycle
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/place"
+	"github.com/musterhq/muster/internal/core/schedule/state"
+)
+
+// settle places j on what has become free and puts back all who can stay or go
+// elsewhere. It undoes what it did if that does not work out.
+func (h *hunt) settle() bool {
+	mark := len(h.c.St.Log)
+	if !h.resettle() || (h.kind == schedule.Consolidate || h.wide) && !h.rehearse(mark) {
+		h.c.St.Undo(mark)
+		return false
+	}
+	h.trim(mark)
+	h.agreed()
+	return true
+}
+
+// agreed notes who leaves for whom, now that it is so.
+func (h *hunt) agreed() {
+	c := h.c
+	for i := range h.victims {
+		v := &h.victims[i]
+		if !v.moved && h.placed(v) {
+			continue
+		}
+		for _, x := range h.freed[v.job] {
+			if (x.moved || !h.placed(&x)) && c.cause[x.job].by == v.job.ID { // else it leaves for others all the same
+				c.cause[x.job] = verdictOf{h.inherits(&x), h.j.ID}
+				c.won[h.j] = append(c.won[h.j], x)
+			}
+		}
+		delete(c.won, v.job)
+		delete(h.freed, v.job)
+		c.cause[v.job] = verdictOf{h.kind, h.j.ID}
+		c.won[h.j] = append(c.won[h.j], *v)
+	}
+}
+
+// mostTrimmed bounds for how many victims it is tried whether each has to leave;
+// mostSpared where they are those of one whose patience was over, which is rare
+// and has no order that keeps them few.
+const mostTrimmed, mostSpared = 16, 128
+
+// trim looks, for each who is to leave, for another place of the hunt's job that
+// spares it: the job has taken the best of all that was free, not what costs
+// least.
+func (h *hunt) trim(mark int) {
+	if len(h.victims) < 2 {
+		return // the first of all was told to go because nothing else would do
+	}
+	if h.kind == schedule.Consolidate {
+		h.trimMoves(mark)
+		return
+	}
+	var left []*unit
+	for i := range h.victims {
+		if u := &h.victims[i]; !h.placed(u) && !u.fresh() {
+			left = append(left, u)
+		}
+	}
+	back := h.rehouse
+	if h.kind == Relieve {
+		back = h.spares // it moves nobody
+	} else if len(left) > mostTrimmed {
+		return
+	}
+	st := h.c.St
+	for _, u := range left[:min(len(left), mostSpared)] {
+		end, was := len(st.Log), *u
+		for _, e := range slices.Clone(st.Log[mark:]) {
+			if e.Op == state.Took && e.H.Job == h.j && !e.H.Gone {
+				st.Evict(e.H)
+			}
+		}
+		if !back(u) || !h.enter() || !h.just() {
+			st.Undo(end)
+			*u = was
+		}
+	}
+}
+
+// trimMoves looks, for each who is to move, whether it can stay where it is, all
+// others being placed anew.
+func (h *hunt) trimMoves(mark int) {
+	st := h.c.St
+	for i := range h.victims[:min(len(h.victims), mostTrimmed)] {
+		if !h.victims[i].moved {
+			continue
+		}
+		end, was := len(st.Log), slices.Clone(h.victims)
+		for _, e := range slices.Clone(st.Log[mark:]) {
+			if e.Op == state.Took && !e.H.Gone {
+				st.Evict(e.H)
+			}
+		}
+		u := &h.victims[i]
+		u.moved, u.next = false, nil
+		ok := h.spares(u) && h.enter()
+		for k := len(h.victims) - 1; ok && k >= 0; k-- {
+			v := &h.victims[k]
+			ok = k == i || !v.moved && h.placed(v) || h.rehouse(v)
+		}
+		if !ok || !h.rehearse(mark) {
+			st.Undo(end)
+			copy(h.victims, was)
+		}
+	}
+}
+
+// fresh reports whether the unit has its room since this cycle only: it costs
+// nothing that it does not start.
+func (u *unit) fresh() bool {
+	return !slices.ContainsFunc(u.holds, func(x *state.Hold) bool { return !x.Fresh })
+}
+
+// rehearse reports whether those who move, and the hunt's job, would all get a
+// place if they came to an allocation one after another, as they do once all who
+// leave have left: in the order of their promises; and where nothing keeps who
+// has just moved from moving again, also by the order of service, in which they
+// come if those promises are forgotten.
+func (h *hunt) rehearse(mark int) bool {
+	movers := h.movers(mark)
+	if h.c.St.Cfg.MoveRest > 0 {
+		return h.replay(mark, nil, movers)
+	}
+	early, late := h.order()
+	return h.replay(mark, early, late)
+}
+
+// replay is rehearse for one order: who comes before the hunt's job, and who
+// after it.
+func (h *hunt) replay(mark int, early, late []*unit) bool {
+	st, end := h.c.St, len(h.c.St.Log)
+	defer st.Undo(end)
+	for _, e := range slices.Clone(st.Log[mark:end]) {
+		if e.Op == state.Took && !e.H.Gone {
+			st.Evict(e.H)
+		}
+	}
+	for i := range h.victims {
+		for _, x := range h.victims[i].holds {
+			if x.Leaving {
+				st.Do(state.Entry{Op: state.Parts, H: x})
+			}
+		}
+	}
+	for _, u := range early {
+		if u.moved && !h.again(u) {
+			return false
+		}
+	}
+	if !place.PlaceIn(st, h.pool, h.j, h.tries) {
+		return false
+	}
+	for _, u := range late {
+		if u.moved && !h.again(u) {
+			return false
+		}
+	}
+	return true
+}
+
+// movers are the units that move, in the order in which they were given their
+// places: that of the promises which are kept to them.
+func (h *hunt) movers(mark int) []*unit {
+	line := map[*state.Hold]int{}
+	for i, e := range h.c.St.Log[mark:] {
+		if e.Op == state.Took {
+			line[e.H] = i
+		}
+	}
+	var all []*unit
+	for i := range h.victims {
+		if u := &h.victims[i]; u.moved {
+			all = append(all, u)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *unit) int { return cmp.Compare(line[a.next[0]], line[b.next[0]]) })
+	return all
+}
+
+// again places a unit as an allocation would.
+func (h *hunt) again(u *unit) bool {
+	st := h.c.St
+	for _, x := range u.holds {
+		s := st.Best(h.pool.PartsFor(u.job)[0], x.Ask)
+		if s == nil {
+			return false
+		}
+		st.Take(u.job, int(x.Group), x.Ask, s, x.Task, false)
+	}
+	return true
+}
+
+// inherits is why u, which left for a victim of the hunt, leaves now.
+func (h *hunt) inherits(u *unit) schedule.Action {
+	was := h.c.cause[u.job].cause
+	switch {
+	case u.moved:
+		return was
+	case h.kind == Relieve:
+		return Relieve
+	}
+	return between(was, u.job, h.j)
+}
+
+// between is a cause for which v leaves for j, once it has left for another for
+// that cause.
+func between(was schedule.Action, v, j *state.Job) schedule.Action {
+	switch {
+	case was == schedule.Reclaim && v.Leaf == j.Leaf:
+		return schedule.Preempt
+	case was == schedule.Preempt && v.Leaf != j.Leaf:
+		return schedule.Reclaim
+	}
+	return was
+}
+
+func (h *hunt) resettle() bool {
+	h.freed = nil
+	early, late := h.turns()
+	for _, u := range early {
+		h.rehouse(u)
+	}
+	if !h.enter() {
+		return false
+	}
+	for _, u := range late {
+		if !h.rehouse(u) && h.kind == schedule.Consolidate {
+			return false
+		}
+	}
+	for i := range h.victims {
+		if v := &h.victims[i]; (v.moved || !h.placed(v)) && !h.release(v.job) {
+			return false
+		}
+	}
+	return h.just()
+}
+
+// just reports whether all who in the end have to leave for the hunt's job may
+// be made to by it, also those who were told to leave for one of its victims:
+// what was taken from another queue by a right may be passed on only by the
+// same right, or the next cycle has it taken back.
+func (h *hunt) just() bool {
+	if h.kind == schedule.Consolidate || h.kind == Relieve || h.kind == schedule.Preempt && !h.keeps() {
+		return h.kind != schedule.Preempt
+	}
+	var left []*unit
+	if h.kind == schedule.Reclaim {
+		for i := range h.victims {
+			if v := &h.victims[i]; !h.placed(v) {
+				left = append(left, v)
+			}
+		}
+	}
+	inherited := false
+	for _, v := range h.victims {
+		for i := range h.freed[v.job] {
+			if u := &h.freed[v.job][i]; u.leaf != h.j.Leaf && (u.moved || !h.placed(u)) && !slices.ContainsFunc(left, u.same) {
+				left = append(left, u)
+				inherited = true
+			}
+		}
+	}
+	if inherited && h.kind != schedule.Reclaim {
+		if a := &h.pool.Q[h.j.Leaf]; !a.Alloc.Within(a.Share) {
+			return false
+		}
+	}
+	return len(left) == 0 || h.fair(left)
+}
+
+// keeps reports whether the queue of a hunt for one of higher priority has no
+// more of what that asks for than it had, or no more than its due: what it held
+// beyond, others would have it give back at once, and then those who had to
+// leave take it from them again.
+func (h *hunt) keeps() bool {
+	if h.c.St.Cfg.NoQuota {
+		return true
+	}
+	a := &h.pool.Q[h.j.Leaf]
+	for r, n := range h.need {
+		if n > 0 && a.Share[r] >= 0 && a.Alloc[r] > max(a.Share[r], h.had[r]) {
+			return false
+		}
+	}
+	return true
+}
+
+// same reports whether u and v are of the same holds.
+func (u *unit) same(v *unit) bool { return u.job == v.job && u.holds[0] == v.holds[0] }
+
+// release puts back whom v made leave, that was promised their room in this
+// cycle and has now lost it. It reports whether those who cannot come back may
+// be made to leave by the hunt's job as well.
+func (h *hunt) release(v *state.Job) bool {
+	won, known := h.freed[v]
+	if !known {
+		if won = slices.Clone(h.c.won[v]); len(won) == 0 { // the trial may fail
+			return true
+		}
+		if h.freed == nil {
+			h.freed = map[*state.Job][]unit{}
+		}
+		h.freed[v] = won
+	}
+	for i := len(won) - 1; i >= 0; i-- {
+		u := &won[i]
+		if u.moved || !h.placed(u) {
+			h.comeBack(u)
+			h.pool.Q[u.leaf].Gone = 0
+		}
+		if !u.moved && !h.placed(u) && !h.mayInherit(u) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayInherit reports whether u, which left for a victim of the hunt, may be made
+// to leave by the hunt's job; what queues are due is asked for all at once.
+func (h *hunt) mayInherit(u *unit) bool {
+	if h.kind == Relieve {
+		return hasHadEnough(h.c.St, u.job) && h.gives(u.job)
+	}
+	return u.leaf != h.j.Leaf || u.job.Priority < h.j.Priority
+}
+
+// comeBack puts a unit back where it was, also if it has another place by now.
+func (h *hunt) comeBack(u *unit) {
+	st, mark, was := h.c.St, len(h.c.St.Log), *u
+	for i, y := range was.next {
+		y = present(y)
+		if !y.Gone && !y.Leaving { // else it has been put back where it was, and is told to go from there
+			st.Evict(y)
+			y.Heir = was.holds[i]
+		}
+	}
+	if !h.rehouse(u) {
+		st.Undo(mark)
+		*u = was
+	}
+}
+
+// present is the hold that its task has by now. Two may have followed each
+// other several times.
+func present(x *state.Hold) *state.Hold {
+	for range 8 {
+		if !x.Gone || x.Heir == nil {
+			break
+		}
+		x = x.Heir
+	}
+	return x
+}
+
+// enter places the job itself; it waits until others have left.
+func (h *hunt) enter() bool {
+	st, mark := h.c.St, len(h.c.St.Log)
+	if !h.c.permits(h.j, h.pool, h.need) || !place.PlaceIn(st, h.pool, h.j, h.tries) {
+		return false
+	}
+	if !h.vacant() {
+		for _, e := range slices.Clone(st.Log[mark:]) {
+			if e.Op == state.Took && !e.H.Gone {
+				st.Wait(e.H)
+			}
+		}
+	}
+	return true
+}
+
+// vacant reports whether all victims have their room since this cycle only, so
+// that nobody has to be waited for.
+func (h *hunt) vacant() bool {
+	for i := range h.victims {
+		if len(h.c.won[h.victims[i].job]) > 0 {
+			return false
+		}
+		for _, x := range h.victims[i].holds {
+			if !x.Fresh || x.Moves {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,62 @@
+package cycle
+
+import (
+	"slices"
+
+	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/state"
+)
+
+// vacate tells those to leave who are on the nodes of a window that has begun
+// and is not for them, and may be displaced. Of a gang all leave if too few
+// would be left.
+func (c *Pass) vacate() {
+	st := c.St
+	if len(st.Win.List) == 0 {
+		return
+	}
+	for i := range st.Win.List {
+		w := &st.Win.List[i]
+		if start, _, ok := w.At(st.Now); !ok || st.Now < start || w.Leave {
+			continue
+		}
+		for _, id := range w.Nodes {
+			s := st.Sites[id]
+			if s == nil {
+				continue
+			}
+			for _, owner := range state.SortedIDs(st.Tenants[id]) {
+				if j := st.Jobs[owner]; j.Preemptible && j.Leaf >= 0 && !st.Uses(&j.Job, w) {
+					c.leave(j, s, w.Name)
+				}
+			}
+		}
+	}
+}
+
+// leave has j leave a site, or as a whole.
+func (c *Pass) leave(j *state.Job, s *state.Site, window string) {
+	st, told := c.St, false
+	for _, h := range slices.Clone(j.Holds) {
+		if h.Site == s && !h.Leaving {
+			st.Evict(h)
+			told = true
+		}
+	}
+	if !told {
+		return
+	}
+	c.cause[j] = verdictOf{cause: schedule.Reserve}
+	if c.windows == nil {
+		c.windows = map[*state.Job]string{}
+	}
+	c.windows[j] = window
+	if len(st.Deficits(j, 0, 1)) == 0 {
+		return
+	}
+	for _, h := range slices.Clone(j.Holds) {
+		if !h.Leaving {
+			st.Evict(h)
+		}
+	}
+}
