@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -29,7 +28,7 @@ func Hold(r HoldRequest) Command {
 		if err != nil {
 			return nil, err
 		}
-		if w := d.w; !Holdable(w.Phase) {
+		if w := d.w; !w.Phase.Unstarted() {
 			hint := "muster preempt " + w.Name + " takes its resources back, and muster stop " + w.Name + " ends it"
 			if w.Phase.End() {
 				hint = "it has ended already"
@@ -48,14 +47,6 @@ func Hold(r HoldRequest) Command {
 		})
 		return d.w, err
 	}
-}
-
-// Holdable reports whether p is one of the phases in which a workload has nothing and is on its way to
-// its queue, or in it.
-func Holdable(p lifecycle.Phase) bool {
-	return slices.Contains([]lifecycle.Phase{
-		lifecycle.Submitted, lifecycle.Reviewing, lifecycle.Building, lifecycle.Inadmissible, lifecycle.Queued, lifecycle.Reserved, lifecycle.Backoff,
-	}, p)
 }
 
 // Release lets a workload go that is held; the value is the workload.

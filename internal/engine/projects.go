@@ -87,7 +87,7 @@ func (tx *tx) reconsider(w *core.Workload, limits bool) error {
 	waits := w.Phase == lifecycle.Queued || w.Phase == lifecycle.Reserved
 	toggles := !open && waits || open && w.Phase == lifecycle.Inadmissible
 	mode, _ := tx.tree().Stopped(w.Project)
-	drains := mode == core.StopHoldAndDrain && drained(w.Phase)
+	drains := mode == core.StopHoldAndDrain && w.Phase.Active()
 	held := w.Hold != nil && w.Phase == lifecycle.Inadmissible
 	if !toggles && !drains && !held && !(limits && w.Phase.Held()) {
 		return nil

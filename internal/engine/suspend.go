@@ -18,7 +18,7 @@ func (tx *tx) suspending(p *core.Project) []string {
 	var back, end []string
 	for id := range tx.workloads() {
 		w, _, ok := tx.view(id)
-		if !ok || w.Project != p.ID && !tx.tree().Below(w.Project, p.ID) || !drained(w.Phase) {
+		if !ok || w.Project != p.ID && !tx.tree().Below(w.Project, p.ID) || !w.Phase.Active() {
 			continue
 		}
 		if name := string(w.Project) + "/" + w.Name; decide.AfterPreemption(w.Kind, w.Spec) == lifecycle.Preempted {
@@ -35,12 +35,6 @@ func (tx *tx) suspending(p *core.Project) []string {
 		out = append(out, howMany(len(end), "ends", "end")+" for good, as Preempted: "+few(end))
 	}
 	return out
-}
-
-// drained reports whether draining a queue takes the resources of what is in
-// that phase.
-func drained(p lifecycle.Phase) bool {
-	return p == lifecycle.Starting || p == lifecycle.Running || p == lifecycle.Restarting
 }
 
 func howMany(n int, one, more string) string {

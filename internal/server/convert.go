@@ -393,7 +393,7 @@ func allowed(w *core.Workload) []string {
 	switch {
 	case w.Hold != nil:
 		out = append(out, "release")
-	case engine.Holdable(w.Phase):
+	case w.Phase.Unstarted():
 		out = append(out, "hold")
 	}
 	return out

@@ -96,5 +96,16 @@ func (p Phase) Held() bool { return infoOf[p].Held }
 // End reports whether nothing more happens to a workload in p by itself.
 func (p Phase) End() bool { return infoOf[p].End }
 
+// Unstarted reports whether a workload in p holds nothing and is on its way to its
+// queue, or in it: what can be held, or canceled.
+func (p Phase) Unstarted() bool { return slices.Contains(unstarted, p) }
+
+// Active reports whether the tasks of a workload in p are meant to go on: what can
+// be preempted, moved and stopped. Terminating holds its place and is not active.
+func (p Phase) Active() bool { return slices.Contains(active, p) }
+
+// Ended reports whether a workload in p has ended and can be run again.
+func (p Phase) Ended() bool { return slices.Contains(ended, p) }
+
 // Meaning is one clause that explains p.
 func (p Phase) Meaning() string { return infoOf[p].Meaning }

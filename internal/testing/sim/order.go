@@ -32,7 +32,7 @@ func (w *World) hold(ref engine.Ref) act {
 		ref = w.aimed(ref, func(x *core.Workload) bool { return x.Hold != nil })
 		return act{what: "release " + ref.Name, command: engine.Release(engine.HoldRequest{Ref: ref, Actor: "user:sim"})}
 	}
-	ref = w.aimed(ref, func(x *core.Workload) bool { return x.Hold == nil && engine.Holdable(x.Phase) })
+	ref = w.aimed(ref, func(x *core.Workload) bool { return x.Hold == nil && x.Phase.Unstarted() })
 	return act{what: "hold " + ref.Name, command: engine.Hold(engine.HoldRequest{Ref: ref, Actor: "user:sim"})}
 }
 
