@@ -34,7 +34,6 @@ type room struct {
 	receiver       string
 	methods        int // of receiver, which has the most
 	testLines      int
-	exported       int
 	tangledFiles   []string
 	product, tests bool
 }
