@@ -43,7 +43,7 @@ A project goes with its quotas, and its work goes on without them.`,
 
 func salvage(s *session.Session, ctx context.Context, find func(context.Context, string, bool) (Salvaged, error), take bool) error {
 	if find == nil {
-		return session.UsageError("this program has no database", "use the muster binary")
+		return session.UsageError("this program is a client and has no database", "run it on Linux, where the server's data directory is")
 	}
 	dir, err := s.Dir()
 	if err != nil {

@@ -110,7 +110,7 @@ What it started goes on without it; the next server takes it over.`,
 
 func serve(s *session.Session, ctx context.Context, run func(context.Context, ServerOptions) error, o ServerOptions) error {
 	if run == nil {
-		return session.UsageError("this program cannot be a server", "use the muster binary")
+		return session.UsageError("this program is a client and cannot be a server", session.ClientOnly)
 	}
 	if o.FakeGPUs < 0 || o.FakeGPUs > 1024 {
 		return session.UsageError(fmt.Sprintf("--fake-gpus: %d is outside 0 to 1024", o.FakeGPUs), "0 looks for real ones")
@@ -229,19 +229,6 @@ func serverStop(s *session.Session, ctx context.Context) error {
 	}
 	s.Say("muster: the server on %s has ended; its workloads go on", st.DataDir)
 	return nil
-}
-
-// gone reports whether a process has ended. One that nobody has reaped yet has.
-func gone(pid int) bool {
-	if err := syscall.Kill(pid, 0); err != nil {
-		return err == syscall.ESRCH
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return os.IsNotExist(err) && syscall.Kill(pid, 0) == syscall.ESRCH
-	}
-	_, after, _ := strings.Cut(string(stat), ") ")
-	return strings.HasPrefix(after, "Z") || strings.HasPrefix(after, "X")
 }
 
 func newVersion(s *session.Session) *cobra.Command {

@@ -9,14 +9,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/cli/terminal"
 	"github.com/musterhq/muster/internal/compat/commands"
-	"github.com/musterhq/muster/internal/engine"
-	"github.com/musterhq/muster/internal/mpi"
-	"github.com/musterhq/muster/internal/slurmtools"
 )
 
 // Server is the half that only a server needs.
@@ -29,31 +25,12 @@ type Server struct {
 // The two ends of the agent for MPI, and what a batch script finds, are the same
 // program.
 func Run(server Server) int {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case backend.CopyArg:
-			return copySelf(os.Args[2:])
-		case engine.MPIAgentArg:
-			return mpi.AgentMain()
-		case engine.MPIShellArg:
-			return mpi.ShellMain(os.Args[2:])
-		case engine.MPIWaitArg:
-			return mpi.WaitMain()
-		case engine.SlurmBatchArg:
-			return slurmtools.BatchMain(os.Args[2:])
-		case slurmtools.SrunArg:
-			return slurmtools.SrunMain(os.Args[2:])
-		case slurmtools.ScontrolArg:
-			return slurmtools.ScontrolMain(os.Args[2:])
-		case slurmtools.StepArg:
-			return slurmtools.StepMain(os.Args[2:])
-		case slurmtools.SignalArg:
-			return slurmtools.SignalMain(os.Args[2:])
-		}
+	if code, ok := helper(os.Args[1:]); ok {
+		return code
 	}
 	args, name := os.Args[1:], "muster"
 	hooks := cli.Hooks{
-		Program:   session.Program{Name: name, Version: Version(), StartServer: spawn},
+		Program:   session.Program{Name: name, Version: Version(), StartServer: start},
 		RunServer: server.Run, Salvage: server.Salvage, Commands: commands.Below,
 	}
 	if code, ok := commands.Main(filepath.Base(os.Args[0]), args, terminal.Terminal(), hooks); ok {

@@ -4,14 +4,10 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"os"
 	"runtime"
 	"slices"
 
-	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/program"
 )
 
@@ -24,23 +20,4 @@ func init() {
 	}
 }
 
-func main() {
-	os.Exit(program.Run(program.Server{
-		Run: func(_ context.Context, o cli.ServerOptions) error {
-			if err := os.MkdirAll(o.DataDir, 0o700); err != nil {
-				return fmt.Errorf("the data directory cannot be made: %w", err)
-			}
-			return become(o.DataDir)
-		},
-		Salvage: func(_ context.Context, dir string, _ bool) (cli.Salvaged, error) {
-			if _, err := os.Stat(dir); err != nil {
-				what := err.Error()
-				if errors.Is(err, os.ErrNotExist) {
-					what = dir + " has no muster.db"
-				}
-				return cli.Salvaged{}, refuse("there is no database: "+what, "name the data directory of the server with --data-dir")
-			}
-			return cli.Salvaged{}, become(dir)
-		},
-	}))
-}
+func main() { os.Exit(program.Run(server)) }

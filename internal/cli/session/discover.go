@@ -78,6 +78,9 @@ func copied(dir, address string) bool {
 	return errA == nil && errB == nil && !os.SameFile(a, b)
 }
 
+// ClientOnly is what to do with a program that has no server.
+const ClientOnly = "servers run on Linux: name one with --server or MUSTER_SERVER"
+
 // clientGC is by how many percent the heap of a client grows between two
 // collections.
 const clientGC = 800
@@ -99,9 +102,12 @@ func (s *Session) dial(ctx context.Context, start bool) (*client.Client, error) 
 	}
 	if !answers(Address(dir)) {
 		if !start || s.Program.StartServer == nil {
+			hint := "start one with muster server, leave out --no-autostart, or name one with --server"
+			if s.Program.StartServer == nil {
+				hint = ClientOnly
+			}
 			return nil, &Failure{Code: ExitUnreachable, Problem: &api.Problem{
-				Title: "No server", Code: client.CodeUnreachable, Detail: "no server runs on " + dir,
-				Hint: "start one with muster server, leave out --no-autostart, or name one with --server",
+				Title: "No server", Code: client.CodeUnreachable, Detail: "no server runs on " + dir, Hint: hint,
 			}}
 		}
 		if err := s.autostart(ctx, dir); err != nil {

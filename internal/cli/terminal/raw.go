@@ -56,7 +56,7 @@ func (r *Raw) Sizes(ctx context.Context) <-chan api.TerminalSize {
 	}
 	out := make(chan api.TerminalSize, 1)
 	changed := make(chan os.Signal, 1)
-	signal.Notify(changed, syscall.SIGWINCH)
+	notifyResized(changed)
 	go func() {
 		defer signal.Stop(changed)
 		for {

@@ -4,7 +4,6 @@ package top
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
@@ -152,14 +150,13 @@ func (p *patient) Read(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.ctx.Err() == nil {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(p.f.Fd()), Events: unix.POLLIN}}, int(keyWait/time.Millisecond))
-		if errors.Is(err, unix.EINTR) || err == nil && n == 0 {
-			continue
-		}
+		ready, err := terminal.Readable(p.f, keyWait)
 		if err != nil {
 			return 0, err
 		}
-		return p.f.Read(b)
+		if ready {
+			return p.f.Read(b)
+		}
 	}
 	return 0, io.EOF
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,8 +10,30 @@ import (
 	"syscall"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/packed"
+	"github.com/musterhq/muster/internal/program"
 )
+
+// server is the half that this program unpacks and becomes.
+var server = program.Server{
+	Run: func(_ context.Context, o cli.ServerOptions) error {
+		if err := os.MkdirAll(o.DataDir, 0o700); err != nil {
+			return fmt.Errorf("the data directory cannot be made: %w", err)
+		}
+		return become(o.DataDir)
+	},
+	Salvage: func(_ context.Context, dir string, _ bool) (cli.Salvaged, error) {
+		if _, err := os.Stat(dir); err != nil {
+			what := err.Error()
+			if errors.Is(err, os.ErrNotExist) {
+				what = dir + " has no muster.db"
+			}
+			return cli.Salvaged{}, refuse("there is no database: "+what, "name the data directory of the server with --data-dir")
+		}
+		return cli.Salvaged{}, become(dir)
+	},
+}
 
 // become makes this process the whole program, with the same command line. It lies
 // in the data directory, which is there for as long as a server is, and returns
