@@ -1,12 +1,15 @@
 # make prints this help; make check is exactly what CI runs.
 .DEFAULT_GOAL := help
-.PHONY: help build test check quick lint generate kubernetes bench shots pictures chaos
+.PHONY: help build release test check quick lint generate kubernetes bench shots pictures chaos
 
 help: ## show this
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/muster, as it is released
 	@scripts/build bin/muster
+
+release: ## everything that is released, in out/release; scripts/release --check builds it twice
+	@scripts/release
 
 test: ## everything: lint, generated files, all tests; installs what it needs
 	@scripts/test
