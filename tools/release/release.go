@@ -32,6 +32,8 @@ type part struct {
 var parts = []part{
 	{"binaries", (*release).archives},
 	{"installer", (*release).installer},
+	{"packages", (*release).packages},
+	{"chart", (*release).chart},
 }
 
 func names() []string {
