@@ -34,6 +34,8 @@ var parts = []part{
 	{"installer", (*release).installer},
 	{"packages", (*release).packages},
 	{"chart", (*release).chart},
+	{"image", (*release).image},
+	{"python", (*release).python},
 }
 
 func names() []string {

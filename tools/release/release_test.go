@@ -119,8 +119,9 @@ func TestTheReleaseIsInstalledAndRuns(t *testing.T) {
 	}
 }
 
-// works has a program start a server, run a command and end the server.
-func works(t *testing.T, program string) {
+// works has a program start a server, run a command (else its own words say which) and
+// end the server.
+func works(t *testing.T, program string, command ...string) {
 	t.Helper()
 	data, err := os.MkdirTemp("", "d-") // short, for the socket
 	if err != nil {
@@ -139,7 +140,11 @@ func works(t *testing.T, program string) {
 	if out := call("version", "--client"); !strings.Contains(out, "v9.8.7") {
 		t.Errorf("its version is %s", out)
 	}
-	if out := call("run", "--follow", "--", "echo", "it", "works"); !strings.Contains(out, "it works") {
+	want := "v9.8.7"
+	if command == nil {
+		command, want = []string{"--", "echo", "it", "works"}, "it works"
+	}
+	if out := call(append([]string{"run", "--follow"}, command...)...); !strings.Contains(out, want) {
 		t.Errorf("what ran said %s", out)
 	}
 	call("server", "stop")
