@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/musterhq/muster => ../..
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/goreleaser/nfpm/v2 v2.44.0
 	github.com/musterhq/muster v0.0.0-00010101000000-000000000000

@@ -36,6 +36,7 @@ var parts = []part{
 	{"chart", (*release).chart},
 	{"image", (*release).image},
 	{"python", (*release).python},
+	{"sbom", (*release).sbom},
 }
 
 func names() []string {
@@ -61,7 +62,8 @@ func choosePart(list string) ([]part, error) {
 	return chosen, nil
 }
 
-// make fills the folder. The checksums are the last: a folder that has them is whole.
+// make fills the folder. The checksums, and the signature of them, are the last: a folder
+// that has them is whole.
 func (r *release) make(chosen []part) error {
 	if err := r.empty(); err != nil {
 		return err
@@ -71,7 +73,10 @@ func (r *release) make(chosen []part) error {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
-	return r.sums()
+	if err := r.sums(); err != nil {
+		return err
+	}
+	return r.sign()
 }
 
 // empty makes the folder and removes from it what an earlier release left there. A
