@@ -37,6 +37,7 @@ var parts = []part{
 	{"image", (*release).image},
 	{"python", (*release).python},
 	{"sbom", (*release).sbom},
+	{"notes", (*release).notes},
 }
 
 func names() []string {
