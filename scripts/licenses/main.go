@@ -25,18 +25,21 @@ func main() {
 // texts are names of files that are licences, or belong to them.
 var texts = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-].*)?$`)
 
-// write looks at what is linked for Linux, where the server runs. root is that of
-// the repository.
+// write looks at what is linked for Linux, where the server runs, and into the client for
+// Windows, which is linked with something more. root is that of the repository.
 func write(out io.Writer, root string) error {
-	cmd := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}", "./cmd/muster")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
-	cmd.Stderr = os.Stderr
-	listed, err := cmd.Output()
-	if err != nil {
-		return err
+	var modules []string
+	for goos, program := range map[string]string{"linux": "./cmd/muster", "windows": "./cmd/muster/front"} {
+		cmd := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}", program)
+		cmd.Dir = root
+		cmd.Env = append(os.Environ(), "GOOS="+goos, "GOARCH=amd64", "CGO_ENABLED=0")
+		cmd.Stderr = os.Stderr
+		listed, err := cmd.Output()
+		if err != nil {
+			return err
+		}
+		modules = append(modules, strings.Split(strings.TrimSpace(string(listed)), "\n")...)
 	}
-	modules := strings.Split(strings.TrimSpace(string(listed)), "\n")
 	slices.Sort(modules)
 	of := map[string][]string{} // by text
 	same := map[string]string{} // the first of those that differ in white space alone
@@ -76,7 +79,7 @@ func write(out io.Writer, root string) error {
 		}
 	}
 	vendor := filepath.Join(root, "web", "vendor")
-	err = filepath.WalkDir(vendor, func(path string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(vendor, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !texts.MatchString(d.Name()) {
 			return err
 		}
