@@ -3,6 +3,7 @@ package deploy
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -17,7 +18,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-const chart = "helm/muster"
+// chart is that of the repository, or a package of it that was unpacked elsewhere.
+var chart = cmp.Or(os.Getenv("MUSTER_CHART"), "helm/muster")
 
 // values are those of values.yaml with changes by their paths, as with --set.
 func values(t *testing.T, set map[string]any) map[string]any {
