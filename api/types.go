@@ -94,12 +94,12 @@ type Check struct {
 
 // Replicas are those of an inference workload.
 type Replicas struct {
-	Wanted  int    `json:"wanted"`
-	Running int    `json:"running" doc:"Started, ready or not"`
-	Ready   int    `json:"ready" doc:"Take requests"`
-	Updated int    `json:"updated" doc:"Of the present edition"`
-	Edition int    `json:"edition" doc:"Of the document, from 0; grows with every update"`
-	URL     string `json:"url,omitempty" doc:"The one stable address, which balances over ready replicas"`
+	Wanted     int    `json:"wanted"`
+	Running    int    `json:"running" doc:"Started, ready or not"`
+	Ready      int    `json:"ready" doc:"Take requests"`
+	Updated    int    `json:"updated" doc:"Of the present generation"`
+	Generation int    `json:"generation" doc:"Of the document, from 0; grows with every update"`
+	URL        string `json:"url,omitempty" doc:"The one stable address, which balances over ready replicas"`
 }
 
 // Published is what was made of the results of a workload.
@@ -165,31 +165,31 @@ type Pull struct {
 
 // Task is one process tree or container of an attempt.
 type Task struct {
-	Role      string   `json:"role"`
-	Index     int      `json:"index"`
-	Run       int      `json:"run,omitempty" doc:"How often it had to leave in the attempt before this run"`
-	Name      string   `json:"name,omitempty" doc:"What its maker calls it, where that is someone else: namespace/pod"`
-	Node      string   `json:"node,omitempty"`
-	Devices   []string `json:"devices,omitempty" doc:"GPUs that it holds"`
-	Share     float64  `json:"share,omitempty" doc:"Part that it holds of each of its devices, from 0.001 to 1; 1: whole ones"`
-	State     string   `json:"state" enum:"pending,starting,running,stopping,succeeded,failed,lost"`
-	Waiting   string   `json:"waiting,omitempty"`
-	Stages    []Stage  `json:"stages,omitempty" doc:"What it waited with while it started, beside that its container was made, in the order in which that came first"`
-	Pull      *Pull    `json:"pull,omitempty" doc:"How far its image is, while that is pulled"`
-	Image     string   `json:"imageDigest,omitempty" doc:"Of the image that it runs in, or ran in"`
-	ExitCode  *int     `json:"exitCode,omitempty" doc:"128 + signal when a signal ended it"`
-	Signal    int      `json:"signal,omitempty"`
-	Reason    string   `json:"reason,omitempty"`
-	Message   string   `json:"message,omitempty"`
-	Restarts  int      `json:"restarts,omitempty"`
-	RestartAt *Time    `json:"restartAt,omitempty" doc:"When it is started again in place"`
-	Ready     bool     `json:"ready,omitempty" doc:"A replica that takes requests"`
-	Leaving   bool     `json:"leaving,omitempty" doc:"It is not wanted any more, or not there"`
-	Edition   int      `json:"edition,omitempty" doc:"Of the document that it was started from"`
-	Port      int      `json:"port,omitempty" doc:"Its own port"`
-	PlacedAt  *Time    `json:"placedAt,omitempty"`
-	StartedAt *Time    `json:"startedAt,omitempty"`
-	EndedAt   *Time    `json:"endedAt,omitempty"`
+	Role       string   `json:"role"`
+	Index      int      `json:"index"`
+	Run        int      `json:"run,omitempty" doc:"How often it had to leave in the attempt before this run"`
+	Name       string   `json:"name,omitempty" doc:"What its maker calls it, where that is someone else: namespace/pod"`
+	Node       string   `json:"node,omitempty"`
+	Devices    []string `json:"devices,omitempty" doc:"GPUs that it holds"`
+	Share      float64  `json:"share,omitempty" doc:"Part that it holds of each of its devices, from 0.001 to 1; 1: whole ones"`
+	State      string   `json:"state" enum:"pending,starting,running,stopping,succeeded,failed,lost"`
+	Waiting    string   `json:"waiting,omitempty"`
+	Stages     []Stage  `json:"stages,omitempty" doc:"What it waited with while it started, beside that its container was made, in the order in which that came first"`
+	Pull       *Pull    `json:"pull,omitempty" doc:"How far its image is, while that is pulled"`
+	Image      string   `json:"imageDigest,omitempty" doc:"Of the image that it runs in, or ran in"`
+	ExitCode   *int     `json:"exitCode,omitempty" doc:"128 + signal when a signal ended it"`
+	Signal     int      `json:"signal,omitempty"`
+	Reason     string   `json:"reason,omitempty"`
+	Message    string   `json:"message,omitempty"`
+	Restarts   int      `json:"restarts,omitempty"`
+	RestartAt  *Time    `json:"restartAt,omitempty" doc:"When it is started again in place"`
+	Ready      bool     `json:"ready,omitempty" doc:"A replica that takes requests"`
+	Leaving    bool     `json:"leaving,omitempty" doc:"It is not wanted any more, or not there"`
+	Generation int      `json:"generation,omitempty" doc:"Of the document that it was started from"`
+	Port       int      `json:"port,omitempty" doc:"Its own port"`
+	PlacedAt   *Time    `json:"placedAt,omitempty"`
+	StartedAt  *Time    `json:"startedAt,omitempty"`
+	EndedAt    *Time    `json:"endedAt,omitempty"`
 }
 
 // Stage is a word that a task waited with while it started.

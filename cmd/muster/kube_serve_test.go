@@ -28,16 +28,16 @@ func TestAServiceInACluster(t *testing.T) {
 	c.Node(t, "real", 0)
 	image := c.Busybox(t)
 	w := newWorld(t, "--backend", "kube", "--kubeconfig", c.Kubeconfig)
-	const script = `mkdir /w && echo "edition $EDITION" >/w/index.html && exec busybox httpd -f -p $PORT -h /w`
+	const script = `mkdir /w && echo "generation $EDITION" >/w/index.html && exec busybox httpd -f -p $PORT -h /w`
 	w.muster("run", "--kind", "inference", "--name", "chat", "--image", image, "--set", "ports=[8000]", "--set", "replicas=2", "--set", "resources.cpu=100m",
 		"--set", "probe={path: /, period: 1s}", "--set", "env={EDITION: one}", "--set", "gracePeriod=1s", "--", "sh", "-c", script)
-	ready := func(n, edition int) func(*api.Workload) bool {
+	ready := func(n, generation int) func(*api.Workload) bool {
 		return func(x *api.Workload) bool {
-			return x.Phase == "Running" && x.Replicas != nil && x.Replicas.Ready == n && x.Replicas.Running == n && x.Replicas.Updated == n && x.Replicas.Edition == edition
+			return x.Phase == "Running" && x.Replicas != nil && x.Replicas.Ready == n && x.Replicas.Running == n && x.Replicas.Updated == n && x.Replicas.Generation == generation
 		}
 	}
 	got := w.is("chat", "ready", ready(2, 0))
-	answers(t, got.Replicas.URL, "edition one")
+	answers(t, got.Replicas.URL, "generation one")
 
 	ctx := context.Background()
 	space := "muster-default"
@@ -53,7 +53,7 @@ func TestAServiceInACluster(t *testing.T) {
 
 	w.muster("update", "chat", "--set", "env.EDITION=two")
 	got = w.is("chat", "updated", ready(2, 1))
-	answers(t, got.Replicas.URL, "edition two")
+	answers(t, got.Replicas.URL, "generation two")
 	kubetest.Eventually(t, "the former replicas are gone", func() error {
 		after := pods(t, c, "chat")
 		for name := range before {

@@ -20,19 +20,19 @@ import (
 func service() api.Workload {
 	return api.Workload{
 		ID: "06gztkgw2k9wbq795g3my95h37", Name: "chat", Project: "default", Kind: "inference", User: "ana", Priority: 80, Phase: "Running", Since: before(time.Hour),
-		Conditions: []api.Condition{{Type: "Updating", Message: "1 of 2 replicas are still of the edition before", Since: before(2 * time.Minute)}},
+		Conditions: []api.Condition{{Type: "Updating", Message: "1 of 2 replicas are still of the generation before", Since: before(2 * time.Minute)}},
 		Image:      "127.0.0.1:5000/muster/chat@sha256:12", CreatedAt: before(2 * time.Hour), GPUSeconds: 7200, Tasks: api.TaskCounts{Total: 2, Running: 2, Starting: 1},
 		Checks: []api.Check{
 			{Name: "legal", Type: "approval", Verdict: "approved", By: "user:ann", At: ptr(before(90 * time.Minute)), Message: "ticket 4711"},
 			{Name: "gate", Type: "webhook", Verdict: "asked", Tries: 2, AskAt: ptr(before(-time.Minute)), Deadline: ptr(before(-time.Hour))},
 			{Name: "head", Type: "approval", Verdict: "waiting", Users: []string{"bob", "eve"}},
 		},
-		Replicas:  &api.Replicas{Wanted: 2, Running: 2, Ready: 1, Updated: 1, Edition: 3, URL: "http://127.0.0.1:30001"},
+		Replicas:  &api.Replicas{Wanted: 2, Running: 2, Ready: 1, Updated: 1, Generation: 3, URL: "http://127.0.0.1:30001"},
 		Published: &api.Published{Ref: "acme/model:1", Digest: "sha256:34", Files: 3, Size: 5 << 20, Service: "chat-serve"},
 		Attempts: []api.Attempt{{QueuedAt: ptr(before(2 * time.Hour)), StartedAt: ptr(before(time.Hour)), RunningAt: ptr(before(time.Hour)), Tasks: []api.Task{
-			{Role: "replica", Index: 4, Node: "n1", State: "running", Ready: true, Edition: 3, Port: 30100, StartedAt: ptr(before(time.Hour))},
-			{Role: "replica", Index: 3, Node: "n2", State: "running", Leaving: true, Edition: 2, Port: 30101, Restarts: 1, StartedAt: ptr(before(time.Hour))},
-			{Role: "replica", Index: 5, Node: "n2", State: "starting", Waiting: "ContainerCreating", Message: "pulling 1.2/3.4 GB", Edition: 3},
+			{Role: "replica", Index: 4, Node: "n1", State: "running", Ready: true, Generation: 3, Port: 30100, StartedAt: ptr(before(time.Hour))},
+			{Role: "replica", Index: 3, Node: "n2", State: "running", Leaving: true, Generation: 2, Port: 30101, Restarts: 1, StartedAt: ptr(before(time.Hour))},
+			{Role: "replica", Index: 5, Node: "n2", State: "starting", Waiting: "ContainerCreating", Message: "pulling 1.2/3.4 GB", Generation: 3},
 		}}},
 		Statuses: map[string]api.Status{"mcli": {Status: "RUNNING", Reason: "x"}},
 		Spec:     json.RawMessage(`{"kind":"inference","command":["serve"],"image":"python:3.12","build":{"pip":["x"]},"ports":[8000],"secrets":["hf",{"name":"db","env":"DSN"}]}`),
@@ -98,7 +98,7 @@ func TestVerbsAsk(t *testing.T) {
 		"move chat -m x":                         {`move {"message":"x"}`, "moving chat"},
 		"scale chat 3 -m x":                      {`scale {"replicas":3,"message":"x"}`, "chat Running(Updating): 2 replicas wanted, 1 ready"},
 		"scale run chat 0":                       {`scale {"replicas":0}`, "chat"},
-		"update chat --set env.A=1":              {`update {"kind":"inference","image":"python:3.12","build":{"pip":["x"]},"command":["serve"],"env":{"A":"1"},"secrets":["hf",{"name":"db","env":"DSN"}],"ports":[8000]}`, "updating chat Running(Updating): 2 replicas wanted, 1 ready, 1 of edition 3"},
+		"update chat --set env.A=1":              {`update {"kind":"inference","image":"python:3.12","build":{"pip":["x"]},"command":["serve"],"env":{"A":"1"},"secrets":["hf",{"name":"db","env":"DSN"}],"ports":[8000]}`, "updating chat Running(Updating): 2 replicas wanted, 1 ready, 1 of generation 3"},
 	} {
 		var asked []string
 		w := newWorld(t, courseAPI(t, &asked))

@@ -267,7 +267,7 @@ type Task struct {
 	Port       int       `json:"port,omitempty"`     // a replica's own port, in $PORT; 0: it has none
 	Failures   int       `json:"failures,omitempty"` // in a row, of one that is restarted in place
 	Ready      bool      `json:"ready,omitempty"`    // a replica that takes requests
-	Edition    int       `json:"edition,omitempty"`  // of the document that it was started from
+	Generation int       `json:"edition,omitempty"`  // of the document that it was started from
 	Leaving    bool      `json:"leaving,omitempty"`  // it is not wanted any more, or not there
 	Again      bool      `json:"again,omitempty"`    // it had to leave an array, and waits to be run again under its index
 	Away       bool      `json:"away,omitempty"`     // a replica that another one elsewhere takes over from, since its node is drained

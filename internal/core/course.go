@@ -12,10 +12,10 @@ import (
 type Course struct {
 	Image  string       `json:"image,omitempty"`  // that was built for it; empty: the document's
 	Checks []CheckState `json:"checks,omitempty"` // of the present attempt
-	// Replicas is how many an inference workload wants; Edition the number of
+	// Replicas is how many an inference workload wants; Generation the number of
 	// its document, from 0, which grows with every update.
-	Replicas int `json:"replicas,omitempty"`
-	Edition  int `json:"edition,omitempty"`
+	Replicas   int `json:"replicas,omitempty"`
+	Generation int `json:"edition,omitempty"`
 	// ServicePort is where its one stable address listens; 0: it has none.
 	ServicePort int        `json:"servicePort,omitempty"`
 	RuleUses    []int      `json:"ruleUses,omitempty"` // how often each retry rule has tried again

@@ -57,7 +57,7 @@ func (tx *tx) again(d *draft, in lifecycle.Input, actor string) error {
 	}
 	d.w.Failures, d.w.SystemFailures = 0, 0
 	d.w.Course = core.Course{
-		Image: d.w.Image, Edition: d.w.Edition, ServicePort: d.w.ServicePort, Replicas: firstReplicas(d.w.Spec),
+		Image: d.w.Image, Generation: d.w.Generation, ServicePort: d.w.ServicePort, Replicas: firstReplicas(d.w.Spec),
 		Checkpoint: d.w.Checkpoint, Metadata: d.w.Metadata, // the work may go on from there
 	}
 	return tx.gate(d)

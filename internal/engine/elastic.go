@@ -194,7 +194,7 @@ func (tx *tx) regroup(d *draft) error {
 			if !t.RestartAt.IsZero() {
 				again := core.Task{
 					ID: t.ID, Role: t.Role, Backend: t.Backend, Node: t.Node, Pool: t.Pool, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Counted: t.Counted, Port: t.Port,
-					Edition: d.w.Edition, State: core.TaskStarting, PlacedAt: t.PlacedAt,
+					Generation: d.w.Generation, State: core.TaskStarting, PlacedAt: t.PlacedAt,
 					RestartedAt: tx.now, Restarts: t.Restarts + 1, SeenAt: t.SeenAt, FormerAt: t.SeenAt,
 				}
 				d.setTask(again)

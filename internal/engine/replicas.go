@@ -24,7 +24,7 @@ func wanted(t *core.Task) bool {
 }
 
 // upToDate reports whether no other replica is to take over from t.
-func upToDate(w *core.Workload, t *core.Task) bool { return t.Edition == w.Edition && !t.Away }
+func upToDate(w *core.Workload, t *core.Task) bool { return t.Generation == w.Generation && !t.Away }
 
 // replicasMissing is how many replicas may be placed now: up to what is wanted
 // and, during an update, maxSurge more.
@@ -97,10 +97,10 @@ func (tx *tx) serving(d *draft) {
 	for _, t := range d.tasks {
 		if wanted(t) {
 			ready += core.Bit(t.Ready)
-			old += core.Bit(t.Edition != d.w.Edition)
+			old += core.Bit(t.Generation != d.w.Generation)
 		}
 	}
-	d.fact(lifecycle.Updating, old > 0, tx.now, "", fmt.Sprintf("%d of %d replicas are still of the edition before", old, d.w.Replicas))
+	d.fact(lifecycle.Updating, old > 0, tx.now, "", fmt.Sprintf("%d of %d replicas are still of the generation before", old, d.w.Replicas))
 	here, going := present(d)
 	d.fact(lifecycle.Scaling, old == 0 && (here != d.w.Replicas || going > 0), tx.now, "", fmt.Sprintf("%d replicas, %d wanted", here+going, d.w.Replicas))
 	message := fmt.Sprintf("%d of %d replicas are ready", ready, d.w.Replicas)
@@ -180,7 +180,7 @@ func (tx *tx) restartLater(d *draft, t *core.Task) {
 	d.setTask(c)
 }
 
-// dismiss ends replicas that are too many, or of an older edition or on their
+// dismiss ends replicas that are too many, or of an older generation or on their
 // way from a node while enough others are ready.
 func (tx *tx) dismiss(d *draft) {
 	var old, fresh []*core.Task

@@ -128,7 +128,7 @@ func (tx *tx) putTasks(d *draft, p schedule.Placement) {
 		t := core.Task{
 			ID:   core.TaskID{Workload: w.ID, Attempt: w.Attempt, Index: index, Run: d.succeed(index)},
 			Role: w.Spec.Role(index), Backend: on.Backend, Node: on.ID, Pool: on.Pool, Devices: places[i].Place.Devices,
-			CPU: places[i].Place.CPU, Memory: places[i].Place.Memory, Counted: places[i].Place.MIG, State: core.TaskStarting, PlacedAt: tx.now, Edition: w.Edition,
+			CPU: places[i].Place.CPU, Memory: places[i].Place.Memory, Counted: places[i].Place.MIG, State: core.TaskStarting, PlacedAt: tx.now, Generation: w.Generation,
 		}
 		t.Port = tx.portOf(d, t.Node)
 		if w.Spec.Needs(index).GPU.Kind() == spec.MemoryGPU && len(t.Devices) > 0 {

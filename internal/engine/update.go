@@ -40,12 +40,12 @@ func Update(r UpdateRequest) Command {
 		err = tx.change(d, func() error {
 			was := d.w.Spec
 			d.revise(doc)
-			d.w.Edition++
+			d.w.Generation++
 			d.unwarn()
 			if n := firstReplicas(doc); n != firstReplicas(was) {
 				d.w.Replicas = n
 			}
-			return tx.replaced(d, lifecycle.ReasonUpdated, fmt.Sprintf("edition %d", d.w.Edition), r.Actor)
+			return tx.replaced(d, lifecycle.ReasonUpdated, fmt.Sprintf("generation %d", d.w.Generation), r.Actor)
 		})
 		return d.w, err
 	}

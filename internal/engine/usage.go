@@ -93,7 +93,7 @@ func taken(w *core.Workload, t *core.Task) (cpu, memory int64) {
 // counted is what t holds by count, partitions too, in the scheduler's words.
 // What older documents asked for only the task itself can tell.
 func counted(w *core.Workload, t *core.Task) string {
-	if t.Counted != "" || t.Edition != w.Edition {
+	if t.Counted != "" || t.Generation != w.Generation {
 		return t.Counted
 	}
 	return need(w, t.ID.Index).MIG // nothing, or placed before tasks kept it

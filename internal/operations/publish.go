@@ -189,7 +189,7 @@ func (h *Hands) Follow(ctx context.Context, w *core.Workload) error {
 	}
 }
 
-// updating reports whether replicas of another edition still serve.
+// updating reports whether replicas of another generation still serve.
 func updating(w *core.Workload) bool {
 	for _, c := range w.Conditions {
 		if c.Type == lifecycle.Updating {

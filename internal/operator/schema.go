@@ -219,7 +219,7 @@ func statusSchema() map[string]any {
 		"tasks": object("Tasks of the present attempt by state.", counts),
 		"replicas": object("Of an inference workload.", map[string]any{
 			"wanted": typed("integer", ""), "running": typed("integer", ""), "ready": typed("integer", ""), "updated": typed("integer", ""),
-			"edition": typed("integer", ""), "url": text(""),
+			"generation": typed("integer", ""), "url": text(""),
 		}),
 		"user": text("Who submitted it."), "createdAt": instant(""), "startedAt": instant(""), "endedAt": instant(""),
 		"observedGeneration": typed("integer", "The generation of the object that the server has looked at."),

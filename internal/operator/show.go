@@ -186,7 +186,7 @@ func shownSpec(w *api.Workload) (map[string]any, error) {
 // we made. Applied objects say what their authors want, whatever runs.
 func (s *session) respec(ctx context.Context, o *shadow, w *api.Workload) error {
 	was := s.now(o)
-	updated := w.Replicas != nil && was.Replicas != nil && w.Replicas.Edition > was.Replicas.Edition
+	updated := w.Replicas != nil && was.Replicas != nil && w.Replicas.Generation > was.Replicas.Generation
 	if !o.made || !updated && revisedHash(was, w) == was.RevisedHash {
 		return nil
 	}

@@ -195,7 +195,7 @@ func course(out *api.Workload, w *core.Workload, tasks []core.Task) {
 	if w.Kind != lifecycle.Inference {
 		return
 	}
-	r := &api.Replicas{Wanted: w.Replicas, Edition: w.Edition}
+	r := &api.Replicas{Wanted: w.Replicas, Generation: w.Generation}
 	if w.ServicePort > 0 {
 		r.URL = "http://127.0.0.1:" + strconv.Itoa(w.ServicePort)
 	}
@@ -207,7 +207,7 @@ func course(out *api.Workload, w *core.Workload, tasks []core.Task) {
 		if t.Ready {
 			r.Ready++
 		}
-		if t.Edition == w.Edition {
+		if t.Generation == w.Generation {
 			r.Updated++
 		}
 	}
@@ -275,7 +275,7 @@ func task(t *core.Task) api.Task {
 	out := api.Task{
 		Role: t.Role, Index: t.ID.Index, Run: t.ID.Run, Name: t.Name, Node: string(t.Node), State: string(t.State), Waiting: t.Waiting, ExitCode: t.ExitCode,
 		Signal: t.Signal, Reason: t.Reason, Message: t.Message, Restarts: t.Restarts, RestartAt: at(t.RestartAt),
-		Ready: t.Ready, Leaving: t.Leaving, Edition: t.Edition, Port: t.Port,
+		Ready: t.Ready, Leaving: t.Leaving, Generation: t.Generation, Port: t.Port,
 		PlacedAt: at(t.PlacedAt), StartedAt: at(t.StartedAt), EndedAt: at(t.EndedAt),
 	}
 	if p := t.Pull; p != nil && t.State == core.TaskStarting {

@@ -292,10 +292,10 @@ func TestRollingUpdateLosesNoRequest(t *testing.T) {
 	}
 	w.do(engine.Update(engine.UpdateRequest{Ref: engine.Ref{ID: x.ID}, Doc: w.document("replicas: 3\nports: [8080]\nenv: {V: '2'}\n"), Actor: "user:u"}))
 	updating := false
-	w.until("all are of the new edition", func(x *core.Workload, ts []core.Task) bool {
+	w.until("all are of the new generation", func(x *core.Workload, ts []core.Task) bool {
 		fresh := 0
 		for _, t := range ts {
-			if t.Ready && t.Edition == 1 {
+			if t.Ready && t.Generation == 1 {
 				fresh++
 			}
 		}

@@ -73,13 +73,13 @@ func pick(s *session.Session, w *api.Workload, o *logsOptions, attempt int) ([]i
 	return every, nil
 }
 
-// firstWanted is the first task, of replicas the first of the newest edition
+// firstWanted is the first task, of replicas the first of the newest generation
 // that is not on its way out.
 func firstWanted(w *api.Workload, attempt int, every []int) int {
 	var best *api.Task
 	if attempt < len(w.Attempts) {
 		for i := range w.Attempts[attempt].Tasks {
-			if t := &w.Attempts[attempt].Tasks[i]; !t.Leaving && (best == nil || t.Edition > best.Edition) {
+			if t := &w.Attempts[attempt].Tasks[i]; !t.Leaving && (best == nil || t.Generation > best.Generation) {
 				best = t
 			}
 		}

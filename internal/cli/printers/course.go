@@ -76,7 +76,7 @@ func ReplicasLine(w *api.Workload) string {
 	if r == nil {
 		return ""
 	}
-	out := fmt.Sprintf("%d wanted, %d running, %d ready, %d of edition %d", r.Wanted, r.Running, r.Ready, r.Updated, r.Edition)
+	out := fmt.Sprintf("%d wanted, %d running, %d ready, %d of generation %d", r.Wanted, r.Running, r.Ready, r.Updated, r.Generation)
 	if r.URL != "" {
 		out += "  " + r.URL
 	}

@@ -161,7 +161,7 @@ func updated(s *session.Session, r *revision, done *api.Workload) {
 	default:
 		line := "updating " + replicaLine(done)
 		if done.Replicas != nil {
-			line += fmt.Sprintf(", %d of edition %d", done.Replicas.Updated, done.Replicas.Edition)
+			line += fmt.Sprintf(", %d of generation %d", done.Replicas.Updated, done.Replicas.Generation)
 		}
 		s.Say("%s", line)
 	}

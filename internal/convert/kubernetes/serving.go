@@ -202,7 +202,7 @@ func (k *reader) knative(o *source.Map, doc *spec.Document) *spec.Document {
 		k.Note(source.Note{Line: p.Tree.Line, Field: source.FieldPath(p.Path, "containers[0].ports"), Fate: source.Translated, To: "ports", Reason: "a container of Knative that does not say otherwise listens on 8080"})
 	}
 	if v := s.Consume("traffic"); v != nil {
-		v.Dropped("all requests go to the newest edition, once its replicas are ready")
+		v.Dropped("all requests go to the newest generation, once its replicas are ready")
 	}
 	s.Finish(nil, nil, false)
 	k.noTopology(doc, o.Tree.Line, "replicas stand alone: near and apart say where they are")

@@ -36,7 +36,7 @@ func (o *watch) replicas(c engine.Change) error {
 		if t.Ready {
 			ready++
 		}
-		if t.Edition == w.Edition && !t.Away {
+		if t.Generation == w.Generation && !t.Away {
 			fresh++
 		} else {
 			old++
@@ -44,7 +44,7 @@ func (o *watch) replicas(c engine.Change) error {
 	}
 	u := w.Spec.Update
 	if fresh > w.Replicas {
-		return fmt.Errorf("%d replicas of its edition, %d are wanted", fresh, w.Replicas)
+		return fmt.Errorf("%d replicas of its generation, %d are wanted", fresh, w.Replicas)
 	}
 	if most := w.Replicas + *u.MaxSurge; fresh > 0 && here > most && old == 0 {
 		return fmt.Errorf("%d replicas, at most %d may be there", here, most)
@@ -141,7 +141,7 @@ func (o *watch) conditions(c engine.Change) error {
 			going += bit(t.Leaving && t.State.Held())
 			if counted(t) {
 				here += bit(t.State != core.TaskStarting || t.Restarts > 0)
-				old += bit(t.Edition != w.Edition)
+				old += bit(t.Generation != w.Generation)
 				ready += bit(t.Ready)
 			}
 		}

@@ -361,7 +361,7 @@ func (s *story) fact(w *core.Workload, key string) string {
 		return s.live(w, tasks, key)
 	case "degraded":
 		return strconv.FormatBool(len(w.Conditions) > 0)
-	case "conditions", "ready", "replicas", "edition", "check", "service":
+	case "conditions", "ready", "replicas", "generation", "check", "service":
 		return service(w, tasks, key)
 	case "runai-job", "runai-workload", "jobq", "mcli", "modelarts":
 		return s.word(w, tasks, lifecycle.Dialect(key))

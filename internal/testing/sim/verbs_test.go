@@ -152,8 +152,8 @@ func service(w *core.Workload, tasks []core.Task, key string) string {
 		return strconv.Itoa(ready)
 	case "replicas":
 		return fmt.Sprintf("%d/%d", here, w.Replicas)
-	case "edition":
-		return strconv.Itoa(w.Edition)
+	case "generation":
+		return strconv.Itoa(w.Generation)
 	case "service":
 		if w.Published == nil {
 			return "none"

@@ -153,7 +153,7 @@ func killBatch(n int64) *store.Batch {
 // killSecond is the second version of a workload, with another document.
 func killSecond(seq int64) *core.Workload {
 	return next(workload(seq), in(lifecycle.Running), func(w *core.Workload) {
-		w.Edition = 1
+		w.Generation = 1
 		w.Spec = &spec.Document{Name: w.Name, Image: fmt.Sprint(seq), Labels: map[string]string{"seq": fmt.Sprint(seq)}}
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 // course is what a workload may have come to.
 func (m *model) course() core.Course {
-	c := core.Course{Replicas: m.r.IntN(3), Edition: m.r.IntN(2), Image: pick(m.r, texts...)}
+	c := core.Course{Replicas: m.r.IntN(3), Generation: m.r.IntN(2), Image: pick(m.r, texts...)}
 	if m.r.IntN(2) == 0 {
 		c.Checks = []core.CheckState{{Name: "legal", Verdict: core.CheckAsked, Users: []string{"ada"}, Timeout: 3, AskAt: m.instant()}}
 		c.Again = "user:ada"

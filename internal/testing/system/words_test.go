@@ -343,7 +343,7 @@ func (st *stage) services() {
 	st.until("web", "two ready", func(w *api.Workload) bool { return w.Replicas.Ready == 2 })
 	st.do(conn.Update(t.Context(), "default", "web", fmt.Appendf(nil, doc, "sleep 1; "+serve)))
 	st.until("web", "updated", func(w *api.Workload) bool {
-		return w.Replicas.Edition == 1 && w.Replicas.Updated == w.Replicas.Wanted && w.Replicas.Running == w.Replicas.Wanted
+		return w.Replicas.Generation == 1 && w.Replicas.Updated == w.Replicas.Wanted && w.Replicas.Running == w.Replicas.Wanted
 	})
 	st.do(conn.Stop(t.Context(), "default", "web", api.StopOptions{}))
 	st.phase("web", "Stopped")

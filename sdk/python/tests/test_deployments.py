@@ -29,7 +29,7 @@ from muster import UnsupportedError
 
 from .support import PATIENCE, ServerCase, eventually, unique
 
-# It answers with its edition and what it was sent, and fails on request.
+# It answers with its generation and what it was sent, and fails on request.
 SERVER = """
 import http.server, json, os
 class Answers(http.server.BaseHTTPRequestHandler):

@@ -1254,12 +1254,12 @@ export interface RelatedWorkload {
 
 export interface Replicas {
   /** Of the document, from 0; grows with every update */
-  edition: number
+  generation: number
   /** Take requests */
   ready: number
   /** Started, ready or not */
   running: number
-  /** Of the present edition */
+  /** Of the present generation */
   updated: number
   /** The one stable address, which balances over ready replicas */
   url?: string
@@ -1572,11 +1572,11 @@ export interface Taint {
 export interface Task {
   /** GPUs that it holds */
   devices?: string[]
-  /** Of the document that it was started from */
-  edition?: number
   endedAt?: Time
   /** 128 + signal when a signal ended it */
   exitCode?: number
+  /** Of the document that it was started from */
+  generation?: number
   /** Of the image that it runs in, or ran in */
   imageDigest?: string
   index: number

@@ -136,7 +136,7 @@ class InferenceDeployment:
         self.metadata: Dict[str, Any] = metadata_of(w)
         served = w.raw.get("replicas") or {}
         self.public_dns: str = str(served.get("url") or "")
-        self.current_version: int = int(served.get("edition") or 0)
+        self.current_version: int = int(served.get("generation") or 0)
         self.replicas_wanted: int = int(served.get("wanted") or 0)
         self.replicas_ready: int = int(served.get("ready") or 0)
         ready = self.replicas_ready > 0 and w.phase == "Running"
