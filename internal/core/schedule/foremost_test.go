@@ -17,7 +17,7 @@ func TestForemostAreTheFirstOfEveryQueue(t *testing.T) {
 		name := core.ProjectID(fmt.Sprint("q", q))
 		s.Queues = append(s.Queues, schedule.Queue{ID: name, Default: schedule.Unlimited()})
 		for i := range waiting {
-			// Of two shapes and three priorities, not in their order: several lanes of each queue.
+			// Of two shapes and three priorities, not in their order: several job classes of each queue.
 			s.Jobs = append(s.Jobs, schedule.Job{
 				ID: core.WorkloadID(fmt.Sprintf("%s-%d", name, i)), Queue: name, Priority: 50 + i*5%3, Preemptible: true, Order: int64(100 - i), Shape: single(gpu(9 + i%2)),
 			})

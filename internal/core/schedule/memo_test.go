@@ -15,7 +15,7 @@ import (
 )
 
 // crowd is a world in which more is wanted than there is, in several queues and
-// priorities, so that hunts for victims fail more often than not.
+// priorities, so that searches for victims fail more often than not.
 func crowd(seed uint64) *world {
 	r := rand.New(rand.NewPCG(seed, 31))
 	w := &world{Snap: schedule.Snapshot{Now: clock}, Cfg: schedule.Config{MaxMoves: r.IntN(5), MoveRest: r.Int64N(3000)}}

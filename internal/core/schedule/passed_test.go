@@ -9,7 +9,7 @@ import (
 )
 
 // Who keeps out of the way of a booking in one pool is placed in another that has
-// room, and so are all of its lane.
+// room, and so are all of its job class.
 func TestWhoIsPassedOverInOnePoolIsPlacedInAnother(t *testing.T) {
 	for _, limit := range []int64{0, 48 * hour} {
 		st := state.NewState(Default())

@@ -53,15 +53,15 @@ func said(st *state.State) string {
 	}
 	for _, id := range state.SortedIDs(st.Jobs) {
 		j := st.Jobs[id]
-		fmt.Fprintf(&b, "job %s active %v placed %v standing %d now %v lane %v holds", id, j.Active, j.Placed, j.Standing, j.PlacedNow, j.Lane != nil && slices.Contains(j.Lane.Jobs, j))
+		fmt.Fprintf(&b, "job %s active %v placed %v standing %d now %v lane %v holds", id, j.Active, j.Placed, j.Standing, j.PlacedNow, j.JobClass != nil && slices.Contains(j.JobClass.Jobs, j))
 		for _, h := range j.Holds {
 			fmt.Fprintf(&b, " %d/%d %v %s%v", h.Group, h.Task, h.Leaving, h.Site.Node.ID, h.Devs)
 		}
 		b.WriteString("\n")
 	}
-	lanes := 0
-	for _, l := range st.Lanes {
-		lanes += len(l.Jobs)
+	jobClasses := 0
+	for _, l := range st.JobClasses {
+		jobClasses += len(l.Jobs)
 	}
 	var users []string
 	for k, u := range st.Users {
@@ -75,7 +75,7 @@ func said(st *state.State) string {
 		below = append(below, id)
 	}
 	slices.Sort(below)
-	fmt.Fprintf(&b, "waiting %d users %v below %v", lanes, users, below)
+	fmt.Fprintf(&b, "waiting %d users %v below %v", jobClasses, users, below)
 	return b.String()
 }
 

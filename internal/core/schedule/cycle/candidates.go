@@ -10,7 +10,7 @@ import (
 )
 
 // begins notes that a job of l was placed in this cycle.
-func (c *Pass) begins(l *state.Lane) {
+func (c *Pass) begins(l *state.JobClass) {
 	if l.Class == nil || l.Began == c.id {
 		return
 	}
@@ -22,20 +22,20 @@ func (c *Pass) begins(l *state.Lane) {
 	k.Begun = append(k.Begun, l)
 }
 
-// candidates are the lanes of a visit whom the action could serve.
-func (c *Pass) candidates(a schedule.Action, p *state.Pool, v *state.Visit, f *drain) []*state.Lane {
-	out := c.lanes[:0]
+// candidates are the job classes of a visit whom the action could serve.
+func (c *Pass) candidates(a schedule.Action, p *state.Pool, v *state.Visit, f *drain) []*state.JobClass {
+	out := c.jobClasses[:0]
 	for _, k := range v.Classes {
 		if k.Key.Own {
-			for _, l := range k.Lanes {
+			for _, l := range k.JobClasses {
 				f.note(l)
 			}
-			out = append(out, k.Lanes...)
+			out = append(out, k.JobClasses...)
 			continue
 		}
 		all := c.suits(a, p, k)
 		noted := false
-		pick := k.Lanes
+		pick := k.JobClasses
 		if !all {
 			if k.Since != c.id {
 				continue
@@ -53,9 +53,11 @@ func (c *Pass) candidates(a schedule.Action, p *state.Pool, v *state.Visit, f *d
 		}
 	}
 	if a == schedule.Reclaim { // who takes from others changes where these stand
-		slices.SortFunc(out, func(a, b *state.Lane) int { return cmp.Or(cmp.Compare(a.Leaf, b.Leaf), cmp.Compare(a.Slot, b.Slot)) })
+		slices.SortFunc(out, func(a, b *state.JobClass) int {
+			return cmp.Or(cmp.Compare(a.Leaf, b.Leaf), cmp.Compare(a.Slot, b.Slot))
+		})
 	}
-	c.lanes = out
+	c.jobClasses = out
 	return out
 }
 
@@ -66,11 +68,11 @@ func (c *Pass) suits(a schedule.Action, p *state.Pool, k *state.Class) bool {
 		return false
 	}
 	k.Bookable = k.Bookable[:0]
-	i := slices.IndexFunc(k.Lanes, func(l *state.Lane) bool { return l.Jobs[0].Standing == 0 })
+	i := slices.IndexFunc(k.JobClasses, func(l *state.JobClass) bool { return l.Jobs[0].Standing == 0 })
 	if i < 0 {
 		return true // each may have others behind
 	}
-	j := k.Lanes[i].Jobs[0]
+	j := k.JobClasses[i].Jobs[0]
 	if st.Awaits(j) != nil {
 		return false
 	}

@@ -13,18 +13,18 @@ import (
 
 // Pass is one pass over all actions.
 type Pass struct {
-	St      *state.State
-	id      uint64
-	cause   map[*state.Job]verdictOf      // of whose holds were evicted
-	Booked  map[*state.Pool][]*booking    // who has a time to start
-	kept    map[*state.Job]*state.Pool    // who keeps out of the way of those who have a time, and where that was last
-	guests  map[*state.Site][]*state.Hold // placed in this cycle after somebody was given a time
-	ends    map[*state.Pool][]*state.Job  // whose end is known, in order
-	fresh   map[int32][]*state.Job        // by queue: who was placed in this cycle, having held nothing before
-	won     map[*state.Job][]unit         // who was made to leave for whom
-	lanes   []*state.Lane                 // for candidates
-	windows map[*state.Job]string         // that made those leave who do
-	rows    map[rowKey]row                // in which queues are taken from
+	St         *state.State
+	id         uint64
+	cause      map[*state.Job]verdictOf      // of whose holds were evicted
+	Booked     map[*state.Pool][]*booking    // who has a time to start
+	kept       map[*state.Job]*state.Pool    // who keeps out of the way of those who have a time, and where that was last
+	guests     map[*state.Site][]*state.Hold // placed in this cycle after somebody was given a time
+	ends       map[*state.Pool][]*state.Job  // whose end is known, in order
+	fresh      map[int32][]*state.Job        // by queue: who was placed in this cycle, having held nothing before
+	won        map[*state.Job][]unit         // who was made to leave for whom
+	jobClasses []*state.JobClass             // for candidates
+	windows    map[*state.Job]string         // that made those leave who do
+	rows       map[rowKey]row                // in which queues are taken from
 }
 
 type verdictOf struct {
@@ -130,9 +130,9 @@ func (c *Pass) Look(a schedule.Action, p *state.Pool, j *state.Job) outcome {
 type outcome uint8
 
 const (
-	Hopeless outcome = iota // nor will others of its lane
-	passed                  // not served; of others of its lane it says nothing
-	shut                    // passed, and so are all others of its lane
+	Hopeless outcome = iota // nor will others of its job class
+	passed                  // not served; of others of its job class it says nothing
+	shut                    // passed, and so are all others of its job class
 	served
 	grows // served, and to be looked at again for more
 )
@@ -146,12 +146,12 @@ func (c *Pass) Walk(a schedule.Action) {
 	for _, v := range st.Visits() {
 		p := st.Pools[names[v.Pool]]
 		f := drain{st: st, pool: p, asks: map[*state.Ask]bool{}}
-		lanes := c.candidates(a, p, &v, &f)
-		if len(lanes) == 0 {
+		jobClasses := c.candidates(a, p, &v, &f)
+		if len(jobClasses) == 0 {
 			continue
 		}
-		l := st.NewLine(p, len(lanes))
-		for _, ln := range lanes {
+		l := st.NewLine(p, len(jobClasses))
+		for _, ln := range jobClasses {
 			c.join(l, ln, a)
 		}
 		if a != schedule.Reclaim {
@@ -165,10 +165,10 @@ func (c *Pass) Walk(a schedule.Action) {
 	}
 }
 
-// join puts into the line who of a lane may want something of its pool: those
+// join puts into the line who of a job class may want something of its pool: those
 // that hold something already, each for itself, for they are not alike any
 // more; and a cursor on the first of the others.
-func (c *Pass) join(l *state.Line, ln *state.Lane, a schedule.Action) {
+func (c *Pass) join(l *state.Line, ln *state.JobClass, a schedule.Action) {
 	st, first := c.St, ln.Jobs[0]
 	if first.Leaf < 0 || st.Queues.List[first.Leaf].StoppedBy != "" || st.Awaits(first) != nil {
 		return
@@ -185,7 +185,7 @@ func (c *Pass) join(l *state.Line, ln *state.Lane, a schedule.Action) {
 	}
 	j := ln.Jobs[at]
 	if home := j.Home(); (home == nil || home == l.Pool) && st.Wants(j) {
-		c.enqueue(l, state.Cursor{Lane: ln, Next: at}, a)
+		c.enqueue(l, state.Cursor{JobClass: ln, Next: at}, a)
 	}
 }
 
@@ -226,7 +226,7 @@ func (c *Pass) step(l *state.Line, cur *state.Cursor, a schedule.Action) outcome
 		return out
 	}
 	if j.Standing > 0 {
-		c.begins(cur.Lane)
+		c.begins(cur.JobClass)
 	}
 	l.Moved(cur, !c.advance(cur))
 	if again {
@@ -235,22 +235,22 @@ func (c *Pass) step(l *state.Line, cur *state.Cursor, a schedule.Action) outcome
 	return out
 }
 
-// passOver notes that the cursor's lane has somebody who was not served here:
+// passOver notes that the cursor's job class has somebody who was not served here:
 // another pool begins with the first of these.
 func (c *Pass) passOver(cur *state.Cursor) {
-	if l := cur.Lane; l != nil && !l.Over {
+	if l := cur.JobClass; l != nil && !l.Over {
 		l.Past, l.Walk, l.Over = cur.Next, c.St.Walks, true
 	}
 }
 
-// advance moves the cursor to the next of its lane that holds nothing; false:
+// advance moves the cursor to the next of its job class that holds nothing; false:
 // there is none.
 func (c *Pass) advance(cur *state.Cursor) bool {
-	jobs := cur.Lane.Jobs
+	jobs := cur.JobClass.Jobs
 	for cur.Next++; cur.Next < len(jobs) && jobs[cur.Next].Standing > 0; cur.Next++ {
 	}
-	if !cur.Lane.Over {
-		cur.Lane.Past, cur.Lane.Walk = cur.Next, c.St.Walks
+	if !cur.JobClass.Over {
+		cur.JobClass.Past, cur.JobClass.Walk = cur.Next, c.St.Walks
 	}
 	return cur.Next < len(jobs)
 }
@@ -298,7 +298,7 @@ func (c *Pass) allocate(p *state.Pool, j *state.Job) outcome {
 			c.kept = map[*state.Job]*state.Pool{}
 		}
 		c.kept[j] = p
-		return passed // others of its lane may leave in time
+		return passed // others of its job class may leave in time
 	}
 	return Hopeless
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
-// hunt is the search for those who would leave for one job.
-type hunt struct {
+// victimSearch is the search for those who would leave for one job.
+type victimSearch struct {
 	c       *Pass
 	kind    schedule.Action
 	pool    *state.Pool
 	j       *state.Job
 	tries   []state.Try
 	need    quota.Amounts
-	had     quota.Amounts // by its queue when the hunt began
-	leafs   map[int32]*prey
+	had     quota.Amounts // by its queue when the search began
+	leafs   map[int32]*candidates
 	rows    map[int32]*row // by parent
-	mark    int            // the journal when the hunt began
+	mark    int            // the journal when the search began
 	room    map[*state.Ask]*tally
 	victims []unit                  // in the order in which they were told to go
-	lost    map[int32]quota.Amounts // by queue: what victims of this hunt held
+	lost    map[int32]quota.Amounts // by queue: what victims of this search held
 	freed   map[*state.Job][]unit   // by victim: who had been made to leave for it, once that is looked at again
 	booked  bool                    // the time has come that its job was told
 	wide    bool                    // also from queues that have no more than their due, if all of that finds another place
@@ -39,8 +39,8 @@ type unit struct {
 	next  []*state.Hold // that place
 }
 
-// prey is how far the victims of one queue have been looked at.
-type prey struct {
+// candidates is how far the victims of one queue have been looked at.
+type candidates struct {
 	next int
 	back []*state.Job // looked at, and still there with less
 	over bool
@@ -82,7 +82,7 @@ func (c *Pass) displace(kind schedule.Action, p *state.Pool, j *state.Job) outco
 		return Hopeless
 	}
 	for _, tries := range st.Options(j) {
-		h := &hunt{c: c, kind: kind, pool: p, j: j, tries: tries, need: st.Cost(j, p, tries)}
+		h := &victimSearch{c: c, kind: kind, pool: p, j: j, tries: tries, need: st.Cost(j, p, tries)}
 		if !h.entitled() || kind == schedule.Consolidate && !h.spare() {
 			continue
 		}
@@ -102,12 +102,12 @@ func (c *Pass) displace(kind schedule.Action, p *state.Pool, j *state.Job) outco
 }
 
 // run is one search through all possible victims.
-func (h *hunt) run() bool {
+func (h *victimSearch) run() bool {
 	st := h.c.St
-	h.leafs, h.rows, h.lost, h.victims = map[int32]*prey{}, map[int32]*row{}, map[int32]quota.Amounts{}, nil
+	h.leafs, h.rows, h.lost, h.victims = map[int32]*candidates{}, map[int32]*row{}, map[int32]quota.Amounts{}, nil
 	mark := len(st.Log)
 	h.mark = mark
-	if !h.prey() || h.inVain() {
+	if !h.candidates() || h.inVain() {
 		return false
 	}
 	h.had = h.pool.Q[h.j.Leaf].Alloc
@@ -136,7 +136,7 @@ func (h *hunt) run() bool {
 }
 
 // entitled reports whether j may have what it asks for at others' cost.
-func (h *hunt) entitled() bool {
+func (h *victimSearch) entitled() bool {
 	st := h.c.St
 	switch h.kind {
 	case schedule.Consolidate:
@@ -161,9 +161,9 @@ func (h *hunt) entitled() bool {
 
 // spare reports whether as much is free in all as j needs: without that no
 // moving about helps.
-func (h *hunt) spare() bool { return h.need.Within(h.pool.Free) }
+func (h *victimSearch) spare() bool { return h.need.Within(h.pool.Free) }
 
-func (h *hunt) count() {
+func (h *victimSearch) count() {
 	h.room = map[*state.Ask]*tally{}
 	for _, t := range h.tries {
 		for i := range int32(t.Count) {
@@ -187,7 +187,7 @@ func (h *hunt) count() {
 	}
 }
 
-func (h *hunt) enough() bool {
+func (h *victimSearch) enough() bool {
 	for _, t := range h.room {
 		if t.have < t.need {
 			return false
@@ -197,7 +197,7 @@ func (h *hunt) enough() bool {
 }
 
 // more tells the next victim to go; false: there is none.
-func (h *hunt) more() bool {
+func (h *victimSearch) more() bool {
 	st := h.c.St
 	if (h.kind == schedule.Consolidate || h.wide) && st.Cfg.MaxMoves >= 0 {
 		n := 0
@@ -224,7 +224,7 @@ func (h *hunt) more() bool {
 }
 
 // send tells u to go, and counts the room that this leaves.
-func (h *hunt) send(u unit) {
+func (h *victimSearch) send(u unit) {
 	st := h.c.St
 	for _, x := range u.holds {
 		st.Evict(x)
@@ -234,7 +234,7 @@ func (h *hunt) send(u unit) {
 }
 
 // recount counts the room of one site anew.
-func (h *hunt) recount(s *state.Site) {
+func (h *victimSearch) recount(s *state.Site) {
 	for a, t := range h.room {
 		if k := s.Room(a, t.need); k != t.at[s] && h.c.St.Allowed(s, a) {
 			t.have += k - t.at[s]

@@ -17,7 +17,7 @@ const fewTries, fewSettles, fewAtOnce = 2048, 96, 4
 // all of them have another place: each alone first, then two that share a node,
 // and so on; and where there are only few, any set of them. Who is displaced
 // first moves first.
-func (h *hunt) few() bool {
+func (h *victimSearch) few() bool {
 	h.victims = nil
 	h.count()
 	f := &fewest{h: h, mark: len(h.c.St.Log), all: h.movable()}
@@ -44,7 +44,7 @@ const fewAny = 8
 
 // fewest is a search for few who move.
 type fewest struct {
-	h              *hunt
+	h              *victimSearch
 	mark           int
 	all            []unit
 	size           int
@@ -109,7 +109,7 @@ func (u *unit) size() int64 {
 }
 
 // recall takes back that any have been told to go.
-func (h *hunt) recall(mark int) {
+func (h *victimSearch) recall(mark int) {
 	st := h.c.St
 	victims := h.victims
 	h.victims = h.victims[:0]
@@ -132,7 +132,7 @@ func (u *unit) near(v *unit) bool {
 // many, those only that could have another place by themselves, and of nodes
 // where something that the job needs is free already. Those of the fewest tasks
 // come first, among them who is displaced first.
-func (h *hunt) movable() []unit {
+func (h *victimSearch) movable() []unit {
 	st := h.c.St
 	var all []unit
 	h.eachMovable(func(v *state.Job) bool {
@@ -155,7 +155,7 @@ func (h *hunt) movable() []unit {
 	return all
 }
 
-func (h *hunt) eachMovable(yield func(*state.Job) bool) {
+func (h *victimSearch) eachMovable(yield func(*state.Job) bool) {
 	for q := range h.pool.Q {
 		for _, v := range h.pool.Q[q].Victims {
 			if h.eligible(v) && !place.Bound(v) && !yield(v) {
@@ -172,7 +172,7 @@ func (h *hunt) eachMovable(yield func(*state.Job) bool) {
 
 // chances remembers what of units that could move is the same for many.
 type chances struct {
-	h    *hunt
+	h    *victimSearch
 	room map[*state.Ask]bool  // whether there is any for that
 	near map[*state.Site]bool // whether something that the job needs is free there
 }
@@ -200,7 +200,7 @@ func (c *chances) has(u *unit) bool {
 
 // partly reports whether s might take some of the job, and has some of what that
 // needs.
-func (h *hunt) partly(s *state.Site) bool {
+func (h *victimSearch) partly(s *state.Site) bool {
 	for a := range h.room {
 		if n := &a.Need; h.c.St.Allowed(s, a) && (n.Devices == 0 || s.Soon.Sum > 0) && (n.CPU == 0 || s.Soon.Cpu > 0 || n.Devices > 0) {
 			return true

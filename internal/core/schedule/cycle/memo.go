@@ -8,11 +8,11 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
-// futile reports whether a hunt in the job's own queue must come to nothing: if
+// futile reports whether a search for victims in the job's own queue must come to nothing: if
 // all left who may be made to, there would not be enough room. It fails only
 // what would fail.
-func (h *hunt) futile() bool {
-	l := h.j.Lane
+func (h *victimSearch) futile() bool {
+	l := h.j.JobClass
 	if l == nil || l.Key.Own != "" || len(h.j.Holds) > 0 || len(h.c.St.Options(h.j)) != 1 || h.c.St.Forgetful {
 		return false
 	}
@@ -36,7 +36,7 @@ func (h *hunt) futile() bool {
 
 // refresh looks again at the sites that have changed since m was looked at;
 // false: those are too many.
-func (h *hunt) refresh(m *state.Memo) bool {
+func (h *victimSearch) refresh(m *state.Memo) bool {
 	log := h.c.St.Log
 	if m.Cycle == h.c.id {
 		log = log[m.Log:]
@@ -59,7 +59,7 @@ func (h *hunt) refresh(m *state.Memo) bool {
 }
 
 // assess works out what there would be room for; nil: for all that is needed.
-func (h *hunt) assess() *state.Memo {
+func (h *victimSearch) assess() *state.Memo {
 	st := h.c.St
 	m := &state.Memo{Pool: h.pool, Shape: h.pool.Shape, Until: state.Never}
 	for _, t := range h.tries {
@@ -103,14 +103,14 @@ func (h *hunt) assess() *state.Memo {
 }
 
 // survey looks at the sites on which v holds something.
-func (h *hunt) survey(m *state.Memo, v *state.Job) {
+func (h *victimSearch) survey(m *state.Memo, v *state.Job) {
 	for _, x := range v.Holds {
 		h.lookAt(m, x.Site)
 	}
 }
 
 // lookAt is reassess, once for each site.
-func (h *hunt) lookAt(m *state.Memo, s *state.Site) {
+func (h *victimSearch) lookAt(m *state.Memo, s *state.Site) {
 	if s.Pool == h.pool && s.Seen != h.c.St.Sight {
 		s.Seen = h.c.St.Sight
 		h.reassess(m, s)
@@ -118,7 +118,7 @@ func (h *hunt) lookAt(m *state.Memo, s *state.Site) {
 }
 
 // reassess works out for how many tasks there would be room on s.
-func (h *hunt) reassess(m *state.Memo, s *state.Site) {
+func (h *victimSearch) reassess(m *state.Memo, s *state.Site) {
 	st := h.c.St
 	var room [16]*state.Hold
 	gone := room[:0]
@@ -142,12 +142,12 @@ func (h *hunt) reassess(m *state.Memo, s *state.Site) {
 }
 
 // takes reports whether anything of v could be taken, and notes from when.
-func (h *hunt) takes(m *state.Memo, v *state.Job) bool {
+func (h *victimSearch) takes(m *state.Memo, v *state.Job) bool {
 	if h.eligible(v) {
 		return true
 	}
 	if v.Started > 0 && h.sheltered(v) {
-		if v.Lane != nil {
+		if v.JobClass != nil {
 			return true // it may grow, and what it has above its minimum is not sheltered
 		}
 		m.Until = min(m.Until, v.Started+h.shelter(v))
@@ -173,21 +173,21 @@ func set(t *state.Tallied, s *state.Site, k int) {
 }
 
 // inVain reports whether another of its class has tried the same in vain.
-func (h *hunt) inVain() bool {
+func (h *victimSearch) inVain() bool {
 	k := h.alike()
 	return k != nil && k.Vain == state.Vain{Pool: h.pool, Cycle: h.c.id, Log: h.mark, Booked: 0}
 }
 
-// fails notes that the hunt has not found enough room.
-func (h *hunt) fails() {
+// fails notes that the search has not found enough room.
+func (h *victimSearch) fails() {
 	if k := h.alike(); k != nil {
 		k.Vain = state.Vain{Pool: h.pool, Cycle: h.c.id, Log: h.mark, Booked: 0}
 	}
 }
 
-// alike is the class of which all would hunt as h does, or nil.
-func (h *hunt) alike() *state.Class {
-	l := h.j.Lane
+// alike is the class of which all would search as h does, or nil.
+func (h *victimSearch) alike() *state.Class {
+	l := h.j.JobClass
 	if h.kind != schedule.Consolidate || l == nil || l.Class == nil || l.Class.Key.Own || len(h.j.Holds) > 0 || len(l.Class.Options) != 1 || h.c.St.Forgetful {
 		return nil
 	}
@@ -208,7 +208,7 @@ func (c *Pass) keepsOut(p *state.Pool, j *state.Job) bool {
 // the sake of those who have a time to start, or nil. They are alike where none
 // of them leaves by itself, or would be made to, before somebody starts.
 func (c *Pass) keptAlike(p *state.Pool, j *state.Job) *state.Class {
-	l := j.Lane
+	l := j.JobClass
 	if l == nil || l.Class == nil || l.Class.Key.Own || l.Limited > 0 || len(j.Holds) > 0 || len(c.St.Options(j)) != 1 || c.St.Forgetful {
 		return nil
 	}

@@ -6,11 +6,11 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
-// may reports whether an action could serve those of a lane that hold nothing,
+// may reports whether an action could serve those of a job class that hold nothing,
 // whose class it could serve: a cheap test, once for all of them, that fails only
 // what would come to nothing. What it goes by only gets less while the action
 // goes on.
-func (c *Pass) may(a schedule.Action, p *state.Pool, ln *state.Lane) bool {
+func (c *Pass) may(a schedule.Action, p *state.Pool, ln *state.JobClass) bool {
 	st, j := c.St, ln.Jobs[0]
 	if st.Queues.List[ln.Leaf].StoppedBy != "" {
 		return false
@@ -32,15 +32,15 @@ func (c *Pass) may(a schedule.Action, p *state.Pool, ln *state.Lane) bool {
 		if acc := &p.Q[ln.Leaf]; len(c.fresh[ln.Leaf]) == 0 && (acc.Gone == len(acc.Victims) || acc.Victims[acc.Gone].Priority >= j.Priority) {
 			return false
 		}
-		h := hunt{c: c, kind: a, pool: p, j: j}
-		return h.prey()
+		h := victimSearch{c: c, kind: a, pool: p, j: j}
+		return h.candidates()
 	case schedule.Reclaim:
 		acc := &p.Q[ln.Leaf]
 		for _, need := range ln.Class.Prices(st, p, j) {
 			if !acc.Alloc.Add(need).Within(acc.Share) {
 				continue // as entitled says
 			}
-			h := hunt{c: c, kind: a, pool: p, j: j, need: need}
+			h := victimSearch{c: c, kind: a, pool: p, j: j, need: need}
 			if h.entitled() {
 				return true
 			}
@@ -71,8 +71,8 @@ type drain struct {
 	left []*state.Ask // that had a site when last looked at
 }
 
-// note adds what a lane needs first.
-func (f *drain) note(ln *state.Lane) {
+// note adds what a job class needs first.
+func (f *drain) note(ln *state.JobClass) {
 	j := ln.Jobs[0]
 	for g, run := range f.st.AsksOf(j) {
 		for _, a := range run {

@@ -57,7 +57,7 @@ func (c *Pass) recallable(j *state.Job, p *state.Pool, more quota.Amounts) []*st
 	if len(st.Marks) == 0 || len(p.Sites) == 0 || j.Leaf < 0 {
 		return nil
 	}
-	claim := hunt{c: c, kind: schedule.Reclaim, pool: p, j: j, need: more}
+	claim := victimSearch{c: c, kind: schedule.Reclaim, pool: p, j: j, need: more}
 	due := !st.Cfg.NoQuota && claim.entitled()
 	var out []*state.Job
 	for _, v := range st.Marks {

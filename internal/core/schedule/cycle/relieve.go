@@ -13,7 +13,7 @@ import (
 const Relieve schedule.Action = "relieve"
 
 // Relieve looks at those whose patience is over, the longest due first. Of a
-// lane that cannot be helped the others cannot be either.
+// job class that cannot be helped the others cannot be either.
 func (c *Pass) Relieve() {
 	st := c.St
 	if st.Now < st.Due {
@@ -22,7 +22,7 @@ func (c *Pass) Relieve() {
 	var due []*state.Job
 	st.Due = state.Never
 	for _, k := range st.ClassList {
-		for _, l := range k.Lanes {
+		for _, l := range k.JobClasses {
 			if l.Due <= st.Now && len(l.Jobs[0].Holds) == 0 {
 				n := len(due)
 				if due = append(due, longestDue(l, st.Now)...); len(due) == n {
@@ -34,9 +34,9 @@ func (c *Pass) Relieve() {
 	}
 	slices.SortFunc(due, state.LongerDue)
 	sorted := map[*state.Pool][]*state.Job{}
-	hopelessLanes := map[*state.Lane]bool{}
+	hopelessJobClasses := map[*state.JobClass]bool{}
 	for _, j := range due {
-		if hopelessLanes[j.Lane] || len(j.Holds) > 0 || st.Gate(j) != nil {
+		if hopelessJobClasses[j.JobClass] || len(j.Holds) > 0 || st.Gate(j) != nil {
 			continue
 		}
 		helped := false
@@ -49,27 +49,27 @@ func (c *Pass) Relieve() {
 			}
 		}
 		if helped {
-			clear(hopelessLanes)
+			clear(hopelessJobClasses)
 		} else {
-			hopelessLanes[j.Lane] = true
+			hopelessJobClasses[j.JobClass] = true
 		}
 	}
 }
 
-// nextDue is when the first of a lane is due.
-func nextDue(l *state.Lane) int64 {
+// nextDue is when the first of a job class is due.
+func nextDue(l *state.JobClass) int64 {
 	if len(l.Dues) == 0 {
 		return state.Never
 	}
 	return l.Dues[0].Due
 }
 
-// dueLooked bounds how many of a lane are looked at who are due: the longest.
+// dueLooked bounds how many of a job class are looked at who are due: the longest.
 const dueLooked = 64
 
-// longestDue are those of a lane whose patience is over, as many as are looked
+// longestDue are those of a job class whose patience is over, as many as are looked
 // at. Age is no guide to them: who had to leave is old, and is due later.
-func longestDue(l *state.Lane, now int64) []*state.Job {
+func longestDue(l *state.JobClass, now int64) []*state.Job {
 	n := 0
 	for n < min(len(l.Dues), dueLooked) && l.Dues[n].Due <= now {
 		n++
@@ -111,7 +111,7 @@ func (c *Pass) relief(p *state.Pool, j *state.Job, served []*state.Job, booked b
 	if len(tries) == 0 {
 		return false
 	}
-	h := &hunt{c: c, kind: Relieve, pool: p, j: j, tries: tries, need: st.Cost(j, p, tries), booked: booked}
+	h := &victimSearch{c: c, kind: Relieve, pool: p, j: j, tries: tries, need: st.Cost(j, p, tries), booked: booked}
 	if !h.couldRelieve(served) {
 		return false
 	}
@@ -134,7 +134,7 @@ func (c *Pass) relief(p *state.Pool, j *state.Job, served []*state.Job, booked b
 
 // couldRelieve is a cheap test that fails only what cannot be helped: whether
 // as much is free, or with those who could leave, as j needs.
-func (h *hunt) couldRelieve(served []*state.Job) bool {
+func (h *victimSearch) couldRelieve(served []*state.Job) bool {
 	have := h.pool.Free
 	for _, v := range served {
 		if h.need.Within(have) {
@@ -155,15 +155,15 @@ func (h *hunt) couldRelieve(served []*state.Job) bool {
 const overdue = 96
 
 // yields reports whether v may be asked to leave.
-func (h *hunt) yields(v *state.Job) bool { return v.Standing > 0 && v != h.j && h.gives(v) }
+func (h *victimSearch) yields(v *state.Job) bool { return v.Standing > 0 && v != h.j && h.gives(v) }
 
 // hasHadEnough reports whether v has run for as long as everyone may.
 func hasHadEnough(st *state.State, v *state.Job) bool {
 	return v.Started > 0 && st.Now-v.Started >= st.Cfg.Quantum
 }
 
-// gives reports whether room of v's may be given to the hunt's job.
-func (h *hunt) gives(v *state.Job) bool {
+// gives reports whether room of v's may be given to the search's job.
+func (h *victimSearch) gives(v *state.Job) bool {
 	a := &h.pool.Q[v.Leaf]
 	switch {
 	case h.wastes(v):
@@ -174,15 +174,15 @@ func (h *hunt) gives(v *state.Job) bool {
 	return h.overdue() || !a.Alloc.Within(a.Quota.Quota)
 }
 
-// overdue reports whether the hunt's job has been due in vain for too long.
-func (h *hunt) overdue() bool {
+// overdue reports whether the search's job has been due in vain for too long.
+func (h *victimSearch) overdue() bool {
 	st := h.c.St
 	return st.Now-h.j.Due >= overdue*st.Cfg.Quantum
 }
 
 // comeIn places the job, and leaves those where they are whose room it does
 // not need, the last told first.
-func (h *hunt) comeIn() bool {
+func (h *victimSearch) comeIn() bool {
 	st := h.c.St
 	mark := len(st.Log)
 	h.freed = nil
@@ -206,10 +206,10 @@ func (h *hunt) comeIn() bool {
 
 // spares leaves a unit where it is, if it may have that and nobody is promised
 // its room.
-func (h *hunt) spares(u *unit) bool { return h.mayReturn(u) && h.stays(u) }
+func (h *victimSearch) spares(u *unit) bool { return h.mayReturn(u) && h.stays(u) }
 
 // stays leaves a unit where it is, if nobody is promised its room.
-func (h *hunt) stays(u *unit) bool {
+func (h *victimSearch) stays(u *unit) bool {
 	mark := len(h.c.St.Log)
 	for _, x := range u.holds {
 		if !h.c.St.Stay(x) {

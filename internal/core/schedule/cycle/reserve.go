@@ -22,7 +22,7 @@ func (c *Pass) Redeem() {
 		if !k.Key.Own {
 			continue
 		}
-		for _, l := range k.Lanes {
+		for _, l := range k.JobClasses {
 			if l.Jobs[0].Promised || l.Jobs[0].Moved {
 				promised = append(promised, l.Jobs[0])
 			}
@@ -529,7 +529,7 @@ func (c *Pass) Honour() {
 	st := c.St
 	var due []*state.Job
 	for _, j := range st.Told {
-		if j.Booked.At <= st.Now && j.Standing == 0 && j.Leaf >= 0 && j.Lane != nil && st.Gate(j) == nil {
+		if j.Booked.At <= st.Now && j.Standing == 0 && j.Leaf >= 0 && j.JobClass != nil && st.Gate(j) == nil {
 			due = append(due, j)
 		}
 	}

@@ -19,9 +19,9 @@ type rowKey struct {
 	parent int32
 }
 
-// ranked is the row of a queue's children in this hunt. All hunts begin with the
+// ranked is the row of a queue's children in this search. All searches begin with the
 // same one until somebody gets a place.
-func (h *hunt) ranked(parent int32) *row {
+func (h *victimSearch) ranked(parent int32) *row {
 	if r := h.rows[parent]; r != nil {
 		return r
 	}
@@ -42,7 +42,7 @@ func (h *hunt) ranked(parent int32) *row {
 	return r
 }
 
-func (r *row) down(h *hunt, i int) {
+func (r *row) down(h *victimSearch, i int) {
 	for q := r.heap; ; {
 		k := 2*i + 1
 		if k >= len(q) {

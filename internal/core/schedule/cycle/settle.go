@@ -11,7 +11,7 @@ import (
 
 // settle places j on what has become free and puts back all who can stay or go
 // elsewhere. It undoes what it did if that does not work out.
-func (h *hunt) settle() bool {
+func (h *victimSearch) settle() bool {
 	mark := len(h.c.St.Log)
 	if !h.resettle() || (h.kind == schedule.Consolidate || h.wide) && !h.rehearse(mark) {
 		h.c.St.Undo(mark)
@@ -23,7 +23,7 @@ func (h *hunt) settle() bool {
 }
 
 // agreed notes who leaves for whom, now that it is so.
-func (h *hunt) agreed() {
+func (h *victimSearch) agreed() {
 	c := h.c
 	for i := range h.victims {
 		v := &h.victims[i]
@@ -48,10 +48,10 @@ func (h *hunt) agreed() {
 // and has no order that keeps them few.
 const mostTrimmed, mostSpared = 16, 128
 
-// trim looks, for each who is to leave, for another place of the hunt's job that
+// trim looks, for each who is to leave, for another place of the search's job that
 // spares it: the job has taken the best of all that was free, not what costs
 // least.
-func (h *hunt) trim(mark int) {
+func (h *victimSearch) trim(mark int) {
 	if len(h.victims) < 2 {
 		return // the first of all was told to go because nothing else would do
 	}
@@ -65,7 +65,7 @@ func (h *hunt) trim(mark int) {
 			left = append(left, u)
 		}
 	}
-	back := h.rehouse
+	back := h.relocate
 	if h.kind == Relieve {
 		back = h.spares // it moves nobody
 	} else if len(left) > mostTrimmed {
@@ -88,7 +88,7 @@ func (h *hunt) trim(mark int) {
 
 // trimMoves looks, for each who is to move, whether it can stay where it is, all
 // others being placed anew.
-func (h *hunt) trimMoves(mark int) {
+func (h *victimSearch) trimMoves(mark int) {
 	st := h.c.St
 	for i := range h.victims[:min(len(h.victims), mostTrimmed)] {
 		if !h.victims[i].moved {
@@ -105,7 +105,7 @@ func (h *hunt) trimMoves(mark int) {
 		ok := h.spares(u) && h.enter()
 		for k := len(h.victims) - 1; ok && k >= 0; k-- {
 			v := &h.victims[k]
-			ok = k == i || !v.moved && h.placed(v) || h.rehouse(v)
+			ok = k == i || !v.moved && h.placed(v) || h.relocate(v)
 		}
 		if !ok || !h.rehearse(mark) {
 			st.Undo(end)
@@ -120,12 +120,12 @@ func (u *unit) fresh() bool {
 	return !slices.ContainsFunc(u.holds, func(x *state.Hold) bool { return !x.Fresh })
 }
 
-// rehearse reports whether those who move, and the hunt's job, would all get a
+// rehearse reports whether those who move, and the search's job, would all get a
 // place if they came to an allocation one after another, as they do once all who
 // leave have left: in the order of their promises; and where nothing keeps who
 // has just moved from moving again, also by the order of service, in which they
 // come if those promises are forgotten.
-func (h *hunt) rehearse(mark int) bool {
+func (h *victimSearch) rehearse(mark int) bool {
 	movers := h.movers(mark)
 	if h.c.St.Cfg.MoveRest > 0 {
 		return h.replay(mark, nil, movers)
@@ -134,9 +134,9 @@ func (h *hunt) rehearse(mark int) bool {
 	return h.replay(mark, early, late)
 }
 
-// replay is rehearse for one order: who comes before the hunt's job, and who
+// replay is rehearse for one order: who comes before the search's job, and who
 // after it.
-func (h *hunt) replay(mark int, early, late []*unit) bool {
+func (h *victimSearch) replay(mark int, early, late []*unit) bool {
 	st, end := h.c.St, len(h.c.St.Log)
 	defer st.Undo(end)
 	for _, e := range slices.Clone(st.Log[mark:end]) {
@@ -169,7 +169,7 @@ func (h *hunt) replay(mark int, early, late []*unit) bool {
 
 // movers are the units that move, in the order in which they were given their
 // places: that of the promises which are kept to them.
-func (h *hunt) movers(mark int) []*unit {
+func (h *victimSearch) movers(mark int) []*unit {
 	line := map[*state.Hold]int{}
 	for i, e := range h.c.St.Log[mark:] {
 		if e.Op == state.Took {
@@ -187,7 +187,7 @@ func (h *hunt) movers(mark int) []*unit {
 }
 
 // again places a unit as an allocation would.
-func (h *hunt) again(u *unit) bool {
+func (h *victimSearch) again(u *unit) bool {
 	st := h.c.St
 	for _, x := range u.holds {
 		s := st.Best(h.pool.PartsFor(u.job)[0], x.Ask)
@@ -199,8 +199,8 @@ func (h *hunt) again(u *unit) bool {
 	return true
 }
 
-// inherits is why u, which left for a victim of the hunt, leaves now.
-func (h *hunt) inherits(u *unit) schedule.Action {
+// inherits is why u, which left for a victim of the search, leaves now.
+func (h *victimSearch) inherits(u *unit) schedule.Action {
 	was := h.c.cause[u.job].cause
 	switch {
 	case u.moved:
@@ -223,17 +223,17 @@ func between(was schedule.Action, v, j *state.Job) schedule.Action {
 	return was
 }
 
-func (h *hunt) resettle() bool {
+func (h *victimSearch) resettle() bool {
 	h.freed = nil
 	early, late := h.turns()
 	for _, u := range early {
-		h.rehouse(u)
+		h.relocate(u)
 	}
 	if !h.enter() {
 		return false
 	}
 	for _, u := range late {
-		if !h.rehouse(u) && h.kind == schedule.Consolidate {
+		if !h.relocate(u) && h.kind == schedule.Consolidate {
 			return false
 		}
 	}
@@ -245,11 +245,11 @@ func (h *hunt) resettle() bool {
 	return h.just()
 }
 
-// just reports whether all who in the end have to leave for the hunt's job may
+// just reports whether all who in the end have to leave for the search's job may
 // be made to by it, also those who were told to leave for one of its victims:
 // what was taken from another queue by a right may be passed on only by the
 // same right, or the next cycle has it taken back.
-func (h *hunt) just() bool {
+func (h *victimSearch) just() bool {
 	if h.kind == schedule.Consolidate || h.kind == Relieve || h.kind == schedule.Preempt && !h.keeps() {
 		return h.kind != schedule.Preempt
 	}
@@ -278,11 +278,11 @@ func (h *hunt) just() bool {
 	return len(left) == 0 || h.fair(left)
 }
 
-// keeps reports whether the queue of a hunt for one of higher priority has no
+// keeps reports whether the queue of a search for victims for one of higher priority has no
 // more of what that asks for than it had, or no more than its due: what it held
 // beyond, others would have it give back at once, and then those who had to
 // leave take it from them again.
-func (h *hunt) keeps() bool {
+func (h *victimSearch) keeps() bool {
 	if h.c.St.Cfg.NoQuota {
 		return true
 	}
@@ -300,8 +300,8 @@ func (u *unit) same(v *unit) bool { return u.job == v.job && u.holds[0] == v.hol
 
 // release puts back whom v made leave, that was promised their room in this
 // cycle and has now lost it. It reports whether those who cannot come back may
-// be made to leave by the hunt's job as well.
-func (h *hunt) release(v *state.Job) bool {
+// be made to leave by the search's job as well.
+func (h *victimSearch) release(v *state.Job) bool {
 	won, known := h.freed[v]
 	if !known {
 		if won = slices.Clone(h.c.won[v]); len(won) == 0 { // the trial may fail
@@ -325,9 +325,9 @@ func (h *hunt) release(v *state.Job) bool {
 	return true
 }
 
-// mayInherit reports whether u, which left for a victim of the hunt, may be made
-// to leave by the hunt's job; what queues are due is asked for all at once.
-func (h *hunt) mayInherit(u *unit) bool {
+// mayInherit reports whether u, which left for a victim of the search, may be made
+// to leave by the search's job; what queues are due is asked for all at once.
+func (h *victimSearch) mayInherit(u *unit) bool {
 	if h.kind == Relieve {
 		return hasHadEnough(h.c.St, u.job) && h.gives(u.job)
 	}
@@ -335,7 +335,7 @@ func (h *hunt) mayInherit(u *unit) bool {
 }
 
 // comeBack puts a unit back where it was, also if it has another place by now.
-func (h *hunt) comeBack(u *unit) {
+func (h *victimSearch) comeBack(u *unit) {
 	st, mark, was := h.c.St, len(h.c.St.Log), *u
 	for i, y := range was.next {
 		y = present(y)
@@ -344,7 +344,7 @@ func (h *hunt) comeBack(u *unit) {
 			y.Heir = was.holds[i]
 		}
 	}
-	if !h.rehouse(u) {
+	if !h.relocate(u) {
 		st.Undo(mark)
 		*u = was
 	}
@@ -363,7 +363,7 @@ func present(x *state.Hold) *state.Hold {
 }
 
 // enter places the job itself; it waits until others have left.
-func (h *hunt) enter() bool {
+func (h *victimSearch) enter() bool {
 	st, mark := h.c.St, len(h.c.St.Log)
 	if !h.c.permits(h.j, h.pool, h.need) || !place.PlaceIn(st, h.pool, h.j, h.tries) {
 		return false
@@ -380,7 +380,7 @@ func (h *hunt) enter() bool {
 
 // vacant reports whether all victims have their room since this cycle only, so
 // that nobody has to be waited for.
-func (h *hunt) vacant() bool {
+func (h *victimSearch) vacant() bool {
 	for i := range h.victims {
 		if len(h.c.won[h.victims[i].job]) > 0 {
 			return false

@@ -10,7 +10,7 @@ import (
 )
 
 // Spare leaves those where they are, in the end, whose room nobody has been
-// given: each was told to go because one hunt could not do without, and a later
+// given: each was told to go because one search could not do without, and a later
 // one may have made that needless. Who leaves for somebody that has been given
 // nothing after all leaves for the one that has the room.
 func (c *Pass) Spare() {
@@ -40,7 +40,7 @@ func (c *Pass) Spare() {
 const mostReseats = 64
 
 // reseats leaves victim j where it is and gives the one it leaves for another
-// place, if there is one by now: its hunt looked for that before later hunts
+// place, if there is one by now: its search looked for that before later searches
 // made room that they did not use up.
 func (c *Pass) reseats(j *state.Job, told map[*state.Hold]bool) bool {
 	st, by := c.St, c.St.Jobs[c.cause[j].by]
@@ -114,7 +114,7 @@ func (c *Pass) seat(j *state.Job, tries []state.Try, p *state.Pool) bool {
 	return false
 }
 
-// victims are those whom hunts of this cycle make leave, in the order in which
+// victims are those whom searches of this cycle make leave, in the order in which
 // they were told to, and which holds were told to go in it.
 func (c *Pass) victims() (all []*state.Job, told map[*state.Hold]bool) {
 	seen := map[*state.Job]bool{}

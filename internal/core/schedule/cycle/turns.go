@@ -9,7 +9,7 @@ import (
 )
 
 // turn is someone in the line of those who would want the room that victims
-// leave: the hunt's job, a victim who would come back, or another who waits and
+// leave: the search's job, a victim who would come back, or another who waits and
 // only holds up those behind it.
 type turn struct {
 	job  *state.Job
@@ -18,11 +18,11 @@ type turn struct {
 	self bool
 }
 
-// turns says which victims would be served before the hunt's job, by the order
+// turns says which victims would be served before the search's job, by the order
 // in which all who wait and they themselves are served; they are put back
 // before it, so that nobody is made to leave whose room the next cycle would
 // give back to them. All others follow.
-func (h *hunt) turns() (early, late []*unit) {
+func (h *victimSearch) turns() (early, late []*unit) {
 	if h.kind != schedule.Reclaim {
 		for i := len(h.victims) - 1; i >= 0; i-- {
 			late = append(late, &h.victims[i])
@@ -32,8 +32,8 @@ func (h *hunt) turns() (early, late []*unit) {
 	return h.order()
 }
 
-// order is turns by the order of service, whatever the kind of hunt.
-func (h *hunt) order() (early, late []*unit) {
+// order is turns by the order of service, whatever the kind of search.
+func (h *victimSearch) order() (early, late []*unit) {
 	lines := h.lines()
 	gained := map[int32]quota.Amounts{} // what those who were put back hold again
 	for before := true; ; {
@@ -62,9 +62,9 @@ func (h *hunt) order() (early, late []*unit) {
 	}
 }
 
-// lines are, by queue, those of the hunt's queue and of its victims' who wait,
+// lines are, by queue, those of the search's queue and of its victims' who wait,
 // in the order in which they are served.
-func (h *hunt) lines() map[int32][]turn {
+func (h *victimSearch) lines() map[int32][]turn {
 	st := h.c.St
 	lines := map[int32][]turn{h.j.Leaf: {{job: h.j, need: h.need, self: true}}}
 	at := map[*state.Job]int{}
@@ -80,7 +80,7 @@ func (h *hunt) lines() map[int32][]turn {
 		t.unit, t.need = append(t.unit, u), t.need.Add(u.amount())
 	}
 	for q := range lines {
-		for _, l := range st.LanesOf(q) {
+		for _, l := range st.JobClassesOf(q) {
 			next := l.Passed(st)
 			for next < len(l.Jobs) && l.Jobs[next] != h.j && l.Jobs[next].Standing > 0 {
 				next++
@@ -102,7 +102,7 @@ func (h *hunt) lines() map[int32][]turn {
 }
 
 // sooner reports whether queue a is served before b.
-func (h *hunt) sooner(a, b int32, lines map[int32][]turn, gained map[int32]quota.Amounts) bool {
+func (h *victimSearch) sooner(a, b int32, lines map[int32][]turn, gained map[int32]quota.Amounts) bool {
 	x, y := h.c.St.Queues.Fork(a, b)
 	return h.c.St.Before(h.pool, x, y, lines[a][0].need.Add(gained[x]), lines[b][0].need.Add(gained[y])) < 0
 }

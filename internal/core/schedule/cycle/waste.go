@@ -20,11 +20,11 @@ const (
 	wasteLeast = 60_000
 )
 
-// wastes reports whether v leaves in vain more than the hunt's job may cost: the
+// wastes reports whether v leaves in vain more than the search's job may cost: the
 // GPU time that v loses, against that which the job has waited. More room than it
 // takes counts as lost too. As time goes by v only loses more, sooner than the job
 // may cost more.
-func (h *hunt) wastes(v *state.Job) bool {
+func (h *victimSearch) wastes(v *state.Job) bool {
 	if !v.Unsaved || v.Started == 0 || v.Level() > 1 || h.entitledAnyway() {
 		return false
 	}
@@ -39,10 +39,10 @@ func (h *hunt) wastes(v *state.Job) bool {
 	return lost > float64(waited/wastePart+wasteLeast)*float64(wants)
 }
 
-// entitledAnyway reports whether the hunt's job is to have what it asks for
+// entitledAnyway reports whether the search's job is to have what it asks for
 // whatever that costs others: what its queue is due by quota, what is more
 // important than they are, and what it was told.
-func (h *hunt) entitledAnyway() bool {
+func (h *victimSearch) entitledAnyway() bool {
 	switch h.kind {
 	case schedule.Preempt:
 		return true
@@ -61,7 +61,7 @@ func Unsaved(st *state.State, j *state.Job) int64 {
 	sum := int64(0)
 	_, tries := st.Next(j)
 	for _, p := range st.PoolsOf(j) {
-		h := &hunt{c: &Pass{St: st}, kind: schedule.Reclaim, pool: p, j: j, need: st.Cost(j, p, tries)}
+		h := &victimSearch{c: &Pass{St: st}, kind: schedule.Reclaim, pool: p, j: j, need: st.Cost(j, p, tries)}
 		for q := range p.Q {
 			for _, v := range p.Q[q].Victims {
 				for _, x := range v.Holds {

@@ -25,7 +25,7 @@ func Explain(st *state.State, now int64, id core.WorkloadID) (schedule.Explanati
 	st.Now = now
 	cycle.Prepare(st)
 	j := st.Jobs[id]
-	if j == nil || j.Lane == nil && !j.Aside {
+	if j == nil || j.JobClass == nil && !j.Aside {
 		return schedule.Explanation{}, false
 	}
 	if j.Aside {
@@ -47,7 +47,7 @@ func Explain(st *state.State, now int64, id core.WorkloadID) (schedule.Explanati
 		}
 	}
 	ahead := ahead(st, j)
-	for _, l := range st.LanesOf(j.Leaf) {
+	for _, l := range st.JobClassesOf(j.Leaf) {
 		if len(l.Jobs[0].Holds) == 0 { // who runs already does not wait to start
 			ex.Waiting += len(l.Jobs)
 		}
@@ -144,16 +144,16 @@ func leavers(st *state.State, j *state.Job) string {
 	}
 }
 
-// part is how many of a lane go before a job.
+// part is how many of a job class go before a job.
 type part struct {
-	lane  *state.Lane
-	count int
+	jobClass *state.JobClass
+	count    int
 }
 
 // ahead are those of j's queue that go before it.
 func ahead(st *state.State, j *state.Job) []part {
 	var out []part
-	for _, l := range st.LanesOf(j.Leaf) {
+	for _, l := range st.JobClassesOf(j.Leaf) {
 		first := l.Jobs[0]
 		switch {
 		case len(first.Holds) > 0 || l.Key.Priority < j.Priority:
@@ -175,7 +175,7 @@ func ahead(st *state.State, j *state.Job) []part {
 func foremost(st *state.State, ahead []part) []core.WorkloadID {
 	var first []*state.Job
 	for _, p := range ahead {
-		first = append(first, p.lane.Jobs[:min(p.count, aheadShown)]...)
+		first = append(first, p.jobClass.Jobs[:min(p.count, aheadShown)]...)
 	}
 	slices.SortFunc(first, func(a, b *state.Job) int { return cmp.Or(cmp.Compare(b.Priority, a.Priority), st.Earlier(a, b)) })
 	var ids []core.WorkloadID
@@ -189,7 +189,7 @@ func foremost(st *state.State, ahead []part) []core.WorkloadID {
 // any other.
 func EarliestStart(st *state.State, id core.WorkloadID) int64 {
 	cycle.Prepare(st)
-	if j := st.Jobs[id]; j != nil && j.Lane != nil {
+	if j := st.Jobs[id]; j != nil && j.JobClass != nil {
 		return earliest(st, j)
 	}
 	return 0

@@ -48,7 +48,7 @@ func fitsLoose(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) 
 		}
 	}
 	x := *j
-	x.Shape, x.Lane, x.Asks, x.Holds = schedule.NewShape(j.Shape.Sets, groups), nil, nil, slices.Clone(j.Holds)
+	x.Shape, x.JobClass, x.Asks, x.Holds = schedule.NewShape(j.Shape.Sets, groups), nil, nil, slices.Clone(j.Holds)
 	mark := len(st.Log)
 	ok := place.PlaceIn(st, p, &x, tries)
 	st.Undo(mark)

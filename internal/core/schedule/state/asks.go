@@ -15,7 +15,7 @@ func (st *State) Sweep() {
 			}
 		}
 	}
-	for _, l := range st.Lanes {
+	for _, l := range st.JobClasses {
 		mark(l.asks)
 	}
 	for _, k := range st.ClassList {

@@ -7,27 +7,27 @@ import (
 	"github.com/musterhq/muster/internal/core/quota"
 )
 
-// Class is the lanes whose jobs want the same of the same pools, whatever their
-// queues and priorities: whether there is a site for one there is for all. Lanes
+// Class is the job classes whose jobs want the same of the same pools, whatever their
+// queues and priorities: whether there is a site for one there is for all. Job classes
 // of jobs that hold something or are promised it are in classes of their own,
 // for each of them has to be looked at.
 type Class struct {
-	Key      classKey
-	pools    []string // to be tried, in this order; nil: all
-	Lanes    []*Lane
-	at       int      // its place among all
-	asks     [][]*Ask // by group and run
-	Options  [][]Try  // once known
-	known    bool
-	priced   []quota.Amounts // what each option counts for in pricedIn
-	pricedIn *Pool
-	pricedAt uint64  // its shape
-	Bookable []bool  // by option: whether there will be room; empty: there is
-	Begun    []*Lane // of whom a job was placed in cycle since
-	Since    uint64
-	Kept     Vain
-	Keeps    Room // of which all that are alike keep out
-	Vain     Vain
+	Key        classKey
+	pools      []string // to be tried, in this order; nil: all
+	JobClasses []*JobClass
+	at         int      // its place among all
+	asks       [][]*Ask // by group and run
+	Options    [][]Try  // once known
+	known      bool
+	priced     []quota.Amounts // what each option counts for in pricedIn
+	pricedIn   *Pool
+	pricedAt   uint64      // its shape
+	Bookable   []bool      // by option: whether there will be room; empty: there is
+	Begun      []*JobClass // of whom a job was placed in cycle since
+	Since      uint64
+	Kept       Vain
+	Keeps      Room // of which all that are alike keep out
+	Vain       Vain
 }
 
 type classKey struct {
@@ -36,8 +36,8 @@ type classKey struct {
 	Own          bool
 }
 
-// classify puts a new lane where it belongs.
-func (st *State) classify(l *Lane) {
+// classify puts a new job class where it belongs.
+func (st *State) classify(l *JobClass) {
 	key := classKey{shape: l.Key.shape, pools: l.Key.pools, pass: l.Key.pass}
 	if l.Key.Own != "" {
 		key = classKey{pools: l.Key.pools, Own: true}
@@ -49,17 +49,17 @@ func (st *State) classify(l *Lane) {
 		st.ClassList = append(st.ClassList, k)
 		st.tour = nil
 	}
-	l.Class, l.place = k, len(k.Lanes)
-	k.Lanes = append(k.Lanes, l)
+	l.Class, l.place = k, len(k.JobClasses)
+	k.JobClasses = append(k.JobClasses, l)
 }
 
-// declassify takes a lane out.
-func (st *State) declassify(l *Lane) {
-	k, last := l.Class, len(l.Class.Lanes)-1
-	k.Lanes[l.place] = k.Lanes[last]
-	k.Lanes[l.place].place = l.place
-	k.Lanes[last] = nil
-	k.Lanes = k.Lanes[:last]
+// declassify takes a job class out.
+func (st *State) declassify(l *JobClass) {
+	k, last := l.Class, len(l.Class.JobClasses)-1
+	k.JobClasses[l.place] = k.JobClasses[last]
+	k.JobClasses[l.place].place = l.place
+	k.JobClasses[last] = nil
+	k.JobClasses = k.JobClasses[:last]
 	if last > 0 {
 		return
 	}
@@ -78,7 +78,7 @@ type Visit struct {
 	Classes     []*Class
 }
 
-// Visits are all that have lanes, in the order in which a walk takes them. Most
+// Visits are all that have job classes, in the order in which a walk takes them. Most
 // classes name a pool or two of however many there are.
 func (st *State) Visits() []Visit {
 	names := st.PoolNames()

@@ -10,8 +10,8 @@ import (
 // is counted when they come and go, so that a cycle has to divide only what is
 // not as it was: a pool in which anything is held or wanted that was not.
 
-// want counts n jobs more of a lane.
-func (st *State) want(l *Lane, n int64) {
+// want counts n jobs more of a job class.
+func (st *State) want(l *JobClass, n int64) {
 	switch {
 	case l.Leaf < 0:
 	case !l.counted:
@@ -47,10 +47,10 @@ func (st *State) Divide() {
 			}
 		}
 		for _, k := range st.ClassList {
-			for _, l := range k.Lanes {
+			for _, l := range k.JobClasses {
 				l.counted = false
 			}
-			st.fresh = append(st.fresh, k.Lanes...)
+			st.fresh = append(st.fresh, k.JobClasses...)
 		}
 	}
 	for _, l := range st.fresh {
@@ -73,8 +73,8 @@ func (st *State) Divide() {
 	}
 }
 
-// Passed is how many of a lane's jobs the present walk is past.
-func (l *Lane) Passed(st *State) int {
+// Passed is how many of a job class's jobs the present walk is past.
+func (l *JobClass) Passed(st *State) int {
 	if l.Walk != st.Walks {
 		return 0
 	}

@@ -16,7 +16,7 @@ func (st *State) Foremost(n int) []core.WorkloadID {
 	for q := range st.Queues.List {
 		h := &head{st: st}
 		count := 0
-		for _, l := range st.LanesOf(int32(q)) {
+		for _, l := range st.JobClassesOf(int32(q)) {
 			if len(l.Jobs[0].Holds) == 0 { // who runs already does not wait to start
 				h.left = append(h.left, l.Jobs)
 				count += len(l.Jobs)
@@ -60,7 +60,7 @@ func level(counts []int, n int) int {
 	return n + slices.Max(append(counts, 0))
 }
 
-// head is what is left of a queue, as the lanes whose firsts are compared.
+// head is what is left of a queue, as the job classes whose firsts are compared.
 type head struct {
 	st   *State
 	left [][]*Job

@@ -121,11 +121,11 @@ func (st *State) DropJob(id core.WorkloadID) {
 			delete(st.Tenants, node)
 		}
 	}
-	if j.Lane != nil {
-		j.Lane.remove(j)
-		st.want(j.Lane, -1)
-		if len(j.Lane.Jobs) == 0 {
-			st.forgetLane(j.Lane, j.Leaf)
+	if j.JobClass != nil {
+		j.JobClass.remove(j)
+		st.want(j.JobClass, -1)
+		if len(j.JobClass.Jobs) == 0 {
+			st.forgetJobClass(j.JobClass, j.Leaf)
 		}
 	}
 	if j.Pool != nil && j.Leaf >= 0 && j.Yields() {

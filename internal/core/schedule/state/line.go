@@ -34,28 +34,28 @@ func (l *Line) slot(q int32) *slot {
 	return s
 }
 
-// Cursor stands on the next job of a lane, or on one job that goes on growing.
+// Cursor stands on the next job of a job class, or on one job that goes on growing.
 type Cursor struct {
-	Lane *Lane
-	Next int
-	Job  *Job // where set: only this one
-	need quota.Amounts
+	JobClass *JobClass
+	Next     int
+	Job      *Job // where set: only this one
+	need     quota.Amounts
 }
 
 func (c *Cursor) At() *Job {
 	if c.Job != nil {
 		return c.Job
 	}
-	return c.Lane.Jobs[c.Next]
+	return c.JobClass.Jobs[c.Next]
 }
 
-// NewLine is an empty line for so many lanes. There is one at a time.
-func (st *State) NewLine(p *Pool, lanes int) *Line {
+// NewLine is an empty line for so many job classes. There is one at a time.
+func (st *State) NewLine(p *Pool, jobClasses int) *Line {
 	if n := len(st.Queues.List) + 1; len(st.slots) < n {
 		st.slots = make([]slot, n)
 	}
 	st.lines++
-	return &Line{st: st, Pool: p, number: st.lines, made: make([]Cursor, 0, lanes)}
+	return &Line{st: st, Pool: p, number: st.lines, made: make([]Cursor, 0, jobClasses)}
 }
 
 // Cursor is a copy that stays where it is.
@@ -129,7 +129,7 @@ func (l *Line) Add(c *Cursor) {
 // refresh notes what the cursor's job would get next.
 func (l *Line) refresh(c *Cursor) {
 	j := c.At()
-	if k := c.Lane; k != nil && k.Class != nil && !k.Class.Key.Own && len(j.Holds) == 0 {
+	if k := c.JobClass; k != nil && k.Class != nil && !k.Class.Key.Own && len(j.Holds) == 0 {
 		c.need = quota.Amounts{}
 		if all := k.Class.Prices(l.st, l.Pool, j); len(all) > 0 {
 			c.need = all[0]
@@ -179,7 +179,7 @@ func (c *Cursor) at0() int32 {
 	if c.Job != nil {
 		return c.Job.Leaf
 	}
-	return c.Lane.Jobs[0].Leaf
+	return c.JobClass.Jobs[0].Leaf
 }
 
 // fix restores the order along the path from a queue to the top after what it

@@ -22,7 +22,7 @@ type queue struct {
 	ParentIndex int32 // negative: top level
 	Depth       int32
 	Children    []int32
-	lanes       []*Lane
+	jobClasses  []*JobClass
 	StoppedBy   core.ProjectID // itself or the ancestor that is stopped; empty: none
 }
 
@@ -119,7 +119,7 @@ func (st *State) SetQueues(queues []schedule.Queue) {
 	}
 	jobs := st.Jobs
 	st.Jobs = make(map[core.WorkloadID]*Job, len(jobs))
-	st.Lanes, st.ClassList, st.classOf, st.tour, st.fresh = map[laneKey]*Lane{}, nil, map[classKey]*Class{}, nil, nil
+	st.JobClasses, st.ClassList, st.classOf, st.tour, st.fresh = map[jobClassKey]*JobClass{}, nil, map[classKey]*Class{}, nil, nil
 	st.Running, st.Users = make([]int, len(st.Queues.List)), map[userKey]Held{}
 	for _, id := range SortedIDs(jobs) {
 		j := jobs[id]
@@ -191,9 +191,9 @@ func plus(a, b quota.Amounts, sign int64) quota.Amounts {
 	return a
 }
 
-// firstPool is where a lane's demand counts: the first that it would try. Pools
+// firstPool is where a job class's demand counts: the first that it would try. Pools
 // without nodes do not count.
-func (st *State) firstPool(l *Lane) *Pool {
+func (st *State) firstPool(l *JobClass) *Pool {
 	if names := st.PoolNames(); l.pools == nil && len(names) > 0 {
 		return st.Pools[names[0]]
 	}

@@ -20,45 +20,45 @@ import (
 // that a cycle costs what changed and what differs, not how much there is.
 // It is not safe for use by several goroutines.
 type State struct {
-	Cfg       schedule.Config
-	Now       int64
-	Pools     map[string]*Pool
-	Sites     map[core.NodeID]*Site
-	Asks      map[string]*Ask
-	Queues    *tree
-	Jobs      map[core.WorkloadID]*Job
-	Tenants   map[core.NodeID]map[core.WorkloadID]*Job // who holds something there, be the node known or not
-	Lanes     map[laneKey]*Lane
-	Running   []int // jobs that hold something, by queue and those below it
-	Users     map[userKey]Held
-	Lic       licenses
-	names     []string                 // of pools, as poolNames says; nil: not known
-	Below     map[core.WorkloadID]*Job // gangs that are below their minimum
-	Log       []Entry
-	Scopes    []*Subset // parts of pools that are being tried
-	Firm      bool      // segments are where they should be, not only where they must
-	Fill      *filler
-	Empty     *State                   // the same nodes with nothing on them; nil: not known
-	Version   uint64                   // grows whenever something is put or dropped
-	ops       uint64                   // grows with every step of the journal, and every one taken back
-	Told      map[core.WorkloadID]*Job // who was told a time to start
-	Marks     map[core.WorkloadID]*Job // who has an earmark
-	Ends      []*Job                   // as inOrderOfEnd says; nil: not known
-	Quiet     Quiet
-	ClassList []*Class
-	classOf   map[classKey]*Class
-	tour      []Visit    // of all classes; nil: not known
-	Walks     uint64     // that there were
-	slots     []slot     // of the line that is walked, by queue
-	lines     uint64     // that there were
-	Due       int64      // nobody who waits is due before
-	counted   []string   // pools, when demand was counted
-	recount   bool       // all demand is to be counted again
-	fresh     []*Lane    // whose demand is not counted yet
-	Passed    []*Account // with victims who are gone in this cycle
-	Sight     uint64     // counts the times that sites were looked at, each once
-	Cycles    uint64     // that there were
-	// forgetful makes every hunt look for itself: so tests find out whether what
+	Cfg        schedule.Config
+	Now        int64
+	Pools      map[string]*Pool
+	Sites      map[core.NodeID]*Site
+	Asks       map[string]*Ask
+	Queues     *tree
+	Jobs       map[core.WorkloadID]*Job
+	Tenants    map[core.NodeID]map[core.WorkloadID]*Job // who holds something there, be the node known or not
+	JobClasses map[jobClassKey]*JobClass
+	Running    []int // jobs that hold something, by queue and those below it
+	Users      map[userKey]Held
+	Lic        licenses
+	names      []string                 // of pools, as poolNames says; nil: not known
+	Below      map[core.WorkloadID]*Job // gangs that are below their minimum
+	Log        []Entry
+	Scopes     []*Subset // parts of pools that are being tried
+	Firm       bool      // segments are where they should be, not only where they must
+	Fill       *filler
+	Empty      *State                   // the same nodes with nothing on them; nil: not known
+	Version    uint64                   // grows whenever something is put or dropped
+	ops        uint64                   // grows with every step of the journal, and every one taken back
+	Told       map[core.WorkloadID]*Job // who was told a time to start
+	Marks      map[core.WorkloadID]*Job // who has an earmark
+	Ends       []*Job                   // as inOrderOfEnd says; nil: not known
+	Quiet      Quiet
+	ClassList  []*Class
+	classOf    map[classKey]*Class
+	tour       []Visit     // of all classes; nil: not known
+	Walks      uint64      // that there were
+	slots      []slot      // of the line that is walked, by queue
+	lines      uint64      // that there were
+	Due        int64       // nobody who waits is due before
+	counted    []string    // pools, when demand was counted
+	recount    bool        // all demand is to be counted again
+	fresh      []*JobClass // whose demand is not counted yet
+	Passed     []*Account  // with victims who are gone in this cycle
+	Sight      uint64      // counts the times that sites were looked at, each once
+	Cycles     uint64      // that there were
+	// forgetful makes every search look for itself: so tests find out whether what
 	// is remembered is true.
 	Forgetful bool
 	lastAsk   int // counts all asks there ever were
@@ -154,7 +154,7 @@ type Job struct {
 	Active    []int32 // per group: holds that are not leaving, and what ended well
 	Placed    []int32 // per group: of Runs, placed in this cycle
 	Standing  int32   // holds that are not leaving
-	Lane      *Lane
+	JobClass  *JobClass
 	Asks      [][]*Ask // per group and run
 	Pass      Pass
 	PlacedNow bool // in this cycle, having held nothing before
@@ -165,7 +165,7 @@ type Job struct {
 func NewState(cfg schedule.Config) *State {
 	return &State{
 		Cfg: cfg, Pools: map[string]*Pool{}, Sites: map[core.NodeID]*Site{}, Asks: map[string]*Ask{},
-		Queues: newTree(nil), Jobs: map[core.WorkloadID]*Job{}, Tenants: map[core.NodeID]map[core.WorkloadID]*Job{}, Lanes: map[laneKey]*Lane{}, classOf: map[classKey]*Class{}, Due: Never, Below: map[core.WorkloadID]*Job{}, Users: map[userKey]Held{},
+		Queues: newTree(nil), Jobs: map[core.WorkloadID]*Job{}, Tenants: map[core.NodeID]map[core.WorkloadID]*Job{}, JobClasses: map[jobClassKey]*JobClass{}, classOf: map[classKey]*Class{}, Due: Never, Below: map[core.WorkloadID]*Job{}, Users: map[userKey]Held{},
 		Told: map[core.WorkloadID]*Job{},
 	}
 }
@@ -178,7 +178,7 @@ func (st *State) Configure(cfg schedule.Config) {
 }
 
 // Classes is how many classes of interchangeable jobs wait.
-func (st *State) Classes() int { return len(st.Lanes) }
+func (st *State) Classes() int { return len(st.JobClasses) }
 
 // Load returns the state of a snapshot.
 func Load(s *schedule.Snapshot, cfg schedule.Config) *State {

@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule"
 )
 
-// laneKey tells apart what is not interchangeable.
-type laneKey struct {
+// jobClassKey tells apart what is not interchangeable.
+type jobClassKey struct {
 	queue       core.ProjectID
 	Priority    int
 	preemptible bool
@@ -25,10 +25,10 @@ type laneKey struct {
 	pass        Pass
 }
 
-// Lane is waiting jobs that differ only in age, oldest first. What is found of
+// JobClass is waiting jobs that differ only in age, oldest first. What is found of
 // one of them is true of all.
-type Lane struct {
-	Key     laneKey
+type JobClass struct {
+	Key     jobClassKey
 	shape   *schedule.Shape
 	Jobs    []*Job
 	Dues    []*Job   // of jobs: those whose patience has an end, the first to end first
@@ -37,7 +37,7 @@ type Lane struct {
 	options [][]Try  // of those that hold nothing, once known, likewise
 	known   bool
 	Leaf    int32 // index of its queue; negative: unknown
-	Slot    int   // its place among the lanes of its queue
+	Slot    int   // its place among the job classes of its queue
 	Class   *Class
 	place   int           // its place in its class
 	Began   uint64        // the last cycle in which one of its jobs was placed
@@ -50,10 +50,10 @@ type Lane struct {
 	listed  bool          // to be counted
 	Limited int           // how many of its jobs have a known end
 	Due     int64         // none of its jobs is due before
-	Memo    *Memo         // of a hunt in its own queue; nil: none
+	Memo    *Memo         // of a search for victims in its own queue; nil: none
 }
 
-// enlist puts a job that wants something in its lane.
+// enlist puts a job that wants something in its job class.
 func (st *State) enlist(j *Job) {
 	wants := 0
 	for i := range j.Shape.Groups {
@@ -62,7 +62,7 @@ func (st *State) enlist(j *Job) {
 	if wants == 0 || j.Aside {
 		return
 	}
-	key := laneKey{queue: j.Queue, Priority: j.Priority, preemptible: j.Preemptible, shape: j.Shape.Key, pools: strings.Join(j.Pools, ","), pass: j.Pass, licenses: licensesKey(j.Licenses), startBy: j.StartBy}
+	key := jobClassKey{queue: j.Queue, Priority: j.Priority, preemptible: j.Preemptible, shape: j.Shape.Key, pools: strings.Join(j.Pools, ","), pass: j.Pass, licenses: licensesKey(j.Licenses), startBy: j.StartBy}
 	if j.Leaf >= 0 {
 		if q := &st.Queues.List[j.Leaf]; q.PerUser() {
 			key.user = j.User
@@ -71,17 +71,17 @@ func (st *State) enlist(j *Job) {
 	if len(j.Holds) > 0 || len(j.Done) > 0 || j.Promised || j.Moved || j.Earmark.Pool != "" {
 		key.Own = j.ID
 	}
-	l := st.Lanes[key]
+	l := st.JobClasses[key]
 	if l == nil {
-		l = &Lane{Key: key, shape: j.Shape, Leaf: j.Leaf, Due: Never}
+		l = &JobClass{Key: key, shape: j.Shape, Leaf: j.Leaf, Due: Never}
 		if len(j.Pools) > 0 {
 			l.pools = j.Pools
 		}
-		st.Lanes[key] = l
+		st.JobClasses[key] = l
 		if j.Leaf >= 0 {
 			q := &st.Queues.List[j.Leaf]
-			l.Slot = len(q.lanes)
-			q.lanes = append(q.lanes, l)
+			l.Slot = len(q.jobClasses)
+			q.jobClasses = append(q.jobClasses, l)
 			st.classify(l)
 		}
 	}
@@ -93,7 +93,7 @@ func (st *State) enlist(j *Job) {
 		st.Due = min(st.Due, j.Due)
 	}
 	st.want(l, 1)
-	j.Lane = l
+	j.JobClass = l
 	if j.Shape != l.shape {
 		j.Shape = l.shape // one for all is enough
 	}
@@ -105,7 +105,7 @@ func (st *State) enlist(j *Job) {
 	}
 }
 
-func (l *Lane) remove(j *Job) {
+func (l *JobClass) remove(j *Job) {
 	if i, ok := slices.BinarySearchFunc(l.Dues, j, LongerDue); ok {
 		l.Dues = slices.Delete(l.Dues, i, i+1)
 	}
@@ -121,26 +121,26 @@ func (l *Lane) remove(j *Job) {
 	l.Jobs = slices.Delete(l.Jobs, i, i+1)
 }
 
-// LanesOf are the lanes of one queue.
-func (st *State) LanesOf(q int32) []*Lane {
+// JobClassesOf are the job classes of one queue.
+func (st *State) JobClassesOf(q int32) []*JobClass {
 	if q < 0 {
 		return nil
 	}
-	return st.Queues.List[q].lanes
+	return st.Queues.List[q].jobClasses
 }
 
-// forgetLane takes an empty lane out.
-func (st *State) forgetLane(l *Lane, leaf int32) {
-	delete(st.Lanes, l.Key)
+// forgetJobClass takes an empty job class out.
+func (st *State) forgetJobClass(l *JobClass, leaf int32) {
+	delete(st.JobClasses, l.Key)
 	if leaf < 0 {
 		return
 	}
 	q := &st.Queues.List[leaf]
-	last := len(q.lanes) - 1
-	q.lanes[l.Slot] = q.lanes[last]
-	q.lanes[l.Slot].Slot = l.Slot
-	q.lanes[last] = nil
-	q.lanes = q.lanes[:last]
+	last := len(q.jobClasses) - 1
+	q.jobClasses[l.Slot] = q.jobClasses[last]
+	q.jobClasses[l.Slot].Slot = l.Slot
+	q.jobClasses[last] = nil
+	q.jobClasses = q.jobClasses[:last]
 	st.declassify(l)
 }
 
@@ -148,7 +148,7 @@ func (st *State) forgetLane(l *Lane, leaf int32) {
 // same.
 func (st *State) AsksOf(j *Job) [][]*Ask {
 	at := &j.Asks
-	if l := j.Lane; l != nil {
+	if l := j.JobClass; l != nil {
 		at = &l.asks
 		if l.Class != nil && !l.Class.Key.Own {
 			at = &l.Class.asks
@@ -214,9 +214,9 @@ func (st *State) Wants(j *Job) bool { return len(st.Options(j)) > 0 }
 
 // Options are the ways to go on with j, the best first: below its minimum the
 // sets of groups that would make it whole, else one task more of some group.
-// Jobs of one lane that hold nothing have the same.
+// Jobs of one job class that hold nothing have the same.
 func (st *State) Options(j *Job) [][]Try {
-	l := j.Lane
+	l := j.JobClass
 	if len(j.Holds) > 0 || l == nil || l.Key.Own != "" {
 		return st.findOptions(j)
 	}
@@ -322,7 +322,7 @@ func (st *State) Cost(j *Job, p *Pool, tries []Try) quota.Amounts {
 	return sum
 }
 
-// Memo is what a lane knows of a hunt in its own queue that came to nothing: on
+// Memo is what a job class knows of a search for victims in its own queue that came to nothing: on
 // which sites of a pool there would be room, and for how many tasks, if all left
 // who may be made to. While that is too little nobody has to be told to go in
 // order to find it out again, and only a site on which something has changed has

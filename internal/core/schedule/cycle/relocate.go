@@ -8,8 +8,8 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
-// rehouse leaves a victim where it is, or finds it another place.
-func (h *hunt) rehouse(u *unit) bool {
+// relocate leaves a victim where it is, or finds it another place.
+func (h *victimSearch) relocate(u *unit) bool {
 	st := h.c.St
 	u.moved, u.next = false, nil
 	if !u.whole && len(st.Deficits(u.job, 0, 1)) > 0 {
@@ -47,8 +47,8 @@ func (h *hunt) rehouse(u *unit) bool {
 }
 
 // mayReturn reports whether limits allow the unit what it had. They have become
-// tighter only where the hunt's job has taken of them.
-func (h *hunt) mayReturn(u *unit) bool {
+// tighter only where the search's job has taken of them.
+func (h *victimSearch) mayReturn(u *unit) bool {
 	st, j := h.c.St, h.j
 	amount := u.amount()
 	for r := range amount {
@@ -80,7 +80,7 @@ func (h *hunt) mayReturn(u *unit) bool {
 // fair reports whether all of left may be made to leave for a queue's due: each
 // from a queue that, until then, has more than its own; and that no queue that
 // takes is served better than the one it took from.
-func (h *hunt) fair(left []*unit) bool {
+func (h *victimSearch) fair(left []*unit) bool {
 	st := h.c.St
 	limit := max(st.Cfg.Saturation, 1)
 	gone := map[int32]quota.Amounts{} // of what is gone in the end, what was not gone yet at that point
@@ -113,7 +113,7 @@ func (h *hunt) fair(left []*unit) bool {
 }
 
 // placed reports whether the unit stays or has another place.
-func (h *hunt) placed(u *unit) bool {
+func (h *victimSearch) placed(u *unit) bool {
 	if u.moved {
 		return true
 	}

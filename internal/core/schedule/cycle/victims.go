@@ -7,15 +7,15 @@ import (
 )
 
 // pick returns the job that is to lose something next, or nil.
-func (h *hunt) pick() *state.Job {
+func (h *victimSearch) pick() *state.Job {
 	if h.kind == schedule.Preempt {
 		return h.nextOf(h.j.Leaf)
 	}
 	return h.pickBelow(-1)
 }
 
-// prey reports whether there is any victim at all.
-func (h *hunt) prey() bool {
+// candidates reports whether there is any victim at all.
+func (h *victimSearch) candidates() bool {
 	if h.kind != schedule.Preempt {
 		return h.alive(-1)
 	}
@@ -35,7 +35,7 @@ func (h *hunt) prey() bool {
 }
 
 // pickBelow goes down the tree by the reverse of the order of service.
-func (h *hunt) pickBelow(parent int32) *state.Job {
+func (h *victimSearch) pickBelow(parent int32) *state.Job {
 	r := h.ranked(parent)
 	for len(r.heap) > 0 {
 		if r.taken { // who comes first has less than when it was put there
@@ -71,7 +71,7 @@ func childrenOf(st *state.State, parent int32) []int32 {
 }
 
 // alive reports whether something below q may still be taken.
-func (h *hunt) alive(q int32) bool {
+func (h *victimSearch) alive(q int32) bool {
 	st := h.c.St
 	if ch := childrenOf(st, q); q < 0 || len(ch) > 0 {
 		for _, c := range ch {
@@ -89,7 +89,7 @@ func (h *hunt) alive(q int32) bool {
 }
 
 // nextOf is the next victim in queue q, or nil for good.
-func (h *hunt) nextOf(q int32) *state.Job {
+func (h *victimSearch) nextOf(q int32) *state.Job {
 	acc := &h.pool.Q[q]
 	p := h.leafs[q]
 	if p == nil {
@@ -98,7 +98,7 @@ func (h *hunt) nextOf(q int32) *state.Job {
 				h.c.St.Passed = append(h.c.St.Passed, acc)
 			}
 		}
-		p = &prey{next: acc.Gone}
+		p = &candidates{next: acc.Gone}
 		for _, v := range h.c.fresh[q] {
 			if v.Home() == h.pool && h.eligible(v) {
 				p.back = append(p.back, v)
@@ -133,7 +133,7 @@ func (h *hunt) nextOf(q int32) *state.Job {
 }
 
 // eligible reports whether anything of v can be taken for h's job.
-func (h *hunt) eligible(v *state.Job) bool {
+func (h *victimSearch) eligible(v *state.Job) bool {
 	if v == h.j || h.kind == schedule.Preempt && v.Priority >= h.j.Priority {
 		return false
 	}
@@ -158,7 +158,7 @@ func (h *hunt) eligible(v *state.Job) bool {
 
 // sheltered reports whether v has not run for as long as it may without being
 // disturbed. What it has above its minimum can be taken all the same.
-func (h *hunt) sheltered(v *state.Job) bool {
+func (h *victimSearch) sheltered(v *state.Job) bool {
 	st := h.c.St
 	if st.Cfg.NoRuntime || v.Started == 0 {
 		return false
@@ -167,7 +167,7 @@ func (h *hunt) sheltered(v *state.Job) bool {
 }
 
 // shelter is for how many ms after its start v is left alone.
-func (h *hunt) shelter(v *state.Job) int64 {
+func (h *victimSearch) shelter(v *state.Job) int64 {
 	if list := h.c.St.Queues.List; h.kind == schedule.Preempt {
 		return max(h.pool.MinRuntime, list[v.Leaf].PreemptMin)
 	}
@@ -178,19 +178,19 @@ func (h *hunt) shelter(v *state.Job) int64 {
 // exceeds reports whether the queue that q belongs to, where its branch and
 // that of h's job part, has more than its due: with the job, once it has its
 // place, and with those who have left already added again.
-func (h *hunt) exceeds(q int32, gone map[int32]quota.Amounts, entered bool) bool {
+func (h *victimSearch) exceeds(q int32, gone map[int32]quota.Amounts, entered bool) bool {
 	_, b := h.c.St.Queues.Fork(h.j.Leaf, q)
 	return h.over(q, h.pool.Q[b].Held().Add(gone[b]), entered)
 }
 
 // beyondDue is exceeds of a queue with what is reserved for it.
-func (h *hunt) beyondDue(q int32) bool {
+func (h *victimSearch) beyondDue(q int32) bool {
 	_, b := h.c.St.Queues.Fork(h.j.Leaf, q)
 	return h.over(q, h.pool.Q[b].Alloc, false)
 }
 
 // over is exceeds of a queue that has so much.
-func (h *hunt) over(q int32, has quota.Amounts, entered bool) bool {
+func (h *victimSearch) over(q int32, has quota.Amounts, entered bool) bool {
 	a, b := h.c.St.Queues.Fork(h.j.Leaf, q)
 	x, y := &h.pool.Q[a], &h.pool.Q[b]
 	will := x.Alloc
@@ -204,9 +204,9 @@ func (h *hunt) over(q int32, has quota.Amounts, entered bool) bool {
 }
 
 // poorer orders two queues of one parent by who is to be served next; the last
-// is taken from. What they lost in this hunt counts for their shares only:
+// is taken from. What they lost in this search counts for their shares only:
 // whether they are over their due is as it was before.
-func (h *hunt) poorer(a, b int32) int {
+func (h *victimSearch) poorer(a, b int32) int {
 	st, p := h.c.St, h.pool
 	wa, wb := p.Q[a].Alloc.Add(h.lost[a]), p.Q[b].Alloc.Add(h.lost[b])
 	x, y := st.Standing(p, a, &wa, &wa, &p.Q[a].Alloc), st.Standing(p, b, &wb, &wb, &p.Q[b].Alloc)
