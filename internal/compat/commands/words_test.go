@@ -119,7 +119,7 @@ func TestWordsAreCommands(t *testing.T) {
 func advised(t *testing.T) []string {
 	t.Helper()
 	var dirs []string
-	for _, pattern := range []string{"cli", "server", "control", "core/*", "serviceproxy", "operations", "backend", "backend/*", "store", "oci", "secret", "notify", "../client"} {
+	for _, pattern := range []string{"cli", "cli/*", "server", "control", "engine", "engine/*", "core/*", "core/*/*", "serviceproxy", "operations", "backend", "backend/*", "backend/*/*", "store", "oci", "secret", "notify", "../client"} {
 		found, err := filepath.Glob(filepath.Join("../..", pattern))
 		if err != nil {
 			t.Fatal(err)
