@@ -47,12 +47,10 @@ func TestTenThousandWorkloads(t *testing.T) {
 	g.until(`document.querySelector('tbody tr .row-link')`)
 	g.visit("workloads")
 	g.until(`document.querySelector('tbody tr .row-link')?.innerText === 'run-09999'`)
+	g.until(`performance.getEntriesByName('first-rows').length > 0`) // marked with the next frame
 	var shown float64
-	g.must(g.Eval(`performance.getEntriesByName('first-rows')[0]?.startTime ?? -1`, &shown))
+	g.must(g.Eval(`performance.getEntriesByName('first-rows')[0].startTime`, &shown))
 	t.Logf("first rows after %.0f ms", shown)
-	if shown < 0 {
-		t.Error("the page does not say when its first rows were drawn")
-	}
 	g.until(`document.querySelector('.page-sub').innerText.startsWith('10') && !document.querySelector('.page-sub').innerText.includes('loading')`)
 	var rows int
 	g.must(g.Eval(`document.querySelectorAll('tbody tr').length`, &rows))
