@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/inspect"
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/core/nearest"
 )
 
 func TestFold(t *testing.T) {
@@ -61,7 +62,7 @@ func TestNearest(t *testing.T) {
 	for word, want := range map[string]string{
 		"trian": "train trial", "descrbe": "describe", "sweep": "sweep-one sweep-two", "zzz": "", "": "", "tr": "", "trial": "",
 	} {
-		if got := strings.Join(session.Nearest(word, known), " "); got != want {
+		if got := strings.Join(nearest.Words(word, known), " "); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}

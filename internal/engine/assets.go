@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/nearest"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -107,7 +108,7 @@ func (tx *tx) asset(project core.ProjectID, name string, kinds ...core.TemplateK
 		e.Message, e.Hint = fmt.Sprintf("the system has no %s %q", word, name), fmt.Sprintf("muster %s list --all shows what there is", kind)
 	}
 	slices.Sort(names)
-	if near := spec.Nearest(name, names); near != "" {
+	if near := nearest.Word(name, names); near != "" {
 		e.Hint = "did you mean " + near + "?"
 	}
 	return core.Template{}, e

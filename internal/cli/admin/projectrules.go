@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/core/nearest"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -111,7 +112,7 @@ func projectNamed(ctx context.Context, c *client.Client, n session.ProjectNoun, 
 		names = append(names, p.Name)
 	}
 	hint := "muster " + n.Word + " list shows all"
-	if near := session.Nearest(name, names); len(near) > 0 {
+	if near := nearest.Words(name, names); len(near) > 0 {
 		hint = "did you mean " + near[0] + "?"
 	}
 	return nil, session.NotFoundError(fmt.Sprintf("%s %q does not exist", n.Word, name), hint)

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/core/nearest"
 )
 
 // NewSecret makes the command secret.
@@ -92,7 +93,7 @@ func secretTypeNamed(name string) (secretType, error) {
 		names = append(names, t.name)
 	}
 	e := session.UsageError(fmt.Sprintf("%q is not a type of secret", name), "one of "+strings.Join(names, ", "))
-	if near := session.Nearest(name, names); len(near) > 0 {
+	if near := nearest.Words(name, names); len(near) > 0 {
 		e.Problem.Hint = "did you mean " + near[0] + "?"
 	}
 	return secretType{}, e

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/core/nearest"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -122,7 +123,7 @@ func Template(s *session.Session, ctx context.Context, c *client.Client, project
 			names = append(names, t.Name)
 		}
 		var p *api.Problem
-		if near := session.Nearest(name, names); len(near) > 0 && errors.As(err, &p) {
+		if near := nearest.Words(name, names); len(near) > 0 && errors.As(err, &p) {
 			p.Hint = "did you mean " + near[0] + "?"
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +15,9 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/core/filter"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/nearest"
 )
 
 const (
@@ -138,7 +141,7 @@ func (q query) checkWords(dialect string) error {
 		all = append(all, string(p.Phase))
 	}
 	e := session.UsageError(fmt.Sprintf("--status: %q is not a phase", q.Words[0]), "one of "+strings.Join(all, ", "))
-	if near := session.Nearest(q.Words[0], all); len(near) > 0 {
+	if near := nearest.Words(q.Words[0], all); len(near) > 0 {
 		e.Problem.Hint = "did you mean " + near[0] + "?"
 	}
 	return e
@@ -277,6 +280,15 @@ func (l *Listing) left(ctx context.Context) (left []string) {
 func (l *Listing) hidden(shown []api.Workload, next string, left []string) {
 	if next != "" {
 		l.s.Say("There are more; --limit 0 lists all")
+	}
+	if slips := filter.Slips(l.q.Options.Filter); len(shown) == 0 {
+		for _, word := range slices.Sorted(maps.Keys(slips)) {
+			advice := "the fields are " + strings.Join(filter.Fields(), ", ")
+			if slips[word] != "" {
+				advice = "did you mean " + slips[word] + "?"
+			}
+			l.s.Say("%s is no field of a filter, and was looked for as text; %s", word, advice)
+		}
 	}
 	if len(left) > 0 {
 		l.s.Say("Not shown: %s", strings.Join(left, ", "))

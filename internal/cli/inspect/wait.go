@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/nearest"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -130,7 +131,7 @@ func unknownPhase(flag, word string) error {
 		all = append(all, string(p.Phase))
 	}
 	e := session.UsageError(fmt.Sprintf("%s: %q is not a phase", flag, word), "one of "+strings.Join(all, ", "))
-	if near := session.Nearest(word, all); len(near) > 0 {
+	if near := nearest.Words(word, all); len(near) > 0 {
 		e.Problem.Hint = "did you mean " + near[0] + "?"
 	}
 	return e

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/core/nearest"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -43,9 +44,9 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 		}
 		*of = append(append(*of, c.Name()), c.Aliases...)
 	}
-	near := Nearest(args[0], names)
+	near := nearest.Words(args[0], names)
 	if len(near) == 0 && len(args[0]) > 2 { // two letters mean too many things
-		near = Nearest(args[0], harmful)
+		near = nearest.Words(args[0], harmful)
 	}
 	if ours := wordsElsewhere[args[0]]; ours != "" {
 		e.Problem.Hint = "here that is " + ours
@@ -77,7 +78,7 @@ func UnknownFlag(cmd *cobra.Command, err error) error {
 			names = append(names, f.Name)
 		}
 	})
-	if near := Nearest(unknown.GetSpecifiedName(), names); len(near) > 0 {
+	if near := nearest.Words(unknown.GetSpecifiedName(), names); len(near) > 0 {
 		e.Problem.Hint = "did you mean --" + strings.Join(near, " or --") + "?"
 	}
 	return e

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/musterhq/muster/internal/core/nearest"
 )
 
 // Settings are what the configuration file may hold, with the variables that
@@ -76,7 +77,7 @@ func (s *Session) configure() {
 	for _, name := range slices.Sorted(maps.Keys(read)) {
 		if _, known := Settings[name]; !known {
 			e := UsageError(fmt.Sprintf("%s: there is no setting %q", path, name), "there are "+strings.Join(names, ", "))
-			if near := Nearest(name, names); len(near) > 0 {
+			if near := nearest.Words(name, names); len(near) > 0 {
 				e.Problem.Hint = "did you mean " + near[0] + "?"
 			}
 			s.badConfig = e

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/core/nearest"
 )
 
 // Scope says among which workloads a name is looked for.
@@ -121,7 +122,7 @@ func (s *Session) unknown(ctx context.Context, c *client.Client, sc Scope, name 
 		for _, w := range list.Items {
 			names = append(names, w.Name)
 		}
-		if near := Nearest(name, names); len(near) > 0 {
+		if near := nearest.Words(name, names); len(near) > 0 {
 			hint = "did you mean " + strings.Join(near, " or ") + "?"
 		}
 	}

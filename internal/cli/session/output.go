@@ -9,6 +9,7 @@ import (
 	"text/template"
 
 	"github.com/goccy/go-yaml"
+	"github.com/musterhq/muster/internal/core/nearest"
 	"github.com/spf13/cobra"
 )
 
@@ -30,7 +31,7 @@ func checkFormat(f string) error {
 		return nil
 	}
 	e := UsageError(fmt.Sprintf("--output: %q is not a format", f), "one of "+strings.Join(Formats, ", "))
-	if near := Nearest(f, Formats); len(near) > 0 {
+	if near := nearest.Words(f, Formats); len(near) > 0 {
 		e.Problem.Hint = "did you mean " + near[0] + "?"
 	}
 	return e

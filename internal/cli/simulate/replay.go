@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/core/nearest"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/simulate/replay"
@@ -280,7 +281,7 @@ func (in *replayed) entitle(flags []string) error {
 		name := text[:i]
 		if !known[name] {
 			hint := "the projects are " + strings.Join(firstOf(slices.Sorted(maps.Keys(known)), 20), ", ")
-			if near := session.Nearest(name, slices.Sorted(maps.Keys(known))); len(near) > 0 {
+			if near := nearest.Words(name, slices.Sorted(maps.Keys(known))); len(near) > 0 {
 				hint = "did you mean " + near[0] + "?"
 			}
 			return session.UsageError(fmt.Sprintf("--quota %s: no work of project %q is replayed", text, name), hint)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/internal/core/nearest"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -62,6 +63,21 @@ func Parse(text string) ([]Term, error) {
 		all = append(all, t)
 	}
 	return all, nil
+}
+
+// Slips are the words of a filter that look like a field and are none, staus:failed,
+// each with the field that was probably meant, or empty. They are looked for as
+// text, as names may have any form; where nothing is found they are the reason.
+func Slips(text string) map[string]string {
+	slips := map[string]string{}
+	for _, piece := range pieces().FindAllString(text, -1) {
+		m := termForm().FindStringSubmatch(piece)
+		if m == nil || slices.Contains(Fields(), strings.ToLower(m[2])) || strings.HasPrefix(strings.ToLower(m[2]), "label.") {
+			continue
+		}
+		slips[m[2]] = nearest.Word(m[2], Fields())
+	}
+	return slips
 }
 
 // flags are what is: may ask.

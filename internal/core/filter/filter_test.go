@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -36,6 +37,16 @@ func TestMatches(t *testing.T) {
 	for _, text := range []string{"gpus>many", "age<soon", "ended<soon", "is:happy", "priority:high"} {
 		if _, err := Parse(text); err == nil {
 			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+func TestSlips(t *testing.T) {
+	for text, want := range map[string]string{
+		"staus:failed": "map[staus:status]", "moons status:failed label.team:red": "map[]", "-gpu>=8 gpsu>8": "map[gpsu:gpu]", "http://x": "map[http:]",
+	} {
+		if got := fmt.Sprint(Slips(text)); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/core/nearest"
 )
 
 // Parse reads one document of YAML or JSON as its author wrote it, without
@@ -222,7 +224,7 @@ func (d *decoder) object(f *field, n *node, v reflect.Value) {
 // unknown suggests the nearest field, here or elsewhere in the schema.
 func (d *decoder) unknown(f *field, key string, pos int) {
 	e := FieldError{Value: key, Problem: "unknown field", Allowed: f.names}
-	if near := nearest(key, f.names); near != "" {
+	if near := nearest.Word(key, f.names); near != "" {
 		e.Hint = didYouMean(near)
 	} else {
 		d.top.walk(func(c *field) {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/internal/core/nearest"
 )
 
 // Topic is what there is to say about one field, or about the whole document.
@@ -48,7 +50,7 @@ func Explain(path string) (Topic, error) {
 
 func (f *field) noSuch(path, name string) error {
 	e := FieldError{Path: shorten(path), Value: shorten(name), Problem: "no such field", Allowed: f.names}
-	if near := nearest(name, f.names); near != "" {
+	if near := nearest.Word(name, f.names); near != "" {
 		e.Hint = didYouMean(join(f.path, near))
 		return e
 	}

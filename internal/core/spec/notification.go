@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/nearest"
 )
 
 // Notification is one receiver that is told of statuses.
@@ -178,7 +179,7 @@ func statusHint(word string) string {
 		all = append(all, string(p.Phase))
 	}
 	all = append(all, string(lifecycle.DeadlineNear), string(lifecycle.DeadlineAtRisk), string(lifecycle.DeadlineMissed))
-	if near := nearest(word, all); near != "" {
+	if near := nearest.Word(word, all); near != "" {
 		return didYouMean(near)
 	}
 	return "muster lifecycle shows the phases; beside them there are DeadlineNear, DeadlineAtRisk, DeadlineMissed and the words of " + dialectNames()

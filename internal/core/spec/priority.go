@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/nearest"
 )
 
 // Priority is an order inside a project; higher goes first. It is 0 to 1000.
@@ -91,7 +92,7 @@ func ParsePriority(s string) (Priority, error) {
 	if ok {
 		e.Problem = fmt.Sprintf("%d is outside 0 to 1000", n)
 	}
-	if near := nearest(s, PriorityNames()); near != "" {
+	if near := nearest.Word(s, PriorityNames()); near != "" {
 		e.Hint = didYouMean(near)
 	}
 	return 0, e

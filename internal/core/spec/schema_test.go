@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/nearest"
 )
 
 func TestEveryFieldIsExplained(t *testing.T) {
@@ -138,7 +139,7 @@ func TestJSONSchemaCoversTheDocument(t *testing.T) {
 func TestNearest(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{"gpuu": "gpu", "memroy": "memory", "mem": "memory", "Memory": "memory", "x": "", "banana": "", "gpu": ""} {
-		if got := nearest(word, []string{"cpu", "memory", "gpu"}); got != want {
+		if got := nearest.Word(word, []string{"cpu", "memory", "gpu"}); got != want {
 			t.Errorf("%s: %q, want %q", word, got, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/nearest"
 )
 
 const (
@@ -191,7 +192,7 @@ func (v *validator) judged(f *field, i int, s string, most int) {
 
 func (v *validator) unknown(f *field, i int, s string) {
 	hint := ""
-	if near := nearest(s, f.enum); near != "" {
+	if near := nearest.Word(s, f.enum); near != "" {
 		hint = didYouMean(near)
 	}
 	if f.path == "kind" && s == string(lifecycle.External) {
