@@ -88,7 +88,9 @@ spec: {policyName: only-blue, validationActions: [Deny], matchResources: {namesp
 	for i := range 1000 { // policies come into force after a while
 		red := h.task("red", i)
 		h.start(p, red)
-		o := h.until(p, red.ID, "seen", func(o backend.Observation) bool { return o.State != core.TaskStarting })
+		// One that was taken says so as soon as its pod is there; that it runs is of no
+		// interest here, and a simulated kubelet now and then lets it wait for long.
+		o := h.until(p, red.ID, "seen", func(o backend.Observation) bool { return o.State != core.TaskStarting || o.Waiting != "" })
 		if o.State == core.TaskFailed {
 			h.fails(p, red.ID, lifecycle.ReasonSystem, "a policy of the cluster refuses it", "only blue pods here")
 			break
