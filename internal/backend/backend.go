@@ -21,7 +21,7 @@ import (
 // Every method may be called at any time, concurrently, more than once and
 // after a crash of the caller.
 type Backend interface {
-	// Name is the backend's name, as it stands in core.Node.Plane.
+	// Name is the backend's name, as it stands in core.Node.Backend.
 	Name() string
 
 	// Inventory reports the nodes and devices that exist and whether they are fit.

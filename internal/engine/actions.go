@@ -31,8 +31,8 @@ type Action struct {
 	Task       core.TaskID
 	Assignment backend.Assignment // of ActStart
 	Grace      time.Duration      // of ActStop
-	Workload   core.WorkloadID    // of ActDeleteLogs, ActDropChores
-	Operation  Operation          // of ActChore
+	Workload   core.WorkloadID    // of ActDeleteLogs, ActDropOperations
+	Operation  Operation          // of ActOperation
 	grants     []grant            // of ActStart: secrets that the task is given
 	At         time.Time          // when it was decided; zero: by a server before
 }

@@ -127,10 +127,10 @@ type Engine struct {
 	expected   map[core.WorkloadID]expectation
 	unforeseen map[core.WorkloadID]struct{}
 	foreseen   timers
-	promised   map[core.WorkloadID]vow // for whom others were told to leave
-	pledged    []core.Promise          // promised as it is stored, in line
-	begun      time.Time               // of the first command
-	complete   bool                    // every node is known on which something is held
+	promised   map[core.WorkloadID]promise // for whom others were told to leave
+	pledged    []core.Promise              // promised as it is stored, in line
+	begun      time.Time                   // of the first command
+	complete   bool                        // every node is known on which something is held
 	usage      map[core.NodeID]*usage
 	held       map[core.WorkloadID]struct{} // workloads whose phase holds resources
 	timers     timers

@@ -23,7 +23,7 @@ const (
 type Operation struct {
 	Kind     OperationKind
 	Workload *core.Workload
-	Check    core.CheckState // of ChoreAsk
+	Check    core.CheckState // of OperationAsk
 }
 
 func (tx *tx) operation(c Operation) {

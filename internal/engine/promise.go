@@ -19,21 +19,21 @@ import (
 // they are others than before.
 func (tx *tx) promise(plan *schedule.Plan) (changed bool) {
 	e := tx.e
-	now := make(map[core.WorkloadID]vow, len(plan.Promises))
+	now := make(map[core.WorkloadID]promise, len(plan.Promises))
 	for i, p := range plan.Promises {
-		now[p.ID] = vow{i + 1, len(p.Tasks)}
+		now[p.ID] = promise{i + 1, len(p.Tasks)}
 	}
 	if !e.complete { // not all of the room can be seen that they were promised
 		for _, p := range inLine(e.promised) {
 			id := p.Workload
 			if w, tasks, ok := tx.view(id); ok && now[id].rank == 0 && waiting(w, tasks) && !slices.ContainsFunc(plan.Placements, func(p schedule.Placement) bool { return p.ID == id }) {
-				now[id] = vow{len(now) + 1, p.Tasks}
+				now[id] = promise{len(now) + 1, p.Tasks}
 			}
 		}
 	}
 	before := e.promised
 	e.promised = now
-	for _, m := range []map[core.WorkloadID]vow{before, now} {
+	for _, m := range []map[core.WorkloadID]promise{before, now} {
 		for id := range m {
 			if before[id] == now[id] {
 				continue
@@ -51,14 +51,14 @@ func (tx *tx) promise(plan *schedule.Plan) (changed bool) {
 	return changed
 }
 
-// vow is what one workload is promised.
-type vow struct {
+// promise is what one workload is promised.
+type promise struct {
 	rank  int // its place in line, from 1
 	tasks int // for how many of it others leave
 }
 
 // inLine are the promises in the order in which they are served.
-func inLine(promised map[core.WorkloadID]vow) []core.Promise {
+func inLine(promised map[core.WorkloadID]promise) []core.Promise {
 	var all []core.Promise
 	for id, v := range promised {
 		all = append(all, core.Promise{Workload: id, Tasks: v.tasks})
@@ -82,9 +82,9 @@ func (e *Engine) promises() []core.Promise {
 
 // pledge takes over the promises that are stored.
 func (e *Engine) pledge(all []core.Promise) {
-	e.pledged, e.promised = all, make(map[core.WorkloadID]vow, len(all))
+	e.pledged, e.promised = all, make(map[core.WorkloadID]promise, len(all))
 	for i, p := range all {
-		e.promised[p.Workload] = vow{i + 1, p.Tasks}
+		e.promised[p.Workload] = promise{i + 1, p.Tasks}
 	}
 }
 

@@ -17,7 +17,7 @@ func Forecast() Command {
 	}
 }
 
-// Foresee works an outlook out. It changes nothing but what has been told. Where
+// Foresee works a forecast out. It changes nothing but what has been told. Where
 // the scheduler fails at it nothing is told.
 func (s *Study) Foresee() {
 	f := s.copy.Safely("", func() {
@@ -51,7 +51,7 @@ func (s *Study) foresee(spans map[core.WorkloadID]forecast.Span) map[core.Worklo
 	return out
 }
 
-// agree makes a forecast of one say what the outlook for all does.
+// agree makes a forecast of one say what the forecast for all does.
 func (s *Study) agree(f *forecast.Forecast, all map[core.WorkloadID]forecast.Span) {
 	if f.Simple || f.Relieved {
 		return // by another way than by known ends

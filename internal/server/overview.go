@@ -28,10 +28,10 @@ const (
 	// does not see the difference, and a gang is one event instead of a hundred.
 	gatherFor = 40 * time.Millisecond
 	// overviewEvery is how often the overview is looked at while something changes, and
-	// sceneShare which part of the time may go into that.
+	// overviewShare which part of the time may go into that.
 	overviewEvery = time.Second
 	overviewShare = 20
-	// overviewWaits is how many waiting workloads an overview explains, of which sceneOthers
+	// overviewWaits is how many waiting workloads an overview explains, of which overviewOthers
 	// are not first in a queue, and explainAtOnce how many at a time: others must get
 	// to the engine in between.
 	overviewWaits  = 1000

@@ -22,7 +22,7 @@ type placed struct {
 	node core.NodeID
 }
 
-// Start implements backend.Plane.
+// Start implements backend.Backend.
 func (p placed) Start(ctx context.Context, tasks []backend.Assignment) error {
 	all := make([]backend.Assignment, len(tasks))
 	for i, a := range tasks {

@@ -185,10 +185,10 @@ func (p *Backend) Close() error {
 	return nil
 }
 
-// Name implements backend.Plane.
+// Name implements backend.Backend.
 func (p *Backend) Name() string { return p.o.Name }
 
-// Inventory implements backend.Plane.
+// Inventory implements backend.Backend.
 func (p *Backend) Inventory(ctx context.Context) ([]core.Node, error) {
 	if !p.seen() { // an API server that is not there is soon found out
 		if err := p.reach(ctx); err != nil {
@@ -209,7 +209,7 @@ func (p *Backend) named(nodes []core.Node) []core.Node {
 	return nodes
 }
 
-// Observe implements backend.Plane. It fails while the API server does not
+// Observe implements backend.Backend. It fails while the API server does not
 // answer, as nobody knows then what the cluster does.
 func (p *Backend) Observe(ctx context.Context) ([]backend.Observation, error) {
 	if err := p.drives(ctx, 0); err != nil {
@@ -294,7 +294,7 @@ func (p *Backend) Describe() backend.Description {
 	return d
 }
 
-// Watch implements backend.Plane.
+// Watch implements backend.Backend.
 func (p *Backend) Watch(ctx context.Context, seen func([]backend.Observation)) error {
 	return p.tasks.watch(ctx, seen)
 }

@@ -210,7 +210,7 @@ func (p *Backend) drop(space string, id core.TaskID) {
 	}
 }
 
-// Stop implements backend.Plane.
+// Stop implements backend.Backend.
 func (p *Backend) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration) error {
 	if err := p.sync(ctx); err != nil {
 		return err
@@ -295,7 +295,7 @@ func (p *Backend) delete(ctx context.Context, t *task, grace *int64) error {
 // without waiting for its node to say so.
 func seconds(d time.Duration) int64 { return max(int64(math.Ceil(d.Seconds())), 1) }
 
-// Forget implements backend.Plane. What a task wrote is fetched first.
+// Forget implements backend.Backend. What a task wrote is fetched first.
 func (p *Backend) Forget(ctx context.Context, ids []core.TaskID) error {
 	if err := p.sync(ctx); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// Start implements backend.Plane.
+// Start implements backend.Backend.
 func (p *Backend) Start(ctx context.Context, all []backend.Assignment) error {
 	if err := p.sync(ctx); err != nil {
 		return err

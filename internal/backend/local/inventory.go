@@ -17,7 +17,7 @@ import (
 // reservedAtMax is kept of the machine's memory for everything but tasks.
 const reservedAtMax = 1 << 30
 
-// Inventory implements backend.Plane: this machine is the one node. A GPU tool
+// Inventory implements backend.Backend: this machine is the one node. A GPU tool
 // that fails makes the node unready rather than make its GPUs vanish.
 func (p *Backend) Inventory(ctx context.Context) ([]core.Node, error) {
 	host, err := os.Hostname()

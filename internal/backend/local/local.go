@@ -104,7 +104,7 @@ func (p *Backend) call(ctx context.Context, q protocol.Request, need bool) (prot
 	return protocol.Reply{}, fmt.Errorf("%w: %w; see %s", backend.ErrUnreachable, last, p.paths.Journal())
 }
 
-// Start implements backend.Plane.
+// Start implements backend.Backend.
 func (p *Backend) Start(ctx context.Context, tasks []backend.Assignment) error {
 	if len(tasks) == 0 {
 		return nil
@@ -131,13 +131,13 @@ func (p *Backend) Start(ctx context.Context, tasks []backend.Assignment) error {
 	return errors.Join(errs...)
 }
 
-// Stop implements backend.Plane.
+// Stop implements backend.Backend.
 func (p *Backend) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration) error {
 	p.stopPreparing(ids, grace)
 	return p.about(ctx, protocol.Request{Op: protocol.OpStop, IDs: ids, Grace: grace})
 }
 
-// Forget implements backend.Plane.
+// Forget implements backend.Backend.
 func (p *Backend) Forget(ctx context.Context, ids []core.TaskID) error {
 	p.preps.forget(ids)
 	if err := p.about(ctx, protocol.Request{Op: protocol.OpForget, IDs: ids}); err != nil {
@@ -173,7 +173,7 @@ func (p *Backend) Retire(ctx context.Context) error {
 	return err
 }
 
-// Observe implements backend.Plane.
+// Observe implements backend.Backend.
 func (p *Backend) Observe(ctx context.Context) ([]backend.Observation, error) {
 	r, err := p.call(ctx, protocol.Request{Op: protocol.OpObserve}, false)
 	if err != nil && !errors.Is(err, errNoSupervisor) {
@@ -183,7 +183,7 @@ func (p *Backend) Observe(ctx context.Context) ([]backend.Observation, error) {
 	return p.preps.seen(r.Seen), nil
 }
 
-// Watch implements backend.Plane. It begins with everything there is, survives
+// Watch implements backend.Backend. It begins with everything there is, survives
 // the death of the supervisor by starting another, and returns only with ctx or
 // when no supervisor can be had.
 func (p *Backend) Watch(ctx context.Context, seen func([]backend.Observation)) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// Logs implements backend.Plane. It needs no supervisor: logs are files.
+// Logs implements backend.Backend. It needs no supervisor: logs are files.
 func (p *Backend) Logs(ctx context.Context, id core.TaskID, opts backend.LogOptions) (io.ReadCloser, error) {
 	return p.paths.Out().Open(ctx, id, opts, func() logfile.News {
 		// The FIFO is removed when the log is complete, so its directory tells the end.
@@ -23,7 +23,7 @@ func (p *Backend) Logs(ctx context.Context, id core.TaskID, opts backend.LogOpti
 	})
 }
 
-// DeleteLogs implements backend.Plane.
+// DeleteLogs implements backend.Backend.
 func (p *Backend) DeleteLogs(_ context.Context, id core.WorkloadID) error {
 	if err := logfile.CheckWorkload(id); err != nil {
 		return err

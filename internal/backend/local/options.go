@@ -31,7 +31,7 @@ import (
 //	}
 const SupervisorArg = "__supervisor"
 
-// BackendName is this backend's name in core.Node.Plane.
+// BackendName is this backend's name in core.Node.Backend.
 const BackendName = "local"
 
 // Options say where the backend keeps its things. Only Dir is needed.

@@ -26,7 +26,7 @@ type News struct {
 	Done func()
 }
 
-// Open opens what o chooses of a task's log, as backend.Plane.Logs promises it.
+// Open opens what o chooses of a task's log, as backend.Backend.Logs promises it.
 // news is asked only where o says to follow.
 func (d Dir) Open(ctx context.Context, id core.TaskID, o backend.LogOptions, news func() News) (io.ReadCloser, error) {
 	if err := CheckTask(id); err != nil {

@@ -78,7 +78,7 @@ func taskColumns(ts []api.Task, m session.Moments) []session.Column[api.Task] {
 	}
 	if some(func(t api.Task) bool { return t.Ready || t.Leaving && !dismissed(t) || t.Role == "replica" }) {
 		cols = append(cols, session.Column[api.Task]{Title: "READY", Cell: taskReady},
-			session.Column[api.Task]{Title: "EDITION", Cell: func(t api.Task) string { return strconv.Itoa(t.Generation) }})
+			session.Column[api.Task]{Title: "GENERATION", Cell: func(t api.Task) string { return strconv.Itoa(t.Generation) }})
 	}
 	cols = append(cols,
 		session.Column[api.Task]{Title: "NODE", Cell: func(t api.Task) string { return printers.OrDash(t.Node) }},

@@ -135,7 +135,7 @@ func (w *vw) cycles() {
 			return
 		}
 		old := len(w.promise)
-		same := sameVows(w.promise, plan)
+		same := samePromises(w.promise, plan)
 		if len(plan.Placements)+len(plan.Evictions) == 0 && (same || old == 0 && len(plan.Promises) == 0) {
 			return
 		}
@@ -143,7 +143,7 @@ func (w *vw) cycles() {
 	}
 }
 
-func sameVows(was map[core.WorkloadID][2]int, p *schedule.Plan) bool {
+func samePromises(was map[core.WorkloadID][2]int, p *schedule.Plan) bool {
 	if len(was) != len(p.Promises) {
 		return false
 	}

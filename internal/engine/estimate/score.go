@@ -165,7 +165,7 @@ func (s *score) LastWord(id core.WorkloadID, since int64) (forecast.Span, bool) 
 }
 
 const (
-	// WordHolds is for how long an estimate is told again in lists; costs of an
-	// outlook make it longer.
+	// WordHolds is for how long an estimate is told again in lists; costs of a
+	// forecast make it longer.
 	WordHolds = 10 * time.Second
 )

@@ -1,7 +1,7 @@
-// Package backendtest is the contract of backend.Plane as tests. Every backend, the
+// Package backendtest is the contract of backend.Backend as tests. Every backend, the
 // fake one too, runs them from its own tests:
 //
-//	planetest.Run(t, func(t *testing.T) backend.Plane { … }, planetest.Options{Assign: …})
+//	backendtest.Run(t, func(t *testing.T) backend.Backend { … }, backendtest.Options{Assign: …})
 //
 // A backend says in Options how it is told what a task shall do, and what it
 // cannot do; everything else is the same for all.

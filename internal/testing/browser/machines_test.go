@@ -204,7 +204,7 @@ func TestANodeIsNotPlannedForOthers(t *testing.T) {
 	before := asked()
 	for i := range 4 {
 		on("gpu-a02", fmt.Sprintf("other-%d", i))
-		time.Sleep(1100 * time.Millisecond) // a scene for each
+		time.Sleep(1100 * time.Millisecond) // an overview for each
 	}
 	if n := asked(); n != before {
 		t.Errorf("it was asked %d times more for what happened elsewhere", n-before)

@@ -20,7 +20,7 @@
 // KEY@INDEX=… speaks to the task of that index. A list (exit=1,1,0) tells the
 // runs of a task one after another, attempts, runs and restarts in place alike.
 //
-// Beside backend.Plane there are the faults: nodes that die, tasks that vanish,
+// Beside backend.Backend there are the faults: nodes that die, tasks that vanish,
 // calls that fail. Watch and readers that follow wait in real time.
 package fakebackend
 
@@ -38,7 +38,7 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-// Backend is a backend.Plane in memory. Make one with New.
+// Backend is a backend.Backend in memory. Make one with New.
 type Backend struct {
 	name  string
 	clock func() time.Time
@@ -79,10 +79,10 @@ func Node(id core.NodeID, cpuMilli, memory int64, gpus int, product string) core
 	return n
 }
 
-// Name implements backend.Plane.
+// Name implements backend.Backend.
 func (p *Backend) Name() string { return p.name }
 
-// Inventory implements backend.Plane.
+// Inventory implements backend.Backend.
 func (p *Backend) Inventory(ctx context.Context) ([]core.Node, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (p *Backend) wake() {
 	p.changed = make(chan struct{})
 }
 
-// Start implements backend.Plane.
+// Start implements backend.Backend.
 func (p *Backend) Start(ctx context.Context, tasks []backend.Assignment) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (t *task) lose(now time.Time) {
 	}
 }
 
-// Stop implements backend.Plane.
+// Stop implements backend.Backend.
 func (p *Backend) Stop(ctx context.Context, ids []core.TaskID, grace time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -200,7 +200,7 @@ func (p *Backend) Stop(ctx context.Context, ids []core.TaskID, grace time.Durati
 	return nil
 }
 
-// Observe implements backend.Plane; observations are in the order of their IDs.
+// Observe implements backend.Backend; observations are in the order of their IDs.
 func (p *Backend) Observe(ctx context.Context) ([]backend.Observation, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func compare(a, b core.TaskID) int {
 	return cmp.Or(cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Index, b.Index))
 }
 
-// Watch implements backend.Plane.
+// Watch implements backend.Backend.
 func (p *Backend) Watch(ctx context.Context, seen func([]backend.Observation)) error {
 	told := map[core.TaskID]backend.Observation{}
 	for {
@@ -264,7 +264,7 @@ func (p *Backend) wait(now time.Time) <-chan struct{} {
 	return over
 }
 
-// Forget implements backend.Plane.
+// Forget implements backend.Backend.
 func (p *Backend) Forget(ctx context.Context, ids []core.TaskID) error {
 	if err := ctx.Err(); err != nil {
 		return err

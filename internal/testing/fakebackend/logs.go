@@ -18,7 +18,7 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("the disk does not answer") }
 
-// Logs implements backend.Plane.
+// Logs implements backend.Backend.
 func (p *Backend) Logs(ctx context.Context, id core.TaskID, opts backend.LogOptions) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (r *reader) Close() error {
 	return nil
 }
 
-// DeleteLogs implements backend.Plane.
+// DeleteLogs implements backend.Backend.
 func (p *Backend) DeleteLogs(ctx context.Context, id core.WorkloadID) error {
 	if err := ctx.Err(); err != nil {
 		return err

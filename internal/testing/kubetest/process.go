@@ -24,7 +24,7 @@ type process struct {
 	answers *json.Decoder
 }
 
-// order is a line that it understands; see tools/kubernetes/controlplane/keeper.go.
+// order is a line that it understands; see tools/kubernetes/controlplane.
 type order struct {
 	Do      string   `json:"do"`
 	Name    string   `json:"name,omitempty"`

@@ -30,8 +30,8 @@ import (
 //	kill|revive|cordon|uncordon NODE
 //	lose NAME                 its task 0 vanishes
 //	evict NAME N              its backend takes its task N, or 0, away
-//	refuse PLANE N            the next N calls that start something are refused
-//	hang|unhang PLANE         actions wait, observations come
+//	refuse BACKEND N            the next N calls that start something are refused
+//	hang|unhang BACKEND         actions wait, observations come
 //	crash, boot               the server is gone, and comes back
 //	approve|reject NAME KEY=VALUE…  check=, by=
 //	scale NAME N, update NAME KEY=VALUE…, preempt NAME, move NAME
@@ -42,7 +42,7 @@ import (
 //	secret make|drop NAME     of user u
 //	hands ask|build|publish|follow=WORD in=5s  what comes of operations from now on
 //	silence NODE, speak NODE  it does not report, and does again
-//	cut PLANE, join PLANE     nothing gets through, and does again
+//	cut BACKEND, join BACKEND     nothing gets through, and does again
 //	idle|busy NAME            its devices
 //	sick|well NAME            its replica 0 does not answer, and does again
 //	at 12s                    lets time pass until then

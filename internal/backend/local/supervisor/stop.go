@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 )
 
-// stop asks trees to end; see backend.Plane. One look at the processes does for
+// stop asks trees to end; see backend.Backend. One look at the processes does for
 // all of them.
 func (k *supervisor) stop(ids []core.TaskID, grace time.Duration) error {
 	var errs []error

@@ -36,7 +36,7 @@ func compareSteps(a, b step) int {
 // maxForecasts bounds how many asks of a pool are remembered.
 const maxForecasts = 64
 
-// Outdate tells the outlooks of the pool that a site is not as it was.
+// Outdate tells the forecasts of the pool that a site is not as it was.
 func (p *Pool) Outdate(s *Site) {
 	if len(p.forecasts) == 0 {
 		return

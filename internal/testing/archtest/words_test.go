@@ -1,0 +1,114 @@
+package archtest
+
+import (
+	"go/scanner"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// field is, for words that this house once had of its own, the field's word,
+// which has taken its place. Texts between quotes are not looked at: records that
+// outlive a version keep their keys.
+var field = map[string]string{
+	"keeper": "supervisor", "plane": "backend", "chore": "operation", "kubeface": "operator", "prey": "victims", "rehouse": "relocate",
+	"lane": "job class", "edition": "generation", "scene": "overview", "outlook": "forecast", "vow": "promise",
+}
+
+// whole are terms in which such a word is the field's own.
+var whole = regexp.MustCompile(`(?i)(control|data)[ -]?planes?`)
+
+func TestTheFieldsWordsAreUsed(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	out, err := exec.Command("git", "-C", root, "ls-files", "*.go", "docs/*.md", "README.md", "CONTRIBUTING.md").Output()
+	if err != nil {
+		t.Skipf("the files of the tree are not known: %v", err)
+	}
+	looked := 0
+	for name := range strings.FieldsSeq(string(out)) {
+		// Decisions and figures tell of what was called so then; tools/kubernetes is not ours to name.
+		if within(name, "docs/adr") || name == "docs/benchmarks.md" || within(name, "tools/kubernetes") || strings.HasPrefix(filepath.Base(name), "words_test") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if os.IsNotExist(err) {
+			continue // removed, and not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		looked++
+		for word := range private(name, text) {
+			t.Errorf("%s says %s; the word here is %s", name, word, field[word])
+		}
+	}
+	if looked < 500 {
+		t.Fatalf("only %d files were looked at", looked)
+	}
+}
+
+// private are the words of a file that have the field's in their place.
+func private(name string, text []byte) map[string]bool {
+	found := map[string]bool{}
+	look := func(s string) {
+		for word := range strings.FieldsFuncSeq(whole.ReplaceAllString(s, " "), func(r rune) bool { return !unicode.IsLetter(r) }) {
+			for _, w := range humps(word) {
+				w = strings.ToLower(w)
+				if _, ours := field[w]; !ours {
+					w = strings.TrimSuffix(w, "s")
+				}
+				if _, ours := field[w]; ours {
+					found[w] = true
+				}
+			}
+		}
+	}
+	if !strings.HasSuffix(name, ".go") {
+		look(string(text))
+		return found
+	}
+	var s scanner.Scanner
+	fset := token.NewFileSet()
+	s.Init(fset.AddFile(name, -1, len(text)), text, nil, scanner.ScanComments)
+	for {
+		_, tok, lit := s.Scan()
+		switch tok {
+		case token.EOF:
+			return found
+		case token.IDENT, token.COMMENT:
+			look(lit)
+		}
+	}
+}
+
+// humps are the words of an identifier: dialKeeper is dial and Keeper.
+func humps(s string) []string {
+	var out []string
+	from := 0
+	for i, r := range s {
+		if i > 0 && unicode.IsUpper(r) && unicode.IsLower(rune(s[i-1])) {
+			out, from = append(out, s[from:i]), i
+		}
+	}
+	return append(out, s[from:])
+}
+
+func TestPrivateWords(t *testing.T) {
+	for src, want := range map[string]string{
+		"package p\n\n// dial finds the keeper.\n": "keeper", "package p\n\nvar thePlanes int\n": "plane", "package p\n\nconst s = `plane`\n": "", "package p\n\n// The control plane's controlPlane.\n": "",
+		"package p\n\nvar explain, planet int\n": "",
+	} {
+		got := ""
+		for w := range private("p.go", []byte(src)) {
+			got += w
+		}
+		if got != want {
+			t.Errorf("%q: found %q, want %q", src, got, want)
+		}
+	}
+}
