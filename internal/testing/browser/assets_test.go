@@ -63,6 +63,7 @@ func TestAssets(t *testing.T) {
 	g.until(planned)
 	g.until(yamlText + `.includes('compute: tiny')`)
 	g.clickText(".page-actions button", "Submit")
+	g.until(`location.pathname.endsWith('/ui/workloads/default/chosen')`) // it was taken
 	w.muster("wait", "chosen", "--timeout", "60s")
 	if out := w.muster("logs", "chosen"); !strings.Contains(out, "made of shell") {
 		t.Errorf("it printed %q", out)
